@@ -1191,7 +1191,9 @@ type InfrastructureFailure struct {
 	// message in one line, naming the object.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// permanent failures are not retried (a JDK that cannot be had, a recipe that this runner cannot do).
-	Permanent     bool `protobuf:"varint,2,opt,name=permanent,proto3" json:"permanent,omitempty"`
+	Permanent bool `protobuf:"varint,2,opt,name=permanent,proto3" json:"permanent,omitempty"`
+	// interrupted trials were cut short because their runner stops: they go back to the queue and do not count as an attempt.
+	Interrupted   bool `protobuf:"varint,3,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1236,6 +1238,13 @@ func (x *InfrastructureFailure) GetMessage() string {
 func (x *InfrastructureFailure) GetPermanent() bool {
 	if x != nil {
 		return x.Permanent
+	}
+	return false
+}
+
+func (x *InfrastructureFailure) GetInterrupted() bool {
+	if x != nil {
+		return x.Interrupted
 	}
 	return false
 }
@@ -1430,10 +1439,11 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\aapplied\x18\x03 \x03(\v2+.misstep.v1.PerturbationReport.AppliedEntryR\aapplied\x1a:\n" +
 	"\fAppliedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"O\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"q\n" +
 	"\x15InfrastructureFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1c\n" +
-	"\tpermanent\x18\x02 \x01(\bR\tpermanent\"\xb2\x01\n" +
+	"\tpermanent\x18\x02 \x01(\bR\tpermanent\x12 \n" +
+	"\vinterrupted\x18\x03 \x01(\bR\vinterrupted\"\xb2\x01\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12.\n" +
 	"\x06checks\x18\x02 \x03(\v2\x16.misstep.v1.CheckCountR\x06checks\x121\n" +
