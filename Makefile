@@ -1,0 +1,148 @@
+# The one entry point: `make help` lists what there is.
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+BUILD := $(CURDIR)/build
+TOOLS := $(BUILD)/tools
+BIN := $(BUILD)/bin
+RESULTS := $(BUILD)/test
+export MISSTEP_HOME ?= $(BUILD)/home
+export CGO_ENABLED := 0
+export PATH := $(BIN):$(TOOLS)/go/bin:$(TOOLS):$(TOOLS)/node_modules/.bin:$(PATH)
+# The JDK that builds; the JDKs under test are those of the catalogue.
+export JAVA_HOME ?= $(shell for d in /usr/lib/jvm/java-17-openjdk-* /usr/lib/jvm/*17*; do [ -x $$d/bin/javac ] && echo $$d && break; done)
+MVN := mvn -q -B -ntp
+VERSION := $(shell git describe --always --dirty 2>/dev/null)
+TALLY = go run ./internal/tally
+HUNT_DIR ?= $(BUILD)/hunt
+CAMPAIGN ?= campaigns/hunt.yaml
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-zA-Z0-9_-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
+
+# --- building -------------------------------------------------------------------------------------------------------------
+
+.PHONY: setup
+setup: ## install what building and hunting need
+	@deploy/setup/install.sh build
+
+.PHONY: setup-test
+setup-test: ## install what the tests and linters need, too
+	@deploy/setup/install.sh test
+
+.PHONY: build
+build: setup ## build everything: agent, workloads, misstep
+	@$(MAKE) --no-print-directory agent workloads misstep
+
+.PHONY: misstep
+misstep: ## build the binary build/bin/misstep
+	@mkdir -p $(BIN)
+	@go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/misstep ./cmd/misstep
+
+.PHONY: agent
+agent: ## build the validation agent into build/agent
+	@cmake -S agent/native -B $(BUILD)/agent-native -DCMAKE_BUILD_TYPE=RelWithDebInfo >$(BUILD)/agent-native.log || { cat $(BUILD)/agent-native.log; exit 1; }
+	@cmake --build $(BUILD)/agent-native -j2 >$(BUILD)/agent-native.log || { tail -n 40 $(BUILD)/agent-native.log; exit 1; }
+	@$(call newer,$(BUILD)/agent/misstep-agent.jar,agent/java) || $(MVN) -f agent/java/pom.xml -DskipTests package
+
+.PHONY: workloads
+workloads: ## build the workloads into build/workloads
+	@$(call newer,$(BUILD)/workloads/.built,workloads) || { $(MVN) -f workloads/pom.xml -DskipTests package && touch $(BUILD)/workloads/.built; }
+
+# newer: succeeds when file $(1) is newer than every source below $(2).
+newer = test -e $(1) && test -z "$$(find $(2) -newer $(1) -type f -not -path '*/target/*' -print -quit)"
+
+# --- hunting --------------------------------------------------------------------------------------------------------------
+
+.PHONY: catalogue
+catalogue: build ## put at least two JDK builds and all workloads into the catalogue
+	@deploy/setup/catalogue.sh
+
+.PHONY: hunt
+hunt: catalogue ## hunt for about three minutes on this machine and write a bundle per finding
+	@misstep hunt $(CAMPAIGN) --dir $(HUNT_DIR)
+
+# --- testing --------------------------------------------------------------------------------------------------------------
+
+.PHONY: test
+test: setup-test ## run every test and linter; ends with "N passed, N failed, N skipped"
+	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
+	@$(MAKE) --no-print-directory agent workloads misstep
+	@deploy/setup/catalogue.sh
+	@for step in lint-proto lint-go lint-cpp lint-java lint-shell; do \
+	  $(TALLY) run $$step $(RESULTS)/$$step.xml -- $(MAKE) --no-print-directory $$step || exit 1; done
+	@$(TALLY) run test-native $(RESULTS)/native/step.xml -- $(MAKE) --no-print-directory test-native
+	@$(TALLY) run test-java $(RESULTS)/java/step.xml -- $(MAKE) --no-print-directory test-java
+	@$(TALLY) run test-go $(RESULTS)/go/step.xml -- $(MAKE) --no-print-directory test-go
+	@$(TALLY) sum $(RESULTS)
+
+.PHONY: test-go
+test-go: ## run the Go tests (with real JVMs; build and catalogue first)
+	@mkdir -p $(RESULTS)/go
+	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/go.xml -- -timeout 30m $(GOTESTFLAGS) ./...
+
+.PHONY: test-native
+test-native: ## run the agent's native unit tests, under sanitizers
+	@mkdir -p $(RESULTS)/native
+	@cmake -S agent/native -B $(BUILD)/agent-sanitized -DCMAKE_BUILD_TYPE=Debug -DMISSTEP_SANITIZE=ON >$(BUILD)/agent-sanitized.log || { cat $(BUILD)/agent-sanitized.log; exit 1; }
+	@cmake --build $(BUILD)/agent-sanitized -j2 >$(BUILD)/agent-sanitized.log || { tail -n 40 $(BUILD)/agent-sanitized.log; exit 1; }
+	@ctest --test-dir $(BUILD)/agent-sanitized --output-junit $(RESULTS)/native/ctest.xml --output-on-failure >$(BUILD)/ctest.log || { cat $(BUILD)/ctest.log; exit 1; }
+
+.PHONY: test-java
+test-java: ## run the instrumentation's and the workloads' Java tests
+	@mkdir -p $(RESULTS)/java
+	@$(MVN) -f agent/java/pom.xml verify -Dsurefire.reportsDirectory=$(RESULTS)/java
+
+.PHONY: quiet
+quiet: catalogue ## thirty minutes of real workloads under all checks: no mismatch may be a false alarm
+	@misstep hunt campaigns/quiet.yaml --dir $(BUILD)/quiet
+
+# --- linting --------------------------------------------------------------------------------------------------------------
+
+.PHONY: lint
+lint: setup-test lint-proto lint-go lint-cpp lint-java lint-shell ## run all linters
+
+.PHONY: lint-proto
+lint-proto: ## buf lint, breaking changes against the last release, generated code up to date
+	@buf lint
+	@if git rev-parse -q --verify refs/tags/proto-v1 >/dev/null; then buf breaking --against '.git#ref=refs/tags/proto-v1'; fi
+	@rm -rf $(BUILD)/proto-check && mkdir -p $(BUILD)/proto-check
+	@buf generate -o $(BUILD)/proto-check
+	@for f in proto/misstep/v1/*.pb.go; do diff -q $$f $(BUILD)/proto-check/$$f || { echo "$$f is stale: run make proto"; exit 1; }; done
+
+.PHONY: proto
+proto: ## generate the Go code of the .proto files
+	@buf generate
+
+.PHONY: lint-go
+lint-go: ## golangci-lint, and that go.mod is tidy
+	@golangci-lint run ./...
+	@go mod tidy -diff
+
+.PHONY: lint-cpp
+lint-cpp: ## clang-format and clang-tidy on the agent
+	@clang-format-19 --dry-run --Werror $$(git ls-files 'agent/*.cpp' 'agent/*.h')
+	@cmake -S agent/native -B $(BUILD)/agent-native -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
+	@clang-tidy-19 --quiet -p $(BUILD)/agent-native $$(git ls-files 'agent/native/src/*.cpp') 2>$(BUILD)/clang-tidy.log || { cat $(BUILD)/clang-tidy.log; exit 1; }
+
+.PHONY: lint-java
+lint-java: ## google-java-format on all Java sources
+	@deploy/setup/java-format.sh --check
+
+.PHONY: lint-shell
+lint-shell: ## shellcheck and shfmt
+	@shellcheck .ci/run $$(git ls-files '*.sh')
+	@shfmt -d -i 2 .ci/run $$(git ls-files '*.sh')
+
+.PHONY: format
+format: ## format everything
+	@golangci-lint fmt ./...
+	@clang-format-19 -i $$(git ls-files 'agent/*.cpp' 'agent/*.h')
+	@deploy/setup/java-format.sh --fix
+	@shfmt -w -i 2 .ci/run $$(git ls-files '*.sh')
+
+.PHONY: clean
+clean: ## remove what was built, but not the development tools
+	@find $(BUILD) -mindepth 1 -maxdepth 1 -not -name tools -exec rm -rf {} +

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Installs what building, hunting and testing need and this machine lacks: Debian packages, a Go toolchain, a JDK, and the
+# development tools pinned in internal/tools. Safe to run again; does nothing when all is there.
+#
+# Usage: deploy/setup/install.sh build|test
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+what=${1:?usage: deploy/setup/install.sh build|test}
+tools=$PWD/build/tools
+mkdir -p "$tools"
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+# Debian packages: those whose probe fails are installed, in one call.
+missing=()
+need() { # need PROBE PACKAGE...: the packages are wanted when the probe (a command line) fails
+  local probe=$1
+  shift
+  sh -c "$probe" >/dev/null 2>&1 || missing+=("$@")
+}
+need 'command -v curl' curl ca-certificates
+need 'command -v git' git
+need 'command -v g++' g++
+need 'command -v cmake' cmake
+need 'command -v make' make
+need 'command -v patchelf' patchelf
+need 'command -v gdb' gdb
+need 'command -v javac' openjdk-17-jdk-headless
+need 'command -v mvn' maven
+need 'command -v go || test -x build/tools/go/bin/go' golang-go
+if [ "$what" = test ]; then
+  need 'command -v node' nodejs
+  need 'command -v npm' npm
+  need 'command -v shellcheck' shellcheck
+  need 'command -v clang-format-19' clang-format-19
+  need 'command -v clang-tidy-19' clang-tidy-19
+  need 'test -e /usr/include/gtest/gtest.h' libgtest-dev
+fi
+if [ ${#missing[@]} -gt 0 ]; then
+  command -v apt-get >/dev/null || {
+    say "this machine has no apt-get; install by hand: ${missing[*]}"
+    exit 1
+  }
+  sudo=
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || {
+      say "these packages are missing and neither root nor sudo is at hand: ${missing[*]}"
+      exit 1
+    }
+    sudo=sudo
+  fi
+  say "installing ${missing[*]}"
+  $sudo apt-get update -qq
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >build/tools/apt.log ||
+    {
+      tail -n 20 build/tools/apt.log >&2
+      say "apt-get could not install them; see build/tools/apt.log"
+      exit 1
+    }
+fi
+
+# Go: the version that go.mod asks for. A go of 1.21 or newer fetches it by itself; an older one (Debian bookworm's) can still
+# download the toolchain, which the module proxy serves as a module.
+want=$(sed -n 's/^toolchain go//p' go.mod)
+[ -n "$want" ] || want=$(sed -n 's/^go //p' go.mod)
+if [ ! -x "$tools/go/bin/go" ]; then
+  have=$(cd / && go version | sed -n 's/^go version go\([0-9]*\.[0-9]*\).*/\1/p')
+  if [ "$(printf '%s\n' 1.21 "$have" | sort -V | head -n 1)" != 1.21 ]; then
+    say "go $have is older than 1.21: fetching the go $want toolchain"
+    scratch=$(mktemp -d)
+    (cd "$scratch" && go mod init scratch >/dev/null 2>&1 &&
+      go mod download -json "golang.org/toolchain@v0.0.1-go$want.linux-$(go env GOARCH)" >module.json)
+    dir=$(sed -n 's/^[[:space:]]*"Dir": "\(.*\)",*$/\1/p' "$scratch/module.json")
+    rm -rf "$tools/go"
+    cp -r "$dir" "$tools/go"
+    chmod -R u+w "$tools/go"
+    chmod +x "$tools"/go/bin/* "$tools"/go/pkg/tool/*/*
+    rm -rf "$scratch"
+  fi
+fi
+[ ! -x "$tools/go/bin/go" ] || PATH=$tools/go/bin:$PATH
+
+if [ "$what" = test ]; then
+  # Development tools, pinned by internal/tools/go.mod; kept outside build/ too, since golangci-lint takes minutes to build.
+  stamp=$tools/.$(cat internal/tools/go.mod internal/tools/go.sum | sha256sum | cut -c1-16)
+  if [ ! -e "$stamp" ]; then
+    cache=${XDG_CACHE_HOME:-$HOME/.cache}/misstep/tools$(basename "$stamp")
+    if [ ! -e "$cache/.complete" ]; then
+      say "building the development tools (minutes, once)"
+      rm -rf "$cache"
+      mkdir -p "$cache"
+      (cd internal/tools && GOBIN=$cache go install tool)
+      touch "$cache/.complete"
+    fi
+    cp "$cache"/* "$tools"/
+    touch "$stamp"
+  fi
+  if [ ! -x "$tools/node_modules/.bin/buf" ]; then
+    say "fetching buf"
+    npm install --silent --no-audit --no-fund --prefix "$tools" @bufbuild/buf@1.75.0 >"$tools/npm.log" 2>&1 ||
+      {
+        cat "$tools/npm.log" >&2
+        exit 1
+      }
+  fi
+fi

@@ -1,0 +1,152 @@
+// Command tally adds up the results of all test tools, which it reads as JUnit XML, to one closing line.
+//
+//	tally run NAME FILE.xml -- COMMAND…   runs a command and writes its success as a test of its own
+//	tally sum DIR                         prints failures and skips of DIR/**/*.xml and "N passed, N failed, N skipped"
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "tally:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage: tally run NAME FILE.xml -- COMMAND… | tally sum DIR")
+
+func run(args []string, stdout, stderr io.Writer) error {
+	switch {
+	case len(args) >= 5 && args[0] == "run" && args[3] == "--":
+		return record(args[1], args[2], args[4:], stdout, stderr)
+	case len(args) == 2 && args[0] == "sum":
+		return sum(args[1], stdout)
+	}
+	return errUsage
+}
+
+// suites is the root of a JUnit file, or one suite: tools write either.
+type suites struct {
+	Suites []suites   `xml:"testsuite"`
+	Cases  []testCase `xml:"testcase"`
+}
+
+type testCase struct {
+	Name    string   `xml:"name,attr"`
+	Class   string   `xml:"classname,attr"`
+	Seconds string   `xml:"time,attr,omitempty"`
+	Failure *message `xml:"failure"`
+	Error   *message `xml:"error"`
+	Skipped *message `xml:"skipped"`
+}
+
+type message struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func (m *message) line() string {
+	text := strings.TrimSpace(m.Message)
+	if text == "" || text == "Failed" || text == "Skipped" {
+		text = strings.TrimSpace(m.Text)
+	}
+	var lines []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " | ")
+}
+
+// record runs a command, passes its output on and writes a JUnit file with one test. The command's failure is in the file, not
+// in the error: the sum decides in the end.
+func record(name, file string, command []string, stdout, stderr io.Writer) error {
+	start := time.Now()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	result := testCase{Name: name, Class: "step"}
+	if err := cmd.Run(); err != nil {
+		result.Failure = &message{Message: fmt.Sprintf("%s: %v", strings.Join(command, " "), err)}
+	}
+	result.Seconds = fmt.Sprintf("%.1f", time.Since(start).Seconds())
+	text, err := xml.MarshalIndent(struct {
+		XMLName xml.Name   `xml:"testsuite"`
+		Cases   []testCase `xml:"testcase"`
+	}{Cases: []testCase{result}}, "", " ")
+	if err != nil {
+		return fmt.Errorf("write result of %s: %w", name, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("make folder of %s: %w", file, err)
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+type totals struct {
+	passed, failed, skipped int
+}
+
+func sum(dir string, stdout io.Writer) error {
+	var all totals
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".xml" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		var root suites
+		if err := xml.Unmarshal(text, &root); err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+		all.add(root, stdout)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, all.skipped)
+	switch {
+	case all.failed > 0:
+		return fmt.Errorf("%d tests failed", all.failed)
+	case all.passed == 0:
+		return fmt.Errorf("no test ran: %s holds no results", dir)
+	}
+	return nil
+}
+
+func (t *totals) add(s suites, stdout io.Writer) {
+	for _, c := range s.Cases {
+		name := c.Class + " " + c.Name
+		switch {
+		case c.Failure != nil:
+			t.failed++
+			fmt.Fprintf(stdout, "FAILED  %s: %.400s\n", name, c.Failure.line())
+		case c.Error != nil:
+			t.failed++
+			fmt.Fprintf(stdout, "FAILED  %s: %.400s\n", name, c.Error.line())
+		case c.Skipped != nil:
+			t.skipped++
+			fmt.Fprintf(stdout, "SKIPPED %s: %.400s\n", name, c.Skipped.line())
+		default:
+			t.passed++
+		}
+	}
+	for _, inner := range s.Suites {
+		t.add(inner, stdout)
+	}
+}
