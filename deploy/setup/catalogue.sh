@@ -8,8 +8,8 @@ PATH=$PWD/build/bin:$PATH
 system_jdk() { # prints the folder of an installed JDK with the given feature version and a compiler
   local dir
   for dir in /usr/lib/jvm/*; do
-    [ -x "$dir/bin/javac" ] && [ ! -L "$dir" ] || continue
-    if grep -qE "^JAVA_VERSION=\"$1(\.|\")" "$dir/release" 2>/dev/null; then
+    if [ -x "$dir/bin/javac" ] && [ ! -L "$dir" ] &&
+      grep -qE "^JAVA_VERSION=\"$1(\.|\")" "$dir/release" 2>/dev/null; then
       echo "$dir"
       return
     fi
