@@ -1,0 +1,146 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"misstep/corpus"
+)
+
+const fetchers = 4 // blobs under way at a time
+
+// Fetch brings the tree with the given digest from source into the new folder dst. The folder appears whole, verified and
+// on the disk, or not at all. The error wraps fs.ErrExist when dst is there already, and corpus.ErrNotFound when source
+// lacks the manifest or a file. Files are read-only, folders are not.
+func Fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst string) error {
+	if err := fetch(ctx, source, digest, dst); err != nil {
+		return fmt.Errorf("fetch tree %s into %s: %w", digest, dst, err)
+	}
+	return nil
+}
+
+func fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst string) error {
+	if _, err := os.Lstat(dst); err == nil {
+		return fs.ErrExist
+	}
+	m, err := Open(ctx, source, digest)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
+		return err
+	}
+	temporary, err := os.MkdirTemp(filepath.Dir(dst), ".fetch-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temporary) //nolint:errcheck // after the rename nothing is there
+	if err := fill(ctx, source, m, temporary); err != nil {
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+			return fmt.Errorf("the disk or quota is full; free space there (%d MiB are needed): %w", m.Size()>>20+1, err)
+		}
+		return err
+	}
+	if err := os.Chmod(temporary, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, dst); err != nil {
+		if _, there := os.Lstat(dst); there == nil {
+			return fs.ErrExist // somebody else fetched it meanwhile
+		}
+		return err
+	}
+	return nil
+}
+
+// Open reads and checks the manifest with the given digest.
+func Open(ctx context.Context, source corpus.Source, digest corpus.Digest) (Manifest, error) {
+	text, err := corpus.ReadAll(ctx, source, digest, MaxText)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("manifest: %w", err)
+	}
+	if got := corpus.DigestBytes(text); got != digest {
+		return Manifest{}, fmt.Errorf("manifest: %w", &corpus.MismatchError{Want: digest, Got: got})
+	}
+	return Parse(text)
+}
+
+// fill makes m's entries in dir. os.Root makes sure once more that nothing is written outside.
+func fill(ctx context.Context, source corpus.Source, m Manifest, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // a handle only
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(fetchers)
+	for e := range m.Entries() {
+		switch {
+		case ctx.Err() != nil:
+		case e.Kind == KindDir:
+			if err := root.Mkdir(e.Path, 0o755); err != nil {
+				return errors.Join(err, group.Wait())
+			}
+		case e.isFile():
+			group.Go(func() error { return fetchFile(ctx, source, root, e) })
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	// Links come last: no file is written through one.
+	for e := range m.Entries() {
+		if e.Kind == KindLink {
+			if err := root.Symlink(e.Target, e.Path); err != nil {
+				return err
+			}
+		}
+	}
+	return syncAll(dir)
+}
+
+func fetchFile(ctx context.Context, source corpus.Source, root *os.Root, e Entry) (err error) {
+	blob, _, err := source.Open(ctx, e.Digest)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Path, err)
+	}
+	defer blob.Close() //nolint:errcheck // only read
+	file, err := root.OpenFile(e.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, size, err := corpus.Receive(ctx, file, io.LimitReader(blob, e.Size+1), e.Digest, 0)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Path, err)
+	}
+	if size != e.Size {
+		return fmt.Errorf("%s: blob %s does not have the %d bytes that the manifest says", e.Path, e.Digest, e.Size)
+	}
+	mode := fs.FileMode(0o444)
+	if e.Kind == KindExecutable {
+		mode = 0o555
+	}
+	return file.Chmod(mode)
+}
+
+// syncAll writes the file system that holds dir to the disk: one call instead of one fsync for each of a JDK's files.
+func syncAll(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer folder.Close() //nolint:errcheck // only read
+	if err := unix.Syncfs(int(folder.Fd())); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
