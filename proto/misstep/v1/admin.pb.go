@@ -403,7 +403,9 @@ type CampaignStatus struct {
 	// finding_ids seen in it.
 	FindingIds []string `protobuf:"bytes,13,rep,name=finding_ids,json=findingIds,proto3" json:"finding_ids,omitempty"`
 	// planned trials by the budget; 0 when only time bounds it.
-	Planned       uint64 `protobuf:"varint,14,opt,name=planned,proto3" json:"planned,omitempty"`
+	Planned uint64 `protobuf:"varint,14,opt,name=planned,proto3" json:"planned,omitempty"`
+	// cancelled trials that were under way when the campaign was stopped or its time was over; they have no result.
+	Cancelled     uint64 `protobuf:"varint,15,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -532,6 +534,13 @@ func (x *CampaignStatus) GetFindingIds() []string {
 func (x *CampaignStatus) GetPlanned() uint64 {
 	if x != nil {
 		return x.Planned
+	}
+	return 0
+}
+
+func (x *CampaignStatus) GetCancelled() uint64 {
+	if x != nil {
+		return x.Cancelled
 	}
 	return 0
 }
@@ -807,7 +816,11 @@ func (x *GetFindingResponse) GetFinding() *Finding {
 type ListTrialsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign_id or an unambiguous prefix of it.
-	CampaignId    string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	CampaignId string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	// page_size is the number of trials at most; 0 takes 200, more than 1000 is 1000. A page also ends before it has 3 MiB.
+	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token as the answer before gave it; empty starts at the first trial.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -849,11 +862,27 @@ func (x *ListTrialsRequest) GetCampaignId() string {
 	return ""
 }
 
+func (x *ListTrialsRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListTrialsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListTrialsResponse holds its finished trials.
 type ListTrialsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// trials in order of their end.
-	Trials        []*Trial `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
+	Trials []*Trial `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
+	// next_page_token continues after them; empty when there were no more.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -893,6 +922,13 @@ func (x *ListTrialsResponse) GetTrials() []*Trial {
 		return x.Trials
 	}
 	return nil
+}
+
+func (x *ListTrialsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // Trial is one execution of one recipe.
@@ -998,7 +1034,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"M\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xf4\x04\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\x92\x05\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -1015,7 +1051,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\asignals\x18\f \x01(\v2\x17.misstep.v1.SignalCountR\asignals\x12\x1f\n" +
 	"\vfinding_ids\x18\r \x03(\tR\n" +
 	"findingIds\x12\x18\n" +
-	"\aplanned\x18\x0e \x01(\x04R\aplanned\x1a;\n" +
+	"\aplanned\x18\x0e \x01(\x04R\aplanned\x12\x1c\n" +
+	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"6\n" +
@@ -1032,12 +1069,16 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\"C\n" +
 	"\x12GetFindingResponse\x12-\n" +
-	"\afinding\x18\x01 \x01(\v2\x13.misstep.v1.FindingR\afinding\"4\n" +
+	"\afinding\x18\x01 \x01(\v2\x13.misstep.v1.FindingR\afinding\"p\n" +
 	"\x11ListTrialsRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
-	"campaignId\"?\n" +
+	"campaignId\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\rR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"g\n" +
 	"\x12ListTrialsResponse\x12)\n" +
-	"\x06trials\x18\x01 \x03(\v2\x11.misstep.v1.TrialR\x06trials\"\xd0\x01\n" +
+	"\x06trials\x18\x01 \x03(\v2\x11.misstep.v1.TrialR\x06trials\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xd0\x01\n" +
 	"\x05Trial\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x06recipe\x18\x02 \x01(\v2\x12.misstep.v1.RecipeR\x06recipe\x12-\n" +
