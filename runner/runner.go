@@ -1,0 +1,355 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	// callTimeout bounds one Synchronize call, so that a dead connection shows as UNAVAILABLE's sibling and not as silence.
+	callTimeout = 20 * time.Second
+	// defaultNextCall is taken when the coordinator leaves next_call out; maxNextCall bounds what it may ask for.
+	defaultNextCall = time.Second
+	maxNextCall     = time.Minute
+	// maxReport bounds the results in one report in bytes; gRPC takes messages of at most 4 MiB unless told otherwise. Those
+	// that do not fit are reported as running and go with the next call.
+	maxReport = 3 << 20
+	// stopGrace bounds how long a stopping runner tries to hand over what it has finished.
+	stopGrace = 5 * time.Second
+)
+
+// Config says how a Runner works. Client, Executor and Slots are needed, the rest has defaults.
+type Config struct {
+	// Client of the coordinator.
+	Client misstepv1.LeaseServiceClient
+	// Executor that runs the trials.
+	Executor Executor
+	// Slots is how many trials run at once, at least 1.
+	Slots int
+	// ID is unique to this process's life; by default host, pid and 32 random bits.
+	ID string
+	// Host name for people; by default the system's.
+	Host string
+	// AgentDigest of the agent artefacts here.
+	AgentDigest string
+	// Capabilities of this machine, e.g. "cgroup".
+	Capabilities []string
+	// Clock by default the system's.
+	Clock Clock
+	// Logger by default discards.
+	Logger *slog.Logger
+	// Backoff makes the policy for repeating calls that failed; by default exponential from 0.2 s to 10 s with jitter.
+	Backoff func() backoff.BackOff
+}
+
+// Runner is the loop: it calls Synchronize again and again, starts what is wanted, cancels what is not, and reports results
+// until they are acknowledged. It survives restarts of the coordinator, with its trials running on.
+type Runner struct {
+	config   Config
+	identity *misstepv1.Runner
+	held     map[string]*lease // touched by Run's goroutine only
+	running  int               // leases without a result, cancelled ones included
+	finished chan finished
+	draining bool
+	deferred bool // the last report left results out for their size
+	stopping bool
+}
+
+// New checks config and makes a Runner.
+func New(config Config) (*Runner, error) {
+	switch {
+	case config.Client == nil:
+		return nil, errors.New("make runner: no client of the coordinator given")
+	case config.Executor == nil:
+		return nil, errors.New("make runner: no executor given")
+	case config.Slots < 1:
+		return nil, fmt.Errorf("make runner: %d slots given, at least 1 is needed", config.Slots)
+	}
+	if config.Host == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("make runner: read host name: %w", err)
+		}
+		config.Host = host
+	}
+	if config.ID == "" {
+		var random [4]byte
+		_, _ = rand.Read(random[:]) // never fails, see its documentation
+		config.ID = fmt.Sprintf("%s-%d-%s", config.Host, os.Getpid(), hex.EncodeToString(random[:]))
+	}
+	if config.Clock == nil {
+		config.Clock = SystemClock{}
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Backoff == nil {
+		config.Backoff = func() backoff.BackOff {
+			b := backoff.NewExponentialBackOff()
+			b.InitialInterval = 200 * time.Millisecond
+			b.MaxInterval = 10 * time.Second
+			return b
+		}
+	}
+	return &Runner{
+		config: config,
+		identity: &misstepv1.Runner{
+			Id: config.ID, Host: config.Host, Slots: uint32(config.Slots), //nolint:gosec // at least 1, far below 2^32
+			AgentDigest: config.AgentDigest, Capabilities: config.Capabilities,
+		},
+		held:     map[string]*lease{},
+		finished: make(chan finished),
+	}, nil
+}
+
+// Run works until the coordinator drains this runner (nil), until ctx ends (its cause), or until the coordinator
+// refuses its reports for good. When ctx ends, running trials are cancelled and awaited, and what is finished is handed over if
+// the coordinator answers within five seconds. Call it once.
+func (r *Runner) Run(ctx context.Context) error {
+	trials, cancelTrials := context.WithCancel(context.WithoutCancel(ctx))
+	defer r.await(cancelTrials)
+	policy := r.config.Backoff()
+	for {
+		next, err := r.synchronize(ctx, trials)
+		patient := false // during a backoff a finished trial is no reason to call earlier
+		switch {
+		case ctx.Err() != nil:
+			return r.stop(ctx, cancelTrials)
+		case err == nil && r.draining && len(r.held) == 0:
+			r.config.Logger.InfoContext(ctx, "drained")
+			return nil
+		case err == nil:
+			policy.Reset()
+		case isRefusal(err):
+			return fmt.Errorf("synchronize with the coordinator: %w", err)
+		default:
+			patient = true
+			if next = policy.NextBackOff(); next < 0 { // a policy that gives up; a runner does not
+				policy.Reset()
+				next = maxNextCall
+			}
+			r.config.Logger.WarnContext(ctx, "coordinator does not answer; trials run on",
+				"error", err, "again_in", next, "held", len(r.held))
+		}
+		if !r.wait(ctx, next, patient) {
+			return r.stop(ctx, cancelTrials)
+		}
+	}
+}
+
+// isRefusal tells answers that a repetition cannot mend from those that it can.
+func isRefusal(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait takes in finished trials until the next call is due; false says that ctx ended.
+func (r *Runner) wait(ctx context.Context, d time.Duration, patient bool) bool {
+	if r.deferred && !patient {
+		return ctx.Err() == nil
+	}
+	due, release := r.config.Clock.After(d)
+	defer release()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-due:
+			return true
+		case f := <-r.finished:
+			if r.settle(f); !patient {
+				return true
+			}
+		}
+	}
+}
+
+// settle records a finished trial; that of a cancelled lease is dropped.
+func (r *Runner) settle(f finished) {
+	r.running--
+	f.lease.cancel()
+	if f.lease.cancelled {
+		delete(r.held, f.lease.id)
+		return
+	}
+	f.lease.result = f.report(r.stopping)
+}
+
+// synchronize makes one call and does what the answer wants.
+func (r *Runner) synchronize(ctx, trials context.Context) (time.Duration, error) {
+	request := r.report()
+	type answer struct {
+		response *misstepv1.SynchronizeResponse
+		err      error
+	}
+	answers := make(chan answer, 1)
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	go func() {
+		response, err := r.config.Client.Synchronize(call, request)
+		answers <- answer{response, err}
+	}()
+	for {
+		select {
+		case f := <-r.finished: // a trial that ends during a call must not wait for it
+			r.settle(f)
+		case a := <-answers:
+			if a.err != nil {
+				return 0, a.err
+			}
+			early := r.apply(ctx, trials, request, a.response)
+			if early {
+				return 0, nil
+			}
+			return nextCall(a.response), nil
+		}
+	}
+}
+
+func nextCall(response *misstepv1.SynchronizeResponse) time.Duration {
+	d := response.GetNextCall().AsDuration()
+	if d <= 0 {
+		return defaultNextCall
+	}
+	return min(d, maxNextCall)
+}
+
+// report is the current state: every lease in order of its id, results as far as they fit.
+func (r *Runner) report() *misstepv1.SynchronizeRequest {
+	request := &misstepv1.SynchronizeRequest{Runner: r.identity}
+	if !r.draining && !r.stopping {
+		request.FreeSlots = uint32(max(0, r.config.Slots-r.running)) //nolint:gosec // bounded by slots
+	}
+	size := 0
+	r.deferred = false
+	for _, l := range r.leases() {
+		held := l.running()
+		if l.result != nil {
+			n := proto.Size(l.result)
+			if size > 0 && size+n > maxReport {
+				r.deferred = true
+			} else {
+				size += n
+				held = l.result
+			}
+		}
+		request.Held = append(request.Held, held)
+	}
+	return request
+}
+
+func (r *Runner) leases() []*lease {
+	leases := make([]*lease, 0, len(r.held))
+	for _, l := range r.held {
+		leases = append(leases, l)
+	}
+	slices.SortFunc(leases, func(a, b *lease) int { return cmp.Compare(a.id, b.id) })
+	return leases
+}
+
+// apply brings the runner to the desired state. It says whether a result came in while the call was under way, so that the
+// next call should follow at once.
+func (r *Runner) apply(ctx, trials context.Context, request *misstepv1.SynchronizeRequest, response *misstepv1.SynchronizeResponse) (early bool) {
+	r.draining = response.GetDrain()
+	desired := make(map[string]*misstepv1.Lease, len(response.GetDesired()))
+	for _, d := range response.GetDesired() {
+		desired[d.GetId()] = d
+	}
+	reported := make(map[string]bool, len(request.GetHeld())) // whether the result was in the report
+	for _, h := range request.GetHeld() {
+		_, running := h.GetState().(*misstepv1.HeldLease_Running)
+		reported[h.GetLeaseId()] = !running
+	}
+	acknowledged := false
+	for id, l := range r.held {
+		switch {
+		case desired[id] != nil:
+			early = early || l.result != nil && !reported[id]
+		case l.result != nil: // acknowledged, or not wanted any more
+			delete(r.held, id)
+			acknowledged = true
+		case !l.cancelled:
+			r.config.Logger.InfoContext(ctx, "lease withdrawn, trial cancelled", "lease", id)
+			l.cancelled = true
+			l.cancel()
+		}
+	}
+	r.deferred = r.deferred && acknowledged // else the next call would be no better than this one
+	for _, d := range response.GetDesired() {
+		if r.held[d.GetId()] != nil || r.draining {
+			continue
+		}
+		if r.running >= r.config.Slots {
+			r.config.Logger.WarnContext(ctx, "more leases desired than there are slots", "lease", d.GetId())
+			continue
+		}
+		r.start(trials, d)
+	}
+	return early
+}
+
+func (r *Runner) start(trials context.Context, d *misstepv1.Lease) {
+	trial, cancel := context.WithCancel(trials)
+	l := &lease{id: d.GetId(), cancel: cancel}
+	l.progress.Store(&misstepv1.Progress{Phase: "start"})
+	r.held[l.id] = l
+	r.running++
+	go func() {
+		f := finished{lease: l}
+		if d.GetRecipe() == nil {
+			f.err = Permanent(fmt.Errorf("run lease %s: it has no recipe", l.id))
+		} else {
+			f.outcome, f.err = r.config.Executor.Run(trial, d.GetRecipe(), func(p *misstepv1.Progress) { l.progress.Store(p) })
+		}
+		r.finished <- f
+	}()
+}
+
+// await cancels what still runs and takes it in, so that no goroutine and no process outlives Run.
+func (r *Runner) await(cancelTrials context.CancelFunc) {
+	cancelTrials()
+	r.stopping = true
+	for r.running > 0 {
+		r.settle(<-r.finished)
+	}
+}
+
+// stop cancels the trials and hands over what is finished, if the coordinator is there.
+func (r *Runner) stop(ctx context.Context, cancelTrials context.CancelFunc) error {
+	r.await(cancelTrials)
+	parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	defer cancel()
+	for len(r.held) > 0 {
+		request := r.report()
+		response, err := r.config.Client.Synchronize(parting, request)
+		if err != nil {
+			r.config.Logger.WarnContext(ctx, "stopped without handing over", "leases", len(r.held), "error", err)
+			break
+		}
+		before := len(r.held)
+		r.apply(ctx, parting, request, &misstepv1.SynchronizeResponse{Desired: response.GetDesired(), Drain: true})
+		if len(r.held) == before {
+			break // it wants to keep leases that are not there any more: their deadline will tell it
+		}
+	}
+	return context.Cause(ctx)
+}
