@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"misstep/corpus"
 )
@@ -136,8 +136,7 @@ func wrongDigest(t *testing.T, s corpus.Store) {
 	_, _, err := s.Put(t.Context(), bytes.NewReader(data), other)
 	var mismatch *corpus.MismatchError
 	require.ErrorAs(t, err, &mismatch)
-	assert.Equal(t, other, mismatch.Want)
-	assert.Equal(t, corpus.DigestBytes(data), mismatch.Got)
+	assert.Equal(t, corpus.MismatchError{Want: other, Got: corpus.DigestBytes(data)}, *mismatch)
 	assertAbsent(t, s, other)
 	assertAbsent(t, s, corpus.DigestBytes(data))
 }
@@ -215,36 +214,32 @@ func closeEarly(t *testing.T, s corpus.Store) {
 }
 
 func concurrent(t *testing.T, s corpus.Store) {
-	var group sync.WaitGroup
+	var group errgroup.Group
 	for i := range 32 {
-		group.Go(func() {
-			data := Blob(40+i, 10_000+i)
-			d, _, err := s.Put(t.Context(), bytes.NewReader(data), corpus.Digest{})
-			if !assert.NoError(t, err) {
-				return
-			}
-			got, err := corpus.ReadAll(t.Context(), s, d, 1<<20)
-			assert.NoError(t, err)
-			assert.True(t, bytes.Equal(data, got))
-		})
+		group.Go(func() error { return putAndRead(t.Context(), s, Blob(40+i, 10_000+i)) })
 	}
-	group.Wait()
+	require.NoError(t, group.Wait())
 }
 
 func sameBlob(t *testing.T, s corpus.Store) {
 	data := Blob(80, 300_000)
-	want := corpus.DigestBytes(data)
-	var group sync.WaitGroup
+	var group errgroup.Group
 	for range 8 {
-		group.Go(func() {
-			_, _, err := s.Put(t.Context(), bytes.NewReader(data), want)
-			assert.NoError(t, err)
-			got, err := corpus.ReadAll(t.Context(), s, want, 1<<20)
-			assert.NoError(t, err)
-			assert.True(t, bytes.Equal(data, got))
-		})
+		group.Go(func() error { return putAndRead(t.Context(), s, data) })
 	}
-	group.Wait()
+	require.NoError(t, group.Wait())
+}
+
+func putAndRead(ctx context.Context, s corpus.Store, data []byte) error {
+	d, _, err := s.Put(ctx, bytes.NewReader(data), corpus.DigestBytes(data))
+	if err != nil {
+		return err
+	}
+	got, err := corpus.ReadAll(ctx, s, d, 1<<20)
+	if err == nil && !bytes.Equal(data, got) {
+		err = fmt.Errorf("blob %s came back otherwise", d)
+	}
+	return err
 }
 
 // cancellingReader cancels once it has given some bytes, and then goes on for ever.

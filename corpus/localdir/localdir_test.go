@@ -2,7 +2,6 @@ package localdir_test
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -143,5 +142,5 @@ func TestNewSaysWhatIsInItsWay(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := localdir.New(file)
 	require.ErrorContains(t, err, file)
-	assert.True(t, errors.Is(err, unix.ENOTDIR), "%v", err)
+	require.ErrorIs(t, err, unix.ENOTDIR)
 }

@@ -32,7 +32,8 @@ func TestVectors(t *testing.T) {
 		"empty": nil,
 		"small": {
 			dir("bin"), dir("lib"), dir("lib/a b"), file("release"), file("lib/a b/größe 100%"), link("lib/self", "../bin/./x"),
-			{Kind: tree.KindExecutable, Path: "bin/x", Size: 0, Digest: corpus.DigestBytes(nil)}, file("lib-old"),
+			{Kind: tree.KindExecutable, Path: "bin/x", Size: 0, Digest: corpus.DigestBytes(nil)},
+			file("lib-old"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

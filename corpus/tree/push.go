@@ -44,8 +44,7 @@ func pushFile(ctx context.Context, store corpus.Store, name string, want corpus.
 	}
 	defer file.Close() //nolint:errcheck // only read
 	_, _, err = store.Put(ctx, file, want)
-	var mismatch *corpus.MismatchError
-	if errors.As(err, &mismatch) {
+	if _, changed := errors.AsType[*corpus.MismatchError](err); changed {
 		return fmt.Errorf("%s has changed since the tree was scanned: %w", name, err)
 	}
 	return err

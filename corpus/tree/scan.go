@@ -104,7 +104,7 @@ func list(dir string, options []Option) ([]item, error) {
 	if err := s.walk(dir, "", false); err != nil {
 		return nil, err
 	}
-	if err := s.outside(dir); err != nil {
+	if err := s.outside(); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(s.items, func(a, b item) int { return strings.Compare(a.Path, b.Path) })
@@ -181,7 +181,7 @@ func (s *scanner) addTarget(file, name string) error {
 }
 
 // outside deals with links that leave the tree.
-func (s *scanner) outside(dir string) error {
+func (s *scanner) outside() error {
 	links := map[string]string{}
 	for _, i := range s.items {
 		if i.Kind == KindLink {

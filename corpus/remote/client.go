@@ -1,0 +1,239 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"misstep/corpus"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+type client struct {
+	service misstepv1.CorpusServiceClient
+}
+
+// Client returns the corpus at the other end of connection. Put of a reader that cannot seek under an unknown digest passes
+// through a temporary file, because the protocol names the digest first.
+func Client(connection grpc.ClientConnInterface) corpus.Store {
+	return &client{misstepv1.NewCorpusServiceClient(connection)}
+}
+
+func (c *client) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.Digest, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var missing []corpus.Digest
+	for len(digests) > 0 {
+		n := min(len(digests), maxDigests)
+		request := &misstepv1.FindMissingRequest{Digests: make([]string, n)}
+		for i, d := range digests[:n] {
+			request.Digests[i] = d.String()
+		}
+		digests = digests[n:]
+		response, err := c.service.FindMissing(ctx, request)
+		if err != nil {
+			return nil, fromStatus("find missing blobs", err)
+		}
+		for _, text := range response.GetDigests() {
+			d, err := corpus.ParseDigest(text)
+			if err != nil {
+				return nil, fmt.Errorf("find missing blobs: answer: %w", err)
+			}
+			missing = append(missing, d)
+		}
+	}
+	return missing, nil
+}
+
+func (c *client) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser, int64, error) {
+	action := "open remote blob " + digest.String()
+	ctx, cancel := context.WithCancel(ctx)
+	stream, err := c.service.Read(ctx, &misstepv1.ReadRequest{Digest: digest.String()})
+	if err != nil {
+		cancel()
+		return nil, 0, fromStatus(action, err)
+	}
+	header, err := stream.Header()
+	if err != nil {
+		cancel()
+		return nil, 0, fromStatus(action, err)
+	}
+	sizes := header.Get(sizeHeader)
+	if len(sizes) != 1 {
+		// No header: the call has failed, and the first message says how.
+		_, err := stream.Recv()
+		cancel()
+		if err == nil {
+			err = status.Error(codes.Internal, "the server does not tell the size")
+		}
+		return nil, 0, fromStatus(action, err)
+	}
+	size, err := strconv.ParseInt(sizes[0], 10, 64)
+	if err != nil {
+		cancel()
+		return nil, 0, fmt.Errorf("%s: size: %w", action, err)
+	}
+	incoming := &chunks{receive: func() ([]byte, error) {
+		message, err := stream.Recv()
+		if err != nil && !errors.Is(err, io.EOF) {
+			err = fromStatus("read remote blob "+digest.String(), err)
+		}
+		return message.GetData(), err
+	}}
+	return corpus.VerifyReader(&blob{Reader: incoming, cancel: cancel}, digest), size, nil
+}
+
+type blob struct {
+	io.Reader
+	cancel context.CancelFunc
+}
+
+func (b *blob) Close() error {
+	b.cancel()
+	return nil
+}
+
+func (c *client) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corpus.Digest, int64, error) {
+	if err := ctx.Err(); err != nil {
+		return corpus.Digest{}, 0, err
+	}
+	if want.IsZero() {
+		var err error
+		var done func()
+		if r, want, done, err = c.digestFirst(ctx, r); err != nil {
+			return corpus.Digest{}, 0, fmt.Errorf("put remote blob: %w", err)
+		}
+		defer done()
+	}
+	size, err := c.write(ctx, r, want)
+	if err != nil {
+		return corpus.Digest{}, 0, err
+	}
+	return want, size, nil
+}
+
+func (c *client) write(ctx context.Context, r io.Reader, want corpus.Digest) (int64, error) {
+	action := "put remote blob " + want.String()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // an unfinished call ends, and the server stores nothing
+	stream, err := c.service.Write(ctx)
+	if err != nil {
+		return 0, fromStatus(action, err)
+	}
+	hasher := corpus.NewHasher()
+	buffer := make([]byte, chunkSize)
+	for first := true; ; first = false {
+		n, readErr := io.ReadFull(r, buffer)
+		_, _ = hasher.Write(buffer[:n])
+		last := errors.Is(readErr, io.EOF) || errors.Is(readErr, io.ErrUnexpectedEOF)
+		if readErr != nil && !last {
+			return 0, fmt.Errorf("%s: %w", action, readErr)
+		}
+		if first || n > 0 {
+			request := &misstepv1.WriteRequest{Data: buffer[:n]}
+			if first {
+				request.Digest = want.String()
+			}
+			// io.EOF: the server has ended the call already, and CloseAndRecv tells why.
+			if err := stream.Send(request); err != nil && !errors.Is(err, io.EOF) {
+				return 0, fromStatus(action, err)
+			} else if err != nil {
+				last = true
+			}
+		}
+		if last {
+			break
+		}
+	}
+	response, err := stream.CloseAndRecv()
+	if err != nil {
+		return 0, fromStatus(action, err)
+	}
+	if stored := response.GetSize(); stored != uint64(hasher.Size()) { //nolint:gosec // not negative
+		return 0, fmt.Errorf("%s: the server says that it stored %d bytes of %d", action, stored, hasher.Size())
+	}
+	return hasher.Size(), nil
+}
+
+// digestFirst digests r, which it rewinds when it can and keeps in a temporary file otherwise. done ends that file.
+func (c *client) digestFirst(ctx context.Context, r io.Reader) (again io.Reader, digest corpus.Digest, done func(), err error) {
+	if seeker, ok := r.(io.ReadSeeker); ok {
+		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // a pipe is an *os.File too and cannot
+			digest, _, err := corpus.Receive(ctx, io.Discard, seeker, corpus.Digest{}, corpus.MaxBlob)
+			if err != nil {
+				return nil, corpus.Digest{}, nil, err
+			}
+			_, err = seeker.Seek(start, io.SeekStart)
+			return seeker, digest, func() {}, err
+		}
+	}
+	file, err := os.CreateTemp("", "misstep-put-*")
+	if err != nil {
+		return nil, corpus.Digest{}, nil, err
+	}
+	// The name goes at once: the bytes end with this process, however that ends.
+	err = os.Remove(file.Name())
+	if err == nil {
+		digest, _, err = corpus.Receive(ctx, file, r, corpus.Digest{}, corpus.MaxBlob)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, corpus.Digest{}, nil, errors.Join(err, file.Close())
+	}
+	return file, digest, func() { _ = file.Close() }, nil
+}
+
+// fromStatus turns a code and its reason back into the errors of package corpus; the gRPC code stays readable.
+func fromStatus(action string, err error) error {
+	s, _ := status.FromError(err)
+	cause := err
+	switch s.Code() {
+	case codes.NotFound:
+		cause = corpus.ErrNotFound
+	case codes.Canceled:
+		cause = context.Canceled
+	case codes.DeadlineExceeded:
+		cause = context.DeadlineExceeded
+	}
+	for _, detail := range s.Details() {
+		info, ok := detail.(*errdetails.ErrorInfo)
+		if !ok || info.GetDomain() != domain {
+			continue
+		}
+		switch info.GetReason() {
+		case reasonSize:
+			cause = corpus.ErrTooLarge
+		case reasonDigest:
+			want, wantErr := corpus.ParseDigest(info.GetMetadata()["want"])
+			got, gotErr := corpus.ParseDigest(info.GetMetadata()["got"])
+			if wantErr == nil && gotErr == nil {
+				cause = &corpus.MismatchError{Want: want, Got: got}
+			}
+		}
+	}
+	return &remoteError{action: action, status: s, cause: cause}
+}
+
+// remoteError is one of the corpus's errors that came over the network.
+type remoteError struct {
+	action string
+	status *status.Status
+	cause  error
+}
+
+func (e *remoteError) Error() string { return e.action + ": " + e.status.Message() }
+
+func (e *remoteError) Unwrap() error { return e.cause }
+
+func (e *remoteError) GRPCStatus() *status.Status { return e.status }

@@ -1,0 +1,211 @@
+// Package remote carries a corpus over gRPC; each side verifies the bytes that it receives.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"misstep/corpus"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	chunkSize  = 1 << 20 // bytes of one message, the bound that corpus.proto gives
+	maxDigests = 10_000  // of one FindMissing, the bound that corpus.proto gives
+
+	sizeHeader = "misstep-blob-size" // response header of Read: the blob's bytes in decimal
+
+	domain        = "misstep.corpus" // of the ErrorInfo details
+	reasonDigest  = "DIGEST_MISMATCH"
+	reasonSize    = "TOO_LARGE"
+	reasonNoSpace = "NO_SPACE"
+)
+
+// Option changes a server.
+type Option func(*server)
+
+// MaxBlob bounds the bytes of one blob that is written; corpus.MaxBlob without it.
+func MaxBlob(bytes int64) Option { return func(s *server) { s.maxBlob = bytes } }
+
+type server struct {
+	misstepv1.UnimplementedCorpusServiceServer
+	store   corpus.Store
+	maxBlob int64
+}
+
+// NewServer serves store.
+func NewServer(store corpus.Store, options ...Option) misstepv1.CorpusServiceServer {
+	s := &server{store: store, maxBlob: corpus.MaxBlob}
+	for _, option := range options {
+		option(s)
+	}
+	return s
+}
+
+func (s *server) FindMissing(ctx context.Context, request *misstepv1.FindMissingRequest) (*misstepv1.FindMissingResponse, error) {
+	if n := len(request.GetDigests()); n > maxDigests {
+		return nil, status.Errorf(codes.InvalidArgument, "find missing: %d digests, at most %d a call", n, maxDigests)
+	}
+	digests := make([]corpus.Digest, len(request.GetDigests()))
+	for i, text := range request.GetDigests() {
+		var err error
+		if digests[i], err = parse(text); err != nil {
+			return nil, err
+		}
+	}
+	missing, err := s.store.Missing(ctx, digests)
+	if err != nil {
+		return nil, toStatus(err)
+	}
+	response := &misstepv1.FindMissingResponse{}
+	for _, d := range missing {
+		response.Digests = append(response.Digests, d.String())
+	}
+	return response, nil
+}
+
+func (s *server) Read(request *misstepv1.ReadRequest, stream grpc.ServerStreamingServer[misstepv1.ReadResponse]) error {
+	digest, err := parse(request.GetDigest())
+	if err != nil {
+		return err
+	}
+	blob, size, err := s.store.Open(stream.Context(), digest)
+	if err != nil {
+		return toStatus(err)
+	}
+	defer blob.Close() //nolint:errcheck // only read
+	if err := stream.SendHeader(metadata.Pairs(sizeHeader, strconv.FormatInt(size, 10))); err != nil {
+		return err
+	}
+	buffer := make([]byte, chunkSize)
+	for {
+		n, err := io.ReadFull(blob, buffer)
+		if n > 0 {
+			if err := stream.Send(&misstepv1.ReadResponse{Data: buffer[:n]}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return toStatus(err)
+		}
+	}
+}
+
+func (s *server) Write(stream grpc.ClientStreamingServer[misstepv1.WriteRequest, misstepv1.WriteResponse]) error {
+	first, err := stream.Recv()
+	if errors.Is(err, io.EOF) {
+		return status.Error(codes.InvalidArgument, "write: no message; the first one names the digest")
+	}
+	if err != nil {
+		return err
+	}
+	want, err := parse(first.GetDigest())
+	if err != nil {
+		return err
+	}
+	incoming := &chunks{receive: func() ([]byte, error) {
+		if first != nil {
+			data := first.GetData()
+			first = nil
+			return data, nil
+		}
+		message, err := stream.Recv()
+		if err == nil && message.GetDigest() != "" {
+			err = status.Error(codes.InvalidArgument, "write: a digest after the first message")
+		}
+		return message.GetData(), err
+	}}
+	_, size, err := s.store.Put(stream.Context(), &bounded{r: incoming, left: s.maxBlob}, want)
+	if err != nil {
+		return toStatus(err)
+	}
+	return stream.SendAndClose(&misstepv1.WriteResponse{Size: uint64(size)}) //nolint:gosec // not negative
+}
+
+func parse(text string) (corpus.Digest, error) {
+	digest, err := corpus.ParseDigest(text)
+	if err != nil {
+		return corpus.Digest{}, status.Error(codes.InvalidArgument, err.Error())
+	}
+	return digest, nil
+}
+
+// toStatus gives a store's error the code that corpus.proto promises, and a reason that the client turns back.
+func toStatus(err error) error {
+	var mismatch *corpus.MismatchError
+	switch {
+	case errors.Is(err, corpus.ErrNotFound):
+		return status.Error(codes.NotFound, err.Error())
+	case errors.As(err, &mismatch):
+		return withReason(codes.InvalidArgument, err, reasonDigest, map[string]string{"want": mismatch.Want.String(), "got": mismatch.Got.String()})
+	case errors.Is(err, corpus.ErrTooLarge):
+		return withReason(codes.InvalidArgument, err, reasonSize, nil)
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		return withReason(codes.ResourceExhausted, err, reasonNoSpace, nil)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	// A status that lies inside (a Recv that failed in the middle of a Put) keeps its code.
+	var inner interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &inner) {
+		return status.Error(inner.GRPCStatus().Code(), err.Error())
+	}
+	return status.Error(codes.Internal, err.Error())
+}
+
+func withReason(code codes.Code, err error, reason string, data map[string]string) error {
+	s := status.New(code, err.Error())
+	detailed, detailErr := s.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: domain, Metadata: data})
+	if detailErr != nil {
+		return s.Err()
+	}
+	return detailed.Err()
+}
+
+// chunks makes a reader of messages.
+type chunks struct {
+	receive func() ([]byte, error) // io.EOF at the end
+	data    []byte
+	err     error
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	for len(c.data) == 0 {
+		if c.err != nil {
+			return 0, c.err
+		}
+		if c.data, c.err = c.receive(); c.err == nil && len(c.data) > chunkSize {
+			c.data, c.err = nil, status.Errorf(codes.InvalidArgument, "a chunk of %d bytes, at most %d are allowed", len(c.data), chunkSize)
+		}
+	}
+	n := copy(p, c.data)
+	c.data = c.data[n:]
+	return n, nil
+}
+
+// bounded fails with corpus.ErrTooLarge where io.LimitReader would cut silently.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, fmt.Errorf("more bytes than this server takes: %w", corpus.ErrTooLarge)
+	}
+	return n, err
+}
