@@ -42,7 +42,7 @@ func ReadAll(ctx context.Context, source Source, digest Digest, limit int64) ([]
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close() //nolint:errcheck // nothing was written
+	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("read blob %s: %w", digest, err)
@@ -54,7 +54,7 @@ func ReadAll(ctx context.Context, source Source, digest Digest, limit int64) ([]
 }
 
 type contextReader struct {
-	ctx context.Context //nolint:containedctx // lives for one copy
+	ctx context.Context // lives for one copy
 	r   io.Reader
 }
 

@@ -158,7 +158,7 @@ func (c *client) write(ctx context.Context, r io.Reader, want corpus.Digest) (in
 	if err != nil {
 		return 0, fromStatus(action, err)
 	}
-	if stored := response.GetSize(); stored != uint64(hasher.Size()) { //nolint:gosec // not negative
+	if stored := response.GetSize(); stored != uint64(hasher.Size()) { // not negative
 		return 0, fmt.Errorf("%s: the server says that it stored %d bytes of %d", action, stored, hasher.Size())
 	}
 	return hasher.Size(), nil

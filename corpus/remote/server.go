@@ -83,7 +83,7 @@ func (s *server) Read(request *misstepv1.ReadRequest, stream grpc.ServerStreamin
 	if err != nil {
 		return toStatus(err)
 	}
-	defer blob.Close() //nolint:errcheck // only read
+	defer blob.Close()
 	if err := stream.SendHeader(metadata.Pairs(sizeHeader, strconv.FormatInt(size, 10))); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *server) Write(stream grpc.ClientStreamingServer[misstepv1.WriteRequest,
 	if err != nil {
 		return toStatus(err)
 	}
-	return stream.SendAndClose(&misstepv1.WriteResponse{Size: uint64(size)}) //nolint:gosec // not negative
+	return stream.SendAndClose(&misstepv1.WriteResponse{Size: uint64(size)}) // not negative
 }
 
 func parse(text string) (corpus.Digest, error) {

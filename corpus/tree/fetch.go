@@ -42,7 +42,7 @@ func fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temporary) //nolint:errcheck // after the rename nothing is there
+	defer os.RemoveAll(temporary)
 	if err := fill(ctx, source, m, temporary); err != nil {
 		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 			return fmt.Errorf("the disk or quota is full; free space there (%d MiB are needed): %w", m.Size()>>20+1, err)
@@ -79,7 +79,7 @@ func fill(ctx context.Context, source corpus.Source, m Manifest, dir string) err
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // a handle only
+	defer root.Close()
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fetchers)
 	for e := range m.Entries() {
@@ -112,7 +112,7 @@ func fetchFile(ctx context.Context, source corpus.Source, root *os.Root, e Entry
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Path, err)
 	}
-	defer blob.Close() //nolint:errcheck // only read
+	defer blob.Close()
 	file, err := root.OpenFile(e.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func syncAll(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer folder.Close() //nolint:errcheck // only read
+	defer folder.Close()
 	if err := unix.Syncfs(int(folder.Fd())); err != nil {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}

@@ -133,10 +133,10 @@ func TestParseRefuses(t *testing.T) {
 		`link "a" to "/x": leaves t`: head + "link a /x\n",
 	} {
 		_, err := tree.Parse([]byte(text))
-		assert.ErrorContains(t, err, want, "%q", text)
+		require.ErrorContains(t, err, want, "%q", text)
 	}
 	_, err = tree.Parse(append([]byte(head), bytes.Repeat([]byte("\n"), tree.MaxEntries+1)...))
-	assert.ErrorContains(t, err, "200001 entries")
+	require.ErrorContains(t, err, "200001 entries")
 	_, err = tree.Parse(make([]byte, tree.MaxText+1))
 	assert.ErrorContains(t, err, "bytes, at most")
 }

@@ -42,7 +42,7 @@ func pushFile(ctx context.Context, store corpus.Store, name string, want corpus.
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	_, _, err = store.Put(ctx, file, want)
 	if _, changed := errors.AsType[*corpus.MismatchError](err); changed {
 		return fmt.Errorf("%s has changed since the tree was scanned: %w", name, err)

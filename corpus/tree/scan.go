@@ -227,7 +227,7 @@ func digestFile(ctx context.Context, i *item) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	i.Digest, i.Size, err = corpus.Receive(ctx, io.Discard, file, corpus.Digest{}, MaxBytes)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", i.file, err)

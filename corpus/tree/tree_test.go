@@ -163,7 +163,7 @@ func TestFetchTrustsNoSource(t *testing.T) {
 	require.NoError(t, tree.Push(t.Context(), store, root, m))
 	_, _, err = store.Put(t.Context(), bytes.NewReader(wrongSize.Bytes()), corpus.Digest{})
 	require.NoError(t, err)
-	assert.ErrorContains(t, tree.Fetch(t.Context(), store, wrongSize.Digest(), dst), "does not have the 11 bytes")
+	require.ErrorContains(t, tree.Fetch(t.Context(), store, wrongSize.Digest(), dst), "does not have the 11 bytes")
 	assertNothing(t, dst)
 }
 
