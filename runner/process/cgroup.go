@@ -1,0 +1,245 @@
+package process
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Cgroups are the places where this process may make control groups: version 2 to hold a trial's processes, and the memory
+// controller (of either version) as a backstop behind the polled limit. Both may be missing. See cgroups(7).
+type Cgroups struct {
+	unified string // folder of our own version 2 group, empty when not usable
+	memory  string // folder of our own version 1 memory group, empty when not usable
+}
+
+// DetectCgroups tries what this process may do; it leaves nothing behind.
+func DetectCgroups() Cgroups {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return Cgroups{}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return Cgroups{}
+	}
+	unified, memory := locate(string(own), string(mounts))
+	return Cgroups{unified: usable(unified), memory: usable(memory)}
+}
+
+// locate finds the folders of our own groups from the texts of /proc/self/cgroup and /proc/self/mountinfo.
+func locate(own, mounts string) (unified, memory string) {
+	var pathUnified, pathMemory string
+	for line := range strings.Lines(own) {
+		parts := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		if parts[1] == "" {
+			pathUnified = parts[2]
+		}
+		for controller := range strings.SplitSeq(parts[1], ",") {
+			if controller == "memory" {
+				pathMemory = parts[2]
+			}
+		}
+	}
+	for line := range strings.Lines(mounts) {
+		before, after, found := strings.Cut(line, " - ")
+		left, right := strings.Fields(before), strings.Fields(after)
+		if !found || len(left) < 5 || len(right) < 3 {
+			continue
+		}
+		root, point := left[3], left[4]
+		switch right[0] {
+		case "cgroup2":
+			unified = under(point, root, pathUnified)
+		case "cgroup":
+			if strings.Contains(","+right[2]+",", ",memory,") {
+				memory = under(point, root, pathMemory)
+			}
+		}
+	}
+	return unified, memory
+}
+
+func under(point, root, path string) string {
+	if path == "" {
+		return ""
+	}
+	relative, err := filepath.Rel(root, path)
+	if err != nil || strings.HasPrefix(relative, "..") {
+		return ""
+	}
+	return filepath.Join(point, relative)
+}
+
+func usable(folder string) string {
+	if folder == "" {
+		return ""
+	}
+	probe, err := os.MkdirTemp(folder, "misstep-probe-")
+	if err != nil {
+		return ""
+	}
+	_ = os.Remove(probe)
+	return folder
+}
+
+// Any says whether groups can be made at all.
+func (c Cgroups) Any() bool { return c.unified != "" || c.memory != "" }
+
+// String names what is there, for people.
+func (c Cgroups) String() string {
+	switch {
+	case c.unified != "" && c.memory != "":
+		return "cgroup v2 and v1 memory"
+	case c.unified != "":
+		return "cgroup v2"
+	case c.memory != "":
+		return "cgroup v1 memory"
+	default:
+		return "no cgroups"
+	}
+}
+
+// Cgroup holds the processes of one trial.
+type Cgroup struct{ folders []string }
+
+// New makes a group. limit in bytes is set where the memory controller is there; 0 sets none.
+func (c Cgroups) New(name string, limit uint64) (*Cgroup, error) {
+	g := &Cgroup{}
+	for _, parent := range []string{c.unified, c.memory} {
+		if parent == "" {
+			continue
+		}
+		folder := filepath.Join(parent, name)
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			return nil, errors.Join(fmt.Errorf("make cgroup: %w", err), g.Remove())
+		}
+		g.folders = append(g.folders, folder)
+		if limit == 0 {
+			continue
+		}
+		for _, file := range []string{"memory.max", "memory.limit_in_bytes"} {
+			// Version 2 has the file only where the parent hands the controller down; the polled limit holds in any case.
+			if _, err := os.Stat(filepath.Join(folder, file)); err == nil {
+				_ = os.WriteFile(filepath.Join(folder, file), []byte(strconv.FormatUint(limit, 10)), 0o600)
+			}
+		}
+	}
+	return g, nil
+}
+
+// Find gives the group of that name that another process made, if it is there.
+func (c Cgroups) Find(name string) (*Cgroup, bool) {
+	g := &Cgroup{}
+	for _, parent := range []string{c.unified, c.memory} {
+		if parent == "" {
+			continue
+		}
+		if folder := filepath.Join(parent, name); exists(folder) {
+			g.folders = append(g.folders, folder)
+		}
+	}
+	return g, len(g.folders) > 0
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// open gives the folder of version 2, so that a process can be born in it; nil when there is none.
+func (g *Cgroup) open() *os.File {
+	if g == nil {
+		return nil
+	}
+	for _, folder := range g.folders {
+		if exists(filepath.Join(folder, "cgroup.kill")) {
+			if f, err := os.Open(folder); err == nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// add moves a process in, as far as it is not in already.
+func (g *Cgroup) add(pid int) {
+	if g == nil {
+		return
+	}
+	for _, folder := range g.folders {
+		_ = os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o600)
+	}
+}
+
+// OutOfMemory says whether the kernel killed a process of the group for its limit.
+func (g *Cgroup) OutOfMemory() bool {
+	if g == nil {
+		return false
+	}
+	for _, folder := range g.folders {
+		for _, name := range []string{"memory.events", "memory.oom_control"} {
+			data, err := os.ReadFile(filepath.Join(folder, name))
+			if err != nil {
+				continue
+			}
+			for line := range strings.Lines(string(data)) {
+				if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "oom_kill" && fields[1] != "0" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Kill every process in the group.
+func (g *Cgroup) Kill() {
+	if g == nil {
+		return
+	}
+	for _, folder := range g.folders {
+		if os.WriteFile(filepath.Join(folder, "cgroup.kill"), []byte("1"), 0o600) == nil {
+			continue
+		}
+		f, err := os.Open(filepath.Join(folder, "cgroup.procs"))
+		if err != nil {
+			continue
+		}
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if pid, err := strconv.Atoi(lines.Text()); err == nil && pid > 1 && pid != os.Getpid() {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+		_ = f.Close()
+	}
+}
+
+// Remove the group; its processes are dead. The kernel may need a moment to notice.
+func (g *Cgroup) Remove() error {
+	if g == nil {
+		return nil
+	}
+	var errs []error
+	for _, folder := range g.folders {
+		err := os.Remove(folder)
+		for pause := time.Millisecond; errors.Is(err, unix.EBUSY) && pause < time.Second; pause *= 2 {
+			time.Sleep(pause)
+			err = os.Remove(folder)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("remove cgroup: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}

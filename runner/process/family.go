@@ -1,0 +1,88 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// family is everything that came out of one program: its session, its descendants, those once seen as such, and those that carry
+// its mark.
+type family struct {
+	leader int
+	mark   string
+	known  map[int]uint64 // pid to start time
+}
+
+// members finds the family among all processes, the leader first if it is there. thorough also reads environments, to find those
+// that left the session and lost their parents between two looks.
+func (f *family) members(thorough bool) []stat {
+	processes := all()
+	member := make(map[int]bool, 8)
+	for pid, s := range processes {
+		start, known := f.known[pid]
+		member[pid] = s.session == f.leader || pid == f.leader || known && start == s.start
+	}
+	for changed := true; changed; { // children of members, as deep as it goes
+		changed = false
+		for pid, s := range processes {
+			if !member[pid] && member[s.ppid] {
+				member[pid], changed = true, true
+			}
+		}
+	}
+	self := os.Getpid()
+	var found []stat
+	f.known = make(map[int]uint64, len(f.known))
+	for pid, s := range processes {
+		if pid == self || pid == 1 || !member[pid] && !(thorough && isMarked(pid, f.mark)) {
+			continue
+		}
+		f.known[pid] = s.start
+		found = append(found, s)
+		if pid == f.leader {
+			found[0], found[len(found)-1] = found[len(found)-1], found[0]
+		}
+	}
+	return found
+}
+
+// sweep kills the family except its leader, which its own waiter reaps, and reaps those that became our children. It gives up
+// after a bounded time and says so: a process in an uninterruptible wait cannot be killed.
+func (f *family) sweep(patience time.Duration) error {
+	began := time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		alive, dead := 0, 0
+		for _, s := range f.members(true) {
+			switch {
+			case s.pid == f.leader:
+			case s.state != 'Z':
+				_ = unix.Kill(s.pid, unix.SIGKILL)
+				alive++
+			case s.ppid == os.Getpid():
+				_, _ = unix.Wait4(s.pid, nil, unix.WNOHANG, nil)
+			default:
+				dead++ // becomes ours, or init's, once its parent is gone
+			}
+		}
+		if alive == 0 && (dead == 0 || time.Since(began) > zombiePatience) {
+			return nil
+		}
+		if time.Since(began) > patience {
+			return errors.New("processes of the trial do not die from SIGKILL; look for tasks in state D")
+		}
+		time.Sleep(pause)
+	}
+}
+
+// zombiePatience bounds the wait for dead processes of the family whose parent is not ours: they hold nothing but their pid.
+const zombiePatience = 500 * time.Millisecond
+
+// KillMarked kills every process that carries the mark of a trial, whoever started it. It is for what a runner that was
+// killed left behind.
+func KillMarked(mark string) error {
+	f := family{leader: -1, mark: mark, known: map[int]uint64{}}
+	return f.sweep(5 * time.Second)
+}

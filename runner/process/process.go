@@ -1,0 +1,257 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// sweepPatience bounds the wait for killed processes to be gone.
+	sweepPatience = 10 * time.Second
+	// drainPatience bounds the wait for the last output after all writers are dead.
+	drainPatience = 5 * time.Second
+)
+
+// Spec says what to run.
+type Spec struct {
+	// Path of the program, absolute.
+	Path string
+	// Args without the program's name.
+	Args []string
+	// Env is the whole environment; nothing of ours is inherited. The mark is added.
+	Env []string
+	// Dir to run in.
+	Dir string
+	// Mark that no other trial has, e.g. the trial's folder.
+	Mark string
+	// Stdout and Stderr take the output; they are closed when the program has ended.
+	Stdout, Stderr *Stream
+	// Cgroup to run in; nil for none.
+	Cgroup *Cgroup
+}
+
+// Process is a program that runs, or ran. Safe for concurrent use.
+type Process struct {
+	spec  Spec
+	pid   int
+	began time.Time
+	done  chan struct{}
+
+	mu     sync.Mutex
+	family family
+	gone   bool // reaped: its pid may belong to another
+	result Result
+}
+
+// Result is how a program ended.
+type Result struct {
+	// ExitCode of the program, -1 when a signal ended it.
+	ExitCode int
+	// Signal that ended it, 0 for none.
+	Signal syscall.Signal
+	// Wall time from start to end.
+	Wall time.Duration
+	// CPU time, user and system, of the program and the children that it waited for.
+	CPU time.Duration
+	// MaxRSS is the highest resident set of the program in bytes.
+	MaxRSS uint64
+	// Err says what went wrong on our side: output that could not be written, processes that do not die.
+	Err error
+}
+
+var subreaper = sync.OnceValue(func() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become the reaper of orphans: %w", err)
+	}
+	return nil
+})
+
+// Start runs a program. An error is one of ours: the program did not run at all.
+func Start(spec Spec) (*Process, error) {
+	if err := subreaper(); err != nil {
+		return nil, err
+	}
+	p := &Process{spec: spec, done: make(chan struct{})}
+	started := make(chan error)
+	go p.run(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Path, err)
+	}
+	return p, nil
+}
+
+// run starts the program and waits for it, all on one operating system thread: PR_SET_PDEATHSIG fires when the *thread* that
+// forked ends, not the process (prctl(2), golang.org/issue/27505), so that thread must live as long as the program.
+func (p *Process) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		started <- err
+		return
+	}
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		_, _ = outR.Close(), outW.Close()
+		started <- err
+		return
+	}
+	cmd := p.command(outW, errW)
+	p.began = time.Now()
+	err = cmd.Start()
+	if cmd.SysProcAttr.UseCgroupFD {
+		if err != nil { // not every kernel and delegation allows to be born in a group: join after birth
+			again := p.command(outW, errW)
+			again.SysProcAttr.UseCgroupFD = false
+			err = again.Start()
+			_ = syscall.Close(cmd.SysProcAttr.CgroupFD)
+			cmd = again
+		} else {
+			_ = syscall.Close(cmd.SysProcAttr.CgroupFD)
+		}
+	}
+	_, _ = outW.Close(), errW.Close()
+	if err != nil {
+		_, _ = outR.Close(), errR.Close()
+		started <- err
+		return
+	}
+	p.pid = cmd.Process.Pid
+	p.spec.Cgroup.add(p.pid)
+	noCore := unix.Rlimit{}
+	_ = unix.Prlimit(p.pid, unix.RLIMIT_CORE, &noCore, nil)
+	p.family = family{leader: p.pid, mark: p.spec.Mark, known: map[int]uint64{}}
+	started <- nil
+
+	var copies sync.WaitGroup
+	copies.Go(func() { p.spec.Stdout.copy(outR) })
+	copies.Go(func() { p.spec.Stderr.copy(errR) })
+
+	// Wait without reaping: while the dead leader is there, no other process can get its pid, and killing the group is safe.
+	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+	}
+	wall := time.Since(p.began)
+	_ = unix.Kill(-p.pid, unix.SIGKILL)
+	p.spec.Cgroup.Kill()
+	p.mu.Lock()
+	sweepErr := p.family.sweep(sweepPatience)
+	_ = cmd.Wait() // its error repeats what ProcessState says
+	p.gone = true
+	p.mu.Unlock()
+
+	drained := make(chan struct{})
+	go func() { copies.Wait(); close(drained) }()
+	select {
+	case <-drained:
+	case <-time.After(drainPatience): // somebody holds the pipes whom we could not kill
+		_ = outR.SetReadDeadline(time.Unix(1, 0))
+		_ = errR.SetReadDeadline(time.Unix(1, 0))
+		<-drained
+	}
+	_, _ = outR.Close(), errR.Close()
+	result := Result{ExitCode: -1, Wall: wall, Err: errors.Join(sweepErr, p.spec.Stdout.Close(), p.spec.Stderr.Close())}
+	if state := cmd.ProcessState; state != nil {
+		status, _ := state.Sys().(syscall.WaitStatus)
+		if status.Signaled() {
+			result.Signal = status.Signal()
+		} else {
+			result.ExitCode = status.ExitStatus()
+		}
+		result.CPU = state.UserTime() + state.SystemTime()
+		if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+			result.MaxRSS = uint64(max(0, usage.Maxrss)) << 10
+		}
+	}
+	p.mu.Lock()
+	p.result = result
+	p.mu.Unlock()
+	close(p.done)
+}
+
+func (p *Process) command(stdout, stderr *os.File) *exec.Cmd {
+	cmd := exec.Command(p.spec.Path, p.spec.Args...)
+	cmd.Env = append(append([]string(nil), p.spec.Env...), Mark+"="+p.spec.Mark)
+	cmd.Dir = p.spec.Dir
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if folder := p.spec.Cgroup.open(); folder != nil {
+		defer folder.Close()
+		if fd, err := unix.FcntlInt(folder.Fd(), unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, fd
+		}
+	}
+	return cmd
+}
+
+// PID of the program.
+func (p *Process) PID() int { return p.pid }
+
+// Began is when it was started.
+func (p *Process) Began() time.Time { return p.began }
+
+// Done is closed when the program and all its descendants are gone and its output is complete.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Result of the program; call it after Done.
+func (p *Process) Result() Result {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.result
+}
+
+// Signal sends a signal to the program itself, if it is still there.
+func (p *Process) Signal(signal syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.gone {
+		_ = unix.Kill(p.pid, signal)
+	}
+}
+
+// Kill the program, its group and its cgroup at once; Done follows.
+func (p *Process) Kill() {
+	p.Signal(syscall.SIGKILL) // its waiter does the rest
+}
+
+// LeaderRSS is the resident set of the program itself in bytes, cheap to ask often.
+func (p *Process) LeaderRSS() uint64 {
+	s, _ := readStat(p.pid)
+	return s.rss
+}
+
+// Usage of the family at one moment.
+type Usage struct {
+	// Processes that are alive.
+	Processes int
+	// RSS summed over them in bytes; pages that they share count for each.
+	RSS uint64
+	// MaxRSS of one of them in bytes.
+	MaxRSS uint64
+}
+
+// Usage looks at every process of the machine; it also notes descendants, so call it about twice a second.
+func (p *Process) Usage() Usage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var u Usage
+	if p.gone {
+		return u
+	}
+	for _, s := range p.family.members(false) {
+		if s.state == 'Z' {
+			continue
+		}
+		u.Processes++
+		u.RSS += s.rss
+		u.MaxRSS = max(u.MaxRSS, s.rss)
+	}
+	return u
+}

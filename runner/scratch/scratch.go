@@ -1,0 +1,161 @@
+// Package scratch gives each trial a private folder that is gone afterwards, even when the runner was killed.
+//
+// A folder's name says whose it is: "trial-PID-START-RANDOM", with the pid of the runner and its start time in clock ticks since
+// boot, which together name a process for as long as the machine runs. Whoever opens the area next removes what belongs
+// to no living process, and kills what still runs in its name. Do not share an area between machines or pid namespaces.
+package scratch
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+
+	"misstep/runner/process"
+)
+
+// Area is a folder for the folders of trials. It does not change after Open and is safe for concurrent use.
+type Area struct {
+	path    string
+	start   uint64
+	cgroups process.Cgroups
+}
+
+// Folder of one trial.
+type Folder struct {
+	// Path of the folder, absolute; its name is unique on the machine.
+	Path string
+}
+
+// ErrNoSpace is in the chain of errors about a full file system; their text names the folder and the remedy.
+var ErrNoSpace = errors.New("no space left")
+
+// Open makes the area if need be (mode 0700) and reaps what dead runners left in it: processes, control groups, folders.
+func Open(path string, cgroups process.Cgroups) (*Area, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open trial area: %w", err)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, Explain(path, fmt.Errorf("make trial area: %w", err))
+	}
+	// /proc/self/environ and the like show paths as they are: follow links now.
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, fmt.Errorf("open trial area: %w", err)
+	}
+	start, ok := process.StartTime(os.Getpid())
+	if !ok {
+		return nil, errors.New("open trial area: /proc does not show this process; mount it")
+	}
+	a := &Area{path: path, start: start, cgroups: cgroups}
+	return a, a.reap()
+}
+
+var folderName = regexp.MustCompile(`^trial-(\d+)-(\d+)-[0-9a-f]{16}$`)
+
+func (a *Area) reap() error {
+	entries, err := os.ReadDir(a.path)
+	if err != nil {
+		return fmt.Errorf("reap stale trials: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		parts := folderName.FindStringSubmatch(e.Name())
+		if parts == nil {
+			continue
+		}
+		pid, err1 := strconv.Atoi(parts[1])
+		start, err2 := strconv.ParseUint(parts[2], 10, 64)
+		if err1 != nil || err2 != nil {
+			continue
+		}
+		if now, alive := process.StartTime(pid); alive && now == start {
+			continue
+		}
+		path := filepath.Join(a.path, e.Name())
+		group, found := a.cgroups.Find(e.Name())
+		if found {
+			group.Kill()
+		}
+		errs = append(errs, process.KillMarked(path))
+		if found {
+			errs = append(errs, group.Remove())
+		}
+		errs = append(errs, RemoveAll(path))
+	}
+	return errors.Join(errs...)
+}
+
+// New makes the folder of a trial, mode 0700. The caller removes it by Remove.
+func (a *Area) New() (*Folder, error) {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails, see its documentation
+	name := fmt.Sprintf("trial-%d-%d-%s", os.Getpid(), a.start, hex.EncodeToString(random[:]))
+	path := filepath.Join(a.path, name)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return nil, Explain(a.path, fmt.Errorf("make trial folder: %w", err))
+	}
+	return &Folder{Path: path}, nil
+}
+
+// Remove the folder and everything in it.
+func (f *Folder) Remove() error { return RemoveAll(f.Path) }
+
+// Size of the files in the folder in bytes as the disk holds them. Files that vanish meanwhile do not count.
+func (f *Folder) Size() uint64 {
+	var sum uint64
+	_ = filepath.WalkDir(f.Path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what cannot be read is not counted
+		}
+		if info, err := d.Info(); err == nil {
+			if st, ok := info.Sys().(*syscall.Stat_t); ok {
+				sum += uint64(max(0, st.Blocks)) * 512 // see stat(2): st_blocks counts 512 bytes whatever the block size
+			}
+		}
+		return nil
+	})
+	return sum
+}
+
+// RemoveAll is os.RemoveAll that also gets past folders whose rights a workload has taken away.
+func RemoveAll(path string) error {
+	for range 64 { // each round opens one more level of closed folders
+		if os.RemoveAll(path) == nil {
+			return nil
+		}
+		_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, _ error) error {
+			if d != nil && d.IsDir() {
+				_ = os.Chmod(p, 0o700) //nolint:gosec // as above
+			}
+			return nil
+		})
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("remove trial folder: %w", err)
+	}
+	return nil
+}
+
+// Explain adds the remedy to errors about a full file system; others come back as they are.
+func Explain(folder string, err error) error {
+	if err == nil || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	return fmt.Errorf("%w in %s: free some, or choose a folder on another file system with --dir: %w", ErrNoSpace, folder, err)
+}
+
+// Free bytes that this user may still write to the file system of the folder; false when it cannot be told.
+func Free(folder string) (uint64, bool) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(folder, &st); err != nil {
+		return 0, false
+	}
+	return st.Bavail * uint64(max(0, st.Bsize)), true
+}
