@@ -3,7 +3,6 @@ package workloads
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -93,17 +92,12 @@ func (e *ManifestError) Error() string {
 // Load reads and validates dir/workload.yaml and looks whether the files it names are there.
 func Load(dir string) (Manifest, error) {
 	path := filepath.Join(dir, ManifestFile)
-	f, err := os.Open(path)
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return Manifest{}, fmt.Errorf("load workload: %s has no %s; give the folder of one built workload: %w", dir, ManifestFile, err)
-		}
-		return Manifest{}, fmt.Errorf("load workload: %w", err)
+	data, err := readBounded(path, maxManifestBytes)
+	if errors.Is(err, os.ErrNotExist) {
+		return Manifest{}, fmt.Errorf("load workload: %s has no %s; give the folder of one built workload: %w", dir, ManifestFile, err)
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxManifestBytes+1))
 	if err != nil {
-		return Manifest{}, fmt.Errorf("load workload: read %s: %w", path, err)
+		return Manifest{}, fmt.Errorf("load workload: %w", err)
 	}
 	m, err := Parse(data, path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // renaissancePrefix stands before the names of Renaissance's benchmarks in the catalogue.
-const renaissancePrefix = "renaissance/"
+const renaissancePrefix = renaissanceName + "/"
 
 // What the launcher of Renaissance prints, as observed on 0.16.1: stdout has a line when an iteration starts and one when
 // it ends, "====== NAME (GROUP) [CONFIG], iteration N completed (X ms) ======" or "… failed (ValidationException) ======";
@@ -21,7 +21,11 @@ var (
 )
 
 func judgeRenaissance(exit int, stdout, stderr []byte) *misstepv1.ApplicationFailure {
-	if exit == exitVerified && !benchmarksFailed.Match(stderr) {
+	told := benchmarksFailed.Find(stdout) // some versions say it on stderr
+	if told == nil {
+		told = benchmarksFailed.Find(stderr)
+	}
+	if exit == exitVerified && told == nil {
 		if !iterationDone.Match(stdout) {
 			return failure(reasonValidation, "exit 0, but no iteration was completed")
 		}
@@ -39,8 +43,8 @@ func judgeRenaissance(exit int, stdout, stderr []byte) *misstepv1.ApplicationFai
 		}
 		return failure(reasonException, "%s", line[1])
 	}
-	if line := benchmarksFailed.Find(stderr); line != nil {
-		return failure(reasonException, "%s", line)
+	if told != nil {
+		return failure(reasonException, "%s", told)
 	}
 	if exit == exitThrown && !iterationDone.Match(stdout) {
 		// An unknown benchmark or option: usage and a line about it, and no iteration was begun.

@@ -1,0 +1,288 @@
+package workloads
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"misstep/corpus"
+	"misstep/corpus/tree"
+)
+
+// ErrNotFound is wrapped by errors about a name that the catalogue does not have.
+var ErrNotFound = errors.New("not in the workload catalogue")
+
+// maxEntryBytes bounds an entry's file.
+const maxEntryBytes = 64 << 10
+
+// Entry is one workload of the catalogue, or one benchmark of Renaissance.
+type Entry struct {
+	// Name in campaigns: that of the manifest, or "renaissance/NAME".
+	Name string `json:"name"`
+	// Path of the folder with its manifest and jars; the benchmarks of Renaissance share one.
+	Path string `json:"path"`
+	// Digest of the folder's tree manifest.
+	Digest corpus.Digest `json:"digest"`
+	// Description in one line.
+	Description string `json:"description,omitempty"`
+	// Harness it ends by.
+	Harness Harness `json:"harness"`
+	// MinFeature is the oldest JDK feature version it runs on.
+	MinFeature int `json:"min_feature"`
+	// NeedsCompiler says that it needs a JDK with jdk.compiler.
+	NeedsCompiler bool `json:"needs_compiler,omitempty"`
+	// Calibration names the known bug it is there for.
+	Calibration string `json:"calibration,omitempty"`
+	// Source it was added from, for people: a folder, a jar's path or its URL.
+	Source string `json:"source"`
+}
+
+// Catalogue keeps workloads under names: HOME/workloads/NAME.json, and a verified copy of the folder in
+// HOME/workloads/NAME@DIGITS. It holds no state, so that any number of processes may use one.
+type Catalogue struct {
+	dir string
+}
+
+// Open gives the catalogue of a data directory (see internal/home). Nothing is made before the first Add.
+func Open(home string) *Catalogue { return &Catalogue{dir: filepath.Join(home, "workloads")} }
+
+// AddOptions is how Add works; the zero value is fine.
+type AddOptions struct {
+	// Name under which a single workload must be known to its manifest; empty takes any.
+	Name string
+}
+
+// Add copies the built workload in folder source into the catalogue, in the place of an older one of its name.
+func (c *Catalogue) Add(ctx context.Context, source string, opts AddOptions) (Entry, error) {
+	fail := func(err error) (Entry, error) {
+		return Entry{}, fmt.Errorf("add workload %s: %w", source, err)
+	}
+	m, err := Load(source)
+	if err != nil {
+		return fail(err)
+	}
+	if opts.Name != "" && opts.Name != m.Name {
+		return fail(fmt.Errorf("its %s calls it %q, not %q; change one of them", ManifestFile, m.Name, opts.Name))
+	}
+	if m.Harness == HarnessRenaissance || m.Name == renaissanceName {
+		return fail(errors.New("the benchmarks of Renaissance are added from its jar, by `misstep workload add renaissance --jar PATH`"))
+	}
+	path, digest, err := c.copyTree(ctx, source, m.Name)
+	if err != nil {
+		return fail(err)
+	}
+	if source, err = filepath.Abs(source); err != nil {
+		return fail(err)
+	}
+	entry := entryOf(m, m.Name, path, digest, source)
+	old, _ := c.Get(entry.Name)
+	if err := c.write(entry); err != nil {
+		return fail(err)
+	}
+	return entry, c.sweep(old.Path)
+}
+
+// AddAll adds source itself when it is a workload's folder, else each workload in the folders right below it, in the order
+// of their names.
+func (c *Catalogue) AddAll(ctx context.Context, source string) ([]Entry, error) {
+	if _, err := os.Stat(filepath.Join(source, ManifestFile)); err == nil {
+		entry, err := c.Add(ctx, source, AddOptions{})
+		return []Entry{entry}, err
+	}
+	found, err := filepath.Glob(filepath.Join(escapeGlob(source), "*", ManifestFile))
+	if err != nil {
+		return nil, fmt.Errorf("add workloads of %s: %w", source, err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("add workloads: neither %s nor a folder in it has a %s; build them with `mvn -q -f workloads/pom.xml package`", source, ManifestFile)
+	}
+	entries := make([]Entry, 0, len(found))
+	for _, manifest := range found {
+		entry, err := c.Add(ctx, filepath.Dir(manifest), AddOptions{})
+		if err != nil {
+			return entries, err
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// List gives all entries by name.
+func (c *Catalogue) List() ([]Entry, error) {
+	var entries []Entry
+	for _, folder := range []string{"", renaissanceName} {
+		files, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), folder, "*.json"))
+		if err != nil {
+			return nil, fmt.Errorf("list workloads: %w", err)
+		}
+		for _, file := range files {
+			name := strings.TrimSuffix(filepath.Base(file), ".json")
+			if folder != "" {
+				name = folder + "/" + name
+			}
+			entry, err := c.Get(name)
+			if errors.Is(err, ErrNotFound) {
+				continue // removed meanwhile
+			}
+			if err != nil {
+				return nil, err
+			}
+			entries = append(entries, entry)
+		}
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return entries, nil
+}
+
+// Get gives the entry of that name; its error wraps ErrNotFound when there is none.
+func (c *Catalogue) Get(name string) (Entry, error) {
+	file, err := c.file(name)
+	if err != nil {
+		return Entry{}, err
+	}
+	data, err := readBounded(file, maxEntryBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, fmt.Errorf("workload %q: %w; `misstep workload list` shows what there is, `misstep workload add` adds one", name, ErrNotFound)
+	}
+	if err != nil {
+		return Entry{}, fmt.Errorf("workload %q: %w", name, err)
+	}
+	var entry Entry
+	if err := json.Unmarshal(data, &entry); err != nil {
+		return Entry{}, fmt.Errorf("workload %q: %s is damaged; remove it and add the workload again: %w", name, file, err)
+	}
+	if entry.Name != name || entry.Digest.IsZero() {
+		return Entry{}, fmt.Errorf("workload %q: %s is damaged (it holds %q); remove it and add the workload again", name, file, entry.Name)
+	}
+	return entry, nil
+}
+
+// ByDigest gives the first entry whose folder has the digest. Benchmarks of Renaissance share one digest, so ask by name
+// where the name is known.
+func (c *Catalogue) ByDigest(digest corpus.Digest) (Entry, bool) {
+	entries, err := c.List()
+	if err != nil {
+		return Entry{}, false
+	}
+	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Digest == digest })
+	if i < 0 {
+		return Entry{}, false
+	}
+	return entries[i], true
+}
+
+// Remove takes a workload out; "renaissance" takes all its benchmarks out. A trial that runs it may fail.
+func (c *Catalogue) Remove(name string) error {
+	if name == renaissanceName {
+		return c.removeRenaissance(nil)
+	}
+	entry, err := c.Get(name)
+	if err != nil {
+		return err
+	}
+	file, err := c.file(name)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(file); err != nil {
+		return fmt.Errorf("remove workload %q: %w", name, err)
+	}
+	return c.sweep(entry.Path)
+}
+
+// file is where the entry of that name is kept.
+func (c *Catalogue) file(name string) (string, error) {
+	plain, folder := name, ""
+	if benchmark, ok := strings.CutPrefix(name, renaissancePrefix); ok {
+		plain, folder = benchmark, renaissanceName
+	}
+	if err := checkName(plain); err != nil {
+		return "", fmt.Errorf("workload %q: %w: %w", clip(name, 80), err, ErrNotFound)
+	}
+	return filepath.Join(c.dir, folder, plain+".json"), nil
+}
+
+// copyTree copies the folder source into the catalogue and gives the copy's path and digest. The copy is named after the
+// digest, so that trials that run an older build keep theirs.
+func (c *Catalogue) copyTree(ctx context.Context, source, name string) (string, corpus.Digest, error) {
+	m, err := tree.Scan(source)
+	if err != nil {
+		return "", corpus.Digest{}, err
+	}
+	digest := m.Digest()
+	dir, err := filepath.Abs(c.dir)
+	if err != nil {
+		return "", corpus.Digest{}, err
+	}
+	path := filepath.Join(dir, name+"@"+digest.Hex()[:16])
+	err = tree.Fetch(ctx, tree.Source(source, m), digest, path)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", corpus.Digest{}, err
+	}
+	return path, digest, nil
+}
+
+// write puts the entry's file in its place, whole or not at all.
+func (c *Catalogue) write(entry Entry) error {
+	file, err := c.file(entry.Name)
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(entry, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write workload %q: %w", entry.Name, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("write workload %q: %w", entry.Name, err)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".entry-*")
+	if err != nil {
+		return fmt.Errorf("write workload %q: %w", entry.Name, err)
+	}
+	defer os.Remove(temporary.Name()) // fails once it has its name
+	_, err = temporary.Write(append(data, '\n'))
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), file)
+	}
+	if err != nil {
+		return fmt.Errorf("write workload %q: %w", entry.Name, err)
+	}
+	return nil
+}
+
+// sweep removes the copied folder path unless an entry still names it.
+func (c *Catalogue) sweep(path string) error {
+	if path == "" {
+		return nil
+	}
+	entries, err := c.List()
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(entries, func(e Entry) bool { return e.Path == path }) {
+		return nil
+	}
+	dir, err := filepath.Abs(c.dir)
+	if err != nil || filepath.Dir(path) != dir || !strings.Contains(filepath.Base(path), "@") {
+		return nil // not a copy of ours, whatever the entry said
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return fmt.Errorf("remove old workload files: %w", err)
+	}
+	return nil
+}
+
+func entryOf(m Manifest, name, path string, digest corpus.Digest, source string) Entry {
+	return Entry{
+		Name: name, Path: path, Digest: digest, Description: m.Description, Harness: m.Harness,
+		MinFeature: m.MinFeature, NeedsCompiler: m.NeedsCompiler, Calibration: m.Calibration, Source: source,
+	}
+}
