@@ -1,0 +1,49 @@
+package agent
+
+// The layout of status.bin, mirrored from abi.h. abi_test.go reads abi.h and fails when a number differs or is missing.
+const (
+	abiVersion            = 1
+	statusMagic           = 0x315045545353494d
+	statusMagicOffset     = 0
+	statusVersionOffset   = 8
+	statusSizeOffset      = 12
+	statusPidOffset       = 16
+	statusFlagsOffset     = 20
+	statusFlagStarted     = 1
+	statusFlagEnded       = 2
+	statusSentOffset      = 32
+	statusDeliveredOffset = 40
+	statusAnsweredOffset  = 48
+	statusInstrumentedOff = 56
+	statusFailedOffset    = 64
+	statusStrayOffset     = 72
+	statusHeartbeatOffset = 80
+	statusHeader          = 256
+	checkCount            = 4
+	checkName             = 32
+	checkTotalOffset      = 32
+	checkMatchOffset      = 40
+	checkMismatchOffset   = 48
+	checkUnwalkableOffset = 56
+	checkUnwalkableCount  = 16
+	checkToleratedOffset  = 184
+	checkToleratedCount   = 16
+	checkVoidOffset       = 824
+	checkVoidCount        = 16
+	checkNamedSize        = 40
+	checkSize             = 1472
+	threadCount           = 2048
+	threadTIDOffset       = 0
+	threadPhaseOffset     = 4
+	threadEnterOffset     = 8
+	threadSequenceOffset  = 16
+	threadPCOffset        = 24
+	threadSPOffset        = 32
+	threadSize            = 64
+	phaseNone             = 0
+	phaseHandler          = 1
+	phaseWalk             = 2
+	phaseCheck            = 3
+	phaseOwnWalk          = 4
+	statusFileSize        = statusHeader + checkCount*checkSize + threadCount*threadSize
+)

@@ -1,0 +1,84 @@
+// abi.h is the one definition of the layouts that the native agent, the Java half and the Go reader share.
+//
+// Only plain `#define NAME NUMBER` lines carry facts: agent/abi_test.go reads them and fails when abi.go drifts, and
+// native/src/status.cc asserts the C++ structures against them. All numbers are bytes unless said otherwise; all values are
+// little-endian; 64-bit values are naturally aligned and written atomically.
+#ifndef MISSTEP_ABI_H
+#define MISSTEP_ABI_H
+
+// Version of all of this. A reader refuses another one.
+#define MISSTEP_ABI_VERSION 1
+
+// --- Shadow buffer -----------------------------------------------------------------------------------------------------
+// One per java.lang.Thread, off-heap. Its address stands in Thread.misstepShadow: 0 = not asked for yet, -1 = none.
+// The header is followed by entries: low 32 bits method id (from 1), high 32 bits 0.
+// u64: address of the next free entry. It may run past the limit (nothing is stored there): that is the guard on depth.
+#define MISSTEP_SHADOW_TOP 0
+// u64: address of the end of the entries.
+#define MISSTEP_SHADOW_LIMIT 8
+// i64: method entries until the next entry check; check() is called when it falls below 0.
+#define MISSTEP_SHADOW_COUNTDOWN 16
+#define MISSTEP_SHADOW_HEADER 128
+#define MISSTEP_SHADOW_ENTRY 8
+
+// --- status.bin: the flight record ---------------------------------------------------------------------------------------
+// A mapped file that outlives the process. Header, then checks, then thread slots; offsets from the file's start.
+// u64 magic: "MISSTEP1" read as a little-endian number.
+#define MISSTEP_STATUS_MAGIC 0x315045545353494d
+#define MISSTEP_STATUS_MAGIC_OFFSET 0
+// u32 version, u32 file size, u32 process id, u32 flags
+#define MISSTEP_STATUS_VERSION_OFFSET 8
+#define MISSTEP_STATUS_SIZE_OFFSET 12
+#define MISSTEP_STATUS_PID_OFFSET 16
+#define MISSTEP_STATUS_FLAGS_OFFSET 20
+// flags: the transformer is installed and checks run; the VM died in order and everything was drained.
+#define MISSTEP_STATUS_FLAG_STARTED 1
+#define MISSTEP_STATUS_FLAG_ENDED 2
+// u64 counters
+#define MISSTEP_STATUS_SENT_OFFSET 32
+#define MISSTEP_STATUS_DELIVERED_OFFSET 40
+#define MISSTEP_STATUS_ANSWERED_OFFSET 48
+#define MISSTEP_STATUS_INSTRUMENTED_OFFSET 56
+// u64 classes that could not be instrumented
+#define MISSTEP_STATUS_FAILED_OFFSET 64
+// u64 signals that arrived without a sample to fill
+#define MISSTEP_STATUS_STRAY_OFFSET 72
+// u64 CLOCK_MONOTONIC nanoseconds of the sampler's last round
+#define MISSTEP_STATUS_HEARTBEAT_OFFSET 80
+#define MISSTEP_STATUS_HEADER 256
+
+// One check: name, counters, then named counters (an empty name ends a list).
+#define MISSTEP_CHECK_COUNT 4
+#define MISSTEP_CHECK_NAME 32
+#define MISSTEP_CHECK_TOTAL_OFFSET 32
+#define MISSTEP_CHECK_MATCH_OFFSET 40
+#define MISSTEP_CHECK_MISMATCH_OFFSET 48
+// u64 per ASGCT code 0, -1, ... -15
+#define MISSTEP_CHECK_UNWALKABLE_OFFSET 56
+#define MISSTEP_CHECK_UNWALKABLE_COUNT 16
+// name (32) and u64 count
+#define MISSTEP_CHECK_TOLERATED_OFFSET 184
+#define MISSTEP_CHECK_TOLERATED_COUNT 16
+#define MISSTEP_CHECK_VOID_OFFSET 824
+#define MISSTEP_CHECK_VOID_COUNT 16
+#define MISSTEP_CHECK_NAMED_SIZE 40
+#define MISSTEP_CHECK_SIZE 1472
+
+// One thread slot: u32 tid (0 = free), u32 phase, u64 enter (CLOCK_MONOTONIC nanoseconds), u64 sequence, u64 pc, u64 sp.
+#define MISSTEP_THREAD_COUNT 2048
+#define MISSTEP_THREAD_TID_OFFSET 0
+#define MISSTEP_THREAD_PHASE_OFFSET 4
+#define MISSTEP_THREAD_ENTER_OFFSET 8
+#define MISSTEP_THREAD_SEQUENCE_OFFSET 16
+#define MISSTEP_THREAD_PC_OFFSET 24
+#define MISSTEP_THREAD_SP_OFFSET 32
+#define MISSTEP_THREAD_SIZE 64
+// Phases: outside of the agent; in the signal handler; in ASGCT called by the handler; in a check at a method entry; in
+// GetStackTrace or ASGCT called by that check.
+#define MISSTEP_PHASE_NONE 0
+#define MISSTEP_PHASE_HANDLER 1
+#define MISSTEP_PHASE_WALK 2
+#define MISSTEP_PHASE_CHECK 3
+#define MISSTEP_PHASE_OWN_WALK 4
+
+#endif  // MISSTEP_ABI_H

@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Checks are the names of the agent's checks in the order of the flight record.
+var Checks = []string{"gst-asgct", "shadow-gst", "asgct-shadow", "liveness"}
+
+// Options of one run. The zero value of a field leaves the agent's default, except Ratio and Checks, which are passed as
+// they are.
+type Options struct {
+	// Out is the existing folder for status.bin, mismatches.jsonl and agent.log.
+	Out string
+	// Seed of the choice of methods, of entry checks and of the sampler.
+	Seed uint64
+	// Ratio is the share of methods that are instrumented, 0 to 1.
+	Ratio float64
+	// Include and Exclude are patterns of class names (with dots; * matches anything).
+	Include, Exclude []string
+	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio.
+	Only []string
+	// Checks maps a check's name to its share: of method entries (gst-asgct, shadow-gst), of ticks (asgct-shadow); for
+	// liveness any value above 0 means on. A check that is missing is off.
+	Checks map[string]float64
+	// Interval between signals and Jitter, the share of it by which it varies.
+	Interval time.Duration
+	Jitter   float64
+	// Signal by name: SIGPROF (default), SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to SIGRTMIN+28.
+	Signal string
+	// Depth is the number of frames a walk may have.
+	Depth int
+	// MaxMismatches bounds the distinct records kept.
+	MaxMismatches int
+	// Liveness is the time between liveness probes.
+	Liveness time.Duration
+}
+
+// String gives the options as the agent reads them, without Only, which needs a file (see JVMArgs).
+func (o Options) String() string {
+	var b strings.Builder
+	add := func(key, value string) {
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(key)
+		b.WriteByte('=')
+		b.WriteString(value)
+	}
+	share := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	add("out", o.Out)
+	add("seed", strconv.FormatUint(o.Seed, 10))
+	if len(o.Only) == 0 {
+		add("methods", share(o.Ratio))
+	}
+	if len(o.Include) > 0 {
+		add("include", strings.Join(o.Include, ";"))
+	}
+	if len(o.Exclude) > 0 {
+		add("exclude", strings.Join(o.Exclude, ";"))
+	}
+	for _, name := range Checks[:3] {
+		add(name, share(o.Checks[name]))
+	}
+	switch {
+	case o.Checks["liveness"] == 0:
+		add("liveness", "0")
+	case o.Liveness > 0:
+		add("liveness", strconv.FormatInt(o.Liveness.Milliseconds(), 10))
+	}
+	if o.Interval > 0 {
+		add("interval", strconv.FormatInt(o.Interval.Microseconds(), 10))
+		add("jitter", share(o.Jitter))
+	}
+	if o.Signal != "" {
+		add("signal", o.Signal)
+	}
+	if o.Depth > 0 {
+		add("depth", strconv.Itoa(o.Depth))
+	}
+	if o.MaxMismatches > 0 {
+		add("max-mismatches", strconv.Itoa(o.MaxMismatches))
+	}
+	return b.String()
+}
+
+// validate refuses what the option string cannot carry; ranges are the native side's to judge.
+func (o Options) validate() error {
+	if !filepath.IsAbs(o.Out) {
+		return fmt.Errorf("agent options: the folder %q is not absolute", o.Out)
+	}
+	if strings.Contains(o.Out, ",") {
+		return fmt.Errorf("agent options: the folder %q has a comma: choose another", o.Out)
+	}
+	for _, list := range [][]string{o.Include, o.Exclude} {
+		for _, p := range list {
+			if p == "" || strings.ContainsAny(p, ",;= \n") {
+				return fmt.Errorf("agent options: the pattern %q is empty or has one of comma, semicolon, equals sign, white space", p)
+			}
+		}
+	}
+	for _, m := range o.Only {
+		if m == "" || strings.ContainsAny(m, "\n\r") {
+			return fmt.Errorf("agent options: the method %q is empty or has a line break", m)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Checks)) {
+		if !slices.Contains(Checks, name) {
+			return fmt.Errorf("agent options: unknown check %q: expected one of %s", name, strings.Join(Checks, ", "))
+		}
+	}
+	return nil
+}
+
+// JVMArgs gives the JVM arguments that switch the agent on in a JDK of the given feature version; they come after the
+// recipe's flags and before the application's. When o.Only is given it writes the list to o.Out, which must exist.
+func JVMArgs(a Artefacts, patchJar string, feature int, o Options) ([]string, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if feature < 8 {
+		return nil, fmt.Errorf("agent: JDK %d is older than 8", feature)
+	}
+	text := o.String()
+	if len(o.Only) > 0 {
+		path := filepath.Join(o.Out, "only.txt")
+		if err := os.WriteFile(path, []byte(strings.Join(o.Only, "\n")+"\n"), 0o644); err != nil {
+			return nil, fmt.Errorf("write the list of methods: %w", err)
+		}
+		text += ",only=" + path
+	}
+	patch := "-Xbootclasspath/p:" + patchJar
+	if feature >= 9 {
+		patch = "--patch-module=java.base=" + patchJar
+	}
+	return []string{patch, "-agentpath:" + a.Library + "=" + text, "-javaagent:" + a.Jar}, nil
+}
