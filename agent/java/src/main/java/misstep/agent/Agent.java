@@ -1,0 +1,81 @@
+package misstep.agent;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.instrument.Instrumentation;
+import misstep.agent.instrument.AnnotationRule;
+import misstep.agent.instrument.Instrumenter;
+
+/**
+ * Entry point of the Java half. The native half (-agentpath) has come first, has read the options
+ * and linked the runtime's native methods; here the transformer is installed. Without the native
+ * half, or without the patch jar, nothing is instrumented and one line on stderr says so.
+ */
+public final class Agent {
+  private Agent() {}
+
+  /** Called by the JVM before main. The argument is not used: the options come from -agentpath. */
+  public static void premain(String unused, Instrumentation instrumentation) {
+    try {
+      install(instrumentation);
+    } catch (UnsatisfiedLinkError e) {
+      complain("libmisstep is not loaded (give -agentpath before -javaagent): " + e.getMessage());
+    } catch (ClassNotFoundException e) {
+      complain("the patch jar of this JDK is not in front of its classes: " + e.getMessage());
+    } catch (IOException | RuntimeException | LinkageError e) {
+      complain(e.toString());
+    }
+  }
+
+  private static void install(Instrumentation instrumentation)
+      throws IOException, ClassNotFoundException {
+    MethodChoice choice = Options.methodChoice(Native.options());
+    // Initialized now, and not by the first instrumented method, whoever that will be.
+    Class.forName(Patch.SHADOW.replace('/', '.'), true, null);
+    warmUp();
+    instrumentation.addTransformer(new Transformer(choice), true);
+    Native.ready();
+  }
+
+  /**
+   * Instruments a class for nothing, so that the classes this needs are loaded now: later they
+   * would be loaded in the middle of the program's own loading, and escape instrumentation or not
+   * depending on which thread comes first.
+   */
+  private static void warmUp() throws IOException {
+    try (InputStream in = Agent.class.getResourceAsStream("instrument/InitCall.class")) {
+      if (in == null) {
+        throw new IOException("the agent's jar is not complete");
+      }
+      Nothing nothing = new Nothing();
+      new Instrumenter(Patch.SHADOW)
+          .instrument(Patch.readAll(in), nothing, nothing, nothing, nothing);
+    }
+  }
+
+  /** Chooses all and keeps nothing. */
+  private static final class Nothing
+      implements Instrumenter.Choice, Instrumenter.Ids, Instrumenter.Problems, AnnotationRule {
+    @Override
+    public boolean chooses(String className, String name, String descriptor) {
+      return MethodChoice.value(className + '.' + name + descriptor, 0) != 0;
+    }
+
+    @Override
+    public int reserve(int n) {
+      return Short.MAX_VALUE; // so that both ways to load an id are taken
+    }
+
+    @Override
+    public void skipped(String className, String method, String why) {}
+
+    @Override
+    public boolean forbids(String descriptor) {
+      return Untouchable.isAnnotation(descriptor);
+    }
+  }
+
+  private static void complain(String why) {
+    System.err.println("misstep: no class is instrumented: " + why);
+  }
+}

@@ -1,0 +1,86 @@
+package misstep.agent;
+
+/**
+ * Classes that are never instrumented, each with its reason. Classes loaded before the agent and
+ * hidden classes need no entry: the JVM never shows them to a transformer.
+ *
+ * <p>The reasons about virtual threads were read in the sources of JDK 21 and 25.
+ */
+final class Untouchable {
+  /** Exact names, and prefixes when they end in a star. */
+  private static final String[] NAMES = {
+    // The agent and its runtime: they would call themselves.
+    "java/lang/MisstepShadow",
+    "misstep/agent/*",
+    // What the runtime is made of: enter and exit call or read them.
+    "java/lang/Thread",
+    "jdk/internal/misc/Unsafe",
+    "sun/misc/Unsafe",
+    // Thread.currentThread() changes in the middle of their methods (mount, unmount, yield,
+    // switchToCarrierThread): enter would push to one thread's shadow and exit pop from another's.
+    "java/lang/VirtualThread",
+    "java/lang/VirtualThread$*",
+    "java/lang/BaseVirtualThread",
+    "java/lang/ThreadBuilders$BoundVirtualThread",
+    // They run on both sides of those switches: Continuation.run begins on the carrier's shadow and
+    // ends on it, but its enter and yield paths run with the virtual thread as the current one.
+    "jdk/internal/vm/Continuation",
+    "jdk/internal/vm/Continuation$*",
+    "jdk/internal/vm/ContinuationScope",
+    "jdk/internal/vm/ContinuationSupport",
+    "jdk/internal/vm/StackChunk",
+    // Made at run time with names of their own; the VM treats their code specially (no
+    // verification for the accessors, frames hidden from stack traces for the forms).
+    "jdk/internal/reflect/Generated*",
+    "sun/reflect/Generated*",
+    "java/lang/invoke/LambdaForm$*",
+    "java/lang/invoke/BoundMethodHandle$Species_*",
+    "java/lang/invoke/DirectMethodHandle$Holder",
+    "java/lang/invoke/DelegatingMethodHandle$Holder",
+    "java/lang/invoke/Invokers$Holder",
+    // Closing a shared arena looks for frames of @Scoped methods among the top few of every thread
+    // (HotSpot scopedMemoryAccess.cpp): their shape is part of a protocol.
+    "jdk/internal/misc/ScopedMemoryAccess",
+    "jdk/internal/misc/ScopedMemoryAccess$*",
+  };
+
+  /**
+   * Annotations of single methods that are left alone, in classes of the boot loader, whose
+   * annotations of this kind the JVM obeys.
+   */
+  private static final String[] ANNOTATIONS = {
+    // The current thread is another one at the end than at the start (21+, jdk.internal.vm).
+    "Ljdk/internal/vm/annotation/ChangesCurrentThread;",
+    // JVMTI hides these frames and those above them while a virtual thread mounts.
+    "Ljdk/internal/vm/annotation/JvmtiMountTransition;",
+    "Ljdk/internal/vm/annotation/JvmtiHideEvents;",
+    "Ljdk/internal/misc/ScopedMemoryAccess$Scoped;",
+    // Compiled as part of a method handle's form; not frames of the program.
+    "Ljava/lang/invoke/LambdaForm$Compiled;",
+  };
+
+  private Untouchable() {}
+
+  /** Tells whether the class of this internal name is never instrumented. */
+  static boolean isClass(String name) {
+    for (String entry : NAMES) {
+      int last = entry.length() - 1;
+      if (entry.charAt(last) == '*'
+          ? name.regionMatches(0, entry, 0, last)
+          : name.equals(entry)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Tells whether methods with an annotation of this descriptor are never instrumented. */
+  static boolean isAnnotation(String descriptor) {
+    for (String entry : ANNOTATIONS) {
+      if (descriptor.equals(entry)) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,201 @@
+package misstep.agent.instrument;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.objectweb.asm.ClassReader;
+import org.objectweb.asm.ClassTooLargeException;
+import org.objectweb.asm.ClassVisitor;
+import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.MethodTooLargeException;
+import org.objectweb.asm.MethodVisitor;
+import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.commons.JSRInlinerAdapter;
+
+/**
+ * Rewrites class files so that chosen methods push their id on entry and pop it on every way out.
+ *
+ * <p>Of a method {@code m} it makes
+ *
+ * <pre>
+ * long saved = Runtime.enter(ID);   // in a constructor right after super() or this()
+ * try { m's code, with Runtime.exit(saved) before each return }
+ * catch (anything) { Runtime.exit(saved); throw it; }
+ * </pre>
+ *
+ * {@code saved} is a local behind all of the method's own. Nothing else changes: no field, no
+ * method, no annotation, so the JVM also accepts the result for a class that is loaded already. The
+ * same input and ids give the same bytes.
+ *
+ * <p>Stateless, safe for use by several threads.
+ */
+public final class Instrumenter {
+  /** Class file versions that are understood: Java 1.1 to 28. Later ones are left alone. */
+  public static final int MAX_MAJOR = Opcodes.V28 & 0xffff;
+
+  private static final int MAX_LOCALS = 65535 - 2;
+
+  /** Chooses methods of the class at hand. */
+  public interface Choice {
+    /** Called once for each method that has code. */
+    boolean chooses(String className, String name, String descriptor);
+  }
+
+  /** Gives out method ids. */
+  public interface Ids {
+    /** The first of n consecutive ids that nobody else got; n is at least 1. */
+    int reserve(int n);
+  }
+
+  /** Hears of chosen methods that stay as they are. */
+  public interface Problems {
+    /** Called once for each, with a reason of one line. */
+    void skipped(String className, String method, String why);
+  }
+
+  private final String runtime;
+
+  /**
+   * @param runtime internal name of the class with {@code static long enter(int)} and {@code static
+   *     void exit(long)}
+   */
+  public Instrumenter(String runtime) {
+    this.runtime = runtime;
+  }
+
+  /**
+   * Instruments a class.
+   *
+   * @return null if no method was chosen or could be instrumented: the class stays as it is
+   * @throws IllegalArgumentException if the class file's version is beyond {@link #MAX_MAJOR}
+   * @throws RuntimeException of ASM's if the class file is broken
+   */
+  public Instrumented instrument(
+      byte[] file, Choice choice, AnnotationRule rule, Ids ids, Problems problems) {
+    int major = ClassFile.majorVersion(file);
+    if (major > MAX_MAJOR) {
+      throw new IllegalArgumentException(
+          "class file version " + major + " is newer than " + MAX_MAJOR + " (Java 28)");
+    }
+    ClassReader reader = new ClassReader(file);
+    String className = reader.getClassName();
+    List<ClassFile.Method> chosen = new ArrayList<>();
+    for (ClassFile.Method m : ClassFile.methods(reader)) {
+      if (choice.chooses(className, m.name, m.descriptor)) {
+        if (m.maxLocals > MAX_LOCALS) {
+          problems.skipped(className, m.key(), "no local slot is left");
+        } else {
+          chosen.add(m);
+        }
+      }
+    }
+    Set<String> tooLarge = new HashSet<>();
+    while (true) {
+      Pass pass = new Pass(chosen, tooLarge);
+      if (pass.regions.isEmpty()) {
+        return null;
+      }
+      pass.firstId = ids.reserve(pass.regions.size());
+      byte[] bytes;
+      try {
+        bytes = pass.write(reader, rule, major);
+      } catch (MethodTooLargeException e) {
+        String key = e.getMethodName() + e.getDescriptor();
+        if (!tooLarge.add(key)) {
+          throw e; // the original itself is too large: it cannot have been a valid class
+        }
+        problems.skipped(className, key, "would exceed 64 KB");
+        continue;
+      } catch (ClassTooLargeException e) {
+        problems.skipped(className, "*", "the constant pool would exceed 65535 entries");
+        return null;
+      }
+      pass.report(className, problems);
+      List<Instrumented.Method> methods = new Probes(runtime, bytes).find(pass.ids);
+      return methods.isEmpty() ? null : new Instrumented(bytes, methods);
+    }
+  }
+
+  /** One attempt at writing the class. */
+  private final class Pass {
+    /** By key, in the order of the file; every method that is to be instrumented. */
+    final Map<String, Region> regions = new HashMap<>();
+
+    final List<String> keys = new ArrayList<>();
+
+    /** Id by key of what was instrumented. */
+    final Map<String, Integer> ids = new HashMap<>();
+
+    int firstId;
+
+    Pass(List<ClassFile.Method> chosen, Set<String> without) {
+      for (ClassFile.Method m : chosen) {
+        if (!without.contains(m.key())) {
+          regions.put(m.key(), new Region(m.maxLocals));
+          keys.add(m.key());
+        }
+      }
+    }
+
+    byte[] write(ClassReader reader, final AnnotationRule rule, final int major) {
+      // Given the reader, the writer copies methods nobody touches, and the constant pool.
+      ClassWriter writer = new ClassWriter(reader, 0);
+      reader.accept(
+          new ClassVisitor(Opcodes.ASM9, writer) {
+            private String owner;
+
+            @Override
+            public void visit(
+                int version,
+                int access,
+                String name,
+                String signature,
+                String superName,
+                String[] interfaces) {
+              owner = name;
+              super.visit(version, access, name, signature, superName, interfaces);
+            }
+
+            @Override
+            public MethodVisitor visitMethod(
+                int access, String name, String descriptor, String signature, String[] thrown) {
+              MethodVisitor next =
+                  super.visitMethod(access, name, descriptor, signature, thrown);
+              Region region = regions.get(name + descriptor);
+              if (region == null) {
+                return next;
+              }
+              int id = firstId + keys.indexOf(name + descriptor);
+              SavedTop savedTop = new SavedTop(next, region, major >= Opcodes.V1_6);
+              PushPop pushPop =
+                  new PushPop(new Rethrow(savedTop, region, runtime), region, runtime, id);
+              MethodVisitor first =
+                  name.equals("<init>")
+                      ? new Constructor(
+                          access, name, descriptor, signature, thrown, owner, region, pushPop, rule)
+                      : new OrdinaryMethod(pushPop, region, rule);
+              // Up to version 50 subroutines (jsr, ret) may occur: a frame cannot describe them.
+              return major <= Opcodes.V1_6
+                  ? new JSRInlinerAdapter(first, access, name, descriptor, signature, thrown)
+                  : first;
+            }
+          },
+          ClassReader.EXPAND_FRAMES);
+      return writer.toByteArray();
+    }
+
+    void report(String className, Problems problems) {
+      for (int i = 0; i < keys.size(); i++) {
+        Region region = regions.get(keys.get(i));
+        if (region.instrumented) {
+          ids.put(keys.get(i), firstId + i);
+        } else {
+          problems.skipped(className, keys.get(i), String.valueOf(region.why));
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,23 @@
+package misstep.agent.instrument;
+
+/**
+ * Where in a method the push has been done, as the method's code is visited from front to back.
+ * Shared by the visitors of one method. In all methods but constructors that is everything after
+ * the push; in constructors code before the call of super() or this() may also lie behind it.
+ */
+final class Region {
+  /** Local slot of the saved top: the first that the original code does not use. */
+  final int slot;
+
+  /** True while the instructions visited run only after the push. */
+  boolean pushed;
+
+  /** False if the method was left as it is, for the reason in {@link #why}. */
+  boolean instrumented;
+
+  String why;
+
+  Region(int slot) {
+    this.slot = slot;
+  }
+}

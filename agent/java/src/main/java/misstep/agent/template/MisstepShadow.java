@@ -1,0 +1,103 @@
+package misstep.agent.template;
+
+/**
+ * The shadow stack: what instrumented methods call. It becomes {@code java.lang.MisstepShadow}.
+ *
+ * <p>Each thread, virtual ones too, has a buffer outside the heap whose address is in {@code
+ * Thread.misstepShadow}: at +0 the address of the next free entry (top), at +8 the end of the
+ * entries (limit), at +16 the countdown to the next check. An entry is the method's id as 64 bits.
+ * Only the thread itself writes; its own signal handler reads, and sees the program's order, so a
+ * fence for the compilers is all that is needed.
+ *
+ * <p>Nothing here allocates. {@link #enter} either throws (StackOverflowError, when the stack does
+ * not take this call) having pushed nothing, or returns having pushed: nothing that can fail follows the
+ * store of top.
+ */
+public final class MisstepShadow {
+  private static final UnsafeStub U = UnsafeStub.getUnsafe();
+
+  private MisstepShadow() {}
+
+  /**
+   * Pushes a method.
+   *
+   * @param id the method's id, positive
+   * @return the top before, for {@link #exit}; 0 when this thread has no shadow
+   */
+  @ForceInlineStub
+  public static long enter(int id) {
+    ThreadStub thread = ThreadStub.currentThread();
+    long buffer = thread.misstepShadow;
+    if (buffer <= 0L) {
+      if (buffer < 0L) {
+        return 0L;
+      }
+      buffer = attach(thread);
+      if (buffer <= 0L) {
+        return 0L;
+      }
+    }
+    long countdown = U.getLong(null, buffer + 16L) - 1L;
+    U.putLong(null, buffer + 16L, countdown);
+    long old = U.getLong(null, buffer);
+    if (old < U.getLong(null, buffer + 8L)) {
+      U.putLong(null, old, (long) id);
+    }
+    // Beyond the limit top still counts, so that the reader knows how many entries are missing.
+    U.storeFence();
+    U.putLong(null, buffer, old + 8L);
+    if (countdown < 0L) {
+      try {
+        checkUnlessCarrier(thread, id);
+      } catch (StackOverflowError e) {
+        // No room for the check: it is left out. The push stands, so it must not be reported failed.
+      }
+    }
+    return old;
+  }
+
+  /**
+   * Pops back to what {@link #enter} returned. It restores instead of decrementing: a frame that
+   * vanished without its exit (JVMTI PopFrame, a stack overflow in the exit itself) is healed by
+   * its caller's exit.
+   *
+   * @param old the top to restore; 0 does nothing
+   */
+  @ForceInlineStub
+  public static void exit(long old) {
+    if (old != 0L) {
+      long buffer = ThreadStub.currentThread().misstepShadow;
+      if (buffer > 0L) {
+        U.storeFence();
+        U.putLong(null, buffer, old);
+      }
+    }
+  }
+
+  /**
+   * Runs the entry check, unless the thread is a carrier that plays itself below a virtual thread
+   * (JDK 21 and later: VirtualThread.switchToCarrierThread and the last steps of yielding): there
+   * the stack is the virtual thread's and the shadow the carrier's, and they cannot be compared.
+   * The countdown stays below zero, so the next entry tries again.
+   */
+  private static void checkUnlessCarrier(ThreadStub thread, int id) {
+    if (!carrierBelowVirtual(thread)) {
+      check(id);
+    }
+  }
+
+  /** On JDKs without virtual threads {@link misstep.agent.Patch} makes this return false. */
+  private static boolean carrierBelowVirtual(ThreadStub thread) {
+    return thread.cont != null && !(thread instanceof VirtualThreadStub);
+  }
+
+  /**
+   * Gives the thread its buffer.
+   *
+   * @return the buffer's address, also stored in the thread; negative when there is to be none
+   */
+  private static native long attach(ThreadStub thread);
+
+  /** Compares this thread's stacks as the options ask for, and sets the countdown anew. */
+  private static native void check(int id);
+}

@@ -1,0 +1,4 @@
+package misstep.agent.template;
+
+/** Stands for {@code java.lang.BaseVirtualThread}, the type of every virtual thread. */
+class VirtualThreadStub extends ThreadStub {}
