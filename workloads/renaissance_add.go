@@ -224,12 +224,12 @@ func listBenchmarks(ctx context.Context, java, jar, dir string) ([]string, error
 		if cause := ctx.Err(); cause != nil {
 			err = cause
 		}
-		return nil, fmt.Errorf("%s -jar … --raw-list: %w%s", java, err, oneLine(lastWords(stderr.Bytes()), maxMessage))
+		return nil, fmt.Errorf("%s -jar … --raw-list: %w%s", java, err, oneLine(lastWords(stderr.kept.Bytes()), maxMessage))
 	}
 	if stdout.cut {
 		return nil, fmt.Errorf("its --raw-list is longer than %d bytes; is this the jar of Renaissance?", maxListBytes)
 	}
-	names := strings.Fields(stdout.String())
+	names := strings.Fields(stdout.kept.String())
 	if len(names) == 0 || len(names) > maxBenchmarks {
 		return nil, fmt.Errorf("its --raw-list names %d benchmarks; is this the jar of Renaissance?", len(names))
 	}
@@ -244,16 +244,16 @@ func listBenchmarks(ctx context.Context, java, jar, dir string) ([]string, error
 
 // bounded keeps the first maxListBytes that are written to it.
 type bounded struct {
-	bytes.Buffer
-	cut bool
+	kept bytes.Buffer
+	cut  bool
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	kept := p
-	if room := maxListBytes - b.Len(); len(p) > room {
-		kept, b.cut = p[:max(room, 0)], true
+	part := p
+	if room := maxListBytes - b.kept.Len(); len(p) > room {
+		part, b.cut = p[:room], true
 	}
-	b.Buffer.Write(kept)
+	b.kept.Write(part)
 	return len(p), nil
 }
 

@@ -1,0 +1,150 @@
+package misstep.workloads;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URISyntaxException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.attribute.BasicFileAttributes;
+
+/**
+ * Runs a workload's repetitions and ends the JVM by the plain protocol: exit code 0 and the line {@code misstep: NAME
+ * verified N repetitions} on stdout, or 3 and {@code misstep: NAME validation failed: WHY} on stderr, or 1 and a stack
+ * trace.
+ *
+ * <p>It reads the system properties {@code misstep.name}, {@code misstep.repetitions} (1 when absent) and {@code
+ * misstep.scratch} (a temporary folder when absent).
+ */
+public final class Harness {
+  private static final int THROWN = 1;
+  private static final int INVALID = 3;
+
+  private Harness() {}
+
+  /**
+   * Runs the workload and ends the JVM.
+   *
+   * @param workload to run
+   */
+  public static void run(Workload workload) {
+    String name = System.getProperty("misstep.name", "workload");
+    int status;
+    try {
+      int repetitions = repeat(workload);
+      System.out.println("misstep: " + name + " verified " + repetitions + " repetitions");
+      System.out.flush();
+      status = 0;
+    } catch (ValidationException e) {
+      System.err.println("misstep: " + name + " validation failed: " + e.getMessage());
+      status = INVALID;
+    } catch (Throwable e) {
+      e.printStackTrace();
+      status = THROWN;
+    }
+    // Threads that the workload's libraries left running must not keep the JVM alive.
+    System.exit(status);
+  }
+
+  private static int repeat(Workload workload) throws Exception {
+    int repetitions = Integer.getInteger("misstep.repetitions", 1);
+    if (repetitions < 1) {
+      throw new IllegalArgumentException("misstep.repetitions: want at least 1, got " + repetitions);
+    }
+    String given = System.getProperty("misstep.scratch");
+    Path root =
+        given == null ? Files.createTempDirectory("misstep") : Files.createDirectories(Path.of(given));
+    try {
+      for (int i = 0; i < repetitions; i++) {
+        Path scratch = Files.createTempDirectory(root, "repetition-");
+        long begin = System.nanoTime();
+        try {
+          workload.repetition(i, scratch);
+        } finally {
+          delete(scratch);
+        }
+        System.out.printf("repetition %d took %d ms%n", i, (System.nanoTime() - begin) / 1_000_000);
+      }
+    } finally {
+      if (given == null) {
+        delete(root);
+      }
+    }
+    return repetitions;
+  }
+
+  /**
+   * Gives a whole number of the command line.
+   *
+   * @param args of main
+   * @param index of the argument
+   * @param otherwise taken when there are fewer arguments
+   * @return the number, at least 1
+   */
+  public static int argument(String[] args, int index, int otherwise) {
+    if (index >= args.length) {
+      return otherwise;
+    }
+    int value = Integer.parseInt(args[index]);
+    if (value < 1) {
+      throw new IllegalArgumentException("argument " + index + ": want at least 1, got " + value);
+    }
+    return value;
+  }
+
+  /**
+   * Gives the workload's folder, the one with its {@code lib} folder.
+   *
+   * @param main class of the workload
+   * @return the folder above the one that holds the jar of main
+   */
+  public static Path home(Class<?> main) {
+    try {
+      Path jar = Path.of(main.getProtectionDomain().getCodeSource().getLocation().toURI());
+      return jar.getParent().getParent();
+    } catch (URISyntaxException e) {
+      throw new IllegalStateException("the jar of " + main + " has no path", e);
+    }
+  }
+
+  /**
+   * Gives the only file of a folder whose name ends so.
+   *
+   * @param folder to look in
+   * @param suffix of the file's name
+   * @return the file
+   */
+  public static Path only(Path folder, String suffix) {
+    try (var files = Files.list(folder)) {
+      var found = files.filter(f -> f.getFileName().toString().endsWith(suffix)).toList();
+      if (found.size() != 1) {
+        throw new IllegalStateException(folder + " has " + found.size() + " files *" + suffix + ", want 1");
+      }
+      return found.get(0);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void delete(Path folder) throws IOException {
+    Files.walkFileTree(
+        folder,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
+            Files.delete(file);
+            return FileVisitResult.CONTINUE;
+          }
+
+          @Override
+          public FileVisitResult postVisitDirectory(Path dir, IOException e) throws IOException {
+            if (e != null) {
+              throw e;
+            }
+            Files.delete(dir);
+            return FileVisitResult.CONTINUE;
+          }
+        });
+  }
+}
