@@ -1,0 +1,168 @@
+package jdk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	startTime   = time.Minute // a JVM on a loaded machine starts within seconds
+	maxOutput   = 64 << 10    // bytes of java's output that are looked at
+	maxRelease  = 1 << 20     // bytes of the file release
+	outputLines = 3           // of a failing command, in an error
+)
+
+// inspect starts the java of e.Path and fills in version, vendor, feature, release and compiler.
+func inspect(ctx context.Context, e *Entry) error {
+	java := filepath.Join(e.Path, "bin", "java")
+	out, err := runJava(ctx, java, "-Xinternalversion")
+	if err != nil {
+		return err
+	}
+	e.Version, _, _ = strings.Cut(strings.TrimSpace(out), "\n")
+	if e.Version == "" {
+		return fmt.Errorf("%s -Xinternalversion printed nothing: not a HotSpot JVM?", java)
+	}
+	if e.Release, err = readRelease(filepath.Join(e.Path, "release")); err != nil {
+		return err
+	}
+	version, vendor := e.Release["JAVA_VERSION"], e.Release["IMPLEMENTOR"]
+	if version == "" || vendor == "" {
+		// JDK 8's release names no implementor.
+		settings, err := runJava(ctx, java, "-XshowSettings:properties", "-version")
+		if err != nil {
+			return err
+		}
+		properties := parseSettings(settings)
+		if version == "" {
+			version = properties["java.version"]
+		}
+		if vendor == "" {
+			vendor = properties["java.vendor"]
+		}
+	}
+	e.Vendor = vendor
+	if e.Feature, err = featureVersion(version); err != nil {
+		return fmt.Errorf("%s: %w", e.Path, err)
+	}
+	_, err = os.Stat(filepath.Join(e.Path, "bin", "javac"))
+	e.HasCompiler = err == nil
+	return nil
+}
+
+// runJava returns stdout and stderr of java with the given arguments, free of the caller's JAVA_TOOL_OPTIONS and the like.
+func runJava(ctx context.Context, java string, arguments ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("no end after %s", startTime))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, java, arguments...)
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	cmd.WaitDelay = time.Second
+	var out bytes.Buffer
+	limited := &limitedWriter{w: &out, left: maxOutput}
+	cmd.Stdout, cmd.Stderr = limited, limited
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	remedy := "try it by hand: a build for another architecture or for a newer libc does not run here (debian:openjdk-N brings its own libc)"
+	return "", fmt.Errorf("%s %s does not run: %w%s; %s", java, strings.Join(arguments, " "), err, tail(out.Bytes()), remedy)
+}
+
+// limitedWriter drops what is beyond its bound, so that a command that prints for ever does not fill the memory.
+type limitedWriter struct {
+	w    io.Writer
+	left int
+}
+
+func (l *limitedWriter) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.left -= n
+	if _, err := l.w.Write(p[:n]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// tail gives the last lines of a command's output for an error, with a colon before; nothing when there are none.
+func tail(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if lines[0] == "" && len(lines) == 1 {
+		return ""
+	}
+	return ": " + strings.Join(lines[max(0, len(lines)-outputLines):], " | ")
+}
+
+// readRelease reads lines of KEY="value"; nil when the file is not there (Debian's JDK 8 has none).
+func readRelease(name string) (map[string]string, error) {
+	file, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxRelease))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return parseRelease(string(text)), nil
+}
+
+func parseRelease(text string) map[string]string {
+	release := map[string]string{}
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok || key == "" || strings.HasPrefix(key, "#") {
+			continue
+		}
+		if unquoted, ok := strings.CutPrefix(value, `"`); ok && strings.HasSuffix(unquoted, `"`) {
+			value = strings.TrimSuffix(unquoted, `"`)
+		}
+		release[key] = value
+	}
+	return release
+}
+
+// parseSettings reads the lines "    java.vendor = X" of -XshowSettings:properties.
+func parseSettings(text string) map[string]string {
+	properties := map[string]string{}
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), " = "); ok {
+			properties[key] = value
+		}
+	}
+	return properties
+}
+
+var leadingNumbers = regexp.MustCompile(`^(\d+)(?:\.(\d+))?`)
+
+// featureVersion reads "17.0.15", "28-ea" or, before JEP 223 (JDK 9), "1.8.0_402".
+func featureVersion(version string) (int, error) {
+	match := leadingNumbers.FindStringSubmatch(version)
+	if match == nil {
+		return 0, fmt.Errorf("version %q: does not begin with a number", version)
+	}
+	digits := match[1]
+	if digits == "1" && match[2] != "" {
+		digits = match[2]
+	}
+	feature, err := strconv.Atoi(digits)
+	if err != nil || feature < 8 {
+		return 0, fmt.Errorf("version %q: JDK 8 and later are supported", version)
+	}
+	return feature, nil
+}
