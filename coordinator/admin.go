@@ -1,0 +1,241 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"misstep/coordinator/campaign"
+	"misstep/coordinator/queue"
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	maxSubmission   = 4 << 20
+	defaultPageSize = 200
+	maxPageSize     = 1000
+	maxPageBytes    = 3 << 20
+)
+
+// SubmitCampaign implements the AdminService.
+func (s *Server) SubmitCampaign(ctx context.Context, req *misstepv1.SubmitCampaignRequest) (*misstepv1.SubmitCampaignResponse, error) {
+	if err := checkSubmission(req); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	id := s.newID("C", 6)
+	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
+		return tx.PutCampaign(&store.Campaign{
+			ID: id, Submission: req, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now, Tally: &misstepv1.CampaignStatus{},
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.config.Logger.Info("campaign submitted", slog.String("campaign", id), slog.String("name", req.GetCampaign().GetName()))
+	return &misstepv1.SubmitCampaignResponse{CampaignId: id}, nil
+}
+
+func checkSubmission(req *misstepv1.SubmitCampaignRequest) error {
+	if size := proto.Size(req); size > maxSubmission {
+		return errors.New("the submission has " + strconv.Itoa(size) + " bytes, at most " + strconv.Itoa(maxSubmission) + " are taken")
+	}
+	if req.GetCampaign() == nil {
+		return errors.New("campaign: is required")
+	}
+	if v := campaign.Validate(req.GetCampaign()); len(v) > 0 {
+		lines := make([]string, len(v))
+		for i := range v {
+			lines[i] = v[i].String()
+		}
+		return errors.New(strings.Join(lines, "\n"))
+	}
+	for i, j := range req.GetJdks() {
+		if !digestRE.MatchString(j.GetDigest()) {
+			return errors.New("jdks[" + strconv.Itoa(i) + "].digest: expected sha256: and 64 hex digits for " + strconv.Quote(clip(j.GetName())))
+		}
+	}
+	for i, w := range req.GetWorkloads() {
+		if !digestRE.MatchString(w.GetDigest()) {
+			return errors.New("workloads[" + strconv.Itoa(i) + "].digest: expected sha256: and 64 hex digits for " + strconv.Quote(clip(w.GetName())))
+		}
+	}
+	if d := req.GetAgentDigest(); d != "" && !digestRE.MatchString(d) {
+		return errors.New("agent_digest: expected sha256: and 64 hex digits, got " + strconv.Quote(clip(d)))
+	}
+	_, err := campaign.NewExpansion(req)
+	return err
+}
+
+// ListCampaigns implements the AdminService.
+func (s *Server) ListCampaigns(ctx context.Context, _ *misstepv1.ListCampaignsRequest) (*misstepv1.ListCampaignsResponse, error) {
+	resp := &misstepv1.ListCampaignsResponse{}
+	err := s.update(ctx, func(tx store.Tx, _ time.Time) error {
+		all, err := tx.Campaigns(false)
+		if err != nil {
+			return err
+		}
+		resp.Campaigns = nil
+		for _, c := range all {
+			st, err := s.status(tx, c)
+			if err != nil {
+				return err
+			}
+			resp.Campaigns = append(resp.Campaigns, st)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// GetCampaign implements the AdminService.
+func (s *Server) GetCampaign(ctx context.Context, req *misstepv1.GetCampaignRequest) (*misstepv1.GetCampaignResponse, error) {
+	resp := &misstepv1.GetCampaignResponse{}
+	err := s.update(ctx, func(tx store.Tx, _ time.Time) error {
+		c, err := findCampaign(tx, req.GetCampaignId())
+		if err != nil {
+			return err
+		}
+		resp.Campaign, err = s.status(tx, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// StopCampaign implements the AdminService.
+func (s *Server) StopCampaign(ctx context.Context, req *misstepv1.StopCampaignRequest) (*misstepv1.StopCampaignResponse, error) {
+	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
+		c, err := findCampaign(tx, req.GetCampaignId())
+		if err != nil {
+			return err
+		}
+		return s.queue.Stop(tx, c, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &misstepv1.StopCampaignResponse{}, nil
+}
+
+// status is a campaign's tally with what is under way added.
+func (s *Server) status(tx store.Tx, c *store.Campaign) (*misstepv1.CampaignStatus, error) {
+	st := c.Tally
+	st.Id, st.Campaign, st.State = c.ID, c.Submission.GetCampaign(), c.State
+	st.Submitted = timestamppb.New(c.Submitted)
+	if !c.Ended.IsZero() {
+		st.Ended = timestamppb.New(c.Ended)
+	}
+	st.Planned = c.Submission.GetCampaign().GetBudget().GetTrials()
+	var err error
+	if st.Queued, err = queue.Waiting(tx, c); err != nil {
+		return nil, err
+	}
+	leases, err := tx.Leases(store.LeaseFilter{Campaign: c.ID})
+	if err != nil {
+		return nil, err
+	}
+	st.Running = uint64(len(leases))
+	for _, l := range leases {
+		p := s.live.of(l.ID)
+		st.Checks = queue.AddChecks(st.Checks, p.GetChecks())
+		st.Signals = queue.AddSignals(st.Signals, p.GetSignals())
+	}
+	return st, nil
+}
+
+// ListTrials implements the AdminService.
+func (s *Server) ListTrials(ctx context.Context, req *misstepv1.ListTrialsRequest) (*misstepv1.ListTrialsResponse, error) {
+	var after uint64
+	if t := req.GetPageToken(); t != "" {
+		var err error
+		if after, err = strconv.ParseUint(t, 10, 63); err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "page_token: expected one that an answer gave, got %q", clip(t))
+		}
+	}
+	size := int(min(req.GetPageSize(), maxPageSize))
+	if size == 0 {
+		size = defaultPageSize
+	}
+	resp := &misstepv1.ListTrialsResponse{}
+	err := s.config.Store.View(ctx, func(tx store.Tx) error {
+		c, err := findCampaign(tx, req.GetCampaignId())
+		if err != nil {
+			return err
+		}
+		bytes := 0
+		for len(resp.Trials) < size {
+			rows, err := tx.Trials(c.ID, after, min(50, size-len(resp.Trials)))
+			if err != nil {
+				return err
+			}
+			if len(rows) == 0 {
+				return nil
+			}
+			for _, t := range rows {
+				p := &misstepv1.Trial{Id: t.ID, Recipe: t.Recipe, Outcome: t.Outcome, Failure: t.Failure, FindingIds: t.FindingIDs}
+				if bytes += proto.Size(p); bytes > maxPageBytes && len(resp.Trials) > 0 {
+					resp.NextPageToken = strconv.FormatUint(after, 10)
+					return nil
+				}
+				resp.Trials = append(resp.Trials, p)
+				after = t.ID
+			}
+		}
+		more, err := tx.Trials(c.ID, after, 1)
+		if len(more) > 0 {
+			resp.NextPageToken = strconv.FormatUint(after, 10)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, s.toStatus(err)
+	}
+	return resp, nil
+}
+
+// findCampaign finds a campaign by its id or by a prefix that no other has.
+func findCampaign(tx store.Tx, id string) (*store.Campaign, error) {
+	if c, err := tx.Campaign(id); err == nil || !errors.Is(err, store.ErrNotFound) {
+		return c, err
+	}
+	all, err := tx.Campaigns(false)
+	if err != nil {
+		return nil, err
+	}
+	return only(all, "campaign", id, func(c *store.Campaign) string { return c.ID })
+}
+
+// only returns the one whose id starts with prefix.
+func only[T any](all []T, what, prefix string, id func(T) string) (T, error) {
+	var found, none T
+	n := 0
+	for _, x := range all {
+		if strings.HasPrefix(id(x), prefix) {
+			found = x
+			n++
+		}
+	}
+	switch {
+	case prefix == "":
+		return none, status.Errorf(codes.InvalidArgument, "%s_id: is required", what)
+	case n == 0:
+		return none, status.Errorf(codes.NotFound, "no %s has the id %q", what, clip(prefix))
+	case n > 1:
+		return none, status.Errorf(codes.InvalidArgument, "%s_id: %d ids start with %q, give more of it", what, n, clip(prefix))
+	}
+	return found, nil
+}

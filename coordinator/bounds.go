@@ -1,0 +1,138 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Bounds of what a runner may say. They are far above what an honest one does, and keep a broken one from filling the store.
+const (
+	maxHeld          = 4096
+	maxSlots         = 4096
+	maxID            = 256
+	maxCapabilities  = 64
+	maxProgressBytes = 256 << 10
+	maxOutcomeBytes  = 32 << 20
+	maxMismatches    = 64
+	maxFrames        = 1 << 14
+	maxThreads       = 4096
+	maxEvidence      = 256
+	maxChecks        = 64
+	maxLine          = 4096
+)
+
+var digestRE = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+func isID(s string) bool {
+	return s != "" && len(s) <= maxID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
+}
+
+// checkSynchronize finds what makes a whole report useless. A malformed outcome in it is not such a thing: it spoils one trial.
+func checkSynchronize(req *misstepv1.SynchronizeRequest) error {
+	r := req.GetRunner()
+	switch {
+	case !isID(r.GetId()):
+		return fmt.Errorf("runner.id: expected 1 to %d characters without blanks, got %q", maxID, clip(r.GetId()))
+	case len(r.GetHost()) > maxID:
+		return fmt.Errorf("runner.host: expected at most %d bytes", maxID)
+	case r.GetSlots() > maxSlots:
+		return fmt.Errorf("runner.slots: expected at most %d, got %d", maxSlots, r.GetSlots())
+	case req.GetFreeSlots() > r.GetSlots():
+		return fmt.Errorf("free_slots: expected at most runner.slots, which is %d, got %d", r.GetSlots(), req.GetFreeSlots())
+	case r.GetAgentDigest() != "" && !digestRE.MatchString(r.GetAgentDigest()):
+		return fmt.Errorf("runner.agent_digest: expected sha256: and 64 hex digits, got %q", clip(r.GetAgentDigest()))
+	case len(r.GetCapabilities()) > maxCapabilities:
+		return fmt.Errorf("runner.capabilities: expected at most %d", maxCapabilities)
+	case len(req.GetHeld()) > maxHeld:
+		return fmt.Errorf("held: expected at most %d leases, got %d", maxHeld, len(req.GetHeld()))
+	}
+	seen := make(map[string]bool, len(req.GetHeld()))
+	for i, h := range req.GetHeld() {
+		switch {
+		case !isID(h.GetLeaseId()):
+			return fmt.Errorf("held[%d].lease_id: expected 1 to %d characters without blanks", i, maxID)
+		case seen[h.GetLeaseId()]:
+			return fmt.Errorf("held[%d].lease_id: %s is reported twice", i, h.GetLeaseId())
+		case h.GetState() == nil:
+			return fmt.Errorf("held[%d]: expected one of running, outcome and failure", i)
+		case h.GetRunning() != nil && (proto.Size(h.GetRunning()) > maxProgressBytes || len(h.GetRunning().GetChecks()) > maxChecks):
+			return fmt.Errorf("held[%d].running: expected at most %d bytes and %d checks", i, maxProgressBytes, maxChecks)
+		}
+		seen[h.GetLeaseId()] = true
+	}
+	return nil
+}
+
+// checkOutcome finds why an outcome cannot be recorded.
+func checkOutcome(o *misstepv1.Outcome) error {
+	if size := proto.Size(o); size > maxOutcomeBytes {
+		return fmt.Errorf("it has %d bytes, at most %d are taken", size, maxOutcomeBytes)
+	}
+	if _, ok := misstepv1.OutcomeKind_name[int32(o.GetKind())]; !ok || o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_UNSPECIFIED {
+		return fmt.Errorf("its kind is %d, expected a known one", o.GetKind())
+	}
+	for _, b := range []struct {
+		what   string
+		n, max int
+	}{
+		{"checks", len(o.GetChecks()), maxChecks},
+		{"mismatches", len(o.GetMismatches()), maxMismatches},
+		{"pieces of evidence", len(o.GetEvidence()), maxEvidence},
+		{"hung threads", len(o.GetHang().GetThreads()), maxThreads},
+		{"bytes of reason", len(o.GetReason()), 16 * maxLine},
+		{"native frames", len(o.GetCrash().GetNativeFrames()), maxFrames},
+		{"Java frames", len(o.GetCrash().GetJavaFrames()), maxFrames},
+	} {
+		if b.n > b.max {
+			return fmt.Errorf("it has %d %s, at most %d are taken", b.n, b.what, b.max)
+		}
+	}
+	for i, m := range o.GetMismatches() {
+		if m.GetCheck() == "" || m.GetKind() == "" || len(m.GetCheck()) > maxID || len(m.GetKind()) > maxID {
+			return fmt.Errorf("mismatch %d has no proper check and kind", i)
+		}
+		if len(m.GetReference().GetFrames()) > maxFrames || len(m.GetSuspect().GetFrames()) > maxFrames {
+			return fmt.Errorf("mismatch %d has more than %d frames", i, maxFrames)
+		}
+	}
+	for i, e := range o.GetEvidence() {
+		if !digestRE.MatchString(e.GetDigest()) || e.GetName() == "" || len(e.GetName()) > maxID || strings.ContainsAny(e.GetName(), "/\\\x00") || strings.HasPrefix(e.GetName(), ".") {
+			return fmt.Errorf("evidence %d (%q) has no proper name and digest", i, clip(e.GetName()))
+		}
+	}
+	switch {
+	case o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES && len(o.GetMismatches()) == 0:
+		return errors.New("it is of kind mismatches and has none")
+	case o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CRASH && o.GetCrash() == nil:
+		return errors.New("it is of kind crash and describes none")
+	case o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_HANG && o.GetHang() == nil:
+		return errors.New("it is of kind hang and describes none")
+	}
+	return nil
+}
+
+func clipFailure(f *misstepv1.InfrastructureFailure) *misstepv1.InfrastructureFailure {
+	f = proto.CloneOf(f)
+	if len(f.GetMessage()) > maxLine {
+		f.Message = strings.ToValidUTF8(f.GetMessage()[:maxLine], "") + "…"
+	}
+	return f
+}
+
+func clip(s string) string {
+	if len(s) <= 80 {
+		return s
+	}
+	s = s[:80]
+	for !utf8.ValidString(s) && s != "" {
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}

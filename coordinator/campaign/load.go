@@ -1,0 +1,410 @@
+// Package campaign reads campaigns as people write them, says precisely what is wrong with them, and turns them into recipes.
+//
+// A campaign is YAML with the field names of the message Campaign, snake_case or camelCase. Durations are written 1ms, 90s or
+// 2h30m; a strategy round_robin or random. Left out fields take these values: one alternative of instrumentation with ratio 1,
+// one of sampling without signals, one empty flag set, no perturbation, strategy round_robin, and as limits of each trial
+// wall 120s, memory_mib 4096, output_mib 16, disk_mib 512, stack_depth 1024.
+package campaign
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"buf.build/go/protoyaml"
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// MaxFile is the size of a campaign file at most, in bytes.
+const MaxFile = 1 << 20
+
+// Document is a campaign that remembers where in its file each field is.
+type Document struct {
+	Campaign *misstepv1.Campaign
+	name     string
+	lines    map[string]int
+}
+
+// Load reads and validates a campaign; name is that of the file, for messages. The error is a *FileError that tells everything
+// that is wrong, each with its line.
+func Load(file []byte, name string) (*misstepv1.Campaign, error) {
+	d, err := Parse(file, name)
+	if err != nil {
+		return nil, err
+	}
+	return d.Campaign, nil
+}
+
+// Parse is Load for callers that want to Resolve the names in it as well.
+func Parse(file []byte, name string) (*Document, error) {
+	d := &Document{Campaign: &misstepv1.Campaign{}, name: name, lines: map[string]int{}}
+	if len(file) > MaxFile {
+		return nil, &FileError{name, []Problem{{1, Violation{"", fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile, len(file))}}}}
+	}
+	root, err := document(file)
+	if err != nil {
+		return nil, &FileError{name, []Problem{syntax(err)}}
+	}
+	r := &reader{lines: d.lines}
+	if root == nil {
+		r.fail(1, "", "the file is empty: expected the fields of a campaign")
+	} else {
+		r.message(root, d.Campaign.ProtoReflect().Descriptor(), "")
+	}
+	if len(r.problems) > 0 {
+		return nil, &FileError{name, r.problems}
+	}
+	// The reader has found the shape right and spelled enums out, so decoding can be left to the library.
+	if err := decode(root, d.Campaign, name); err != nil {
+		return nil, &FileError{name, []Problem{{root.Line, Violation{"", err.Error()}}}}
+	}
+	if err := d.error(append(r.missing, Validate(d.Campaign)...)); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Resolve checks the names against a catalogue. The error is a *FileError.
+func (d *Document) Resolve(have Names) error { return d.error(Resolve(d.Campaign, have)) }
+
+func (d *Document) error(violations []Violation) error {
+	if len(violations) == 0 {
+		return nil
+	}
+	e := &FileError{File: d.name}
+	for _, v := range violations {
+		e.Problems = append(e.Problems, Problem{d.line(v.Field), v})
+	}
+	return e
+}
+
+// line finds the field, or the nearest thing around it that the file has.
+func (d *Document) line(field string) int {
+	for {
+		if n, ok := d.lines[field]; ok {
+			return n
+		}
+		cut := strings.LastIndexAny(field, ".[")
+		if cut < 0 {
+			return 1
+		}
+		field = field[:cut]
+	}
+}
+
+// Problem is one thing that is wrong with a file.
+type Problem struct {
+	// Line from 1.
+	Line int
+	Violation
+}
+
+// FileError tells all that is wrong with a file, one line each in the form file:line: field: what was expected.
+type FileError struct {
+	File     string
+	Problems []Problem
+}
+
+func (e *FileError) Error() string {
+	lines := make([]string, 0, len(e.Problems))
+	for _, p := range e.Problems {
+		lines = append(lines, fmt.Sprintf("%s:%d: %s", e.File, p.Line, p.Violation))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func document(file []byte) (*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(file))
+	var doc, more yaml.Node
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	if err := dec.Decode(&more); err == nil {
+		return nil, fmt.Errorf("yaml: line %d: expected one document, found a second", more.Line)
+	} else if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(doc.Content) != 1 {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+var yamlLineRE = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
+
+// syntax takes the line out of the library's message.
+func syntax(err error) Problem {
+	m := yamlLineRE.FindStringSubmatch(err.Error())
+	if m == nil {
+		return Problem{1, Violation{"", err.Error()}}
+	}
+	line := 1
+	if n, convErr := strconv.Atoi(m[1]); convErr == nil {
+		line = n
+	}
+	return Problem{line, Violation{"", "no YAML: " + err.Error()[len(m[0]):]}}
+}
+
+func decode(root *yaml.Node, c *misstepv1.Campaign, name string) error {
+	text, err := yaml.Marshal(root)
+	if err != nil {
+		return err
+	}
+	return protoyaml.UnmarshalOptions{Path: name}.Unmarshal(text, c)
+}
+
+// reader walks the YAML beside the message's description and notes what does not fit, and where everything is.
+type reader struct {
+	lines    map[string]int
+	problems []Problem
+	// missing are fields that may not be left out although their type has a zero.
+	missing []Violation
+}
+
+const maxProblems = 50
+
+func (r *reader) fail(line int, field, format string, args ...any) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, Problem{line, Violation{field, fmt.Sprintf(format, args...)}})
+	}
+}
+
+func join(path, field string) string {
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}
+
+// plain refuses what would make a file mean something else than it shows.
+func (r *reader) plain(n *yaml.Node, path string) bool {
+	if n.Kind == yaml.AliasNode || n.Anchor != "" {
+		r.fail(n.Line, path, "anchors and aliases are not supported: write it out")
+		return false
+	}
+	return true
+}
+
+func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path string) {
+	if !r.plain(n, path) {
+		return
+	}
+	if desc.FullName() == "google.protobuf.Duration" {
+		r.duration(n, path)
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		r.fail(n.Line, path, "expected the fields %s, got %s", strings.Join(fieldNames(desc), ", "), kind(n))
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" || key.Anchor != "" {
+			r.fail(key.Line, path, "expected the name of a field, got %s", kind(key))
+			continue
+		}
+		fd := field(desc, key.Value)
+		if fd == nil {
+			hint := ""
+			if near := nearest(key.Value, fieldNames(desc)); near != "" {
+				hint = ", did you mean " + near + "?"
+			}
+			r.fail(key.Line, join(path, clip(key.Value)), "unknown field%s (fields here: %s)", hint, strings.Join(fieldNames(desc), ", "))
+			continue
+		}
+		at := join(path, string(fd.Name()))
+		if line, dup := seen[at]; dup {
+			r.fail(key.Line, at, "is given twice, first in line %d", line)
+			continue
+		}
+		seen[at], r.lines[at] = key.Line, key.Line
+		r.field(value, fd, at)
+	}
+	// A ratio of 0 means something, so leaving it out cannot mean 0 as well.
+	if desc.Name() == "Instrumentation" && seen[join(path, "ratio")] == 0 && seen[join(path, "only")] == 0 {
+		r.missing = append(r.missing, Violation{join(path, "ratio"), "is required: from 0 (no method) to 1 (every method)"})
+	}
+}
+
+func (r *reader) field(n *yaml.Node, fd protoreflect.FieldDescriptor, path string) {
+	if !r.plain(n, path) {
+		return
+	}
+	switch {
+	case n.Tag == "!!null":
+		r.fail(n.Line, path, "has no value: give one or leave the field out")
+	case fd.IsMap():
+		if n.Kind != yaml.MappingNode {
+			r.fail(n.Line, path, "expected names with values, got %s", kind(n))
+			return
+		}
+		seen := map[string]bool{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" || !r.plain(key, path) {
+				r.fail(key.Line, path, "expected a name, got %s", kind(key))
+				continue
+			}
+			if seen[key.Value] {
+				r.fail(key.Line, path, "%s is given twice", quote(key.Value))
+			}
+			seen[key.Value] = true
+			r.value(n.Content[i+1], fd.MapValue(), join(path, clip(key.Value)))
+		}
+	case fd.IsList():
+		if n.Kind != yaml.SequenceNode {
+			r.fail(n.Line, path, "expected a list, got %s", kind(n))
+			return
+		}
+		for i, item := range n.Content {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			r.lines[at] = item.Line
+			if item.Tag == "!!null" {
+				r.fail(item.Line, at, "has no value")
+				continue
+			}
+			r.value(item, fd, at)
+		}
+	default:
+		r.value(n, fd, path)
+	}
+}
+
+func (r *reader) value(n *yaml.Node, fd protoreflect.FieldDescriptor, path string) {
+	if fd.Message() != nil {
+		r.message(n, fd.Message(), path)
+		return
+	}
+	if r.plain(n, path) {
+		r.scalar(n, fd, path)
+	}
+}
+
+// Numbers as YAML 1.2 and the decoder agree on them; a leading zero is octal for some readers, so it is for none here.
+var uintRE = regexp.MustCompile(`^(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$`)
+
+func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path string) {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+		r.fail(n.Line, path, "expected %s, got %s", expected(fd), kind(n))
+		return
+	}
+	switch fd.Kind() {
+	case protoreflect.StringKind:
+		// The text as written is the value, so that arguments such as 4 or true need no quotes.
+		n.SetString(n.Value)
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind:
+		width := 64
+		if fd.Kind() == protoreflect.Uint32Kind {
+			width = 32
+		}
+		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 || !uintRE.MatchString(n.Value) {
+			r.fail(n.Line, path, "expected a whole number that is not negative, got %s", quote(n.Value))
+		} else if _, err := strconv.ParseUint(n.Value, 0, width); err != nil {
+			r.fail(n.Line, path, "expected a whole number below 2^%d, got %s", width, quote(n.Value))
+		}
+	case protoreflect.DoubleKind:
+		f, err := strconv.ParseFloat(n.Value, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+			r.fail(n.Line, path, "expected a number, got %s", quote(n.Value))
+		}
+	case protoreflect.EnumKind:
+		r.enum(n, fd.Enum(), path)
+	default:
+		r.fail(n.Line, path, "fields of type %s cannot be read from a file", fd.Kind())
+	}
+}
+
+// enum accepts a value's name with or without the enum's prefix, in either case, and spells it out for the decoder.
+func (r *reader) enum(n *yaml.Node, desc protoreflect.EnumDescriptor, path string) {
+	values := desc.Values()
+	prefix := strings.TrimSuffix(string(values.Get(0).Name()), "UNSPECIFIED")
+	var short []string
+	for i := 1; i < values.Len(); i++ {
+		long := string(values.Get(i).Name())
+		s := strings.ToLower(strings.TrimPrefix(long, prefix))
+		if v := strings.ReplaceAll(n.Value, "-", "_"); strings.EqualFold(v, s) || strings.EqualFold(v, long) {
+			n.SetString(long)
+			return
+		}
+		short = append(short, s)
+	}
+	r.fail(n.Line, path, "expected one of %s, got %s", strings.Join(short, ", "), quote(n.Value))
+}
+
+func (r *reader) duration(n *yaml.Node, path string) {
+	if n.Kind != yaml.ScalarNode {
+		r.fail(n.Line, path, "expected a duration such as 1ms, 90s or 2h30m, got %s", kind(n))
+		return
+	}
+	d, err := protoyaml.ParseDuration(n.Value)
+	if err == nil && d != nil {
+		err = d.CheckValid()
+	}
+	if err != nil {
+		r.fail(n.Line, path, "expected a duration such as 1ms, 90s or 2h30m, got %s", quote(n.Value))
+	}
+}
+
+func field(desc protoreflect.MessageDescriptor, key string) protoreflect.FieldDescriptor {
+	if fd := desc.Fields().ByName(protoreflect.Name(key)); fd != nil {
+		return fd
+	}
+	return desc.Fields().ByJSONName(key)
+}
+
+func fieldNames(desc protoreflect.MessageDescriptor) []string {
+	var out []string
+	for i := range desc.Fields().Len() {
+		out = append(out, string(desc.Fields().Get(i).Name()))
+	}
+	return out
+}
+
+func expected(fd protoreflect.FieldDescriptor) string {
+	switch fd.Kind() {
+	case protoreflect.StringKind:
+		return "a text"
+	case protoreflect.DoubleKind:
+		return "a number"
+	case protoreflect.EnumKind:
+		return "a name"
+	default:
+		return "a whole number"
+	}
+}
+
+func kind(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "fields"
+	case yaml.AliasNode:
+		return "an alias"
+	case yaml.ScalarNode:
+		if n.Tag == "!!null" {
+			return "nothing"
+		}
+		return quote(n.Value)
+	default:
+		return "something else"
+	}
+}
+
+func clip(s string) string {
+	if len(s) > maxName {
+		return s[:maxName] + "…"
+	}
+	return s
+}

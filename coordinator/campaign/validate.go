@@ -1,0 +1,420 @@
+package campaign
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Violation is one thing that is wrong with a campaign.
+type Violation struct {
+	// Field in the form workloads[2].name; empty for the campaign as a whole.
+	Field string
+	// Message says what was expected.
+	Message string
+}
+
+func (v Violation) String() string {
+	if v.Field == "" {
+		return v.Message
+	}
+	return v.Field + ": " + v.Message
+}
+
+// Bounds of a campaign. They keep one request and one recipe small; none is near what people need.
+const (
+	maxName        = 64
+	maxDescription = 4096
+	maxList        = 256
+	maxString      = 4096
+	maxTrials      = 1_000_000_000
+	maxTime        = 366 * 24 * time.Hour
+	maxWall        = 24 * time.Hour
+	minInterval    = 10 * time.Microsecond
+	maxInterval    = time.Minute
+)
+
+// Checks that a campaign may ask for, with what each needs to do any work.
+var checks = map[string]struct{ instrumentation, signals bool }{
+	"gst-asgct":    {instrumentation: true},
+	"shadow-gst":   {instrumentation: true},
+	"asgct-shadow": {instrumentation: true, signals: true},
+	"liveness":     {},
+}
+
+var (
+	nameRE     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+	setRE      = regexp.MustCompile(`^[A-Za-z0-9._+=,-]{1,64}$`)
+	signalRE   = regexp.MustCompile(`^SIG[A-Z0-9]{1,10}([+-][0-9]{1,2})?$`)
+	strategyRE = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
+	// Misstep itself says what is run: these flags would take that away from it.
+	foreignFlagRE = regexp.MustCompile(`^(-jar|-cp|-classpath|--class-path(=.*)?|-agentpath:.*|-agentlib:.*|-javaagent:.*|-m|--module(=.*)?|-version|--version|-showversion|-help|--help|-X|@.*)$`)
+)
+
+type validator struct{ out []Violation }
+
+func (v *validator) addf(field, format string, args ...any) {
+	v.out = append(v.out, Violation{field, fmt.Sprintf(format, args...)})
+}
+
+// Validate returns everything that is wrong with a campaign by itself; whether its names exist is for Resolve.
+func Validate(c *misstepv1.Campaign) []Violation {
+	v := &validator{}
+	if c.GetName() == "" {
+		v.addf("name", "is required: a short label of letters, digits, dots, dashes and underscores")
+	} else if !nameRE.MatchString(c.GetName()) {
+		v.addf("name", "expected at most %d letters, digits, dots, dashes and underscores, got %s", maxName, quote(c.GetName()))
+	}
+	if len(c.GetDescription()) > maxDescription {
+		v.addf("description", "expected at most %d bytes, got %d", maxDescription, len(c.GetDescription()))
+	}
+	v.names("jdks", c.GetJdks(), true, "at least one name of the JDK catalogue")
+	v.flagSets(c)
+	v.workloads(c)
+	v.instrumentation(c)
+	v.sampling(c)
+	v.checks(c)
+	v.perturb(c)
+	v.limits(c.GetLimits())
+	v.budget(c.GetBudget())
+	if _, ok := misstepv1.Strategy_name[int32(c.GetStrategy())]; !ok {
+		v.addf("strategy", "expected round_robin or random, got number %d", c.GetStrategy())
+	}
+	return v.out
+}
+
+func (v *validator) count(field string, n int) bool {
+	if n > maxList {
+		v.addf(field, "expected at most %d entries, got %d", maxList, n)
+		return false
+	}
+	return true
+}
+
+// names checks a list of texts that must be there, bounded and unique.
+func (v *validator) names(field string, names []string, required bool, what string) {
+	if required && len(names) == 0 {
+		v.addf(field, "is required: %s", what)
+	}
+	if !v.count(field, len(names)) {
+		return
+	}
+	seen := make(map[string]int, len(names))
+	for i, n := range names {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if n == "" || len(n) > maxString {
+			v.addf(at, "expected a text of 1 to %d bytes, got %d", maxString, len(n))
+		} else if first, dup := seen[n]; dup {
+			v.addf(at, "%s is listed twice, first as %s[%d]", quote(n), field, first)
+		}
+		seen[n] = i
+	}
+}
+
+// texts checks free texts: bounded, without control characters that would break a command line or a log.
+func (v *validator) texts(field string, texts []string) {
+	if !v.count(field, len(texts)) {
+		return
+	}
+	for i, s := range texts {
+		if len(s) > maxString || strings.ContainsAny(s, "\x00\n\r") {
+			v.addf(fmt.Sprintf("%s[%d]", field, i), "expected one line of at most %d bytes", maxString)
+		}
+	}
+}
+
+func (v *validator) flagSets(c *misstepv1.Campaign) {
+	if !v.count("flag_sets", len(c.GetFlagSets())) {
+		return
+	}
+	seen := map[string]int{}
+	for i, f := range c.GetFlagSets() {
+		at := fmt.Sprintf("flag_sets[%d]", i)
+		if first, dup := seen[f.GetName()]; dup {
+			v.addf(at+".name", "%s is used twice, first by flag_sets[%d]", quote(f.GetName()), first)
+		} else if !setRE.MatchString(f.GetName()) {
+			v.addf(at+".name", "is required: at most 64 letters, digits and . _ + = , -, got %s", quote(f.GetName()))
+		}
+		seen[f.GetName()] = i
+		v.texts(at+".flags", f.GetFlags())
+		for k, flag := range f.GetFlags() {
+			if !strings.HasPrefix(flag, "-") {
+				v.addf(fmt.Sprintf("%s.flags[%d]", at, k), "expected a JVM flag that starts with a dash, one each, got %s", quote(flag))
+			} else if foreignFlagRE.MatchString(flag) {
+				v.addf(fmt.Sprintf("%s.flags[%d]", at, k), "%s decides what is run and belongs to the workload", quote(flag))
+			}
+		}
+	}
+}
+
+func (v *validator) workloads(c *misstepv1.Campaign) {
+	if len(c.GetWorkloads()) == 0 {
+		v.addf("workloads", "is required: at least one entry with a name of the workload catalogue")
+	}
+	if !v.count("workloads", len(c.GetWorkloads())) {
+		return
+	}
+	var sets []string
+	for _, f := range c.GetFlagSets() {
+		sets = append(sets, f.GetName())
+	}
+	for i, w := range c.GetWorkloads() {
+		at := fmt.Sprintf("workloads[%d]", i)
+		if w.GetName() == "" || len(w.GetName()) > maxString {
+			v.addf(at+".name", "is required: a name of the workload catalogue")
+		}
+		v.texts(at+".arguments", w.GetArguments())
+		v.names(at+".flag_sets", w.GetFlagSets(), false, "")
+		for k, name := range w.GetFlagSets() {
+			if !slices.Contains(sets, name) {
+				v.addf(fmt.Sprintf("%s.flag_sets[%d]", at, k), "no flag set is called %s%s", quote(name), among(name, sets))
+			}
+		}
+	}
+}
+
+func fraction(x float64) bool { return x >= 0 && x <= 1 } // false for NaN
+
+func (v *validator) instrumentation(c *misstepv1.Campaign) {
+	if !v.count("instrumentation", len(c.GetInstrumentation())) {
+		return
+	}
+	for i, in := range c.GetInstrumentation() {
+		at := fmt.Sprintf("instrumentation[%d]", i)
+		if !fraction(in.GetRatio()) {
+			v.addf(at+".ratio", "expected a number from 0 to 1, got %v", in.GetRatio())
+		}
+		v.texts(at+".include", in.GetInclude())
+		v.texts(at+".exclude", in.GetExclude())
+		v.texts(at+".only", in.GetOnly())
+		if in.GetRatio() == 0 && len(in.GetOnly()) == 0 {
+			for _, ch := range c.GetChecks() {
+				if checks[ch.GetName()].instrumentation {
+					v.addf(at+".ratio", "nothing would be instrumented, and the check %s needs instrumented methods: expected more than 0", ch.GetName())
+					break
+				}
+			}
+		}
+	}
+}
+
+func (v *validator) sampling(c *misstepv1.Campaign) {
+	if !v.count("sampling", len(c.GetSampling())) {
+		return
+	}
+	needsSignals := slices.ContainsFunc(c.GetChecks(), func(ch *misstepv1.Check) bool { return checks[ch.GetName()].signals })
+	if needsSignals && len(c.GetSampling()) == 0 {
+		v.addf("sampling", "is required: the check asgct-shadow needs signals, for example an entry with interval 1ms")
+	}
+	for i, s := range c.GetSampling() {
+		at := fmt.Sprintf("sampling[%d]", i)
+		d, ok := duration(s.GetInterval())
+		switch {
+		case !ok || d != 0 && (d < minInterval || d > maxInterval):
+			v.addf(at+".interval", "expected 0 or a duration from %v to %v, got %s", minInterval, maxInterval, text(s.GetInterval()))
+		case d == 0 && needsSignals:
+			v.addf(at+".interval", "no signal would be sent, and the check asgct-shadow needs signals: expected a duration from %v to %v", minInterval, maxInterval)
+		}
+		if !fraction(s.GetJitter()) {
+			v.addf(at+".jitter", "expected a number from 0 to 1, got %v", s.GetJitter())
+		}
+		if s.GetSignal() != "" && !signalRE.MatchString(s.GetSignal()) {
+			v.addf(at+".signal", "expected a signal's name such as SIGPROF or SIGRTMIN+3, got %s", quote(s.GetSignal()))
+		}
+	}
+}
+
+func (v *validator) checks(c *misstepv1.Campaign) {
+	if len(c.GetChecks()) == 0 {
+		v.addf("checks", "is required: at least one of %s", strings.Join(sortedKeys(checks), ", "))
+	}
+	if !v.count("checks", len(c.GetChecks())) {
+		return
+	}
+	seen := map[string]int{}
+	for i, ch := range c.GetChecks() {
+		at := fmt.Sprintf("checks[%d]", i)
+		if _, known := checks[ch.GetName()]; !known {
+			v.addf(at+".name", "no check is called %s%s", quote(ch.GetName()), among(ch.GetName(), sortedKeys(checks)))
+		} else if first, dup := seen[ch.GetName()]; dup {
+			v.addf(at+".name", "%s is listed twice, first as checks[%d]", ch.GetName(), first)
+		}
+		seen[ch.GetName()] = i
+		if !fraction(ch.GetShare()) {
+			v.addf(at+".share", "expected a number from 0 (the default) to 1, got %v", ch.GetShare())
+		}
+	}
+}
+
+func (v *validator) perturb(c *misstepv1.Campaign) {
+	if !v.count("perturb", len(c.GetPerturb())) {
+		return
+	}
+	for i, p := range c.GetPerturb() {
+		at := fmt.Sprintf("perturb[%d]", i)
+		if p.GetStrategy() == "" {
+			v.addf(at+".strategy", "is required: none, or a perturbation strategy")
+		} else if !strategyRE.MatchString(p.GetStrategy()) {
+			v.addf(at+".strategy", "expected a name of small letters, digits and dashes, got %s", quote(p.GetStrategy()))
+		}
+		if v.count(at+".parameters", len(p.GetParameters())) {
+			for _, k := range sortedKeys(p.GetParameters()) {
+				if x := p.GetParameters()[k]; math.IsNaN(x) || math.IsInf(x, 0) || len(k) > maxName {
+					v.addf(at+".parameters", "expected a finite number for %s, got %v", quote(k), x)
+				}
+			}
+		}
+	}
+}
+
+func (v *validator) limits(l *misstepv1.Limits) {
+	if d, ok := duration(l.GetWall()); !ok || d < 0 || d > maxWall || d > 0 && d < time.Second {
+		v.addf("limits.wall", "expected a duration from 1s to %v, got %s", maxWall, text(l.GetWall()))
+	}
+	for _, b := range []struct {
+		field    string
+		value    uint32
+		min, max uint32
+	}{
+		{"memory_mib", l.GetMemoryMib(), 64, 1 << 22},
+		{"output_mib", l.GetOutputMib(), 1, 1 << 16},
+		{"disk_mib", l.GetDiskMib(), 1, 1 << 22},
+		{"stack_depth", l.GetStackDepth(), 16, 1 << 14},
+	} {
+		if b.value != 0 && (b.value < b.min || b.value > b.max) {
+			v.addf("limits."+b.field, "expected a number from %d to %d, got %d", b.min, b.max, b.value)
+		}
+	}
+}
+
+func (v *validator) budget(b *misstepv1.Budget) {
+	d, ok := duration(b.GetTime())
+	switch {
+	case !ok || d < 0 || d > maxTime:
+		v.addf("budget.time", "expected a positive duration of at most %v, got %s", maxTime, text(b.GetTime()))
+	case d == 0 && b.GetTrials() == 0:
+		v.addf("budget", "is required: trials, time or both, or the campaign would never end")
+	}
+	if b.GetTrials() > maxTrials {
+		v.addf("budget.trials", "expected at most %d, got %d", maxTrials, b.GetTrials())
+	}
+}
+
+// Names are what a catalogue has. A nil list is not checked.
+type Names struct {
+	JDKs, Workloads []string
+}
+
+// Resolve returns the names of a campaign that a catalogue does not have.
+func Resolve(c *misstepv1.Campaign, have Names) []Violation {
+	v := &validator{}
+	if have.JDKs != nil {
+		for i, name := range c.GetJdks() {
+			if !slices.Contains(have.JDKs, name) {
+				v.addf(fmt.Sprintf("jdks[%d]", i), "no JDK is called %s%s; `misstep jdk add` imports one", quote(name), among(name, have.JDKs))
+			}
+		}
+	}
+	if have.Workloads != nil {
+		for i, w := range c.GetWorkloads() {
+			if !slices.Contains(have.Workloads, w.GetName()) {
+				v.addf(fmt.Sprintf("workloads[%d].name", i), "no workload is called %s%s; `misstep workload add` imports one", quote(w.GetName()), among(w.GetName(), have.Workloads))
+			}
+		}
+	}
+	return v.out
+}
+
+// duration converts a bounded duration; false when it is malformed or out of time.Duration's range.
+func duration(d *durationpb.Duration) (time.Duration, bool) {
+	if d == nil {
+		return 0, true
+	}
+	if !d.IsValid() || d.GetSeconds() > math.MaxInt64/int64(time.Second)-1 || d.GetSeconds() < -math.MaxInt64/int64(time.Second)+1 {
+		return 0, false
+	}
+	return d.AsDuration(), true
+}
+
+func text(d *durationpb.Duration) string {
+	if dd, ok := duration(d); ok {
+		return dd.String()
+	}
+	return fmt.Sprintf("%d seconds", d.GetSeconds())
+}
+
+func quote(s string) string {
+	if len(s) > 80 {
+		s = s[:80] + "…"
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// among lists what there is, the nearest first when one is near.
+func among(name string, have []string) string {
+	if len(have) == 0 {
+		return " (there is none)"
+	}
+	s := ""
+	if n := nearest(name, have); n != "" {
+		s = ", did you mean " + n + "?"
+	}
+	list := slices.Clone(have)
+	slices.Sort(list)
+	more := ""
+	if len(list) > 20 {
+		list, more = list[:20], ", …"
+	}
+	return s + " (there are: " + strings.Join(list, ", ") + more + ")"
+}
+
+// nearest returns the candidate within a third of the name's length in edits, or "".
+func nearest(name string, candidates []string) string {
+	best, distance := "", max(1, len(name)/3)+1
+	if len(name) > maxName*2 {
+		return ""
+	}
+	for _, c := range candidates {
+		if d := edits(strings.ToLower(name), strings.ToLower(c)); d < distance {
+			best, distance = c, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	out := make([]K, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

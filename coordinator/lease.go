@@ -1,0 +1,147 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"misstep/coordinator/queue"
+	"misstep/coordinator/store"
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Synchronize implements the LeaseService.
+func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequest) (*misstepv1.SynchronizeResponse, error) {
+	if err := checkSynchronize(req); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	runner := req.GetRunner()
+	drain := s.isDraining()
+	var (
+		desired []*store.Lease
+		running map[string]*misstepv1.Progress
+		gone    []string
+		now     time.Time
+	)
+	err := s.update(ctx, func(tx store.Tx, at time.Time) error {
+		now = at
+		desired, gone = nil, nil
+		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
+		reported := make(map[string]bool, len(req.GetHeld()))
+		for _, h := range req.GetHeld() {
+			reported[h.GetLeaseId()] = true
+			l, err := tx.Lease(h.GetLeaseId())
+			if errors.Is(err, store.ErrNotFound) || err == nil && l.Runner != runner.GetId() {
+				gone = append(gone, h.GetLeaseId())
+				s.noteLate(runner, h)
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			keep, err := s.report(tx, l, h, now)
+			if err != nil {
+				return err
+			}
+			if keep {
+				running[l.ID] = h.GetRunning()
+			} else {
+				gone = append(gone, l.ID)
+			}
+		}
+		held, err := tx.Leases(store.LeaseFilter{Runner: runner.GetId()})
+		if err != nil {
+			return err
+		}
+		free := req.GetFreeSlots()
+		for _, l := range held {
+			if !reported[l.ID] {
+				// The answer that granted it was lost on its way; the slot is not as free as the runner thinks.
+				if free > 0 {
+					free--
+				}
+				if err := s.queue.Renew(tx, l, now); err != nil {
+					return err
+				}
+			}
+		}
+		desired = held
+		if drain {
+			return nil
+		}
+		granted, err := s.queue.Grant(tx, queue.Runner{ID: runner.GetId(), AgentDigest: runner.GetAgentDigest()}, free, now)
+		desired = append(desired, granted...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	runners := s.live.saw(runner.GetId(), running, gone, now, s.config.LeaseTime)
+	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(runners)), Drain: drain}
+	for _, l := range desired {
+		resp.Desired = append(resp.Desired, &misstepv1.Lease{Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline)})
+	}
+	return resp, nil
+}
+
+// nextCall keeps the calls of a large fleet at about 250 a second, which one store answers with ease, without letting a lease
+// come near its deadline.
+func (s *Server) nextCall(runners int) time.Duration {
+	d := max(s.config.SyncInterval, time.Duration(runners)*4*time.Millisecond)
+	return min(d, s.config.LeaseTime/4)
+}
+
+// report applies what a runner says of a live lease of its own; keep says that the runner should go on with it.
+func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now time.Time) (keep bool, err error) {
+	switch {
+	case h.GetOutcome() != nil:
+		o := h.GetOutcome()
+		if err := checkOutcome(o); err != nil {
+			s.config.Logger.Warn("malformed outcome", slog.String("lease", l.ID), slog.String("runner", l.Runner), slog.Any("error", err))
+			return false, s.queue.Fail(tx, l, &misstepv1.InfrastructureFailure{
+				Message: "the runner reported a malformed outcome: " + err.Error(), Permanent: true,
+			}, now)
+		}
+		return false, s.complete(tx, l, o, now)
+	case h.GetFailure() != nil:
+		f := clipFailure(h.GetFailure())
+		s.config.Logger.Info("infrastructure failure", slog.String("lease", l.ID), slog.String("runner", l.Runner), slog.String("message", f.GetMessage()))
+		return false, s.queue.Fail(tx, l, f, now)
+	default:
+		return true, s.queue.Renew(tx, l, now)
+	}
+}
+
+// complete records an outcome: what it hits, what it counts for, and the trial itself.
+func (s *Server) complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, now time.Time) error {
+	hits := triage.Triage(o)
+	o = triage.Slim(o, hits)
+	combination := combinationOf(l)
+	if o.GetKind() != misstepv1.OutcomeKind_OUTCOME_KIND_VOID || len(hits) > 0 {
+		if err := tx.AddCount(combination, 1); err != nil {
+			return err
+		}
+	}
+	ids := make([]string, 0, len(hits))
+	for _, h := range hits {
+		if err := s.hit(tx, l, o, h, combination, now); err != nil {
+			return err
+		}
+		ids = append(ids, h.ID)
+	}
+	return s.queue.Complete(tx, l, o, ids, now)
+}
+
+// noteLate logs a result that nobody waits for: it was recorded before and its acknowledgement got lost, or its lease was.
+func (s *Server) noteLate(r *misstepv1.Runner, h *misstepv1.HeldLease) {
+	if h.GetRunning() == nil {
+		s.config.Logger.Info("result of a lease that is not live", slog.String("lease", h.GetLeaseId()), slog.String("runner", r.GetId()))
+	}
+}

@@ -1,0 +1,59 @@
+package coordinator
+
+import (
+	"sync"
+	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// liveTable holds what only matters while it is fresh and need not survive: the progress of running trials and when each
+// runner called last. Messages in it are never changed.
+type liveTable struct {
+	mu       sync.Mutex
+	progress map[string]liveProgress // by lease
+	runners  map[string]time.Time    // by runner
+	swept    time.Time
+}
+
+type liveProgress struct {
+	*misstepv1.Progress
+	at time.Time
+}
+
+// saw notes a runner's call and the progress it reported, forgets its leases in gone, and returns the number of runners that
+// called within the last period.
+func (t *liveTable) saw(runner string, running map[string]*misstepv1.Progress, gone []string, now time.Time, period time.Duration) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.progress == nil {
+		t.progress, t.runners = map[string]liveProgress{}, map[string]time.Time{}
+	}
+	t.runners[runner] = now
+	for id, p := range running {
+		t.progress[id] = liveProgress{p, now}
+	}
+	for _, id := range gone {
+		delete(t.progress, id)
+	}
+	if now.Sub(t.swept) > period {
+		t.swept = now
+		for id, p := range t.progress {
+			if now.Sub(p.at) > 2*period {
+				delete(t.progress, id)
+			}
+		}
+		for id, at := range t.runners {
+			if now.Sub(at) > period {
+				delete(t.runners, id)
+			}
+		}
+	}
+	return len(t.runners)
+}
+
+func (t *liveTable) of(lease string) *misstepv1.Progress {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.progress[lease].Progress
+}

@@ -1,0 +1,73 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// OutcomeName is the short name of an outcome's kind, e.g. "application-failure", as counts use it.
+func OutcomeName(k misstepv1.OutcomeKind) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(k.String(), "OUTCOME_KIND_")), "_", "-")
+}
+
+func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, findingIDs []string) {
+	if tally.Outcomes == nil {
+		tally.Outcomes = map[string]uint64{}
+	}
+	tally.Outcomes[OutcomeName(o.GetKind())]++
+	tally.Checks = AddChecks(tally.Checks, o.GetChecks())
+	tally.Signals = AddSignals(tally.Signals, o.GetSignals())
+	for _, id := range findingIDs {
+		if i, found := slices.BinarySearch(tally.FindingIds, id); !found {
+			tally.FindingIds = slices.Insert(tally.FindingIds, i, id)
+		}
+	}
+}
+
+// AddChecks adds counts to sums, by check; the result is ordered by name. It may change sums, never counts.
+func AddChecks(sums, counts []*misstepv1.CheckCount) []*misstepv1.CheckCount {
+	for _, c := range counts {
+		i, found := slices.BinarySearchFunc(sums, c.GetCheck(), func(s *misstepv1.CheckCount, name string) int { return cmp.Compare(s.GetCheck(), name) })
+		if !found {
+			sums = slices.Insert(sums, i, proto.CloneOf(c))
+			continue
+		}
+		s := sums[i]
+		s.Total += c.GetTotal()
+		s.Match += c.GetMatch()
+		s.Mismatch += c.GetMismatch()
+		s.Tolerated = addMap(s.Tolerated, c.GetTolerated())
+		s.Unwalkable = addMap(s.Unwalkable, c.GetUnwalkable())
+		s.Void = addMap(s.Void, c.GetVoid())
+	}
+	return sums
+}
+
+func addMap[K comparable](sums, counts map[K]uint64) map[K]uint64 {
+	if sums == nil && len(counts) > 0 {
+		sums = make(map[K]uint64, len(counts))
+	}
+	for k, n := range counts {
+		sums[k] += n
+	}
+	return sums
+}
+
+// AddSignals returns the sum of both; it may change sum, never count. The sum of none is nil.
+func AddSignals(sum, count *misstepv1.SignalCount) *misstepv1.SignalCount {
+	if count == nil {
+		return sum
+	}
+	if sum == nil {
+		return proto.CloneOf(count)
+	}
+	sum.Sent += count.GetSent()
+	sum.Delivered += count.GetDelivered()
+	sum.Answered += count.GetAnswered()
+	return sum
+}

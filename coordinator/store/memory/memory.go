@@ -1,0 +1,368 @@
+// Package memory is a store that forgets everything with its process: for tests, and for single runs that need no folder.
+package memory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Store keeps rows in maps under one lock. An update that fails is undone by a journal of inverse steps.
+type Store struct {
+	mu sync.RWMutex
+	// Everything below is guarded by mu. Rows are replaced, never changed in place.
+	campaigns map[string]*store.Campaign
+	jobs      map[trialKey]store.Job
+	leases    map[string]*store.Lease
+	leaseOf   map[trialKey]string
+	trials    []*store.Trial
+	resultOf  map[trialKey]bool
+	nextTrial uint64
+	findings  map[string]*store.Finding
+	counts    map[store.Combination]uint64
+	hits      map[hitKey]uint64
+}
+
+type trialKey struct {
+	campaign string
+	index    uint64
+}
+
+type hitKey struct {
+	finding string
+	store.Combination
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		campaigns: map[string]*store.Campaign{},
+		jobs:      map[trialKey]store.Job{},
+		leases:    map[string]*store.Lease{},
+		leaseOf:   map[trialKey]string{},
+		resultOf:  map[trialKey]bool{},
+		findings:  map[string]*store.Finding{},
+		counts:    map[store.Combination]uint64{},
+		hits:      map[hitKey]uint64{},
+	}
+}
+
+// Close does nothing.
+func (s *Store) Close() error { return nil }
+
+// View implements store.Store.
+func (s *Store) View(ctx context.Context, f func(store.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return f(&tx{s: s})
+}
+
+// Update implements store.Store.
+func (s *Store) Update(ctx context.Context, f func(store.Tx) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &tx{s: s, writable: true}
+	done := false
+	// A panic in f must not leave half a transaction behind either.
+	defer func() {
+		if !done {
+			t.rollback()
+		}
+	}()
+	if err := f(t); err != nil {
+		return err
+	}
+	done = true
+	return nil
+}
+
+var errReadOnly = errors.New("write in a read-only transaction")
+
+type tx struct {
+	s        *Store
+	writable bool
+	undo     []func()
+}
+
+func (t *tx) rollback() {
+	for _, u := range slices.Backward(t.undo) {
+		u()
+	}
+}
+
+// set writes m[k] = v and journals how to take it back.
+func set[K comparable, V any](t *tx, m map[K]V, k K, v V) error {
+	if !t.writable {
+		return errReadOnly
+	}
+	old, had := m[k]
+	t.undo = append(t.undo, func() {
+		if had {
+			m[k] = old
+		} else {
+			delete(m, k)
+		}
+	})
+	m[k] = v
+	return nil
+}
+
+// unset deletes m[k] and journals how to take it back.
+func unset[K comparable, V any](t *tx, m map[K]V, k K) error {
+	if !t.writable {
+		return errReadOnly
+	}
+	old, had := m[k]
+	if !had {
+		return nil
+	}
+	t.undo = append(t.undo, func() { m[k] = old })
+	delete(m, k)
+	return nil
+}
+
+// utc drops the monotonic reading and the zone, as a trip through a file would.
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.Unix(0, t.UnixNano()).UTC()
+}
+
+func cloneCampaign(c *store.Campaign) *store.Campaign {
+	out := *c
+	out.Submission = proto.CloneOf(c.Submission)
+	out.Tally = proto.CloneOf(c.Tally)
+	out.Submitted, out.Ended = utc(c.Submitted), utc(c.Ended)
+	return &out
+}
+
+func (t *tx) PutCampaign(c *store.Campaign) error {
+	return set(t, t.s.campaigns, c.ID, cloneCampaign(c))
+}
+
+func (t *tx) Campaign(id string) (*store.Campaign, error) {
+	c, ok := t.s.campaigns[id]
+	if !ok {
+		return nil, fmt.Errorf("campaign %q: %w", id, store.ErrNotFound)
+	}
+	return cloneCampaign(c), nil
+}
+
+func (t *tx) Campaigns(runningOnly bool) ([]*store.Campaign, error) {
+	var out []*store.Campaign
+	for _, c := range t.s.campaigns {
+		if !runningOnly || c.State == misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING {
+			out = append(out, cloneCampaign(c))
+		}
+	}
+	slices.SortFunc(out, func(a, b *store.Campaign) int {
+		return cmp.Or(b.Submitted.Compare(a.Submitted), cmp.Compare(b.ID, a.ID))
+	})
+	return out, nil
+}
+
+func (t *tx) PutJob(j store.Job) error {
+	j.NotBefore = utc(j.NotBefore)
+	return set(t, t.s.jobs, trialKey{j.Campaign, j.Index}, j)
+}
+
+func (t *tx) DeleteJob(campaign string, index uint64) error {
+	return unset(t, t.s.jobs, trialKey{campaign, index})
+}
+
+func (t *tx) Jobs(campaign string) ([]store.Job, error) {
+	var out []store.Job
+	for k, j := range t.s.jobs {
+		if k.campaign == campaign {
+			out = append(out, j)
+		}
+	}
+	slices.SortFunc(out, func(a, b store.Job) int { return cmp.Compare(a.Index, b.Index) })
+	return out, nil
+}
+
+func cloneLease(l *store.Lease) *store.Lease {
+	out := *l
+	out.Recipe = proto.CloneOf(l.Recipe)
+	out.Job.NotBefore, out.Granted, out.Deadline = utc(l.Job.NotBefore), utc(l.Granted), utc(l.Deadline)
+	return &out
+}
+
+func (t *tx) PutLease(l *store.Lease) error {
+	key := trialKey{l.Job.Campaign, l.Job.Index}
+	if holder, ok := t.s.leaseOf[key]; ok && holder != l.ID {
+		return fmt.Errorf("lease %s for trial %d of campaign %s, which %s holds: %w", l.ID, l.Job.Index, l.Job.Campaign, holder, store.ErrExists)
+	}
+	if old, ok := t.s.leases[l.ID]; ok {
+		if err := unset(t, t.s.leaseOf, trialKey{old.Job.Campaign, old.Job.Index}); err != nil {
+			return err
+		}
+	}
+	if err := set(t, t.s.leaseOf, key, l.ID); err != nil {
+		return err
+	}
+	return set(t, t.s.leases, l.ID, cloneLease(l))
+}
+
+func (t *tx) DeleteLease(id string) error {
+	if l, ok := t.s.leases[id]; ok {
+		if err := unset(t, t.s.leaseOf, trialKey{l.Job.Campaign, l.Job.Index}); err != nil {
+			return err
+		}
+	}
+	return unset(t, t.s.leases, id)
+}
+
+func (t *tx) Lease(id string) (*store.Lease, error) {
+	l, ok := t.s.leases[id]
+	if !ok {
+		return nil, fmt.Errorf("lease %q: %w", id, store.ErrNotFound)
+	}
+	return cloneLease(l), nil
+}
+
+func (t *tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
+	var out []*store.Lease
+	for _, l := range t.s.leases {
+		if f.Campaign != "" && l.Job.Campaign != f.Campaign || f.Runner != "" && l.Runner != f.Runner ||
+			!f.ExpiredAt.IsZero() && l.Deadline.After(f.ExpiredAt) {
+			continue
+		}
+		out = append(out, cloneLease(l))
+	}
+	slices.SortFunc(out, func(a, b *store.Lease) int {
+		return cmp.Or(a.Granted.Compare(b.Granted), cmp.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+func (t *tx) CountLeases(campaign string) (uint64, error) {
+	var n uint64
+	for _, l := range t.s.leases {
+		if l.Job.Campaign == campaign {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func cloneTrial(t *store.Trial) *store.Trial {
+	out := *t
+	out.Recipe = proto.CloneOf(t.Recipe)
+	out.Outcome = proto.CloneOf(t.Outcome)
+	out.Failure = proto.CloneOf(t.Failure)
+	out.FindingIDs = slices.Clone(t.FindingIDs)
+	out.Ended = utc(t.Ended)
+	return &out
+}
+
+func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
+	key := trialKey{trial.Campaign, trial.Index}
+	if t.s.resultOf[key] {
+		return 0, fmt.Errorf("result of trial %d of campaign %s: %w", trial.Index, trial.Campaign, store.ErrExists)
+	}
+	if err := set(t, t.s.resultOf, key, true); err != nil {
+		return 0, err
+	}
+	row := cloneTrial(trial)
+	row.ID = t.s.nextTrial + 1
+	t.undo = append(t.undo, func() {
+		t.s.nextTrial--
+		t.s.trials = t.s.trials[:len(t.s.trials)-1]
+	})
+	t.s.nextTrial++
+	t.s.trials = append(t.s.trials, row)
+	return row.ID, nil
+}
+
+func (t *tx) Trials(campaign string, after uint64, limit int) ([]*store.Trial, error) {
+	// Trials are in the order of their ids.
+	first, _ := slices.BinarySearchFunc(t.s.trials, after+1, func(row *store.Trial, id uint64) int { return cmp.Compare(row.ID, id) })
+	var out []*store.Trial
+	for _, row := range t.s.trials[first:] {
+		if len(out) >= limit {
+			break
+		}
+		if row.Campaign == campaign {
+			out = append(out, cloneTrial(row))
+		}
+	}
+	return out, nil
+}
+
+func cloneFinding(f *store.Finding) *store.Finding {
+	return &store.Finding{Proto: proto.CloneOf(f.Proto), Weight: f.Weight}
+}
+
+func (t *tx) PutFinding(f *store.Finding) error {
+	return set(t, t.s.findings, f.Proto.GetId(), cloneFinding(f))
+}
+
+func (t *tx) Finding(id string) (*store.Finding, error) {
+	f, ok := t.s.findings[id]
+	if !ok {
+		return nil, fmt.Errorf("finding %q: %w", id, store.ErrNotFound)
+	}
+	return cloneFinding(f), nil
+}
+
+func (t *tx) Findings() ([]*store.Finding, error) {
+	out := make([]*store.Finding, 0, len(t.s.findings))
+	for _, f := range t.s.findings {
+		out = append(out, cloneFinding(f))
+	}
+	slices.SortFunc(out, func(a, b *store.Finding) int {
+		return cmp.Or(b.Proto.GetLastSeen().AsTime().Compare(a.Proto.GetLastSeen().AsTime()), cmp.Compare(a.Proto.GetId(), b.Proto.GetId()))
+	})
+	return out, nil
+}
+
+func (t *tx) AddCount(c store.Combination, trials uint64) error {
+	return set(t, t.s.counts, c, t.s.counts[c]+trials)
+}
+
+func (t *tx) Counts() ([]store.Count, error) {
+	out := make([]store.Count, 0, len(t.s.counts))
+	for _, c := range slices.SortedFunc(maps.Keys(t.s.counts), compareCombinations) {
+		out = append(out, store.Count{Combination: c, N: t.s.counts[c]})
+	}
+	return out, nil
+}
+
+func (t *tx) AddHit(finding string, c store.Combination, hits uint64) error {
+	key := hitKey{finding, c}
+	return set(t, t.s.hits, key, t.s.hits[key]+hits)
+}
+
+func (t *tx) Hits(finding string) ([]store.Count, error) {
+	var out []store.Count
+	for k, n := range t.s.hits {
+		if k.finding == finding {
+			out = append(out, store.Count{Combination: k.Combination, N: n})
+		}
+	}
+	slices.SortFunc(out, func(a, b store.Count) int { return compareCombinations(a.Combination, b.Combination) })
+	return out, nil
+}
+
+func compareCombinations(a, b store.Combination) int {
+	return cmp.Or(cmp.Compare(a.Campaign, b.Campaign), cmp.Compare(a.JDK, b.JDK), cmp.Compare(a.Workload, b.Workload),
+		cmp.Compare(a.FlagSet, b.FlagSet), cmp.Compare(a.Checks, b.Checks))
+}

@@ -1,0 +1,99 @@
+// Package sqlite is a store in one file, for a coordinator on one machine.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"runtime"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver "sqlite", in Go: a static binary without cgo
+
+	"misstep/coordinator/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Store is a database file. One connection writes, others read; write-ahead logging lets them work side by side.
+type Store struct {
+	write, read *sql.DB
+}
+
+// Open opens the database file at path, makes it when it is missing and brings its schema up to date. It fails when the
+// file is no database, was written by a newer Misstep, or when another process keeps it locked for longer than 10 s.
+func Open(ctx context.Context, path string) (*Store, error) {
+	// synchronous=FULL: a result that was acknowledged survives a power failure, not only a killed process.
+	// txlock=immediate: a transaction that will write waits for the lock at its start instead of failing in its middle.
+	const common = "_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
+	file := (&url.URL{Scheme: "file", Opaque: url.PathEscape(path)}).String()
+	write, err := sql.Open("sqlite", file+"?"+common+"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	write.SetMaxOpenConns(1)
+	if err := migrate(ctx, write); err != nil {
+		return nil, errors.Join(fmt.Errorf("bring store %s up to date: %w", path, err), write.Close())
+	}
+	read, err := sql.Open("sqlite", file+"?"+common+"&_pragma=query_only(1)")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open store %s for reading: %w", path, err), write.Close())
+	}
+	read.SetMaxOpenConns(max(2, runtime.GOMAXPROCS(0)))
+	return &Store{write: write, read: read}, nil
+}
+
+func migrate(ctx context.Context, db *sql.DB) error {
+	dir, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, dir, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	have, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return err
+	}
+	sources := p.ListSources()
+	if newest := sources[len(sources)-1].Version; have > newest {
+		return fmt.Errorf("its schema is version %d, this program knows %d: use the newer misstep that wrote it", have, newest)
+	}
+	_, err = p.Up(ctx)
+	return err
+}
+
+// Close closes the file. Rows of finished transactions are in it.
+func (s *Store) Close() error { return errors.Join(s.read.Close(), s.write.Close()) }
+
+// View implements store.Store.
+func (s *Store) View(ctx context.Context, f func(store.Tx) error) error {
+	return run(ctx, s.read, f)
+}
+
+// Update implements store.Store.
+func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
+	return run(ctx, s.write, f)
+}
+
+func run(ctx context.Context, db *sql.DB, f func(store.Tx) error) error {
+	t, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin a transaction of the store: %w", err)
+	}
+	// After Commit this does nothing; after an error or a panic of f it takes everything back.
+	defer t.Rollback() //nolint:errcheck // the error that led here is the one to tell
+	if err := f(&tx{ctx: ctx, t: t}); err != nil {
+		return err
+	}
+	if err := t.Commit(); err != nil {
+		return fmt.Errorf("commit a transaction of the store: %w", err)
+	}
+	return nil
+}

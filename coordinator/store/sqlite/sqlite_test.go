@@ -1,0 +1,79 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"misstep/coordinator/store"
+	"misstep/coordinator/store/sqlite"
+	"misstep/coordinator/store/storetest"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, path string) *sqlite.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), path)
+	require.NoError(t, err)
+	return s
+}
+
+func TestStore(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, filepath.Join(t.TempDir(), "store.db")) })
+}
+
+// The file's name is the user's: what a URL gives a meaning to must not change it.
+func TestOpenOddPath(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a b.db", "a?mode=ro.db", "a#b.db", "a%20b.db", "ä.db"} {
+		s := open(t, filepath.Join(dir, name))
+		require.NoError(t, s.Close())
+		_, err := os.Stat(filepath.Join(dir, name))
+		assert.NoError(t, err)
+	}
+}
+
+// A process that is killed does not close its store. Its connections stay open here while another opens the same file.
+func TestReopenWithoutClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	killed := open(t, path)
+	defer func() { require.NoError(t, killed.Close()) }()
+	require.NoError(t, killed.Update(t.Context(), func(tx store.Tx) error {
+		return tx.PutCampaign(&store.Campaign{ID: "C1", Submission: &misstepv1.SubmitCampaignRequest{}, Tally: &misstepv1.CampaignStatus{}})
+	}))
+	s := open(t, path)
+	defer func() { require.NoError(t, s.Close()) }()
+	require.NoError(t, s.View(t.Context(), func(tx store.Tx) error {
+		_, err := tx.Campaign("C1")
+		return err
+	}))
+}
+
+func TestOpenFails(t *testing.T) {
+	dir := t.TempDir()
+	garbage := filepath.Join(dir, "garbage.db")
+	require.NoError(t, os.WriteFile(garbage, []byte("this is not a database, however long one looks at it"), 0o600))
+	newer := filepath.Join(dir, "newer.db")
+	require.NoError(t, open(t, newer).Close())
+	db, err := sql.Open("sqlite", newer)
+	require.NoError(t, err)
+	_, err = db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	for path, want := range map[string]string{
+		garbage:                            "not a database",
+		filepath.Join(dir, "none", "x.db"): "unable to open",
+		newer:                              "its schema is version 99",
+	} {
+		_, err := sqlite.Open(t.Context(), path)
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, path)
+	}
+}

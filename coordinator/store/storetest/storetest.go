@@ -1,0 +1,479 @@
+// Package storetest is the suite that every store passes.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// t0 has nanoseconds and a zone, both of which a store has to cope with.
+var t0 = time.Date(2026, 3, 4, 5, 6, 7, 123456789, time.FixedZone("test", 3600))
+
+// Run runs the suite; open gives a new empty store and the test closes it.
+func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, store.Store)
+	}{
+		{"campaigns", campaigns},
+		{"jobs", jobs},
+		{"leases", leases},
+		{"one lease for a trial", oneLease},
+		{"trials", trials},
+		{"one result for a trial", oneResult},
+		{"findings", findings},
+		{"counts and hits", countsAndHits},
+		{"failed update leaves nothing", rollback},
+		{"panic leaves nothing", panicRollback},
+		{"views do not write", readOnly},
+		{"rows are copies", copies},
+		{"updates are serial", serial},
+		{"cancelled context", cancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := open(t)
+			defer func() { require.NoError(t, s.Close()) }()
+			c.test(t, s)
+		})
+	}
+}
+
+func update(t *testing.T, s store.Store, f func(tx store.Tx)) {
+	t.Helper()
+	require.NoError(t, s.Update(t.Context(), func(tx store.Tx) error { f(tx); return nil }))
+}
+
+func view(t *testing.T, s store.Store, f func(tx store.Tx)) {
+	t.Helper()
+	require.NoError(t, s.View(t.Context(), func(tx store.Tx) error { f(tx); return nil }))
+}
+
+func equal(t *testing.T, want, got proto.Message) {
+	t.Helper()
+	assert.Truef(t, proto.Equal(want, got), "want %v\n got %v", want, got)
+}
+
+func campaign(id string, age time.Duration) *store.Campaign {
+	return &store.Campaign{
+		ID: id, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: t0.Add(-age), Next: 3, Turn: 7,
+		Submission: &misstepv1.SubmitCampaignRequest{Campaign: &misstepv1.Campaign{Name: "name-" + id, Seed: 1<<64 - 1}},
+		Tally:      &misstepv1.CampaignStatus{Outcomes: map[string]uint64{"clean": 2}},
+	}
+}
+
+func campaigns(t *testing.T, s store.Store) {
+	old, young, done := campaign("C1", time.Hour), campaign("C2", time.Minute), campaign("C3", 2*time.Hour)
+	done.State, done.Ended = misstepv1.CampaignState_CAMPAIGN_STATE_DONE, t0
+	done.Tally = &misstepv1.CampaignStatus{} // an empty message is kept as one
+	update(t, s, func(tx store.Tx) {
+		for _, c := range []*store.Campaign{old, young, done} {
+			require.NoError(t, tx.PutCampaign(c))
+		}
+	})
+	view(t, s, func(tx store.Tx) {
+		got, err := tx.Campaign("C1")
+		require.NoError(t, err)
+		equal(t, old.Submission, got.Submission)
+		equal(t, old.Tally, got.Tally)
+		assert.Equal(t, old.Submitted.UTC(), got.Submitted)
+		assert.Equal(t, []any{old.ID, old.State, old.Next, old.Turn, true}, []any{got.ID, got.State, got.Next, got.Turn, got.Ended.IsZero()})
+
+		got, err = tx.Campaign("C3")
+		require.NoError(t, err)
+		assert.Equal(t, t0.UTC(), got.Ended)
+		require.NotNil(t, got.Tally)
+
+		_, err = tx.Campaign("C4")
+		require.ErrorIs(t, err, store.ErrNotFound)
+
+		all, err := tx.Campaigns(false)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"C2", "C1", "C3"}, ids(all, func(c *store.Campaign) string { return c.ID }))
+		running, err := tx.Campaigns(true)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"C2", "C1"}, ids(running, func(c *store.Campaign) string { return c.ID }))
+	})
+	old.Next, old.State = 9, misstepv1.CampaignState_CAMPAIGN_STATE_STOPPED
+	update(t, s, func(tx store.Tx) { require.NoError(t, tx.PutCampaign(old)) })
+	view(t, s, func(tx store.Tx) {
+		got, err := tx.Campaign("C1")
+		require.NoError(t, err)
+		assert.EqualValues(t, 9, got.Next)
+		running, err := tx.Campaigns(true)
+		require.NoError(t, err)
+		assert.Len(t, running, 1)
+	})
+}
+
+func ids[T any](rows []T, id func(T) string) []string {
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		out[i] = id(r)
+	}
+	return out
+}
+
+func jobs(t *testing.T, s store.Store) {
+	update(t, s, func(tx store.Tx) {
+		require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 5, Failures: 1, Lost: 2, NotBefore: t0}))
+		require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 2}))
+		require.NoError(t, tx.PutJob(store.Job{Campaign: "C2", Index: 1}))
+		require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 2, Failures: 2}))
+		require.NoError(t, tx.DeleteJob("C1", 99))
+	})
+	want := []store.Job{{Campaign: "C1", Index: 2, Failures: 2}, {Campaign: "C1", Index: 5, Failures: 1, Lost: 2, NotBefore: t0.UTC()}}
+	view(t, s, func(tx store.Tx) {
+		got, err := tx.Jobs("C1")
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	})
+	update(t, s, func(tx store.Tx) { require.NoError(t, tx.DeleteJob("C1", 2)) })
+	view(t, s, func(tx store.Tx) {
+		got, err := tx.Jobs("C1")
+		require.NoError(t, err)
+		assert.Equal(t, want[1:], got)
+		none, err := tx.Jobs("C9")
+		require.NoError(t, err)
+		assert.Empty(t, none)
+	})
+}
+
+func lease(id, runner, campaign string, index uint64, deadline time.Time) *store.Lease {
+	return &store.Lease{
+		ID: id, Runner: runner, Job: store.Job{Campaign: campaign, Index: index, Failures: 1, Lost: 2},
+		Recipe: &misstepv1.Recipe{Seed: index, JvmFlags: []string{"-Xint"}}, Granted: t0, Deadline: deadline,
+	}
+}
+
+func leases(t *testing.T, s store.Store) {
+	a := lease("L1", "r1", "C1", 0, t0.Add(1))
+	b := lease("L2", "r2", "C1", 1, t0.Add(2))
+	c := lease("L3", "r1", "C2", 0, t0.Add(3))
+	update(t, s, func(tx store.Tx) {
+		for _, l := range []*store.Lease{c, b, a} {
+			require.NoError(t, tx.PutLease(l))
+		}
+	})
+	list := func(tx store.Tx, f store.LeaseFilter) []string {
+		got, err := tx.Leases(f)
+		require.NoError(t, err)
+		return ids(got, func(l *store.Lease) string { return l.ID })
+	}
+	view(t, s, func(tx store.Tx) {
+		got, err := tx.Lease("L2")
+		require.NoError(t, err)
+		equal(t, b.Recipe, got.Recipe)
+		assert.Equal(t, b.Job, got.Job)
+		assert.Equal(t, []any{"r2", t0.UTC(), t0.Add(2).UTC()}, []any{got.Runner, got.Granted, got.Deadline})
+		_, err = tx.Lease("L9")
+		require.ErrorIs(t, err, store.ErrNotFound)
+
+		assert.Equal(t, []string{"L1", "L2", "L3"}, list(tx, store.LeaseFilter{}))
+		assert.Equal(t, []string{"L1", "L3"}, list(tx, store.LeaseFilter{Runner: "r1"}))
+		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{Campaign: "C1"}))
+		assert.Equal(t, []string{"L1"}, list(tx, store.LeaseFilter{Campaign: "C1", Runner: "r1"}))
+		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2)}), "a deadline is the last moment that is too late")
+		n, err := tx.CountLeases("C1")
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, n)
+	})
+	a.Deadline = t0.Add(10)
+	update(t, s, func(tx store.Tx) {
+		require.NoError(t, tx.PutLease(a))
+		require.NoError(t, tx.DeleteLease("L2"))
+		require.NoError(t, tx.DeleteLease("L9"))
+	})
+	view(t, s, func(tx store.Tx) {
+		assert.Empty(t, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2)}))
+		assert.Equal(t, []string{"L1", "L3"}, list(tx, store.LeaseFilter{}))
+	})
+}
+
+func oneLease(t *testing.T, s store.Store) {
+	update(t, s, func(tx store.Tx) { require.NoError(t, tx.PutLease(lease("L1", "r1", "C1", 4, t0))) })
+	err := s.Update(t.Context(), func(tx store.Tx) error { return tx.PutLease(lease("L2", "r2", "C1", 4, t0)) })
+	require.ErrorIs(t, err, store.ErrExists)
+	update(t, s, func(tx store.Tx) {
+		require.NoError(t, tx.DeleteLease("L1"))
+		require.NoError(t, tx.PutLease(lease("L2", "r2", "C1", 4, t0)), "the trial is free again")
+	})
+}
+
+func trials(t *testing.T, s store.Store) {
+	rows := []*store.Trial{
+		{Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{Seed: 1}, Outcome: &misstepv1.Outcome{Reason: "r"}, FindingIDs: []string{"F1", "F2"}, Ended: t0},
+		{Campaign: "C2", Index: 7, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0},
+		{Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Failure: &misstepv1.InfrastructureFailure{Message: "m"}, Ended: t0},
+		{Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0},
+	}
+	var got []uint64
+	update(t, s, func(tx store.Tx) {
+		for _, r := range rows {
+			id, err := tx.AddTrial(r)
+			require.NoError(t, err)
+			got = append(got, id)
+		}
+	})
+	assert.IsIncreasing(t, got)
+	view(t, s, func(tx store.Tx) {
+		list, err := tx.Trials("C1", 0, 100)
+		require.NoError(t, err)
+		require.Len(t, list, 3)
+		assert.Equal(t, []uint64{7, 3, 4}, []uint64{list[0].Index, list[1].Index, list[2].Index}, "in order of their end")
+		equal(t, rows[0].Recipe, list[0].Recipe)
+		equal(t, rows[0].Outcome, list[0].Outcome)
+		equal(t, rows[2].Failure, list[1].Failure)
+		assert.Nil(t, list[0].Failure)
+		assert.Nil(t, list[1].Outcome)
+		assert.NotNil(t, list[2].Outcome, "an empty outcome is an outcome")
+		assert.Equal(t, rows[0].FindingIDs, list[0].FindingIDs)
+		assert.Empty(t, list[1].FindingIDs)
+		assert.Equal(t, t0.UTC(), list[0].Ended)
+
+		page, err := tx.Trials("C1", list[0].ID, 1)
+		require.NoError(t, err)
+		require.Len(t, page, 1)
+		assert.Equal(t, list[1].ID, page[0].ID)
+		page, err = tx.Trials("C1", list[2].ID, 10)
+		require.NoError(t, err)
+		assert.Empty(t, page)
+	})
+}
+
+func oneResult(t *testing.T, s store.Store) {
+	first := &store.Trial{Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{Reason: "first"}, Ended: t0}
+	update(t, s, func(tx store.Tx) {
+		_, err := tx.AddTrial(first)
+		require.NoError(t, err)
+	})
+	second := proto.CloneOf(first.Outcome)
+	second.Reason = "second"
+	err := s.Update(t.Context(), func(tx store.Tx) error {
+		_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{}, Outcome: second, Ended: t0})
+		return err
+	})
+	require.ErrorIs(t, err, store.ErrExists)
+	view(t, s, func(tx store.Tx) {
+		list, err := tx.Trials("C1", 0, 10)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		assert.Equal(t, "first", list[0].Outcome.GetReason())
+	})
+}
+
+func findings(t *testing.T, s store.Store) {
+	f := func(id string, seen time.Time) *store.Finding {
+		return &store.Finding{Proto: &misstepv1.Finding{Id: id, Title: "t", LastSeen: timestamppb.New(seen), Hits: 1, Example: &misstepv1.Outcome{}}, Weight: 12}
+	}
+	update(t, s, func(tx store.Tx) {
+		for _, x := range []*store.Finding{f("Fa", t0), f("Fb", t0.Add(1)), f("Fc", t0)} {
+			require.NoError(t, tx.PutFinding(x))
+		}
+	})
+	view(t, s, func(tx store.Tx) {
+		got, err := tx.Finding("Fa")
+		require.NoError(t, err)
+		equal(t, f("Fa", t0).Proto, got.Proto)
+		assert.Equal(t, 12, got.Weight)
+		_, err = tx.Finding("Fz")
+		require.ErrorIs(t, err, store.ErrNotFound)
+		all, err := tx.Findings()
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Fb", "Fa", "Fc"}, ids(all, func(f *store.Finding) string { return f.Proto.GetId() }))
+	})
+	newer := f("Fc", t0.Add(time.Second))
+	newer.Weight = 3
+	update(t, s, func(tx store.Tx) { require.NoError(t, tx.PutFinding(newer)) })
+	view(t, s, func(tx store.Tx) {
+		all, err := tx.Findings()
+		require.NoError(t, err)
+		require.Len(t, all, 3)
+		assert.Equal(t, "Fc", all[0].Proto.GetId())
+		assert.Equal(t, 3, all[0].Weight)
+	})
+}
+
+func countsAndHits(t *testing.T, s store.Store) {
+	a := store.Combination{Campaign: "C1", JDK: "17", Workload: "w", FlagSet: "", Checks: "gst-asgct"}
+	b := a
+	b.JDK = "25"
+	update(t, s, func(tx store.Tx) {
+		require.NoError(t, tx.AddCount(b, 1))
+		require.NoError(t, tx.AddCount(a, 2))
+		require.NoError(t, tx.AddCount(a, 3))
+		require.NoError(t, tx.AddHit("F1", a, 1))
+		require.NoError(t, tx.AddHit("F1", a, 1))
+		require.NoError(t, tx.AddHit("F2", b, 4))
+	})
+	view(t, s, func(tx store.Tx) {
+		counts, err := tx.Counts()
+		require.NoError(t, err)
+		assert.Equal(t, []store.Count{{Combination: a, N: 5}, {Combination: b, N: 1}}, counts)
+		hits, err := tx.Hits("F1")
+		require.NoError(t, err)
+		assert.Equal(t, []store.Count{{Combination: a, N: 2}}, hits)
+		none, err := tx.Hits("F3")
+		require.NoError(t, err)
+		assert.Empty(t, none)
+	})
+}
+
+// fill writes a row of each kind; change writes over each of them and adds more.
+func fill(t *testing.T, tx store.Tx) {
+	require.NoError(t, tx.PutCampaign(campaign("C1", 0)))
+	require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 1}))
+	require.NoError(t, tx.PutLease(lease("L1", "r1", "C1", 2, t0)))
+	_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0})
+	require.NoError(t, err)
+	require.NoError(t, tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F1", Hits: 1}}))
+	require.NoError(t, tx.AddCount(store.Combination{Campaign: "C1"}, 1))
+	require.NoError(t, tx.AddHit("F1", store.Combination{Campaign: "C1"}, 1))
+}
+
+func change(t *testing.T, tx store.Tx) {
+	c := campaign("C1", 0)
+	c.Next = 99
+	require.NoError(t, tx.PutCampaign(c))
+	require.NoError(t, tx.PutCampaign(campaign("C2", 0)))
+	require.NoError(t, tx.DeleteJob("C1", 1))
+	require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 5}))
+	require.NoError(t, tx.DeleteLease("L1"))
+	require.NoError(t, tx.PutLease(lease("L2", "r2", "C1", 2, t0)))
+	_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0})
+	require.NoError(t, err)
+	require.NoError(t, tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F1", Hits: 2}}))
+	require.NoError(t, tx.AddCount(store.Combination{Campaign: "C1"}, 1))
+	require.NoError(t, tx.AddHit("F1", store.Combination{Campaign: "C1"}, 1))
+}
+
+func unchanged(t *testing.T, s store.Store) {
+	view(t, s, func(tx store.Tx) {
+		all, err := tx.Campaigns(false)
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		assert.EqualValues(t, 3, all[0].Next)
+		js, err := tx.Jobs("C1")
+		require.NoError(t, err)
+		assert.Equal(t, []store.Job{{Campaign: "C1", Index: 1}}, js)
+		ls, err := tx.Leases(store.LeaseFilter{})
+		require.NoError(t, err)
+		assert.Equal(t, []string{"L1"}, ids(ls, func(l *store.Lease) string { return l.ID }))
+		ts, err := tx.Trials("C1", 0, 10)
+		require.NoError(t, err)
+		assert.Len(t, ts, 1)
+		f, err := tx.Finding("F1")
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, f.Proto.GetHits())
+		cs, err := tx.Counts()
+		require.NoError(t, err)
+		assert.Equal(t, []store.Count{{Combination: store.Combination{Campaign: "C1"}, N: 1}}, cs)
+		hs, err := tx.Hits("F1")
+		require.NoError(t, err)
+		assert.Equal(t, []store.Count{{Combination: store.Combination{Campaign: "C1"}, N: 1}}, hs)
+	})
+	// What was taken back can be done again.
+	update(t, s, func(tx store.Tx) { change(t, tx) })
+}
+
+func rollback(t *testing.T, s store.Store) {
+	update(t, s, func(tx store.Tx) { fill(t, tx) })
+	boom := errors.New("boom")
+	err := s.Update(t.Context(), func(tx store.Tx) error { change(t, tx); return boom })
+	require.ErrorIs(t, err, boom)
+	unchanged(t, s)
+}
+
+func panicRollback(t *testing.T, s store.Store) {
+	update(t, s, func(tx store.Tx) { fill(t, tx) })
+	assert.Panics(t, func() {
+		_ = s.Update(t.Context(), func(tx store.Tx) error { change(t, tx); panic("boom") })
+	})
+	unchanged(t, s)
+}
+
+func readOnly(t *testing.T, s store.Store) {
+	update(t, s, func(tx store.Tx) { fill(t, tx) })
+	for name, write := range map[string]func(tx store.Tx) error{
+		"campaign": func(tx store.Tx) error { return tx.PutCampaign(campaign("C9", 0)) },
+		"job":      func(tx store.Tx) error { return tx.PutJob(store.Job{Campaign: "C1", Index: 9}) },
+		"delete":   func(tx store.Tx) error { return tx.DeleteLease("L1") },
+		"count":    func(tx store.Tx) error { return tx.AddCount(store.Combination{Campaign: "C1"}, 1) },
+	} {
+		require.Errorf(t, s.View(t.Context(), write), "%s written in a view", name)
+	}
+	unchanged(t, s)
+}
+
+func copies(t *testing.T, s store.Store) {
+	mine := campaign("C1", 0)
+	update(t, s, func(tx store.Tx) { require.NoError(t, tx.PutCampaign(mine)) })
+	mine.Submission.Campaign.Name = "changed"
+	mine.Tally.Outcomes["clean"] = 50
+	view(t, s, func(tx store.Tx) {
+		got, err := tx.Campaign("C1")
+		require.NoError(t, err)
+		assert.Equal(t, "name-C1", got.Submission.GetCampaign().GetName())
+		got.Submission.Campaign.Name = "changed"
+		got.Tally.Outcomes["clean"] = 50
+		again, err := tx.Campaign("C1")
+		require.NoError(t, err)
+		assert.Equal(t, "name-C1", again.Submission.GetCampaign().GetName())
+		assert.EqualValues(t, 2, again.Tally.GetOutcomes()["clean"])
+	})
+}
+
+func serial(t *testing.T, s store.Store) {
+	update(t, s, func(tx store.Tx) {
+		c := campaign("C1", 0)
+		c.Next = 0
+		require.NoError(t, tx.PutCampaign(c))
+	})
+	const writers, times = 8, 10
+	var wg sync.WaitGroup
+	errs := make(chan error, writers)
+	for range writers {
+		wg.Go(func() {
+			for range times {
+				if err := s.Update(context.Background(), func(tx store.Tx) error { //nolint:usetesting // ends before the test
+					c, err := tx.Campaign("C1")
+					if err != nil {
+						return err
+					}
+					c.Next++
+					return tx.PutCampaign(c)
+				}); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		require.NoError(t, err)
+	}
+	view(t, s, func(tx store.Tx) {
+		c, err := tx.Campaign("C1")
+		require.NoError(t, err)
+		assert.EqualValues(t, writers*times, c.Next)
+	})
+}
+
+func cancelled(t *testing.T, s store.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, s.Update(ctx, func(store.Tx) error { return nil }), context.Canceled)
+	require.ErrorIs(t, s.View(ctx, func(store.Tx) error { return nil }), context.Canceled)
+}

@@ -1,0 +1,115 @@
+package triage
+
+import (
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// An edge is where two frames meet: a callee and its caller, or the place between them where a walk went wrong. Its text is
+// what a mismatch's signature says about the stacks, and it says as little as tells bugs apart:
+//
+//	upcall M         the VM itself called M (class initialisation, class loading, linking): whose class it was and what ran
+//	                 below does not matter, the walker fails at the entry frame
+//	continuation     frames of a virtual thread that are frozen in the heap, or the seam to its carrier
+//	native C.m       m is native and called back into Java
+//	top: STATE CODE  a signal hit the top frame at a moment when its caller cannot be found; the method does not matter, the
+//	                 state of the frame and the instruction do
+//	M <- N           plain Java calls: both are named, for nothing else is known that would tell two bugs apart
+type edge struct {
+	callee, caller *misstepv1.Frame
+}
+
+// upcalls are the methods that the VM calls by itself while Java code is on the stack: from javaCalls in HotSpot's
+// systemDictionary.cpp (loading and linking), instanceKlass.cpp (initialisers), javaThread.cpp and jvmtiExport.cpp. Read in
+// the sources of 8, 17, 21 and 25; the names without a class stand for that method of any class.
+var upcalls = map[string]bool{
+	"<clinit>":                                                         true, // InstanceKlass::call_class_initializer
+	"java.lang.ClassLoader.loadClass":                                  true, // user class loaders override it, see upcall
+	"java.lang.ClassLoader.loadClassInternal":                          true, // 8
+	"java.lang.ClassLoader.checkPackageAccess":                         true, // 8–23
+	"java.lang.ClassLoader.addClass":                                   true, // 8
+	"java.lang.invoke.MethodHandleNatives.linkCallSite":                true,
+	"java.lang.invoke.MethodHandleNatives.linkDynamicConstant":         true, // 11+
+	"java.lang.invoke.MethodHandleNatives.linkMethod":                  true,
+	"java.lang.invoke.MethodHandleNatives.linkMethodHandleConstant":    true,
+	"java.lang.invoke.MethodHandleNatives.findMethodHandleType":        true,
+	"java.lang.Thread.exit":                                            true,
+	"java.lang.Thread.dispatchUncaughtException":                       true,
+	"java.lang.ref.Finalizer.register":                                 true,
+	"sun.instrument.InstrumentationImpl.transform":                     true,
+	"sun.instrument.InstrumentationImpl.loadClassAndCallAgentmain":     true,
+	"java.lang.Throwable.fillInStackTrace":                             false, // listed to say: that one is a Java call
+	"jdk.internal.vm.VMSupport.encodeAnnotations":                      true,  // 21+
+	"java.lang.Module.implAddReadsNoSync":                              false,
+	"java.security.ProtectionDomain.impliesCreateAccessControlContext": true, // 8–23
+}
+
+// upcall returns the short name of the VM's upcall that the frame is, or "".
+func upcall(f *misstepv1.Frame) string {
+	if f == nil {
+		return ""
+	}
+	if f.GetMethod() == "<clinit>" {
+		return "<clinit>"
+	}
+	// The VM calls loadClass(String) of whatever class the loader has; the two-argument one is called by Java only.
+	if f.GetMethod() == "loadClass" && (f.GetDescriptor_() == "(Ljava/lang/String;)Ljava/lang/Class;" || f.GetDescriptor_() == "" && strings.HasSuffix(f.GetClassName(), "ClassLoader")) {
+		return "loadClass"
+	}
+	if upcalls[Class(f.GetClassName())+"."+f.GetMethod()] {
+		return f.GetMethod()
+	}
+	return ""
+}
+
+// continuation says that the frame belongs to the seam between a virtual thread and its carrier.
+func continuation(f *misstepv1.Frame) bool {
+	switch f.GetClassName() {
+	case "jdk.internal.vm.Continuation", "java.lang.VirtualThread", "jdk.internal.vm.ThreadContainers", "java.lang.BaseVirtualThread":
+		return true
+	}
+	return false
+}
+
+// native says that the frame is of a native method; GST gives -1 for its location, ASGCT -3. ASGCT gives -1 at compiled
+// entries too, so the reference's frame is the one to ask.
+func native(f *misstepv1.Frame) bool { return f != nil && (f.GetBci() == -1 || f.GetBci() == -3) }
+
+func name(f *misstepv1.Frame) string {
+	if f == nil {
+		return "(nothing)"
+	}
+	return Class(f.GetClassName()) + "." + Method(f.GetMethod())
+}
+
+func sameMethod(a, b *misstepv1.Frame) bool {
+	return a.GetMethod() == b.GetMethod() && (a.GetDescriptor_() == "" || b.GetDescriptor_() == "" || a.GetDescriptor_() == b.GetDescriptor_()) &&
+		Class(a.GetClassName()) == Class(b.GetClassName())
+}
+
+// String is the edge as a part of a signature.
+func (e edge) String() string {
+	if u := upcall(e.callee); u != "" {
+		return "upcall " + u
+	}
+	if continuation(e.callee) || continuation(e.caller) {
+		return "continuation"
+	}
+	if native(e.caller) {
+		return "native " + name(e.caller)
+	}
+	return name(e.callee) + " <- " + name(e.caller)
+}
+
+// what describes the edge in a title, with the names of the example.
+func (e edge) what() string {
+	s := e.String()
+	if u := upcall(e.callee); u != "" {
+		s = "the VM's upcall of " + u
+		if e.caller != nil {
+			s += " (here " + name(e.callee) + " from " + name(e.caller) + ")"
+		}
+	}
+	return s
+}

@@ -1,0 +1,149 @@
+package triage
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// maxWaiters bounds the places in a hang's signature.
+const maxWaiters = 4
+
+// Hang returns the signature of a hang and a title. In a walk or in the agent only the threads that are there count; else all
+// threads of the application that wait or spin, grouped by place, since pools have any number of alike threads.
+func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
+	var places []string
+	for _, t := range h.GetThreads() {
+		if p := place(h.GetCause(), t); p != "" && !slices.Contains(places, p) {
+			places = append(places, p)
+		}
+	}
+	slices.Sort(places)
+	if len(places) > maxWaiters {
+		places = places[:maxWaiters]
+	}
+	title := "hang: " + h.GetCause()
+	if len(places) > 0 {
+		title = fmt.Sprintf("hang (%s): %s", h.GetCause(), places[0])
+	}
+	return signature(KindHang, append([]string{h.GetCause()}, places...)...), clean(title)
+}
+
+func place(cause string, t *misstepv1.HungThread) string {
+	switch cause {
+	case "in-walk", "in-agent":
+		chain := walkChain(t.GetNativeFrames())
+		if chain == "" {
+			return ""
+		}
+		return who(t) + " in " + chain
+	}
+	if housekeeping(t.GetName()) {
+		return ""
+	}
+	for _, f := range t.GetJavaFrames() {
+		if j := javaFrame(f); j != "" && !waiting(j) {
+			return who(t) + " at " + j
+		}
+	}
+	if len(t.GetJavaFrames()) > 0 {
+		return who(t) + " at " + javaFrame(t.GetJavaFrames()[0])
+	}
+	if chain := walkChain(t.GetNativeFrames()); chain != "" {
+		return who(t) + " in " + chain
+	}
+	return ""
+}
+
+// walkChain is the walker's frames of a native stack, from what it waits in to its entry; "" when it is in no walker.
+func walkChain(frames []string) string {
+	var chain []string
+	for _, raw := range frames {
+		fn := nativeName(raw)
+		if fn == "" || libc(fn) {
+			continue
+		}
+		for _, end := range append([]string{"misstep"}, walkerEnds...) {
+			if strings.Contains(fn, end) {
+				return strings.Join(append(chain, fn), " < ")
+			}
+		}
+		if len(chain) < maxChain && (len(chain) == 0 || chain[len(chain)-1] != fn) {
+			chain = append(chain, fn)
+		}
+	}
+	return ""
+}
+
+var gdbFrameRE = regexp.MustCompile(`^(?:#\d+\s+)?(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(.+?)(?:\s+(?:from|at)\s+\S+)?$`)
+
+// nativeName takes the function out of a line of hs_err, gdb or eu-stack.
+func nativeName(s string) string {
+	s = strings.TrimSpace(s)
+	if vmFrameRE.MatchString(s) {
+		_, fn, _ := strings.Cut(nativeFrame(s), " ")
+		return fn
+	}
+	if m := gdbFrameRE.FindStringSubmatch(s); m != nil {
+		if fn := function(m[1]); fn != "??" {
+			return plainText(fn)
+		}
+	}
+	return ""
+}
+
+func libc(fn string) bool {
+	for _, p := range []string{"__", "pthread_", "futex", "syscall", "nanosleep", "clock_nanosleep", "clone", "start_thread", "sched_yield", "poll", "epoll_wait", "read", "write", "<signal handler called>"} {
+		if strings.HasPrefix(fn, p) {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	javaLineRE   = regexp.MustCompile(`^\s*(?:at\s+)?(?:[\w.]+(?:@[^/]*)?/)*([\w.$<>/+-]+)\.([\w$<>]+)\s*(?:\(.*)?$`)
+	trailingNums = regexp.MustCompile(`[-_ #]*\d+`)
+)
+
+// javaFrame normalises a line of a thread dump, "at java.base@17/java.lang.Object.wait(Native Method)" to
+// "java.lang.Object.wait".
+func javaFrame(s string) string {
+	m := javaLineRE.FindStringSubmatch(s)
+	if m == nil {
+		return ""
+	}
+	return Class(m[1]) + "." + Method(m[2])
+}
+
+// waiting says that a frame is only the means of waiting; who called it is where the thread waits.
+func waiting(f string) bool {
+	for _, p := range []string{"java.lang.Object.wait", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.locks.", "java.lang.Thread.sleep", "java.lang.Thread.join", "java.util.concurrent.ForkJoinPool.managedBlock", "java.util.concurrent.ForkJoinPool.unmanagedBlock"} {
+		if strings.HasPrefix(f, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// housekeeping threads of the JVM wait always and say nothing.
+func housekeeping(name string) bool {
+	for _, p := range []string{"Reference Handler", "Finalizer", "Signal Dispatcher", "Service Thread", "Monitor Deflation", "Common-Cleaner", "Notification Thread", "Attach Listener", "C1 CompilerThre", "C2 CompilerThre", "Sweeper thread", "VM Periodic", "VM Thread", "G1 ", "GC Thread", "misstep"} {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// who is a thread's name without the numbers that pools give.
+func who(t *misstepv1.HungThread) string {
+	n := strings.TrimSpace(trailingNums.ReplaceAllString(t.GetName(), ""))
+	if n == "" {
+		n = "thread"
+	}
+	return n
+}

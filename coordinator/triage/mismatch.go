@@ -1,0 +1,229 @@
+package triage
+
+import (
+	"bytes"
+	"fmt"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Mismatch returns the signature of a mismatch and a title.
+func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
+	where, what := locate(m)
+	return signature(KindMismatch, m.GetCheck(), m.GetKind(), where),
+		clean(fmt.Sprintf("%s: %s at %s%s", m.GetCheck(), kindWords(m), what, depthWords(m)))
+}
+
+// locate returns the edge part of the signature and its description for people.
+func locate(m *misstepv1.Mismatch) (part, what string) {
+	ref, sus := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
+	switch m.GetKind() {
+	case "truncated":
+		// Everything below the last frame that the walk has is lost: the edge below it is where it stopped.
+		j := stop(ref, sus)
+		e := edge{at(ref, j), at(ref, j+1)}
+		if part, ok := special(e); ok {
+			return part, e.what()
+		}
+		if frozen(ref, sus) {
+			return "continuation", "a continuation: frames of the virtual thread are missing"
+		}
+		if asynchronous(m) && j <= 1 {
+			return top(m), top(m) + " in " + name(at(ref, 0))
+		}
+		return e.String(), e.what()
+	case "missing":
+		u := diverge(m, ref, sus)
+		e := edge{fromBottom(ref, u), fromBottom(ref, u-1)}
+		if frozen(ref, sus) {
+			return "continuation", "a continuation: frames of the virtual thread are missing"
+		}
+		if part, ok := special(e); ok {
+			return part, e.what()
+		}
+		if asynchronous(m) && u >= len(ref)-2 {
+			return top(m), top(m) + " in " + name(at(ref, 0))
+		}
+		return e.String(), e.what()
+	case "extra", "foreign":
+		// Fabricated frames come from whatever the dead part of the stack held: their names say nothing. What the reference has
+		// there does, unless the signal's own place explains it all.
+		u := diverge(m, ref, sus)
+		if asynchronous(m) {
+			if continuation(fromBottom(sus, u)) {
+				return "continuation", "a continuation"
+			}
+			return top(m), top(m) + " in " + name(at(ref, 0))
+		}
+		e := edge{fromBottom(ref, u), fromBottom(ref, u-1)}
+		if e.callee == nil { // the suspect goes on above the reference's top
+			e = edge{fromBottom(sus, u), fromBottom(sus, u-1)}
+		}
+		return e.String(), e.what()
+	case "wrong-method":
+		u := diverge(m, ref, sus)
+		if asynchronous(m) && u >= len(ref)-2 {
+			return top(m), top(m) + " in " + name(at(ref, 0))
+		}
+		part = name(fromBottom(ref, u)) + " taken for " + name(fromBottom(sus, u))
+		return part, part
+	case "wrong-bci":
+		u := diverge(m, ref, sus)
+		f := fromBottom(ref, u)
+		if asynchronous(m) && u >= len(ref)-2 {
+			return top(m), top(m) + " in " + name(f)
+		}
+		return name(f), fmt.Sprintf("%s (bci %d taken for %d)", name(f), f.GetBci(), fromBottom(sus, u).GetBci())
+	case "code":
+		return top(m), top(m)
+	default:
+		u := diverge(m, ref, sus)
+		e := edge{fromBottom(ref, u), fromBottom(ref, u-1)}
+		return e.String(), e.what()
+	}
+}
+
+// special is an edge whose kind alone identifies it.
+func special(e edge) (string, bool) {
+	if upcall(e.callee) != "" || continuation(e.callee) || continuation(e.caller) {
+		return e.String(), true
+	}
+	return "", false
+}
+
+// asynchronous says that a signal, not a method entry, took the sample: the top frame may have been anywhere.
+func asynchronous(m *misstepv1.Mismatch) bool { return m.GetPc() != 0 || len(m.GetCode()) > 0 }
+
+// top is the part for a walk that went wrong because of where the signal hit.
+func top(m *misstepv1.Mismatch) string {
+	state := m.GetTopState()
+	if state == "" {
+		state = "unknown"
+	}
+	return "top: " + state + " " + Code(m.GetCode())
+}
+
+// Code classifies the instructions at a pc of x86-64 by the stage of the frame's life that decides whether its caller can be
+// found. HotSpot's compilers emit these forms in MachPrologNode/MachEpilogNode (x86_64.ad) and C1's build_frame and
+// remove_frame.
+func Code(code []byte) string {
+	for _, c := range []struct {
+		prefix []byte
+		class  string
+	}{
+		{[]byte{0x89, 0x84, 0x24}, "prologue"},       // mov [rsp-N], eax: stack bang
+		{[]byte{0x55}, "prologue"},                   // push rbp
+		{[]byte{0x48, 0x83, 0xec}, "prologue"},       // sub rsp, imm8
+		{[]byte{0x48, 0x81, 0xec}, "prologue"},       // sub rsp, imm32
+		{[]byte{0x48, 0x89, 0x6c, 0x24}, "prologue"}, // mov [rsp+N], rbp
+		{[]byte{0x48, 0x8b, 0xec}, "prologue"},       // mov rbp, rsp
+		{[]byte{0x48, 0x89, 0xe5}, "prologue"},       // mov rbp, rsp
+		{[]byte{0x48, 0x83, 0xc4}, "epilogue"},       // add rsp, imm8
+		{[]byte{0x48, 0x81, 0xc4}, "epilogue"},       // add rsp, imm32
+		{[]byte{0x5d}, "epilogue"},                   // pop rbp
+		{[]byte{0xc9}, "epilogue"},                   // leave
+		{[]byte{0xc3}, "epilogue"},                   // ret
+		{[]byte{0xc2}, "epilogue"},                   // ret imm16
+		{[]byte{0x49, 0x3b, 0xa7}, "epilogue"},       // cmp rsp, [r15+N]: return poll
+		{[]byte{0x41, 0x85, 0x02}, "epilogue"},       // test [r10], eax: return poll of 8 and 11
+		{[]byte{0x0f, 0x87}, "epilogue"},             // ja: to the return poll's stub
+	} {
+		if bytes.HasPrefix(code, c.prefix) {
+			return c.class
+		}
+	}
+	if len(code) == 0 {
+		return "code unknown"
+	}
+	return "body"
+}
+
+// frozen says that a virtual thread's own frames, which the reference has down to VirtualThread.run, are not all in the
+// suspect, which goes on into the carrier or ends.
+func frozen(ref, sus []*misstepv1.Frame) bool {
+	if len(ref) == 0 || !continuation(ref[len(ref)-1]) {
+		return false
+	}
+	for _, f := range sus {
+		if f.GetClassName() == "java.lang.VirtualThread" && f.GetMethod() == "run" {
+			return false
+		}
+	}
+	return true
+}
+
+// stop returns the index in ref (from the top) of the last frame that the truncated sus has. Tops may differ by the frames
+// that moved between two observations, and recursion repeats frames, so of all places where sus could end the one is taken
+// at which most frames above it agree, the nearest to sus's own length among equals.
+func stop(ref, sus []*misstepv1.Frame) int {
+	best, bestScore, bestOff := min(len(sus), len(ref))-1, 0, 0
+	if len(sus) == 0 {
+		return -1
+	}
+	for j := range ref {
+		score := 0
+		for a, b := j, len(sus)-1; a >= 0 && b >= 0 && sameMethod(ref[a], sus[b]); a, b = a-1, b-1 {
+			score++
+		}
+		off := max(j-(len(sus)-1), len(sus)-1-j)
+		if score > bestScore || score > 0 && score == bestScore && off < bestOff {
+			best, bestScore, bestOff = j, score, off
+		}
+	}
+	return best
+}
+
+// diverge returns the index from the bottom at which the two first differ: by their frames, or what the agent said when one
+// of the traces is absent.
+func diverge(m *misstepv1.Mismatch, ref, sus []*misstepv1.Frame) int {
+	if len(ref) == 0 || len(sus) == 0 {
+		return int(min(m.GetDivergence(), 1<<20))
+	}
+	n := min(len(ref), len(sus))
+	for u := range n {
+		r, s := fromBottom(ref, u), fromBottom(sus, u)
+		if !sameMethod(r, s) || m.GetKind() == "wrong-bci" && r.GetBci() != s.GetBci() && !(native(r) && native(s)) {
+			return u
+		}
+	}
+	return n
+}
+
+func at(frames []*misstepv1.Frame, i int) *misstepv1.Frame {
+	if i < 0 || i >= len(frames) {
+		return nil
+	}
+	return frames[i]
+}
+
+func fromBottom(frames []*misstepv1.Frame, i int) *misstepv1.Frame {
+	return at(frames, len(frames)-1-i)
+}
+
+func kindWords(m *misstepv1.Mismatch) string {
+	switch m.GetKind() {
+	case "truncated":
+		return "the stack is cut off"
+	case "missing":
+		return "frames are missing"
+	case "extra":
+		return "frames too many"
+	case "foreign":
+		return "frames of no caller"
+	case "wrong-method":
+		return "a wrong method"
+	case "wrong-bci":
+		return "a wrong bytecode index"
+	case "code":
+		return "code"
+	}
+	return m.GetKind()
+}
+
+func depthWords(m *misstepv1.Mismatch) string {
+	r, s := len(m.GetReference().GetFrames()), len(m.GetSuspect().GetFrames())
+	if r == s || r == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of %d frames", s, r)
+}

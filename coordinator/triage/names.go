@@ -1,0 +1,53 @@
+package triage
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Numbers and addresses in generated names differ from run to run, from JDK to JDK and after every edit of the source, so no
+// signature holds them. Order matters: the more specific patterns come first.
+var classRules = []struct {
+	re *regexp.Regexp
+	to string
+}{
+	// Lambda proxies: Foo$$Lambda$14/0x00000008000c0a40 (11–20), Foo$$Lambda/0x00007f… (21+), Foo$$Lambda$14/1234567 (8).
+	{regexp.MustCompile(`\$\$Lambda(\$\d+)?([/+.](0x[0-9a-fA-F]+|\d+))?$`), `$$$$Lambda`},
+	// Hidden and VM-anonymous classes: Foo/0x0000000800066c00, Foo+0x…, Foo/1234567.
+	{regexp.MustCompile(`[/+.]0x[0-9a-fA-F]+$`), ``},
+	{regexp.MustCompile(`/\d+$`), ``},
+	// LambdaForm$MH001, LambdaForm$DMH003_000_L, LambdaForm$reinvoker012.
+	{regexp.MustCompile(`LambdaForm\$([A-Za-z]+)[0-9_]*[A-Z_]*$`), `LambdaForm$$$1`},
+	// java.lang.reflect.Proxy: $Proxy12, com.sun.proxy.$Proxy3 (8–15), jdk.proxy2.$Proxy7 (16+).
+	{regexp.MustCompile(`^(com\.sun\.proxy|jdk\.proxy\d+)\.\$Proxy\d+$`), `$$Proxy`},
+	{regexp.MustCompile(`\$Proxy\d+$`), `$$Proxy`},
+	// Reflection: GeneratedMethodAccessor12, GeneratedConstructorAccessor3, GeneratedSerializationConstructorAccessor4.
+	{regexp.MustCompile(`(Generated(?:Serialization)?(?:Method|Constructor|Field)Accessor)\d+$`), `$1`},
+	// CGLIB, Byte Buddy and their like: Foo$$EnhancerByX$$1a2b3c4d, Foo$ByteBuddy$aB3dE5fG.
+	{regexp.MustCompile(`\$\$[0-9a-f]{6,16}$`), ``},
+	{regexp.MustCompile(`\$(ByteBuddy|MockitoMock)\$[A-Za-z0-9]+$`), `$$$1`},
+}
+
+var (
+	// Anonymous and local classes of Java, Scala and Kotlin: Foo$1, Foo$1Local, Foo$$anon$3, Foo$bar$1$2.
+	anonymousRE = regexp.MustCompile(`\$\d+`)
+	// lambda$main$0 (javac), $anonfun$run$12 (scalac), foo$1 (nested functions of scalac, lambdas of kotlinc), access$000.
+	methodRE = regexp.MustCompile(`\$\d+`)
+)
+
+// movedPackages are classes under their newest name: the same code on JDK 8 and 9+ has one name here.
+var movedPackages = strings.NewReplacer("sun.reflect.Native", "jdk.internal.reflect.Native", "sun.reflect.Generated", "jdk.internal.reflect.Generated",
+	"sun.reflect.Delegating", "jdk.internal.reflect.Delegating", "sun.misc.Unsafe", "jdk.internal.misc.Unsafe")
+
+// Class normalises the name of a class.
+func Class(name string) string {
+	name = strings.ReplaceAll(name, "jdk.internal.reflect.", "sun.reflect.")
+	name = strings.ReplaceAll(name, "jdk.internal.misc.Unsafe", "sun.misc.Unsafe")
+	for _, r := range classRules {
+		name = r.re.ReplaceAllString(name, r.to)
+	}
+	return anonymousRE.ReplaceAllString(movedPackages.Replace(name), "$$#")
+}
+
+// Method normalises the name of a method.
+func Method(name string) string { return methodRE.ReplaceAllString(name, "$$#") }

@@ -1,0 +1,147 @@
+// Package triage says which outcomes are the same: it gives each mismatch, crash and hang a signature made of what belongs to
+// the bug, with everything left out that only belongs to the run.
+//
+// All functions are pure. Part by part (each part reads "name: value" where a bare value would be unclear):
+//
+//	mismatch  check, kind, then the edge (see edge.go) and, where it decides, what ran on top
+//	crash     error, problematic frame, walker chain, thread kind, VM operation
+//	hang      cause, then who waits where
+//
+// A signature's parts are also what the catalogue of known bugs matches on, so changing their text changes the identity of
+// every stored finding: add to the tests of this package before you do.
+package triage
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Kinds of signatures.
+const (
+	KindMismatch = "mismatch"
+	KindCrash    = "crash"
+	KindHang     = "hang"
+)
+
+// Hit is one signature that an outcome shows.
+type Hit struct {
+	// ID of the finding.
+	ID        string
+	Signature *misstepv1.Signature
+	// Title in one line for people, as specific as the example; two hits with the same signature may have different titles.
+	Title string
+	// Weight is the number of frames of the smallest observation: the smaller, the better an example.
+	Weight int
+	// mismatch is the index of that observation in the outcome, -1 for a crash or hang.
+	mismatch int
+}
+
+// Triage returns the signatures that an outcome shows, each once, ordered by ID. A clean or void outcome or an application
+// failure without observations shows none.
+func Triage(o *misstepv1.Outcome) []Hit {
+	hits := map[string]Hit{}
+	add := func(h Hit) {
+		h.ID = ID(h.Signature)
+		if old, ok := hits[h.ID]; !ok || h.Weight < old.Weight {
+			hits[h.ID] = h
+		}
+	}
+	for i, m := range o.GetMismatches() {
+		sig, title := Mismatch(m)
+		add(Hit{Signature: sig, Title: title, Weight: len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames()), mismatch: i})
+	}
+	if c := o.GetCrash(); c != nil {
+		sig, title := Crash(c)
+		add(Hit{Signature: sig, Title: title, Weight: len(c.GetNativeFrames()) + len(c.GetJavaFrames()), mismatch: -1})
+	}
+	if h := o.GetHang(); h != nil {
+		sig, title := Hang(h)
+		weight := 0
+		for _, t := range h.GetThreads() {
+			weight += len(t.GetNativeFrames()) + len(t.GetJavaFrames())
+		}
+		add(Hit{Signature: sig, Title: title, Weight: weight, mismatch: -1})
+	}
+	out := make([]Hit, 0, len(hits))
+	for _, h := range hits {
+		out = append(out, h)
+	}
+	slices.SortFunc(out, func(a, b Hit) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// ID names the finding of a signature: "F" and the first 12 hex digits of the digest of its canonical text.
+func ID(s *misstepv1.Signature) string {
+	text, err := misstepv1.Canonical(s)
+	if err != nil {
+		// Only text that is not UTF-8 can do this, and signatures are made of cleaned text.
+		text = []byte(s.GetKind() + "\n" + strings.Join(s.GetParts(), "\n"))
+	}
+	sum := sha256.Sum256(text)
+	return "F" + hex.EncodeToString(sum[:6])
+}
+
+// Slim returns an outcome without the stacks that nobody needs twice: of the mismatches with the same signature only the
+// smallest keeps its own. Counts and everything else stay; the evidence in the corpus has all of it. The argument is not
+// changed.
+func Slim(o *misstepv1.Outcome, hits []Hit) *misstepv1.Outcome {
+	o = proto.CloneOf(o)
+	keep := map[int]bool{}
+	for _, h := range hits {
+		keep[h.mismatch] = true
+	}
+	for i, m := range o.GetMismatches() {
+		if !keep[i] {
+			for _, t := range []*misstepv1.Trace{m.GetReference(), m.GetSuspect()} {
+				if t != nil {
+					t.Frames = nil
+				}
+			}
+		}
+	}
+	return o
+}
+
+// Wilson returns the ends of the 95 % interval of a rate from hits of trials (E. B. Wilson, 1927). Without trials nothing is
+// known: [0, 1].
+func Wilson(hits, trials uint64) (low, high float64) {
+	if trials == 0 {
+		return 0, 1
+	}
+	const z = 1.959963984540054
+	n, p := float64(trials), float64(min(hits, trials))/float64(trials)
+	middle := p + z*z/(2*n)
+	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
+}
+
+func signature(kind string, parts ...string) *misstepv1.Signature {
+	for i, p := range parts {
+		parts[i] = clean(p)
+	}
+	return &misstepv1.Signature{Kind: kind, Parts: parts}
+}
+
+// clean bounds a part and keeps it printable text on one line.
+func clean(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	const most = 300
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,230 @@
+// Package known labels findings that are known bugs: a catalogue of bug ids, each with the signatures it shows and the JDK
+// versions that have it.
+package known
+
+import (
+	"bytes"
+	_ "embed" // for the catalogue
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+//go:embed known.yaml
+var builtin []byte
+
+// Bug is one entry of a catalogue.
+type Bug struct {
+	// ID in the tracker, e.g. "JDK-8303444".
+	ID          string
+	Title       string
+	Description string
+	// Versions that have the bug, as written.
+	Versions []string
+
+	ranges  []versionRange
+	matches []match
+}
+
+// Catalogue is an ordered list of bugs; its zero value knows none. It is immutable.
+type Catalogue struct{ bugs []Bug }
+
+// Default returns the catalogue that is built in.
+var Default = sync.OnceValue(func() Catalogue {
+	c, err := Parse(builtin)
+	if err != nil {
+		panic(fmt.Sprintf("the built-in catalogue of known bugs: %v", err)) // a test reads it
+	}
+	return c
+})
+
+// Parse reads a catalogue in the form of known.yaml, whose head describes it. The error names the entry.
+func Parse(text []byte) (Catalogue, error) {
+	var entries []struct {
+		ID          string   `yaml:"id"`
+		Title       string   `yaml:"title"`
+		Description string   `yaml:"description"`
+		Versions    []string `yaml:"versions"`
+		Matches     []struct {
+			Kind  string   `yaml:"kind"`
+			Parts []string `yaml:"parts"`
+		} `yaml:"matches"`
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&entries); err != nil {
+		return Catalogue{}, fmt.Errorf("read the catalogue of known bugs: %w", err)
+	}
+	var c Catalogue
+	seen := map[string]bool{}
+	for i, e := range entries {
+		b := Bug{ID: e.ID, Title: e.Title, Description: strings.TrimSpace(e.Description), Versions: e.Versions}
+		if b.ID == "" || b.Title == "" || b.Description == "" || len(e.Versions) == 0 || len(e.Matches) == 0 || seen[b.ID] {
+			return Catalogue{}, fmt.Errorf("known bug %d (%q): expected an id of its own, a title, a description, versions and matches", i, e.ID)
+		}
+		seen[b.ID] = true
+		for _, v := range e.Versions {
+			r, err := parseRange(v)
+			if err != nil {
+				return Catalogue{}, fmt.Errorf("known bug %s: %w", b.ID, err)
+			}
+			b.ranges = append(b.ranges, r)
+		}
+		for _, m := range e.Matches {
+			if m.Kind == "" || len(m.Parts) == 0 {
+				return Catalogue{}, fmt.Errorf("known bug %s: a match without kind or parts would fit everything", b.ID)
+			}
+			compiled := match{kind: m.Kind}
+			for _, p := range m.Parts {
+				compiled.parts = append(compiled.parts, glob(p))
+			}
+			b.matches = append(b.matches, compiled)
+		}
+		c.bugs = append(c.bugs, b)
+	}
+	return c, nil
+}
+
+// Bugs returns the entries in order.
+func (c Catalogue) Bugs() []Bug { return append([]Bug(nil), c.bugs...) }
+
+// Label returns the id of the known bug that a signature shows on a JDK, or "". version is what -Xinternalversion prints; a
+// version that cannot be read fits every range, for then the signature is all there is.
+func (c Catalogue) Label(s *misstepv1.Signature, version string) string {
+	v, ok := ParseVersion(version)
+	for _, b := range c.bugs {
+		if b.shows(s) && (!ok || b.affects(v)) {
+			return b.ID
+		}
+	}
+	return ""
+}
+
+func (b Bug) shows(s *misstepv1.Signature) bool {
+	for _, m := range b.matches {
+		if m.fits(s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b Bug) affects(v Version) bool {
+	for _, r := range b.ranges {
+		if r.holds(v) {
+			return true
+		}
+	}
+	return false
+}
+
+type match struct {
+	kind  string
+	parts []*regexp.Regexp
+}
+
+func (m match) fits(s *misstepv1.Signature) bool {
+	if s.GetKind() != m.kind || len(s.GetParts()) < len(m.parts) {
+		return false
+	}
+	for i, p := range m.parts {
+		if !p.MatchString(s.GetParts()[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func glob(pattern string) *regexp.Regexp {
+	return regexp.MustCompile(`^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
+}
+
+// Version of a JDK: feature, interim and update, e.g. {17, 0, 15}; JDK 8u422 is {8, 0, 422}.
+type Version [3]int
+
+func (v Version) compare(w Version, parts int) int {
+	for i := range parts {
+		if v[i] != w[i] {
+			if v[i] < w[i] {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}
+
+var (
+	legacyRE = regexp.MustCompile(`\b1\.8\.0(?:_(\d+))?`)
+	modernRE = regexp.MustCompile(`\(?\b(\d{1,3})(?:\.(\d{1,3}))?(?:\.(\d{1,4}))?(?:\.\d+)*(?:[-+][\w.+~-]*)?\)`)
+	plainRE  = regexp.MustCompile(`^(\d{1,3})(?:\.(\d{1,3}))?(?:\.(\d{1,4}))?(?:[.+_-].*)?$`)
+)
+
+// ParseVersion reads the version out of what -Xinternalversion prints, "OpenJDK 64-Bit Server VM (17.0.15+6-Debian-1) for
+// linux-amd64 JRE (17.0.15+6…)" or, on 8, "… VM (25.422-b05) for linux-amd64 JRE (1.8.0_422-b05)", or out of a bare version.
+func ParseVersion(text string) (Version, bool) {
+	if m := legacyRE.FindStringSubmatch(text); m != nil {
+		return Version{8, 0, atoi(m[1])}, true
+	}
+	// The JRE's version is the release; what stands in the first parentheses is HotSpot's own, which differs on 8.
+	if i := strings.LastIndex(text, "JRE ("); i >= 0 {
+		text = text[i:]
+	}
+	for _, re := range []*regexp.Regexp{modernRE, plainRE} {
+		if m := re.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
+			return Version{atoi(m[1]), atoi(m[2]), atoi(m[3])}, true
+		}
+	}
+	return Version{}, false
+}
+
+func atoi(s string) int {
+	n, _ := strconv.Atoi(s) //nolint:errcheck // the patterns let digits pass only; none is 0
+	return n
+}
+
+// versionRange has inclusive ends; an end given to fewer parts is compared to as many: "17" holds every 17.
+type versionRange struct {
+	from, to           Version
+	fromParts, toParts int
+}
+
+func parseRange(s string) (versionRange, error) {
+	from, to, ok := strings.Cut(s, "..")
+	if !ok {
+		return versionRange{}, fmt.Errorf("versions: expected from..to, got %q", s)
+	}
+	var r versionRange
+	for _, end := range []struct {
+		text  string
+		v     *Version
+		parts *int
+	}{{from, &r.from, &r.fromParts}, {to, &r.to, &r.toParts}} {
+		if end.text == "" {
+			continue
+		}
+		fields := strings.Split(end.text, ".")
+		if len(fields) > len(end.v) {
+			return versionRange{}, fmt.Errorf("versions: expected at most three numbers, got %q", end.text)
+		}
+		for i, f := range fields {
+			n, err := strconv.Atoi(f)
+			if err != nil || n < 0 {
+				return versionRange{}, fmt.Errorf("versions: expected numbers and dots, got %q", end.text)
+			}
+			end.v[i] = n
+		}
+		*end.parts = len(fields)
+	}
+	return r, nil
+}
+
+func (r versionRange) holds(v Version) bool {
+	return v.compare(r.from, r.fromParts) >= 0 && v.compare(r.to, r.toParts) <= 0
+}
