@@ -1,0 +1,296 @@
+// Agent_OnLoad, the JVMTI events, and the glue between them.
+
+#include "agent.h"
+
+#include <jvmticmlr.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace misstep {
+
+Agent* agent = nullptr;
+
+namespace {
+
+int log_fd = -1;
+
+template <typename T>
+void Free(T* memory) {
+  if (memory != nullptr) agent->jvmti->Deallocate(reinterpret_cast<unsigned char*>(memory));
+}
+
+// "Ljava/lang/String;" -> "java/lang/String". Arrays and primitives have no methods of their own.
+std::string InternalName(const char* signature) {
+  std::string s = signature != nullptr ? signature : "";
+  if (s.size() >= 2 && s.front() == 'L' && s.back() == ';') return s.substr(1, s.size() - 2);
+  return s;
+}
+
+// The last registration made for this class in this loader, if any.
+std::vector<std::shared_ptr<const Registration>> RegistrationsFor(JNIEnv* env, const std::string& name, jclass klass) {
+  std::vector<std::shared_ptr<const Registration>> mine;
+  const auto all = agent->methods.Registrations(name);
+  if (all.empty()) return mine;
+  jobject loader = nullptr;
+  MaySafepoint();
+  if (agent->jvmti->GetClassLoader(klass, &loader) != JVMTI_ERROR_NONE) return mine;
+  for (const auto& r : all) {
+    // Null is the boot loader; a weak reference whose loader is gone must not be taken for it.
+    const bool same = r->loader == nullptr || loader == nullptr
+                          ? r->loader == nullptr && loader == nullptr
+                          : env->IsSameObject(static_cast<jobject>(r->loader), loader) == JNI_TRUE;
+    if (same) mine.push_back(r);
+  }
+  if (loader != nullptr) env->DeleteLocalRef(loader);
+  return mine;
+}
+
+void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
+  // Must be enabled: without it ASGCT gives -1 (forte.cpp).
+}
+
+void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass klass) { PublishClass(env, klass); }
+
+void JNICALL OnThreadEnd(jvmtiEnv*, JNIEnv*, jthread thread) {
+  (void)thread;
+  agent->threads.End();
+}
+
+void JNICALL OnCompiledMethodLoad(jvmtiEnv*, jmethodID method, jint size, const void* address, jint,
+                                  const jvmtiAddrLocationMap*, const void* info) {
+  const auto id = reinterpret_cast<uint64_t>(method);
+  NmethodBuilder builder(reinterpret_cast<uint64_t>(address), static_cast<uint64_t>(size), id);
+  std::vector<Frame> frames;
+  for (auto* header = static_cast<const jvmtiCompiledMethodLoadRecordHeader*>(info); header != nullptr;
+       header = header->next) {
+    if (header->kind != JVMTI_CMLR_INLINE_INFO) continue;
+    const auto* record = reinterpret_cast<const jvmtiCompiledMethodLoadInlineRecord*>(header);
+    for (jint i = 0; i < record->numpcs; i++) {
+      const PCStackInfo& pc = record->pcinfo[i];
+      frames.clear();
+      for (jint f = 0; f < pc.numstackframes; f++) {
+        frames.push_back({reinterpret_cast<uint64_t>(pc.methods[f]), pc.bcis[f], nullptr});
+      }
+      agent->methods.Resolve(frames);
+      builder.Add(frames);
+    }
+  }
+  const MethodInfo* root = agent->methods.Find(id);
+  agent->code.Load(builder.Take(), root != nullptr ? root->key : 0, MonotonicNanos());
+}
+
+void JNICALL OnCompiledMethodUnload(jvmtiEnv*, jmethodID, const void* address) {
+  agent->code.Unload(reinterpret_cast<uint64_t>(address), MonotonicNanos());
+}
+
+void JNICALL OnDynamicCode(jvmtiEnv*, const char* name, const void* address, jint size) {
+  agent->code.AddStub(name != nullptr ? name : "", reinterpret_cast<uint64_t>(address), static_cast<uint64_t>(size));
+}
+
+// Clears a pending exception of ours, so that it cannot become the application's.
+template <typename T>
+T Cleared(JNIEnv* env, T result) {
+  if (env->ExceptionCheck() == JNI_TRUE) env->ExceptionClear();
+  return result;
+}
+
+void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread) {
+  jclass thread_class = Cleared(env, env->FindClass("java/lang/Thread"));
+  jclass shadow_class = Cleared(env, env->FindClass("java/lang/MisstepShadow"));
+  if (thread_class != nullptr) agent->shadow_field = Cleared(env, env->GetFieldID(thread_class, "misstepShadow", "J"));
+  if (shadow_class == nullptr || agent->shadow_field == nullptr) {
+    const char* line = "misstep: java.lang.Thread is not patched: start the JVM with the patch jar (--patch-module "
+                       "java.base=JAR, on JDK 8 -Xbootclasspath/p:JAR)";
+    std::fprintf(stderr, "%s\n", line);
+    Log(line);
+    std::_Exit(1);
+  }
+  // Linked here: looking natives up by name would run Java code from within the first instrumented method.
+  char attach_name[] = "attach";
+  char attach_type[] = "(Ljava/lang/Thread;)J";
+  char check_name[] = "check";
+  char check_type[] = "(I)V";
+  const JNINativeMethod natives[] = {
+      {attach_name, attach_type, reinterpret_cast<void*>(AttachThread)},
+      {check_name, check_type, reinterpret_cast<void*>(CheckEntry)},
+  };
+  if (Cleared(env, env->RegisterNatives(shadow_class, natives, 2)) != JNI_OK) {
+    std::fprintf(stderr, "misstep: cannot register the natives of java.lang.MisstepShadow: wrong patch jar\n");
+    std::_Exit(1);
+  }
+  if (jclass virtual_class = Cleared(env, env->FindClass("java/lang/BaseVirtualThread")); virtual_class != nullptr) {
+    agent->virtual_thread_class = static_cast<jclass>(env->NewGlobalRef(virtual_class));
+    env->DeleteLocalRef(virtual_class);
+  }
+  env->DeleteLocalRef(thread_class);
+  env->DeleteLocalRef(shadow_class);
+  // Classes prepared before the event could be sent.
+  jint count = 0;
+  jclass* classes = nullptr;
+  if (jvmti->GetLoadedClasses(&count, &classes) == JVMTI_ERROR_NONE) {
+    for (jint i = 0; i < count; i++) {
+      PublishClass(env, classes[i]);
+      env->DeleteLocalRef(classes[i]);
+    }
+    Free(classes);
+  }
+}
+
+void JNICALL OnVMDeath(jvmtiEnv*, JNIEnv*) {
+  if (agent->stage.exchange(Stage::kEnded) == Stage::kReady) StopSampler();
+  agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_ENDED);
+}
+
+std::string Start(JavaVM* vm, const char* text) {
+  auto a = std::make_unique<Agent>();
+  a->option_text = text != nullptr ? text : "";
+  std::string error = ParseOptions(a->option_text, &a->options);
+  if (!error.empty()) return error;
+  struct stat folder = {};
+  if (stat(a->options.out.c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode)) {
+    return "option out=" + a->options.out + ": expected an existing folder";
+  }
+  a->asgct = reinterpret_cast<AsgctFunction>(dlsym(RTLD_DEFAULT, "AsyncGetCallTrace"));
+  if (a->asgct == nullptr) {
+    if (void* jvm = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD); jvm != nullptr) {
+      a->asgct = reinterpret_cast<AsgctFunction>(dlsym(jvm, "AsyncGetCallTrace"));
+    }
+  }
+  if (a->asgct == nullptr) return "this JVM has no AsyncGetCallTrace: use a HotSpot JVM";
+  if (vm->GetEnv(reinterpret_cast<void**>(&a->jvmti), JVMTI_VERSION_1_2) != JNI_OK) return "this JVM has no JVMTI 1.2";
+  jvmtiCapabilities capabilities = {};
+  capabilities.can_generate_compiled_method_load_events = 1;
+  if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) return "this JVM refuses compiled method load events";
+  a->status = CreateStatus(a->options.out + "/status.bin", &error);
+  if (a->status == nullptr) return error;
+  error = a->recorder.Open(a->options.out + "/mismatches.jsonl", a->options.max_mismatches);
+  if (!error.empty()) return error;
+  const std::string log = a->options.out + "/agent.log";
+  log_fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (log_fd < 0) return "cannot create " + log + ": " + std::strerror(errno);
+  if (a->options.asgct_shadow > 0) {
+    error = InstallHandler(a->options.signal);
+    if (!error.empty()) return error;
+  }
+  agent = a.release();
+  jvmtiEventCallbacks callbacks = {};
+  callbacks.VMInit = OnVMInit;
+  callbacks.VMDeath = OnVMDeath;
+  callbacks.ClassLoad = OnClassLoad;
+  callbacks.ClassPrepare = OnClassPrepare;
+  callbacks.ThreadEnd = OnThreadEnd;
+  callbacks.CompiledMethodLoad = OnCompiledMethodLoad;
+  callbacks.CompiledMethodUnload = OnCompiledMethodUnload;
+  callbacks.DynamicCodeGenerated = OnDynamicCode;
+  if (agent->jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE) return "cannot set event callbacks";
+  for (const jvmtiEvent event :
+       {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_CLASS_PREPARE,
+        JVMTI_EVENT_THREAD_END, JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
+        JVMTI_EVENT_DYNAMIC_CODE_GENERATED}) {
+    if (agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
+      return "cannot enable JVMTI event " + std::to_string(event);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+uint64_t MonotonicNanos() {
+  timespec ts = {};
+  clock_gettime(CLOCK_MONOTONIC, &ts);
+  return static_cast<uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ts.tv_nsec);
+}
+
+void Log(std::string_view line) {
+  std::string whole(line);
+  whole.push_back('\n');
+  [[maybe_unused]] const ssize_t n = write(log_fd, whole.data(), whole.size());
+}
+
+void PublishClass(JNIEnv* env, jclass klass) {
+  jvmtiEnv* jvmti = agent->jvmti;
+  MaySafepoint();
+  jint count = 0;
+  jmethodID* methods = nullptr;
+  // This makes the jmethodIDs that ASGCT can only look up. It fails for classes that are not prepared yet: their event
+  // comes, and for arrays and primitives, which have no methods.
+  if (jvmti->GetClassMethods(klass, &count, &methods) != JVMTI_ERROR_NONE) return;
+  char* signature = nullptr;
+  if (count > 0 && jvmti->GetClassSignature(klass, &signature, nullptr) == JVMTI_ERROR_NONE) {
+    const std::string name = InternalName(signature);
+    Free(signature);
+    std::vector<PreparedMethod> prepared;
+    prepared.reserve(static_cast<size_t>(count));
+    for (jint i = 0; i < count; i++) {
+      char* method_name = nullptr;
+      char* descriptor = nullptr;
+      jint modifiers = 0;
+      if (jvmti->GetMethodName(methods[i], &method_name, &descriptor, nullptr) != JVMTI_ERROR_NONE) continue;
+      jvmti->GetMethodModifiers(methods[i], &modifiers);
+      constexpr jint kNative = 0x0100;
+      prepared.push_back({reinterpret_cast<uint64_t>(methods[i]), method_name, descriptor, (modifiers & kNative) != 0});
+      Free(method_name);
+      Free(descriptor);
+    }
+    agent->methods.Publish(name, prepared, RegistrationsFor(env, name, klass));
+  }
+  Free(methods);
+}
+
+void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames) {
+  agent->methods.Resolve(frames);
+  bool missing = false;
+  for (const Frame& f : frames) {
+    if (f.info != nullptr || f.method == 0) continue;
+    jclass klass = nullptr;
+    MaySafepoint();
+    if (agent->jvmti->GetMethodDeclaringClass(reinterpret_cast<jmethodID>(f.method), &klass) != JVMTI_ERROR_NONE) continue;
+    PublishClass(env, klass);
+    env->DeleteLocalRef(klass);
+    missing = true;
+    agent->methods.Resolve(frames);
+  }
+  if (missing) agent->methods.Resolve(frames);
+}
+
+NamedTrace Named(const char* source, std::span<const Frame> frames, int32_t num_frames) {
+  NamedTrace trace = {.source = source, .frames = {}, .num_frames = num_frames};
+  trace.frames.reserve(frames.size());
+  for (const Frame& f : frames) {
+    MethodName name = {"?", f.method == 0 ? "null" : "unknown", ""};
+    if (f.info != nullptr) name = {f.info->class_name, f.info->name, f.info->descriptor};
+    trace.frames.push_back({name, f.bci});
+  }
+  return trace;
+}
+
+NamedTrace NamedShadow(const MethodTable& methods, std::span<const uint32_t> keys_bottom_first) {
+  NamedTrace trace = {.source = "shadow", .frames = {}, .num_frames = static_cast<int32_t>(keys_bottom_first.size())};
+  for (auto key = keys_bottom_first.rbegin(); key != keys_bottom_first.rend(); ++key) {
+    trace.frames.push_back({methods.NameOfKey(*key), 0});
+  }
+  return trace;
+}
+
+}  // namespace misstep
+
+extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* options, void*) {
+  if (misstep::agent != nullptr) {
+    std::fprintf(stderr, "misstep: the agent is loaded twice: give -agentpath once\n");
+    return JNI_ERR;
+  }
+  const std::string error = misstep::Start(vm, options);
+  if (!error.empty()) {
+    std::fprintf(stderr, "misstep: %s\n", error.c_str());
+    return JNI_ERR;
+  }
+  return JNI_OK;
+}

@@ -1,0 +1,80 @@
+// The agent's one state, made in Agent_OnLoad and never destroyed: daemon threads may still be in it when the process exits.
+#pragma once
+
+#include <jni.h>
+#include <jvmti.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "code_map.h"
+#include "methods.h"
+#include "options.h"
+#include "record.h"
+#include "status.h"
+#include "threads.h"
+
+namespace misstep {
+
+// AsyncGetCallTrace's types and signature stand in no header (HotSpot: share/prims/forte.cpp).
+struct AsgctFrame {
+  jint bci;
+  jmethodID method;
+};
+struct AsgctTrace {
+  JNIEnv* env;
+  jint num_frames;
+  AsgctFrame* frames;
+};
+using AsgctFunction = void (*)(AsgctTrace*, jint, void*);
+
+// Threads get their shadows from the start on, or frames already there would be missing from it; checks run when ready.
+enum class Stage : uint32_t { kStarting, kReady, kEnded };
+
+struct Agent {
+  Options options;
+  std::string option_text;
+  jvmtiEnv* jvmti = nullptr;
+  AsgctFunction asgct = nullptr;
+  StatusFile* status = nullptr;
+  Recorder recorder;
+  MethodTable methods;
+  CodeMap code;
+  Threads threads;
+  jfieldID shadow_field = nullptr;       // Thread.misstepShadow
+  jclass virtual_thread_class = nullptr; // java.lang.BaseVirtualThread, null before JDK 21
+  std::atomic<Stage> stage = Stage::kStarting;
+  std::atomic<uint64_t> sequence = 0;    // of entry checks
+};
+
+// Null until Agent_OnLoad succeeded.
+extern Agent* agent;
+
+uint64_t MonotonicNanos();
+
+// Appends one line to agent.log. Not for signal handlers.
+void Log(std::string_view line);
+
+// Publishes the methods of a prepared class to the method table. Calls JVMTI and JNI.
+void PublishClass(JNIEnv* env, jclass klass);
+
+// Resolves frames of the calling thread's own stack; asks JVMTI about methods that no event has told of yet, which is safe
+// because a method on one's own stack cannot be unloaded.
+void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames);
+
+// MisstepShadow.attach and check.
+jlong JNICALL AttachThread(JNIEnv* env, jclass, jobject thread);
+void JNICALL CheckEntry(JNIEnv* env, jclass, jint id);
+
+// The sampler: its signal handler is installed in OnLoad, its threads run from StartSampler to StopSampler.
+std::string InstallHandler(int signal);
+void StartSampler();
+void StopSampler();
+
+// The trace with names, as records show it.
+NamedTrace Named(const char* source, std::span<const Frame> frames, int32_t num_frames);
+NamedTrace NamedShadow(const MethodTable& methods, std::span<const uint32_t> keys_bottom_first);
+
+}  // namespace misstep

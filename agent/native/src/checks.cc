@@ -1,0 +1,186 @@
+// The checks at method entries, on the thread's own stack: gst-asgct and shadow-gst.
+
+#include <cmath>
+
+#include "agent.h"
+
+namespace misstep {
+namespace {
+
+// Sets the flight record's phase for a scope and restores what a signal handler may have interrupted.
+class PhaseScope {
+ public:
+  PhaseScope(ThreadStatus* status, uint32_t phase) : status_(status), before_(status->phase.load()) {
+    if (before_ == MISSTEP_PHASE_NONE) status_->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);
+    status_->phase.store(phase, std::memory_order_release);
+  }
+  ~PhaseScope() { status_->phase.store(before_, std::memory_order_release); }
+
+ private:
+  ThreadStatus* status_;
+  uint32_t before_;
+};
+
+double Uniform(uint64_t* random) { return static_cast<double>(NextRandom(random) >> 11) * 0x1.0p-53; }
+
+// Entries to skip until the next check, so that each entry is checked with probability share.
+int64_t DrawCountdown(double share, uint64_t* random) {
+  if (share >= 1.0) return 0;
+  if (share <= 0.0) return INT64_MAX / 2;
+  const double skip = std::floor(std::log1p(-Uniform(random)) / std::log1p(-share));
+  return skip < 1e15 ? static_cast<int64_t>(skip) : INT64_C(1000000000000000);
+}
+
+std::vector<Frame> ToFrames(const AsgctFrame* frames, int32_t count) {
+  std::vector<Frame> all(static_cast<size_t>(count > 0 ? count : 0));
+  for (size_t i = 0; i < all.size(); i++) {
+    all[i] = {reinterpret_cast<uint64_t>(frames[i].method), frames[i].bci, nullptr};
+  }
+  return all;
+}
+
+int32_t Walk(Slot* slot) {
+  AsgctTrace trace = {slot->env, 0, slot->asgct};
+  const PhaseScope phase(slot->status, MISSTEP_PHASE_OWN_WALK);
+  slot->busy = 1;
+  agent->asgct(&trace, static_cast<jint>(agent->options.depth), nullptr);
+  slot->busy = 0;
+  return trace.num_frames;
+}
+
+bool HasNull(const Slot& slot, int32_t count) {
+  for (int32_t i = 0; i < count; i++) {
+    if (slot.asgct[i].method == nullptr) return true;
+  }
+  return false;
+}
+
+void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t sequence, NamedTrace reference,
+                 NamedTrace suspect) {
+  Mismatch m;
+  m.check = check;
+  m.verdict = verdict;
+  m.reference = std::move(reference);
+  m.suspect = std::move(suspect);
+  m.thread = slot.name;
+  m.tid = slot.tid;
+  m.sequence = sequence;
+  m.top_state = "native";  // the check itself is a native method
+  agent->recorder.Report(m);
+}
+
+void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) {
+  int32_t code = Walk(slot);
+  bool retried = false;
+  // GetStackTrace just made the missing jmethodIDs, and a GC that was under way is over: once more.
+  if (code == -2 || (code > 0 && HasNull(*slot, code))) {
+    code = Walk(slot);
+    retried = true;
+  }
+  std::vector<Frame> asgct = ToFrames(slot->asgct, code);
+  Verdict verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth);
+  if (verdict.outcome != Outcome::kMatch) {
+    ResolveOwnStack(env, gst);
+    agent->methods.Resolve(asgct);
+    verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth);
+  }
+  if (retried && verdict.outcome == Outcome::kMatch) verdict = Verdict::Tolerated(Rule::kRetried);
+  if (verdict.outcome == Outcome::kMismatch) {
+    ReportEntry(Check::kGstAsgct, verdict, *slot, sequence, Named("gst", gst, static_cast<int32_t>(gst.size())),
+                Named("asgct", asgct, code));
+  }
+  Count(agent->status, Check::kGstAsgct, verdict);
+}
+
+void ShadowGst(JNIEnv* env, Slot* slot, const std::vector<uint32_t>& ids, bool overflow, std::span<Frame> gst,
+               uint64_t sequence) {
+  Verdict verdict;
+  if (overflow) {
+    verdict = Verdict::Void(Reason::kDepth);
+  } else {
+    ResolveOwnStack(env, gst);
+    std::vector<uint32_t> keys = ids;
+    agent->methods.KeysOf(keys);
+    verdict = CompareShadowGst(keys, gst, agent->options.depth);
+    if (verdict.outcome == Outcome::kMismatch) {
+      ReportEntry(Check::kShadowGst, verdict, *slot, sequence, NamedShadow(agent->methods, keys),
+                  Named("gst", gst, static_cast<int32_t>(gst.size())));
+    }
+  }
+  Count(agent->status, Check::kShadowGst, verdict);
+}
+
+}  // namespace
+
+void JNICALL CheckEntry(JNIEnv* env, jclass, jint) {
+  Slot* slot = Threads::Current();
+  if (slot == nullptr) return;
+  auto& countdown = reinterpret_cast<volatile int64_t&>(slot->shadow[MISSTEP_SHADOW_COUNTDOWN / 8]);
+  const Options& o = agent->options;
+  const double share = o.gst_asgct > o.shadow_gst ? o.gst_asgct : o.shadow_gst;
+  const Stage stage = agent->stage.load(std::memory_order_acquire);
+  countdown = stage == Stage::kEnded ? INT64_MAX / 2 : DrawCountdown(share, &slot->random);
+  if (share <= 0.0 || stage != Stage::kReady) return;
+  const double draw = Uniform(&slot->random) * share;
+  const bool want_gst_asgct = draw < o.gst_asgct;
+  const bool want_shadow_gst = draw < o.shadow_gst;
+
+  const PhaseScope phase(slot->status, MISSTEP_PHASE_CHECK);
+  const uint64_t sequence = agent->sequence.fetch_add(1, std::memory_order_relaxed) + 1;
+  slot->status->sequence.store(sequence, std::memory_order_relaxed);
+  std::vector<uint32_t> ids;
+  bool overflow = false;
+  if (want_shadow_gst) {
+    const uint64_t size = ShadowSize(slot->shadow);
+    overflow = size > kShadowEntries;
+    const uint64_t* entries = slot->shadow + MISSTEP_SHADOW_HEADER / 8;
+    for (uint64_t i = 0; i < size && !overflow; i++) ids.push_back(static_cast<uint32_t>(entries[i]));
+  }
+  jint count = 0;
+  MaySafepoint();
+  const jvmtiError error =
+      agent->jvmti->GetStackTrace(nullptr, 0, static_cast<jint>(o.depth), slot->gst, &count);
+  if (error != JVMTI_ERROR_NONE) {
+    if (want_gst_asgct) Count(agent->status, Check::kGstAsgct, Verdict::Void(Reason::kGstError));
+    if (want_shadow_gst) Count(agent->status, Check::kShadowGst, Verdict::Void(Reason::kGstError));
+    return;
+  }
+  std::vector<Frame> gst(static_cast<size_t>(count));
+  for (size_t i = 0; i < gst.size(); i++) {
+    gst[i] = {reinterpret_cast<uint64_t>(slot->gst[i].method), static_cast<int32_t>(slot->gst[i].location), nullptr};
+  }
+  if (want_gst_asgct) GstAsgct(env, slot, gst, sequence);
+  if (want_shadow_gst) ShadowGst(env, slot, ids, overflow, gst, sequence);
+}
+
+jlong JNICALL AttachThread(JNIEnv* env, jclass, jobject thread) {
+  jlong buffer = -1;
+  MaySafepoint();
+  // A virtual thread's shadow would be one more buffer for each: not there yet, its frames are not judged.
+  const bool is_virtual =
+      agent->virtual_thread_class != nullptr && env->IsInstanceOf(thread, agent->virtual_thread_class) == JNI_TRUE;
+  if (!is_virtual && agent->stage.load(std::memory_order_acquire) != Stage::kEnded) {
+    Slot* slot = Threads::Current();
+    if (slot == nullptr) {
+      std::string name;
+      jvmtiThreadInfo info = {};
+      if (agent->jvmti->GetThreadInfo(thread, &info) == JVMTI_ERROR_NONE) {
+        name = info.name != nullptr ? info.name : "";
+        agent->jvmti->Deallocate(reinterpret_cast<unsigned char*>(info.name));
+        if (info.thread_group != nullptr) env->DeleteLocalRef(info.thread_group);
+        if (info.context_class_loader != nullptr) env->DeleteLocalRef(info.context_class_loader);
+      }
+      slot = agent->threads.Attach(env, agent->options.depth, agent->options.seed, agent->status, std::move(name));
+      if (slot != nullptr) {
+        const double share = std::fmax(agent->options.gst_asgct, agent->options.shadow_gst);
+        slot->shadow[MISSTEP_SHADOW_COUNTDOWN / 8] = static_cast<uint64_t>(DrawCountdown(share, &slot->random));
+      }
+    }
+    if (slot != nullptr) buffer = static_cast<jlong>(reinterpret_cast<uint64_t>(slot->shadow));
+  }
+  MaySafepoint();
+  env->SetLongField(thread, agent->shadow_field, buffer);
+  return buffer;
+}
+
+}  // namespace misstep

@@ -1,0 +1,81 @@
+// The code map: which compiled method or stub lies where, as JVMTI's CompiledMethodLoad and DynamicCodeGenerated tell.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "compare.h"
+#include "lock.h"
+
+namespace misstep {
+
+// Builds an Nmethod from the positions that CompiledMethodLoad lists, keeping each distinct one once.
+class NmethodBuilder {
+ public:
+  NmethodBuilder(uint64_t start, uint64_t size, uint64_t method);
+  // Adds one position: frames top first, the compiled method last. info of each frame may be null.
+  void Add(std::span<const Frame> frames);
+  Nmethod Take() { return std::move(nmethod_); }
+
+ private:
+  struct Hash {
+    size_t operator()(const std::pair<int32_t, std::pair<uint64_t, int32_t>>& k) const {
+      return static_cast<size_t>((k.second.first ^ static_cast<uint64_t>(k.second.second) << 40) * 0x9e3779b97f4a7c15 +
+                                 static_cast<uint64_t>(k.first));
+    }
+  };
+  Nmethod nmethod_;
+  std::unordered_map<std::pair<int32_t, std::pair<uint64_t, int32_t>>, int32_t, Hash> nodes_;
+};
+
+class CodeMap final : public CodeLookup {
+ public:
+  // Adds compiled code. Whatever lay in its range is retired.
+  void Load(Nmethod nmethod, uint32_t key, uint64_t now_nanos);
+  // Retires the code that starts at start: it is still found for kKeepNanos.
+  void Unload(uint64_t start, uint64_t now_nanos);
+  // Adds a stub, an adapter or the interpreter.
+  void AddStub(std::string_view name, uint64_t start, uint64_t size);
+
+  // What pc points at, and the compiled code there, live or lately retired.
+  Region Find(uint64_t pc, std::vector<NmethodRef>* at_pc) const;
+  // The name of the stub at pc, empty when there is none.
+  std::string StubAt(uint64_t pc) const;
+
+  std::vector<NmethodRef> OfMethod(uint64_t method) const override;
+  std::vector<NmethodRef> OfKey(uint32_t key) const override;
+
+  // How long retired code is kept: far longer than a sample waits for its judgement.
+  static constexpr uint64_t kKeepNanos = 2'000'000'000;
+
+ private:
+  struct Stub {
+    uint64_t size;
+    std::string name;
+  };
+  struct Retired {
+    NmethodRef nmethod;
+    uint64_t when;
+  };
+  void Retire(std::map<uint64_t, NmethodRef>::iterator it, uint64_t now_nanos);
+  void Forget(uint64_t now_nanos);
+  static void Drop(std::vector<NmethodRef>* list, const Nmethod* nmethod);
+
+  mutable Mutex mutex_;
+  std::map<uint64_t, NmethodRef> live_;  // by start
+  std::deque<Retired> retired_;
+  std::unordered_map<uint64_t, std::vector<NmethodRef>> of_method_;
+  std::unordered_map<uint32_t, std::vector<NmethodRef>> of_key_;
+  std::unordered_map<const Nmethod*, uint32_t> keys_;
+  std::map<uint64_t, Stub> stubs_;
+  uint64_t low_ = UINT64_MAX;  // bounds of all code seen
+  uint64_t high_ = 0;
+};
+
+}  // namespace misstep

@@ -1,0 +1,317 @@
+#include "compare.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace misstep {
+namespace {
+
+// Whether a frame has an entry on the shadow.
+enum class Presence : uint8_t { kOn, kOff, kMaybe };
+
+// Frames bottom first, as the shadow is.
+using Stack = std::vector<Frame>;
+
+Stack BottomFirst(std::span<const Frame> top_first) { return Stack(top_first.rbegin(), top_first.rend()); }
+
+bool Instrumented(const Frame& f) { return f.info != nullptr && f.info->key != 0; }
+
+// The presence of a frame by its bci; callee is the frame above it, null for the top one.
+//
+// At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself. Within a pop
+// the entry is gone once exit() has run; at its end stands the return (or athrow), where it is gone already.
+Presence PresenceOf(const Frame& f, const Frame* callee) {
+  if (!Instrumented(f)) return Presence::kOff;
+  const MethodInfo& m = *f.info;
+  if (m.retransformed || f.bci < 0) return Presence::kMaybe;
+  const Role role = callee != nullptr && callee->info != nullptr ? callee->info->role : Role::kPlain;
+  const bool in_push = callee == nullptr || role == Role::kEnter || role == Role::kRuntime;
+  const bool in_pop = callee == nullptr || role == Role::kExit;
+  if (f.bci < m.push_end) return in_push ? Presence::kMaybe : Presence::kOff;
+  for (const auto& [start, end] : m.exits) {
+    if (f.bci == end) return Presence::kMaybe;
+    if (f.bci >= start && f.bci < end) return in_pop ? Presence::kMaybe : Presence::kOn;
+  }
+  return Presence::kOn;
+}
+
+// What it took to make both sides agree.
+struct Taken {
+  bool off = false;            // a frame below its push
+  bool window = false;         // a frame in its push or pop, not on the shadow
+  bool retransformed = false;  // such a frame of a retransformed class
+
+  Verdict AsVerdict() const {
+    if (retransformed) return Verdict::Tolerated(Rule::kRetransformed);
+    if (window) return Verdict::Tolerated(Rule::kPushPopWindow);
+    if (off) return Verdict::Tolerated(Rule::kConstructorPrologue);
+    return Verdict::Match();
+  }
+};
+
+// Finds the ways in which stack[from..] can stand for shadow[at..at+n): calls done(at + n, taken) for each until it says
+// true. Frames that may or may not be on the shadow are the only branches; both ways are tried, first being on it.
+template <typename Done>
+bool Align(const Stack& stack, size_t from, const Frame* above, std::span<const uint32_t> shadow, size_t at, Taken taken,
+           const Done& done) {
+  for (size_t i = from; i < stack.size(); i++) {
+    const Frame& f = stack[i];
+    const Frame* callee = i + 1 < stack.size() ? &stack[i + 1] : above;
+    switch (PresenceOf(f, callee)) {
+      case Presence::kOff:
+        if (Instrumented(f)) taken.off = true;
+        break;
+      case Presence::kOn:
+        if (at >= shadow.size() || shadow[at] != f.info->key) return false;
+        at++;
+        break;
+      case Presence::kMaybe: {
+        if (at < shadow.size() && shadow[at] == f.info->key &&
+            Align(stack, i + 1, above, shadow, at + 1, taken, done)) {
+          return true;
+        }
+        (f.info->retransformed ? taken.retransformed : taken.window) = true;
+        break;
+      }
+    }
+  }
+  return done(at, taken);
+}
+
+// The ways in which the whole stack stands for the whole shadow.
+std::optional<Taken> AlignAll(const Stack& stack, std::span<const uint32_t> shadow) {
+  std::optional<Taken> found;
+  Align(stack, 0, nullptr, shadow, 0, Taken(), [&](size_t at, const Taken& taken) {
+    if (at != shadow.size()) return false;
+    found = taken;
+    return true;
+  });
+  return found;
+}
+
+// Names the difference between a trusted and a suspect sequence, both bottom first.
+template <typename T>
+Verdict Classify(std::span<const T> trusted, std::span<const T> suspect) {
+  const size_t n = trusted.size();
+  const size_t m = suspect.size();
+  size_t bottom = 0;
+  while (bottom < n && bottom < m && trusted[bottom] == suspect[bottom]) bottom++;
+  size_t top = 0;
+  while (top < n && top < m && trusted[n - 1 - top] == suspect[m - 1 - top]) top++;
+  const auto at = [](size_t i) { return static_cast<uint32_t>(i); };
+  if (m < n) {
+    if (top == m) return Verdict::Mismatch(bottom == m && m > 0 ? Kind::kMissing : Kind::kTruncated,
+                                           bottom == m && m > 0 ? at(bottom) : at(n - m));
+    if (bottom == 0) {
+      // Truncated with a top that differs too: the suspect's bottom continues somewhere above the trusted one's.
+      for (size_t j = 1; j < n; j++) {
+        size_t run = 0;
+        while (run < m && j + run < n && trusted[j + run] == suspect[run]) run++;
+        if (run > 0 && run + 2 >= m) return Verdict::Mismatch(Kind::kTruncated, at(j));
+      }
+      return Verdict::Mismatch(Kind::kForeign, 0);
+    }
+    return Verdict::Mismatch(bottom + top >= m ? Kind::kMissing : Kind::kForeign, at(bottom));
+  }
+  if (m > n) return Verdict::Mismatch(bottom + top >= n ? Kind::kExtra : Kind::kForeign, at(bottom));
+  return Verdict::Mismatch(bottom + top + 1 == n ? Kind::kWrongMethod : Kind::kForeign, at(bottom));
+}
+
+// The keys that a stack is sure to have on the shadow, bottom first.
+std::vector<uint32_t> SureKeys(const Stack& stack) {
+  std::vector<uint32_t> keys;
+  for (size_t i = 0; i < stack.size(); i++) {
+    const Frame* callee = i + 1 < stack.size() ? &stack[i + 1] : nullptr;
+    if (PresenceOf(stack[i], callee) == Presence::kOn) keys.push_back(stack[i].info->key);
+  }
+  return keys;
+}
+
+Verdict ClassifyShadow(std::span<const uint32_t> shadow, const Stack& stack) {
+  const std::vector<uint32_t> keys = SureKeys(stack);
+  Verdict v = Classify<uint32_t>(shadow, keys);
+  if (std::equal(shadow.begin(), shadow.end(), keys.begin(), keys.end())) {
+    // Cannot be: equal sequences align. Kept as a difference on top, so that an error here is seen and not hidden.
+    v = Verdict::Mismatch(Kind::kExtra, static_cast<uint32_t>(keys.size()));
+  }
+  return v;
+}
+
+struct Location {
+  uint64_t method;
+  int32_t bci;
+  bool operator==(const Location&) const = default;
+};
+
+std::vector<Location> Locations(std::span<const Frame> top_first, bool gst) {
+  std::vector<Location> all;
+  all.reserve(top_first.size());
+  for (auto f = top_first.rbegin(); f != top_first.rend(); ++f) {
+    // GetStackTrace gives -1 for native methods, ASGCT -3. Any other negative number is taken as it is.
+    all.push_back({f->method, gst && f->bci == -1 ? -3 : f->bci});
+  }
+  return all;
+}
+
+// The length of the chain at a node when the top frames of ASGCT are exactly it, else 0.
+size_t ChainOnTop(const Nmethod& nmethod, size_t node, std::span<const Frame> asgct) {
+  size_t length = 0;
+  for (auto at = static_cast<int32_t>(node); at >= 0; at = nmethod.nodes[static_cast<size_t>(at)].parent) {
+    const Frame& f = nmethod.nodes[static_cast<size_t>(at)].frame;
+    if (length == asgct.size() || f.method != asgct[length].method || f.bci != asgct[length].bci) return 0;
+    length++;
+  }
+  return length;
+}
+
+// Can some position of this compiled code stand for what the shadow has above the frames below it?
+bool Explains(const Nmethod& nmethod, std::span<const uint32_t> rest) {
+  for (size_t i = 0; i < nmethod.nodes.size(); i++) {
+    if (AlignAll(BottomFirst(nmethod.Chain(i)), rest)) return true;
+  }
+  return false;
+}
+
+// Tries to explain the shadow with the top k frames of ASGCT as one piece of compiled code: everything below must agree
+// exactly, and what is left of the shadow must be a position of that code.
+bool ExplainedByGroup(const Sample& s, size_t k, const Nmethod& nmethod) {
+  const Stack below = BottomFirst(s.asgct.subspan(k));
+  const Frame* above = k > 0 ? &s.asgct[k - 1] : nullptr;
+  return Align(below, 0, above, s.shadow, 0, Taken(), [&](size_t at, const Taken&) {
+    return Explains(nmethod, s.shadow.subspan(at));
+  });
+}
+
+bool InlineImprecision(const Sample& s, const CodeLookup& code) {
+  for (const NmethodRef& nmethod : s.at_pc) {
+    size_t tried = 0;
+    for (size_t i = 0; i < nmethod->nodes.size(); i++) {
+      const size_t k = ChainOnTop(*nmethod, i, s.asgct);
+      if (k == 0 || k == tried) continue;
+      if (ExplainedByGroup(s, k, *nmethod)) return true;
+      tried = k;
+    }
+    // No debug info at pc: ASGCT names the compiled method alone.
+    if (!s.asgct.empty() && s.asgct[0].method == nmethod->method && ExplainedByGroup(s, 1, *nmethod)) return true;
+  }
+  if (s.region == Region::kCompiled) return false;
+  // pc is in a stub or native code that compiled code called without debug info of its own (a leaf call): the group is
+  // the compiled method that some frame near the top belongs to.
+  constexpr size_t kMostInlined = 64;
+  for (size_t k = 1; k <= std::min(s.asgct.size(), kMostInlined); k++) {
+    for (const NmethodRef& nmethod : code.OfMethod(s.asgct[k - 1].method)) {
+      bool is_group = false;
+      for (size_t i = 0; i < nmethod->nodes.size() && !is_group; i++) {
+        is_group = ChainOnTop(*nmethod, i, s.asgct) == k;
+      }
+      if (is_group && ExplainedByGroup(s, k, *nmethod)) return true;
+    }
+  }
+  return false;
+}
+
+// In the interpreter's or a stub's entry the frame pointer is still the caller's caller's when the caller is compiled:
+// ASGCT then starts one physical frame too low. Everything it does show must agree.
+bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
+  if (s.region != Region::kInterpreter && s.region != Region::kStub) return false;
+  const Stack stack = BottomFirst(s.asgct);
+  return Align(stack, 0, nullptr, s.shadow, 0, Taken(), [&](size_t at, const Taken& taken) {
+    const std::span<const uint32_t> rest = s.shadow.subspan(at);
+    if (rest.empty() || taken.window) return false;
+    if (rest.size() == 1) return true;
+    for (const NmethodRef& nmethod : code.OfKey(rest[0])) {
+      if (Explains(*nmethod, rest)) return true;
+    }
+    return false;
+  });
+}
+
+bool HasRole(std::span<const Frame> frames, Role role) {
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](const Frame& f) { return f.info != nullptr && f.info->role == role; });
+}
+
+}  // namespace
+
+std::vector<Frame> Nmethod::Chain(size_t node) const {
+  std::vector<Frame> chain;
+  for (auto at = static_cast<int32_t>(node); at >= 0; at = nodes[static_cast<size_t>(at)].parent) {
+    chain.push_back(nodes[static_cast<size_t>(at)].frame);
+  }
+  return chain;
+}
+
+Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit) {
+  if (asgct_code <= 0) {
+    if (asgct_code < -10) return Verdict::Mismatch(Kind::kCode, 0);
+    return Verdict::Unwalkable(asgct_code);
+  }
+  const std::vector<Location> g = Locations(gst, true);
+  const std::vector<Location> a = Locations(asgct, false);
+  if (g == a) return Verdict::Match();
+  const auto top_equal = [&](size_t n) { return std::equal(g.end() - n, g.end(), a.end() - n, a.end()); };
+  if (gst.size() >= limit || asgct.size() >= limit) {
+    // One of them was cut; at equal lengths both were, at the same place.
+    if (top_equal(std::min(g.size(), a.size())) && std::max(g.size(), a.size()) >= limit) {
+      return Verdict::Tolerated(Rule::kDepthLimit);
+    }
+  }
+  if (a.size() > g.size() && top_equal(g.size())) {
+    const Frame& next = asgct[g.size()];
+    if (next.info != nullptr && next.info->role == Role::kContinuation) return Verdict::Tolerated(Rule::kVirtualThread);
+  }
+  if (a.size() == g.size()) {
+    bool null_only = true;
+    bool bci_only = true;
+    size_t first = a.size();
+    for (size_t i = 0; i < a.size(); i++) {
+      if (a[i] == g[i]) continue;
+      if (first == a.size()) first = i;
+      if (a[i].method != 0 || a[i].bci != g[i].bci) null_only = false;
+      if (a[i].method != g[i].method) bci_only = false;
+    }
+    if (null_only) return Verdict::Tolerated(Rule::kNullMethodId);
+    if (bci_only) return Verdict::Mismatch(Kind::kWrongBci, static_cast<uint32_t>(first));
+  }
+  return Classify<Location>(g, a);
+}
+
+Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame> gst, uint32_t limit) {
+  if (gst.size() >= limit) return Verdict::Void(Reason::kDepth);
+  const Stack stack = BottomFirst(gst);
+  if (const auto taken = AlignAll(stack, shadow)) return taken->AsVerdict();
+  if (HasRole(gst, Role::kContinuation)) return Verdict::Void(Reason::kVirtualThread);
+  return ClassifyShadow(shadow, stack);
+}
+
+Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
+  if (s.code <= 0) {
+    if (s.code < -10) return Verdict::Mismatch(Kind::kCode, 0);
+    return Verdict::Unwalkable(s.code);
+  }
+  if (s.asgct.size() >= s.limit) return Verdict::Void(Reason::kDepth);
+  if (HasRole(s.asgct, Role::kContinuation)) return Verdict::Void(Reason::kVirtualThread);
+  const Stack stack = BottomFirst(s.asgct);
+  if (const auto taken = AlignAll(stack, s.shadow)) {
+    return taken->AsVerdict();
+  }
+  bool unknown = false;
+  bool null_id = false;
+  for (const Frame& f : s.asgct) {
+    if (f.info != nullptr) continue;
+    (f.method == 0 ? null_id : unknown) = true;
+  }
+  // A method without an identity may be any of the shadow's: nothing can be said.
+  if (unknown || null_id) return Verdict::Void(Reason::kUnknownMethod);
+  if (InlineImprecision(s, code)) return Verdict::Tolerated(Rule::kInlineImprecision);
+  if (TopFrameMissing(s, code)) return Verdict::Tolerated(Rule::kTopFrameMissing);
+  return ClassifyShadow(s.shadow, stack);
+}
+
+bool MayBeEarly(const Sample& s, const Verdict& v) {
+  if (v.outcome == Outcome::kVoid) return v.reason == Reason::kUnknownMethod;
+  return v.outcome == Outcome::kMismatch && v.kind != Kind::kCode &&
+         (s.region == Region::kUnknown || s.region == Region::kStub || s.region == Region::kCompiled);
+}
+
+}  // namespace misstep

@@ -1,0 +1,113 @@
+// The comparisons: pure functions from two observations of one stack to one verdict. No JVM, no locks, no clock.
+//
+// Every tolerance is bounded: it may explain what is above the youngest physical frame that both observations share, and
+// nothing in the middle or at the bottom.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "verdict.h"
+
+namespace misstep {
+
+// What a method means to the comparisons.
+enum class Role : uint8_t {
+  kPlain,
+  kEnter,         // MisstepShadow.enter
+  kExit,          // MisstepShadow.exit
+  kRuntime,       // the rest of MisstepShadow
+  kContinuation,  // jdk.internal.vm.Continuation.enterSpecial or enter: the bottom of a mounted virtual thread
+};
+
+// A method, immutable once published.
+struct MethodInfo {
+  std::string_view class_name;  // internal form, with slashes
+  std::string_view name;
+  std::string_view descriptor;
+  uint32_t key = 0;  // equal for equal class, name and descriptor; 0 = not instrumented
+  Role role = Role::kPlain;
+  bool native = false;
+  bool retransformed = false;
+  int32_t push_end = 0;                              // first bci after the push
+  std::vector<std::pair<int32_t, int32_t>> exits;    // [start, end) of each pop; the return stands at end
+};
+
+// One frame of GST or ASGCT. info is null when no event has told of the method.
+struct Frame {
+  uint64_t method = 0;  // jmethodID, never dereferenced
+  int32_t bci = 0;
+  const MethodInfo* info = nullptr;
+};
+
+// A position in compiled code: a frame and its caller in the same code. parent is an index into nodes, -1 at the compiled
+// method itself.
+struct InlineNode {
+  int32_t parent = -1;
+  Frame frame;
+};
+
+// One compiled method as CompiledMethodLoad told it. Each node is a position that the VM knows.
+struct Nmethod {
+  uint64_t start = 0;
+  uint64_t size = 0;
+  uint64_t method = 0;
+  std::vector<InlineNode> nodes;
+
+  // The frames of a position, top first, the compiled method last.
+  std::vector<Frame> Chain(size_t node) const;
+};
+using NmethodRef = std::shared_ptr<const Nmethod>;
+
+// What the signal's pc points at.
+enum class Region : uint8_t {
+  kUnknown,      // in the code cache, of which no event has told
+  kInterpreter,
+  kStub,
+  kCompiled,
+  kNative,       // outside of the code cache
+};
+inline constexpr const char* kRegionNames[] = {"", "interpreted", "stub", "compiled", "native"};
+
+// Compiled code to ask for.
+class CodeLookup {
+ public:
+  // Compiled versions of a method, live ones and lately unloaded ones.
+  virtual std::vector<NmethodRef> OfMethod(uint64_t method) const = 0;
+  // The same by key of an instrumented method.
+  virtual std::vector<NmethodRef> OfKey(uint32_t key) const = 0;
+
+ protected:
+  ~CodeLookup() = default;
+};
+
+// gst-asgct: both walks at the same safepoint. Frames top first. limit is the depth that both were given.
+//
+// Divergence is the index from the bottom of gst of the first difference; for kind truncated it is the deepest frame that
+// asgct still has: what is below it was lost.
+Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit);
+
+// shadow-gst: the shadow (keys, bottom first) against GetStackTrace at the same place.
+Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame> gst, uint32_t limit);
+
+// One answered signal.
+struct Sample {
+  std::span<const uint32_t> shadow;  // keys, bottom first
+  std::span<const Frame> asgct;      // top first
+  int32_t code = 0;                  // num_frames as ASGCT gave it
+  uint32_t limit = 0;
+  Region region = Region::kUnknown;
+  std::vector<NmethodRef> at_pc;  // compiled code that holds pc
+};
+
+// asgct-shadow: compares from the bottom.
+Verdict CompareAsgctShadow(const Sample& sample, const CodeLookup& code);
+
+// Tells whether the verdict rests on a method or on code that events may still tell of: judge again later.
+bool MayBeEarly(const Sample& sample, const Verdict& verdict);
+
+}  // namespace misstep

@@ -1,0 +1,116 @@
+#include "methods.h"
+
+#include <mutex>
+#include <shared_mutex>
+
+namespace misstep {
+namespace {
+
+Role RoleOf(std::string_view class_name, std::string_view name) {
+  if (class_name == "java/lang/MisstepShadow") {
+    if (name == "enter") return Role::kEnter;
+    if (name == "exit") return Role::kExit;
+    return Role::kRuntime;
+  }
+  // Continuation.enterSpecial is the frame between a carrier and what is mounted on it (JDK 21 and later).
+  if (class_name == "jdk/internal/vm/Continuation" && (name == "enterSpecial" || name == "enter" || name == "enter0")) {
+    return Role::kContinuation;
+  }
+  return Role::kPlain;
+}
+
+}  // namespace
+
+std::string_view MethodTable::Intern(std::string_view text) { return *strings_.emplace(text).first; }
+
+uint32_t MethodTable::KeyOf(std::string_view class_name, std::string_view name, std::string_view descriptor) {
+  std::string text;
+  text.reserve(class_name.size() + name.size() + descriptor.size() + 1);
+  text.append(class_name).append(".").append(name).append(descriptor);
+  const auto [it, fresh] = keys_.emplace(std::move(text), static_cast<uint32_t>(key_names_.size()));
+  if (fresh) key_names_.push_back({Intern(class_name), Intern(name), Intern(descriptor)});
+  return it->second;
+}
+
+uint32_t MethodTable::Reserve(uint32_t count) {
+  const std::lock_guard lock(mutex_);
+  const uint32_t first = static_cast<uint32_t>(id_keys_.size());
+  id_keys_.resize(id_keys_.size() + count, 0);
+  return first;
+}
+
+void MethodTable::Register(Registration r) {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < r.methods.size(); i++) {
+    const std::string_view text = r.methods[i].name_and_descriptor;
+    const size_t paren = text.find('(');
+    if (paren == std::string_view::npos || r.first_id + i >= id_keys_.size()) continue;
+    id_keys_[r.first_id + i] = KeyOf(r.class_name, text.substr(0, paren), text.substr(paren));
+  }
+  instrumented_ += r.methods.size();
+  const std::string name = r.class_name;
+  registrations_[name].push_back(std::make_shared<const Registration>(std::move(r)));
+}
+
+std::vector<std::shared_ptr<const Registration>> MethodTable::Registrations(std::string_view class_name) const {
+  const std::shared_lock lock(mutex_);
+  const auto it = registrations_.find(std::string(class_name));
+  return it == registrations_.end() ? std::vector<std::shared_ptr<const Registration>>() : it->second;
+}
+
+void MethodTable::Publish(std::string_view class_name, std::span<const PreparedMethod> methods,
+                          std::span<const std::shared_ptr<const Registration>> registrations) {
+  const std::lock_guard lock(mutex_);
+  const std::string_view interned = Intern(class_name);
+  for (const PreparedMethod& m : methods) {
+    if (by_method_.contains(m.method)) continue;
+    MethodInfo& info = infos_.emplace_back();
+    info.class_name = interned;
+    info.name = Intern(m.name);
+    info.descriptor = Intern(m.descriptor);
+    info.native = m.native;
+    info.role = RoleOf(interned, info.name);
+    const std::string text = m.name + m.descriptor;
+    for (const auto& registration : registrations) {
+      for (const RegisteredMethod& r : registration->methods) {
+        if (r.name_and_descriptor != text) continue;
+        info.key = KeyOf(class_name, m.name, m.descriptor);
+        info.push_end = r.push_end;
+        info.exits = r.exits;
+        info.retransformed = registration->retransformed;
+      }
+    }
+    by_method_.emplace(m.method, &info);
+  }
+}
+
+void MethodTable::Resolve(std::span<Frame> frames) const {
+  const std::shared_lock lock(mutex_);
+  for (Frame& f : frames) {
+    const auto it = by_method_.find(f.method);
+    f.info = it == by_method_.end() ? nullptr : it->second;
+  }
+}
+
+const MethodInfo* MethodTable::Find(uint64_t method) const {
+  const std::shared_lock lock(mutex_);
+  const auto it = by_method_.find(method);
+  return it == by_method_.end() ? nullptr : it->second;
+}
+
+void MethodTable::KeysOf(std::span<uint32_t> ids) const {
+  const std::shared_lock lock(mutex_);
+  for (uint32_t& id : ids) id = id < id_keys_.size() ? id_keys_[id] : 0;
+}
+
+MethodName MethodTable::NameOfKey(uint32_t key) const {
+  const std::shared_lock lock(mutex_);
+  return key < key_names_.size() ? key_names_[key] : MethodName();
+}
+
+size_t MethodTable::instrumented() const {
+  const std::shared_lock lock(mutex_);
+  return instrumented_;
+}
+
+}  // namespace misstep

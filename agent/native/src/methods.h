@@ -1,0 +1,87 @@
+// The method table: what each jmethodID and each instrumented method id stands for.
+//
+// jmethodIDs are only compared, never given back to the JVM: a class may be unloaded at any time, and from JDK 26 on they
+// are numbers and no addresses. HotSpot never uses one twice, so entries stay.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "compare.h"
+#include "lock.h"
+
+namespace misstep {
+
+// One instrumented method as the transformer told it.
+struct RegisteredMethod {
+  std::string name_and_descriptor;
+  int32_t push_end = 0;
+  std::vector<std::pair<int32_t, int32_t>> exits;
+};
+
+// One instrumented class. loader is the caller's (a weak reference), only kept here.
+struct Registration {
+  void* loader = nullptr;
+  std::string class_name;
+  uint32_t first_id = 0;
+  bool retransformed = false;
+  std::vector<RegisteredMethod> methods;
+};
+
+// One method of a prepared class.
+struct PreparedMethod {
+  uint64_t method = 0;  // jmethodID
+  std::string name;
+  std::string descriptor;
+  bool native = false;
+};
+
+// Names of a method, valid for ever.
+struct MethodName {
+  std::string_view class_name;
+  std::string_view name;
+  std::string_view descriptor;
+};
+
+class MethodTable {
+ public:
+  // First of count fresh ids, from 1.
+  uint32_t Reserve(uint32_t count);
+  // Stores what the transformer told of a class that is not defined yet.
+  void Register(Registration registration);
+  // The registrations of a class name; the caller knows which loader is meant. The last one made for a loader counts.
+  std::vector<std::shared_ptr<const Registration>> Registrations(std::string_view class_name) const;
+  // Publishes the methods of a prepared class, the instrumented ones by these registrations.
+  void Publish(std::string_view class_name, std::span<const PreparedMethod> methods,
+               std::span<const std::shared_ptr<const Registration>> registrations);
+
+  // Fills in info of each frame from its method.
+  void Resolve(std::span<Frame> frames) const;
+  const MethodInfo* Find(uint64_t method) const;
+  // Turns ids into keys in place; an id that nobody registered becomes 0.
+  void KeysOf(std::span<uint32_t> ids) const;
+  MethodName NameOfKey(uint32_t key) const;
+  size_t instrumented() const;
+
+ private:
+  std::string_view Intern(std::string_view text);
+  uint32_t KeyOf(std::string_view class_name, std::string_view name, std::string_view descriptor);
+
+  mutable Mutex mutex_;
+  std::unordered_set<std::string> strings_;  // nodes never move
+  std::deque<MethodInfo> infos_;             // neither do these
+  std::unordered_map<uint64_t, const MethodInfo*> by_method_;
+  std::unordered_map<std::string, std::vector<std::shared_ptr<const Registration>>> registrations_;
+  std::unordered_map<std::string, uint32_t> keys_;
+  std::vector<MethodName> key_names_{MethodName()};  // key 0 is none
+  std::vector<uint32_t> id_keys_{0};                 // id 0 is none
+  size_t instrumented_ = 0;
+};
+
+}  // namespace misstep

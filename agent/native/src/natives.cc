@@ -1,0 +1,86 @@
+// The native methods of misstep.agent.Native, found by their JNI names.
+
+#include "agent.h"
+
+namespace misstep {
+namespace {
+
+// The modified UTF-8 of a string, empty for null.
+std::string Text(JNIEnv* env, jstring string) {
+  if (string == nullptr) return "";
+  MaySafepoint();
+  const char* chars = env->GetStringUTFChars(string, nullptr);
+  if (chars == nullptr) return "";
+  std::string text = chars;
+  env->ReleaseStringUTFChars(string, chars);
+  return text;
+}
+
+std::vector<jint> Ints(JNIEnv* env, jintArray array) {
+  std::vector<jint> all;
+  if (array == nullptr) return all;
+  MaySafepoint();
+  all.resize(static_cast<size_t>(env->GetArrayLength(array)));
+  env->GetIntArrayRegion(array, 0, static_cast<jsize>(all.size()), all.data());
+  return all;
+}
+
+}  // namespace
+}  // namespace misstep
+
+using misstep::agent;
+
+extern "C" {
+
+JNIEXPORT jstring JNICALL Java_misstep_agent_Native_options(JNIEnv* env, jclass) {
+  misstep::MaySafepoint();
+  return env->NewStringUTF(agent->option_text.c_str());
+}
+
+JNIEXPORT jint JNICALL Java_misstep_agent_Native_reserve(JNIEnv*, jclass, jint n) {
+  return static_cast<jint>(agent->methods.Reserve(n > 0 ? static_cast<uint32_t>(n) : 1));
+}
+
+JNIEXPORT void JNICALL Java_misstep_agent_Native_registered(JNIEnv* env, jclass, jobject loader, jstring class_name,
+                                                            jint first_id, jobjectArray names, jintArray push_ends,
+                                                            jobjectArray exits, jboolean retransformed) {
+  misstep::MaySafepoint();
+  misstep::Registration r;
+  r.class_name = misstep::Text(env, class_name);
+  r.first_id = static_cast<uint32_t>(first_id);
+  r.retransformed = retransformed == JNI_TRUE;
+  const std::vector<jint> ends = misstep::Ints(env, push_ends);
+  const jsize count = env->GetArrayLength(names);
+  for (jsize i = 0; i < count; i++) {
+    misstep::RegisteredMethod m;
+    auto name = static_cast<jstring>(env->GetObjectArrayElement(names, i));
+    m.name_and_descriptor = misstep::Text(env, name);
+    env->DeleteLocalRef(name);
+    if (static_cast<size_t>(i) < ends.size()) m.push_end = ends[static_cast<size_t>(i)];
+    auto pairs = static_cast<jintArray>(env->GetObjectArrayElement(exits, i));
+    const std::vector<jint> bcis = misstep::Ints(env, pairs);
+    env->DeleteLocalRef(pairs);
+    for (size_t p = 0; p + 1 < bcis.size(); p += 2) m.exits.emplace_back(bcis[p], bcis[p + 1]);
+    r.methods.push_back(std::move(m));
+  }
+  if (loader != nullptr) r.loader = env->NewWeakGlobalRef(loader);
+  agent->methods.Register(std::move(r));
+  agent->status->instrumented.store(agent->methods.instrumented(), std::memory_order_relaxed);
+}
+
+JNIEXPORT void JNICALL Java_misstep_agent_Native_failed(JNIEnv* env, jclass, jstring class_name, jstring why) {
+  // A class loaded in an endless variety must not fill the disk.
+  constexpr uint64_t kMostLogged = 10000;
+  if (agent->status->failed.fetch_add(1) < kMostLogged) {
+    misstep::Log("not instrumented: " + misstep::Text(env, class_name) + ": " + misstep::Text(env, why));
+  }
+}
+
+JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv*, jclass) {
+  auto starting = misstep::Stage::kStarting;
+  if (!agent->stage.compare_exchange_strong(starting, misstep::Stage::kReady)) return;
+  agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_STARTED);
+  misstep::StartSampler();
+}
+
+}  // extern "C"

@@ -1,0 +1,128 @@
+#include "options.h"
+
+#include <csignal>
+
+#include <cerrno>
+#include <cstdlib>
+#include <set>
+
+namespace misstep {
+namespace {
+
+std::string Wrong(std::string_view key, std::string_view value, const char* expected) {
+  std::string s = "option ";
+  s.append(key).append("=").append(value).append(": expected ").append(expected);
+  return s;
+}
+
+bool ParseUnsigned(std::string_view text, uint64_t low, uint64_t high, uint64_t* out) {
+  if (text.empty() || text.size() > 20) return false;
+  for (char c : text) {
+    if (c < '0' || c > '9') return false;
+  }
+  errno = 0;
+  const uint64_t value = std::strtoull(std::string(text).c_str(), nullptr, 10);
+  if (errno != 0 || value < low || value > high) return false;
+  *out = value;
+  return true;
+}
+
+bool ParseShare(std::string_view text, double* out) {
+  const std::string s(text);
+  if (s.empty() || s.size() > 40) return false;
+  for (char c : s) {
+    if ((c < '0' || c > '9') && c != '.' && c != 'e' && c != 'E' && c != '-' && c != '+') return false;
+  }
+  char* end = nullptr;
+  const double value = std::strtod(s.c_str(), &end);
+  if (end != s.c_str() + s.size() || !(value >= 0.0) || value > 1.0) return false;
+  *out = value;
+  return true;
+}
+
+// Signals that the JVM leaves alone on Linux. SIGSEGV and the like are HotSpot's own.
+bool ParseSignal(std::string_view text, int* out) {
+  if (text == "SIGPROF" || text == "PROF") {
+    *out = SIGPROF;
+  } else if (text == "SIGVTALRM" || text == "VTALRM") {
+    *out = SIGVTALRM;
+  } else if (text == "SIGIO" || text == "IO") {
+    *out = SIGIO;
+  } else if (text == "SIGURG" || text == "URG") {
+    *out = SIGURG;
+  } else if (text.substr(0, 9) == "SIGRTMIN+" || text.substr(0, 6) == "RTMIN+") {
+    uint64_t n = 0;
+    if (!ParseUnsigned(text.substr(text.find('+') + 1), 1, 28, &n)) return false;
+    *out = SIGRTMIN + static_cast<int>(n);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string ParseOptions(std::string_view text, Options* o) {
+  std::set<std::string, std::less<>> seen;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    const std::string_view pair = text.substr(0, comma);
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+    if (pair.empty()) continue;
+    const size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) return "option " + std::string(pair) + ": expected key=value";
+    const std::string_view key = pair.substr(0, equals);
+    const std::string_view value = pair.substr(equals + 1);
+    if (!seen.emplace(key).second) return "option " + std::string(key) + " is given twice";
+    uint64_t n = 0;
+    if (key == "out") {
+      if (value.empty() || value[0] != '/') return Wrong(key, value, "an absolute path of a folder");
+      o->out = value;
+    } else if (key == "seed") {
+      if (!ParseUnsigned(value, 0, UINT64_MAX, &o->seed)) return Wrong(key, value, "a number from 0 to 2^64-1");
+    } else if (key == "methods") {
+      if (!ParseShare(value, &o->methods)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "include" || key == "exclude" || key == "only") {
+      if (value.empty()) return Wrong(key, value, key == "only" ? "a path" : "patterns separated by ;");
+    } else if (key == "gst-asgct") {
+      if (!ParseShare(value, &o->gst_asgct)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "shadow-gst") {
+      if (!ParseShare(value, &o->shadow_gst)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "asgct-shadow") {
+      if (!ParseShare(value, &o->asgct_shadow)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "liveness") {
+      if (!ParseUnsigned(value, 0, 3600000, &n)) return Wrong(key, value, "milliseconds from 0 (off) to 3600000");
+      o->liveness_millis = static_cast<uint32_t>(n);
+    } else if (key == "interval") {
+      if (!ParseUnsigned(value, 10, 60000000, &n)) return Wrong(key, value, "microseconds from 10 to 60000000");
+      o->interval_micros = static_cast<uint32_t>(n);
+    } else if (key == "jitter") {
+      if (!ParseShare(value, &o->jitter)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "signal") {
+      if (!ParseSignal(value, &o->signal)) {
+        return Wrong(key, value, "SIGPROF, SIGVTALRM, SIGIO, SIGURG or SIGRTMIN+1 to SIGRTMIN+28");
+      }
+    } else if (key == "depth") {
+      if (!ParseUnsigned(value, 64, 16384, &n)) return Wrong(key, value, "frames from 64 to 16384");
+      o->depth = static_cast<uint32_t>(n);
+    } else if (key == "max-mismatches") {
+      if (!ParseUnsigned(value, 1, 4096, &n)) return Wrong(key, value, "a number from 1 to 4096");
+      o->max_mismatches = static_cast<uint32_t>(n);
+    } else {
+      return "unknown option " + std::string(key) +
+             ": expected one of out, seed, methods, include, exclude, only, gst-asgct, shadow-gst, asgct-shadow, "
+             "liveness, interval, jitter, signal, depth, max-mismatches";
+    }
+  }
+  if (o->out.empty()) return "option out is missing: expected out=FOLDER";
+  const bool needs_methods = o->gst_asgct > 0 || o->shadow_gst > 0 || o->asgct_shadow > 0;
+  if (!needs_methods && o->liveness_millis == 0) {
+    return "options gst-asgct, shadow-gst, asgct-shadow and liveness are all 0: nothing would be checked";
+  }
+  if (seen.contains("methods") && o->methods == 0.0 && needs_methods && !seen.contains("only")) {
+    return "option methods=0 contradicts a check above 0: checks need instrumented methods";
+  }
+  return "";
+}
+
+}  // namespace misstep

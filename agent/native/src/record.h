@@ -1,0 +1,71 @@
+// Mismatch records: JSON lines in protojson form of misstep.v1.Mismatch, deduplicated, bounded in number.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "lock.h"
+#include "methods.h"
+#include "verdict.h"
+
+namespace misstep {
+
+struct NamedFrame {
+  MethodName method;
+  int32_t bci = 0;
+};
+
+struct NamedTrace {
+  const char* source = "";
+  std::vector<NamedFrame> frames;  // top first
+  int32_t num_frames = 0;
+};
+
+struct Mismatch {
+  Check check = Check::kGstAsgct;
+  Verdict verdict;
+  NamedTrace reference;
+  NamedTrace suspect;
+  std::string thread;
+  int64_t tid = 0;
+  uint64_t sequence = 0;
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  std::span<const uint8_t> code;
+  std::string_view top_state;
+};
+
+// Appends text as a JSON string. Bytes that are no UTF-8 become '?': HotSpot's modified UTF-8 may hold some.
+void AppendJson(std::string* out, std::string_view text);
+
+// One line with its line break, and where in it the count stands. The count is the last field and padded behind, so that
+// it can be overwritten in place.
+std::string MismatchLine(const Mismatch& m, size_t* count_at);
+
+// What makes two mismatches the same: check, kind and the frames at the boundary.
+std::string Boundary(const Mismatch& m);
+
+class Recorder {
+ public:
+  // Opens path for appending. Returns an empty string or one line that says why not.
+  std::string Open(const std::string& path, uint32_t most);
+  // Writes a new record or raises the count of the one like it. Beyond the bound it only counts.
+  void Report(const Mismatch& m);
+
+ private:
+  struct Written {
+    uint64_t count_at;
+    uint64_t count;
+  };
+  Mutex mutex_;
+  int fd_ = -1;
+  uint32_t most_ = 0;
+  uint64_t size_ = 0;
+  std::unordered_map<std::string, Written> written_;
+};
+
+}  // namespace misstep

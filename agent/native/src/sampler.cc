@@ -1,0 +1,421 @@
+// The sampler thread, its signal handler, and the judge thread of asgct-shadow; liveness probes.
+//
+// Neither thread is attached to the JVM (rule 1): they run no Java code and call neither JNI nor JVMTI.
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+namespace misstep {
+namespace {
+
+constexpr uint64_t kLostNanos = 500'000'000;       // a signal not handled by then is lost
+constexpr uint64_t kEarlyNanos = 250'000'000;      // how long a judgement waits for events still to come
+constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
+constexpr size_t kMostDeferred = 512;
+constexpr uint64_t kRanNanos = 20'000;  // CPU time since the last look that makes a thread a running one
+
+pthread_t sampler_thread;
+pthread_t judge_thread;
+bool started = false;
+std::atomic<bool> stop_sampler = false;
+std::atomic<bool> stop_judge = false;
+pid_t own_pid = 0;
+
+// Reads bytes of this process that may not be there, without a fault.
+uint32_t ReadCode(uint64_t pc, uint8_t* to, uint32_t size) {
+  iovec local = {to, size};
+  iovec remote = {reinterpret_cast<void*>(pc), size};
+  long n = syscall(SYS_process_vm_readv, own_pid, &local, 1, &remote, 1, 0);
+  if (n < 0) {
+    // Perhaps only the next page is missing.
+    const uint64_t here = 4096 - (pc & 4095);
+    if (here >= size) return 0;
+    local.iov_len = remote.iov_len = here;
+    n = syscall(SYS_process_vm_readv, own_pid, &local, 1, &remote, 1, 0);
+  }
+  return n > 0 ? static_cast<uint32_t>(n) : 0;
+}
+
+// The signal handler: atomics, memcpy, raw system calls and ASGCT, nothing else.
+void Fill(Slot* slot, Ticket* t, void* context) {
+  ThreadStatus* status = slot->status;
+  const uint32_t phase_before = status->phase.load(std::memory_order_relaxed);
+  const uint64_t enter_before = status->enter_nanos.load(std::memory_order_relaxed);
+  const auto* uc = static_cast<const ucontext_t*>(context);
+#if defined(__x86_64__)
+  t->pc = static_cast<uint64_t>(uc->uc_mcontext.gregs[REG_RIP]);
+  t->sp = static_cast<uint64_t>(uc->uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+  t->pc = uc->uc_mcontext.pc;
+  t->sp = uc->uc_mcontext.sp;
+#else
+#error "the register names of this architecture are not known here"
+#endif
+  status->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);
+  status->sequence.store(t->sample, std::memory_order_relaxed);
+  status->pc.store(t->pc, std::memory_order_relaxed);
+  status->sp.store(t->sp, std::memory_order_relaxed);
+  status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
+
+  const uint64_t size = ShadowSize(slot->shadow);
+  t->shadow_overflow = size > kShadowEntries || size > agent->options.depth;
+  t->shadow_size = t->shadow_overflow ? 0 : static_cast<uint32_t>(size);
+  std::memcpy(t->shadow, slot->shadow + MISSTEP_SHADOW_HEADER / 8, t->shadow_size * sizeof(uint64_t));
+  t->code_size = ReadCode(t->pc, t->code, sizeof(t->code));
+  t->busy = slot->busy != 0;
+  t->num_frames = 0;
+  if (!t->busy) {
+    slot->busy = 1;
+    AsgctTrace trace = {slot->env, 0, t->frames};
+    status->phase.store(MISSTEP_PHASE_WALK, std::memory_order_release);
+    agent->asgct(&trace, static_cast<jint>(agent->options.depth), context);
+    status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
+    t->num_frames = trace.num_frames;
+    slot->busy = 0;
+  }
+  status->enter_nanos.store(enter_before, std::memory_order_relaxed);
+  status->phase.store(phase_before, std::memory_order_release);
+}
+
+void Handle(int, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  Agent* a = agent;
+  if (a != nullptr && a->status != nullptr) {
+    Slot* slot = Threads::Current();
+    bool filled = false;
+    if (slot != nullptr && info->si_code == SI_QUEUE && info->si_pid == own_pid) {
+      const auto sequence = reinterpret_cast<uint64_t>(info->si_value.sival_ptr);
+      Ticket* t = &slot->tickets[sequence % kTickets];
+      TicketState pending = TicketState::kPending;
+      // A late signal meets a ticket that was given up (idle) or is another's: it is stray, its sample was counted lost.
+      if (t->sequence == sequence && t->state.compare_exchange_strong(pending, TicketState::kFilling)) {
+        a->status->delivered.fetch_add(1, std::memory_order_relaxed);
+        Fill(slot, t, context);
+        t->state.store(TicketState::kReady, std::memory_order_release);
+        filled = true;
+      }
+    }
+    if (!filled) a->status->stray.fetch_add(1, std::memory_order_relaxed);
+  }
+  errno = saved_errno;
+}
+
+// A sample that owns its data, while it waits to be judged again.
+struct Owned {
+  std::vector<Frame> frames;
+  std::vector<uint32_t> keys;
+  Sample sample;
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  uint64_t sequence = 0;
+  uint8_t code[16] = {};
+  uint32_t code_size = 0;
+  std::string thread;
+  int64_t tid = 0;
+  uint64_t since = 0;
+};
+
+class Judge {
+ public:
+  // Judges all tickets that are ready, and what waited long enough. At the end everything.
+  void Round(bool end) {
+    const uint64_t now = MonotonicNanos();
+    for (size_t i = 0; i < agent->threads.size(); i++) {
+      Slot* slot = agent->threads.at(i);
+      for (Ticket& t : slot->tickets) {
+        if (t.state.load(std::memory_order_acquire) == TicketState::kReady) Take(*slot, &t, now, end);
+      }
+    }
+    while (!deferred_.empty() && (end || deferred_.front()->since + kEarlyNanos <= now)) {
+      const std::unique_ptr<Owned> o = std::move(deferred_.front());
+      deferred_.pop_front();
+      Verdict verdict = Compare(o.get());
+      if (verdict.outcome == Outcome::kMismatch && o->sample.region == Region::kUnknown) {
+        verdict = Verdict::Void(Reason::kUnknownCode);
+      }
+      Finish(*o, verdict);
+    }
+  }
+
+ private:
+  void Take(const Slot& slot, Ticket* t, uint64_t now, bool end) {
+    if (t->busy || t->shadow_overflow) {
+      const bool busy = t->busy;
+      t->state.store(TicketState::kIdle, std::memory_order_release);
+      Count(agent->status, Check::kAsgctShadow, Verdict::Void(busy ? Reason::kWalkerBusy : Reason::kDepth));
+      return;
+    }
+    auto o = std::make_unique<Owned>();
+    const auto* raw = t->frames;
+    for (int32_t i = 0; i < t->num_frames; i++) {
+      o->frames.push_back({reinterpret_cast<uint64_t>(raw[i].method), raw[i].bci, nullptr});
+    }
+    for (uint32_t i = 0; i < t->shadow_size; i++) o->keys.push_back(static_cast<uint32_t>(t->shadow[i]));
+    agent->methods.KeysOf(o->keys);
+    o->sample.code = t->num_frames;
+    o->sample.limit = agent->options.depth;
+    o->pc = t->pc;
+    o->sp = t->sp;
+    o->sequence = t->sample;
+    std::memcpy(o->code, t->code, sizeof(o->code));
+    o->code_size = t->code_size;
+    o->thread = slot.name;
+    o->tid = slot.tid;
+    o->since = now;
+    t->state.store(TicketState::kIdle, std::memory_order_release);
+    const Verdict verdict = Compare(o.get());
+    if (MayBeEarly(o->sample, verdict) && !end && deferred_.size() < kMostDeferred) {
+      deferred_.push_back(std::move(o));
+      return;
+    }
+    Finish(*o, verdict);
+  }
+
+  static Verdict Compare(Owned* o) {
+    agent->methods.Resolve(o->frames);
+    o->sample.asgct = o->frames;
+    o->sample.shadow = o->keys;
+    std::vector<NmethodRef> at_pc;
+    const Region region = agent->code.Find(o->pc, &at_pc);
+    o->sample.region = region;
+    // What was there at the first look counts too: code may have been unloaded since.
+    for (NmethodRef& n : at_pc) {
+      bool there = false;
+      for (const NmethodRef& known : o->sample.at_pc) there = there || known == n;
+      if (!there) o->sample.at_pc.push_back(std::move(n));
+    }
+    if (!o->sample.at_pc.empty()) o->sample.region = Region::kCompiled;
+    return CompareAsgctShadow(o->sample, agent->code);
+  }
+
+  static void Finish(const Owned& o, const Verdict& verdict) {
+    if (verdict.outcome == Outcome::kMismatch) {
+      misstep::Mismatch m;
+      m.check = Check::kAsgctShadow;
+      m.verdict = verdict;
+      m.reference = NamedShadow(agent->methods, o.keys);
+      m.suspect = Named("asgct", o.frames, o.sample.code);
+      m.thread = o.thread;
+      m.tid = o.tid;
+      m.sequence = o.sequence;
+      m.pc = o.pc;
+      m.sp = o.sp;
+      m.code = std::span(o.code, o.code_size);
+      m.top_state = kRegionNames[static_cast<int>(o.sample.region)];
+      agent->recorder.Report(m);
+    }
+    agent->status->answered.fetch_add(1, std::memory_order_relaxed);
+    Count(agent->status, Check::kAsgctShadow, verdict);
+  }
+
+  std::deque<std::unique_ptr<Owned>> deferred_;
+};
+
+uint64_t ThreadCpuNanos(int32_t tid) {
+  // The kernel's clock id of a thread's CPU time (linux/posix-timers.h): ~tid << 3, per thread (4), scheduler time (2).
+  const auto clock = static_cast<clockid_t>((~static_cast<uint32_t>(tid) << 3) | 6);
+  timespec ts = {};
+  if (clock_gettime(clock, &ts) != 0) return 0;
+  return static_cast<uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ts.tv_nsec);
+}
+
+double Uniform(uint64_t* random) { return static_cast<double>(NextRandom(random) >> 11) * 0x1.0p-53; }
+
+// Gives up what was sent too long ago, and finds an idle ticket. Only one signal may be under way to a thread: a pending
+// one of the same number would swallow the next.
+Ticket* FreeTicket(Slot* slot, uint64_t now) {
+  for (Ticket& t : slot->tickets) {
+    TicketState pending = TicketState::kPending;
+    if (t.state.load(std::memory_order_acquire) != TicketState::kPending) continue;
+    if (t.sent_nanos + kLostNanos > now) return nullptr;
+    if (t.state.compare_exchange_strong(pending, TicketState::kIdle)) {
+      Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kLost));
+    }
+  }
+  Ticket* t = &slot->tickets[slot->next_ticket % kTickets];
+  return t->state.load(std::memory_order_acquire) == TicketState::kIdle ? t : nullptr;
+}
+
+// Sends one signal. Returns false when the thread has ended or has no free ticket.
+bool Send(Slot* slot, uint64_t now) {
+  Ticket* t = FreeTicket(slot, now);
+  if (t == nullptr) return false;
+  slot->sending.store(true, std::memory_order_seq_cst);
+  if (slot->state.load(std::memory_order_seq_cst) != SlotState::kActive) {
+    slot->sending.store(false, std::memory_order_seq_cst);
+    return false;
+  }
+  t->sequence = slot->next_ticket++;
+  t->sent_nanos = now;
+  t->sample = agent->status->sent.fetch_add(1, std::memory_order_relaxed) + 1;
+  t->state.store(TicketState::kPending, std::memory_order_release);
+  siginfo_t info = {};
+  info.si_signo = agent->options.signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = own_pid;
+  info.si_uid = getuid();
+  info.si_value.sival_ptr = reinterpret_cast<void*>(t->sequence);
+  if (syscall(SYS_rt_tgsigqueueinfo, own_pid, slot->tid, agent->options.signal, &info) != 0) {
+    TicketState pending = TicketState::kPending;
+    if (t->state.compare_exchange_strong(pending, TicketState::kIdle)) {
+      Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kSendFailed));
+    }
+  }
+  slot->sending.store(false, std::memory_order_seq_cst);
+  return true;
+}
+
+// Signals one running thread: the first from a random place on that used CPU since it was last looked at.
+void Tick(uint64_t* random, uint64_t now) {
+  const size_t n = agent->threads.size();
+  if (n == 0) return;
+  const size_t first = NextRandom(random) % n;
+  for (size_t i = 0; i < n; i++) {
+    Slot* slot = agent->threads.at((first + i) % n);
+    if (slot->state.load(std::memory_order_acquire) != SlotState::kActive) continue;
+    const uint64_t cpu = ThreadCpuNanos(slot->tid);
+    const bool ran = cpu > slot->last_cpu + kRanNanos;
+    slot->last_cpu = cpu;
+    if (ran && Send(slot, now)) return;
+  }
+}
+
+void Probe(uint64_t now) {
+  Verdict verdict = Verdict::Match();
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    const ThreadStatus* s = agent->threads.at(i)->status;
+    if (s->phase.load(std::memory_order_acquire) == MISSTEP_PHASE_NONE) continue;
+    const uint64_t enter = s->enter_nanos.load(std::memory_order_relaxed);
+    // Whether it hangs or was only not scheduled cannot be told from within: the watcher outside decides.
+    if (s->tid.load() != 0 && enter != 0 && enter + kOverdueNanos < now) verdict = Verdict::Void(Reason::kOverdue);
+  }
+  Count(agent->status, Check::kLiveness, verdict);
+}
+
+void SleepUntil(uint64_t nanos) {
+  const timespec ts = {static_cast<time_t>(nanos / 1'000'000'000), static_cast<long>(nanos % 1'000'000'000)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, nullptr) == EINTR) {
+  }
+}
+
+void* RunSampler(void*) {
+  prctl(PR_SET_NAME, "misstep-sampler");
+  prctl(PR_SET_TIMERSLACK, 1000UL);
+  const Options& o = agent->options;
+  uint64_t random = o.seed ^ 0x6d697373746570;
+  const bool sampling = o.asgct_shadow > 0;
+  const uint64_t probe_every = uint64_t{o.liveness_millis} * 1'000'000;
+  uint64_t now = MonotonicNanos();
+  uint64_t next_tick = now;
+  uint64_t next_probe = now;
+  while (!stop_sampler.load(std::memory_order_acquire)) {
+    now = MonotonicNanos();
+    agent->status->heartbeat.store(now, std::memory_order_relaxed);
+    if (sampling && now >= next_tick) {
+      if (o.asgct_shadow >= 1.0 || Uniform(&random) < o.asgct_shadow) Tick(&random, now);
+      const double vary = 1.0 + o.jitter * (2.0 * Uniform(&random) - 1.0);
+      // After a delay the missed ticks are left out: no burst.
+      next_tick = std::max(next_tick + static_cast<uint64_t>(o.interval_micros * 1000.0 * vary), now);
+    }
+    if (probe_every != 0 && now >= next_probe) {
+      Probe(now);
+      next_probe = now + probe_every;
+    }
+    uint64_t wake = now + 50'000'000;  // so that a stop is seen soon
+    if (sampling) wake = std::min(wake, next_tick);
+    if (probe_every != 0) wake = std::min(wake, next_probe);
+    SleepUntil(wake);
+  }
+  return nullptr;
+}
+
+Judge* judge = nullptr;
+
+void* RunJudge(void*) {
+  prctl(PR_SET_NAME, "misstep-judge");
+  while (!stop_judge.load(std::memory_order_acquire)) {
+    judge->Round(false);
+    SleepUntil(MonotonicNanos() + 1'000'000);
+  }
+  return nullptr;
+}
+
+bool StartThread(pthread_t* thread, void* (*run)(void*)) {
+  // The JVM's signals and ours are not for these threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int failed = pthread_create(thread, nullptr, run, nullptr);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return failed == 0;
+}
+
+}  // namespace
+
+std::string InstallHandler(int signal) {
+  own_pid = getpid();
+  struct sigaction before = {};
+  if (sigaction(signal, nullptr, &before) != 0) return std::string("cannot read the signal's handler: ") + strerror(errno);
+  const bool taken = (before.sa_flags & SA_SIGINFO) != 0
+                         ? before.sa_sigaction != nullptr
+                         : before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
+  if (taken) {
+    return "signal " + std::to_string(signal) + " already has a handler: choose another with the option signal";
+  }
+  struct sigaction action = {};
+  action.sa_sigaction = Handle;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigfillset(&action.sa_mask);
+  // The walk may fault inside HotSpot's SafeFetch, which its own handlers resolve.
+  for (const int s : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&action.sa_mask, s);
+  if (sigaction(signal, &action, nullptr) != 0) return std::string("cannot install the signal handler: ") + strerror(errno);
+  return "";
+}
+
+void StartSampler() {
+  judge = new Judge();
+  if (agent->options.asgct_shadow > 0 && !StartThread(&judge_thread, RunJudge)) {
+    Log("cannot start the judge thread: asgct-shadow and liveness are off");
+    return;
+  }
+  started = StartThread(&sampler_thread, RunSampler);
+  if (!started) Log("cannot start the sampler thread: asgct-shadow and liveness are off");
+}
+
+void StopSampler() {
+  if (started) {
+    stop_sampler.store(true, std::memory_order_release);
+    pthread_join(sampler_thread, nullptr);
+  }
+  if (judge == nullptr) return;
+  // Signals on their way: those not handled yet are given up, a handler at work is waited for, within reason.
+  const uint64_t limit = MonotonicNanos() + 2'000'000'000;
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    for (Ticket& t : agent->threads.at(i)->tickets) {
+      TicketState pending = TicketState::kPending;
+      if (t.state.compare_exchange_strong(pending, TicketState::kIdle)) {
+        Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kExit));
+      }
+      while (t.state.load(std::memory_order_acquire) == TicketState::kFilling && MonotonicNanos() < limit) {
+        SleepUntil(MonotonicNanos() + 1'000'000);
+      }
+    }
+  }
+  if (agent->options.asgct_shadow > 0) {
+    stop_judge.store(true, std::memory_order_release);
+    pthread_join(judge_thread, nullptr);
+  }
+  judge->Round(true);
+}
+
+}  // namespace misstep

@@ -1,0 +1,120 @@
+#include "threads.h"
+
+#include <mutex>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent.h"
+
+namespace misstep {
+namespace {
+
+// initial-exec (CMakeLists.txt): the handler must not allocate thread-local storage lazily.
+thread_local Slot* current_slot = nullptr;
+
+bool Quiet(const Slot& slot) {
+  for (const Ticket& t : slot.tickets) {
+    if (t.state.load(std::memory_order_acquire) != TicketState::kIdle) return false;
+  }
+  return true;
+}
+
+// Allocates all memory of a slot in one mapping; untouched pages cost nothing.
+bool Allocate(Slot* slot, uint32_t depth) {
+  const size_t shadow = MISSTEP_SHADOW_HEADER + size_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
+  const size_t ticket = size_t{depth} * (sizeof(AsgctFrame) + sizeof(uint64_t));
+  const size_t own = size_t{depth} * (sizeof(AsgctFrame) + sizeof(jvmtiFrameInfo));
+  const size_t size = shadow + kTickets * ticket + own;
+  void* memory =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  auto* at = static_cast<uint8_t*>(memory);
+  slot->shadow = reinterpret_cast<uint64_t*>(at);
+  at += shadow;
+  for (Ticket& t : slot->tickets) {
+    t.frames = reinterpret_cast<AsgctFrame*>(at);
+    at += size_t{depth} * sizeof(AsgctFrame);
+    t.shadow = reinterpret_cast<uint64_t*>(at);
+    at += size_t{depth} * sizeof(uint64_t);
+  }
+  slot->asgct = reinterpret_cast<AsgctFrame*>(at);
+  at += size_t{depth} * sizeof(AsgctFrame);
+  slot->gst = reinterpret_cast<jvmtiFrameInfo*>(at);
+  return true;
+}
+
+}  // namespace
+
+uint64_t NextRandom(uint64_t* state) {
+  uint64_t z = (*state += 0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+Slot* Threads::Current() { return current_slot; }
+
+Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* status, std::string name) {
+  Slot* slot = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const size_t n = size_.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < n && slot == nullptr; i++) {
+      Slot* s = at(i);
+      if (s->state.load(std::memory_order_acquire) == SlotState::kDead && Quiet(*s)) slot = s;
+    }
+    if (slot == nullptr) {
+      if (n == MISSTEP_THREAD_COUNT) return nullptr;
+      slot = new Slot();
+      if (!Allocate(slot, depth)) {
+        delete slot;
+        return nullptr;
+      }
+      slot->status = &status->threads[n];
+      slots_[n].store(slot, std::memory_order_release);
+      size_.store(n + 1, std::memory_order_release);
+    }
+    // Taken: neither free nor dead nor active until everything below is in place.
+    slot->state.store(SlotState::kFree, std::memory_order_release);
+    slot->random = seed ^ (++attached_ * 0x9e3779b97f4a7c15);
+  }
+  const auto base = reinterpret_cast<uint64_t>(slot->shadow);
+  slot->shadow[MISSTEP_SHADOW_TOP / 8] = base + MISSTEP_SHADOW_HEADER;
+  slot->shadow[MISSTEP_SHADOW_LIMIT / 8] = base + MISSTEP_SHADOW_HEADER + uint64_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
+  slot->tid = static_cast<int32_t>(syscall(SYS_gettid));
+  slot->env = env;
+  slot->busy = 0;
+  slot->last_cpu = 0;
+  slot->name = std::move(name);
+  slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_relaxed);
+  slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);
+  // The handler touches these pages: have them there before the first signal.
+  for (Ticket& t : slot->tickets) {
+    *reinterpret_cast<volatile uint64_t*>(t.frames) = 0;
+    *reinterpret_cast<volatile uint64_t*>(t.shadow) = 0;
+  }
+  current_slot = slot;
+  slot->state.store(SlotState::kActive, std::memory_order_seq_cst);
+  return slot;
+}
+
+void Threads::End() {
+  Slot* slot = current_slot;
+  if (slot == nullptr) return;
+  // Rule 2. Sampler: sending = true, then looks at state. Here: state = dead, then look at sending. Both sequentially
+  // consistent, so one of them sees the other. The handler runs on this thread: it is not under way now.
+  slot->state.store(SlotState::kDead, std::memory_order_seq_cst);
+  while (slot->sending.load(std::memory_order_seq_cst)) sched_yield();
+  current_slot = nullptr;
+  for (Ticket& t : slot->tickets) {
+    TicketState pending = TicketState::kPending;
+    if (t.state.compare_exchange_strong(pending, TicketState::kIdle)) {
+      Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kThreadEnd));
+    }
+  }
+  slot->status->tid.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace misstep

@@ -1,0 +1,100 @@
+// Threads that the agent knows: a slot each, with the shadow buffer, the sample buffers and what rule 2 needs.
+//
+// Slots are never freed: the sampler, the judge and a late signal may look at one at any time. A slot is given to another
+// thread only when none of its tickets is under way.
+#pragma once
+
+#include <jni.h>
+#include <jvmti.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lock.h"
+#include "status.h"
+
+namespace misstep {
+
+struct AsgctFrame;
+
+enum class TicketState : uint32_t {
+  kIdle,     // free for the sampler
+  kPending,  // the signal was sent
+  kFilling,  // the handler is at work
+  kReady,    // for the judge
+};
+
+// One sample on its way: sampler -> handler -> judge. Each transition is one compare-and-swap, so that every signal sent
+// gets exactly one verdict.
+struct Ticket {
+  std::atomic<TicketState> state = TicketState::kIdle;
+  uint64_t sequence = 0;  // of this thread's signals
+  uint64_t sample = 0;    // of all signals: the number in reports
+  uint64_t sent_nanos = 0;
+  // The handler's answer.
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  uint8_t code[16] = {};
+  uint32_t code_size = 0;
+  int32_t num_frames = 0;
+  bool busy = false;             // the signal met a walk of the same thread
+  bool shadow_overflow = false;  // deeper than the buffers
+  uint32_t shadow_size = 0;
+  AsgctFrame* frames = nullptr;  // options.depth of them
+  uint64_t* shadow = nullptr;    // options.depth of them
+};
+
+enum class SlotState : uint32_t { kFree, kActive, kDead };
+
+constexpr int kTickets = 4;
+constexpr uint32_t kShadowEntries = 16384;
+
+struct Slot {
+  std::atomic<SlotState> state = SlotState::kFree;
+  std::atomic<bool> sending = false;  // the sampler is about to signal this thread (rule 2)
+  int32_t tid = 0;
+  JNIEnv* env = nullptr;
+  uint64_t* shadow = nullptr;  // the buffer of abi.h
+  ThreadStatus* status = nullptr;
+  Ticket tickets[kTickets];
+  uint64_t next_ticket = 0;        // the sampler's
+  uint64_t last_cpu = 0;           // the sampler's: CPU time when last looked at
+  volatile sig_atomic_t busy = 0;  // the thread walks itself: one walker at a time
+  uint64_t random = 0;             // the thread's own stream, for countdowns
+  jvmtiFrameInfo* gst = nullptr;   // options.depth of them
+  AsgctFrame* asgct = nullptr;     // options.depth of them
+  std::string name;
+};
+
+// Number of entries on a shadow buffer, those beyond the limit included.
+inline uint64_t ShadowSize(const uint64_t* buffer) {
+  const uint64_t base = reinterpret_cast<uint64_t>(buffer) + MISSTEP_SHADOW_HEADER;
+  return (buffer[MISSTEP_SHADOW_TOP / 8] - base) / MISSTEP_SHADOW_ENTRY;
+}
+
+class Threads {
+ public:
+  // Gives the calling thread a slot. Returns nullptr when there is none left or no memory.
+  Slot* Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* status, std::string name);
+  // Ends the calling thread's slot: after it no signal is on its way by the sampler, and the handler does nothing.
+  void End();
+  // The calling thread's slot, null when it has none. Async-signal-safe.
+  static Slot* Current();
+
+  size_t size() const { return size_.load(std::memory_order_acquire); }
+  Slot* at(size_t i) const { return slots_[i].load(std::memory_order_acquire); }
+
+ private:
+  Mutex mutex_;
+  std::atomic<size_t> size_ = 0;
+  std::atomic<Slot*> slots_[MISSTEP_THREAD_COUNT] = {};
+  uint64_t attached_ = 0;
+};
+
+// One step of a splitmix64 stream.
+uint64_t NextRandom(uint64_t* state);
+
+}  // namespace misstep

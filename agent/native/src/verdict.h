@@ -1,0 +1,77 @@
+// The words of a verdict: checks, outcomes, rules, reasons and kinds, with their names.
+#pragma once
+
+#include <cstdint>
+
+namespace misstep {
+
+enum class Check : uint8_t { kGstAsgct, kShadowGst, kAsgctShadow, kLiveness };
+inline constexpr const char* kCheckNames[] = {"gst-asgct", "shadow-gst", "asgct-shadow", "liveness"};
+
+enum class Outcome : uint8_t { kUnspecified, kMatch, kTolerated, kMismatch, kUnwalkable, kVoid };
+
+// Rules that explain a difference (ORACLE.md, "What is not a bug"). Each one's condition stands in compare.cc.
+enum class Rule : uint8_t {
+  kUnspecified,
+  kConstructorPrologue,  // a frame below its push: argument evaluation, this() or super() of a constructor
+  kPushPopWindow,        // the top method is between its entry and its push, or between its pop and its return
+  kInlineImprecision,    // another position of the same compiled code explains the shadow: debug info between safepoints
+  kTopFrameMissing,      // one physical frame missing on top while pc is in code that is no Java method
+  kEpilogue,             // pc is at the return of a compiled method whose shadow entry is gone
+  kUnwinding,            // an exception is being dispatched on top
+  kVirtualThread,        // ASGCT goes on into the carrier
+  kDepthLimit,           // one walk was cut at its depth limit
+  kNullMethodId,         // ASGCT had no jmethodID for a method
+  kRetransformed,        // the method may run a version without instrumentation
+  kRetried,              // equal when walked a second time after -2
+  kCount,
+};
+inline constexpr const char* kRuleNames[] = {
+    "",          "constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "epilogue",
+    "unwinding", "virtual-thread",       "depth-limit",     "null-method-id",     "retransformed",     "retried",
+};
+static_assert(sizeof(kRuleNames) / sizeof(kRuleNames[0]) == static_cast<size_t>(Rule::kCount));
+
+// Reasons for which a check proves nothing.
+enum class Reason : uint8_t {
+  kUnspecified,
+  kLost,           // the signal did not arrive in time
+  kThreadEnd,      // the thread ended before the signal arrived
+  kExit,           // the VM died before the signal arrived
+  kWalkerBusy,     // the signal met a walk of the same thread
+  kDepth,          // deeper than the shadow or the walk can hold
+  kUnknownMethod,  // a method that no ClassPrepare event has told of
+  kUnknownCode,    // pc in code of which no CompiledMethodLoad event has told
+  kVirtualThread,  // a virtual thread is mounted: its shadow is another one
+  kGstError,       // GetStackTrace failed
+  kOverdue,        // a thread was found in the agent for longer than the liveness limit
+  kSendFailed,     // the kernel refused the signal
+  kCount,
+};
+inline constexpr const char* kReasonNames[] = {
+    "",      "lost",           "thread-end",   "exit",           "walker-busy", "depth",
+    "unknown-method", "unknown-code", "virtual-thread", "gst-error",   "overdue", "send-failed",
+};
+static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
+
+enum class Kind : uint8_t { kUnspecified, kTruncated, kMissing, kExtra, kForeign, kWrongMethod, kWrongBci, kCode };
+inline constexpr const char* kKindNames[] = {"",        "truncated",    "missing",   "extra",
+                                             "foreign", "wrong-method", "wrong-bci", "code"};
+
+// Exactly one ending of one check.
+struct Verdict {
+  Outcome outcome = Outcome::kUnspecified;
+  Rule rule = Rule::kUnspecified;
+  Reason reason = Reason::kUnspecified;
+  Kind kind = Kind::kUnspecified;
+  int32_t code = 0;         // ASGCT's, when unwalkable
+  uint32_t divergence = 0;  // index from the bottom of the reference, see compare.h
+
+  static Verdict Match() { return {.outcome = Outcome::kMatch}; }
+  static Verdict Tolerated(Rule r) { return {.outcome = Outcome::kTolerated, .rule = r}; }
+  static Verdict Unwalkable(int32_t c) { return {.outcome = Outcome::kUnwalkable, .code = c}; }
+  static Verdict Void(Reason r) { return {.outcome = Outcome::kVoid, .reason = r}; }
+  static Verdict Mismatch(Kind k, uint32_t at) { return {.outcome = Outcome::kMismatch, .kind = k, .divergence = at}; }
+};
+
+}  // namespace misstep
