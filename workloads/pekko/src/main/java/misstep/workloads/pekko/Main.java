@@ -1,5 +1,7 @@
 package misstep.workloads.pekko;
 
+import com.typesafe.config.Config;
+import com.typesafe.config.ConfigFactory;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import misstep.workloads.Harness;
@@ -12,6 +14,9 @@ import scala.concurrent.duration.Duration;
 /** Actors that split a sum among their children, and a ring that passes messages round meanwhile. */
 public final class Main {
   private static final int RING = 100;
+  private static final Config QUIET =
+      ConfigFactory.parseString("pekko.loglevel = WARNING\npekko.stdout-loglevel = WARNING")
+          .withFallback(ConfigFactory.load());
 
   private Main() {}
 
@@ -25,7 +30,7 @@ public final class Main {
     int hops = Harness.argument(args, 1, 200_000);
     Harness.run(
         (index, scratch) -> {
-          ActorSystem system = ActorSystem.create("misstep");
+          ActorSystem system = ActorSystem.create("misstep", QUIET);
           try {
             var sum = new CompletableFuture<Long>();
             var visits = new CompletableFuture<Long>();
