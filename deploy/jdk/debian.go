@@ -78,8 +78,8 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 		return build{}, err
 	}
 	options.report("unpacking", 0, 0)
-	root := filepath.Join(work, "root")
-	packages, err := a.unpack(ctx, root)
+	root, libs := filepath.Join(work, "root"), filepath.Join(work, "libs")
+	packages, err := a.unpack(ctx, root, libs)
 	if err != nil {
 		return build{}, err
 	}
@@ -88,7 +88,7 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 		return build{}, fmt.Errorf("the packages hold %d folders usr/lib/jvm/java-%d-openjdk-*, one is expected", len(homes), d.feature)
 	}
 	home := homes[0]
-	unresolved, err := gatherSysroot(root, home)
+	providers, unresolved, err := gatherSysroot(libs, home)
 	if err != nil {
 		return build{}, err
 	}
@@ -102,10 +102,10 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 		if err := a.download(ctx, more); err != nil {
 			return build{}, err
 		}
-		if packages, err = a.unpack(ctx, root); err != nil {
+		if _, err := a.unpack(ctx, root, libs); err != nil {
 			return build{}, err
 		}
-		if unresolved, err = gatherSysroot(root, home); err != nil {
+		if providers, unresolved, err = gatherSysroot(libs, home); err != nil {
 			return build{}, err
 		}
 	}
@@ -114,7 +114,7 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 	if err := assemble(ctx, root, home, assembled); err != nil {
 		return build{}, err
 	}
-	return build{home: assembled, packages: packages, unresolved: unresolved}, nil
+	return build{home: assembled, packages: append(packages, providers...), unresolved: unresolved}, nil
 }
 
 // apt runs apt's tools on a suite of their own: sources, state, cache and an empty package status beside the host's, which they do not
@@ -228,18 +228,29 @@ func (a *apt) libraries(ctx context.Context, name string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// unpack extracts all packages that were downloaded into root and returns their file names.
-func (a *apt) unpack(ctx context.Context, root string) ([]string, error) {
+// unpack extracts the packages that were downloaded: the JDK's into root, each other one into a folder of its name in libs. It
+// returns the file names of the JDK's and forgets what it has unpacked.
+func (a *apt) unpack(ctx context.Context, root, libs string) ([]string, error) {
 	debs, err := filepath.Glob(filepath.Join(a.debs, "*.deb"))
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, deb := range debs {
-		if _, err := a.run(ctx, a.dir, "dpkg-deb", "-x", deb, root); err != nil {
+		name := filepath.Base(deb)
+		to := filepath.Join(libs, name)
+		if strings.HasPrefix(name, "openjdk-") {
+			to, names = root, append(names, name)
+		}
+		if err := os.MkdirAll(to, 0o755); err != nil {
 			return nil, err
 		}
-		names = append(names, filepath.Base(deb))
+		if _, err := a.run(ctx, a.dir, "dpkg-deb", "-x", deb, to); err != nil {
+			return nil, err
+		}
+		if err := os.Remove(deb); err != nil {
+			return nil, err
+		}
 	}
 	return names, nil
 }

@@ -24,15 +24,16 @@ const sysroot = "sysroot"
 var alwaysGathered = []string{"libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1", "libstdc++.so.6", "libz.so.1"}
 
 // gatherSysroot copies the loader and all shared libraries that the programs and libraries in home need, and that home itself lacks,
-// from the unpacked packages in root to home/sysroot: what ldd would find. It returns what it could not find, in the form "FILE needs LIBRARY".
-func gatherSysroot(root, home string) (unresolved []string, err error) {
-	libraries, err := sharedLibraries(root, home)
+// from the packages unpacked in libs (one folder each) to home/sysroot: what ldd would find. It returns the packages that gave
+// something, and what none has, in the form "FILE needs LIBRARY".
+func gatherSysroot(libs, home string) (providers, unresolved []string, err error) {
+	libraries, err := sharedLibraries(libs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	target := filepath.Join(home, sysroot)
 	if err := os.RemoveAll(target); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var todo []need
 	own := map[string]bool{}
@@ -43,10 +44,10 @@ func gatherSysroot(root, home string) (unresolved []string, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := os.Mkdir(target, 0o755); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, library := range alwaysGathered {
 		todo = append(todo, need{"the JVM", library})
@@ -66,12 +67,18 @@ func gatherSysroot(root, home string) (unresolved []string, err error) {
 		gathered[next.library] = true
 		needs, err := gather(from, filepath.Join(target, next.library), path.Join(sysroot, next.library))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		todo = append(todo, needs...)
+		relative, err := filepath.Rel(libs, from)
+		if err != nil {
+			return nil, nil, err
+		}
+		providers = append(providers, strings.SplitN(filepath.ToSlash(relative), "/", 2)[0])
 	}
+	slices.Sort(providers)
 	slices.Sort(unresolved)
-	return slices.Compact(unresolved), nil
+	return slices.Compact(providers), slices.Compact(unresolved), nil
 }
 
 type need struct{ by, library string }
@@ -104,23 +111,25 @@ func gather(from, to, name string) ([]need, error) {
 	return needsOf(name, file)
 }
 
-// sharedLibraries maps names to files for all shared libraries below root's library folders, home left out.
-func sharedLibraries(root, home string) (map[string]string, error) {
+// sharedLibraries maps names to files for all shared libraries in dir, those of the conversion modules left out.
+func sharedLibraries(dir string) (map[string]string, error) {
 	libraries := map[string]string{}
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (name == home || entry.Name() == "gconv"):
+		case entry.IsDir() && entry.Name() == "gconv":
 			return fs.SkipDir
 		case entry.IsDir() || !strings.Contains(entry.Name(), ".so"):
 			return nil
 		}
-		// A link like libz.so.1 must lead to a file inside; absolute ones are of no use from here.
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-			if _, known := libraries[entry.Name()]; !known {
-				libraries[entry.Name()] = name
-			}
+		// A link like libz.so.1 must lead to a file inside: an absolute one would mean the host's.
+		real, err := filepath.EvalSymlinks(name)
+		if err != nil || !strings.HasPrefix(real, dir+"/") {
+			return nil
+		}
+		if _, known := libraries[entry.Name()]; !known {
+			libraries[entry.Name()] = name
 		}
 		return nil
 	})
