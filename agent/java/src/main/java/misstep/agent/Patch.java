@@ -34,6 +34,8 @@ public final class Patch {
   static final String FIELD = "misstepShadow";
 
   private static final String THREAD = "java/lang/Thread";
+  private static final String GET_CONTINUATION =
+      "getContinuation()Ljdk/internal/vm/Continuation;";
   private static final String TEMPLATES = "misstep/agent/template/";
 
   private Patch() {}
@@ -84,7 +86,7 @@ public final class Patch {
   static final class Traits {
     final int version; // class file version of the JDK's own classes
     final boolean modules; // 9 and later
-    final boolean carriers; // 21 and later: virtual threads, Thread.cont
+    final boolean carriers; // 21 and later: virtual threads, Thread.getContinuation()
 
     Traits(byte[] thread) {
       ClassReader reader = new ClassReader(thread);
@@ -94,10 +96,9 @@ public final class Patch {
       reader.accept(
           new ClassVisitor(Opcodes.ASM9) {
             @Override
-            public FieldVisitor visitField(
-                int access, String name, String descriptor, String signature, Object value) {
-              found[0] |=
-                  name.equals("cont") && descriptor.equals("Ljdk/internal/vm/Continuation;");
+            public MethodVisitor visitMethod(
+                int access, String name, String descriptor, String signature, String[] thrown) {
+              found[0] |= (name + descriptor).equals(GET_CONTINUATION);
               return null;
             }
           },
@@ -178,7 +179,7 @@ public final class Patch {
     }
   }
 
-  /** Makes carrierBelowVirtual return false: the JDK has no field Thread.cont to ask. */
+  /** Makes carrierBelowVirtual return false: the JDK has no virtual threads. */
   private static final class WithoutCarriers extends ClassVisitor {
     WithoutCarriers(ClassVisitor next) {
       super(Opcodes.ASM9, next);

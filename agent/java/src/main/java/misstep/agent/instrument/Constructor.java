@@ -39,7 +39,7 @@ final class Constructor extends MethodNode {
   @Override
   public AnnotationVisitor visitAnnotation(String descriptor, boolean visible) {
     if (rule.forbids(descriptor)) {
-      region.why = "annotated " + descriptor;
+      region.excluded = true;
     }
     return super.visitAnnotation(descriptor, visible);
   }
@@ -47,7 +47,7 @@ final class Constructor extends MethodNode {
   @Override
   public void visitEnd() {
     super.visitEnd();
-    if (region.why == null) {
+    if (!region.excluded) {
       try {
         mark(new InitCall(owner, this));
       } catch (InitCall.Undetermined e) {

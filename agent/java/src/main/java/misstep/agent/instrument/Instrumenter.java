@@ -50,7 +50,7 @@ public final class Instrumenter {
     int reserve(int n);
   }
 
-  /** Hears of chosen methods that stay as they are. */
+  /** Hears of chosen methods that stay as they are, unless a rule wants it so. */
   public interface Problems {
     /** Called once for each, with a reason of one line. */
     void skipped(String className, String method, String why);
@@ -192,8 +192,8 @@ public final class Instrumenter {
         Region region = regions.get(keys.get(i));
         if (region.instrumented) {
           ids.put(keys.get(i), firstId + i);
-        } else {
-          problems.skipped(className, keys.get(i), String.valueOf(region.why));
+        } else if (!region.excluded) {
+          problems.skipped(className, keys.get(i), region.why);
         }
       }
     }

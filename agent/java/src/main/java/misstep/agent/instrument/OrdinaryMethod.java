@@ -20,7 +20,7 @@ final class OrdinaryMethod extends MethodVisitor {
   @Override
   public AnnotationVisitor visitAnnotation(String descriptor, boolean visible) {
     if (rule.forbids(descriptor)) {
-      region.why = "annotated " + descriptor;
+      region.excluded = true;
     }
     return super.visitAnnotation(descriptor, visible);
   }
@@ -28,7 +28,7 @@ final class OrdinaryMethod extends MethodVisitor {
   @Override
   public void visitCode() {
     super.visitCode();
-    if (region.why == null) {
+    if (!region.excluded) {
       pushPop.push();
     }
   }

@@ -12,9 +12,13 @@ final class Region {
   /** True while the instructions visited run only after the push. */
   boolean pushed;
 
-  /** False if the method was left as it is, for the reason in {@link #why}. */
+  /** True if the push was emitted. */
   boolean instrumented;
 
+  /** True if the method is left as it is by a rule. */
+  boolean excluded;
+
+  /** Why the method is left as it is although no rule says so; null if it is not. */
   String why;
 
   Region(int slot) {

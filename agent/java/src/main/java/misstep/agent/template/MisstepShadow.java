@@ -88,7 +88,7 @@ public final class MisstepShadow {
 
   /** On JDKs without virtual threads {@link misstep.agent.Patch} makes this return false. */
   private static boolean carrierBelowVirtual(ThreadStub thread) {
-    return thread.cont != null && !(thread instanceof VirtualThreadStub);
+    return thread.getContinuation() != null && !(thread instanceof VirtualThreadStub);
   }
 
   /**
