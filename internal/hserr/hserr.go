@@ -1,0 +1,228 @@
+// Package hserr reads the error file that a crashing HotSpot JVM leaves (hs_err_pidNNN.log).
+//
+// The layout is that of HotSpot's src/hotspot/share/utilities/vmError.cpp, from JDK 8 to 28: a head of comment lines, then sections.
+// A file may end anywhere: HotSpot itself may crash or be killed while it writes. What is missing stays empty.
+package hserr
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Bounds of what is read and kept.
+const (
+	maxBytes  = 8 << 20 // of a file; real ones have 50 KiB to 2 MiB
+	maxLine   = 4096    // bytes of one line
+	maxFrames = 64
+)
+
+// ErrNotCrash says that the text is no error file of HotSpot.
+var ErrNotCrash = errors.New("not an error file of HotSpot")
+
+// Report is what an error file says.
+type Report struct {
+	// Crash for the outcome; in_walk and phase are not the file's to know.
+	Crash *misstepv1.Crash
+	// TID of the crashed thread as the kernel knows it, 0 when unknown.
+	TID int64
+	// OutOfMemory says that native memory could not be had: the machine's or the limit's trouble, not a bug of the JVM.
+	OutOfMemory bool
+	// Complete says that HotSpot came to the end of the file.
+	Complete bool
+}
+
+// Parse reads an error file. It reads at most 8 MiB; the error is r's, or wraps ErrNotCrash.
+func Parse(r io.Reader) (*Report, error) {
+	p := &parser{report: &Report{Crash: &misstepv1.Crash{}}}
+	in := bufio.NewReaderSize(io.LimitReader(r, maxBytes), 64<<10)
+	for {
+		line, err := readLine(in)
+		if line != "" || err == nil {
+			p.line(line)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read error file: %w", err)
+		}
+	}
+	if !p.fatal {
+		return nil, fmt.Errorf("read error file: %w: it lacks the line \"A fatal error has been detected\"", ErrNotCrash)
+	}
+	p.finish()
+	return p.report, nil
+}
+
+// readLine gives the next line without its end, cut to maxLine bytes of valid UTF-8.
+func readLine(in *bufio.Reader) (string, error) {
+	var kept []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if room := maxLine - len(kept); room > 0 {
+			kept = append(kept, part[:min(room, len(part))]...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		return strings.ToValidUTF8(strings.TrimRight(string(kept), "\r\n"), "?"), err
+	}
+}
+
+// state of the parser: which list of lines it is in.
+type state int
+
+const (
+	inNothing state = iota
+	inHead          // comment lines before the first blank comment line after the error
+	inFrame         // the line after "Problematic frame:"
+	inNative
+	inJava
+)
+
+type parser struct {
+	report  *Report
+	state   state
+	fatal   bool
+	message []string // lines of the head
+	siginfo string
+}
+
+var (
+	headSignal  = regexp.MustCompile(`^(SIG[A-Z0-9]+|EXCEPTION_[A-Z_]+) \(0x[0-9a-f]+\)`)
+	headTID     = regexp.MustCompile(`\btid=(0x[0-9a-f]+|\d+)`)
+	headVaries  = regexp.MustCompile(`,? ?\b(?:pid|tid)=(?:0x[0-9a-f]+|\d+)`)
+	threadLine  = regexp.MustCompile(`^Current thread \((0x[0-9a-f]+)\):\s*(.*)$`)
+	threadID    = regexp.MustCompile(`\bid=(\d+)`)
+	bracket     = regexp.MustCompile(`\[[^\[\]]*\]`)
+	operation   = regexp.MustCompile(`^VM_Operation \(0x[0-9a-f]+\): (.*)$`)
+	requestedBy = regexp.MustCompile(`,? requested by thread 0x[0-9a-f]+`)
+)
+
+func (p *parser) line(line string) {
+	crash := p.report.Crash
+	comment, isComment := strings.CutPrefix(line, "#")
+	comment = strings.TrimSpace(comment)
+	switch {
+	case isComment:
+		p.comment(comment)
+		return
+	case p.state == inNative || p.state == inJava:
+		if isFrame(line) {
+			frames := &crash.NativeFrames
+			if p.state == inJava {
+				frames = &crash.JavaFrames
+			}
+			if len(*frames) < maxFrames {
+				*frames = append(*frames, strings.TrimSpace(line))
+			}
+			return
+		}
+	}
+	p.state = inNothing
+	switch {
+	case strings.HasPrefix(line, "Native frames:") && len(crash.NativeFrames) == 0:
+		p.state = inNative
+	case strings.HasPrefix(line, "Java frames:") && len(crash.JavaFrames) == 0:
+		p.state = inJava
+	case strings.HasPrefix(line, "Current thread") && crash.Thread == "":
+		p.thread(line)
+	case strings.HasPrefix(line, "VM_Operation") && crash.VmOperation == "":
+		if m := operation.FindStringSubmatch(line); m != nil {
+			crash.VmOperation = strings.TrimSpace(requestedBy.ReplaceAllString(m[1], ""))
+		}
+	case strings.HasPrefix(line, "siginfo:") && p.siginfo == "":
+		p.siginfo = strings.TrimSpace(strings.TrimPrefix(line, "siginfo:"))
+	case line == "END.":
+		p.report.Complete = true
+	}
+}
+
+// comment is a line of the head, without the sign.
+func (p *parser) comment(text string) {
+	switch {
+	case strings.HasPrefix(text, "A fatal error has been detected by the Java Runtime Environment"):
+		p.fatal, p.state = true, inHead
+	case strings.HasPrefix(text, "There is insufficient memory for the Java Runtime Environment to continue"):
+		p.fatal, p.state, p.report.OutOfMemory = true, inHead, true
+	case text == "Problematic frame:":
+		p.state = inFrame
+	case p.state == inFrame:
+		p.state = inNothing
+		if p.report.Crash.GetProblematicFrame() == "" {
+			p.report.Crash.ProblematicFrame = text
+		}
+	case strings.HasPrefix(text, "JRE version:"):
+		p.state = inNothing
+	case p.state == inHead && text != "" && len(p.message) < 8:
+		p.message = append(p.message, text)
+		if m := headTID.FindStringSubmatch(text); m != nil && p.report.TID == 0 {
+			if tid, err := strconv.ParseInt(m[1], 0, 64); err == nil && tid > 0 && tid < 1<<32 {
+				p.report.TID = tid // above that it is pthread_self(), as JDK 8 prints it
+			}
+		}
+	}
+}
+
+func isFrame(line string) bool {
+	if len(line) < 3 || line[1] != ' ' {
+		return false
+	}
+	return strings.IndexByte("VCjJvAa", line[0]) >= 0
+}
+
+// thread keeps name and state of the line and leaves out its addresses and ids.
+func (p *parser) thread(line string) {
+	m := threadLine.FindStringSubmatch(line)
+	if m == nil {
+		p.report.Crash.Thread = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(line, "Current thread"), " is "))
+		return
+	}
+	if id := threadID.FindStringSubmatch(m[2]); id != nil {
+		if tid, err := strconv.ParseInt(id[1], 10, 64); err == nil {
+			p.report.TID = tid
+		}
+	}
+	text := bracket.ReplaceAllStringFunc(m[2], func(inner string) string {
+		state, _, _ := strings.Cut(strings.Trim(inner, "[]"), ",")
+		if strings.HasPrefix(state, "_thread_") {
+			return "[" + state + "]"
+		}
+		return ""
+	})
+	p.report.Crash.Thread = strings.Join(strings.Fields(text), " ")
+}
+
+// finish makes the error and its detail of the head's lines.
+func (p *parser) finish() {
+	crash := p.report.Crash
+	if len(p.message) == 0 {
+		return
+	}
+	first := p.message[0]
+	switch m := headSignal.FindString(first); {
+	case m != "":
+		crash.Error = m
+	case p.report.OutOfMemory:
+		crash.Error = "Out of Memory Error"
+	default:
+		crash.Error, _, _ = strings.Cut(headVaries.ReplaceAllString(first, ""), " (")
+	}
+	lines := make([]string, 0, len(p.message)+1)
+	for _, l := range p.message {
+		if l = strings.TrimSpace(headVaries.ReplaceAllString(l, "")); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	if p.siginfo != "" {
+		lines = append(lines, p.siginfo)
+	}
+	crash.Detail = strings.Join(lines, "; ")
+}

@@ -1,0 +1,139 @@
+package jvm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"misstep/agent"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+	"misstep/runner/scratch"
+)
+
+// Names inside a trial's folder.
+const (
+	fileStdout  = "stdout"
+	fileStderr  = "stderr"
+	fileCrash   = "hs_err.log"
+	dirWork     = "work"
+	dirTemp     = "tmp"
+	dirHome     = "home"
+	dirAgent    = "agent"
+	fileStatus  = "status.bin"
+	fileRecords = "mismatches.jsonl"
+	fileLog     = "agent.log"
+)
+
+func (t *trial) path(names ...string) string {
+	return filepath.Join(append([]string{t.folder.Path}, names...)...)
+}
+
+// checked says whether the agent is loaded.
+func (t *trial) checked() bool { return len(t.recipe.GetChecks()) > 0 }
+
+// command makes the folders and composes the JVM's arguments. Later flags win over earlier ones, so first come those that a
+// recipe may override, then the workload's, then the recipe's, then those that the trial relies on.
+func (t *trial) command(ctx context.Context) ([]string, error) {
+	for _, dir := range []string{dirWork, dirTemp, dirHome, dirAgent} {
+		if err := os.Mkdir(t.path(dir), 0o700); err != nil {
+			return nil, scratch.Explain(t.folder.Path, fmt.Errorf("make trial folder: %w", err))
+		}
+	}
+	invocation, err := t.manifest.Invocation(t.workload, t.recipe.GetWorkload(), t.path(dirTemp))
+	if err != nil {
+		return nil, runner.Permanent(err)
+	}
+	args := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+	args = append(args, invocation.JVMFlags...)
+	args = append(args, t.recipe.GetJvmFlags()...)
+	args = append(args,
+		"-XX:ErrorFile="+t.path(fileCrash),
+		"-XX:+PerfDisableSharedMem", // else /tmp/hsperfdata_USER/PID outlives a killed JVM
+		"-Duser.home="+t.path(dirHome))
+	if t.feature >= 9 {
+		args = append(args, "-XX:-CreateCoredumpOnCrash")
+	}
+	if t.checked() {
+		loaded, err := t.agent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, loaded...)
+	}
+	return append(args, invocation.Args...), nil
+}
+
+func (t *trial) agent(ctx context.Context) ([]string, error) {
+	e := t.executor
+	identity := t.recipe.GetJdk().GetDigest()
+	if identity == "" { // written by hand: the folder stands for the JDK
+		identity = t.home
+	}
+	patch, err := agent.Prepare(ctx, e.Agent, t.java(), t.feature, e.PatchCache, identity)
+	if err != nil {
+		return nil, scratch.Explain(e.PatchCache, err)
+	}
+	args, err := agent.JVMArgs(e.Agent, patch, t.feature, t.options())
+	if err != nil {
+		return nil, runner.Permanent(err)
+	}
+	return args, nil
+}
+
+func (t *trial) options() agent.Options {
+	r := t.recipe
+	instrumentation := r.GetInstrumentation()
+	if instrumentation == nil {
+		instrumentation = &misstepv1.Instrumentation{Ratio: 1}
+	}
+	checks := make(map[string]float64, len(r.GetChecks()))
+	for _, c := range r.GetChecks() {
+		share := c.GetShare()
+		if share == 0 {
+			share = DefaultShares[c.GetName()]
+		}
+		checks[c.GetName()] = share
+	}
+	return agent.Options{
+		Out: t.path(dirAgent), Seed: r.GetSeed(),
+		Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(), Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
+		Checks: checks, Interval: r.GetSampling().GetInterval().AsDuration(), Jitter: r.GetSampling().GetJitter(), Signal: r.GetSampling().GetSignal(),
+		Depth: t.limits.depth, MaxMismatches: maxRecords,
+	}
+}
+
+func (t *trial) java() string { return filepath.Join(t.home, "bin", "java") }
+
+// environment is all that the JVM gets: nothing is inherited, so that JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS, _JAVA_OPTIONS, CLASSPATH, LD_*
+// and the like of whoever started the runner do not change a trial.
+func (t *trial) environment() []string {
+	return []string{
+		"PATH=/usr/local/bin:/usr/bin:/bin",
+		"LANG=C.UTF-8",
+		"TZ=UTC",
+		"HOME=" + t.path(dirHome),
+		"TMPDIR=" + t.path(dirTemp),
+		"JAVA_HOME=" + t.home,
+	}
+}
+
+// script is the command line as a person could run it.
+func script(java string, args []string) []byte {
+	var b strings.Builder
+	b.WriteString(quote(java))
+	for _, arg := range args {
+		b.WriteString(" \\\n  " + quote(arg))
+	}
+	b.WriteString("\n")
+	return []byte(b.String())
+}
+
+func quote(word string) string {
+	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+:./,@%") == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,64 @@
+package jvm
+
+import (
+	"misstep/agent"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// counts of the checks that the recipe asks for, in its order. The watchdog's looks from outside count for liveness beside the
+// agent's own from inside; a hang is its mismatch.
+func (t *trial) counts() []*misstepv1.CheckCount {
+	byName := make(map[string]agent.CheckCount, len(t.status.Checks))
+	for _, c := range t.status.Checks {
+		byName[c.Name] = c
+	}
+	counts := make([]*misstepv1.CheckCount, 0, len(t.recipe.GetChecks()))
+	for _, check := range t.recipe.GetChecks() {
+		count := countOf(check.GetName(), byName[check.GetName()])
+		if check.GetName() == "liveness" {
+			count.Total += t.looks
+			count.Match += t.looks
+			if t.verdict.hang != nil {
+				count.Total++
+				count.Mismatch++
+			}
+		}
+		counts = append(counts, count)
+	}
+	return counts
+}
+
+// countOf converts a record's counters. A record of a JVM that died in the middle may have taken samples that were not judged any
+// more; they are void, so that verdicts add up.
+func countOf(name string, c agent.CheckCount) *misstepv1.CheckCount {
+	count := &misstepv1.CheckCount{
+		Check: name, Total: c.Total, Match: c.Match, Mismatch: c.Mismatch,
+		Tolerated: c.Tolerated, Unwalkable: c.Unwalkable, Void: c.Void,
+	}
+	judged := c.Verdicts()
+	switch {
+	case judged < c.Total:
+		void := make(map[string]uint64, len(c.Void)+1)
+		for reason, n := range c.Void {
+			void[reason] = n
+		}
+		void["unjudged"] += c.Total - judged
+		count.Void = void
+	case judged > c.Total: // read between two increments
+		count.Total = judged
+	}
+	return count
+}
+
+func (t *trial) signals() *misstepv1.SignalCount {
+	return &misstepv1.SignalCount{Sent: t.status.Sent, Delivered: t.status.Delivered, Answered: t.status.Answered}
+}
+
+// compared is the work that proves a check: comparisons that were made, whatever their verdict.
+func compared(c *misstepv1.CheckCount) uint64 {
+	sum := c.GetMatch() + c.GetMismatch()
+	for _, n := range c.GetTolerated() {
+		sum += n
+	}
+	return sum
+}

@@ -1,0 +1,119 @@
+package jvm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"misstep/corpus"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/scratch"
+)
+
+const (
+	// maxExhibit bounds one piece of evidence, maxQuiet that of a trial that found nothing, in bytes.
+	maxExhibit = 32 << 20
+	maxQuiet   = 256 << 10
+	// maxOutcome bounds an outcome's message in bytes: several travel in one report of at most 4 MiB. The whole is evidence.
+	maxOutcome = 512 << 10
+)
+
+// exhibit is evidence that is not a file of the trial's folder.
+type exhibit struct {
+	name string
+	data []byte
+}
+
+func (t *trial) exhibit(name string, data []byte) {
+	if len(data) > 0 {
+		t.exhibits = append(t.exhibits, exhibit{name, data})
+	}
+}
+
+// keepEvidence puts what a person needs to follow the outcome into the corpus and names it in the outcome. Empty files are left out.
+func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) error {
+	defer shrink(outcome, maxOutcome)
+	store := t.executor.Corpus
+	if store == nil {
+		return nil
+	}
+	bound := int64(maxExhibit)
+	switch outcome.GetKind() {
+	case misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, misstepv1.OutcomeKind_OUTCOME_KIND_VOID:
+		bound = maxQuiet
+	default:
+	}
+	t.exhibit("command.sh", script(t.java(), t.args))
+	if t.recorded {
+		text, err := json.MarshalIndent(t.status, "", "  ")
+		if err != nil {
+			return fmt.Errorf("write status.json: %w", err)
+		}
+		t.exhibit("status.json", text)
+	}
+	for _, e := range t.exhibits {
+		if err := put(ctx, store, outcome, e.name, bytes.NewReader(e.data), bound); err != nil {
+			return err
+		}
+	}
+	for name, path := range map[string]string{
+		"stdout.txt": t.path(fileStdout), "stderr.txt": t.path(fileStderr), fileCrash: t.path(fileCrash),
+		fileRecords: t.path(dirAgent, fileRecords), fileLog: t.path(dirAgent, fileLog),
+	} {
+		if err := putFile(ctx, store, outcome, name, path, bound); err != nil {
+			return err
+		}
+	}
+	sortEvidence(outcome)
+	return nil
+}
+
+// putFile takes regular files only: a workload may have laid a link or a pipe in its folder.
+func putFile(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, name, path string, bound int64) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || info.Size() == 0) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("keep evidence: %w", err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("keep evidence: %w", err)
+	}
+	defer f.Close()
+	return put(ctx, store, outcome, name, f, bound)
+}
+
+func put(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, name string, from io.Reader, bound int64) error {
+	digest, size, err := store.Put(ctx, io.LimitReader(from, bound), corpus.Digest{})
+	if err != nil {
+		return scratch.Explain("the corpus", fmt.Errorf("keep evidence %s: %w", name, err))
+	}
+	outcome.Evidence = append(outcome.Evidence, &misstepv1.Evidence{
+		Name: name, Digest: digest.String(), Size: uint64(max(0, size)),
+	})
+	return nil
+}
+
+// shrink makes the message fit by leaving out what comes last: threads of a hang, then mismatches. The first of each stays.
+func shrink(outcome *misstepv1.Outcome, most int) {
+	for proto.Size(outcome) > most && len(outcome.GetHang().GetThreads()) > 1 {
+		outcome.Hang.Threads = outcome.Hang.Threads[:(len(outcome.Hang.Threads)+1)/2]
+	}
+	for proto.Size(outcome) > most && len(outcome.GetMismatches()) > 1 {
+		outcome.Mismatches = outcome.Mismatches[:(len(outcome.Mismatches)+1)/2]
+	}
+}
+
+func sortEvidence(outcome *misstepv1.Outcome) {
+	slices.SortFunc(outcome.GetEvidence(), func(a, b *misstepv1.Evidence) int { return cmp.Compare(a.GetName(), b.GetName()) })
+}

@@ -1,0 +1,133 @@
+package jvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+
+	"misstep/agent"
+	"misstep/corpus"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+	"misstep/runner/process"
+	"misstep/runner/scratch"
+	"misstep/workloads"
+)
+
+// Executor runs recipes on real JVMs; it is a runner.Executor. JDK, Workload and Scratch are needed. Do not change a field
+// after the first call.
+type Executor struct {
+	// JDK gives the JAVA_HOME and the feature version of the JDK that a recipe names, fetched and verified.
+	JDK func(ctx context.Context, jdk *misstepv1.Jdk) (home string, feature int, err error)
+	// Workload gives the folder and the manifest of the workload that a recipe names, fetched and verified.
+	Workload func(ctx context.Context, workload *misstepv1.Workload) (dir string, manifest workloads.Manifest, err error)
+	// Agent to load; without one (the zero value) only recipes without checks can be run.
+	Agent agent.Artefacts
+	// Corpus takes the evidence; nil keeps none.
+	Corpus corpus.Store
+	// Scratch is the folder for the folders of trials.
+	Scratch string
+	// PatchCache is the folder for the agent's patch jars, one per JDK.
+	PatchCache string
+	// Logger by default discards.
+	Logger *slog.Logger
+
+	once    sync.Once
+	area    *scratch.Area
+	cgroups process.Cgroups
+	err     error
+}
+
+var _ runner.Executor = (*Executor)(nil)
+
+// Open makes the scratch area and reaps what runners that died have left in it. Run does it too, when nobody has before.
+func (e *Executor) Open() error {
+	e.once.Do(func() {
+		if e.Logger == nil {
+			e.Logger = slog.New(slog.DiscardHandler)
+		}
+		e.cgroups = process.DetectCgroups()
+		e.area, e.err = scratch.Open(e.Scratch, e.cgroups)
+	})
+	return e.err
+}
+
+// Capabilities of this machine as a runner reports them.
+func (e *Executor) Capabilities() []string {
+	if process.DetectCgroups().Any() {
+		return []string{"cgroup"}
+	}
+	return nil
+}
+
+// Run runs one recipe; see runner.Executor.
+func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (_ *misstepv1.Outcome, err error) {
+	if err := e.Open(); err != nil {
+		return nil, err
+	}
+	if progress == nil {
+		progress = func(*misstepv1.Progress) {}
+	}
+	if err := e.accepts(recipe); err != nil {
+		return nil, runner.Permanent(fmt.Errorf("run recipe: %w", err))
+	}
+	progress(&misstepv1.Progress{Phase: "fetch"})
+	home, feature, err := e.JDK(ctx, recipe.GetJdk())
+	if err != nil {
+		return nil, fmt.Errorf("provide JDK %s: %w", recipe.GetJdk().GetName(), err)
+	}
+	dir, manifest, err := e.Workload(ctx, recipe.GetWorkload())
+	if err != nil {
+		return nil, fmt.Errorf("provide workload %s: %w", recipe.GetWorkload().GetName(), err)
+	}
+	if feature < manifest.MinFeature {
+		return nil, runner.Permanent(fmt.Errorf("run workload %s: it needs JDK %d or newer, %s is %d",
+			manifest.Name, manifest.MinFeature, recipe.GetJdk().GetName(), feature))
+	}
+	folder, err := e.area.New()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if removed := folder.Remove(); removed != nil && err == nil {
+			err = removed
+		}
+	}()
+	t := &trial{
+		executor: e, recipe: recipe, limits: limitsOf(recipe.GetLimits()), home: home, feature: feature, workload: dir,
+		manifest: manifest, folder: folder, name: filepath.Base(folder.Path), report: progress,
+	}
+	return t.run(ctx)
+}
+
+// accepts says why this executor cannot run the recipe as it stands.
+func (e *Executor) accepts(recipe *misstepv1.Recipe) error {
+	for _, flag := range recipe.GetJvmFlags() {
+		if len(flag) < 2 || flag[0] != '-' {
+			return fmt.Errorf("jvm_flags: %q does not begin with \"-\"; give one flag for each entry", flag)
+		}
+	}
+	seen := map[string]bool{}
+	for _, check := range recipe.GetChecks() {
+		if _, known := DefaultShares[check.GetName()]; !known {
+			return fmt.Errorf("checks: %q is unknown; there are gst-asgct, shadow-gst, asgct-shadow and liveness", check.GetName())
+		}
+		if seen[check.GetName()] {
+			return fmt.Errorf("checks: %q is given twice", check.GetName())
+		}
+		seen[check.GetName()] = true
+	}
+	if len(seen) > 0 && e.Agent.Library == "" {
+		return errors.New("it asks for checks, and this runner has no agent; build it with `make agent`")
+	}
+	if want := recipe.GetAgentDigest(); want != "" && want != e.Agent.Digest {
+		return fmt.Errorf("it wants the agent %s, this runner has %q", want, e.Agent.Digest)
+	}
+	if s := recipe.GetPerturbation().GetStrategy(); s != "" && s != "none" {
+		return fmt.Errorf("perturbation: this runner has no strategy %q", s)
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package jvm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"misstep/agent"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	maxThreads  = 2048             // of one JVM that are looked at
+	gdbPatience = 20 * time.Second // gdb reads libjvm's symbols first
+	dumpWait    = 5 * time.Second  // for HotSpot's thread dump, which needs a safepoint
+	abortWait   = 2 * time.Second  // between SIGABRT and SIGKILL
+	maxDump     = 4 << 20          // bytes of a thread dump
+)
+
+// hung looks at a JVM that makes no progress from outside, first without its help (/proc, gdb), then with (SIGQUIT), and ends it.
+// slot is the walk that does not end, nil when only the time is up.
+func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string) {
+	if t.crashing() { // HotSpot got stuck while it reported a crash: classify sees the error file
+		t.verdict.reason = reason
+		return
+	}
+	hang := &misstepv1.Hang{Cause: "limit"}
+	threads := kernelThreads(t.jvm.PID())
+	native := t.nativeStacks(ctx)
+	t.exhibit("native-stacks.txt", native)
+	dump := t.threadDump(ctx)
+	t.exhibit("thread-dump.txt", dump)
+
+	stacks := parseGDB(string(native))
+	java, deadlock := parseThreadDump(string(dump))
+	for _, thread := range threads {
+		if j, ok := java[thread.Tid]; ok {
+			thread.Name, thread.JavaFrames = j.name, j.frames
+		}
+		thread.NativeFrames = stacks[thread.Tid]
+	}
+	switch {
+	case slot != nil && (slot.Phase == agent.PhaseWalk || slot.Phase == agent.PhaseOwnWalk):
+		hang.Cause = "in-walk"
+	case slot != nil:
+		hang.Cause = "in-agent"
+	case deadlock:
+		hang.Cause = "deadlock"
+	}
+	hang.Threads = threads
+	if slot != nil {
+		// The culprit first; the others by tid, as /proc has them.
+		slices.SortStableFunc(hang.Threads, func(a, b *misstepv1.HungThread) int {
+			return cmp.Compare(btoi(a.Tid != int64(slot.TID)), btoi(b.Tid != int64(slot.TID)))
+		})
+	}
+	t.exhibit("kernel-threads.txt", kernelText(threads))
+	t.readStatus() // as it was before it is killed
+	t.verdict.hang, t.verdict.reason = hang, reason
+
+	t.jvm.Signal(syscall.SIGABRT)
+	select {
+	case <-t.jvm.Done():
+	case <-ctx.Done():
+	case <-time.After(abortWait):
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// kernelThreads lists a process's threads with name, state and wait channel, in order of their tid.
+func kernelThreads(pid int) []*misstepv1.HungThread {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil
+	}
+	var threads []*misstepv1.HungThread
+	for _, e := range entries {
+		tid, err := strconv.ParseInt(e.Name(), 10, 64)
+		if err != nil || len(threads) >= maxThreads {
+			continue
+		}
+		read := func(file string) string {
+			data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/%s", pid, tid, file))
+			if err != nil {
+				return ""
+			}
+			return strings.ToValidUTF8(strings.TrimSpace(string(data)), "?")
+		}
+		state := "?"
+		if stat := read("stat"); strings.Contains(stat, ") ") {
+			if fields := strings.Fields(stat[strings.LastIndex(stat, ") ")+2:]); len(fields) > 0 {
+				state = fields[0]
+			}
+		}
+		if channel := read("wchan"); channel != "" && channel != "0" {
+			state += " " + channel
+		}
+		threads = append(threads, &misstepv1.HungThread{Name: read("comm"), Tid: tid, State: state})
+	}
+	slices.SortFunc(threads, func(a, b *misstepv1.HungThread) int { return cmp.Compare(a.Tid, b.Tid) })
+	return threads
+}
+
+func kernelText(threads []*misstepv1.HungThread) []byte {
+	var b bytes.Buffer
+	for _, t := range threads {
+		fmt.Fprintf(&b, "%d %s: %s\n", t.GetTid(), t.GetName(), t.GetState())
+	}
+	return b.Bytes()
+}
+
+// nativeStacks asks gdb for all stacks, if there is one that may. A gdb that does not come back is killed; the kernel lets
+// its prey go then.
+func (t *trial) nativeStacks(ctx context.Context) []byte {
+	gdb, err := exec.LookPath("gdb")
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, gdbPatience)
+	defer cancel()
+	// -nx, auto-load off: no file of the workload is run by gdb; no debug information is fetched.
+	cmd := exec.CommandContext(ctx, gdb, "-batch", "-nx", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
+		"-ex", "set pagination off", "-ex", "set print frame-arguments none", "-ex", fmt.Sprintf("thread apply all bt %d", maxFrames),
+		"-p", strconv.Itoa(t.jvm.PID()))
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + t.path(dirHome)}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = time.Second
+	out := &bounded{most: maxDump}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintf(&out.Buffer, "\n[misstep: gdb: %v]\n", err)
+	}
+	return out.Bytes()
+}
+
+// bounded keeps the first bytes and swallows the rest.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+func (b *bounded) Write(data []byte) (int, error) {
+	b.Buffer.Write(data[:min(len(data), max(0, b.most-b.Len()))])
+	return len(data), nil
+}
+
+// threadDump asks HotSpot for its own view: SIGQUIT makes it print all Java stacks on stdout. Empty when it does not answer, as in
+// a hang that keeps it from its safepoint.
+func (t *trial) threadDump(ctx context.Context) []byte {
+	read := t.stdout.Tap(maxDump)
+	t.jvm.Signal(syscall.SIGQUIT)
+	deadline := time.NewTimer(dumpWait)
+	defer deadline.Stop()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-ctx.Done():
+			waiting = false
+		case <-t.jvm.Done(): // -Xrs: SIGQUIT ends it
+			waiting = false
+		case <-deadline.C:
+			waiting = false
+		case <-poll.C:
+			// "JNI global refs" is the last line of the threads; deadlocks and the heap follow within the same operation.
+			if text := read(); bytes.Contains(text, []byte("\nHeap\n")) {
+				waiting = false
+				// The heap's lines come in one more write or two; a moment more is enough and its lack does no harm.
+				select {
+				case <-t.jvm.Done():
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+		}
+	}
+	text := read()
+	if at := bytes.Index(text, []byte("Full thread dump")); at >= 0 {
+		return text[at:]
+	}
+	return nil
+}

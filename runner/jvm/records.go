@@ -1,0 +1,96 @@
+package jvm
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	maxRecords     = 1024     // mismatch records that the agent may write
+	maxRecordBytes = 4 << 20  // of one line
+	maxRecordsRead = 64 << 20 // bytes of the whole file
+	maxMismatches  = 64       // in an outcome
+)
+
+// readRecords reads the agent's mismatch records, counts equal ones together and gives at most 64, the most frequent first.
+// damaged counts lines that are no record; the last one of a JVM that died while it wrote is not counted.
+func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("read mismatch records: %w", err)
+	}
+	defer f.Close()
+	byKey := map[string]*misstepv1.Mismatch{}
+	lines := bufio.NewScanner(io.LimitReader(f, maxRecordsRead))
+	lines.Buffer(make([]byte, 64<<10), maxRecordBytes)
+	bad := false // the line before was damaged
+	for lines.Scan() {
+		if bad {
+			damaged, bad = damaged+1, false
+		}
+		if len(strings.TrimSpace(lines.Text())) == 0 {
+			continue
+		}
+		m := &misstepv1.Mismatch{}
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(lines.Bytes(), m); err != nil || m.GetCheck() == "" {
+			bad = true
+			continue
+		}
+		m.Count = max(1, m.GetCount())
+		key := boundaryKey(m)
+		known, ok := byKey[key]
+		switch {
+		case !ok && len(byKey) < maxRecords:
+			byKey[key] = m
+		case !ok:
+		case depth(m) < depth(known): // the shorter stacks are the better example
+			m.Count += known.GetCount()
+			byKey[key] = m
+		default:
+			known.Count += m.GetCount()
+		}
+	}
+	if err := lines.Err(); err != nil {
+		damaged++ // a line beyond the bound, and nothing after it was read
+	}
+	for _, m := range byKey {
+		mismatches = append(mismatches, m)
+	}
+	slices.SortFunc(mismatches, func(a, b *misstepv1.Mismatch) int {
+		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), cmp.Compare(a.GetSequence(), b.GetSequence()), cmp.Compare(boundaryKey(a), boundaryKey(b)))
+	})
+	return mismatches[:min(len(mismatches), maxMismatches)], damaged, nil
+}
+
+func depth(m *misstepv1.Mismatch) int {
+	return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
+}
+
+// boundaryKey is check, kind and the methods on both sides of the divergence in both traces.
+func boundaryKey(m *misstepv1.Mismatch) string {
+	parts := []string{m.GetCheck(), m.GetKind()}
+	for _, trace := range []*misstepv1.Trace{m.GetReference(), m.GetSuspect()} {
+		frames := trace.GetFrames()
+		for _, fromBottom := range []int{int(m.GetDivergence()) - 1, int(m.GetDivergence())} {
+			text := "-"
+			if i := len(frames) - 1 - fromBottom; i >= 0 && i < len(frames) {
+				text = frames[i].GetClassName() + "." + frames[i].GetMethod() + frames[i].GetDescriptor_()
+			}
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "\x00")
+}

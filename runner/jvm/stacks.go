@@ -1,0 +1,93 @@
+package jvm
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// maxFrames bounds the frames kept of each stack in an outcome; the whole text is evidence.
+const maxFrames = 64
+
+// javaThread is one thread of HotSpot's thread dump.
+type javaThread struct {
+	name   string
+	frames []string // without "at ", top first; lock lines in parentheses among them
+}
+
+var (
+	// JDK 8 to 20 print nid=0x1a2b, later ones nid=6699; JDK 19 and newer also have [6699] after the number.
+	dumpHead  = regexp.MustCompile(`^"(.*)" (?:#\d+ )?.*\bnid=(0x[0-9a-f]+|\d+)`)
+	gdbThread = regexp.MustCompile(`^Thread \d+ .*\(?LWP (\d+)\)?`)
+	gdbFrame  = regexp.MustCompile(`^#\d+\s+(?:0x[0-9a-f]+ in )?(.*)$`)
+)
+
+// parseThreadDump reads HotSpot's thread dump: the threads by their tid, and whether it names a deadlock.
+func parseThreadDump(text string) (threads map[int64]javaThread, deadlock bool) {
+	threads = map[int64]javaThread{}
+	var tid int64
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "Found one Java-level deadlock"), strings.HasPrefix(line, "Found ") && strings.Contains(line, " deadlock"):
+			deadlock, tid = true, 0 // the stacks after this line repeat those before it
+		case strings.HasPrefix(line, `"`):
+			tid = 0
+			m := dumpHead.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			if n, err := strconv.ParseInt(m[2], 0, 64); err == nil && len(threads) < maxThreads {
+				tid = n
+				threads[tid] = javaThread{name: m[1]}
+			}
+		case trimmed == "":
+			tid = 0
+		case tid != 0 && strings.HasPrefix(trimmed, "at "):
+			t := threads[tid]
+			if len(t.frames) < maxFrames {
+				t.frames = append(t.frames, strings.TrimPrefix(trimmed, "at "))
+				threads[tid] = t
+			}
+		}
+	}
+	return threads, deadlock
+}
+
+// parseGDB reads the output of "thread apply all bt": frames by tid, without addresses and arguments.
+func parseGDB(text string) map[int64][]string {
+	stacks := map[int64][]string{}
+	var tid int64
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if m := gdbThread.FindStringSubmatch(line); m != nil {
+			tid, _ = strconv.ParseInt(m[1], 10, 64)
+			continue
+		}
+		m := gdbFrame.FindStringSubmatch(line)
+		if m == nil || tid == 0 || len(stacks) >= maxThreads || len(stacks[tid]) >= maxFrames {
+			continue
+		}
+		stacks[tid] = append(stacks[tid], gdbFunction(m[1]))
+	}
+	return stacks
+}
+
+// gdbFunction cuts a frame such as "pthread_cond_wait () from /lib/libc.so.6" or "f(int) (x=1) at a.c:3" to its function and, when it
+// is known, the library's file name. Arguments vary from run to run.
+func gdbFunction(frame string) string {
+	frame, library, _ := strings.Cut(frame, " from ")
+	frame, _, _ = strings.Cut(frame, " at ")
+	function, _, _ := strings.Cut(frame, " (")
+	if function == "" || function == "??" {
+		function = "??"
+	}
+	if slash := strings.LastIndexByte(library, '/'); slash >= 0 {
+		library = library[slash+1:]
+	}
+	if library = strings.TrimSpace(library); library != "" {
+		return function + " from " + library
+	}
+	return function
+}

@@ -1,0 +1,109 @@
+import java.io.File;
+import java.io.FileOutputStream;
+import java.lang.reflect.Field;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+
+/** Programs that misbehave in one way each; the first argument chooses. They speak the plain harness's protocol. */
+public class Fixture {
+  public static void main(String[] args) throws Exception {
+    switch (args[0]) {
+      case "verified":
+        break;
+      case "exit":
+        System.err.println("some words before the end");
+        System.exit(Integer.parseInt(args[1]));
+        break;
+      case "invalid":
+        System.err.println("misstep: fixture validation failed: 1 is not 2");
+        System.exit(3);
+        break;
+      case "throw":
+        throw new IllegalStateException("thrown on purpose");
+      case "silent":
+        return;
+      case "environment":
+        System.out.println(System.getenv());
+        System.out.println("tmpdir " + System.getProperty("java.io.tmpdir") + " home " + System.getProperty("user.home"));
+        System.out.println("cwd " + new File("").getAbsolutePath());
+        break;
+      case "loop":
+        loop();
+        break;
+      case "eat":
+        List<byte[]> meals = new ArrayList<>();
+        while (true) {
+          byte[] meal = new byte[1 << 20];
+          java.util.Arrays.fill(meal, (byte) 1);
+          meals.add(meal);
+        }
+      case "print":
+        byte[] line = "a line of the flood that never ends and never says anything\n".getBytes("US-ASCII");
+        byte[] lines = new byte[line.length * 1000];
+        for (int i = 0; i < lines.length; i++) lines[i] = line[i % line.length];
+        while (true) System.out.write(lines, 0, lines.length);
+      case "fill":
+        try (FileOutputStream out = new FileOutputStream("flood")) {
+          byte[] block = new byte[1 << 20];
+          while (true) out.write(block);
+        }
+      case "fork":
+        new ProcessBuilder("sh", "-c", "setsid sleep 1000 & sleep 1000 & exit 0").inheritIO().start().waitFor();
+        break;
+      case "fork-and-loop":
+        new ProcessBuilder("setsid", "sleep", "1000").inheritIO().start();
+        System.out.println("forked");
+        loop();
+        break;
+      case "crash":
+        Field field = sun.misc.Unsafe.class.getDeclaredField("theUnsafe");
+        field.setAccessible(true);
+        ((sun.misc.Unsafe) field.get(null)).putAddress(0, 0);
+        break;
+      case "kill":
+        // Ends itself by the signal named, as if from outside.
+        String pid = new File("/proc/self").getCanonicalFile().getName();
+        new ProcessBuilder("sh", "-c", "kill -" + args[1] + " " + pid).start().waitFor();
+        Thread.sleep(60_000);
+        break;
+      case "deadlock":
+        deadlock();
+        break;
+      default:
+        throw new IllegalArgumentException(args[0]);
+    }
+    System.out.println("misstep: fixture verified 1 repetitions");
+  }
+
+  private static volatile long sink;
+
+  private static void loop() {
+    while (true) sink++;
+  }
+
+  private static void deadlock() throws Exception {
+    Object left = new Object();
+    Object right = new Object();
+    CountDownLatch both = new CountDownLatch(2);
+    Thread first = new Thread(() -> lock(left, right, both), "first");
+    Thread second = new Thread(() -> lock(right, left, both), "second");
+    first.start();
+    second.start();
+    first.join();
+  }
+
+  private static void lock(Object mine, Object yours, CountDownLatch both) {
+    synchronized (mine) {
+      both.countDown();
+      try {
+        both.await();
+      } catch (InterruptedException e) {
+        return;
+      }
+      synchronized (yours) {
+        sink++;
+      }
+    }
+  }
+}

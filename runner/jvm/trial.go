@@ -1,0 +1,128 @@
+package jvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"misstep/agent"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+	"misstep/runner/process"
+	"misstep/runner/scratch"
+	"misstep/workloads"
+)
+
+// trial is one run of one recipe; it is used by one goroutine.
+type trial struct {
+	executor *Executor
+	recipe   *misstepv1.Recipe
+	limits   limits
+	home     string // JAVA_HOME
+	feature  int
+	workload string // folder
+	manifest workloads.Manifest
+	folder   *scratch.Folder
+	name     string
+	report   func(*misstepv1.Progress)
+
+	args           []string
+	cgroup         *process.Cgroup
+	stdout, stderr *process.Stream
+	jvm            *process.Process
+	excessive      chan string // a stream went beyond its hard bound
+
+	// What the watchdog saw.
+	verdict  verdict
+	maxRSS   uint64
+	looks    uint64 // looks of the watchdog at a JVM whose agent had started
+	status   agent.Status
+	recorded bool // status was read
+	exhibits []exhibit
+}
+
+// verdict of the watchdog; the zero value when the JVM ended by itself.
+type verdict struct {
+	failure *misstepv1.ApplicationFailure // a limit was exceeded and the JVM killed
+	hang    *misstepv1.Hang
+	reason  string
+}
+
+// backstop is the cgroup's limit above the polled one: the kernel counts page cache and shared pages in, and its way is to kill
+// without a word.
+func backstop(limit uint64) uint64 { return limit + limit/4 + 256<<20 }
+
+func (t *trial) run(ctx context.Context) (_ *misstepv1.Outcome, err error) {
+	t.report(&misstepv1.Progress{Phase: "start"})
+	if t.args, err = t.command(ctx); err != nil {
+		return nil, err
+	}
+	if t.cgroup, err = t.executor.cgroups.New(t.name, backstop(t.limits.memory)); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if removed := t.cgroup.Remove(); removed != nil && err == nil {
+			err = removed
+		}
+	}()
+	if err := t.start(); err != nil {
+		return nil, scratch.Explain(t.folder.Path, err)
+	}
+	watchErr := t.watch(ctx)
+	t.jvm.Kill()
+	<-t.jvm.Done()
+	if watchErr != nil {
+		return nil, watchErr
+	}
+	if err := t.jvm.Result().Err; err != nil {
+		return nil, scratch.Explain(t.folder.Path, fmt.Errorf("run JVM: %w", err))
+	}
+	t.report(&misstepv1.Progress{Phase: "collect"})
+	t.readStatus()
+	outcome, err := t.classify()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.keepEvidence(ctx, outcome); err != nil {
+		return nil, err
+	}
+	return outcome, nil
+}
+
+func (t *trial) start() (err error) {
+	if _, err := os.Stat(t.java()); err != nil {
+		return runner.Permanent(fmt.Errorf("start JVM: %w", err))
+	}
+	t.excessive = make(chan string, 2)
+	stream := func(name string) (*process.Stream, error) {
+		return process.NewStream(t.path(name), int64(t.limits.output), int64(t.limits.output)*hardOutput, func() { t.excessive <- name })
+	}
+	if t.stdout, err = stream(fileStdout); err != nil {
+		return err
+	}
+	if t.stderr, err = stream(fileStderr); err != nil {
+		return errors.Join(err, t.stdout.Close())
+	}
+	t.jvm, err = process.Start(process.Spec{
+		Path: t.java(), Args: t.args, Env: t.environment(), Dir: t.path(dirWork), Mark: t.folder.Path,
+		Stdout: t.stdout, Stderr: t.stderr, Cgroup: t.cgroup,
+	})
+	if err != nil {
+		return errors.Join(err, t.stdout.Close(), t.stderr.Close())
+	}
+	return nil
+}
+
+// readStatus reads the flight record, if there is one already.
+func (t *trial) readStatus() {
+	if !t.checked() {
+		return
+	}
+	if status, err := agent.ReadStatus(t.path(dirAgent, fileStatus)); err == nil {
+		t.status, t.recorded = status, true
+	}
+}
+
+func since(t time.Time) time.Duration { return time.Since(t).Round(time.Millisecond) }

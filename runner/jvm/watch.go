@@ -1,0 +1,115 @@
+package jvm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"misstep/agent"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	// tick between two looks at the JVM's own memory; every fifth tick looks at everything.
+	tick      = 100 * time.Millisecond
+	fullLook  = 5
+	inWalkAge = 15 * time.Second // in one walk or check; a walk takes microseconds, a safepoint on a busy machine a second
+)
+
+// watch looks at the JVM until it ends, exceeds a limit, or hangs; then t.verdict says what was seen. The error is ctx's.
+func (t *trial) watch(ctx context.Context) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	wall := time.NewTimer(t.limits.wall)
+	defer wall.Stop()
+	var stuck stuckness
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.jvm.Done():
+			return nil
+		case name := <-t.excessive:
+			t.fail("output", "%s grew beyond %d MiB", name, t.limits.output*hardOutput>>20)
+			return nil
+		case <-wall.C:
+			t.hung(ctx, nil, fmt.Sprintf("no end within the limit of %v", t.limits.wall))
+			return ctx.Err()
+		case <-ticker.C:
+		}
+		rss := t.jvm.LeaderRSS()
+		if n%fullLook == 0 {
+			rss = t.look()
+			if t.verdict.failure != nil {
+				return nil
+			}
+			if slot, age := stuck.look(t.status, t.recorded); slot != nil {
+				t.hung(ctx, slot, fmt.Sprintf("thread %d is in phase %q for %v", slot.TID, slot.Phase, age.Round(time.Second)))
+				return ctx.Err()
+			}
+		}
+		t.maxRSS = max(t.maxRSS, t.jvm.LeaderRSS())
+		if rss > t.limits.memory {
+			t.fail("memory", "resident memory of %d MiB is beyond the limit of %d MiB", rss>>20, t.limits.memory>>20)
+			return nil
+		}
+	}
+}
+
+// look takes in everything that is not looked at on every tick, and gives the summed resident memory.
+func (t *trial) look() uint64 {
+	usage := t.jvm.Usage()
+	t.maxRSS = max(t.maxRSS, usage.MaxRSS)
+	if size := t.folder.Size(); size > t.limits.disk {
+		t.fail("disk", "the trial's folder holds %d MiB, beyond the limit of %d MiB", size>>20, t.limits.disk>>20)
+	}
+	t.readStatus()
+	if t.status.Started {
+		t.looks++
+	}
+	t.report(&misstepv1.Progress{
+		Phase: "run", Checks: t.counts(), Signals: t.signals(), Wall: durationpb.New(time.Since(t.jvm.Began())),
+	})
+	return usage.RSS
+}
+
+func (t *trial) fail(reason, format string, args ...any) {
+	t.verdict.failure = &misstepv1.ApplicationFailure{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// crashing says that HotSpot is about to write, or has written, its error file: what looks like a hang is a crash.
+func (t *trial) crashing() bool {
+	info, err := os.Stat(t.path(fileCrash))
+	return err == nil && info.Size() > 0
+}
+
+// stuckness remembers which walks were old at the last look: only one that is old twice with the same sequence number counts, as a
+// slot may be read in the middle of its change.
+type stuckness struct{ old map[uint32]uint64 }
+
+func (s *stuckness) look(status agent.Status, recorded bool) (*agent.ThreadSlot, time.Duration) {
+	if !recorded {
+		return nil, 0
+	}
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+		return nil, 0
+	}
+	before := s.old
+	s.old = map[uint32]uint64{}
+	for _, slot := range status.Threads {
+		age := time.Duration(now.Nano() - int64(slot.EnterNanos)) //nolint:gosec // nanoseconds since boot fit
+		if slot.Phase == agent.PhaseNone || age < inWalkAge {
+			continue
+		}
+		s.old[slot.TID] = slot.EnterNanos
+		if before[slot.TID] == slot.EnterNanos && before != nil {
+			return &slot, age
+		}
+	}
+	return nil, 0
+}
