@@ -96,7 +96,7 @@ func parseOneLine(text string) []aptSource {
 			if !ok {
 				continue
 			}
-			for _, option := range strings.Fields(options) {
+			for option := range strings.FieldsSeq(options) {
 				name, value, _ := strings.Cut(option, "=")
 				if field, ok := optionFields[name]; ok {
 					name = field
@@ -175,8 +175,8 @@ func (s aptSource) stanza(suite string) string {
 	field("Suites", suite)
 	field("Components", "main")
 	field("Targets", "Packages") // no translations, no file lists
-	for _, name := range []string{"signed-by", "architectures", "trusted", "check-valid-until", "allow-insecure"} {
-		field(name, s[name])
+	for _, name := range []string{"Signed-By", "Architectures", "Trusted", "Check-Valid-Until", "Allow-Insecure"} {
+		field(name, s[strings.ToLower(name)])
 	}
 	return b.String()
 }
