@@ -78,14 +78,14 @@ func checkSubmission(req *misstepv1.SubmitCampaignRequest) error {
 // ListCampaigns implements the AdminService.
 func (s *Server) ListCampaigns(ctx context.Context, _ *misstepv1.ListCampaignsRequest) (*misstepv1.ListCampaignsResponse, error) {
 	resp := &misstepv1.ListCampaignsResponse{}
-	err := s.update(ctx, func(tx store.Tx, _ time.Time) error {
+	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
 		all, err := tx.Campaigns(false)
 		if err != nil {
 			return err
 		}
 		resp.Campaigns = nil
 		for _, c := range all {
-			st, err := s.status(tx, c)
+			st, err := s.status(tx, c, now)
 			if err != nil {
 				return err
 			}
@@ -102,12 +102,12 @@ func (s *Server) ListCampaigns(ctx context.Context, _ *misstepv1.ListCampaignsRe
 // GetCampaign implements the AdminService.
 func (s *Server) GetCampaign(ctx context.Context, req *misstepv1.GetCampaignRequest) (*misstepv1.GetCampaignResponse, error) {
 	resp := &misstepv1.GetCampaignResponse{}
-	err := s.update(ctx, func(tx store.Tx, _ time.Time) error {
+	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
 		c, err := findCampaign(tx, req.GetCampaignId())
 		if err != nil {
 			return err
 		}
-		resp.Campaign, err = s.status(tx, c)
+		resp.Campaign, err = s.status(tx, c, now)
 		return err
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *Server) StopCampaign(ctx context.Context, req *misstepv1.StopCampaignRe
 }
 
 // status is a campaign's tally with what is under way added.
-func (s *Server) status(tx store.Tx, c *store.Campaign) (*misstepv1.CampaignStatus, error) {
+func (s *Server) status(tx store.Tx, c *store.Campaign, now time.Time) (*misstepv1.CampaignStatus, error) {
 	st := c.Tally
 	st.Id, st.Campaign, st.State = c.ID, c.Submission.GetCampaign(), c.State
 	st.Submitted = timestamppb.New(c.Submitted)
@@ -141,7 +141,7 @@ func (s *Server) status(tx store.Tx, c *store.Campaign) (*misstepv1.CampaignStat
 	}
 	st.Planned = c.Submission.GetCampaign().GetBudget().GetTrials()
 	var err error
-	if st.Queued, err = queue.Waiting(tx, c); err != nil {
+	if st.Queued, err = queue.Waiting(tx, c, now); err != nil {
 		return nil, err
 	}
 	leases, err := tx.Leases(store.LeaseFilter{Campaign: c.ID})

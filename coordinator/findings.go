@@ -23,7 +23,7 @@ func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		f = &store.Finding{Proto: &misstepv1.Finding{
-			Id: h.ID, Signature: h.Signature, Title: h.Title, FirstSeen: timestamppb.New(now),
+			Id: h.ID, Signature: h.Signature, FirstSeen: timestamppb.New(now),
 		}}
 		s.config.Logger.Info("new finding", slog.String("finding", h.ID), slog.String("title", h.Title))
 	case err != nil:
@@ -39,7 +39,7 @@ func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage
 		p.Campaigns = append(p.GetCampaigns(), c.Campaign)
 	}
 	if p.GetExample() == nil || h.Weight < f.Weight {
-		p.Example, p.ExampleRecipe, f.Weight = proto.CloneOf(o), l.Recipe, h.Weight
+		p.Example, p.ExampleRecipe, p.Title, f.Weight = proto.CloneOf(o), l.Recipe, h.Title, h.Weight
 	}
 	return errors.Join(tx.PutFinding(f), tx.AddHit(h.ID, c, 1))
 }

@@ -335,9 +335,9 @@ func (q *Queue) giveUp(tx store.Tx, c *store.Campaign, l *store.Lease, now time.
 }
 
 // Waiting counts the trials of a campaign that no runner holds and that are still to come, those not made yet included when
-// the number of trials is bounded.
-func Waiting(tx store.Tx, c *store.Campaign) (uint64, error) {
-	if c.State != misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING {
+// the number of trials is bounded. Once its time is over nothing waits.
+func Waiting(tx store.Tx, c *store.Campaign, now time.Time) (uint64, error) {
+	if timeIsOver(c, now) {
 		return 0, nil
 	}
 	jobs, err := tx.Jobs(c.ID)

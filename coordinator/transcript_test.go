@@ -1,0 +1,335 @@
+package coordinator_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"misstep/coordinator"
+	"misstep/coordinator/store"
+	"misstep/coordinator/store/memory"
+	"misstep/coordinator/store/sqlite"
+	"misstep/corpus/known"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The transcripts in testdata say what runners and people ask and what they are answered, over a clock that only moves when
+// told to. After a change that is meant: go test ./coordinator -run Transcripts -rewrite, and read the difference.
+func TestTranscripts(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T, path string) store.Store{
+		"memory": func(*testing.T, string) store.Store { return memory.New() },
+		"sqlite": func(t *testing.T, path string) store.Store {
+			s, err := sqlite.Open(t.Context(), path)
+			require.NoError(t, err)
+			return s
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+				s := open(t, filepath.Join(t.TempDir(), "store.db"))
+				defer func() { require.NoError(t, s.Close()) }()
+				p := newPlay(s)
+				datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string { return p.do(t, d) })
+			})
+		})
+	}
+}
+
+// counter is a source of ids that count.
+type counter struct{ n uint64 }
+
+func (c *counter) Read(p []byte) (int, error) {
+	c.n++
+	var raw [8]byte
+	binary.BigEndian.PutUint64(raw[:], c.n)
+	copy(p, raw[8-len(p):])
+	return len(p), nil
+}
+
+// play holds the actors of one transcript. Campaigns go by their names and leases by L1, L2, … in the order seen.
+type play struct {
+	store     store.Store
+	server    *coordinator.Server
+	now       time.Time
+	ids       *counter
+	campaigns map[string]string // name → id
+	leases    map[string]string // alias → id
+	aliases   map[string]string // id → alias
+}
+
+func newPlay(s store.Store) *play {
+	p := &play{store: s, now: time.Unix(1_800_000_000, 0), ids: &counter{}, campaigns: map[string]string{}, leases: map[string]string{}, aliases: map[string]string{}}
+	p.restart()
+	return p
+}
+
+func (p *play) restart() {
+	p.server = coordinator.New(coordinator.Config{
+		Store: p.store, Clock: func() time.Time { return p.now }, Rand: p.ids, LeaseTime: time.Minute, SyncInterval: 2 * time.Second, Known: known.Default(),
+	})
+}
+
+func args(d *datadriven.TestData, key string) []string {
+	if a, ok := d.Arg(key); ok {
+		return a.Vals
+	}
+	return nil
+}
+
+func digest(c string) string { return "sha256:" + strings.Repeat(c, 64) }
+
+func (p *play) do(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	var out string
+	var err error
+	switch d.Cmd {
+	case "submit":
+		out, err = p.submit(t, d)
+	case "sync":
+		out, err = p.sync(t, d)
+	case "advance":
+		var by time.Duration
+		by, err = time.ParseDuration(d.CmdArgs[0].Key)
+		p.now = p.now.Add(by)
+	case "restart":
+		p.restart()
+	case "drain":
+		p.server.Drain()
+	case "status":
+		out, err = p.status(t, d.CmdArgs[0].Key)
+	case "stop":
+		_, err = p.server.StopCampaign(t.Context(), &misstepv1.StopCampaignRequest{CampaignId: p.id(d.CmdArgs[0].Key)})
+	case "trials":
+		out, err = p.trials(t, d)
+	case "findings":
+		out, err = p.findings(t)
+	default:
+		d.Fatalf(t, "unknown command %s", d.Cmd)
+	}
+	if err != nil {
+		st := status.Convert(err)
+		return fmt.Sprintf("%s: %s", st.Code(), st.Message())
+	}
+	return out
+}
+
+func (p *play) id(name string) string {
+	if id, ok := p.campaigns[name]; ok {
+		return id
+	}
+	return name
+}
+
+// submit NAME trials=N time=D jdks=(…) workloads=(…) agent=C seed=N checks=(…)
+func (p *play) submit(t *testing.T, d *datadriven.TestData) (string, error) {
+	name := d.CmdArgs[0].Key
+	c := &misstepv1.Campaign{Name: name, Jdks: args(d, "jdks"), Budget: &misstepv1.Budget{}}
+	req := &misstepv1.SubmitCampaignRequest{Campaign: c}
+	for _, ch := range args(d, "checks") {
+		c.Checks = append(c.Checks, &misstepv1.Check{Name: ch})
+	}
+	if c.Checks == nil {
+		c.Checks = []*misstepv1.Check{{Name: "gst-asgct"}}
+	}
+	d.MaybeScanArgs(t, "trials", &c.Budget.Trials)
+	d.MaybeScanArgs(t, "seed", &c.Seed)
+	if v := args(d, "time"); v != nil {
+		by, err := time.ParseDuration(v[0])
+		require.NoError(t, err)
+		c.Budget.Time = durationpb.New(by)
+	}
+	for _, j := range c.Jdks {
+		req.Jdks = append(req.Jdks, &misstepv1.Jdk{Name: j, Digest: digest("a"), Version: "OpenJDK 64-Bit Server VM (" + j + "+1) for linux-amd64 JRE (" + j + "+1)"})
+	}
+	for _, w := range args(d, "workloads") {
+		c.Workloads = append(c.Workloads, &misstepv1.CampaignWorkload{Name: w})
+		req.Workloads = append(req.Workloads, &misstepv1.Workload{Name: w, Digest: digest("b")})
+	}
+	if v := args(d, "agent"); v != nil {
+		req.AgentDigest = digest(v[0])
+	}
+	resp, err := p.server.SubmitCampaign(t.Context(), req)
+	if err != nil {
+		return "", err
+	}
+	p.campaigns[name] = resp.GetCampaignId()
+	return "", nil
+}
+
+// sync RUNNER slots=N free=N agent=C, then a line for each lease held: its alias, then running N | clean | clinit | crash |
+// void | fail MESSAGE | permanent MESSAGE | interrupted | broken.
+func (p *play) sync(t *testing.T, d *datadriven.TestData) (string, error) {
+	req := &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: d.CmdArgs[0].Key, Host: "h", Slots: 4}}
+	d.MaybeScanArgs(t, "free", &req.FreeSlots)
+	d.MaybeScanArgs(t, "slots", &req.Runner.Slots)
+	if v := args(d, "agent"); v != nil {
+		req.Runner.AgentDigest = digest(v[0])
+	}
+	for line := range strings.Lines(d.Input) {
+		f := strings.Fields(line)
+		alias, what, rest := f[0], f[1], strings.Join(f[2:], " ")
+		id, ok := p.leases[alias]
+		if !ok {
+			id = alias
+		}
+		req.Held = append(req.Held, held(id, what, rest))
+	}
+	resp, err := p.server.Synchronize(t.Context(), req)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, l := range resp.GetDesired() {
+		alias, ok := p.aliases[l.GetId()]
+		if !ok {
+			alias = fmt.Sprintf("L%d", len(p.aliases)+1)
+			p.aliases[l.GetId()], p.leases[alias] = alias, l.GetId()
+		}
+		fmt.Fprintf(&b, "%s %s on %s for %v\n", alias, l.GetRecipe().GetWorkload().GetName(), l.GetRecipe().GetJdk().GetName(), l.GetDeadline().AsTime().Sub(p.now))
+	}
+	if resp.GetDrain() {
+		b.WriteString("drain\n")
+	}
+	if b.Len() == 0 {
+		return "nothing\n", nil
+	}
+	return b.String(), nil
+}
+
+func held(id, what, rest string) *misstepv1.HeldLease {
+	h := &misstepv1.HeldLease{LeaseId: id}
+	outcome := func(o *misstepv1.Outcome) { h.State = &misstepv1.HeldLease_Outcome{Outcome: o} }
+	failure := func(f *misstepv1.InfrastructureFailure) { h.State = &misstepv1.HeldLease_Failure{Failure: f} }
+	count := func(n uint64) []*misstepv1.CheckCount {
+		return []*misstepv1.CheckCount{{Check: "gst-asgct", Total: n, Match: n}}
+	}
+	switch what {
+	case "running":
+		var n uint64
+		_, _ = fmt.Sscan(rest, &n)
+		h.State = &misstepv1.HeldLease_Running{Running: &misstepv1.Progress{Phase: "run", Checks: count(n)}}
+	case "clean":
+		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Checks: count(100)})
+	case "void":
+		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Checks: count(0)})
+	case "clinit":
+		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100), Mismatches: []*misstepv1.Mismatch{truncatedAt(rest)}})
+	case "crash":
+		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "# V  [libjvm.so+0x1234]  frame::sender(RegisterMap*) const+0x4c"}})
+	case "broken":
+		outcome(&misstepv1.Outcome{})
+	case "fail":
+		failure(&misstepv1.InfrastructureFailure{Message: rest})
+	case "permanent":
+		failure(&misstepv1.InfrastructureFailure{Message: rest, Permanent: true})
+	case "interrupted":
+		failure(&misstepv1.InfrastructureFailure{Message: "the runner stops", Interrupted: true})
+	}
+	return h
+}
+
+// truncatedAt is JDK-8303444 as the agent reports it, under a class initialiser of the class so called.
+func truncatedAt(class string) *misstepv1.Mismatch {
+	if class == "" {
+		class = "a.Holder"
+	}
+	frame := func(c, m string, bci int32) *misstepv1.Frame {
+		return &misstepv1.Frame{ClassName: c, Method: m, Descriptor_: "()V", Bci: bci}
+	}
+	ref := []*misstepv1.Frame{frame("a.Util", "work", 3), frame(class, "<clinit>", 0), frame("a.Main", "run", 12), frame("a.Main", "main", 4)}
+	return &misstepv1.Mismatch{
+		Check: "gst-asgct", Kind: "truncated", Count: 2,
+		Reference: &misstepv1.Trace{Source: "gst", Frames: ref, NumFrames: 4},
+		Suspect:   &misstepv1.Trace{Source: "asgct", Frames: ref[:2], NumFrames: 2},
+	}
+}
+
+func (p *play) status(t *testing.T, name string) (string, error) {
+	resp, err := p.server.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: p.id(name)})
+	if err != nil {
+		return "", err
+	}
+	c := resp.GetCampaign()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s queued=%d running=%d", strings.ToLower(strings.TrimPrefix(c.GetState().String(), "CAMPAIGN_STATE_")), c.GetQueued(), c.GetRunning())
+	var kinds []string
+	for k, n := range c.GetOutcomes() {
+		kinds = append(kinds, fmt.Sprintf(" %s=%d", k, n))
+	}
+	slices.Sort(kinds)
+	b.WriteString(strings.Join(kinds, ""))
+	for _, f := range []struct {
+		name string
+		n    uint64
+	}{{"failed", c.GetFailed()}, {"retries", c.GetRetries()}, {"cancelled", c.GetCancelled()}, {"findings", uint64(len(c.GetFindingIds()))}} {
+		if f.n > 0 {
+			fmt.Fprintf(&b, " %s=%d", f.name, f.n)
+		}
+	}
+	for _, ch := range c.GetChecks() {
+		fmt.Fprintf(&b, " %s:%d", ch.GetCheck(), ch.GetTotal())
+	}
+	if c.GetEnded() != nil {
+		fmt.Fprintf(&b, " after %v", c.GetEnded().AsTime().Sub(c.GetSubmitted().AsTime()))
+	}
+	return b.String() + "\n", nil
+}
+
+// trials NAME size=N prints page by page.
+func (p *play) trials(t *testing.T, d *datadriven.TestData) (string, error) {
+	req := &misstepv1.ListTrialsRequest{CampaignId: p.id(d.CmdArgs[0].Key)}
+	d.MaybeScanArgs(t, "size", &req.PageSize)
+	var b strings.Builder
+	for {
+		resp, err := p.server.ListTrials(t.Context(), req)
+		if err != nil {
+			return "", err
+		}
+		for _, tr := range resp.GetTrials() {
+			fmt.Fprintf(&b, "%d %s on %s: ", tr.GetId(), tr.GetRecipe().GetWorkload().GetName(), tr.GetRecipe().GetJdk().GetName())
+			if f := tr.GetFailure(); f != nil {
+				fmt.Fprintf(&b, "failed: %s\n", f.GetMessage())
+			} else {
+				fmt.Fprintf(&b, "%s, %d findings\n", strings.TrimPrefix(tr.GetOutcome().GetKind().String(), "OUTCOME_KIND_"), len(tr.GetFindingIds()))
+			}
+		}
+		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
+			return b.String(), nil
+		}
+		b.WriteString("-- page\n")
+	}
+}
+
+func (p *play) findings(t *testing.T) (string, error) {
+	resp, err := p.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, f := range resp.GetFindings() {
+		fmt.Fprintf(&b, "%s %s [%s]\n  %d hits in %d campaigns: %s\n", f.GetId(), strings.Join(f.GetSignature().GetParts(), " | "), f.GetKnownAs(), f.GetHits(), len(f.GetCampaigns()), f.GetTitle())
+		for _, r := range f.GetRates() {
+			fmt.Fprintf(&b, "  %s %s%s: %d of %d, %.2f to %.2f\n", r.GetJdk(), r.GetWorkload(), r.GetFlagSet(), r.GetHits(), r.GetTrials(), r.GetLow(), r.GetHigh())
+		}
+		whole, err := p.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: f.GetId()[:6]})
+		if err != nil {
+			return "", err
+		}
+		for _, m := range whole.GetFinding().GetExample().GetMismatches() {
+			fmt.Fprintf(&b, "  example: %d and %d frames on %s\n", len(m.GetReference().GetFrames()), len(m.GetSuspect().GetFrames()), whole.GetFinding().GetExampleRecipe().GetJdk().GetName())
+		}
+	}
+	return b.String(), nil
+}
