@@ -1,13 +1,11 @@
 package misstep.workloads;
 
+import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URISyntaxException;
-import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
 
 /**
  * Runs a workload's repetitions and ends the JVM by the plain protocol: exit code 0 and the line {@code misstep: NAME
@@ -47,24 +45,28 @@ public final class Harness {
     System.exit(status);
   }
 
+  // Plain old code from here on: under -Xcomp all that is used is compiled first, and java.nio's walker, SecureRandom's
+  // temporary names and printf take seconds.
   private static int repeat(Workload workload) throws Exception {
     int repetitions = Integer.getInteger("misstep.repetitions", 1);
     if (repetitions < 1) {
       throw new IllegalArgumentException("misstep.repetitions: want at least 1, got " + repetitions);
     }
     String given = System.getProperty("misstep.scratch");
-    Path root =
-        given == null ? Files.createTempDirectory("misstep") : Files.createDirectories(Path.of(given));
+    File root = given == null ? Files.createTempDirectory("misstep").toFile() : new File(given);
     try {
       for (int i = 0; i < repetitions; i++) {
-        Path scratch = Files.createTempDirectory(root, "repetition-");
+        File scratch = new File(root, "repetition-" + i);
+        if (!scratch.mkdirs()) {
+          throw new IOException("cannot make the folder " + scratch + ", or it is there already");
+        }
         long begin = System.nanoTime();
         try {
-          workload.repetition(i, scratch);
+          workload.repetition(i, scratch.toPath());
         } finally {
           delete(scratch);
         }
-        System.out.printf("repetition %d took %d ms%n", i, (System.nanoTime() - begin) / 1_000_000);
+        System.out.println("repetition " + i + " took " + (System.nanoTime() - begin) / 1_000_000 + " ms");
       }
     } finally {
       if (given == null) {
@@ -127,24 +129,15 @@ public final class Harness {
     }
   }
 
-  private static void delete(Path folder) throws IOException {
-    Files.walkFileTree(
-        folder,
-        new SimpleFileVisitor<>() {
-          @Override
-          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-            Files.delete(file);
-            return FileVisitResult.CONTINUE;
-          }
-
-          @Override
-          public FileVisitResult postVisitDirectory(Path dir, IOException e) throws IOException {
-            if (e != null) {
-              throw e;
-            }
-            Files.delete(dir);
-            return FileVisitResult.CONTINUE;
-          }
-        });
+  private static void delete(File folder) throws IOException {
+    File[] files = folder.listFiles();
+    if (files != null) {
+      for (File file : files) {
+        delete(file);
+      }
+    }
+    if (!folder.delete()) {
+      throw new IOException("cannot remove " + folder);
+    }
   }
 }

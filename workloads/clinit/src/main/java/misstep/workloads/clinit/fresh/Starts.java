@@ -1,17 +1,15 @@
 package misstep.workloads.clinit.fresh;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.util.function.LongSupplier;
 
-/** Begins the initialisation of 25 classes, each in another way or at another depth, and adds up what they have. */
+/** Begins the initialisation of 23 classes, each in another way or at another depth, and adds up what they have. */
 public final class Starts implements LongSupplier {
   private static final int DEPTH = 24;
 
   @Override
   public long getAsLong() {
-    return byCall() + byGet() + byPut() + byNew() + bySuper() + byInterface() + byEnum() + byReflection() + byHandle()
-        + byLambda() + chain() + below(DEPTH) + throughArray() + inLoop() + inCatch();
+    return byCall() + byGet() + byPut() + byNew() + bySuper() + byInterface() + byEnum() + byName()
+        + chain() + below(DEPTH) + throughArray() + inLoop() + inCatch();
   }
 
   private static long byCall() {
@@ -101,47 +99,17 @@ public final class Starts implements LongSupplier {
     }
   }
 
-  private static long byReflection() {
+  private static long byName() {
     try {
-      Class<?> type = Class.forName(Starts.class.getName() + "$Reflected", true, Starts.class.getClassLoader());
-      return type.getDeclaredField("value").getLong(null);
-    } catch (ReflectiveOperationException e) {
+      Class.forName("misstep.workloads.clinit.fresh.Starts$Named", true, Starts.class.getClassLoader());
+    } catch (ClassNotFoundException e) {
       throw new IllegalStateException(e);
     }
+    return Named.value;
   }
 
-  static final class Reflected {
+  static final class Named {
     static long value = Work.value(9);
-  }
-
-  private static long byHandle() {
-    try {
-      var type = MethodType.methodType(long.class);
-      return (long) MethodHandles.lookup().findStatic(Handled.class, "value", type).invokeExact();
-    } catch (Throwable e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
-  static final class Handled {
-    private static final long VALUE = Work.value(10);
-
-    static long value() {
-      return VALUE;
-    }
-  }
-
-  private static long byLambda() {
-    LongSupplier supplier = Lambda::value;
-    return supplier.getAsLong();
-  }
-
-  private static final class Lambda {
-    private static final long VALUE = Work.value(11);
-
-    static long value() {
-      return VALUE;
-    }
   }
 
   /** One initialiser begins the next: ten upcalls above each other. */
@@ -150,43 +118,43 @@ public final class Starts implements LongSupplier {
   }
 
   private static final class Chain1 {
-    static final long SUM = Work.value(12) + Chain2.SUM;
+    static final long SUM = Work.value(10) + Chain2.SUM;
   }
 
   private static final class Chain2 {
-    static final long SUM = Work.value(13) + Chain3.SUM;
+    static final long SUM = Work.value(11) + Chain3.SUM;
   }
 
   private static final class Chain3 {
-    static final long SUM = Work.value(14) + Chain4.SUM;
+    static final long SUM = Work.value(12) + Chain4.SUM;
   }
 
   private static final class Chain4 {
-    static final long SUM = Work.value(15) + Chain5.SUM;
+    static final long SUM = Work.value(13) + Chain5.SUM;
   }
 
   private static final class Chain5 {
-    static final long SUM = Work.value(16) + Chain6.SUM;
+    static final long SUM = Work.value(14) + Chain6.SUM;
   }
 
   private static final class Chain6 {
-    static final long SUM = Work.value(17) + Chain7.SUM;
+    static final long SUM = Work.value(15) + Chain7.SUM;
   }
 
   private static final class Chain7 {
-    static final long SUM = Work.value(18) + Chain8.SUM;
+    static final long SUM = Work.value(16) + Chain8.SUM;
   }
 
   private static final class Chain8 {
-    static final long SUM = Work.value(19) + Chain9.SUM;
+    static final long SUM = Work.value(17) + Chain9.SUM;
   }
 
   private static final class Chain9 {
-    static final long SUM = Work.value(20) + Chain10.SUM;
+    static final long SUM = Work.value(18) + Chain10.SUM;
   }
 
   private static final class Chain10 {
-    static final long SUM = Work.value(21);
+    static final long SUM = Work.value(19);
   }
 
   /** Begins it at the bottom of a recursion. */
@@ -195,7 +163,7 @@ public final class Starts implements LongSupplier {
   }
 
   private static final class Below {
-    static long value = Work.value(22);
+    static long value = Work.value(20);
   }
 
   private static long throughArray() {
@@ -206,7 +174,7 @@ public final class Starts implements LongSupplier {
   }
 
   private static final class Element {
-    private static final long VALUE = Work.value(23);
+    private static final long VALUE = Work.value(21);
 
     long get() {
       return VALUE;
@@ -222,7 +190,7 @@ public final class Starts implements LongSupplier {
   }
 
   private static final class Loop {
-    static long value = Work.value(24);
+    static long value = Work.value(22);
   }
 
   private static long inCatch() {
@@ -234,6 +202,6 @@ public final class Starts implements LongSupplier {
   }
 
   private static final class Caught {
-    static long value = Work.value(25);
+    static long value = Work.value(23);
   }
 }
