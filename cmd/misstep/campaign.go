@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"misstep/coordinator/campaign"
+	"misstep/corpus/tree"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+type campaignCommand struct {
+	Submit campaignSubmit `cmd:"" help:"Check a campaign and put it into the queue."`
+	List   campaignList   `cmd:"" help:"List campaigns, newest first."`
+	Show   campaignShow   `cmd:"" help:"Show one campaign with its counts."`
+	Stop   campaignStop   `cmd:"" help:"Cancel what is queued and what runs; finished trials stay."`
+}
+
+// loadCampaign reads a campaign file and resolves its names in the local catalogues.
+func (e *env) loadCampaign(file string) (*misstepv1.SubmitCampaignRequest, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read campaign: %w", err)
+	}
+	document, err := campaign.Parse(text, file)
+	if err != nil {
+		return nil, err
+	}
+	names, err := e.names()
+	if err != nil {
+		return nil, err
+	}
+	if err := document.Resolve(names); err != nil {
+		return nil, fmt.Errorf("%w\n(add JDKs with `misstep jdk add NAME SOURCE`, workloads with `misstep workload add FOLDER`)", err)
+	}
+	spec := document.Campaign
+	artefacts, err := e.agent()
+	if err != nil {
+		return nil, err
+	}
+	request := &misstepv1.SubmitCampaignRequest{Campaign: spec, AgentDigest: artefacts.Digest}
+	for _, name := range spec.GetJdks() {
+		j, err := e.resolveJdk(&misstepv1.Jdk{Name: name})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		request.Jdks = append(request.Jdks, j)
+	}
+	for _, w := range spec.GetWorkloads() {
+		resolved, err := e.resolveWorkload(&misstepv1.Workload{Name: w.GetName()})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		request.Workloads = append(request.Workloads, resolved)
+	}
+	return request, nil
+}
+
+// names lists what the local catalogues have.
+func (e *env) names() (campaign.Names, error) {
+	names := campaign.Names{JDKs: []string{}, Workloads: []string{}}
+	jdks, err := e.jdks().List()
+	if err != nil {
+		return names, err
+	}
+	for _, entry := range jdks {
+		names.JDKs = append(names.JDKs, entry.Name)
+	}
+	loads, err := e.workloads().List()
+	if err != nil {
+		return names, err
+	}
+	for _, entry := range loads {
+		names.Workloads = append(names.Workloads, entry.Name)
+	}
+	return names, nil
+}
+
+// pushTrees gives the coordinator's corpus the files that a campaign needs and that it lacks.
+func (e *env) pushTrees(ctx context.Context, st *station, r *misstepv1.SubmitCampaignRequest) error {
+	push := func(what, name, dir string) error {
+		m, err := tree.Scan(dir)
+		if err == nil {
+			err = tree.Push(ctx, st.blobs, dir, m)
+		}
+		if err != nil {
+			return fmt.Errorf("send %s %s: %w", what, name, err)
+		}
+		return nil
+	}
+	for _, j := range r.GetJdks() {
+		entry, err := e.jdks().Get(j.GetName())
+		if err != nil {
+			return err
+		}
+		if err := push("JDK", j.GetName(), entry.Path); err != nil {
+			return err
+		}
+	}
+	for _, w := range r.GetWorkloads() {
+		entry, err := e.workloads().Get(w.GetName())
+		if err != nil {
+			return err
+		}
+		if err := push("workload", w.GetName(), entry.Path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type campaignSubmit struct {
+	where
+	File string `arg:"" help:"Campaign in YAML." type:"existingfile"`
+	JSON bool   `help:"Print {\"campaign_id\": …}."`
+}
+
+// Run submits.
+func (c *campaignSubmit) Run(ctx context.Context, e *env) error {
+	request, err := e.loadCampaign(c.File)
+	if err != nil {
+		return err
+	}
+	if c.Dir != "" { // a folder to submit into may be new
+		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+			return fmt.Errorf("make folder: %w", err)
+		}
+		if f, err := os.OpenFile(filepath.Join(c.Dir, "store.db"), os.O_CREATE, 0o644); err != nil {
+			return fmt.Errorf("make store: %w", err)
+		} else if err := f.Close(); err != nil {
+			return fmt.Errorf("make store: %w", err)
+		}
+	}
+	st, err := c.station(e.warnings())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	if c.Coordinator != "" {
+		if err := e.pushTrees(ctx, st, request); err != nil {
+			return err
+		}
+	}
+	response, err := st.SubmitCampaign(ctx, request)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return e.json(response)
+	}
+	fmt.Fprintln(e.stdout, response.GetCampaignId())
+	return nil
+}
+
+type campaignList struct {
+	where
+	JSON bool `help:"Print a list of campaign states."`
+}
+
+// Run lists.
+func (c *campaignList) Run(ctx context.Context, e *env) error {
+	st, err := c.station(e.warnings())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	response, err := st.ListCampaigns(ctx, &misstepv1.ListCampaignsRequest{})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return e.json(raws(response.GetCampaigns()))
+	}
+	t := table(e.stdout)
+	fmt.Fprintln(t, "id\tname\tstate\tsubmitted\ttrials\tfindings")
+	for _, s := range response.GetCampaigns() {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%d\n", s.GetId(), s.GetCampaign().GetName(), stateName(s.GetState()),
+			s.GetSubmitted().AsTime().Local().Format(time.DateTime), finished(s), len(s.GetFindingIds()))
+	}
+	return t.Flush()
+}
+
+func stateName(s misstepv1.CampaignState) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "CAMPAIGN_STATE_"))
+}
+
+// finished counts trials with an outcome.
+func finished(s *misstepv1.CampaignStatus) uint64 {
+	var sum uint64
+	for _, n := range s.GetOutcomes() {
+		sum += n
+	}
+	return sum
+}
+
+type campaignShow struct {
+	where
+	ID   string `arg:"" help:"Campaign id or the start of it."`
+	JSON bool   `help:"Print the campaign's state."`
+}
+
+// Run shows one.
+func (c *campaignShow) Run(ctx context.Context, e *env) error {
+	st, err := c.station(e.warnings())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	response, err := st.GetCampaign(ctx, &misstepv1.GetCampaignRequest{CampaignId: c.ID})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return e.json(response.GetCampaign())
+	}
+	renderCampaign(e.stdout, response.GetCampaign())
+	return nil
+}
+
+type campaignStop struct {
+	where
+	ID string `arg:"" help:"Campaign id or the start of it."`
+}
+
+// Run stops one.
+func (c *campaignStop) Run(ctx context.Context, e *env) error {
+	st, err := c.station(e.warnings())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	_, err = st.StopCampaign(ctx, &misstepv1.StopCampaignRequest{CampaignId: c.ID})
+	return err
+}

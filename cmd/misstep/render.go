@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// table returns a writer of aligned columns; cells are separated by tabs, and Flush ends it.
+func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
+
+// kindName is an outcome's kind as people and JSON read it: "clean", "mismatches", "crash", ….
+func kindName(k misstepv1.OutcomeKind) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(k.String(), "OUTCOME_KIND_")), "_", " ")
+}
+
+// renderChecks prints the counts of checks by verdict.
+func renderChecks(w io.Writer, checks []*misstepv1.CheckCount, signals *misstepv1.SignalCount) {
+	t := table(w)
+	fmt.Fprintln(t, "check\ttotal\tmatch\ttolerated\tmismatch\tunwalkable\tvoid")
+	for _, c := range checks {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", c.GetCheck(), c.GetTotal(), c.GetMatch(),
+			counts(c.GetTolerated()), c.GetMismatch(), counts(c.GetUnwalkable()), counts(c.GetVoid()))
+	}
+	t.Flush()
+	if s := signals; s.GetSent() > 0 {
+		fmt.Fprintf(w, "signals: %d sent, %d delivered, %d answered\n", s.GetSent(), s.GetDelivered(), s.GetAnswered())
+	}
+}
+
+// counts prints a sum with its parts: "12 (push-window 10, unwinding 2)".
+func counts[K interface{ ~string | ~int32 }](m map[K]uint64) string {
+	if len(m) == 0 {
+		return "0"
+	}
+	var sum uint64
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		sum += m[key]
+		parts = append(parts, fmt.Sprintf("%v %d", key, m[key]))
+	}
+	return fmt.Sprintf("%d (%s)", sum, strings.Join(parts, ", "))
+}
+
+// renderOutcome prints one outcome for people.
+func renderOutcome(w io.Writer, o *misstepv1.Outcome) {
+	fmt.Fprintf(w, "outcome: %s", kindName(o.GetKind()))
+	if o.GetReason() != "" {
+		fmt.Fprintf(w, " (%s)", o.GetReason())
+	}
+	fmt.Fprintf(w, "\nwall %v, cpu %v, exit code %d", o.GetWall().AsDuration().Round(time.Millisecond),
+		o.GetCpu().AsDuration().Round(time.Millisecond), o.GetExitCode())
+	if o.GetSignal() != 0 {
+		fmt.Fprintf(w, ", signal %d", o.GetSignal())
+	}
+	fmt.Fprintln(w)
+	renderChecks(w, o.GetChecks(), o.GetSignals())
+	for _, m := range o.GetMismatches() {
+		fmt.Fprintln(w)
+		renderMismatch(w, m)
+	}
+	if c := o.GetCrash(); c != nil {
+		fmt.Fprintf(w, "\ncrash: %s in %s\n", c.GetError(), c.GetProblematicFrame())
+	}
+	if h := o.GetHang(); h != nil {
+		fmt.Fprintf(w, "\nhang: %s, %d threads seen\n", h.GetCause(), len(h.GetThreads()))
+	}
+	if f := o.GetApplicationFailure(); f != nil {
+		fmt.Fprintf(w, "\nthe workload failed (%s): %s\n", f.GetReason(), f.GetMessage())
+	}
+}
+
+// renderMismatch prints both stacks side by side, bottoms aligned, the first difference marked.
+func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
+	fmt.Fprintf(w, "%s: %s on thread %q (%d times)\n", m.GetCheck(), m.GetKind(), m.GetThread(), max(m.GetCount(), 1))
+	left, right := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
+	depth := max(len(left), len(right))
+	t := table(w)
+	fmt.Fprintf(t, "  \t%s (%d frames)\t%s (%d)\n", m.GetReference().GetSource(), len(left),
+		m.GetSuspect().GetSource(), m.GetSuspect().GetNumFrames())
+	for level := depth - 1; level >= 0; level-- { // level counts from the bottom
+		mark := "  "
+		if level == int(m.GetDivergence()) {
+			mark = "=>"
+		}
+		if shown := depth > 60 && level < depth-20 && level > 10 &&
+			(level > int(m.GetDivergence())+5 || level < int(m.GetDivergence())-5); shown {
+			continue
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", mark, frameAt(left, level), frameAt(right, level))
+	}
+	t.Flush()
+}
+
+func frameAt(frames []*misstepv1.Frame, fromBottom int) string {
+	if fromBottom >= len(frames) {
+		return "-"
+	}
+	f := frames[len(frames)-1-fromBottom]
+	return fmt.Sprintf("%s.%s@%d", f.GetClassName(), f.GetMethod(), f.GetBci())
+}
+
+// renderFindings prints one line a finding.
+func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[string]string) {
+	if len(findings) == 0 {
+		fmt.Fprintln(w, "no findings")
+		return
+	}
+	t := table(w)
+	fmt.Fprintln(t, "finding\tknown as\thits\tJDKs\twhat\tbundle")
+	for _, f := range findings {
+		known := f.GetKnownAs()
+		if known == "" {
+			known = "-"
+		}
+		bundle := bundles[f.GetId()]
+		if bundle == "" {
+			bundle = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), known, f.GetHits(), strings.Join(jdksOf(f), " "), f.GetTitle(), bundle)
+	}
+	t.Flush()
+}
+
+// jdksOf lists the names of the JDKs that showed a finding.
+func jdksOf(f *misstepv1.Finding) []string {
+	names := map[string]bool{}
+	for _, r := range f.GetRates() {
+		if r.GetHits() > 0 {
+			names[r.GetJdk()] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// renderRates prints where a finding was hit, with intervals.
+func renderRates(w io.Writer, rates []*misstepv1.FindingRate) {
+	t := table(w)
+	fmt.Fprintln(t, "jdk\tworkload\tflags\thits of trials\t95 % interval")
+	for _, r := range rates {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%.3f–%.3f\n", r.GetJdk(), r.GetWorkload(), r.GetFlagSet(), r.GetHits(), r.GetTrials(),
+			r.GetLow(), r.GetHigh())
+	}
+	t.Flush()
+}
+
+// renderCampaign prints how far a campaign has come.
+func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
+	fmt.Fprintf(w, "campaign %s (%s): %s\n", s.GetCampaign().GetName(), s.GetId(), stateName(s.GetState()))
+	var parts []string
+	for _, kind := range sorted(s.GetOutcomes()) {
+		parts = append(parts, fmt.Sprintf("%s %d", kind, s.GetOutcomes()[kind]))
+	}
+	if s.GetFailed() > 0 {
+		parts = append(parts, fmt.Sprintf("given up %d", s.GetFailed()))
+	}
+	if s.GetRetries() > 0 {
+		parts = append(parts, fmt.Sprintf("(%d retries)", s.GetRetries()))
+	}
+	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", finished(s), s.GetRunning(), s.GetQueued(), strings.Join(parts, ", "))
+	renderChecks(w, s.GetChecks(), s.GetSignals())
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"misstep/agent"
+	"misstep/coordinator/triage"
+	"misstep/corpus/bundle"
+	"misstep/corpus/memory"
+	"misstep/deploy/jdk"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/jvm"
+	"misstep/workloads"
+)
+
+type replayCommand struct {
+	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
+	JDK    string `name:"jdk" help:"JDK to run on: a folder or a name of the catalogue (default: the bundle's build when it is in the catalogue, else $$JAVA_HOME, else java on the PATH)." placeholder:"PATH"`
+	Tries  uint32 `help:"How often to try." default:"10" placeholder:"N"`
+	JSON   bool   `help:"Print {bundle, finding, jdk, hits, tries, low, high, reproduced, others}."`
+}
+
+// replayResult is what `misstep replay --json` prints. Tries counts runs that could have shown the finding: not the void ones.
+type replayResult struct {
+	Bundle     string         `json:"bundle"`
+	Finding    string         `json:"finding"`
+	JDK        string         `json:"jdk"`
+	Hits       int            `json:"hits"`
+	Tries      int            `json:"tries"`
+	Low        float64        `json:"low"` // of the 95 % Wilson interval of hits/tries
+	High       float64        `json:"high"`
+	Reproduced bool           `json:"reproduced"`
+	Others     map[string]int `json:"others"` // other outcomes by finding id or kind
+}
+
+// Run repeats a finding: exit 0 reproduced, 1 not reproduced, 2 could not run.
+func (c *replayCommand) Run(ctx context.Context, e *env) error {
+	if c.Tries == 0 {
+		return errors.New("--tries: want at least 1")
+	}
+	b, err := bundle.Open(c.Bundle)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	scratch, err := os.MkdirTemp("", "misstep-replay-")
+	if err != nil {
+		return fmt.Errorf("make scratch folder: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	replay, err := e.prepareReplay(ctx, b, c.JDK, scratch)
+	if err != nil {
+		return fmt.Errorf("replay %s: %w", c.Bundle, err)
+	}
+	finding := b.Reproducer().GetFinding()
+	result := replayResult{
+		Bundle: c.Bundle, Finding: finding.GetId(), JDK: replay.version, Others: map[string]int{},
+	}
+	for try := range c.Tries {
+		outcome, err := replay.executor.Run(ctx, replay.recipe, func(*misstepv1.Progress) {})
+		if err != nil {
+			return fmt.Errorf("replay %s: try %d: %w", c.Bundle, try+1, err)
+		}
+		hit := result.count(outcome, finding)
+		fmt.Fprintf(e.stderr, "try %d of %d: %s\n", try+1, c.Tries, map[bool]string{true: "reproduced", false: kindName(outcome.GetKind())}[hit])
+	}
+	result.Low, result.High = triage.Wilson(uint64(result.Hits), uint64(result.Tries))
+	result.Reproduced = result.Hits > 0
+	if c.JSON {
+		err = e.json(result)
+	} else {
+		err = result.print(e, finding)
+	}
+	switch {
+	case err != nil:
+		return err
+	case result.Tries == 0:
+		return &exitError{code: exitCannot, err: errors.New("no try proved anything: every one was void")}
+	case !result.Reproduced:
+		return &exitError{code: exitFound}
+	}
+	return nil
+}
+
+// count files one outcome under hit, other or void, and says whether it was a hit.
+func (r *replayResult) count(outcome *misstepv1.Outcome, finding *misstepv1.Finding) bool {
+	hit := false
+	for _, found := range triage.Triage(outcome) {
+		if proto.Equal(found.Signature, finding.GetSignature()) {
+			hit = true
+		} else {
+			r.Others[found.ID]++
+		}
+	}
+	if hit {
+		r.Hits++
+	}
+	if outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID && !hit {
+		r.Others["void"]++
+		return false
+	}
+	r.Tries++
+	if k := outcome.GetKind(); k == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE {
+		r.Others[kindName(k)]++
+	}
+	return hit
+}
+
+func (r *replayResult) print(e *env, f *misstepv1.Finding) error {
+	known := ""
+	if f.GetKnownAs() != "" {
+		known = ", known as " + f.GetKnownAs()
+	}
+	var others []string
+	for _, name := range slices.Sorted(maps.Keys(r.Others)) {
+		others = append(others, fmt.Sprintf("%s %d times", name, r.Others[name]))
+	}
+	verdict := map[bool]string{true: "reproduced", false: "not reproduced"}[r.Reproduced]
+	_, err := fmt.Fprintf(e.stdout, "%s: %d of %d tries (95 %% interval %.2f–%.2f) on %s\n%s: %s%s\n", verdict, r.Hits, r.Tries, r.Low, r.High,
+		r.JDK, f.GetId(), f.GetTitle(), known)
+	if err == nil && len(others) > 0 {
+		_, err = fmt.Fprintf(e.stdout, "seen besides: %s\n", strings.Join(others, ", "))
+	}
+	return err
+}
+
+// replay is a bundle unpacked and a JDK chosen: ready to run.
+type replay struct {
+	executor *jvm.Executor
+	recipe   *misstepv1.Recipe
+	version  string
+}
+
+func (e *env) prepareReplay(ctx context.Context, b *bundle.Bundle, jdkOption, scratch string) (*replay, error) {
+	if err := b.Extract(filepath.Join(scratch, "bundle")); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(scratch, "bundle")
+	manifest, err := workloads.Load(filepath.Join(dir, "workload"))
+	if err != nil {
+		return nil, err
+	}
+	artefacts, err := agent.Find(filepath.Join(dir, "agent"))
+	if err != nil {
+		return nil, err
+	}
+	recipe := proto.CloneOf(b.Reproducer().GetRecipe())
+	entry, err := e.chooseJdk(ctx, jdkOption, recipe.GetJdk(), scratch)
+	if err != nil {
+		return nil, err
+	}
+	recipe.Jdk = &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest, Version: entry.Version}
+	return &replay{
+		recipe:  recipe,
+		version: entry.Version,
+		executor: &jvm.Executor{
+			JDK: func(context.Context, *misstepv1.Jdk) (string, int, error) { return entry.Path, entry.Feature, nil },
+			Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
+				return filepath.Join(dir, "workload"), manifest, nil
+			},
+			Agent:      artefacts,
+			Corpus:     memory.New(),
+			Scratch:    filepath.Join(scratch, "trials"),
+			PatchCache: filepath.Join(scratch, "patch"),
+		},
+	}, nil
+}
+
+// chooseJdk finds the JDK to replay on; a folder is examined as if it were added to a catalogue in scratch.
+func (e *env) chooseJdk(ctx context.Context, option string, wanted *misstepv1.Jdk, scratch string) (jdk.Entry, error) {
+	inspect := func(dir string) (jdk.Entry, error) {
+		return jdk.Open(filepath.Join(scratch, "home")).Add(ctx, "replay", dir, jdk.AddOptions{})
+	}
+	if option != "" {
+		if entry, err := e.jdks().Get(option); err == nil {
+			return entry, nil
+		}
+		return inspect(option)
+	}
+	if entry, ok := e.jdks().ByDigest(wanted.GetDigest()); ok {
+		return entry, nil
+	}
+	if dir := os.Getenv("JAVA_HOME"); dir != "" {
+		return inspect(dir)
+	}
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return jdk.Entry{}, errors.New("no JDK: give one with --jdk PATH, or set JAVA_HOME")
+	}
+	if java, err = filepath.EvalSymlinks(java); err != nil {
+		return jdk.Entry{}, fmt.Errorf("find the JDK of java on the PATH: %w", err)
+	}
+	return inspect(filepath.Dir(filepath.Dir(java)))
+}

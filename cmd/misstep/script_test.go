@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"misstep/internal/testenv"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"misstep": func() { main() },
+	})
+}
+
+// TestScripts runs the command line as its users do: each script under testdata/script is a story with its files.
+func TestScripts(t *testing.T) {
+	home, agentDir, javac := testenv.Home(t), testenv.Agent(t), testenv.Javac(t)
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("MISSTEP_HOME", filepath.Join(e.WorkDir, "home"))
+			e.Setenv("MISSTEP_AGENT", agentDir)
+			e.Setenv("JAVAC", javac)
+			e.Setenv("TMPDIR", e.WorkDir)
+			// A catalogue of its own with the JDKs of the shared one, so that a script may add to it.
+			if err := os.MkdirAll(filepath.Join(e.WorkDir, "home", "jdks"), 0o755); err != nil {
+				return err
+			}
+			for _, dir := range []string{"jdks", "workloads"} {
+				if err := copyEntries(filepath.Join(home, dir), filepath.Join(e.WorkDir, "home", dir)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"workload": buildWorkload,
+			"code":     expectCode,
+			"flip":     flipByte,
+			"await":    awaitPort,
+			"finished": awaitCampaigns,
+		},
+	})
+}
+
+// copyEntries copies the small JSON files of a catalogue; the trees they name stay where they are.
+func copyEntries(from, to string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	names, err := filepath.Glob(filepath.Join(from, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, filepath.Base(name)), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildWorkload NAME compiles NAME/*.java of the script into a workload and adds it to the script's catalogue.
+func buildWorkload(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: workload NAME")
+	}
+	dir := ts.MkAbs(args[0])
+	sources, err := filepath.Glob(filepath.Join(dir, "*.java"))
+	ts.Check(err)
+	compile := exec.Command(ts.Getenv("JAVAC"), append([]string{"--release", "17", "-d", filepath.Join(dir, "classes")}, sources...)...)
+	if output, err := compile.CombinedOutput(); err != nil {
+		ts.Fatalf("compile %s: %v\n%s", args[0], err, output)
+	}
+	ts.Check(ts.Exec("misstep", "workload", "add", dir))
+}
+
+// expectCode CODE COMMAND… runs a command and wants that exit code.
+func expectCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code CODE COMMAND…")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// flipByte FILE inverts one bit of the byte in the middle of a file.
+func flipByte(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: flip FILE")
+	}
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	data[len(data)/2] ^= 1
+	ts.Check(os.WriteFile(path, data, 0o644))
+}
+
+// awaitPort ADDR waits until somebody listens there.
+func awaitPort(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: await HOST:PORT")
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		conn, err := net.Dial("tcp", args[0])
+		if err == nil {
+			ts.Check(conn.Close())
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("nobody listens: %v", err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// awaitCampaigns ADDR DURATION waits until no campaign of that coordinator runs.
+func awaitCampaigns(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: finished HOST:PORT DURATION")
+	}
+	limit, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	st, err := dial(args[0])
+	ts.Check(err)
+	defer st.close()
+	deadline := time.Now().Add(limit)
+	for {
+		response, err := st.ListCampaigns(context.Background(), &misstepv1.ListCampaignsRequest{})
+		ts.Check(err)
+		running := false
+		for _, s := range response.GetCampaigns() {
+			running = running || s.GetState() == misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING
+		}
+		if !running {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("still running after %v: %v", limit, response)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+func TestHelpOfEveryCommand(t *testing.T) {
+	for _, args := range []string{
+		"", "hunt", "run", "replay", "campaign", "campaign submit", "campaign list", "campaign show", "campaign stop",
+		"findings", "findings list", "findings show", "findings bundle", "coordinator", "runner", "jdk", "jdk add", "jdk list",
+		"jdk show", "jdk rm", "workload", "workload add", "workload list", "bundle", "bundle verify", "bundle show", "doctor",
+	} {
+		t.Run(args, func(t *testing.T) {
+			var out, errs strings.Builder
+			if code := run(context.Background(), append(strings.Fields(args), "--help"), &out, &errs); code != exitOK {
+				t.Fatalf("exit code %d: %s", code, errs.String())
+			}
+			if !strings.Contains(out.String(), "Usage: misstep "+args) {
+				t.Fatalf("no usage line in\n%s", out.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"misstep/coordinator"
+	"misstep/corpus"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+	"misstep/runner/jvm"
+	"misstep/runner/provision"
+	"misstep/workloads"
+)
+
+type coordinatorCommand struct {
+	Listen    string        `help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
+	Dir       string        `help:"Folder of the store and the corpus; made when missing." required:"" type:"path" placeholder:"DIR"`
+	LeaseTime time.Duration `help:"How long a runner may be silent before its trials go to another." default:"30s"`
+}
+
+// Run serves until it is interrupted.
+func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
+	trees, err := e.trees()
+	if err != nil {
+		return err
+	}
+	logger := e.servingLog()
+	s, err := open(c.Dir, coordinator.Config{Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10}, trees...)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen on %s: %w; choose another --listen", c.Listen, err), s.close())
+	}
+	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !isLoopback(host) {
+		logger.Warn("listening beyond this host: connections are neither encrypted nor authenticated, keep the network private",
+			"listen", c.Listen)
+	}
+	logger.Info("coordinator serves", "listen", listener.Addr().String(), "dir", c.Dir)
+	stop := context.AfterFunc(ctx, s.server.Stop)
+	defer stop()
+	err = s.server.Serve(listener)
+	return errors.Join(err, s.close())
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+type runnerCommand struct {
+	Coordinator string `help:"Address of the coordinator." required:"" placeholder:"HOST:PORT"`
+	Slots       int    `help:"Trials at once (default: one for each CPU)." placeholder:"N"`
+	Scratch     string `help:"Folder for the trials' temporary files (default: below the system's)." type:"path" placeholder:"DIR"`
+}
+
+// Run takes leases until it is interrupted or drained.
+func (c *runnerCommand) Run(ctx context.Context, e *env) error {
+	st, err := dial(c.Coordinator)
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	scratch := c.Scratch
+	if scratch == "" {
+		scratch = filepath.Join(os.TempDir(), fmt.Sprintf("misstep-runner-%d", os.Getuid()))
+	}
+	r, err := e.runner(st, c.Slots, scratch, true)
+	if err != nil {
+		return err
+	}
+	return r.Run(ctx)
+}
+
+// runner makes the runner of real JVMs. verbose logs every trial.
+func (e *env) runner(st *station, slots int, scratch string, verbose bool) (*runner.Runner, error) {
+	executor, err := e.executor(st.blobs, scratch)
+	if err != nil {
+		return nil, err
+	}
+	if slots <= 0 {
+		slots = runtime.NumCPU()
+	}
+	logger := e.warnings()
+	if verbose {
+		logger = e.servingLog()
+	}
+	return runner.New(runner.Config{
+		Client:      st.leases,
+		Executor:    executor,
+		Slots:       slots,
+		AgentDigest: executor.Agent.Digest,
+		Logger:      logger,
+	})
+}
+
+// executor makes the executor of real JVMs: JDKs and workloads from the local catalogues, else from blobs.
+func (e *env) executor(blobs corpus.Store, scratch string) (*jvm.Executor, error) {
+	artefacts, err := e.agent()
+	if err != nil {
+		return nil, err
+	}
+	cache := filepath.Join(e.home(), "cache")
+	fetched := provision.New(blobs, filepath.Join(cache, "trees"))
+	return &jvm.Executor{
+		JDK: func(ctx context.Context, j *misstepv1.Jdk) (string, int, error) {
+			if entry, ok := e.jdks().ByDigest(j.GetDigest()); ok {
+				return entry.Path, entry.Feature, nil
+			}
+			return fetched.JDK(ctx, j)
+		},
+		Workload: func(ctx context.Context, w *misstepv1.Workload) (string, workloads.Manifest, error) {
+			d, err := digest(w.GetDigest(), "workload "+w.GetName())
+			if err != nil {
+				return "", workloads.Manifest{}, err
+			}
+			if entry, ok := e.workloads().ByDigest(d); ok {
+				m, err := workloads.Load(entry.Path)
+				return entry.Path, m, err
+			}
+			return fetched.Workload(ctx, w)
+		},
+		Agent:      artefacts,
+		Corpus:     blobs,
+		Scratch:    scratch,
+		PatchCache: filepath.Join(cache, "patch"),
+	}, nil
+}
+
+// sorted returns the keys of a set in order.
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

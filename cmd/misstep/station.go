@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"misstep/coordinator"
+	"misstep/coordinator/store/sqlite"
+	"misstep/corpus"
+	"misstep/corpus/known"
+	"misstep/corpus/localdir"
+	"misstep/corpus/overlay"
+	"misstep/corpus/remote"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// station is a coordinator to talk to: one on the network, or one opened in this process on a folder.
+type station struct {
+	misstepv1.AdminServiceClient
+	leases misstepv1.LeaseServiceClient
+	blobs  corpus.Store
+	close  func() error
+}
+
+// messages bounds what a client takes from a coordinator and sends to it.
+var messages = grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(coordinator.MaxMessage), grpc.MaxCallSendMsgSize(coordinator.MaxMessage))
+
+// dial connects to a coordinator on the network. Connections are plain: run both ends on one host or inside a private network.
+func dial(addr string) (*station, error) {
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		messages)
+	if err != nil {
+		return nil, fmt.Errorf("connect to coordinator %s: %w", addr, err)
+	}
+	return over(conn, conn.Close), nil
+}
+
+func over(conn *grpc.ClientConn, close func() error) *station {
+	return &station{
+		AdminServiceClient: misstepv1.NewAdminServiceClient(conn),
+		leases:             misstepv1.NewLeaseServiceClient(conn),
+		blobs:              remote.Client(conn),
+		close:              close,
+	}
+}
+
+// serving is a coordinator on a folder: its gRPC server, ready for listeners.
+type serving struct {
+	server *grpc.Server
+	store  *sqlite.Store
+	blobs  corpus.Store
+}
+
+// open opens or makes the folder of a coordinator: the store in store.db, the corpus in blobs/. extra sources are served, too.
+func open(dir string, timing coordinator.Config, extra ...corpus.Source) (*serving, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make folder %s: %w", dir, err)
+	}
+	st, err := sqlite.Open(context.Background(), filepath.Join(dir, "store.db"))
+	if err != nil {
+		return nil, err
+	}
+	local, err := localdir.New(filepath.Join(dir, "blobs"))
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	blobs := overlay.New(local, extra...)
+	timing.Store, timing.Known = st, known.Default()
+	server := grpc.NewServer(coordinator.ServerOptions()...)
+	coordinator.New(timing).Register(server)
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs))
+	return &serving{server: server, store: st, blobs: blobs}, nil
+}
+
+func (s *serving) close() error {
+	s.server.Stop()
+	return s.store.Close()
+}
+
+// embed opens the coordinator of a folder inside this process and connects to it.
+func embed(dir string, timing coordinator.Config) (*station, error) {
+	s, err := open(dir, timing)
+	if err != nil {
+		return nil, err
+	}
+	pipe := bufconn.Listen(1 << 20)
+	go func() { _ = s.server.Serve(pipe) }() // ends with ErrServerStopped at close
+	conn, err := grpc.NewClient("passthrough:embedded", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }),
+		messages)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	st := over(conn, func() error { return errors.Join(conn.Close(), s.close()) })
+	st.blobs = s.blobs // no detour over the wire for evidence
+	return st, nil
+}
+
+// where is the pair of options by which commands choose a coordinator.
+type where struct {
+	Coordinator string `help:"Address of a running coordinator." placeholder:"HOST:PORT" xor:"where"`
+	Dir         string `help:"Folder of a hunt or coordinator, opened directly." type:"path" placeholder:"DIR" xor:"where"`
+}
+
+func (w where) station(logger *slog.Logger) (*station, error) {
+	switch {
+	case w.Coordinator != "":
+		return dial(w.Coordinator)
+	case w.Dir != "":
+		if _, err := os.Stat(filepath.Join(w.Dir, "store.db")); err != nil {
+			return nil, fmt.Errorf("%s holds no hunt (%w); give the --dir of an earlier `misstep hunt` or coordinator", w.Dir, err)
+		}
+		return embed(w.Dir, coordinator.Config{Logger: logger})
+	}
+	return nil, errors.New("give --coordinator HOST:PORT or --dir DIR")
+}
+
+// warnings logs what needs attention, as plain lines on stderr.
+func (e *env) warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// servingLog logs what long-running services do.
+func (e *env) servingLog() *slog.Logger {
+	return slog.New(slog.NewTextHandler(e.stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+}
+
+// huntTiming suits a coordinator whose runner is in the same process: short rounds, and leases that a restart takes back soon.
+func huntTiming(logger *slog.Logger) coordinator.Config {
+	return coordinator.Config{Logger: logger, LeaseTime: 10 * time.Second, SyncInterval: 500 * time.Millisecond}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"misstep/workloads"
+)
+
+type workloadCommand struct {
+	Add  workloadAdd  `cmd:"" help:"Add a built workload, or Renaissance by its jar."`
+	List workloadList `cmd:"" help:"List the workloads."`
+}
+
+type workloadAdd struct {
+	Source string `arg:"" help:"Folder of a built workload or of several, or the word renaissance."`
+	Jar    string `help:"Renaissance's jar." type:"path" placeholder:"PATH" xor:"jar"`
+	URL    string `name:"url" help:"Where to fetch Renaissance's jar." placeholder:"URL" xor:"jar"`
+	SHA256 string `name:"sha256" help:"SHA-256 that the jar must have; needed with --url." placeholder:"HEX"`
+	JDK    string `name:"jdk" help:"JDK of the catalogue that lists the jar's benchmarks (default: the first)." placeholder:"NAME"`
+	JSON   bool   `help:"Print the entries."`
+}
+
+// Run adds.
+func (c *workloadAdd) Run(ctx context.Context, e *env) error {
+	var entries []workloads.Entry
+	if c.Source == "renaissance" && (c.Jar != "" || c.URL != "") {
+		java, err := e.anyJava(c.JDK)
+		if err != nil {
+			return err
+		}
+		if entries, err = e.workloads().AddRenaissance(ctx, workloads.RenaissanceOptions{
+			Jar: c.Jar, URL: c.URL, SHA256: c.SHA256, Java: java,
+		}); err != nil {
+			return err
+		}
+	} else {
+		if c.Jar != "" || c.URL != "" {
+			return errors.New("--jar and --url go with `misstep workload add renaissance`")
+		}
+		var err error
+		if entries, err = e.workloads().AddAll(ctx, c.Source); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return e.json(entries)
+	}
+	for _, entry := range entries {
+		fmt.Fprintf(e.stdout, "%s: %s\n", entry.Name, entry.Description)
+	}
+	return nil
+}
+
+// anyJava returns the java command of a JDK of the catalogue.
+func (e *env) anyJava(name string) (string, error) {
+	catalogue := e.jdks()
+	if name != "" {
+		entry, err := catalogue.Get(name)
+		return filepath.Join(entry.Path, "bin", "java"), err
+	}
+	entries, err := catalogue.List()
+	if err != nil {
+		return "", err
+	}
+	if len(entries) == 0 {
+		return "", errors.New("the JDK catalogue is empty; add one with `misstep jdk add NAME SOURCE`")
+	}
+	return filepath.Join(entries[0].Path, "bin", "java"), nil
+}
+
+type workloadList struct {
+	JSON bool `help:"Print a list of entries."`
+}
+
+// Run lists.
+func (c *workloadList) Run(e *env) error {
+	entries, err := e.workloads().List()
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return e.json(entries)
+	}
+	t := table(e.stdout)
+	fmt.Fprintln(t, "name\tdigest\tdescription")
+	for _, entry := range entries {
+		fmt.Fprintf(t, "%s\t%.19s…\t%s\n", entry.Name, entry.Digest.String(), entry.Description)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if len(entries) == 0 {
+		_, err = fmt.Fprintln(os.Stderr, "no workloads; add one with `misstep workload add FOLDER`")
+	}
+	return err
+}

@@ -1,0 +1,58 @@
+// Package testenv tells a test what this machine has for it (JDKs, the built agent, the catalogue), or skips the test with the reason.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Root returns the root folder of the checkout.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Agent returns the folder of the built agent artefacts.
+func Agent(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(Root(), "build", "agent")
+	for _, name := range []string{"libmisstep.so", "misstep-agent.jar"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Skipf("the agent is not built (%v); run make agent", err)
+		}
+	}
+	return dir
+}
+
+// Home returns the catalogue that make test fills: JDKs jdk17 and jdk25 and the built workloads. Tests only read it.
+func Home(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("MISSTEP_HOME")
+	if dir == "" {
+		dir = filepath.Join(Root(), "build", "home")
+	}
+	for _, name := range []string{"jdks/jdk17.json", "jdks/jdk25.json", "workloads/clinit.json"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Skipf("the catalogue is not filled (%v); run make catalogue", err)
+		}
+	}
+	return dir
+}
+
+// Javac returns a Java compiler.
+func Javac(t testing.TB) string {
+	t.Helper()
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		if javac := filepath.Join(home, "bin", "javac"); exec.Command(javac, "-version").Run() == nil {
+			return javac
+		}
+	}
+	javac, err := exec.LookPath("javac")
+	if err != nil {
+		t.Skipf("no Java compiler: %v; install a JDK", err)
+	}
+	return javac
+}
