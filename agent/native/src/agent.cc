@@ -101,7 +101,7 @@ T Cleared(JNIEnv* env, T result) {
   return result;
 }
 
-void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread) {
+void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
   jclass thread_class = Cleared(env, env->FindClass("java/lang/Thread"));
   jclass shadow_class = Cleared(env, env->FindClass("java/lang/MisstepShadow"));
   if (thread_class != nullptr) agent->shadow_field = Cleared(env, env->GetFieldID(thread_class, "misstepShadow", "J"));
@@ -112,22 +112,22 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread) {
     Log(line);
     std::_Exit(1);
   }
-  // Linked here: looking natives up by name would run Java code from within the first instrumented method.
-  char attach_name[] = "attach";
-  char attach_type[] = "(Ljava/lang/Thread;)J";
-  char check_name[] = "check";
-  char check_type[] = "(I)V";
-  const JNINativeMethod natives[] = {
-      {attach_name, attach_type, reinterpret_cast<void*>(AttachThread)},
-      {check_name, check_type, reinterpret_cast<void*>(CheckEntry)},
-  };
-  if (Cleared(env, env->RegisterNatives(shadow_class, natives, 2)) != JNI_OK) {
-    std::fprintf(stderr, "misstep: cannot register the natives of java.lang.MisstepShadow: wrong patch jar\n");
-    std::_Exit(1);
-  }
   if (jclass virtual_class = Cleared(env, env->FindClass("java/lang/BaseVirtualThread")); virtual_class != nullptr) {
     agent->virtual_thread_class = static_cast<jclass>(env->NewGlobalRef(virtual_class));
     env->DeleteLocalRef(virtual_class);
+  }
+  // Each native is called once here, so that it is linked before any class is instrumented: the JVM looks natives up in
+  // Java code (ClassLoader.findNative), which must not happen within the first instrumented method. RegisterNatives would
+  // do without the call, but 17 and later warn when an agent registers natives of java.base.
+  jmethodID attach = Cleared(env, env->GetStaticMethodID(shadow_class, "attach", "(Ljava/lang/Thread;)J"));
+  jmethodID check = Cleared(env, env->GetStaticMethodID(shadow_class, "check", "(I)V"));
+  if (attach != nullptr && check != nullptr) {
+    Cleared(env, env->CallStaticLongMethod(shadow_class, attach, thread));
+    env->CallStaticVoidMethod(shadow_class, check, 0);
+  }
+  if (attach == nullptr || check == nullptr || env->ExceptionCheck() == JNI_TRUE) {
+    std::fprintf(stderr, "misstep: the natives of java.lang.MisstepShadow cannot be linked: wrong patch jar\n");
+    std::_Exit(1);
   }
   env->DeleteLocalRef(thread_class);
   env->DeleteLocalRef(shadow_class);

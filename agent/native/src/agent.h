@@ -64,10 +64,6 @@ void PublishClass(JNIEnv* env, jclass klass);
 // because a method on one's own stack cannot be unloaded.
 void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames);
 
-// MisstepShadow.attach and check.
-jlong JNICALL AttachThread(JNIEnv* env, jclass, jobject thread);
-void JNICALL CheckEntry(JNIEnv* env, jclass, jint id);
-
 // The sampler: its signal handler is installed in OnLoad, its threads run from StartSampler to StopSampler.
 std::string InstallHandler(int signal);
 void StartSampler();

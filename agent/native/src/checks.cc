@@ -111,8 +111,13 @@ void ShadowGst(JNIEnv* env, Slot* slot, const std::vector<uint32_t>& ids, bool o
 }
 
 }  // namespace
+}  // namespace misstep
 
-void JNICALL CheckEntry(JNIEnv* env, jclass, jint) {
+using namespace misstep;  // NOLINT: the two natives of java.lang.MisstepShadow stand outside
+
+extern "C" {
+
+JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, jint) {
   Slot* slot = Threads::Current();
   if (slot == nullptr) return;
   auto& countdown = reinterpret_cast<volatile int64_t&>(slot->shadow[MISSTEP_SHADOW_COUNTDOWN / 8]);
@@ -153,7 +158,7 @@ void JNICALL CheckEntry(JNIEnv* env, jclass, jint) {
   if (want_shadow_gst) ShadowGst(env, slot, ids, overflow, gst, sequence);
 }
 
-jlong JNICALL AttachThread(JNIEnv* env, jclass, jobject thread) {
+JNIEXPORT jlong JNICALL Java_java_lang_MisstepShadow_attach(JNIEnv* env, jclass, jobject thread) {
   jlong buffer = -1;
   MaySafepoint();
   // A virtual thread's shadow would be one more buffer for each: not there yet, its frames are not judged.
@@ -183,4 +188,4 @@ jlong JNICALL AttachThread(JNIEnv* env, jclass, jobject thread) {
   return buffer;
 }
 
-}  // namespace misstep
+}  // extern "C"

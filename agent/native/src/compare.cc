@@ -210,10 +210,10 @@ bool InlineImprecision(const Sample& s, const CodeLookup& code) {
   return false;
 }
 
-// In the interpreter's or a stub's entry the frame pointer is still the caller's caller's when the caller is compiled:
-// ASGCT then starts one physical frame too low. Everything it does show must agree.
+// In the entry of the interpreter, of a stub or of a native function the frame pointer is still the caller's caller's:
+// ASGCT then starts one physical frame too low. Everything it does show must agree, and no more than one may be missing.
 bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
-  if (s.region != Region::kInterpreter && s.region != Region::kStub) return false;
+  if (s.region == Region::kCompiled) return false;
   const Stack stack = BottomFirst(s.asgct);
   return Align(stack, 0, nullptr, s.shadow, 0, Taken(), [&](size_t at, const Taken& taken) {
     const std::span<const uint32_t> rest = s.shadow.subspan(at);
