@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
-import misstep.agent.programs.Everything;
+import misstep.programs.Everything;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -61,7 +61,7 @@ class AgentIT {
     Run instrumented = run(jdk, arguments);
     assertEquals(plain, instrumented);
     String told = Files.readString(dir.resolve("told"));
-    assertTrue(told.contains("registered misstep/agent/fixtures/Shapes"), told);
+    assertTrue(told.contains("registered misstep/fixtures/Shapes"), told);
     assertTrue(told.contains("registered java/util/"), told);
     assertEquals(List.of(), told.lines().filter(s -> s.startsWith("failed")).toList());
   }
@@ -94,7 +94,13 @@ class AgentIT {
     Run unpatched =
         run(
             jdk,
-            List.of("-javaagent:" + JAR, "-cp", fakeNative() + ":target/test-classes", program));
+            List.of(
+                "-javaagent:" + JAR,
+                "-Dfake.options=methods=1",
+                "-Dfake.told=" + dir.resolve("told"),
+                "-cp",
+                fakeNative() + ":target/test-classes",
+                program));
     assertEquals(plain.out, unpatched.out);
     assertTrue(unpatched.err.startsWith("misstep: no class is instrumented"), unpatched.err);
     assertTrue(unpatched.err.contains("patch jar"), unpatched.err);
@@ -128,6 +134,7 @@ class AgentIT {
     assumeTrue(Files.isExecutable(java), "no JDK at " + jdk);
     List<String> command = new ArrayList<>();
     command.add(java.toString());
+    command.add("--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED"); // for Everything
     command.addAll(arguments);
     File out = dir.resolve("out").toFile();
     File err = dir.resolve("err").toFile();

@@ -9,10 +9,10 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import misstep.agent.fixtures.Constructors;
-import misstep.agent.fixtures.Exceptions;
-import misstep.agent.fixtures.Overflow;
-import misstep.agent.fixtures.Shapes;
+import misstep.fixtures.Constructors;
+import misstep.fixtures.Exceptions;
+import misstep.fixtures.Overflow;
+import misstep.fixtures.Shapes;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -77,7 +77,7 @@ class BalanceTest {
   private ChildLoader instrumentPackage() throws IOException {
     ChildLoader loader = new ChildLoader(BalanceTest.class.getClassLoader());
     Recorder recorder = new Recorder();
-    for (Map.Entry<String, byte[]> e : ClassFiles.ofTests("misstep/agent/fixtures").entrySet()) {
+    for (Map.Entry<String, byte[]> e : ClassFiles.ofTests("misstep/fixtures").entrySet()) {
       Instrumented made = recorder.instrument(Shadow.NAME, e.getValue());
       if (made == null) {
         continue;

@@ -1,4 +1,4 @@
-package misstep.agent.programs;
+package misstep.programs;
 
 import java.net.URI;
 import java.nio.file.FileSystems;
@@ -17,10 +17,10 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-import misstep.agent.fixtures.Constructors;
-import misstep.agent.fixtures.Exceptions;
-import misstep.agent.fixtures.Overflow;
-import misstep.agent.fixtures.Shapes;
+import misstep.fixtures.Constructors;
+import misstep.fixtures.Exceptions;
+import misstep.fixtures.Overflow;
+import misstep.fixtures.Shapes;
 
 /**
  * A bit of everything, whose output does not depend on anything but the JDK: so it must be the same
@@ -140,10 +140,8 @@ public final class Everything {
         f = null;
       }
       field = f;
-      Class<?> type = Class.forName("sun.misc.Unsafe");
-      java.lang.reflect.Field theUnsafe = type.getDeclaredField("theUnsafe");
-      theUnsafe.setAccessible(true);
-      unsafe = theUnsafe.get(null);
+      Class<?> type = Class.forName("jdk.internal.misc.Unsafe"); // see AgentIT's --add-exports
+      unsafe = type.getMethod("getUnsafe").invoke(null);
       getLong = type.getMethod("getLong", long.class);
     }
 

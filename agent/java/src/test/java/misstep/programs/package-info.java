@@ -1,2 +1,2 @@
 /** Main programs that tests run in a JVM of their own, with the agent and without. */
-package misstep.agent.programs;
+package misstep.programs;
