@@ -330,4 +330,3 @@ func hasGDB() bool {
 	}
 	return false
 }
-

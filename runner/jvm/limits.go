@@ -6,16 +6,16 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Limits of a trial that its recipe leaves out.
+// Limits of a trial that its recipe leaves out; campaigns fill in the same.
 const (
 	// DefaultWall is the time until a JVM counts as hung.
-	DefaultWall = 5 * time.Minute
+	DefaultWall = 2 * time.Minute
 	// DefaultMemory is the resident memory of the trial's processes in bytes.
 	DefaultMemory = 4 << 30
 	// DefaultOutput bounds what is kept of stdout and stderr each, in bytes.
 	DefaultOutput = 16 << 20
 	// DefaultDisk bounds the trial's folder in bytes.
-	DefaultDisk = 2 << 30
+	DefaultDisk = 512 << 20
 	// DefaultDepth bounds the frames of a walk.
 	DefaultDepth = 1024
 	// hardOutput is how many times the bound on kept output a program may print before it is stopped for it.

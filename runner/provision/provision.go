@@ -1,0 +1,170 @@
+// Package provision finds the JDK and the workload that a recipe names: in the local catalogues first, else in the corpus by digest.
+//
+// Trees from the corpus are kept in a cache folder under their digest. They are verified while they are fetched and appear whole or not
+// at all, so any number of runners may share a cache.
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"misstep/corpus"
+	"misstep/corpus/tree"
+	"misstep/deploy/jdk"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+	"misstep/workloads"
+)
+
+// JDKs is a catalogue of JDK builds, such as *jdk.Catalogue.
+type JDKs interface {
+	Get(name string) (jdk.Entry, error)
+	ByDigest(digest string) (jdk.Entry, bool)
+}
+
+// Workloads is a catalogue of workloads, such as *workloads.Catalogue.
+type Workloads interface {
+	Get(name string) (workloads.Entry, error)
+	ByDigest(digest corpus.Digest) (workloads.Entry, bool)
+}
+
+// Provider finds JDKs and workloads. Its methods fit jvm.Executor's fields and are safe for concurrent use.
+type Provider struct {
+	// JDKs and Workloads of this machine.
+	JDKs      JDKs
+	Workloads Workloads
+	// Corpus that has the trees which the catalogues lack; nil for none.
+	Corpus corpus.Source
+	// Cache is the folder for fetched trees.
+	Cache string
+
+	mu       sync.Mutex
+	fetching map[corpus.Digest]*sync.Mutex
+}
+
+// JDK gives JAVA_HOME and feature version of a JDK: that of its digest, or of its name when the recipe, written by hand, gives no
+// digest. Errors about JDKs that cannot be had are permanent.
+func (p *Provider) JDK(ctx context.Context, want *misstepv1.Jdk) (home string, feature int, err error) {
+	if want.GetDigest() == "" {
+		entry, err := p.JDKs.Get(want.GetName())
+		if err != nil {
+			return "", 0, runner.Permanent(err)
+		}
+		return entry.Path, entry.Feature, nil
+	}
+	digest, err := corpus.ParseDigest(want.GetDigest())
+	if err != nil {
+		return "", 0, runner.Permanent(fmt.Errorf("JDK %s: %w", want.GetName(), err))
+	}
+	if entry, ok := p.JDKs.ByDigest(digest.String()); ok {
+		return entry.Path, entry.Feature, nil
+	}
+	if home, err = p.fetch(ctx, digest); err != nil {
+		return "", 0, fmt.Errorf("JDK %s is not in the catalogue: %w", want.GetName(), err)
+	}
+	if feature, err = featureOf(home); err != nil {
+		return "", 0, runner.Permanent(fmt.Errorf("JDK %s: %w", want.GetName(), err))
+	}
+	return home, feature, nil
+}
+
+// Workload gives folder and manifest of a workload, by the same rules as JDK.
+func (p *Provider) Workload(ctx context.Context, want *misstepv1.Workload) (dir string, m workloads.Manifest, err error) {
+	dir, err = p.workloadDir(ctx, want)
+	if err != nil {
+		return "", m, err
+	}
+	if m, err = workloads.Load(dir); err != nil {
+		return "", m, runner.Permanent(fmt.Errorf("workload %s: %w", want.GetName(), err))
+	}
+	return dir, m, nil
+}
+
+func (p *Provider) workloadDir(ctx context.Context, want *misstepv1.Workload) (string, error) {
+	named, err := p.Workloads.Get(want.GetName())
+	if want.GetDigest() == "" {
+		if err != nil {
+			return "", runner.Permanent(err)
+		}
+		return named.Path, nil
+	}
+	digest, parseErr := corpus.ParseDigest(want.GetDigest())
+	if parseErr != nil {
+		return "", runner.Permanent(fmt.Errorf("workload %s: %w", want.GetName(), parseErr))
+	}
+	if err == nil && named.Digest == digest {
+		return named.Path, nil
+	}
+	if entry, ok := p.Workloads.ByDigest(digest); ok { // known here by another name
+		return entry.Path, nil
+	}
+	dir, err := p.fetch(ctx, digest)
+	if err != nil {
+		return "", fmt.Errorf("workload %s is not in the catalogue: %w", want.GetName(), err)
+	}
+	return dir, nil
+}
+
+// fetch brings a tree into the cache, once however many ask.
+func (p *Provider) fetch(ctx context.Context, digest corpus.Digest) (string, error) {
+	if p.Corpus == nil {
+		return "", runner.Permanent(fmt.Errorf("there is no corpus to fetch %s from", digest))
+	}
+	lock := p.lock(digest)
+	lock.Lock()
+	defer lock.Unlock()
+	dir := filepath.Join(p.Cache, digest.Hex())
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return dir, nil
+	}
+	err := tree.Fetch(ctx, p.Corpus, digest, dir)
+	switch {
+	case err == nil, errors.Is(err, fs.ErrExist): // another process was faster
+		return dir, nil
+	case errors.Is(err, corpus.ErrNotFound):
+		return "", runner.Permanent(err)
+	default:
+		return "", err
+	}
+}
+
+func (p *Provider) lock(digest corpus.Digest) *sync.Mutex {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fetching == nil {
+		p.fetching = map[corpus.Digest]*sync.Mutex{}
+	}
+	if p.fetching[digest] == nil {
+		p.fetching[digest] = &sync.Mutex{}
+	}
+	return p.fetching[digest]
+}
+
+// featureOf reads the feature version in the file release, which every JDK build since 7 has: JAVA_VERSION="17.0.15", or
+// "1.8.0_442" before 9.
+func featureOf(home string) (int, error) {
+	data, err := os.ReadFile(filepath.Join(home, "release"))
+	if err != nil {
+		return 0, fmt.Errorf("read its feature version: %w", err)
+	}
+	for line := range strings.Lines(string(data)) {
+		value, ok := strings.CutPrefix(strings.TrimSpace(line), "JAVA_VERSION=")
+		if !ok {
+			continue
+		}
+		value = strings.TrimPrefix(strings.Trim(value, `"`), "1.")
+		digits := value[:len(value)-len(strings.TrimLeft(value, "0123456789"))]
+		if feature, err := strconv.Atoi(digits); err == nil && feature >= 8 {
+			return feature, nil
+		}
+		return 0, fmt.Errorf("read its feature version: the file release says JAVA_VERSION=%q", value)
+	}
+	return 0, errors.New("read its feature version: the file release has no JAVA_VERSION")
+}
