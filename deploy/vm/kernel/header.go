@@ -1,0 +1,53 @@
+package kernel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Header returns the path of vmlinux.h, the kernel's types as C for BPF programs. bpftool makes it from the BTF of the ELF kernel;
+// nothing has to be booted. The file is made once per kernel.
+func (k Kernel) Header(ctx context.Context) (string, error) {
+	path := filepath.Join(k.dir, headerFile)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	tool, err := bpftool()
+	if err != nil {
+		return "", err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, tool, "btf", "dump", "file", k.ELF(), "format", "c")
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("dumping the types of kernel %s: %w: %s", k.Release, err, lastLines(stderr.String(), 3))
+	}
+	if !bytes.Contains(stdout.Bytes(), []byte("struct sched_ext_ops {")) {
+		return "", fmt.Errorf("the types of kernel %s lack struct sched_ext_ops; bpftool may be too old for it", k.Release)
+	}
+	temporary, err := os.CreateTemp(k.dir, ".header-")
+	if err != nil {
+		return "", fmt.Errorf("writing vmlinux.h: %w", err)
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(stdout.Bytes())
+	if err := errors.Join(err, temporary.Chmod(0o644), temporary.Close(), os.Rename(temporary.Name(), path)); err != nil {
+		return "", fmt.Errorf("writing vmlinux.h: %w", err)
+	}
+	return path, nil
+}
+
+// bpftool finds the tool; Debian keeps it where an ordinary user's PATH does not look.
+func bpftool() (string, error) {
+	for _, name := range []string{"bpftool", "/usr/sbin/bpftool"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("bpftool is not here; install the package bpftool")
+}

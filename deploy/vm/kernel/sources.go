@@ -1,0 +1,134 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// suites are the names by which a host's apt sources call Debian's main archive. The archives beside it (security, updates,
+// backports) have no sid.
+var suites = []string{
+	"bullseye", "bookworm", "trixie", "forky", "duke", "sid", "oldoldstable", "oldstable", "stable", "testing", "unstable",
+}
+
+// errNoSource says what a host without a source of Debian's archive can do.
+var errNoSource = errors.New("no source of Debian's archive in the host's apt configuration; add one of any suite (deb URI bookworm main), the kernel comes from sid beside it")
+
+// hostSources returns, in deb822 form, the host's sources of Debian's main archive with their suite replaced by sid.
+func hostSources(etc string) (string, error) {
+	var files []string
+	for _, pattern := range []string{"sources.list", "sources.list.d/*.list", "sources.list.d/*.sources"} {
+		found, err := filepath.Glob(filepath.Join(etc, pattern))
+		if err != nil {
+			return "", fmt.Errorf("listing apt's sources: %w", err)
+		}
+		files = append(files, found...)
+	}
+	sort.Strings(files)
+	var stanzas []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("reading apt's sources: %w", err)
+		}
+		found := oneLineSources(string(data))
+		if strings.HasSuffix(file, ".sources") {
+			found = deb822Sources(string(data))
+		}
+		for _, s := range found {
+			if !slices.Contains(stanzas, s) {
+				stanzas = append(stanzas, s)
+			}
+		}
+	}
+	if len(stanzas) == 0 {
+		return "", errNoSource
+	}
+	return strings.Join(stanzas, "\n"), nil
+}
+
+// deb822Sources reads a .sources file (sources.list(5)).
+func deb822Sources(text string) []string {
+	var out []string
+	for stanza := range strings.SplitSeq(strings.ReplaceAll(text, "\r", ""), "\n\n") {
+		fields := map[string]string{}
+		last := ""
+		for line := range strings.Lines(stanza) {
+			switch {
+			case strings.HasPrefix(line, "#"):
+			case strings.HasPrefix(line, " "), strings.HasPrefix(line, "\t"):
+				if last != "" {
+					fields[last] += "\n" + strings.TrimRight(line, "\n")
+				}
+			default:
+				name, value, ok := strings.Cut(line, ":")
+				if !ok {
+					continue
+				}
+				last = strings.ToLower(strings.TrimSpace(name))
+				fields[last] = strings.TrimSpace(value)
+			}
+		}
+		if fields["enabled"] == "no" || !slices.Contains(strings.Fields(fields["types"]), "deb") {
+			continue
+		}
+		if s, ok := sidStanza(fields["uris"], fields["suites"], fields["components"], fields["signed-by"]); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// oneLineSources reads lines of the form `deb [options] URI suite component…`.
+func oneLineSources(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "deb ")
+		if !ok {
+			continue
+		}
+		rest = strings.TrimSpace(rest)
+		key := ""
+		if strings.HasPrefix(rest, "[") {
+			options, after, closed := strings.Cut(rest[1:], "]")
+			if !closed {
+				continue
+			}
+			for option := range strings.FieldsSeq(options) {
+				if value, isKey := strings.CutPrefix(option, "signed-by="); isKey {
+					key = value
+				}
+			}
+			rest = after
+		}
+		fields := strings.Fields(rest)
+		if len(fields) < 3 {
+			continue
+		}
+		if s, ok := sidStanza(fields[0], fields[1], strings.Join(fields[2:], " "), key); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func sidStanza(uris, names, components, key string) (string, bool) {
+	debian := slices.ContainsFunc(strings.Fields(names), func(s string) bool { return slices.Contains(suites, s) })
+	if !debian || uris == "" || !slices.Contains(strings.Fields(components), "main") {
+		return "", false
+	}
+	s := "Types: deb\nURIs: " + uris + "\nSuites: sid\nComponents: main\n"
+	if key != "" {
+		s += "Signed-By: " + key + "\n"
+	}
+	return s, true
+}

@@ -1,0 +1,204 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// replayMode says what a deterministic machine does with its log of what it could not compute.
+type replayMode int
+
+const (
+	replayNone replayMode = iota
+	replayRecord
+	replayPlay
+)
+
+// machine is one qemu, ready to be started once.
+type machine struct {
+	qemu, virtiofsd string
+	scratch         string // folder for sockets and logs, removed by the caller
+	log             func(string, ...any)
+
+	mode         Mode
+	accel        Accel
+	cpus, memory int
+	seed         uint64
+	pin          int // host CPU; negative: any, but one
+	kernel       string
+	release      string
+	initrd       string
+	replay       replayMode
+	replayFile   string
+	debug        string
+	ending       time.Duration // grace for power-off after the command's end; 0: powerOff
+}
+
+// powerOff bounds the time from the guest's last word to the end of qemu.
+const powerOff = time.Minute
+
+// cpuModel is the oldest CPU that every program for x86-64-v2 runs on, with hardware randomness, which under TCG comes from -seed. The
+// host's CPU does not show, so a recording does not depend on it.
+const cpuModel = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+lahf-lm,+rdrand,+rdseed"
+
+// arguments returns qemu's. streamFD is the number of the inherited descriptor that takes the guest's frames.
+func (m *machine) arguments(streamFD int, shareSocket string) []string {
+	console := filepath.Join(m.scratch, consoleName)
+	args := []string{
+		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
+		"-machine", "q35,sata=off,smbus=off,usb=off,vmport=off",
+		"-m", strconv.Itoa(m.memory), "-smp", strconv.Itoa(m.cpus),
+		"-kernel", m.kernel, "-initrd", m.initrd, "-append", m.commandLine(),
+		"-serial", "file:" + console,
+		"-chardev", "file,id=frames,path=/dev/fd/" + strconv.Itoa(streamFD),
+		// Without ioeventfd qemu serves the port within the guest's instruction, not in a thread of its own time.
+		"-device", "virtio-serial-pci,ioeventfd=off,max_ports=2",
+		"-device", "virtserialport,chardev=frames,name=misstep",
+	}
+	if m.debug != "" {
+		args = append(args, "-gdb", m.debug, "-S")
+	}
+	if m.mode == ModeDeterministic {
+		icount := "shift=0,sleep=off"
+		switch m.replay {
+		case replayRecord:
+			icount += ",rr=record,rrfile=" + m.replayFile
+		case replayPlay:
+			icount += ",rr=replay,rrfile=" + m.replayFile
+		case replayNone:
+		}
+		return append(args, "-accel", "tcg,thread=single", "-cpu", cpuModel, "-icount", icount,
+			"-seed", strconv.FormatUint(m.seed, 10), "-rtc", "base=2026-01-01T00:00:00,clock=vm")
+	}
+	if m.accel == AccelKVM {
+		args = append(args, "-accel", "kvm", "-cpu", "host")
+	} else {
+		args = append(args, "-accel", "tcg,thread=multi", "-cpu", cpuModel)
+	}
+	return append(args,
+		"-object", fmt.Sprintf("memory-backend-memfd,id=memory,size=%dM,share=on", m.memory), "-numa", "node,memdev=memory",
+		"-chardev", "socket,id=share,path="+shareSocket, "-device", "vhost-user-fs-pci,chardev=share,tag=root")
+}
+
+// commandLine returns the kernel's. Mitigations cost time under TCG and protect nobody here; a panic ends the machine at once.
+func (m *machine) commandLine() string {
+	return "console=ttyS0 quiet panic=-1 nokaslr mitigations=off 8250.nr_uarts=1"
+}
+
+// run boots the machine and stays with it to its end.
+func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io.Writer) (Result, error) {
+	result := Result{Accel: m.accel}
+	console := filepath.Join(m.scratch, consoleName)
+	if evidenceDir != "" {
+		if err := os.MkdirAll(evidenceDir, 0o755); err != nil {
+			return result, fmt.Errorf("making the evidence's folder: %w", err)
+		}
+		defer func() { _ = copyFile(filepath.Join(evidenceDir, consoleName), console) }()
+	}
+	socket := ""
+	if m.mode == ModeShared {
+		share, err := startShare(ctx, m.virtiofsd, m.scratch)
+		if err != nil {
+			return result, err
+		}
+		defer share.stop()
+		socket = share.socket
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return result, fmt.Errorf("making a pipe: %w", err)
+	}
+	defer read.Close()
+	var said bytes.Buffer
+	const firstExtraFD = 3
+	process, err := start(launch{
+		path: m.qemu, args: m.arguments(firstExtraFD, socket), dir: m.scratch, output: &said, files: []*os.File{write},
+		pin: m.mode == ModeDeterministic, cpu: m.pin,
+	})
+	_ = write.Close()
+	if err != nil {
+		return result, fmt.Errorf("starting qemu: %w", err)
+	}
+	stopKilling := context.AfterFunc(ctx, process.kill)
+	defer stopKilling()
+	defer process.stop()
+
+	receiver := receiver{dir: evidenceDir, stdout: stdout, stderr: stderr}
+	receiveErr := receiver.receive(read)
+	if receiveErr != nil {
+		process.kill() // nobody reads the pipe any more
+	}
+	ending := time.AfterFunc(powerOff, process.kill)
+	defer ending.Stop()
+	exitErr := process.wait()
+
+	result.Notes = receiver.notes
+	if receiver.exit != nil {
+		e := receiver.exit
+		result.Exit, result.Signal, result.TimedOut = e.Code, e.Signal, e.TimedOut
+		result.Boot, result.Run = time.Duration(e.BootNanos), time.Duration(e.RunNanos)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return result, fmt.Errorf("%w%s", context.Cause(ctx), m.lastWords(&said))
+	case receiveErr != nil:
+		return result, fmt.Errorf("%w%s", receiveErr, m.lastWords(&said))
+	case receiver.exit == nil:
+		return result, fmt.Errorf("%w before the command's end (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said))
+	case receiver.exit.Failure != "":
+		return result, fmt.Errorf("the guest could not run the command: %s%s", receiver.exit.Failure, m.lastWords(&said))
+	case exitErr != nil:
+		return result, fmt.Errorf("%w while powering off (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said))
+	}
+	return result, nil
+}
+
+// consoleName is the guest's console as a file, in the evidence too.
+const consoleName = "console.log"
+
+// lastWords returns what qemu said and the console's end, for an error.
+func (m *machine) lastWords(said *bytes.Buffer) string {
+	var out strings.Builder
+	if text := strings.TrimSpace(said.String()); text != "" {
+		out.WriteString("\nqemu: " + tail(text, 5))
+	}
+	console, err := os.ReadFile(filepath.Join(m.scratch, consoleName))
+	if err == nil && len(bytes.TrimSpace(console)) > 0 {
+		out.WriteString("\nconsole: " + tail(strings.TrimSpace(string(console)), 12))
+	}
+	return out.String()
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.ReplaceAll(text, "\r", ""), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n  ")
+}
+
+func describe(err error) string {
+	if err == nil {
+		return "ended by itself"
+	}
+	return err.Error()
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,72 @@
+package vm
+
+import (
+	"context"
+	"debug/elf"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// embedded holds the guest's init when it was generated before this package was built; make does so.
+//
+//go:generate env CGO_ENABLED=0 GOARCH=amd64 go build -trimpath -ldflags "-s -w" -o embedded/init ./guest
+//go:embed all:embedded
+var embedded embed.FS
+
+// guestProgram returns the guest's init: the embedded one or, for a program that was built without it within the source tree, one built
+// now.
+func guestProgram(ctx context.Context, c Config) ([]byte, error) {
+	data, err := embedded.ReadFile("embedded/init")
+	if err == nil {
+		return data, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the embedded guest: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "misstep-guest-")
+	if err != nil {
+		return nil, fmt.Errorf("building the guest: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	c.Log("this program holds no guest: building one")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "init"), "misstep/deploy/vm/guest")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH=amd64", "GOFLAGS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, unavailable("this program was built without the guest's init, and building it failed ("+strings.TrimSpace(string(out))+")",
+			"run `go generate ./deploy/vm` before building misstep, as make does")
+	}
+	if data, err = os.ReadFile(filepath.Join(dir, "init")); err != nil {
+		return nil, fmt.Errorf("building the guest: %w", err)
+	}
+	return data, nil
+}
+
+// findBusybox returns a statically linked busybox and the names it answers to.
+func findBusybox() (path string, applets []string, err error) {
+	remedy := "install the package busybox-static (deploy/vm/install.sh does)"
+	path, err = exec.LookPath("busybox")
+	if err != nil {
+		return "", nil, unavailable("busybox is not here", remedy)
+	}
+	file, err := elf.Open(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	defer file.Close()
+	for _, p := range file.Progs {
+		if p.Type == elf.PT_INTERP {
+			return "", nil, unavailable(path+" is not statically linked", remedy)
+		}
+	}
+	out, err := exec.Command(path, "--list").Output()
+	if err != nil {
+		return "", nil, fmt.Errorf("asking %s for its names: %w", path, err)
+	}
+	return path, strings.Fields(string(out)), nil
+}
