@@ -92,8 +92,7 @@ final class MethodChoice implements Instrumenter.Choice {
     if (only != null) {
       return only.contains(key);
     }
-    if (!all
-        && Long.compareUnsigned(splitmix(fnv(key) ^ mixedSeed), threshold) >= 0) {
+    if (!all && Long.compareUnsigned(splitmix(fnv(key) ^ mixedSeed), threshold) >= 0) {
       return false;
     }
     if (include.isEmpty() && exclude.isEmpty()) {

@@ -34,8 +34,7 @@ public final class Patch {
   static final String FIELD = "misstepShadow";
 
   private static final String THREAD = "java/lang/Thread";
-  private static final String GET_CONTINUATION =
-      "getContinuation()Ljdk/internal/vm/Continuation;";
+  private static final String GET_CONTINUATION = "getContinuation()Ljdk/internal/vm/Continuation;";
   private static final String TEMPLATES = "misstep/agent/template/";
 
   private Patch() {}
@@ -124,7 +123,8 @@ public final class Patch {
 
           @Override
           public void visitEnd() {
-            // Synthetic, so that tools which list the fields of a class know it is not the source's.
+            // Synthetic, so that tools which list the fields of a class know it is not the
+            // source's.
             int access = Opcodes.ACC_PUBLIC | Opcodes.ACC_TRANSIENT | Opcodes.ACC_SYNTHETIC;
             super.visitField(access, FIELD, "J", null, null).visitEnd();
             super.visitEnd();

@@ -64,8 +64,7 @@ final class Transformer implements ClassFileTransformer {
     }
   }
 
-  private byte[] instrument(
-      ClassLoader loader, String className, boolean redefined, byte[] file) {
+  private byte[] instrument(ClassLoader loader, String className, boolean redefined, byte[] file) {
     Instrumented made =
         instrumenter.instrument(
             file, choice, loader == null ? BOOT : NONE, NativeIds.INSTANCE, NativeIds.INSTANCE);
@@ -78,10 +77,7 @@ final class Transformer implements ClassFileTransformer {
 
   /** Tells the native half, in one call for each run of consecutive ids. */
   private static void register(
-      ClassLoader loader,
-      String className,
-      boolean redefined,
-      List<Instrumented.Method> methods) {
+      ClassLoader loader, String className, boolean redefined, List<Instrumented.Method> methods) {
     int from = 0;
     for (int to = 1; to <= methods.size(); to++) {
       if (to < methods.size() && methods.get(to).id == methods.get(to - 1).id + 1) {

@@ -65,9 +65,7 @@ final class Untouchable {
   static boolean isClass(String name) {
     for (String entry : NAMES) {
       int last = entry.length() - 1;
-      if (entry.charAt(last) == '*'
-          ? name.regionMatches(0, entry, 0, last)
-          : name.equals(entry)) {
+      if (entry.charAt(last) == '*' ? name.regionMatches(0, entry, 0, last) : name.equals(entry)) {
         return true;
       }
     }

@@ -86,8 +86,7 @@ class AgentIT {
   void withoutNativeHalfOrPatchTheProgramRuns(Path jdk) throws Exception {
     String program = Everything.class.getName();
     Run plain = run(jdk, List.of("-cp", "target/test-classes", program));
-    Run alone =
-        run(jdk, List.of("-javaagent:" + JAR, "-cp", "target/test-classes", program));
+    Run alone = run(jdk, List.of("-javaagent:" + JAR, "-cp", "target/test-classes", program));
     assertEquals(plain.out, alone.out);
     assertEquals(0, alone.exit);
     assertTrue(alone.err.startsWith("misstep: no class is instrumented: libmisstep"), alone.err);

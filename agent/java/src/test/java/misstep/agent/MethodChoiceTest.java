@@ -140,7 +140,6 @@ class MethodChoiceTest {
   @CsvSource({"-0.1", "1.1", "NaN", "Infinity"})
   void ratioOutsideIsRefused(double ratio) {
     assertThrows(
-        IllegalArgumentException.class,
-        () -> MethodChoice.byRatio(ratio, 0, List.of(), List.of()));
+        IllegalArgumentException.class, () -> MethodChoice.byRatio(ratio, 0, List.of(), List.of()));
   }
 }

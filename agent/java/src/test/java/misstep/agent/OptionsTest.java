@@ -61,8 +61,7 @@ class OptionsTest {
   @Test
   void absentFileIsAnError(@TempDir Path dir) {
     assertThrows(
-        NoSuchFileException.class,
-        () -> Options.methodChoice("only=" + dir.resolve("absent.txt")));
+        NoSuchFileException.class, () -> Options.methodChoice("only=" + dir.resolve("absent.txt")));
   }
 
   @ParameterizedTest

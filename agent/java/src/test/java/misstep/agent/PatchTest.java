@@ -15,11 +15,11 @@ import org.junit.jupiter.api.Test;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassWriter;
 import org.objectweb.asm.Opcodes;
+import org.objectweb.asm.commons.ClassRemapper;
+import org.objectweb.asm.commons.Remapper;
 import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.FieldNode;
 import org.objectweb.asm.tree.MethodNode;
-import org.objectweb.asm.commons.ClassRemapper;
-import org.objectweb.asm.commons.Remapper;
 
 class PatchTest {
   @Test
@@ -32,8 +32,7 @@ class PatchTest {
     FieldNode added = after.fields.remove(after.fields.size() - 1);
     assertEquals("misstepShadow", added.name);
     assertEquals("J", added.desc);
-    assertEquals(
-        Opcodes.ACC_PUBLIC | Opcodes.ACC_TRANSIENT | Opcodes.ACC_SYNTHETIC, added.access);
+    assertEquals(Opcodes.ACC_PUBLIC | Opcodes.ACC_TRANSIENT | Opcodes.ACC_SYNTHETIC, added.access);
     assertArrayEquals(bytes(before), bytes(after));
   }
 
@@ -67,8 +66,7 @@ class PatchTest {
     assertTrue(mentions(shadow).contains("sun/misc/Unsafe"));
     assertFalse(mentions(shadow).contains("jdk/internal/misc/Unsafe"));
     assertEquals(
-        "Ljava/lang/invoke/ForceInline;",
-        method(shadow, "exit").visibleAnnotations.get(0).desc);
+        "Ljava/lang/invoke/ForceInline;", method(shadow, "exit").visibleAnnotations.get(0).desc);
   }
 
   @Test

@@ -50,7 +50,9 @@ public final class Everything {
     return IntStream.range(0, 2000)
         .parallel()
         .mapToObj(i -> Integer.toString(i, 7))
-        .collect(Collectors.groupingByConcurrent(String::length, ConcurrentHashMap::new, Collectors.counting()))
+        .collect(
+            Collectors.groupingByConcurrent(
+                String::length, ConcurrentHashMap::new, Collectors.counting()))
         .toString();
   }
 

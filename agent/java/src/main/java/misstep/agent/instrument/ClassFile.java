@@ -21,12 +21,7 @@ final class ClassFile {
     final int codeLength; // bytes
 
     Method(
-        int access,
-        String name,
-        String descriptor,
-        int maxLocals,
-        int codeStart,
-        int codeLength) {
+        int access, String name, String descriptor, int maxLocals, int codeStart, int codeLength) {
       this.access = access;
       this.name = name;
       this.descriptor = descriptor;

@@ -120,8 +120,9 @@ final class Constructor extends MethodNode {
     }
 
     @Override
-    public AbstractInsnNode clone(java.util.Map<org.objectweb.asm.tree.LabelNode,
-        org.objectweb.asm.tree.LabelNode> clonedLabels) {
+    public AbstractInsnNode clone(
+        java.util.Map<org.objectweb.asm.tree.LabelNode, org.objectweb.asm.tree.LabelNode>
+            clonedLabels) {
       return new Mark(what);
     }
   }

@@ -134,7 +134,7 @@ public final class Instrumenter {
     Pass(List<ClassFile.Method> chosen, Set<String> without) {
       for (ClassFile.Method m : chosen) {
         if (!without.contains(m.key())) {
-          regions.put(m.key(), new Region(m.maxLocals));
+          regions.put(m.key(), new Region(keys.size(), m.maxLocals));
           keys.add(m.key());
         }
       }
@@ -162,16 +162,18 @@ public final class Instrumenter {
             @Override
             public MethodVisitor visitMethod(
                 int access, String name, String descriptor, String signature, String[] thrown) {
-              MethodVisitor next =
-                  super.visitMethod(access, name, descriptor, signature, thrown);
+              MethodVisitor next = super.visitMethod(access, name, descriptor, signature, thrown);
               Region region = regions.get(name + descriptor);
               if (region == null) {
                 return next;
               }
-              int id = firstId + keys.indexOf(name + descriptor);
               SavedTop savedTop = new SavedTop(next, region, major >= Opcodes.V1_6);
               PushPop pushPop =
-                  new PushPop(new Rethrow(savedTop, region, runtime), region, runtime, id);
+                  new PushPop(
+                      new Rethrow(savedTop, region, runtime),
+                      region,
+                      runtime,
+                      firstId + region.index);
               MethodVisitor first =
                   name.equals("<init>")
                       ? new Constructor(

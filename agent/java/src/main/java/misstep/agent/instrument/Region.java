@@ -6,6 +6,9 @@ package misstep.agent.instrument;
  * the push; in constructors code before the call of super() or this() may also lie behind it.
  */
 final class Region {
+  /** Which of the class's instrumented methods this is, from 0. */
+  final int index;
+
   /** Local slot of the saved top: the first that the original code does not use. */
   final int slot;
 
@@ -21,7 +24,8 @@ final class Region {
   /** Why the method is left as it is although no rule says so; null if it is not. */
   String why;
 
-  Region(int slot) {
+  Region(int index, int slot) {
+    this.index = index;
     this.slot = slot;
   }
 }

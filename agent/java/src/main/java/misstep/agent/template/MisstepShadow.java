@@ -10,8 +10,8 @@ package misstep.agent.template;
  * fence for the compilers is all that is needed.
  *
  * <p>Nothing here allocates. {@link #enter} either throws (StackOverflowError, when the stack does
- * not take this call) having pushed nothing, or returns having pushed: nothing that can fail follows the
- * store of top.
+ * not take this call) having pushed nothing, or returns having pushed: nothing that can fail
+ * follows the store of top.
  */
 public final class MisstepShadow {
   private static final UnsafeStub U = UnsafeStub.getUnsafe();
@@ -50,7 +50,8 @@ public final class MisstepShadow {
       try {
         checkUnlessCarrier(thread, id);
       } catch (StackOverflowError e) {
-        // No room for the check: it is left out. The push stands, so it must not be reported failed.
+        // No room for the check: it is left out. The push stands, so it must not be reported
+        // failed.
       }
     }
     return old;

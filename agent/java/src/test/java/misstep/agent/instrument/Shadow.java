@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A runtime in plain Java for tests: like the real one, and it can compare itself with the JVM's own
- * view of the stack at every push. Of this thread only.
+ * A runtime in plain Java for tests: like the real one, and it can compare itself with the JVM's
+ * own view of the stack at every push. Of this thread only.
  */
 public final class Shadow {
   static final String NAME = "misstep/agent/instrument/Shadow";
