@@ -8,11 +8,13 @@ package campaign
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,9 +82,14 @@ func (d *Document) error(violations []Violation) error {
 		return nil
 	}
 	e := &FileError{File: d.name}
+	seen := map[string]bool{}
 	for _, v := range violations {
-		e.Problems = append(e.Problems, Problem{d.line(v.Field), v})
+		if !seen[v.Field] { // the first thing that is wrong with a field is often the cause of the second
+			e.Problems = append(e.Problems, Problem{d.line(v.Field), v})
+		}
+		seen[v.Field] = true
 	}
+	slices.SortStableFunc(e.Problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return e
 }
 
@@ -304,11 +311,12 @@ func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path stri
 		// The text as written is the value, so that arguments such as 4 or true need no quotes.
 		n.SetString(n.Value)
 	case protoreflect.Uint32Kind, protoreflect.Uint64Kind:
-		width := 64
+		// Protobuf's JSON form, and with it the canonical text, writes 64-bit numbers in quotes.
+		width, quotes := 64, yaml.Style(0)
 		if fd.Kind() == protoreflect.Uint32Kind {
-			width = 32
+			width, quotes = 32, yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle
 		}
-		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 || !uintRE.MatchString(n.Value) {
+		if n.Style&quotes != 0 || !uintRE.MatchString(n.Value) {
 			r.fail(n.Line, path, "expected a whole number that is not negative, got %s", quote(n.Value))
 		} else if _, err := strconv.ParseUint(n.Value, 0, width); err != nil {
 			r.fail(n.Line, path, "expected a whole number below 2^%d, got %s", width, quote(n.Value))

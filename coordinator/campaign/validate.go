@@ -369,6 +369,7 @@ func among(name string, have []string) string {
 	}
 	list := slices.Clone(have)
 	slices.Sort(list)
+	list = slices.Compact(list)
 	more := ""
 	if len(list) > 20 {
 		list, more = list[:20], ", …"
@@ -390,22 +391,25 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// edits is the Levenshtein distance in bytes.
+// edits is the number of insertions, deletions, replacements and swaps of neighbours between two texts, in bytes.
 func edits(a, b string) int {
-	row := make([]int, len(b)+1)
+	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next[0] = i + 1
 		for j := range len(b) {
 			cost := 1
 			if a[i] == b[j] {
 				cost = 0
 			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+			next[j+1] = min(row[j+1]+1, next[j]+1, row[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], above[j-1]+1)
+			}
 		}
+		above, row, next = row, next, above
 	}
 	return row[len(b)]
 }

@@ -57,7 +57,7 @@ func plainText(s string) string {
 
 var (
 	vmFrameRE    = regexp.MustCompile(`^([VC])\s+\[([^\]+]+)(?:\+0x[0-9a-fA-F]+)?\]\s*(.*)$`)
-	javaFrameRE  = regexp.MustCompile(`^[Jj]\s+(?:(\d+)(%?)\s*([bsnmc!]*)\s*(c1|c2|jvmci)?\s*)?(?:\S+\s+)*?([\w.$<>/-]+)\(`)
+	javaFrameRE  = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(c1|c2|jvmci)\s+)?([^\s(]+)\(`)
 	stubFrameRE  = regexp.MustCompile(`^v\s+(~?[\w:]+)`)
 	offsetRE     = regexp.MustCompile(`\+0x[0-9a-fA-F]+(\s.*)?$`)
 	cloneRE      = regexp.MustCompile(`(\.(part|constprop|isra|cold|lto_priv|llvm)(\.\d+)*)+$|\s*\[clone [^\]]*\]`)
@@ -80,20 +80,16 @@ func nativeFrame(s string) string {
 		return m[1] + " " + lib
 	}
 	if m := javaFrameRE.FindStringSubmatch(s); m != nil {
-		tier := m[4]
-		if tier == "" {
-			tier = s[:1]
-			if tier == "J" {
-				tier = "compiled"
-			} else {
-				tier = "interpreted"
-			}
+		tier := m[1]
+		switch {
+		case tier != "":
+		case s[0] == 'J':
+			tier = "compiled"
+		default:
+			tier = "interpreted"
 		}
-		dot := strings.LastIndexByte(m[5], '.')
-		if dot < 0 {
-			return "J " + tier + " " + m[5]
-		}
-		return "J " + tier + " " + Class(m[5][:dot]) + "." + Method(m[5][dot+1:])
+		dot := max(strings.LastIndexByte(m[2], '.'), 0)
+		return "J " + tier + " " + Class(m[2][:dot]) + Method(m[2][dot:])
 	}
 	if m := stubFrameRE.FindStringSubmatch(s); m != nil {
 		return "v " + strings.TrimPrefix(m[1], "~")

@@ -20,29 +20,20 @@ type edge struct {
 	callee, caller *misstepv1.Frame
 }
 
-// upcalls are the methods that the VM calls by itself while Java code is on the stack: from javaCalls in HotSpot's
-// systemDictionary.cpp (loading and linking), instanceKlass.cpp (initialisers), javaThread.cpp and jvmtiExport.cpp. Read in
-// the sources of 8, 17, 21 and 25; the names without a class stand for that method of any class.
+// upcalls are methods that the VM calls by itself, through JavaCalls, while Java code is on the stack; HotSpot names them in
+// classfile/vmSymbols.hpp. Class initialisers and loadClass, which any class may have, are in upcall.
 var upcalls = map[string]bool{
-	"<clinit>":                                                         true, // InstanceKlass::call_class_initializer
-	"java.lang.ClassLoader.loadClass":                                  true, // user class loaders override it, see upcall
-	"java.lang.ClassLoader.loadClassInternal":                          true, // 8
-	"java.lang.ClassLoader.checkPackageAccess":                         true, // 8–23
-	"java.lang.ClassLoader.addClass":                                   true, // 8
-	"java.lang.invoke.MethodHandleNatives.linkCallSite":                true,
-	"java.lang.invoke.MethodHandleNatives.linkDynamicConstant":         true, // 11+
-	"java.lang.invoke.MethodHandleNatives.linkMethod":                  true,
-	"java.lang.invoke.MethodHandleNatives.linkMethodHandleConstant":    true,
-	"java.lang.invoke.MethodHandleNatives.findMethodHandleType":        true,
-	"java.lang.Thread.exit":                                            true,
-	"java.lang.Thread.dispatchUncaughtException":                       true,
-	"java.lang.ref.Finalizer.register":                                 true,
-	"sun.instrument.InstrumentationImpl.transform":                     true,
-	"sun.instrument.InstrumentationImpl.loadClassAndCallAgentmain":     true,
-	"java.lang.Throwable.fillInStackTrace":                             false, // listed to say: that one is a Java call
-	"jdk.internal.vm.VMSupport.encodeAnnotations":                      true,  // 21+
-	"java.lang.Module.implAddReadsNoSync":                              false,
-	"java.security.ProtectionDomain.impliesCreateAccessControlContext": true, // 8–23
+	"java.lang.ClassLoader.checkPackageAccess":                      true,
+	"java.lang.ClassLoader.loadClassInternal":                       true, // 8
+	"java.lang.Thread.dispatchUncaughtException":                    true,
+	"java.lang.Thread.exit":                                         true,
+	"java.lang.invoke.MethodHandleNatives.findMethodHandleType":     true,
+	"java.lang.invoke.MethodHandleNatives.linkCallSite":             true,
+	"java.lang.invoke.MethodHandleNatives.linkDynamicConstant":      true, // 11+
+	"java.lang.invoke.MethodHandleNatives.linkMethod":               true,
+	"java.lang.invoke.MethodHandleNatives.linkMethodHandleConstant": true,
+	"java.lang.ref.Finalizer.register":                              true,
+	"sun.instrument.InstrumentationImpl.transform":                  true,
 }
 
 // upcall returns the short name of the VM's upcall that the frame is, or "".

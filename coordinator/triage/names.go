@@ -35,18 +35,17 @@ var (
 	methodRE = regexp.MustCompile(`\$\d+`)
 )
 
-// movedPackages are classes under their newest name: the same code on JDK 8 and 9+ has one name here.
-var movedPackages = strings.NewReplacer("sun.reflect.Native", "jdk.internal.reflect.Native", "sun.reflect.Generated", "jdk.internal.reflect.Generated",
-	"sun.reflect.Delegating", "jdk.internal.reflect.Delegating", "sun.misc.Unsafe", "jdk.internal.misc.Unsafe")
+// moved are classes under their newest name, so that the same code on JDK 8 and 9+ has one: the accessors of
+// reflection moved.
+var moved = strings.NewReplacer("sun.reflect.Native", "jdk.internal.reflect.Native", "sun.reflect.Generated", "jdk.internal.reflect.Generated",
+	"sun.reflect.Delegating", "jdk.internal.reflect.Delegating")
 
 // Class normalises the name of a class.
 func Class(name string) string {
-	name = strings.ReplaceAll(name, "jdk.internal.reflect.", "sun.reflect.")
-	name = strings.ReplaceAll(name, "jdk.internal.misc.Unsafe", "sun.misc.Unsafe")
 	for _, r := range classRules {
 		name = r.re.ReplaceAllString(name, r.to)
 	}
-	return anonymousRE.ReplaceAllString(movedPackages.Replace(name), "$$#")
+	return anonymousRE.ReplaceAllString(moved.Replace(name), "$$#")
 }
 
 // Method normalises the name of a method.

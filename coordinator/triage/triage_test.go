@@ -1,0 +1,237 @@
+package triage_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// The files in testdata give observations in short and the signature they get; -rewrite writes them anew. A signature that
+// changes makes new findings of old ones in every store: that is a decision, not a side effect.
+func TestSignatures(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
+			o := &misstepv1.Outcome{}
+			switch d.Cmd {
+			case "mismatch":
+				o.Mismatches = []*misstepv1.Mismatch{mismatch(t, d)}
+			case "crash":
+				o.Crash = crash(t, d)
+			case "hang":
+				o.Hang = hang(d)
+			case "class":
+				return each(d.Input, triage.Class)
+			case "method":
+				return each(d.Input, triage.Method)
+			default:
+				d.Fatalf(t, "unknown command %s", d.Cmd)
+			}
+			hits := triage.Triage(o)
+			require.Len(t, hits, 1)
+			return fmt.Sprintf("%s %s\n  %s\n  %q\n", hits[0].ID, hits[0].Signature.GetKind(), strings.Join(hits[0].Signature.GetParts(), "\n  "), hits[0].Title)
+		})
+	})
+}
+
+func each(lines string, f func(string) string) string {
+	var b strings.Builder
+	for l := range strings.Lines(lines) {
+		b.WriteString(f(strings.TrimSpace(l)) + "\n")
+	}
+	return b.String()
+}
+
+var frameRE = regexp.MustCompile(`^(\S+)\.([^.(]+)(\(.*\S)?@(-?\d+)$`)
+
+func frame(t *testing.T, s string) *misstepv1.Frame {
+	t.Helper()
+	m := frameRE.FindStringSubmatch(s)
+	require.NotNilf(t, m, "frame %q", s)
+	bci, err := strconv.ParseInt(m[4], 10, 32)
+	require.NoError(t, err)
+	return &misstepv1.Frame{ClassName: m[1], Method: m[2], Descriptor_: m[3], Bci: int32(bci)}
+}
+
+// mismatch CHECK KIND state=S code=HEX: lines are frames, top first. One that starts with = is in both traces, < in the
+// reference only, > in the suspect only.
+func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
+	m := &misstepv1.Mismatch{Check: d.CmdArgs[0].Key, Kind: d.CmdArgs[1].Key, Reference: &misstepv1.Trace{}, Suspect: &misstepv1.Trace{}}
+	d.MaybeScanArgs(t, "state", &m.TopState)
+	var code string
+	if d.MaybeScanArgs(t, "code", &code) {
+		var err error
+		m.Code, err = hex.DecodeString(code)
+		require.NoError(t, err)
+		m.Pc = 0x7f0011223344
+	}
+	for l := range strings.Lines(d.Input) {
+		mark, f := l[0], frame(t, strings.TrimSpace(l[1:]))
+		if mark != '>' {
+			m.Reference.Frames = append(m.Reference.Frames, f)
+		}
+		if mark != '<' {
+			m.Suspect.Frames = append(m.Suspect.Frames, proto.CloneOf(f))
+		}
+	}
+	return m
+}
+
+// crash: lines are "key: value" as in hs_err, native frames follow "native:".
+func crash(t *testing.T, d *datadriven.TestData) *misstepv1.Crash {
+	c := &misstepv1.Crash{}
+	native := false
+	for l := range strings.Lines(d.Input) {
+		l = strings.TrimSpace(l)
+		key, value, _ := strings.Cut(l, ": ")
+		switch {
+		case native:
+			c.NativeFrames = append(c.NativeFrames, l)
+		case key == "error":
+			c.Error = value
+		case key == "frame":
+			c.ProblematicFrame = value
+		case key == "thread":
+			c.Thread = value
+		case key == "operation":
+			c.VmOperation = value
+		case key == "detail":
+			c.Detail = value
+		case key == "phase":
+			c.InWalk, c.Phase = true, value
+		case l == "native:":
+			native = true
+		default:
+			d.Fatalf(t, "unknown line %q", l)
+		}
+	}
+	return c
+}
+
+// hang CAUSE: a line that ends in a colon names a thread; N and J lines are its frames.
+func hang(d *datadriven.TestData) *misstepv1.Hang {
+	h := &misstepv1.Hang{Cause: d.CmdArgs[0].Key}
+	for l := range strings.Lines(d.Input) {
+		l = strings.TrimSpace(l)
+		if name, ok := strings.CutSuffix(l, ":"); ok {
+			h.Threads = append(h.Threads, &misstepv1.HungThread{Name: name})
+			continue
+		}
+		th := h.Threads[len(h.Threads)-1]
+		if f, ok := strings.CutPrefix(l, "N "); ok {
+			th.NativeFrames = append(th.NativeFrames, f)
+		} else {
+			th.JavaFrames = append(th.JavaFrames, strings.TrimPrefix(l, "J "))
+		}
+	}
+	return h
+}
+
+func TestTriage(t *testing.T) {
+	deep := clinit(10)
+	shallow := clinit(3)
+	o := &misstepv1.Outcome{
+		Mismatches: []*misstepv1.Mismatch{deep, shallow, {Check: "gst-asgct", Kind: "wrong-bci"}},
+		Crash:      &misstepv1.Crash{Error: "SIGSEGV (0xb)"},
+	}
+	before := proto.CloneOf(o)
+	hits := triage.Triage(o)
+	require.Len(t, hits, 3, "the two of one bug are one hit, and a crash does not hide what came before it")
+	assert.IsIncreasing(t, []string{hits[0].ID, hits[1].ID, hits[2].ID})
+	slim := triage.Slim(o, hits)
+	assert.True(t, proto.Equal(before, o), "the argument is not changed")
+	assert.Empty(t, slim.GetMismatches()[0].GetReference().GetFrames())
+	assert.True(t, proto.Equal(shallow, slim.GetMismatches()[1]), "the smallest keeps its stacks")
+	assert.EqualValues(t, 7, slim.GetMismatches()[0].GetCount())
+
+	assert.Empty(t, triage.Triage(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}))
+	assert.Empty(t, triage.Triage(&misstepv1.Outcome{ApplicationFailure: &misstepv1.ApplicationFailure{Reason: "validation"}}), "the workload's own failure is no finding")
+	assert.Empty(t, triage.Triage(nil))
+}
+
+func clinit(depth int) *misstepv1.Mismatch {
+	ref := []*misstepv1.Frame{{ClassName: "C", Method: "<clinit>", Bci: 3}}
+	for i := range depth {
+		ref = append(ref, &misstepv1.Frame{ClassName: "M" + strconv.Itoa(i), Method: "run", Bci: 9})
+	}
+	return &misstepv1.Mismatch{Check: "gst-asgct", Kind: "truncated", Count: 7, Reference: &misstepv1.Trace{Frames: ref}, Suspect: &misstepv1.Trace{Frames: ref[:1]}}
+}
+
+// Whatever an agent reports, triage answers with bounded, printable text, and does so again.
+func FuzzMismatch(f *testing.F) {
+	f.Add("truncated", "a.B", "<clinit>", uint8(4), uint8(2), []byte{0x5d})
+	f.Add("foreign", "a.B$$Lambda/0x1", "run\n", uint8(0), uint8(9), []byte{})
+	f.Fuzz(func(t *testing.T, kind, class, method string, refs, suspects uint8, code []byte) {
+		frames := func(n uint8) []*misstepv1.Frame {
+			var out []*misstepv1.Frame
+			for i := range n % 40 {
+				out = append(out, &misstepv1.Frame{ClassName: class, Method: method + strconv.Itoa(int(i%3)), Bci: int32(i)})
+			}
+			return out
+		}
+		m := &misstepv1.Mismatch{Check: class, Kind: kind, Code: code, Divergence: uint32(refs), Reference: &misstepv1.Trace{Frames: frames(refs)}, Suspect: &misstepv1.Trace{Frames: frames(suspects)}}
+		sig, title := triage.Mismatch(m)
+		again, _ := triage.Mismatch(m)
+		if !proto.Equal(sig, again) || triage.ID(sig) != triage.ID(again) {
+			t.Fatalf("two signatures of one mismatch: %v and %v", sig, again)
+		}
+		for _, p := range append(sig.GetParts(), title) {
+			if len(p) > 310 || strings.ContainsAny(p, "\n\r\x00") {
+				t.Fatalf("part %q", p)
+			}
+		}
+		if _, err := proto.Marshal(sig); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func FuzzCrash(f *testing.F) {
+	f.Add("SIGSEGV (0xb)", "# V  [libjvm.so+0xed2f94]  Unsafe_PutLong+0x124", "JavaThread \"main\"")
+	f.Add("Internal Error (a.cpp:1)", "J 33% c2 A.b()V", "")
+	f.Fuzz(func(t *testing.T, err, frame, thread string) {
+		c := &misstepv1.Crash{Error: err, ProblematicFrame: frame, Thread: thread, NativeFrames: []string{frame, frame}, Detail: err}
+		sig, _ := triage.Crash(c)
+		if len(sig.GetParts()) != 5 {
+			t.Fatalf("parts %q", sig.GetParts())
+		}
+		if _, err := proto.Marshal(sig); err != nil {
+			t.Fatal(err)
+		}
+		triage.Hang(&misstepv1.Hang{Cause: err, Threads: []*misstepv1.HungThread{{Name: thread, NativeFrames: []string{frame}, JavaFrames: []string{frame}}}})
+	})
+}
+
+// The ends of the interval are, by its definition, the rates p at which the observed rate lies z standard errors away.
+func TestWilson(t *testing.T) {
+	const z = 1.96
+	for _, c := range [][2]uint64{{1, 100}, {50, 100}, {8, 10}, {1, 2}, {999, 100_000}, {0, 10}, {10, 10}} {
+		low, high := triage.Wilson(c[0], c[1])
+		n, seen := float64(c[1]), float64(c[0])/float64(c[1])
+		for _, p := range []float64{low, high} {
+			if p > 0 && p < 1 {
+				assert.InDelta(t, z, math.Abs(seen-p)/math.Sqrt(p*(1-p)/n), 1e-3, "%d of %d", c[0], c[1])
+			}
+		}
+		assert.LessOrEqual(t, low, seen)
+		assert.GreaterOrEqual(t, high, seen)
+	}
+	low, high := triage.Wilson(0, 0)
+	assert.Equal(t, [2]float64{0, 1}, [2]float64{low, high}, "without trials nothing is known")
+	low, high = triage.Wilson(0, 10)
+	assert.Zero(t, low)
+	assert.InDelta(t, 0.2775, high, 1e-4)
+	_, high = triage.Wilson(10, 10)
+	assert.InDelta(t, 1, high, 1e-12)
+}

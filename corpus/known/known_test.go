@@ -1,0 +1,116 @@
+package known_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/corpus/known"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	jdk8    = "OpenJDK 64-Bit Server VM (25.412-b08) for linux-amd64 JRE (1.8.0_412-b08), built on Apr 17 2024"
+	jdk8new = "OpenJDK 64-Bit Server VM (25.432-b06) for linux-amd64 JRE (1.8.0_432-b06), built on Oct 16 2024"
+	jdk11   = "OpenJDK 64-Bit Server VM (11.0.27+6-post-Debian-1) for linux-amd64 JRE (11.0.27+6-post-Debian-1), built on Apr 20 2025"
+	jdk17   = "OpenJDK 64-Bit Server VM (17.0.15+6-Debian-1deb12u1) for linux-amd64 JRE (17.0.15+6-Debian-1deb12u1), built on Apr 16 2025 by gcc 12.2.0"
+	jdk1716 = "OpenJDK 64-Bit Server VM (17.0.16+8-Debian-1deb12u1) for linux-amd64 JRE (17.0.16+8-Debian-1deb12u1), built on Jul 16 2025 by gcc 12.2.0"
+	jdk21   = "OpenJDK 64-Bit Server VM (21.0.8+9-LTS) for linux-amd64 JRE (21.0.8+9-LTS), built on 2025-07-15T00:00:00Z"
+	jdk25   = "OpenJDK 64-Bit Server VM (25.0.3+9-LTS) for linux-amd64 JRE (25.0.3+9-LTS), built on 2026-04-21T00:00:00Z with gcc 14.2.0"
+	jdk28ea = "OpenJDK 64-Bit Server VM (28-ea+5-Debian) for linux-amd64 JRE (28-ea+5-Debian), built on 2026-11-01"
+)
+
+func TestParseVersion(t *testing.T) {
+	for text, want := range map[string]known.Version{
+		jdk8: {8, 0, 412}, jdk11: {11, 0, 27}, jdk17: {17, 0, 15}, jdk25: {25, 0, 3}, jdk28ea: {28, 0, 0},
+		"17.0.15": {17, 0, 15}, "17": {17, 0, 0}, "17.0.15+6": {17, 0, 15}, "28-ea": {28, 0, 0}, "1.8.0_422": {8, 0, 422},
+		"OpenJDK 64-Bit Server VM (17.0.4.1+1) for linux-amd64 JRE (17.0.4.1+1)": {17, 0, 4},
+	} {
+		got, ok := known.ParseVersion(text)
+		assert.True(t, ok, text)
+		assert.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "some VM", "v1"} {
+		_, ok := known.ParseVersion(text)
+		assert.False(t, ok, text)
+	}
+}
+
+// Each entry's bug as it is found, and near misses of it: another place, another check, a version that has been mended.
+func TestLabel(t *testing.T) {
+	const guarantee = "Internal Error codeCache.cpp guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method"
+	mismatch := func(parts ...string) *misstepv1.Signature {
+		return &misstepv1.Signature{Kind: "mismatch", Parts: parts}
+	}
+	crash := func(parts ...string) *misstepv1.Signature { return &misstepv1.Signature{Kind: "crash", Parts: parts} }
+	for _, c := range []struct {
+		sig     *misstepv1.Signature
+		version string
+		want    string
+	}{
+		{mismatch("gst-asgct", "truncated", "upcall <clinit>"), jdk17, "JDK-8303444"},
+		{mismatch("gst-asgct", "truncated", "upcall <clinit>"), jdk25, "JDK-8303444"},
+		{mismatch("gst-asgct", "truncated", "upcall <clinit>"), jdk28ea, "JDK-8303444"},
+		{mismatch("gst-asgct", "truncated", "upcall linkCallSite"), jdk25, "JDK-8303444"},
+		{mismatch("asgct-shadow", "truncated", "upcall <clinit>"), jdk17, "JDK-8303444"},
+		{mismatch("gst-asgct", "truncated", "upcall <clinit>"), "", "JDK-8303444"},
+		{mismatch("gst-asgct", "truncated", "a.B.f <- a.B.g"), jdk17, ""},
+		{mismatch("gst-asgct", "truncated", "native a.B.f"), jdk17, ""},
+		{mismatch("gst-asgct", "missing", "upcall <clinit>"), jdk17, ""},
+		{mismatch("shadow-gst", "truncated", "upcall <clinit>"), jdk17, ""},
+		{mismatch("gst-asgct", "truncated"), jdk17, ""},
+		{crash("gst-asgct", "truncated", "upcall <clinit>"), jdk17, ""},
+
+		{crash(guarantee, "frame: V CodeCache::find_blob"), jdk17, "JDK-8352649"},
+		{crash(guarantee, "frame: V CodeCache::find_blob"), jdk11, "JDK-8352649"},
+		{crash(guarantee, "frame: V CodeCache::find_blob"), jdk1716, ""},
+		{crash(guarantee, "frame: V CodeCache::find_blob"), jdk25, ""},
+		{crash(guarantee, "frame: V CodeCache::find_blob"), jdk8, "JDK-8339133"},
+		{crash(guarantee, "frame: V CodeCache::find_blob"), jdk8new, ""},
+		{crash("Internal Error codeCache.cpp guarantee(other) failed", "frame: V CodeCache::find_blob"), jdk17, ""},
+		{crash("SIGSEGV", "frame: V CodeCache::find_blob"), jdk17, ""},
+
+		{mismatch("asgct-shadow", "truncated", "top: stub body"), jdk17, "JDK-8178287"},
+		{mismatch("asgct-shadow", "truncated", "top: compiled prologue"), jdk17, "JDK-8178287"},
+		{mismatch("asgct-shadow", "missing", "top: compiled prologue"), jdk17, "JDK-8178287"},
+		{mismatch("asgct-shadow", "truncated", "top: compiled body"), jdk17, ""},
+		{mismatch("gst-asgct", "truncated", "top: compiled prologue"), jdk17, ""},
+
+		{mismatch("asgct-shadow", "wrong-method", "top: compiled body"), jdk25, "JDK-8022893"},
+		{mismatch("asgct-shadow", "wrong-method", "top: interpreted body"), jdk25, ""},
+		{mismatch("asgct-shadow", "wrong-method", "a.B.f taken for a.B.g"), jdk25, ""},
+
+		{mismatch("asgct-shadow", "foreign", "top: compiled epilogue"), jdk25, "MISSTEP-epilogue-fabrication"},
+		{mismatch("edges", "foreign", "top: compiled epilogue"), jdk25, "MISSTEP-epilogue-fabrication"},
+		{mismatch("asgct-shadow", "foreign", "top: compiled body"), jdk25, ""},
+		{mismatch("asgct-shadow", "extra", "top: compiled epilogue"), jdk25, ""},
+
+		{mismatch("gst-asgct", "missing", "continuation"), jdk21, "MISSTEP-virtual-thread-thaw"},
+		{mismatch("gst-asgct", "truncated", "continuation"), jdk25, "MISSTEP-virtual-thread-thaw"},
+		{mismatch("gst-asgct", "missing", "continuation"), jdk17, ""},
+		{mismatch("shadow-gst", "missing", "continuation"), jdk21, ""},
+	} {
+		assert.Equal(t, c.want, known.Default().Label(c.sig, c.version), "%v on %s", c.sig, c.version)
+	}
+	assert.Empty(t, known.Catalogue{}.Label(mismatch("gst-asgct", "truncated", "upcall <clinit>"), jdk17))
+	assert.NotEmpty(t, known.Default().Bugs())
+}
+
+func TestParseFails(t *testing.T) {
+	const good = `- {id: A, title: t, description: d, versions: ["8.."], matches: [{kind: crash, parts: ["*"]}]}`
+	_, err := known.Parse([]byte(good))
+	require.NoError(t, err)
+	for text, want := range map[string]string{
+		"- {id: A, colour: red}": "colour",
+		good + "\n" + good:       `known bug 1 ("A")`,
+		`- {id: A, title: t, description: d, versions: ["8"], matches: [{kind: crash, parts: ["*"]}]}`:        "from..to",
+		`- {id: A, title: t, description: d, versions: ["8..x"], matches: [{kind: crash, parts: ["*"]}]}`:     "numbers",
+		`- {id: A, title: t, description: d, versions: ["8..1.2.3.4"], matches: [{kind: crash, parts: [a]}]}`: "three numbers",
+		`- {id: A, title: t, description: d, versions: ["8.."], matches: [{kind: crash}]}`:                    "fit everything",
+		`- {id: A, title: t, description: d, versions: ["8.."]}`:                                              "matches",
+	} {
+		_, err := known.Parse([]byte(text))
+		assert.ErrorContains(t, err, want, text)
+	}
+}
