@@ -1,0 +1,173 @@
+// Package bundle makes a reproducer one file that a maintainer runs with one command, and opens such files safely.
+//
+// FORMAT.md beside this file says what is inside. Write makes a bundle, Open verifies one.
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"misstep/corpus"
+	"misstep/corpus/tree"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Names inside a bundle.
+const (
+	nameFormat     = "FORMAT"
+	nameManifest   = "MANIFEST.sha256"
+	nameReadme     = "README.md"
+	nameReport     = "jbs.md"
+	nameReproducer = "reproducer.json"
+	nameRecipe     = "recipe.yaml"
+	nameScript     = "run.sh"
+	nameOnly       = "only.txt"
+
+	dirWorkload = "workload"
+	dirAgent    = "agent"
+	dirEvidence = "evidence"
+)
+
+const formatLine = "misstep-bundle 1\n"
+
+// Bounds that Open holds a bundle to, and Write what it makes.
+const (
+	MaxEntries = 20_000
+	MaxBytes   = 2 << 30 // of all entries together, unpacked
+	maxZip     = 1 << 30 // of the file
+	maxText    = 16 << 20
+)
+
+// Placeholders in the words of a Command; run.sh puts absolute paths in their place.
+const (
+	// Dir is the folder of the unpacked bundle, which has the workload's files in "workload" and the agent's in "agent".
+	Dir = "@BUNDLE@"
+	// Out is the folder that the agent writes to.
+	Out = "@OUT@"
+	// Scratch is the folder that the workload may write to.
+	Scratch = "@SCRATCH@"
+)
+
+// Command says how run.sh starts the JVM: java JVMFlags [the agent's flags] Invocation.
+type Command struct {
+	// JVMFlags before the agent's: the workload's and the recipe's.
+	JVMFlags []string
+	// AgentOptions is the agent's option string, with Out for its folder and without "only="; empty runs without the agent.
+	AgentOptions string
+	// Only lists the exact methods to instrument; run.sh adds "only=" with a file of them.
+	Only []string
+	// Invocation after the flags: system properties, -cp, main class, arguments.
+	Invocation []string
+	// Wall is the time after which a try is a hang.
+	Wall time.Duration
+	// MinFeature is the least JDK feature version that the workload runs on; 0 for any.
+	MinFeature int
+}
+
+// Expect says what a try must show to be a hit. ExpectOf derives it from a finding.
+type Expect struct {
+	// Kind of the finding: "mismatch", "crash" or "hang".
+	Kind string
+	// Check and MismatchKind of a mismatch record.
+	Check, MismatchKind string
+	// Contains are texts that the record (or for a crash the hs_err file) must hold, all of them.
+	Contains []string
+}
+
+// Contents is what Write takes.
+type Contents struct {
+	// Reproducer names the evidence that goes in, by digest.
+	Reproducer *misstepv1.Reproducer
+	// Workload and Agent are folders whose files go in.
+	Workload, Agent string
+	// Evidence is where the blobs of the reproducer's evidence are.
+	Evidence corpus.Source
+	Command  Command
+	// Expect, when it is zero, is ExpectOf the reproducer's finding.
+	Expect Expect
+}
+
+// File is one file of a bundle.
+type File struct {
+	Path       string
+	Size       int64
+	Digest     corpus.Digest
+	Executable bool
+}
+
+// checkFiles holds a bundle's files against the rules for paths: those of a tree, with the folders that the paths imply.
+func checkFiles(files []File) error {
+	if len(files) > MaxEntries {
+		return fmt.Errorf("%d entries, at most %d are allowed", len(files), MaxEntries)
+	}
+	var entries []tree.Entry
+	folders := map[string]bool{}
+	var total int64
+	for _, f := range files {
+		if err := tree.CheckPath(f.Path); err != nil {
+			return err
+		}
+		for i, c := range f.Path {
+			if folder := f.Path[:i]; c == '/' && !folders[folder] {
+				folders[folder] = true
+				entries = append(entries, tree.Entry{Kind: tree.KindDir, Path: folder})
+			}
+		}
+		entries = append(entries, tree.Entry{Kind: tree.KindFile, Path: f.Path, Size: f.Size, Digest: f.Digest})
+		total += f.Size
+	}
+	if total > MaxBytes {
+		return fmt.Errorf("%d bytes in all, at most %d are allowed", total, int64(MaxBytes))
+	}
+	_, err := tree.New(entries)
+	return err
+}
+
+// manifestText lists the files in the form of sha256sum, so that `sha256sum -c MANIFEST.sha256` checks an unpacked bundle.
+func manifestText(files []File) []byte {
+	var b strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&b, "%s  %s\n", f.Digest.Hex(), f.Path)
+	}
+	return []byte(b.String())
+}
+
+func parseManifest(text string) (map[string]corpus.Digest, error) {
+	digests := map[string]corpus.Digest{}
+	for line := range strings.Lines(text) {
+		line, whole := strings.CutSuffix(line, "\n")
+		digits, name, ok := strings.Cut(line, "  ")
+		if !whole || !ok {
+			return nil, fmt.Errorf("line %.100q: want a SHA-256, two blanks and a path", line)
+		}
+		digest, err := corpus.ParseDigest("sha256:" + digits)
+		if err != nil {
+			return nil, fmt.Errorf("line %.100q: %w", line, err)
+		}
+		if _, twice := digests[name]; twice {
+			return nil, fmt.Errorf("%.100q is listed twice", name)
+		}
+		digests[name] = digest
+	}
+	return digests, nil
+}
+
+func sortFiles(files []File) {
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+}
+
+func modeOf(f File) fs.FileMode {
+	if f.Executable {
+		return 0o755
+	}
+	return 0o644
+}
+
+// required are the files without which a bundle is none.
+var required = []string{nameFormat, nameReadme, nameReport, nameReproducer, nameRecipe, nameScript}
+
+var errNoReproducer = errors.New("the reproducer has no finding or no recipe")

@@ -1,0 +1,231 @@
+package bundle
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// readme is for a person who has never heard of Misstep.
+func readme(c *Contents) []byte {
+	var b bytes.Buffer
+	r, f := c.Reproducer, c.Reproducer.GetFinding()
+	fmt.Fprintf(&b, "# %s\n\n", markdown(f.GetTitle()))
+	fmt.Fprintf(&b, "Finding %s of Misstep, a fuzzer for the stack walkers of JVMs.", f.GetId())
+	if known := f.GetKnownAs(); known != "" {
+		fmt.Fprintf(&b, " Known as **%s**.", markdown(known))
+	}
+	b.WriteString("\n\n## Repeat it\n\n```\n./run.sh /path/to/jdk\n```\n\n")
+	b.WriteString("It needs bash, coreutils, grep and the JDK; tries 10 times and says how often the bug showed (exit 0 reproduced, 1 not, 2 could not run). ")
+	b.WriteString("`./run.sh -k -n 1 JDK` keeps the files of a try. `misstep replay` does the same with more checks. `sha256sum -c MANIFEST.sha256` verifies the files.\n\n")
+	b.WriteString("## What is wrong\n\n" + wrong(c) + "\n")
+	b.WriteString("## Where it was seen\n\n")
+	jdkList(&b, r)
+	fmt.Fprintf(&b, "\n## How often\n\n%s\n", rates(r))
+	b.WriteString("\n## What is in here\n\n")
+	b.WriteString("| path | content |\n|---|---|\n")
+	for _, row := range [][2]string{
+		{nameScript, "repeats it"},
+		{nameReport, "the same as a draft for a bug report"},
+		{nameRecipe, "everything that decides the run: JDK, workload, flags, instrumentation, checks, seed"},
+		{nameReproducer, "recipe, finding and measured reliability for programs"},
+		{dirWorkload + "/", "the program that runs"},
+		{dirAgent + "/", "Misstep's agent, which compares the walkers"},
+		{dirEvidence + "/", "what was recorded when it was found"},
+	} {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", row[0], row[1])
+	}
+	return b.Bytes()
+}
+
+// report is a draft in the form of the JDK Bug System.
+func report(c *Contents) []byte {
+	var b bytes.Buffer
+	r, f := c.Reproducer, c.Reproducer.GetFinding()
+	fmt.Fprintf(&b, "**Synopsis**: %s\n\n", markdown(f.GetTitle()))
+	fmt.Fprintf(&b, "**Component**: hotspot / %s\n\n", component(c.Expect))
+	b.WriteString("**Affects version(s)**:\n\n")
+	jdkList(&b, r)
+	if known := f.GetKnownAs(); known != "" {
+		fmt.Fprintf(&b, "\n**Known as**: %s (compare before filing)\n", markdown(known))
+	}
+	b.WriteString("\n**Steps to reproduce**:\n\n1. Unpack the attached bundle.\n2. `./run.sh /path/to/jdk` (bash, coreutils and grep; no installation)\n\n")
+	if flags := r.GetRecipe().GetJvmFlags(); len(flags) > 0 {
+		fmt.Fprintf(&b, "JVM flags: `%s`\n\n", strings.Join(flags, " "))
+	}
+	fmt.Fprintf(&b, "**Expected**: %s\n\n", expected(c.Expect))
+	b.WriteString("**Actual**:\n\n" + wrong(c) + "\n")
+	fmt.Fprintf(&b, "**Frequency**: %s\n", rates(r))
+	return b.Bytes()
+}
+
+// component: AsyncGetCallTrace is hotspot/svc's (as JDK-8303444 was filed), a crash of the VM is left for triage there.
+func component(e Expect) string {
+	if e.Check == "shadow-gst" { // GetStackTrace itself is wrong
+		return "jvmti"
+	}
+	return "svc"
+}
+
+func expected(e Expect) string {
+	switch {
+	case e.Kind == "crash":
+		return "the JVM does not crash while stacks are walked."
+	case e.Kind == "hang":
+		return "the JVM makes progress while stacks are walked."
+	case e.Check == "gst-asgct":
+		return "AsyncGetCallTrace and JVMTI GetStackTrace, called at the same place by the same thread, give the same frames."
+	case e.Check == "shadow-gst":
+		return "JVMTI GetStackTrace gives the frames that were entered and not left, in order."
+	default:
+		return "AsyncGetCallTrace, called in a signal handler, gives the frames that were entered and not left, or an error code."
+	}
+}
+
+// wrong tells what was observed.
+func wrong(c *Contents) string {
+	var b strings.Builder
+	example := c.Reproducer.GetFinding().GetExample()
+	switch c.Expect.Kind {
+	case "crash":
+		crash := example.GetCrash()
+		fmt.Fprintf(&b, "The JVM died: %s\n\n```\n", markdown(crash.GetError()))
+		for _, line := range [][2]string{{"problematic frame", crash.GetProblematicFrame()}, {"thread", crash.GetThread()}, {"VM operation", crash.GetVmOperation()}, {"detail", crash.GetDetail()}} {
+			if line[1] != "" {
+				fmt.Fprintf(&b, "%s: %s\n", line[0], code(line[1]))
+			}
+		}
+		lines(&b, "\nnative frames:", crash.GetNativeFrames())
+		lines(&b, "\nJava frames:", crash.GetJavaFrames())
+		b.WriteString("```\n")
+	case "hang":
+		hang := example.GetHang()
+		fmt.Fprintf(&b, "The JVM made no progress (%s).\n\n```\n", markdown(hang.GetCause()))
+		for _, t := range hang.GetThreads()[:min(len(hang.GetThreads()), maxRows)] {
+			fmt.Fprintf(&b, "%s (%d) %s\n", code(t.GetName()), t.GetTid(), code(t.GetState()))
+			lines(&b, "", t.GetNativeFrames())
+			lines(&b, "", t.GetJavaFrames())
+		}
+		b.WriteString("```\n")
+	default:
+		m := chooseMismatch(example, c.Expect)
+		if m == nil {
+			return "The evidence holds no stacks.\n"
+		}
+		fmt.Fprintf(&b, "%s\n\nCheck `%s`, kind `%s`, thread `%s`. Top frame first; the marked lines differ.\n\n```\n%s```\n",
+			kindText(m), m.GetCheck(), m.GetKind(), code(m.GetThread()), sideBySide(m.GetReference(), m.GetSuspect()))
+		if len(m.GetCode()) > 0 {
+			fmt.Fprintf(&b, "\npc %#x, code at pc: `% x`\n", m.GetPc(), m.GetCode())
+		}
+	}
+	return b.String()
+}
+
+func lines(b *strings.Builder, title string, all []string) {
+	if len(all) == 0 {
+		return
+	}
+	if title != "" {
+		b.WriteString(title + "\n")
+	}
+	for _, line := range all {
+		b.WriteString("  " + code(line) + "\n")
+	}
+}
+
+// chooseMismatch takes the record that fits what is expected and is shortest to read.
+func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
+	var best *misstepv1.Mismatch
+	length := func(m *misstepv1.Mismatch) int {
+		return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
+	}
+	for _, m := range o.GetMismatches() {
+		if m.GetCheck() == e.Check && m.GetKind() == e.MismatchKind && mentions(m, e.Contains) && (best == nil || length(m) < length(best)) {
+			best = m
+		}
+	}
+	return best
+}
+
+func mentions(m *misstepv1.Mismatch, texts []string) bool {
+	for _, text := range texts {
+		found := false
+		for _, f := range append(m.GetReference().GetFrames()[:len(m.GetReference().GetFrames()):len(m.GetReference().GetFrames())], m.GetSuspect().GetFrames()...) {
+			found = found || strings.Contains(f.GetClassName()+"."+f.GetMethod()+f.GetDescriptor_(), strings.Trim(text, `"`))
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+func kindText(m *misstepv1.Mismatch) string {
+	reference, suspect := len(m.GetReference().GetFrames()), len(m.GetSuspect().GetFrames())
+	name := sourceNames[m.GetSuspect().GetSource()]
+	switch m.GetKind() {
+	case "truncated":
+		return fmt.Sprintf("%s lost the bottom of the stack, without an error code: it gave %d frames where there are %d.", name, suspect, reference)
+	case "missing":
+		return fmt.Sprintf("%s left frames out in the middle.", name)
+	case "extra", "foreign":
+		return fmt.Sprintf("%s gave frames that are not on the stack.", name)
+	case "wrong-method":
+		return fmt.Sprintf("%s named the wrong method.", name)
+	case "wrong-bci":
+		return fmt.Sprintf("%s gave the wrong bytecode index.", name)
+	default:
+		return fmt.Sprintf("%s is not what %s says.", name, sourceNames[m.GetReference().GetSource()])
+	}
+}
+
+func jdkList(b *bytes.Buffer, r *misstepv1.Reproducer) {
+	for _, j := range append([]*misstepv1.Jdk{r.GetRecipe().GetJdk()}, r.GetOtherJdks()...) {
+		fmt.Fprintf(b, "- %s", markdown(j.GetVersion()))
+		if j.GetVersion() == "" {
+			b.WriteString(markdown(j.GetName()))
+		}
+		if j.GetDigest() != "" {
+			fmt.Fprintf(b, " — tree `%s`", code(j.GetDigest()))
+		}
+		b.WriteString("\n")
+	}
+}
+
+// rates gives the measured reliability, else what the campaign's trials tell.
+func rates(r *misstepv1.Reproducer) string {
+	if m := r.GetReliability(); m.GetTries() > 0 {
+		return fmt.Sprintf("%d of %d fresh runs (95 %% interval %.1f %% to %.1f %%)%s", m.GetHits(), m.GetTries(), 100*m.GetLow(), 100*m.GetHigh(), wait(uint64(m.GetHits()), uint64(m.GetTries())))
+	}
+	var b strings.Builder
+	var hits, trials uint64
+	for _, rate := range r.GetFinding().GetRates() {
+		hits, trials = hits+rate.GetHits(), trials+rate.GetTrials()
+		fmt.Fprintf(&b, "- %s, %s, %s: %d of %d (95 %% interval %.1f %% to %.1f %%)\n", markdown(rate.GetJdk()), markdown(rate.GetWorkload()), markdown(rate.GetFlagSet()),
+			rate.GetHits(), rate.GetTrials(), 100*rate.GetLow(), 100*rate.GetHigh())
+	}
+	if trials == 0 {
+		return "not measured"
+	}
+	return fmt.Sprintf("%d of %d trials of the campaign that found it%s\n\n%s", hits, trials, wait(hits, trials), strings.TrimSuffix(b.String(), "\n"))
+}
+
+func wait(hits, tries uint64) string {
+	if hits == 0 {
+		return "."
+	}
+	return fmt.Sprintf("; expect a hit within about %.0f run(s).", math.Ceil(float64(tries)/float64(hits)))
+}
+
+var escaper = strings.NewReplacer("\\", "\\\\", "<", "\\<", ">", "\\>", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "|", "\\|", "\n", " ", "\r", " ")
+
+// markdown makes text from a trial show as it is: class names have <, _ and the like.
+func markdown(text string) string { return escaper.Replace(text) }
+
+// code makes text safe inside a code block.
+func code(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "`", "'")
+}

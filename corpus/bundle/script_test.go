@@ -1,0 +1,141 @@
+package bundle
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// benchJava stands for a JDK: it makes a patch jar when asked, and runs what the file "behaviour" beside it says with out set
+// to the agent's folder and errors to the place of hs_err.
+const benchJava = `#!/bin/bash
+case $1 in
+  -Xinternalversion) echo "Bench VM (21.0.1+1)"; exit 0 ;;
+  -version) echo 'openjdk version "21.0.1" 2023-10-17' >&2; exit 0 ;;
+  -cp) [ "$3" = misstep.agent.Patch ] && echo patched >"$4"; exit 0 ;;
+esac
+[ -z "$JAVA_TOOL_OPTIONS" ] || exit 9
+for word in "$@"; do
+  case $word in
+    -agentpath:*) out=${word#*=out=}; out=${out%%,*} ;;
+    -XX:ErrorFile=*) errors=${word#*=} ;;
+  esac
+done
+last=$word
+. "$JAVA_HOME/behaviour"
+`
+
+const (
+	started  = "echo status >\"$out/status.bin\"\n"
+	mismatch = started + `[ "$last" = "it's 5" ] && echo '{"check":"gst-asgct","kind":"truncated","method":"<clinit>"}' >"$out/mismatches.jsonl"` + "\n"
+	crash    = started + `printf '#\n# Problematic frame:\n# V  [libjvm.so+0x8a]  frame::sender(RegisterMap*) const+0x10\n' >"$errors"; exit 134` + "\n"
+)
+
+func TestRunScript(t *testing.T) {
+	crashed := func(c *Contents) {
+		c.Reproducer.Finding.Signature = &misstepv1.Signature{Kind: "crash"}
+		c.Reproducer.Finding.Example = &misstepv1.Outcome{Crash: &misstepv1.Crash{ProblematicFrame: "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x20"}}
+	}
+	hung := func(c *Contents) {
+		c.Reproducer.Finding.Signature = &misstepv1.Signature{Kind: "hang"}
+		c.Command.Wall = 1
+	}
+	other := `echo '{"check":"gst-asgct","kind":"wrong-bci","method":"<clinit>"}' >"$out/mismatches.jsonl"` + "\n"
+	for name, test := range map[string]struct {
+		change    func(*Contents)
+		behaviour string
+		arguments []string
+		exit      int
+		says      string
+	}{
+		"a mismatch":         {nil, mismatch, nil, 0, "10 of 10 tries reproduced finding F0123456789ab"},
+		"tries are counted":  {nil, mismatch, []string{"-n", "2"}, 0, "2 of 2 tries"},
+		"another mismatch":   {nil, started + other, []string{"-n", "2"}, 1, "0 of 2 tries"},
+		"nothing":            {nil, started, []string{"-n", "1"}, 1, "try 1 of 1: not reproduced"},
+		"no agent":           {nil, "echo no such option\n", []string{"-n", "1"}, 2, "void, the agent did not start: no such option"},
+		"workload fails":     {nil, started + "exit 3\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 3"},
+		"crash found":        {crashed, crash, []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"crash instead":      {nil, crash, []string{"-n", "1"}, 1, "another crash: # V  [libjvm.so+0x8a]  frame::sender"},
+		"no crash":           {crashed, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"hang found":         {hung, started + "sleep 60\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"no hang":            {hung, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"bad number":         {nil, started, []string{"-n", "0"}, 2, "want a number from 1"},
+		"unknown option":     {nil, started, []string{"-x"}, 2, "usage: run.sh"},
+		"JDK is too old":     {func(c *Contents) { c.Command.MinFeature = 22 }, started, nil, 2, "the workload needs JDK 22 or later"},
+		"methods in a file":  {func(c *Contents) { c.Command.Only = []string{"a/B.<clinit>()V"} }, `grep -q '^a/B.<clinit>()V$' "$JAVA_HOME/../bundle of it/only.txt" && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
+		"prints for an hour": {nil, mismatch + "head -c 50000000 /dev/zero\n", []string{"-n", "1"}, 0, "1 of 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := sample(t)
+			if test.change != nil {
+				test.change(&c)
+			}
+			b, err := read(build(t, c))
+			require.NoError(t, err)
+			root := t.TempDir()
+			dir, jdk, temporary := filepath.Join(root, "bundle of it"), filepath.Join(root, "jdk"), filepath.Join(root, "tmp")
+			require.NoError(t, b.Extract(dir))
+			writeFile(t, filepath.Join(jdk, "bin", "java"), benchJava, 0o755)
+			writeFile(t, filepath.Join(jdk, "behaviour"), test.behaviour, 0o644)
+			require.NoError(t, os.Mkdir(temporary, 0o755))
+
+			cmd := exec.Command(filepath.Join(dir, "run.sh"), append(test.arguments, jdk)...)
+			cmd.Dir = root
+			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "JAVA_TOOL_OPTIONS=-of-the-caller")
+			out, _ := cmd.CombinedOutput() // the exit code is looked at below
+			assert.Equal(t, test.exit, cmd.ProcessState.ExitCode(), string(out))
+			assert.Contains(t, string(out), test.says)
+			left, err := os.ReadDir(temporary)
+			require.NoError(t, err)
+			assert.Empty(t, left, "nothing is left")
+		})
+	}
+}
+
+func TestRunScriptWithoutAJDK(t *testing.T) {
+	b, err := read(build(t, sample(t)))
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "bundle")
+	require.NoError(t, b.Extract(dir))
+	cmd := exec.Command(filepath.Join(dir, "run.sh"), "/no/jdk/here")
+	out, _ := cmd.CombinedOutput() // the exit code is looked at below
+	assert.Equal(t, 2, cmd.ProcessState.ExitCode())
+	assert.Contains(t, string(out), "/no/jdk/here/bin/java is not there: name the folder of a JDK")
+}
+
+func TestShellWord(t *testing.T) {
+	for _, word := range []string{"", "plain", "it's", "$(touch /tmp/x) `id` \"q\" \\ * ~", "a\nb", "-Dx=y z"} {
+		out, err := exec.Command("bash", "-c", "printf '%s' "+shellWord(word)).Output()
+		require.NoError(t, err)
+		assert.Equal(t, word, string(out))
+	}
+	out, err := exec.Command("bash", "-c", "here='a b'; out=o; printf '%s' "+shellWord("x'"+Dir+"/y:"+Out+"@z@")).Output()
+	require.NoError(t, err)
+	assert.Equal(t, "x'a b/y:o@z@", string(out))
+}
+
+func TestFrameFunction(t *testing.T) {
+	for frame, want := range map[string]string{
+		"V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x20": "frame::sender",
+		"# C  [libc.so.6+0x9aaee]  __memset_avx2+0x1e":                    "__memset_avx2",
+		"C  [libmisstep.so+0x123]":                                        "libmisstep.so",
+		"v  ~StubRoutines::call_stub 0x00007f":                            "~StubRoutines::call_stub",
+		"j  a.B.c(I)V+1":                                                  "a.B.c",
+		"":                                                                "",
+		"0x0000":                                                          "",
+	} {
+		assert.Equal(t, want, frameFunction(frame), frame)
+	}
+}
+
+func TestRelocate(t *testing.T) {
+	got := Relocate([]string{"-cp", "/w/lib/a.jar:/w/lib/b.jar", "-Dtmp=/s", "/sub", "Main"}, "/w/", "/s")
+	assert.Equal(t, []string{"-cp", "@BUNDLE@/workload/lib/a.jar:@BUNDLE@/workload/lib/b.jar", "-Dtmp=@SCRATCH@", "/sub", "Main"}, got)
+}

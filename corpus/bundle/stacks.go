@@ -1,0 +1,149 @@
+package bundle
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	maxRows    = 80  // of a comparison that are shown
+	maxCompare = 400 // frames of each side that are aligned; beyond, the middle is cut
+	keepAround = 3   // equal rows that are shown around a difference
+	maxColumn  = 70
+)
+
+var sourceNames = map[string]string{"asgct": "AsyncGetCallTrace", "gst": "GetStackTrace", "shadow": "the shadow stack"}
+
+// row is one line of a comparison; an absent frame is empty.
+type row struct {
+	left, right string
+	mark        byte // ' ' equal, '<' only left, '>' only right, '!' same method elsewhere
+}
+
+// sideBySide shows both traces, top first, aligned, with the lines marked in which they differ.
+func sideBySide(reference, suspect *misstepv1.Trace) string {
+	rows := shorten(align(clip(reference.GetFrames()), clip(suspect.GetFrames())))
+	title := row{traceTitle(reference), traceTitle(suspect), ' '}
+	width := utf8.RuneCountInString(title.left)
+	for _, r := range rows {
+		width = max(width, utf8.RuneCountInString(r.left))
+	}
+	width = min(width, maxColumn)
+	var b strings.Builder
+	for _, r := range append([]row{title, {strings.Repeat("-", width), strings.Repeat("-", width), ' '}}, rows...) {
+		line := fmt.Sprintf("%c %s %s", r.mark, pad(r.left, width), r.right)
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+func traceTitle(t *misstepv1.Trace) string {
+	return fmt.Sprintf("%s, %d frames", sourceNames[t.GetSource()], len(t.GetFrames()))
+}
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
+}
+
+func clip(frames []*misstepv1.Frame) []*misstepv1.Frame {
+	if len(frames) <= maxCompare {
+		return frames
+	}
+	cut := &misstepv1.Frame{Method: fmt.Sprintf("… %d frames left out …", len(frames)-maxCompare)}
+	clipped := append([]*misstepv1.Frame{}, frames[:maxCompare/2]...)
+	return append(append(clipped, cut), frames[len(frames)-maxCompare/2:]...)
+}
+
+func method(f *misstepv1.Frame) string {
+	return f.GetClassName() + "." + f.GetMethod() + f.GetDescriptor_()
+}
+
+func frameText(f *misstepv1.Frame) string {
+	name := f.GetMethod()
+	if f.GetClassName() != "" {
+		name = f.GetClassName() + "." + name
+	}
+	where := fmt.Sprintf(" @%d", f.GetBci())
+	if f.GetBci() == -1 || f.GetBci() == -3 { // how GetStackTrace and AsyncGetCallTrace mark native methods
+		where = " (native)"
+	}
+	name = code(name)
+	if runes := []rune(name); len(runes) > maxColumn-len(where) {
+		name = "…" + string(runes[len(runes)-(maxColumn-len(where)-1):])
+	}
+	return name + where
+}
+
+// align pairs the frames of both sides by their longest common subsequence of methods.
+func align(left, right []*misstepv1.Frame) []row {
+	lengths := make([][]int, len(left)+1) // of the best pairing of left[i:] and right[j:]
+	for i := range lengths {
+		lengths[i] = make([]int, len(right)+1)
+	}
+	for i := len(left) - 1; i >= 0; i-- {
+		for j := len(right) - 1; j >= 0; j-- {
+			if method(left[i]) == method(right[j]) {
+				lengths[i][j] = lengths[i+1][j+1] + 1
+			} else {
+				lengths[i][j] = max(lengths[i+1][j], lengths[i][j+1])
+			}
+		}
+	}
+	var rows []row
+	for i, j := 0, 0; i < len(left) || j < len(right); {
+		switch {
+		case i < len(left) && j < len(right) && method(left[i]) == method(right[j]):
+			r := row{frameText(left[i]), frameText(right[j]), ' '}
+			if r.left != r.right {
+				r.mark = '!'
+			}
+			rows = append(rows, r)
+			i, j = i+1, j+1
+		case j >= len(right) || i < len(left) && lengths[i+1][j] >= lengths[i][j+1]:
+			rows = append(rows, row{left: frameText(left[i]), mark: '<'})
+			i++
+		default:
+			rows = append(rows, row{right: frameText(right[j]), mark: '>'})
+			j++
+		}
+	}
+	return rows
+}
+
+// shorten leaves out equal rows far from a difference, and what is beyond maxRows.
+func shorten(rows []row) []row {
+	near := make([]bool, len(rows))
+	for i, r := range rows {
+		if r.mark == ' ' {
+			continue
+		}
+		for k := max(0, i-keepAround); k <= min(len(rows)-1, i+keepAround); k++ {
+			near[k] = true
+		}
+	}
+	var short []row
+	skipped := 0
+	flush := func() {
+		if skipped > 0 {
+			text := fmt.Sprintf("… %d equal frames …", skipped)
+			short = append(short, row{text, text, ' '})
+		}
+		skipped = 0
+	}
+	for i, r := range rows {
+		if !near[i] && len(rows) > 2*keepAround+maxRows/4 {
+			skipped++
+			continue
+		}
+		flush()
+		if len(short) == maxRows {
+			return append(short, row{left: fmt.Sprintf("… %d more rows …", len(rows)-i), mark: ' '})
+		}
+		short = append(short, r)
+	}
+	flush()
+	return short
+}
