@@ -76,33 +76,45 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome) {
 	}
 }
 
-// renderMismatch prints both stacks side by side, bottoms aligned, the first difference marked.
+// renderMismatch prints both stacks side by side, the first difference marked. Bottoms are aligned, as stacks grow from there; only
+// a suspect that lost its bottom stands beside the top of the reference, to which it belongs.
 func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	fmt.Fprintf(w, "%s: %s on thread %q (%d times)\n", m.GetCheck(), m.GetKind(), m.GetThread(), max(m.GetCount(), 1))
 	left, right := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
 	depth := max(len(left), len(right))
+	leftShift, rightShift := depth-len(left), depth-len(right) // empty rows above each stack
+	if m.GetKind() == "truncated" {
+		leftShift, rightShift = 0, 0
+	}
+	divergence := leftShift + len(left) - 1 - int(m.GetDivergence())
 	t := table(w)
 	fmt.Fprintf(t, "  \t%s (%d frames)\t%s (%d)\n", m.GetReference().GetSource(), len(left),
 		m.GetSuspect().GetSource(), m.GetSuspect().GetNumFrames())
-	for level := depth - 1; level >= 0; level-- { // level counts from the bottom
-		mark := "  "
-		if level == int(m.GetDivergence()) {
-			mark = "=>"
-		}
-		if shown := depth > 60 && level < depth-20 && level > 10 &&
-			(level > int(m.GetDivergence())+5 || level < int(m.GetDivergence())-5); shown {
+	skipped := false
+	for row := range depth {
+		near := row < 15 || row > depth-10 || row > divergence-5 && row < divergence+5
+		if depth > 50 && !near {
+			if !skipped {
+				fmt.Fprintln(t, "  \t…\t…")
+			}
+			skipped = true
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", mark, frameAt(left, level), frameAt(right, level))
+		skipped = false
+		mark := "  "
+		if row == divergence {
+			mark = "=>"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", mark, frameAt(left, row-leftShift), frameAt(right, row-rightShift))
 	}
 	t.Flush()
 }
 
-func frameAt(frames []*misstepv1.Frame, fromBottom int) string {
-	if fromBottom >= len(frames) {
+func frameAt(frames []*misstepv1.Frame, index int) string {
+	if index < 0 || index >= len(frames) {
 		return "-"
 	}
-	f := frames[len(frames)-1-fromBottom]
+	f := frames[index]
 	return fmt.Sprintf("%s.%s@%d", f.GetClassName(), f.GetMethod(), f.GetBci())
 }
 

@@ -13,11 +13,9 @@ import (
 
 	"misstep/coordinator"
 	"misstep/corpus"
-	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/jvm"
 	"misstep/runner/provision"
-	"misstep/workloads"
 )
 
 type coordinatorCommand struct {
@@ -109,31 +107,22 @@ func (e *env) executor(blobs corpus.Store, scratch string) (*jvm.Executor, error
 	if err != nil {
 		return nil, err
 	}
-	cache := filepath.Join(e.home(), "cache")
-	fetched := provision.New(blobs, filepath.Join(cache, "trees"))
+	provider := e.provider(blobs)
 	return &jvm.Executor{
-		JDK: func(ctx context.Context, j *misstepv1.Jdk) (string, int, error) {
-			if entry, ok := e.jdks().ByDigest(j.GetDigest()); ok {
-				return entry.Path, entry.Feature, nil
-			}
-			return fetched.JDK(ctx, j)
-		},
-		Workload: func(ctx context.Context, w *misstepv1.Workload) (string, workloads.Manifest, error) {
-			d, err := digest(w.GetDigest(), "workload "+w.GetName())
-			if err != nil {
-				return "", workloads.Manifest{}, err
-			}
-			if entry, ok := e.workloads().ByDigest(d); ok {
-				m, err := workloads.Load(entry.Path)
-				return entry.Path, m, err
-			}
-			return fetched.Workload(ctx, w)
-		},
+		JDK:        provider.JDK,
+		Workload:   provider.Workload,
 		Agent:      artefacts,
 		Corpus:     blobs,
 		Scratch:    scratch,
-		PatchCache: filepath.Join(cache, "patch"),
+		PatchCache: filepath.Join(e.home(), "cache", "patch"),
 	}, nil
+}
+
+// provider finds JDKs and workloads in the local catalogues, else in blobs.
+func (e *env) provider(blobs corpus.Source) *provision.Provider {
+	return &provision.Provider{
+		JDKs: e.jdks(), Workloads: e.workloads(), Corpus: blobs, Cache: filepath.Join(e.home(), "cache", "trees"),
+	}
 }
 
 // sorted returns the keys of a set in order.

@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/scratch"
+	"misstep/workloads"
 )
 
 // Names inside a trial's folder.
@@ -34,6 +36,16 @@ func (t *trial) path(names ...string) string {
 // checked says whether the agent is loaded.
 func (t *trial) checked() bool { return len(t.recipe.GetChecks()) > 0 }
 
+// Flags are the JVM flags that belong to a recipe, wherever it runs: those that it may override, then its workload's, then its own.
+func Flags(r *misstepv1.Recipe, invocation workloads.Invocation) []string {
+	flags := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+	flags = append(flags, invocation.JVMFlags...)
+	return append(flags, r.GetJvmFlags()...)
+}
+
+// Wall is the time after which a run of the recipe counts as hung.
+func Wall(r *misstepv1.Recipe) time.Duration { return limitsOf(r.GetLimits()).wall }
+
 // command makes the folders and composes the JVM's arguments. Later flags win over earlier ones, so first come those that a
 // recipe may override, then the workload's, then the recipe's, then those that the trial relies on.
 func (t *trial) command(ctx context.Context) ([]string, error) {
@@ -46,10 +58,7 @@ func (t *trial) command(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, runner.Permanent(err)
 	}
-	args := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
-	args = append(args, invocation.JVMFlags...)
-	args = append(args, t.recipe.GetJvmFlags()...)
-	args = append(args,
+	args := append(Flags(t.recipe, invocation),
 		"-XX:ErrorFile="+t.path(fileCrash),
 		"-XX:+PerfDisableSharedMem", // else /tmp/hsperfdata_USER/PID outlives a killed JVM
 		"-Duser.home="+t.path(dirHome))
@@ -76,15 +85,15 @@ func (t *trial) agent(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, scratch.Explain(e.PatchCache, err)
 	}
-	args, err := agent.JVMArgs(e.Agent, patch, t.feature, t.options())
+	args, err := agent.JVMArgs(e.Agent, patch, t.feature, AgentOptions(t.recipe, t.path(dirAgent)))
 	if err != nil {
 		return nil, runner.Permanent(err)
 	}
 	return args, nil
 }
 
-func (t *trial) options() agent.Options {
-	r := t.recipe
+// AgentOptions are the agent's options for a recipe, with the folder out for its files.
+func AgentOptions(r *misstepv1.Recipe, out string) agent.Options {
 	instrumentation := r.GetInstrumentation()
 	if instrumentation == nil {
 		instrumentation = &misstepv1.Instrumentation{Ratio: 1}
@@ -98,10 +107,10 @@ func (t *trial) options() agent.Options {
 		checks[c.GetName()] = share
 	}
 	return agent.Options{
-		Out: t.path(dirAgent), Seed: r.GetSeed(),
+		Out: out, Seed: r.GetSeed(),
 		Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(), Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
 		Checks: checks, Interval: r.GetSampling().GetInterval().AsDuration(), Jitter: r.GetSampling().GetJitter(), Signal: r.GetSampling().GetSignal(),
-		Depth: t.limits.depth, MaxMismatches: maxRecords,
+		Depth: limitsOf(r.GetLimits()).depth, MaxMismatches: maxRecords,
 	}
 }
 

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"misstep/corpus/bundle"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/jvm"
+	"misstep/workloads"
+)
+
+type bundleCommand struct {
+	Verify bundleVerify `cmd:"" help:"Check every byte of a bundle."`
+	Show   bundleShow   `cmd:"" help:"Print a bundle's README, or one of its files."`
+}
+
+type bundleVerify struct {
+	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
+}
+
+// Run verifies.
+func (c *bundleVerify) Run(e *env) error {
+	b, err := bundle.Open(c.Bundle)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	_, err = fmt.Fprintf(e.stdout, "%s: %d files, all as they were written: %s\n", c.Bundle, len(b.Files()), b.Reproducer().GetFinding().GetTitle())
+	return err
+}
+
+type bundleShow struct {
+	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
+	File   string `arg:"" optional:"" help:"File inside it; \"list\" lists them." default:"README.md"`
+}
+
+// Run prints a file of a bundle.
+func (c *bundleShow) Run(e *env) error {
+	b, err := bundle.Open(c.Bundle)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if c.File == "list" {
+		t := table(e.stdout)
+		for _, f := range b.Files() {
+			fmt.Fprintf(t, "%d\t%s\n", f.Size, f.Path)
+		}
+		return t.Flush()
+	}
+	text, err := b.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	_, err = e.stdout.Write(text)
+	return err
+}
+
+// writeBundle makes the bundle of a finding at path: its example's recipe, evidence, workload and agent.
+func (e *env) writeBundle(ctx context.Context, st *station, id, path string) error {
+	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
+	if err != nil {
+		return err
+	}
+	finding := response.GetFinding()
+	recipe := finding.GetExampleRecipe()
+	artefacts, err := e.agent()
+	if err != nil {
+		return err
+	}
+	if d := recipe.GetAgentDigest(); d != artefacts.Digest {
+		return fmt.Errorf("finding %s was made with the agent %s, but the agent here is %s: name the folder of that one with --agent",
+			finding.GetId(), d, artefacts.Digest)
+	}
+	workload, manifest, err := e.provider(st.blobs).Workload(ctx, recipe.GetWorkload())
+	if err != nil {
+		return err
+	}
+	command, err := bundleCommandLine(recipe, workload, manifest)
+	if err != nil {
+		return err
+	}
+	contents := bundle.Contents{
+		Reproducer: &misstepv1.Reproducer{
+			Finding: finding, Recipe: recipe, OtherJdks: otherJdks(finding), Evidence: finding.GetExample().GetEvidence(),
+		},
+		Workload: workload, Agent: artefacts.Dir, Evidence: st.blobs, Command: command,
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make folder of bundle: %w", err)
+	}
+	return writeWith(path, func(w io.Writer) error { return bundle.Write(ctx, w, contents) })
+}
+
+// bundleCommandLine says how run.sh starts the JVM: as the executor does, with placeholders for folders.
+func bundleCommandLine(recipe *misstepv1.Recipe, workload string, manifest workloads.Manifest) (bundle.Command, error) {
+	invocation, err := manifest.Invocation(workload, recipe.GetWorkload(), bundle.Scratch)
+	if err != nil {
+		return bundle.Command{}, err
+	}
+	scratch, err := filepath.Abs(bundle.Scratch) // as Invocation made it
+	if err != nil {
+		return bundle.Command{}, fmt.Errorf("place of %s: %w", bundle.Scratch, err)
+	}
+	command := bundle.Command{
+		JVMFlags:   jvm.Flags(recipe, invocation),
+		Only:       recipe.GetInstrumentation().GetOnly(),
+		Invocation: bundle.Relocate(invocation.Args, workload, scratch),
+		Wall:       jvm.Wall(recipe),
+		MinFeature: manifest.MinFeature,
+	}
+	if len(recipe.GetChecks()) > 0 {
+		command.AgentOptions = jvm.AgentOptions(recipe, bundle.Out).String()
+	}
+	return command, nil
+}
+
+// otherJdks are the builds besides the recipe's that showed the finding; their digests are not known here.
+func otherJdks(f *misstepv1.Finding) []*misstepv1.Jdk {
+	var others []*misstepv1.Jdk
+	for _, name := range jdksOf(f) {
+		if name != f.GetExampleRecipe().GetJdk().GetName() {
+			others = append(others, &misstepv1.Jdk{Name: name})
+		}
+	}
+	return others
+}
