@@ -32,7 +32,8 @@ type Report struct {
 	Crash *misstepv1.Crash
 	// TID of the crashed thread as the kernel knows it, 0 when unknown.
 	TID int64
-	// OutOfMemory says that native memory could not be had: the machine's or the limit's trouble, not a bug of the JVM.
+	// OutOfMemory says that native memory could not be had, or that the heap was full under -XX:+CrashOnOutOfMemoryError: trouble of
+	// the machine, a limit or the program, not a bug of the JVM.
 	OutOfMemory bool
 	// Complete says that HotSpot came to the end of the file.
 	Complete bool
@@ -93,14 +94,18 @@ type parser struct {
 	fatal   bool
 	message []string // lines of the head
 	siginfo string
+	native  bool // about native memory
+	advice  bool // in the head's advice about memory
 }
 
 var (
 	headSignal  = regexp.MustCompile(`^(SIG[A-Z0-9]+|EXCEPTION_[A-Z_]+) \(0x[0-9a-f]+\)`)
+	headError   = regexp.MustCompile(`^(?:Internal Error|Out of Memory Error) `)
 	headTID     = regexp.MustCompile(`\btid=(0x[0-9a-f]+|\d+)`)
 	headVaries  = regexp.MustCompile(`,? ?\b(?:pid|tid)=(?:0x[0-9a-f]+|\d+)`)
 	threadLine  = regexp.MustCompile(`^Current thread \((0x[0-9a-f]+)\):\s*(.*)$`)
 	threadID    = regexp.MustCompile(`\bid=(\d+)`)
+	stackSize   = regexp.MustCompile(`\(\d+K\)`)
 	bracket     = regexp.MustCompile(`\[[^\[\]]*\]`)
 	operation   = regexp.MustCompile(`^VM_Operation \(0x[0-9a-f]+\): (.*)$`)
 	requestedBy = regexp.MustCompile(`,? requested by thread 0x[0-9a-f]+`)
@@ -151,7 +156,8 @@ func (p *parser) comment(text string) {
 	case strings.HasPrefix(text, "A fatal error has been detected by the Java Runtime Environment"):
 		p.fatal, p.state = true, inHead
 	case strings.HasPrefix(text, "There is insufficient memory for the Java Runtime Environment to continue"):
-		p.fatal, p.state, p.report.OutOfMemory = true, inHead, true
+		p.fatal, p.state = true, inHead
+		p.native, p.report.OutOfMemory = true, true
 	case text == "Problematic frame:":
 		p.state = inFrame
 	case p.state == inFrame:
@@ -161,12 +167,28 @@ func (p *parser) comment(text string) {
 		}
 	case strings.HasPrefix(text, "JRE version:"):
 		p.state = inNothing
-	case p.state == inHead && text != "" && len(p.message) < 8:
+	case p.state == inHead && text != "":
+		p.headLine(text)
+	}
+}
+
+// headLine is a line of the head between the first and "JRE version:". What HotSpot advises against a lack of memory is left out.
+func (p *parser) headLine(text string) {
+	if strings.HasPrefix(text, "Possible reasons:") {
+		p.advice = true
+	}
+	if m := headError.FindString(text); m != "" {
+		p.advice = false
+	}
+	if strings.HasPrefix(text, "fatal error: OutOfMemory encountered:") {
+		p.report.OutOfMemory = true
+	}
+	if !p.advice && len(p.message) < 8 {
 		p.message = append(p.message, text)
-		if m := headTID.FindStringSubmatch(text); m != nil && p.report.TID == 0 {
-			if tid, err := strconv.ParseInt(m[1], 0, 64); err == nil && tid > 0 && tid < 1<<32 {
-				p.report.TID = tid // above that it is pthread_self(), as JDK 8 prints it
-			}
+	}
+	if m := headTID.FindStringSubmatch(text); m != nil && p.report.TID == 0 {
+		if tid, err := strconv.ParseInt(m[1], 0, 64); err == nil && tid > 0 && tid < 1<<32 {
+			p.report.TID = tid // above that it is pthread_self(), as JDK 8 prints it
 		}
 	}
 }
@@ -197,7 +219,7 @@ func (p *parser) thread(line string) {
 		}
 		return ""
 	})
-	p.report.Crash.Thread = strings.Join(strings.Fields(text), " ")
+	p.report.Crash.Thread = strings.Join(strings.Fields(stackSize.ReplaceAllString(text, "")), " ")
 }
 
 // finish makes the error and its detail of the head's lines.
@@ -210,7 +232,7 @@ func (p *parser) finish() {
 	switch m := headSignal.FindString(first); {
 	case m != "":
 		crash.Error = m
-	case p.report.OutOfMemory:
+	case p.native:
 		crash.Error = "Out of Memory Error"
 	default:
 		crash.Error, _, _ = strings.Cut(headVaries.ReplaceAllString(first, ""), " (")

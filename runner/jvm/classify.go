@@ -34,7 +34,7 @@ func (t *trial) classify() (*misstepv1.Outcome, error) {
 	if outcome.Mismatches, damaged, err = readRecords(t.path(dirAgent, fileRecords)); err != nil {
 		return nil, err
 	}
-	crash, nativeMemory, err := t.crash()
+	crash, memory, err := t.crash()
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (t *trial) classify() (*misstepv1.Outcome, error) {
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_HANG, t.verdict.reason
 		return outcome, nil
 	}
-	failure, err := t.failure(nativeMemory)
+	failure, err := t.failure(memory)
 	if err != nil {
 		return nil, err
 	}
@@ -103,35 +103,35 @@ func sum[K comparable](counts map[K]uint64) (n uint64) {
 	return n
 }
 
-// crash reads the error file, or makes do with the signal when HotSpot could not write one. nativeMemory says that the error file is
-// about memory that the system would not give, which is no crash of the JVM's making.
-func (t *trial) crash() (crash *misstepv1.Crash, nativeMemory bool, err error) {
+// crash reads the error file, or makes do with the signal when HotSpot could not write one. memory is what the error file says when
+// it is about memory that could not be had, which is no crash of the JVM's making.
+func (t *trial) crash() (crash *misstepv1.Crash, memory string, err error) {
 	if t.verdict.failure != nil { // killed for a limit
-		return nil, false, nil
+		return nil, "", nil
 	}
 	if t.verdict.hang == nil { // what an aborted JVM writes is our doing
 		report, err := t.errorFile()
 		if err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
 		if report != nil {
 			if report.OutOfMemory {
-				return nil, true, nil
+				return nil, report.Crash.GetDetail(), nil
 			}
 			t.locate(report.Crash, report.TID)
-			return report.Crash, false, nil
+			return report.Crash, "", nil
 		}
 	}
 	signal := t.jvm.Result().Signal
 	if t.verdict.hang != nil || !isFatal(signal) {
-		return nil, false, nil
+		return nil, "", nil
 	}
 	crash = &misstepv1.Crash{
 		Error:  fmt.Sprintf("%s (0x%x)", unix.SignalName(signal), int(signal)),
 		Detail: "the JVM died without writing an error file",
 	}
 	t.locate(crash, 0)
-	return crash, false, nil
+	return crash, "", nil
 }
 
 func (t *trial) errorFile() (*hserr.Report, error) {
@@ -176,7 +176,7 @@ func isFatal(s syscall.Signal) bool {
 }
 
 // failure says what the workload did by itself, nil when it verified its result.
-func (t *trial) failure(nativeMemory bool) (*misstepv1.ApplicationFailure, error) {
+func (t *trial) failure(memory string) (*misstepv1.ApplicationFailure, error) {
 	result := t.jvm.Result()
 	switch {
 	case t.verdict.failure != nil:
@@ -185,7 +185,7 @@ func (t *trial) failure(nativeMemory bool) (*misstepv1.ApplicationFailure, error
 		return &misstepv1.ApplicationFailure{
 			Reason: "memory", Message: fmt.Sprintf("the kernel killed it for using more than its limit of %d MiB", t.limits.memory>>20),
 		}, nil
-	case result.Signal != 0:
+	case result.Signal != 0 && memory == "":
 		return nil, fmt.Errorf("run JVM: it was killed from outside by %s; look for the kernel's out-of-memory killer", unix.SignalName(result.Signal))
 	case fromOutside(result.ExitCode):
 		return nil, fmt.Errorf("run JVM: it was asked from outside to end (exit code %d)", result.ExitCode)
@@ -200,8 +200,8 @@ func (t *trial) failure(nativeMemory bool) (*misstepv1.ApplicationFailure, error
 	if failure == nil {
 		return nil, nil
 	}
-	if nativeMemory {
-		failure = &misstepv1.ApplicationFailure{Reason: "memory", Message: "the JVM could not get native memory (see hs_err.log)"}
+	if memory != "" {
+		failure = &misstepv1.ApplicationFailure{Reason: "memory", Message: memory}
 	}
 	const little = 1 << 20
 	if free, known := scratch.Free(t.folder.Path); known && free < little {
