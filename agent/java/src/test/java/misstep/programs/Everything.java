@@ -153,6 +153,9 @@ public final class Everything {
         return 0;
       }
       long buffer = field.getLong(Thread.currentThread());
+      if (buffer <= 0) {
+        return 0;
+      }
       // The top within this call of reflection is the same each time: its depth does not vary.
       return (Long) getLong.invoke(unsafe, buffer) - buffer;
     }
