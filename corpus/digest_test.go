@@ -33,7 +33,7 @@ func TestParseDigestRefuses(t *testing.T) {
 		"sha256:" + strings.Repeat("0", 64), " " + emptyDigest, emptyDigest + "\n",
 	} {
 		_, err := corpus.ParseDigest(text)
-		assert.Error(t, err, "%q", text)
+		require.Error(t, err, "%q", text)
 	}
 }
 
@@ -47,7 +47,7 @@ func TestDigestInJSON(t *testing.T) {
 	var back record
 	require.NoError(t, json.Unmarshal(data, &back))
 	assert.Equal(t, record{Digest: corpus.DigestBytes(nil)}, back)
-	assert.Error(t, json.Unmarshal([]byte(`{"Digest":"sha256:1"}`), &back))
+	require.Error(t, json.Unmarshal([]byte(`{"Digest":"sha256:1"}`), &back))
 }
 
 func TestReceiveBounds(t *testing.T) {

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -83,9 +84,9 @@ func align(left, right []*misstepv1.Frame) []row {
 	for i := range lengths {
 		lengths[i] = make([]int, len(right)+1)
 	}
-	for i := len(left) - 1; i >= 0; i-- {
-		for j := len(right) - 1; j >= 0; j-- {
-			if method(left[i]) == method(right[j]) {
+	for i, l := range slices.Backward(left) {
+		for j, r := range slices.Backward(right) {
+			if method(l) == method(r) {
 				lengths[i][j] = lengths[i+1][j+1] + 1
 			} else {
 				lengths[i][j] = max(lengths[i+1][j], lengths[i][j+1])

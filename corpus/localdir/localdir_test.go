@@ -122,7 +122,7 @@ func TestAFullDiskIsSaidAndLeavesNothing(t *testing.T) {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("needs the right to mount a small file system: %v", err)
 	}
-	t.Cleanup(func() { assert.NoError(t, unix.Unmount(dir, 0)) })
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(dir, 0)) })
 	s := open(t, dir)
 	small := corpustest.Blob(1, 100_000)
 	_, _, err := s.Put(t.Context(), bytes.NewReader(small), corpus.Digest{})

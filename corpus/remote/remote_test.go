@@ -37,12 +37,12 @@ func serve(t *testing.T, service misstepv1.CorpusServiceServer) *grpc.ClientConn
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
 		server.Stop()
-		assert.NoError(t, <-served)
+		require.NoError(t, <-served)
 	})
 	connection, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, connection.Close()) })
+	t.Cleanup(func() { require.NoError(t, connection.Close()) })
 	return connection
 }
 
@@ -79,7 +79,7 @@ func TestAFullDiskThereIsSaidHere(t *testing.T) {
 	store := remote.Client(serve(t, remote.NewServer(fullStore{memory.New()})))
 	_, _, err := store.Put(t.Context(), bytes.NewReader(corpustest.Blob(1, 3<<20)), corpus.Digest{})
 	assert.Equal(t, codes.ResourceExhausted, status.Code(err))
-	assert.ErrorContains(t, err, "no space left on device")
+	require.ErrorContains(t, err, "no space left on device")
 }
 
 // lyingServer gives bytes that do not have the digest, or breaks off.
@@ -113,7 +113,7 @@ func TestTheClientTrustsNoServer(t *testing.T) {
 	require.ErrorContains(t, read(send(make([]byte, 1<<20+1), nil)), "at most 1048576")
 	err := read(send([]byte("byt"), status.Error(codes.Unavailable, "going down")))
 	assert.Equal(t, codes.Unavailable, status.Code(err))
-	assert.ErrorContains(t, err, "going down")
+	require.ErrorContains(t, err, "going down")
 }
 
 func TestTheServerRefusesBadRequests(t *testing.T) {

@@ -92,7 +92,7 @@ func TestNewRefuses(t *testing.T) {
 		`link "a": target "b\nc": has the forb`: {link("a", "b\nc")},
 	} {
 		_, err := tree.New(entries)
-		assert.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, want)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestNewTakesLinksThatStayInside(t *testing.T) {
 	_, err := tree.New([]tree.Entry{
 		dir("d"), dir("d/e"), link("d/e/up", "../.."), link("d/e/dot", "."), link("x", "d/e/up/d/./e/dot/up"), link("gone", "not/there"), link("d/f", "../x/d"),
 	})
-	assert.NoError(t, err)
+	require.NoError(t, err)
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -138,7 +138,7 @@ func TestParseRefuses(t *testing.T) {
 	_, err = tree.Parse(append([]byte(head), bytes.Repeat([]byte("\n"), tree.MaxEntries+1)...))
 	require.ErrorContains(t, err, "200001 entries")
 	_, err = tree.Parse(make([]byte, tree.MaxText+1))
-	assert.ErrorContains(t, err, "bytes, at most")
+	require.ErrorContains(t, err, "bytes, at most")
 }
 
 func TestALongChainOfLinksIsBounded(t *testing.T) {
@@ -152,7 +152,7 @@ func TestALongChainOfLinksIsBounded(t *testing.T) {
 		entries = append(entries, link(name, before+"/../"+before))
 	}
 	_, err := tree.New(entries)
-	assert.ErrorContains(t, err, "too many links")
+	require.ErrorContains(t, err, "too many links")
 }
 
 func FuzzParse(f *testing.F) {

@@ -66,7 +66,7 @@ func TestPushThenFetchGivesTheSameTree(t *testing.T) {
 	assert.Len(t, siblings, 1, "nothing temporary is left")
 
 	err = tree.Fetch(t.Context(), store, m.Digest(), dst)
-	assert.ErrorIs(t, err, fs.ErrExist)
+	require.ErrorIs(t, err, fs.ErrExist)
 }
 
 func TestSourceServesWithoutACopy(t *testing.T) {
@@ -83,7 +83,7 @@ func TestSourceServesWithoutACopy(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []corpus.Digest{absent}, missing)
 	_, _, err = source.Open(t.Context(), absent)
-	assert.ErrorIs(t, err, corpus.ErrNotFound)
+	require.ErrorIs(t, err, corpus.ErrNotFound)
 }
 
 func TestAFileThatChangedAfterTheScanIsNoticed(t *testing.T) {
@@ -95,7 +95,7 @@ func TestAFileThatChangedAfterTheScanIsNoticed(t *testing.T) {
 	var mismatch *corpus.MismatchError
 	err := tree.Push(t.Context(), store, root, m)
 	require.ErrorAs(t, err, &mismatch)
-	assert.ErrorContains(t, err, "has changed since")
+	require.ErrorContains(t, err, "has changed since")
 	missing, err := store.Missing(t.Context(), []corpus.Digest{m.Digest()})
 	require.NoError(t, err)
 	assert.Len(t, missing, 1, "no manifest without its files")
@@ -125,7 +125,7 @@ func TestFetchOfAnIncompleteTreeLeavesNothing(t *testing.T) {
 	assertNothing(t, dst)
 	err = tree.Fetch(t.Context(), memory.New(), m.Digest(), dst)
 	require.ErrorIs(t, err, corpus.ErrNotFound)
-	assert.ErrorContains(t, err, "manifest")
+	require.ErrorContains(t, err, "manifest")
 }
 
 // lyingSource gives other bytes and does not verify them.
@@ -175,11 +175,11 @@ func TestFetchOnAFullDiskSaysSo(t *testing.T) {
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
 		t.Skipf("needs the right to mount a small file system: %v", err)
 	}
-	t.Cleanup(func() { assert.NoError(t, unix.Unmount(disk, 0)) })
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, 0)) })
 	dst := filepath.Join(disk, "copy")
 	err := tree.Fetch(t.Context(), tree.Source(root, m), m.Digest(), dst)
 	require.ErrorIs(t, err, unix.ENOSPC)
-	assert.ErrorContains(t, err, "4 MiB are needed")
+	require.ErrorContains(t, err, "4 MiB are needed")
 	assertNothing(t, dst)
 }
 
@@ -191,14 +191,14 @@ func TestScanRefusesWhatATreeCannotHold(t *testing.T) {
 		root := t.TempDir()
 		require.NoError(t, make(filepath.Join(root, "x")), name)
 		_, err := tree.Scan(root)
-		assert.ErrorContains(t, err, "neither file nor folder nor link", name)
+		require.ErrorContains(t, err, "neither file nor folder nor link", name)
 	}
 	root := t.TempDir()
 	if err := unix.Mknod(filepath.Join(root, "null"), unix.S_IFCHR, int(unix.Mkdev(1, 3))); err != nil {
 		t.Skipf("needs the right to make a device: %v", err)
 	}
 	_, err := tree.Scan(root)
-	assert.ErrorContains(t, err, "null is neither")
+	require.ErrorContains(t, err, "null is neither")
 }
 
 func TestScanRefusesLinksThatLeave(t *testing.T) {
@@ -206,17 +206,17 @@ func TestScanRefusesLinksThatLeave(t *testing.T) {
 		root := sample(t)
 		require.NoError(t, os.Symlink(target, filepath.Join(root, "out")))
 		_, err := tree.Scan(root)
-		assert.ErrorContains(t, err, "leaves the tree", target)
+		require.ErrorContains(t, err, "leaves the tree", target)
 	}
 }
 
 func TestScanOfNoFolder(t *testing.T) {
 	_, err := tree.Scan(filepath.Join(t.TempDir(), "gone"))
-	assert.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	name := filepath.Join(t.TempDir(), "file")
 	write(t, name, "", 0o600)
 	_, err = tree.Scan(name)
-	assert.ErrorContains(t, err, "is not a folder")
+	require.ErrorContains(t, err, "is not a folder")
 }
 
 // TestInlineOutside has the layout of Debian's JDKs: conf in /etc, a link to nothing, the host's certificates.
