@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -67,13 +70,22 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 		f.GetLastSeen().AsTime().Local().Format(time.DateTime), f.GetHits())
 	renderRates(e.stdout, f.GetRates())
 	fmt.Fprintln(e.stdout)
-	renderOutcome(e.stdout, f.GetExample())
+	renderOutcome(e.stdout, withFrames(f.GetExample()))
 	recipe, err := misstepv1.CanonicalRecipe(f.GetExampleRecipe())
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(e.stdout, "\nrecipe:\n%s", recipe)
 	return nil
+}
+
+// withFrames is the example without the mismatches whose stacks were left out because they belong to other findings.
+func withFrames(o *misstepv1.Outcome) *misstepv1.Outcome {
+	slim := proto.CloneOf(o)
+	slim.Mismatches = slices.DeleteFunc(slim.Mismatches, func(m *misstepv1.Mismatch) bool {
+		return len(m.GetReference().GetFrames()) == 0
+	})
+	return slim
 }
 
 type findingsBundle struct {

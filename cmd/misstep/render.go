@@ -61,8 +61,13 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome) {
 	}
 	fmt.Fprintln(w)
 	renderChecks(w, o.GetChecks(), o.GetSignals())
-	for _, m := range o.GetMismatches() {
+	const most = 5 // mismatches in full; the JSON form has all
+	for i, m := range o.GetMismatches() {
 		fmt.Fprintln(w)
+		if i == most {
+			fmt.Fprintf(w, "and %d more kinds of mismatch; --json has all\n", len(o.GetMismatches())-most)
+			break
+		}
 		renderMismatch(w, m)
 	}
 	if c := o.GetCrash(); c != nil {
