@@ -2,12 +2,15 @@ package jvm
 
 import (
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/agent"
@@ -43,7 +46,7 @@ func (s *stand) use(t *testing.T, name string) {
 
 func checked(feature int, name string) *misstepv1.Recipe {
 	return &misstepv1.Recipe{
-		Jdk: &misstepv1.Jdk{Name: recipeOf(feature).GetJdk().GetName()}, Workload: &misstepv1.Workload{Name: name}, Seed: 1,
+		Jdk: &misstepv1.Jdk{Name: recipeOf(feature).GetJdk().GetName()}, Workload: &misstepv1.Workload{Name: name, Repetitions: 1}, Seed: 1,
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 0.3},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.5},
 		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "shadow-gst"}, {Name: "asgct-shadow"}, {Name: "liveness"}},
@@ -64,15 +67,13 @@ func requireProof(t *testing.T, outcome *misstepv1.Outcome) {
 
 func TestChecksDoWork(t *testing.T) {
 	s := withAgent(t)
-	s.use(t, "mix")
 	for feature := range jdks() {
-		if feature < 17 {
-			continue // the workload needs 17
-		}
 		t.Run(recipeOf(feature).GetJdk().GetName(), func(t *testing.T) {
-			outcome, err := s.run(t, t.Context(), checked(feature, "mix"))
+			recipe := checked(feature, "fixture")
+			recipe.Workload.Arguments = []string{"work", "3000"}
+			outcome, err := s.run(t, t.Context(), recipe)
 			require.NoError(t, err)
-			t.Logf("%v", outcome)
+			t.Logf("%s in %v: %v", outcome.GetReason(), outcome.GetWall().AsDuration(), outcome.GetChecks())
 			require.Contains(t, []misstepv1.OutcomeKind{clean, misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES}, outcome.GetKind(), outcome.GetReason())
 			requireProof(t, outcome)
 			require.NotEmpty(t, s.evidence(t, outcome, "status.json"))
@@ -117,4 +118,65 @@ func TestAgentThatRefusesIsOurFailure(t *testing.T) {
 		require.ErrorContains(t, err, "SIGNONSENSE")
 		require.True(t, runner.IsPermanent(err))
 	}
+}
+
+// TestWalkThatDoesNotEnd writes into the flight record of a running JVM what a hung walk would leave there.
+func TestWalkThatDoesNotEnd(t *testing.T) {
+	s := withAgent(t)
+	for feature := range jdks() {
+		recipe := checked(feature, "fixture")
+		recipe.Workload.Arguments = []string{"loop"}
+		recipe.JvmFlags = []string{"-Xmx64m"}
+		recipe.Checks = recipe.Checks[3:]
+		planted := make(chan struct{})
+		stop := make(chan struct{})
+		go func() {
+			defer close(planted)
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(50 * time.Millisecond):
+				}
+				records, _ := filepath.Glob(filepath.Join(s.Scratch, "trial-*", dirAgent, fileStatus))
+				for _, record := range records {
+					if status, err := agent.ReadStatus(record); err == nil && status.Started && plantWalk(record, status.PID) == nil {
+						return
+					}
+				}
+			}
+		}()
+		outcome, err := s.run(t, t.Context(), recipe)
+		close(stop)
+		<-planted
+		require.NoError(t, err)
+		require.Equal(t, hang, outcome.GetKind(), outcome.GetReason())
+		require.Equal(t, "in-walk", outcome.GetHang().GetCause())
+		first := outcome.GetHang().GetThreads()[0]
+		require.Equal(t, outcome.GetReason()[:len("thread ")], "thread ")
+		require.Contains(t, outcome.GetReason(), strconv.FormatInt(first.GetTid(), 10), "the culprit comes first")
+		require.Less(t, outcome.GetWall().AsDuration(), time.Minute, "found before the wall limit")
+	}
+}
+
+// plantWalk puts a walk that began long ago into the record's last thread slot, for the JVM's first thread.
+func plantWalk(path string, pid uint32) error {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	slot := binary.LittleEndian.AppendUint32(nil, pid)
+	slot = binary.LittleEndian.AppendUint32(slot, uint32(agent.PhaseWalk))
+	slot = binary.LittleEndian.AppendUint64(slot, uint64(now.Nano())-uint64(10*time.Minute)) //nolint:gosec // wraps when the machine is younger: older still
+	_, err = f.WriteAt(slot, info.Size()-64)
+	return err
 }

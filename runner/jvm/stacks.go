@@ -69,7 +69,11 @@ func parseGDB(text string) map[int64][]string {
 		if m == nil || tid == 0 || len(stacks) >= maxThreads || len(stacks[tid]) >= maxFrames {
 			continue
 		}
-		stacks[tid] = append(stacks[tid], gdbFunction(m[1]))
+		function := gdbFunction(m[1])
+		if n := len(stacks[tid]); function == "??" && n > 0 && stacks[tid][n-1] == "??" {
+			continue // gdb does not know interpreted and compiled frames: how many words it takes for frames says nothing
+		}
+		stacks[tid] = append(stacks[tid], function)
 	}
 	return stacks
 }

@@ -28,6 +28,9 @@ public class Fixture {
         System.out.println("tmpdir " + System.getProperty("java.io.tmpdir") + " home " + System.getProperty("user.home"));
         System.out.println("cwd " + new File("").getAbsolutePath());
         break;
+      case "work":
+        work(Long.parseLong(args[1]));
+        break;
       case "loop":
         loop();
         break;
@@ -80,6 +83,22 @@ public class Fixture {
 
   private static void loop() {
     while (true) sink++;
+  }
+
+  /** Calls at many depths, of many kinds, for so many milliseconds. */
+  private static void work(long millis) {
+    long end = System.nanoTime() + millis * 1_000_000;
+    java.util.Map<String, Integer> seen = new java.util.TreeMap<>();
+    for (int i = 0; System.nanoTime() < end; i++) {
+      String key = String.join("-", java.util.Collections.nCopies(1 + i % 5, Integer.toString(i % 97)));
+      seen.merge(key, fibonacci(i % 18), Integer::sum);
+      if (i % 50 == 0) sink += key.replaceAll("([0-9])-", "$1+").hashCode();
+    }
+    sink += seen.size();
+  }
+
+  private static int fibonacci(int n) {
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
   }
 
   private static void deadlock() throws Exception {

@@ -1,0 +1,165 @@
+package jvm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"misstep/agent"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+func record(t *testing.T, check string, caller string, extra int, count uint64) string {
+	t.Helper()
+	frames := []*misstepv1.Frame{{ClassName: "a.Callee", Method: "m"}, {ClassName: caller, Method: "m"}, {ClassName: "a.Main", Method: "main"}}
+	for i := range extra { // on top, where equal bugs differ
+		frames = append([]*misstepv1.Frame{{ClassName: "a.Top", Method: fmt.Sprint("m", i)}}, frames...)
+	}
+	text, err := protojson.Marshal(&misstepv1.Mismatch{
+		Check: check, Kind: "truncated", Divergence: 2, Count: count, Sequence: uint64(extra), //nolint:gosec // small
+		Reference: &misstepv1.Trace{Frames: frames}, Suspect: &misstepv1.Trace{Frames: frames[len(frames)-2:]},
+	})
+	require.NoError(t, err)
+	return string(text) + "\n"
+}
+
+func read(t *testing.T, text string) ([]*misstepv1.Mismatch, int) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), fileRecords)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	mismatches, damaged, err := readRecords(path)
+	require.NoError(t, err)
+	return mismatches, damaged
+}
+
+func TestEqualRecordsAreCountedTogether(t *testing.T) {
+	mismatches, damaged := read(t, record(t, "gst-asgct", "a.A", 7, 0)+record(t, "gst-asgct", "a.A", 2, 4)+record(t, "gst-asgct", "a.B", 0, 1)+
+		record(t, "shadow-gst", "a.A", 0, 1))
+	require.Zero(t, damaged)
+	require.Len(t, mismatches, 3)
+	require.Equal(t, uint64(5), mismatches[0].GetCount())
+	require.Equal(t, uint64(2), mismatches[0].GetSequence(), "the shorter one is the example")
+}
+
+func TestDamagedRecords(t *testing.T) {
+	good := record(t, "gst-asgct", "a.A", 0, 1)
+	mismatches, damaged := read(t, "{\"check\":\n"+good+"[]\n"+good+"{}\n\n"+good+`{"check":"gst-as`)
+	require.Equal(t, 3, damaged, "the torn last line is not counted")
+	require.Equal(t, uint64(3), mismatches[0].GetCount())
+	mismatches, damaged = read(t, good+`{"check":"`+strings.Repeat("x", maxRecordBytes)+"\"}\n"+good)
+	require.Equal(t, 1, damaged)
+	require.Len(t, mismatches, 1)
+	mismatches, _ = read(t, strings.Replace(good, "{", `{"field_of_a_newer_agent":1,`, 1))
+	require.Len(t, mismatches, 1)
+	mismatches, damaged, err := readRecords(filepath.Join(t.TempDir(), "absent"))
+	require.NoError(t, err)
+	require.Empty(t, mismatches)
+	require.Zero(t, damaged)
+}
+
+func TestAtMostSoManyMismatches(t *testing.T) {
+	var text strings.Builder
+	for i := range 3 * maxRecords {
+		text.WriteString(record(t, "gst-asgct", fmt.Sprint("a.A", i), 0, 1))
+	}
+	mismatches, _ := read(t, text.String())
+	require.Len(t, mismatches, maxMismatches)
+}
+
+func TestVerdictsAddUpToTotals(t *testing.T) {
+	c := countOf("asgct-shadow", agent.CheckCount{
+		Total: 100, Match: 50, Mismatch: 1, Tolerated: map[string]uint64{"a": 9}, Unwalkable: map[int32]uint64{-5: 10}, Void: map[string]uint64{"overrun": 5},
+	})
+	require.Equal(t, uint64(25), c.GetVoid()["unjudged"], "the JVM died before they were judged")
+	require.Equal(t, c.GetTotal(), compared(c)+sum(c.GetUnwalkable())+sum(c.GetVoid()))
+	c = countOf("x", agent.CheckCount{Total: 3, Match: 4})
+	require.Equal(t, uint64(4), c.GetTotal())
+}
+
+func TestIdleChecksAreNamed(t *testing.T) {
+	started := agent.Status{Started: true}
+	worked := &misstepv1.CheckCount{Check: "gst-asgct", Total: 1, Tolerated: map[string]uint64{"rule": 1}}
+	idle := &misstepv1.CheckCount{Check: "asgct-shadow", Total: 9, Unwalkable: map[int32]uint64{-5: 8}, Void: map[string]uint64{"overrun": 1}}
+	require.Empty(t, idleChecks(nil, agent.Status{}), "nothing was asked for")
+	require.Empty(t, idleChecks([]*misstepv1.CheckCount{worked}, started))
+	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked, idle}, started), "asgct-shadow compared nothing: it took 9, of which 8 were unwalkable and 1 void")
+	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked}, agent.Status{}), "did not start")
+}
+
+func TestLivenessCountsLooksFromOutside(t *testing.T) {
+	trial := &trial{
+		recipe: &misstepv1.Recipe{Checks: []*misstepv1.Check{{Name: "liveness"}}}, looks: 7,
+		status: agent.Status{Checks: []agent.CheckCount{{Name: "liveness", Total: 3, Match: 3}}},
+	}
+	require.Equal(t, uint64(10), trial.counts()[0].GetMatch())
+	trial.verdict.hang = &misstepv1.Hang{}
+	require.Equal(t, uint64(11), trial.counts()[0].GetTotal())
+	require.Equal(t, uint64(1), trial.counts()[0].GetMismatch())
+}
+
+func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
+	trial := &trial{status: agent.Status{Threads: []agent.ThreadSlot{
+		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck}, {TID: 3, Phase: agent.PhaseWalk},
+	}}}
+	for tid, want := range map[int64]struct {
+		inWalk bool
+		phase  string
+	}{1: {false, ""}, 2: {false, "check"}, 3: {true, "walk"}, 4: {false, ""}, 0: {true, "walk"}} {
+		crash := &misstepv1.Crash{}
+		trial.locate(crash, tid)
+		require.Equal(t, want.inWalk, crash.GetInWalk(), tid)
+		require.Equal(t, want.phase, crash.GetPhase(), tid)
+	}
+}
+
+// TestStuck: only a walk that is old at two looks in a row counts.
+func TestStuck(t *testing.T) {
+	var now unix.Timespec
+	require.NoError(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
+	old := uint64(now.Nano()) - uint64(inWalkAge) - 1e9 //nolint:gosec // the machine runs longer than that
+	in := func(phase agent.Phase, enter uint64) agent.Status {
+		return agent.Status{Threads: []agent.ThreadSlot{{TID: 5, Phase: phase, EnterNanos: enter}}}
+	}
+	var s stuckness
+	for i, step := range []struct {
+		status agent.Status
+		stuck  bool
+	}{
+		{in(agent.PhaseWalk, old), false},
+		{in(agent.PhaseNone, old), false},
+		{in(agent.PhaseWalk, old), false},
+		{in(agent.PhaseWalk, old+1), false},              // another walk
+		{in(agent.PhaseWalk, uint64(now.Nano())), false}, //nolint:gosec // positive
+		{in(agent.PhaseWalk, old), false},
+		{in(agent.PhaseWalk, old), true},
+	} {
+		slot, age := s.look(step.status, true)
+		require.Equal(t, step.stuck, slot != nil, i)
+		require.True(t, slot == nil || age > inWalkAge)
+	}
+	slot, _ := s.look(in(agent.PhaseWalk, old), false)
+	require.Nil(t, slot, "there is no record")
+}
+
+func TestAgentRefusal(t *testing.T) {
+	require.Equal(t, "misstep: unknown option foo", agentRefusal([]byte("misstep: unknown option foo\nError occurred during initialization of VM\nagent library failed to init: misstep\n"), nil))
+	require.Contains(t, agentRefusal(nil, []byte("Could not find agent library /x/libmisstep.so in absolute path, with error: no such file\n")), "Could not find")
+	require.Empty(t, agentRefusal([]byte("Exception in thread \"main\" java.lang.Error\n"), []byte("secret agent man\n")))
+}
+
+func TestScriptCanBeRun(t *testing.T) {
+	require.Equal(t, "/jdk/bin/java \\\n  -Xmx64m \\\n  '-Dx=a b' \\\n  'it'\\''s' \\\n  ''\n", string(script("/jdk/bin/java", []string{"-Xmx64m", "-Dx=a b", "it's", ""})))
+}
+
+func TestLimitsOf(t *testing.T) {
+	l := limitsOf(nil)
+	require.Equal(t, limits{DefaultWall, DefaultMemory, DefaultOutput, DefaultDisk, DefaultDepth}, l)
+	l = limitsOf(&misstepv1.Limits{MemoryMib: 1, OutputMib: 2, DiskMib: 3, StackDepth: 4})
+	require.Equal(t, limits{DefaultWall, 1 << 20, 2 << 20, 3 << 20, 4}, l)
+}

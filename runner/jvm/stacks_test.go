@@ -1,0 +1,79 @@
+package jvm
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the expected results anew")
+
+// TestRealStacks reads what two JDKs and gdb printed about the fixture's deadlock.
+func TestRealStacks(t *testing.T) {
+	files, err := filepath.Glob("testdata/stacks/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var b strings.Builder
+			if strings.HasSuffix(file, ".dump.txt") {
+				threads, deadlock := parseThreadDump(string(data))
+				fmt.Fprintf(&b, "deadlock: %v\n", deadlock)
+				for _, tid := range slices.Sorted(maps.Keys(threads)) {
+					fmt.Fprintf(&b, "%d %q\n", tid, threads[tid].name)
+					for _, f := range threads[tid].frames {
+						fmt.Fprintf(&b, "  %s\n", f)
+					}
+				}
+			} else {
+				stacks := parseGDB(string(data))
+				for _, tid := range slices.Sorted(maps.Keys(stacks)) {
+					fmt.Fprintf(&b, "%d\n", tid)
+					for _, f := range stacks[tid] {
+						fmt.Fprintf(&b, "  %s\n", f)
+					}
+				}
+			}
+			golden := strings.TrimSuffix(file, ".txt") + ".golden"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o600))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), b.String())
+		})
+	}
+}
+
+func FuzzStacks(f *testing.F) {
+	files, err := filepath.Glob("testdata/stacks/*.txt")
+	require.NoError(f, err)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		require.NoError(f, err)
+		f.Add(string(data))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		threads, _ := parseThreadDump(text)
+		stacks := parseGDB(text)
+		longest := 0
+		for _, j := range threads {
+			longest = max(longest, len(j.frames))
+		}
+		for _, s := range stacks {
+			longest = max(longest, len(s))
+		}
+		if longest > maxFrames || len(threads) > maxThreads || len(stacks) > maxThreads {
+			t.Fatalf("%d frames, %d and %d threads", longest, len(threads), len(stacks))
+		}
+	})
+}
