@@ -1,0 +1,412 @@
+// Each rule of the comparisons: a case in which it fires, and a real fault behind it that is still caught.
+
+#include "compare.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <string>
+
+namespace misstep {
+namespace {
+
+constexpr uint32_t kLimit = 64;
+
+// A small world of methods: instrumented ones have push_end 5 and a pop at [90, 94) whose return stands at 94.
+class World {
+ public:
+  World() {
+    Add("enter").role = Role::kEnter;
+    Add("exit").role = Role::kExit;
+    Add("check").role = Role::kRuntime;
+    Add("enterSpecial").role = Role::kContinuation;
+    Add("jdk");  // not instrumented
+  }
+  MethodInfo& Add(const std::string& name) {
+    MethodInfo& m = infos_.emplace_back();
+    names_.push_back(name);
+    ids_[name] = infos_.size();
+    return m;
+  }
+  uint32_t Key(const std::string& name) { return Info(name).key; }
+  MethodInfo& Info(const std::string& name) {
+    if (!ids_.contains(name)) {
+      MethodInfo& m = Add(name);
+      m.key = static_cast<uint32_t>(infos_.size());
+      m.push_end = 5;
+      m.exits = {{90, 94}};
+    }
+    return infos_[ids_[name] - 1];
+  }
+  Frame At(const std::string& name, int32_t bci) {
+    const MethodInfo& info = Info(name);
+    return {ids_[name], bci, &info};
+  }
+
+ private:
+  std::deque<MethodInfo> infos_;
+  std::deque<std::string> names_;
+  std::map<std::string, uint64_t> ids_;
+};
+
+struct CompareTest : testing::Test, CodeLookup {
+  World world;
+  std::multimap<uint64_t, NmethodRef> of_method;
+  std::multimap<uint32_t, NmethodRef> of_key;
+
+  std::vector<NmethodRef> OfMethod(uint64_t method) const override { return Get(of_method, method); }
+  std::vector<NmethodRef> OfKey(uint32_t key) const override { return Get(of_key, key); }
+  template <typename K>
+  static std::vector<NmethodRef> Get(const std::multimap<K, NmethodRef>& map, K key) {
+    std::vector<NmethodRef> found;
+    for (auto [at, end] = map.equal_range(key); at != end; ++at) found.push_back(at->second);
+    return found;
+  }
+
+  // "c@50 b@50 a@50", top first.
+  std::vector<Frame> Frames(const std::string& text) {
+    std::vector<Frame> frames;
+    size_t at = 0;
+    while (at < text.size()) {
+      size_t end = text.find(' ', at);
+      if (end == std::string::npos) end = text.size();
+      const std::string one = text.substr(at, end - at);
+      const size_t sign = one.find('@');
+      frames.push_back(world.At(one.substr(0, sign), std::stoi(one.substr(sign + 1))));
+      at = end + 1;
+    }
+    return frames;
+  }
+  // "a b c", bottom first.
+  std::vector<uint32_t> Shadow(const std::string& text) {
+    std::vector<uint32_t> keys;
+    size_t at = 0;
+    while (at < text.size()) {
+      size_t end = text.find(' ', at);
+      if (end == std::string::npos) end = text.size();
+      keys.push_back(world.Key(text.substr(at, end - at)));
+      at = end + 1;
+    }
+    return keys;
+  }
+  // Compiled code of the method at the chains' ends; each chain is "top@bci ... root@bci".
+  NmethodRef Compiled(const std::vector<std::string>& chains) {
+    auto n = std::make_shared<Nmethod>();
+    for (const std::string& text : chains) {
+      const std::vector<Frame> frames = Frames(text);
+      int32_t parent = -1;
+      for (auto f = frames.rbegin(); f != frames.rend(); ++f) {
+        n->nodes.push_back({parent, *f});
+        parent = static_cast<int32_t>(n->nodes.size()) - 1;
+      }
+      n->method = frames.back().method;
+    }
+    of_method.emplace(n->method, n);
+    return n;
+  }
+  Verdict Judge(const std::string& shadow, const std::string& asgct, Region region = Region::kInterpreter,
+                std::vector<NmethodRef> at_pc = {}) {
+    const std::vector<uint32_t> keys = Shadow(shadow);
+    const std::vector<Frame> frames = Frames(asgct);
+    Sample s;
+    s.shadow = keys;
+    s.asgct = frames;
+    s.code = static_cast<int32_t>(frames.size());
+    s.limit = kLimit;
+    s.region = region;
+    s.at_pc = std::move(at_pc);
+    return CompareAsgctShadow(s, *this);
+  }
+  Verdict JudgeEntry(const std::string& shadow, const std::string& gst) {
+    return CompareShadowGst(Shadow(shadow), Frames(gst), kLimit);
+  }
+  Verdict JudgeWalks(const std::string& gst, const std::string& asgct) {
+    const std::vector<Frame> a = Frames(asgct);
+    return CompareGstAsgct(Frames(gst), a, static_cast<int32_t>(a.size()), kLimit);
+  }
+};
+
+#define EXPECT_MATCH(v) EXPECT_EQ((v).outcome, Outcome::kMatch)
+#define EXPECT_RULE(v, r)                                 \
+  do {                                                    \
+    const Verdict verdict_ = (v);                         \
+    EXPECT_EQ(verdict_.outcome, Outcome::kTolerated);     \
+    EXPECT_EQ(verdict_.rule, r);                          \
+  } while (0)
+#define EXPECT_MISMATCH(v, k, at)                         \
+  do {                                                    \
+    const Verdict verdict_ = (v);                         \
+    EXPECT_EQ(verdict_.outcome, Outcome::kMismatch);      \
+    EXPECT_STREQ(kKindNames[static_cast<int>(verdict_.kind)], kKindNames[static_cast<int>(k)]); \
+    EXPECT_EQ(verdict_.divergence, static_cast<uint32_t>(at)); \
+  } while (0)
+#define EXPECT_VOID(v, r)                                 \
+  do {                                                    \
+    const Verdict verdict_ = (v);                         \
+    EXPECT_EQ(verdict_.outcome, Outcome::kVoid);          \
+    EXPECT_EQ(verdict_.reason, r);                        \
+  } while (0)
+
+// --- gst-asgct ---
+
+TEST_F(CompareTest, WalksMatchWithTheNativeConstant) { EXPECT_MATCH(JudgeWalks("check@-1 a@7 b@9", "check@-3 a@7 b@9")); }
+
+TEST_F(CompareTest, TheNativeConstantIsOnlyThatOfNatives) {
+  EXPECT_MISMATCH(JudgeWalks("check@-1 a@7", "check@-3 a@-3"), Kind::kWrongBci, 0);
+}
+
+TEST_F(CompareTest, WrongBciIsFound) { EXPECT_MISMATCH(JudgeWalks("a@7 b@9 c@1", "a@7 b@8 c@1"), Kind::kWrongBci, 1); }
+
+TEST_F(CompareTest, WrongMethodIsFound) {
+  EXPECT_MISMATCH(JudgeWalks("a@7 b@9 c@1", "a@7 d@9 c@1"), Kind::kWrongMethod, 1);
+}
+
+// JDK-8303444: everything below the upcall is lost; the divergence is the deepest frame that is left.
+TEST_F(CompareTest, LostBottomIsTruncated) {
+  EXPECT_MISMATCH(JudgeWalks("check@-1 clinit@2 trigger@6 main@6", "check@-3 clinit@2"), Kind::kTruncated, 2);
+}
+
+TEST_F(CompareTest, LostMiddleIsMissing) { EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "a@1 c@1"), Kind::kMissing, 1); }
+TEST_F(CompareTest, LostTopIsMissing) { EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "b@1 c@1"), Kind::kMissing, 2); }
+TEST_F(CompareTest, AddedFrameIsExtra) { EXPECT_MISMATCH(JudgeWalks("a@1 c@1", "a@1 b@1 c@1"), Kind::kExtra, 1); }
+TEST_F(CompareTest, OtherStackIsForeign) { EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "d@1 e@1 f@1"), Kind::kForeign, 0); }
+
+TEST_F(CompareTest, ErrorCodesAreUnwalkable) {
+  for (int32_t code = -10; code <= 0; code++) {
+    const Verdict v = CompareGstAsgct(Frames("a@1"), {}, code, kLimit);
+    EXPECT_EQ(v.outcome, Outcome::kUnwalkable);
+    EXPECT_EQ(v.code, code);
+  }
+  EXPECT_MISMATCH(CompareGstAsgct(Frames("a@1"), {}, -11, kLimit), Kind::kCode, 0);
+}
+
+TEST_F(CompareTest, VirtualThreadGoesOnIntoTheCarrier) {
+  EXPECT_RULE(JudgeWalks("a@1 b@1", "a@1 b@1 enterSpecial@4 jdk@3"), Rule::kVirtualThread);
+}
+TEST_F(CompareTest, VirtualThreadHidesNoLostFrame) {
+  EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "a@1 b@1 enterSpecial@4 jdk@3"), Kind::kForeign, 0);
+  EXPECT_MISMATCH(JudgeWalks("a@1 b@1", "a@1 b@1 jdk@3"), Kind::kExtra, 0);
+}
+
+TEST_F(CompareTest, NullMethodIdIsTolerated) {
+  std::vector<Frame> a = Frames("a@1 b@2 c@3");
+  a[1].method = 0;
+  EXPECT_RULE(CompareGstAsgct(Frames("a@1 b@2 c@3"), a, 3, kLimit), Rule::kNullMethodId);
+  EXPECT_MISMATCH(CompareGstAsgct(Frames("a@1 b@9 c@3"), a, 3, kLimit), Kind::kWrongMethod, 1);
+}
+
+TEST_F(CompareTest, DepthLimitComparesWhatIsThere) {
+  std::string deep;
+  for (uint32_t i = 0; i < kLimit; i++) deep += (i > 0 ? " a@1" : "a@1");
+  EXPECT_MATCH(JudgeWalks(deep, deep));
+  // GetStackTrace was cut, ASGCT counts one frame less: still the same top.
+  EXPECT_RULE(JudgeWalks(deep, deep.substr(0, deep.size() - 4)), Rule::kDepthLimit);
+  std::string other = deep;
+  other.replace(8, 3, "b@1");
+  EXPECT_EQ(JudgeWalks(deep, other).outcome, Outcome::kMismatch);
+}
+
+// --- shadow-gst ---
+
+TEST_F(CompareTest, EntryMatches) { EXPECT_MATCH(JudgeEntry("a b", "check@-1 enter@9 b@1 jdk@3 a@50")); }
+
+TEST_F(CompareTest, EntryBeforeItsPush) { EXPECT_RULE(JudgeEntry("a", "check@-1 enter@9 b@1 a@50"), Rule::kPushPopWindow); }
+
+TEST_F(CompareTest, PushWindowIsOnlyThatOfTheMethodItself) {
+  // b's caller is past its push: it must be on the shadow.
+  EXPECT_MISMATCH(JudgeEntry("a", "check@-1 enter@9 c@1 b@50 a@50"), Kind::kExtra, 1);
+}
+
+TEST_F(CompareTest, ConstructorPrologueIsOffTheShadow) {
+  EXPECT_RULE(JudgeEntry("a b", "check@-1 enter@9 b@1 init@2 a@50"), Rule::kConstructorPrologue);
+}
+
+TEST_F(CompareTest, ConstructorPrologueIsCertain) {
+  // A constructor at its super() call cannot be on the shadow.
+  EXPECT_EQ(JudgeEntry("a init b", "check@-1 enter@9 b@1 init@2 a@50").outcome, Outcome::kMismatch);
+  EXPECT_EQ(JudgeEntry("a", "check@-1 enter@9 b@50 init@2 a@50").outcome, Outcome::kMismatch);
+}
+
+TEST_F(CompareTest, PopWindow) {
+  EXPECT_RULE(JudgeEntry("a", "exit@9 b@91 a@50"), Rule::kPushPopWindow);
+  EXPECT_MATCH(JudgeEntry("a b", "exit@9 b@91 a@50"));
+  // An upcall at the pop that is not the pop: still on the shadow.
+  EXPECT_EQ(JudgeEntry("a", "jdk@9 b@91 a@50").outcome, Outcome::kMismatch);
+  // At the return after the pop.
+  EXPECT_RULE(JudgeEntry("a", "jdk@9 b@94 a@50"), Rule::kPushPopWindow);
+}
+
+TEST_F(CompareTest, RetransformedMethodsMayRunWithoutShadow) {
+  world.Info("old").retransformed = true;
+  EXPECT_RULE(JudgeEntry("a b", "check@-1 enter@9 b@1 old@50 a@50"), Rule::kRetransformed);
+  EXPECT_MATCH(JudgeEntry("a old b", "check@-1 enter@9 b@1 old@50 a@50"));
+  EXPECT_EQ(JudgeEntry("b", "check@-1 enter@9 b@1 old@50 a@50").outcome, Outcome::kMismatch);
+}
+
+TEST_F(CompareTest, EntryFindsMissingFrames) {
+  EXPECT_MISMATCH(JudgeEntry("a b c", "enter@9 c@1 a@50"), Kind::kMissing, 1);
+  EXPECT_MISMATCH(JudgeEntry("a b c", "enter@9 c@20 b@50"), Kind::kTruncated, 1);
+}
+
+TEST_F(CompareTest, EntryAtTheDepthLimitIsVoid) {
+  std::string deep = "enter@9";
+  for (uint32_t i = 1; i < kLimit; i++) deep += " a@50";
+  EXPECT_VOID(JudgeEntry("a", deep), Reason::kDepth);
+}
+
+// --- asgct-shadow ---
+
+TEST_F(CompareTest, SampleMatches) { EXPECT_MATCH(Judge("a b c", "c@50 jdk@2 b@50 a@50 jdk@1")); }
+TEST_F(CompareTest, SampleInJdkOnly) { EXPECT_MATCH(Judge("", "jdk@50 jdk@2")); }
+
+TEST_F(CompareTest, SampleInPushWindow) {
+  EXPECT_RULE(Judge("a b", "c@0 b@50 a@50"), Rule::kPushPopWindow);
+  EXPECT_RULE(Judge("a b", "check@-3 enter@2 c@1 b@50 a@50"), Rule::kPushPopWindow);
+  EXPECT_RULE(Judge("a b", "c@92 b@50 a@50"), Rule::kPushPopWindow);
+  EXPECT_RULE(Judge("a b", "c@94 b@50 a@50"), Rule::kPushPopWindow);
+}
+
+TEST_F(CompareTest, PushWindowHidesNothingBelow) {
+  EXPECT_EQ(Judge("a b", "c@0 a@50").outcome, Outcome::kMismatch);           // b lost
+  EXPECT_EQ(Judge("a b", "c@0 x@50 b@50 a@50").outcome, Outcome::kMismatch);  // x made up
+  EXPECT_EQ(Judge("a b", "c@50 b@50 a@50", Region::kInterpreter).outcome, Outcome::kMismatch);
+}
+
+TEST_F(CompareTest, InlineImprecisionSwapsTheTop) {
+  // m has b and c inlined; the shadow says b, ASGCT says c.
+  const NmethodRef m = Compiled({"b@50 m@20", "c@50 m@30", "c@50 b@40 m@20"});
+  EXPECT_RULE(Judge("a m b", "c@50 m@30 a@50", Region::kCompiled, {m}), Rule::kInlineImprecision);
+  EXPECT_RULE(Judge("a m b c", "c@50 m@30 a@50", Region::kCompiled, {m}), Rule::kInlineImprecision);
+  EXPECT_RULE(Judge("a m", "c@50 m@30 a@50", Region::kCompiled, {m}), Rule::kInlineImprecision);
+}
+
+TEST_F(CompareTest, InlineImprecisionOnlyWithinThatCode) {
+  const NmethodRef m = Compiled({"b@50 m@20", "c@50 m@30"});
+  // d is not inlined in m.
+  EXPECT_EQ(Judge("a m d", "c@50 m@30 a@50", Region::kCompiled, {m}).outcome, Outcome::kMismatch);
+  // Below the compiled method everything must agree.
+  EXPECT_EQ(Judge("a x m b", "c@50 m@30 a@50", Region::kCompiled, {m}).outcome, Outcome::kMismatch);
+  EXPECT_EQ(Judge("m b", "c@50 m@30 a@50", Region::kCompiled, {m}).outcome, Outcome::kMismatch);
+  EXPECT_MISMATCH(Judge("z a m b", "c@50 m@30 a@50", Region::kCompiled, {m}), Kind::kTruncated, 1);
+  // The compiled method itself is no matter of inlining.
+  EXPECT_EQ(Judge("a n", "c@50 m@30 a@50", Region::kCompiled, {m}).outcome, Outcome::kMismatch);
+}
+
+TEST_F(CompareTest, InlineImprecisionInALeafCall) {
+  // pc is in a stub that compiled code called: the group is found by its chain.
+  Compiled({"b@50 m@20", "c@50 m@30"});
+  EXPECT_RULE(Judge("a m b", "c@50 m@30 a@50", Region::kStub), Rule::kInlineImprecision);
+  EXPECT_EQ(Judge("a m d", "c@50 m@30 a@50", Region::kStub).outcome, Outcome::kMismatch);
+}
+
+TEST_F(CompareTest, TopFrameMissing) {
+  EXPECT_RULE(Judge("a b c", "b@50 a@50", Region::kInterpreter), Rule::kTopFrameMissing);
+  EXPECT_RULE(Judge("a b c", "b@50 a@50", Region::kStub), Rule::kTopFrameMissing);
+  EXPECT_RULE(Judge("a b c", "b@50 a@50", Region::kNative), Rule::kTopFrameMissing);
+  of_key.emplace(world.Key("c"), Compiled({"d@50 c@30"}));
+  EXPECT_RULE(Judge("a b c d", "b@50 a@50", Region::kInterpreter), Rule::kTopFrameMissing);
+}
+
+TEST_F(CompareTest, TopFrameMissingIsOnePhysicalFrame) {
+  EXPECT_MISMATCH(Judge("a b c d", "b@50 a@50", Region::kInterpreter), Kind::kMissing, 2);
+  EXPECT_MISMATCH(Judge("a b c", "b@50 a@50", Region::kCompiled), Kind::kMissing, 2);
+  EXPECT_MISMATCH(Judge("a b c d", "c@50 b@50", Region::kInterpreter), Kind::kTruncated, 1);
+  EXPECT_MISMATCH(Judge("a b c d", "d@50 b@50 a@50", Region::kInterpreter), Kind::kMissing, 2);
+}
+
+TEST_F(CompareTest, Truncated) {
+  EXPECT_MISMATCH(Judge("a b c", "c@50 jdk@3"), Kind::kTruncated, 2);
+  EXPECT_MISMATCH(Judge("a b c", "jdk@3"), Kind::kTruncated, 3);
+  // A frame was also missed on top.
+  EXPECT_MISMATCH(Judge("a b c d", "c@50 jdk@3"), Kind::kTruncated, 2);
+}
+
+TEST_F(CompareTest, Fabricated) {
+  EXPECT_MISMATCH(Judge("a b", "b@50 x@50 a@50"), Kind::kExtra, 1);
+  EXPECT_MISMATCH(Judge("a b c", "c@50 x@50 a@50"), Kind::kWrongMethod, 1);
+  EXPECT_MISMATCH(Judge("a b", "x@50 y@50 z@50"), Kind::kForeign, 0);
+}
+
+TEST_F(CompareTest, RecursionIsCounted) {
+  EXPECT_MATCH(Judge("a r r r", "r@50 r@50 r@50 a@50"));
+  EXPECT_RULE(Judge("a r r", "r@0 r@50 r@50 a@50"), Rule::kPushPopWindow);
+  EXPECT_EQ(Judge("a r r r r", "r@50 r@50 a@50").outcome, Outcome::kMismatch);
+  EXPECT_EQ(Judge("a r r", "r@50 r@50 r@50 r@50 a@50").outcome, Outcome::kMismatch);
+}
+
+TEST_F(CompareTest, CarrierOfAVirtualThreadIsVoid) {
+  EXPECT_VOID(Judge("a", "c@50 enterSpecial@3 a@50"), Reason::kVirtualThread);
+}
+
+TEST_F(CompareTest, UnknownMethodsAreNotJudged) {
+  std::vector<Frame> frames = Frames("c@50 b@50 a@50");
+  const std::vector<uint32_t> keys = Shadow("a b");
+  frames[0].info = nullptr;
+  Sample s;
+  s.shadow = keys;
+  s.asgct = frames;
+  s.code = 3;
+  s.limit = kLimit;
+  EXPECT_MATCH(CompareAsgctShadow(s, *this));
+  const std::vector<uint32_t> more = Shadow("a b c");
+  s.shadow = more;
+  const Verdict v = CompareAsgctShadow(s, *this);
+  EXPECT_VOID(v, Reason::kUnknownMethod);
+  EXPECT_TRUE(MayBeEarly(s, v));
+}
+
+TEST_F(CompareTest, DeepSamplesAreVoid) {
+  std::string deep = "a@50";
+  for (uint32_t i = 1; i < kLimit; i++) deep += " a@50";
+  EXPECT_VOID(Judge("a", deep), Reason::kDepth);
+}
+
+TEST_F(CompareTest, SampleErrorCodes) {
+  Sample s;
+  s.limit = kLimit;
+  for (int32_t code = -10; code <= 0; code++) {
+    s.code = code;
+    EXPECT_EQ(CompareAsgctShadow(s, *this).outcome, Outcome::kUnwalkable);
+  }
+  s.code = -42;
+  EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kCode, 0);
+}
+
+// Whatever is asked, there is exactly one verdict and a mismatch never lacks its kind. Seeded by MISSTEP_SEED.
+TEST_F(CompareTest, RandomFaultsAreFoundOrNamed) {
+  const char* given = std::getenv("MISSTEP_SEED");
+  uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
+  SCOPED_TRACE("MISSTEP_SEED=" + std::to_string(seed));
+  const auto next = [&] {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+  };
+  const std::string names = "abcdefgh";
+  for (int round = 0; round < 20000; round++) {
+    std::string shadow;
+    std::string asgct;
+    const size_t n = 3 + next() % 8;
+    std::vector<std::string> stack;
+    for (size_t i = 0; i < n; i++) stack.push_back(std::string(1, names[next() % names.size()]));
+    for (const std::string& m : stack) {
+      shadow += (shadow.empty() ? "" : " ") + m;
+      asgct = m + "@50" + (asgct.empty() ? "" : " ") + asgct;
+    }
+    ASSERT_EQ(Judge(shadow, asgct).outcome, Outcome::kMatch);
+    // A frame dropped anywhere but on top changes the count, so no rule may take it.
+    std::vector<std::string> fewer = stack;
+    fewer.erase(fewer.begin() + static_cast<long>(next() % (n - 1)));
+    if (fewer.back() != stack.back() || std::vector(stack.begin(), stack.end() - 1) == fewer) continue;
+    std::string walked;
+    for (const std::string& m : fewer) walked = m + "@50" + (walked.empty() ? "" : " ") + walked;
+    const Verdict v = Judge(shadow, walked);
+    ASSERT_EQ(v.outcome, Outcome::kMismatch) << shadow << " / " << walked;
+    ASSERT_NE(v.kind, Kind::kUnspecified);
+  }
+}
+
+}  // namespace
+}  // namespace misstep

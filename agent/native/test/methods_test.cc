@@ -1,0 +1,81 @@
+#include "methods.h"
+
+#include <gtest/gtest.h>
+
+namespace misstep {
+namespace {
+
+TEST(MethodTable, BindsRegistrationsToPreparedMethods) {
+  MethodTable table;
+  const uint32_t first = table.Reserve(2);
+  EXPECT_EQ(first, 1u);
+  EXPECT_EQ(table.Reserve(1), 3u);
+  Registration r;
+  r.class_name = "a/B";
+  r.first_id = first;
+  r.methods = {{"x()V", 6, {{20, 24}}}, {"y(I)I", 7, {}}};
+  table.Register(r);
+  EXPECT_EQ(table.instrumented(), 2u);
+  const auto all = table.Registrations("a/B");
+  ASSERT_EQ(all.size(), 1u);
+  const std::vector<PreparedMethod> prepared = {{100, "x", "()V", false}, {101, "z", "()V", true}};
+  table.Publish("a/B", prepared, all);
+  const MethodInfo* x = table.Find(100);
+  ASSERT_NE(x, nullptr);
+  EXPECT_NE(x->key, 0u);
+  EXPECT_EQ(x->push_end, 6);
+  ASSERT_EQ(x->exits.size(), 1u);
+  EXPECT_EQ(table.Find(101)->key, 0u);
+  EXPECT_TRUE(table.Find(101)->native);
+  std::vector<uint32_t> ids = {1, 2, 3, 99};
+  table.KeysOf(ids);
+  EXPECT_EQ(ids[0], x->key);
+  EXPECT_NE(ids[1], 0u);
+  EXPECT_EQ(ids[2], 0u);  // reserved, not told of
+  EXPECT_EQ(ids[3], 0u);  // never reserved
+  EXPECT_EQ(table.NameOfKey(x->key).name, "x");
+  EXPECT_EQ(table.NameOfKey(999).name, "");
+}
+
+TEST(MethodTable, TheSameMethodTransformedTwiceHasOneKey) {
+  // Two loaders' attempts to define one class: whichever wins, the ids of both mean the method.
+  MethodTable table;
+  for (int i = 0; i < 2; i++) {
+    Registration r;
+    r.class_name = "a/B";
+    r.first_id = table.Reserve(1);
+    r.methods = {{"x()V", 6, {}}};
+    table.Register(r);
+  }
+  std::vector<uint32_t> ids = {1, 2};
+  table.KeysOf(ids);
+  EXPECT_EQ(ids[0], ids[1]);
+}
+
+TEST(MethodTable, NotEveryClassOfTheNameIsInstrumented) {
+  MethodTable table;
+  Registration r;
+  r.class_name = "a/B";
+  r.first_id = table.Reserve(1);
+  r.methods = {{"x()V", 6, {}}};
+  table.Register(r);
+  const std::vector<PreparedMethod> prepared = {{100, "x", "()V", false}};
+  table.Publish("a/B", prepared, {});  // another loader's
+  EXPECT_EQ(table.Find(100)->key, 0u);
+}
+
+TEST(MethodTable, KnowsItsRuntime) {
+  MethodTable table;
+  const std::vector<PreparedMethod> prepared = {{1, "enter", "(I)J", false}, {2, "exit", "(J)V", false}, {3, "check", "(I)V", true}};
+  table.Publish("java/lang/MisstepShadow", prepared, {});
+  const std::vector<PreparedMethod> special = {{4, "enterSpecial", "()V", true}, {5, "run", "()V", false}};
+  table.Publish("jdk/internal/vm/Continuation", special, {});
+  EXPECT_EQ(table.Find(1)->role, Role::kEnter);
+  EXPECT_EQ(table.Find(2)->role, Role::kExit);
+  EXPECT_EQ(table.Find(3)->role, Role::kRuntime);
+  EXPECT_EQ(table.Find(4)->role, Role::kContinuation);
+  EXPECT_EQ(table.Find(5)->role, Role::kPlain);
+}
+
+}  // namespace
+}  // namespace misstep

@@ -1,0 +1,89 @@
+#include "record.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <unistd.h>
+
+namespace misstep {
+namespace {
+
+std::string Json(std::string_view text) {
+  std::string s;
+  AppendJson(&s, text);
+  return s;
+}
+
+TEST(Json, Escapes) {
+  EXPECT_EQ(Json("a\"b\\c\n\x01"), "\"a\\\"b\\\\c\\u000a\\u0001\"");
+  EXPECT_EQ(Json("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
+}
+
+TEST(Json, ReplacesWhatIsNoUtf8) {
+  EXPECT_EQ(Json("a\xff"), "\"a?\"");
+  EXPECT_EQ(Json("\xc0\x80"), "\"??\"");              // modified UTF-8's zero
+  EXPECT_EQ(Json("\xed\xa0\x80"), "\"???\"");         // a surrogate
+  EXPECT_EQ(Json("\xe2\x82"), "\"??\"");              // cut
+  EXPECT_EQ(Json("\xf5\x80\x80\x80"), "\"????\"");    // beyond Unicode
+}
+
+Mismatch Make(const char* method) {
+  static const uint8_t code[] = {1, 2, 3, 4};
+  Mismatch m;
+  m.check = Check::kAsgctShadow;
+  m.verdict = Verdict::Mismatch(Kind::kTruncated, 1);
+  m.reference = {.source = "shadow", .frames = {{{"a/B$C", method, "()V"}, 0}, {{"a/Main", "main", "()V"}, 3}}, .num_frames = 2};
+  m.suspect = {.source = "asgct", .frames = {{{"a/B$C", method, "()V"}, 5}}, .num_frames = 1};
+  m.thread = "t\"1";
+  m.tid = 42;
+  m.sequence = UINT64_MAX;
+  m.pc = 16;
+  m.code = code;
+  m.top_state = "compiled";
+  return m;
+}
+
+TEST(Record, Line) {
+  size_t at = 0;
+  EXPECT_EQ(MismatchLine(Make("x"), &at),
+            "{\"check\":\"asgct-shadow\",\"kind\":\"truncated\",\"reference\":{\"source\":\"shadow\",\"frames\":["
+            "{\"className\":\"a.B$C\",\"method\":\"x\",\"descriptor\":\"()V\",\"bci\":0},"
+            "{\"className\":\"a.Main\",\"method\":\"main\",\"descriptor\":\"()V\",\"bci\":3}],\"numFrames\":2},"
+            "\"suspect\":{\"source\":\"asgct\",\"frames\":[{\"className\":\"a.B$C\",\"method\":\"x\",\"descriptor\":\"()V\","
+            "\"bci\":5}],\"numFrames\":1},\"divergence\":1,\"thread\":\"t\\\"1\",\"tid\":\"42\","
+            "\"sequence\":\"18446744073709551615\",\"pc\":\"16\",\"sp\":\"0\",\"code\":\"AQIDBA==\",\"topState\":\"compiled\","
+            "\"count\":\"1\"                   }\n");
+}
+
+TEST(Record, CountsInPlaceAndBounds) {
+  const std::string path = testing::TempDir() + "record-" + std::to_string(getpid()) + ".jsonl";
+  Recorder recorder;
+  ASSERT_EQ(recorder.Open(path, 2), "");
+  for (int i = 0; i < 12; i++) recorder.Report(Make("x"));
+  recorder.Report(Make("y"));
+  recorder.Report(Make("z"));  // beyond the bound
+  recorder.Report(Make("y"));
+  std::ifstream in(path);
+  std::string line;
+  std::vector<std::string> lines;
+  while (std::getline(in, line)) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_NE(lines[0].find("\"count\":\"12\""), std::string::npos);
+  EXPECT_NE(lines[1].find("\"count\":\"2\""), std::string::npos);
+  EXPECT_EQ(lines[1].back(), '}');
+  std::remove(path.c_str());
+}
+
+TEST(Record, BoundaryTellsMismatchesApart) {
+  EXPECT_EQ(Boundary(Make("x")), Boundary(Make("x")));
+  EXPECT_NE(Boundary(Make("x")), Boundary(Make("y")));
+  Mismatch other = Make("x");
+  other.verdict.kind = Kind::kMissing;
+  EXPECT_NE(Boundary(Make("x")), Boundary(other));
+  other.verdict.divergence = 99;  // out of the trace: no fault
+  EXPECT_NE(Boundary(other), "");
+}
+
+}  // namespace
+}  // namespace misstep
