@@ -2,9 +2,87 @@ package vm
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"misstep/deploy/vm/kernel"
 )
 
-// probeAccel says which accelerator a machine in the shared mode gets.
-func probeAccel(context.Context, Config, string, kernel.Kernel) Accel { return AccelTCG }
+// probeLimit bounds the boot that tries KVM; where it works, that takes a second or two.
+const probeLimit = 30 * time.Second
+
+// probed is what a probe of KVM showed, kept for as long as it holds.
+type probed struct {
+	BootID  string `json:"boot_id"` // of the host
+	QEMU    string `json:"qemu"`
+	Release string `json:"release"`
+	Works   bool   `json:"works"`
+	Why     string `json:"why"`
+}
+
+// probeAccel says which accelerator a machine in the shared mode gets. That /dev/kvm is there means little: nested or filtered KVM may boot
+// nothing. So the very kernel is booted with it once per boot of the host, and the answer kept.
+func probeAccel(ctx context.Context, c Config, qemu string, k kernel.Kernel) (Accel, string) {
+	file, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+	if err != nil {
+		return AccelTCG, fmt.Sprintf("no KVM: %v", err)
+	}
+	_ = file.Close()
+	version, err := qemuVersion(ctx, qemu)
+	if err != nil {
+		return AccelTCG, err.Error()
+	}
+	bootID, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	want := probed{BootID: strings.TrimSpace(string(bootID)), QEMU: version, Release: k.Release}
+	path := filepath.Join(c.cache("probe"), "kvm.json")
+	var have probed
+	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &have) == nil &&
+		have.BootID == want.BootID && have.QEMU == want.QEMU && have.Release == want.Release {
+		return have.accel(), have.Why
+	}
+	trial := Config{Mode: ModeShared, Accel: AccelKVM, Home: c.Home, Dir: "/", Limit: probeLimit}
+	if exit, err := Run(ctx, trial, []string{"/bin/true"}, nil, nil); err != nil || exit != 0 {
+		first, _, _ := strings.Cut(fmt.Sprint(err), "\nconsole:")
+		want.Why = fmt.Sprintf("KVM is there but booted no kernel (exit %d: %s)", exit, strings.ReplaceAll(first, "\n", " "))
+	} else {
+		want.Works = true
+	}
+	if ctx.Err() != nil {
+		return AccelTCG, "the probe of KVM was cut short"
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+		// A probe that cannot be kept is made again.
+		if data, err := json.Marshal(want); err == nil {
+			_ = writeAtomically(path, data)
+		}
+	}
+	return want.accel(), want.Why
+}
+
+func (p probed) accel() Accel {
+	if p.Works {
+		return AccelKVM
+	}
+	return AccelTCG
+}
+
+// writeAtomically writes a file that others may read meanwhile.
+func writeAtomically(path string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(data)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}

@@ -37,6 +37,14 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) == 1 && args[0] == "kernel" {
 		return kernelCommand(ctx, stdout, stderr)
 	}
+	if len(args) == 2 && args[0] == "replay" {
+		result, err := Replay(ctx, args[1], ReplayConfig{}, stdout, stderr)
+		if err != nil {
+			fmt.Fprintln(stderr, "misstep", err)
+			return exitMachine
+		}
+		return result.Exit
+	}
 	if len(args) == 0 || args[0] != "run" {
 		fmt.Fprint(stderr, usage)
 		return exitUsage
@@ -51,6 +59,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Uint64Var(&c.Seed, "seed", 0, "seed of a deterministic machine")
 	flags.StringVar(&c.Dir, "dir", "", "working folder in the guest")
 	flags.StringVar(&c.EvidenceDir, "out", "", "folder for evidence")
+	flags.StringVar(&c.Record, "record", "", "folder for a recording")
 	flags.DurationVar(&c.Limit, "timeout", 10*time.Minute, "limit by the host's clock")
 	flags.Func("env", "NAME=VALUE", func(s string) error { c.Env = append(c.Env, s); return nil })
 	flags.Func("evidence", "path in the guest to bring out", func(s string) error { c.Evidence = append(c.Evidence, s); return nil })

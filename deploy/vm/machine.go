@@ -3,6 +3,7 @@ package vm
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,6 @@ type machine struct {
 	replay       replayMode
 	replayFile   string
 	debug        string
-	ending       time.Duration // grace for power-off after the command's end; 0: powerOff
 }
 
 // powerOff bounds the time from the guest's last word to the end of qemu.
@@ -103,14 +103,14 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 		}
 		defer func() { _ = copyFile(filepath.Join(evidenceDir, consoleName), console) }()
 	}
-	socket := ""
+	socket, endShare := "", func() string { return "" }
 	if m.mode == ModeShared {
-		share, err := startShare(ctx, m.virtiofsd, m.scratch)
+		share, err := startShare(m.virtiofsd, m.scratch)
 		if err != nil {
 			return result, err
 		}
-		defer share.stop()
-		socket = share.socket
+		defer share.process.stop()
+		socket, endShare = share.socket, share.end
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -118,7 +118,6 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 	}
 	defer read.Close()
 	var said bytes.Buffer
-	const firstExtraFD = 3
 	process, err := start(launch{
 		path: m.qemu, args: m.arguments(firstExtraFD, socket), dir: m.scratch, output: &said, files: []*os.File{write},
 		pin: m.mode == ModeDeterministic, cpu: m.pin,
@@ -132,15 +131,17 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 	defer process.stop()
 
 	receiver := receiver{dir: evidenceDir, stdout: stdout, stderr: stderr}
-	receiveErr := receiver.receive(read)
+	digest := sha256.New()
+	receiveErr := receiver.receive(io.TeeReader(read, digest))
 	if receiveErr != nil {
 		process.kill() // nobody reads the pipe any more
 	}
 	ending := time.AfterFunc(powerOff, process.kill)
 	defer ending.Stop()
 	exitErr := process.wait()
+	shareSaid := endShare()
 
-	result.Notes = receiver.notes
+	result.Notes, result.frames = receiver.notes, sum(digest)
 	if receiver.exit != nil {
 		e := receiver.exit
 		result.Exit, result.Signal, result.TimedOut = e.Code, e.Signal, e.TimedOut
@@ -148,15 +149,15 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 	}
 	switch {
 	case ctx.Err() != nil:
-		return result, fmt.Errorf("%w%s", context.Cause(ctx), m.lastWords(&said))
+		return result, fmt.Errorf("%w%s", context.Cause(ctx), m.lastWords(&said, shareSaid))
 	case receiveErr != nil:
-		return result, fmt.Errorf("%w%s", receiveErr, m.lastWords(&said))
+		return result, fmt.Errorf("%w%s", receiveErr, m.lastWords(&said, shareSaid))
 	case receiver.exit == nil:
-		return result, fmt.Errorf("%w before the command's end (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said))
+		return result, fmt.Errorf("%w before the command's end (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said, shareSaid))
 	case receiver.exit.Failure != "":
-		return result, fmt.Errorf("the guest could not run the command: %s%s", receiver.exit.Failure, m.lastWords(&said))
+		return result, fmt.Errorf("the guest could not run the command: %s%s", receiver.exit.Failure, m.lastWords(&said, shareSaid))
 	case exitErr != nil:
-		return result, fmt.Errorf("%w while powering off (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said))
+		return result, fmt.Errorf("%w while powering off (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said, shareSaid))
 	}
 	return result, nil
 }
@@ -164,9 +165,10 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 // consoleName is the guest's console as a file, in the evidence too.
 const consoleName = "console.log"
 
-// lastWords returns what qemu said and the console's end, for an error.
-func (m *machine) lastWords(said *bytes.Buffer) string {
+// lastWords returns what the daemon and qemu said and the console's end, for an error.
+func (m *machine) lastWords(said *bytes.Buffer, shareSaid string) string {
 	var out strings.Builder
+	out.WriteString(shareSaid)
 	if text := strings.TrimSpace(said.String()); text != "" {
 		out.WriteString("\nqemu: " + tail(text, 5))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -16,9 +15,9 @@ import (
 
 // prepare gets kernel, guest and programs together and writes the initramfs below scratch.
 func prepare(ctx context.Context, c Config, command []string, scratch string) (*machine, error) {
-	qemu, err := exec.LookPath("qemu-system-x86_64")
+	qemu, err := findQEMU()
 	if err != nil {
-		return nil, unavailable("qemu-system-x86_64 is not here", "install the package qemu-system-x86 (deploy/vm/install.sh does)")
+		return nil, err
 	}
 	k, err := kernel.Fetcher{Cache: c.cache("kernel"), Log: c.Log}.Get(ctx)
 	if err != nil {
@@ -32,14 +31,18 @@ func prepare(ctx context.Context, c Config, command []string, scratch string) (*
 		if err := os.Mkdir(c.Record, 0o755); err != nil {
 			return nil, fmt.Errorf("making the recording's folder: %w", err)
 		}
-		m.replay, m.replayFile = replayRecord, filepath.Join(c.Record, replayFileName)
+		absolute, err := filepath.Abs(c.Record)
+		if err != nil {
+			return nil, fmt.Errorf("making the recording's folder: %w", err)
+		}
+		m.replay, m.replayFile = replayRecord, filepath.Join(absolute, replayFileName)
 	}
 	if m.mode == ModeShared {
 		if m.virtiofsd, err = findVirtiofsd(); err != nil {
 			return nil, err
 		}
 		if m.accel == AccelAuto {
-			m.accel = probeAccel(ctx, c, qemu, k)
+			m.accel, _ = probeAccel(ctx, c, qemu, k)
 		}
 	}
 	job := wire.Job{

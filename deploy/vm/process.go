@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// firstExtraFD is the number by which a process knows the first of its launch's files.
+const firstExtraFD = 3
 
 // launch says how to start a helper process: qemu or virtiofsd.
 type launch struct {
@@ -79,11 +81,19 @@ func (p *process) wait() error {
 	return p.err
 }
 
-// stop ends the process in any case and returns when it is gone.
-func (p *process) stop() {
+// ended says whether the process has ended.
+func (p *process) ended() bool {
 	select {
 	case <-p.done:
+		return true
 	default:
+		return false
+	}
+}
+
+// stop ends the process in any case and returns when it is gone.
+func (p *process) stop() {
+	if !p.ended() {
 		p.kill()
 		<-p.done
 	}
@@ -120,20 +130,4 @@ func pinThread(cpu int) error {
 		return fmt.Errorf("binding qemu to CPU %d: %w", cpu, err)
 	}
 	return nil
-}
-
-// exited says whether the process is gone.
-func (p *process) exited() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// isExit says whether err is that of a process that ended by itself with a code.
-func isExit(err error, code int) bool {
-	var exit *exec.ExitError
-	return errors.As(err, &exit) && exit.ExitCode() == code
 }

@@ -22,6 +22,13 @@ var embedded embed.FS
 // guestProgram returns the guest's init: the embedded one or, for a program that was built without it within the source tree, one built
 // now.
 func guestProgram(ctx context.Context, c Config) ([]byte, error) {
+	if c.Guest != "" {
+		data, err := os.ReadFile(c.Guest)
+		if err != nil {
+			return nil, fmt.Errorf("reading the guest: %w", err)
+		}
+		return data, nil
+	}
 	data, err := embedded.ReadFile("embedded/init")
 	if err == nil {
 		return data, nil

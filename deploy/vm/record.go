@@ -1,6 +1,264 @@
 package vm
 
-// replayFileName is the log of a recording within its folder.
-const replayFileName = "replay.bin"
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
 
-func (m *machine) keepRecording(string, Result) error { return nil }
+	"github.com/klauspost/compress/zstd"
+)
+
+// Recording describes a recorded machine. With the files beside it in its folder it is all that a replay needs, but for the same qemu.
+type Recording struct {
+	Version int      `json:"version"`
+	QEMU    string   `json:"qemu"`    // first line of its --version
+	Release string   `json:"release"` // of the kernel
+	Command []string `json:"command"`
+	Memory  int      `json:"memory"` // MiB
+	Seed    uint64   `json:"seed"`
+	// Files are the SHA-256 digests of the recording's files by name, the initrd's being that of the unpacked file.
+	Files  map[string]string `json:"files"`
+	Frames string            `json:"frames"` // SHA-256 of all that the guest sent: a replay sends the same
+	Exit   int               `json:"exit"`
+	Run    time.Duration     `json:"run_nanos"`
+}
+
+const recordingVersion = 1
+
+// Names within a recording's folder.
+const (
+	recordingMeta  = "recording.json"
+	replayFileName = "replay.bin"
+	recordedKernel = "vmlinuz"
+	recordedInitrd = "initrd.zst"
+)
+
+// ErrDeparted: a replay did not do what was recorded.
+var ErrDeparted = errors.New("the replay departed from its recording")
+
+// keepRecording completes the folder in which qemu left its log.
+func (m *machine) keepRecording(ctx context.Context, dir string, command []string, result Result) error {
+	version, err := qemuVersion(ctx, m.qemu)
+	if err != nil {
+		return err
+	}
+	r := Recording{
+		Version: recordingVersion, QEMU: version, Release: m.release, Command: command, Memory: m.memory, Seed: m.seed,
+		Files: map[string]string{}, Frames: result.frames, Exit: result.Exit, Run: result.Run,
+	}
+	if err := copyFile(filepath.Join(dir, recordedKernel), m.kernel); err != nil {
+		return fmt.Errorf("keeping the recording's kernel: %w", err)
+	}
+	if r.Files[recordedInitrd], err = pack(filepath.Join(dir, recordedInitrd), m.initrd); err != nil {
+		return fmt.Errorf("keeping the recording's initrd: %w", err)
+	}
+	for _, name := range []string{recordedKernel, replayFileName} {
+		if r.Files[name], err = digestFile(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("keeping the recording: %w", err)
+		}
+	}
+	meta, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("describing the recording: %w", err)
+	}
+	// Last: a folder without it is no recording.
+	if err := os.WriteFile(filepath.Join(dir, recordingMeta), append(meta, '\n'), 0o644); err != nil {
+		return fmt.Errorf("describing the recording: %w", err)
+	}
+	return nil
+}
+
+// ReadRecording reads what a folder holds, without checking its files.
+func ReadRecording(dir string) (Recording, error) {
+	data, err := os.ReadFile(filepath.Join(dir, recordingMeta))
+	if err != nil {
+		return Recording{}, fmt.Errorf("vm: %s is no recording: %w", dir, err)
+	}
+	var r Recording
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Recording{}, fmt.Errorf("vm: recording %s: %w", dir, err)
+	}
+	if r.Version != recordingVersion {
+		return Recording{}, fmt.Errorf("vm: recording %s is of version %d, this program knows %d", dir, r.Version, recordingVersion)
+	}
+	for _, name := range []string{recordedKernel, recordedInitrd, replayFileName} {
+		if r.Files[name] == "" {
+			return Recording{}, fmt.Errorf("vm: recording %s lists no %s", dir, name)
+		}
+	}
+	return r, nil
+}
+
+// ReplayConfig says how to replay a recording. All fields may be zero.
+type ReplayConfig struct {
+	EvidenceDir string        // where the evidence and console.log go
+	Limit       time.Duration // of the host's clock; default 30 minutes, with Debug none
+	Pin         int           // as in Config
+	Debug       string        // gdb's address for qemu to listen at before the first instruction ("tcp::1234")
+	Log         func(format string, args ...any)
+}
+
+// Replay repeats a recorded machine, instruction by instruction, and checks that what comes out is what came out when it was recorded: ErrDeparted
+// otherwise. The recording's files are checked against their digests first.
+func Replay(ctx context.Context, dir string, c ReplayConfig, stdout, stderr io.Writer) (Result, error) {
+	r, err := ReadRecording(dir)
+	if err != nil {
+		return Result{}, err
+	}
+	if c.Limit == 0 && c.Debug == "" {
+		c.Limit = 30 * time.Minute
+	}
+	if c.Limit > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("%w: limit of %s", ErrLimit, c.Limit))
+		defer cancel()
+		ctx = limited
+	}
+	qemu, err := findQEMU()
+	if err != nil {
+		return Result{}, fmt.Errorf("vm: %w", err)
+	}
+	version, err := qemuVersion(ctx, qemu)
+	if err != nil {
+		return Result{}, fmt.Errorf("vm: %w", err)
+	}
+	if version != r.QEMU {
+		return Result{}, fmt.Errorf("vm: %w", unavailable(fmt.Sprintf("the recording is of %q, here is %q", r.QEMU, version), "replay it with the qemu that recorded it"))
+	}
+	scratch, remove, err := makeScratch()
+	if err != nil {
+		return Result{}, fmt.Errorf("vm: %w", err)
+	}
+	defer remove()
+	initrd := filepath.Join(scratch, "initrd")
+	if err := r.verify(dir, initrd); err != nil {
+		return Result{}, err
+	}
+	log := c.Log
+	if log == nil {
+		log = func(string, ...any) {}
+	}
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return Result{}, fmt.Errorf("vm: %w", err)
+	}
+	m := &machine{
+		qemu: qemu, scratch: scratch, log: log, mode: ModeDeterministic, accel: AccelTCG, cpus: 1, memory: r.Memory, seed: r.Seed, pin: c.Pin - 1,
+		kernel: filepath.Join(absolute, recordedKernel), release: r.Release, initrd: initrd,
+		replay: replayPlay, replayFile: filepath.Join(absolute, replayFileName), debug: c.Debug,
+	}
+	result, err := m.run(ctx, c.EvidenceDir, stdout, stderr)
+	if err != nil {
+		return result, fmt.Errorf("vm: %w", err)
+	}
+	if result.frames != r.Frames {
+		return result, fmt.Errorf("vm: %w: the guest said something else (exit %d, recorded %d)", ErrDeparted, result.Exit, r.Exit)
+	}
+	return result, nil
+}
+
+// verify checks the recording's files and unpacks the initrd.
+func (r Recording) verify(dir, initrd string) error {
+	unpacked, err := unpack(initrd, filepath.Join(dir, recordedInitrd))
+	if err != nil {
+		return fmt.Errorf("vm: recording %s: unpacking its initrd: %w", dir, err)
+	}
+	got := map[string]string{recordedInitrd: unpacked}
+	for _, name := range []string{recordedKernel, replayFileName} {
+		if got[name], err = digestFile(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("vm: recording %s: %w", dir, err)
+		}
+	}
+	for name, digest := range got {
+		if digest != r.Files[name] {
+			return fmt.Errorf("vm: recording %s: %s is damaged: its SHA-256 is %s, not %s", dir, name, digest, r.Files[name])
+		}
+	}
+	return nil
+}
+
+func findQEMU() (string, error) {
+	path, err := exec.LookPath("qemu-system-x86_64")
+	if err != nil {
+		return "", unavailable("qemu-system-x86_64 is not here", "install the package qemu-system-x86 (deploy/vm/install.sh does)")
+	}
+	return path, nil
+}
+
+func qemuVersion(ctx context.Context, path string) (string, error) {
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking qemu for its version: %w", err)
+	}
+	line, _, _ := strings.Cut(string(bytes.TrimSpace(out)), "\n")
+	return line, nil
+}
+
+func digestFile(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", err
+	}
+	return sum(h), nil
+}
+
+func sum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+
+// pack compresses from into to and returns from's digest.
+func pack(to, from string) (string, error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return "", err
+	}
+	encoder, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return "", errors.Join(err, out.Close())
+	}
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(encoder, h), in)
+	return sum(h), errors.Join(err, encoder.Close(), out.Close())
+}
+
+// maxInitrd bounds what is unpacked, bytes.
+const maxInitrd = 8 << 30
+
+// unpack is pack's reverse.
+func unpack(to, from string) (string, error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	decoder, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return "", err
+	}
+	defer decoder.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(out, h), io.LimitReader(decoder, maxInitrd))
+	return sum(h), errors.Join(err, out.Close())
+}

@@ -2,14 +2,14 @@ package vm
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +18,7 @@ import (
 type share struct {
 	socket  string
 	process *process
+	said    bytes.Buffer // not to be read before the process has ended
 }
 
 // findVirtiofsd finds the daemon; distributions keep it outside PATH.
@@ -43,64 +44,62 @@ func newVirtiofsd(path string) bool {
 	return strings.Contains(string(out), "--readonly")
 }
 
-// startShare starts a daemon in a mount namespace in which the root and all mounted below it are read-only: even a daemon taken over by its
-// guest could change nothing.
-func startShare(ctx context.Context, path, scratch string) (*share, error) {
-	s := &share{socket: filepath.Join(scratch, "share.sock")}
-	l := launch{path: path, dir: "/", output: &bytes.Buffer{}}
-	out, err := os.Create(filepath.Join(scratch, "virtiofsd.log"))
+// startShare starts a daemon in a mount namespace in which everything is read-only: even a daemon taken over by its guest could change
+// nothing.
+func startShare(path, scratch string) (s *share, err error) {
+	s = &share{socket: filepath.Join(scratch, "share.sock")}
+	// The daemon inherits the socket, listening: qemu may connect at once, and the daemon has nothing to write.
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("starting virtiofsd: %w", err)
 	}
-	defer out.Close()
-	l.output = out
+	listener.SetUnlinkOnClose(false)
+	socket, err := listener.File()
+	_ = listener.Close()
+	if err != nil {
+		return nil, fmt.Errorf("starting virtiofsd: %w", err)
+	}
+	defer socket.Close()
+	fd := "--fd=" + strconv.Itoa(firstExtraFD)
+	l := launch{path: path, dir: "/", output: &s.said, files: []*os.File{socket}}
 	if newVirtiofsd(path) {
-		l.args = []string{"--socket-path", s.socket, "--shared-dir", "/", "--cache", "always", "--readonly"}
+		l.args = []string{fd, "--shared-dir", "/", "--cache", "always", "--readonly"}
 		if os.Getuid() == 0 {
 			l.args = append(l.args, "--sandbox", "chroot")
 		}
 	} else {
-		root := filepath.Join(scratch, "root")
-		if err := os.Mkdir(root, 0o755); err != nil {
-			return nil, fmt.Errorf("starting virtiofsd: %w", err)
-		}
 		// -f: it would leave its group and our sight otherwise.
-		l.args = []string{"-f", "--socket-path=" + s.socket, "-o", "source=" + root, "-o", "cache=always", "-o", "sandbox=chroot", "-o", "log_level=warn"}
-		l.before = func() error { return readOnlyRoot(root) }
+		l.args = []string{"-f", fd, "-o", "source=/", "-o", "cache=always", "-o", "sandbox=chroot", "-o", "log_level=warn"}
+		l.before = readOnlyMounts
 	}
 	if s.process, err = start(l); err != nil {
 		return nil, fmt.Errorf("starting virtiofsd: %w", err)
 	}
-	for {
-		if _, err := os.Stat(s.socket); err == nil {
-			return s, nil
-		}
-		select {
-		case <-ctx.Done():
-			s.stop()
-			return nil, context.Cause(ctx)
-		case <-s.process.done:
-			log, _ := os.ReadFile(out.Name())
-			return nil, fmt.Errorf("virtiofsd ended at once (%s): %s", describe(s.process.err), tail(strings.TrimSpace(string(log)), 5))
-		case <-time.After(10 * time.Millisecond): // it has no other way to say that it listens
-		}
-	}
+	return s, nil
 }
 
-func (s *share) stop() { s.process.stop() }
+// end ends the daemon and returns its last words when it had not outlived its machine.
+func (s *share) end() string {
+	died := s.process.ended()
+	s.process.stop()
+	if !died {
+		return ""
+	}
+	if text := strings.TrimSpace(s.said.String()); text != "" {
+		return "\nvirtiofsd: " + tail(text, 5)
+	}
+	return ""
+}
 
-// readOnlyRoot gives the calling thread a mount namespace of its own and binds the root with all below it read-only to dir.
-func readOnlyRoot(dir string) error {
+// readOnlyMounts gives the calling thread a mount namespace of its own in which every mount is read-only.
+func readOnlyMounts() error {
 	if err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("making a mount namespace: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("separating the mount namespace: %w", err)
 	}
-	if err := unix.Mount("/", dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return fmt.Errorf("binding the root: %w", err)
-	}
-	err := unix.MountSetattr(unix.AT_FDCWD, dir, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 	if errors.Is(err, unix.ENOSYS) {
 		return fmt.Errorf("making the shared root read-only: %w; that takes Linux 5.12", err)
 	}

@@ -71,6 +71,7 @@ type Config struct {
 	Mode  Mode
 	Accel Accel
 	Home  string // Misstep's folder; empty means home.Dir()
+	Guest string // path of the guest's init; empty means the embedded one
 
 	CPUs   int    // in the shared mode; default 2, the deterministic mode has one
 	Memory int    // MiB; default 2048
@@ -105,6 +106,8 @@ type Result struct {
 	Run      time.Duration // guest's clock, command to its end
 	Accel    Accel
 	Notes    []string // the guest's remarks, say of evidence that is not there
+
+	frames string // SHA-256 of all that the guest sent
 }
 
 // Errors that tell a failed machine from a failed command. A command's own failure is no error.
@@ -134,11 +137,11 @@ func Boot(ctx context.Context, c Config, command []string, stdout, stderr io.Wri
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("%w: limit of %s", ErrLimit, c.Limit))
 	defer cancel()
-	scratch, err := os.MkdirTemp("", "misstep-vm-")
+	scratch, remove, err := makeScratch()
 	if err != nil {
-		return Result{}, fmt.Errorf("vm: making a scratch folder: %w", err)
+		return Result{}, fmt.Errorf("vm: %w", err)
 	}
-	defer os.RemoveAll(scratch)
+	defer remove()
 	m, err := prepare(ctx, c, command, scratch)
 	if err != nil {
 		return Result{}, fmt.Errorf("vm: %w", err)
@@ -148,7 +151,7 @@ func Boot(ctx context.Context, c Config, command []string, stdout, stderr io.Wri
 		return result, fmt.Errorf("vm: %w", err)
 	}
 	if c.Record != "" {
-		if err := m.keepRecording(c.Record, result); err != nil {
+		if err := m.keepRecording(ctx, c.Record, command, result); err != nil {
 			return result, fmt.Errorf("vm: %w", err)
 		}
 	}

@@ -1,0 +1,55 @@
+package vm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+const scratchPrefix = "misstep-vm-"
+
+// makeScratch makes a machine's folder for temporary files and returns what removes it. Folders that a killed process left behind are
+// removed, too: theirs are no longer locked.
+func makeScratch() (dir string, remove func(), err error) {
+	sweep(os.TempDir())
+	if dir, err = os.MkdirTemp("", scratchPrefix); err != nil {
+		return "", nil, fmt.Errorf("making a scratch folder: %w", err)
+	}
+	lock, err := os.Open(dir)
+	if err == nil {
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return "", nil, fmt.Errorf("locking the scratch folder: %w", err)
+	}
+	return dir, func() {
+		_ = os.RemoveAll(dir)
+		_ = lock.Close()
+	}, nil
+}
+
+// sweep removes the scratch folders in dir that nobody holds. A folder is empty between its making and its locking, and an empty one may
+// be removed by no one but its maker.
+func sweep(dir string) {
+	found, err := filepath.Glob(filepath.Join(dir, scratchPrefix+"*"))
+	if err != nil {
+		return
+	}
+	for _, path := range found {
+		entries, err := os.ReadDir(path)
+		if err != nil || len(entries) == 0 {
+			continue
+		}
+		folder, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			_ = os.RemoveAll(path)
+		}
+		_ = folder.Close()
+	}
+}
