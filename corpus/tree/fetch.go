@@ -38,10 +38,12 @@ func fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst 
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return err
 	}
-	temporary, err := os.MkdirTemp(filepath.Dir(dst), ".fetch-*")
+	sweep(filepath.Dir(dst))
+	temporary, unlock, err := workFolder(filepath.Dir(dst))
 	if err != nil {
 		return err
 	}
+	defer unlock()
 	defer os.RemoveAll(temporary)
 	if err := fill(ctx, source, m, temporary); err != nil {
 		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {

@@ -300,3 +300,35 @@ func TestPushSendsOnlyWhatIsMissing(t *testing.T) {
 	require.NoError(t, tree.Push(t.Context(), store, root, scan(t, root)))
 	assert.EqualValues(t, 6, store.puts.Load(), "one file and the manifest")
 }
+
+// stallingSource waits in Open until it is let go.
+type stallingSource struct {
+	corpus.Source
+	reached, proceed chan struct{}
+}
+
+func (s stallingSource) Open(ctx context.Context, d corpus.Digest) (io.ReadCloser, int64, error) {
+	if _, size, err := s.Source.Open(ctx, d); err == nil && size == int64(len("#!/bin/sh\n")) {
+		close(s.reached)
+		<-s.proceed
+	}
+	return s.Source.Open(ctx, d)
+}
+
+// TestFetchSweepsOnlyDeadFetches has one fetch in the middle of its work, the leftovers of a killed one, and a third that sweeps.
+func TestFetchSweepsOnlyDeadFetches(t *testing.T) {
+	root, cache := sample(t), t.TempDir()
+	m := scan(t, root)
+	slow := stallingSource{tree.Source(root, m), make(chan struct{}), make(chan struct{})}
+	done := make(chan error, 1)
+	go func() { done <- tree.Fetch(t.Context(), slow, m.Digest(), filepath.Join(cache, "slow")) }()
+	<-slow.reached
+	dead := filepath.Join(cache, ".fetch-dead")
+	require.NoError(t, os.MkdirAll(filepath.Join(dead, "bin"), 0o755))
+
+	require.NoError(t, tree.Fetch(t.Context(), tree.Source(root, m), m.Digest(), filepath.Join(cache, "quick")))
+	assert.NoDirExists(t, dead)
+	close(slow.proceed)
+	require.NoError(t, <-done)
+	assert.Equal(t, m.Digest(), scan(t, filepath.Join(cache, "slow")).Digest())
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -223,12 +224,12 @@ const workPrefix = ".add-"
 
 // workFolder makes an empty folder beside the final places, after removing those of an Add that died.
 func (c *Catalogue) workFolder() (string, error) {
-	left, err := filepath.Glob(filepath.Join(c.dir(), workPrefix+"*"))
+	left, err := fs.Glob(os.DirFS(c.dir()), workPrefix+"*")
 	if err != nil {
 		return "", err
 	}
 	for _, dir := range left { // the lock is held: nobody works there
-		if err := os.RemoveAll(dir); err != nil {
+		if err := os.RemoveAll(filepath.Join(c.dir(), dir)); err != nil {
 			return "", err
 		}
 	}

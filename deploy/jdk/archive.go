@@ -330,14 +330,14 @@ func (x *extractor) finish() error {
 // findHome finds the JAVA_HOME in an unpacked archive: its root, or a folder at most three below, as in macOS's jdk/Contents/Home.
 func findHome(root string) (string, error) {
 	for _, pattern := range []string{".", "*", "*/*", "*/*/*"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern, "bin", "java"))
+		found, err := fs.Glob(os.DirFS(root), path.Join(pattern, "bin/java"))
 		if err != nil {
 			return "", err
 		}
 		switch len(found) {
 		case 0:
 		case 1:
-			return filepath.Dir(filepath.Dir(found[0])), nil
+			return filepath.Join(root, path.Dir(path.Dir(found[0]))), nil
 		default:
 			return "", fmt.Errorf("the archive holds %d JDKs; unpack it and add the folder of one", len(found))
 		}

@@ -98,7 +98,7 @@ func TestAddAnArchive(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), name)
 			require.NoError(t, os.WriteFile(file, data, 0o600))
-			c := Open(t.TempDir())
+			c := Open(filepath.Join(t.TempDir(), "[home]"))
 			e, err := c.Add(t.Context(), "x", file, AddOptions{SHA256: strings.ToUpper(sum(data))})
 			require.NoError(t, err)
 			assert.Equal(t, inFolder.Digest, e.Digest, "the same files have the same identity however they came")

@@ -87,13 +87,13 @@ func checkName(name string) error {
 
 // List returns all entries, by feature version and name. It does not look at the builds' files.
 func (c *Catalogue) List() ([]Entry, error) {
-	names, err := filepath.Glob(c.file("*", ".json"))
+	names, err := fs.Glob(os.DirFS(c.dir()), "*.json") // not filepath.Glob: the folder may have a "[" in its name
 	if err != nil {
 		return nil, fmt.Errorf("list JDKs: %w", err)
 	}
 	var entries []Entry
 	for _, name := range names {
-		r, err := c.load(strings.TrimSuffix(filepath.Base(name), ".json"))
+		r, err := c.load(strings.TrimSuffix(name, ".json"))
 		if errors.Is(err, ErrUnknown) {
 			continue // removed meanwhile
 		}

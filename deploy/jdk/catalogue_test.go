@@ -19,8 +19,8 @@ import (
 )
 
 func TestAddAFolder(t *testing.T) {
-	t.Setenv("JAVA_TOOL_OPTIONS", "-the -caller's -own") // the fake java looks at it
-	c, home := Open(t.TempDir()), fakeJDK(t)
+	t.Setenv("JAVA_TOOL_OPTIONS", "-the -caller's -own")                  // the fake java looks at it
+	c, home := Open(filepath.Join(t.TempDir(), "home [1] *")), fakeJDK(t) // no pattern is made of it
 	e, err := c.Add(t.Context(), "bench-21", home, AddOptions{})
 	require.NoError(t, err)
 	m, err := tree.Scan(home)
@@ -41,6 +41,10 @@ func TestAddAFolder(t *testing.T) {
 	assert.Equal(t, want, byDigest)
 	_, ok = c.ByDigest(corpus.DigestBytes(nil).String())
 	assert.False(t, ok)
+
+	inspected, err := Inspect(t.Context(), home)
+	require.NoError(t, err)
+	assert.Equal(t, Entry{Path: home, Version: want.Version, Vendor: want.Vendor, Feature: 21, Release: want.Release, HasCompiler: true}, inspected)
 
 	again, err := c.Add(t.Context(), "bench-21", home, AddOptions{})
 	require.NoError(t, err, "the same once more")

@@ -83,11 +83,11 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 	if err != nil {
 		return build{}, err
 	}
-	homes, err := filepath.Glob(filepath.Join(root, fmt.Sprintf("usr/lib/jvm/java-%d-openjdk-*", d.feature)))
+	homes, err := fs.Glob(os.DirFS(root), fmt.Sprintf("usr/lib/jvm/java-%d-openjdk-*", d.feature))
 	if err != nil || len(homes) != 1 {
 		return build{}, fmt.Errorf("the packages hold %d folders usr/lib/jvm/java-%d-openjdk-*, one is expected", len(homes), d.feature)
 	}
-	home := homes[0]
+	home := filepath.Join(root, homes[0])
 	providers, unresolved, err := gatherSysroot(libs, home)
 	if err != nil {
 		return build{}, err
@@ -231,13 +231,13 @@ func (a *apt) libraries(ctx context.Context, name string) ([]string, error) {
 // unpack extracts the packages that were downloaded: the JDK's into root, each other one into a folder of its name in libs. It
 // returns the file names of the JDK's and forgets what it has unpacked.
 func (a *apt) unpack(ctx context.Context, root, libs string) ([]string, error) {
-	debs, err := filepath.Glob(filepath.Join(a.debs, "*.deb"))
+	debs, err := fs.Glob(os.DirFS(a.debs), "*.deb")
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	for _, deb := range debs {
-		name := filepath.Base(deb)
+	for _, name := range debs {
+		deb := filepath.Join(a.debs, name)
 		to := filepath.Join(libs, name)
 		if strings.HasPrefix(name, "openjdk-") {
 			to, names = root, append(names, name)

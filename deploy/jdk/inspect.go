@@ -22,6 +22,16 @@ const (
 	outputLines = 3           // of a failing command, in an error
 )
 
+// Inspect describes the JDK in the folder home (JAVA_HOME) by starting it, without a catalogue: Path, Version, Vendor, Feature,
+// Release and HasCompiler are filled in.
+func Inspect(ctx context.Context, home string) (Entry, error) {
+	e := Entry{Path: home}
+	if err := inspect(ctx, &e); err != nil {
+		return Entry{}, fmt.Errorf("inspect JDK %s: %w", home, err)
+	}
+	return e, nil
+}
+
 // inspect starts the java of e.Path and fills in version, vendor, feature, release and compiler.
 func inspect(ctx context.Context, e *Entry) error {
 	java := filepath.Join(e.Path, "bin", "java")
