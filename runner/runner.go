@@ -109,7 +109,7 @@ func New(config Config) (*Runner, error) {
 	return &Runner{
 		config: config,
 		identity: &misstepv1.Runner{
-			Id: config.ID, Host: config.Host, Slots: uint32(config.Slots), //nolint:gosec // at least 1, far below 2^32
+			Id: config.ID, Host: config.Host, Slots: uint32(config.Slots), // at least 1, far below 2^32
 			AgentDigest: config.AgentDigest, Capabilities: config.Capabilities,
 		},
 		held:     map[string]*lease{},
@@ -237,7 +237,7 @@ func nextCall(response *misstepv1.SynchronizeResponse) time.Duration {
 func (r *Runner) report() *misstepv1.SynchronizeRequest {
 	request := &misstepv1.SynchronizeRequest{Runner: r.identity}
 	if !r.draining && !r.stopping {
-		request.FreeSlots = uint32(max(0, r.config.Slots-r.running)) //nolint:gosec // bounded by slots
+		request.FreeSlots = uint32(max(0, r.config.Slots-r.running)) // bounded by slots
 	}
 	size := 0
 	r.deferred = false

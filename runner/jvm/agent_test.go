@@ -153,7 +153,6 @@ func TestWalkThatDoesNotEnd(t *testing.T) {
 		require.Equal(t, hang, outcome.GetKind(), outcome.GetReason())
 		require.Equal(t, "in-walk", outcome.GetHang().GetCause())
 		first := outcome.GetHang().GetThreads()[0]
-		require.Equal(t, outcome.GetReason()[:len("thread ")], "thread ")
 		require.Contains(t, outcome.GetReason(), strconv.FormatInt(first.GetTid(), 10), "the culprit comes first")
 		require.Less(t, outcome.GetWall().AsDuration(), time.Minute, "found before the wall limit")
 	}
@@ -176,7 +175,7 @@ func plantWalk(path string, pid uint32) error {
 	}
 	slot := binary.LittleEndian.AppendUint32(nil, pid)
 	slot = binary.LittleEndian.AppendUint32(slot, uint32(agent.PhaseWalk))
-	slot = binary.LittleEndian.AppendUint64(slot, uint64(now.Nano())-uint64(10*time.Minute)) //nolint:gosec // wraps when the machine is younger: older still
+	slot = binary.LittleEndian.AppendUint64(slot, uint64(now.Nano())-uint64(10*time.Minute)) // wraps when the machine is younger: older still
 	_, err = f.WriteAt(slot, info.Size()-64)
 	return err
 }

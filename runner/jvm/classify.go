@@ -25,7 +25,7 @@ import (
 func (t *trial) classify() (*misstepv1.Outcome, error) {
 	result := t.jvm.Result()
 	outcome := &misstepv1.Outcome{
-		ExitCode: int32(result.ExitCode), Signal: int32(result.Signal), //nolint:gosec // both are small
+		ExitCode: int32(result.ExitCode), Signal: int32(result.Signal), // both are small
 		Started: timestamppb.New(t.jvm.Began()), Wall: durationpb.New(result.Wall), Cpu: durationpb.New(result.CPU),
 		MaxRssBytes: max(result.MaxRSS, t.maxRSS), Hang: t.verdict.hang, Checks: t.counts(), Signals: t.signals(),
 	}

@@ -22,7 +22,7 @@ func record(t *testing.T, check string, caller string, extra int, count uint64) 
 		frames = append([]*misstepv1.Frame{{ClassName: "a.Top", Method: fmt.Sprint("m", i)}}, frames...)
 	}
 	text, err := protojson.Marshal(&misstepv1.Mismatch{
-		Check: check, Kind: "truncated", Divergence: 2, Count: count, Sequence: uint64(extra), //nolint:gosec // small
+		Check: check, Kind: "truncated", Divergence: 2, Count: count, Sequence: uint64(extra), // small
 		Reference: &misstepv1.Trace{Frames: frames}, Suspect: &misstepv1.Trace{Frames: frames[len(frames)-2:]},
 	})
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
 func TestStuck(t *testing.T) {
 	var now unix.Timespec
 	require.NoError(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
-	old := uint64(now.Nano()) - uint64(inWalkAge) - 1e9 //nolint:gosec // the machine runs longer than that
+	old := uint64(now.Nano()) - uint64(inWalkAge) - 1e9 // the machine runs longer than that
 	in := func(phase agent.Phase, enter uint64) agent.Status {
 		return agent.Status{Threads: []agent.ThreadSlot{{TID: 5, Phase: phase, EnterNanos: enter}}}
 	}
@@ -135,7 +135,10 @@ func TestStuck(t *testing.T) {
 		{in(agent.PhaseNone, old), false},
 		{in(agent.PhaseWalk, old), false},
 		{in(agent.PhaseWalk, old+1), false},              // another walk
-		{in(agent.PhaseWalk, uint64(now.Nano())), false}, //nolint:gosec // positive
+		{in(agent.PhaseWalk, uint64(now.Nano())), false}, // positive
+		{in(agent.PhaseCheck, old), false},
+		{in(agent.PhaseCheck, old), false}, // may wait for a safepoint
+		{in(agent.PhaseNone, old), false},
 		{in(agent.PhaseWalk, old), false},
 		{in(agent.PhaseWalk, old), true},
 	} {

@@ -1,6 +1,8 @@
 package jvm
 
 import (
+	"maps"
+
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -39,9 +41,7 @@ func countOf(name string, c agent.CheckCount) *misstepv1.CheckCount {
 	switch {
 	case judged < c.Total:
 		void := make(map[string]uint64, len(c.Void)+1)
-		for reason, n := range c.Void {
-			void[reason] = n
-		}
+		maps.Copy(void, c.Void)
 		void["unjudged"] += c.Total - judged
 		count.Void = void
 	case judged > c.Total: // read between two increments

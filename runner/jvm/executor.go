@@ -51,6 +51,7 @@ func (e *Executor) Open() error {
 		}
 		e.cgroups = process.DetectCgroups()
 		e.area, e.err = scratch.Open(e.Scratch, e.cgroups)
+		e.Logger.Debug("trials run in", "folder", e.Scratch, "cgroups", e.cgroups.String(), "agent", e.Agent.Digest)
 	})
 	return e.err
 }

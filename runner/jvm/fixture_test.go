@@ -152,7 +152,7 @@ func (s *stand) evidence(t *testing.T, outcome *misstepv1.Outcome, name string) 
 			blob, size, err := s.store.Open(t.Context(), digest)
 			require.NoError(t, err)
 			defer blob.Close()
-			require.Equal(t, e.GetSize(), uint64(size)) //nolint:gosec // not negative
+			require.Equal(t, e.GetSize(), uint64(size)) // not negative
 			data, err := io.ReadAll(blob)
 			require.NoError(t, err)
 			return string(data)

@@ -32,6 +32,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		t.verdict.reason = reason
 		return
 	}
+	t.executor.Logger.WarnContext(ctx, "JVM hangs; looking at it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason", reason)
 	hang := &misstepv1.Hang{Cause: "limit"}
 	threads := kernelThreads(t.jvm.PID())
 	native := t.nativeStacks(ctx)

@@ -16,6 +16,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/scratch"
+	"misstep/workloads"
 )
 
 const (
@@ -215,15 +216,23 @@ func TestBadFlagIsAStartFailure(t *testing.T) {
 	})
 }
 
-func TestBrokenClassPathIsAStartFailure(t *testing.T) {
+func TestBrokenJarIsAStartFailure(t *testing.T) {
 	s := newStand(t)
-	for feature := range jdks() {
-		recipe := recipeOf(feature, "verified")
-		recipe.JvmFlags = append(recipe.JvmFlags, "-Djava.system.class.loader=no.such.Loader")
-		outcome, err := s.run(t, t.Context(), recipe)
-		require.NoError(t, err)
-		require.Equal(t, failure, outcome.GetKind(), outcome.GetReason())
-		require.NotEmpty(t, outcome.GetApplicationFailure().GetMessage())
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "broken.jar"), []byte("PK\x03\x04 and then nothing that makes sense"), 0o600))
+	for name, manifest := range map[string]workloads.Manifest{
+		"jar":       {Name: "fixture", Jar: "broken.jar", Repetitions: 1, Harness: workloads.HarnessPlain},
+		"classpath": {Name: "fixture", Main: "Fixture", Classpath: []string{"broken.jar"}, Repetitions: 1, Harness: workloads.HarnessPlain},
+	} {
+		s.Workload = func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
+			return dir, manifest, nil
+		}
+		for feature := range jdks() {
+			outcome, err := s.run(t, t.Context(), recipeOf(feature, "verified"))
+			require.NoError(t, err)
+			require.Equal(t, failure, outcome.GetKind(), outcome.GetReason())
+			require.Equal(t, "start", outcome.GetApplicationFailure().GetReason(), "%s: %s", name, outcome.GetReason())
+		}
 	}
 }
 
@@ -299,7 +308,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestRunnerThatDied leaves a JVM's folder behind; the next executor on the same area removes it.
+// TestOpenReapsStaleTrials: a runner that died left a folder behind.
 func TestOpenReapsStaleTrials(t *testing.T) {
 	area := filepath.Join(t.TempDir(), "trials")
 	stale := filepath.Join(area, "trial-4194304-1-0123456789abcdef") // above the highest possible pid
@@ -313,7 +322,7 @@ func TestShrinkKeepsTheFirst(t *testing.T) {
 	outcome := &misstepv1.Outcome{Hang: &misstepv1.Hang{}}
 	for i := range 500 {
 		outcome.Hang.Threads = append(outcome.Hang.Threads, &misstepv1.HungThread{Tid: int64(i), Name: strings.Repeat("n", 5000)})
-		outcome.Mismatches = append(outcome.Mismatches, &misstepv1.Mismatch{Sequence: uint64(i), Kind: strings.Repeat("k", 5000)}) //nolint:gosec // small
+		outcome.Mismatches = append(outcome.Mismatches, &misstepv1.Mismatch{Sequence: uint64(i), Kind: strings.Repeat("k", 5000)}) // small
 	}
 	shrink(outcome, maxOutcome)
 	require.LessOrEqual(t, proto.Size(outcome), maxOutcome)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -124,5 +123,3 @@ func (t *trial) readStatus() {
 		t.status, t.recorded = status, true
 	}
 }
-
-func since(t time.Time) time.Duration { return time.Since(t).Round(time.Millisecond) }

@@ -15,10 +15,20 @@ import (
 
 const (
 	// tick between two looks at the JVM's own memory; every fifth tick looks at everything.
-	tick      = 100 * time.Millisecond
-	fullLook  = 5
-	inWalkAge = 15 * time.Second // in one walk or check; a walk takes microseconds, a safepoint on a busy machine a second
+	tick     = 100 * time.Millisecond
+	fullLook = 5
+	// inWalkAge is how long a walk may take in a handler: it takes microseconds, and waits for nobody.
+	inWalkAge = 15 * time.Second
+	// inCheckAge is how long a check at a method entry may take: it may wait for a safepoint, and so for a collection of the whole heap.
+	inCheckAge = time.Minute
 )
+
+func maxAge(phase agent.Phase) time.Duration {
+	if phase == agent.PhaseHandler || phase == agent.PhaseWalk {
+		return inWalkAge
+	}
+	return inCheckAge
+}
 
 // watch looks at the JVM until it ends, exceeds a limit, or hangs; then t.verdict says what was seen. The error is ctx's.
 func (t *trial) watch(ctx context.Context) error {
@@ -102,8 +112,8 @@ func (s *stuckness) look(status agent.Status, recorded bool) (*agent.ThreadSlot,
 	before := s.old
 	s.old = map[uint32]uint64{}
 	for _, slot := range status.Threads {
-		age := time.Duration(now.Nano() - int64(slot.EnterNanos)) //nolint:gosec // nanoseconds since boot fit
-		if slot.Phase == agent.PhaseNone || age < inWalkAge {
+		age := time.Duration(now.Nano() - int64(slot.EnterNanos)) // nanoseconds since boot fit
+		if slot.Phase == agent.PhaseNone || age < maxAge(slot.Phase) {
 			continue
 		}
 		s.old[slot.TID] = slot.EnterNanos

@@ -37,7 +37,10 @@ func (f *family) members(thorough bool) []stat {
 	var found []stat
 	f.known = make(map[int]uint64, len(f.known))
 	for pid, s := range processes {
-		if pid == self || pid == 1 || !member[pid] && !(thorough && isMarked(pid, f.mark)) {
+		if pid == self || pid == 1 {
+			continue
+		}
+		if !member[pid] && (!thorough || !isMarked(pid, f.mark)) {
 			continue
 		}
 		f.known[pid] = s.start

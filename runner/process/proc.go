@@ -19,7 +19,7 @@ type stat struct {
 	rss                uint64 // in bytes
 }
 
-var pageSize = uint64(os.Getpagesize()) //nolint:gosec // positive
+var pageSize = uint64(os.Getpagesize()) // positive
 
 func readStat(pid int) (stat, bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -181,6 +181,7 @@ func (o onlyJDK) Get(name string) (jdk.Entry, error) {
 	}
 	return o.entry, nil
 }
+
 func (o onlyJDK) ByDigest(digest string) (jdk.Entry, bool) { return o.entry, digest == o.entry.Digest }
 
 type onlyWorkload struct{ entry workloads.Entry }
@@ -203,6 +204,7 @@ type failing struct{}
 func (failing) Missing(context.Context, []corpus.Digest) ([]corpus.Digest, error) {
 	return nil, errAway
 }
+
 func (failing) Open(context.Context, corpus.Digest) (io.ReadCloser, int64, error) {
 	return nil, 0, errAway
 }

@@ -112,7 +112,7 @@ func (f *Folder) Size() uint64 {
 	var sum uint64
 	_ = filepath.WalkDir(f.Path, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // what cannot be read is not counted
+			return nil // what cannot be read is not counted
 		}
 		if info, err := d.Info(); err == nil {
 			if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -132,7 +132,7 @@ func RemoveAll(path string) error {
 		}
 		_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, _ error) error {
 			if d != nil && d.IsDir() {
-				_ = os.Chmod(p, 0o700) //nolint:gosec // as above
+				_ = os.Chmod(p, 0o700) // as above
 			}
 			return nil
 		})

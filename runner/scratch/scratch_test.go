@@ -59,7 +59,8 @@ func TestReapOfADeadRunner(t *testing.T) {
 	require.DirExists(t, living, "its runner lives")
 	require.DirExists(t, other, "not a trial's")
 	select {
-	case <-died:
+	case err := <-died:
+		require.Error(t, err, "it was killed")
 	case <-time.After(10 * time.Second):
 		_ = orphan.Process.Kill()
 		t.Fatal("the orphan lives")

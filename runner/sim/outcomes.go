@@ -24,7 +24,7 @@ func Mismatch(bug string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome
 			Reason: "simulated mismatch " + bug,
 			Mismatches: []*misstepv1.Mismatch{{
 				Check: "gst-asgct", Kind: "truncated", Divergence: 2, Thread: "main", Sequence: random.Uint64N(1 << 20), Count: 1 + random.Uint64N(9),
-				Reference: &misstepv1.Trace{Source: "gst", Frames: reference, NumFrames: int32(len(reference))}, //nolint:gosec // at most 7
+				Reference: &misstepv1.Trace{Source: "gst", Frames: reference, NumFrames: int32(len(reference))}, // at most 7
 				Suspect:   &misstepv1.Trace{Source: "asgct", Frames: bottom, NumFrames: 2},
 			}},
 		}
