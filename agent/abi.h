@@ -1,18 +1,19 @@
 // abi.h is the one definition of the layouts that the native agent, the Java half and the Go reader share.
 //
 // Only plain `#define NAME NUMBER` lines carry facts: agent/abi_test.go reads them and fails when abi.go drifts, and
-// native/src/status.cc asserts the C++ structures against them. All numbers are bytes unless said otherwise; all values are
-// little-endian; 64-bit values are naturally aligned and written atomically.
+// native/src/status.cpp asserts the C++ structures against them. All numbers are bytes unless said otherwise; all
+// values are little-endian; 64-bit values are naturally aligned and written atomically.
 #ifndef MISSTEP_ABI_H
 #define MISSTEP_ABI_H
 
 // Version of all of this. A reader refuses another one.
 #define MISSTEP_ABI_VERSION 1
 
-// --- Shadow buffer -----------------------------------------------------------------------------------------------------
-// One per java.lang.Thread, off-heap. Its address stands in Thread.misstepShadow: 0 = not asked for yet, -1 = none.
-// The header is followed by entries: low 32 bits method id (from 1), high 32 bits 0.
-// u64: address of the next free entry. It may run past the limit (nothing is stored there): that is the guard on depth.
+// --- Shadow buffer
+// ----------------------------------------------------------------------------------------------------- One per
+// java.lang.Thread, off-heap. Its address stands in Thread.misstepShadow: 0 = not asked for yet, -1 = none. The header
+// is followed by entries: low 32 bits method id (from 1), high 32 bits 0. u64: address of the next free entry. It may
+// run past the limit (nothing is stored there): that is the guard on depth.
 #define MISSTEP_SHADOW_TOP 0
 // u64: address of the end of the entries.
 #define MISSTEP_SHADOW_LIMIT 8
@@ -21,9 +22,10 @@
 #define MISSTEP_SHADOW_HEADER 128
 #define MISSTEP_SHADOW_ENTRY 8
 
-// --- status.bin: the flight record ---------------------------------------------------------------------------------------
-// A mapped file that outlives the process. Header, then checks, then thread slots; offsets from the file's start.
-// u64 magic: "MISSTEP1" read as a little-endian number.
+// --- status.bin: the flight record
+// --------------------------------------------------------------------------------------- A mapped file that outlives
+// the process. Header, then checks, then thread slots; offsets from the file's start. u64 magic: "MISSTEP1" read as a
+// little-endian number.
 #define MISSTEP_STATUS_MAGIC 0x315045545353494d
 #define MISSTEP_STATUS_MAGIC_OFFSET 0
 // u32 version, u32 file size, u32 process id, u32 flags
@@ -64,7 +66,8 @@
 #define MISSTEP_CHECK_NAMED_SIZE 40
 #define MISSTEP_CHECK_SIZE 1472
 
-// One thread slot: u32 tid (0 = free), u32 phase, u64 enter (CLOCK_MONOTONIC nanoseconds), u64 sequence, u64 pc, u64 sp.
+// One thread slot: u32 tid (0 = free), u32 phase, u64 enter (CLOCK_MONOTONIC nanoseconds), u64 sequence, u64 pc, u64
+// sp.
 #define MISSTEP_THREAD_COUNT 2048
 #define MISSTEP_THREAD_TID_OFFSET 0
 #define MISSTEP_THREAD_PHASE_OFFSET 4

@@ -1,4 +1,5 @@
-// The agent's one state, made in Agent_OnLoad and never destroyed: daemon threads may still be in it when the process exits.
+// The agent's one state, made in Agent_OnLoad and never destroyed: daemon threads may still be in it when the process
+// exits.
 #pragma once
 
 #include <jni.h>
@@ -43,10 +44,10 @@ struct Agent {
   MethodTable methods;
   CodeMap code;
   Threads threads;
-  jfieldID shadow_field = nullptr;       // Thread.misstepShadow
-  jclass virtual_thread_class = nullptr; // java.lang.BaseVirtualThread, null before JDK 21
+  jfieldID shadow_field = nullptr;        // Thread.misstepShadow
+  jclass virtual_thread_class = nullptr;  // java.lang.BaseVirtualThread, null before JDK 21
   std::atomic<Stage> stage = Stage::kStarting;
-  std::atomic<uint64_t> sequence = 0;    // of entry checks
+  std::atomic<uint64_t> sequence = 0;  // of entry checks
 };
 
 // Null until Agent_OnLoad succeeded.
@@ -60,8 +61,8 @@ void Log(std::string_view line);
 // Publishes the methods of a prepared class to the method table. Calls JVMTI and JNI.
 void PublishClass(JNIEnv* env, jclass klass);
 
-// Resolves frames of the calling thread's own stack; asks JVMTI about methods that no event has told of yet, which is safe
-// because a method on one's own stack cannot be unloaded.
+// Resolves frames of the calling thread's own stack; asks JVMTI about methods that no event has told of yet, which is
+// safe because a method on one's own stack cannot be unloaded.
 void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames);
 
 // The sampler: its signal handler is installed in OnLoad, its threads run from StartSampler to StopSampler.

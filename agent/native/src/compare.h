@@ -1,7 +1,7 @@
 // The comparisons: pure functions from two observations of one stack to one verdict. No JVM, no locks, no clock.
 //
-// Every tolerance is bounded: it may explain what is above the youngest physical frame that both observations share, and
-// nothing in the middle or at the bottom.
+// Every tolerance is bounded: it may explain what is above the youngest physical frame that both observations share,
+// and nothing in the middle or at the bottom.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct MethodInfo {
   Role role = Role::kPlain;
   bool native = false;
   bool retransformed = false;
-  int32_t push_end = 0;                              // first bci after the push
-  std::vector<std::pair<int32_t, int32_t>> exits;    // [start, end) of each pop; the return stands at end
+  int32_t push_end = 0;                            // first bci after the push
+  std::vector<std::pair<int32_t, int32_t>> exits;  // [start, end) of each pop; the return stands at end
 };
 
 // One frame of GST or ASGCT. info is null when no event has told of the method.
@@ -44,8 +44,8 @@ struct Frame {
   const MethodInfo* info = nullptr;
 };
 
-// A position in compiled code: a frame and its caller in the same code. parent is an index into nodes, -1 at the compiled
-// method itself.
+// A position in compiled code: a frame and its caller in the same code. parent is an index into nodes, -1 at the
+// compiled method itself.
 struct InlineNode {
   int32_t parent = -1;
   Frame frame;
@@ -65,11 +65,11 @@ using NmethodRef = std::shared_ptr<const Nmethod>;
 
 // What the signal's pc points at.
 enum class Region : uint8_t {
-  kUnknown,      // in the code cache, of which no event has told
+  kUnknown,  // in the code cache, of which no event has told
   kInterpreter,
   kStub,
   kCompiled,
-  kNative,       // outside of the code cache
+  kNative,  // outside of the code cache
 };
 inline constexpr const char* kRegionNames[] = {"", "interpreted", "stub", "compiled", "native"};
 
@@ -87,8 +87,8 @@ class CodeLookup {
 
 // gst-asgct: both walks at the same safepoint. Frames top first. limit is the depth that both were given.
 //
-// Divergence is the index from the bottom of gst of the first difference; for kind truncated it is the deepest frame that
-// asgct still has: what is below it was lost.
+// Divergence is the index from the bottom of gst of the first difference; for kind truncated it is the deepest frame
+// that asgct still has: what is below it was lost.
 Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit);
 
 // shadow-gst: the shadow (keys, bottom first) against GetStackTrace at the same place.
@@ -102,6 +102,7 @@ struct Sample {
   uint32_t limit = 0;
   Region region = Region::kUnknown;
   std::vector<NmethodRef> at_pc;  // compiled code that holds pc
+  uint64_t root = 0;              // the thread's bottom method as an earlier walk that matched gave it, 0 = not known
 };
 
 // asgct-shadow: compares from the bottom.

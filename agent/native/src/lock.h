@@ -1,10 +1,9 @@
 // Locks of the agent, and the proof of ORACLE.md's rule 3: none is held across a call that may reach a safepoint.
 #pragma once
 
-#include <shared_mutex>
-
 #include <cstdio>
 #include <cstdlib>
+#include <shared_mutex>
 
 namespace misstep {
 

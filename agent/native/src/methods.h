@@ -1,7 +1,7 @@
 // The method table: what each jmethodID and each instrumented method id stands for.
 //
-// jmethodIDs are only compared, never given back to the JVM: a class may be unloaded at any time, and from JDK 26 on they
-// are numbers and no addresses. HotSpot never uses one twice, so entries stay.
+// jmethodIDs are only compared, never given back to the JVM: a class may be unloaded at any time, and from JDK 26 on
+// they are numbers and no addresses. HotSpot never uses one twice, so entries stay.
 #pragma once
 
 #include <deque>

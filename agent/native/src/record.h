@@ -42,8 +42,8 @@ struct Mismatch {
 // Appends text as a JSON string. Bytes that are no UTF-8 become '?': HotSpot's modified UTF-8 may hold some.
 void AppendJson(std::string* out, std::string_view text);
 
-// One line with its line break, and where in it the count stands. The count is the last field and padded behind, so that
-// it can be overwritten in place.
+// One line with its line break, and where in it the count stands. The count is the last field and padded behind, so
+// that it can be overwritten in place.
 std::string MismatchLine(const Mismatch& m, size_t* count_at);
 
 // What makes two mismatches the same: check, kind and the frames at the boundary.

@@ -26,7 +26,8 @@ struct CheckStatus {
   std::atomic<uint64_t> unwalkable[MISSTEP_CHECK_UNWALKABLE_COUNT];
   NamedCount tolerated[MISSTEP_CHECK_TOLERATED_COUNT];
   NamedCount voided[MISSTEP_CHECK_VOID_COUNT];
-  uint8_t reserved[MISSTEP_CHECK_SIZE - MISSTEP_CHECK_VOID_OFFSET - MISSTEP_CHECK_VOID_COUNT * MISSTEP_CHECK_NAMED_SIZE];
+  uint8_t
+      reserved[MISSTEP_CHECK_SIZE - MISSTEP_CHECK_VOID_OFFSET - MISSTEP_CHECK_VOID_COUNT * MISSTEP_CHECK_NAMED_SIZE];
 };
 
 // What one thread is doing. Written by that thread alone.

@@ -1,7 +1,7 @@
 // Threads that the agent knows: a slot each, with the shadow buffer, the sample buffers and what rule 2 needs.
 //
-// Slots are never freed: the sampler, the judge and a late signal may look at one at any time. A slot is given to another
-// thread only when none of its tickets is under way.
+// Slots are never freed: the sampler, the judge and a late signal may look at one at any time. A slot is given to
+// another thread only when none of its tickets is under way.
 #pragma once
 
 #include <jni.h>
@@ -27,8 +27,8 @@ enum class TicketState : uint32_t {
   kReady,    // for the judge
 };
 
-// One sample on its way: sampler -> handler -> judge. Each transition is one compare-and-swap, so that every signal sent
-// gets exactly one verdict.
+// One sample on its way: sampler -> handler -> judge. Each transition is one compare-and-swap, so that every signal
+// sent gets exactly one verdict.
 struct Ticket {
   std::atomic<TicketState> state = TicketState::kIdle;
   uint64_t sequence = 0;  // of this thread's signals
@@ -62,6 +62,7 @@ struct Slot {
   Ticket tickets[kTickets];
   uint64_t next_ticket = 0;        // the sampler's
   uint64_t last_cpu = 0;           // the sampler's: CPU time when last looked at
+  uint64_t root = 0;               // the judge's: bottom method of the last walk that matched
   volatile sig_atomic_t busy = 0;  // the thread walks itself: one walker at a time
   uint64_t random = 0;             // the thread's own stream, for countdowns
   jvmtiFrameInfo* gst = nullptr;   // options.depth of them

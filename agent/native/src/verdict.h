@@ -10,20 +10,20 @@ inline constexpr const char* kCheckNames[] = {"gst-asgct", "shadow-gst", "asgct-
 
 enum class Outcome : uint8_t { kUnspecified, kMatch, kTolerated, kMismatch, kUnwalkable, kVoid };
 
-// Rules that explain a difference (ORACLE.md, "What is not a bug"). Each one's condition stands in compare.cc.
+// Rules that explain a difference (ORACLE.md, "What is not a bug"). Each one's condition stands in compare.cpp.
 enum class Rule : uint8_t {
   kUnspecified,
   kConstructorPrologue,  // a frame below its push: argument evaluation, this() or super() of a constructor
   kPushPopWindow,        // the top method is between its entry and its push, or between its pop and its return
-  kInlineImprecision,    // another position of the same compiled code explains the shadow: debug info between safepoints
-  kTopFrameMissing,      // one physical frame missing on top while pc is in code that is no Java method
-  kEpilogue,             // pc is at the return of a compiled method whose shadow entry is gone
-  kUnwinding,            // an exception is being dispatched on top
-  kVirtualThread,        // ASGCT goes on into the carrier
-  kDepthLimit,           // one walk was cut at its depth limit
-  kNullMethodId,         // ASGCT had no jmethodID for a method
-  kRetransformed,        // the method may run a version without instrumentation
-  kRetried,              // equal when walked a second time after -2
+  kInlineImprecision,  // another position of the same compiled code explains the shadow: debug info between safepoints
+  kTopFrameMissing,    // one physical frame missing on top while pc is in code that is no Java method
+  kEpilogue,           // pc is at the return of a compiled method whose shadow entry is gone
+  kUnwinding,          // an exception is being dispatched on top
+  kVirtualThread,      // ASGCT goes on into the carrier
+  kDepthLimit,         // one walk was cut at its depth limit
+  kNullMethodId,       // ASGCT had no jmethodID for a method
+  kRetransformed,      // the method may run a version without instrumentation
+  kRetried,            // equal when walked a second time after -2
   kCount,
 };
 inline constexpr const char* kRuleNames[] = {
@@ -49,8 +49,9 @@ enum class Reason : uint8_t {
   kCount,
 };
 inline constexpr const char* kReasonNames[] = {
-    "",      "lost",           "thread-end",   "exit",           "walker-busy", "depth",
-    "unknown-method", "unknown-code", "virtual-thread", "gst-error",   "overdue", "send-failed",
+    "",        "lost",           "thread-end",   "exit",           "walker-busy",
+    "depth",   "unknown-method", "unknown-code", "virtual-thread", "gst-error",
+    "overdue", "send-failed",
 };
 static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
 

@@ -1,10 +1,11 @@
 #include "threads.h"
 
-#include <mutex>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <mutex>
 
 #include "agent.h"
 
@@ -27,8 +28,7 @@ bool Allocate(Slot* slot, uint32_t depth) {
   const size_t ticket = size_t{depth} * (sizeof(AsgctFrame) + sizeof(uint64_t));
   const size_t own = size_t{depth} * (sizeof(AsgctFrame) + sizeof(jvmtiFrameInfo));
   const size_t size = shadow + kTickets * ticket + own;
-  void* memory =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   auto* at = static_cast<uint8_t*>(memory);
   slot->shadow = reinterpret_cast<uint64_t*>(at);
@@ -82,11 +82,13 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   }
   const auto base = reinterpret_cast<uint64_t>(slot->shadow);
   slot->shadow[MISSTEP_SHADOW_TOP / 8] = base + MISSTEP_SHADOW_HEADER;
-  slot->shadow[MISSTEP_SHADOW_LIMIT / 8] = base + MISSTEP_SHADOW_HEADER + uint64_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
+  slot->shadow[MISSTEP_SHADOW_LIMIT / 8] =
+      base + MISSTEP_SHADOW_HEADER + uint64_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
   slot->tid = static_cast<int32_t>(syscall(SYS_gettid));
   slot->env = env;
   slot->busy = 0;
   slot->last_cpu = 0;
+  slot->root = 0;
   slot->name = std::move(name);
   slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_relaxed);
   slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);

@@ -128,29 +128,31 @@ struct CompareTest : testing::Test, CodeLookup {
 };
 
 #define EXPECT_MATCH(v) EXPECT_EQ((v).outcome, Outcome::kMatch)
-#define EXPECT_RULE(v, r)                                 \
-  do {                                                    \
-    const Verdict verdict_ = (v);                         \
-    EXPECT_EQ(verdict_.outcome, Outcome::kTolerated);     \
-    EXPECT_EQ(verdict_.rule, r);                          \
+#define EXPECT_RULE(v, r)                             \
+  do {                                                \
+    const Verdict verdict_ = (v);                     \
+    EXPECT_EQ(verdict_.outcome, Outcome::kTolerated); \
+    EXPECT_EQ(verdict_.rule, r);                      \
   } while (0)
-#define EXPECT_MISMATCH(v, k, at)                         \
-  do {                                                    \
-    const Verdict verdict_ = (v);                         \
-    EXPECT_EQ(verdict_.outcome, Outcome::kMismatch);      \
+#define EXPECT_MISMATCH(v, k, at)                                                               \
+  do {                                                                                          \
+    const Verdict verdict_ = (v);                                                               \
+    EXPECT_EQ(verdict_.outcome, Outcome::kMismatch);                                            \
     EXPECT_STREQ(kKindNames[static_cast<int>(verdict_.kind)], kKindNames[static_cast<int>(k)]); \
-    EXPECT_EQ(verdict_.divergence, static_cast<uint32_t>(at)); \
+    EXPECT_EQ(verdict_.divergence, static_cast<uint32_t>(at));                                  \
   } while (0)
-#define EXPECT_VOID(v, r)                                 \
-  do {                                                    \
-    const Verdict verdict_ = (v);                         \
-    EXPECT_EQ(verdict_.outcome, Outcome::kVoid);          \
-    EXPECT_EQ(verdict_.reason, r);                        \
+#define EXPECT_VOID(v, r)                        \
+  do {                                           \
+    const Verdict verdict_ = (v);                \
+    EXPECT_EQ(verdict_.outcome, Outcome::kVoid); \
+    EXPECT_EQ(verdict_.reason, r);               \
   } while (0)
 
 // --- gst-asgct ---
 
-TEST_F(CompareTest, WalksMatchWithTheNativeConstant) { EXPECT_MATCH(JudgeWalks("check@-1 a@7 b@9", "check@-3 a@7 b@9")); }
+TEST_F(CompareTest, WalksMatchWithTheNativeConstant) {
+  EXPECT_MATCH(JudgeWalks("check@-1 a@7 b@9", "check@-3 a@7 b@9"));
+}
 
 TEST_F(CompareTest, TheNativeConstantIsOnlyThatOfNatives) {
   EXPECT_MISMATCH(JudgeWalks("check@-1 a@7", "check@-3 a@-3"), Kind::kWrongBci, 0);
@@ -170,7 +172,9 @@ TEST_F(CompareTest, LostBottomIsTruncated) {
 TEST_F(CompareTest, LostMiddleIsMissing) { EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "a@1 c@1"), Kind::kMissing, 1); }
 TEST_F(CompareTest, LostTopIsMissing) { EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "b@1 c@1"), Kind::kMissing, 2); }
 TEST_F(CompareTest, AddedFrameIsExtra) { EXPECT_MISMATCH(JudgeWalks("a@1 c@1", "a@1 b@1 c@1"), Kind::kExtra, 1); }
-TEST_F(CompareTest, OtherStackIsForeign) { EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "d@1 e@1 f@1"), Kind::kForeign, 0); }
+TEST_F(CompareTest, OtherStackIsForeign) {
+  EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "d@1 e@1 f@1"), Kind::kForeign, 0);
+}
 
 TEST_F(CompareTest, ErrorCodesAreUnwalkable) {
   for (int32_t code = -10; code <= 0; code++) {
@@ -211,7 +215,9 @@ TEST_F(CompareTest, DepthLimitComparesWhatIsThere) {
 
 TEST_F(CompareTest, EntryMatches) { EXPECT_MATCH(JudgeEntry("a b", "check@-1 enter@9 b@1 jdk@3 a@50")); }
 
-TEST_F(CompareTest, EntryBeforeItsPush) { EXPECT_RULE(JudgeEntry("a", "check@-1 enter@9 b@1 a@50"), Rule::kPushPopWindow); }
+TEST_F(CompareTest, EntryBeforeItsPush) {
+  EXPECT_RULE(JudgeEntry("a", "check@-1 enter@9 b@1 a@50"), Rule::kPushPopWindow);
+}
 
 TEST_F(CompareTest, PushWindowIsOnlyThatOfTheMethodItself) {
   // b's caller is past its push: it must be on the shadow.
@@ -268,7 +274,7 @@ TEST_F(CompareTest, SampleInPushWindow) {
 }
 
 TEST_F(CompareTest, PushWindowHidesNothingBelow) {
-  EXPECT_EQ(Judge("a b", "c@0 a@50").outcome, Outcome::kMismatch);           // b lost
+  EXPECT_EQ(Judge("a b", "c@0 a@50").outcome, Outcome::kMismatch);            // b lost
   EXPECT_EQ(Judge("a b", "c@0 x@50 b@50 a@50").outcome, Outcome::kMismatch);  // x made up
   EXPECT_EQ(Judge("a b", "c@50 b@50 a@50", Region::kInterpreter).outcome, Outcome::kMismatch);
 }
@@ -320,6 +326,20 @@ TEST_F(CompareTest, Truncated) {
   EXPECT_MISMATCH(Judge("a b c", "jdk@3"), Kind::kTruncated, 3);
   // A frame was also missed on top.
   EXPECT_MISMATCH(Judge("a b c d", "c@50 jdk@3"), Kind::kTruncated, 2);
+}
+
+TEST_F(CompareTest, LostTopDownToTheRootIsMissing) {
+  const std::vector<Frame> frames = Frames("jdk@3");
+  const std::vector<uint32_t> keys = Shadow("a b c");
+  Sample s;
+  s.shadow = keys;
+  s.asgct = frames;
+  s.code = 1;
+  s.limit = kLimit;
+  s.root = frames[0].method;
+  EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kMissing, 0);
+  s.root = frames[0].method + 1;
+  EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kTruncated, 3);
 }
 
 TEST_F(CompareTest, Fabricated) {

@@ -66,7 +66,8 @@ TEST(MethodTable, NotEveryClassOfTheNameIsInstrumented) {
 
 TEST(MethodTable, KnowsItsRuntime) {
   MethodTable table;
-  const std::vector<PreparedMethod> prepared = {{1, "enter", "(I)J", false}, {2, "exit", "(J)V", false}, {3, "check", "(I)V", true}};
+  const std::vector<PreparedMethod> prepared = {
+      {1, "enter", "(I)J", false}, {2, "exit", "(J)V", false}, {3, "check", "(I)V", true}};
   table.Publish("java/lang/MisstepShadow", prepared, {});
   const std::vector<PreparedMethod> special = {{4, "enterSpecial", "()V", true}, {5, "run", "()V", false}};
   table.Publish("jdk/internal/vm/Continuation", special, {});

@@ -18,8 +18,8 @@ bool Instrumented(const Frame& f) { return f.info != nullptr && f.info->key != 0
 
 // The presence of a frame by its bci; callee is the frame above it, null for the top one.
 //
-// At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself. Within a pop
-// the entry is gone once exit() has run; at its end stands the return (or athrow), where it is gone already.
+// At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself. Within a
+// pop the entry is gone once exit() has run; at its end stands the return (or athrow), where it is gone already.
 Presence PresenceOf(const Frame& f, const Frame* callee) {
   if (!Instrumented(f)) return Presence::kOff;
   const MethodInfo& m = *f.info;
@@ -49,11 +49,11 @@ struct Taken {
   }
 };
 
-// Finds the ways in which stack[from..] can stand for shadow[at..at+n): calls done(at + n, taken) for each until it says
-// true. Frames that may or may not be on the shadow are the only branches; both ways are tried, first being on it.
+// Finds the ways in which stack[from..] can stand for shadow[at..at+n): calls done(at + n, taken) for each until it
+// says true. Frames that may or may not be on the shadow are the only branches; both ways are tried, first being on it.
 template <typename Done>
-bool Align(const Stack& stack, size_t from, const Frame* above, std::span<const uint32_t> shadow, size_t at, Taken taken,
-           const Done& done) {
+bool Align(const Stack& stack, size_t from, const Frame* above, std::span<const uint32_t> shadow, size_t at,
+           Taken taken, const Done& done) {
   for (size_t i = from; i < stack.size(); i++) {
     const Frame& f = stack[i];
     const Frame* callee = i + 1 < stack.size() ? &stack[i + 1] : above;
@@ -100,8 +100,9 @@ Verdict Classify(std::span<const T> trusted, std::span<const T> suspect) {
   while (top < n && top < m && trusted[n - 1 - top] == suspect[m - 1 - top]) top++;
   const auto at = [](size_t i) { return static_cast<uint32_t>(i); };
   if (m < n) {
-    if (top == m) return Verdict::Mismatch(bottom == m && m > 0 ? Kind::kMissing : Kind::kTruncated,
-                                           bottom == m && m > 0 ? at(bottom) : at(n - m));
+    if (top == m)
+      return Verdict::Mismatch(bottom == m && m > 0 ? Kind::kMissing : Kind::kTruncated,
+                               bottom == m && m > 0 ? at(bottom) : at(n - m));
     if (bottom == 0) {
       // Truncated with a top that differs too: the suspect's bottom continues somewhere above the trusted one's.
       for (size_t j = 1; j < n; j++) {
@@ -177,9 +178,8 @@ bool Explains(const Nmethod& nmethod, std::span<const uint32_t> rest) {
 bool ExplainedByGroup(const Sample& s, size_t k, const Nmethod& nmethod) {
   const Stack below = BottomFirst(s.asgct.subspan(k));
   const Frame* above = k > 0 ? &s.asgct[k - 1] : nullptr;
-  return Align(below, 0, above, s.shadow, 0, Taken(), [&](size_t at, const Taken&) {
-    return Explains(nmethod, s.shadow.subspan(at));
-  });
+  return Align(below, 0, above, s.shadow, 0, Taken(),
+               [&](size_t at, const Taken&) { return Explains(nmethod, s.shadow.subspan(at)); });
 }
 
 bool InlineImprecision(const Sample& s, const CodeLookup& code) {
@@ -211,7 +211,8 @@ bool InlineImprecision(const Sample& s, const CodeLookup& code) {
 }
 
 // In the entry of the interpreter, of a stub or of a native function the frame pointer is still the caller's caller's:
-// ASGCT then starts one physical frame too low. Everything it does show must agree, and no more than one may be missing.
+// ASGCT then starts one physical frame too low. Everything it does show must agree, and no more than one may be
+// missing.
 bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
   if (s.region == Region::kCompiled) return false;
   const Stack stack = BottomFirst(s.asgct);
@@ -305,7 +306,12 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   if (unknown || null_id) return Verdict::Void(Reason::kUnknownMethod);
   if (InlineImprecision(s, code)) return Verdict::Tolerated(Rule::kInlineImprecision);
   if (TopFrameMissing(s, code)) return Verdict::Tolerated(Rule::kTopFrameMissing);
-  return ClassifyShadow(s.shadow, stack);
+  const Verdict v = ClassifyShadow(s.shadow, stack);
+  if (v.kind == Kind::kTruncated && v.divergence == s.shadow.size() && s.root != 0 && stack.front().method == s.root) {
+    // Nothing of the shadow is left, but the thread's bottom is there: it is the top that was lost.
+    return Verdict::Mismatch(Kind::kMissing, 0);
+  }
+  return v;
 }
 
 bool MayBeEarly(const Sample& s, const Verdict& v) {

@@ -2,16 +2,16 @@
 
 #include "agent.h"
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <jvmticmlr.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace misstep {
 
@@ -106,8 +106,9 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
   jclass shadow_class = Cleared(env, env->FindClass("java/lang/MisstepShadow"));
   if (thread_class != nullptr) agent->shadow_field = Cleared(env, env->GetFieldID(thread_class, "misstepShadow", "J"));
   if (shadow_class == nullptr || agent->shadow_field == nullptr) {
-    const char* line = "misstep: java.lang.Thread is not patched: start the JVM with the patch jar (--patch-module "
-                       "java.base=JAR, on JDK 8 -Xbootclasspath/p:JAR)";
+    const char* line =
+        "misstep: java.lang.Thread is not patched: start the JVM with the patch jar (--patch-module "
+        "java.base=JAR, on JDK 8 -Xbootclasspath/p:JAR)";
     std::fprintf(stderr, "%s\n", line);
     Log(line);
     std::_Exit(1);
@@ -117,8 +118,8 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
     env->DeleteLocalRef(virtual_class);
   }
   // Each native is called once here, so that it is linked before any class is instrumented: the JVM looks natives up in
-  // Java code (ClassLoader.findNative), which must not happen within the first instrumented method. RegisterNatives would
-  // do without the call, but 17 and later warn when an agent registers natives of java.base.
+  // Java code (ClassLoader.findNative), which must not happen within the first instrumented method. RegisterNatives
+  // would do without the call, but 17 and later warn when an agent registers natives of java.base.
   jmethodID attach = Cleared(env, env->GetStaticMethodID(shadow_class, "attach", "(Ljava/lang/Thread;)J"));
   jmethodID check = Cleared(env, env->GetStaticMethodID(shadow_class, "check", "(I)V"));
   if (attach != nullptr && check != nullptr) {
@@ -167,7 +168,8 @@ std::string Start(JavaVM* vm, const char* text) {
   if (vm->GetEnv(reinterpret_cast<void**>(&a->jvmti), JVMTI_VERSION_1_2) != JNI_OK) return "this JVM has no JVMTI 1.2";
   jvmtiCapabilities capabilities = {};
   capabilities.can_generate_compiled_method_load_events = 1;
-  if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) return "this JVM refuses compiled method load events";
+  if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE)
+    return "this JVM refuses compiled method load events";
   a->status = CreateStatus(a->options.out + "/status.bin", &error);
   if (a->status == nullptr) return error;
   error = a->recorder.Open(a->options.out + "/mismatches.jsonl", a->options.max_mismatches);
@@ -189,11 +191,11 @@ std::string Start(JavaVM* vm, const char* text) {
   callbacks.CompiledMethodLoad = OnCompiledMethodLoad;
   callbacks.CompiledMethodUnload = OnCompiledMethodUnload;
   callbacks.DynamicCodeGenerated = OnDynamicCode;
-  if (agent->jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE) return "cannot set event callbacks";
-  for (const jvmtiEvent event :
-       {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_CLASS_PREPARE,
-        JVMTI_EVENT_THREAD_END, JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
-        JVMTI_EVENT_DYNAMIC_CODE_GENERATED}) {
+  if (agent->jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE)
+    return "cannot set event callbacks";
+  for (const jvmtiEvent event : {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_CLASS_LOAD,
+                                 JVMTI_EVENT_CLASS_PREPARE, JVMTI_EVENT_THREAD_END, JVMTI_EVENT_COMPILED_METHOD_LOAD,
+                                 JVMTI_EVENT_COMPILED_METHOD_UNLOAD, JVMTI_EVENT_DYNAMIC_CODE_GENERATED}) {
     if (agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
       return "cannot enable JVMTI event " + std::to_string(event);
     }
@@ -252,7 +254,8 @@ void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames) {
     if (f.info != nullptr || f.method == 0) continue;
     jclass klass = nullptr;
     MaySafepoint();
-    if (agent->jvmti->GetMethodDeclaringClass(reinterpret_cast<jmethodID>(f.method), &klass) != JVMTI_ERROR_NONE) continue;
+    if (agent->jvmti->GetMethodDeclaringClass(reinterpret_cast<jmethodID>(f.method), &klass) != JVMTI_ERROR_NONE)
+      continue;
     PublishClass(env, klass);
     env->DeleteLocalRef(klass);
     missing = true;

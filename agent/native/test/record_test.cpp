@@ -1,10 +1,10 @@
 #include "record.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
-#include <unistd.h>
 
 namespace misstep {
 namespace {
@@ -22,10 +22,10 @@ TEST(Json, Escapes) {
 
 TEST(Json, ReplacesWhatIsNoUtf8) {
   EXPECT_EQ(Json("a\xff"), "\"a?\"");
-  EXPECT_EQ(Json("\xc0\x80"), "\"??\"");              // modified UTF-8's zero
-  EXPECT_EQ(Json("\xed\xa0\x80"), "\"???\"");         // a surrogate
-  EXPECT_EQ(Json("\xe2\x82"), "\"??\"");              // cut
-  EXPECT_EQ(Json("\xf5\x80\x80\x80"), "\"????\"");    // beyond Unicode
+  EXPECT_EQ(Json("\xc0\x80"), "\"??\"");            // modified UTF-8's zero
+  EXPECT_EQ(Json("\xed\xa0\x80"), "\"???\"");       // a surrogate
+  EXPECT_EQ(Json("\xe2\x82"), "\"??\"");            // cut
+  EXPECT_EQ(Json("\xf5\x80\x80\x80"), "\"????\"");  // beyond Unicode
 }
 
 Mismatch Make(const char* method) {
@@ -33,7 +33,8 @@ Mismatch Make(const char* method) {
   Mismatch m;
   m.check = Check::kAsgctShadow;
   m.verdict = Verdict::Mismatch(Kind::kTruncated, 1);
-  m.reference = {.source = "shadow", .frames = {{{"a/B$C", method, "()V"}, 0}, {{"a/Main", "main", "()V"}, 3}}, .num_frames = 2};
+  m.reference = {
+      .source = "shadow", .frames = {{{"a/B$C", method, "()V"}, 0}, {{"a/Main", "main", "()V"}, 3}}, .num_frames = 2};
   m.suspect = {.source = "asgct", .frames = {{{"a/B$C", method, "()V"}, 5}}, .num_frames = 1};
   m.thread = "t\"1";
   m.tid = 42;
@@ -46,14 +47,16 @@ Mismatch Make(const char* method) {
 
 TEST(Record, Line) {
   size_t at = 0;
-  EXPECT_EQ(MismatchLine(Make("x"), &at),
-            "{\"check\":\"asgct-shadow\",\"kind\":\"truncated\",\"reference\":{\"source\":\"shadow\",\"frames\":["
-            "{\"className\":\"a.B$C\",\"method\":\"x\",\"descriptor\":\"()V\",\"bci\":0},"
-            "{\"className\":\"a.Main\",\"method\":\"main\",\"descriptor\":\"()V\",\"bci\":3}],\"numFrames\":2},"
-            "\"suspect\":{\"source\":\"asgct\",\"frames\":[{\"className\":\"a.B$C\",\"method\":\"x\",\"descriptor\":\"()V\","
-            "\"bci\":5}],\"numFrames\":1},\"divergence\":1,\"thread\":\"t\\\"1\",\"tid\":\"42\","
-            "\"sequence\":\"18446744073709551615\",\"pc\":\"16\",\"sp\":\"0\",\"code\":\"AQIDBA==\",\"topState\":\"compiled\","
-            "\"count\":\"1\"                   }\n");
+  EXPECT_EQ(
+      MismatchLine(Make("x"), &at),
+      "{\"check\":\"asgct-shadow\",\"kind\":\"truncated\",\"reference\":{\"source\":\"shadow\",\"frames\":["
+      "{\"className\":\"a.B$C\",\"method\":\"x\",\"descriptor\":\"()V\",\"bci\":0},"
+      "{\"className\":\"a.Main\",\"method\":\"main\",\"descriptor\":\"()V\",\"bci\":3}],\"numFrames\":2},"
+      "\"suspect\":{\"source\":\"asgct\",\"frames\":[{\"className\":\"a.B$C\",\"method\":\"x\",\"descriptor\":\"()V\","
+      "\"bci\":5}],\"numFrames\":1},\"divergence\":1,\"thread\":\"t\\\"1\",\"tid\":\"42\","
+      "\"sequence\":\"18446744073709551615\",\"pc\":\"16\",\"sp\":\"0\",\"code\":\"AQIDBA==\",\"topState\":"
+      "\"compiled\","
+      "\"count\":\"1\"                   }\n");
 }
 
 TEST(Record, CountsInPlaceAndBounds) {

@@ -1,8 +1,7 @@
 #include "options.h"
 
-#include <csignal>
-
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <set>
 

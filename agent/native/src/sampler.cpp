@@ -2,15 +2,16 @@
 //
 // Neither thread is attached to the JVM (rule 1): they run no Java code and call neither JNI nor JVMTI.
 
-#include <cerrno>
-#include <cstring>
-#include <ctime>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
 
 #include "agent.h"
 
@@ -96,7 +97,8 @@ void Handle(int, siginfo_t* info, void* context) {
       const auto sequence = reinterpret_cast<uint64_t>(info->si_value.sival_ptr);
       Ticket* t = &slot->tickets[sequence % kTickets];
       TicketState pending = TicketState::kPending;
-      // A late signal meets a ticket that was given up (idle) or is another's: it is stray, its sample was counted lost.
+      // A late signal meets a ticket that was given up (idle) or is another's: it is stray, its sample was counted
+      // lost.
       if (t->sequence == sequence && t->state.compare_exchange_strong(pending, TicketState::kFilling)) {
         a->status->delivered.fetch_add(1, std::memory_order_relaxed);
         Fill(slot, t, context);
@@ -147,7 +149,7 @@ class Judge {
   }
 
  private:
-  void Take(const Slot& slot, Ticket* t, uint64_t now, bool end) {
+  void Take(Slot& slot, Ticket* t, uint64_t now, bool end) {
     if (t->busy || t->shadow_overflow) {
       const bool busy = t->busy;
       t->state.store(TicketState::kIdle, std::memory_order_release);
@@ -163,6 +165,7 @@ class Judge {
     agent->methods.KeysOf(o->keys);
     o->sample.code = t->num_frames;
     o->sample.limit = agent->options.depth;
+    o->sample.root = slot.root;
     o->pc = t->pc;
     o->sp = t->sp;
     o->sequence = t->sample;
@@ -173,6 +176,7 @@ class Judge {
     o->since = now;
     t->state.store(TicketState::kIdle, std::memory_order_release);
     const Verdict verdict = Compare(o.get());
+    if (verdict.outcome == Outcome::kMatch && !o->keys.empty()) slot.root = o->frames.back().method;
     if (MayBeEarly(o->sample, verdict) && !end && deferred_.size() < kMostDeferred) {
       deferred_.push_back(std::move(o));
       return;
@@ -230,8 +234,8 @@ uint64_t ThreadCpuNanos(int32_t tid) {
 
 double Uniform(uint64_t* random) { return static_cast<double>(NextRandom(random) >> 11) * 0x1.0p-53; }
 
-// Gives up what was sent too long ago, and finds an idle ticket. Only one signal may be under way to a thread: a pending
-// one of the same number would swallow the next.
+// Gives up what was sent too long ago, and finds an idle ticket. Only one signal may be under way to a thread: a
+// pending one of the same number would swallow the next.
 Ticket* FreeTicket(Slot* slot, uint64_t now) {
   for (Ticket& t : slot->tickets) {
     TicketState pending = TicketState::kPending;
@@ -365,10 +369,10 @@ bool StartThread(pthread_t* thread, void* (*run)(void*)) {
 std::string InstallHandler(int signal) {
   own_pid = getpid();
   struct sigaction before = {};
-  if (sigaction(signal, nullptr, &before) != 0) return std::string("cannot read the signal's handler: ") + strerror(errno);
-  const bool taken = (before.sa_flags & SA_SIGINFO) != 0
-                         ? before.sa_sigaction != nullptr
-                         : before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
+  if (sigaction(signal, nullptr, &before) != 0)
+    return std::string("cannot read the signal's handler: ") + strerror(errno);
+  const bool taken = (before.sa_flags & SA_SIGINFO) != 0 ? before.sa_sigaction != nullptr
+                                                         : before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
   if (taken) {
     return "signal " + std::to_string(signal) + " already has a handler: choose another with the option signal";
   }
@@ -378,7 +382,8 @@ std::string InstallHandler(int signal) {
   sigfillset(&action.sa_mask);
   // The walk may fault inside HotSpot's SafeFetch, which its own handlers resolve.
   for (const int s : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&action.sa_mask, s);
-  if (sigaction(signal, &action, nullptr) != 0) return std::string("cannot install the signal handler: ") + strerror(errno);
+  if (sigaction(signal, &action, nullptr) != 0)
+    return std::string("cannot install the signal handler: ") + strerror(errno);
   return "";
 }
 

@@ -1,10 +1,10 @@
 #include "status.h"
 
 #include <gtest/gtest.h>
-
-#include <cstdio>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <cstdio>
 
 namespace misstep {
 namespace {
@@ -24,8 +24,10 @@ TEST(Status, VerdictsAddUp) {
   ASSERT_NE(s, nullptr) << error;
   Count(s, Check::kGstAsgct, Verdict::Match());
   Count(s, Check::kGstAsgct, Verdict::Mismatch(Kind::kTruncated, 1));
-  for (int r = 1; r < static_cast<int>(Rule::kCount); r++) Count(s, Check::kGstAsgct, Verdict::Tolerated(static_cast<Rule>(r)));
-  for (int r = 1; r < static_cast<int>(Reason::kCount); r++) Count(s, Check::kGstAsgct, Verdict::Void(static_cast<Reason>(r)));
+  for (int r = 1; r < static_cast<int>(Rule::kCount); r++)
+    Count(s, Check::kGstAsgct, Verdict::Tolerated(static_cast<Rule>(r)));
+  for (int r = 1; r < static_cast<int>(Reason::kCount); r++)
+    Count(s, Check::kGstAsgct, Verdict::Void(static_cast<Reason>(r)));
   for (int code = 0; code >= -20; code--) Count(s, Check::kGstAsgct, Verdict::Unwalkable(code));
   EXPECT_EQ(s->checks[0].total, Sum(s->checks[0]));
   EXPECT_EQ(s->checks[1].total, 0u);

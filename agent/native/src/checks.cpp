@@ -143,8 +143,7 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
   }
   jint count = 0;
   MaySafepoint();
-  const jvmtiError error =
-      agent->jvmti->GetStackTrace(nullptr, 0, static_cast<jint>(o.depth), slot->gst, &count);
+  const jvmtiError error = agent->jvmti->GetStackTrace(nullptr, 0, static_cast<jint>(o.depth), slot->gst, &count);
   if (error != JVMTI_ERROR_NONE) {
     if (want_gst_asgct) Count(agent->status, Check::kGstAsgct, Verdict::Void(Reason::kGstError));
     if (want_shadow_gst) Count(agent->status, Check::kShadowGst, Verdict::Void(Reason::kGstError));

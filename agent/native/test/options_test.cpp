@@ -1,0 +1,64 @@
+#include "options.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace misstep {
+namespace {
+
+TEST(Options, Defaults) {
+  Options o;
+  EXPECT_EQ(ParseOptions("out=/tmp/x", &o), "");
+  EXPECT_EQ(o.out, "/tmp/x");
+  EXPECT_EQ(o.signal, SIGPROF);
+  EXPECT_EQ(o.interval_micros, 1000u);
+}
+
+TEST(Options, All) {
+  Options o;
+  EXPECT_EQ(
+      ParseOptions("out=/o,seed=18446744073709551615,methods=0.25,include=a.*;b.*,exclude=c.*,gst-asgct=1e-3,"
+                   "shadow-gst=1,asgct-shadow=0.5,liveness=20,interval=250,jitter=0.5,signal=SIGRTMIN+3,depth=512,"
+                   "max-mismatches=9",
+                   &o),
+      "");
+  EXPECT_EQ(o.seed, UINT64_MAX);
+  EXPECT_EQ(o.methods, 0.25);
+  EXPECT_EQ(o.gst_asgct, 0.001);
+  EXPECT_EQ(o.asgct_shadow, 0.5);
+  EXPECT_EQ(o.signal, SIGRTMIN + 3);
+  EXPECT_EQ(o.depth, 512u);
+  EXPECT_EQ(o.max_mismatches, 9u);
+}
+
+struct Bad {
+  const char* text;
+  const char* says;
+};
+
+class BadOptions : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadOptions, OneClearLine) {
+  Options o;
+  const std::string error = ParseOptions(GetParam().text, &o);
+  EXPECT_NE(error.find(GetParam().says), std::string::npos) << error;
+  EXPECT_EQ(error.find('\n'), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadOptions,
+    testing::Values(Bad{"", "option out is missing"}, Bad{"out=relative", "absolute path"},
+                    Bad{"out=/o,frobnicate=1", "unknown option frobnicate"}, Bad{"out=/o,seed", "expected key=value"},
+                    Bad{"out=/o,seed=-1", "2^64-1"}, Bad{"out=/o,seed=18446744073709551616", "2^64-1"},
+                    Bad{"out=/o,seed=1,seed=2", "given twice"}, Bad{"out=/o,methods=1.5", "share from 0 to 1"},
+                    Bad{"out=/o,methods=nan", "share"}, Bad{"out=/o,gst-asgct=0x1p-3", "share"},
+                    Bad{"out=/o,interval=1", "microseconds"}, Bad{"out=/o,interval=", "microseconds"},
+                    Bad{"out=/o,jitter=2", "share"}, Bad{"out=/o,signal=SIGSEGV", "SIGPROF"},
+                    Bad{"out=/o,signal=SIGRTMIN+99", "SIGRTMIN"}, Bad{"out=/o,depth=1", "frames from 64"},
+                    Bad{"out=/o,max-mismatches=0", "from 1"}, Bad{"out=/o,only=", "a path"},
+                    Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,liveness=0", "nothing would be checked"},
+                    Bad{"out=/o,methods=0", "contradicts"}));
+
+}  // namespace
+}  // namespace misstep
