@@ -182,7 +182,7 @@ func diverge(m *misstepv1.Mismatch, ref, sus []*misstepv1.Frame) int {
 	n := min(len(ref), len(sus))
 	for u := range n {
 		r, s := fromBottom(ref, u), fromBottom(sus, u)
-		if !sameMethod(r, s) || m.GetKind() == "wrong-bci" && r.GetBci() != s.GetBci() && !(native(r) && native(s)) {
+		if !sameMethod(r, s) || m.GetKind() == "wrong-bci" && r.GetBci() != s.GetBci() && (!native(r) || !native(s)) {
 			return u
 		}
 	}

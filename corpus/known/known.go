@@ -185,7 +185,7 @@ func ParseVersion(text string) (Version, bool) {
 }
 
 func atoi(s string) int {
-	n, _ := strconv.Atoi(s) //nolint:errcheck // the patterns let digits pass only; none is 0
+	n, _ := strconv.Atoi(s) // the patterns let digits pass only; none is 0
 	return n
 }
 

@@ -445,7 +445,7 @@ func serial(t *testing.T, s store.Store) {
 	for range writers {
 		wg.Go(func() {
 			for range times {
-				if err := s.Update(context.Background(), func(tx store.Tx) error { //nolint:usetesting // ends before the test
+				if err := s.Update(context.Background(), func(tx store.Tx) error {
 					c, err := tx.Campaign("C1")
 					if err != nil {
 						return err
