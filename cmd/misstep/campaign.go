@@ -35,7 +35,7 @@ func (e *env) loadCampaign(file string) (*misstepv1.SubmitCampaignRequest, error
 		return nil, err
 	}
 	if err := document.Resolve(names); err != nil {
-		return nil, fmt.Errorf("%w\n(add JDKs with `misstep jdk add NAME SOURCE`, workloads with `misstep workload add FOLDER`)", err)
+		return nil, err
 	}
 	spec := document.Campaign
 	artefacts, err := e.agent()
@@ -82,22 +82,8 @@ func (e *env) names() (campaign.Names, error) {
 
 // pushTrees gives the coordinator's corpus the files that a campaign needs and that it lacks.
 func (e *env) pushTrees(ctx context.Context, st *station, r *misstepv1.SubmitCampaignRequest) error {
-	push := func(what, name, dir string) error {
-		m, err := tree.Scan(dir)
-		if err == nil {
-			err = tree.Push(ctx, st.blobs, dir, m)
-		}
-		if err != nil {
-			return fmt.Errorf("send %s %s: %w", what, name, err)
-		}
-		return nil
-	}
 	for _, j := range r.GetJdks() {
-		entry, err := e.jdks().Get(j.GetName())
-		if err != nil {
-			return err
-		}
-		if err := push("JDK", j.GetName(), entry.Path); err != nil {
+		if err := e.jdks().Push(ctx, st.blobs, j.GetName()); err != nil {
 			return err
 		}
 	}
@@ -106,8 +92,12 @@ func (e *env) pushTrees(ctx context.Context, st *station, r *misstepv1.SubmitCam
 		if err != nil {
 			return err
 		}
-		if err := push("workload", w.GetName(), entry.Path); err != nil {
-			return err
+		m, err := tree.Scan(entry.Path)
+		if err == nil {
+			err = tree.Push(ctx, st.blobs, entry.Path, m)
+		}
+		if err != nil {
+			return fmt.Errorf("send workload %s: %w", entry.Name, err)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -95,12 +96,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &exit):
-		if msg := exit.Error(); msg != "" {
-			fmt.Fprintln(stderr, "misstep:", msg)
+		if exit.err != nil {
+			fmt.Fprintln(stderr, "misstep:", message(exit))
 		}
 		return exit.code
 	default:
-		fmt.Fprintln(stderr, "misstep:", err)
+		fmt.Fprintln(stderr, "misstep:", message(err))
 		return exitCannot
 	}
 }
+
+var grpcPrefix = regexp.MustCompile(`rpc error: code = \w+ desc = `)
+
+// message is an error's text for people, without gRPC's prefix.
+func message(err error) string { return grpcPrefix.ReplaceAllString(err.Error(), "") }

@@ -54,16 +54,20 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// copyEntries copies the small JSON files of a catalogue; the trees they name stay where they are.
+// copyEntries copies the small files of a catalogue; the trees they name stay where they are.
 func copyEntries(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
-	names, err := filepath.Glob(filepath.Join(from, "*.json"))
+	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() {
+			continue
+		}
+		name := filepath.Join(from, entry.Name())
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return err

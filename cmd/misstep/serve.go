@@ -76,7 +76,10 @@ func (c *runnerCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	return r.Run(ctx)
+	if err := r.Run(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil // drained, or interrupted: its trials go back to the queue
 }
 
 // runner makes the runner of real JVMs. verbose logs every trial.

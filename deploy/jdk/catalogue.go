@@ -7,6 +7,7 @@ package jdk
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,6 +175,22 @@ func (c *Catalogue) Sources() ([]corpus.Source, error) {
 		sources = append(sources, tree.Source(r.Tree, m))
 	}
 	return sources, nil
+}
+
+// Push puts into store what it lacks of the files of the build name.
+func (c *Catalogue) Push(ctx context.Context, store corpus.Store, name string) error {
+	r, err := c.load(name)
+	if err != nil {
+		return fmt.Errorf("send JDK %q: %w", name, err)
+	}
+	m, err := c.manifest(r)
+	if err != nil {
+		return fmt.Errorf("send JDK %q: %w", name, err)
+	}
+	if err := tree.Push(ctx, store, r.Tree, m); err != nil {
+		return fmt.Errorf("send JDK %q: %w", name, err)
+	}
+	return nil
 }
 
 func (c *Catalogue) manifest(r record) (tree.Manifest, error) {
