@@ -36,12 +36,8 @@ func probeAccel(ctx context.Context, c Config, qemu string, k kernel.Kernel) (Ac
 	if err != nil {
 		return AccelTCG, err.Error()
 	}
-	bootID, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	want := probed{BootID: strings.TrimSpace(string(bootID)), QEMU: version, Release: k.Release}
-	path := filepath.Join(c.cache("probe"), "kvm.json")
-	var have probed
-	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &have) == nil &&
-		have.BootID == want.BootID && have.QEMU == want.QEMU && have.Release == want.Release {
+	want := probed{BootID: bootID(), QEMU: version, Release: k.Release}
+	if have, ok := keptProbe(c); ok && have.QEMU == want.QEMU && have.Release == want.Release {
 		return have.accel(), have.Why
 	}
 	trial := Config{Mode: ModeShared, Accel: AccelKVM, Home: c.Home, Dir: "/", Limit: probeLimit}
@@ -54,7 +50,7 @@ func probeAccel(ctx context.Context, c Config, qemu string, k kernel.Kernel) (Ac
 	if ctx.Err() != nil {
 		return AccelTCG, "the probe of KVM was cut short"
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+	if path := probePath(c); os.MkdirAll(filepath.Dir(path), 0o755) == nil {
 		// A probe that cannot be kept is made again.
 		if data, err := json.Marshal(want); err == nil {
 			_ = writeAtomically(path, data)
@@ -85,4 +81,25 @@ func writeAtomically(path string, data []byte) error {
 		return err
 	}
 	return os.Rename(temporary.Name(), path)
+}
+
+func probePath(c Config) string { return filepath.Join(c.cache("probe"), "kvm.json") }
+
+// keptProbe returns what was found out since this host's boot, if anything.
+func keptProbe(c Config) (probed, bool) {
+	data, err := os.ReadFile(probePath(c))
+	if err != nil {
+		return probed{}, false
+	}
+	var p probed
+	if json.Unmarshal(data, &p) != nil || p.BootID != bootID() {
+		return probed{}, false
+	}
+	return p, true
+}
+
+// bootID names this boot of the host; a host without one is taken for the same boot always.
+func bootID() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(id))
 }

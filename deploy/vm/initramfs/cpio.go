@@ -19,6 +19,7 @@ type Writer struct {
 	bytes int64
 	inode uint32
 	seen  map[string]bool
+	depth int
 }
 
 // NewWriter returns a Writer to w. Close it.
@@ -118,7 +119,8 @@ func (w *Writer) Host(name, file string) error {
 	return w.File(name, info.Mode(), f, info.Size())
 }
 
-// Tree copies the host's folder dir as name. Links are kept as they are. skip, when not nil, is asked with each path relative to dir and
+// Tree copies the host's folder dir as name. Links within it are kept as they are; of a link that leads out of it to a file or a folder, as
+// Debian's JDKs have them to /etc, the target is copied. skip, when not nil, is asked with each path relative to dir and
 // leaves out those (folders with all in them) for which it returns true. Sockets, pipes and devices are left out.
 func (w *Writer) Tree(name, dir string, skip func(rel string) bool) error {
 	return filepath.WalkDir(dir, func(p string, entry os.DirEntry, err error) error {
@@ -141,11 +143,7 @@ func (w *Writer) Tree(name, dir string, skip func(rel string) bool) error {
 			// Readable by the guest's ordinary user, whoever owns it here.
 			return w.Dir(target, 0o755)
 		case entry.Type()&os.ModeSymlink != 0:
-			link, err := os.Readlink(p)
-			if err != nil {
-				return fmt.Errorf("initramfs: %w", err)
-			}
-			return w.Symlink(target, link)
+			return w.link(target, p, dir)
 		case entry.Type().IsRegular():
 			return w.Host(target, p)
 		default:
@@ -153,6 +151,42 @@ func (w *Writer) Tree(name, dir string, skip func(rel string) bool) error {
 		}
 	})
 }
+
+// link copies the host's link p, which lies below dir.
+func (w *Writer) link(name, p, dir string) error {
+	text, err := os.Readlink(p)
+	if err != nil {
+		return fmt.Errorf("initramfs: %w", err)
+	}
+	top, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return fmt.Errorf("initramfs: %w", err)
+	}
+	end, err := filepath.EvalSymlinks(p)
+	if err != nil { // dangling here, dangling there
+		return w.Symlink(name, text)
+	}
+	if rel, err := filepath.Rel(top, end); err == nil && filepath.IsLocal(rel) {
+		return w.Symlink(name, text)
+	}
+	info, err := os.Stat(end)
+	if err != nil {
+		return fmt.Errorf("initramfs: %w", err)
+	}
+	switch {
+	case info.Mode().IsRegular():
+		return w.Host(name, end)
+	case info.IsDir() && w.depth < maxDepth:
+		w.depth++
+		defer func() { w.depth-- }()
+		return w.Tree(name, end, nil)
+	default:
+		return w.Symlink(name, text)
+	}
+}
+
+// maxDepth bounds how many links to folders outside are followed within each other: they may form a circle.
+const maxDepth = 4
 
 // Close ends the archive. It does not close the underlying writer.
 func (w *Writer) Close() error {

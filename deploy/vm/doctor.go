@@ -1,0 +1,83 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"misstep/deploy/vm/kernel"
+)
+
+// Check is one line of a doctor's list.
+type Check struct {
+	Name   string
+	OK     bool
+	Detail string // what is there or what is missing
+	Remedy string // what to do about it; empty when OK
+	// Optional: machines run without it, with less.
+	Optional bool
+}
+
+// Doctor says what this host has for machines, without changing anything, fetching anything or booting anything. home is Misstep's folder.
+func Doctor(ctx context.Context, home string) []Check {
+	c := Config{Home: home}
+	install := "run deploy/vm/install.sh"
+	checks := []Check{check("qemu", install+" or install the package qemu-system-x86", func() (string, error) {
+		path, err := findQEMU()
+		if err != nil {
+			return "", err
+		}
+		return qemuVersion(ctx, path)
+	})}
+	checks = append(checks, check("virtiofsd (shared mode)", install+"; it takes root, or a virtiofsd with --readonly", findVirtiofsd))
+	checks = append(checks, check("busybox (deterministic mode)", install+" or install the package busybox-static", func() (string, error) {
+		path, _, err := findBusybox()
+		return path, err
+	}))
+	checks = append(checks, check("guest", "run `go generate ./deploy/vm` and build again, as make does", func() (string, error) {
+		if _, err := embedded.ReadFile("embedded/init"); err != nil {
+			return "", fmt.Errorf("this program was built without the guest's init")
+		}
+		return "embedded", nil
+	}))
+	checks = append(checks, check("kernel with sched_ext", "run `misstep vm kernel`; it takes apt-get, dpkg-deb and a source of Debian's archive", func() (string, error) {
+		k, ok, err := kernel.Fetcher{Cache: c.cache("kernel")}.Cached()
+		if err != nil {
+			return "", err
+		}
+		if ok {
+			return k.Release + " (cached)", nil
+		}
+		for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
+			if _, err := exec.LookPath(tool); err != nil {
+				return "", fmt.Errorf("none is cached, and %s is not here to fetch one", tool)
+			}
+		}
+		return "none is cached; the first machine fetches Debian's", nil
+	}))
+	kvm := check("KVM (shared mode)", "enable nested virtualisation, or take TCG: 5 to 16 times slower", func() (string, error) {
+		file, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+		if err != nil {
+			return "", err
+		}
+		_ = file.Close()
+		if have, ok := keptProbe(c); ok {
+			if !have.Works {
+				return "", fmt.Errorf("%s", have.Why)
+			}
+			return "boots", nil
+		}
+		return "/dev/kvm is there; the first shared machine tries it", nil
+	})
+	kvm.Optional = true
+	return append(checks, kvm)
+}
+
+func check(name, remedy string, ask func() (string, error)) Check {
+	detail, err := ask()
+	if err != nil {
+		return Check{Name: name, Detail: err.Error(), Remedy: remedy}
+	}
+	return Check{Name: name, OK: true, Detail: detail}
+}
