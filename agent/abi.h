@@ -9,11 +9,10 @@
 // Version of all of this. A reader refuses another one.
 #define MISSTEP_ABI_VERSION 1
 
-// --- Shadow buffer
-// ----------------------------------------------------------------------------------------------------- One per
-// java.lang.Thread, off-heap. Its address stands in Thread.misstepShadow: 0 = not asked for yet, -1 = none. The header
-// is followed by entries: low 32 bits method id (from 1), high 32 bits 0. u64: address of the next free entry. It may
-// run past the limit (nothing is stored there): that is the guard on depth.
+// Shadow buffer: one per java.lang.Thread, off-heap. Its address stands in Thread.misstepShadow: 0 = not asked for yet,
+// -1 = none. The header is followed by entries: low 32 bits method id (from 1), high 32 bits 0.
+
+// u64: address of the next free entry. It may run past the limit (nothing is stored there): the guard on depth.
 #define MISSTEP_SHADOW_TOP 0
 // u64: address of the end of the entries.
 #define MISSTEP_SHADOW_LIMIT 8
@@ -22,10 +21,10 @@
 #define MISSTEP_SHADOW_HEADER 128
 #define MISSTEP_SHADOW_ENTRY 8
 
-// --- status.bin: the flight record
-// --------------------------------------------------------------------------------------- A mapped file that outlives
-// the process. Header, then checks, then thread slots; offsets from the file's start. u64 magic: "MISSTEP1" read as a
-// little-endian number.
+// status.bin, the flight record: a mapped file that outlives the process. Header, then checks, then thread slots;
+// offsets from the file's start.
+
+// u64 magic: "MISSTEP1" read as a little-endian number.
 #define MISSTEP_STATUS_MAGIC 0x315045545353494d
 #define MISSTEP_STATUS_MAGIC_OFFSET 0
 // u32 version, u32 file size, u32 process id, u32 flags
@@ -66,8 +65,8 @@
 #define MISSTEP_CHECK_NAMED_SIZE 40
 #define MISSTEP_CHECK_SIZE 1472
 
-// One thread slot: u32 tid (0 = free), u32 phase, u64 enter (CLOCK_MONOTONIC nanoseconds), u64 sequence, u64 pc, u64
-// sp.
+// One thread slot: u32 tid (0 = free), u32 phase, u64 enter (CLOCK_MONOTONIC nanoseconds), u64 sequence, u64 pc,
+// u64 sp.
 #define MISSTEP_THREAD_COUNT 2048
 #define MISSTEP_THREAD_TID_OFFSET 0
 #define MISSTEP_THREAD_PHASE_OFFSET 4

@@ -1,0 +1,321 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// jvm is one JDK that the tests run on.
+type jvm struct {
+	feature int
+	home    string
+}
+
+func (j jvm) String() string { return fmt.Sprintf("jdk%d", j.feature) }
+
+// jvms gives a JDK of each feature version that this issue proves, where one is installed.
+func jvms(t *testing.T) []jvm {
+	t.Helper()
+	var found []jvm
+	for _, feature := range []int{17, 25} {
+		homes, err := filepath.Glob(fmt.Sprintf("/usr/lib/jvm/*%d*", feature))
+		require.NoError(t, err)
+		for _, home := range homes {
+			if _, err := os.Stat(filepath.Join(home, "bin", "javac")); err == nil {
+				found = append(found, jvm{feature, home})
+				break
+			}
+		}
+	}
+	if len(found) == 0 {
+		t.Skip("no JDK 17 or 25 with a compiler below /usr/lib/jvm")
+	}
+	return found
+}
+
+// built gives the agent that `make agent` built.
+func built(t *testing.T) Artefacts {
+	t.Helper()
+	a, err := Find(filepath.Join("..", "build", "agent"))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("the agent is not built: %v", err)
+	}
+	require.NoError(t, err)
+	return a
+}
+
+var programs struct {
+	sync.Once
+	dir string
+	err error
+}
+
+// classes compiles test/programs once with the oldest JDK found and gives the folder of the classes.
+func classes(t *testing.T) string {
+	t.Helper()
+	programs.Do(func() {
+		if programs.dir, programs.err = os.MkdirTemp("", "misstep-agent-classes-*"); programs.err != nil {
+			return
+		}
+		sources, err := filepath.Glob(filepath.Join("test", "programs", "*.java"))
+		if err != nil {
+			programs.err = err
+			return
+		}
+		javac := filepath.Join(jvms(t)[0].home, "bin", "javac")
+		output, err := exec.Command(javac, append([]string{"--release", "17", "-d", programs.dir}, sources...)...).CombinedOutput()
+		if err != nil {
+			programs.err = fmt.Errorf("compile the test programs: %w: %s", err, output)
+		}
+	})
+	require.NoError(t, programs.err)
+	return programs.dir
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if programs.dir != "" {
+		os.RemoveAll(programs.dir)
+	}
+	os.Exit(code)
+}
+
+// mismatch is what the tests look at in a record.
+type mismatch struct {
+	Check, Kind, Thread, TopState, Count string
+	Divergence                           int
+	Reference, Suspect                   struct {
+		Source string
+		Frames []struct {
+			ClassName, Method, Descriptor string
+			Bci                           int
+		}
+	}
+}
+
+// boundary names the reference frame at the divergence.
+func (m mismatch) boundary() string {
+	at := len(m.Reference.Frames) - 1 - m.Divergence
+	if at < 0 || at >= len(m.Reference.Frames) {
+		return ""
+	}
+	return m.Reference.Frames[at].ClassName + "." + m.Reference.Frames[at].Method
+}
+
+// result of one run.
+type result struct {
+	output     string
+	err        error
+	status     Status
+	mismatches []mismatch
+}
+
+func (r result) check(name string) CheckCount {
+	for _, c := range r.status.Checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	return CheckCount{}
+}
+
+// run starts a program under the agent. The status and the records are read whatever its end; requireEnded asks for a clean one.
+func run(t *testing.T, j jvm, o Options, flags []string, program ...string) result {
+	t.Helper()
+	a := built(t)
+	java := filepath.Join(j.home, "bin", "java")
+	cache, err := filepath.Abs(filepath.Join("..", "build", "agent-test-cache"))
+	require.NoError(t, err)
+	patch, err := Prepare(t.Context(), a, java, j.feature, cache, fmt.Sprintf("%016d", j.feature))
+	require.NoError(t, err)
+	o.Out = t.TempDir()
+	if o.Ratio == 0 {
+		o.Ratio = 1
+	}
+	args, err := JVMArgs(a, patch, j.feature, o)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	all := append(append(append([]string{}, flags...), args...), "-cp", classes(t))
+	cmd := exec.CommandContext(ctx, java, append(all, program...)...)
+	cmd.Dir = o.Out
+	output, err := cmd.CombinedOutput()
+	r := result{output: string(output), err: err}
+	if r.status, err = ReadStatus(filepath.Join(o.Out, "status.bin")); err != nil && r.err == nil {
+		require.NoError(t, err)
+	}
+	lines, err := os.ReadFile(filepath.Join(o.Out, "mismatches.jsonl"))
+	if err == nil {
+		for line := range strings.Lines(string(lines)) {
+			var m mismatch
+			require.NoErrorf(t, json.Unmarshal([]byte(line), &m), "record %q", line)
+			r.mismatches = append(r.mismatches, m)
+		}
+	}
+	return r
+}
+
+// requireSound asks that the JVM ended well and that every verdict is accounted for.
+func requireSound(t *testing.T, r result) {
+	t.Helper()
+	require.NoError(t, r.err, r.output)
+	require.True(t, r.status.Started)
+	require.True(t, r.status.Ended)
+	for _, c := range r.status.Checks {
+		require.Equalf(t, c.Total, c.Verdicts(), "verdicts of %s: %+v", c.Name, c)
+	}
+	require.Equal(t, r.status.Sent, r.check("asgct-shadow").Total)
+	require.LessOrEqual(t, r.status.Delivered, r.status.Sent)
+	require.LessOrEqual(t, r.status.Answered, r.status.Delivered)
+}
+
+func allChecks(share float64) map[string]float64 {
+	return map[string]float64{"gst-asgct": share, "shadow-gst": share, "asgct-shadow": 1, "liveness": 1}
+}
+
+// Checks at entries have no excuse on any program: what they find is a bug of the JVM or of ours.
+func TestEveryCheckWorksAndEntryChecksAreQuiet(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			seconds := 4.0
+			r := run(t, j, Options{Seed: 1, Checks: allChecks(0.0005), Interval: time.Millisecond}, nil, "Mixed", fmt.Sprint(seconds), "1")
+			requireSound(t, r)
+			require.Contains(t, r.output, "mixed: verified")
+			for _, c := range r.status.Checks {
+				t.Logf("%+v", c)
+				require.NotZerof(t, c.Total, "%s did nothing", c.Name)
+				require.NotZerof(t, c.Match, "%s never matched", c.Name)
+			}
+			t.Logf("%d answered samples, %.0f a second of the program's own time", r.status.Answered, float64(r.status.Answered)/seconds)
+			require.NotZero(t, r.status.Instrumented)
+			for _, m := range r.mismatches {
+				t.Logf("%s %s at %s (%s)", m.Check, m.Kind, m.boundary(), m.TopState)
+				require.Equal(t, "asgct-shadow", m.Check, "a false alarm of an entry check")
+			}
+			require.Zero(t, r.check("liveness").Mismatch)
+		})
+	}
+}
+
+// JDK-8303444: in a static initializer that compiled code triggered, ASGCT loses everything below the upcall.
+func TestClinitUnderCompiledCodeIsFound(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			r := run(t, j, Options{Seed: 1, Include: []string{"Clinit*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1}},
+				[]string{"-Xcomp"}, "Clinit")
+			requireSound(t, r)
+			var found []mismatch
+			for _, m := range r.mismatches {
+				if m.Check == "gst-asgct" && m.boundary() == "Clinit$Lazy.<clinit>" {
+					found = append(found, m)
+				}
+			}
+			require.Len(t, found, 1, "%+v", r.mismatches)
+			require.Equal(t, "truncated", found[0].Kind)
+			require.Equal(t, len(found[0].Reference.Frames)-len(found[0].Suspect.Frames), found[0].Divergence)
+			require.Equal(t, "Clinit.main", func() string {
+				f := found[0].Reference.Frames
+				return f[len(f)-1].ClassName + "." + f[len(f)-1].Method
+			}())
+			require.Zero(t, r.check("shadow-gst").Mismatch)
+		})
+	}
+}
+
+// The same program interpreted has nothing to find.
+func TestClinitInterpretedIsQuiet(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			r := run(t, j, Options{Seed: 1, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1}}, []string{"-Xint"}, "Clinit")
+			requireSound(t, r)
+			require.NotZero(t, r.check("gst-asgct").Match)
+			require.Empty(t, r.mismatches)
+		})
+	}
+}
+
+func TestThreadsThatComeAndGo(t *testing.T) {
+	for _, j := range jvms(t) {
+		for _, end := range []string{"return", "exit", "halt"} {
+			t.Run(j.String()+"/"+end, func(t *testing.T) {
+				o := Options{Seed: 3, Checks: allChecks(0.001), Interval: 200 * time.Microsecond, Jitter: 0.5, Include: []string{"Churn*"}}
+				r := run(t, j, o, nil, "Churn", "1", end)
+				requireSound(t, r)
+				require.Contains(t, r.output, "churn: verified")
+				require.NotZero(t, r.status.Sent)
+			})
+		}
+	}
+}
+
+func TestTheSeedChoosesTheMethods(t *testing.T) {
+	j := jvms(t)[0]
+	count := func(seed uint64, ratio float64) uint64 {
+		r := run(t, j, Options{Seed: seed, Ratio: ratio, Include: []string{"Mixed*"}, Checks: allChecks(0.01)}, nil, "Mixed", "0", "1")
+		requireSound(t, r)
+		return r.status.Instrumented
+	}
+	all := count(1, 1)
+	half := count(1, 0.5)
+	require.Equal(t, half, count(1, 0.5))
+	require.Less(t, half, all)
+	require.NotZero(t, half)
+}
+
+func TestAnotherSignal(t *testing.T) {
+	j := jvms(t)[0]
+	r := run(t, j, Options{Seed: 1, Signal: "SIGRTMIN+5", Checks: map[string]float64{"asgct-shadow": 1}}, nil, "Mixed", "1", "2")
+	requireSound(t, r)
+	require.NotZero(t, r.status.Answered)
+}
+
+func TestTheJVMRefusesBadOptions(t *testing.T) {
+	j := jvms(t)[0]
+	a := built(t)
+	out := t.TempDir()
+	for options, says := range map[string]string{
+		"out=" + out + ",frobnicate=1":     "unknown option frobnicate",
+		"out=" + out + ",interval=soon":    "option interval=soon: expected microseconds",
+		"out=" + out + "/missing":          "expected an existing folder",
+		"seed=1":                           "option out is missing",
+		"out=" + out + ",seed=1,seed=2":    "given twice",
+		"out=" + out + ",methods=0":        "contradicts",
+		"out=" + out + ",signal=SIGSEGV":   "expected SIGPROF",
+		"out=" + out + ",asgct-shadow=2":   "expected a share",
+		"out=" + out + ",max-mismatches=0": "expected a number",
+	} {
+		cmd := exec.Command(filepath.Join(j.home, "bin", "java"), "-agentpath:"+a.Library+"="+options, "-version")
+		output, err := cmd.CombinedOutput()
+		require.Errorf(t, err, "the JVM started with %s", options)
+		require.Contains(t, string(output), says)
+		var lines []string
+		for line := range strings.Lines(string(output)) {
+			if strings.HasPrefix(line, "misstep: ") {
+				lines = append(lines, line)
+			}
+		}
+		require.Lenf(t, lines, 1, "one line for %s: %s", options, output)
+		require.NotContains(t, string(output), "openjdk version")
+	}
+}
+
+func TestAMissingPatchIsOneClearLine(t *testing.T) {
+	j := jvms(t)[0]
+	a := built(t)
+	cmd := exec.Command(filepath.Join(j.home, "bin", "java"), "-agentpath:"+a.Library+"=out="+t.TempDir(), "-version")
+	output, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(output), "java.lang.Thread is not patched")
+}
