@@ -135,7 +135,7 @@ budget: {trials: 8}
 		defer st.close()
 		list, err := st.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{})
 		return err == nil && len(list.GetCampaigns()) == 1 && finished(list.GetCampaigns()[0]) >= 1
-	}, 60*time.Second, 200*time.Millisecond)
+	}, 3*time.Minute, 200*time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	err := cmd.Wait()
 	text, readErr := os.ReadFile(log)
