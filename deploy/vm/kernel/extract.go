@@ -153,5 +153,8 @@ func readModule(tree, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacking module %s: %w", name, err)
 	}
+	if !bytes.HasPrefix(out, []byte(elf.ELFMAG)) {
+		return nil, fmt.Errorf("unpacking module %s: what comes out is no ELF file", name)
+	}
 	return out, nil
 }

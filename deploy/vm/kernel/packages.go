@@ -98,15 +98,33 @@ func choose(packages []Package) (release string, chosen []Package, err error) {
 // compareVersions orders Debian versions by the algorithm of deb-version(7) without epochs, which kernels do not use: negative
 // when a is older than b.
 func compareVersions(a, b string) int {
+	upstreamA, revisionA := splitRevision(a)
+	upstreamB, revisionB := splitRevision(b)
+	if c := comparePart(upstreamA, upstreamB); c != 0 {
+		return c
+	}
+	return comparePart(revisionA, revisionB)
+}
+
+func splitRevision(version string) (upstream, revision string) {
+	if i := strings.LastIndexByte(version, '-'); i >= 0 {
+		return version[:i], version[i+1:]
+	}
+	return version, ""
+}
+
+// comparePart orders upstream versions, or revisions: parts without digits and numbers in turn.
+func comparePart(a, b string) int {
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
 	for a != "" || b != "" {
 		var x, y string
-		x, a = splitWhile(a, func(c byte) bool { return c < '0' || c > '9' })
-		y, b = splitWhile(b, func(c byte) bool { return c < '0' || c > '9' })
+		x, a = splitWhile(a, func(c byte) bool { return !digit(c) })
+		y, b = splitWhile(b, func(c byte) bool { return !digit(c) })
 		if c := compareText(x, y); c != 0 {
 			return c
 		}
-		x, a = splitWhile(a, func(c byte) bool { return c >= '0' && c <= '9' })
-		y, b = splitWhile(b, func(c byte) bool { return c >= '0' && c <= '9' })
+		x, a = splitWhile(a, digit)
+		y, b = splitWhile(b, digit)
 		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
 		if len(x) != len(y) {
 			return len(x) - len(y)
