@@ -1,0 +1,306 @@
+package bpf
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes of `sched run` and `sched replay` besides the command's own; 125 to 127 are those of env(1) and timeout(1).
+const (
+	exitEjected  = 123 // the kernel took the scheduler out: the run proves nothing
+	exitTimeout  = 124
+	exitOwn      = 125 // the scheduler could not be loaded, a wrong flag, a log that cannot be written
+	exitNotStart = 127 // the command could not be started
+)
+
+type commandLine struct {
+	Run        runCommand        `cmd:"" help:"Run any program under the perturbing scheduler; its exit code is passed on."`
+	Replay     replayCommand     `cmd:"" help:"Run a program with the recorded decisions of a log, thread by thread; says where and when it departs."`
+	Strategies strategiesCommand `cmd:"" help:"Explain the strategies and their parameters."`
+}
+
+// Common flags of run and replay.
+type runFlags struct {
+	Timeout time.Duration `help:"End a run after this time with exit code 124."`
+	User    string        `help:"Run the command as this user; under sudo that is the user who called it."`
+	JSON    bool          `name:"json" help:"Print the counters as JSON."`
+	Threads int           `help:"Threads to list." default:"20"`
+	Command []string      `arg:"" passthrough:"" help:"Command to run, after --."`
+}
+
+type runCommand struct {
+	Strategy           string             `help:"Strategy, see sched strategies." default:"chaos"`
+	Seed               uint64             `help:"Seed of all decisions." default:"1"`
+	Param              map[string]float64 `help:"Parameter of the strategy." placeholder:"NAME=VALUE"`
+	Log                string             `help:"Write the decisions to this file, for sched replay; of several runs, the last one's." placeholder:"FILE"`
+	RepeatUntilFailure bool               `help:"Run again with the next seed until a run fails."`
+	MaxRuns            int                `help:"Stop after so many runs that did not fail." placeholder:"N"`
+	ErrorCommand       string             `help:"Shell command to run after a failure, with MISSTEP_SEED and MISSTEP_EXIT set." placeholder:"COMMAND"`
+	runFlags           `embed:""`
+}
+
+type replayCommand struct {
+	File     string `arg:"" name:"log" help:"Log of sched run --log." type:"existingfile"`
+	runFlags `embed:""`
+}
+
+type strategiesCommand struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+// streams are what a command writes to: its own counters go to stderr, so that stdout stays the program's.
+type streams struct {
+	ctx            context.Context
+	stdout, stderr io.Writer
+	code           int
+}
+
+// Command runs `run`, `replay` or `strategies` with their flags and returns the exit code: the command's own, 123 after an
+// ejection, 124 after a timeout, 125 for trouble of its own, 127 when the command could not be started, 128+N after signal N.
+func Command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	s := &streams{ctx: ctx, stdout: stdout, stderr: stderr}
+	exited := false
+	parser, err := kong.New(&commandLine{}, kong.Name("misstep sched"), kong.Writers(stdout, stderr), kong.UsageOnError(),
+		kong.Exit(func(int) { exited = true }))
+	if err != nil {
+		fmt.Fprintln(stderr, "misstep sched:", err)
+		return exitOwn
+	}
+	line, err := parser.Parse(args)
+	if exited { // --help
+		return 0
+	}
+	if err == nil {
+		err = line.Run(s)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "misstep sched:", err)
+		var start *NotStartedError
+		if errors.As(err, &start) {
+			return exitNotStart
+		}
+		return exitOwn
+	}
+	return s.code
+}
+
+// Run explains the strategies.
+func (c *strategiesCommand) Run(s *streams) error {
+	if c.JSON {
+		return printJSON(s.stdout, Strategies())
+	}
+	for i, x := range Strategies() {
+		if i > 0 {
+			fmt.Fprintln(s.stdout)
+		}
+		fmt.Fprintf(s.stdout, "%s\n", x.Name)
+		for line := range strings.SplitSeq(wrapped(x.Doc, 100), "\n") {
+			fmt.Fprintf(s.stdout, "    %s\n", line)
+		}
+		for _, p := range x.Parameters {
+			fmt.Fprintf(s.stdout, "  %s=%v  [%v, %v] %s\n", p.Name, p.Default, p.Min, p.Max, p.Unit)
+			for line := range strings.SplitSeq(wrapped(p.Doc, 100), "\n") {
+				fmt.Fprintf(s.stdout, "      %s\n", line)
+			}
+		}
+	}
+	return nil
+}
+
+func wrapped(text string, width int) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}
+
+func printJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
+}
+
+// Run runs the command once or until it fails.
+func (c *runCommand) Run(s *streams) error {
+	p := Perturbation{Strategy: c.Strategy, Seed: c.Seed, Parameters: c.Param}
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	command, err := c.command()
+	if err != nil {
+		return err
+	}
+	if err := Supported(); err != nil {
+		return err
+	}
+	for i := 1; ; i++ {
+		result, err := c.once(s, Options{Perturbation: p}, command, c.Log)
+		if err != nil {
+			return err
+		}
+		s.code = result.Code()
+		if !c.RepeatUntilFailure || result.Report.Ejection != nil || s.ctx.Err() != nil {
+			c.print(s, result)
+			if s.code != 0 {
+				c.failed(s, p, s.code)
+			}
+			return nil
+		}
+		if s.code != 0 {
+			c.print(s, result)
+			fmt.Fprintf(s.stderr, "misstep sched: run %d, seed %d: exit code %d\n", i, p.Seed, s.code)
+			c.failed(s, p, s.code)
+			return nil
+		}
+		if c.MaxRuns > 0 && i >= c.MaxRuns {
+			c.print(s, result)
+			fmt.Fprintf(s.stderr, "misstep sched: no failure in %d runs, seeds %d to %d\n", i, c.Seed, p.Seed)
+			return nil
+		}
+		p.Seed++
+	}
+}
+
+// failed runs the error command.
+func (c *runCommand) failed(s *streams, p Perturbation, code int) {
+	if c.ErrorCommand == "" {
+		return
+	}
+	cmd := exec.CommandContext(s.ctx, "/bin/sh", "-c", c.ErrorCommand)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("MISSTEP_SEED=%d", p.Seed), fmt.Sprintf("MISSTEP_EXIT=%d", code))
+	cmd.Stdout, cmd.Stderr = s.stdout, s.stderr
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintf(s.stderr, "misstep sched: error command: %v\n", err)
+	}
+}
+
+// Run replays.
+func (c *replayCommand) Run(s *streams) error {
+	f, err := os.Open(c.File)
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	defer f.Close()
+	log, err := ReadLog(f)
+	if err != nil {
+		return fmt.Errorf("replay %s: %w", c.File, err)
+	}
+	command, err := c.command()
+	if err != nil {
+		return err
+	}
+	if log.Cut {
+		fmt.Fprintf(s.stderr, "misstep sched: %s: %v\n", c.File, ErrCut)
+	}
+	if log.Lost > 0 {
+		fmt.Fprintf(s.stderr, "misstep sched: %s: %d records were lost when it was recorded: the replay departs there\n", c.File, log.Lost)
+	}
+	if !slices.Equal(command, log.Header.Command) {
+		fmt.Fprintf(s.stderr, "misstep sched: recorded was another command: %s\n", printable(strings.Join(log.Header.Command, " ")))
+	}
+	result, err := c.once(s, Options{Perturbation: log.Header.Perturbation, Replay: log}, command, "")
+	if err != nil {
+		return err
+	}
+	s.code = result.Code()
+	c.print(s, result)
+	return nil
+}
+
+func (c *runFlags) command() ([]string, error) {
+	command := c.Command
+	if len(command) > 0 && command[0] == "--" {
+		command = command[1:]
+	}
+	if len(command) == 0 {
+		return nil, errors.New("no command: give it after --")
+	}
+	return command, nil
+}
+
+func (c *runFlags) print(s *streams, r *Result) {
+	if c.JSON {
+		_ = printJSON(s.stderr, r.Report)
+		return
+	}
+	r.Report.Write(s.stderr, c.Threads)
+	if r.TimedOut {
+		fmt.Fprintf(s.stderr, "misstep sched: ended after %v\n", c.Timeout)
+	}
+}
+
+// once runs a command under a scheduler of its own.
+func (c *runFlags) once(s *streams, o Options, command []string, logFile string) (result *Result, err error) {
+	credential, err := credentialOf(c.User)
+	if err != nil {
+		return nil, err
+	}
+	if logFile != "" {
+		f, err := os.Create(logFile)
+		if err != nil {
+			return nil, fmt.Errorf("write schedule log: %w", err)
+		}
+		defer func() {
+			if closing := f.Close(); err == nil && closing != nil {
+				result, err = nil, fmt.Errorf("write schedule log: %w", closing)
+			}
+		}()
+		if o.Log, err = NewLogWriter(f, Header{Perturbation: o.Perturbation, Command: command}); err != nil {
+			return nil, err
+		}
+	}
+	ctx := s.ctx
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, errTimeout)
+		defer cancel()
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = s.stdout, s.stderr
+	if !terminal(os.Stdin) { // the command is no foreground job, and would stop when it reads from a terminal
+		cmd.Stdin = os.Stdin
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+	return Run(ctx, o, cmd)
+}
+
+// MarshalJSON leaves out what is not for people.
+func (s Strategy) MarshalJSON() ([]byte, error) {
+	type parameter struct {
+		Name    string  `json:"name"`
+		Doc     string  `json:"doc"`
+		Unit    string  `json:"unit,omitempty"`
+		Min     float64 `json:"min"`
+		Max     float64 `json:"max"`
+		Default float64 `json:"default"`
+		Whole   bool    `json:"whole,omitempty"`
+	}
+	all := []parameter{}
+	for _, p := range s.Parameters {
+		all = append(all, parameter(p))
+	}
+	return json.Marshal(map[string]any{"name": s.Name, "doc": s.Doc, "parameters": all})
+}

@@ -1,0 +1,243 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/cilium/ebpf/rlimit"
+	"golang.org/x/sys/unix"
+)
+
+// Options of a scheduler.
+type Options struct {
+	Perturbation
+	// Log gets every record when it is not nil; the caller closes it after Detach with the report's Lost.
+	Log *LogWriter
+	// Replay feeds these decisions back.
+	Replay *Log
+	// BufferBytes of the kernel's buffer of records, a power of two; 0 is 8 MiB. When it is full, records are lost and counted.
+	BufferBytes uint32
+}
+
+// Scheduler is a loaded and attached perturbing scheduler. There is one for a host. The commands that it starts and all their
+// descendants are its tree; nothing else is touched. Its methods may be called from one goroutine.
+type Scheduler struct {
+	options Options
+	objects schedObjects
+	link    link.Link
+	reader  *ringbuf.Reader
+	read    sync.WaitGroup
+	ended   chan struct{}
+	once    sync.Once
+
+	// written by the reading goroutine, read after it ended
+	names      threadNames
+	departures []Record
+	departed   int
+	known      map[uint64]int // decisions of a thread in the log that is replayed
+	malformed  int
+}
+
+// Attach loads the scheduler and puts it in charge of every task with the policy SCHED_EXT, which so far is none.
+// The error wraps ErrInvalid for a wrong perturbation and ErrUnsupported where this kernel or user cannot.
+func Attach(o Options) (*Scheduler, error) {
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	if err := Supported(); err != nil {
+		return nil, err
+	}
+	if err := rlimit.RemoveMemlock(); err != nil {
+		return nil, fmt.Errorf("load scheduler: %w", err)
+	}
+	config.LoaderTgid = int32(os.Getpid())
+	if o.Log != nil {
+		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_LOG)
+	}
+	s := &Scheduler{options: o, ended: make(chan struct{}), names: threadNames{}, known: map[uint64]int{}}
+	spec, err := loadSched()
+	if err != nil {
+		return nil, fmt.Errorf("load scheduler: %w", err)
+	}
+	if o.BufferBytes != 0 {
+		spec.Maps[schedMapRecords].MaxEntries = o.BufferBytes
+	}
+	if o.Replay != nil {
+		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_REPLAY)
+		spec.Maps[schedMapReplay].MaxEntries = uint32(max(1, len(o.Replay.Decisions)))
+		for _, thread := range o.Replay.Threads {
+			s.names.add(thread)
+		}
+	}
+	if err := spec.Variables[schedVarConfig].Set(config); err != nil {
+		return nil, fmt.Errorf("load scheduler: %w", err)
+	}
+	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
+		var refused *ebpf.VerifierError
+		if errors.As(err, &refused) {
+			return nil, fmt.Errorf("load scheduler: the kernel's verifier refused it: %w", refused)
+		}
+		return nil, fmt.Errorf("load scheduler: %w", err)
+	}
+	if err := s.attach(); err != nil {
+		s.objects.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Scheduler) attach() error {
+	if s.options.Replay != nil {
+		if err := s.feed(s.options.Replay.Decisions); err != nil {
+			return err
+		}
+	}
+	reader, err := ringbuf.NewReader(s.objects.Records)
+	if err != nil {
+		return fmt.Errorf("read the scheduler's records: %w", err)
+	}
+	s.reader = reader
+	s.link, err = link.AttachStructOps(link.StructOpsOptions{Map: s.objects.Misstep})
+	if err != nil {
+		reader.Close()
+		return fmt.Errorf("attach scheduler: %w", err)
+	}
+	s.read.Go(s.follow)
+	return nil
+}
+
+// feed fills the map of decisions to repeat.
+func (s *Scheduler) feed(decisions []Record) error {
+	const batch = 4096
+	for chunk := range slices.Chunk(decisions, batch) {
+		keys := make([]schedMisstepAt, len(chunk))
+		values := make([]schedMisstepDecision, len(chunk))
+		for i, d := range chunk {
+			keys[i] = schedMisstepAt{Path: d.Path, Counter: uint64(d.Counter)}
+			values[i] = schedMisstepDecision{Delay: d.Delay, Slice: d.Slice, Rank: d.Rank, Marks: uint32(d.Marks &^ (MarkReplayed | MarkDeparted)), Event: uint32(d.Event)}
+			if err := bounded(d); err != nil {
+				return err
+			}
+			s.known[d.Path]++
+		}
+		if _, err := s.objects.Replay.BatchUpdate(keys, values, nil); err != nil {
+			return fmt.Errorf("replay: hand over decisions: %w", err)
+		}
+	}
+	return nil
+}
+
+// bounded refuses a decision that no strategy takes and that could have the scheduler ejected.
+func bounded(d Record) error {
+	if d.Delay > 4e9 || d.Rank > 1e9 || d.Slice < 10e3 || d.Slice > 100e6 {
+		return fmt.Errorf("replay: %w: delay %d, rank %d or slice %d is out of bounds", ErrLog, d.Delay, d.Rank, d.Slice)
+	}
+	return nil
+}
+
+// follow reads records until the reader is closed.
+func (s *Scheduler) follow() {
+	var raw ringbuf.Record
+	for {
+		if err := s.reader.ReadInto(&raw); err != nil {
+			if errors.Is(err, ringbuf.ErrFlushed) {
+				return
+			}
+			if errors.Is(err, os.ErrClosed) {
+				return
+			}
+			continue
+		}
+		if len(raw.RawSample) < recordSize {
+			s.malformed++
+			continue
+		}
+		r := parseRecord(raw.RawSample)
+		switch r.Kind {
+		case RecordEnd:
+			s.once.Do(func() { close(s.ended) })
+			continue
+		case RecordThread:
+			s.names.add(r)
+		case RecordDecision:
+			if r.Marks&MarkDeparted != 0 {
+				s.departed++
+				if len(s.departures) < 1000 { // records of several CPUs are not in the order of time
+					s.departures = append(s.departures, r)
+				}
+			}
+		}
+		if s.options.Log != nil {
+			s.options.Log.Add(r)
+		}
+	}
+}
+
+// Ended is closed when the kernel has taken the scheduler out, before or by Detach.
+func (s *Scheduler) Ended() <-chan struct{} { return s.ended }
+
+// Start starts a command as a root of the tree: it and all its threads and descendants are under the scheduler from their first
+// instruction on, as an ordinary user if the command's credential says so.
+func (s *Scheduler) Start(cmd *exec.Cmd) error {
+	// The first use of a pidfd in this process makes a child to try it out, which would be taken for a root.
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Release()
+	}
+	result := make(chan error, 1)
+	go func() {
+		// The policy is inherited: this thread takes it, forks, and gives it back. It is of the loader and thus left alone.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := setPolicy(unix.SCHED_EXT); err != nil {
+			result <- fmt.Errorf("start %s: enter the scheduler: %w", cmd.Path, err)
+			return
+		}
+		err := cmd.Start()
+		if back := setPolicy(unix.SCHED_NORMAL); back != nil {
+			err = errors.Join(err, fmt.Errorf("leave the scheduler: %w", back))
+			runtime.LockOSThread() // the thread ends with this goroutine
+		}
+		if err != nil {
+			err = fmt.Errorf("start: %w", err)
+		}
+		result <- err
+	}()
+	return <-result
+}
+
+// setPolicy sets the calling thread's scheduling policy, with priority 0.
+func setPolicy(policy uintptr) error {
+	var priority int32
+	if _, _, errno := unix.Syscall(unix.SYS_SCHED_SETSCHEDULER, 0, policy, uintptr(unsafe.Pointer(&priority))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// Detach takes the scheduler out, after which every task is under the kernel's own again, and reports what it did.
+func (s *Scheduler) Detach() (*Report, error) {
+	err := s.link.Close()
+	// All records are in the buffer now. Flush makes the reader return once it has read them.
+	if flush := s.reader.Flush(); flush != nil {
+		err = errors.Join(err, flush)
+		s.reader.Close()
+	}
+	s.read.Wait()
+	s.once.Do(func() { close(s.ended) })
+	report, reading := s.report()
+	err = errors.Join(err, reading, s.reader.Close(), s.objects.Close())
+	if err != nil {
+		return report, fmt.Errorf("detach scheduler: %w", err)
+	}
+	return report, nil
+}

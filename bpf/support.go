@@ -1,0 +1,50 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+)
+
+// ErrUnsupported is wrapped by errors that say why no scheduler can be loaded here and what to do.
+var ErrUnsupported = errors.New("cannot perturb scheduling here")
+
+const remedy = "use a machine or a virtual machine with Linux 7.1 or newer and CONFIG_SCHED_CLASS_EXT=y (`misstep vm run` brings one)"
+
+// Supported says whether this process can load the scheduler on this kernel: nil, or an error that wraps ErrUnsupported with the reason
+// and the remedy.
+func Supported() error {
+	var uname unix.Utsname
+	_ = unix.Uname(&uname)
+	release := unix.ByteSliceToString(uname.Release[:])
+	state, err := os.ReadFile("/sys/kernel/sched_ext/state")
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat("/sys/kernel"); err != nil {
+			return fmt.Errorf("%w: /sys is not mounted", ErrUnsupported)
+		}
+		return fmt.Errorf("%w: kernel %s has no sched_ext: %s", ErrUnsupported, release, remedy)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsupported, err)
+	}
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		return fmt.Errorf("%w: kernel %s has no type information (CONFIG_DEBUG_INFO_BTF): %w", ErrUnsupported, release, err)
+	}
+	var insert *btf.Func
+	if err := kernel.TypeByName("scx_bpf_dsq_move_to_local___v2", &insert); err != nil {
+		return fmt.Errorf("%w: the sched_ext of kernel %s is too old: %s", ErrUnsupported, release, remedy)
+	}
+	if text := strings.TrimSpace(string(state)); text != "disabled" {
+		ops, _ := os.ReadFile("/sys/kernel/sched_ext/root/ops")
+		return fmt.Errorf("%w: scheduler %q is %s, and there can be one only: end it first", ErrUnsupported, strings.TrimSpace(string(ops)), text)
+	}
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("%w: loading a scheduler needs root: run with sudo; the command itself then runs as you (--user)", ErrUnsupported)
+	}
+	return nil
+}
