@@ -105,9 +105,9 @@ quiet: catalogue ## thirty minutes of real workloads under all checks: no mismat
 lint: setup-test lint-proto lint-go lint-cpp lint-java lint-shell ## run all linters
 
 .PHONY: lint-proto
-lint-proto: ## buf lint, breaking changes against the last release, generated code up to date
+lint-proto: ## buf lint, breaking changes against proto/released.binpb, generated code up to date
 	@buf lint
-	@if git rev-parse -q --verify refs/tags/proto-v1 >/dev/null; then buf breaking --against '.git#ref=refs/tags/proto-v1'; fi
+	@buf breaking --against proto/released.binpb
 	@rm -rf $(BUILD)/proto-check && mkdir -p $(BUILD)/proto-check
 	@buf generate -o $(BUILD)/proto-check
 	@for f in proto/misstep/v1/*.pb.go; do diff -q $$f $(BUILD)/proto-check/$$f || { echo "$$f is stale: run make proto"; exit 1; }; done
@@ -115,6 +115,10 @@ lint-proto: ## buf lint, breaking changes against the last release, generated co
 .PHONY: proto
 proto: ## generate the Go code of the .proto files
 	@buf generate
+
+.PHONY: proto-release
+proto-release: ## take the messages as they are for released: later changes must stay compatible
+	@buf build -o proto/released.binpb
 
 .PHONY: lint-go
 lint-go: ## golangci-lint, and that go.mod is tidy

@@ -95,12 +95,23 @@ func (e *env) runner(st *station, slots int, scratch string, verbose bool) (*run
 	if verbose {
 		logger = e.servingLog()
 	}
+	if err := executor.Open(); err != nil { // reaps what a killed runner left in scratch
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("host name: %w", err)
+	}
+	clock := runner.SystemClock{}
 	return runner.New(runner.Config{
-		Client:      st.leases,
-		Executor:    executor,
-		Slots:       slots,
-		AgentDigest: executor.Agent.Digest,
-		Logger:      logger,
+		Client:       st.leases,
+		Executor:     runner.Log(runner.Stamp(runner.Recover(executor), clock, host), logger, clock),
+		Slots:        slots,
+		Host:         host,
+		AgentDigest:  executor.Agent.Digest,
+		Capabilities: executor.Capabilities(),
+		Clock:        clock,
+		Logger:       logger,
 	})
 }
 

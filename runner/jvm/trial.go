@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -36,7 +37,9 @@ type trial struct {
 	// What the watchdog saw.
 	verdict  verdict
 	maxRSS   uint64
-	looks    uint64 // looks of the watchdog at a JVM whose agent had started
+	worked   uint64    // checks at the last look that saw new ones
+	workedAt time.Time // when that was
+	looks    uint64    // looks of the watchdog at a JVM whose agent had started
 	status   agent.Status
 	recorded bool // status was read
 	exhibits []exhibit

@@ -17,6 +17,8 @@ const (
 	// tick between two looks at the JVM's own memory; every fifth tick looks at everything.
 	tick     = 100 * time.Millisecond
 	fullLook = 5
+	// progressAge is how long ago the last check may have been in a JVM that gets on.
+	progressAge = 10 * time.Second
 	// inWalkAge is how long a walk may take in a handler: it takes microseconds, and waits for nobody.
 	inWalkAge = 15 * time.Second
 	// inCheckAge is how long a check at a method entry may take: it may wait for a safepoint, and so for a collection of the whole heap.
@@ -81,11 +83,27 @@ func (t *trial) look() uint64 {
 	if t.status.Started {
 		t.looks++
 	}
+	if work := t.work(); work > t.worked {
+		t.worked, t.workedAt = work, time.Now()
+	}
 	t.report(&misstepv1.Progress{
 		Phase: "run", Checks: t.counts(), Signals: t.signals(), Wall: durationpb.New(time.Since(t.jvm.Began())),
 	})
 	return usage.RSS
 }
+
+// work counts what the workload's own threads did under the agent: checks at method entries and answered signals.
+func (t *trial) work() (n uint64) {
+	for _, c := range t.status.Checks {
+		if c.Name != "liveness" {
+			n += c.Total
+		}
+	}
+	return n
+}
+
+// progressing says that the workload got on lately: it is slow, or loops by its own fault, but its JVM does not hang.
+func (t *trial) progressing() bool { return t.worked > 0 && time.Since(t.workedAt) < progressAge }
 
 func (t *trial) fail(reason, format string, args ...any) {
 	t.verdict.failure = &misstepv1.ApplicationFailure{Reason: reason, Message: fmt.Sprintf(format, args...)}

@@ -69,7 +69,16 @@ func (p *Provider) JDK(ctx context.Context, want *misstepv1.Jdk) (home string, f
 	if home, err = p.fetch(ctx, digest); err != nil {
 		return "", 0, fmt.Errorf("JDK %s is not in the catalogue: %w", want.GetName(), err)
 	}
-	if feature, err = featureOf(home); err != nil {
+	// A Debian build of another suite brings its own libc: its programs are adapted to where they lie now.
+	if home, err = jdk.Runnable(ctx, home); err != nil {
+		return "", 0, fmt.Errorf("JDK %s: %w", want.GetName(), err)
+	}
+	if feature, err = featureOf(home); errors.Is(err, os.ErrNotExist) { // Debian's JDK 8 has no file release
+		var entry jdk.Entry
+		entry, err = jdk.Inspect(ctx, home)
+		feature = entry.Feature
+	}
+	if err != nil {
 		return "", 0, runner.Permanent(fmt.Errorf("JDK %s: %w", want.GetName(), err))
 	}
 	return home, feature, nil
@@ -147,7 +156,7 @@ func (p *Provider) lock(digest corpus.Digest) *sync.Mutex {
 	return p.fetching[digest]
 }
 
-// featureOf reads the feature version in the file release, which every JDK build since 7 has: JAVA_VERSION="17.0.15", or
+// featureOf reads the feature version in the file release, which nearly every JDK build has: JAVA_VERSION="17.0.15", or
 // "1.8.0_442" before 9.
 func featureOf(home string) (int, error) {
 	data, err := os.ReadFile(filepath.Join(home, "release"))

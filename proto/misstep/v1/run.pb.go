@@ -1005,7 +1005,7 @@ func (x *HungThread) GetJavaFrames() []string {
 // ApplicationFailure is the workload's own failure.
 type ApplicationFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// reason: "validation", "exception", "exit-code", "memory", "output", "disk", "start".
+	// reason: "validation", "exception", "exit-code", "memory", "output", "disk", "time", "start".
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// message in one line.
 	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
