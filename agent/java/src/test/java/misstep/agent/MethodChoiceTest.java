@@ -90,7 +90,20 @@ class MethodChoiceTest {
 
   @Test
   void valueEqualToThresholdIsNotChosen() {
-    // The threshold of this ratio is 2^63: the sign bit decides.
+    // A method whose value has few enough bits to be a double, so that a ratio can equal it.
+    int i = 0;
+    while ((MethodChoice.value("a/B.m" + i + "()V", 9) & 0x8000_0000_0000_07ffL) != 0) {
+      i++;
+    }
+    double ratio = MethodChoice.value("a/B.m" + i + "()V", 9) * 0x1p-64;
+    MethodChoice equal = MethodChoice.byRatio(ratio, 9, List.of(), List.of());
+    MethodChoice above = MethodChoice.byRatio(Math.nextUp(ratio), 9, List.of(), List.of());
+    assertFalse(equal.chooses("a/B", "m" + i, "()V"));
+    assertTrue(above.chooses("a/B", "m" + i, "()V"));
+  }
+
+  @Test
+  void halfIsTheSignBit() {
     MethodChoice half = MethodChoice.byRatio(0.5, 9, List.of(), List.of());
     for (int i = 0; i < 1000; i++) {
       String name = "m" + i;
