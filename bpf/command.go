@@ -109,7 +109,7 @@ func (c *strategiesCommand) Run(s *streams) error {
 			fmt.Fprintf(s.stdout, "    %s\n", line)
 		}
 		for _, p := range x.Parameters {
-			fmt.Fprintf(s.stdout, "  %s=%v  [%v, %v] %s\n", p.Name, p.Default, p.Min, p.Max, p.Unit)
+			fmt.Fprintf(s.stdout, "  %s=%s in %s\n", p.Name, number(p.Default), p.Range())
 			for line := range strings.SplitSeq(wrapped(p.Doc, 100), "\n") {
 				fmt.Fprintf(s.stdout, "      %s\n", line)
 			}

@@ -1,6 +1,6 @@
-// What the scheduler in the kernel, the policy's tests in user space and the Go loader share: knobs, decisions, records,
-// counters. bpf2go makes the Go types of it from the object's BTF, so this is the only definition; layout_test.go fails when
-// a field was added in a way that would leave a hole or make the two sides differ.
+// What the scheduler in the kernel, the policy's tests in user space and the Go loader share: knobs, decisions,
+// records, counters. bpf2go makes the Go types of it from the object's BTF, so this is the only definition;
+// layout_test.go fails when a field was added in a way that would leave a hole or make the two sides differ.
 //
 // Times are in nanoseconds, probabilities and shares in units of 2^-32 (MISSTEP_ONE is certain).
 #ifndef MISSTEP_INTF_H
@@ -12,10 +12,11 @@
 
 #define MISSTEP_ONE (1ULL << 32)
 #define MISSTEP_COMM 16
-#define MISSTEP_BUCKETS 40  // of a histogram by powers of two: bucket i counts [2^i, 2^(i+1)) ns; the last one all above
+#define MISSTEP_BUCKETS \
+  40  // of a histogram by powers of two: bucket i counts [2^i, 2^(i+1)) ns; the last one all above
 
-// Bounds that hold for every strategy and every parameter, so that the kernel's watchdog (7.5 s at most on Linux 7.2) can
-// only fire when something is broken: chosen delay + rank + one slice stays below MISSTEP_WATCHDOG_MS.
+// Bounds that hold for every strategy and every parameter, so that the kernel's watchdog (7.5 s at most on Linux 7.2)
+// can only fire when something is broken: chosen delay + rank + one slice stays below MISSTEP_WATCHDOG_MS.
 #define MISSTEP_DELAY_LIMIT 4000000000ULL
 #define MISSTEP_RANK_LIMIT 1000000000ULL
 #define MISSTEP_SLICE_LIMIT 100000000ULL
@@ -81,7 +82,7 @@ struct misstep_knobs {
   __u64 target;      // share of threads that delays and short slices touch
   __u32 order;       // enum misstep_order
   __u32 change_points;
-  __u32 change_span;  // decisions of one thread over which its change points are spread
+  __u32 change_span;          // decisions of one thread over which its change points are spread
   __s32 bias[MISSTEP_ROLES];  // percent, -100 held back to 100 favoured
   __u32 reserved;
 };
@@ -95,11 +96,11 @@ enum misstep_flag {
 // Set once before loading; read-only for the verifier.
 struct misstep_config {
   __u64 seed;
-  __u64 epoch;         // chaos draws new knobs after this time
-  __u64 delay_cap;     // chaos chooses no longer delay
-  __u32 strategy;      // enum misstep_strategy
-  __u32 flags;         // enum misstep_flag, or-ed
-  __s32 loader_tgid;   // children of this process that enter SCHED_EXT are roots of the tree
+  __u64 epoch;        // chaos draws new knobs after this time
+  __u64 delay_cap;    // chaos chooses no longer delay
+  __u32 strategy;     // enum misstep_strategy
+  __u32 flags;        // enum misstep_flag, or-ed
+  __s32 loader_tgid;  // children of this process that enter SCHED_EXT are roots of the tree
   __u32 reserved;
   struct misstep_knobs knobs;
 };
@@ -116,12 +117,12 @@ struct misstep_point {
 
 enum misstep_mark {
   MISSTEP_MARK_NONE = 0,
-  MISSTEP_MARK_DELAYED = 1,   // by the delay mechanism
-  MISSTEP_MARK_STARVED = 2,   // held to the end of a window
-  MISSTEP_MARK_SHORT = 4,     // the slice is a short one
-  MISSTEP_MARK_CHANGED = 8,   // the priority was changed or redrawn
-  MISSTEP_MARK_REPLAYED = 16, // taken from a log
-  MISSTEP_MARK_DEPARTED = 32, // a log has something else here
+  MISSTEP_MARK_DELAYED = 1,    // by the delay mechanism
+  MISSTEP_MARK_STARVED = 2,    // held to the end of a window
+  MISSTEP_MARK_SHORT = 4,      // the slice is a short one
+  MISSTEP_MARK_CHANGED = 8,    // the priority was changed or redrawn
+  MISSTEP_MARK_REPLAYED = 16,  // taken from a log
+  MISSTEP_MARK_DEPARTED = 32,  // a log has something else here
 };
 
 struct misstep_decision {

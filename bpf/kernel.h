@@ -1,5 +1,5 @@
-// The little of the kernel that the scheduler touches, declared here so that no vmlinux.h of some kernel has to be kept:
-// CO-RE relocates every field and enumerator to the running kernel. Functions are those of Linux 7.1 and later.
+// The little of the kernel that the scheduler touches, declared here so that no vmlinux.h of some kernel has to be
+// kept: CO-RE relocates every field and enumerator to the running kernel. Functions are those of Linux 7.1 and later.
 #ifndef MISSTEP_KERNEL_H
 #define MISSTEP_KERNEL_H
 
@@ -131,7 +131,8 @@ bool scx_bpf_dsq_insert___v2(struct task_struct *p, __u64 dsq_id, __u64 slice, _
 bool __scx_bpf_dsq_insert_vtime(struct task_struct *p, struct scx_bpf_dsq_insert_vtime_args *args) __ksym;
 bool scx_bpf_dsq_move_to_local___v2(__u64 dsq_id, __u64 enq_flags) __ksym;
 void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it__iter, __u64 vtime) __ksym;
-bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, __u64 dsq_id, __u64 enq_flags) __ksym;
+bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, __u64 dsq_id,
+                            __u64 enq_flags) __ksym;
 __s32 scx_bpf_dsq_nr_queued(__u64 dsq_id) __ksym;
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, __u64 dsq_id, __u64 flags) __ksym;
 struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it) __ksym;
@@ -147,11 +148,11 @@ void bpf_rcu_read_lock(void) __ksym;
 void bpf_rcu_read_unlock(void) __ksym;
 
 // IMPOSSIBLE ejects the scheduler with a message of one number: the kernel's own takes every task back.
-#define IMPOSSIBLE(text, number)                                   \
-  ({                                                               \
-    static char format[] = text ": %llu";                          \
-    unsigned long long data[1] = {(unsigned long long)(number)};   \
-    scx_bpf_error_bstr(format, data, sizeof(data));                \
+#define IMPOSSIBLE(text, number)                                 \
+  ({                                                             \
+    static char format[] = text ": %llu";                        \
+    unsigned long long data[1] = {(unsigned long long)(number)}; \
+    scx_bpf_error_bstr(format, data, sizeof(data));              \
   })
 
 #endif  // MISSTEP_KERNEL_H

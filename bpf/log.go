@@ -290,6 +290,9 @@ func ReadLog(r io.Reader) (*Log, error) {
 		case record.Kind == RecordThread:
 			l.Threads = append(l.Threads, record)
 		case record.Kind == RecordDecision:
+			if err := bounded(record); err != nil {
+				return nil, err
+			}
 			l.Decisions = append(l.Decisions, record)
 		default:
 			l.Lost = record.Slice
@@ -298,6 +301,14 @@ func ReadLog(r io.Reader) (*Log, error) {
 			return nil, fmt.Errorf("read schedule log: more than %d decisions: record a shorter run", MaxReplay)
 		}
 	}
+}
+
+// bounded refuses a decision that no strategy takes and that could have the scheduler ejected; the bounds are those of intf.h.
+func bounded(d Record) error {
+	if d.Delay > 4e9 || d.Rank > 1e9 || d.Slice < 10e3 || d.Slice > 100e6 {
+		return fmt.Errorf("read schedule log: %w: delay %d, rank %d or slice %d is out of bounds", ErrLog, d.Delay, d.Rank, d.Slice)
+	}
+	return nil
 }
 
 // threadNames writes paths of creation for people: "0.3.1" is the second child of the fourth child of the first process.

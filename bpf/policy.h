@@ -1,21 +1,22 @@
-// The decisions, as plain functions: no kernel types, no state, no loops without a bound. The same text is compiled for the
-// kernel (sched.bpf.c) and for user space (test/policy.c), where determinism, distributions and bounds are tested.
+// The decisions, as plain functions: no kernel types, no state, no loops without a bound. The same text is compiled for
+// the kernel (sched.bpf.c) and for user space (test/policy.c), where determinism, distributions and bounds are tested.
 //
-// A decision is a function of the configuration (with its seed) and of one point: the thread's path of creation, its own
-// decision counter, the event, its role, and the time since the tree began. Time enters only as the index of a chaos epoch
-// and of a starvation window. Nothing depends on what other threads did, so the same thread gets the same decisions in
-// another interleaving.
+// A decision is a function of the configuration (with its seed) and of one point: the thread's path of creation, its
+// own decision counter, the event, its role, and the time since the tree began. Time enters only as the index of a
+// chaos epoch and of a starvation window. Nothing depends on what other threads did, so the same thread gets the same
+// decisions in another interleaving.
 //
 // Sources: PCT, Burckhardt et al., ASPLOS 2010; POS, Yuan et al., CAV 2018; starvation windows, rr's chaos mode
-// (O'Callahan, "Introducing rr Chaos Mode", 2016); the mixing function is that of splitmix64 (Steele et al., OOPSLA 2014).
+// (O'Callahan, "Introducing rr Chaos Mode", 2016); the mixing function is that of splitmix64 (Steele et al., OOPSLA
+// 2014).
 #ifndef MISSTEP_POLICY_H
 #define MISSTEP_POLICY_H
 
 #include "intf.h"
 
 #define MISSTEP_INLINE static inline __attribute__((always_inline, unused))
-// Larger functions are global for the kernel: its verifier then checks each once, by itself and for all arguments, and not
-// again on every path to every call (inlined, it gave up after a million instructions).
+// Larger functions are global for the kernel: its verifier then checks each once, by itself and for all arguments, and
+// not again on every path to every call (inlined, it gave up after a million instructions).
 #ifdef __bpf__
 #define MISSTEP_FUNCTION __attribute__((noinline))
 #define MISSTEP_NONNULL __attribute__((btf_decl_tag("arg:nonnull")))
@@ -84,8 +85,8 @@ MISSTEP_INLINE __u64 misstep_exp2(__u64 l) {
   return mantissa >> (63 - e);
 }
 
-// A number in [min, max], each octave between them equally likely, and uniform within an octave: short times stay frequent
-// where long ones are possible.
+// A number in [min, max], each octave between them equally likely, and uniform within an octave: short times stay
+// frequent where long ones are possible.
 MISSTEP_FUNCTION __u64 misstep_octaves(__u64 draw, __u64 min, __u64 max) {
   if (min < 1) min = 1;
   if (max <= min) return min;
@@ -102,9 +103,10 @@ struct misstep_window {
   __u64 id;
 };
 
-// Time is cut into stretches of window_max / window_share. In each stretch one window length is drawn, the stretch is cut into
-// periods in which such a window takes its share, and in each period the window lies at a drawn place. So windows of all
-// lengths occur, no more than the share of time is in windows, and any moment's window is known without a history.
+// Time is cut into stretches of window_max / window_share. In each stretch one window length is drawn, the stretch is
+// cut into periods in which such a window takes its share, and in each period the window lies at a drawn place. So
+// windows of all lengths occur, no more than the share of time is in windows, and any moment's window is known without
+// a history.
 MISSTEP_FUNCTION int misstep_window_at(__u64 seed, const struct misstep_knobs *k MISSTEP_NONNULL, __u64 elapsed,
                                        struct misstep_window *w MISSTEP_NONNULL) {
   __u64 share = k->window_share > MISSTEP_ONE ? MISSTEP_ONE : k->window_share;
@@ -131,10 +133,10 @@ MISSTEP_FUNCTION int misstep_window_at(__u64 seed, const struct misstep_knobs *k
   return 0;
 }
 
-// The priority of a thread under PCT as a rank: a random one per round of change_span own decisions, and from each change
-// point that it passes one below all of these.
+// The priority of a thread under PCT as a rank: a random one per round of change_span own decisions, and from each
+// change point that it passes one below all of these.
 MISSTEP_FUNCTION __u64 misstep_pct_rank(__u64 seed, const struct misstep_knobs *k MISSTEP_NONNULL,
-                                       const struct misstep_point *p MISSTEP_NONNULL, __u32 *marks MISSTEP_NONNULL) {
+                                        const struct misstep_point *p MISSTEP_NONNULL, __u32 *marks MISSTEP_NONNULL) {
   __u32 span = k->change_span ? k->change_span : 1;
   __u64 round = p->counter / span, place = p->counter % span;
   __u64 upper = k->wait_max - k->wait_max / 4, step = k->wait_max / 4 / (MISSTEP_CHANGE_POINTS + 1);
@@ -177,7 +179,8 @@ MISSTEP_FUNCTION int misstep_decide(__u64 seed, const struct misstep_knobs *k MI
     targeted = 1;
   }
   if (targeted && misstep_hit(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_DELAY), probability)) {
-    d->delay = misstep_octaves(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_LENGTH), k->delay_min, k->delay_max);
+    d->delay =
+        misstep_octaves(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_LENGTH), k->delay_min, k->delay_max);
     d->marks |= MISSTEP_MARK_DELAYED;
   }
   if (targeted && misstep_hit(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_SHORT), k->slice_short)) {
@@ -222,8 +225,8 @@ MISSTEP_INLINE __u64 misstep_chaos_draw(__u64 seed, __u64 epoch, __u64 knob) {
   return misstep_draw(seed, epoch, knob, MISSTEP_LANE_CHAOS);
 }
 
-// The knobs of one chaos epoch. Each mechanism is off in some epochs, so that one that hides a bug does not always do so;
-// ranges are drawn by octaves, since the span between two steps that race differs by orders of magnitude.
+// The knobs of one chaos epoch. Each mechanism is off in some epochs, so that one that hides a bug does not always do
+// so; ranges are drawn by octaves, since the span between two steps that race differs by orders of magnitude.
 MISSTEP_FUNCTION int misstep_chaos(__u64 seed, __u64 epoch, __u64 delay_cap, struct misstep_knobs *k MISSTEP_NONNULL) {
   __u64 mix = misstep_chaos_draw(seed, epoch, 0);
   __u64 low;
@@ -260,7 +263,8 @@ MISSTEP_FUNCTION int misstep_chaos(__u64 seed, __u64 epoch, __u64 delay_cap, str
   return 0;
 }
 
-// Whether a name of at most 15 characters, as two little-endian words, begins with a literal. The compiler folds the loop.
+// Whether a name of at most 15 characters, as two little-endian words, begins with a literal. The compiler folds the
+// loop.
 MISSTEP_INLINE int misstep_prefix(__u64 low, __u64 high, const char *prefix) {
   __u64 want[2] = {0, 0}, mask[2] = {0, 0};
 #pragma GCC unroll 15
@@ -273,17 +277,18 @@ MISSTEP_INLINE int misstep_prefix(__u64 low, __u64 high, const char *prefix) {
 }
 
 // The role of a thread by its name in the kernel, which has at most 15 characters. HotSpot's names as of JDK 8 to 28
-// (os::set_native_thread_name, osThread names in compileBroker.cpp, gcId and workerThread, vmThread.cpp, java.lang threads
-// with JavaThread::set_native_thread_name); the samplers are this project's, async-profiler's and JFR's.
+// (os::set_native_thread_name, osThread names in compileBroker.cpp, gcId and workerThread, vmThread.cpp, java.lang
+// threads with JavaThread::set_native_thread_name); the samplers are this project's, async-profiler's and JFR's.
 MISSTEP_FUNCTION __u32 misstep_role_of(__u64 low, __u64 high) {
 #define IS(text) misstep_prefix(low, high, text)
-  if (IS("misstep-sampler") || IS("async-profiler") || IS("JFR Sampl") || IS("JFR Thread Samp")) return MISSTEP_ROLE_SAMPLER;
-  if (IS("GC ") || IS("G1 ") || IS("ParGC") || IS("PS ") || IS("CMS ") || IS("Shenandoah") || IS("ZDriver") || IS("ZDirector") ||
-      IS("ZWorker") || IS("ZUncommit") || IS("ZUnmap") || IS("ZStat") || IS("ZIndex"))
+  if (IS("misstep-sampler") || IS("async-profiler") || IS("JFR Sampl") || IS("JFR Thread Samp"))
+    return MISSTEP_ROLE_SAMPLER;
+  if (IS("GC ") || IS("G1 ") || IS("ParGC") || IS("PS ") || IS("CMS ") || IS("Shenandoah") || IS("ZDriver") ||
+      IS("ZDirector") || IS("ZWorker") || IS("ZUncommit") || IS("ZUnmap") || IS("ZStat") || IS("ZIndex"))
     return MISSTEP_ROLE_GC;
   if (IS("C1 Comp") || IS("C2 Comp") || IS("JVMCI")) return MISSTEP_ROLE_COMPILER;
-  if (IS("VM ") || IS("JFR ") || IS("Sweeper thread") || IS("Signal Dispatch") || IS("Service Thread") || IS("Monitor Deflati") ||
-      IS("Notification T") || IS("Attach Listener"))
+  if (IS("VM ") || IS("JFR ") || IS("Sweeper thread") || IS("Signal Dispatch") || IS("Service Thread") ||
+      IS("Monitor Deflati") || IS("Notification T") || IS("Attach Listener"))
     return MISSTEP_ROLE_VM;
 #undef IS
   return MISSTEP_ROLE_MUTATOR;

@@ -1,12 +1,14 @@
+// clang-format off
 //go:build ignore
+// clang-format on
 
 // A sched_ext scheduler that perturbs the threads of one process tree and nothing else.
 //
-// Only tasks with the policy SCHED_EXT come here (SCX_OPS_SWITCH_PARTIAL). Two queues hold all that wait: DELAYED by the time
-// of release, READY by rank. A thread comes to a decision (policy.h) when it is created, woken, or at the end of its slice;
-// a delay puts it into DELAYED, from which a timer moves it to READY at its time; a short slice is ended by a timer of
-// its CPU, since the kernel's tick is too coarse. SCX_OPS_ENQ_LAST makes a thread that is alone on its CPU come to decisions,
-// too: otherwise a spinner would never be delayed.
+// Only tasks with the policy SCHED_EXT come here (SCX_OPS_SWITCH_PARTIAL). Two queues hold all that wait: DELAYED by
+// the time of release, READY by rank. A thread comes to a decision (policy.h) when it is created, woken, or at the end
+// of its slice; a delay puts it into DELAYED, from which a timer moves it to READY at its time; a short slice is ended
+// by a timer of its CPU, since the kernel's tick is too coarse. SCX_OPS_ENQ_LAST makes a thread that is alone on its
+// CPU come to decisions, too: otherwise a spinner would never be delayed.
 #include "kernel.h"
 // policy.h needs the types of kernel.h
 #include "policy.h"
@@ -16,8 +18,8 @@ char LICENSE[] SEC("license") = "GPL";
 #define DSQ_READY 0
 #define DSQ_DELAYED 1
 #define MAX_CPUS 1024
-#define RELEASE_BATCH 64              // tasks moved at once; the timer comes again at once for the rest
-#define RELEASE_RECHECK 2000000ULL    // while anything is delayed, look at least this often: bounds a lost re-arming
+#define RELEASE_BATCH 64            // tasks moved at once; the timer comes again at once for the rest
+#define RELEASE_RECHECK 2000000ULL  // while anything is delayed, look at least this often: bounds a lost re-arming
 #define ROOT_PATH 0x6d69737374657000ULL
 #define NEVER (~0ULL)
 
@@ -158,7 +160,8 @@ static __always_inline struct cpu_state *cpu_of(__u32 cpu) { return bpf_map_look
 
 static __always_inline __u64 elapsed_at(__u64 now) { return started_at && now > started_at ? now - started_at : 0; }
 
-// wakeup_flags wakes the reader of the log only when much has come together: each wake-up of the loader disturbs the tree.
+// wakeup_flags wakes the reader of the log only when much has come together: each wake-up of the loader disturbs the
+// tree.
 static __always_inline __u64 wakeup_flags(void) {
   return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > (1 << 20) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
@@ -213,7 +216,8 @@ static __always_inline struct misstep_knobs *knobs_at(__u64 elapsed, __u64 *epoc
     if (config.strategy == MISSTEP_STRATEGY_CHAOS)
       misstep_chaos(config.seed, *epoch, config.delay_cap, &e->knobs);
     else
-      bpf_probe_read_kernel(&e->knobs, sizeof(e->knobs), (const void *)&config.knobs);  // memcpy would take the constant 0
+      bpf_probe_read_kernel(&e->knobs, sizeof(e->knobs),
+                            (const void *)&config.knobs);  // memcpy would take the constant 0
     e->epoch = *epoch + 1;
   }
   return &e->knobs;
@@ -290,8 +294,8 @@ static __always_inline void insert_local(struct task_struct *p, __u64 slice, __u
   scx_bpf_dsq_insert___v2(p, KERNEL(enum scx_dsq_id_flags, SCX_DSQ_LOCAL), slice, enq_flags);
 }
 
-// make_room finds a CPU for a thread that became ready: an idle one, else, where ranks count, the one whose thread ranks
-// last, if that is after this one.
+// make_room finds a CPU for a thread that became ready: an idle one, else, where ranks count, the one whose thread
+// ranks last, if that is after this one.
 static __always_inline void make_room(struct task_struct *p, __u64 key, bool ranked) {
   __s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
   if (cpu >= 0) {
@@ -509,8 +513,8 @@ OP(int, op_stopping)(__u64 *ctx) {
   return 0;
 }
 
-// adopt makes the state of a task that is or may come under this scheduler. A thread of the tree is a child of one, or a
-// child process of the loader.
+// adopt makes the state of a task that is or may come under this scheduler. A thread of the tree is a child of one, or
+// a child process of the loader.
 static __always_inline int adopt(struct task_struct *p, struct task_struct *parent) {
   struct task_state *t = bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE), *above;
   __u64 now = bpf_ktime_get_ns();

@@ -125,22 +125,11 @@ func (s *Scheduler) feed(decisions []Record) error {
 		for i, d := range chunk {
 			keys[i] = schedMisstepAt{Path: d.Path, Counter: uint64(d.Counter)}
 			values[i] = schedMisstepDecision{Delay: d.Delay, Slice: d.Slice, Rank: d.Rank, Marks: uint32(d.Marks &^ (MarkReplayed | MarkDeparted)), Event: uint32(d.Event)}
-			if err := bounded(d); err != nil {
-				return err
-			}
 			s.known[d.Path]++
 		}
 		if _, err := s.objects.Replay.BatchUpdate(keys, values, nil); err != nil {
 			return fmt.Errorf("replay: hand over decisions: %w", err)
 		}
-	}
-	return nil
-}
-
-// bounded refuses a decision that no strategy takes and that could have the scheduler ejected.
-func bounded(d Record) error {
-	if d.Delay > 4e9 || d.Rank > 1e9 || d.Slice < 10e3 || d.Slice > 100e6 {
-		return fmt.Errorf("replay: %w: delay %d, rank %d or slice %d is out of bounds", ErrLog, d.Delay, d.Rank, d.Slice)
 	}
 	return nil
 }

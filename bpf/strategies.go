@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,6 +25,13 @@ type Parameter struct {
 	// Whole numbers only.
 	Whole bool
 }
+
+// Range in words, with the unit: "[1, 2000000] µs".
+func (p Parameter) Range() string {
+	return strings.TrimSpace(fmt.Sprintf("[%s, %s] %s", number(p.Min), number(p.Max), p.Unit))
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // Strategy of perturbation.
 type Strategy struct {
@@ -232,8 +240,7 @@ func (p Perturbation) config() (schedMisstepConfig, error) {
 		case j < 0:
 			return schedMisstepConfig{}, fmt.Errorf("%w: strategy %s has no parameter %q; it has %s", ErrInvalid, s.Name, name, names(s.Parameters))
 		case math.IsNaN(value) || value < s.Parameters[j].Min || value > s.Parameters[j].Max:
-			return schedMisstepConfig{}, fmt.Errorf("%w: %s %s = %v is not in [%v, %v]%s", ErrInvalid, s.Name, name, value,
-				s.Parameters[j].Min, s.Parameters[j].Max, s.Parameters[j].Unit)
+			return schedMisstepConfig{}, fmt.Errorf("%w: %s %s = %s is not in %s", ErrInvalid, s.Name, name, number(value), s.Parameters[j].Range())
 		case s.Parameters[j].Whole && value != math.Trunc(value):
 			return schedMisstepConfig{}, fmt.Errorf("%w: %s %s = %v is not a whole number", ErrInvalid, s.Name, name, value)
 		}

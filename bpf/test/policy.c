@@ -18,10 +18,9 @@ static const struct {
   const char *name;
   size_t offset, size;
 } fields[] = {
-    KNOB(delay_wakeup), KNOB(delay_expiry),  KNOB(delay_min),   KNOB(delay_max),    KNOB(slice_short),
-    KNOB(slice_min),    KNOB(slice_max),     KNOB(slice_long),  KNOB(wait_max),     KNOB(window_share),
-    KNOB(window_min),   KNOB(window_max),    KNOB(window_low),  KNOB(target),       KNOB(order),
-    KNOB(change_points), KNOB(change_span),
+    KNOB(delay_wakeup), KNOB(delay_expiry), KNOB(delay_min), KNOB(delay_max),     KNOB(slice_short), KNOB(slice_min),
+    KNOB(slice_max),    KNOB(slice_long),   KNOB(wait_max),  KNOB(window_share),  KNOB(window_min),  KNOB(window_max),
+    KNOB(window_low),   KNOB(target),       KNOB(order),     KNOB(change_points), KNOB(change_span),
 };
 
 static int fail(const char *what) {
@@ -112,8 +111,8 @@ static int octaves(int n, char **a) {
 }
 
 // simulate runs spinners and sleepers on one CPU under the rules of sched.bpf.c (a queue by release, a queue by rank, a
-// thread alone on its CPU comes to decisions, too) and prints the longest time any thread was runnable without running, the
-// longest time beyond its own delay.
+// thread alone on its CPU comes to decisions, too) and prints the longest time any thread was runnable without running,
+// the longest time beyond its own delay.
 static int simulate(int n, char **a) {
   enum { kMost = 64 };
   if (n < 3) return fail("simulate: arguments");
@@ -177,7 +176,7 @@ int main(int n, char **a) {
   static const struct {
     const char *name;
     int (*run)(int, char **);
-  } commands[] = {{"decide", decide}, {"chaos", chaos}, {"windows", windows},
+  } commands[] = {{"decide", decide}, {"chaos", chaos},     {"windows", windows},
                   {"roles", roles},   {"octaves", octaves}, {"simulate", simulate}};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
     if (!strcmp(a[1], commands[i].name)) return commands[i].run(n - 2, a + 2);

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Installs what remaking the scheduler's object needs (go generate ./bpf) and what its tests need. Running misstep needs none of it.
+set -euo pipefail
+packages=(clang-19 llvm-19 libbpf-dev gcc libc6-dev libasan8 libubsan1)
+missing=()
+for p in "${packages[@]}"; do
+  dpkg-query -W -f '${Status}\n' "$p" 2>/dev/null | grep -q '^install ok installed$' || missing+=("$p")
+done
+if ((${#missing[@]})); then
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi

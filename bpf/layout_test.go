@@ -1,0 +1,102 @@
+package bpf
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func bytesOf(t testing.TB, value any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, binary.Write(&b, binary.LittleEndian, value))
+	return b.Bytes()
+}
+
+// The Go types are generated from the object's BTF; what Go says again by hand must not drift from it.
+func TestLayoutsAndNumbersAgreeWithTheObject(t *testing.T) {
+	spec, err := loadSched()
+	require.NoError(t, err)
+	for name, size := range map[string]uintptr{
+		"misstep_config": unsafe.Sizeof(schedMisstepConfig{}), "misstep_record": recordSize, "misstep_thread": unsafe.Sizeof(schedMisstepThread{}),
+		"misstep_exit": unsafe.Sizeof(schedMisstepExit{}), "misstep_decision": unsafe.Sizeof(schedMisstepDecision{}), "misstep_at": unsafe.Sizeof(schedMisstepAt{}),
+		"misstep_knobs": unsafe.Sizeof(schedMisstepKnobs{}),
+	} {
+		var s *btf.Struct
+		require.NoError(t, spec.Types.TypeByName(name, &s))
+		assert.Equal(t, size, uintptr(s.Size), name)
+		end := uint32(0)
+		for _, m := range s.Members {
+			assert.Equal(t, end, m.Offset.Bytes(), "%s has a hole before %s", name, m.Name)
+			length, err := btf.Sizeof(m.Type)
+			require.NoError(t, err)
+			end = m.Offset.Bytes() + uint32(length)
+		}
+		assert.Equal(t, s.Size, end, "%s has a hole at its end", name)
+	}
+	assert.Equal(t, uint32(schedMisstepHistogramMISSTEP_HISTOGRAMS)*buckets, spec.Maps[schedMapHistograms].MaxEntries)
+	assert.Equal(t, uint32(schedMisstepStatMISSTEP_STATS), spec.Maps[schedMapStats].MaxEntries)
+
+	assert.EqualValues(t, schedMisstepRecordKindMISSTEP_RECORD_THREAD, RecordThread)
+	assert.EqualValues(t, schedMisstepRecordKindMISSTEP_RECORD_DECISION, RecordDecision)
+	assert.EqualValues(t, schedMisstepRecordKindMISSTEP_RECORD_EXIT, RecordEnd)
+	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_START, EventStart)
+	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_WAKEUP, EventWakeup)
+	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_EXPIRY, EventExpiry)
+	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLE_SAMPLER, RoleSampler)
+	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLE_MUTATOR, RoleMutator)
+	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLES, len(roleNames))
+	assert.EqualValues(t, schedMisstepMarkMISSTEP_MARK_DELAYED, MarkDelayed)
+	assert.EqualValues(t, schedMisstepMarkMISSTEP_MARK_DEPARTED, MarkDeparted)
+	assert.Equal(t, "delayed, departed", (MarkDelayed | MarkDeparted).String())
+}
+
+// The generated files are committed. Another release of the compiler may write other code, so only the same one compares.
+func TestGeneratedFilesAreUpToDate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: not compiling")
+	}
+	out, err := exec.Command("clang-19", "--version").Output()
+	if err != nil {
+		t.Skipf("no clang-19 (bpf/install.sh): %v", err)
+	}
+	if !strings.Contains(string(out), "version 19.1.7") {
+		t.Skipf("the object was made by clang 19.1.7, this is %s", strings.SplitN(string(out), "\n", 2)[0])
+	}
+	if _, err := os.Stat("/usr/include/bpf/bpf_helpers.h"); err != nil {
+		t.Skipf("no libbpf-dev (bpf/install.sh): %v", err)
+	}
+	dir := t.TempDir()
+	text, err := os.ReadFile("gen.go")
+	require.NoError(t, err)
+	_, directive, found := strings.Cut(string(text), "//go:generate ")
+	require.True(t, found)
+	args := strings.Fields(strings.SplitN(directive, "\n", 2)[0])
+	for i, arg := range args {
+		if arg == "-go-package" {
+			args = append(args[:i], append([]string{"-output-dir", dir}, args[i:]...)...)
+			break
+		}
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "GOPACKAGE=bpf", "GOFLAGS=-mod=mod")
+	output, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	for _, name := range []string{"sched_bpfel.go", "sched_bpfel.o"} {
+		committed, err := os.ReadFile(name)
+		require.NoError(t, err)
+		made, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Equal(t, sha256.Sum256(made), sha256.Sum256(committed), "%s is stale: run go generate ./bpf", name)
+	}
+}

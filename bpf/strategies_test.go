@@ -1,0 +1,137 @@
+package bpf
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryStrategyIsExplained(t *testing.T) {
+	for _, s := range Strategies() {
+		assert.NoError(t, Perturbation{Strategy: s.Name}.Validate(), s.Name)
+		assert.NotEmpty(t, s.Doc, s.Name)
+		seen := map[string]bool{}
+		for _, p := range s.Parameters {
+			assert.False(t, seen[p.Name], "%s %s twice", s.Name, p.Name)
+			seen[p.Name] = true
+			assert.NotEmpty(t, p.Doc)
+			assert.True(t, p.Min <= p.Default && p.Default <= p.Max && p.Min < p.Max, "%s %s", s.Name, p.Name)
+			for _, value := range []float64{p.Min, p.Max} {
+				parameters := map[string]float64{p.Name: value}
+				switch p.Name { // an empty range is refused on its own
+				case "min_us":
+					parameters["max_us"] = p.Max
+				case "max_us":
+					parameters["min_us"] = p.Min
+				}
+				assert.NoError(t, Perturbation{Strategy: s.Name, Parameters: parameters}.Validate(), "%s %v", s.Name, parameters)
+			}
+		}
+	}
+}
+
+func TestWrongPerturbationsAreNamed(t *testing.T) {
+	for want, p := range map[string]Perturbation{
+		`no strategy "speed"; there are none, delay`: {Strategy: "speed"},
+		`no strategy ""`: {},
+		`strategy none has no parameters, not "x" either`:        {Strategy: "none", Parameters: map[string]float64{"x": 1}},
+		`delay has no parameter "x"; it has probability, expiry`: {Strategy: "delay", Parameters: map[string]float64{"x": 1}},
+		`delay probability = 1.5 is not in [0, 1]`:               {Strategy: "delay", Parameters: map[string]float64{"probability": 1.5}},
+		`delay max_us = 3000000 is not in [1, 2000000] µs`:       {Strategy: "delay", Parameters: map[string]float64{"max_us": 3e6}},
+		`delay probability = NaN is not in`:                      {Strategy: "delay", Parameters: map[string]float64{"probability": math.NaN()}},
+		`pct span = 2.5 is not a whole number`:                   {Strategy: "pct", Parameters: map[string]float64{"span": 2.5}},
+		`delay min_us = 20000 is above max_us = 10000`:           {Strategy: "delay", Parameters: map[string]float64{"min_us": 20000}},
+	} {
+		err := p.Validate()
+		require.ErrorIs(t, err, ErrInvalid, want)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// command runs the command line without a scheduler.
+func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out, err bytes.Buffer
+	code = Command(ctx, args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestCommandLine(t *testing.T) {
+	code, out, _ := command(t, "strategies")
+	assert.Zero(t, code)
+	for _, s := range Strategies() {
+		assert.Contains(t, "\n"+out, "\n"+s.Name+"\n")
+	}
+	code, out, _ = command(t, "strategies", "--json")
+	assert.Zero(t, code)
+	var parsed []struct {
+		Name       string
+		Parameters []struct{ Name string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &parsed))
+	assert.Len(t, parsed, len(Strategies()))
+
+	code, out, _ = command(t, "--help")
+	assert.Zero(t, code)
+	assert.Contains(t, out, "replay")
+
+	code, _, text := command(t, "run", "--strategy", "delay", "--param", "probability=2", "--", "true")
+	assert.Equal(t, 125, code)
+	assert.Contains(t, text, "probability = 2 is not in [0, 1]")
+
+	code, _, text = command(t, "run", "--strategy", "none", "--")
+	assert.Equal(t, 125, code)
+	assert.NotEmpty(t, text)
+
+	file := filepath.Join(t.TempDir(), "x.log")
+	require.NoError(t, os.WriteFile(file, []byte("no log"), 0o644))
+	code, _, text = command(t, "replay", file, "--", "true")
+	assert.Equal(t, 125, code)
+	assert.Contains(t, text, "not a schedule log")
+}
+
+func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
+	err := Supported()
+	if err == nil {
+		t.Skip("this kernel can, and this is root")
+	}
+	require.ErrorIs(t, err, ErrUnsupported)
+	code, _, text := command(t, "run", "--strategy", "none", "--", "true")
+	assert.Equal(t, 125, code)
+	assert.Contains(t, text, err.Error())
+	if _, missing := os.Stat("/sys/kernel/sched_ext"); missing != nil {
+		assert.Contains(t, text, "misstep vm run", "the remedy")
+	}
+	_, err = Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
+	assert.ErrorIs(t, err, ErrUnsupported)
+}
+
+func TestHistogramsInWords(t *testing.T) {
+	h := make(Histogram, buckets)
+	assert.Equal(t, "none", h.String())
+	h[10], h[20] = 99, 1
+	assert.Equal(t, 2048*time.Nanosecond, h.Quantile(0.5))
+	assert.Equal(t, 2048*time.Nanosecond, h.Quantile(0.99))
+	assert.Equal(t, time.Duration(1<<21), h.Quantile(1))
+}
+
+func TestReportNamesWhatWasApplied(t *testing.T) {
+	r := Report{Perturbation: Perturbation{Strategy: "chaos", Seed: 4}, Delays: 5, Starved: 2, Preemptions: 7, Overtaken: 1, PriorityChanges: 3}
+	assert.Equal(t, map[string]uint64{"delay": 3, "starve": 2, "preempt": 8, "priority": 3}, r.Applied())
+	assert.Empty(t, (&Report{}).Applied())
+	r.Threads = []ThreadReport{{Name: "0.1", Comm: "evil\x1b[2J\xff", Role: "mutator", Decisions: 4}}
+	var b bytes.Buffer
+	r.Write(&b, 10)
+	assert.Contains(t, b.String(), "evil?[2J?")
+	assert.NotContains(t, b.String(), "\x1b")
+}
