@@ -113,7 +113,7 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
     Log(line);
     std::_Exit(1);
   }
-  if (jclass virtual_class = Cleared(env, env->FindClass("java/lang/BaseVirtualThread")); virtual_class != nullptr) {
+  if (jclass virtual_class = Cleared(env, env->FindClass("java/lang/VirtualThread")); virtual_class != nullptr) {
     agent->virtual_thread_class = static_cast<jclass>(env->NewGlobalRef(virtual_class));
     env->DeleteLocalRef(virtual_class);
   }

@@ -16,6 +16,7 @@
 #include "record.h"
 #include "status.h"
 #include "threads.h"
+#include "virtual_shadows.h"
 
 namespace misstep {
 
@@ -44,8 +45,10 @@ struct Agent {
   MethodTable methods;
   CodeMap code;
   Threads threads;
-  jfieldID shadow_field = nullptr;        // Thread.misstepShadow
-  jclass virtual_thread_class = nullptr;  // java.lang.BaseVirtualThread, null before JDK 21
+  VirtualShadows virtual_shadows;
+  jfieldID shadow_field = nullptr;  // Thread.misstepShadow
+  // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
+  jclass virtual_thread_class = nullptr;
   std::atomic<Stage> stage = Stage::kStarting;
   std::atomic<uint64_t> sequence = 0;  // of entry checks
 };

@@ -110,6 +110,32 @@ void ShadowGst(JNIEnv* env, Slot* slot, const std::vector<uint32_t>& ids, bool o
   Count(agent->status, Check::kShadowGst, verdict);
 }
 
+// The slot of the thread that runs this: for a virtual thread its carrier's. Null when there is none left.
+Slot* SlotOfThisThread(JNIEnv* env, jobject thread) {
+  if (Slot* slot = Threads::Current(); slot != nullptr) return slot;
+  std::string name;
+  jvmtiThreadInfo info = {};
+  MaySafepoint();
+  if (agent->jvmti->GetThreadInfo(thread, &info) == JVMTI_ERROR_NONE) {
+    name = info.name != nullptr ? info.name : "";
+    agent->jvmti->Deallocate(reinterpret_cast<unsigned char*>(info.name));
+    if (info.thread_group != nullptr) env->DeleteLocalRef(info.thread_group);
+    if (info.context_class_loader != nullptr) env->DeleteLocalRef(info.context_class_loader);
+  }
+  return agent->threads.Attach(env, agent->options.depth, agent->options.seed, agent->status, std::move(name));
+}
+
+// The shadow buffer of the current thread, which may be a virtual one, null when it has none.
+uint64_t* CurrentShadow(JNIEnv* env, const Slot& slot) {
+  if (agent->virtual_thread_class == nullptr) return slot.shadow;
+  jthread thread = nullptr;
+  MaySafepoint();
+  if (agent->jvmti->GetCurrentThread(&thread) != JVMTI_ERROR_NONE || thread == nullptr) return nullptr;
+  const jlong buffer = env->GetLongField(thread, agent->shadow_field);
+  env->DeleteLocalRef(thread);
+  return buffer > 0 ? reinterpret_cast<uint64_t*>(buffer) : nullptr;
+}
+
 }  // namespace
 }  // namespace misstep
 
@@ -120,7 +146,10 @@ extern "C" {
 JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, jint) {
   Slot* slot = Threads::Current();
   if (slot == nullptr) return;
-  auto& countdown = reinterpret_cast<volatile int64_t&>(slot->shadow[MISSTEP_SHADOW_COUNTDOWN / 8]);
+  const PhaseScope phase(slot->status, MISSTEP_PHASE_CHECK);
+  uint64_t* shadow = CurrentShadow(env, *slot);
+  if (shadow == nullptr) return;
+  auto& countdown = reinterpret_cast<volatile int64_t&>(shadow[MISSTEP_SHADOW_COUNTDOWN / 8]);
   const Options& o = agent->options;
   const double share = o.gst_asgct > o.shadow_gst ? o.gst_asgct : o.shadow_gst;
   const Stage stage = agent->stage.load(std::memory_order_acquire);
@@ -130,15 +159,14 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
   const bool want_gst_asgct = draw < o.gst_asgct;
   const bool want_shadow_gst = draw < o.shadow_gst;
 
-  const PhaseScope phase(slot->status, MISSTEP_PHASE_CHECK);
   const uint64_t sequence = agent->sequence.fetch_add(1, std::memory_order_relaxed) + 1;
   slot->status->sequence.store(sequence, std::memory_order_relaxed);
   std::vector<uint32_t> ids;
   bool overflow = false;
   if (want_shadow_gst) {
-    const uint64_t size = ShadowSize(slot->shadow);
-    overflow = size > kShadowEntries;
-    const uint64_t* entries = slot->shadow + MISSTEP_SHADOW_HEADER / 8;
+    const uint64_t size = ShadowSize(shadow);
+    overflow = size > ShadowCapacity(shadow);
+    const uint64_t* entries = shadow + MISSTEP_SHADOW_HEADER / 8;
     for (uint64_t i = 0; i < size && !overflow; i++) ids.push_back(static_cast<uint32_t>(entries[i]));
   }
   jint count = 0;
@@ -158,33 +186,23 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
 }
 
 JNIEXPORT jlong JNICALL Java_java_lang_MisstepShadow_attach(JNIEnv* env, jclass, jobject thread) {
-  jlong buffer = -1;
-  MaySafepoint();
-  // A virtual thread's shadow would be one more buffer for each: not there yet, its frames are not judged.
-  const bool is_virtual =
-      agent->virtual_thread_class != nullptr && env->IsInstanceOf(thread, agent->virtual_thread_class) == JNI_TRUE;
-  if (!is_virtual && agent->stage.load(std::memory_order_acquire) != Stage::kEnded) {
-    Slot* slot = Threads::Current();
-    if (slot == nullptr) {
-      std::string name;
-      jvmtiThreadInfo info = {};
-      if (agent->jvmti->GetThreadInfo(thread, &info) == JVMTI_ERROR_NONE) {
-        name = info.name != nullptr ? info.name : "";
-        agent->jvmti->Deallocate(reinterpret_cast<unsigned char*>(info.name));
-        if (info.thread_group != nullptr) env->DeleteLocalRef(info.thread_group);
-        if (info.context_class_loader != nullptr) env->DeleteLocalRef(info.context_class_loader);
-      }
-      slot = agent->threads.Attach(env, agent->options.depth, agent->options.seed, agent->status, std::move(name));
-      if (slot != nullptr) {
-        const double share = std::fmax(agent->options.gst_asgct, agent->options.shadow_gst);
-        slot->shadow[MISSTEP_SHADOW_COUNTDOWN / 8] = static_cast<uint64_t>(DrawCountdown(share, &slot->random));
-      }
+  uint64_t* buffer = nullptr;
+  if (agent->stage.load(std::memory_order_acquire) != Stage::kEnded) {
+    MaySafepoint();
+    Slot* slot = SlotOfThisThread(env, thread);
+    const bool is_virtual =
+        agent->virtual_thread_class != nullptr && env->IsInstanceOf(thread, agent->virtual_thread_class) == JNI_TRUE;
+    if (slot != nullptr && is_virtual) slot->carrier = true;
+    if (slot != nullptr) buffer = is_virtual ? agent->virtual_shadows.Attach(env, thread) : slot->shadow;
+    if (buffer != nullptr) {
+      const double share = std::fmax(agent->options.gst_asgct, agent->options.shadow_gst);
+      buffer[MISSTEP_SHADOW_COUNTDOWN / 8] = static_cast<uint64_t>(DrawCountdown(share, &slot->random));
     }
-    if (slot != nullptr) buffer = static_cast<jlong>(reinterpret_cast<uint64_t>(slot->shadow));
   }
+  const jlong address = buffer != nullptr ? static_cast<jlong>(reinterpret_cast<uint64_t>(buffer)) : -1;
   MaySafepoint();
-  env->SetLongField(thread, agent->shadow_field, buffer);
-  return buffer;
+  env->SetLongField(thread, agent->shadow_field, address);
+  return address;
 }
 
 }  // extern "C"

@@ -257,9 +257,13 @@ Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct
       return Verdict::Tolerated(Rule::kDepthLimit);
     }
   }
-  if (a.size() > g.size() && top_equal(g.size())) {
-    const Frame& next = asgct[g.size()];
-    if (next.info != nullptr && next.info->role == Role::kContinuation) return Verdict::Tolerated(Rule::kVirtualThread);
+  // On a virtual thread GetStackTrace ends at its bottom, while ASGCT goes on through Continuation.enterSpecial into
+  // the carrier: what is above that must be equal all the same.
+  for (size_t i = 0; i < asgct.size(); i++) {
+    if (asgct[i].info == nullptr || asgct[i].info->role != Role::kContinuation) continue;
+    const std::vector<Location> own = Locations(asgct.first(i), false);
+    if (own == g) return Verdict::Tolerated(Rule::kVirtualThread);
+    return Classify<Location>(g, own);
   }
   if (a.size() == g.size()) {
     bool null_only = true;
@@ -296,6 +300,8 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   if (const auto taken = AlignAll(stack, s.shadow)) {
     return taken->AsVerdict();
   }
+  // Truncated above the seam, a virtual thread's stack looks like a wrong one of its carrier.
+  if (s.carrier && stack.front().method != s.root) return Verdict::Void(Reason::kVirtualThread);
   bool unknown = false;
   bool null_id = false;
   for (const Frame& f : s.asgct) {

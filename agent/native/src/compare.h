@@ -21,7 +21,7 @@ enum class Role : uint8_t {
   kEnter,         // MisstepShadow.enter
   kExit,          // MisstepShadow.exit
   kRuntime,       // the rest of MisstepShadow
-  kContinuation,  // jdk.internal.vm.Continuation.enterSpecial or enter: the bottom of a mounted virtual thread
+  kContinuation,  // jdk.internal.vm.Continuation.enterSpecial: between a virtual thread and its carrier
 };
 
 // A method, immutable once published.
@@ -102,6 +102,7 @@ struct Sample {
   uint32_t limit = 0;
   Region region = Region::kUnknown;
   std::vector<NmethodRef> at_pc;  // compiled code that holds pc
+  bool carrier = false;           // a virtual thread may be mounted: its frames are not on this shadow
   uint64_t root = 0;              // the thread's bottom method as an earlier walk that matched gave it, 0 = not known
 };
 

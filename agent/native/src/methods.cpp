@@ -13,7 +13,7 @@ Role RoleOf(std::string_view class_name, std::string_view name) {
     return Role::kRuntime;
   }
   // Continuation.enterSpecial is the frame between a carrier and what is mounted on it (JDK 21 and later).
-  if (class_name == "jdk/internal/vm/Continuation" && (name == "enterSpecial" || name == "enter" || name == "enter0")) {
+  if (class_name == "jdk/internal/vm/Continuation" && name == "enterSpecial") {
     return Role::kContinuation;
   }
   return Role::kPlain;

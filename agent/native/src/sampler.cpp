@@ -166,6 +166,7 @@ class Judge {
     o->sample.code = t->num_frames;
     o->sample.limit = agent->options.depth;
     o->sample.root = slot.root;
+    o->sample.carrier = slot.carrier.load(std::memory_order_relaxed);
     o->pc = t->pc;
     o->sp = t->sp;
     o->sequence = t->sample;
@@ -176,6 +177,7 @@ class Judge {
     o->since = now;
     t->state.store(TicketState::kIdle, std::memory_order_release);
     const Verdict verdict = Compare(o.get());
+    if (verdict.reason == Reason::kVirtualThread) slot.carrier.store(true, std::memory_order_relaxed);
     if (verdict.outcome == Outcome::kMatch && !o->keys.empty()) slot.root = o->frames.back().method;
     if (MayBeEarly(o->sample, verdict) && !end && deferred_.size() < kMostDeferred) {
       deferred_.push_back(std::move(o));

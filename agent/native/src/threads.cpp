@@ -89,6 +89,7 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   slot->busy = 0;
   slot->last_cpu = 0;
   slot->root = 0;
+  slot->carrier = false;
   slot->name = std::move(name);
   slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_relaxed);
   slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);

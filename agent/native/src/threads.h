@@ -60,15 +60,22 @@ struct Slot {
   uint64_t* shadow = nullptr;  // the buffer of abi.h
   ThreadStatus* status = nullptr;
   Ticket tickets[kTickets];
-  uint64_t next_ticket = 0;        // the sampler's
-  uint64_t last_cpu = 0;           // the sampler's: CPU time when last looked at
-  uint64_t root = 0;               // the judge's: bottom method of the last walk that matched
-  volatile sig_atomic_t busy = 0;  // the thread walks itself: one walker at a time
-  uint64_t random = 0;             // the thread's own stream, for countdowns
-  jvmtiFrameInfo* gst = nullptr;   // options.depth of them
-  AsgctFrame* asgct = nullptr;     // options.depth of them
+  uint64_t next_ticket = 0;           // the sampler's
+  uint64_t last_cpu = 0;              // the sampler's: CPU time when last looked at
+  uint64_t root = 0;                  // the judge's: bottom method of the last walk that matched
+  std::atomic<bool> carrier = false;  // virtual threads were seen mounted on it
+  volatile sig_atomic_t busy = 0;     // the thread walks itself: one walker at a time
+  uint64_t random = 0;                // the thread's own stream, for countdowns
+  jvmtiFrameInfo* gst = nullptr;      // options.depth of them
+  AsgctFrame* asgct = nullptr;        // options.depth of them
   std::string name;
 };
+
+// Number of entries that a shadow buffer can hold.
+inline uint64_t ShadowCapacity(const uint64_t* buffer) {
+  const uint64_t base = reinterpret_cast<uint64_t>(buffer) + MISSTEP_SHADOW_HEADER;
+  return (buffer[MISSTEP_SHADOW_LIMIT / 8] - base) / MISSTEP_SHADOW_ENTRY;
+}
 
 // Number of entries on a shadow buffer, those beyond the limit included.
 inline uint64_t ShadowSize(const uint64_t* buffer) {

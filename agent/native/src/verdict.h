@@ -17,8 +17,6 @@ enum class Rule : uint8_t {
   kPushPopWindow,        // the top method is between its entry and its push, or between its pop and its return
   kInlineImprecision,  // another position of the same compiled code explains the shadow: debug info between safepoints
   kTopFrameMissing,    // one physical frame missing on top while pc is in code that is no Java method
-  kEpilogue,           // pc is at the return of a compiled method whose shadow entry is gone
-  kUnwinding,          // an exception is being dispatched on top
   kVirtualThread,      // ASGCT goes on into the carrier
   kDepthLimit,         // one walk was cut at its depth limit
   kNullMethodId,       // ASGCT had no jmethodID for a method
@@ -27,8 +25,16 @@ enum class Rule : uint8_t {
   kCount,
 };
 inline constexpr const char* kRuleNames[] = {
-    "",          "constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "epilogue",
-    "unwinding", "virtual-thread",       "depth-limit",     "null-method-id",     "retransformed",     "retried",
+    "",
+    "constructor-prologue",
+    "push-pop-window",
+    "inline-imprecision",
+    "top-frame-missing",
+    "virtual-thread",
+    "depth-limit",
+    "null-method-id",
+    "retransformed",
+    "retried",
 };
 static_assert(sizeof(kRuleNames) / sizeof(kRuleNames[0]) == static_cast<size_t>(Rule::kCount));
 

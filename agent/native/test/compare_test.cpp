@@ -189,7 +189,9 @@ TEST_F(CompareTest, VirtualThreadGoesOnIntoTheCarrier) {
   EXPECT_RULE(JudgeWalks("a@1 b@1", "a@1 b@1 enterSpecial@4 jdk@3"), Rule::kVirtualThread);
 }
 TEST_F(CompareTest, VirtualThreadHidesNoLostFrame) {
-  EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "a@1 b@1 enterSpecial@4 jdk@3"), Kind::kForeign, 0);
+  // Frames frozen in the heap are lost: the divergence is the deepest frame that is left.
+  EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "a@1 b@1 enterSpecial@4 jdk@3"), Kind::kTruncated, 1);
+  EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "a@1 c@1 enterSpecial@4 jdk@3"), Kind::kMissing, 1);
   EXPECT_MISMATCH(JudgeWalks("a@1 b@1", "a@1 b@1 jdk@3"), Kind::kExtra, 0);
 }
 
@@ -357,6 +359,20 @@ TEST_F(CompareTest, RecursionIsCounted) {
 
 TEST_F(CompareTest, CarrierOfAVirtualThreadIsVoid) {
   EXPECT_VOID(Judge("a", "c@50 enterSpecial@3 a@50"), Reason::kVirtualThread);
+}
+
+TEST_F(CompareTest, TruncatedOnACarrierIsVoidUnlessItsBottomIsThere) {
+  const std::vector<Frame> frames = Frames("x@50 jdk@3");
+  const std::vector<uint32_t> keys = Shadow("a b");
+  Sample s;
+  s.shadow = keys;
+  s.asgct = frames;
+  s.code = 2;
+  s.limit = kLimit;
+  s.carrier = true;
+  EXPECT_VOID(CompareAsgctShadow(s, *this), Reason::kVirtualThread);
+  s.root = frames[1].method;
+  EXPECT_EQ(CompareAsgctShadow(s, *this).outcome, Outcome::kMismatch);
 }
 
 TEST_F(CompareTest, UnknownMethodsAreNotJudged) {

@@ -37,6 +37,9 @@ struct Bad {
   const char* says;
 };
 
+// Names the case in test reports.
+void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.text; }
+
 class BadOptions : public testing::TestWithParam<Bad> {};
 
 TEST_P(BadOptions, OneClearLine) {
