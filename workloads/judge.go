@@ -73,7 +73,7 @@ func (m Manifest) judgePlain(exit int, stdout, stderr []byte) *misstepv1.Applica
 var (
 	startPattern = regexp.MustCompile(`(?m)^(?:Error: (?:Could not (?:find or load main class|create the Java Virtual Machine)|Unable to (?:initialize main class|access jarfile)|` +
 		`Invalid or corrupt jarfile|An unexpected error occurred while trying to open file|Main method not found|A JNI error has occurred|A fatal exception has occurred|LinkageError occurred)|` +
-		`Unrecognized VM option|Unrecognized option|no main manifest attribute|Error occurred during initialization of|.*UnsupportedClassVersionError)[^\r\n]*`)
+		`Unrecognized VM option|Unrecognized option|no main manifest attribute|Error occurred during initialization of [^\r\n]*\r?\n|.*UnsupportedClassVersionError)[^\r\n]*`)
 	memoryPattern = regexp.MustCompile(`(?m)^(?:Terminating due to |Exception in thread "[^"\n]*" |Caused by: )?java\.lang\.OutOfMemoryError[^\r\n]*`)
 )
 

@@ -41,6 +41,7 @@ func TestJudgePlain(t *testing.T) {
 		{"jar", 1, "", "Error: Invalid or corrupt jarfile a.jar\n", "start: Error: Invalid or corrupt jarfile a.jar"},
 		{"flag", 1, "", "Unrecognized VM option 'X'\nError: Could not create the Java Virtual Machine.\n", "start: Unrecognized VM option 'X'"},
 		{"flag, 25", 1, "", "Error: VM option 'X' is experimental\nError: Could not create the Java Virtual Machine.\n", "start: Error: Could not create"},
+		{"agent", 1, "Error occurred during initialization of VM\nCould not find agent library x.so\n", "", "start: Error occurred during initialization of VM Could not find agent library x.so"},
 		{"bytes", 9, "", "a\xff\x00b", "exit-code: exit code 9: a\uFFFD b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
