@@ -126,6 +126,11 @@ budget: {trials: 8}
 	file := filepath.Join(t.TempDir(), "campaign.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(spec), 0o644))
 	log := filepath.Join(t.TempDir(), "log")
+	t.Cleanup(func() {
+		if text, err := os.ReadFile(log); err == nil && t.Failed() {
+			t.Logf("log:\n%s", text)
+		}
+	})
 	cmd := process(t, home, log, "hunt", file, "--dir", dir, "--slots", "1")
 	require.Eventually(t, func() bool { // until the first trial is done
 		st, err := embed(dir, coordinator.Config{})
