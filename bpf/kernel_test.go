@@ -1,0 +1,447 @@
+package bpf
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The tests in this file load the scheduler. On a machine whose kernel has no sched_ext they are skipped with the reason;
+// internal/testenv/vmtest runs this package's test binary in a virtual machine that has one.
+
+func needKernel(t *testing.T) {
+	t.Helper()
+	if err := Supported(); err != nil {
+		t.Skip(err)
+	}
+}
+
+func state(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/sys/kernel/sched_ext/state")
+	require.NoError(t, err)
+	return strings.TrimSpace(string(text))
+}
+
+// helperVariable makes this test binary another program.
+const helperVariable = "MISSTEP_TEST_HELPER"
+
+func init() {
+	mode, argument, _ := strings.Cut(os.Getenv(helperVariable), ":")
+	if mode == "" {
+		return
+	}
+	os.Exit(help(mode, argument))
+}
+
+// help is the program under test, or a loader to be killed.
+func help(mode, argument string) int {
+	d, err := time.ParseDuration(argument)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	switch mode {
+	case "work": // threads that spin, threads that sleep, threads that wait for each other
+		fmt.Println("uid", os.Getuid())
+		var all sync.WaitGroup
+		end := time.Now().Add(d)
+		ping := make(chan struct{})
+		for i := range 4 {
+			all.Go(func() {
+				runtime.LockOSThread()
+				for n := 0; time.Now().Before(end); n++ {
+					switch {
+					case i == 1 && n%100 == 0:
+						time.Sleep(500 * time.Microsecond)
+					case i == 2:
+						ping <- struct{}{}
+					case i == 3:
+						<-ping
+					}
+				}
+				if i == 2 {
+					close(ping)
+				} else if i == 3 {
+					for range ping { // let the other one end
+					}
+				}
+			})
+		}
+		all.Wait()
+		return 7
+	case "load":
+		s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos", Seed: 1}})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+		cmd := helper("work", d)
+		if err := s.Start(cmd); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+		fmt.Println(cmd.Process.Pid)
+		time.Sleep(time.Hour)
+	}
+	return 2
+}
+
+func helper(mode string, d time.Duration) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), helperVariable+"="+mode+":"+d.String(), "GOMAXPROCS=4")
+	return cmd
+}
+
+func run(t *testing.T, o Options, cmd *exec.Cmd) *Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	result, err := Run(ctx, o, cmd)
+	require.NoError(t, err)
+	require.Equal(t, "disabled", state(t), "the kernel's own scheduler is back")
+	return result
+}
+
+func TestKernelEachStrategyDoesItsWork(t *testing.T) {
+	needKernel(t)
+	for _, s := range Strategies() {
+		t.Run(s.Name, func(t *testing.T) {
+			// A bystander under the kernel's own scheduler, with as much to do.
+			bystander := helper("work", 500*time.Millisecond)
+			require.NoError(t, bystander.Start())
+			defer bystander.Wait()
+			pid := uint32(bystander.Process.Pid)
+
+			p := Perturbation{Strategy: s.Name, Seed: 3}
+			if s.Name == "roles" {
+				p.Parameters = map[string]float64{"mutator": -0.5}
+			}
+			var file bytes.Buffer
+			log, err := NewLogWriter(&file, Header{Perturbation: p})
+			require.NoError(t, err)
+			cmd := helper("work", 400*time.Millisecond)
+			result := run(t, Options{Perturbation: p, Log: log}, cmd)
+			require.Nil(t, result.Report.Ejection)
+			assert.Equal(t, 7, result.Code(), "the command's own exit code")
+
+			r := result.Report
+			var text strings.Builder
+			r.Write(&text, 8)
+			t.Log("\n" + text.String())
+			assert.Positive(t, r.Decisions)
+			applied := r.Applied()
+			switch s.Name {
+			case "none":
+				assert.Empty(t, applied)
+			case "delay", "roles":
+				assert.Positive(t, applied["delay"])
+				assert.Greater(t, float64(r.Delays), 0.02*float64(r.Decisions))
+			case "starve":
+				assert.Positive(t, applied["starve"])
+			case "pct", "pos":
+				assert.Positive(t, applied["priority"])
+			case "slice":
+				assert.Positive(t, r.Preemptions)
+				assert.InDelta(t, 0.5, float64(r.ShortSlices)/float64(r.Decisions), 0.15)
+			case "chaos":
+				assert.GreaterOrEqual(t, len(applied), 2)
+			}
+			assert.Equal(t, r.Delays, r.Chosen.Count())
+			assert.LessOrEqual(t, r.Delays-r.Released, uint64(8), "who was delayed was released, unless the program ended first")
+			assert.Equal(t, r.Released, r.Late.Count())
+			if r.Late.Count() > 20 {
+				assert.LessOrEqual(t, r.Late.Quantile(0.9), 50*time.Millisecond, "delays end when they should")
+			}
+
+			// Only the tree.
+			assert.Equal(t, r.ThreadCount, uint64(len(r.Threads)))
+			for _, thread := range r.Threads {
+				assert.NotEqual(t, pid, thread.PID, "the bystander")
+				assert.True(t, thread.Name == "0" || strings.HasPrefix(thread.Name, "0."), thread.Name)
+			}
+			assert.LessOrEqual(t, r.Outside, uint64(20), "turns of the loader's one thread")
+
+			// The log says the same.
+			require.Zero(t, r.Lost)
+			recorded, err := ReadLog(&file)
+			require.NoError(t, err)
+			assert.False(t, recorded.Cut)
+			assert.Len(t, recorded.Decisions, int(r.Decisions))
+			assert.Len(t, recorded.Threads, int(r.ThreadCount))
+		})
+	}
+}
+
+func TestKernelDelaysAreThoseOfThePolicy(t *testing.T) {
+	needKernel(t)
+	p := Perturbation{Strategy: "delay", Seed: 11, Parameters: map[string]float64{"probability": 0.5, "expiry": 0.5, "max_us": 2000}}
+	var file bytes.Buffer
+	log, err := NewLogWriter(&file, Header{Perturbation: p})
+	require.NoError(t, err)
+	run(t, Options{Perturbation: p, Log: log}, helper("work", 500*time.Millisecond))
+	recorded, err := ReadLog(&file)
+	require.NoError(t, err)
+	var delays []float64
+	for _, d := range recorded.Decisions {
+		if d.Delay > 0 {
+			delays = append(delays, float64(d.Delay))
+		}
+	}
+	n := float64(len(recorded.Decisions))
+	assert.InDelta(t, 0.5, float64(len(delays))/n, 0.1+2/n)
+	assert.Less(t, kolmogorov(delays, octaves(100e3, 2e6)), critical(len(delays)))
+}
+
+func TestKernelReplayFollowsTheLog(t *testing.T) {
+	needKernel(t)
+	p := Perturbation{Strategy: "delay", Seed: 4}
+	var file bytes.Buffer
+	log, err := NewLogWriter(&file, Header{Perturbation: p})
+	require.NoError(t, err)
+	recordedRun := run(t, Options{Perturbation: p, Log: log}, helper("work", 500*time.Millisecond))
+	recorded, err := ReadLog(&file)
+	require.NoError(t, err)
+
+	// Another seed, so that what is the same comes from the log.
+	p.Seed = 5
+	var second bytes.Buffer
+	log, err = NewLogWriter(&second, Header{Perturbation: p})
+	require.NoError(t, err)
+	replayed := run(t, Options{Perturbation: p, Replay: recorded, Log: log}, helper("work", 700*time.Millisecond))
+	var text strings.Builder
+	replayed.Report.Write(&text, 4)
+	t.Log("\n" + text.String())
+	r := replayed.Report.Replay
+	require.NotNil(t, r)
+	assert.Equal(t, recordedRun.Report.Decisions, r.Recorded)
+	assert.Positive(t, r.Replayed)
+	assert.Equal(t, replayed.Report.Decisions, r.Replayed+r.Departed)
+	require.NotNil(t, r.First, "it runs longer than the log")
+	assert.NotEmpty(t, r.First.Why)
+
+	known := map[[2]uint64]Record{}
+	for _, d := range recorded.Decisions {
+		known[[2]uint64{d.Path, uint64(d.Counter)}] = d
+	}
+	again, err := ReadLog(&second)
+	require.NoError(t, err)
+	for _, d := range again.Decisions {
+		if d.Marks&MarkReplayed != 0 {
+			want := known[[2]uint64{d.Path, uint64(d.Counter)}]
+			assert.Equal(t, [3]uint64{want.Delay, want.Slice, want.Rank}, [3]uint64{d.Delay, d.Slice, d.Rank})
+		}
+	}
+}
+
+func TestKernelCommandRunsAsAnOrdinaryUser(t *testing.T) {
+	needKernel(t)
+	cmd := helper("work", 50*time.Millisecond)
+	cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "id -u; exit 3"}
+	if _, err := os.Stat(cmd.Path); err != nil {
+		t.Skipf("no shell: %v", err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	assert.Equal(t, 3, run(t, Options{Perturbation: Perturbation{Strategy: "chaos"}}, cmd).Code())
+	assert.Equal(t, "12345\n", out.String())
+}
+
+func TestKernelThereIsOneScheduler(t *testing.T) {
+	needKernel(t)
+	s, err := Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
+	require.NoError(t, err)
+	_, err = Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
+	assert.ErrorIs(t, err, ErrUnsupported)
+	assert.ErrorContains(t, err, "misstep")
+	_, err = s.Detach()
+	require.NoError(t, err)
+	assert.Equal(t, "disabled", state(t))
+}
+
+func TestKernelCommandThatIsNotThere(t *testing.T) {
+	needKernel(t)
+	_, err := Run(t.Context(), Options{Perturbation: Perturbation{Strategy: "chaos"}}, exec.Command("/no/such/command"))
+	var start *NotStartedError
+	require.ErrorAs(t, err, &start)
+	assert.Equal(t, "disabled", state(t))
+}
+
+func TestKernelTimeoutEndsTheTree(t *testing.T) {
+	needKernel(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	result, err := Run(ctx, Options{Perturbation: Perturbation{Strategy: "chaos"}}, helper("work", time.Hour))
+	require.NoError(t, err)
+	assert.True(t, result.TimedOut)
+	assert.Equal(t, 124, result.Code())
+}
+
+// rootPath is that of the first process of a tree.
+func rootPath() uint64 { return mix(mix(0x6d69737374657000) + 0) }
+
+func TestKernelEjectionsAreOutcomes(t *testing.T) {
+	needKernel(t)
+	healthy := func() {
+		t.Helper()
+		assert.Equal(t, 7, run(t, Options{Perturbation: Perturbation{Strategy: "delay", Seed: 2}}, helper("work", 100*time.Millisecond)).Code())
+	}
+	t.Run("watchdog", func(t *testing.T) {
+		// No strategy and no log that can be read takes such a decision.
+		stall := &Log{Decisions: []Record{{Path: rootPath(), Event: EventStart, Delay: 60e9, Slice: 20e6}}}
+		result := run(t, Options{Perturbation: Perturbation{Strategy: "none"}, Replay: stall}, helper("work", time.Second))
+		require.NotNil(t, result.Report.Ejection)
+		t.Log(result.Report.Ejection)
+		assert.Equal(t, "watchdog", result.Report.Ejection.Kind)
+		assert.NotEmpty(t, result.Report.Ejection.Reason)
+		assert.Equal(t, 123, result.Code())
+		healthy()
+	})
+	t.Run("sysrq", func(t *testing.T) {
+		if _, err := os.Stat("/proc/sysrq-trigger"); err != nil {
+			t.Skip(err)
+		}
+		cmd := helper("work", time.Minute)
+		started, w := io.Pipe()
+		cmd.Stdout = w
+		go func() {
+			_, _ = started.Read(make([]byte, 1)) // it has printed its user
+			_ = os.WriteFile("/proc/sysrq-trigger", []byte("S"), 0)
+			_, _ = io.Copy(io.Discard, started)
+		}()
+		result := run(t, Options{Perturbation: Perturbation{Strategy: "chaos", Seed: 6}}, cmd)
+		w.Close()
+		require.NotNil(t, result.Report.Ejection)
+		t.Log(result.Report.Ejection)
+		assert.Equal(t, "sysrq", result.Report.Ejection.Kind)
+		assert.Equal(t, 123, result.Code())
+		healthy()
+	})
+}
+
+func TestKernelKilledLoaderLeavesAHealthyMachine(t *testing.T) {
+	needKernel(t)
+	loader := helper("load", time.Minute)
+	out, err := loader.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, loader.Start())
+	var pid int
+	_, err = fmt.Fscan(out, &pid)
+	require.NoError(t, err)
+	require.Equal(t, "enabled", state(t))
+	require.NoError(t, loader.Process.Kill())
+	_ = loader.Wait()
+	require.Eventually(t, func() bool { return state(t) == "disabled" }, 20*time.Second, 50*time.Millisecond)
+
+	child, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	before := ticks(t, pid)
+	require.Eventually(t, func() bool { return ticks(t, pid) > before+5 }, 20*time.Second, 50*time.Millisecond, "the tree goes on under the kernel's own")
+	require.NoError(t, child.Kill())
+	assert.Equal(t, 7, run(t, Options{Perturbation: Perturbation{Strategy: "delay", Seed: 2}}, helper("work", 100*time.Millisecond)).Code())
+}
+
+// ticks of CPU time that a process has used.
+func ticks(t *testing.T, pid int) (n int) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(text), ") ")
+	require.True(t, found)
+	fields := strings.Fields(rest)
+	for _, i := range []int{11, 12} { // utime, stime
+		x, err := strconv.Atoi(fields[i])
+		require.NoError(t, err)
+		n += x
+	}
+	return n
+}
+
+func TestKernelCountersOfAJVM(t *testing.T) {
+	needKernel(t)
+	java := os.Getenv("MISSTEP_TEST_JAVA")
+	if java == "" {
+		t.Skip("MISSTEP_TEST_JAVA names no java")
+	}
+	for _, s := range Strategies() {
+		t.Run(s.Name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+			defer cancel()
+			cmd := exec.Command(java, "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-version")
+			var out bytes.Buffer
+			cmd.Stderr = &out
+			result, err := Run(ctx, Options{Perturbation: Perturbation{Strategy: s.Name, Seed: 9}}, cmd)
+			require.NoError(t, err)
+			require.Nil(t, result.Report.Ejection)
+			assert.Zero(t, result.Code())
+			assert.Contains(t, out.String(), "version")
+			var text strings.Builder
+			result.Report.Write(&text, 30)
+			t.Log("\n" + text.String())
+			roles := map[string]int{}
+			for _, thread := range result.Report.Threads {
+				roles[thread.Role]++
+			}
+			for _, role := range []string{"gc", "vm", "compiler", "mutator"} {
+				assert.Positive(t, roles[role], "threads of role %s", role)
+			}
+			if s.Name != "none" && s.Name != "roles" && s.Name != "starve" {
+				assert.NotEmpty(t, result.Report.Applied())
+			}
+		})
+	}
+}
+
+func TestKernelFullBufferIsCounted(t *testing.T) {
+	needKernel(t)
+	p := Perturbation{Strategy: "slice", Seed: 2, Parameters: map[string]float64{"probability": 1, "max_us": 50}}
+	var file bytes.Buffer
+	log, err := NewLogWriter(&file, Header{Perturbation: p})
+	require.NoError(t, err)
+	result := run(t, Options{Perturbation: p, Log: log, BufferBytes: 4096}, helper("work", 200*time.Millisecond))
+	assert.Positive(t, result.Report.Lost)
+	recorded, err := ReadLog(&file)
+	require.NoError(t, err)
+	assert.Equal(t, result.Report.Lost, recorded.Lost)
+	assert.Equal(t, result.Report.Decisions+result.Report.ThreadCount, uint64(len(recorded.Decisions)+len(recorded.Threads))+recorded.Lost)
+}
+
+func TestKernelCommandLineWritesAndReplays(t *testing.T) {
+	needKernel(t)
+	file := filepath.Join(t.TempDir(), "run.log")
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	t.Setenv(helperVariable, "work:200ms")
+	code, _, text := command(t, "run", "--strategy", "chaos", "--seed", "12", "--log", file, "--", exe)
+	assert.Equal(t, 7, code, text)
+	assert.Contains(t, text, "strategy chaos, seed 12")
+	code, _, text = command(t, "replay", file, "--", exe)
+	assert.Equal(t, 7, code, text)
+	assert.Contains(t, text, "replayed: ")
+
+	code, _, text = command(t, "run", "--strategy", "slice", "--repeat-until-failure", "--max-runs", "3", "--error-command", "echo seed $MISSTEP_SEED", "--", exe)
+	assert.Equal(t, 7, code, text)
+	assert.Contains(t, text, "run 1, seed 1: exit code 7")
+
+	t.Setenv(helperVariable, "")
+	code, _, text = command(t, "run", "--repeat-until-failure", "--max-runs", "2", "--strategy", "none", "--", "/bin/true")
+	assert.Zero(t, code, text)
+	assert.Contains(t, text, "no failure in 2 runs, seeds 1 to 2")
+	code, _, _ = command(t, "run", "--strategy", "none", "--", "/no/such")
+	assert.Equal(t, 127, code)
+}
