@@ -11,8 +11,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
 import java.util.stream.Stream;
 import misstep.programs.Everything;
+import misstep.programs.Retransforming;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -103,6 +106,41 @@ class AgentIT {
     assertEquals(plain.out, unpatched.out);
     assertTrue(unpatched.err.startsWith("misstep: no class is instrumented"), unpatched.err);
     assertTrue(unpatched.err.contains("patch jar"), unpatched.err);
+  }
+
+  @ParameterizedTest
+  @MethodSource("jdks")
+  void failureOfTheAgentLeavesClassesAsTheyAre(Path jdk) throws Exception {
+    Run plain = run(jdk, List.of("-cp", "target/test-classes", Everything.class.getName()));
+    List<String> arguments = agent(jdk, "methods=1,seed=1");
+    arguments.addAll(List.of("-Dfake.broken=true", "-cp", fakeNative() + ":target/test-classes"));
+    arguments.add(Everything.class.getName());
+    assertEquals(plain, run(jdk, arguments));
+    List<String> told = Files.readAllLines(dir.resolve("told"));
+    long failed = told.stream().filter(s -> s.startsWith("failed")).count();
+    assertTrue(failed > told.size() / 10 && failed < told.size() / 2, failed + " failures");
+  }
+
+  @ParameterizedTest
+  @MethodSource("jdks")
+  void instrumentationSurvivesRetransformation(Path jdk) throws Exception {
+    Path other = dir.resolve("other.jar");
+    Manifest manifest = new Manifest();
+    manifest.getMainAttributes().putValue("Manifest-Version", "1.0");
+    manifest.getMainAttributes().putValue("Premain-Class", Retransforming.class.getName());
+    manifest.getMainAttributes().putValue("Can-Retransform-Classes", "true");
+    new JarOutputStream(Files.newOutputStream(other), manifest).close();
+    List<String> arguments = agent(jdk, "methods=1,seed=1");
+    arguments.addAll(
+        List.of(
+            "-javaagent:" + other,
+            "-cp",
+            fakeNative() + ":target/test-classes",
+            Retransforming.class.getName()));
+    assertEquals(new Run(0, "same true, pushes true\n", ""), run(jdk, arguments));
+    String told = Files.readString(dir.resolve("told"));
+    assertTrue(told.matches("(?s).*registered misstep/fixtures/Exceptions \\d+ again.*"), told);
+    assertTrue(told.matches("(?s).*registered java/util/BitSet \\d+ again.*"), told);
   }
 
   private List<String> agent(Path jdk, String options) throws Exception {

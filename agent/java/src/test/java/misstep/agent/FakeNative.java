@@ -40,7 +40,11 @@ final class FakeNative {
         static synchronized void registered(
             ClassLoader loader, String className, int firstId, String[] methods,
             int[] pushEnds, int[][] exits, boolean retransformed) {
-          TOLD.append("registered ").append(className).append(' ').append(methods.length).append('\\n');
+          if (Boolean.getBoolean("fake.broken") && firstId % 3 == 0) {
+            throw new IllegalStateException("broken on purpose");
+          }
+          TOLD.append("registered ").append(className).append(' ').append(methods.length);
+          TOLD.append(retransformed ? " again\\n" : "\\n");
         }
 
         static synchronized void failed(String className, String why) {
