@@ -1,0 +1,58 @@
+// What the planted races share: iterations of a few threads, with a deadline that makes a hang a finding.
+#ifndef RACE_H
+#define RACE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HANG_SECONDS 10  // far above any delay of a scheduler
+
+static inline void race_bug(long iteration, const char *what) {
+  printf("bug at iteration %ld: %s\n", iteration, what);
+  fflush(stdout);
+  _exit(1);
+}
+
+static inline void race_fail(const char *what) {
+  fprintf(stderr, "%s\n", what);
+  _exit(2);
+}
+
+static inline struct timespec race_deadline(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  t.tv_sec += HANG_SECONDS;
+  return t;
+}
+
+// Some instructions that the compiler keeps, so that windows are not empty.
+static inline void race_work(int n) {
+  for (volatile int i = 0; i < n; i++) {
+  }
+}
+
+typedef void *(*race_thread)(void *);
+
+// race_iteration runs the threads to their end; one that does not end is a bug.
+static inline void race_iteration(long iteration, int n, const race_thread *threads) {
+  pthread_t id[8];
+  for (int i = 0; i < n; i++)
+    if (pthread_create(&id[i], NULL, threads[i], (void *)(long)i)) race_fail("cannot create a thread");
+  struct timespec deadline = race_deadline();
+  for (int i = 0; i < n; i++)
+    if (pthread_timedjoin_np(id[i], NULL, &deadline)) race_bug(iteration, "it hangs");
+}
+
+static inline long race_iterations(int argc, char **argv) { return argc > 1 ? atol(argv[1]) : 10000; }
+
+static inline int race_none(long n) {
+  printf("no bug in %ld iterations\n", n);
+  return 0;
+}
+
+#endif

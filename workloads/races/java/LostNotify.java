@@ -1,0 +1,37 @@
+/** A flag looked at outside of the monitor: the notification comes before the wait. */
+final class LostNotify {
+  private static volatile boolean ready;
+
+  private LostNotify() {}
+
+  public static void main(String[] args) throws Exception {
+    Race.iterate(
+        args,
+        () -> {
+          Object monitor = new Object();
+          ready = false;
+          boolean ended =
+              Race.together(
+                  () -> {
+                    Race.work(300);
+                    if (!ready) {
+                      synchronized (monitor) {
+                        try {
+                          monitor.wait();
+                        } catch (InterruptedException e) {
+                          throw new IllegalStateException(e);
+                        }
+                      }
+                    }
+                  },
+                  () -> {
+                    Race.work(500);
+                    ready = true;
+                    synchronized (monitor) {
+                      monitor.notifyAll();
+                    }
+                  });
+          return ended ? null : "it hangs";
+        });
+  }
+}
