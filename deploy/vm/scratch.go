@@ -34,7 +34,7 @@ func makeScratch() (dir string, remove func(), err error) {
 // sweep removes the scratch folders in dir that nobody holds. A folder is empty between its making and its locking, and an empty one may
 // be removed by no one but its maker.
 func sweep(dir string) {
-	found, err := filepath.Glob(filepath.Join(dir, scratchPrefix+"*"))
+	found, err := filepath.Glob(filepath.Join(dir, scratchPrefix+"[0-9]*"))
 	if err != nil {
 		return
 	}

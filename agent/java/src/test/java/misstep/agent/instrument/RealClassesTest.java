@@ -30,7 +30,7 @@ class RealClassesTest {
   @ParameterizedTest
   @ValueSource(strings = {"asm", "asm-tree", "kotlin-stdlib", "scala-library", "scala3-library_3"})
   void jars(String jar) throws IOException {
-    check(ClassFiles.ofJar(jar), 30, 1);
+    check(ClassFiles.ofJar(jar), 30, 3);
   }
 
   @Test
