@@ -244,7 +244,7 @@ MISSTEP_FUNCTION int misstep_chaos(__u64 seed, __u64 epoch, __u64 delay_cap, str
   k->slice_short = 0;
   if (((mix >> 2) & 3) != 0)
     k->slice_short = misstep_octaves(misstep_chaos_draw(seed, epoch, 5), MISSTEP_ONE / 16, MISSTEP_ONE);
-  k->slice_min = misstep_octaves(misstep_chaos_draw(seed, epoch, 6), 20000, 500000);
+  k->slice_min = misstep_octaves(misstep_chaos_draw(seed, epoch, 6), MISSTEP_SLICE_LEAST, 200000);
   k->slice_max = k->slice_min << (1 + misstep_scale(misstep_chaos_draw(seed, epoch, 7), 4));
   k->slice_long = 5000000;
 

@@ -364,7 +364,7 @@ func TestChaosStaysInItsRanges(t *testing.T) {
 			k[name] = value
 		}
 		require.True(t, 0 < k["delay_min"] && k["delay_min"] <= k["delay_max"] && k["delay_max"] <= cap, line)
-		require.True(t, 20000 <= k["slice_min"] && k["slice_min"] < k["slice_max"] && k["slice_max"] <= 100e6, line)
+		require.True(t, 10000 <= k["slice_min"] && k["slice_min"] < k["slice_max"] && k["slice_max"] <= 100e6, line)
 		require.True(t, 1e6 <= k["wait_max"] && k["wait_max"] <= 50e6, line)
 		require.True(t, k["window_min"] <= k["window_max"] && k["window_max"] <= 50e6, line)
 		require.True(t, 1 <= k["change_points"] && k["change_points"] <= 4 && k["change_span"] >= 16, line)

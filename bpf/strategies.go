@@ -176,7 +176,7 @@ var strategies = []Strategy{
 		Name: "chaos", kind: schedMisstepStrategyMISSTEP_STRATEGY_CHAOS,
 		Doc: "The default mix: in each epoch, delays, short slices, an order of the waiting, and starvation windows, each with a strength drawn from the seed.",
 		Parameters: []Parameter{
-			micros("epoch_us", "time until all is drawn anew", 1000, 60e6, 250000),
+			micros("epoch_us", "time until all is drawn anew", 1000, 60e6, 50000),
 			micros("max_delay_us", "longest delay", 10, 2e6, 10000),
 		},
 		apply: func(v map[string]float64, _ uint64, c *schedMisstepConfig) {
