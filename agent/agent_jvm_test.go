@@ -66,7 +66,7 @@ var programs struct {
 func classes(t *testing.T) string {
 	t.Helper()
 	programs.Do(func() {
-		if programs.dir, programs.err = os.MkdirTemp("", "misstep-agent-classes-*"); programs.err != nil {
+		if programs.dir, programs.err = os.MkdirTemp("", "misstep-agent-classes-*"); programs.err != nil { //nolint:usetesting // shared by all tests, TestMain removes it
 			return
 		}
 		sources, err := filepath.Glob(filepath.Join("test", "programs", "*.java"))
