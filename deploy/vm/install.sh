@@ -9,7 +9,9 @@ need() { # need PROBE PACKAGE...: the packages are wanted when the probe (a comm
   sh -c "$probe" >/dev/null 2>&1 || missing+=("$@")
 }
 need 'command -v qemu-system-x86_64' qemu-system-x86
-need 'command -v busybox && ! readelf -l "$(command -v busybox)" | grep -q INTERP' busybox-static
+# Debian's busybox and busybox-static both give the name; only the second runs without libraries, which ldd says by its exit code.
+# shellcheck disable=SC2016 # need runs it
+need 'command -v busybox && ! ldd "$(command -v busybox)"' busybox-static
 need 'test -x /usr/sbin/bpftool || command -v bpftool' bpftool
 need 'command -v clang-19' clang-19
 need 'command -v llvm-strip-19' llvm-19

@@ -176,9 +176,19 @@ func (m *machine) lastWords(said *bytes.Buffer, shareSaid string) string {
 	}
 	console, err := os.ReadFile(filepath.Join(m.scratch, consoleName))
 	if err == nil && len(bytes.TrimSpace(console)) > 0 {
-		out.WriteString("\nconsole: " + tail(strings.TrimSpace(string(console)), 12))
+		out.WriteString("\nconsole: " + consoleEnd(strings.TrimSpace(string(console))))
 	}
 	return out.String()
+}
+
+// consoleEnd returns what of a console says how a guest ended: its last lines, or a panic's first ones, the rest of which is a trace.
+func consoleEnd(console string) string {
+	const lines = 12
+	if i := strings.LastIndex(console, "Kernel panic"); i >= 0 {
+		panicked := strings.Split(console[i:], "\n")
+		console = strings.Join(panicked[:min(len(panicked), lines)], "\n")
+	}
+	return tail(console, lines)
 }
 
 func tail(text string, lines int) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -177,14 +178,7 @@ func writeTree(w *initramfs.Writer, tree Tree, libraries *libraries) error {
 		libraries.add(host)
 		return w.Host(guest, host)
 	}
-	skip := func(rel string) bool {
-		for _, s := range tree.Skip {
-			if rel == s {
-				return true
-			}
-		}
-		return false
-	}
+	skip := func(rel string) bool { return slices.Contains(tree.Skip, rel) }
 	if err := libraries.addTree(host, skip); err != nil {
 		return err
 	}

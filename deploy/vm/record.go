@@ -44,7 +44,7 @@ const (
 	recordedInitrd = "initrd.zst"
 )
 
-// ErrDeparted: a replay did not do what was recorded.
+// ErrDeparted says that a replay did not do what was recorded.
 var ErrDeparted = errors.New("the replay departed from its recording")
 
 // keepRecording completes the folder in which qemu left its log.

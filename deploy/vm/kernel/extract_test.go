@@ -18,7 +18,10 @@ func TestUnpackImage(t *testing.T) {
 	require.NoError(t, err)
 	encoder, err := zstd.NewWriter(nil)
 	require.NoError(t, err)
-	for _, c := range []struct{ name, problem string; image []byte }{
+	for _, c := range []struct {
+		name, problem string
+		image         []byte
+	}{
 		{"nothing", "no zstd frame", nil},
 		{"no frame", "no zstd frame", bytes.Repeat([]byte("x"), 1000)},
 		{"the magic by chance", "no zstd frame", []byte{0x28, 0xb5, 0x2f, 0xfd}},

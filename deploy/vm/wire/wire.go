@@ -42,10 +42,10 @@ type Job struct {
 
 // Exit is how the command ended, the last frame of every run.
 type Exit struct {
-	Code     int    `json:"code"`     // 128+signal when a signal ended it, as a shell says
-	Signal   int    `json:"signal"`   // 0: none
+	Code     int    `json:"code"`      // 128+signal when a signal ended it, as a shell says
+	Signal   int    `json:"signal"`    // 0: none
 	TimedOut bool   `json:"timed_out"` // the job's limit ended it
-	Failure  string `json:"failure"`  // the command could not be started, or the guest could not be set up: not the command's doing
+	Failure  string `json:"failure"`   // the command could not be started, or the guest could not be set up: not the command's doing
 	// BootNanos is the guest's time from power-on to the command, RunNanos from there to its end.
 	BootNanos int64 `json:"boot_nanos"`
 	RunNanos  int64 `json:"run_nanos"`

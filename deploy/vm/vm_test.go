@@ -1,0 +1,246 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/deploy/vm/wire"
+)
+
+func TestArgumentsOfADeterministicMachine(t *testing.T) {
+	m := &machine{mode: ModeDeterministic, cpus: 1, memory: 512, seed: 18446744073709551615, scratch: "/s", kernel: "/k", initrd: "/i", replay: replayRecord, replayFile: "/r"}
+	line := strings.Join(m.arguments(3, ""), " ")
+	for _, want := range []string{
+		"-accel tcg,thread=single", "-icount shift=0,sleep=off,rr=record,rrfile=/r", "-seed 18446744073709551615", "-smp 1", "-nic none",
+		"clock=vm", "ioeventfd=off", "-kernel /k -initrd /i", "nokaslr",
+	} {
+		assert.Contains(t, line, want)
+	}
+	assert.NotContains(t, line, "vhost-user-fs")
+	m.replay = replayPlay
+	assert.Contains(t, strings.Join(m.arguments(3, ""), " "), "rr=replay")
+	m.replay = replayNone
+	assert.NotContains(t, strings.Join(m.arguments(3, ""), " "), "rr=")
+}
+
+func TestArgumentsOfASharedMachine(t *testing.T) {
+	m := &machine{mode: ModeShared, accel: AccelTCG, cpus: 2, memory: 512, scratch: "/s"}
+	line := strings.Join(m.arguments(3, "/s/share.sock"), " ")
+	for _, want := range []string{"-accel tcg,thread=multi", "-smp 2", "path=/s/share.sock", "share=on", "-nic none"} {
+		assert.Contains(t, line, want)
+	}
+	assert.NotContains(t, line, "icount")
+	m.accel = AccelKVM
+	assert.Contains(t, strings.Join(m.arguments(3, ""), " "), "-accel kvm -cpu host")
+}
+
+func TestConfigRefusesContradictions(t *testing.T) {
+	for problem, c := range map[string]Config{
+		"no mode given":     {},
+		"cannot use KVM":    {Mode: ModeDeterministic, Accel: AccelKVM},
+		"deterministic":     {Mode: ModeShared, Record: "x"},
+		"is not absolute":   {Mode: ModeShared, Dir: "relative"},
+		"MiB of memory":     {Mode: ModeShared, Memory: 1},
+		"trees are for the": {Mode: ModeShared, Trees: []Tree{{Host: "/"}}},
+	} {
+		_, err := Run(t.Context(), c, []string{"true"}, nil, nil)
+		require.ErrorContains(t, err, problem)
+	}
+	_, err := Run(t.Context(), Config{Mode: ModeShared}, nil, nil, nil)
+	require.ErrorContains(t, err, "no command")
+}
+
+func TestMissingProgramsAreNamedWithARemedy(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Run(t.Context(), Config{Mode: ModeDeterministic, Home: t.TempDir()}, []string{"true"}, nil, nil)
+	require.ErrorIs(t, err, ErrUnavailable)
+	require.ErrorContains(t, err, "install the package qemu-system-x86")
+	_, _, err = findBusybox()
+	require.ErrorContains(t, err, "install the package busybox-static")
+
+	checks := Doctor(t.Context(), t.TempDir())
+	require.NotEmpty(t, checks)
+	for _, c := range checks {
+		if !c.OK {
+			assert.NotEmpty(t, c.Remedy, c.Name)
+			assert.NotEmpty(t, c.Detail, c.Name)
+		}
+	}
+	assert.Equal(t, "qemu", checks[0].Name)
+	assert.False(t, checks[0].OK)
+}
+
+func TestEnvironmentLastSettingCounts(t *testing.T) {
+	env := environment(Config{Mode: ModeDeterministic, Env: []string{"A=1", "A=2", "HOME=/h"}})
+	assert.Contains(t, env, "A=2")
+	assert.NotContains(t, env, "A=1")
+	assert.Contains(t, env, "HOME=/h")
+	assert.IsIncreasing(t, env)
+}
+
+func TestLibrariesOfAProgram(t *testing.T) {
+	l := newLibraries()
+	l.add("/bin/sh")
+	found := strings.Join(l.closure(), " ")
+	assert.Contains(t, found, "libc.so.6")
+	assert.Contains(t, found, "ld-linux-x86-64.so.2")
+	none := newLibraries()
+	none.add(guestPath)
+	assert.Empty(t, none.closure(), "a static program needs nothing")
+}
+
+func TestCommandLine(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{nil, 2, "usage:"},
+		{[]string{"fly"}, 2, `no command "fly"`},
+		{[]string{"help"}, 0, ""},
+		{[]string{"run"}, 2, "no command given"},
+		{[]string{"run", "--mode", "fast", "--", "true"}, 2, "it is shared or deterministic"},
+		{[]string{"run", "--env", "A", "--", "true"}, 2, "NAME=VALUE"},
+		{[]string{"run", "--record", "x", "--", "true"}, 125, "for the deterministic mode"},
+		{[]string{"replay"}, 2, "give one folder"},
+		{[]string{"replay", "/nonexistent"}, 125, "is no recording"},
+	} {
+		var stdout, stderr bytes.Buffer
+		assert.Equal(t, c.code, command(t.Context(), c.args, &stdout, &stderr), "%v", c.args)
+		assert.Contains(t, stderr.String(), c.says, "%v", c.args)
+	}
+}
+
+func TestReadRecordingRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for text, problem := range map[string]string{
+		"{":              "unexpected end",
+		`{"version": 9}`: "of version 9",
+		`{"version": 1}`: "lists no vmlinuz",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, recordingMeta), []byte(text), 0o644))
+		_, err := ReadRecording(dir)
+		require.ErrorContains(t, err, problem)
+	}
+	data, err := json.Marshal(Recording{Version: 1, QEMU: "another", Files: map[string]string{"vmlinuz": "x", "initrd.zst": "x", "replay.bin": "x"}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, recordingMeta), data, 0o644))
+	_, err = Replay(t.Context(), dir, ReplayConfig{}, nil, nil)
+	require.ErrorIs(t, err, ErrUnavailable)
+}
+
+func TestPackComesBack(t *testing.T) {
+	dir := t.TempDir()
+	from, packed, to := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
+	require.NoError(t, os.WriteFile(from, bytes.Repeat([]byte("text"), 1<<16), 0o644))
+	digest, err := pack(packed, from)
+	require.NoError(t, err)
+	again, err := unpack(to, packed)
+	require.NoError(t, err)
+	assert.Equal(t, digest, again)
+	info, err := os.Stat(packed)
+	require.NoError(t, err)
+	assert.Less(t, info.Size(), int64(1<<12))
+}
+
+// stream writes frames as a guest would.
+func stream(t testing.TB, frames ...wire.Frame) []byte {
+	t.Helper()
+	var out []byte
+	for _, f := range frames {
+		var err error
+		out, err = wire.Append(out, f)
+		require.NoError(t, err)
+	}
+	return out
+}
+
+var hello = wire.Frame{Kind: wire.KindHello, Payload: []byte{wire.Version}}
+
+func TestReceiverRefusesWhatNoGuestSays(t *testing.T) {
+	file := func(name string) wire.Frame {
+		return wire.Frame{Kind: wire.KindFile, Payload: wire.Encode(wire.FileHeader{Name: name})}
+	}
+	exit := wire.Frame{Kind: wire.KindExit, Payload: wire.Encode(wire.Exit{Code: 1})}
+	for name, frames := range map[string][]wire.Frame{
+		"no greeting":     {exit},
+		"two greetings":   {hello, hello},
+		"after the exit":  {hello, exit, exit},
+		"climbing":        {hello, file("../x")},
+		"absolute":        {hello, file("/x")},
+		"no name":         {hello, file("")},
+		"itself":          {hello, file(".")},
+		"data of no file": {hello, {Kind: wire.KindData, Payload: []byte("x")}},
+		"end of no file":  {hello, {Kind: wire.KindFileEnd}},
+		"file in file":    {hello, file("a"), file("b")},
+		"bad exit":        {hello, {Kind: wire.KindExit, Payload: []byte("{")}},
+	} {
+		r := receiver{dir: t.TempDir()}
+		require.ErrorIs(t, r.receive(bytes.NewReader(stream(t, frames...))), wire.ErrCorrupt, name)
+	}
+	r := receiver{}
+	err := r.receive(bytes.NewReader(stream(t, wire.Frame{Kind: wire.KindHello, Payload: []byte{wire.Version + 1}})))
+	require.ErrorIs(t, err, wire.ErrVersion)
+}
+
+func TestReceiverFollowsNoLinkOut(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
+	r := receiver{dir: dir}
+	err := r.receive(bytes.NewReader(stream(t, hello, wire.Frame{Kind: wire.KindFile, Payload: wire.Encode(wire.FileHeader{Name: "link/x"})})))
+	require.ErrorContains(t, err, "keeping evidence")
+	entries, err := os.ReadDir(outside)
+	require.NoError(t, err)
+	assert.Empty(t, entries)
+}
+
+func FuzzReceiver(f *testing.F) {
+	f.Add(stream(f, hello, wire.Frame{Kind: wire.KindStdout, Payload: []byte("x")}, wire.Frame{Kind: wire.KindExit, Payload: wire.Encode(wire.Exit{})}))
+	f.Add(stream(
+		f, hello, wire.Frame{Kind: wire.KindFile, Payload: wire.Encode(wire.FileHeader{Name: "a/../../b"})},
+		wire.Frame{Kind: wire.KindData, Payload: []byte("x")}, wire.Frame{Kind: wire.KindFileEnd},
+	))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		parent := t.TempDir()
+		dir := filepath.Join(parent, "evidence")
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		r := receiver{dir: dir}
+		_ = r.receive(bytes.NewReader(data))
+		entries, err := os.ReadDir(parent)
+		require.NoError(t, err)
+		require.Len(t, entries, 1, "something was written beside the folder")
+	})
+}
+
+func TestLimitIsToldAsSuch(t *testing.T) {
+	// A program in qemu's place that never says anything.
+	sleeper := filepath.Join(t.TempDir(), "qemu")
+	require.NoError(t, os.WriteFile(sleeper, []byte("#!/bin/sh\nsleep 1000\n"), 0o755))
+	m := &machine{qemu: sleeper, scratch: t.TempDir(), mode: ModeDeterministic, cpus: 1, memory: 512, pin: -1, log: t.Logf}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, ErrLimit)
+	defer cancel()
+	_, err := m.run(ctx, "", nil, nil)
+	require.ErrorIs(t, err, ErrLimit)
+
+	// And one that fails at once.
+	require.NoError(t, os.WriteFile(sleeper, []byte("#!/bin/sh\necho no such accelerator >&2\nexit 1\n"), 0o755))
+	_, err = m.run(t.Context(), "", nil, nil)
+	require.ErrorIs(t, err, ErrDied)
+	require.ErrorContains(t, err, "no such accelerator")
+}
+
+func TestConsoleEndBeginsAtThePanic(t *testing.T) {
+	noise := strings.Repeat("noise\r\n", 30)
+	assert.Equal(t, "Kernel panic: why\n  trace", consoleEnd(noise+"[ 1.0] Kernel panic: why\r\ntrace"))
+	assert.True(t, strings.HasPrefix(consoleEnd(noise+"Kernel panic: why\n"+noise), "Kernel panic: why\n"))
+	assert.Equal(t, "a\n  b", consoleEnd("a\nb"))
+}
