@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -404,6 +405,24 @@ func TestKernelCountersOfAJVM(t *testing.T) {
 				assert.NotEmpty(t, result.Report.Applied())
 			}
 		})
+	}
+}
+
+func TestKernelVerifierComplexity(t *testing.T) {
+	needKernel(t)
+	s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos"}})
+	require.NoError(t, err)
+	defer s.Detach()
+	p := s.objects.schedPrograms
+	for _, program := range []*ebpf.Program{
+		p.OpSelectCpu, p.OpEnqueue, p.OpDispatch, p.OpRunning, p.OpStopping, p.OpInitTask, p.OpExitTask, p.OpEnable, p.OpInit, p.OpExit,
+	} {
+		info, err := program.Info()
+		require.NoError(t, err)
+		n, ok := info.VerifiedInstructions()
+		require.True(t, ok)
+		t.Logf("%s: %d instructions verified", info.Name, n)
+		assert.Less(t, n, uint32(200000), "%s: the verifier gives up at a million", info.Name)
 	}
 }
 
