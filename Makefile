@@ -31,6 +31,8 @@ setup: ## install what building and hunting need
 .PHONY: setup-test
 setup-test: ## install what the tests and linters need, too
 	@deploy/setup/install.sh test
+	@deploy/vm/install.sh
+	@bpf/install.sh
 
 .PHONY: build
 build: setup ## build everything: agent, workloads, misstep
@@ -39,6 +41,7 @@ build: setup ## build everything: agent, workloads, misstep
 .PHONY: misstep
 misstep: ## build the binary build/bin/misstep
 	@mkdir -p $(BIN)
+	@go generate ./deploy/vm
 	@go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/misstep ./cmd/misstep
 
 .PHONY: agent
@@ -94,6 +97,10 @@ test-native: ## run the agent's native unit tests, under sanitizers
 test-java: ## run the instrumentation's and the workloads' Java tests
 	@mkdir -p $(RESULTS)/java
 	@$(MVN) -f agent/java/pom.xml verify -Dsurefire.reportsDirectory=$(RESULTS)/java
+
+.PHONY: test-vm
+test-vm: setup-test misstep ## boot machines with a sched_ext kernel and test the scheduler in them (part of test-go)
+	@gotestsum --format testname -- -timeout 30m ./deploy/vm/... ./internal/testenv/vmtest/...
 
 .PHONY: quiet
 quiet: catalogue ## thirty minutes of real workloads under all checks: no mismatch may be a false alarm

@@ -57,6 +57,8 @@ type cli struct {
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`
 	Workload    workloadCommand    `cmd:"" help:"Manage the catalogue of workloads."`
 	Bundle      bundleCommand      `cmd:"" help:"Check and show bundles."`
+	Sched       rest               `cmd:"" help:"Run a program under the perturbing scheduler; replay its log (needs sched_ext)."`
+	Vm          rest               `cmd:"" help:"Run a command in a virtual machine with sched_ext, in real or in virtual time."`
 	Doctor      doctorCommand      `cmd:"" help:"Say what this machine can do, with a remedy for what it cannot."`
 
 	Home  string `help:"Folder of the catalogues and caches (${home})." env:"MISSTEP_HOME" placeholder:"DIR"`
@@ -65,6 +67,9 @@ type cli struct {
 
 // run parses and executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && elsewhere[args[0]] != nil {
+		return elsewhere[args[0]](ctx, args[1:], stdout, stderr)
+	}
 	var c cli
 	code := -1
 	parser, err := kong.New(

@@ -21,8 +21,6 @@ for feature in 17 25; do
   source=$(system_jdk $feature)
   misstep jdk add "jdk$feature" "${source:-debian:openjdk-$feature}"
 done
-for dir in build/workloads/*/; do
-  misstep workload add "$dir" >/dev/null
-done
+misstep workload add build/workloads >/dev/null
 misstep jdk list
 misstep workload list
