@@ -95,7 +95,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	})
 	flags.StringVar(&c.EvidenceDir, "out", "", "`FOLDER` for the evidence and console.log")
 	flags.StringVar(&c.Record, "record", "", "new `FOLDER` for a recording of the whole machine; deterministic mode")
-	flags.StringVar(&c.Debug, "gdb", "", "`ADDRESS`, say tcp::1234, at which qemu waits for gdb before the first instruction")
+	flags.StringVar(&c.Debug, "gdb", "", "`ADDRESS`, say tcp:127.0.0.1:1234, at which qemu waits for gdb before the first instruction")
 	flags.DurationVar(&c.Limit, "timeout", 0, "`LIMIT` by the host's clock for all (default 10m)")
 	flags.DurationVar(&c.GuestLimit, "guest-timeout", 0, "`LIMIT` by the guest's clock for the command")
 	if code, done := parse(flags, args); done {
@@ -123,7 +123,7 @@ func replayCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	flags := flag.NewFlagSet("misstep vm replay", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&c.EvidenceDir, "out", "", "`FOLDER` for the evidence and console.log")
-	flags.StringVar(&c.Debug, "gdb", "", "`ADDRESS`, say tcp::1234, at which qemu waits for gdb before the first instruction")
+	flags.StringVar(&c.Debug, "gdb", "", "`ADDRESS`, say tcp:127.0.0.1:1234, at which qemu waits for gdb before the first instruction")
 	flags.DurationVar(&c.Limit, "timeout", 0, "`LIMIT` by the host's clock (default 30m, none with --gdb)")
 	if code, done := parse(flags, args); done {
 		return code

@@ -105,7 +105,7 @@ type ReplayConfig struct {
 	EvidenceDir string        // where the evidence and console.log go
 	Limit       time.Duration // of the host's clock; default 30 minutes, with Debug none
 	Pin         int           // as in Config
-	Debug       string        // gdb's address for qemu to listen at before the first instruction ("tcp::1234")
+	Debug       string        // gdb's address for qemu to listen at before the first instruction ("tcp:127.0.0.1:1234")
 	Log         func(format string, args ...any)
 }
 

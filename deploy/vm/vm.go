@@ -92,7 +92,7 @@ type Config struct {
 	GuestLimit time.Duration // of the guest's clock, for the command; default none
 
 	Record string // folder to make, that will hold a recording of the whole machine; deterministic mode only
-	Debug  string // gdb's address for qemu to listen at before the first instruction ("tcp::1234"); empty: none
+	Debug  string // gdb's address for qemu to listen at before the first instruction ("tcp:127.0.0.1:1234"); empty: none
 
 	Log func(format string, args ...any) // progress, one line each; nil means none
 }
