@@ -3,6 +3,7 @@ package triage
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -16,6 +17,9 @@ func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
 
 // locate returns the edge part of the signature and its description for people.
 func locate(m *misstepv1.Mismatch) (part, what string) {
+	if m.GetCheck() == "asgct-shadow" {
+		return locateSampled(m)
+	}
 	ref, sus := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
 	switch m.GetKind() {
 	case "truncated":
@@ -83,6 +87,38 @@ func locate(m *misstepv1.Mismatch) (part, what string) {
 	}
 }
 
+// locateSampled locates a mismatch of asgct-shadow. Its reference holds only instrumented methods, so neighbours in it are no edges:
+// what tells bugs apart is the last frame that a cut walk has, and where the signal hit.
+func locateSampled(m *misstepv1.Mismatch) (part, what string) {
+	sus := m.GetSuspect().GetFrames()
+	bottom, here := fromBottom(sus, 0), top(m)
+	inFrame := !strings.HasSuffix(here, " prologue") && !strings.HasSuffix(here, " epilogue")
+	if m.GetKind() == "truncated" && bottom != nil {
+		if e := (edge{callee: bottom}); upcall(bottom) != "" {
+			return e.String(), e.what() + " (here " + name(bottom) + ")"
+		}
+		if thrown(bottom) {
+			return "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"
+		}
+		if inFrame && m.GetTopState() == "compiled" {
+			return "below " + name(bottom), "the caller of " + name(bottom)
+		}
+	}
+	if m.GetKind() != "truncated" && bottom != nil && continuation(bottom) && frozen(m.GetReference().GetFrames(), sus) {
+		return "continuation", "a continuation"
+	}
+	if first := at(sus, 0); first != nil {
+		return here, here + " under " + name(first)
+	}
+	return here, here
+}
+
+// thrown says that the frame may be a constructor that the VM calls to throw an exception.
+func thrown(f *misstepv1.Frame) bool {
+	class := f.GetClassName()
+	return f.GetMethod() == "<init>" && (strings.HasSuffix(class, "Exception") || strings.HasSuffix(class, "Error") || class == "java.lang.Throwable")
+}
+
 // special is an edge whose kind alone identifies it.
 func special(e edge) (string, bool) {
 	if upcall(e.callee) != "" || continuation(e.callee) || continuation(e.caller) {
@@ -125,6 +161,7 @@ func Code(code []byte) string {
 		{[]byte{0xc3}, "epilogue"},                   // ret
 		{[]byte{0xc2}, "epilogue"},                   // ret imm16
 		{[]byte{0x49, 0x3b, 0xa7}, "epilogue"},       // cmp rsp, [r15+N]: return poll
+		{[]byte{0x49, 0x3b, 0x67}, "epilogue"},       // the same with a short offset: 25
 		{[]byte{0x41, 0x85, 0x02}, "epilogue"},       // test [r10], eax: return poll of 8 and 11
 		{[]byte{0x0f, 0x87}, "epilogue"},             // ja: to the return poll's stub
 	} {

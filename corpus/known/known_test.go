@@ -84,7 +84,9 @@ func TestLabel(t *testing.T) {
 		{mismatch("asgct-shadow", "foreign", "top: compiled epilogue"), jdk25, "MISSTEP-epilogue-fabrication"},
 		{mismatch("edges", "foreign", "top: compiled epilogue"), jdk25, "MISSTEP-epilogue-fabrication"},
 		{mismatch("asgct-shadow", "foreign", "top: compiled body"), jdk25, ""},
-		{mismatch("asgct-shadow", "extra", "top: compiled epilogue"), jdk25, ""},
+		{mismatch("asgct-shadow", "extra", "top: compiled epilogue"), jdk25, "MISSTEP-epilogue-fabrication"},
+		{mismatch("asgct-shadow", "extra", "top: compiled body"), jdk25, ""},
+		{mismatch("asgct-shadow", "missing", "top: interpreted body"), jdk17, "JDK-8178287"},
 
 		{mismatch("gst-asgct", "missing", "continuation"), jdk21, "MISSTEP-virtual-thread-thaw"},
 		{mismatch("gst-asgct", "truncated", "continuation"), jdk25, "MISSTEP-virtual-thread-thaw"},
