@@ -86,8 +86,7 @@ func Command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "misstep sched:", err)
-		var start *NotStartedError
-		if errors.As(err, &start) {
+		if _, ok := errors.AsType[*NotStartedError](err); ok {
 			return exitNotStart
 		}
 		return exitOwn
@@ -121,7 +120,7 @@ func (c *strategiesCommand) Run(s *streams) error {
 func wrapped(text string, width int) string {
 	var b strings.Builder
 	column := 0
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case column == 0:
 		case column+1+len(word) > width:

@@ -75,9 +75,10 @@ func help(mode, argument string) int {
 						<-ping
 					}
 				}
-				if i == 2 {
+				switch i {
+				case 2:
 					close(ping)
-				} else if i == 3 {
+				case 3:
 					for range ping { // let the other one end
 					}
 				}
@@ -125,7 +126,7 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 			// A bystander under the kernel's own scheduler, with as much to do.
 			bystander := helper("work", 500*time.Millisecond)
 			require.NoError(t, bystander.Start())
-			defer bystander.Wait()
+			defer func() { _ = bystander.Wait() }()
 			pid := uint32(bystander.Process.Pid)
 
 			p := Perturbation{Strategy: s.Name, Seed: 3}
@@ -268,8 +269,8 @@ func TestKernelThereIsOneScheduler(t *testing.T) {
 	s, err := Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
 	require.NoError(t, err)
 	_, err = Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
-	assert.ErrorIs(t, err, ErrUnsupported)
-	assert.ErrorContains(t, err, "misstep")
+	require.ErrorIs(t, err, ErrUnsupported)
+	require.ErrorContains(t, err, "misstep")
 	_, err = s.Detach()
 	require.NoError(t, err)
 	assert.Equal(t, "disabled", state(t))
@@ -412,7 +413,10 @@ func TestKernelVerifierComplexity(t *testing.T) {
 	needKernel(t)
 	s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos"}})
 	require.NoError(t, err)
-	defer s.Detach()
+	defer func() {
+		_, err := s.Detach()
+		assert.NoError(t, err)
+	}()
 	p := s.objects.schedPrograms
 	for _, program := range []*ebpf.Program{
 		p.OpSelectCpu, p.OpEnqueue, p.OpDispatch, p.OpRunning, p.OpStopping, p.OpInitTask, p.OpExitTask, p.OpEnable, p.OpInit, p.OpExit,

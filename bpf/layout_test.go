@@ -55,7 +55,7 @@ func TestLayoutsAndNumbersAgreeWithTheObject(t *testing.T) {
 	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_EXPIRY, EventExpiry)
 	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLE_SAMPLER, RoleSampler)
 	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLE_MUTATOR, RoleMutator)
-	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLES, len(roleNames))
+	assert.Len(t, roleNames, int(schedMisstepRoleMISSTEP_ROLES))
 	assert.EqualValues(t, schedMisstepMarkMISSTEP_MARK_DELAYED, MarkDelayed)
 	assert.EqualValues(t, schedMisstepMarkMISSTEP_MARK_DEPARTED, MarkDeparted)
 	assert.Equal(t, "delayed, departed", (MarkDelayed | MarkDeparted).String())

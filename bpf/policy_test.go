@@ -357,7 +357,7 @@ func TestChaosStaysInItsRanges(t *testing.T) {
 	require.Len(t, lines, epochs)
 	for _, line := range lines {
 		k := map[string]int64{}
-		for _, field := range strings.Fields(line) {
+		for field := range strings.FieldsSeq(line) {
 			name, text, _ := strings.Cut(field, "=")
 			value, err := strconv.ParseInt(text, 10, 64)
 			require.NoError(t, err)

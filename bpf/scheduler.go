@@ -83,8 +83,7 @@ func Attach(o Options) (*Scheduler, error) {
 		return nil, fmt.Errorf("load scheduler: %w", err)
 	}
 	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
-		var refused *ebpf.VerifierError
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*ebpf.VerifierError](err); ok {
 			return nil, fmt.Errorf("load scheduler: the kernel's verifier refused it: %w", refused)
 		}
 		return nil, fmt.Errorf("load scheduler: %w", err)

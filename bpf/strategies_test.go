@@ -16,7 +16,7 @@ import (
 
 func TestEveryStrategyIsExplained(t *testing.T) {
 	for _, s := range Strategies() {
-		assert.NoError(t, Perturbation{Strategy: s.Name}.Validate(), s.Name)
+		require.NoError(t, Perturbation{Strategy: s.Name}.Validate(), s.Name)
 		assert.NotEmpty(t, s.Doc, s.Name)
 		seen := map[string]bool{}
 		for _, p := range s.Parameters {
