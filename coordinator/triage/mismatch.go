@@ -97,6 +97,9 @@ func locateSampled(m *misstepv1.Mismatch) (part, what string) {
 		if e := (edge{callee: bottom}); upcall(bottom) != "" {
 			return e.String(), e.what() + " (here " + name(bottom) + ")"
 		}
+		if u := upcall(fromBottom(sus, 1)); u != "" { // it crossed the entry frame and lost its way in the compiled frame below
+			return "beyond upcall " + u, "the caller of " + name(bottom) + ", from which the VM called " + u
+		}
 		if thrown(bottom) {
 			return "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"
 		}
