@@ -103,7 +103,8 @@ func locateSampled(m *misstepv1.Mismatch) (part, what string) {
 		if thrown(bottom) {
 			return "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"
 		}
-		if inFrame && m.GetTopState() == "compiled" {
+		// Inside a native method the walk starts from the thread's anchor, so where the signal hit cannot be to blame.
+		if inFrame && m.GetTopState() == "compiled" || native(at(sus, 0)) {
 			return "below " + name(bottom), "the caller of " + name(bottom)
 		}
 	}
