@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -70,7 +71,7 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 		f.GetLastSeen().AsTime().Local().Format(time.DateTime), f.GetHits())
 	renderRates(e.stdout, f.GetRates())
 	fmt.Fprintln(e.stdout)
-	renderOutcome(e.stdout, withFrames(f.GetExample()))
+	renderOutcome(e.stdout, example(f))
 	recipe, err := misstepv1.CanonicalRecipe(f.GetExampleRecipe())
 	if err != nil {
 		return err
@@ -79,13 +80,14 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	return nil
 }
 
-// withFrames is the example without the mismatches whose stacks were left out because they belong to other findings.
-func withFrames(o *misstepv1.Outcome) *misstepv1.Outcome {
-	slim := proto.CloneOf(o)
-	slim.Mismatches = slices.DeleteFunc(slim.Mismatches, func(m *misstepv1.Mismatch) bool {
-		return len(m.GetReference().GetFrames()) == 0
+// example is a finding's example without what belongs to other findings.
+func example(f *misstepv1.Finding) *misstepv1.Outcome {
+	own := proto.CloneOf(f.GetExample())
+	own.Mismatches = slices.DeleteFunc(own.Mismatches, func(m *misstepv1.Mismatch) bool {
+		signature, _ := triage.Mismatch(m)
+		return len(m.GetReference().GetFrames()) == 0 || !proto.Equal(signature, f.GetSignature())
 	})
-	return slim
+	return own
 }
 
 type findingsBundle struct {
