@@ -15,7 +15,7 @@ static struct node *pop(void) {
   do {
     if (!top) return NULL;
     next = top->next;
-    race_work(5);
+    race_work(50);
   } while (!atomic_compare_exchange_weak(&head, &top, next));
   if (atomic_fetch_add(&top->owners, 1)) race_bug(iteration, "a node was popped twice");
   return top;
@@ -30,7 +30,7 @@ static void push(struct node *n) {
 
 static void *popper(void *x) {
   for (int i = 0; i < 10; i++) {
-    race_work(1000);
+    race_work(10000);
     struct node *n = pop();
     race_work(200);
     if (n) push(n);
@@ -40,10 +40,10 @@ static void *popper(void *x) {
 
 static void *juggler(void *x) {
   for (int i = 0; i < 10; i++) {
-    race_work(1000);
+    race_work(10000);
     struct node *first = pop(), *second = pop();
     if (first) push(first);
-    race_work(500);  // holds the second one, to which the stopped thread's head may lead
+    race_work(5000);  // holds the second one, to which the stopped thread's head may lead
     if (second) push(second);
   }
   return x;

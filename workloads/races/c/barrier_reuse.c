@@ -9,7 +9,7 @@ static void barrier(void) {
   int mine = atomic_load(&generation);
   if (atomic_fetch_add(&arrived, 1) == kThreads - 1) {
     atomic_fetch_add(&generation, 1);
-    race_work(5);
+    race_work(50);
     atomic_store(&arrived, 0);  // loses those that are here for the next phase
   } else {
     while (atomic_load(&generation) == mine) usleep(50);
@@ -18,7 +18,7 @@ static void barrier(void) {
 
 static void *worker(void *x) {
   for (int i = 0; i < kPhases; i++) {
-    race_work(500);
+    race_work(5000);
     barrier();
   }
   return x;

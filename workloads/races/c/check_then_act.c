@@ -5,11 +5,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int taken;
 
 static void *customer(void *x) {
-  race_work(3000);
+  race_work(30000);
   pthread_mutex_lock(&lock);
   int free_seat = !taken;
   pthread_mutex_unlock(&lock);
-  race_work(20);
+  race_work(50);
   if (free_seat) {
     pthread_mutex_lock(&lock);
     taken++;

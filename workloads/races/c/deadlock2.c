@@ -5,9 +5,9 @@ static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALI
 
 static void *forward(void *x) {
   for (int i = 0; i < 10; i++) {
-    race_work(2000);
+    race_work(20000);
     pthread_mutex_lock(&a);
-    race_work(10);
+    race_work(50);
     pthread_mutex_lock(&b);
     pthread_mutex_unlock(&b);
     pthread_mutex_unlock(&a);
@@ -17,9 +17,9 @@ static void *forward(void *x) {
 
 static void *backward(void *x) {
   for (int i = 0; i < 10; i++) {
-    race_work(2000);
+    race_work(20000);
     pthread_mutex_lock(&b);
-    race_work(10);
+    race_work(50);
     pthread_mutex_lock(&a);
     pthread_mutex_unlock(&a);
     pthread_mutex_unlock(&b);

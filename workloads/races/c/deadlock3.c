@@ -6,11 +6,11 @@ static pthread_mutex_t locks[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INIT
 static void *philosopher(void *x) {
   long self = (long)x;
   for (int i = 0; i < 10; i++) {
-    race_work(2000);
+    race_work(20000);
     pthread_mutex_lock(&locks[self]);
     race_work(100);
     pthread_mutex_lock(&locks[(self + 1) % 3]);
-    race_work(10);
+    race_work(50);
     pthread_mutex_unlock(&locks[(self + 1) % 3]);
     pthread_mutex_unlock(&locks[self]);
   }

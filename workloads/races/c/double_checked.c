@@ -16,7 +16,7 @@ static struct object *get(void) {
   pthread_mutex_lock(&lock);
   if (!atomic_load(&instance)) {
     atomic_store(&instance, &storage);
-    race_work(5);
+    race_work(50);
     atomic_store(&storage.a, 1);
     atomic_store(&storage.b, 1);
   }
@@ -25,7 +25,7 @@ static struct object *get(void) {
 }
 
 static void *user(void *x) {
-  race_work(2000);
+  race_work(20000);
   struct object *o = get();
   if (!atomic_load(&o->a) || !atomic_load(&o->b)) race_bug(iteration, "an object was used before it was filled in");
   return x;

@@ -12,9 +12,9 @@ static struct state state;
 static long iteration;
 
 static void *worker(void *x) {
-  race_work(2000);
+  race_work(20000);
   atomic_store(&state.done, 1);
-  race_work(5);
+  race_work(50);
   if (atomic_load(&state.freed)) race_bug(iteration, "a thread used its state after it was freed");
   atomic_fetch_add(&state.uses, 1);
   return x;

@@ -5,9 +5,9 @@ static volatile long balance;
 
 static void *deposit(void *x) {
   for (int i = 0; i < 20; i++) {
-    race_work(1000);
+    race_work(10000);
     long seen = balance;
-    race_work(5);
+    race_work(50);
     balance = seen + 1;
   }
   return x;

@@ -6,9 +6,9 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static atomic_int ready;
 
 static void *consumer(void *x) {
-  race_work(1000);
+  race_work(10000);
   if (!atomic_load(&ready)) {
-    race_work(5);
+    race_work(50);
     pthread_mutex_lock(&lock);
     pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
@@ -17,7 +17,7 @@ static void *consumer(void *x) {
 }
 
 static void *producer(void *x) {
-  race_work(1500);
+  race_work(15000);
   atomic_store(&ready, 1);
   pthread_mutex_lock(&lock);
   pthread_cond_signal(&changed);

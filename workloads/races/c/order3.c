@@ -11,7 +11,7 @@ static void *first(void *x) {
 }
 
 static void *second(void *x) {
-  race_work(1000);
+  race_work(10000);
   if (atomic_load(&stage) == 1) atomic_store(&stage, 2);
   return x;
 }

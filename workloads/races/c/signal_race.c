@@ -18,9 +18,9 @@ static void *worker(void *x) {
   target = pthread_self();
   atomic_store(&started, 1);
   for (int i = 0; i < 10; i++) {
-    race_work(2000);
+    race_work(20000);
     left++;
-    race_work(5);
+    race_work(50);
     right++;
   }
   while (atomic_load(&started) == 1) usleep(50);  // the target of a signal has to be alive

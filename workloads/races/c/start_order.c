@@ -6,7 +6,7 @@ static long value = 42;
 static long iteration;
 
 static void *service(void *x) {
-  race_work(500);  // usually long enough for the creator to be ready first
+  race_work(5000);  // usually long enough for the creator to be ready first
   if (!atomic_load(&configuration)) race_bug(iteration, "the service started without its configuration");
   return x;
 }
