@@ -40,6 +40,7 @@ struct Taken {
   bool off = false;            // a frame below its push
   bool window = false;         // a frame in its push or pop, not on the shadow
   bool retransformed = false;  // such a frame of a retransformed class
+  bool operator==(const Taken&) const = default;
 
   Verdict AsVerdict() const {
     if (retransformed) return Verdict::Tolerated(Rule::kRetransformed);
@@ -49,39 +50,49 @@ struct Taken {
   }
 };
 
-// Finds the ways in which stack[from..] can stand for shadow[at..at+n): calls done(at + n, taken) for each until it
-// says true. Frames that may or may not be on the shadow are the only branches; both ways are tried, first being on it.
+// One way in which the frames so far stand for shadow[0..at).
+struct Way {
+  size_t at = 0;
+  Taken taken;
+  bool operator==(const Way&) const = default;
+};
+
+// Finds the ways in which the stack can stand for shadow[0..n): calls done(n, taken) for each until it says true.
+// Frames that may or may not be on the shadow are the only branches; both are followed, being on it first. Ways that
+// have come to the same place by the same means are one, so there are never more than eight times as many as entries of
+// the shadow.
 template <typename Done>
-bool Align(const Stack& stack, size_t from, const Frame* above, std::span<const uint32_t> shadow, size_t at,
-           Taken taken, const Done& done) {
-  for (size_t i = from; i < stack.size(); i++) {
+bool Align(const Stack& stack, const Frame* above, std::span<const uint32_t> shadow, const Done& done) {
+  std::vector<Way> ways(1);
+  std::vector<Way> next;
+  for (size_t i = 0; i < stack.size() && !ways.empty(); i++) {
     const Frame& f = stack[i];
     const Frame* callee = i + 1 < stack.size() ? &stack[i + 1] : above;
-    switch (PresenceOf(f, callee)) {
-      case Presence::kOff:
-        if (Instrumented(f)) taken.off = true;
-        break;
-      case Presence::kOn:
-        if (at >= shadow.size() || shadow[at] != f.info->key) return false;
-        at++;
-        break;
-      case Presence::kMaybe: {
-        if (at < shadow.size() && shadow[at] == f.info->key &&
-            Align(stack, i + 1, above, shadow, at + 1, taken, done)) {
-          return true;
-        }
-        (f.info->retransformed ? taken.retransformed : taken.window) = true;
-        break;
+    const Presence presence = PresenceOf(f, callee);
+    if (presence == Presence::kOff && !Instrumented(f)) continue;
+    next.clear();
+    const auto add = [&](const Way& way) {
+      if (std::find(next.begin(), next.end(), way) == next.end()) next.push_back(way);
+    };
+    for (Way way : ways) {
+      if (presence != Presence::kOff && way.at < shadow.size() && shadow[way.at] == f.info->key) {
+        add({.at = way.at + 1, .taken = way.taken});
       }
+      if (presence == Presence::kOn) continue;
+      (presence == Presence::kOff ? way.taken.off
+       : f.info->retransformed    ? way.taken.retransformed
+                                  : way.taken.window) = true;
+      add(way);
     }
+    ways.swap(next);
   }
-  return done(at, taken);
+  return std::any_of(ways.begin(), ways.end(), [&](const Way& way) { return done(way.at, way.taken); });
 }
 
 // The ways in which the whole stack stands for the whole shadow.
 std::optional<Taken> AlignAll(const Stack& stack, std::span<const uint32_t> shadow) {
   std::optional<Taken> found;
-  Align(stack, 0, nullptr, shadow, 0, Taken(), [&](size_t at, const Taken& taken) {
+  Align(stack, nullptr, shadow, [&](size_t at, const Taken& taken) {
     if (at != shadow.size()) return false;
     found = taken;
     return true;
@@ -178,7 +189,7 @@ bool Explains(const Nmethod& nmethod, std::span<const uint32_t> rest) {
 bool ExplainedByGroup(const Sample& s, size_t k, const Nmethod& nmethod) {
   const Stack below = BottomFirst(s.asgct.subspan(k));
   const Frame* above = k > 0 ? &s.asgct[k - 1] : nullptr;
-  return Align(below, 0, above, s.shadow, 0, Taken(),
+  return Align(below, above, s.shadow,
                [&](size_t at, const Taken&) { return Explains(nmethod, s.shadow.subspan(at)); });
 }
 
@@ -216,7 +227,7 @@ bool InlineImprecision(const Sample& s, const CodeLookup& code) {
 bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
   if (s.region == Region::kCompiled) return false;
   const Stack stack = BottomFirst(s.asgct);
-  return Align(stack, 0, nullptr, s.shadow, 0, Taken(), [&](size_t at, const Taken& taken) {
+  return Align(stack, nullptr, s.shadow, [&](size_t at, const Taken& taken) {
     const std::span<const uint32_t> rest = s.shadow.subspan(at);
     if (rest.empty() || taken.window) return false;
     if (rest.size() == 1) return true;
