@@ -15,6 +15,7 @@ export JAVA_HOME ?= $(shell for d in /usr/lib/jvm/java-17-openjdk-* /usr/lib/jvm
 MVN := mvn -q -B -ntp
 VERSION := $(shell git describe --always --dirty 2>/dev/null)
 TALLY = go run ./internal/tally
+C_SOURCES = $$(git ls-files 'agent/*.cpp' 'agent/*.h' 'bpf/*.c' 'bpf/*.h' 'workloads/races/*.c')
 HUNT_DIR ?= $(BUILD)/hunt
 CAMPAIGN ?= campaigns/hunt.yaml
 
@@ -84,7 +85,7 @@ test: setup-test ## run every test and linter; ends with "N passed, N failed, N 
 .PHONY: test-go
 test-go: ## run the Go tests (with real JVMs; build and catalogue first)
 	@mkdir -p $(RESULTS)/go
-	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/go.xml -- -timeout 30m $(GOTESTFLAGS) ./...
+	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/go.xml -- -timeout 60m $(GOTESTFLAGS) ./...
 
 .PHONY: test-native
 test-native: ## run the agent's native unit tests, under sanitizers
@@ -100,7 +101,7 @@ test-java: ## run the instrumentation's and the workloads' Java tests
 
 .PHONY: test-vm
 test-vm: setup-test misstep ## boot machines with a sched_ext kernel and test the scheduler in them (part of test-go)
-	@gotestsum --format testname -- -timeout 30m ./deploy/vm/... ./internal/testenv/vmtest/...
+	@gotestsum --format testname -- -timeout 60m ./deploy/vm/... ./internal/testenv/vmtest/...
 
 .PHONY: quiet
 quiet: catalogue ## thirty minutes of real workloads under all checks: no mismatch may be a false alarm
@@ -133,8 +134,8 @@ lint-go: ## golangci-lint, and that go.mod is tidy
 	@go mod tidy -diff
 
 .PHONY: lint-cpp
-lint-cpp: ## clang-format and clang-tidy on the agent
-	@clang-format-19 --dry-run --Werror $$(git ls-files 'agent/*.cpp' 'agent/*.h')
+lint-cpp: ## clang-format on C and C++, clang-tidy on the agent
+	@clang-format-19 --dry-run --Werror $(C_SOURCES)
 	@cmake -S agent/native -B $(BUILD)/agent-native -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
 	@clang-tidy-19 --quiet -p $(BUILD)/agent-native $$(git ls-files 'agent/native/src/*.cpp') 2>$(BUILD)/clang-tidy.log || { cat $(BUILD)/clang-tidy.log; exit 1; }
 
@@ -150,7 +151,7 @@ lint-shell: ## shellcheck and shfmt
 .PHONY: format
 format: ## format everything
 	@golangci-lint fmt ./...
-	@clang-format-19 -i $$(git ls-files 'agent/*.cpp' 'agent/*.h')
+	@clang-format-19 -i $(C_SOURCES)
 	@deploy/setup/java-format.sh --fix
 	@shfmt -w -i 2 .ci/run $$(git ls-files '*.sh')
 
