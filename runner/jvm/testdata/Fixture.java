@@ -25,7 +25,11 @@ public class Fixture {
         return;
       case "environment":
         System.out.println(System.getenv());
-        System.out.println("tmpdir " + System.getProperty("java.io.tmpdir") + " home " + System.getProperty("user.home"));
+        System.out.println(
+            "tmpdir "
+                + System.getProperty("java.io.tmpdir")
+                + " home "
+                + System.getProperty("user.home"));
         System.out.println("cwd " + new File("").getAbsolutePath());
         break;
       case "work":
@@ -42,7 +46,8 @@ public class Fixture {
           meals.add(meal);
         }
       case "print":
-        byte[] line = "a line of the flood that never ends and never says anything\n".getBytes("US-ASCII");
+        byte[] line =
+            "a line of the flood that never ends and never says anything\n".getBytes("US-ASCII");
         byte[] lines = new byte[line.length * 1000];
         for (int i = 0; i < lines.length; i++) lines[i] = line[i % line.length];
         while (true) System.out.write(lines, 0, lines.length);
@@ -52,7 +57,10 @@ public class Fixture {
           while (true) out.write(block);
         }
       case "fork":
-        new ProcessBuilder("sh", "-c", "setsid sleep 1000 & sleep 1000 & exit 0").inheritIO().start().waitFor();
+        new ProcessBuilder("sh", "-c", "setsid sleep 1000 & sleep 1000 & exit 0")
+            .inheritIO()
+            .start()
+            .waitFor();
         break;
       case "fork-and-loop":
         new ProcessBuilder("setsid", "sleep", "1000").inheritIO().start();
@@ -90,7 +98,8 @@ public class Fixture {
     long end = System.nanoTime() + millis * 1_000_000;
     java.util.Map<String, Integer> seen = new java.util.TreeMap<>();
     for (int i = 0; System.nanoTime() < end; i++) {
-      String key = String.join("-", java.util.Collections.nCopies(1 + i % 5, Integer.toString(i % 97)));
+      String key =
+          String.join("-", java.util.Collections.nCopies(1 + i % 5, Integer.toString(i % 97)));
       seen.merge(key, fibonacci(i % 18), Integer::sum);
       if (i % 50 == 0) sink += key.replaceAll("([0-9])-", "$1+").hashCode();
     }

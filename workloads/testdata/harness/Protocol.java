@@ -19,10 +19,17 @@ public final class Protocol {
             case "throw":
               throw new IllegalStateException("thrown on purpose");
             case "heap":
-              System.out.println(new long[Integer.MAX_VALUE - 8].length + new long[Integer.MAX_VALUE - 8].length);
+              System.out.println(
+                  new long[Integer.MAX_VALUE - 8].length + new long[Integer.MAX_VALUE - 8].length);
               break;
             case "thread":
-              new Thread(() -> { while (true) { Thread.onSpinWait(); } }).start();
+              new Thread(
+                      () -> {
+                        while (true) {
+                          Thread.onSpinWait();
+                        }
+                      })
+                  .start();
               break;
             default:
           }

@@ -38,7 +38,8 @@ public final class Launcher {
       System.out.printf(line + "started ======%n", i);
       if (benchmark.equals("fake-invalid")) {
         System.out.printf(line + "failed (ValidationException) ======%n", i);
-        System.err.println("Benchmark 'fake-invalid' failed result validation:\nexpected 1 but got 2");
+        System.err.println(
+            "Benchmark 'fake-invalid' failed result validation:\nexpected 1 but got 2");
       } else if (benchmark.equals("fake-throwing")) {
         System.out.printf(line + "failed (IllegalStateException) ======%n", i);
         System.err.println("Benchmark 'fake-throwing' failed with exception:");

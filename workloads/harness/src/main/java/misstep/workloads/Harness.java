@@ -45,12 +45,14 @@ public final class Harness {
     System.exit(status);
   }
 
-  // Plain old code from here on: under -Xcomp all that is used is compiled first, and java.nio's walker, SecureRandom's
+  // Plain old code from here on: under -Xcomp all that is used is compiled first, and java.nio's
+  // walker, SecureRandom's
   // temporary names and printf take seconds.
   private static int repeat(Workload workload) throws Exception {
     int repetitions = Integer.getInteger("misstep.repetitions", 1);
     if (repetitions < 1) {
-      throw new IllegalArgumentException("misstep.repetitions: want at least 1, got " + repetitions);
+      throw new IllegalArgumentException(
+          "misstep.repetitions: want at least 1, got " + repetitions);
     }
     String given = System.getProperty("misstep.scratch");
     File root = given == null ? Files.createTempDirectory("misstep").toFile() : new File(given);
@@ -66,7 +68,8 @@ public final class Harness {
         } finally {
           delete(scratch);
         }
-        System.out.println("repetition " + i + " took " + (System.nanoTime() - begin) / 1_000_000 + " ms");
+        System.out.println(
+            "repetition " + i + " took " + (System.nanoTime() - begin) / 1_000_000 + " ms");
       }
     } finally {
       if (given == null) {
@@ -121,7 +124,8 @@ public final class Harness {
     try (var files = Files.list(folder)) {
       var found = files.filter(f -> f.getFileName().toString().endsWith(suffix)).toList();
       if (found.size() != 1) {
-        throw new IllegalStateException(folder + " has " + found.size() + " files *" + suffix + ", want 1");
+        throw new IllegalStateException(
+            folder + " has " + found.size() + " files *" + suffix + ", want 1");
       }
       return found.get(0);
     } catch (IOException e) {

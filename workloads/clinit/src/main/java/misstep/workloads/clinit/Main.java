@@ -35,9 +35,11 @@ public final class Main {
     @Override
     public void repetition(int index, Path scratch) throws Exception {
       for (int i = 0; i < rounds; i++) {
-        LongSupplier starts = new FreshLoader(Main.class, "fresh").make("Starts", LongSupplier.class);
+        LongSupplier starts =
+            new FreshLoader(Main.class, "fresh").make("Starts", LongSupplier.class);
         // 23 initialisers; each adds the 12th Fibonacci number and its own number, 1 to 23.
-        ValidationException.equal("sum of the initialisers", 23 * 144 + 23 * 24 / 2, starts.getAsLong());
+        ValidationException.equal(
+            "sum of the initialisers", 23 * 144 + 23 * 24 / 2, starts.getAsLong());
       }
     }
   }

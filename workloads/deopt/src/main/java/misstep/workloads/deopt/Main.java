@@ -49,7 +49,8 @@ public final class Main {
       IntToLongFunction assumptions = fresh.make("Assumptions", IntToLongFunction.class);
       // Each phase breaks what the phases before it let the compilers assume.
       for (int phase = 0; phase < 6; phase++) {
-        ValidationException.equal("phase " + phase, expected(phase), assumptions.applyAsLong(phase));
+        ValidationException.equal(
+            "phase " + phase, expected(phase), assumptions.applyAsLong(phase));
       }
     }
     return null;

@@ -50,7 +50,9 @@ public final class Main {
     if (depth == 0) {
       return match(number);
     }
-    return depth % 2 == 0 ? small(depth - 1, number) : large(depth - 1, number, depth, number + 1L, 0.5, depth * 2L);
+    return depth % 2 == 0
+        ? small(depth - 1, number)
+        : large(depth - 1, number, depth, number + 1L, 0.5, depth * 2L);
   }
 
   private static int small(int depth, int number) {

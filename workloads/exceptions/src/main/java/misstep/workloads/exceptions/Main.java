@@ -62,7 +62,8 @@ public final class Main {
       if (trace) {
         long frames = 0;
         for (var frame : e.getStackTrace()) {
-          if (frame.getMethodName().equals("down") && frame.getClassName().equals(Calls.class.getName())) {
+          if (frame.getMethodName().equals("down")
+              && frame.getClassName().equals(Calls.class.getName())) {
             frames++;
           }
         }
@@ -82,7 +83,8 @@ public final class Main {
       try {
         REFLECTED = Calls.class.getDeclaredMethod("down", int.class);
         HANDLE =
-            MethodHandles.lookup().findVirtual(Calls.class, "down", MethodType.methodType(int.class, int.class));
+            MethodHandles.lookup()
+                .findVirtual(Calls.class, "down", MethodType.methodType(int.class, int.class));
       } catch (ReflectiveOperationException e) {
         throw new ExceptionInInitializerError(e);
       }

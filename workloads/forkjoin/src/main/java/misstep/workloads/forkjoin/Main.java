@@ -32,7 +32,8 @@ public final class Main {
           try {
             sort(pool, size, seed + index);
             sum(pool, size);
-            ValidationException.equal("ways to place 9 queens", 352, pool.invoke(new Queens(9, 0, 0, 0, 0)));
+            ValidationException.equal(
+                "ways to place 9 queens", 352, pool.invoke(new Queens(9, 0, 0, 0, 0)));
             pool.submit(
                     () -> {
                       streams(size);
@@ -55,7 +56,8 @@ public final class Main {
         throw new ValidationException("values " + (i - 1) + " and " + i + " are not in order");
       }
     }
-    ValidationException.equal("sum after sorting", before, Arrays.stream(values).asLongStream().sum());
+    ValidationException.equal(
+        "sum after sorting", before, Arrays.stream(values).asLongStream().sum());
   }
 
   private static void sum(ForkJoinPool pool, long n) throws ValidationException {
@@ -71,7 +73,8 @@ public final class Main {
             .boxed()
             .collect(Collectors.groupingByConcurrent(i -> i % 7, Collectors.counting()));
     ValidationException.equal("groups", 7, groups.size());
-    ValidationException.equal("members", n / 4, groups.values().stream().mapToLong(Long::longValue).sum());
+    ValidationException.equal(
+        "members", n / 4, groups.values().stream().mapToLong(Long::longValue).sum());
     long primes =
         IntStream.rangeClosed(2, 50_000)
             .parallel()
@@ -85,7 +88,9 @@ public final class Main {
     var chain = CompletableFuture.completedFuture(0L);
     for (int i = 1; i <= 2000; i++) {
       long number = i;
-      chain = chain.thenCombineAsync(CompletableFuture.supplyAsync(() -> number, pool), Long::sum, pool);
+      chain =
+          chain.thenCombineAsync(
+              CompletableFuture.supplyAsync(() -> number, pool), Long::sum, pool);
     }
     ValidationException.equal("sum of the futures", 2000L * 2001 / 2, chain.join());
   }
@@ -134,7 +139,8 @@ public final class Main {
         return;
       }
       int middle = (from + to) >>> 1;
-      invokeAll(new MergeSort(values, from, middle, spare), new MergeSort(values, middle, to, spare));
+      invokeAll(
+          new MergeSort(values, from, middle, spare), new MergeSort(values, middle, to, spare));
       System.arraycopy(values, from, spare, from, to - from);
       int left = from;
       int right = middle;
@@ -170,7 +176,10 @@ public final class Main {
           IntStream.range(0, size)
               .map(column -> 1 << column)
               .filter(bit -> ((columns | rising | falling) & bit) == 0)
-              .mapToObj(bit -> new Queens(size, row + 1, columns | bit, (rising | bit) << 1, (falling | bit) >>> 1))
+              .mapToObj(
+                  bit ->
+                      new Queens(
+                          size, row + 1, columns | bit, (rising | bit) << 1, (falling | bit) >>> 1))
               .toList();
       return invokeAll(tasks).stream().mapToLong(Queens::join).sum();
     }

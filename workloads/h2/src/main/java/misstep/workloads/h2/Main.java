@@ -35,7 +35,10 @@ public final class Main {
     private final String url;
 
     Bank(Path scratch) {
-      url = "jdbc:h2:file:" + scratch.resolve("bank").toAbsolutePath() + ";LOCK_TIMEOUT=20000;WRITE_DELAY=200";
+      url =
+          "jdbc:h2:file:"
+              + scratch.resolve("bank").toAbsolutePath()
+              + ";LOCK_TIMEOUT=20000;WRITE_DELAY=200";
     }
 
     void run(int threads, int transfers, int seed) throws Exception {
@@ -66,14 +69,22 @@ public final class Main {
         s.execute("create table journal(id identity, source int, target int, amount bigint)");
         s.execute("create index by_source on journal(source)");
         s.execute("create index by_target on journal(target)");
-        s.execute("insert into account select x, " + OPENING + " from system_range(0, " + (ACCOUNTS - 1) + ")");
+        s.execute(
+            "insert into account select x, "
+                + OPENING
+                + " from system_range(0, "
+                + (ACCOUNTS - 1)
+                + ")");
       }
     }
 
     private static void verify(Connection c, long transfers, long moved) throws Exception {
-      ValidationException.equal("sum of the balances", ACCOUNTS * OPENING, number(c, "select sum(balance) from account"));
-      ValidationException.equal("journal's lines", transfers, number(c, "select count(*) from journal"));
-      ValidationException.equal("money that was moved", moved, number(c, "select sum(amount) from journal"));
+      ValidationException.equal(
+          "sum of the balances", ACCOUNTS * OPENING, number(c, "select sum(balance) from account"));
+      ValidationException.equal(
+          "journal's lines", transfers, number(c, "select count(*) from journal"));
+      ValidationException.equal(
+          "money that was moved", moved, number(c, "select sum(amount) from journal"));
       ValidationException.equal(
           "accounts that differ from the journal",
           0,

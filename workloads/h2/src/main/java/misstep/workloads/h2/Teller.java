@@ -26,7 +26,8 @@ final class Teller {
       c.setAutoCommit(false);
       try (var lock = c.prepareStatement("select balance from account where id = ? for update");
           var add = c.prepareStatement("update account set balance = balance + ? where id = ?");
-          var note = c.prepareStatement("insert into journal(source, target, amount) values (?, ?, ?)")) {
+          var note =
+              c.prepareStatement("insert into journal(source, target, amount) values (?, ?, ?)")) {
         for (int i = 0; i < transfers; i++) {
           int source = random.nextInt(ACCOUNTS);
           int target = (source + 1 + random.nextInt(ACCOUNTS - 1)) % ACCOUNTS;
@@ -38,7 +39,8 @@ final class Teller {
               break;
             } catch (SQLException e) {
               c.rollback();
-              // 40001 deadlock, HYT00 lock timeout: the other transaction won, this one tries again.
+              // 40001 deadlock, HYT00 lock timeout: the other transaction won, this one tries
+              // again.
               boolean again = "40001".equals(e.getSQLState()) || "HYT00".equals(e.getSQLState());
               if (!again || tries == TRIES) {
                 throw e;
@@ -53,7 +55,12 @@ final class Teller {
   }
 
   private static void transfer(
-      PreparedStatement lock, PreparedStatement add, PreparedStatement note, int source, int target, long amount)
+      PreparedStatement lock,
+      PreparedStatement add,
+      PreparedStatement note,
+      int source,
+      int target,
+      long amount)
       throws SQLException {
     // Always the smaller one first; most deadlocks are avoided so, not all.
     balance(lock, Math.min(source, target));

@@ -26,10 +26,12 @@ public final class Main {
           if (index == 0) {
             Patterns.warm();
           }
-          ValidationException.equal("patterns that match", Patterns.COUNT, Patterns.matching(DEPTH));
+          ValidationException.equal(
+              "patterns that match", Patterns.COUNT, Patterns.matching(DEPTH));
           for (int i = 0; i < rounds; i++) {
             @SuppressWarnings("unchecked")
-            IntFunction<String> sites = new FreshLoader(Main.class, "fresh").make("Sites", IntFunction.class);
+            IntFunction<String> sites =
+                new FreshLoader(Main.class, "fresh").make("Sites", IntFunction.class);
             ValidationException.equal("sites", expected(i), sites.apply(i));
           }
         });
@@ -37,7 +39,7 @@ public final class Main {
 
   private static String expected(int number) {
     return String.format(
-        "%d|%d|Pair[left=%d, right=x%d]|true|%d|%s|%d", number, number + 1, number, number, 10 * number,
-        "x".repeat(number % 5), 3 * number);
+        "%d|%d|Pair[left=%d, right=x%d]|true|%d|%s|%d",
+        number, number + 1, number, number, 10 * number, "x".repeat(number % 5), 3 * number);
   }
 }

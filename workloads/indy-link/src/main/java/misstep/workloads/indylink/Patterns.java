@@ -13,15 +13,20 @@ final class Patterns {
     new Example("a.c", Pattern.DOTALL, "a\nc"), // ALL
     new Example("[a-z]+", 0, "abc"), // Range
     new Example("[a-z]+", Pattern.CASE_INSENSITIVE, "aBc"), // CIRange
-    new Example("[\u00e0-\u00ff]+", Pattern.CASE_INSENSITIVE | Pattern.UNICODE_CASE, "\u00e9\u00c9"), // CIRangeU
-    new Example("[\ud83d\ude00-\ud83d\ude4f]", 0, "\ud83d\ude01"), // Range of supplementary characters
+    new Example(
+        "[\u00e0-\u00ff]+",
+        Pattern.CASE_INSENSITIVE | Pattern.UNICODE_CASE,
+        "\u00e9\u00c9"), // CIRangeU
+    new Example(
+        "[\ud83d\ude00-\ud83d\ude4f]", 0, "\ud83d\ude01"), // Range of supplementary characters
     new Example("[^a]b", 0, "cb"), // negate
     new Example("[a-c&&[^b]]+", 0, "acca"), // and
     new Example("[a[b-d]]+", 0, "abcd"), // union
     new Example("\\d\\D\\s\\S\\w\\W", 0, "1a b_-"), // ASCII_DIGIT and others
     new Example("\\h\\v\\R", 0, "\t\u000b\r\n"), // HorizWS, VertWS
     new Example("\\p{Lower}\\p{Upper}\\p{Punct}", 0, "aB!"), // CharPredicates by name
-    new Example("\\p{IsGreek}\\p{InCyrillic}\\p{Lu}", 0, "\u03b1\u0416A"), // script, block, category
+    new Example(
+        "\\p{IsGreek}\\p{InCyrillic}\\p{Lu}", 0, "\u03b1\u0416A"), // script, block, category
     new Example("\\p{javaLowerCase}\\P{javaDigit}", 0, "ax"), // forProperty
     new Example("\\w\\d\\b", Pattern.UNICODE_CHARACTER_CLASS, "\u00e95"), // the Unicode ones
     new Example("\\X", 0, "e\u0301"),
@@ -42,7 +47,8 @@ final class Patterns {
   static void warm() {
     int matching = 0;
     for (int i = 0; i < WARM; i++) {
-      matching += Pattern.compile("(ab|cd)*e{2,3}f?+(?:gh)\\Q.\\E").matcher("abcdeegh.").matches() ? 1 : 0;
+      matching +=
+          Pattern.compile("(ab|cd)*e{2,3}f?+(?:gh)\\Q.\\E").matcher("abcdeegh.").matches() ? 1 : 0;
     }
     if (matching != WARM) {
       throw new IllegalStateException("warm-up matched " + matching + " of " + WARM);

@@ -31,9 +31,11 @@ final class Compilation extends ForwardingJavaFileManager<JavaFileManager> {
   static Library of(Path sources) throws IOException {
     JavaCompiler javac = ToolProvider.getSystemJavaCompiler();
     if (javac == null) {
-      throw new IllegalStateException("this JDK has no javac (module jdk.compiler); take one with it");
+      throw new IllegalStateException(
+          "this JDK has no javac (module jdk.compiler); take one with it");
     }
-    try (var files = new Compilation(javac.getStandardFileManager(null, null, StandardCharsets.UTF_8))) {
+    try (var files =
+        new Compilation(javac.getStandardFileManager(null, null, StandardCharsets.UTF_8))) {
       var messages = new StringWriter();
       // 17 is the oldest JDK of this workload, so the same language and library on each.
       var options = List.of("--release", "17", "-proc:none", "-nowarn", "-Xlint:none", "-g");
@@ -52,7 +54,10 @@ final class Compilation extends ForwardingJavaFileManager<JavaFileManager> {
       for (var entry : jar.stream().toList()) {
         String name = entry.getName();
         if (name.endsWith(".java") && !name.endsWith("-info.java")) {
-          units.add(new Source(name, new String(jar.getInputStream(entry).readAllBytes(), StandardCharsets.UTF_8)));
+          units.add(
+              new Source(
+                  name,
+                  new String(jar.getInputStream(entry).readAllBytes(), StandardCharsets.UTF_8)));
         }
       }
     }
@@ -62,7 +67,8 @@ final class Compilation extends ForwardingJavaFileManager<JavaFileManager> {
   @Override
   public JavaFileObject getJavaFileForOutput(
       Location location, String className, JavaFileObject.Kind kind, FileObject sibling) {
-    return new SimpleJavaFileObject(URI.create("memory:///" + className.replace('.', '/') + kind.extension), kind) {
+    return new SimpleJavaFileObject(
+        URI.create("memory:///" + className.replace('.', '/') + kind.extension), kind) {
       @Override
       public OutputStream openOutputStream() {
         var out = new ByteArrayOutputStream();

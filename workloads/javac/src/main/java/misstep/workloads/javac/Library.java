@@ -24,7 +24,8 @@ final class Library extends ClassLoader {
     try {
       for (String name : classes.keySet().stream().sorted().toList()) {
         Class<?> type = loadClass(name);
-        // What is not public (bridges of switches, lambdas' helpers) is the compiler's own business.
+        // What is not public (bridges of switches, lambdas' helpers) is the compiler's own
+        // business.
         if (Modifier.isPublic(type.getModifiers()) && !type.isSynthetic()) {
           types.add(type);
         }
@@ -43,7 +44,9 @@ final class Library extends ClassLoader {
     try (var jar = new ZipFile(file.toFile())) {
       for (var entry : jar.stream().toList()) {
         String name = entry.getName();
-        if (name.endsWith(".class") && !name.endsWith("-info.class") && !name.startsWith("META-INF/")) {
+        if (name.endsWith(".class")
+            && !name.endsWith("-info.class")
+            && !name.startsWith("META-INF/")) {
           classes.put(
               name.substring(0, name.length() - ".class".length()).replace('/', '.'),
               jar.getInputStream(entry).readAllBytes());
@@ -96,26 +99,41 @@ final class Library extends ClassLoader {
     List<String> lines = new ArrayList<>();
     try {
       Class<?> strings = loadClass("org.apache.commons.lang3.StringUtils");
-      var distance = strings.getMethod("getLevenshteinDistance", CharSequence.class, CharSequence.class);
-      var jaro = strings.getMethod("getJaroWinklerDistance", CharSequence.class, CharSequence.class);
+      var distance =
+          strings.getMethod("getLevenshteinDistance", CharSequence.class, CharSequence.class);
+      var jaro =
+          strings.getMethod("getJaroWinklerDistance", CharSequence.class, CharSequence.class);
       var swap = strings.getMethod("swapCase", String.class);
       var rotate = strings.getMethod("rotate", String.class, int.class);
       var split = strings.getMethod("splitByCharacterTypeCamelCase", String.class);
-      var escape = loadClass("org.apache.commons.lang3.StringEscapeUtils").getMethod("escapeJava", String.class);
-      var create = loadClass("org.apache.commons.lang3.math.NumberUtils").getMethod("createNumber", String.class);
-      var fraction = loadClass("org.apache.commons.lang3.math.Fraction").getMethod("getFraction", double.class);
+      var escape =
+          loadClass("org.apache.commons.lang3.StringEscapeUtils")
+              .getMethod("escapeJava", String.class);
+      var create =
+          loadClass("org.apache.commons.lang3.math.NumberUtils")
+              .getMethod("createNumber", String.class);
+      var fraction =
+          loadClass("org.apache.commons.lang3.math.Fraction")
+              .getMethod("getFraction", double.class);
       for (int i = 0; i < 200; i++) {
         String a = "stackWalker" + Integer.toString(i * 7919, 36) + "\t\u00e9Frame";
         String b = Integer.toString(i * 104729, 36) + "StackFrame" + i;
         lines.add(
             distance.invoke(null, a, b)
-                + " " + jaro.invoke(null, a, b)
-                + " " + swap.invoke(null, a)
-                + " " + rotate.invoke(null, b, i)
-                + " " + String.join("|", (String[]) split.invoke(null, b))
-                + " " + escape.invoke(null, a)
-                + " " + create.invoke(null, i + ".25")
-                + " " + fraction.invoke(null, i / 8.0));
+                + " "
+                + jaro.invoke(null, a, b)
+                + " "
+                + swap.invoke(null, a)
+                + " "
+                + rotate.invoke(null, b, i)
+                + " "
+                + String.join("|", (String[]) split.invoke(null, b))
+                + " "
+                + escape.invoke(null, a)
+                + " "
+                + create.invoke(null, i + ".25")
+                + " "
+                + fraction.invoke(null, i / 8.0));
       }
     } catch (ReflectiveOperationException e) {
       throw new IllegalStateException("a method of commons-lang3 is not there or threw", e);
@@ -126,7 +144,9 @@ final class Library extends ClassLoader {
   private static String digest(List<String> lines) {
     try {
       var sha = MessageDigest.getInstance("SHA-256");
-      lines.stream().sorted().forEach(line -> sha.update((line + "\n").getBytes(StandardCharsets.UTF_8)));
+      lines.stream()
+          .sorted()
+          .forEach(line -> sha.update((line + "\n").getBytes(StandardCharsets.UTF_8)));
       return HexFormat.of().formatHex(sha.digest());
     } catch (NoSuchAlgorithmException e) {
       throw new IllegalStateException("every JDK has SHA-256", e);

@@ -24,12 +24,14 @@ public final class Main {
           String interfaces = published.interfaces();
           String answers = published.answers();
           if (published.size() < 200) {
-            throw new ValidationException("the published jar has only " + published.size() + " public types");
+            throw new ValidationException(
+                "the published jar has only " + published.size() + " public types");
           }
           for (int i = 0; i < times; i++) {
             Library compiled = Compilation.of(sources);
             ValidationException.equal("public types", published.size(), compiled.size());
-            ValidationException.equal("digest of the interfaces", interfaces, compiled.interfaces());
+            ValidationException.equal(
+                "digest of the interfaces", interfaces, compiled.interfaces());
             ValidationException.equal("digest of the answers", answers, compiled.answers());
           }
         });

@@ -47,13 +47,19 @@ public final class Main {
       index(library, directory, analyzer);
       try (var reader = DirectoryReader.open(directory)) {
         ValidationException.equal("documents", library.size(), reader.numDocs());
-        search(library, new IndexSearcher(reader), new QueryParser(TEXT, analyzer), new SplittableRandom(seed));
+        search(
+            library,
+            new IndexSearcher(reader),
+            new QueryParser(TEXT, analyzer),
+            new SplittableRandom(seed));
       }
     }
   }
 
-  private static void index(Library library, MMapDirectory directory, StandardAnalyzer analyzer) throws IOException {
-    var config = new IndexWriterConfig(analyzer).setMaxBufferedDocs(Math.max(2, library.size() / 12));
+  private static void index(Library library, MMapDirectory directory, StandardAnalyzer analyzer)
+      throws IOException {
+    var config =
+        new IndexWriterConfig(analyzer).setMaxBufferedDocs(Math.max(2, library.size() / 12));
     try (var writer = new IndexWriter(directory, config)) {
       for (int i = 0; i < library.size(); i++) {
         add(writer, library.text(i), i % SHELVES, i);
@@ -68,7 +74,8 @@ public final class Main {
     }
   }
 
-  private static void add(IndexWriter writer, String text, int shelf, int number) throws IOException {
+  private static void add(IndexWriter writer, String text, int shelf, int number)
+      throws IOException {
     var book = new Document();
     book.add(new TextField(TEXT, text, Field.Store.YES));
     book.add(new IntPoint("shelf", shelf));
@@ -76,7 +83,8 @@ public final class Main {
     writer.addDocument(book);
   }
 
-  private static void search(Library library, IndexSearcher searcher, QueryParser parser, SplittableRandom random)
+  private static void search(
+      Library library, IndexSearcher searcher, QueryParser parser, SplittableRandom random)
       throws IOException, ParseException, ValidationException {
     for (int i = 0; i < QUERIES; i++) {
       // Frequent words are drawn more often: low numbers are frequent.
@@ -104,8 +112,10 @@ public final class Main {
     Query query = parser.parse(text);
     ValidationException.equal("hits of " + text, hits, searcher.count(query));
     // Scored and sorted searches take other ways through the index.
-    ValidationException.equal("scored hits of " + text, Math.min(hits, 10), searcher.search(query, 10).scoreDocs.length);
+    ValidationException.equal(
+        "scored hits of " + text, Math.min(hits, 10), searcher.search(query, 10).scoreDocs.length);
     var sorted = searcher.search(query, 10, new Sort(new SortField("number", SortField.Type.LONG)));
-    ValidationException.equal("sorted hits of " + text, Math.min(hits, 10), sorted.scoreDocs.length);
+    ValidationException.equal(
+        "sorted hits of " + text, Math.min(hits, 10), sorted.scoreDocs.length);
   }
 }

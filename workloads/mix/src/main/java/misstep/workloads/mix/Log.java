@@ -53,9 +53,18 @@ final class Log {
     bytes[number + 1] = bytes[number] + sent;
     return String.format(
         "%d.%d.%d.%d - %s [21/Nov/2026:12:%02d:%02d +0000] \"%s %s%s HTTP/1.1\" %d %s",
-        random.nextInt(256), random.nextInt(256), random.nextInt(256), random.nextInt(256),
+        random.nextInt(256),
+        random.nextInt(256),
+        random.nextInt(256),
+        random.nextInt(256),
         random.nextBoolean() ? "-" : "user" + random.nextInt(100) + ".x",
-        number / 60 % 60, number % 60, verb, path, query.isEmpty() ? "" : "?" + query, status, none ? "-" : sent);
+        number / 60 % 60,
+        number % 60,
+        verb,
+        path,
+        query.isEmpty() ? "" : "?" + query,
+        status,
+        none ? "-" : sent);
   }
 
   private void parameter(SplittableRandom random, StringBuilder query, int number) {

@@ -17,10 +17,11 @@ import misstep.workloads.ValidationException;
 public final class Main {
   private static final Pattern LINE =
       Pattern.compile(
-          "^(?<host>(?:\\d{1,3}\\.){3}\\d{1,3}) - (?<user>[a-z][\\w.]*|-) \\[(?<time>[^\\]]+)\\] "
-              + "\"(?<verb>GET|POST|PUT|DELETE) (?<path>/\\S*?)(?:\\?(?<query>\\S*))? HTTP/1\\.[01]\" "
-              + "(?<status>\\d{3}) (?<bytes>\\d+|-)$");
-  private static final Pattern PARAMETER = Pattern.compile("(?:^|&)(\\w+)=((?:[^&%]|%[0-9a-f]{2})*)");
+          "^(?<host>(?:\\d{1,3}\\.){3}\\d{1,3}) - (?<user>[a-z][\\w.]*|-) \\[(?<time>[^\\]]+)\\]"
+              + " \"(?<verb>GET|POST|PUT|DELETE) (?<path>/\\S*?)(?:\\?(?<query>\\S*))?"
+              + " HTTP/1\\.[01]\" (?<status>\\d{3}) (?<bytes>\\d+|-)$");
+  private static final Pattern PARAMETER =
+      Pattern.compile("(?:^|&)(\\w+)=((?:[^&%]|%[0-9a-f]{2})*)");
   private static final Pattern ESCAPE = Pattern.compile("%([0-9a-f]{2})");
   private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -28,7 +29,13 @@ public final class Main {
 
   /** What one line says. */
   public record Request(
-      String host, String user, String verb, String path, int status, long bytes, Map<String, String> parameters) {}
+      String host,
+      String user,
+      String verb,
+      String path,
+      int status,
+      long bytes,
+      Map<String, String> parameters) {}
 
   /**
    * Runs the workload.
@@ -41,7 +48,8 @@ public final class Main {
     Harness.run(
         (index, scratch) -> {
           var log = new Log(size, seed + index);
-          List<Request> requests = log.lines().stream().map(Main::parse).map(Main::throughJson).toList();
+          List<Request> requests =
+              log.lines().stream().map(Main::parse).map(Main::throughJson).toList();
           compare(log.truth(), add(requests));
           tree(requests, log);
         });
@@ -57,14 +65,23 @@ public final class Main {
       Matcher p = PARAMETER.matcher(m.group("query"));
       while (p.find()) {
         String value =
-            ESCAPE.matcher(p.group(2))
-                .replaceAll(e -> Matcher.quoteReplacement("" + (char) Integer.parseInt(e.group(1), 16)));
+            ESCAPE
+                .matcher(p.group(2))
+                .replaceAll(
+                    e -> Matcher.quoteReplacement("" + (char) Integer.parseInt(e.group(1), 16)));
         parameters.put(p.group(1), value);
       }
     }
     long bytes = m.group("bytes").equals("-") ? 0 : Long.parseLong(m.group("bytes"));
     int status = Integer.parseInt(m.group("status"));
-    return new Request(m.group("host"), m.group("user"), m.group("verb"), m.group("path"), status, bytes, parameters);
+    return new Request(
+        m.group("host"),
+        m.group("user"),
+        m.group("verb"),
+        m.group("path"),
+        status,
+        bytes,
+        parameters);
   }
 
   private static Request throughJson(Request request) {
@@ -96,7 +113,8 @@ public final class Main {
     return sums;
   }
 
-  private static void compare(Map<String, Long> truth, Map<String, Long> sums) throws ValidationException {
+  private static void compare(Map<String, Long> truth, Map<String, Long> sums)
+      throws ValidationException {
     ValidationException.equal("keys", truth.keySet().toString(), sums.keySet().toString());
     for (var entry : truth.entrySet()) {
       ValidationException.equal(entry.getKey(), entry.getValue(), sums.get(entry.getKey()));
@@ -105,11 +123,15 @@ public final class Main {
 
   /** Writes one large document, reads it as a tree and finds the bytes in it once more. */
   private static void tree(List<Request> requests, Log log) throws Exception {
-    JsonNode root = JSON.readTree(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(requests.subList(0, requests.size() / 4)));
+    JsonNode root =
+        JSON.readTree(
+            JSON.writerWithDefaultPrettyPrinter()
+                .writeValueAsString(requests.subList(0, requests.size() / 4)));
     long bytes = 0;
     for (JsonNode request : root) {
       bytes += request.get("bytes").asLong();
     }
-    ValidationException.equal("bytes in the document", log.bytesOfFirst(requests.size() / 4), bytes);
+    ValidationException.equal(
+        "bytes in the document", log.bytesOfFirst(requests.size() / 4), bytes);
   }
 }

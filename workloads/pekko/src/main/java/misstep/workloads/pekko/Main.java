@@ -38,7 +38,8 @@ public final class Main {
             long high = 64L << depth;
             ActorRef tree = system.actorOf(Summer.props(sum), "tree");
             tree.tell(new Summer.Range(1, high), ActorRef.noSender());
-            ValidationException.equal("sum of the tree", high * (high + 1) / 2, sum.get(5, TimeUnit.MINUTES));
+            ValidationException.equal(
+                "sum of the tree", high * (high + 1) / 2, sum.get(5, TimeUnit.MINUTES));
             // Token k has been at one actor for each of its hops.
             ValidationException.equal("visits of the ring", hops, visits.get(5, TimeUnit.MINUTES));
           } finally {

@@ -56,7 +56,10 @@ final class Ring extends AbstractActor {
 
   @Override
   public Receive createReceive() {
-    return receiveBuilder().match(Token.class, this::arrived).match(Visits.class, this::add).build();
+    return receiveBuilder()
+        .match(Token.class, this::arrived)
+        .match(Visits.class, this::add)
+        .build();
   }
 
   private void arrived(Token token) {

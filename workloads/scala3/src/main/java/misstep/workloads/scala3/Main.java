@@ -34,18 +34,21 @@ public final class Main {
         (index, scratch) -> {
           Path output = Files.createDirectory(scratch.resolve("classes"));
           compile(unpack(sources, scratch), output);
-          try (var loader = new URLClassLoader(new URL[] {output.toUri().toURL()}, Main.class.getClassLoader())) {
-            calculate(loader.loadClass("misstep.program.Calculator").getMethod("calculate", String.class), terms);
+          try (var loader =
+              new URLClassLoader(new URL[] {output.toUri().toURL()}, Main.class.getClassLoader())) {
+            calculate(
+                loader.loadClass("misstep.program.Calculator").getMethod("calculate", String.class),
+                terms);
           }
         });
   }
 
   private static void compile(List<Path> files, Path output) throws ValidationException {
-    List<String> arguments = new ArrayList<>(List.of("-d", output.toString(), "-nowarn", "-color:never"));
+    List<String> arguments =
+        new ArrayList<>(List.of("-d", output.toString(), "-nowarn", "-color:never"));
     arguments.add("-classpath");
     // Only the two libraries: the compiler itself must not be seen by what it compiles.
-    arguments.add(
-        System.getProperty("java.class.path").transform(Main::libraries));
+    arguments.add(System.getProperty("java.class.path").transform(Main::libraries));
     files.forEach(file -> arguments.add(file.toString()));
     var reporter = new Driver().process(arguments.toArray(new String[0]));
     if (reporter.hasErrors()) {
@@ -80,7 +83,8 @@ public final class Main {
     for (int i = 0; i < terms; i++) {
       var term = Term.random(random, 5);
       try {
-        ValidationException.equal(term.text(), term.value(), (long) program.invoke(null, term.text()));
+        ValidationException.equal(
+            term.text(), term.value(), (long) program.invoke(null, term.text()));
       } catch (InvocationTargetException e) {
         throw new ValidationException(term.text() + ": " + e.getCause());
       }
@@ -105,7 +109,8 @@ public final class Main {
           return new Term("(" + a.text + ") * (" + b.text + ")", a.value * b.value);
         case 3:
           return new Term(
-              "(let x" + depth + " = " + a.text + " in x" + depth + " * x" + depth + " + " + b.text + ")",
+              "(let x" + depth + " = " + a.text + " in x" + depth + " * x" + depth + " + " + b.text
+                  + ")",
               a.value * a.value + b.value);
         default:
           return new Term(

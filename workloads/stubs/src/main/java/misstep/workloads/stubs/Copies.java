@@ -28,8 +28,12 @@ final class Copies {
       int length = 1 + random.nextInt(turn % 4 == 0 ? size / 2 : 24);
       int from = random.nextInt(size - length);
       int to = random.nextInt(size - length);
-      check(copy(bytes, from, to, length, size)[to + length - 1] == (byte) (from + length - 1), "bytes");
-      check(copy(shorts, from, to, length, size)[to + length - 1] == (short) (from + length - 1), "shorts");
+      check(
+          copy(bytes, from, to, length, size)[to + length - 1] == (byte) (from + length - 1),
+          "bytes");
+      check(
+          copy(shorts, from, to, length, size)[to + length - 1] == (short) (from + length - 1),
+          "shorts");
       check(copy(ints, from, to, length, size)[to] == from, "ints");
       check(copy(longs, from, to, length, size)[to] == from, "longs");
       // To an array of a narrower type: each element is checked.

@@ -36,7 +36,8 @@ public final class Main {
           for (var result : results) {
             sum += result.get();
           }
-          // Each round adds 1 at each level, and the 8th Fibonacci number, 21, at its bottom and at each fourth level.
+          // Each round adds 1 at each level, and the 8th Fibonacci number, 21, at its bottom and at
+          // each fourth level.
           long levels = DEPTH + 1;
           long calls = 1 + DEPTH / 4;
           ValidationException.equal("sum", (long) threads * rounds * (levels + 21 * calls), sum);

@@ -8,8 +8,19 @@ public final class Starts implements LongSupplier {
 
   @Override
   public long getAsLong() {
-    return byCall() + byGet() + byPut() + byNew() + bySuper() + byInterface() + byEnum() + byName()
-        + chain() + below(DEPTH) + throughArray() + inLoop() + inCatch();
+    return byCall()
+        + byGet()
+        + byPut()
+        + byNew()
+        + bySuper()
+        + byInterface()
+        + byEnum()
+        + byName()
+        + chain()
+        + below(DEPTH)
+        + throughArray()
+        + inLoop()
+        + inCatch();
   }
 
   private static long byCall() {
@@ -101,7 +112,8 @@ public final class Starts implements LongSupplier {
 
   private static long byName() {
     try {
-      Class.forName("misstep.workloads.clinit.fresh.Starts$Named", true, Starts.class.getClassLoader());
+      Class.forName(
+          "misstep.workloads.clinit.fresh.Starts$Named", true, Starts.class.getClassLoader());
     } catch (ClassNotFoundException e) {
       throw new IllegalStateException(e);
     }

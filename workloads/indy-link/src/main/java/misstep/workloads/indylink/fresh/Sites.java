@@ -26,12 +26,26 @@ public final class Sites implements IntFunction<String> {
     IntUnaryOperator free = i -> i + 1;
     Function<Integer, Object> bound = new Sites()::pair;
     IntUnaryOperator reference = Sites::ten;
-    Function<Integer, String> nested = i -> IntStream.range(0, i).mapToObj(j -> "x").reduce("", (a, b) -> a + b);
+    Function<Integer, String> nested =
+        i -> IntStream.range(0, i).mapToObj(j -> "x").reduce("", (a, b) -> a + b);
     var pair = new Pair(number, "x" + number);
-    boolean same = pair.equals(bound.apply(number)) && pair.hashCode() == new Pair(number, "x" + number).hashCode();
+    boolean same =
+        pair.equals(bound.apply(number))
+            && pair.hashCode() == new Pair(number, "x" + number).hashCode();
     IntFunction<int[]> array = int[]::new;
-    return capturing.getAsInt() + "|" + free.applyAsInt(number) + "|" + pair + "|" + same + "|"
-        + reference.applyAsInt(number) + "|" + nested.apply(number % 5) + "|" + 3 * array.apply(number).length;
+    return capturing.getAsInt()
+        + "|"
+        + free.applyAsInt(number)
+        + "|"
+        + pair
+        + "|"
+        + same
+        + "|"
+        + reference.applyAsInt(number)
+        + "|"
+        + nested.apply(number % 5)
+        + "|"
+        + 3 * array.apply(number).length;
   }
 
   private Object pair(int number) {
