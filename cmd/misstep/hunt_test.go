@@ -70,7 +70,7 @@ checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 1}]
 budget: {trials: 100}
 `, "--slots", "2")
 	require.Equal(t, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, status.GetState())
-	require.EqualValues(t, map[string]uint64{"clean": 100}, status.GetOutcomes())
+	require.Equal(t, map[string]uint64{"clean": 100}, status.GetOutcomes())
 	require.Zero(t, status.GetFailed())
 	require.Zero(t, status.GetRetries())
 	require.Zero(t, status.GetRunning())
@@ -152,7 +152,7 @@ budget: {trials: 8}
 
 	status := hunt(t, home, dir, spec)
 	require.Equal(t, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, status.GetState())
-	require.EqualValues(t, map[string]uint64{"clean": 8}, status.GetOutcomes())
+	require.Equal(t, map[string]uint64{"clean": 8}, status.GetOutcomes())
 }
 
 // TestFullDisk runs a hunt in a folder on a full disk: a clear error that names the folder.

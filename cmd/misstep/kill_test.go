@@ -124,7 +124,7 @@ budget: {trials: %d}
 `, trials), 0o644))
 	st, err := dial(addr)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = st.close() })
+	t.Cleanup(st.close)
 	e := &env{cli: &cli{Home: home, Agent: testenv.Agent(t)}}
 	request, err := e.loadCampaign(spec)
 	require.NoError(t, err)

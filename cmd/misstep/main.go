@@ -58,7 +58,7 @@ type cli struct {
 	Workload    workloadCommand    `cmd:"" help:"Manage the catalogue of workloads."`
 	Bundle      bundleCommand      `cmd:"" help:"Check and show bundles."`
 	Sched       rest               `cmd:"" help:"Run a program under the perturbing scheduler; replay its log (needs sched_ext)."`
-	Vm          rest               `cmd:"" help:"Run a command in a virtual machine with sched_ext, in real or in virtual time."`
+	VM          rest               `cmd:"" name:"vm" help:"Run a command in a virtual machine with sched_ext, in real or in virtual time."`
 	Doctor      doctorCommand      `cmd:"" help:"Say what this machine can do, with a remedy for what it cannot."`
 
 	Home  string `help:"Folder of the catalogues and caches (${home})." env:"MISSTEP_HOME" placeholder:"DIR"`

@@ -1,3 +1,4 @@
+// Package misstepv1 holds the messages that the parts of Misstep exchange and store, and their canonical text.
 package misstepv1
 
 import (
