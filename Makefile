@@ -43,7 +43,7 @@ build: setup ## build everything: agent, workloads, misstep
 misstep: ## build the binary build/bin/misstep
 	@mkdir -p $(BIN)
 	@go generate ./deploy/vm
-	@go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/misstep ./cmd/misstep
+	@go build -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/misstep ./cmd/misstep
 
 .PHONY: agent
 agent: ## build the validation agent into build/agent
