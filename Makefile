@@ -116,9 +116,9 @@ lint: setup-test lint-proto lint-go lint-cpp lint-java lint-shell ## run all lin
 lint-proto: ## buf lint, breaking changes against proto/released.binpb, generated code up to date
 	@buf lint
 	@buf breaking --against proto/released.binpb
-	@rm -rf $(BUILD)/proto-check && mkdir -p $(BUILD)/proto-check
-	@buf generate -o $(BUILD)/proto-check
-	@for f in proto/misstep/v1/*.pb.go; do diff -q $$f $(BUILD)/proto-check/$$f || { echo "$$f is stale: run make proto"; exit 1; }; done
+	@rm -rf $(BUILD)/.proto-check && mkdir -p $(BUILD)/.proto-check
+	@buf generate -o $(BUILD)/.proto-check
+	@for f in proto/misstep/v1/*.pb.go; do diff -q $$f $(BUILD)/.proto-check/$$f || { echo "$$f is stale: run make proto"; exit 1; }; done
 
 .PHONY: proto
 proto: ## generate the Go code of the .proto files
