@@ -4,7 +4,8 @@ package misstep.agent;
  * Classes that are never instrumented, each with its reason. Classes loaded before the agent and
  * hidden classes need no entry: the JVM never shows them to a transformer.
  *
- * <p>The reasons about virtual threads were read in the sources of JDK 21 and 25.
+ * <p>The reasons about virtual threads are those of JDK 21 and later; a program with virtual threads whose
+ * shadows must stay balanced (AgentIT) is what tests them.
  */
 final class Untouchable {
   /** Exact names, and prefixes when they end in a star. */
