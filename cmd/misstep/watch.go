@@ -55,28 +55,27 @@ func watch(ctx context.Context, w io.Writer, st *station, id string) error {
 	}
 }
 
-// rate measures checks a second over the last seconds.
+// rate measures checks a second over the last seconds, by kind.
 type rate struct {
-	at      time.Time
-	total   uint64
-	perSec  float64
-	answers uint64
-	asyncPS float64
+	at     time.Time
+	totals map[string]uint64
+	perSec map[string]float64
 }
 
 func (r *rate) see(now time.Time, s *misstepv1.CampaignStatus) {
-	var total uint64
+	since := now.Sub(r.at).Seconds()
+	if !r.at.IsZero() && since < 3 {
+		return
+	}
+	totals, perSec := map[string]uint64{}, map[string]float64{}
 	for _, c := range s.GetChecks() {
-		total += c.GetTotal()
-	}
-	answers := s.GetSignals().GetAnswered()
-	if since := now.Sub(r.at).Seconds(); r.at.IsZero() || since >= 3 {
-		if !r.at.IsZero() && total >= r.total && answers >= r.answers {
-			r.perSec = float64(total-r.total) / since
-			r.asyncPS = float64(answers-r.answers) / since
+		name, total := c.GetCheck(), c.GetTotal()
+		totals[name] = total
+		if before := r.totals[name]; !r.at.IsZero() && total >= before { // a lost trial takes its checks along
+			perSec[name] = float64(total-before) / since
 		}
-		r.at, r.total, r.answers = now, total, answers
 	}
+	r.at, r.totals, r.perSec = now, totals, perSec
 }
 
 // share says how far the campaign is in its budget, in [0, 1], and how long it still takes (0: unknown).
@@ -123,18 +122,33 @@ func (l *lines) update(now time.Time, s *misstepv1.CampaignStatus, r rate) {
 
 func (l *lines) end() { fmt.Fprintln(l.w, l.text) }
 
-// progressLine tells trials, checks by kind and verdict, and findings.
+// progressLine tells trials, checks a second by kind with their verdicts, and findings.
 func progressLine(s *misstepv1.CampaignStatus, r rate) string {
-	var parts []string
+	parts := []string{fmt.Sprintf("trials %d done %d running", finished(s), s.GetRunning())}
 	for _, c := range s.GetChecks() {
-		part := fmt.Sprintf("%s %s", c.GetCheck(), short(c.GetTotal()))
-		if c.GetMismatch() > 0 {
-			part += fmt.Sprintf(" (%d bad)", c.GetMismatch())
+		part := fmt.Sprintf("%s %s/s (%s match", c.GetCheck(), short(uint64(r.perSec[c.GetCheck()])), short(c.GetMatch()))
+		for _, verdict := range []struct {
+			name  string
+			count uint64
+		}{
+			{"tolerated", total(c.GetTolerated())}, {"mismatch", c.GetMismatch()},
+			{"unwalkable", total(c.GetUnwalkable())}, {"void", total(c.GetVoid())},
+		} {
+			if verdict.count > 0 {
+				part += fmt.Sprintf(", %s %s", short(verdict.count), verdict.name)
+			}
 		}
-		parts = append(parts, part)
+		parts = append(parts, part+")")
 	}
-	return fmt.Sprintf("trials %d done %d running | %s checks/s, %s signals/s | %s | findings %d",
-		finished(s), s.GetRunning(), short(uint64(r.perSec)), short(uint64(r.asyncPS)), strings.Join(parts, ", "), len(s.GetFindingIds()))
+	return strings.Join(append(parts, fmt.Sprintf("findings %d", len(s.GetFindingIds()))), " | ")
+}
+
+// total adds up counts by name or code.
+func total[K comparable](counts map[K]uint64) (n uint64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
 }
 
 // short writes a count in at most five characters: 12345 is 12.3k.
