@@ -126,19 +126,21 @@ func (l *lines) end() { fmt.Fprintln(l.w, l.text) }
 func progressLine(s *misstepv1.CampaignStatus, r rate) string {
 	parts := []string{fmt.Sprintf("trials %d done %d running", finished(s), s.GetRunning())}
 	for _, c := range s.GetChecks() {
-		part := fmt.Sprintf("%s %s/s (%s match", c.GetCheck(), short(uint64(r.perSec[c.GetCheck()])), short(c.GetMatch()))
+		verdicts := []string{short(c.GetMatch()) + " match"}
 		for _, verdict := range []struct {
 			name  string
 			count uint64
 		}{
-			{"tolerated", total(c.GetTolerated())}, {"mismatch", c.GetMismatch()},
-			{"unwalkable", total(c.GetUnwalkable())}, {"void", total(c.GetVoid())},
+			{"tolerated", total(c.GetTolerated())},
+			{"mismatch", c.GetMismatch()},
+			{"unwalkable", total(c.GetUnwalkable())},
+			{"void", total(c.GetVoid())},
 		} {
 			if verdict.count > 0 {
-				part += fmt.Sprintf(", %s %s", short(verdict.count), verdict.name)
+				verdicts = append(verdicts, short(verdict.count)+" "+verdict.name)
 			}
 		}
-		parts = append(parts, part+")")
+		parts = append(parts, fmt.Sprintf("%s %s/s (%s)", c.GetCheck(), short(uint64(r.perSec[c.GetCheck()])), strings.Join(verdicts, ", ")))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("findings %d", len(s.GetFindingIds()))), " | ")
 }
