@@ -179,13 +179,7 @@ func stateName(s misstepv1.CampaignState) string {
 }
 
 // finished counts trials with an outcome.
-func finished(s *misstepv1.CampaignStatus) uint64 {
-	var sum uint64
-	for _, n := range s.GetOutcomes() {
-		sum += n
-	}
-	return sum
-}
+func finished(s *misstepv1.CampaignStatus) uint64 { return total(s.GetOutcomes()) }
 
 type campaignShow struct {
 	where

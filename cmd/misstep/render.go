@@ -39,13 +39,11 @@ func counts[K interface{ ~string | ~int32 }](m map[K]uint64) string {
 	if len(m) == 0 {
 		return "0"
 	}
-	var sum uint64
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		sum += m[key]
 		parts = append(parts, fmt.Sprintf("%v %d", key, m[key]))
 	}
-	return fmt.Sprintf("%d (%s)", sum, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d (%s)", total(m), strings.Join(parts, ", "))
 }
 
 // renderOutcome prints one outcome for people.
@@ -171,7 +169,7 @@ func renderRates(w io.Writer, rates []*misstepv1.FindingRate) {
 func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	fmt.Fprintf(w, "campaign %s (%s): %s\n", s.GetCampaign().GetName(), s.GetId(), stateName(s.GetState()))
 	var parts []string
-	for _, kind := range sorted(s.GetOutcomes()) {
+	for _, kind := range slices.Sorted(maps.Keys(s.GetOutcomes())) {
 		parts = append(parts, fmt.Sprintf("%s %d", kind, s.GetOutcomes()[kind]))
 	}
 	if s.GetFailed() > 0 {

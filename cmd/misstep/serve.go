@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"time"
 
 	"misstep/coordinator"
@@ -137,14 +136,4 @@ func (e *env) provider(blobs corpus.Source) *provision.Provider {
 	return &provision.Provider{
 		JDKs: e.jdks(), Workloads: e.workloads(), Corpus: blobs, Cache: filepath.Join(e.home(), "cache", "trees"),
 	}
-}
-
-// sorted returns the keys of a set in order.
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
