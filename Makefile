@@ -107,6 +107,15 @@ test-vm: setup-test misstep ## boot machines with a sched_ext kernel and test th
 quiet: catalogue ## thirty minutes of real workloads under all checks: no mismatch may be a false alarm
 	@misstep hunt campaigns/quiet.yaml --dir $(BUILD)/quiet
 
+# --- measuring ------------------------------------------------------------------------------------------------------------
+
+# A benchmark is a program of its own: its folder's name is the target's. BUDGET=15m bounds it.
+BENCHES := $(patsubst internal/benchmarks/%/main.go,bench-%,$(wildcard internal/benchmarks/*/main.go))
+.PHONY: bench $(BENCHES)
+bench: $(BENCHES) ## run every benchmark, bench-NAME one of them: tables here, figures and goals in build/bench/NAME.json
+$(BENCHES): bench-%: catalogue
+	@go run ./internal/benchmarks/$*
+
 # --- linting --------------------------------------------------------------------------------------------------------------
 
 .PHONY: lint
