@@ -405,7 +405,9 @@ type CampaignStatus struct {
 	// planned trials by the budget; 0 when only time bounds it.
 	Planned uint64 `protobuf:"varint,14,opt,name=planned,proto3" json:"planned,omitempty"`
 	// cancelled trials that were under way when the campaign was stopped or its time was over; they have no result.
-	Cancelled     uint64 `protobuf:"varint,15,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	Cancelled uint64 `protobuf:"varint,15,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// unplaced counts waiting trials that no runner of late can run, by what they need: "sched_ext", "vm", or both joined by "+".
+	Unplaced      map[string]uint64 `protobuf:"bytes,20,rep,name=unplaced,proto3" json:"unplaced,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -543,6 +545,13 @@ func (x *CampaignStatus) GetCancelled() uint64 {
 		return x.Cancelled
 	}
 	return 0
+}
+
+func (x *CampaignStatus) GetUnplaced() map[string]uint64 {
+	if x != nil {
+		return x.Unplaced
+	}
+	return nil
 }
 
 // StopCampaignRequest names one.
@@ -1034,7 +1043,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"M\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\x92\x05\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\x95\x06\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -1052,8 +1061,12 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vfinding_ids\x18\r \x03(\tR\n" +
 	"findingIds\x12\x18\n" +
 	"\aplanned\x18\x0e \x01(\x04R\aplanned\x12\x1c\n" +
-	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x1a;\n" +
+	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x12D\n" +
+	"\bunplaced\x18\x14 \x03(\v2(.misstep.v1.CampaignStatus.UnplacedEntryR\bunplaced\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
+	"\rUnplacedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"6\n" +
 	"\x13StopCampaignRequest\x12\x1f\n" +
@@ -1115,7 +1128,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),             // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),  // 1: misstep.v1.SubmitCampaignRequest
@@ -1135,55 +1148,57 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*ListTrialsResponse)(nil),     // 15: misstep.v1.ListTrialsResponse
 	(*Trial)(nil),                  // 16: misstep.v1.Trial
 	nil,                            // 17: misstep.v1.CampaignStatus.OutcomesEntry
-	(*Campaign)(nil),               // 18: misstep.v1.Campaign
-	(*Jdk)(nil),                    // 19: misstep.v1.Jdk
-	(*Workload)(nil),               // 20: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),  // 21: google.protobuf.Timestamp
-	(*CheckCount)(nil),             // 22: misstep.v1.CheckCount
-	(*SignalCount)(nil),            // 23: misstep.v1.SignalCount
-	(*Finding)(nil),                // 24: misstep.v1.Finding
-	(*Recipe)(nil),                 // 25: misstep.v1.Recipe
-	(*Outcome)(nil),                // 26: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),  // 27: misstep.v1.InfrastructureFailure
+	nil,                            // 18: misstep.v1.CampaignStatus.UnplacedEntry
+	(*Campaign)(nil),               // 19: misstep.v1.Campaign
+	(*Jdk)(nil),                    // 20: misstep.v1.Jdk
+	(*Workload)(nil),               // 21: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
+	(*CheckCount)(nil),             // 23: misstep.v1.CheckCount
+	(*SignalCount)(nil),            // 24: misstep.v1.SignalCount
+	(*Finding)(nil),                // 25: misstep.v1.Finding
+	(*Recipe)(nil),                 // 26: misstep.v1.Recipe
+	(*Outcome)(nil),                // 27: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),  // 28: misstep.v1.InfrastructureFailure
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	18, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	19, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	20, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	19, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	20, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	21, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	7,  // 3: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	7,  // 4: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	18, // 5: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	19, // 5: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 6: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	21, // 7: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	21, // 8: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	22, // 7: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	22, // 8: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
 	17, // 9: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	22, // 10: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	23, // 11: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	24, // 12: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	24, // 13: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	16, // 14: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	25, // 15: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	26, // 16: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	27, // 17: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	1,  // 18: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	3,  // 19: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	5,  // 20: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	8,  // 21: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	10, // 22: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	12, // 23: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	14, // 24: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	2,  // 25: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	4,  // 26: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	6,  // 27: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	9,  // 28: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	11, // 29: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	13, // 30: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	15, // 31: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	25, // [25:32] is the sub-list for method output_type
-	18, // [18:25] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	23, // 10: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	24, // 11: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	18, // 12: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	25, // 13: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	25, // 14: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	16, // 15: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	26, // 16: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	27, // 17: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	28, // 18: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	1,  // 19: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	3,  // 20: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	5,  // 21: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	8,  // 22: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	10, // 23: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	12, // 24: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	14, // 25: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	2,  // 26: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	4,  // 27: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	6,  // 28: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	9,  // 29: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	11, // 30: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	13, // 31: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	15, // 32: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	26, // [26:33] is the sub-list for method output_type
+	19, // [19:26] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -1201,7 +1216,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -105,7 +105,9 @@ type Campaign struct {
 	// budget bounds the campaign; at least one of its fields is set.
 	Budget *Budget `protobuf:"bytes,12,opt,name=budget,proto3" json:"budget,omitempty"`
 	// strategy orders the trials.
-	Strategy      Strategy `protobuf:"varint,13,opt,name=strategy,proto3,enum=misstep.v1.Strategy" json:"strategy,omitempty"`
+	Strategy Strategy `protobuf:"varint,13,opt,name=strategy,proto3,enum=misstep.v1.Strategy" json:"strategy,omitempty"`
+	// executor of every recipe, as in Recipe.executor: "" or "host", "vm", "vm-deterministic".
+	Executor      string `protobuf:"bytes,14,opt,name=executor,proto3" json:"executor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -229,6 +231,13 @@ func (x *Campaign) GetStrategy() Strategy {
 		return x.Strategy
 	}
 	return Strategy_STRATEGY_UNSPECIFIED
+}
+
+func (x *Campaign) GetExecutor() string {
+	if x != nil {
+		return x.Executor
+	}
+	return ""
 }
 
 // CampaignWorkload chooses a workload of the catalogue.
@@ -419,7 +428,7 @@ var File_misstep_v1_campaign_proto protoreflect.FileDescriptor
 const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\n" +
 	"\x19misstep/v1/campaign.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xb8\x04\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xd4\x04\n" +
 	"\bCampaign\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -434,7 +443,8 @@ const file_misstep_v1_campaign_proto_rawDesc = "" +
 	" \x03(\v2\x18.misstep.v1.PerturbationR\aperturb\x12*\n" +
 	"\x06limits\x18\v \x01(\v2\x12.misstep.v1.LimitsR\x06limits\x12*\n" +
 	"\x06budget\x18\f \x01(\v2\x12.misstep.v1.BudgetR\x06budget\x120\n" +
-	"\bstrategy\x18\r \x01(\x0e2\x14.misstep.v1.StrategyR\bstrategy\"\x83\x01\n" +
+	"\bstrategy\x18\r \x01(\x0e2\x14.misstep.v1.StrategyR\bstrategy\x12\x1a\n" +
+	"\bexecutor\x18\x0e \x01(\tR\bexecutor\"\x83\x01\n" +
 	"\x10CampaignWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x02 \x03(\tR\targuments\x12 \n" +

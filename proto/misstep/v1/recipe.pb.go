@@ -48,7 +48,10 @@ type Recipe struct {
 	// runner's own.
 	AgentDigest string `protobuf:"bytes,10,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
 	// flag_set is the campaign's name for jvm_flags; for reports only.
-	FlagSet       string `protobuf:"bytes,11,opt,name=flag_set,json=flagSet,proto3" json:"flag_set,omitempty"`
+	FlagSet string `protobuf:"bytes,11,opt,name=flag_set,json=flagSet,proto3" json:"flag_set,omitempty"`
+	// executor that runs it: "" or "host" is this machine; "vm" a virtual machine with sched_ext that shares the host's files, in
+	// real time; "vm-deterministic" one in virtual time, in which the same recipe gives the same run.
+	Executor      string `protobuf:"bytes,12,opt,name=executor,proto3" json:"executor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,6 +159,13 @@ func (x *Recipe) GetAgentDigest() string {
 func (x *Recipe) GetFlagSet() string {
 	if x != nil {
 		return x.FlagSet
+	}
+	return ""
+}
+
+func (x *Recipe) GetExecutor() string {
+	if x != nil {
+		return x.Executor
 	}
 	return ""
 }
@@ -490,15 +500,22 @@ func (x *Check) GetShare() float64 {
 	return 0
 }
 
-// Perturbation disturbs the order in which threads run.
+// Perturbation disturbs the order in which threads run. A recipe has one, with one seed and its parameters' values; in a campaign
+// it may stand for several: one for each of its seeds, with parameters drawn from ranges.
 type Perturbation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// strategy: "none", or one that `misstep sched strategies` lists.
 	Strategy string `protobuf:"bytes,1,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// seed; 0 takes the recipe's.
 	Seed uint64 `protobuf:"varint,2,opt,name=seed,proto3" json:"seed,omitempty"`
-	// parameters of the strategy by name.
-	Parameters    map[string]float64 `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	// parameters of the strategy by name; those left out have the strategy's defaults.
+	Parameters map[string]float64 `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	// mechanism that carries it out: "" or "sched_ext" is a scheduler in the kernel, "agent" the agent's instrumentation points.
+	Mechanism string `protobuf:"bytes,4,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
+	// seeds, in a campaign only: each is an alternative of its own. None means the one seed.
+	Seeds []uint64 `protobuf:"varint,5,rep,packed,name=seeds,proto3" json:"seeds,omitempty"`
+	// ranges, in a campaign only: each recipe draws these parameters' values by its own seed.
+	Ranges        map[string]*ParameterRange `protobuf:"bytes,6,rep,name=ranges,proto3" json:"ranges,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -554,6 +571,92 @@ func (x *Perturbation) GetParameters() map[string]float64 {
 	return nil
 }
 
+func (x *Perturbation) GetMechanism() string {
+	if x != nil {
+		return x.Mechanism
+	}
+	return ""
+}
+
+func (x *Perturbation) GetSeeds() []uint64 {
+	if x != nil {
+		return x.Seeds
+	}
+	return nil
+}
+
+func (x *Perturbation) GetRanges() map[string]*ParameterRange {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+// ParameterRange bounds what is drawn for a parameter, both ends included. Every value is equally likely, or every octave when the
+// upper end is more than ten times the lower one.
+type ParameterRange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// min is the lower end.
+	Min float64 `protobuf:"fixed64,1,opt,name=min,proto3" json:"min,omitempty"`
+	// max is the upper end.
+	Max float64 `protobuf:"fixed64,2,opt,name=max,proto3" json:"max,omitempty"`
+	// whole draws whole numbers only, for parameters that take no others; it is filled in when a campaign is read.
+	Whole         bool `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ParameterRange) Reset() {
+	*x = ParameterRange{}
+	mi := &file_misstep_v1_recipe_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ParameterRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ParameterRange) ProtoMessage() {}
+
+func (x *ParameterRange) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_recipe_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ParameterRange.ProtoReflect.Descriptor instead.
+func (*ParameterRange) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ParameterRange) GetMin() float64 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *ParameterRange) GetMax() float64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *ParameterRange) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
 // Limits bound one trial.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -573,7 +676,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_misstep_v1_recipe_proto_msgTypes[7]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -585,7 +688,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_recipe_proto_msgTypes[7]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -598,7 +701,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Limits) GetWall() *durationpb.Duration {
@@ -641,7 +744,7 @@ var File_misstep_v1_recipe_proto protoreflect.FileDescriptor
 const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\n" +
 	"\x17misstep/v1/recipe.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\xda\x03\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\xf6\x03\n" +
 	"\x06Recipe\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x120\n" +
 	"\bworkload\x18\x02 \x01(\v2\x14.misstep.v1.WorkloadR\bworkload\x12\x1b\n" +
@@ -654,7 +757,8 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\x04seed\x18\t \x01(\x04R\x04seed\x12!\n" +
 	"\fagent_digest\x18\n" +
 	" \x01(\tR\vagentDigest\x12\x19\n" +
-	"\bflag_set\x18\v \x01(\tR\aflagSet\"K\n" +
+	"\bflag_set\x18\v \x01(\tR\aflagSet\x12\x1a\n" +
+	"\bexecutor\x18\f \x01(\tR\bexecutor\"K\n" +
 	"\x03Jdk\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +
@@ -675,16 +779,26 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\x06signal\x18\x03 \x01(\tR\x06signal\"1\n" +
 	"\x05Check\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05share\x18\x02 \x01(\x01R\x05share\"\xc7\x01\n" +
+	"\x05share\x18\x02 \x01(\x01R\x05share\"\x90\x03\n" +
 	"\fPerturbation\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12H\n" +
 	"\n" +
 	"parameters\x18\x03 \x03(\v2(.misstep.v1.Perturbation.ParametersEntryR\n" +
-	"parameters\x1a=\n" +
+	"parameters\x12\x1c\n" +
+	"\tmechanism\x18\x04 \x01(\tR\tmechanism\x12\x14\n" +
+	"\x05seeds\x18\x05 \x03(\x04R\x05seeds\x12<\n" +
+	"\x06ranges\x18\x06 \x03(\v2$.misstep.v1.Perturbation.RangesEntryR\x06ranges\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xb1\x01\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\x1aU\n" +
+	"\vRangesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.misstep.v1.ParameterRangeR\x05value:\x028\x01\"J\n" +
+	"\x0eParameterRange\x12\x10\n" +
+	"\x03min\x18\x01 \x01(\x01R\x03min\x12\x10\n" +
+	"\x03max\x18\x02 \x01(\x01R\x03max\x12\x14\n" +
+	"\x05whole\x18\x03 \x01(\bR\x05whole\"\xb1\x01\n" +
 	"\x06Limits\x12-\n" +
 	"\x04wall\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x04wall\x12\x1d\n" +
 	"\n" +
@@ -707,7 +821,7 @@ func file_misstep_v1_recipe_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_recipe_proto_rawDescData
 }
 
-var file_misstep_v1_recipe_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_misstep_v1_recipe_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_misstep_v1_recipe_proto_goTypes = []any{
 	(*Recipe)(nil),              // 0: misstep.v1.Recipe
 	(*Jdk)(nil),                 // 1: misstep.v1.Jdk
@@ -716,9 +830,11 @@ var file_misstep_v1_recipe_proto_goTypes = []any{
 	(*Sampling)(nil),            // 4: misstep.v1.Sampling
 	(*Check)(nil),               // 5: misstep.v1.Check
 	(*Perturbation)(nil),        // 6: misstep.v1.Perturbation
-	(*Limits)(nil),              // 7: misstep.v1.Limits
-	nil,                         // 8: misstep.v1.Perturbation.ParametersEntry
-	(*durationpb.Duration)(nil), // 9: google.protobuf.Duration
+	(*ParameterRange)(nil),      // 7: misstep.v1.ParameterRange
+	(*Limits)(nil),              // 8: misstep.v1.Limits
+	nil,                         // 9: misstep.v1.Perturbation.ParametersEntry
+	nil,                         // 10: misstep.v1.Perturbation.RangesEntry
+	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
 }
 var file_misstep_v1_recipe_proto_depIdxs = []int32{
 	1,  // 0: misstep.v1.Recipe.jdk:type_name -> misstep.v1.Jdk
@@ -727,15 +843,17 @@ var file_misstep_v1_recipe_proto_depIdxs = []int32{
 	4,  // 3: misstep.v1.Recipe.sampling:type_name -> misstep.v1.Sampling
 	5,  // 4: misstep.v1.Recipe.checks:type_name -> misstep.v1.Check
 	6,  // 5: misstep.v1.Recipe.perturbation:type_name -> misstep.v1.Perturbation
-	7,  // 6: misstep.v1.Recipe.limits:type_name -> misstep.v1.Limits
-	9,  // 7: misstep.v1.Sampling.interval:type_name -> google.protobuf.Duration
-	8,  // 8: misstep.v1.Perturbation.parameters:type_name -> misstep.v1.Perturbation.ParametersEntry
-	9,  // 9: misstep.v1.Limits.wall:type_name -> google.protobuf.Duration
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 6: misstep.v1.Recipe.limits:type_name -> misstep.v1.Limits
+	11, // 7: misstep.v1.Sampling.interval:type_name -> google.protobuf.Duration
+	9,  // 8: misstep.v1.Perturbation.parameters:type_name -> misstep.v1.Perturbation.ParametersEntry
+	10, // 9: misstep.v1.Perturbation.ranges:type_name -> misstep.v1.Perturbation.RangesEntry
+	11, // 10: misstep.v1.Limits.wall:type_name -> google.protobuf.Duration
+	7,  // 11: misstep.v1.Perturbation.RangesEntry.value:type_name -> misstep.v1.ParameterRange
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_recipe_proto_init() }
@@ -749,7 +867,7 @@ func file_misstep_v1_recipe_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_recipe_proto_rawDesc), len(file_misstep_v1_recipe_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

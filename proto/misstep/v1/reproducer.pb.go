@@ -33,7 +33,11 @@ type Reproducer struct {
 	// evidence in the bundle, under evidence/.
 	Evidence []*Evidence `protobuf:"bytes,4,rep,name=evidence,proto3" json:"evidence,omitempty"`
 	// reliability as measured from fresh runs; absent when only campaign trials are known.
-	Reliability   *Reliability `protobuf:"bytes,5,opt,name=reliability,proto3" json:"reliability,omitempty"`
+	Reliability *Reliability `protobuf:"bytes,5,opt,name=reliability,proto3" json:"reliability,omitempty"`
+	// recording of a whole virtual machine that shows the finding, under recording/ in the bundle; none when there is none.
+	Recording []*Evidence `protobuf:"bytes,6,rep,name=recording,proto3" json:"recording,omitempty"`
+	// recording_qemu is the version of qemu that made the recording and that a replay of it takes.
+	RecordingQemu string `protobuf:"bytes,7,opt,name=recording_qemu,json=recordingQemu,proto3" json:"recording_qemu,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -101,6 +105,20 @@ func (x *Reproducer) GetReliability() *Reliability {
 		return x.Reliability
 	}
 	return nil
+}
+
+func (x *Reproducer) GetRecording() []*Evidence {
+	if x != nil {
+		return x.Recording
+	}
+	return nil
+}
+
+func (x *Reproducer) GetRecordingQemu() string {
+	if x != nil {
+		return x.RecordingQemu
+	}
+	return ""
 }
 
 // Reliability is hits of tries with their interval.
@@ -181,7 +199,7 @@ var File_misstep_v1_reproducer_proto protoreflect.FileDescriptor
 const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\n" +
 	"\x1bmisstep/v1/reproducer.proto\x12\n" +
-	"misstep.v1\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\x84\x02\n" +
+	"misstep.v1\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xdf\x02\n" +
 	"\n" +
 	"Reproducer\x12-\n" +
 	"\afinding\x18\x01 \x01(\v2\x13.misstep.v1.FindingR\afinding\x12*\n" +
@@ -189,7 +207,9 @@ const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\n" +
 	"other_jdks\x18\x03 \x03(\v2\x0f.misstep.v1.JdkR\totherJdks\x120\n" +
 	"\bevidence\x18\x04 \x03(\v2\x14.misstep.v1.EvidenceR\bevidence\x129\n" +
-	"\vreliability\x18\x05 \x01(\v2\x17.misstep.v1.ReliabilityR\vreliability\"]\n" +
+	"\vreliability\x18\x05 \x01(\v2\x17.misstep.v1.ReliabilityR\vreliability\x122\n" +
+	"\trecording\x18\x06 \x03(\v2\x14.misstep.v1.EvidenceR\trecording\x12%\n" +
+	"\x0erecording_qemu\x18\a \x01(\tR\rrecordingQemu\"]\n" +
 	"\vReliability\x12\x12\n" +
 	"\x04hits\x18\x01 \x01(\rR\x04hits\x12\x14\n" +
 	"\x05tries\x18\x02 \x01(\rR\x05tries\x12\x10\n" +
@@ -223,11 +243,12 @@ var file_misstep_v1_reproducer_proto_depIdxs = []int32{
 	4, // 2: misstep.v1.Reproducer.other_jdks:type_name -> misstep.v1.Jdk
 	5, // 3: misstep.v1.Reproducer.evidence:type_name -> misstep.v1.Evidence
 	1, // 4: misstep.v1.Reproducer.reliability:type_name -> misstep.v1.Reliability
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	5, // 5: misstep.v1.Reproducer.recording:type_name -> misstep.v1.Evidence
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_reproducer_proto_init() }

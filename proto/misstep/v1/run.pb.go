@@ -1129,7 +1129,25 @@ type PerturbationReport struct {
 	// seed in force.
 	Seed uint64 `protobuf:"varint,2,opt,name=seed,proto3" json:"seed,omitempty"`
 	// applied counts by action: "delay", "preempt", "priority", "starve".
-	Applied       map[string]uint64 `protobuf:"bytes,3,rep,name=applied,proto3" json:"applied,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Applied map[string]uint64 `protobuf:"bytes,3,rep,name=applied,proto3" json:"applied,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// mechanism that carried it out: "sched_ext" or "agent"; empty for the strategy "none".
+	Mechanism string `protobuf:"bytes,4,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
+	// kernel release under which the trial ran.
+	Kernel string `protobuf:"bytes,5,opt,name=kernel,proto3" json:"kernel,omitempty"`
+	// parameters in force that the recipe gave.
+	Parameters map[string]float64 `protobuf:"bytes,6,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
+	// decisions taken, applied or not.
+	Decisions uint64 `protobuf:"varint,7,opt,name=decisions,proto3" json:"decisions,omitempty"`
+	// threads that were under the perturbation.
+	Threads uint64 `protobuf:"varint,8,opt,name=threads,proto3" json:"threads,omitempty"`
+	// outside counts turns of threads that are not the trial's: they were seen and left alone.
+	Outside uint64 `protobuf:"varint,9,opt,name=outside,proto3" json:"outside,omitempty"`
+	// delays as decided.
+	Delays *DelayDistribution `protobuf:"bytes,10,opt,name=delays,proto3" json:"delays,omitempty"`
+	// roles by name: "sampler", "vm", "gc", "compiler", "mutator".
+	Roles map[string]*RolePerturbation `protobuf:"bytes,11,rep,name=roles,proto3" json:"roles,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// ejected says why the kernel took the scheduler out; empty when it did not. Such a trial is void.
+	Ejected       string `protobuf:"bytes,12,opt,name=ejected,proto3" json:"ejected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1185,6 +1203,260 @@ func (x *PerturbationReport) GetApplied() map[string]uint64 {
 	return nil
 }
 
+func (x *PerturbationReport) GetMechanism() string {
+	if x != nil {
+		return x.Mechanism
+	}
+	return ""
+}
+
+func (x *PerturbationReport) GetKernel() string {
+	if x != nil {
+		return x.Kernel
+	}
+	return ""
+}
+
+func (x *PerturbationReport) GetParameters() map[string]float64 {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
+func (x *PerturbationReport) GetDecisions() uint64 {
+	if x != nil {
+		return x.Decisions
+	}
+	return 0
+}
+
+func (x *PerturbationReport) GetThreads() uint64 {
+	if x != nil {
+		return x.Threads
+	}
+	return 0
+}
+
+func (x *PerturbationReport) GetOutside() uint64 {
+	if x != nil {
+		return x.Outside
+	}
+	return 0
+}
+
+func (x *PerturbationReport) GetDelays() *DelayDistribution {
+	if x != nil {
+		return x.Delays
+	}
+	return nil
+}
+
+func (x *PerturbationReport) GetRoles() map[string]*RolePerturbation {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *PerturbationReport) GetEjected() string {
+	if x != nil {
+		return x.Ejected
+	}
+	return ""
+}
+
+// DelayDistribution sums up delays; each bound is at most twice as long as the exact quantile.
+type DelayDistribution struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// count of delays.
+	Count uint64 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
+	// median is a bound that half of them are below.
+	Median *durationpb.Duration `protobuf:"bytes,2,opt,name=median,proto3" json:"median,omitempty"`
+	// p90 is a bound that 90 % of them are below.
+	P90 *durationpb.Duration `protobuf:"bytes,3,opt,name=p90,proto3" json:"p90,omitempty"`
+	// p99 is a bound that 99 % of them are below.
+	P99 *durationpb.Duration `protobuf:"bytes,4,opt,name=p99,proto3" json:"p99,omitempty"`
+	// longest is a bound that all of them are below.
+	Longest       *durationpb.Duration `protobuf:"bytes,5,opt,name=longest,proto3" json:"longest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DelayDistribution) Reset() {
+	*x = DelayDistribution{}
+	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DelayDistribution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DelayDistribution) ProtoMessage() {}
+
+func (x *DelayDistribution) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DelayDistribution.ProtoReflect.Descriptor instead.
+func (*DelayDistribution) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DelayDistribution) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *DelayDistribution) GetMedian() *durationpb.Duration {
+	if x != nil {
+		return x.Median
+	}
+	return nil
+}
+
+func (x *DelayDistribution) GetP90() *durationpb.Duration {
+	if x != nil {
+		return x.P90
+	}
+	return nil
+}
+
+func (x *DelayDistribution) GetP99() *durationpb.Duration {
+	if x != nil {
+		return x.P99
+	}
+	return nil
+}
+
+func (x *DelayDistribution) GetLongest() *durationpb.Duration {
+	if x != nil {
+		return x.Longest
+	}
+	return nil
+}
+
+// RolePerturbation sums up what happened to the threads of one role.
+type RolePerturbation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// threads of the role.
+	Threads uint64 `protobuf:"varint,1,opt,name=threads,proto3" json:"threads,omitempty"`
+	// decisions about them.
+	Decisions uint64 `protobuf:"varint,2,opt,name=decisions,proto3" json:"decisions,omitempty"`
+	// delays of them.
+	Delays uint64 `protobuf:"varint,3,opt,name=delays,proto3" json:"delays,omitempty"`
+	// delayed is the sum of these delays.
+	Delayed *durationpb.Duration `protobuf:"bytes,4,opt,name=delayed,proto3" json:"delayed,omitempty"`
+	// starved counts the delays to the end of a starvation window.
+	Starved uint64 `protobuf:"varint,5,opt,name=starved,proto3" json:"starved,omitempty"`
+	// preempted counts forced preemptions.
+	Preempted uint64 `protobuf:"varint,6,opt,name=preempted,proto3" json:"preempted,omitempty"`
+	// priorities counts changes of priority.
+	Priorities uint64 `protobuf:"varint,7,opt,name=priorities,proto3" json:"priorities,omitempty"`
+	// ran is their time on a CPU.
+	Ran           *durationpb.Duration `protobuf:"bytes,8,opt,name=ran,proto3" json:"ran,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RolePerturbation) Reset() {
+	*x = RolePerturbation{}
+	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RolePerturbation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RolePerturbation) ProtoMessage() {}
+
+func (x *RolePerturbation) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RolePerturbation.ProtoReflect.Descriptor instead.
+func (*RolePerturbation) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RolePerturbation) GetThreads() uint64 {
+	if x != nil {
+		return x.Threads
+	}
+	return 0
+}
+
+func (x *RolePerturbation) GetDecisions() uint64 {
+	if x != nil {
+		return x.Decisions
+	}
+	return 0
+}
+
+func (x *RolePerturbation) GetDelays() uint64 {
+	if x != nil {
+		return x.Delays
+	}
+	return 0
+}
+
+func (x *RolePerturbation) GetDelayed() *durationpb.Duration {
+	if x != nil {
+		return x.Delayed
+	}
+	return nil
+}
+
+func (x *RolePerturbation) GetStarved() uint64 {
+	if x != nil {
+		return x.Starved
+	}
+	return 0
+}
+
+func (x *RolePerturbation) GetPreempted() uint64 {
+	if x != nil {
+		return x.Preempted
+	}
+	return 0
+}
+
+func (x *RolePerturbation) GetPriorities() uint64 {
+	if x != nil {
+		return x.Priorities
+	}
+	return 0
+}
+
+func (x *RolePerturbation) GetRan() *durationpb.Duration {
+	if x != nil {
+		return x.Ran
+	}
+	return nil
+}
+
 // InfrastructureFailure is trouble of the machine or of Misstep, never of the JVM under test. Only these are retried.
 type InfrastructureFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1200,7 +1472,7 @@ type InfrastructureFailure struct {
 
 func (x *InfrastructureFailure) Reset() {
 	*x = InfrastructureFailure{}
-	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	mi := &file_misstep_v1_run_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1484,7 @@ func (x *InfrastructureFailure) String() string {
 func (*InfrastructureFailure) ProtoMessage() {}
 
 func (x *InfrastructureFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	mi := &file_misstep_v1_run_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1497,7 @@ func (x *InfrastructureFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfrastructureFailure.ProtoReflect.Descriptor instead.
 func (*InfrastructureFailure) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *InfrastructureFailure) GetMessage() string {
@@ -1266,7 +1538,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	mi := &file_misstep_v1_run_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1550,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	mi := &file_misstep_v1_run_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1563,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Progress) GetPhase() string {
@@ -1432,14 +1704,50 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\bEvidence\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x12\n" +
-	"\x04size\x18\x03 \x01(\x04R\x04size\"\xc7\x01\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\"\xc8\x05\n" +
 	"\x12PerturbationReport\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12E\n" +
-	"\aapplied\x18\x03 \x03(\v2+.misstep.v1.PerturbationReport.AppliedEntryR\aapplied\x1a:\n" +
+	"\aapplied\x18\x03 \x03(\v2+.misstep.v1.PerturbationReport.AppliedEntryR\aapplied\x12\x1c\n" +
+	"\tmechanism\x18\x04 \x01(\tR\tmechanism\x12\x16\n" +
+	"\x06kernel\x18\x05 \x01(\tR\x06kernel\x12N\n" +
+	"\n" +
+	"parameters\x18\x06 \x03(\v2..misstep.v1.PerturbationReport.ParametersEntryR\n" +
+	"parameters\x12\x1c\n" +
+	"\tdecisions\x18\a \x01(\x04R\tdecisions\x12\x18\n" +
+	"\athreads\x18\b \x01(\x04R\athreads\x12\x18\n" +
+	"\aoutside\x18\t \x01(\x04R\aoutside\x125\n" +
+	"\x06delays\x18\n" +
+	" \x01(\v2\x1d.misstep.v1.DelayDistributionR\x06delays\x12?\n" +
+	"\x05roles\x18\v \x03(\v2).misstep.v1.PerturbationReport.RolesEntryR\x05roles\x12\x18\n" +
+	"\aejected\x18\f \x01(\tR\aejected\x1a:\n" +
 	"\fAppliedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"q\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a=\n" +
+	"\x0fParametersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\x1aV\n" +
+	"\n" +
+	"RolesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x122\n" +
+	"\x05value\x18\x02 \x01(\v2\x1c.misstep.v1.RolePerturbationR\x05value:\x028\x01\"\xeb\x01\n" +
+	"\x11DelayDistribution\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x04R\x05count\x121\n" +
+	"\x06median\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06median\x12+\n" +
+	"\x03p90\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03p90\x12+\n" +
+	"\x03p99\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x03p99\x123\n" +
+	"\alongest\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\alongest\"\x9c\x02\n" +
+	"\x10RolePerturbation\x12\x18\n" +
+	"\athreads\x18\x01 \x01(\x04R\athreads\x12\x1c\n" +
+	"\tdecisions\x18\x02 \x01(\x04R\tdecisions\x12\x16\n" +
+	"\x06delays\x18\x03 \x01(\x04R\x06delays\x123\n" +
+	"\adelayed\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\adelayed\x12\x18\n" +
+	"\astarved\x18\x05 \x01(\x04R\astarved\x12\x1c\n" +
+	"\tpreempted\x18\x06 \x01(\x04R\tpreempted\x12\x1e\n" +
+	"\n" +
+	"priorities\x18\a \x01(\x04R\n" +
+	"priorities\x12+\n" +
+	"\x03ran\x18\b \x01(\v2\x19.google.protobuf.DurationR\x03ran\"q\n" +
 	"\x15InfrastructureFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x1c\n" +
 	"\tpermanent\x18\x02 \x01(\bR\tpermanent\x12 \n" +
@@ -1471,7 +1779,7 @@ func file_misstep_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_misstep_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_misstep_v1_run_proto_goTypes = []any{
 	(OutcomeKind)(0),              // 0: misstep.v1.OutcomeKind
 	(*Outcome)(nil),               // 1: misstep.v1.Outcome
@@ -1486,20 +1794,24 @@ var file_misstep_v1_run_proto_goTypes = []any{
 	(*ApplicationFailure)(nil),    // 10: misstep.v1.ApplicationFailure
 	(*Evidence)(nil),              // 11: misstep.v1.Evidence
 	(*PerturbationReport)(nil),    // 12: misstep.v1.PerturbationReport
-	(*InfrastructureFailure)(nil), // 13: misstep.v1.InfrastructureFailure
-	(*Progress)(nil),              // 14: misstep.v1.Progress
-	nil,                           // 15: misstep.v1.CheckCount.ToleratedEntry
-	nil,                           // 16: misstep.v1.CheckCount.UnwalkableEntry
-	nil,                           // 17: misstep.v1.CheckCount.VoidEntry
-	nil,                           // 18: misstep.v1.PerturbationReport.AppliedEntry
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
+	(*DelayDistribution)(nil),     // 13: misstep.v1.DelayDistribution
+	(*RolePerturbation)(nil),      // 14: misstep.v1.RolePerturbation
+	(*InfrastructureFailure)(nil), // 15: misstep.v1.InfrastructureFailure
+	(*Progress)(nil),              // 16: misstep.v1.Progress
+	nil,                           // 17: misstep.v1.CheckCount.ToleratedEntry
+	nil,                           // 18: misstep.v1.CheckCount.UnwalkableEntry
+	nil,                           // 19: misstep.v1.CheckCount.VoidEntry
+	nil,                           // 20: misstep.v1.PerturbationReport.AppliedEntry
+	nil,                           // 21: misstep.v1.PerturbationReport.ParametersEntry
+	nil,                           // 22: misstep.v1.PerturbationReport.RolesEntry
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
 }
 var file_misstep_v1_run_proto_depIdxs = []int32{
 	0,  // 0: misstep.v1.Outcome.kind:type_name -> misstep.v1.OutcomeKind
-	19, // 1: misstep.v1.Outcome.started:type_name -> google.protobuf.Timestamp
-	20, // 2: misstep.v1.Outcome.wall:type_name -> google.protobuf.Duration
-	20, // 3: misstep.v1.Outcome.cpu:type_name -> google.protobuf.Duration
+	23, // 1: misstep.v1.Outcome.started:type_name -> google.protobuf.Timestamp
+	24, // 2: misstep.v1.Outcome.wall:type_name -> google.protobuf.Duration
+	24, // 3: misstep.v1.Outcome.cpu:type_name -> google.protobuf.Duration
 	2,  // 4: misstep.v1.Outcome.checks:type_name -> misstep.v1.CheckCount
 	3,  // 5: misstep.v1.Outcome.signals:type_name -> misstep.v1.SignalCount
 	6,  // 6: misstep.v1.Outcome.mismatches:type_name -> misstep.v1.Mismatch
@@ -1508,22 +1820,32 @@ var file_misstep_v1_run_proto_depIdxs = []int32{
 	10, // 9: misstep.v1.Outcome.application_failure:type_name -> misstep.v1.ApplicationFailure
 	11, // 10: misstep.v1.Outcome.evidence:type_name -> misstep.v1.Evidence
 	12, // 11: misstep.v1.Outcome.perturbation:type_name -> misstep.v1.PerturbationReport
-	15, // 12: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
-	16, // 13: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
-	17, // 14: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
+	17, // 12: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
+	18, // 13: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
+	19, // 14: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
 	4,  // 15: misstep.v1.Trace.frames:type_name -> misstep.v1.Frame
 	5,  // 16: misstep.v1.Mismatch.reference:type_name -> misstep.v1.Trace
 	5,  // 17: misstep.v1.Mismatch.suspect:type_name -> misstep.v1.Trace
 	9,  // 18: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
-	18, // 19: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
-	2,  // 20: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
-	3,  // 21: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
-	20, // 22: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	20, // 19: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
+	21, // 20: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
+	13, // 21: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
+	22, // 22: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
+	24, // 23: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
+	24, // 24: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
+	24, // 25: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
+	24, // 26: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
+	24, // 27: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
+	24, // 28: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
+	2,  // 29: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
+	3,  // 30: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
+	24, // 31: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
+	14, // 32: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_run_proto_init() }
@@ -1537,7 +1859,7 @@ func file_misstep_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_run_proto_rawDesc), len(file_misstep_v1_run_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
