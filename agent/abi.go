@@ -2,7 +2,7 @@ package agent
 
 // The layout of status.bin, mirrored from abi.h. abi_test.go reads abi.h and fails when a number differs or is missing.
 const (
-	abiVersion            = 1
+	abiVersion            = 2
 	statusMagic           = 0x315045545353494d
 	statusMagicOffset     = 0
 	statusVersionOffset   = 8
@@ -19,7 +19,7 @@ const (
 	statusStrayOffset     = 72
 	statusHeartbeatOffset = 80
 	statusHeader          = 256
-	checkCount            = 4
+	checkCount            = 6
 	checkName             = 32
 	checkTotalOffset      = 32
 	checkMatchOffset      = 40
@@ -27,11 +27,11 @@ const (
 	checkUnwalkableOffset = 56
 	checkUnwalkableCount  = 16
 	checkToleratedOffset  = 184
-	checkToleratedCount   = 16
-	checkVoidOffset       = 824
-	checkVoidCount        = 16
+	checkToleratedCount   = 32
+	checkVoidOffset       = 1464
+	checkVoidCount        = 32
 	checkNamedSize        = 40
-	checkSize             = 1472
+	checkSize             = 2752
 	threadCount           = 2048
 	threadTIDOffset       = 0
 	threadPhaseOffset     = 4

@@ -7,7 +7,7 @@
 #define MISSTEP_ABI_H
 
 // Version of all of this. A reader refuses another one.
-#define MISSTEP_ABI_VERSION 1
+#define MISSTEP_ABI_VERSION 2
 
 // Shadow buffer: one per java.lang.Thread, off-heap. Its address stands in Thread.misstepShadow: 0 = not asked for yet,
 // -1 = none. The header is followed by entries: low 32 bits method id (from 1), high 32 bits 0.
@@ -49,7 +49,7 @@
 #define MISSTEP_STATUS_HEADER 256
 
 // One check: name, counters, then named counters (an empty name ends a list).
-#define MISSTEP_CHECK_COUNT 4
+#define MISSTEP_CHECK_COUNT 6
 #define MISSTEP_CHECK_NAME 32
 #define MISSTEP_CHECK_TOTAL_OFFSET 32
 #define MISSTEP_CHECK_MATCH_OFFSET 40
@@ -59,11 +59,11 @@
 #define MISSTEP_CHECK_UNWALKABLE_COUNT 16
 // name (32) and u64 count
 #define MISSTEP_CHECK_TOLERATED_OFFSET 184
-#define MISSTEP_CHECK_TOLERATED_COUNT 16
-#define MISSTEP_CHECK_VOID_OFFSET 824
-#define MISSTEP_CHECK_VOID_COUNT 16
+#define MISSTEP_CHECK_TOLERATED_COUNT 32
+#define MISSTEP_CHECK_VOID_OFFSET 1464
+#define MISSTEP_CHECK_VOID_COUNT 32
 #define MISSTEP_CHECK_NAMED_SIZE 40
-#define MISSTEP_CHECK_SIZE 1472
+#define MISSTEP_CHECK_SIZE 2752
 
 // One thread slot: u32 tid (0 = free), u32 phase, u64 enter (CLOCK_MONOTONIC nanoseconds), u64 sequence, u64 pc,
 // u64 sp.

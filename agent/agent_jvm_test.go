@@ -205,6 +205,10 @@ func TestEveryCheckWorksAndEntryChecksAreQuiet(t *testing.T) {
 			require.Contains(t, r.output, "mixed: verified")
 			for _, c := range r.status.Checks {
 				t.Logf("%+v", c)
+				if allChecks(1)[c.Name] == 0 {
+					require.Zerof(t, c.Total, "%s was not asked for", c.Name)
+					continue
+				}
 				require.NotZerof(t, c.Total, "%s did nothing", c.Name)
 				require.NotZerof(t, c.Match, "%s never matched", c.Name)
 			}

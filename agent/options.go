@@ -12,7 +12,7 @@ import (
 )
 
 // Checks are the names of the agent's checks in the order of the flight record.
-var Checks = []string{"gst-asgct", "shadow-gst", "asgct-shadow", "liveness"}
+var Checks = []string{"gst-asgct", "shadow-gst", "asgct-shadow", "asgct-gst-bracket", "edges", "liveness"}
 
 // Options of one run. The zero value of a field leaves the agent's default, except Ratio and Checks, which are passed as
 // they are.
@@ -27,8 +27,8 @@ type Options struct {
 	Include, Exclude []string
 	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio.
 	Only []string
-	// Checks maps a check's name to its share: of method entries (gst-asgct, shadow-gst), of ticks (asgct-shadow); for
-	// liveness any value above 0 means on. A check that is missing is off.
+	// Checks maps a check's name to its share: of method entries (gst-asgct, shadow-gst), of ticks (asgct-shadow, asgct-gst-bracket),
+	// of traces (edges); for liveness any value above 0 means on. A check that is missing is off.
 	Checks map[string]float64
 	// Interval between signals and Jitter, the share of it by which it varies.
 	Interval time.Duration
@@ -66,7 +66,7 @@ func (o Options) String() string {
 	if len(o.Exclude) > 0 {
 		add("exclude", strings.Join(o.Exclude, ";"))
 	}
-	for _, name := range Checks[:3] {
+	for _, name := range Checks[:5] {
 		add(name, share(o.Checks[name]))
 	}
 	switch {

@@ -43,11 +43,13 @@ const (
 )
 
 // Checks that a campaign may ask for, with what each needs to do any work.
-var checks = map[string]struct{ instrumentation, signals bool }{
-	"gst-asgct":    {instrumentation: true},
-	"shadow-gst":   {instrumentation: true},
-	"asgct-shadow": {instrumentation: true, signals: true},
-	"liveness":     {},
+var checks = map[string]struct{ instrumentation, signals, traces bool }{
+	"gst-asgct":         {instrumentation: true},
+	"shadow-gst":        {instrumentation: true},
+	"asgct-shadow":      {instrumentation: true, signals: true},
+	"asgct-gst-bracket": {signals: true},
+	"edges":             {traces: true},
+	"liveness":          {},
 }
 
 var (
@@ -210,9 +212,14 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 	if !v.count("sampling", len(c.GetSampling())) {
 		return
 	}
-	needsSignals := slices.ContainsFunc(c.GetChecks(), func(ch *misstepv1.Check) bool { return checks[ch.GetName()].signals })
-	if needsSignals && len(c.GetSampling()) == 0 {
-		v.addf("sampling", "is required: the check asgct-shadow needs signals, for example an entry with interval 1ms")
+	needsSignals := ""
+	for _, ch := range c.GetChecks() {
+		if needsSignals == "" && checks[ch.GetName()].signals {
+			needsSignals = ch.GetName()
+		}
+	}
+	if needsSignals != "" && len(c.GetSampling()) == 0 {
+		v.addf("sampling", "is required: the check %s needs signals, for example an entry with interval 1ms", needsSignals)
 	}
 	for i, s := range c.GetSampling() {
 		at := fmt.Sprintf("sampling[%d]", i)
@@ -220,8 +227,8 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 		switch {
 		case !ok || d != 0 && (d < minInterval || d > maxInterval):
 			v.addf(at+".interval", "expected 0 or a duration from %v to %v, got %s", minInterval, maxInterval, text(s.GetInterval()))
-		case d == 0 && needsSignals:
-			v.addf(at+".interval", "no signal would be sent, and the check asgct-shadow needs signals: expected a duration from %v to %v", minInterval, maxInterval)
+		case d == 0 && needsSignals != "":
+			v.addf(at+".interval", "no signal would be sent, and the check %s needs signals: expected a duration from %v to %v", needsSignals, minInterval, maxInterval)
 		}
 		if !fraction(s.GetJitter()) {
 			v.addf(at+".jitter", "expected a number from 0 to 1, got %v", s.GetJitter())
@@ -248,6 +255,12 @@ func (v *validator) checks(c *misstepv1.Campaign) {
 			v.addf(at+".name", "%s is listed twice, first as checks[%d]", ch.GetName(), first)
 		}
 		seen[ch.GetName()] = i
+		if checks[ch.GetName()].traces && !slices.ContainsFunc(c.GetChecks(), func(other *misstepv1.Check) bool {
+			walks := checks[other.GetName()]
+			return walks.instrumentation || walks.signals
+		}) {
+			v.addf(at+".name", "%s judges the traces that other checks take: expected one of gst-asgct, shadow-gst, asgct-shadow, asgct-gst-bracket too", ch.GetName())
+		}
 		if !fraction(ch.GetShare()) {
 			v.addf(at+".share", "expected a number from 0 (the default) to 1, got %v", ch.GetShare())
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"misstep/agent"
@@ -114,7 +115,7 @@ func (e *Executor) accepts(recipe *misstepv1.Recipe) error {
 	seen := map[string]bool{}
 	for _, check := range recipe.GetChecks() {
 		if _, known := DefaultShares[check.GetName()]; !known {
-			return fmt.Errorf("checks: %q is unknown; there are gst-asgct, shadow-gst, asgct-shadow and liveness", check.GetName())
+			return fmt.Errorf("checks: %q is unknown; there are %s", check.GetName(), strings.Join(agent.Checks, ", "))
 		}
 		if seen[check.GetName()] {
 			return fmt.Errorf("checks: %q is given twice", check.GetName())

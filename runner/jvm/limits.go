@@ -23,9 +23,11 @@ const (
 )
 
 // DefaultShares are the shares of checks whose recipe gives none: of method entries for the first two, of signals for the
-// third; liveness is on or off. An entry check costs 2 to 40 microseconds (docs/design has the figures), an entry 3 ns: at a
+// next two, of their traces for edges; liveness is on or off. An entry check costs 2 to 40 microseconds (docs/design has the figures), an entry 3 ns: at a
 // share of 0.001 the checks of a busy program cost about as much as its instrumentation.
-var DefaultShares = map[string]float64{"gst-asgct": 0.001, "shadow-gst": 0.001, "asgct-shadow": 1, "liveness": 1}
+var DefaultShares = map[string]float64{
+	"gst-asgct": 0.001, "shadow-gst": 0.001, "asgct-shadow": 1, "asgct-gst-bracket": 1, "edges": 1, "liveness": 1,
+}
 
 // limits in bytes and complete.
 type limits struct {

@@ -89,6 +89,10 @@ std::string ParseOptions(std::string_view text, Options* o) {
       if (!ParseShare(value, &o->shadow_gst)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "asgct-shadow") {
       if (!ParseShare(value, &o->asgct_shadow)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "asgct-gst-bracket") {
+      if (!ParseShare(value, &o->bracket)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "edges") {
+      if (!ParseShare(value, &o->edges)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "liveness") {
       if (!ParseUnsigned(value, 0, 3600000, &n)) return Wrong(key, value, "milliseconds from 0 (off) to 3600000");
       o->liveness_millis = static_cast<uint32_t>(n);
@@ -110,13 +114,19 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, gst-asgct, shadow-gst, asgct-shadow, "
-             "liveness, interval, jitter, signal, depth, max-mismatches";
+             "asgct-gst-bracket, edges, liveness, interval, jitter, signal, depth, max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
   const bool needs_methods = o->gst_asgct > 0 || o->shadow_gst > 0 || o->asgct_shadow > 0;
-  if (!needs_methods && o->liveness_millis == 0) {
-    return "options gst-asgct, shadow-gst, asgct-shadow and liveness are all 0: nothing would be checked";
+  if (!needs_methods && o->bracket == 0 && o->edges > 0) {
+    return "option edges judges the traces that other checks take: expected one of gst-asgct, shadow-gst, "
+           "asgct-shadow, "
+           "asgct-gst-bracket above 0";
+  }
+  if (!needs_methods && o->bracket == 0 && o->liveness_millis == 0) {
+    return "options gst-asgct, shadow-gst, asgct-shadow, asgct-gst-bracket and liveness are all 0: nothing would be "
+           "checked";
   }
   if (seen.contains("methods") && o->methods == 0.0 && needs_methods && !seen.contains("only")) {
     return "option methods=0 contradicts a check above 0: checks need instrumented methods";

@@ -14,6 +14,8 @@ struct Options {
   double gst_asgct = 0.001;         // share of method entries
   double shadow_gst = 0.001;        // share of method entries
   double asgct_shadow = 1.0;        // share of the sampler's ticks
+  double bracket = 0.0;             // asgct-gst-bracket: share of the sampler's ticks
+  double edges = 0.0;               // share of the traces that the other checks take
   uint32_t liveness_millis = 100;   // between probes, 0 = off
   uint32_t interval_micros = 1000;  // between signals
   double jitter = 0.1;              // share of the interval by which it varies, 0..1

@@ -1,12 +1,15 @@
 // The words of a verdict: checks, outcomes, rules, reasons and kinds, with their names.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace misstep {
 
-enum class Check : uint8_t { kGstAsgct, kShadowGst, kAsgctShadow, kLiveness };
-inline constexpr const char* kCheckNames[] = {"gst-asgct", "shadow-gst", "asgct-shadow", "liveness"};
+enum class Check : uint8_t { kGstAsgct, kShadowGst, kAsgctShadow, kAsgctGstBracket, kEdges, kLiveness, kCount };
+inline constexpr const char* kCheckNames[] = {"gst-asgct",         "shadow-gst", "asgct-shadow",
+                                              "asgct-gst-bracket", "edges",      "liveness"};
+static_assert(sizeof(kCheckNames) / sizeof(kCheckNames[0]) == static_cast<size_t>(Check::kCount));
 
 enum class Outcome : uint8_t { kUnspecified, kMatch, kTolerated, kMismatch, kUnwalkable, kVoid };
 

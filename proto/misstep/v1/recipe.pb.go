@@ -448,7 +448,7 @@ func (x *Sampling) GetSignal() string {
 // Check runs one comparison of the oracle.
 type Check struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name: "gst-asgct", "shadow-gst", "asgct-shadow" or "liveness".
+	// name: "gst-asgct", "shadow-gst", "asgct-shadow", "asgct-gst-bracket", "edges" or "liveness"; `misstep checks` tells of each.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// share of entries (or of signals) that it takes, in (0, 1]; 0 takes the documented default.
 	Share         float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
