@@ -9,6 +9,7 @@ package misstepv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -1022,12 +1023,606 @@ func (x *Trial) GetFindingIds() []string {
 	return nil
 }
 
+// StartReproductionRequest names a finding and what reproducing it may cost.
+type StartReproductionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// finding_id or an unambiguous prefix of it.
+	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	// builds to bisect over.
+	Builds []*JdkBuild `protobuf:"bytes,2,rep,name=builds,proto3" json:"builds,omitempty"`
+	// perturbations that amplifying may try.
+	Perturbations []*Perturbation `protobuf:"bytes,3,rep,name=perturbations,proto3" json:"perturbations,omitempty"`
+	// trials at most; 0 takes 20,000.
+	Trials uint64 `protobuf:"varint,4,opt,name=trials,proto3" json:"trials,omitempty"`
+	// time at most; absent takes 24 hours.
+	Time *durationpb.Duration `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
+	// seed of everything that is drawn.
+	Seed uint64 `protobuf:"varint,6,opt,name=seed,proto3" json:"seed,omitempty"`
+	// agent_digest to run with; empty takes the one that found it.
+	AgentDigest   string `protobuf:"bytes,7,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartReproductionRequest) Reset() {
+	*x = StartReproductionRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartReproductionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartReproductionRequest) ProtoMessage() {}
+
+func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
+func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *StartReproductionRequest) GetFindingId() string {
+	if x != nil {
+		return x.FindingId
+	}
+	return ""
+}
+
+func (x *StartReproductionRequest) GetBuilds() []*JdkBuild {
+	if x != nil {
+		return x.Builds
+	}
+	return nil
+}
+
+func (x *StartReproductionRequest) GetPerturbations() []*Perturbation {
+	if x != nil {
+		return x.Perturbations
+	}
+	return nil
+}
+
+func (x *StartReproductionRequest) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *StartReproductionRequest) GetTime() *durationpb.Duration {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *StartReproductionRequest) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
+func (x *StartReproductionRequest) GetAgentDigest() string {
+	if x != nil {
+		return x.AgentDigest
+	}
+	return ""
+}
+
+// StartReproductionResponse names it.
+type StartReproductionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// reproduction_id: "R" and 12 hex digits.
+	ReproductionId string `protobuf:"bytes,1,opt,name=reproduction_id,json=reproductionId,proto3" json:"reproduction_id,omitempty"`
+	// existing says that it was running before.
+	Existing      bool `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartReproductionResponse) Reset() {
+	*x = StartReproductionResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartReproductionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartReproductionResponse) ProtoMessage() {}
+
+func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
+func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *StartReproductionResponse) GetReproductionId() string {
+	if x != nil {
+		return x.ReproductionId
+	}
+	return ""
+}
+
+func (x *StartReproductionResponse) GetExisting() bool {
+	if x != nil {
+		return x.Existing
+	}
+	return false
+}
+
+// GetReproductionRequest names one.
+type GetReproductionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// reproduction_id or an unambiguous prefix of it.
+	ReproductionId string `protobuf:"bytes,1,opt,name=reproduction_id,json=reproductionId,proto3" json:"reproduction_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *GetReproductionRequest) Reset() {
+	*x = GetReproductionRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetReproductionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetReproductionRequest) ProtoMessage() {}
+
+func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
+func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *GetReproductionRequest) GetReproductionId() string {
+	if x != nil {
+		return x.ReproductionId
+	}
+	return ""
+}
+
+// GetReproductionResponse is its status.
+type GetReproductionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// reproduction with its progress.
+	Reproduction  *ReproductionStatus `protobuf:"bytes,1,opt,name=reproduction,proto3" json:"reproduction,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetReproductionResponse) Reset() {
+	*x = GetReproductionResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetReproductionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetReproductionResponse) ProtoMessage() {}
+
+func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
+func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
+	if x != nil {
+		return x.Reproduction
+	}
+	return nil
+}
+
+// ListReproductionsRequest may filter.
+type ListReproductionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// finding_id restricts to one finding; empty is all.
+	FindingId     string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReproductionsRequest) Reset() {
+	*x = ListReproductionsRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReproductionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReproductionsRequest) ProtoMessage() {}
+
+func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
+func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListReproductionsRequest) GetFindingId() string {
+	if x != nil {
+		return x.FindingId
+	}
+	return ""
+}
+
+// ListReproductionsResponse holds them.
+type ListReproductionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// reproductions, newest first.
+	Reproductions []*ReproductionStatus `protobuf:"bytes,1,rep,name=reproductions,proto3" json:"reproductions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListReproductionsResponse) Reset() {
+	*x = ListReproductionsResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListReproductionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListReproductionsResponse) ProtoMessage() {}
+
+func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
+func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
+	if x != nil {
+		return x.Reproductions
+	}
+	return nil
+}
+
+// CancelReproductionRequest names one.
+type CancelReproductionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// reproduction_id or an unambiguous prefix of it.
+	ReproductionId string `protobuf:"bytes,1,opt,name=reproduction_id,json=reproductionId,proto3" json:"reproduction_id,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *CancelReproductionRequest) Reset() {
+	*x = CancelReproductionRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelReproductionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelReproductionRequest) ProtoMessage() {}
+
+func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
+func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *CancelReproductionRequest) GetReproductionId() string {
+	if x != nil {
+		return x.ReproductionId
+	}
+	return ""
+}
+
+// CancelReproductionResponse is empty.
+type CancelReproductionResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelReproductionResponse) Reset() {
+	*x = CancelReproductionResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelReproductionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelReproductionResponse) ProtoMessage() {}
+
+func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
+func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+}
+
+// ReproductionStatus is how far a reproduction has come.
+type ReproductionStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id of the reproduction.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// finding_id of its finding.
+	FindingId string `protobuf:"bytes,2,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	// state of it.
+	State ReproductionState `protobuf:"varint,3,opt,name=state,proto3,enum=misstep.v1.ReproductionState" json:"state,omitempty"`
+	// started at.
+	Started *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started,proto3" json:"started,omitempty"`
+	// ended at, absent while it runs.
+	Ended *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended,proto3" json:"ended,omitempty"`
+	// steps so far, the last one under way while it runs.
+	Steps []*ReproductionStep `protobuf:"bytes,6,rep,name=steps,proto3" json:"steps,omitempty"`
+	// doing says in one line what is probed now.
+	Doing string `protobuf:"bytes,7,opt,name=doing,proto3" json:"doing,omitempty"`
+	// trials that ended.
+	Trials uint64 `protobuf:"varint,8,opt,name=trials,proto3" json:"trials,omitempty"`
+	// running trials.
+	Running uint64 `protobuf:"varint,9,opt,name=running,proto3" json:"running,omitempty"`
+	// queued trials.
+	Queued uint64 `protobuf:"varint,10,opt,name=queued,proto3" json:"queued,omitempty"`
+	// rate of the recipe as it is now.
+	Rate *Reliability `protobuf:"bytes,11,opt,name=rate,proto3" json:"rate,omitempty"`
+	// left is a guess of the time it still takes; absent when nothing is known.
+	Left *durationpb.Duration `protobuf:"bytes,12,opt,name=left,proto3" json:"left,omitempty"`
+	// others are the ids of other findings met on the way.
+	Others []string `protobuf:"bytes,13,rep,name=others,proto3" json:"others,omitempty"`
+	// reproducer when done.
+	Reproducer *Reproducer `protobuf:"bytes,14,opt,name=reproducer,proto3" json:"reproducer,omitempty"`
+	// failure in one line when it failed.
+	Failure       string `protobuf:"bytes,15,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReproductionStatus) Reset() {
+	*x = ReproductionStatus{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReproductionStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReproductionStatus) ProtoMessage() {}
+
+func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
+func (*ReproductionStatus) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ReproductionStatus) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReproductionStatus) GetFindingId() string {
+	if x != nil {
+		return x.FindingId
+	}
+	return ""
+}
+
+func (x *ReproductionStatus) GetState() ReproductionState {
+	if x != nil {
+		return x.State
+	}
+	return ReproductionState_REPRODUCTION_STATE_UNSPECIFIED
+}
+
+func (x *ReproductionStatus) GetStarted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *ReproductionStatus) GetEnded() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+func (x *ReproductionStatus) GetSteps() []*ReproductionStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *ReproductionStatus) GetDoing() string {
+	if x != nil {
+		return x.Doing
+	}
+	return ""
+}
+
+func (x *ReproductionStatus) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *ReproductionStatus) GetRunning() uint64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *ReproductionStatus) GetQueued() uint64 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
+}
+
+func (x *ReproductionStatus) GetRate() *Reliability {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
+func (x *ReproductionStatus) GetLeft() *durationpb.Duration {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
+func (x *ReproductionStatus) GetOthers() []string {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+func (x *ReproductionStatus) GetReproducer() *Reproducer {
+	if x != nil {
+		return x.Reproducer
+	}
+	return nil
+}
+
+func (x *ReproductionStatus) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
 var File_misstep_v1_admin_proto protoreflect.FileDescriptor
 
 const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/admin.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xc5\x01\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xc5\x01\n" +
 	"\x15SubmitCampaignRequest\x120\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12#\n" +
 	"\x04jdks\x18\x02 \x03(\v2\x0f.misstep.v1.JdkR\x04jdks\x122\n" +
@@ -1098,12 +1693,56 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\aoutcome\x18\x03 \x01(\v2\x13.misstep.v1.OutcomeR\aoutcome\x12;\n" +
 	"\afailure\x18\x04 \x01(\v2!.misstep.v1.InfrastructureFailureR\afailure\x12\x1f\n" +
 	"\vfinding_ids\x18\x05 \x03(\tR\n" +
-	"findingIds*\x80\x01\n" +
+	"findingIds\"\xa5\x02\n" +
+	"\x18StartReproductionRequest\x12\x1d\n" +
+	"\n" +
+	"finding_id\x18\x01 \x01(\tR\tfindingId\x12,\n" +
+	"\x06builds\x18\x02 \x03(\v2\x14.misstep.v1.JdkBuildR\x06builds\x12>\n" +
+	"\rperturbations\x18\x03 \x03(\v2\x18.misstep.v1.PerturbationR\rperturbations\x12\x16\n" +
+	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12-\n" +
+	"\x04time\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04time\x12\x12\n" +
+	"\x04seed\x18\x06 \x01(\x04R\x04seed\x12!\n" +
+	"\fagent_digest\x18\a \x01(\tR\vagentDigest\"`\n" +
+	"\x19StartReproductionResponse\x12'\n" +
+	"\x0freproduction_id\x18\x01 \x01(\tR\x0ereproductionId\x12\x1a\n" +
+	"\bexisting\x18\x02 \x01(\bR\bexisting\"A\n" +
+	"\x16GetReproductionRequest\x12'\n" +
+	"\x0freproduction_id\x18\x01 \x01(\tR\x0ereproductionId\"]\n" +
+	"\x17GetReproductionResponse\x12B\n" +
+	"\freproduction\x18\x01 \x01(\v2\x1e.misstep.v1.ReproductionStatusR\freproduction\"9\n" +
+	"\x18ListReproductionsRequest\x12\x1d\n" +
+	"\n" +
+	"finding_id\x18\x01 \x01(\tR\tfindingId\"a\n" +
+	"\x19ListReproductionsResponse\x12D\n" +
+	"\rreproductions\x18\x01 \x03(\v2\x1e.misstep.v1.ReproductionStatusR\rreproductions\"D\n" +
+	"\x19CancelReproductionRequest\x12'\n" +
+	"\x0freproduction_id\x18\x01 \x01(\tR\x0ereproductionId\"\x1c\n" +
+	"\x1aCancelReproductionResponse\"\xba\x04\n" +
+	"\x12ReproductionStatus\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
+	"\n" +
+	"finding_id\x18\x02 \x01(\tR\tfindingId\x123\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x1d.misstep.v1.ReproductionStateR\x05state\x124\n" +
+	"\astarted\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x120\n" +
+	"\x05ended\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05ended\x122\n" +
+	"\x05steps\x18\x06 \x03(\v2\x1c.misstep.v1.ReproductionStepR\x05steps\x12\x14\n" +
+	"\x05doing\x18\a \x01(\tR\x05doing\x12\x16\n" +
+	"\x06trials\x18\b \x01(\x04R\x06trials\x12\x18\n" +
+	"\arunning\x18\t \x01(\x04R\arunning\x12\x16\n" +
+	"\x06queued\x18\n" +
+	" \x01(\x04R\x06queued\x12+\n" +
+	"\x04rate\x18\v \x01(\v2\x17.misstep.v1.ReliabilityR\x04rate\x12-\n" +
+	"\x04left\x18\f \x01(\v2\x19.google.protobuf.DurationR\x04left\x12\x16\n" +
+	"\x06others\x18\r \x03(\tR\x06others\x126\n" +
+	"\n" +
+	"reproducer\x18\x0e \x01(\v2\x16.misstep.v1.ReproducerR\n" +
+	"reproducer\x12\x18\n" +
+	"\afailure\x18\x0f \x01(\tR\afailure*\x80\x01\n" +
 	"\rCampaignState\x12\x1e\n" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xcd\x04\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xd2\a\n" +
 	"\fAdminService\x12W\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\x12T\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\x12N\n" +
@@ -1113,7 +1752,11 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\x12K\n" +
 	"\n" +
-	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\x12`\n" +
+	"\x11StartReproduction\x12$.misstep.v1.StartReproductionRequest\x1a%.misstep.v1.StartReproductionResponse\x12Z\n" +
+	"\x0fGetReproduction\x12\".misstep.v1.GetReproductionRequest\x1a#.misstep.v1.GetReproductionResponse\x12`\n" +
+	"\x11ListReproductions\x12$.misstep.v1.ListReproductionsRequest\x1a%.misstep.v1.ListReproductionsResponse\x12c\n" +
+	"\x12CancelReproduction\x12%.misstep.v1.CancelReproductionRequest\x1a&.misstep.v1.CancelReproductionResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_admin_proto_rawDescOnce sync.Once
@@ -1128,77 +1771,113 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_misstep_v1_admin_proto_goTypes = []any{
-	(CampaignState)(0),             // 0: misstep.v1.CampaignState
-	(*SubmitCampaignRequest)(nil),  // 1: misstep.v1.SubmitCampaignRequest
-	(*SubmitCampaignResponse)(nil), // 2: misstep.v1.SubmitCampaignResponse
-	(*ListCampaignsRequest)(nil),   // 3: misstep.v1.ListCampaignsRequest
-	(*ListCampaignsResponse)(nil),  // 4: misstep.v1.ListCampaignsResponse
-	(*GetCampaignRequest)(nil),     // 5: misstep.v1.GetCampaignRequest
-	(*GetCampaignResponse)(nil),    // 6: misstep.v1.GetCampaignResponse
-	(*CampaignStatus)(nil),         // 7: misstep.v1.CampaignStatus
-	(*StopCampaignRequest)(nil),    // 8: misstep.v1.StopCampaignRequest
-	(*StopCampaignResponse)(nil),   // 9: misstep.v1.StopCampaignResponse
-	(*ListFindingsRequest)(nil),    // 10: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),   // 11: misstep.v1.ListFindingsResponse
-	(*GetFindingRequest)(nil),      // 12: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),     // 13: misstep.v1.GetFindingResponse
-	(*ListTrialsRequest)(nil),      // 14: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),     // 15: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                  // 16: misstep.v1.Trial
-	nil,                            // 17: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                            // 18: misstep.v1.CampaignStatus.UnplacedEntry
-	(*Campaign)(nil),               // 19: misstep.v1.Campaign
-	(*Jdk)(nil),                    // 20: misstep.v1.Jdk
-	(*Workload)(nil),               // 21: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
-	(*CheckCount)(nil),             // 23: misstep.v1.CheckCount
-	(*SignalCount)(nil),            // 24: misstep.v1.SignalCount
-	(*Finding)(nil),                // 25: misstep.v1.Finding
-	(*Recipe)(nil),                 // 26: misstep.v1.Recipe
-	(*Outcome)(nil),                // 27: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),  // 28: misstep.v1.InfrastructureFailure
+	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
+	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
+	(*SubmitCampaignResponse)(nil),     // 2: misstep.v1.SubmitCampaignResponse
+	(*ListCampaignsRequest)(nil),       // 3: misstep.v1.ListCampaignsRequest
+	(*ListCampaignsResponse)(nil),      // 4: misstep.v1.ListCampaignsResponse
+	(*GetCampaignRequest)(nil),         // 5: misstep.v1.GetCampaignRequest
+	(*GetCampaignResponse)(nil),        // 6: misstep.v1.GetCampaignResponse
+	(*CampaignStatus)(nil),             // 7: misstep.v1.CampaignStatus
+	(*StopCampaignRequest)(nil),        // 8: misstep.v1.StopCampaignRequest
+	(*StopCampaignResponse)(nil),       // 9: misstep.v1.StopCampaignResponse
+	(*ListFindingsRequest)(nil),        // 10: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 11: misstep.v1.ListFindingsResponse
+	(*GetFindingRequest)(nil),          // 12: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 13: misstep.v1.GetFindingResponse
+	(*ListTrialsRequest)(nil),          // 14: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 15: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 16: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 17: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 18: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 19: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 20: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 21: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 22: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 23: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 24: misstep.v1.CancelReproductionResponse
+	(*ReproductionStatus)(nil),         // 25: misstep.v1.ReproductionStatus
+	nil,                                // 26: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 27: misstep.v1.CampaignStatus.UnplacedEntry
+	(*Campaign)(nil),                   // 28: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 29: misstep.v1.Jdk
+	(*Workload)(nil),                   // 30: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 31: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 32: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 33: misstep.v1.SignalCount
+	(*Finding)(nil),                    // 34: misstep.v1.Finding
+	(*Recipe)(nil),                     // 35: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 36: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 37: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 38: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 39: misstep.v1.Perturbation
+	(*durationpb.Duration)(nil),        // 40: google.protobuf.Duration
+	(ReproductionState)(0),             // 41: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 42: misstep.v1.ReproductionStep
+	(*Reliability)(nil),                // 43: misstep.v1.Reliability
+	(*Reproducer)(nil),                 // 44: misstep.v1.Reproducer
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	19, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	20, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	21, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	28, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	29, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	30, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	7,  // 3: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	7,  // 4: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	19, // 5: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	28, // 5: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 6: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	22, // 7: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	22, // 8: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	17, // 9: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	23, // 10: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	24, // 11: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	18, // 12: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	25, // 13: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	25, // 14: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	31, // 7: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	31, // 8: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	26, // 9: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	32, // 10: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	33, // 11: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	27, // 12: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	34, // 13: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	34, // 14: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
 	16, // 15: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	26, // 16: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	27, // 17: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	28, // 18: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	1,  // 19: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	3,  // 20: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	5,  // 21: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	8,  // 22: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	10, // 23: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	12, // 24: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	14, // 25: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	2,  // 26: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	4,  // 27: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	6,  // 28: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	9,  // 29: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	11, // 30: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	13, // 31: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	15, // 32: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	26, // [26:33] is the sub-list for method output_type
-	19, // [19:26] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	35, // 16: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	36, // 17: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	37, // 18: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	38, // 19: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	39, // 20: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	40, // 21: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	25, // 22: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	25, // 23: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	41, // 24: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	31, // 25: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	31, // 26: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	42, // 27: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	43, // 28: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	40, // 29: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	44, // 30: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	1,  // 31: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	3,  // 32: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	5,  // 33: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	8,  // 34: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	10, // 35: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	12, // 36: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	14, // 37: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	17, // 38: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	19, // 39: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	21, // 40: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	23, // 41: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	2,  // 42: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	4,  // 43: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	6,  // 44: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	9,  // 45: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	11, // 46: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	13, // 47: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	15, // 48: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	18, // 49: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	20, // 50: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	22, // 51: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	24, // 52: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	42, // [42:53] is the sub-list for method output_type
+	31, // [31:42] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -1209,6 +1888,7 @@ func file_misstep_v1_admin_proto_init() {
 	file_misstep_v1_campaign_proto_init()
 	file_misstep_v1_finding_proto_init()
 	file_misstep_v1_recipe_proto_init()
+	file_misstep_v1_reproducer_proto_init()
 	file_misstep_v1_run_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1216,7 +1896,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

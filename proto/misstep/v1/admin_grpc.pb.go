@@ -19,13 +19,17 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AdminService_SubmitCampaign_FullMethodName = "/misstep.v1.AdminService/SubmitCampaign"
-	AdminService_ListCampaigns_FullMethodName  = "/misstep.v1.AdminService/ListCampaigns"
-	AdminService_GetCampaign_FullMethodName    = "/misstep.v1.AdminService/GetCampaign"
-	AdminService_StopCampaign_FullMethodName   = "/misstep.v1.AdminService/StopCampaign"
-	AdminService_ListFindings_FullMethodName   = "/misstep.v1.AdminService/ListFindings"
-	AdminService_GetFinding_FullMethodName     = "/misstep.v1.AdminService/GetFinding"
-	AdminService_ListTrials_FullMethodName     = "/misstep.v1.AdminService/ListTrials"
+	AdminService_SubmitCampaign_FullMethodName     = "/misstep.v1.AdminService/SubmitCampaign"
+	AdminService_ListCampaigns_FullMethodName      = "/misstep.v1.AdminService/ListCampaigns"
+	AdminService_GetCampaign_FullMethodName        = "/misstep.v1.AdminService/GetCampaign"
+	AdminService_StopCampaign_FullMethodName       = "/misstep.v1.AdminService/StopCampaign"
+	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
+	AdminService_GetFinding_FullMethodName         = "/misstep.v1.AdminService/GetFinding"
+	AdminService_ListTrials_FullMethodName         = "/misstep.v1.AdminService/ListTrials"
+	AdminService_StartReproduction_FullMethodName  = "/misstep.v1.AdminService/StartReproduction"
+	AdminService_GetReproduction_FullMethodName    = "/misstep.v1.AdminService/GetReproduction"
+	AdminService_ListReproductions_FullMethodName  = "/misstep.v1.AdminService/ListReproductions"
+	AdminService_CancelReproduction_FullMethodName = "/misstep.v1.AdminService/CancelReproduction"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -48,6 +52,15 @@ type AdminServiceClient interface {
 	GetFinding(ctx context.Context, in *GetFindingRequest, opts ...grpc.CallOption) (*GetFindingResponse, error)
 	// ListTrials of a campaign in order of their end.
 	ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error)
+	// StartReproduction goes from a finding to a verified reproducer: its probes are jobs like any other. One that runs for the finding
+	// already is returned instead. NOT_FOUND, INVALID_ARGUMENT.
+	StartReproduction(ctx context.Context, in *StartReproductionRequest, opts ...grpc.CallOption) (*StartReproductionResponse, error)
+	// GetReproduction with its progress; NOT_FOUND.
+	GetReproduction(ctx context.Context, in *GetReproductionRequest, opts ...grpc.CallOption) (*GetReproductionResponse, error)
+	// ListReproductions, newest first.
+	ListReproductions(ctx context.Context, in *ListReproductionsRequest, opts ...grpc.CallOption) (*ListReproductionsResponse, error)
+	// CancelReproduction ends one that runs; what is known so far stays.
+	CancelReproduction(ctx context.Context, in *CancelReproductionRequest, opts ...grpc.CallOption) (*CancelReproductionResponse, error)
 }
 
 type adminServiceClient struct {
@@ -128,6 +141,46 @@ func (c *adminServiceClient) ListTrials(ctx context.Context, in *ListTrialsReque
 	return out, nil
 }
 
+func (c *adminServiceClient) StartReproduction(ctx context.Context, in *StartReproductionRequest, opts ...grpc.CallOption) (*StartReproductionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StartReproductionResponse)
+	err := c.cc.Invoke(ctx, AdminService_StartReproduction_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) GetReproduction(ctx context.Context, in *GetReproductionRequest, opts ...grpc.CallOption) (*GetReproductionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetReproductionResponse)
+	err := c.cc.Invoke(ctx, AdminService_GetReproduction_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ListReproductions(ctx context.Context, in *ListReproductionsRequest, opts ...grpc.CallOption) (*ListReproductionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListReproductionsResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListReproductions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) CancelReproduction(ctx context.Context, in *CancelReproductionRequest, opts ...grpc.CallOption) (*CancelReproductionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CancelReproductionResponse)
+	err := c.cc.Invoke(ctx, AdminService_CancelReproduction_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -148,6 +201,15 @@ type AdminServiceServer interface {
 	GetFinding(context.Context, *GetFindingRequest) (*GetFindingResponse, error)
 	// ListTrials of a campaign in order of their end.
 	ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error)
+	// StartReproduction goes from a finding to a verified reproducer: its probes are jobs like any other. One that runs for the finding
+	// already is returned instead. NOT_FOUND, INVALID_ARGUMENT.
+	StartReproduction(context.Context, *StartReproductionRequest) (*StartReproductionResponse, error)
+	// GetReproduction with its progress; NOT_FOUND.
+	GetReproduction(context.Context, *GetReproductionRequest) (*GetReproductionResponse, error)
+	// ListReproductions, newest first.
+	ListReproductions(context.Context, *ListReproductionsRequest) (*ListReproductionsResponse, error)
+	// CancelReproduction ends one that runs; what is known so far stays.
+	CancelReproduction(context.Context, *CancelReproductionRequest) (*CancelReproductionResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -178,6 +240,18 @@ func (UnimplementedAdminServiceServer) GetFinding(context.Context, *GetFindingRe
 }
 func (UnimplementedAdminServiceServer) ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTrials not implemented")
+}
+func (UnimplementedAdminServiceServer) StartReproduction(context.Context, *StartReproductionRequest) (*StartReproductionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method StartReproduction not implemented")
+}
+func (UnimplementedAdminServiceServer) GetReproduction(context.Context, *GetReproductionRequest) (*GetReproductionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetReproduction not implemented")
+}
+func (UnimplementedAdminServiceServer) ListReproductions(context.Context, *ListReproductionsRequest) (*ListReproductionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListReproductions not implemented")
+}
+func (UnimplementedAdminServiceServer) CancelReproduction(context.Context, *CancelReproductionRequest) (*CancelReproductionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CancelReproduction not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -326,6 +400,78 @@ func _AdminService_ListTrials_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_StartReproduction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StartReproductionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).StartReproduction(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_StartReproduction_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).StartReproduction(ctx, req.(*StartReproductionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_GetReproduction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetReproductionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).GetReproduction(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_GetReproduction_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).GetReproduction(ctx, req.(*GetReproductionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_ListReproductions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListReproductionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListReproductions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListReproductions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListReproductions(ctx, req.(*ListReproductionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_CancelReproduction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CancelReproductionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).CancelReproduction(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_CancelReproduction_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).CancelReproduction(ctx, req.(*CancelReproductionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -360,6 +506,22 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListTrials",
 			Handler:    _AdminService_ListTrials_Handler,
+		},
+		{
+			MethodName: "StartReproduction",
+			Handler:    _AdminService_StartReproduction_Handler,
+		},
+		{
+			MethodName: "GetReproduction",
+			Handler:    _AdminService_GetReproduction_Handler,
+		},
+		{
+			MethodName: "ListReproductions",
+			Handler:    _AdminService_ListReproductions_Handler,
+		},
+		{
+			MethodName: "CancelReproduction",
+			Handler:    _AdminService_CancelReproduction_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

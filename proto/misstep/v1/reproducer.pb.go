@@ -9,6 +9,8 @@ package misstepv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -20,6 +22,67 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
+
+// ReproductionState of a reproduction.
+type ReproductionState int32
+
+const (
+	// REPRODUCTION_STATE_UNSPECIFIED is never sent.
+	ReproductionState_REPRODUCTION_STATE_UNSPECIFIED ReproductionState = 0
+	// REPRODUCTION_STATE_RUNNING wants trials.
+	ReproductionState_REPRODUCTION_STATE_RUNNING ReproductionState = 1
+	// REPRODUCTION_STATE_DONE has a reproducer.
+	ReproductionState_REPRODUCTION_STATE_DONE ReproductionState = 2
+	// REPRODUCTION_STATE_FAILED has none: the finding did not show again, or the budget was too small.
+	ReproductionState_REPRODUCTION_STATE_FAILED ReproductionState = 3
+	// REPRODUCTION_STATE_CANCELLED was cancelled by hand.
+	ReproductionState_REPRODUCTION_STATE_CANCELLED ReproductionState = 4
+)
+
+// Enum value maps for ReproductionState.
+var (
+	ReproductionState_name = map[int32]string{
+		0: "REPRODUCTION_STATE_UNSPECIFIED",
+		1: "REPRODUCTION_STATE_RUNNING",
+		2: "REPRODUCTION_STATE_DONE",
+		3: "REPRODUCTION_STATE_FAILED",
+		4: "REPRODUCTION_STATE_CANCELLED",
+	}
+	ReproductionState_value = map[string]int32{
+		"REPRODUCTION_STATE_UNSPECIFIED": 0,
+		"REPRODUCTION_STATE_RUNNING":     1,
+		"REPRODUCTION_STATE_DONE":        2,
+		"REPRODUCTION_STATE_FAILED":      3,
+		"REPRODUCTION_STATE_CANCELLED":   4,
+	}
+)
+
+func (x ReproductionState) Enum() *ReproductionState {
+	p := new(ReproductionState)
+	*p = x
+	return p
+}
+
+func (x ReproductionState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReproductionState) Descriptor() protoreflect.EnumDescriptor {
+	return file_misstep_v1_reproducer_proto_enumTypes[0].Descriptor()
+}
+
+func (ReproductionState) Type() protoreflect.EnumType {
+	return &file_misstep_v1_reproducer_proto_enumTypes[0]
+}
+
+func (x ReproductionState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReproductionState.Descriptor instead.
+func (ReproductionState) EnumDescriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{0}
+}
 
 // Reproducer is a recipe with its evidence and its measured reliability: what a bundle carries.
 type Reproducer struct {
@@ -38,6 +101,22 @@ type Reproducer struct {
 	Recording []*Evidence `protobuf:"bytes,6,rep,name=recording,proto3" json:"recording,omitempty"`
 	// recording_qemu is the version of qemu that made the recording and that a replay of it takes.
 	RecordingQemu string `protobuf:"bytes,7,opt,name=recording_qemu,json=recordingQemu,proto3" json:"recording_qemu,omitempty"`
+	// steps that led to it, in order; empty for a finding that was bundled as it was found.
+	Steps []*ReproductionStep `protobuf:"bytes,10,rep,name=steps,proto3" json:"steps,omitempty"`
+	// amplification is the factor by which amplifying raised the rate; 1 is none, 0 not tried.
+	Amplification float64 `protobuf:"fixed64,11,opt,name=amplification,proto3" json:"amplification,omitempty"`
+	// removed elements: what the finding's recipe had and the bug does not need.
+	Removed []*RecipeElement `protobuf:"bytes,12,rep,name=removed,proto3" json:"removed,omitempty"`
+	// kept elements: without any of them the rate falls.
+	Kept []*RecipeElement `protobuf:"bytes,13,rep,name=kept,proto3" json:"kept,omitempty"`
+	// bisection over JDK builds; absent when there was one build only.
+	Bisection *Bisection `protobuf:"bytes,14,opt,name=bisection,proto3" json:"bisection,omitempty"`
+	// mean_try is the mean wall time of one run.
+	MeanTry *durationpb.Duration `protobuf:"bytes,15,opt,name=mean_try,json=meanTry,proto3" json:"mean_try,omitempty"`
+	// seed_matters says that the bug needs the recipe's own seed; else the rate was measured with a fresh seed for each run.
+	SeedMatters bool `protobuf:"varint,16,opt,name=seed_matters,json=seedMatters,proto3" json:"seed_matters,omitempty"`
+	// clean is the reliability as measured from the bundle alone: fresh folder, no cache, no server, fresh seeds.
+	Clean         *Reliability `protobuf:"bytes,17,opt,name=clean,proto3" json:"clean,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -121,6 +200,62 @@ func (x *Reproducer) GetRecordingQemu() string {
 	return ""
 }
 
+func (x *Reproducer) GetSteps() []*ReproductionStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *Reproducer) GetAmplification() float64 {
+	if x != nil {
+		return x.Amplification
+	}
+	return 0
+}
+
+func (x *Reproducer) GetRemoved() []*RecipeElement {
+	if x != nil {
+		return x.Removed
+	}
+	return nil
+}
+
+func (x *Reproducer) GetKept() []*RecipeElement {
+	if x != nil {
+		return x.Kept
+	}
+	return nil
+}
+
+func (x *Reproducer) GetBisection() *Bisection {
+	if x != nil {
+		return x.Bisection
+	}
+	return nil
+}
+
+func (x *Reproducer) GetMeanTry() *durationpb.Duration {
+	if x != nil {
+		return x.MeanTry
+	}
+	return nil
+}
+
+func (x *Reproducer) GetSeedMatters() bool {
+	if x != nil {
+		return x.SeedMatters
+	}
+	return false
+}
+
+func (x *Reproducer) GetClean() *Reliability {
+	if x != nil {
+		return x.Clean
+	}
+	return nil
+}
+
 // Reliability is hits of tries with their interval.
 type Reliability struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -194,12 +329,833 @@ func (x *Reliability) GetHigh() float64 {
 	return 0
 }
 
+// ReproductionStep sums up one step on the way from a finding to its reproducer.
+type ReproductionStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// name: "confirm", "amplify", "minimise", "bisect" or "verify".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// probes: recipes tried.
+	Probes uint32 `protobuf:"varint,2,opt,name=probes,proto3" json:"probes,omitempty"`
+	// tries that were not void.
+	Tries uint32 `protobuf:"varint,3,opt,name=tries,proto3" json:"tries,omitempty"`
+	// hits of them.
+	Hits uint32 `protobuf:"varint,4,opt,name=hits,proto3" json:"hits,omitempty"`
+	// rate of the recipe that the step ended with; 0 when it measured none.
+	Rate float64 `protobuf:"fixed64,5,opt,name=rate,proto3" json:"rate,omitempty"`
+	// summary in one line for people.
+	Summary string `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
+	// cut says that the budget was used up before the step was done.
+	Cut           bool `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReproductionStep) Reset() {
+	*x = ReproductionStep{}
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReproductionStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReproductionStep) ProtoMessage() {}
+
+func (x *ReproductionStep) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReproductionStep.ProtoReflect.Descriptor instead.
+func (*ReproductionStep) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ReproductionStep) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReproductionStep) GetProbes() uint32 {
+	if x != nil {
+		return x.Probes
+	}
+	return 0
+}
+
+func (x *ReproductionStep) GetTries() uint32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
+}
+
+func (x *ReproductionStep) GetHits() uint32 {
+	if x != nil {
+		return x.Hits
+	}
+	return 0
+}
+
+func (x *ReproductionStep) GetRate() float64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+func (x *ReproductionStep) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+func (x *ReproductionStep) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
+// RecipeElement is one part of a recipe that can be left out.
+type RecipeElement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// kind: "flag", "check", "sampling", "perturbation", "instrumentation", "method", "limit", "repetitions", "argument", "seed" or
+	// "executor".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// name of the element, for a flag or a method its text.
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecipeElement) Reset() {
+	*x = RecipeElement{}
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecipeElement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecipeElement) ProtoMessage() {}
+
+func (x *RecipeElement) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecipeElement.ProtoReflect.Descriptor instead.
+func (*RecipeElement) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *RecipeElement) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *RecipeElement) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// Bisection tells which JDK builds have the bug.
+type Bisection struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// builds in order of feature release, version and vendor.
+	Builds []*BisectedBuild `protobuf:"bytes,1,rep,name=builds,proto3" json:"builds,omitempty"`
+	// last_good build before the first affected one, by name; empty when none was tried that is older.
+	LastGood string `protobuf:"bytes,2,opt,name=last_good,json=lastGood,proto3" json:"last_good,omitempty"`
+	// first_affected build by name.
+	FirstAffected string `protobuf:"bytes,3,opt,name=first_affected,json=firstAffected,proto3" json:"first_affected,omitempty"`
+	// last_affected build by name.
+	LastAffected string `protobuf:"bytes,4,opt,name=last_affected,json=lastAffected,proto3" json:"last_affected,omitempty"`
+	// first_fixed build after it by name; empty when none was tried that is newer.
+	FirstFixed string `protobuf:"bytes,5,opt,name=first_fixed,json=firstFixed,proto3" json:"first_fixed,omitempty"`
+	// confidence is the posterior probability of these four.
+	Confidence float64 `protobuf:"fixed64,6,opt,name=confidence,proto3" json:"confidence,omitempty"`
+	// newest_affected is the posterior probability that the newest build that runs still has the bug.
+	NewestAffected float64 `protobuf:"fixed64,7,opt,name=newest_affected,json=newestAffected,proto3" json:"newest_affected,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Bisection) Reset() {
+	*x = Bisection{}
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bisection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bisection) ProtoMessage() {}
+
+func (x *Bisection) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bisection.ProtoReflect.Descriptor instead.
+func (*Bisection) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Bisection) GetBuilds() []*BisectedBuild {
+	if x != nil {
+		return x.Builds
+	}
+	return nil
+}
+
+func (x *Bisection) GetLastGood() string {
+	if x != nil {
+		return x.LastGood
+	}
+	return ""
+}
+
+func (x *Bisection) GetFirstAffected() string {
+	if x != nil {
+		return x.FirstAffected
+	}
+	return ""
+}
+
+func (x *Bisection) GetLastAffected() string {
+	if x != nil {
+		return x.LastAffected
+	}
+	return ""
+}
+
+func (x *Bisection) GetFirstFixed() string {
+	if x != nil {
+		return x.FirstFixed
+	}
+	return ""
+}
+
+func (x *Bisection) GetConfidence() float64 {
+	if x != nil {
+		return x.Confidence
+	}
+	return 0
+}
+
+func (x *Bisection) GetNewestAffected() float64 {
+	if x != nil {
+		return x.NewestAffected
+	}
+	return 0
+}
+
+// BisectedBuild is what is known of one build.
+type BisectedBuild struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// jdk of the build.
+	Jdk *Jdk `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// hits of tries.
+	Hits uint32 `protobuf:"varint,2,opt,name=hits,proto3" json:"hits,omitempty"`
+	// tries that were not void.
+	Tries uint32 `protobuf:"varint,3,opt,name=tries,proto3" json:"tries,omitempty"`
+	// affected is the posterior probability that it has the bug.
+	Affected float64 `protobuf:"fixed64,4,opt,name=affected,proto3" json:"affected,omitempty"`
+	// skipped says why it could not be tried; empty otherwise.
+	Skipped       string `protobuf:"bytes,5,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BisectedBuild) Reset() {
+	*x = BisectedBuild{}
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BisectedBuild) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BisectedBuild) ProtoMessage() {}
+
+func (x *BisectedBuild) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BisectedBuild.ProtoReflect.Descriptor instead.
+func (*BisectedBuild) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *BisectedBuild) GetJdk() *Jdk {
+	if x != nil {
+		return x.Jdk
+	}
+	return nil
+}
+
+func (x *BisectedBuild) GetHits() uint32 {
+	if x != nil {
+		return x.Hits
+	}
+	return 0
+}
+
+func (x *BisectedBuild) GetTries() uint32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
+}
+
+func (x *BisectedBuild) GetAffected() float64 {
+	if x != nil {
+		return x.Affected
+	}
+	return 0
+}
+
+func (x *BisectedBuild) GetSkipped() string {
+	if x != nil {
+		return x.Skipped
+	}
+	return ""
+}
+
+// JdkBuild is a build to bisect over.
+type JdkBuild struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// jdk by name and digest.
+	Jdk *Jdk `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// feature release, e.g. 17.
+	Feature uint32 `protobuf:"varint,2,opt,name=feature,proto3" json:"feature,omitempty"`
+	// vendor as its release file says.
+	Vendor        string `protobuf:"bytes,3,opt,name=vendor,proto3" json:"vendor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JdkBuild) Reset() {
+	*x = JdkBuild{}
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JdkBuild) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JdkBuild) ProtoMessage() {}
+
+func (x *JdkBuild) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JdkBuild.ProtoReflect.Descriptor instead.
+func (*JdkBuild) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *JdkBuild) GetJdk() *Jdk {
+	if x != nil {
+		return x.Jdk
+	}
+	return nil
+}
+
+func (x *JdkBuild) GetFeature() uint32 {
+	if x != nil {
+		return x.Feature
+	}
+	return 0
+}
+
+func (x *JdkBuild) GetVendor() string {
+	if x != nil {
+		return x.Vendor
+	}
+	return ""
+}
+
+// ReproductionSpec says what to reproduce and what it may cost.
+type ReproductionSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// finding_id of the finding.
+	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	// signature that a hit must show; it is pinned when the reproduction starts.
+	Signature *Signature `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	// recipe to begin with: the finding's example.
+	Recipe *Recipe `protobuf:"bytes,3,opt,name=recipe,proto3" json:"recipe,omitempty"`
+	// builds to bisect over; the recipe's own need not be among them.
+	Builds []*JdkBuild `protobuf:"bytes,4,rep,name=builds,proto3" json:"builds,omitempty"`
+	// perturbations that amplifying may try.
+	Perturbations []*Perturbation `protobuf:"bytes,5,rep,name=perturbations,proto3" json:"perturbations,omitempty"`
+	// methods that the evidence names, "package/Class.name(descriptor)result", the likeliest first: what instrumenting is narrowed to.
+	Methods []string `protobuf:"bytes,6,rep,name=methods,proto3" json:"methods,omitempty"`
+	// trials at most; 0 takes 20,000.
+	Trials uint64 `protobuf:"varint,7,opt,name=trials,proto3" json:"trials,omitempty"`
+	// time at most; absent takes 24 hours.
+	Time *durationpb.Duration `protobuf:"bytes,8,opt,name=time,proto3" json:"time,omitempty"`
+	// seed of everything that is drawn.
+	Seed          uint64 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReproductionSpec) Reset() {
+	*x = ReproductionSpec{}
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReproductionSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReproductionSpec) ProtoMessage() {}
+
+func (x *ReproductionSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReproductionSpec.ProtoReflect.Descriptor instead.
+func (*ReproductionSpec) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ReproductionSpec) GetFindingId() string {
+	if x != nil {
+		return x.FindingId
+	}
+	return ""
+}
+
+func (x *ReproductionSpec) GetSignature() *Signature {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *ReproductionSpec) GetRecipe() *Recipe {
+	if x != nil {
+		return x.Recipe
+	}
+	return nil
+}
+
+func (x *ReproductionSpec) GetBuilds() []*JdkBuild {
+	if x != nil {
+		return x.Builds
+	}
+	return nil
+}
+
+func (x *ReproductionSpec) GetPerturbations() []*Perturbation {
+	if x != nil {
+		return x.Perturbations
+	}
+	return nil
+}
+
+func (x *ReproductionSpec) GetMethods() []string {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
+}
+
+func (x *ReproductionSpec) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *ReproductionSpec) GetTime() *durationpb.Duration {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *ReproductionSpec) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
+// Reproduction is a reproduction as it is stored: its spec and the results of its probes. Everything else follows from these two,
+// so that one that was interrupted goes on where it was.
+type Reproduction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id: "R" and 12 hex digits.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// spec of it.
+	Spec *ReproductionSpec `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	// state of it.
+	State ReproductionState `protobuf:"varint,3,opt,name=state,proto3,enum=misstep.v1.ReproductionState" json:"state,omitempty"`
+	// started at.
+	Started *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started,proto3" json:"started,omitempty"`
+	// ended at, absent while it runs.
+	Ended *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended,proto3" json:"ended,omitempty"`
+	// arms that were probed, in the order in which they were first wanted.
+	Arms []*ReproductionArm `protobuf:"bytes,6,rep,name=arms,proto3" json:"arms,omitempty"`
+	// pending trials.
+	Pending []*ReproductionTrial `protobuf:"bytes,7,rep,name=pending,proto3" json:"pending,omitempty"`
+	// next is the index of the next trial.
+	Next uint64 `protobuf:"varint,8,opt,name=next,proto3" json:"next,omitempty"`
+	// search_over says that the time for everything but verifying is used up.
+	SearchOver bool `protobuf:"varint,9,opt,name=search_over,json=searchOver,proto3" json:"search_over,omitempty"`
+	// time_over says that all time is used up.
+	TimeOver bool `protobuf:"varint,10,opt,name=time_over,json=timeOver,proto3" json:"time_over,omitempty"`
+	// example is the outcome of a verifying trial that hit: the one with the shortest stacks.
+	Example *Outcome `protobuf:"bytes,11,opt,name=example,proto3" json:"example,omitempty"`
+	// others are the ids of other findings met on the way.
+	Others []string `protobuf:"bytes,12,rep,name=others,proto3" json:"others,omitempty"`
+	// reproducer when done.
+	Reproducer *Reproducer `protobuf:"bytes,13,opt,name=reproducer,proto3" json:"reproducer,omitempty"`
+	// failure in one line when it failed.
+	Failure       string `protobuf:"bytes,14,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reproduction) Reset() {
+	*x = Reproduction{}
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reproduction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reproduction) ProtoMessage() {}
+
+func (x *Reproduction) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reproduction.ProtoReflect.Descriptor instead.
+func (*Reproduction) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Reproduction) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Reproduction) GetSpec() *ReproductionSpec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *Reproduction) GetState() ReproductionState {
+	if x != nil {
+		return x.State
+	}
+	return ReproductionState_REPRODUCTION_STATE_UNSPECIFIED
+}
+
+func (x *Reproduction) GetStarted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Started
+	}
+	return nil
+}
+
+func (x *Reproduction) GetEnded() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+func (x *Reproduction) GetArms() []*ReproductionArm {
+	if x != nil {
+		return x.Arms
+	}
+	return nil
+}
+
+func (x *Reproduction) GetPending() []*ReproductionTrial {
+	if x != nil {
+		return x.Pending
+	}
+	return nil
+}
+
+func (x *Reproduction) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *Reproduction) GetSearchOver() bool {
+	if x != nil {
+		return x.SearchOver
+	}
+	return false
+}
+
+func (x *Reproduction) GetTimeOver() bool {
+	if x != nil {
+		return x.TimeOver
+	}
+	return false
+}
+
+func (x *Reproduction) GetExample() *Outcome {
+	if x != nil {
+		return x.Example
+	}
+	return nil
+}
+
+func (x *Reproduction) GetOthers() []string {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+func (x *Reproduction) GetReproducer() *Reproducer {
+	if x != nil {
+		return x.Reproducer
+	}
+	return nil
+}
+
+func (x *Reproduction) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
+// ReproductionArm is one recipe that is probed for one purpose.
+type ReproductionArm struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// key: the step, the purpose and the digest of the recipe.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// results by try, a letter each: h hit, m miss, v void, f failure of the infrastructure, c cancelled, . pending.
+	Results string `protobuf:"bytes,2,opt,name=results,proto3" json:"results,omitempty"`
+	// wall time of the tries that ended.
+	Wall *durationpb.Duration `protobuf:"bytes,3,opt,name=wall,proto3" json:"wall,omitempty"`
+	// trouble is the last void outcome's or failure's reason.
+	Trouble       string `protobuf:"bytes,4,opt,name=trouble,proto3" json:"trouble,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReproductionArm) Reset() {
+	*x = ReproductionArm{}
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReproductionArm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReproductionArm) ProtoMessage() {}
+
+func (x *ReproductionArm) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReproductionArm.ProtoReflect.Descriptor instead.
+func (*ReproductionArm) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ReproductionArm) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *ReproductionArm) GetResults() string {
+	if x != nil {
+		return x.Results
+	}
+	return ""
+}
+
+func (x *ReproductionArm) GetWall() *durationpb.Duration {
+	if x != nil {
+		return x.Wall
+	}
+	return nil
+}
+
+func (x *ReproductionArm) GetTrouble() string {
+	if x != nil {
+		return x.Trouble
+	}
+	return ""
+}
+
+// ReproductionTrial is a trial under way.
+type ReproductionTrial struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// index of the trial within the reproduction.
+	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// arm by its place in the list of arms.
+	Arm uint32 `protobuf:"varint,2,opt,name=arm,proto3" json:"arm,omitempty"`
+	// try within the arm.
+	Try           uint32 `protobuf:"varint,3,opt,name=try,proto3" json:"try,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReproductionTrial) Reset() {
+	*x = ReproductionTrial{}
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReproductionTrial) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReproductionTrial) ProtoMessage() {}
+
+func (x *ReproductionTrial) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_reproducer_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReproductionTrial.ProtoReflect.Descriptor instead.
+func (*ReproductionTrial) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ReproductionTrial) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ReproductionTrial) GetArm() uint32 {
+	if x != nil {
+		return x.Arm
+	}
+	return 0
+}
+
+func (x *ReproductionTrial) GetTry() uint32 {
+	if x != nil {
+		return x.Try
+	}
+	return 0
+}
+
 var File_misstep_v1_reproducer_proto protoreflect.FileDescriptor
 
 const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\n" +
 	"\x1bmisstep/v1/reproducer.proto\x12\n" +
-	"misstep.v1\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xdf\x02\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xda\x05\n" +
 	"\n" +
 	"Reproducer\x12-\n" +
 	"\afinding\x18\x01 \x01(\v2\x13.misstep.v1.FindingR\afinding\x12*\n" +
@@ -209,12 +1165,98 @@ const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\bevidence\x18\x04 \x03(\v2\x14.misstep.v1.EvidenceR\bevidence\x129\n" +
 	"\vreliability\x18\x05 \x01(\v2\x17.misstep.v1.ReliabilityR\vreliability\x122\n" +
 	"\trecording\x18\x06 \x03(\v2\x14.misstep.v1.EvidenceR\trecording\x12%\n" +
-	"\x0erecording_qemu\x18\a \x01(\tR\rrecordingQemu\"]\n" +
+	"\x0erecording_qemu\x18\a \x01(\tR\rrecordingQemu\x122\n" +
+	"\x05steps\x18\n" +
+	" \x03(\v2\x1c.misstep.v1.ReproductionStepR\x05steps\x12$\n" +
+	"\ramplification\x18\v \x01(\x01R\ramplification\x123\n" +
+	"\aremoved\x18\f \x03(\v2\x19.misstep.v1.RecipeElementR\aremoved\x12-\n" +
+	"\x04kept\x18\r \x03(\v2\x19.misstep.v1.RecipeElementR\x04kept\x123\n" +
+	"\tbisection\x18\x0e \x01(\v2\x15.misstep.v1.BisectionR\tbisection\x124\n" +
+	"\bmean_try\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\ameanTry\x12!\n" +
+	"\fseed_matters\x18\x10 \x01(\bR\vseedMatters\x12-\n" +
+	"\x05clean\x18\x11 \x01(\v2\x17.misstep.v1.ReliabilityR\x05clean\"]\n" +
 	"\vReliability\x12\x12\n" +
 	"\x04hits\x18\x01 \x01(\rR\x04hits\x12\x14\n" +
 	"\x05tries\x18\x02 \x01(\rR\x05tries\x12\x10\n" +
 	"\x03low\x18\x03 \x01(\x01R\x03low\x12\x12\n" +
-	"\x04high\x18\x04 \x01(\x01R\x04highB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"\x04high\x18\x04 \x01(\x01R\x04high\"\xa8\x01\n" +
+	"\x10ReproductionStep\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06probes\x18\x02 \x01(\rR\x06probes\x12\x14\n" +
+	"\x05tries\x18\x03 \x01(\rR\x05tries\x12\x12\n" +
+	"\x04hits\x18\x04 \x01(\rR\x04hits\x12\x12\n" +
+	"\x04rate\x18\x05 \x01(\x01R\x04rate\x12\x18\n" +
+	"\asummary\x18\x06 \x01(\tR\asummary\x12\x10\n" +
+	"\x03cut\x18\a \x01(\bR\x03cut\"7\n" +
+	"\rRecipeElement\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x91\x02\n" +
+	"\tBisection\x121\n" +
+	"\x06builds\x18\x01 \x03(\v2\x19.misstep.v1.BisectedBuildR\x06builds\x12\x1b\n" +
+	"\tlast_good\x18\x02 \x01(\tR\blastGood\x12%\n" +
+	"\x0efirst_affected\x18\x03 \x01(\tR\rfirstAffected\x12#\n" +
+	"\rlast_affected\x18\x04 \x01(\tR\flastAffected\x12\x1f\n" +
+	"\vfirst_fixed\x18\x05 \x01(\tR\n" +
+	"firstFixed\x12\x1e\n" +
+	"\n" +
+	"confidence\x18\x06 \x01(\x01R\n" +
+	"confidence\x12'\n" +
+	"\x0fnewest_affected\x18\a \x01(\x01R\x0enewestAffected\"\x92\x01\n" +
+	"\rBisectedBuild\x12!\n" +
+	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x12\x12\n" +
+	"\x04hits\x18\x02 \x01(\rR\x04hits\x12\x14\n" +
+	"\x05tries\x18\x03 \x01(\rR\x05tries\x12\x1a\n" +
+	"\baffected\x18\x04 \x01(\x01R\baffected\x12\x18\n" +
+	"\askipped\x18\x05 \x01(\tR\askipped\"_\n" +
+	"\bJdkBuild\x12!\n" +
+	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x12\x18\n" +
+	"\afeature\x18\x02 \x01(\rR\afeature\x12\x16\n" +
+	"\x06vendor\x18\x03 \x01(\tR\x06vendor\"\xf5\x02\n" +
+	"\x10ReproductionSpec\x12\x1d\n" +
+	"\n" +
+	"finding_id\x18\x01 \x01(\tR\tfindingId\x123\n" +
+	"\tsignature\x18\x02 \x01(\v2\x15.misstep.v1.SignatureR\tsignature\x12*\n" +
+	"\x06recipe\x18\x03 \x01(\v2\x12.misstep.v1.RecipeR\x06recipe\x12,\n" +
+	"\x06builds\x18\x04 \x03(\v2\x14.misstep.v1.JdkBuildR\x06builds\x12>\n" +
+	"\rperturbations\x18\x05 \x03(\v2\x18.misstep.v1.PerturbationR\rperturbations\x12\x18\n" +
+	"\amethods\x18\x06 \x03(\tR\amethods\x12\x16\n" +
+	"\x06trials\x18\a \x01(\x04R\x06trials\x12-\n" +
+	"\x04time\x18\b \x01(\v2\x19.google.protobuf.DurationR\x04time\x12\x12\n" +
+	"\x04seed\x18\t \x01(\x04R\x04seed\"\xc2\x04\n" +
+	"\fReproduction\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
+	"\x04spec\x18\x02 \x01(\v2\x1c.misstep.v1.ReproductionSpecR\x04spec\x123\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x1d.misstep.v1.ReproductionStateR\x05state\x124\n" +
+	"\astarted\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x120\n" +
+	"\x05ended\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05ended\x12/\n" +
+	"\x04arms\x18\x06 \x03(\v2\x1b.misstep.v1.ReproductionArmR\x04arms\x127\n" +
+	"\apending\x18\a \x03(\v2\x1d.misstep.v1.ReproductionTrialR\apending\x12\x12\n" +
+	"\x04next\x18\b \x01(\x04R\x04next\x12\x1f\n" +
+	"\vsearch_over\x18\t \x01(\bR\n" +
+	"searchOver\x12\x1b\n" +
+	"\ttime_over\x18\n" +
+	" \x01(\bR\btimeOver\x12-\n" +
+	"\aexample\x18\v \x01(\v2\x13.misstep.v1.OutcomeR\aexample\x12\x16\n" +
+	"\x06others\x18\f \x03(\tR\x06others\x126\n" +
+	"\n" +
+	"reproducer\x18\r \x01(\v2\x16.misstep.v1.ReproducerR\n" +
+	"reproducer\x12\x18\n" +
+	"\afailure\x18\x0e \x01(\tR\afailure\"\x86\x01\n" +
+	"\x0fReproductionArm\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x18\n" +
+	"\aresults\x18\x02 \x01(\tR\aresults\x12-\n" +
+	"\x04wall\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wall\x12\x18\n" +
+	"\atrouble\x18\x04 \x01(\tR\atrouble\"M\n" +
+	"\x11ReproductionTrial\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x10\n" +
+	"\x03arm\x18\x02 \x01(\rR\x03arm\x12\x10\n" +
+	"\x03try\x18\x03 \x01(\rR\x03try*\xb5\x01\n" +
+	"\x11ReproductionState\x12\"\n" +
+	"\x1eREPRODUCTION_STATE_UNSPECIFIED\x10\x00\x12\x1e\n" +
+	"\x1aREPRODUCTION_STATE_RUNNING\x10\x01\x12\x1b\n" +
+	"\x17REPRODUCTION_STATE_DONE\x10\x02\x12\x1d\n" +
+	"\x19REPRODUCTION_STATE_FAILED\x10\x03\x12 \n" +
+	"\x1cREPRODUCTION_STATE_CANCELLED\x10\x04B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_reproducer_proto_rawDescOnce sync.Once
@@ -228,27 +1270,66 @@ func file_misstep_v1_reproducer_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_reproducer_proto_rawDescData
 }
 
-var file_misstep_v1_reproducer_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_misstep_v1_reproducer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_misstep_v1_reproducer_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_misstep_v1_reproducer_proto_goTypes = []any{
-	(*Reproducer)(nil),  // 0: misstep.v1.Reproducer
-	(*Reliability)(nil), // 1: misstep.v1.Reliability
-	(*Finding)(nil),     // 2: misstep.v1.Finding
-	(*Recipe)(nil),      // 3: misstep.v1.Recipe
-	(*Jdk)(nil),         // 4: misstep.v1.Jdk
-	(*Evidence)(nil),    // 5: misstep.v1.Evidence
+	(ReproductionState)(0),        // 0: misstep.v1.ReproductionState
+	(*Reproducer)(nil),            // 1: misstep.v1.Reproducer
+	(*Reliability)(nil),           // 2: misstep.v1.Reliability
+	(*ReproductionStep)(nil),      // 3: misstep.v1.ReproductionStep
+	(*RecipeElement)(nil),         // 4: misstep.v1.RecipeElement
+	(*Bisection)(nil),             // 5: misstep.v1.Bisection
+	(*BisectedBuild)(nil),         // 6: misstep.v1.BisectedBuild
+	(*JdkBuild)(nil),              // 7: misstep.v1.JdkBuild
+	(*ReproductionSpec)(nil),      // 8: misstep.v1.ReproductionSpec
+	(*Reproduction)(nil),          // 9: misstep.v1.Reproduction
+	(*ReproductionArm)(nil),       // 10: misstep.v1.ReproductionArm
+	(*ReproductionTrial)(nil),     // 11: misstep.v1.ReproductionTrial
+	(*Finding)(nil),               // 12: misstep.v1.Finding
+	(*Recipe)(nil),                // 13: misstep.v1.Recipe
+	(*Jdk)(nil),                   // 14: misstep.v1.Jdk
+	(*Evidence)(nil),              // 15: misstep.v1.Evidence
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*Signature)(nil),             // 17: misstep.v1.Signature
+	(*Perturbation)(nil),          // 18: misstep.v1.Perturbation
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 20: misstep.v1.Outcome
 }
 var file_misstep_v1_reproducer_proto_depIdxs = []int32{
-	2, // 0: misstep.v1.Reproducer.finding:type_name -> misstep.v1.Finding
-	3, // 1: misstep.v1.Reproducer.recipe:type_name -> misstep.v1.Recipe
-	4, // 2: misstep.v1.Reproducer.other_jdks:type_name -> misstep.v1.Jdk
-	5, // 3: misstep.v1.Reproducer.evidence:type_name -> misstep.v1.Evidence
-	1, // 4: misstep.v1.Reproducer.reliability:type_name -> misstep.v1.Reliability
-	5, // 5: misstep.v1.Reproducer.recording:type_name -> misstep.v1.Evidence
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	12, // 0: misstep.v1.Reproducer.finding:type_name -> misstep.v1.Finding
+	13, // 1: misstep.v1.Reproducer.recipe:type_name -> misstep.v1.Recipe
+	14, // 2: misstep.v1.Reproducer.other_jdks:type_name -> misstep.v1.Jdk
+	15, // 3: misstep.v1.Reproducer.evidence:type_name -> misstep.v1.Evidence
+	2,  // 4: misstep.v1.Reproducer.reliability:type_name -> misstep.v1.Reliability
+	15, // 5: misstep.v1.Reproducer.recording:type_name -> misstep.v1.Evidence
+	3,  // 6: misstep.v1.Reproducer.steps:type_name -> misstep.v1.ReproductionStep
+	4,  // 7: misstep.v1.Reproducer.removed:type_name -> misstep.v1.RecipeElement
+	4,  // 8: misstep.v1.Reproducer.kept:type_name -> misstep.v1.RecipeElement
+	5,  // 9: misstep.v1.Reproducer.bisection:type_name -> misstep.v1.Bisection
+	16, // 10: misstep.v1.Reproducer.mean_try:type_name -> google.protobuf.Duration
+	2,  // 11: misstep.v1.Reproducer.clean:type_name -> misstep.v1.Reliability
+	6,  // 12: misstep.v1.Bisection.builds:type_name -> misstep.v1.BisectedBuild
+	14, // 13: misstep.v1.BisectedBuild.jdk:type_name -> misstep.v1.Jdk
+	14, // 14: misstep.v1.JdkBuild.jdk:type_name -> misstep.v1.Jdk
+	17, // 15: misstep.v1.ReproductionSpec.signature:type_name -> misstep.v1.Signature
+	13, // 16: misstep.v1.ReproductionSpec.recipe:type_name -> misstep.v1.Recipe
+	7,  // 17: misstep.v1.ReproductionSpec.builds:type_name -> misstep.v1.JdkBuild
+	18, // 18: misstep.v1.ReproductionSpec.perturbations:type_name -> misstep.v1.Perturbation
+	16, // 19: misstep.v1.ReproductionSpec.time:type_name -> google.protobuf.Duration
+	8,  // 20: misstep.v1.Reproduction.spec:type_name -> misstep.v1.ReproductionSpec
+	0,  // 21: misstep.v1.Reproduction.state:type_name -> misstep.v1.ReproductionState
+	19, // 22: misstep.v1.Reproduction.started:type_name -> google.protobuf.Timestamp
+	19, // 23: misstep.v1.Reproduction.ended:type_name -> google.protobuf.Timestamp
+	10, // 24: misstep.v1.Reproduction.arms:type_name -> misstep.v1.ReproductionArm
+	11, // 25: misstep.v1.Reproduction.pending:type_name -> misstep.v1.ReproductionTrial
+	20, // 26: misstep.v1.Reproduction.example:type_name -> misstep.v1.Outcome
+	1,  // 27: misstep.v1.Reproduction.reproducer:type_name -> misstep.v1.Reproducer
+	16, // 28: misstep.v1.ReproductionArm.wall:type_name -> google.protobuf.Duration
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_reproducer_proto_init() }
@@ -264,13 +1345,14 @@ func file_misstep_v1_reproducer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_reproducer_proto_rawDesc), len(file_misstep_v1_reproducer_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   2,
+			NumEnums:      1,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_misstep_v1_reproducer_proto_goTypes,
 		DependencyIndexes: file_misstep_v1_reproducer_proto_depIdxs,
+		EnumInfos:         file_misstep_v1_reproducer_proto_enumTypes,
 		MessageInfos:      file_misstep_v1_reproducer_proto_msgTypes,
 	}.Build()
 	File_misstep_v1_reproducer_proto = out.File
