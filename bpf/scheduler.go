@@ -177,30 +177,35 @@ func (s *Scheduler) Ended() <-chan struct{} { return s.ended }
 // Start starts a command as a root of the tree: it and all its threads and descendants are under the scheduler from their first
 // instruction on, as an ordinary user if the command's credential says so.
 func (s *Scheduler) Start(cmd *exec.Cmd) error {
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		result <- s.StartHere(cmd)
+	}()
+	return <-result
+}
+
+// StartHere is Start from the calling goroutine, which must be locked to its thread, and stay so while the command runs when the command
+// is to die with that thread (PR_SET_PDEATHSIG).
+func (s *Scheduler) StartHere(cmd *exec.Cmd) error {
 	// The first use of a pidfd in this process makes a child to try it out, which would be taken for a root.
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Release()
 	}
-	result := make(chan error, 1)
-	go func() {
-		// The policy is inherited: this thread takes it, forks, and gives it back. It is of the loader and thus left alone.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		if err := setPolicy(unix.SCHED_EXT); err != nil {
-			result <- fmt.Errorf("start %s: enter the scheduler: %w", cmd.Path, err)
-			return
-		}
-		err := cmd.Start()
-		if back := setPolicy(unix.SCHED_NORMAL); back != nil {
-			err = errors.Join(err, fmt.Errorf("leave the scheduler: %w", back))
-			runtime.LockOSThread() // the thread ends with this goroutine
-		}
-		if err != nil {
-			err = fmt.Errorf("start: %w", err)
-		}
-		result <- err
-	}()
-	return <-result
+	// The policy is inherited: this thread takes it, forks, and gives it back. It is of the loader and thus left alone.
+	if err := setPolicy(unix.SCHED_EXT); err != nil {
+		return fmt.Errorf("start %s: enter the scheduler: %w", cmd.Path, err)
+	}
+	err := cmd.Start()
+	if back := setPolicy(unix.SCHED_NORMAL); back != nil {
+		err = errors.Join(err, fmt.Errorf("leave the scheduler: %w", back))
+		runtime.LockOSThread() // the thread ends with this goroutine
+	}
+	if err != nil {
+		err = fmt.Errorf("start: %w", err)
+	}
+	return err
 }
 
 // setPolicy sets the calling thread's scheduling policy, with priority 0.

@@ -13,6 +13,9 @@ import (
 // ErrUnsupported is wrapped by errors that say why no scheduler can be loaded here and what to do.
 var ErrUnsupported = errors.New("cannot perturb scheduling here")
 
+// ErrBusy is wrapped, too, when this machine could but for the scheduler of somebody else.
+var ErrBusy = errors.New("there can be one scheduler only")
+
 const remedy = "use a machine or a virtual machine with Linux 7.1 or newer and CONFIG_SCHED_CLASS_EXT=y (`misstep vm run` brings one)"
 
 // Supported says whether this process can load the scheduler on this kernel: nil, or an error that wraps ErrUnsupported with the reason
@@ -41,7 +44,7 @@ func Supported() error {
 	}
 	if text := strings.TrimSpace(string(state)); text != "disabled" {
 		ops, _ := os.ReadFile("/sys/kernel/sched_ext/root/ops")
-		return fmt.Errorf("%w: scheduler %q is %s, and there can be one only: end it first", ErrUnsupported, strings.TrimSpace(string(ops)), text)
+		return fmt.Errorf("%w: %w, and %q is %s: end it first", ErrUnsupported, ErrBusy, strings.TrimSpace(string(ops)), text)
 	}
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("%w: loading a scheduler needs root: run with sudo; the command itself then runs as you (--user)", ErrUnsupported)

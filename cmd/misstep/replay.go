@@ -172,6 +172,7 @@ func (e *env) prepareReplay(ctx context.Context, b *bundle.Bundle, jdkOption, sc
 			Corpus:     memory.New(),
 			Scratch:    filepath.Join(scratch, "trials"),
 			PatchCache: filepath.Join(scratch, "patch"),
+			Perturbers: perturbers(),
 		},
 	}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"misstep/corpus"
 	"misstep/runner"
 	"misstep/runner/jvm"
+	"misstep/runner/perturb"
 	"misstep/runner/provision"
 )
 
@@ -128,8 +129,12 @@ func (e *env) executor(blobs corpus.Store, scratch string) (*jvm.Executor, error
 		Corpus:     blobs,
 		Scratch:    scratch,
 		PatchCache: filepath.Join(e.home(), "cache", "patch"),
+		Perturbers: perturbers(),
 	}, nil
 }
+
+// perturbers are the mechanisms by which trials of this host can be perturbed.
+func perturbers() []perturb.Perturber { return []perturb.Perturber{perturb.Scheduler{}} }
 
 // provider finds JDKs and workloads in the local catalogues, else in blobs.
 func (e *env) provider(blobs corpus.Source) *provision.Provider {

@@ -28,6 +28,12 @@ func (t *trial) classify() (*misstepv1.Outcome, error) {
 		ExitCode: int32(result.ExitCode), Signal: int32(result.Signal), // both are small
 		Started: timestamppb.New(t.jvm.Began()), Wall: durationpb.New(result.Wall), Cpu: durationpb.New(result.CPU),
 		MaxRssBytes: max(result.MaxRSS, t.maxRSS), Hang: t.verdict.hang, Checks: t.counts(), Signals: t.signals(),
+		Perturbation: t.perturbation,
+	}
+	if ejection := t.ejection(); ejection != "" { // what the JVM did meanwhile may be our doing
+		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, ejection
+		outcome.Hang = nil
+		return outcome, nil
 	}
 	var damaged int
 	var err error
@@ -69,6 +75,7 @@ func (t *trial) classify() (*misstepv1.Outcome, error) {
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, idle
 	default:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN
+		t.judgePerturbation(outcome)
 	}
 	return outcome, nil
 }

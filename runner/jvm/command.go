@@ -27,6 +27,8 @@ const (
 	fileStatus  = "status.bin"
 	fileRecords = "mismatches.jsonl"
 	fileLog     = "agent.log"
+	// fileSchedule is evidence, not in the folder.
+	fileSchedule = "schedule.log"
 )
 
 func (t *trial) path(names ...string) string {
@@ -49,9 +51,14 @@ func Wall(r *misstepv1.Recipe) time.Duration { return limitsOf(r.GetLimits()).wa
 // command makes the folders and composes the JVM's arguments. Later flags win over earlier ones, so first come those that a
 // recipe may override, then the workload's, then the recipe's, then those that the trial relies on.
 func (t *trial) command(ctx context.Context) ([]string, error) {
-	for _, dir := range []string{dirWork, dirTemp, dirHome, dirAgent} {
-		if err := os.Mkdir(t.path(dir), 0o700); err != nil {
+	for _, dir := range []string{"", dirWork, dirTemp, dirHome, dirAgent} {
+		if err := os.MkdirAll(t.path(dir), 0o700); err != nil {
 			return nil, scratch.Explain(t.folder.Path, fmt.Errorf("make trial folder: %w", err))
+		}
+		if c := t.executor.Credential; c != nil {
+			if err := os.Chown(t.path(dir), int(c.Uid), int(c.Gid)); err != nil {
+				return nil, fmt.Errorf("give trial folder to user %d: %w", c.Uid, err)
+			}
 		}
 	}
 	invocation, err := t.manifest.Invocation(t.workload, t.recipe.GetWorkload(), t.path(dirTemp))

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
 	"misstep/corpus"
@@ -64,11 +66,20 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 			return err
 		}
 	}
+	if err := t.putSchedule(ctx, outcome, bound); err != nil {
+		return err
+	}
+	// The JVM's user owns the folder: nothing in it may lead out of it.
+	root, err := os.OpenRoot(t.folder.Path)
+	if err != nil {
+		return fmt.Errorf("keep evidence: %w", err)
+	}
+	defer root.Close()
 	for name, path := range map[string]string{
-		"stdout.txt": t.path(fileStdout), "stderr.txt": t.path(fileStderr), fileCrash: t.path(fileCrash),
-		fileRecords: t.path(dirAgent, fileRecords), fileLog: t.path(dirAgent, fileLog),
+		"stdout.txt": fileStdout, "stderr.txt": fileStderr, fileCrash: fileCrash,
+		fileRecords: filepath.Join(dirAgent, fileRecords), fileLog: filepath.Join(dirAgent, fileLog),
 	} {
-		if err := putFile(ctx, store, outcome, name, path, bound); err != nil {
+		if err := putFile(ctx, store, outcome, name, root, path, bound); err != nil {
 			return err
 		}
 	}
@@ -77,20 +88,35 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 }
 
 // putFile takes regular files only: a workload may have laid a link or a pipe in its folder.
-func putFile(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, name, path string, bound int64) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, os.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || info.Size() == 0) {
+func putFile(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, name string, root *os.Root, path string, bound int64) error {
+	f, err := root.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("keep evidence: %w", err)
 	}
-	f, err := os.Open(path)
+	defer f.Close()
+	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("keep evidence: %w", err)
 	}
-	defer f.Close()
+	if !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil
+	}
 	return put(ctx, store, outcome, name, f, bound)
+}
+
+// putSchedule keeps the perturbation's log, if it wrote one.
+func (t *trial) putSchedule(ctx context.Context, outcome *misstepv1.Outcome, bound int64) error {
+	if t.schedule == nil {
+		return nil
+	}
+	size, err := t.schedule.Seek(0, io.SeekEnd)
+	if err != nil || size == 0 {
+		return err
+	}
+	return put(ctx, t.executor.Corpus, outcome, fileSchedule, io.NewSectionReader(t.schedule, 0, size), bound)
 }
 
 func put(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, name string, from io.Reader, bound int64) error {

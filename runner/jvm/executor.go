@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"misstep/agent"
 	"misstep/corpus"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
+	"misstep/runner/perturb"
 	"misstep/runner/process"
 	"misstep/runner/scratch"
 	"misstep/workloads"
@@ -33,6 +36,10 @@ type Executor struct {
 	Scratch string
 	// PatchCache is the folder for the agent's patch jars, one per JDK.
 	PatchCache string
+	// Perturbers for the recipes that ask for a perturbation, one for each mechanism.
+	Perturbers []perturb.Perturber
+	// Credential of the ordinary user whom JVMs run as; nil for this process's own. It takes root, and files that the user may read.
+	Credential *syscall.Credential
 	// Logger by default discards.
 	Logger *slog.Logger
 
@@ -52,6 +59,9 @@ func (e *Executor) Open() error {
 		}
 		e.cgroups = process.DetectCgroups()
 		e.area, e.err = scratch.Open(e.Scratch, e.cgroups)
+		if e.err == nil && e.Credential != nil { // the user passes through, and lists nothing
+			e.err = os.Chmod(e.Scratch, 0o711)
+		}
 		e.Logger.Debug("trials run in", "folder", e.Scratch, "cgroups", e.cgroups.String(), "agent", e.Agent.Digest)
 	})
 	return e.err
@@ -128,8 +138,15 @@ func (e *Executor) accepts(recipe *misstepv1.Recipe) error {
 	if want := recipe.GetAgentDigest(); want != "" && want != e.Agent.Digest {
 		return fmt.Errorf("it wants the agent %s, this runner has %q", want, e.Agent.Digest)
 	}
-	if s := recipe.GetPerturbation().GetStrategy(); s != "" && s != "none" {
-		return fmt.Errorf("perturbation: this runner has no strategy %q", s)
+	if p := recipe.GetPerturbation(); len(p.GetSeeds()) > 0 || len(p.GetRanges()) > 0 {
+		return errors.New("perturbation: seeds and ranges belong in a campaign; a recipe has one seed and values in parameters")
+	}
+	if p := perturb.Of(recipe); p != nil {
+		perturber, err := perturb.Find(e.Perturbers, p)
+		if err != nil {
+			return err
+		}
+		return perturber.Check(p)
 	}
 	return nil
 }

@@ -281,7 +281,7 @@ func TestRefusedRecipes(t *testing.T) {
 		"wants the agent": func(r *misstepv1.Recipe) {
 			r.AgentDigest = "sha256:" + strings.Repeat("0", 64)
 		},
-		"no strategy": func(r *misstepv1.Recipe) { r.Perturbation = &misstepv1.Perturbation{Strategy: "chaos"} },
+		"has none": func(r *misstepv1.Recipe) { r.Perturbation = &misstepv1.Perturbation{Strategy: "chaos"} },
 	} {
 		recipe := recipeOf(17, "verified")
 		change(recipe)

@@ -10,6 +10,7 @@ import (
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
+	"misstep/runner/perturb"
 	"misstep/runner/process"
 	"misstep/runner/scratch"
 	"misstep/workloads"
@@ -32,6 +33,9 @@ type trial struct {
 	cgroup         *process.Cgroup
 	stdout, stderr *process.Stream
 	jvm            *process.Process
+	session        perturb.Session // nil without a perturbation
+	schedule       *os.File        // its log
+	perturbation   *misstepv1.PerturbationReport
 	excessive      chan string // a stream went beyond its hard bound
 
 	// What the watchdog saw.
@@ -50,6 +54,7 @@ type verdict struct {
 	failure *misstepv1.ApplicationFailure // a limit was exceeded and the JVM killed
 	hang    *misstepv1.Hang
 	reason  string
+	ejected bool // the perturbation ended before the JVM did
 }
 
 // backstop is the cgroup's limit above the polled one: the kernel counts page cache and shared pages in, and its way is to kill
@@ -69,14 +74,20 @@ func (t *trial) run(ctx context.Context) (_ *misstepv1.Outcome, err error) {
 			err = removed
 		}
 	}()
-	if err := t.start(); err != nil {
+	if err := t.perturb(ctx); err != nil {
 		return nil, scratch.Explain(t.folder.Path, err)
+	}
+	if t.schedule != nil {
+		defer t.schedule.Close()
+	}
+	if err := t.start(); err != nil {
+		return nil, errors.Join(scratch.Explain(t.folder.Path, err), t.endPerturbation())
 	}
 	watchErr := t.watch(ctx)
 	t.jvm.Kill()
 	<-t.jvm.Done()
-	if watchErr != nil {
-		return nil, watchErr
+	if err := errors.Join(watchErr, t.endPerturbation()); err != nil {
+		return nil, scratch.Explain(t.folder.Path, err)
 	}
 	if err := t.jvm.Result().Err; err != nil {
 		return nil, scratch.Explain(t.folder.Path, fmt.Errorf("run JVM: %w", err))
@@ -107,10 +118,14 @@ func (t *trial) start() (err error) {
 	if t.stderr, err = stream(fileStderr); err != nil {
 		return errors.Join(err, t.stdout.Close())
 	}
-	t.jvm, err = process.Start(process.Spec{
+	spec := process.Spec{
 		Path: t.java(), Args: t.args, Env: t.environment(), Dir: t.path(dirWork), Mark: t.folder.Path,
-		Stdout: t.stdout, Stderr: t.stderr, Cgroup: t.cgroup,
-	})
+		Stdout: t.stdout, Stderr: t.stderr, Cgroup: t.cgroup, Credential: t.executor.Credential,
+	}
+	if t.session != nil {
+		spec.Start = t.session.Start
+	}
+	t.jvm, err = process.Start(spec)
 	if err != nil {
 		return errors.Join(err, t.stdout.Close(), t.stderr.Close())
 	}

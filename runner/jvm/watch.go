@@ -38,12 +38,19 @@ func (t *trial) watch(ctx context.Context) error {
 	defer ticker.Stop()
 	wall := time.NewTimer(t.limits.wall)
 	defer wall.Stop()
+	var over <-chan struct{}
+	if t.session != nil {
+		over = t.session.Over()
+	}
 	var stuck stuckness
 	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-t.jvm.Done():
+			return nil
+		case <-over:
+			t.verdict.ejected = true
 			return nil
 		case name := <-t.excessive:
 			t.fail("output", "%s grew beyond %d MiB", name, t.limits.output*hardOutput>>20)

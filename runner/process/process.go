@@ -36,6 +36,18 @@ type Spec struct {
 	Stdout, Stderr *Stream
 	// Cgroup to run in; nil for none.
 	Cgroup *Cgroup
+	// Credential of the user to run as; nil for this process's own.
+	Credential *syscall.Credential
+	// Start starts the command, nil for its own Start method. It is called on a thread that lives as long as the program, and again
+	// with another command when the kernel refused to have it born in the cgroup.
+	Start func(*exec.Cmd) error
+}
+
+func (s Spec) start(cmd *exec.Cmd) error {
+	if s.Start != nil {
+		return s.Start(cmd)
+	}
+	return cmd.Start()
 }
 
 // Process is a program that runs, or ran. Safe for concurrent use.
@@ -106,12 +118,12 @@ func (p *Process) run(started chan<- error) {
 	}
 	cmd := p.command(outW, errW)
 	p.began = time.Now()
-	err = cmd.Start()
+	err = p.spec.start(cmd)
 	if cmd.SysProcAttr.UseCgroupFD {
 		if err != nil { // not every kernel and delegation allows to be born in a group: join after birth
 			again := p.command(outW, errW)
 			again.SysProcAttr.UseCgroupFD = false
-			err = again.Start()
+			err = p.spec.start(again)
 			_ = syscall.Close(cmd.SysProcAttr.CgroupFD)
 			cmd = again
 		} else {
@@ -181,7 +193,7 @@ func (p *Process) command(stdout, stderr *os.File) *exec.Cmd {
 	cmd.Env = append(append([]string(nil), p.spec.Env...), Mark+"="+p.spec.Mark)
 	cmd.Dir = p.spec.Dir
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: p.spec.Credential}
 	if folder := p.spec.Cgroup.open(); folder != nil {
 		defer folder.Close()
 		if fd, err := unix.FcntlInt(folder.Fd(), unix.F_DUPFD_CLOEXEC, 0); err == nil {

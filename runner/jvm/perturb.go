@@ -1,0 +1,67 @@
+package jvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/perturb"
+)
+
+// perturb begins the perturbation that the recipe asks for.
+func (t *trial) perturb(ctx context.Context) error {
+	p := perturb.Of(t.recipe)
+	if p == nil {
+		t.perturbation = perturb.Nothing()
+		return nil
+	}
+	perturber, err := perturb.Find(t.executor.Perturbers, p)
+	if err != nil {
+		return err
+	}
+	// Not in the trial's folder, where the JVM's user could lay something else in its place.
+	if t.schedule, err = os.CreateTemp(t.executor.Scratch, ".schedule-*"); err != nil {
+		return fmt.Errorf("make schedule log: %w", err)
+	}
+	_ = os.Remove(t.schedule.Name()) // it goes with its descriptor
+	t.session, err = perturber.Begin(ctx, perturb.Trial{
+		Perturbation: p, Command: append([]string{t.java()}, t.args...), AgentOut: t.path(dirAgent), Log: t.schedule,
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("perturb by %s: %w", p.GetStrategy(), err), t.schedule.Close())
+	}
+	return nil
+}
+
+// endPerturbation ends it and keeps its report.
+func (t *trial) endPerturbation() (err error) {
+	if t.session == nil {
+		return nil
+	}
+	t.perturbation, err = t.session.End()
+	t.session = nil
+	if err != nil {
+		return fmt.Errorf("end the perturbation: %w", err)
+	}
+	return nil
+}
+
+// ejection is a void outcome's reason when the perturbation did not last, and empty when it did.
+func (t *trial) ejection() string {
+	switch {
+	case t.perturbation.GetEjected() != "":
+		return "ejected: " + t.perturbation.GetEjected()
+	case t.verdict.ejected:
+		return "ejected: the perturbation ended before the JVM did"
+	}
+	return ""
+}
+
+// judgePerturbation makes an outcome void that the perturbation leaves without proof.
+func (t *trial) judgePerturbation(outcome *misstepv1.Outcome) {
+	if idle := perturb.Idle(t.perturbation); idle != "" && outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN {
+		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, idle
+	}
+}

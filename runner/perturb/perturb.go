@@ -1,0 +1,119 @@
+// Package perturb disturbs the order in which the threads of a trial's JVM run, and proves what it did.
+//
+// A recipe asks for a strategy with a seed and parameters, and for a mechanism that carries it out. There is a Perturber for each
+// mechanism; the strategies, their parameters and the meaning of a seed are the same for all.
+package perturb
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Mechanisms.
+const (
+	// MechanismScheduler is a scheduler in the kernel, the one that is meant when a recipe names none.
+	MechanismScheduler = "sched_ext"
+	// MechanismAgent is the agent at its instrumentation points.
+	MechanismAgent = "agent"
+)
+
+// None is the strategy that perturbs nothing: a trial of it runs as if there were no perturbation at all.
+const None = "none"
+
+// Perturber carries out perturbations by one mechanism. It is safe for concurrent use.
+type Perturber interface {
+	// Mechanism by which a recipe names it.
+	Mechanism() string
+	// Check says what is wrong with a perturbation whatever the machine: an unknown strategy, a parameter out of its range.
+	Check(p *misstepv1.Perturbation) error
+	// Begin gets ready to perturb one trial. It waits until it can, or until ctx ends, where a machine can have one perturbation at a
+	// time. The error is an infrastructure failure that names the remedy, permanent where this machine never can.
+	Begin(ctx context.Context, t Trial) (Session, error)
+}
+
+// Trial is what a Perturber needs to know of one.
+type Trial struct {
+	// Perturbation with its seed filled in; its strategy is not None.
+	Perturbation *misstepv1.Perturbation
+	// Command of the JVM, for the log.
+	Command []string
+	// AgentOut is the folder that the agent writes to, as its options say.
+	AgentOut string
+	// Log takes the schedule log: the decisions taken, as bpf/README.md describes them.
+	Log io.Writer
+}
+
+// Session is the perturbation of one trial: Start, perhaps twice, then End, always and once.
+type Session interface {
+	// Start starts the command under the perturbation. The caller's goroutine is locked to a thread that outlives the command.
+	Start(cmd *exec.Cmd) error
+	// Over is closed when the perturbation is no longer in force, ejected before End or ended by it.
+	Over() <-chan struct{}
+	// End ends the perturbation, which the command need not outlive, and reports what it did.
+	End() (*misstepv1.PerturbationReport, error)
+}
+
+// Of returns a recipe's perturbation with its seed and its mechanism filled in, or nil when it asks for none.
+func Of(r *misstepv1.Recipe) *misstepv1.Perturbation {
+	p := r.GetPerturbation()
+	if p.GetStrategy() == "" || p.GetStrategy() == None {
+		return nil
+	}
+	out := &misstepv1.Perturbation{Strategy: p.GetStrategy(), Seed: p.GetSeed(), Parameters: p.GetParameters(), Mechanism: p.GetMechanism()}
+	if out.Seed == 0 {
+		out.Seed = r.GetSeed()
+	}
+	if out.Mechanism == "" {
+		out.Mechanism = MechanismScheduler
+	}
+	return out
+}
+
+// Nothing is the report of a trial without a perturbation.
+func Nothing() *misstepv1.PerturbationReport {
+	return &misstepv1.PerturbationReport{Strategy: None, Kernel: Kernel()}
+}
+
+// Idle says why a report proves nothing, or is empty when the perturbation did something.
+func Idle(r *misstepv1.PerturbationReport) string {
+	if r.GetStrategy() == None {
+		return ""
+	}
+	for _, n := range r.GetApplied() {
+		if n > 0 {
+			return ""
+		}
+	}
+	return fmt.Sprintf("perturbation %s did nothing in %d decisions about %d threads", r.GetStrategy(), r.GetDecisions(), r.GetThreads())
+}
+
+// Find returns the Perturber of a perturbation's mechanism. The error names what there is.
+func Find(perturbers []Perturber, p *misstepv1.Perturbation) (Perturber, error) {
+	i := slices.IndexFunc(perturbers, func(x Perturber) bool { return x.Mechanism() == p.GetMechanism() })
+	if i >= 0 {
+		return perturbers[i], nil
+	}
+	var names []string
+	for _, x := range perturbers {
+		names = append(names, x.Mechanism())
+	}
+	if len(names) == 0 {
+		names = []string{"none"}
+	}
+	return nil, fmt.Errorf("perturbation: this runner has no mechanism %q; it has %s", p.GetMechanism(), strings.Join(names, ", "))
+}
+
+// Kernel is the release of the running kernel.
+func Kernel() string {
+	var uname unix.Utsname
+	_ = unix.Uname(&uname)
+	return unix.ByteSliceToString(uname.Release[:])
+}

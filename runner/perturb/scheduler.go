@@ -1,0 +1,165 @@
+package perturb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"misstep/bpf"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+)
+
+// MaxLog bounds a schedule log in bytes; what comes later is dropped, and the log has no end record then.
+const MaxLog = 64 << 20
+
+// Scheduler perturbs by a sched_ext scheduler, which the kernel can have one of: trials of this host take turns.
+type Scheduler struct {
+	// Lock is a file that keeps the runners of one host apart; by default one in the system's folder for temporary files.
+	Lock string
+}
+
+var _ Perturber = Scheduler{}
+
+// Mechanism of this Perturber.
+func (Scheduler) Mechanism() string { return MechanismScheduler }
+
+// Check says what is wrong with a perturbation.
+func (Scheduler) Check(p *misstepv1.Perturbation) error { return of(p).Validate() }
+
+func of(p *misstepv1.Perturbation) bpf.Perturbation {
+	return bpf.Perturbation{Strategy: p.GetStrategy(), Seed: p.GetSeed(), Parameters: p.GetParameters()}
+}
+
+// Begin attaches the scheduler, which as yet has nobody under it.
+func (x Scheduler) Begin(ctx context.Context, t Trial) (Session, error) {
+	if err := bpf.Supported(); err != nil && !errors.Is(err, bpf.ErrBusy) {
+		return nil, runner.Permanent(fmt.Errorf("%w; or let the campaign or recipe say `executor: vm`, or `mechanism: agent` in its perturbation", err))
+	}
+	unlock, err := x.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{trial: t, unlock: unlock}
+	header := bpf.Header{Perturbation: of(t.Perturbation), Command: t.Command}
+	if s.log, err = bpf.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, header); err == nil {
+		s.scheduler, err = bpf.Attach(bpf.Options{Perturbation: header.Perturbation, Log: s.log})
+	}
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return s, nil
+}
+
+// lock waits for this host's turn.
+func (x Scheduler) lock(ctx context.Context) (unlock func(), err error) {
+	path := x.Lock
+	if path == "" {
+		path = filepath.Join(os.TempDir(), "misstep-scheduler.lock")
+	}
+	// Not through a link that somebody else may have laid there.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("wait for the scheduler: %w", err)
+	}
+	poll := time.NewTicker(50 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errors.Join(fmt.Errorf("wait for the scheduler: lock %s: %w", path, err), f.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), f.Close())
+		case <-poll.C:
+		}
+	}
+}
+
+type session struct {
+	trial     Trial
+	unlock    func()
+	log       *bpf.LogWriter
+	scheduler *bpf.Scheduler
+}
+
+func (s *session) Start(cmd *exec.Cmd) error { return s.scheduler.StartHere(cmd) }
+
+func (s *session) Over() <-chan struct{} { return s.scheduler.Ended() }
+
+func (s *session) End() (*misstepv1.PerturbationReport, error) {
+	defer s.unlock()
+	report, err := s.scheduler.Detach()
+	if err = errors.Join(err, s.log.Close(report.Lost)); err != nil {
+		return nil, err
+	}
+	out := reportOf(report)
+	out.Parameters = s.trial.Perturbation.GetParameters()
+	return out, nil
+}
+
+func reportOf(r *bpf.Report) *misstepv1.PerturbationReport {
+	out := &misstepv1.PerturbationReport{
+		Strategy: r.Strategy, Seed: r.Seed, Applied: r.Applied(), Mechanism: MechanismScheduler, Kernel: Kernel(),
+		Decisions: r.Decisions, Threads: r.ThreadCount, Outside: r.Outside, Roles: map[string]*misstepv1.RolePerturbation{},
+	}
+	if n := r.Chosen.Count(); n > 0 {
+		out.Delays = &misstepv1.DelayDistribution{
+			Count: n, Median: durationpb.New(r.Chosen.Quantile(0.5)), P90: durationpb.New(r.Chosen.Quantile(0.9)),
+			P99: durationpb.New(r.Chosen.Quantile(0.99)), Longest: durationpb.New(r.Chosen.Quantile(1)),
+		}
+	}
+	delayed, ran := map[string]time.Duration{}, map[string]time.Duration{}
+	for _, t := range r.Threads {
+		role := out.Roles[t.Role]
+		if role == nil {
+			role = &misstepv1.RolePerturbation{}
+			out.Roles[t.Role] = role
+		}
+		role.Threads++
+		role.Decisions += uint64(t.Decisions)
+		role.Delays += uint64(t.Delays)
+		role.Starved += uint64(t.Starved)
+		role.Preempted += uint64(t.Preemptions) + uint64(t.Overtaken)
+		role.Priorities += uint64(t.PriorityChanges)
+		delayed[t.Role] += t.Delay
+		ran[t.Role] += t.Ran
+	}
+	for name, role := range out.Roles {
+		role.Delayed, role.Ran = durationpb.New(delayed[name]), durationpb.New(ran[name])
+	}
+	if r.Ejection != nil {
+		out.Ejected = r.Ejection.String()
+	}
+	return out
+}
+
+// bounded passes so many bytes on and drops what follows, so that a log ends at a whole buffer and not in an error.
+type bounded struct {
+	w    io.Writer
+	left int
+}
+
+func (b *bounded) Write(data []byte) (int, error) {
+	n := min(len(data), b.left)
+	b.left -= n
+	if n > 0 {
+		if _, err := b.w.Write(data[:n]); err != nil {
+			return 0, err
+		}
+	}
+	return len(data), nil
+}
