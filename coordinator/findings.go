@@ -18,43 +18,49 @@ import (
 )
 
 // hit adds one trial that showed a signature to its finding, which it makes when it is the first.
-func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage.Hit, c store.Combination, now time.Time) error {
+func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage.Hit, now time.Time) error {
 	f, err := tx.Finding(h.ID)
+	isNew := errors.Is(err, store.ErrNotFound)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case isNew:
 		f = &store.Finding{Proto: &misstepv1.Finding{
 			Id: h.ID, Signature: h.Signature, FirstSeen: timestamppb.New(now),
 		}}
-		s.config.Logger.Info("new finding", slog.String("finding", h.ID), slog.String("title", h.Title))
 	case err != nil:
 		return err
 	}
 	p := f.Proto
-	p.Hits++
 	p.LastSeen = timestamppb.New(now)
 	if p.GetKnownAs() == "" {
 		p.KnownAs = s.config.Known.Label(p.GetSignature(), l.Recipe.GetJdk().GetVersion())
 	}
-	if !slices.Contains(p.GetCampaigns(), c.Campaign) {
-		p.Campaigns = append(p.GetCampaigns(), c.Campaign)
+	if !slices.Contains(p.GetCampaigns(), l.Job.Campaign) {
+		p.Campaigns = append(p.GetCampaigns(), l.Job.Campaign)
 	}
 	if p.GetExample() == nil || h.Weight < f.Weight {
 		p.Example, p.ExampleRecipe, p.Title, f.Weight = proto.CloneOf(o), l.Recipe, h.Title, h.Weight
 	}
-	return errors.Join(tx.PutFinding(f), tx.AddHit(h.ID, c, 1))
+	if isNew {
+		if err := s.introduce(tx, p); err != nil {
+			return err
+		}
+	}
+	return tx.PutFinding(f)
 }
 
-// combinationOf says what a trial counts for.
-func combinationOf(l *store.Lease) store.Combination {
-	names := make([]string, 0, len(l.Recipe.GetChecks()))
-	for _, c := range l.Recipe.GetChecks() {
-		names = append(names, c.GetName())
+// introduce says of a new finding which older ones it might belong to.
+func (s *Server) introduce(tx store.Tx, p *misstepv1.Finding) error {
+	g, err := loadGroups(tx)
+	if err != nil {
+		return err
 	}
-	slices.Sort(names)
-	return store.Combination{
-		Campaign: l.Job.Campaign, JDK: l.Recipe.GetJdk().GetName(), Workload: l.Recipe.GetWorkload().GetName(),
-		FlagSet: l.Recipe.GetFlagSet(), Checks: strings.Join(names, ","),
+	for _, n := range triage.Nearest(p, g.protos(), maxFits) {
+		if n.GetScore() >= triage.Fits {
+			p.Fits = append(p.Fits, n.GetId())
+		}
 	}
+	s.config.Logger.Info("new finding", slog.String("finding", p.GetId()), slog.String("title", p.GetTitle()), slog.Any("fits", p.GetFits()))
+	return nil
 }
 
 // ListFindings implements the AdminService.
@@ -69,7 +75,7 @@ func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRe
 			}
 			in = c.ID
 		}
-		all, err := tx.Findings()
+		g, err := loadGroups(tx)
 		if err != nil {
 			return err
 		}
@@ -77,15 +83,15 @@ func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRe
 		if err != nil {
 			return err
 		}
-		for _, f := range all {
-			if in != "" && !slices.Contains(f.Proto.GetCampaigns(), in) {
+		for _, f := range g.protos() {
+			if in != "" && !slices.Contains(f.GetCampaigns(), in) {
 				continue
 			}
-			f.Proto.Example, f.Proto.ExampleRecipe = nil, nil
-			if err := addRates(tx, f.Proto, counts); err != nil {
+			f.Example, f.ExampleRecipe = nil, nil
+			if err := addRates(tx, f, counts); err != nil {
 				return err
 			}
-			resp.Findings = append(resp.Findings, f.Proto)
+			resp.Findings = append(resp.Findings, f)
 		}
 		return nil
 	})
@@ -95,17 +101,15 @@ func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRe
 	return resp, nil
 }
 
-// GetFinding implements the AdminService.
+// GetFinding implements the AdminService. An alias's id gives the finding that it was merged into.
 func (s *Server) GetFinding(ctx context.Context, req *misstepv1.GetFindingRequest) (*misstepv1.GetFindingResponse, error) {
 	resp := &misstepv1.GetFindingResponse{}
 	err := s.config.Store.View(ctx, func(tx store.Tx) error {
-		f, err := tx.Finding(req.GetFindingId())
-		if errors.Is(err, store.ErrNotFound) {
-			var all []*store.Finding
-			if all, err = tx.Findings(); err == nil {
-				f, err = only(all, "finding", req.GetFindingId(), func(f *store.Finding) string { return f.Proto.GetId() })
-			}
+		g, err := loadGroups(tx)
+		if err != nil {
+			return err
 		}
+		id, err := g.find(req.GetFindingId())
 		if err != nil {
 			return err
 		}
@@ -113,8 +117,11 @@ func (s *Server) GetFinding(ctx context.Context, req *misstepv1.GetFindingReques
 		if err != nil {
 			return err
 		}
-		resp.Finding = f.Proto
-		return addRates(tx, f.Proto, counts)
+		all := g.protos()
+		i := slices.IndexFunc(all, func(f *misstepv1.Finding) bool { return f.GetId() == g.Head(id) })
+		resp.Finding = all[i]
+		resp.Finding.Nearest = triage.Nearest(resp.GetFinding(), all, maxNearest)
+		return addRates(tx, resp.GetFinding(), counts)
 	})
 	if err != nil {
 		return nil, s.toStatus(err)
@@ -122,33 +129,43 @@ func (s *Server) GetFinding(ctx context.Context, req *misstepv1.GetFindingReques
 	return resp, nil
 }
 
-// addRates fills in hits of trials for the combinations that the finding's campaigns tried, those without a hit included:
+// addRates fills in the hits, and hits of trials for the combinations that the finding's campaigns tried, those without a hit included:
 // where it does not show is half of the story. All campaigns count, those that never hit it too, or rates would be flattered;
 // only trials that could have missed it do, so for a mismatch those that ran its check.
 func addRates(tx store.Tx, f *misstepv1.Finding, counts []store.Count) error {
-	hits, err := tx.Hits(f.GetId())
+	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
 	if err != nil {
 		return err
 	}
+	f.Hits = 0
+	of := make(map[store.Combination]uint64, len(hits))
+	for _, h := range hits {
+		of[h.Combination] = h.N
+		f.Hits += h.N
+	}
 	type key struct{ jdk, workload, flagSet string }
-	rates := map[key]*misstepv1.FindingRate{}
 	keyOf := func(c store.Combination) key { return key{c.JDK, c.Workload, c.FlagSet} }
+	// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
+	counts = slices.DeleteFunc(slices.Clone(counts), func(c store.Count) bool {
+		return of[c.Combination] == 0 && !couldShow(f.GetSignature(), c.Checks)
+	})
+	rates := map[key]*misstepv1.FindingRate{}
 	for _, c := range counts {
-		if slices.Contains(f.GetCampaigns(), c.Campaign) && couldShow(f.GetSignature(), c.Checks) {
+		if slices.Contains(f.GetCampaigns(), c.Campaign) {
 			rates[keyOf(c.Combination)] = &misstepv1.FindingRate{Jdk: c.JDK, Workload: c.Workload, FlagSet: c.FlagSet}
 		}
 	}
+	var cells []triage.Cell
 	for _, c := range counts {
-		if r := rates[keyOf(c.Combination)]; r != nil && couldShow(f.GetSignature(), c.Checks) {
-			r.Trials += c.N
-		}
-	}
-	for _, c := range hits {
 		if r := rates[keyOf(c.Combination)]; r != nil {
-			r.Hits += c.N
+			r.Trials += c.N
+			r.Hits += of[c.Combination]
+			cells = append(cells, triage.Cell{Hits: of[c.Combination], Trials: c.N, Values: map[string]string{
+				"jdk": c.JDK, "workload": c.Workload, "flag set": c.FlagSet, "perturbation": c.Perturbation, "ratio": c.Ratio, "interval": c.Interval,
+			}})
 		}
 	}
-	f.Rates = nil
+	f.Rates, f.Factors = nil, triage.Factors(cells)
 	for _, r := range rates {
 		r.Low, r.High = triage.Wilson(r.GetHits(), r.GetTrials())
 		f.Rates = append(f.Rates, r)

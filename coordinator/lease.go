@@ -123,15 +123,9 @@ func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now
 func (s *Server) complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, now time.Time) error {
 	hits := triage.Triage(o)
 	o = triage.Slim(o, hits)
-	combination := combinationOf(l)
-	if o.GetKind() != misstepv1.OutcomeKind_OUTCOME_KIND_VOID || len(hits) > 0 {
-		if err := tx.AddCount(combination, 1); err != nil {
-			return err
-		}
-	}
 	ids := make([]string, 0, len(hits))
 	for _, h := range hits {
-		if err := s.hit(tx, l, o, h, combination, now); err != nil {
+		if err := s.hit(tx, l, o, h, now); err != nil {
 			return err
 		}
 		ids = append(ids, h.ID)

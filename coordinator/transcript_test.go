@@ -115,6 +115,18 @@ func (p *play) do(t *testing.T, d *datadriven.TestData) string {
 		out, err = p.trials(t, d)
 	case "findings":
 		out, err = p.findings(t)
+	case "groups":
+		out, err = p.groups(t)
+	case "merge":
+		_, err = p.server.MergeFindings(t.Context(), &misstepv1.MergeFindingsRequest{FindingId: d.CmdArgs[0].Key, IntoId: d.CmdArgs[1].Key, Reason: d.Input})
+	case "split":
+		_, err = p.server.SplitFinding(t.Context(), &misstepv1.SplitFindingRequest{FindingId: d.CmdArgs[0].Key})
+	case "undo":
+		req := &misstepv1.UndoDecisionRequest{}
+		d.MaybeScanArgs(t, "id", &req.DecisionId)
+		_, err = p.server.UndoDecision(t.Context(), req)
+	case "decisions":
+		out, err = p.decisions(t)
 	default:
 		d.Fatalf(t, "unknown command %s", d.Cmd)
 	}
@@ -224,6 +236,10 @@ func held(id, what, rest string) *misstepv1.HeldLease {
 		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Checks: count(100)})
 	case "void":
 		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Checks: count(0)})
+	case "load":
+		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100), Mismatches: []*misstepv1.Mismatch{upcall(rest, "loadClass")}})
+	case "both":
+		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100), Mismatches: []*misstepv1.Mismatch{truncatedAt(rest), upcall(rest, "loadClass")}})
 	case "clinit":
 		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100), Mismatches: []*misstepv1.Mismatch{truncatedAt(rest)}})
 	case "crash":
@@ -238,6 +254,13 @@ func held(id, what, rest string) *misstepv1.HeldLease {
 		failure(&misstepv1.InfrastructureFailure{Message: "the runner stops", Interrupted: true})
 	}
 	return h
+}
+
+// upcall is the same under another method that the VM calls.
+func upcall(class, method string) *misstepv1.Mismatch {
+	m := truncatedAt(class)
+	m.Reference.Frames[1].Method, m.Reference.Frames[1].Descriptor_ = method, "(Ljava/lang/String;)Ljava/lang/Class;"
+	return m
 }
 
 // truncatedAt is JDK-8303444 as the agent reports it, under a class initialiser of the class so called.
@@ -332,4 +355,45 @@ func (p *play) findings(t *testing.T) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// groups prints findings in short: what they stand for, what they might be, and what raises their rate.
+func (p *play) groups(t *testing.T) (string, error) {
+	resp, err := p.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, f := range resp.GetFindings() {
+		fmt.Fprintf(&b, "%s %s: %d hits", f.GetId(), f.GetSignature().GetParts()[2], f.GetHits())
+		for _, list := range []struct {
+			what string
+			ids  []string
+		}{{"aliases", f.GetAliases()}, {"fits", f.GetFits()}} {
+			if len(list.ids) > 0 {
+				fmt.Fprintf(&b, ", %s %s", list.what, strings.Join(list.ids, " "))
+			}
+		}
+		b.WriteString("\n")
+		for _, x := range f.GetFactors() {
+			fmt.Fprintf(&b, "  %s %s: %d of %d (%+d)\n", x.GetDimension(), x.GetValue(), x.GetHits(), x.GetTrials(), x.GetEffect())
+		}
+		whole, err := p.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: f.GetId()})
+		if err != nil {
+			return "", err
+		}
+		for _, n := range whole.GetFinding().GetNearest() {
+			fmt.Fprintf(&b, "  near %s %.2f: %s\n", n.GetId(), n.GetScore(), n.GetReason())
+		}
+	}
+	return b.String(), nil
+}
+
+func (p *play) decisions(t *testing.T) (string, error) {
+	resp, err := p.server.ListDecisions(t.Context(), &misstepv1.ListDecisionsRequest{})
+	var b strings.Builder
+	for _, d := range resp.GetDecisions() {
+		fmt.Fprintf(&b, "%d %s %s into %s at %v, undone %v: %s\n", d.GetId(), d.GetKind(), d.GetFinding(), d.GetInto(), d.GetMade().AsTime().Format(time.TimeOnly), d.GetUndone() != nil, d.GetReason())
+	}
+	return b.String(), err
 }

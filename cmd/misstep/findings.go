@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -16,6 +16,11 @@ type findingsCommand struct {
 	List   findingsList   `cmd:"" default:"withargs" help:"List findings, most recently seen first."`
 	Show   findingsShow   `cmd:"" help:"Show one finding: stacks, rates, recipe."`
 	Bundle findingsBundle `cmd:"" help:"Write the bundle of a finding."`
+
+	Merge     findingsMerge     `cmd:"" help:"Say that two findings are one."`
+	Split     findingsSplit     `cmd:"" help:"Let a finding that was merged stand by itself again."`
+	Undo      findingsUndo      `cmd:"" help:"Take a merge or a split back."`
+	Decisions findingsDecisions `cmd:"" help:"List merges and splits."`
 }
 
 type findingsList struct {
@@ -67,9 +72,14 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	if f.GetKnownAs() != "" {
 		fmt.Fprintf(e.stdout, "known as %s\n", f.GetKnownAs())
 	}
+	if len(f.GetAliases()) > 0 {
+		fmt.Fprintf(e.stdout, "merged into it: %s\n", strings.Join(f.GetAliases(), " "))
+	}
 	fmt.Fprintf(e.stdout, "first seen %s, last seen %s, %d hits\n\n", f.GetFirstSeen().AsTime().Local().Format(time.DateTime),
 		f.GetLastSeen().AsTime().Local().Format(time.DateTime), f.GetHits())
 	renderRates(e.stdout, f.GetRates())
+	renderFactors(e.stdout, f.GetFactors())
+	renderNeighbours(e.stdout, f)
 	fmt.Fprintln(e.stdout)
 	renderOutcome(e.stdout, example(f))
 	recipe, err := misstepv1.CanonicalRecipe(f.GetExampleRecipe())
@@ -83,10 +93,10 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 // example is a finding's example without what belongs to other findings.
 func example(f *misstepv1.Finding) *misstepv1.Outcome {
 	own := proto.CloneOf(f.GetExample())
-	own.Mismatches = slices.DeleteFunc(own.Mismatches, func(m *misstepv1.Mismatch) bool {
-		signature, _ := triage.Mismatch(m)
-		return len(m.GetReference().GetFrames()) == 0 || !proto.Equal(signature, f.GetSignature())
-	})
+	own.Mismatches = nil
+	if m := triage.Shown(f.GetExample(), f.GetSignature()); m != nil {
+		own.Mismatches = []*misstepv1.Mismatch{m}
+	}
 	return own
 }
 

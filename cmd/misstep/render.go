@@ -138,9 +138,16 @@ func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[stri
 		if bundle == "" {
 			bundle = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), known, f.GetHits(), strings.Join(jdksOf(f), " "), f.GetTitle(), bundle)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), known, f.GetHits(), strings.Join(jdksOf(f), " "), f.GetTitle()+looksLike(f), bundle)
 	}
 	t.Flush()
+}
+
+func looksLike(f *misstepv1.Finding) string {
+	if len(f.GetFits()) == 0 {
+		return ""
+	}
+	return " (looks like " + strings.Join(f.GetFits(), ", ") + ")"
 }
 
 // jdksOf lists the names of the JDKs that showed a finding.
@@ -163,6 +170,42 @@ func renderRates(w io.Writer, rates []*misstepv1.FindingRate) {
 			r.GetLow(), r.GetHigh())
 	}
 	t.Flush()
+}
+
+// renderFactors prints the rates by one dimension at a time, those that differ by more than chance marked.
+func renderFactors(w io.Writer, factors []*misstepv1.FindingFactor) {
+	if len(factors) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	t := table(w)
+	fmt.Fprintln(t, "what raises it\tvalue\thits of trials\t95 % interval\t")
+	for _, f := range factors {
+		mark := map[int32]string{1: "higher", -1: "lower"}[f.GetEffect()]
+		value := f.GetValue()
+		if value == "" {
+			value = "-"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d of %d\t%.3f–%.3f\t%s\n", f.GetDimension(), value, f.GetHits(), f.GetTrials(), f.GetLow(), f.GetHigh(), mark)
+	}
+	t.Flush()
+}
+
+// renderNeighbours prints the findings that may be the same.
+func renderNeighbours(w io.Writer, f *misstepv1.Finding) {
+	if len(f.GetNearest()) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	t := table(w)
+	fmt.Fprintln(t, "nearest\talike\twhy\twhat")
+	for _, n := range f.GetNearest() {
+		fmt.Fprintf(t, "%s\t%.0f %%\t%s\t%s\n", n.GetId(), 100*n.GetScore(), n.GetReason(), n.GetTitle())
+	}
+	t.Flush()
+	if len(f.GetFits()) > 0 {
+		fmt.Fprintf(w, "when it was new it looked like %s; `misstep findings merge %s ID` if it is\n", strings.Join(f.GetFits(), " and "), f.GetId())
+	}
 }
 
 // renderCampaign prints how far a campaign has come.

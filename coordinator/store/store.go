@@ -6,8 +6,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -39,6 +43,7 @@ type Tx interface {
 	LeaseRows
 	TrialRows
 	FindingRows
+	DecisionRows
 }
 
 // CampaignRows are the campaigns by id.
@@ -80,21 +85,28 @@ type TrialRows interface {
 	Trials(campaign string, after uint64, limit int) ([]*Trial, error)
 }
 
-// FindingRows are the findings by id, with the counts that their rates are made of.
+// FindingRows are the findings by id, with the counts that their rates are made of. Both counts are taken from the trials, so
+// that a trial which shows two findings that turn out to be one counts once.
 type FindingRows interface {
 	PutFinding(*Finding) error
 	// Finding of that id; ErrNotFound.
 	Finding(id string) (*Finding, error)
 	// Findings, most recently seen first, then by id.
 	Findings() ([]*Finding, error)
-	// AddCount adds to the trials of a combination.
-	AddCount(c Combination, trials uint64) error
-	// Counts of all combinations, ordered by their fields.
+	// Counts of the trials that count (see Trial.Counts) by combination, ordered by their fields.
 	Counts() ([]Count, error)
-	// AddHit adds to the hits of a finding in a combination.
-	AddHit(finding string, c Combination, hits uint64) error
-	// Hits of a finding by combination, ordered by their fields.
-	Hits(finding string) ([]Count, error)
+	// Hits are those of them that show at least one of the findings.
+	Hits(findings ...string) ([]Count, error)
+}
+
+// DecisionRows are the decisions of people on which findings are the same, in order.
+type DecisionRows interface {
+	// AddDecision appends one and returns its id, which grows with every call; d.Id is ignored.
+	AddDecision(d *misstepv1.TriageDecision) (id uint64, err error)
+	// PutDecision replaces the one of the same id; ErrNotFound.
+	PutDecision(d *misstepv1.TriageDecision) error
+	// Decisions, lowest id first.
+	Decisions() ([]*misstepv1.TriageDecision, error)
 }
 
 // Campaign is a submitted campaign and how far it has come.
@@ -167,11 +179,50 @@ type Finding struct {
 	Weight int
 }
 
+// Counts says that the trial proved something, so that rates are made of it: it is not void, or showed a finding in spite of
+// being void.
+func (t *Trial) Counts() bool {
+	return t.Outcome != nil && (t.Outcome.GetKind() != misstepv1.OutcomeKind_OUTCOME_KIND_VOID || len(t.FindingIDs) > 0)
+}
+
 // Combination is what rates are told apart by.
 type Combination struct {
 	Campaign, JDK, Workload, FlagSet string
 	// Checks of the recipe, sorted and joined by commas: a trial can only miss what it looked for.
 	Checks string
+	// Perturbation is the strategy's name, "none" without one.
+	Perturbation string
+	// Ratio of instrumented methods as a decimal number, "listed" when they were listed one by one.
+	Ratio string
+	// Interval between two signals as Go writes a duration, "none" without signals.
+	Interval string
+}
+
+// CombinationOf says what a trial of the recipe counts for.
+func CombinationOf(campaign string, r *misstepv1.Recipe) Combination {
+	names := make([]string, 0, len(r.GetChecks()))
+	for _, c := range r.GetChecks() {
+		names = append(names, c.GetName())
+	}
+	slices.Sort(names)
+	c := Combination{
+		Campaign: campaign, JDK: r.GetJdk().GetName(), Workload: r.GetWorkload().GetName(), FlagSet: r.GetFlagSet(), Checks: strings.Join(names, ","),
+		Perturbation: cmp.Or(r.GetPerturbation().GetStrategy(), "none"),
+		Ratio:        strconv.FormatFloat(r.GetInstrumentation().GetRatio(), 'g', -1, 64), Interval: "none",
+	}
+	if len(r.GetInstrumentation().GetOnly()) > 0 {
+		c.Ratio = "listed"
+	}
+	if d := r.GetSampling().GetInterval().AsDuration(); d > 0 {
+		c.Interval = d.String()
+	}
+	return c
+}
+
+// CompareCombinations orders by the fields in their order.
+func CompareCombinations(a, b Combination) int {
+	return cmp.Or(cmp.Compare(a.Campaign, b.Campaign), cmp.Compare(a.JDK, b.JDK), cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.FlagSet, b.FlagSet),
+		cmp.Compare(a.Checks, b.Checks), cmp.Compare(a.Perturbation, b.Perturbation), cmp.Compare(a.Ratio, b.Ratio), cmp.Compare(a.Interval, b.Interval))
 }
 
 // Count is a number of trials or hits.

@@ -29,18 +29,12 @@ type Store struct {
 	resultOf  map[trialKey]bool
 	nextTrial uint64
 	findings  map[string]*store.Finding
-	counts    map[store.Combination]uint64
-	hits      map[hitKey]uint64
+	decisions []*misstepv1.TriageDecision
 }
 
 type trialKey struct {
 	campaign string
 	index    uint64
-}
-
-type hitKey struct {
-	finding string
-	store.Combination
 }
 
 // New returns an empty store.
@@ -52,8 +46,6 @@ func New() *Store {
 		leaseOf:   map[trialKey]string{},
 		resultOf:  map[trialKey]bool{},
 		findings:  map[string]*store.Finding{},
-		counts:    map[store.Combination]uint64{},
-		hits:      map[hitKey]uint64{},
 	}
 }
 
@@ -334,35 +326,59 @@ func (t *tx) Findings() ([]*store.Finding, error) {
 	return out, nil
 }
 
-func (t *tx) AddCount(c store.Combination, trials uint64) error {
-	return set(t, t.s.counts, c, t.s.counts[c]+trials)
-}
-
 func (t *tx) Counts() ([]store.Count, error) {
-	out := make([]store.Count, 0, len(t.s.counts))
-	for _, c := range slices.SortedFunc(maps.Keys(t.s.counts), compareCombinations) {
-		out = append(out, store.Count{Combination: c, N: t.s.counts[c]})
-	}
-	return out, nil
+	return t.count(func(*store.Trial) bool { return true }), nil
 }
 
-func (t *tx) AddHit(finding string, c store.Combination, hits uint64) error {
-	key := hitKey{finding, c}
-	return set(t, t.s.hits, key, t.s.hits[key]+hits)
+func (t *tx) Hits(findings ...string) ([]store.Count, error) {
+	return t.count(func(row *store.Trial) bool {
+		return slices.ContainsFunc(findings, func(f string) bool { return slices.Contains(row.FindingIDs, f) })
+	}), nil
 }
 
-func (t *tx) Hits(finding string) ([]store.Count, error) {
-	var out []store.Count
-	for k, n := range t.s.hits {
-		if k.finding == finding {
-			out = append(out, store.Count{Combination: k.Combination, N: n})
+func (t *tx) count(which func(*store.Trial) bool) []store.Count {
+	counts := map[store.Combination]uint64{}
+	for _, row := range t.s.trials {
+		if row.Counts() && which(row) {
+			counts[store.CombinationOf(row.Campaign, row.Recipe)]++
 		}
 	}
-	slices.SortFunc(out, func(a, b store.Count) int { return compareCombinations(a.Combination, b.Combination) })
-	return out, nil
+	out := make([]store.Count, 0, len(counts))
+	for _, c := range slices.SortedFunc(maps.Keys(counts), store.CompareCombinations) {
+		out = append(out, store.Count{Combination: c, N: counts[c]})
+	}
+	return out
 }
 
-func compareCombinations(a, b store.Combination) int {
-	return cmp.Or(cmp.Compare(a.Campaign, b.Campaign), cmp.Compare(a.JDK, b.JDK), cmp.Compare(a.Workload, b.Workload),
-		cmp.Compare(a.FlagSet, b.FlagSet), cmp.Compare(a.Checks, b.Checks))
+func (t *tx) AddDecision(d *misstepv1.TriageDecision) (uint64, error) {
+	if !t.writable {
+		return 0, errReadOnly
+	}
+	row := proto.CloneOf(d)
+	row.Id = uint64(len(t.s.decisions)) + 1
+	t.undo = append(t.undo, func() { t.s.decisions = t.s.decisions[:len(t.s.decisions)-1] })
+	t.s.decisions = append(t.s.decisions, row)
+	return row.GetId(), nil
+}
+
+func (t *tx) PutDecision(d *misstepv1.TriageDecision) error {
+	if !t.writable {
+		return errReadOnly
+	}
+	i := int(d.GetId()) - 1
+	if i < 0 || i >= len(t.s.decisions) {
+		return fmt.Errorf("decision %d: %w", d.GetId(), store.ErrNotFound)
+	}
+	old := t.s.decisions[i]
+	t.undo = append(t.undo, func() { t.s.decisions[i] = old })
+	t.s.decisions[i] = proto.CloneOf(d)
+	return nil
+}
+
+func (t *tx) Decisions() ([]*misstepv1.TriageDecision, error) {
+	out := make([]*misstepv1.TriageDecision, len(t.s.decisions))
+	for i, d := range t.s.decisions {
+		out[i] = proto.CloneOf(d)
+	}
+	return out, nil
 }

@@ -239,13 +239,31 @@ func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return 0, fmt.Errorf("write trial %d of campaign %s: %w", trial.Index, trial.Campaign, err)
 	}
-	res, err := t.t.ExecContext(t.ctx, "INSERT INTO trials (campaign, idx, recipe, outcome, failure, findings, ended) VALUES (?,?,?,?,?,?,?)",
-		trial.Campaign, int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended))
+	res, err := t.t.ExecContext(t.ctx, "INSERT INTO trials (idx, recipe, outcome, failure, findings, ended, counts, "+combinationColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		append([]any{int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended)}, combination(trial)...)...)
 	if err != nil {
 		return 0, fmt.Errorf("store the result of trial %d of campaign %s: %w", trial.Index, trial.Campaign, translate(err))
 	}
 	id, err := res.LastInsertId()
-	return uint64(id), err
+	if err != nil {
+		return 0, err
+	}
+	return uint64(id), t.shows(uint64(id), trial.FindingIDs)
+}
+
+// combination has the values of counts and combinationColumns.
+func combination(trial *store.Trial) []any {
+	c := store.CombinationOf(trial.Campaign, trial.Recipe)
+	return []any{trial.Counts(), c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval}
+}
+
+func (t *tx) shows(trial uint64, findings []string) error {
+	for _, f := range findings {
+		if err := t.exec("store a hit of finding "+f, "INSERT OR IGNORE INTO shown (finding, trial) VALUES (?,?)", f, int64(trial)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *tx) Trials(campaign string, after uint64, limit int) ([]*store.Trial, error) {
@@ -304,28 +322,65 @@ func (t *tx) Findings() ([]*store.Finding, error) {
 	return list(t, "findings", scanFinding, "SELECT finding, weight FROM findings ORDER BY last_seen DESC, id")
 }
 
-func (t *tx) AddCount(c store.Combination, trials uint64) error {
-	return t.exec("count a trial", `INSERT INTO counts (campaign, jdk, workload, flag_set, checks, n) VALUES (?,?,?,?,?,?)
-		ON CONFLICT DO UPDATE SET n = n + excluded.n`, c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, int64(trials))
+const combinationColumns = "campaign, jdk, workload, flag_set, checks, perturbation, ratio, interval"
+
+func (t *tx) counts(where string, args ...any) ([]store.Count, error) {
+	return list(t, "counts", func(scan func(...any) error) (store.Count, error) {
+		var c store.Count
+		var n int64
+		err := scan(&c.Campaign, &c.JDK, &c.Workload, &c.FlagSet, &c.Checks, &c.Perturbation, &c.Ratio, &c.Interval, &n)
+		c.N = uint64(n)
+		return c, err
+	}, "SELECT "+combinationColumns+", count(*) FROM trials WHERE counts "+where+" GROUP BY "+combinationColumns+" ORDER BY "+combinationColumns, args...)
 }
 
-func scanCount(scan func(...any) error) (store.Count, error) {
-	var c store.Count
-	var n int64
-	err := scan(&c.Campaign, &c.JDK, &c.Workload, &c.FlagSet, &c.Checks, &n)
-	c.N = uint64(n)
-	return c, err
+func (t *tx) Counts() ([]store.Count, error) { return t.counts("") }
+
+func (t *tx) Hits(findings ...string) ([]store.Count, error) {
+	args := make([]any, len(findings))
+	for i, f := range findings {
+		args[i] = f
+	}
+	return t.counts("AND id IN (SELECT trial FROM shown WHERE finding IN (?"+strings.Repeat(",?", max(0, len(findings)-1))+"))", append(args, make([]any, max(0, 1-len(args)))...)...)
 }
 
-func (t *tx) Counts() ([]store.Count, error) {
-	return list(t, "counts", scanCount, "SELECT campaign, jdk, workload, flag_set, checks, n FROM counts ORDER BY campaign, jdk, workload, flag_set, checks")
+func (t *tx) AddDecision(d *misstepv1.TriageDecision) (uint64, error) {
+	raw, err := marshal(d)
+	if err != nil {
+		return 0, fmt.Errorf("write a decision: %w", err)
+	}
+	res, err := t.t.ExecContext(t.ctx, "INSERT INTO decisions (decision) VALUES (?)", raw)
+	if err != nil {
+		return 0, fmt.Errorf("store a decision: %w", translate(err))
+	}
+	id, err := res.LastInsertId()
+	return uint64(id), err
 }
 
-func (t *tx) AddHit(finding string, c store.Combination, hits uint64) error {
-	return t.exec("count a hit of finding "+finding, `INSERT INTO hits (finding, campaign, jdk, workload, flag_set, checks, n) VALUES (?,?,?,?,?,?,?)
-		ON CONFLICT DO UPDATE SET n = n + excluded.n`, finding, c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, int64(hits))
+func (t *tx) PutDecision(d *misstepv1.TriageDecision) error {
+	raw, err := marshal(d)
+	if err != nil {
+		return fmt.Errorf("write decision %d: %w", d.GetId(), err)
+	}
+	res, err := t.t.ExecContext(t.ctx, "UPDATE decisions SET decision = ? WHERE id = ?", raw, int64(d.GetId()))
+	if err != nil {
+		return fmt.Errorf("store decision %d: %w", d.GetId(), translate(err))
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, fmt.Errorf("decision %d: %w", d.GetId(), store.ErrNotFound))
+	}
+	return nil
 }
 
-func (t *tx) Hits(finding string) ([]store.Count, error) {
-	return list(t, "hits", scanCount, "SELECT campaign, jdk, workload, flag_set, checks, n FROM hits WHERE finding = ? ORDER BY campaign, jdk, workload, flag_set, checks", finding)
+func (t *tx) Decisions() ([]*misstepv1.TriageDecision, error) {
+	return list(t, "decisions", func(scan func(...any) error) (*misstepv1.TriageDecision, error) {
+		var id int64
+		var raw any
+		if err := scan(&id, &raw); err != nil {
+			return nil, err
+		}
+		d, err := unmarshal(raw, &misstepv1.TriageDecision{})
+		d.Id = uint64(id)
+		return d, err
+	}, "SELECT id, decision FROM decisions ORDER BY id")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/store"
@@ -34,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"one result for a trial", oneResult},
 		{"findings", findings},
 		{"counts and hits", countsAndHits},
+		{"decisions", decisions},
 		{"failed update leaves nothing", rollback},
 		{"panic leaves nothing", panicRollback},
 		{"views do not write", readOnly},
@@ -305,27 +307,77 @@ func findings(t *testing.T, s store.Store) {
 }
 
 func countsAndHits(t *testing.T, s store.Store) {
-	a := store.Combination{Campaign: "C1", JDK: "17", Workload: "w", FlagSet: "", Checks: "gst-asgct"}
+	recipe := func(jdk string) *misstepv1.Recipe {
+		return &misstepv1.Recipe{
+			Jdk: &misstepv1.Jdk{Name: jdk}, Workload: &misstepv1.Workload{Name: "w"}, FlagSet: "f",
+			Checks:          []*misstepv1.Check{{Name: "shadow-gst"}, {Name: "gst-asgct"}},
+			Instrumentation: &misstepv1.Instrumentation{Ratio: 0.1}, Sampling: &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond)},
+		}
+	}
+	a := store.Combination{
+		Campaign: "C1", JDK: "17", Workload: "w", FlagSet: "f", Checks: "gst-asgct,shadow-gst", Perturbation: "none", Ratio: "0.1", Interval: "1ms",
+	}
 	b := a
 	b.JDK = "25"
+	none := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
+	void := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID}
 	update(t, s, func(tx store.Tx) {
-		require.NoError(t, tx.AddCount(b, 1))
-		require.NoError(t, tx.AddCount(a, 2))
-		require.NoError(t, tx.AddCount(a, 3))
-		require.NoError(t, tx.AddHit("F1", a, 1))
-		require.NoError(t, tx.AddHit("F1", a, 1))
-		require.NoError(t, tx.AddHit("F2", b, 4))
+		for i, trial := range []store.Trial{
+			{Recipe: recipe("25"), Outcome: none},
+			{Recipe: recipe("17"), Outcome: none},
+			{Recipe: recipe("17"), Outcome: void},                                           // proves nothing
+			{Recipe: recipe("17"), Outcome: void, FindingIDs: []string{"F1"}},               // but this one does
+			{Recipe: recipe("17"), Outcome: none, FindingIDs: []string{"F1", "F2"}},         // one trial, two findings
+			{Recipe: recipe("17"), Failure: &misstepv1.InfrastructureFailure{Message: "m"}}, // not the JVM's
+			{Recipe: recipe("25"), Outcome: none, FindingIDs: []string{"F2"}},
+		} {
+			trial.Campaign, trial.Index, trial.Ended = "C1", uint64(i), t0
+			_, err := tx.AddTrial(&trial)
+			require.NoError(t, err)
+		}
 	})
 	view(t, s, func(tx store.Tx) {
 		counts, err := tx.Counts()
 		require.NoError(t, err)
-		assert.Equal(t, []store.Count{{Combination: a, N: 5}, {Combination: b, N: 1}}, counts)
-		hits, err := tx.Hits("F1")
+		assert.Equal(t, []store.Count{{Combination: a, N: 3}, {Combination: b, N: 2}}, counts)
+		for _, c := range []struct {
+			of   []string
+			want []store.Count
+		}{
+			{[]string{"F1"}, []store.Count{{Combination: a, N: 2}}},
+			{[]string{"F2"}, []store.Count{{Combination: a, N: 1}, {Combination: b, N: 1}}},
+			{[]string{"F1", "F2", "F3"}, []store.Count{{Combination: a, N: 2}, {Combination: b, N: 1}}},
+		} {
+			got, err := tx.Hits(c.of...)
+			require.NoError(t, err)
+			assert.Equal(t, c.want, got, c.of)
+		}
+		for _, of := range [][]string{{"F3"}, nil} {
+			got, err := tx.Hits(of...)
+			require.NoError(t, err)
+			assert.Empty(t, got)
+		}
+	})
+}
+
+func decisions(t *testing.T, s store.Store) {
+	update(t, s, func(tx store.Tx) {
+		for i, kind := range []string{"merge", "split"} {
+			id, err := tx.AddDecision(&misstepv1.TriageDecision{Id: 77, Kind: kind, Finding: "F1", Into: "F2", Made: timestamppb.New(t0)})
+			require.NoError(t, err)
+			assert.EqualValues(t, i+1, id)
+		}
+		require.ErrorIs(t, tx.PutDecision(&misstepv1.TriageDecision{Id: 3}), store.ErrNotFound)
+	})
+	undone := &misstepv1.TriageDecision{Id: 1, Kind: "merge", Finding: "F1", Into: "F2", Undone: timestamppb.New(t0)}
+	update(t, s, func(tx store.Tx) { require.NoError(t, tx.PutDecision(undone)) })
+	view(t, s, func(tx store.Tx) {
+		all, err := tx.Decisions()
 		require.NoError(t, err)
-		assert.Equal(t, []store.Count{{Combination: a, N: 2}}, hits)
-		none, err := tx.Hits("F3")
-		require.NoError(t, err)
-		assert.Empty(t, none)
+		require.Len(t, all, 2)
+		equal(t, undone, all[0])
+		assert.Equal(t, "split", all[1].GetKind())
+		assert.EqualValues(t, 2, all[1].GetId())
 	})
 }
 
@@ -334,11 +386,11 @@ func fill(t *testing.T, tx store.Tx) {
 	require.NoError(t, tx.PutCampaign(campaign("C1", 0)))
 	require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 1}))
 	require.NoError(t, tx.PutLease(lease("L1", "r1", "C1", 2, t0)))
-	_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0})
+	_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, FindingIDs: []string{"F1"}, Ended: t0})
 	require.NoError(t, err)
 	require.NoError(t, tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F1", Hits: 1}}))
-	require.NoError(t, tx.AddCount(store.Combination{Campaign: "C1"}, 1))
-	require.NoError(t, tx.AddHit("F1", store.Combination{Campaign: "C1"}, 1))
+	_, err = tx.AddDecision(&misstepv1.TriageDecision{Kind: "merge"})
+	require.NoError(t, err)
 }
 
 func change(t *testing.T, tx store.Tx) {
@@ -350,11 +402,12 @@ func change(t *testing.T, tx store.Tx) {
 	require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 5}))
 	require.NoError(t, tx.DeleteLease("L1"))
 	require.NoError(t, tx.PutLease(lease("L2", "r2", "C1", 2, t0)))
-	_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0})
+	_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, FindingIDs: []string{"F1"}, Ended: t0})
 	require.NoError(t, err)
 	require.NoError(t, tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F1", Hits: 2}}))
-	require.NoError(t, tx.AddCount(store.Combination{Campaign: "C1"}, 1))
-	require.NoError(t, tx.AddHit("F1", store.Combination{Campaign: "C1"}, 1))
+	require.NoError(t, tx.PutDecision(&misstepv1.TriageDecision{Id: 1, Kind: "split"}))
+	_, err = tx.AddDecision(&misstepv1.TriageDecision{Kind: "merge"})
+	require.NoError(t, err)
 }
 
 func unchanged(t *testing.T, s store.Store) {
@@ -375,12 +428,17 @@ func unchanged(t *testing.T, s store.Store) {
 		f, err := tx.Finding("F1")
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, f.Proto.GetHits())
+		one := []store.Count{{Combination: store.CombinationOf("C1", &misstepv1.Recipe{}), N: 1}}
 		cs, err := tx.Counts()
 		require.NoError(t, err)
-		assert.Equal(t, []store.Count{{Combination: store.Combination{Campaign: "C1"}, N: 1}}, cs)
+		assert.Equal(t, one, cs)
 		hs, err := tx.Hits("F1")
 		require.NoError(t, err)
-		assert.Equal(t, []store.Count{{Combination: store.Combination{Campaign: "C1"}, N: 1}}, hs)
+		assert.Equal(t, one, hs)
+		ds, err := tx.Decisions()
+		require.NoError(t, err)
+		require.Len(t, ds, 1)
+		assert.Equal(t, "merge", ds[0].GetKind())
 	})
 	// What was taken back can be done again.
 	update(t, s, func(tx store.Tx) { change(t, tx) })
@@ -408,7 +466,11 @@ func readOnly(t *testing.T, s store.Store) {
 		"campaign": func(tx store.Tx) error { return tx.PutCampaign(campaign("C9", 0)) },
 		"job":      func(tx store.Tx) error { return tx.PutJob(store.Job{Campaign: "C1", Index: 9}) },
 		"delete":   func(tx store.Tx) error { return tx.DeleteLease("L1") },
-		"count":    func(tx store.Tx) error { return tx.AddCount(store.Combination{Campaign: "C1"}, 1) },
+		"decision": func(tx store.Tx) error {
+			_, err := tx.AddDecision(&misstepv1.TriageDecision{Kind: "merge"})
+			return err
+		},
+		"old decision": func(tx store.Tx) error { return tx.PutDecision(&misstepv1.TriageDecision{Id: 1}) },
 	} {
 		require.Errorf(t, s.View(t.Context(), write), "%s written in a view", name)
 	}

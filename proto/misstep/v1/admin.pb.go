@@ -822,6 +822,392 @@ func (x *GetFindingResponse) GetFinding() *Finding {
 	return nil
 }
 
+// MergeFindingsRequest names findings by id or by an unambiguous prefix.
+type MergeFindingsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// finding_id that is merged.
+	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	// into_id is the finding that stays.
+	IntoId string `protobuf:"bytes,2,opt,name=into_id,json=intoId,proto3" json:"into_id,omitempty"`
+	// reason in free text.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeFindingsRequest) Reset() {
+	*x = MergeFindingsRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeFindingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeFindingsRequest) ProtoMessage() {}
+
+func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
+func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *MergeFindingsRequest) GetFindingId() string {
+	if x != nil {
+		return x.FindingId
+	}
+	return ""
+}
+
+func (x *MergeFindingsRequest) GetIntoId() string {
+	if x != nil {
+		return x.IntoId
+	}
+	return ""
+}
+
+func (x *MergeFindingsRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// MergeFindingsResponse is the decision.
+type MergeFindingsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// decision that was recorded.
+	Decision      *TriageDecision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MergeFindingsResponse) Reset() {
+	*x = MergeFindingsResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MergeFindingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MergeFindingsResponse) ProtoMessage() {}
+
+func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
+func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// SplitFindingRequest names an alias by id or by an unambiguous prefix.
+type SplitFindingRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// finding_id of the alias.
+	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	// reason in free text.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SplitFindingRequest) Reset() {
+	*x = SplitFindingRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SplitFindingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SplitFindingRequest) ProtoMessage() {}
+
+func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
+func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SplitFindingRequest) GetFindingId() string {
+	if x != nil {
+		return x.FindingId
+	}
+	return ""
+}
+
+func (x *SplitFindingRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// SplitFindingResponse is the decision.
+type SplitFindingResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// decision that was recorded.
+	Decision      *TriageDecision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SplitFindingResponse) Reset() {
+	*x = SplitFindingResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SplitFindingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SplitFindingResponse) ProtoMessage() {}
+
+func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
+func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SplitFindingResponse) GetDecision() *TriageDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// UndoDecisionRequest names one; 0 is the last that stands.
+type UndoDecisionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// decision_id as ListDecisions gives it.
+	DecisionId    uint64 `protobuf:"varint,1,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoDecisionRequest) Reset() {
+	*x = UndoDecisionRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoDecisionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoDecisionRequest) ProtoMessage() {}
+
+func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
+func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *UndoDecisionRequest) GetDecisionId() uint64 {
+	if x != nil {
+		return x.DecisionId
+	}
+	return 0
+}
+
+// UndoDecisionResponse is the decision, taken back.
+type UndoDecisionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// decision that was taken back.
+	Decision      *TriageDecision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoDecisionResponse) Reset() {
+	*x = UndoDecisionResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoDecisionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoDecisionResponse) ProtoMessage() {}
+
+func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
+func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
+// ListDecisionsRequest has no options yet.
+type ListDecisionsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDecisionsRequest) Reset() {
+	*x = ListDecisionsRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDecisionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDecisionsRequest) ProtoMessage() {}
+
+func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
+func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+}
+
+// ListDecisionsResponse holds all.
+type ListDecisionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// decisions in order.
+	Decisions     []*TriageDecision `protobuf:"bytes,1,rep,name=decisions,proto3" json:"decisions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDecisionsResponse) Reset() {
+	*x = ListDecisionsResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDecisionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDecisionsResponse) ProtoMessage() {}
+
+func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
+func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
+	if x != nil {
+		return x.Decisions
+	}
+	return nil
+}
+
 // ListTrialsRequest names a campaign.
 type ListTrialsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -837,7 +1223,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +1235,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +1248,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -899,7 +1285,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +1297,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +1310,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -960,7 +1346,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1358,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1371,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -1046,7 +1432,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1444,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1457,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -1136,7 +1522,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1534,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1547,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -1189,7 +1575,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1587,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1600,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -1235,7 +1621,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1633,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1646,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -1281,7 +1667,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1679,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1692,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -1327,7 +1713,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1725,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1738,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -1373,7 +1759,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1771,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1784,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -1417,7 +1803,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1815,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1828,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 // ReproductionStatus is how far a reproduction has come.
@@ -1484,7 +1870,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1882,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1895,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -1677,7 +2063,28 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\"C\n" +
 	"\x12GetFindingResponse\x12-\n" +
-	"\afinding\x18\x01 \x01(\v2\x13.misstep.v1.FindingR\afinding\"p\n" +
+	"\afinding\x18\x01 \x01(\v2\x13.misstep.v1.FindingR\afinding\"f\n" +
+	"\x14MergeFindingsRequest\x12\x1d\n" +
+	"\n" +
+	"finding_id\x18\x01 \x01(\tR\tfindingId\x12\x17\n" +
+	"\ainto_id\x18\x02 \x01(\tR\x06intoId\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"O\n" +
+	"\x15MergeFindingsResponse\x126\n" +
+	"\bdecision\x18\x01 \x01(\v2\x1a.misstep.v1.TriageDecisionR\bdecision\"L\n" +
+	"\x13SplitFindingRequest\x12\x1d\n" +
+	"\n" +
+	"finding_id\x18\x01 \x01(\tR\tfindingId\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"N\n" +
+	"\x14SplitFindingResponse\x126\n" +
+	"\bdecision\x18\x01 \x01(\v2\x1a.misstep.v1.TriageDecisionR\bdecision\"6\n" +
+	"\x13UndoDecisionRequest\x12\x1f\n" +
+	"\vdecision_id\x18\x01 \x01(\x04R\n" +
+	"decisionId\"N\n" +
+	"\x14UndoDecisionResponse\x126\n" +
+	"\bdecision\x18\x01 \x01(\v2\x1a.misstep.v1.TriageDecisionR\bdecision\"\x16\n" +
+	"\x14ListDecisionsRequest\"Q\n" +
+	"\x15ListDecisionsResponse\x128\n" +
+	"\tdecisions\x18\x01 \x03(\v2\x1a.misstep.v1.TriageDecisionR\tdecisions\"p\n" +
 	"\x11ListTrialsRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\x12\x1b\n" +
@@ -1742,7 +2149,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xd2\a\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xa4\n" +
+	"\n" +
 	"\fAdminService\x12W\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\x12T\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\x12N\n" +
@@ -1750,7 +2158,11 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\x12Q\n" +
 	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\x12K\n" +
 	"\n" +
-	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\x12K\n" +
+	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\x12T\n" +
+	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\x12Q\n" +
+	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\x12Q\n" +
+	"\fUndoDecision\x12\x1f.misstep.v1.UndoDecisionRequest\x1a .misstep.v1.UndoDecisionResponse\x12T\n" +
+	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\x12K\n" +
 	"\n" +
 	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\x12`\n" +
 	"\x11StartReproduction\x12$.misstep.v1.StartReproductionRequest\x1a%.misstep.v1.StartReproductionResponse\x12Z\n" +
@@ -1771,7 +2183,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -1787,97 +2199,118 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*ListFindingsResponse)(nil),       // 11: misstep.v1.ListFindingsResponse
 	(*GetFindingRequest)(nil),          // 12: misstep.v1.GetFindingRequest
 	(*GetFindingResponse)(nil),         // 13: misstep.v1.GetFindingResponse
-	(*ListTrialsRequest)(nil),          // 14: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 15: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 16: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 17: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 18: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 19: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 20: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 21: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 22: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 23: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 24: misstep.v1.CancelReproductionResponse
-	(*ReproductionStatus)(nil),         // 25: misstep.v1.ReproductionStatus
-	nil,                                // 26: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 27: misstep.v1.CampaignStatus.UnplacedEntry
-	(*Campaign)(nil),                   // 28: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 29: misstep.v1.Jdk
-	(*Workload)(nil),                   // 30: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 31: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 32: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 33: misstep.v1.SignalCount
-	(*Finding)(nil),                    // 34: misstep.v1.Finding
-	(*Recipe)(nil),                     // 35: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 36: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 37: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 38: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 39: misstep.v1.Perturbation
-	(*durationpb.Duration)(nil),        // 40: google.protobuf.Duration
-	(ReproductionState)(0),             // 41: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 42: misstep.v1.ReproductionStep
-	(*Reliability)(nil),                // 43: misstep.v1.Reliability
-	(*Reproducer)(nil),                 // 44: misstep.v1.Reproducer
+	(*MergeFindingsRequest)(nil),       // 14: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 15: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 16: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 17: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 18: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 19: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 20: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 21: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 22: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 23: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 24: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 25: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 26: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 27: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 28: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 29: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 30: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 31: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 32: misstep.v1.CancelReproductionResponse
+	(*ReproductionStatus)(nil),         // 33: misstep.v1.ReproductionStatus
+	nil,                                // 34: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 35: misstep.v1.CampaignStatus.UnplacedEntry
+	(*Campaign)(nil),                   // 36: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 37: misstep.v1.Jdk
+	(*Workload)(nil),                   // 38: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 39: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 40: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 41: misstep.v1.SignalCount
+	(*Finding)(nil),                    // 42: misstep.v1.Finding
+	(*TriageDecision)(nil),             // 43: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 44: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 45: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 46: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 47: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 48: misstep.v1.Perturbation
+	(*durationpb.Duration)(nil),        // 49: google.protobuf.Duration
+	(ReproductionState)(0),             // 50: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 51: misstep.v1.ReproductionStep
+	(*Reliability)(nil),                // 52: misstep.v1.Reliability
+	(*Reproducer)(nil),                 // 53: misstep.v1.Reproducer
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	28, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	29, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	30, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	36, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	37, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	38, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	7,  // 3: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	7,  // 4: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	28, // 5: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	36, // 5: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 6: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	31, // 7: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	31, // 8: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	26, // 9: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	32, // 10: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	33, // 11: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	27, // 12: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	34, // 13: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	34, // 14: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	16, // 15: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	35, // 16: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	36, // 17: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	37, // 18: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	38, // 19: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	39, // 20: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	40, // 21: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	25, // 22: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	25, // 23: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	41, // 24: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	31, // 25: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	31, // 26: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	42, // 27: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	43, // 28: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	40, // 29: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	44, // 30: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	1,  // 31: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	3,  // 32: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	5,  // 33: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	8,  // 34: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	10, // 35: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	12, // 36: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	14, // 37: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	17, // 38: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	19, // 39: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	21, // 40: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	23, // 41: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	2,  // 42: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	4,  // 43: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	6,  // 44: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	9,  // 45: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	11, // 46: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	13, // 47: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	15, // 48: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	18, // 49: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	20, // 50: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	22, // 51: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	24, // 52: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	42, // [42:53] is the sub-list for method output_type
-	31, // [31:42] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	39, // 7: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	39, // 8: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	34, // 9: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	40, // 10: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	41, // 11: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	35, // 12: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	42, // 13: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	42, // 14: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	43, // 15: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	43, // 16: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	43, // 17: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	43, // 18: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	24, // 19: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	44, // 20: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	45, // 21: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	46, // 22: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	47, // 23: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	48, // 24: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	49, // 25: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	33, // 26: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	33, // 27: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	50, // 28: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	39, // 29: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	39, // 30: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	51, // 31: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	52, // 32: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	49, // 33: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	53, // 34: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	1,  // 35: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	3,  // 36: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	5,  // 37: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	8,  // 38: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	10, // 39: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	12, // 40: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	14, // 41: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	16, // 42: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	18, // 43: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	20, // 44: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	22, // 45: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	25, // 46: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	27, // 47: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	29, // 48: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	31, // 49: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	2,  // 50: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	4,  // 51: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	6,  // 52: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	9,  // 53: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	11, // 54: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	13, // 55: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	15, // 56: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	17, // 57: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	19, // 58: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	21, // 59: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	23, // 60: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	26, // 61: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	28, // 62: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	30, // 63: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	32, // 64: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	50, // [50:65] is the sub-list for method output_type
+	35, // [35:50] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -1896,7 +2329,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

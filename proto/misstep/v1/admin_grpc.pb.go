@@ -25,6 +25,10 @@ const (
 	AdminService_StopCampaign_FullMethodName       = "/misstep.v1.AdminService/StopCampaign"
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
 	AdminService_GetFinding_FullMethodName         = "/misstep.v1.AdminService/GetFinding"
+	AdminService_MergeFindings_FullMethodName      = "/misstep.v1.AdminService/MergeFindings"
+	AdminService_SplitFinding_FullMethodName       = "/misstep.v1.AdminService/SplitFinding"
+	AdminService_UndoDecision_FullMethodName       = "/misstep.v1.AdminService/UndoDecision"
+	AdminService_ListDecisions_FullMethodName      = "/misstep.v1.AdminService/ListDecisions"
 	AdminService_ListTrials_FullMethodName         = "/misstep.v1.AdminService/ListTrials"
 	AdminService_StartReproduction_FullMethodName  = "/misstep.v1.AdminService/StartReproduction"
 	AdminService_GetReproduction_FullMethodName    = "/misstep.v1.AdminService/GetReproduction"
@@ -50,6 +54,14 @@ type AdminServiceClient interface {
 	ListFindings(ctx context.Context, in *ListFindingsRequest, opts ...grpc.CallOption) (*ListFindingsResponse, error)
 	// GetFinding whole; NOT_FOUND.
 	GetFinding(ctx context.Context, in *GetFindingRequest, opts ...grpc.CallOption) (*GetFindingResponse, error)
+	// MergeFindings says that findings are one; NOT_FOUND, INVALID_ARGUMENT when nothing would change.
+	MergeFindings(ctx context.Context, in *MergeFindingsRequest, opts ...grpc.CallOption) (*MergeFindingsResponse, error)
+	// SplitFinding lets an alias stand by itself again; NOT_FOUND, INVALID_ARGUMENT when it is no alias.
+	SplitFinding(ctx context.Context, in *SplitFindingRequest, opts ...grpc.CallOption) (*SplitFindingResponse, error)
+	// UndoDecision takes a merge or a split back; NOT_FOUND, FAILED_PRECONDITION when it was taken back before.
+	UndoDecision(ctx context.Context, in *UndoDecisionRequest, opts ...grpc.CallOption) (*UndoDecisionResponse, error)
+	// ListDecisions in order, those taken back included.
+	ListDecisions(ctx context.Context, in *ListDecisionsRequest, opts ...grpc.CallOption) (*ListDecisionsResponse, error)
 	// ListTrials of a campaign in order of their end.
 	ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error)
 	// StartReproduction goes from a finding to a verified reproducer: its probes are jobs like any other. One that runs for the finding
@@ -131,6 +143,46 @@ func (c *adminServiceClient) GetFinding(ctx context.Context, in *GetFindingReque
 	return out, nil
 }
 
+func (c *adminServiceClient) MergeFindings(ctx context.Context, in *MergeFindingsRequest, opts ...grpc.CallOption) (*MergeFindingsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(MergeFindingsResponse)
+	err := c.cc.Invoke(ctx, AdminService_MergeFindings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) SplitFinding(ctx context.Context, in *SplitFindingRequest, opts ...grpc.CallOption) (*SplitFindingResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SplitFindingResponse)
+	err := c.cc.Invoke(ctx, AdminService_SplitFinding_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) UndoDecision(ctx context.Context, in *UndoDecisionRequest, opts ...grpc.CallOption) (*UndoDecisionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UndoDecisionResponse)
+	err := c.cc.Invoke(ctx, AdminService_UndoDecision_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ListDecisions(ctx context.Context, in *ListDecisionsRequest, opts ...grpc.CallOption) (*ListDecisionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListDecisionsResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListDecisions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminServiceClient) ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListTrialsResponse)
@@ -199,6 +251,14 @@ type AdminServiceServer interface {
 	ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error)
 	// GetFinding whole; NOT_FOUND.
 	GetFinding(context.Context, *GetFindingRequest) (*GetFindingResponse, error)
+	// MergeFindings says that findings are one; NOT_FOUND, INVALID_ARGUMENT when nothing would change.
+	MergeFindings(context.Context, *MergeFindingsRequest) (*MergeFindingsResponse, error)
+	// SplitFinding lets an alias stand by itself again; NOT_FOUND, INVALID_ARGUMENT when it is no alias.
+	SplitFinding(context.Context, *SplitFindingRequest) (*SplitFindingResponse, error)
+	// UndoDecision takes a merge or a split back; NOT_FOUND, FAILED_PRECONDITION when it was taken back before.
+	UndoDecision(context.Context, *UndoDecisionRequest) (*UndoDecisionResponse, error)
+	// ListDecisions in order, those taken back included.
+	ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error)
 	// ListTrials of a campaign in order of their end.
 	ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error)
 	// StartReproduction goes from a finding to a verified reproducer: its probes are jobs like any other. One that runs for the finding
@@ -237,6 +297,18 @@ func (UnimplementedAdminServiceServer) ListFindings(context.Context, *ListFindin
 }
 func (UnimplementedAdminServiceServer) GetFinding(context.Context, *GetFindingRequest) (*GetFindingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetFinding not implemented")
+}
+func (UnimplementedAdminServiceServer) MergeFindings(context.Context, *MergeFindingsRequest) (*MergeFindingsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method MergeFindings not implemented")
+}
+func (UnimplementedAdminServiceServer) SplitFinding(context.Context, *SplitFindingRequest) (*SplitFindingResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SplitFinding not implemented")
+}
+func (UnimplementedAdminServiceServer) UndoDecision(context.Context, *UndoDecisionRequest) (*UndoDecisionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method UndoDecision not implemented")
+}
+func (UnimplementedAdminServiceServer) ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListDecisions not implemented")
 }
 func (UnimplementedAdminServiceServer) ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTrials not implemented")
@@ -382,6 +454,78 @@ func _AdminService_GetFinding_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_MergeFindings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(MergeFindingsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).MergeFindings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_MergeFindings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).MergeFindings(ctx, req.(*MergeFindingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_SplitFinding_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SplitFindingRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).SplitFinding(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_SplitFinding_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).SplitFinding(ctx, req.(*SplitFindingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_UndoDecision_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UndoDecisionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).UndoDecision(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_UndoDecision_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).UndoDecision(ctx, req.(*UndoDecisionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_ListDecisions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListDecisionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListDecisions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListDecisions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListDecisions(ctx, req.(*ListDecisionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_ListTrials_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListTrialsRequest)
 	if err := dec(in); err != nil {
@@ -502,6 +646,22 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetFinding",
 			Handler:    _AdminService_GetFinding_Handler,
+		},
+		{
+			MethodName: "MergeFindings",
+			Handler:    _AdminService_MergeFindings_Handler,
+		},
+		{
+			MethodName: "SplitFinding",
+			Handler:    _AdminService_SplitFinding_Handler,
+		},
+		{
+			MethodName: "UndoDecision",
+			Handler:    _AdminService_UndoDecision_Handler,
+		},
+		{
+			MethodName: "ListDecisions",
+			Handler:    _AdminService_ListDecisions_Handler,
 		},
 		{
 			MethodName: "ListTrials",

@@ -46,7 +46,15 @@ type Finding struct {
 	// example_recipe is the recipe of example.
 	ExampleRecipe *Recipe `protobuf:"bytes,10,opt,name=example_recipe,json=exampleRecipe,proto3" json:"example_recipe,omitempty"`
 	// campaigns in which it was seen.
-	Campaigns     []string `protobuf:"bytes,11,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
+	Campaigns []string `protobuf:"bytes,11,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
+	// aliases are the ids of findings that were merged into this one; their hits, campaigns and times are counted here.
+	Aliases []string `protobuf:"bytes,12,rep,name=aliases,proto3" json:"aliases,omitempty"`
+	// fits are the ids of older findings that looked like the same when this one was first seen; a person decides.
+	Fits []string `protobuf:"bytes,13,rep,name=fits,proto3" json:"fits,omitempty"`
+	// nearest findings, nearest first, with the reason; in answers about one finding only.
+	Nearest []*NearFinding `protobuf:"bytes,14,rep,name=nearest,proto3" json:"nearest,omitempty"`
+	// factors are the rates by one dimension at a time, so that what raises the rate is visible.
+	Factors       []*FindingFactor `protobuf:"bytes,15,rep,name=factors,proto3" json:"factors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,6 +166,308 @@ func (x *Finding) GetCampaigns() []string {
 	return nil
 }
 
+func (x *Finding) GetAliases() []string {
+	if x != nil {
+		return x.Aliases
+	}
+	return nil
+}
+
+func (x *Finding) GetFits() []string {
+	if x != nil {
+		return x.Fits
+	}
+	return nil
+}
+
+func (x *Finding) GetNearest() []*NearFinding {
+	if x != nil {
+		return x.Nearest
+	}
+	return nil
+}
+
+func (x *Finding) GetFactors() []*FindingFactor {
+	if x != nil {
+		return x.Factors
+	}
+	return nil
+}
+
+// NearFinding is another finding that may have the same cause.
+type NearFinding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id of it.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// score in [0, 1]; 1 is equal in all that is compared.
+	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
+	// reason in one line for people: what is alike and what differs.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// title of it.
+	Title         string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NearFinding) Reset() {
+	*x = NearFinding{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NearFinding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NearFinding) ProtoMessage() {}
+
+func (x *NearFinding) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NearFinding.ProtoReflect.Descriptor instead.
+func (*NearFinding) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NearFinding) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *NearFinding) GetScore() float64 {
+	if x != nil {
+		return x.Score
+	}
+	return 0
+}
+
+func (x *NearFinding) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *NearFinding) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+// FindingFactor counts the trials that have one value in one dimension, over all others.
+type FindingFactor struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// dimension: "jdk", "workload", "flag set", "perturbation", "ratio" or "interval".
+	Dimension string `protobuf:"bytes,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// value in it.
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// hits of trials.
+	Hits uint64 `protobuf:"varint,3,opt,name=hits,proto3" json:"hits,omitempty"`
+	// trials with the value that were not void.
+	Trials uint64 `protobuf:"varint,4,opt,name=trials,proto3" json:"trials,omitempty"`
+	// low end of the 95 % Wilson interval of hits/trials.
+	Low float64 `protobuf:"fixed64,5,opt,name=low,proto3" json:"low,omitempty"`
+	// high end of it.
+	High float64 `protobuf:"fixed64,6,opt,name=high,proto3" json:"high,omitempty"`
+	// effect: 1 when the rate is higher than with the dimension's other values taken together, -1 when it is lower, 0 when the
+	// difference may be chance (Fisher's exact test, two-sided, 5 % shared by all factors of the finding).
+	Effect        int32 `protobuf:"varint,7,opt,name=effect,proto3" json:"effect,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindingFactor) Reset() {
+	*x = FindingFactor{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindingFactor) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindingFactor) ProtoMessage() {}
+
+func (x *FindingFactor) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindingFactor.ProtoReflect.Descriptor instead.
+func (*FindingFactor) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *FindingFactor) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *FindingFactor) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *FindingFactor) GetHits() uint64 {
+	if x != nil {
+		return x.Hits
+	}
+	return 0
+}
+
+func (x *FindingFactor) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *FindingFactor) GetLow() float64 {
+	if x != nil {
+		return x.Low
+	}
+	return 0
+}
+
+func (x *FindingFactor) GetHigh() float64 {
+	if x != nil {
+		return x.High
+	}
+	return 0
+}
+
+func (x *FindingFactor) GetEffect() int32 {
+	if x != nil {
+		return x.Effect
+	}
+	return 0
+}
+
+// TriageDecision is what a person said of which findings are the same. Decisions are applied in order and never deleted.
+type TriageDecision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id, in order of time, from 1.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// kind: "merge" makes finding and all merged into it aliases of into; "split" lets finding stand by itself again.
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// finding that is merged or split off.
+	Finding string `protobuf:"bytes,3,opt,name=finding,proto3" json:"finding,omitempty"`
+	// into is the finding that stays, or from which it was split.
+	Into string `protobuf:"bytes,4,opt,name=into,proto3" json:"into,omitempty"`
+	// reason in free text, at most 1 KiB.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// made at.
+	Made *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=made,proto3" json:"made,omitempty"`
+	// undone at; absent while the decision stands.
+	Undone        *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=undone,proto3" json:"undone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriageDecision) Reset() {
+	*x = TriageDecision{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriageDecision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriageDecision) ProtoMessage() {}
+
+func (x *TriageDecision) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriageDecision.ProtoReflect.Descriptor instead.
+func (*TriageDecision) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *TriageDecision) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *TriageDecision) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *TriageDecision) GetFinding() string {
+	if x != nil {
+		return x.Finding
+	}
+	return ""
+}
+
+func (x *TriageDecision) GetInto() string {
+	if x != nil {
+		return x.Into
+	}
+	return ""
+}
+
+func (x *TriageDecision) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *TriageDecision) GetMade() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Made
+	}
+	return nil
+}
+
+func (x *TriageDecision) GetUndone() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Undone
+	}
+	return nil
+}
+
 // Signature is the identity of a finding: normalised text parts, digested in order.
 type Signature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -171,7 +481,7 @@ type Signature struct {
 
 func (x *Signature) Reset() {
 	*x = Signature{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -183,7 +493,7 @@ func (x *Signature) String() string {
 func (*Signature) ProtoMessage() {}
 
 func (x *Signature) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -196,7 +506,7 @@ func (x *Signature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signature.ProtoReflect.Descriptor instead.
 func (*Signature) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{1}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Signature) GetKind() string {
@@ -236,7 +546,7 @@ type FindingRate struct {
 
 func (x *FindingRate) Reset() {
 	*x = FindingRate{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -248,7 +558,7 @@ func (x *FindingRate) String() string {
 func (*FindingRate) ProtoMessage() {}
 
 func (x *FindingRate) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -261,7 +571,7 @@ func (x *FindingRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingRate.ProtoReflect.Descriptor instead.
 func (*FindingRate) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *FindingRate) GetJdk() string {
@@ -318,7 +628,7 @@ var File_misstep_v1_finding_proto protoreflect.FileDescriptor
 const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\n" +
 	"\x18misstep/v1/finding.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xbe\x03\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xd4\x04\n" +
 	"\aFinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\tsignature\x18\x02 \x01(\v2\x15.misstep.v1.SignatureR\tsignature\x12\x14\n" +
@@ -332,7 +642,32 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\aexample\x18\t \x01(\v2\x13.misstep.v1.OutcomeR\aexample\x129\n" +
 	"\x0eexample_recipe\x18\n" +
 	" \x01(\v2\x12.misstep.v1.RecipeR\rexampleRecipe\x12\x1c\n" +
-	"\tcampaigns\x18\v \x03(\tR\tcampaigns\"5\n" +
+	"\tcampaigns\x18\v \x03(\tR\tcampaigns\x12\x18\n" +
+	"\aaliases\x18\f \x03(\tR\aaliases\x12\x12\n" +
+	"\x04fits\x18\r \x03(\tR\x04fits\x121\n" +
+	"\anearest\x18\x0e \x03(\v2\x17.misstep.v1.NearFindingR\anearest\x123\n" +
+	"\afactors\x18\x0f \x03(\v2\x19.misstep.v1.FindingFactorR\afactors\"a\n" +
+	"\vNearFinding\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05score\x18\x02 \x01(\x01R\x05score\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05title\x18\x04 \x01(\tR\x05title\"\xad\x01\n" +
+	"\rFindingFactor\x12\x1c\n" +
+	"\tdimension\x18\x01 \x01(\tR\tdimension\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
+	"\x04hits\x18\x03 \x01(\x04R\x04hits\x12\x16\n" +
+	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12\x10\n" +
+	"\x03low\x18\x05 \x01(\x01R\x03low\x12\x12\n" +
+	"\x04high\x18\x06 \x01(\x01R\x04high\x12\x16\n" +
+	"\x06effect\x18\a \x01(\x05R\x06effect\"\xde\x01\n" +
+	"\x0eTriageDecision\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
+	"\afinding\x18\x03 \x01(\tR\afinding\x12\x12\n" +
+	"\x04into\x18\x04 \x01(\tR\x04into\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12.\n" +
+	"\x04made\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04made\x122\n" +
+	"\x06undone\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06undone\"5\n" +
 	"\tSignature\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05parts\x18\x02 \x03(\tR\x05parts\"\xa8\x01\n" +
@@ -357,27 +692,34 @@ func file_misstep_v1_finding_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_finding_proto_rawDescData
 }
 
-var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_misstep_v1_finding_proto_goTypes = []any{
 	(*Finding)(nil),               // 0: misstep.v1.Finding
-	(*Signature)(nil),             // 1: misstep.v1.Signature
-	(*FindingRate)(nil),           // 2: misstep.v1.FindingRate
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 4: misstep.v1.Outcome
-	(*Recipe)(nil),                // 5: misstep.v1.Recipe
+	(*NearFinding)(nil),           // 1: misstep.v1.NearFinding
+	(*FindingFactor)(nil),         // 2: misstep.v1.FindingFactor
+	(*TriageDecision)(nil),        // 3: misstep.v1.TriageDecision
+	(*Signature)(nil),             // 4: misstep.v1.Signature
+	(*FindingRate)(nil),           // 5: misstep.v1.FindingRate
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 7: misstep.v1.Outcome
+	(*Recipe)(nil),                // 8: misstep.v1.Recipe
 }
 var file_misstep_v1_finding_proto_depIdxs = []int32{
-	1, // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
-	3, // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
-	3, // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
-	2, // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
-	4, // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
-	5, // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	4,  // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
+	6,  // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
+	6,  // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
+	5,  // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
+	7,  // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
+	8,  // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
+	1,  // 6: misstep.v1.Finding.nearest:type_name -> misstep.v1.NearFinding
+	2,  // 7: misstep.v1.Finding.factors:type_name -> misstep.v1.FindingFactor
+	6,  // 8: misstep.v1.TriageDecision.made:type_name -> google.protobuf.Timestamp
+	6,  // 9: misstep.v1.TriageDecision.undone:type_name -> google.protobuf.Timestamp
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_finding_proto_init() }
@@ -393,7 +735,7 @@ func file_misstep_v1_finding_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_finding_proto_rawDesc), len(file_misstep_v1_finding_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

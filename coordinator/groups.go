@@ -1,0 +1,199 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"misstep/coordinator/store"
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	maxFits    = 5    // older findings that a new one is said to fit
+	maxNearest = 5    // neighbours in an answer
+	maxReason  = 1024 // bytes of a decision's reason
+)
+
+// groups are the stored findings, one for each signature, under the decisions of people.
+type groups struct {
+	triage.Grouping
+	rows map[string]*misstepv1.Finding
+}
+
+func loadGroups(tx store.Tx) (groups, error) {
+	decisions, err := tx.Decisions()
+	if err != nil {
+		return groups{}, err
+	}
+	all, err := tx.Findings()
+	if err != nil {
+		return groups{}, err
+	}
+	g := groups{Grouping: triage.NewGrouping(decisions), rows: make(map[string]*misstepv1.Finding, len(all))}
+	for _, f := range all {
+		g.rows[f.Proto.GetId()] = f.Proto
+	}
+	return g, nil
+}
+
+// protos are the findings with their aliases folded in, most recently seen first. Hits of aliases are not added up here: a trial may have
+// shown several; see addRates, which also sets Hits.
+func (g groups) protos() []*misstepv1.Finding {
+	var out []*misstepv1.Finding
+	for id, row := range g.rows {
+		if g.Head(id) != id {
+			continue
+		}
+		f := proto.CloneOf(row)
+		for _, a := range g.Aliases(id) {
+			if alias := g.rows[a]; alias != nil {
+				fold(f, alias)
+			}
+		}
+		f.Fits = slices.DeleteFunc(f.GetFits(), func(other string) bool { return g.Head(other) == id })
+		out = append(out, f)
+	}
+	slices.SortFunc(out, func(a, b *misstepv1.Finding) int {
+		return cmp.Or(b.GetLastSeen().AsTime().Compare(a.GetLastSeen().AsTime()), cmp.Compare(a.GetId(), b.GetId()))
+	})
+	return out
+}
+
+func fold(f, alias *misstepv1.Finding) {
+	f.Aliases = append(f.Aliases, alias.GetId())
+	if alias.GetFirstSeen().AsTime().Before(f.GetFirstSeen().AsTime()) {
+		f.FirstSeen = alias.GetFirstSeen()
+	}
+	if alias.GetLastSeen().AsTime().After(f.GetLastSeen().AsTime()) {
+		f.LastSeen = alias.GetLastSeen()
+	}
+	f.KnownAs = cmp.Or(f.GetKnownAs(), alias.GetKnownAs())
+	for _, c := range alias.GetCampaigns() {
+		if !slices.Contains(f.GetCampaigns(), c) {
+			f.Campaigns = append(f.Campaigns, c)
+		}
+	}
+}
+
+// find returns the whole id of a stored finding from an unambiguous prefix of it.
+func (g groups) find(prefix string) (string, error) {
+	if _, ok := g.rows[prefix]; ok {
+		return prefix, nil
+	}
+	ids := make([]string, 0, len(g.rows))
+	for id := range g.rows {
+		ids = append(ids, id)
+	}
+	return only(ids, "finding", prefix, func(id string) string { return id })
+}
+
+// MergeFindings implements the AdminService.
+func (s *Server) MergeFindings(ctx context.Context, req *misstepv1.MergeFindingsRequest) (*misstepv1.MergeFindingsResponse, error) {
+	d, err := s.decide(ctx, func(g groups) (*misstepv1.TriageDecision, error) {
+		from, err := g.find(req.GetFindingId())
+		if err != nil {
+			return nil, err
+		}
+		into, err := g.find(req.GetIntoId())
+		if err != nil {
+			return nil, err
+		}
+		if a, b := g.rows[from].GetSignature().GetKind(), g.rows[into].GetSignature().GetKind(); a != b {
+			return nil, status.Errorf(codes.InvalidArgument, "%s is a %s and %s a %s: only findings of one kind can be merged", from, a, into, b)
+		}
+		return &misstepv1.TriageDecision{Kind: triage.DecisionMerge, Finding: from, Into: g.Head(into), Reason: req.GetReason()}, nil
+	})
+	return &misstepv1.MergeFindingsResponse{Decision: d}, err
+}
+
+// SplitFinding implements the AdminService.
+func (s *Server) SplitFinding(ctx context.Context, req *misstepv1.SplitFindingRequest) (*misstepv1.SplitFindingResponse, error) {
+	d, err := s.decide(ctx, func(g groups) (*misstepv1.TriageDecision, error) {
+		id, err := g.find(req.GetFindingId())
+		if err != nil {
+			return nil, err
+		}
+		return &misstepv1.TriageDecision{Kind: triage.DecisionSplit, Finding: id, Into: g.Head(id), Reason: req.GetReason()}, nil
+	})
+	return &misstepv1.SplitFindingResponse{Decision: d}, err
+}
+
+// decide records what is proposed, when it changes something.
+func (s *Server) decide(ctx context.Context, propose func(groups) (*misstepv1.TriageDecision, error)) (*misstepv1.TriageDecision, error) {
+	var d *misstepv1.TriageDecision
+	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
+		g, err := loadGroups(tx)
+		if err != nil {
+			return err
+		}
+		if d, err = propose(g); err != nil {
+			return err
+		}
+		if len(d.GetReason()) > maxReason {
+			return status.Errorf(codes.InvalidArgument, "reason: has %d bytes, at most %d are taken", len(d.GetReason()), maxReason)
+		}
+		if err := g.Check(d); err != nil {
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
+		d.Made = timestamppb.New(now)
+		d.Id, err = tx.AddDecision(d)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.config.Logger.Info("triage decision", slog.Uint64("decision", d.GetId()), slog.String("kind", d.GetKind()), slog.String("finding", d.GetFinding()), slog.String("into", d.GetInto()))
+	return d, nil
+}
+
+// UndoDecision implements the AdminService.
+func (s *Server) UndoDecision(ctx context.Context, req *misstepv1.UndoDecisionRequest) (*misstepv1.UndoDecisionResponse, error) {
+	resp := &misstepv1.UndoDecisionResponse{}
+	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
+		all, err := tx.Decisions()
+		if err != nil {
+			return err
+		}
+		for _, d := range slices.Backward(all) {
+			switch {
+			case req.GetDecisionId() == 0 && d.GetUndone() != nil || req.GetDecisionId() != 0 && d.GetId() != req.GetDecisionId():
+				continue
+			case d.GetUndone() != nil:
+				return status.Errorf(codes.FailedPrecondition, "decision %d was taken back at %s", d.GetId(), d.GetUndone().AsTime().Format(time.DateTime))
+			}
+			d.Undone = timestamppb.New(now)
+			resp.Decision = d
+			return tx.PutDecision(d)
+		}
+		if req.GetDecisionId() == 0 {
+			return status.Error(codes.NotFound, "there is no decision to take back")
+		}
+		return status.Errorf(codes.NotFound, "no decision has the id %d", req.GetDecisionId())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// ListDecisions implements the AdminService.
+func (s *Server) ListDecisions(ctx context.Context, _ *misstepv1.ListDecisionsRequest) (*misstepv1.ListDecisionsResponse, error) {
+	resp := &misstepv1.ListDecisionsResponse{}
+	err := s.config.Store.View(ctx, func(tx store.Tx) (err error) {
+		resp.Decisions, err = tx.Decisions()
+		return err
+	})
+	if err != nil {
+		return nil, s.toStatus(err)
+	}
+	return resp, nil
+}

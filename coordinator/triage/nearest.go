@@ -1,0 +1,171 @@
+package triage
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Fits is the score from which two findings are taken for perhaps the same: all but one of the things compared agree.
+const Fits = 0.6
+
+// feature is one thing in which findings are compared.
+type feature struct {
+	name string
+	// tokens of its value; two values are alike as far as they share tokens.
+	tokens []string
+	// weight of it; those of one kind add up to 1.
+	weight float64
+}
+
+// Nearest compares a finding with others and returns those that have anything in common with it, nearest first, at most most of
+// them. What is compared: for a mismatch the check, the kind, the place and the methods around it; for a crash the parts of its signature;
+// for a hang its cause and who waits where. Each reason says what is the same and what is not. The same finding and those of
+// another kind are left out. Each finding's example gives the methods; without one they count as different.
+func Nearest(f *misstepv1.Finding, others []*misstepv1.Finding, most int) []*misstepv1.NearFinding {
+	mine := features(f)
+	var out []*misstepv1.NearFinding
+	for _, o := range others {
+		if o.GetId() == f.GetId() || o.GetSignature().GetKind() != f.GetSignature().GetKind() {
+			continue
+		}
+		if n := near(mine, features(o)); n.GetScore() > 0 {
+			n.Id, n.Title = o.GetId(), o.GetTitle()
+			out = append(out, n)
+		}
+	}
+	slices.SortFunc(out, func(a, b *misstepv1.NearFinding) int {
+		return cmp.Or(cmp.Compare(b.GetScore(), a.GetScore()), cmp.Compare(a.GetId(), b.GetId()))
+	})
+	return out[:min(most, len(out))]
+}
+
+func near(mine, theirs []feature) *misstepv1.NearFinding {
+	n := &misstepv1.NearFinding{}
+	var same, differ []string
+	for i, m := range mine {
+		if i >= len(theirs) {
+			break
+		}
+		s := jaccard(m.tokens, theirs[i].tokens)
+		n.Score += m.weight * s
+		switch {
+		case s == 1:
+			same = append(same, m.name)
+		case s > 0:
+			differ = append(differ, m.name+" in part")
+		default:
+			differ = append(differ, m.name)
+		}
+	}
+	n.Score = math.Round(n.GetScore()*1000) / 1000
+	var reason []string
+	if len(same) > 0 {
+		reason = append(reason, "same "+strings.Join(same, ", "))
+	}
+	if len(differ) > 0 {
+		reason = append(reason, "differs in "+strings.Join(differ, ", "))
+	}
+	n.Reason = strings.Join(reason, "; ")
+	return n
+}
+
+func features(f *misstepv1.Finding) []feature {
+	parts := f.GetSignature().GetParts()
+	part := func(i int) string {
+		if i < len(parts) {
+			return parts[i]
+		}
+		return ""
+	}
+	switch f.GetSignature().GetKind() {
+	case KindMismatch:
+		return []feature{
+			{"check", []string{part(0)}, 0.15},
+			{"kind", []string{part(1)}, 0.2},
+			{"place", tokens(part(2)), 0.45},
+			{"methods around it", around(f), 0.2},
+		}
+	case KindCrash:
+		return []feature{
+			{"error", []string{part(0)}, 0.15},
+			{"frame", []string{part(1)}, 0.35},
+			{"walker", tokens(strings.TrimPrefix(part(2), "walker: ")), 0.3},
+			{"thread", []string{part(3)}, 0.1},
+			{"VM operation", []string{part(4)}, 0.1},
+		}
+	case KindHang:
+		return []feature{{"cause", []string{part(0)}, 0.35}, {"places", parts[min(1, len(parts)):], 0.65}}
+	}
+	return nil
+}
+
+// tokens splits a part at what joins its names.
+func tokens(part string) []string {
+	for _, separator := range []string{" <- ", " < ", " taken for "} {
+		if strings.Contains(part, separator) {
+			return strings.Split(part, separator)
+		}
+	}
+	return strings.Fields(part)
+}
+
+// around names the methods within three frames of where the example's two stacks part, and its top's state.
+func around(f *misstepv1.Finding) []string {
+	m := Shown(f.GetExample(), f.GetSignature())
+	if m == nil {
+		return nil
+	}
+	ref := m.GetReference().GetFrames()
+	u := diverge(m, ref, m.GetSuspect().GetFrames())
+	out := []string{"state " + m.GetTopState()}
+	for i := u - 3; i <= u+3; i++ {
+		if fr := fromBottom(ref, i); fr != nil {
+			out = append(out, name(fr))
+		}
+	}
+	return out
+}
+
+// Shown is the smallest mismatch of an outcome that has the signature and still its stacks; nil when there is none.
+func Shown(o *misstepv1.Outcome, s *misstepv1.Signature) *misstepv1.Mismatch {
+	var best *misstepv1.Mismatch
+	size := func(m *misstepv1.Mismatch) int {
+		return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
+	}
+	for _, m := range o.GetMismatches() {
+		if len(m.GetReference().GetFrames()) == 0 || best != nil && size(m) >= size(best) {
+			continue
+		}
+		if sig, _ := Mismatch(m); proto.Equal(sig, s) {
+			best = m
+		}
+	}
+	return best
+}
+
+// jaccard is the share of tokens that two sets have in common; two empty ones have none.
+func jaccard(a, b []string) float64 {
+	union := map[string]int{}
+	for _, t := range a {
+		union[t] |= 1
+	}
+	for _, t := range b {
+		union[t] |= 2
+	}
+	if len(union) == 0 {
+		return 0
+	}
+	both := 0
+	for _, in := range union {
+		if in == 3 {
+			both++
+		}
+	}
+	return float64(both) / float64(len(union))
+}

@@ -1,0 +1,68 @@
+package triage_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Values of R's fisher.test(matrix(c(a, n-a, b, m-b), 2))$p.value.
+func TestFisher(t *testing.T) {
+	for _, c := range []struct {
+		a, n, b, m uint64
+		p          float64
+	}{
+		{3, 4, 1, 4, 0.4857142857}, // Fisher's own tea
+		{10, 10, 0, 10, 1.082508822e-05},
+		{1, 10, 11, 14, 0.002759456185},
+		{0, 5, 0, 7, 1},
+		{5, 5, 7, 7, 1},
+		{0, 0, 3, 7, 1},
+	} {
+		assert.InEpsilon(t, c.p, triage.Fisher(c.a, c.n, c.b, c.m), 1e-8, "%d of %d and %d of %d", c.a, c.n, c.b, c.m)
+		assert.InEpsilon(t, c.p, triage.Fisher(c.b, c.m, c.a, c.n), 1e-8, "the order does not matter")
+	}
+}
+
+func TestFactors(t *testing.T) {
+	cell := func(jdk, interval string, hits, trials uint64) triage.Cell {
+		return triage.Cell{Values: map[string]string{"jdk": jdk, "interval": interval, "workload": "w"}, Hits: hits, Trials: trials}
+	}
+	got := triage.Factors([]triage.Cell{cell("17", "1ms", 2, 40), cell("25", "1ms", 3, 40), cell("17", "100µs", 20, 40), cell("25", "100µs", 22, 40)})
+	type row struct {
+		dimension, value string
+		hits, trials     uint64
+		effect           int32
+	}
+	var rows []row
+	for _, f := range got {
+		rows = append(rows, row{f.GetDimension(), f.GetValue(), f.GetHits(), f.GetTrials(), f.GetEffect()})
+		low, high := triage.Wilson(f.GetHits(), f.GetTrials())
+		assert.Equal(t, []float64{low, high}, []float64{f.GetLow(), f.GetHigh()})
+	}
+	// A dimension with one value (workload) says nothing; the JDK makes no difference, the interval does.
+	assert.Equal(t, []row{{"jdk", "25", 25, 80, 0}, {"jdk", "17", 22, 80, 0}, {"interval", "100µs", 42, 80, 1}, {"interval", "1ms", 5, 80, -1}}, rows)
+}
+
+func TestNearest(t *testing.T) {
+	finding := func(id, kind string, parts ...string) *misstepv1.Finding {
+		return &misstepv1.Finding{Id: id, Signature: &misstepv1.Signature{Kind: kind, Parts: parts}}
+	}
+	crash := finding("F1", triage.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < AsyncGetCallTrace", "thread: Java", "operation: none")
+	others := []*misstepv1.Finding{
+		crash,
+		finding("F2", triage.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < JfrStackTrace::record", "thread: JFR sampler", "operation: none"),
+		finding("F3", triage.KindCrash, "SIGBUS", "frame: V other", "walker: none", "thread: GC", "operation: G1Collect"),
+		finding("F4", triage.KindHang, "in-walk", "worker in AsyncGetCallTrace"),
+	}
+	got := triage.Nearest(crash, others, 5)
+	require.Len(t, got, 1, "itself, other kinds and those with nothing in common are left out")
+	assert.Equal(t, "F2", got[0].GetId())
+	assert.InDelta(t, 0.15+0.35+0.3/3+0.1, got[0].GetScore(), 1e-9)
+	assert.Equal(t, "same error, frame, VM operation; differs in walker in part, thread", got[0].GetReason())
+	assert.Empty(t, triage.Nearest(crash, others, 0))
+}
