@@ -12,12 +12,20 @@ import (
 // maxWaiters bounds the places in a hang's signature.
 const maxWaiters = 4
 
-// Hang returns the signature of a hang and a title. In a walk or in the agent only the threads that are there count; else all
-// threads of the application that wait or spin, grouped by place, since pools have any number of alike threads.
+// spinning is the share of a look in which a thread ran from which on it is taken to run all the time.
+const spinning = 0.5
+
+// Hang returns the signature of a hang and a title: its cause and the threads that are to blame, grouped by place, since pools
+// have any number of alike threads. In a walk or in the agent those are the threads that are there; in a deadlock those that
+// wait for each other; for a safepoint that is not reached those that run; otherwise all of the application.
 func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
+	cause := h.GetCause()
+	if cause == "deadlock" && !slices.ContainsFunc(h.GetThreads(), func(t *misstepv1.HungThread) bool { return t.GetHeldBy() != "" }) {
+		cause = "" // who waits for whom is not known: all threads of the application
+	}
 	var places []string
 	for _, t := range h.GetThreads() {
-		if p := place(h.GetCause(), t); p != "" && !slices.Contains(places, p) {
+		if p := place(cause, t); p != "" && !slices.Contains(places, p) {
 			places = append(places, p)
 		}
 	}
@@ -40,20 +48,46 @@ func place(cause string, t *misstepv1.HungThread) string {
 			return ""
 		}
 		return who(t) + " in " + chain
+	case "starved":
+		return "" // whom the scheduler forgot is no matter of theirs
+	case "safepoint":
+		// The JVM did not stop, so there are no Java stacks: who kept running is to blame.
+		if t.GetRunning() < spinning || housekeeping(t.GetName()) {
+			return ""
+		}
+		for _, f := range t.GetNativeFrames() {
+			if fn := nativeName(f); fn != "" {
+				return who(t) + " runs in " + fn
+			}
+		}
+		return who(t) + " runs"
+	case "deadlock":
+		if t.GetHeldBy() == "" {
+			return "" // it waits for the deadlock's threads, or for something else
+		}
+		return who(t) + " at " + javaPlace(t) + " waits for " + Class(t.GetWaitsFor()) + " of " + who(&misstepv1.HungThread{Name: t.GetHeldBy()})
 	}
 	if housekeeping(t.GetName()) {
 		return ""
 	}
-	for _, f := range t.GetJavaFrames() {
-		if j := javaFrame(f); j != "" && !waiting(j) {
-			return who(t) + " at " + j
-		}
-	}
-	if len(t.GetJavaFrames()) > 0 {
-		return who(t) + " at " + javaFrame(t.GetJavaFrames()[0])
+	if p := javaPlace(t); p != "" {
+		return who(t) + " at " + p
 	}
 	if chain := walkChain(t.GetNativeFrames()); chain != "" {
 		return who(t) + " in " + chain
+	}
+	return ""
+}
+
+// javaPlace is the first frame that is not only the means of waiting, else the top one; "" without Java frames.
+func javaPlace(t *misstepv1.HungThread) string {
+	for _, f := range t.GetJavaFrames() {
+		if j := javaFrame(f); j != "" && !waiting(j) {
+			return j
+		}
+	}
+	if len(t.GetJavaFrames()) > 0 {
+		return javaFrame(t.GetJavaFrames()[0])
 	}
 	return ""
 }

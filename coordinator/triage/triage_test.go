@@ -129,10 +129,16 @@ func hang(d *datadriven.TestData) *misstepv1.Hang {
 			continue
 		}
 		th := h.Threads[len(h.Threads)-1]
-		if f, ok := strings.CutPrefix(l, "N "); ok {
-			th.NativeFrames = append(th.NativeFrames, f)
-		} else {
-			th.JavaFrames = append(th.JavaFrames, strings.TrimPrefix(l, "J "))
+		mark, rest, _ := strings.Cut(l, " ")
+		switch mark {
+		case "N":
+			th.NativeFrames = append(th.NativeFrames, rest)
+		case "J":
+			th.JavaFrames = append(th.JavaFrames, rest)
+		case "WAITS":
+			th.WaitsFor, th.HeldBy, _ = strings.Cut(rest, " ")
+		case "RAN":
+			th.Running, _ = strconv.ParseFloat(rest, 64)
 		}
 	}
 	return h

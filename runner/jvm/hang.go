@@ -18,11 +18,12 @@ import (
 )
 
 const (
-	maxThreads  = 2048             // of one JVM that are looked at
-	gdbPatience = 20 * time.Second // gdb reads libjvm's symbols first
-	dumpWait    = 5 * time.Second  // for HotSpot's thread dump, which needs a safepoint
-	abortWait   = 2 * time.Second  // between SIGABRT and SIGKILL
-	maxDump     = 4 << 20          // bytes of a thread dump
+	watchTime   = 500 * time.Millisecond // between two looks at who runs
+	maxThreads  = 2048                   // of one JVM that are looked at
+	gdbPatience = 20 * time.Second       // gdb reads libjvm's symbols first
+	dumpWait    = 5 * time.Second        // for HotSpot's thread dump, which needs a safepoint
+	abortWait   = 2 * time.Second        // between SIGABRT and SIGKILL
+	maxDump     = 4 << 20                // bytes of a thread dump
 )
 
 // hung looks at a JVM that makes no progress from outside, first without its help (/proc, gdb), then with (SIGQUIT), and ends it.
@@ -34,7 +35,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	}
 	t.executor.Logger.WarnContext(ctx, "JVM hangs; looking at it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason", reason)
 	hang := &misstepv1.Hang{Cause: "limit"}
-	threads := kernelThreads(t.jvm.PID())
+	threads, starved := watchThreads(ctx, t.jvm.PID())
 	native := t.nativeStacks(ctx)
 	t.exhibit("native-stacks.txt", native)
 	dump := t.threadDump(ctx)
@@ -49,7 +50,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	stacks := parseGDB(string(native))
 	for _, thread := range threads {
 		if j, ok := java[thread.Tid]; ok {
-			thread.Name, thread.JavaFrames = j.name, j.frames
+			thread.Name, thread.JavaFrames, thread.WaitsFor, thread.HeldBy = j.name, j.frames, j.waitsFor, j.heldBy
 		}
 		thread.NativeFrames = stacks[thread.Tid]
 	}
@@ -60,6 +61,10 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		hang.Cause = "in-agent"
 	case deadlock:
 		hang.Cause = "deadlock"
+	case starved:
+		hang.Cause = "starved"
+	case dump == nil:
+		hang.Cause = "safepoint"
 	}
 	hang.Threads = threads
 	if slot != nil {
@@ -85,6 +90,59 @@ func btoi(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// watchThreads looks twice at a process's threads, without stopping it, and says what share of the time between each ran. It is
+// starved when some could run and none did: on a loaded machine each gets its turn in half a second, under a scheduler that
+// forgot them none does.
+func watchThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThread, starved bool) {
+	before := kernelThreads(pid)
+	start := map[int64]schedule{}
+	for _, t := range before {
+		start[t.GetTid()] = threadSchedule(pid, t.GetTid())
+	}
+	began := time.Now()
+	select {
+	case <-ctx.Done():
+		return before, false
+	case <-time.After(watchTime):
+	}
+	threads = kernelThreads(pid)
+	elapsed := float64(time.Since(began))
+	ran, waited := 0.0, 0.0
+	for _, t := range threads {
+		a, ok := start[t.GetTid()]
+		if b := threadSchedule(pid, t.GetTid()); ok && b.known && a.known {
+			t.Running = min(1, float64(b.ran-a.ran)/elapsed)
+			ran = max(ran, t.GetRunning())
+			if strings.HasPrefix(t.GetState(), "R") {
+				waited = max(waited, float64(b.waited-a.waited)/elapsed)
+				// The kernel adds a wait up when it ends: one that lasts all the time has not been counted yet.
+				if b == a {
+					waited = 1
+				}
+			}
+		}
+	}
+	return threads, ran < 0.01 && waited > 0.9
+}
+
+// schedule is what the kernel counted of a thread: nanoseconds on a CPU and waiting for one.
+type schedule struct {
+	ran, waited uint64
+	known       bool
+}
+
+// threadSchedule reads /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst).
+func threadSchedule(pid int, tid int64) schedule {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
+	if err != nil {
+		return schedule{}
+	}
+	var s schedule
+	_, err = fmt.Sscan(string(text), &s.ran, &s.waited)
+	s.known = err == nil
+	return s
 }
 
 // kernelThreads lists a process's threads with name, state and wait channel, in order of their tid.
@@ -124,7 +182,7 @@ func kernelThreads(pid int) []*misstepv1.HungThread {
 func kernelText(threads []*misstepv1.HungThread) []byte {
 	var b bytes.Buffer
 	for _, t := range threads {
-		fmt.Fprintf(&b, "%d %s: %s\n", t.GetTid(), t.GetName(), t.GetState())
+		fmt.Fprintf(&b, "%d %s: %s, ran %.0f %% of %v\n", t.GetTid(), t.GetName(), t.GetState(), 100*t.GetRunning(), watchTime)
 	}
 	return b.Bytes()
 }

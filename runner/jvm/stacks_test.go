@@ -29,7 +29,11 @@ func TestRealStacks(t *testing.T) {
 				threads, deadlock := parseThreadDump(string(data))
 				fmt.Fprintf(&b, "deadlock: %v\n", deadlock)
 				for _, tid := range slices.Sorted(maps.Keys(threads)) {
-					fmt.Fprintf(&b, "%d %q\n", tid, threads[tid].name)
+					fmt.Fprintf(&b, "%d %q", tid, threads[tid].name)
+					if threads[tid].heldBy != "" {
+						fmt.Fprintf(&b, " waits for a %s held by %q", threads[tid].waitsFor, threads[tid].heldBy)
+					}
+					b.WriteString("\n")
 					for _, f := range threads[tid].frames {
 						fmt.Fprintf(&b, "  %s\n", f)
 					}

@@ -868,7 +868,9 @@ func (x *Crash) GetDetail() string {
 // Hang describes a JVM that made no progress.
 type Hang struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// cause: "in-walk", "in-agent", "deadlock", "limit".
+	// cause: "in-walk" (a thread stays in a walker), "in-agent" (in the handler or the agent outside of a walk), "deadlock" (the
+	// JVM found one among its threads), "starved" (threads could run and got no CPU), "safepoint" (the JVM no longer reaches a
+	// safepoint, it does not answer a request for its threads), "limit" (none of these).
 	Cause string `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
 	// threads with their stacks.
 	Threads       []*HungThread `protobuf:"bytes,2,rep,name=threads,proto3" json:"threads,omitempty"`
@@ -932,7 +934,13 @@ type HungThread struct {
 	// native_frames, top first, at most 64.
 	NativeFrames []string `protobuf:"bytes,4,rep,name=native_frames,json=nativeFrames,proto3" json:"native_frames,omitempty"`
 	// java_frames, top first, at most 64.
-	JavaFrames    []string `protobuf:"bytes,5,rep,name=java_frames,json=javaFrames,proto3" json:"java_frames,omitempty"`
+	JavaFrames []string `protobuf:"bytes,5,rep,name=java_frames,json=javaFrames,proto3" json:"java_frames,omitempty"`
+	// waits_for is the class of the lock that it waits for; for threads of a deadlock only.
+	WaitsFor string `protobuf:"bytes,6,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
+	// held_by is the name of the thread that holds it.
+	HeldBy string `protobuf:"bytes,7,opt,name=held_by,json=heldBy,proto3" json:"held_by,omitempty"`
+	// running is the share of the time of a first look, about half a second, in which it ran on a CPU.
+	Running       float64 `protobuf:"fixed64,8,opt,name=running,proto3" json:"running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1000,6 +1008,27 @@ func (x *HungThread) GetJavaFrames() []string {
 		return x.JavaFrames
 	}
 	return nil
+}
+
+func (x *HungThread) GetWaitsFor() string {
+	if x != nil {
+		return x.WaitsFor
+	}
+	return ""
+}
+
+func (x *HungThread) GetHeldBy() string {
+	if x != nil {
+		return x.HeldBy
+	}
+	return ""
+}
+
+func (x *HungThread) GetRunning() float64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
 }
 
 // ApplicationFailure is the workload's own failure.
@@ -1689,7 +1718,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x06detail\x18\t \x01(\tR\x06detail\"N\n" +
 	"\x04Hang\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x120\n" +
-	"\athreads\x18\x02 \x03(\v2\x16.misstep.v1.HungThreadR\athreads\"\x8e\x01\n" +
+	"\athreads\x18\x02 \x03(\v2\x16.misstep.v1.HungThreadR\athreads\"\xde\x01\n" +
 	"\n" +
 	"HungThread\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
@@ -1697,7 +1726,10 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\tR\x05state\x12#\n" +
 	"\rnative_frames\x18\x04 \x03(\tR\fnativeFrames\x12\x1f\n" +
 	"\vjava_frames\x18\x05 \x03(\tR\n" +
-	"javaFrames\"F\n" +
+	"javaFrames\x12\x1b\n" +
+	"\twaits_for\x18\x06 \x01(\tR\bwaitsFor\x12\x17\n" +
+	"\aheld_by\x18\a \x01(\tR\x06heldBy\x12\x18\n" +
+	"\arunning\x18\b \x01(\x01R\arunning\"F\n" +
 	"\x12ApplicationFailure\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"J\n" +
