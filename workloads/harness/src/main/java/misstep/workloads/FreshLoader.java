@@ -1,6 +1,8 @@
 package misstep.workloads;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 
 /**
  * Defines the classes of one package anew, from the same class files as its parent, so that what happens once to a class
@@ -17,7 +19,8 @@ public final class FreshLoader extends ClassLoader {
    */
   public FreshLoader(Class<?> neighbour, String fresh) {
     super(neighbour.getClassLoader());
-    this.prefix = neighbour.getPackageName() + "." + fresh + ".";
+    String name = neighbour.getName();
+    this.prefix = name.substring(0, name.lastIndexOf('.') + 1) + fresh + ".";
   }
 
   /**
@@ -46,12 +49,16 @@ public final class FreshLoader extends ClassLoader {
 
   @Override
   protected Class<?> findClass(String name) throws ClassNotFoundException {
-    try (var in = getParent().getResourceAsStream(name.replace('.', '/') + ".class")) {
+    try (InputStream in = getParent().getResourceAsStream(name.replace('.', '/') + ".class")) {
       if (in == null) {
         throw new ClassNotFoundException(name);
       }
-      byte[] bytes = in.readAllBytes();
-      return defineClass(name, bytes, 0, bytes.length);
+      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+      byte[] buffer = new byte[8192];
+      for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+        bytes.write(buffer, 0, n);
+      }
+      return defineClass(name, bytes.toByteArray(), 0, bytes.size());
     } catch (IOException e) {
       throw new ClassNotFoundException(name, e);
     }

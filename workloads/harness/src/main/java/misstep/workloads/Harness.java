@@ -6,6 +6,10 @@ import java.io.UncheckedIOException;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Runs a workload's repetitions and ends the JVM by the plain protocol: exit code 0 and the line {@code misstep: NAME
@@ -106,7 +110,7 @@ public final class Harness {
    */
   public static Path home(Class<?> main) {
     try {
-      Path jar = Path.of(main.getProtectionDomain().getCodeSource().getLocation().toURI());
+      Path jar = Paths.get(main.getProtectionDomain().getCodeSource().getLocation().toURI());
       return jar.getParent().getParent();
     } catch (URISyntaxException e) {
       throw new IllegalStateException("the jar of " + main + " has no path", e);
@@ -121,8 +125,11 @@ public final class Harness {
    * @return the file
    */
   public static Path only(Path folder, String suffix) {
-    try (var files = Files.list(folder)) {
-      var found = files.filter(f -> f.getFileName().toString().endsWith(suffix)).toList();
+    try (Stream<Path> files = Files.list(folder)) {
+      List<Path> found =
+          files
+              .filter(f -> f.getFileName().toString().endsWith(suffix))
+              .collect(Collectors.toList());
       if (found.size() != 1) {
         throw new IllegalStateException(
             folder + " has " + found.size() + " files *" + suffix + ", want 1");

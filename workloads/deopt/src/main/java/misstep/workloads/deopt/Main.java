@@ -3,6 +3,7 @@ package misstep.workloads.deopt;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.IntToLongFunction;
@@ -28,7 +29,7 @@ public final class Main {
     int rounds = Harness.argument(args, 0, 300);
     Harness.run(
         (index, scratch) -> {
-          var pool = Executors.newFixedThreadPool(THREADS);
+          ExecutorService pool = Executors.newFixedThreadPool(THREADS);
           try {
             List<Callable<Void>> tasks = new ArrayList<>();
             for (int i = 0; i < THREADS; i++) {
@@ -45,7 +46,7 @@ public final class Main {
 
   private static Void churn(int rounds) throws Exception {
     for (int i = 0; i < rounds; i++) {
-      var fresh = new FreshLoader(Main.class, "fresh");
+      FreshLoader fresh = new FreshLoader(Main.class, "fresh");
       IntToLongFunction assumptions = fresh.make("Assumptions", IntToLongFunction.class);
       // Each phase breaks what the phases before it let the compilers assume.
       for (int phase = 0; phase < 6; phase++) {

@@ -66,7 +66,11 @@ public final class Main {
   }
 
   private static int match(int number) {
-    String text = "aab".repeat(number % 7 + 1) + "acc" + (number % 3 == 0 ? "dx" : "ddye");
+    StringBuilder text = new StringBuilder();
+    for (int i = number % 7; i >= 0; i--) {
+      text.append("aab");
+    }
+    text.append(number % 3 == 0 ? "accdx" : "accddye");
     Matcher m = NESTED.matcher(text);
     return m.matches() ? 1 : 0;
   }

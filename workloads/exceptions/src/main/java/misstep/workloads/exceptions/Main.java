@@ -27,7 +27,7 @@ public final class Main {
     int seed = Harness.argument(args, 1, 7);
     Harness.run(
         (index, scratch) -> {
-          var random = new SplittableRandom(seed + index);
+          SplittableRandom random = new SplittableRandom(seed + index);
           for (int i = 0; i < size; i++) {
             thrown(random, i);
           }
@@ -51,7 +51,7 @@ public final class Main {
   private static void thrown(SplittableRandom random, int number) throws ValidationException {
     int depth = 1 + random.nextInt(MAX_DEPTH);
     boolean trace = random.nextInt(4) == 0;
-    var calls = new Calls(random.nextLong(), number, trace);
+    Calls calls = new Calls(random.nextLong(), number, trace);
     try {
       calls.down(depth);
       throw new ValidationException("throw " + number + " was lost");
@@ -61,14 +61,14 @@ public final class Main {
       ValidationException.equal("finally blocks", depth + 1, calls.ended);
       if (trace) {
         long frames = 0;
-        for (var frame : e.getStackTrace()) {
+        for (StackTraceElement frame : e.getStackTrace()) {
           if (frame.getMethodName().equals("down")
               && frame.getClassName().equals(Calls.class.getName())) {
             frames++;
           }
         }
         ValidationException.equal("frames of down in the trace", depth + 1, frames);
-        var thrower = e.getStackTrace()[0];
+        StackTraceElement thrower = e.getStackTrace()[0];
         ValidationException.equal("thrower", "raise", thrower.getMethodName());
       }
     }
@@ -163,7 +163,7 @@ public final class Main {
 
   /** Runs out of stack, comes back, and must find its counters in order. */
   private static void overflow() throws ValidationException {
-    var counter = new Counter();
+    Counter counter = new Counter();
     try {
       counter.endless();
       throw new ValidationException("the stack has no end");

@@ -1,6 +1,8 @@
 package misstep.workloads.forkjoin;
 
 import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ForkJoinPool;
@@ -28,7 +30,7 @@ public final class Main {
     int seed = Harness.argument(args, 1, 7);
     Harness.run(
         (index, scratch) -> {
-          var pool = new ForkJoinPool(PARALLELISM);
+          ForkJoinPool pool = new ForkJoinPool(PARALLELISM);
           try {
             sort(pool, size, seed + index);
             sum(pool, size);
@@ -67,7 +69,7 @@ public final class Main {
   private static void streams(int n) throws ValidationException {
     long squares = LongStream.rangeClosed(1, 1000).parallel().map(i -> i * i).sum();
     ValidationException.equal("sum of squares", 1000L * 1001 * 2001 / 6, squares);
-    var groups =
+    Map<Integer, Long> groups =
         IntStream.range(0, n / 4)
             .parallel()
             .boxed()
@@ -85,7 +87,7 @@ public final class Main {
   }
 
   private static void futures(ForkJoinPool pool) throws ValidationException {
-    var chain = CompletableFuture.completedFuture(0L);
+    CompletableFuture<Long> chain = CompletableFuture.completedFuture(0L);
     for (int i = 1; i <= 2000; i++) {
       long number = i;
       chain =
@@ -111,8 +113,8 @@ public final class Main {
         return LongStream.rangeClosed(low, high).sum();
       }
       long middle = (low + high) >>> 1;
-      var left = new Sum(low, middle);
-      var right = new Sum(middle + 1, high);
+      Sum left = new Sum(low, middle);
+      Sum right = new Sum(middle + 1, high);
       left.fork();
       return right.compute() + left.join();
     }
@@ -172,7 +174,7 @@ public final class Main {
       if (row == size) {
         return 1L;
       }
-      var tasks =
+      List<Queens> tasks =
           IntStream.range(0, size)
               .map(column -> 1 << column)
               .filter(bit -> ((columns | rising | falling) & bit) == 0)
@@ -180,7 +182,7 @@ public final class Main {
                   bit ->
                       new Queens(
                           size, row + 1, columns | bit, (rising | bit) << 1, (falling | bit) >>> 1))
-              .toList();
+              .collect(Collectors.toList());
       return invokeAll(tasks).stream().mapToLong(Queens::join).sum();
     }
   }

@@ -16,7 +16,7 @@ final class Log {
   private final long[] bytes; // of the lines up to the index
 
   Log(int size, long seed) {
-    var random = new SplittableRandom(seed);
+    SplittableRandom random = new SplittableRandom(seed);
     bytes = new long[size + 1];
     truth.put("parameters", 0L);
     for (int i = 0; i < size; i++) {
@@ -44,7 +44,7 @@ final class Log {
     count("verb " + verb);
     count("status " + status);
     count("path " + path);
-    var query = new StringBuilder();
+    StringBuilder query = new StringBuilder();
     for (int i = random.nextInt(4); i > 0; i--) {
       parameter(random, query, i);
     }
@@ -62,7 +62,7 @@ final class Log {
         number % 60,
         verb,
         path,
-        query.isEmpty() ? "" : "?" + query,
+        query.length() == 0 ? "" : "?" + query,
         status,
         none ? "-" : sent);
   }
@@ -70,7 +70,7 @@ final class Log {
   private void parameter(SplittableRandom random, StringBuilder query, int number) {
     String key = "key" + number;
     long sum = key.length() * 31L;
-    query.append(query.isEmpty() ? "" : "&").append(key).append('=');
+    query.append(query.length() == 0 ? "" : "&").append(key).append('=');
     for (int i = random.nextInt(12); i > 0; i--) {
       char c = (char) (' ' + random.nextInt(95));
       sum += c;

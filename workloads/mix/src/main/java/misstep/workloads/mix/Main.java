@@ -27,16 +27,6 @@ public final class Main {
 
   private Main() {}
 
-  /** What one line says. */
-  public record Request(
-      String host,
-      String user,
-      String verb,
-      String path,
-      int status,
-      long bytes,
-      Map<String, String> parameters) {}
-
   /**
    * Runs the workload.
    *
@@ -47,9 +37,12 @@ public final class Main {
     int seed = Harness.argument(args, 1, 7);
     Harness.run(
         (index, scratch) -> {
-          var log = new Log(size, seed + index);
+          Log log = new Log(size, seed + index);
           List<Request> requests =
-              log.lines().stream().map(Main::parse).map(Main::throughJson).toList();
+              log.lines().stream()
+                  .map(Main::parse)
+                  .map(Main::throughJson)
+                  .collect(Collectors.toList());
           compare(log.truth(), add(requests));
           tree(requests, log);
         });
@@ -64,12 +57,7 @@ public final class Main {
     if (m.group("query") != null) {
       Matcher p = PARAMETER.matcher(m.group("query"));
       while (p.find()) {
-        String value =
-            ESCAPE
-                .matcher(p.group(2))
-                .replaceAll(
-                    e -> Matcher.quoteReplacement("" + (char) Integer.parseInt(e.group(1), 16)));
-        parameters.put(p.group(1), value);
+        parameters.put(p.group(1), unescaped(p.group(2)));
       }
     }
     long bytes = m.group("bytes").equals("-") ? 0 : Long.parseLong(m.group("bytes"));
@@ -82,6 +70,16 @@ public final class Main {
         status,
         bytes,
         parameters);
+  }
+
+  private static String unescaped(String text) {
+    Matcher m = ESCAPE.matcher(text);
+    StringBuffer value = new StringBuffer();
+    while (m.find()) {
+      m.appendReplacement(
+          value, Matcher.quoteReplacement("" + (char) Integer.parseInt(m.group(1), 16)));
+    }
+    return m.appendTail(value).toString();
   }
 
   private static Request throughJson(Request request) {
@@ -100,14 +98,14 @@ public final class Main {
     Map<String, Long> sums = new TreeMap<>();
     Function<Function<Request, Object>, Map<Object, Long>> count =
         by -> requests.stream().collect(Collectors.groupingBy(by, Collectors.counting()));
-    count.apply(Request::verb).forEach((key, n) -> sums.put("verb " + key, n));
-    count.apply(Request::status).forEach((key, n) -> sums.put("status " + key, n));
-    count.apply(Request::path).forEach((key, n) -> sums.put("path " + key, n));
-    sums.put("bytes", requests.parallelStream().mapToLong(Request::bytes).sum());
+    count.apply(r -> r.verb).forEach((key, n) -> sums.put("verb " + key, n));
+    count.apply(r -> r.status).forEach((key, n) -> sums.put("status " + key, n));
+    count.apply(r -> r.path).forEach((key, n) -> sums.put("path " + key, n));
+    sums.put("bytes", requests.parallelStream().mapToLong(r -> r.bytes).sum());
     sums.put(
         "parameters",
         requests.stream()
-            .flatMap(r -> r.parameters().entrySet().stream())
+            .flatMap(r -> r.parameters.entrySet().stream())
             .mapToLong(e -> e.getKey().length() * 31L + e.getValue().chars().sum())
             .sum());
     return sums;
@@ -116,7 +114,7 @@ public final class Main {
   private static void compare(Map<String, Long> truth, Map<String, Long> sums)
       throws ValidationException {
     ValidationException.equal("keys", truth.keySet().toString(), sums.keySet().toString());
-    for (var entry : truth.entrySet()) {
+    for (Map.Entry<String, Long> entry : truth.entrySet()) {
       ValidationException.equal(entry.getKey(), entry.getValue(), sums.get(entry.getKey()));
     }
   }

@@ -77,7 +77,7 @@ final class Copies {
       byte[] again = latin.getBytes(StandardCharsets.UTF_8);
       check(new String(again, StandardCharsets.UTF_8).equals(latin), "text");
       check(latin.indexOf((char) (i + 128 & 0xff)) >= 0, "character");
-      var crc = new CRC32();
+      CRC32 crc = new CRC32();
       crc.update("123456789".getBytes(StandardCharsets.US_ASCII));
       // The check value of CRC-32, as its catalogues give it.
       ValidationException.equal("CRC-32", 0xcbf43926L, crc.getValue());

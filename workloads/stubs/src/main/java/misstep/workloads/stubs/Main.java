@@ -22,7 +22,7 @@ public final class Main {
     int rounds = Harness.argument(args, 0, 30);
     Harness.run(
         (index, scratch) -> {
-          var random = new SplittableRandom(index + 1);
+          SplittableRandom random = new SplittableRandom(index + 1);
           for (int i = 0; i < rounds; i++) {
             Copies.run(random, SIZE);
             calls(i);
@@ -62,7 +62,13 @@ public final class Main {
     }
   }
 
-  private record Tagged(int value) implements Sized {
+  private static final class Tagged implements Sized {
+    private final int value;
+
+    Tagged(int value) {
+      this.value = value;
+    }
+
     @Override
     public long size(int turn) {
       return value + turn;
@@ -85,16 +91,24 @@ public final class Main {
     }
 
     static Shape of(int kind, int value) {
-      return switch (kind) {
-        case 0 -> new One(value);
-        case 1 -> new Two(value);
-        case 2 -> new Three(value);
-        case 3 -> new Four(value);
-        case 4 -> new Five(value);
-        case 5 -> new Six(value);
-        case 6 -> new Seven(value);
-        default -> new Eight(value);
-      };
+      switch (kind) {
+        case 0:
+          return new One(value);
+        case 1:
+          return new Two(value);
+        case 2:
+          return new Three(value);
+        case 3:
+          return new Four(value);
+        case 4:
+          return new Five(value);
+        case 5:
+          return new Six(value);
+        case 6:
+          return new Seven(value);
+        default:
+          return new Eight(value);
+      }
     }
   }
 

@@ -180,7 +180,7 @@ public final class Starts implements LongSupplier {
 
   private static long throughArray() {
     // An array of a class does not initialise it, its first element does.
-    var array = new Element[1];
+    Element[] array = new Element[1];
     array[0] = new Element();
     return array[0].get();
   }

@@ -17,20 +17,29 @@ public final class Assumptions implements IntToLongFunction {
   }
 
   private static Receiver[] receivers(int phase) {
-    var receivers = new Receiver[phase + 1];
+    Receiver[] receivers = new Receiver[phase + 1];
     for (int kind = 0; kind <= phase; kind++) {
-      // The names of the later classes are touched only when their phase has come.
-      receivers[kind] =
-          switch (kind) {
-            case 0 -> new Receiver();
-            case 1 -> new Twice();
-            case 2 -> new Thrice();
-            case 3 -> new Fourfold();
-            case 4 -> new Fivefold();
-            default -> null; // a null check that never failed so far
-          };
+      receivers[kind] = receiver(kind);
     }
     return receivers;
+  }
+
+  private static Receiver receiver(int kind) {
+    // The names of the later classes are touched only when their phase has come.
+    switch (kind) {
+      case 0:
+        return new Receiver();
+      case 1:
+        return new Twice();
+      case 2:
+        return new Thrice();
+      case 3:
+        return new Fourfold();
+      case 4:
+        return new Fivefold();
+      default:
+        return null; // a null check that never failed so far
+    }
   }
 
   private static long one(Receiver receiver, int value) {
