@@ -10,6 +10,7 @@ import (
 
 	"misstep/coordinator/campaign"
 	"misstep/corpus/tree"
+	"misstep/deploy/jdk/preset"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -18,10 +19,12 @@ type campaignCommand struct {
 	List   campaignList   `cmd:"" help:"List campaigns, newest first."`
 	Show   campaignShow   `cmd:"" help:"Show one campaign with its counts."`
 	Stop   campaignStop   `cmd:"" help:"Cancel what is queued and what runs; finished trials stay."`
+
+	Presets campaignPresets `cmd:"" help:"List the presets of JVM flags and what each is on the catalogue's JDKs."`
 }
 
 // loadCampaign reads a campaign file and resolves its names in the local catalogues.
-func (e *env) loadCampaign(file string) (*misstepv1.SubmitCampaignRequest, error) {
+func (e *env) loadCampaign(ctx context.Context, file string) (*misstepv1.SubmitCampaignRequest, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read campaign: %w", err)
@@ -49,6 +52,11 @@ func (e *env) loadCampaign(file string) (*misstepv1.SubmitCampaignRequest, error
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		request.Jdks = append(request.Jdks, j)
+		presets, err := e.resolvePresets(ctx, spec, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		request.Presets = append(request.Presets, presets...)
 	}
 	for _, w := range spec.GetWorkloads() {
 		resolved, err := e.resolveWorkload(&misstepv1.Workload{Name: w.GetName()})
@@ -56,13 +64,25 @@ func (e *env) loadCampaign(file string) (*misstepv1.SubmitCampaignRequest, error
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		request.Workloads = append(request.Workloads, resolved)
+		unsuited, err := e.unsuited(spec.GetJdks(), w.GetName())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		request.Unsuited = append(request.Unsuited, unsuited...)
+	}
+	expansion, err := campaign.NewExpansion(request)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for _, skipped := range expansion.Skipped() {
+		fmt.Fprintln(e.stderr, "left out:", skipped)
 	}
 	return request, nil
 }
 
 // names lists what the local catalogues have.
 func (e *env) names() (campaign.Names, error) {
-	names := campaign.Names{JDKs: []string{}, Workloads: []string{}}
+	names := campaign.Names{JDKs: []string{}, Workloads: []string{}, Presets: preset.Names()}
 	jdks, err := e.jdks().List()
 	if err != nil {
 		return names, err
@@ -111,7 +131,7 @@ type campaignSubmit struct {
 
 // Run submits.
 func (c *campaignSubmit) Run(ctx context.Context, e *env) error {
-	request, err := e.loadCampaign(c.File)
+	request, err := e.loadCampaign(ctx, c.File)
 	if err != nil {
 		return err
 	}

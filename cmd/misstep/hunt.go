@@ -32,7 +32,7 @@ type huntResult struct {
 
 // Run hunts until the campaign is done or interrupted; either way it ends with the summary and the bundles.
 func (c *huntCommand) Run(ctx context.Context, e *env) error {
-	request, err := e.loadCampaign(c.Campaign)
+	request, err := e.loadCampaign(ctx, c.Campaign)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ budget: {trials: %d}
 	require.NoError(t, err)
 	t.Cleanup(st.close)
 	e := &env{cli: &cli{Home: home, Agent: testenv.Agent(t)}}
-	request, err := e.loadCampaign(spec)
+	request, err := e.loadCampaign(t.Context(), spec)
 	require.NoError(t, err)
 	var id string
 	require.Eventually(t, func() bool {

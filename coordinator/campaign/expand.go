@@ -1,8 +1,11 @@
 package campaign
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
+	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -14,7 +17,6 @@ import (
 // so a campaign of a million trials costs no more than one of ten. It is immutable and safe for concurrent use.
 type Expansion struct {
 	c         *misstepv1.Campaign
-	jdks      []*misstepv1.Jdk
 	blocks    []block
 	size      uint64
 	agent     string
@@ -22,15 +24,23 @@ type Expansion struct {
 	instr     []*misstepv1.Instrumentation
 	sampling  []*misstepv1.Sampling
 	perturb   []*misstepv1.Perturbation
-	perJDK    uint64 // combinations of one workload with one flag set and one JDK
+	perPair   uint64 // combinations of one workload with one flag set on one JDK
 	randomise bool
+	skipped   []string
 }
 
-// block is the part of the product that one workload makes with the flag sets it may have.
+// block is the part of the product that one workload makes with the flag sets it may have on the JDKs that can do both.
 type block struct {
 	workload *misstepv1.Workload
-	flags    []*misstepv1.FlagSet
+	pairs    []pair
 	size     uint64
+}
+
+// pair is a flag set on a JDK.
+type pair struct {
+	jdk   *misstepv1.Jdk
+	set   string
+	flags []string
 }
 
 // maxCombinations bounds the product; it keeps all arithmetic far from overflow.
@@ -40,6 +50,9 @@ const maxCombinations = 1 << 40
 // too large; it does not repeat Validate.
 func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	c := s.GetCampaign()
+	if len(c.GetJdks()) == 0 || len(c.GetWorkloads()) == 0 {
+		return nil, fmt.Errorf("campaign %q has no combination to run: it needs a JDK and a workload", c.GetName())
+	}
 	e := &Expansion{
 		c: c, agent: s.GetAgentDigest(), limits: withDefaults(c.GetLimits()),
 		instr: c.GetInstrumentation(), sampling: c.GetSampling(), perturb: c.GetPerturb(),
@@ -58,18 +71,31 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	for _, j := range s.GetJdks() {
 		jdks[j.GetName()] = j
 	}
+	var chosen []*misstepv1.Jdk
 	for i, name := range c.GetJdks() {
 		j, ok := jdks[name]
 		if !ok {
 			return nil, fmt.Errorf("jdks[%d]: %q is not among the JDKs that came with the campaign", i, name)
 		}
-		e.jdks = append(e.jdks, j)
+		chosen = append(chosen, j)
+	}
+	presets := make(map[[2]string]*misstepv1.JdkPreset, len(s.GetPresets()))
+	for _, p := range s.GetPresets() {
+		presets[[2]string{p.GetJdk(), p.GetPreset()}] = p
+	}
+	unsuited := make(map[[2]string]string, len(s.GetUnsuited()))
+	for _, u := range s.GetUnsuited() {
+		unsuited[[2]string{u.GetJdk(), u.GetWorkload()}] = u.GetReason()
+	}
+	pairs, err := e.pairs(chosen, presets)
+	if err != nil {
+		return nil, err
 	}
 	workloads := make(map[string]*misstepv1.Workload, len(s.GetWorkloads()))
 	for _, w := range s.GetWorkloads() {
 		workloads[w.GetName()] = w
 	}
-	e.perJDK = uint64(len(e.instr) * len(e.sampling) * len(e.perturb))
+	e.perPair = uint64(len(e.instr) * len(e.sampling) * len(e.perturb))
 	for i, cw := range c.GetWorkloads() {
 		w, ok := workloads[cw.GetName()]
 		if !ok {
@@ -82,36 +108,78 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 		if cw.GetRepetitions() > 0 {
 			b.workload.Repetitions = cw.GetRepetitions()
 		}
-		b.flags = flagSetsOf(c, cw)
-		b.size = uint64(len(b.flags)*len(e.jdks)) * e.perJDK
+		for _, j := range chosen {
+			if reason, bad := unsuited[[2]string{j.GetName(), w.GetName()}]; bad {
+				e.skip("workload %s on %s: %s", w.GetName(), j.GetName(), reason)
+				continue
+			}
+			for _, p := range pairs {
+				if p.jdk == j && (len(cw.GetFlagSets()) == 0 || slices.Contains(cw.GetFlagSets(), p.set)) {
+					b.pairs = append(b.pairs, p)
+				}
+			}
+		}
+		if len(b.pairs) == 0 {
+			return nil, fmt.Errorf("workloads[%d]: no JDK of the campaign can run %s: %s", i, w.GetName(), strings.Join(e.skipped, "; "))
+		}
+		b.size = uint64(len(b.pairs)) * e.perPair
 		e.blocks = append(e.blocks, b)
 		if e.size += b.size; e.size > maxCombinations {
 			return nil, fmt.Errorf("the campaign has more than %d combinations", uint64(maxCombinations))
 		}
 	}
-	if e.size == 0 {
-		return nil, fmt.Errorf("campaign %q has no combination to run: it needs a JDK and a workload", c.GetName())
-	}
 	return e, nil
 }
 
-func flagSetsOf(c *misstepv1.Campaign, w *misstepv1.CampaignWorkload) []*misstepv1.FlagSet {
-	if len(c.GetFlagSets()) == 0 {
-		return []*misstepv1.FlagSet{{}}
+// pairs are the flag sets on the JDKs, JDK by JDK; those that a JDK cannot do are skipped. A preset that none of them can do is an error.
+func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv1.JdkPreset) ([]pair, error) {
+	sets := e.c.GetFlagSets()
+	if len(sets) == 0 {
+		sets = []*misstepv1.FlagSet{{}}
 	}
-	if len(w.GetFlagSets()) == 0 {
-		return c.GetFlagSets()
-	}
-	var out []*misstepv1.FlagSet
-	for _, f := range c.GetFlagSets() {
-		for _, name := range w.GetFlagSets() {
-			if name == f.GetName() {
-				out = append(out, f)
+	var pairs []pair
+	reasons := make([][]string, len(sets))
+	for _, j := range jdks {
+		for i, f := range sets {
+			p := pair{jdk: j, set: SetName(f)}
+			if f.GetPreset() != "" {
+				resolved, ok := presets[[2]string{j.GetName(), f.GetPreset()}]
+				if !ok {
+					return nil, fmt.Errorf("flag_sets[%d].preset: %s was not resolved for %s; submit the campaign with a newer misstep", i, quote(f.GetPreset()), j.GetName())
+				}
+				if resolved.GetReason() != "" {
+					reasons[i] = append(reasons[i], j.GetName()+": "+resolved.GetReason())
+					e.skip("flag set %s on %s: %s", p.set, j.GetName(), resolved.GetReason())
+					continue
+				}
+				for _, flag := range resolved.GetFlags() {
+					if problem := flagProblem(flag); problem != "" {
+						return nil, fmt.Errorf("flag_sets[%d].preset: %s", i, problem)
+					}
+				}
+				p.flags = append(p.flags, resolved.GetFlags()...)
 			}
+			p.flags = append(p.flags, f.GetFlags()...)
+			pairs = append(pairs, p)
 		}
 	}
-	return out
+	for i, f := range sets {
+		if len(reasons[i]) == len(jdks) {
+			return nil, fmt.Errorf("flag_sets[%d].preset: no JDK of the campaign can do %s: %s", i, f.GetPreset(), strings.Join(reasons[i], "; "))
+		}
+	}
+	return pairs, nil
 }
+
+// SetName is the name of a flag set: its own, else its preset's.
+func SetName(f *misstepv1.FlagSet) string { return cmp.Or(f.GetName(), f.GetPreset()) }
+
+func (e *Expansion) skip(format string, args ...any) {
+	e.skipped = append(e.skipped, fmt.Sprintf(format, args...))
+}
+
+// Skipped says in words what the product leaves out, and why: flag sets and workloads that a JDK cannot do.
+func (e *Expansion) Skipped() []string { return slices.Clone(e.skipped) }
 
 // Size is the number of combinations.
 func (e *Expansion) Size() uint64 { return e.size }
@@ -140,19 +208,18 @@ func (e *Expansion) Recipe(i uint64) *misstepv1.Recipe {
 	perturb := proto.CloneOf(e.perturb[pick(len(e.perturb))])
 	sampling := proto.CloneOf(e.sampling[pick(len(e.sampling))])
 	instr := proto.CloneOf(e.instr[pick(len(e.instr))])
-	flags := bl.flags[pick(len(bl.flags))]
-	jdk := e.jdks[pick(len(e.jdks))]
+	on := bl.pairs[pick(len(bl.pairs))]
 	r := &misstepv1.Recipe{
-		Jdk:             proto.CloneOf(jdk),
+		Jdk:             proto.CloneOf(on.jdk),
 		Workload:        proto.CloneOf(bl.workload),
-		JvmFlags:        append([]string(nil), flags.GetFlags()...),
+		JvmFlags:        slices.Clone(on.flags),
 		Instrumentation: instr,
 		Sampling:        sampling,
 		Perturbation:    perturb,
 		Limits:          proto.CloneOf(e.limits),
 		Seed:            draw(e.c.GetSeed(), streamSeed, i),
 		AgentDigest:     e.agent,
-		FlagSet:         flags.GetName(),
+		FlagSet:         on.set,
 	}
 	for _, ch := range e.c.GetChecks() {
 		r.Checks = append(r.Checks, proto.CloneOf(ch))

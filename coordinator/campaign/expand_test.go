@@ -189,3 +189,53 @@ func TestRandom(t *testing.T) {
 		assert.InDelta(t, each, n, 90, "more than six standard deviations off")
 	}
 }
+
+// TestPresets: a preset has each JDK's own flags; a JDK that cannot do it is left out of the product and said so.
+func TestPresets(t *testing.T) {
+	c := &misstepv1.Campaign{
+		Name: "presets", Jdks: []string{"old", "new"}, Workloads: []*misstepv1.CampaignWorkload{{Name: "w"}, {Name: "modern", FlagSets: []string{"zgc", "mine"}}},
+		FlagSets: []*misstepv1.FlagSet{{Preset: "zgc"}, {Name: "mine", Preset: "c1", Flags: []string{"-Xss1m"}}},
+		Checks:   []*misstepv1.Check{{Name: "liveness"}}, Budget: &misstepv1.Budget{Trials: 1},
+	}
+	require.Empty(t, campaign.Validate(c))
+	s := &misstepv1.SubmitCampaignRequest{
+		Campaign: c, Jdks: []*misstepv1.Jdk{{Name: "old"}, {Name: "new"}}, Workloads: []*misstepv1.Workload{{Name: "w"}, {Name: "modern"}},
+		Presets: []*misstepv1.JdkPreset{
+			{Jdk: "old", Preset: "zgc", Reason: "it has no flag UseZGC"}, {Jdk: "new", Preset: "zgc", Flags: []string{"-XX:+UseZGC"}},
+			{Jdk: "old", Preset: "c1", Flags: []string{"-XX:TieredStopAtLevel=1"}}, {Jdk: "new", Preset: "c1", Flags: []string{"-XX:TieredStopAtLevel=1"}},
+		},
+		Unsuited: []*misstepv1.Unsuited{{Jdk: "old", Workload: "modern", Reason: "it needs JDK 17 or newer"}},
+	}
+	e, err := campaign.NewExpansion(s)
+	require.NoError(t, err)
+	require.Equal(t, []string{"flag set zgc on old: it has no flag UseZGC", "workload modern on old: it needs JDK 17 or newer"}, e.Skipped())
+	var got []string
+	for i := range e.Size() {
+		r := e.Recipe(i)
+		got = append(got, fmt.Sprint(r.GetWorkload().GetName(), " ", r.GetJdk().GetName(), " ", r.GetFlagSet(), r.GetJvmFlags()))
+	}
+	require.ElementsMatch(t, []string{
+		"w old mine[-XX:TieredStopAtLevel=1 -Xss1m]", "w new zgc[-XX:+UseZGC]", "w new mine[-XX:TieredStopAtLevel=1 -Xss1m]",
+		"modern new zgc[-XX:+UseZGC]", "modern new mine[-XX:TieredStopAtLevel=1 -Xss1m]",
+	}, got)
+
+	for want, spoil := range map[string]func(*misstepv1.SubmitCampaignRequest){
+		"flag_sets[0].preset: no JDK of the campaign can do zgc: old: it has no flag UseZGC; new: nor has it": func(s *misstepv1.SubmitCampaignRequest) {
+			s.Presets[1].Reason = "nor has it"
+		},
+		"workloads[1]: no JDK of the campaign can run modern": func(s *misstepv1.SubmitCampaignRequest) {
+			s.Unsuited = append(s.Unsuited, &misstepv1.Unsuited{Jdk: "new", Workload: "modern", Reason: "broken"})
+		},
+		`flag_sets[0].preset: "zgc" was not resolved for new`: func(s *misstepv1.SubmitCampaignRequest) { s.Presets[1].Preset = "other" },
+		`flag_sets[0].preset: "-jar" decides what is run`:     func(s *misstepv1.SubmitCampaignRequest) { s.Presets[1].Flags = []string{"-jar"} },
+	} {
+		bad := proto.CloneOf(s)
+		spoil(bad)
+		_, err := campaign.NewExpansion(bad)
+		require.ErrorContains(t, err, want)
+	}
+
+	require.Len(t, campaign.Resolve(c, campaign.Names{Presets: []string{"zgc"}}), 1)
+	c.FlagSets = append(c.FlagSets, &misstepv1.FlagSet{Preset: "zgc"}, &misstepv1.FlagSet{})
+	require.Len(t, campaign.Validate(c), 2, "a name twice, no name")
+}

@@ -140,21 +140,34 @@ func (v *validator) flagSets(c *misstepv1.Campaign) {
 	seen := map[string]int{}
 	for i, f := range c.GetFlagSets() {
 		at := fmt.Sprintf("flag_sets[%d]", i)
-		if first, dup := seen[f.GetName()]; dup {
-			v.addf(at+".name", "%s is used twice, first by flag_sets[%d]", quote(f.GetName()), first)
-		} else if !setRE.MatchString(f.GetName()) {
-			v.addf(at+".name", "is required: at most 64 letters, digits and . _ + = , -, got %s", quote(f.GetName()))
+		name := SetName(f)
+		if first, dup := seen[name]; dup {
+			v.addf(at+".name", "%s is used twice, first by flag_sets[%d]", quote(name), first)
+		} else if !setRE.MatchString(name) {
+			v.addf(at+".name", "a name or a preset is required: at most 64 letters, digits and . _ + = , -, got %s", quote(name))
 		}
-		seen[f.GetName()] = i
+		if len(f.GetPreset()) > maxName {
+			v.addf(at+".preset", "expected a name as `misstep campaign presets` lists them, got %s", quote(f.GetPreset()))
+		}
+		seen[name] = i
 		v.texts(at+".flags", f.GetFlags())
 		for k, flag := range f.GetFlags() {
-			if !strings.HasPrefix(flag, "-") {
-				v.addf(fmt.Sprintf("%s.flags[%d]", at, k), "expected a JVM flag that starts with a dash, one each, got %s", quote(flag))
-			} else if foreignFlagRE.MatchString(flag) {
-				v.addf(fmt.Sprintf("%s.flags[%d]", at, k), "%s decides what is run and belongs to the workload", quote(flag))
+			if problem := flagProblem(flag); problem != "" {
+				v.addf(fmt.Sprintf("%s.flags[%d]", at, k), "%s", problem)
 			}
 		}
 	}
+}
+
+// flagProblem says why a campaign may not give the JVM that flag; empty when it may.
+func flagProblem(flag string) string {
+	switch {
+	case !strings.HasPrefix(flag, "-"):
+		return fmt.Sprintf("expected a JVM flag that starts with a dash, one each, got %s", quote(flag))
+	case foreignFlagRE.MatchString(flag):
+		return fmt.Sprintf("%s decides what is run and belongs to the workload", quote(flag))
+	}
+	return ""
 }
 
 func (v *validator) workloads(c *misstepv1.Campaign) {
@@ -166,7 +179,7 @@ func (v *validator) workloads(c *misstepv1.Campaign) {
 	}
 	var sets []string
 	for _, f := range c.GetFlagSets() {
-		sets = append(sets, f.GetName())
+		sets = append(sets, SetName(f))
 	}
 	for i, w := range c.GetWorkloads() {
 		at := fmt.Sprintf("workloads[%d]", i)
@@ -323,7 +336,7 @@ func (v *validator) budget(b *misstepv1.Budget) {
 
 // Names are what a catalogue has. A nil list is not checked.
 type Names struct {
-	JDKs, Workloads []string
+	JDKs, Workloads, Presets []string
 }
 
 // Resolve returns the names of a campaign that a catalogue does not have.
@@ -340,6 +353,13 @@ func Resolve(c *misstepv1.Campaign, have Names) []Violation {
 		for i, w := range c.GetWorkloads() {
 			if !slices.Contains(have.Workloads, w.GetName()) {
 				v.addf(fmt.Sprintf("workloads[%d].name", i), "no workload is called %s%s; `misstep workload add` imports one", quote(w.GetName()), among(w.GetName(), have.Workloads))
+			}
+		}
+	}
+	if have.Presets != nil {
+		for i, f := range c.GetFlagSets() {
+			if f.GetPreset() != "" && !slices.Contains(have.Presets, f.GetPreset()) {
+				v.addf(fmt.Sprintf("flag_sets[%d].preset", i), "no preset is called %s%s", quote(f.GetPreset()), among(f.GetPreset(), have.Presets))
 			}
 		}
 	}

@@ -180,7 +180,10 @@ func (c *Catalogue) install(ctx context.Context, r record, b build, options AddO
 		}
 	}
 	options.report("starting java", 0, 0)
-	if err := inspect(ctx, &r.Entry); err != nil {
+	if err = inspect(ctx, &r.Entry); err == nil {
+		r.Flags, err = askFlags(ctx, r.Path)
+	}
+	if err != nil {
 		return Entry{}, errors.Join(err, c.unplace(r, b))
 	}
 	r.Fingerprint, err = fingerprint(r.Tree, r.Path)

@@ -63,6 +63,8 @@ type record struct {
 	Tree string `json:"tree"`
 	// Fingerprint of Tree and Path when they were last verified.
 	Fingerprint corpus.Digest `json:"fingerprint"`
+	// Flags of its JVM to their kind; see Catalogue.Flags.
+	Flags map[string]string `json:"flags,omitempty"`
 }
 
 // Catalogue is the set of known JDK builds in a home folder. It holds no state: several processes may use one at a time.

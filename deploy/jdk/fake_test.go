@@ -15,6 +15,7 @@ const (
 	fakeJava    = "#!/bin/sh\n" +
 		"[ \"$1\" = -Xinternalversion ] && [ -z \"$JAVA_TOOL_OPTIONS\" ] && echo '" + fakeVersion + "'\n" +
 		"[ \"$1\" = -XshowSettings:properties ] && printf '    java.vendor = Bench\\n    java.version = 1.8.0_402\\n' >&2\n" +
+		"[ \"$3\" = -XX:+PrintFlagsFinal ] && printf '     bool UseZGC = false {product} {default}\\n     intx GuaranteedSafepointInterval := 0 {diagnostic} {command line}\\n'\n" +
 		"exit 0\n"
 	fakeRelease = "IMPLEMENTOR=\"Test Bench\"\nJAVA_VERSION=\"21.0.1\"\nMODULES=\"java.base jdk.jcmd\"\n"
 )

@@ -17,7 +17,7 @@ import (
 
 const (
 	startTime   = time.Minute // a JVM on a loaded machine starts within seconds
-	maxOutput   = 64 << 10    // bytes of java's output that are looked at
+	maxOutput   = 512 << 10   // bytes of java's output that are looked at
 	maxRelease  = 1 << 20     // bytes of the file release
 	outputLines = 3           // of a failing command, in an error
 )

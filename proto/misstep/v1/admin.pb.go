@@ -90,7 +90,11 @@ type SubmitCampaignRequest struct {
 	// workloads that the campaign names, resolved likewise.
 	Workloads []*Workload `protobuf:"bytes,3,rep,name=workloads,proto3" json:"workloads,omitempty"`
 	// agent_digest to run with.
-	AgentDigest   string `protobuf:"bytes,4,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	AgentDigest string `protobuf:"bytes,4,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	// presets that the campaign names, resolved for each of its JDKs by the submitter's catalogue.
+	Presets []*JdkPreset `protobuf:"bytes,10,rep,name=presets,proto3" json:"presets,omitempty"`
+	// unsuited pairs of a JDK and a workload that cannot run on it, by the submitter's catalogue.
+	Unsuited      []*Unsuited `protobuf:"bytes,11,rep,name=unsuited,proto3" json:"unsuited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -153,6 +157,157 @@ func (x *SubmitCampaignRequest) GetAgentDigest() string {
 	return ""
 }
 
+func (x *SubmitCampaignRequest) GetPresets() []*JdkPreset {
+	if x != nil {
+		return x.Presets
+	}
+	return nil
+}
+
+func (x *SubmitCampaignRequest) GetUnsuited() []*Unsuited {
+	if x != nil {
+		return x.Unsuited
+	}
+	return nil
+}
+
+// JdkPreset is a preset on one JDK.
+type JdkPreset struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// jdk is a name of the campaign.
+	Jdk string `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// preset is a name of the campaign.
+	Preset string `protobuf:"bytes,2,opt,name=preset,proto3" json:"preset,omitempty"`
+	// flags of the preset on that JDK; none when it cannot do it.
+	Flags []string `protobuf:"bytes,3,rep,name=flags,proto3" json:"flags,omitempty"`
+	// reason why the JDK cannot do it; empty when it can.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JdkPreset) Reset() {
+	*x = JdkPreset{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JdkPreset) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JdkPreset) ProtoMessage() {}
+
+func (x *JdkPreset) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JdkPreset.ProtoReflect.Descriptor instead.
+func (*JdkPreset) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *JdkPreset) GetJdk() string {
+	if x != nil {
+		return x.Jdk
+	}
+	return ""
+}
+
+func (x *JdkPreset) GetPreset() string {
+	if x != nil {
+		return x.Preset
+	}
+	return ""
+}
+
+func (x *JdkPreset) GetFlags() []string {
+	if x != nil {
+		return x.Flags
+	}
+	return nil
+}
+
+func (x *JdkPreset) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Unsuited says that a workload cannot run on a JDK.
+type Unsuited struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// jdk is a name of the campaign.
+	Jdk string `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// workload is a name of the campaign.
+	Workload string `protobuf:"bytes,2,opt,name=workload,proto3" json:"workload,omitempty"`
+	// reason in words.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unsuited) Reset() {
+	*x = Unsuited{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unsuited) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unsuited) ProtoMessage() {}
+
+func (x *Unsuited) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unsuited.ProtoReflect.Descriptor instead.
+func (*Unsuited) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Unsuited) GetJdk() string {
+	if x != nil {
+		return x.Jdk
+	}
+	return ""
+}
+
+func (x *Unsuited) GetWorkload() string {
+	if x != nil {
+		return x.Workload
+	}
+	return ""
+}
+
+func (x *Unsuited) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // SubmitCampaignResponse names it.
 type SubmitCampaignResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -164,7 +319,7 @@ type SubmitCampaignResponse struct {
 
 func (x *SubmitCampaignResponse) Reset() {
 	*x = SubmitCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[1]
+	mi := &file_misstep_v1_admin_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -176,7 +331,7 @@ func (x *SubmitCampaignResponse) String() string {
 func (*SubmitCampaignResponse) ProtoMessage() {}
 
 func (x *SubmitCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[1]
+	mi := &file_misstep_v1_admin_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -189,7 +344,7 @@ func (x *SubmitCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCampaignResponse.ProtoReflect.Descriptor instead.
 func (*SubmitCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{1}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SubmitCampaignResponse) GetCampaignId() string {
@@ -208,7 +363,7 @@ type ListCampaignsRequest struct {
 
 func (x *ListCampaignsRequest) Reset() {
 	*x = ListCampaignsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[2]
+	mi := &file_misstep_v1_admin_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -220,7 +375,7 @@ func (x *ListCampaignsRequest) String() string {
 func (*ListCampaignsRequest) ProtoMessage() {}
 
 func (x *ListCampaignsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[2]
+	mi := &file_misstep_v1_admin_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -233,7 +388,7 @@ func (x *ListCampaignsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCampaignsRequest.ProtoReflect.Descriptor instead.
 func (*ListCampaignsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{2}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
 // ListCampaignsResponse holds all.
@@ -247,7 +402,7 @@ type ListCampaignsResponse struct {
 
 func (x *ListCampaignsResponse) Reset() {
 	*x = ListCampaignsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[3]
+	mi := &file_misstep_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -259,7 +414,7 @@ func (x *ListCampaignsResponse) String() string {
 func (*ListCampaignsResponse) ProtoMessage() {}
 
 func (x *ListCampaignsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[3]
+	mi := &file_misstep_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -272,7 +427,7 @@ func (x *ListCampaignsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCampaignsResponse.ProtoReflect.Descriptor instead.
 func (*ListCampaignsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{3}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListCampaignsResponse) GetCampaigns() []*CampaignStatus {
@@ -293,7 +448,7 @@ type GetCampaignRequest struct {
 
 func (x *GetCampaignRequest) Reset() {
 	*x = GetCampaignRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[4]
+	mi := &file_misstep_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -305,7 +460,7 @@ func (x *GetCampaignRequest) String() string {
 func (*GetCampaignRequest) ProtoMessage() {}
 
 func (x *GetCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[4]
+	mi := &file_misstep_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -318,7 +473,7 @@ func (x *GetCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCampaignRequest.ProtoReflect.Descriptor instead.
 func (*GetCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetCampaignRequest) GetCampaignId() string {
@@ -339,7 +494,7 @@ type GetCampaignResponse struct {
 
 func (x *GetCampaignResponse) Reset() {
 	*x = GetCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[5]
+	mi := &file_misstep_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -351,7 +506,7 @@ func (x *GetCampaignResponse) String() string {
 func (*GetCampaignResponse) ProtoMessage() {}
 
 func (x *GetCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[5]
+	mi := &file_misstep_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -364,7 +519,7 @@ func (x *GetCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCampaignResponse.ProtoReflect.Descriptor instead.
 func (*GetCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetCampaignResponse) GetCampaign() *CampaignStatus {
@@ -415,7 +570,7 @@ type CampaignStatus struct {
 
 func (x *CampaignStatus) Reset() {
 	*x = CampaignStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[6]
+	mi := &file_misstep_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -427,7 +582,7 @@ func (x *CampaignStatus) String() string {
 func (*CampaignStatus) ProtoMessage() {}
 
 func (x *CampaignStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[6]
+	mi := &file_misstep_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -440,7 +595,7 @@ func (x *CampaignStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignStatus.ProtoReflect.Descriptor instead.
 func (*CampaignStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CampaignStatus) GetId() string {
@@ -566,7 +721,7 @@ type StopCampaignRequest struct {
 
 func (x *StopCampaignRequest) Reset() {
 	*x = StopCampaignRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[7]
+	mi := &file_misstep_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -578,7 +733,7 @@ func (x *StopCampaignRequest) String() string {
 func (*StopCampaignRequest) ProtoMessage() {}
 
 func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[7]
+	mi := &file_misstep_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -591,7 +746,7 @@ func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignRequest.ProtoReflect.Descriptor instead.
 func (*StopCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StopCampaignRequest) GetCampaignId() string {
@@ -610,7 +765,7 @@ type StopCampaignResponse struct {
 
 func (x *StopCampaignResponse) Reset() {
 	*x = StopCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[8]
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +777,7 @@ func (x *StopCampaignResponse) String() string {
 func (*StopCampaignResponse) ProtoMessage() {}
 
 func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[8]
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -635,7 +790,7 @@ func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignResponse.ProtoReflect.Descriptor instead.
 func (*StopCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 // ListFindingsRequest may filter.
@@ -649,7 +804,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +816,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +829,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -695,7 +850,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +862,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +875,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -741,7 +896,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +908,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +921,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -787,7 +942,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +954,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +967,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -837,7 +992,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +1004,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +1017,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -897,7 +1052,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1064,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1077,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -945,7 +1100,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -957,7 +1112,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -970,7 +1125,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -998,7 +1153,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1165,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1178,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -1044,7 +1199,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1211,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1224,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -1090,7 +1245,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1257,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1270,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -1134,7 +1289,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1301,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1314,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 // ListDecisionsResponse holds all.
@@ -1173,7 +1328,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1340,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1353,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -1223,7 +1378,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1235,7 +1390,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1248,7 +1403,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -1285,7 +1440,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1452,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1465,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -1346,7 +1501,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1513,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1526,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -1432,7 +1587,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1599,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1612,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -1522,7 +1677,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1689,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1702,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -1575,7 +1730,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1742,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1755,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -1621,7 +1776,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1788,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1801,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -1667,7 +1822,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1679,7 +1834,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1692,7 +1847,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -1713,7 +1868,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1725,7 +1880,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1738,7 +1893,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -1759,7 +1914,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1771,7 +1926,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1784,7 +1939,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -1803,7 +1958,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +1970,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1983,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 // ReproductionStatus is how far a reproduction has come.
@@ -1870,7 +2025,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1882,7 +2037,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1895,7 +2050,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -2008,12 +2163,24 @@ var File_misstep_v1_admin_proto protoreflect.FileDescriptor
 const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/admin.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xc5\x01\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xa8\x02\n" +
 	"\x15SubmitCampaignRequest\x120\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12#\n" +
 	"\x04jdks\x18\x02 \x03(\v2\x0f.misstep.v1.JdkR\x04jdks\x122\n" +
 	"\tworkloads\x18\x03 \x03(\v2\x14.misstep.v1.WorkloadR\tworkloads\x12!\n" +
-	"\fagent_digest\x18\x04 \x01(\tR\vagentDigest\"9\n" +
+	"\fagent_digest\x18\x04 \x01(\tR\vagentDigest\x12/\n" +
+	"\apresets\x18\n" +
+	" \x03(\v2\x15.misstep.v1.JdkPresetR\apresets\x120\n" +
+	"\bunsuited\x18\v \x03(\v2\x14.misstep.v1.UnsuitedR\bunsuited\"c\n" +
+	"\tJdkPreset\x12\x10\n" +
+	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x16\n" +
+	"\x06preset\x18\x02 \x01(\tR\x06preset\x12\x14\n" +
+	"\x05flags\x18\x03 \x03(\tR\x05flags\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"P\n" +
+	"\bUnsuited\x12\x10\n" +
+	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x1a\n" +
+	"\bworkload\x18\x02 \x01(\tR\bworkload\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"9\n" +
 	"\x16SubmitCampaignResponse\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"\x16\n" +
@@ -2183,134 +2350,138 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
-	(*SubmitCampaignResponse)(nil),     // 2: misstep.v1.SubmitCampaignResponse
-	(*ListCampaignsRequest)(nil),       // 3: misstep.v1.ListCampaignsRequest
-	(*ListCampaignsResponse)(nil),      // 4: misstep.v1.ListCampaignsResponse
-	(*GetCampaignRequest)(nil),         // 5: misstep.v1.GetCampaignRequest
-	(*GetCampaignResponse)(nil),        // 6: misstep.v1.GetCampaignResponse
-	(*CampaignStatus)(nil),             // 7: misstep.v1.CampaignStatus
-	(*StopCampaignRequest)(nil),        // 8: misstep.v1.StopCampaignRequest
-	(*StopCampaignResponse)(nil),       // 9: misstep.v1.StopCampaignResponse
-	(*ListFindingsRequest)(nil),        // 10: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 11: misstep.v1.ListFindingsResponse
-	(*GetFindingRequest)(nil),          // 12: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 13: misstep.v1.GetFindingResponse
-	(*MergeFindingsRequest)(nil),       // 14: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 15: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 16: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 17: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 18: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 19: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 20: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 21: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 22: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 23: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 24: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 25: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 26: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 27: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 28: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 29: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 30: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 31: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 32: misstep.v1.CancelReproductionResponse
-	(*ReproductionStatus)(nil),         // 33: misstep.v1.ReproductionStatus
-	nil,                                // 34: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 35: misstep.v1.CampaignStatus.UnplacedEntry
-	(*Campaign)(nil),                   // 36: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 37: misstep.v1.Jdk
-	(*Workload)(nil),                   // 38: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 39: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 40: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 41: misstep.v1.SignalCount
-	(*Finding)(nil),                    // 42: misstep.v1.Finding
-	(*TriageDecision)(nil),             // 43: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 44: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 45: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 46: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 47: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 48: misstep.v1.Perturbation
-	(*durationpb.Duration)(nil),        // 49: google.protobuf.Duration
-	(ReproductionState)(0),             // 50: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 51: misstep.v1.ReproductionStep
-	(*Reliability)(nil),                // 52: misstep.v1.Reliability
-	(*Reproducer)(nil),                 // 53: misstep.v1.Reproducer
+	(*JdkPreset)(nil),                  // 2: misstep.v1.JdkPreset
+	(*Unsuited)(nil),                   // 3: misstep.v1.Unsuited
+	(*SubmitCampaignResponse)(nil),     // 4: misstep.v1.SubmitCampaignResponse
+	(*ListCampaignsRequest)(nil),       // 5: misstep.v1.ListCampaignsRequest
+	(*ListCampaignsResponse)(nil),      // 6: misstep.v1.ListCampaignsResponse
+	(*GetCampaignRequest)(nil),         // 7: misstep.v1.GetCampaignRequest
+	(*GetCampaignResponse)(nil),        // 8: misstep.v1.GetCampaignResponse
+	(*CampaignStatus)(nil),             // 9: misstep.v1.CampaignStatus
+	(*StopCampaignRequest)(nil),        // 10: misstep.v1.StopCampaignRequest
+	(*StopCampaignResponse)(nil),       // 11: misstep.v1.StopCampaignResponse
+	(*ListFindingsRequest)(nil),        // 12: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 13: misstep.v1.ListFindingsResponse
+	(*GetFindingRequest)(nil),          // 14: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 15: misstep.v1.GetFindingResponse
+	(*MergeFindingsRequest)(nil),       // 16: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 17: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 18: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 19: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 20: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 21: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 22: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 23: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 24: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 25: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 26: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 27: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 28: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 29: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 30: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 31: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 32: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 33: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 34: misstep.v1.CancelReproductionResponse
+	(*ReproductionStatus)(nil),         // 35: misstep.v1.ReproductionStatus
+	nil,                                // 36: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 37: misstep.v1.CampaignStatus.UnplacedEntry
+	(*Campaign)(nil),                   // 38: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 39: misstep.v1.Jdk
+	(*Workload)(nil),                   // 40: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 41: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 42: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 43: misstep.v1.SignalCount
+	(*Finding)(nil),                    // 44: misstep.v1.Finding
+	(*TriageDecision)(nil),             // 45: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 46: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 47: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 48: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 49: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 50: misstep.v1.Perturbation
+	(*durationpb.Duration)(nil),        // 51: google.protobuf.Duration
+	(ReproductionState)(0),             // 52: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 53: misstep.v1.ReproductionStep
+	(*Reliability)(nil),                // 54: misstep.v1.Reliability
+	(*Reproducer)(nil),                 // 55: misstep.v1.Reproducer
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	36, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	37, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	38, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
-	7,  // 3: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
-	7,  // 4: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	36, // 5: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
-	0,  // 6: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	39, // 7: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	39, // 8: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	34, // 9: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	40, // 10: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	41, // 11: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	35, // 12: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	42, // 13: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	42, // 14: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	43, // 15: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	43, // 16: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	43, // 17: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	43, // 18: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	24, // 19: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	44, // 20: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	45, // 21: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	46, // 22: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	47, // 23: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	48, // 24: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	49, // 25: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	33, // 26: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	33, // 27: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	50, // 28: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	39, // 29: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	39, // 30: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	51, // 31: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	52, // 32: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	49, // 33: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	53, // 34: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	1,  // 35: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	3,  // 36: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	5,  // 37: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	8,  // 38: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	10, // 39: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	12, // 40: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	14, // 41: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	16, // 42: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	18, // 43: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	20, // 44: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	22, // 45: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	25, // 46: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	27, // 47: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	29, // 48: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	31, // 49: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	2,  // 50: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	4,  // 51: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	6,  // 52: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	9,  // 53: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	11, // 54: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	13, // 55: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	15, // 56: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	17, // 57: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	19, // 58: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	21, // 59: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	23, // 60: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	26, // 61: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	28, // 62: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	30, // 63: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	32, // 64: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	50, // [50:65] is the sub-list for method output_type
-	35, // [35:50] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	38, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	39, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	40, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
+	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
+	9,  // 5: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
+	9,  // 6: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
+	38, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	0,  // 8: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
+	41, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	41, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	36, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	42, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	43, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	37, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	44, // 15: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	44, // 16: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	45, // 17: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	45, // 18: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	45, // 19: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	45, // 20: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	26, // 21: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	46, // 22: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	47, // 23: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	48, // 24: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	49, // 25: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	50, // 26: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	51, // 27: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	35, // 28: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	35, // 29: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	52, // 30: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	41, // 31: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	41, // 32: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	53, // 33: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	54, // 34: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	51, // 35: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	55, // 36: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	1,  // 37: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	5,  // 38: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	7,  // 39: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	10, // 40: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	12, // 41: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	14, // 42: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	16, // 43: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	18, // 44: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	20, // 45: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	22, // 46: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	24, // 47: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	27, // 48: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	29, // 49: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	31, // 50: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	33, // 51: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	4,  // 52: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	6,  // 53: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	8,  // 54: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	11, // 55: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	13, // 56: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	15, // 57: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	17, // 58: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	19, // 59: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	21, // 60: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	23, // 61: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	25, // 62: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	28, // 63: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	30, // 64: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	32, // 65: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	34, // 66: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	52, // [52:67] is the sub-list for method output_type
+	37, // [37:52] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -2329,7 +2500,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

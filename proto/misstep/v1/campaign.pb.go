@@ -316,10 +316,12 @@ func (x *CampaignWorkload) GetFlagSets() []string {
 // FlagSet is a named list of JVM flags.
 type FlagSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the set, unique in its campaign.
+	// name of the set, unique in its campaign; empty takes the preset's.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// flags as given to the JVM, one each.
-	Flags         []string `protobuf:"bytes,2,rep,name=flags,proto3" json:"flags,omitempty"`
+	// flags as given to the JVM, one each; after those of the preset.
+	Flags []string `protobuf:"bytes,2,rep,name=flags,proto3" json:"flags,omitempty"`
+	// preset names flags that fit each JDK, as `misstep campaign presets` lists them. JDKs that cannot do it are left out of the product.
+	Preset        string `protobuf:"bytes,3,opt,name=preset,proto3" json:"preset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -366,6 +368,13 @@ func (x *FlagSet) GetFlags() []string {
 		return x.Flags
 	}
 	return nil
+}
+
+func (x *FlagSet) GetPreset() string {
+	if x != nil {
+		return x.Preset
+	}
+	return ""
 }
 
 // Budget ends a campaign at the first bound that is reached.
@@ -449,10 +458,11 @@ const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x02 \x03(\tR\targuments\x12 \n" +
 	"\vrepetitions\x18\x03 \x01(\rR\vrepetitions\x12\x1b\n" +
-	"\tflag_sets\x18\x04 \x03(\tR\bflagSets\"3\n" +
+	"\tflag_sets\x18\x04 \x03(\tR\bflagSets\"K\n" +
 	"\aFlagSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05flags\x18\x02 \x03(\tR\x05flags\"O\n" +
+	"\x05flags\x18\x02 \x03(\tR\x05flags\x12\x16\n" +
+	"\x06preset\x18\x03 \x01(\tR\x06preset\"O\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06trials\x18\x01 \x01(\x04R\x06trials\x12-\n" +
 	"\x04time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04time*S\n" +
