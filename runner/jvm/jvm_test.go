@@ -125,6 +125,24 @@ func TestDeadlockIsNamed(t *testing.T) {
 	})
 }
 
+// A JVM that no longer reaches a safepoint cannot say so itself: the thread that runs is seen from outside.
+func TestSafepointNotReached(t *testing.T) {
+	everyJDK(t, func(t *testing.T, s *stand, feature int) {
+		recipe := recipeOf(feature, "no-safepoint")
+		recipe.JvmFlags = []string{"-Xmx64m", "-XX:+UseSerialGC", "-XX:-UseCountedLoopSafepoints", "-XX:-BackgroundCompilation"}
+		recipe.Limits.Wall = durationpb.New(3 * time.Second)
+		outcome, err := s.run(t, t.Context(), recipe)
+		require.NoError(t, err)
+		require.Equal(t, hang, outcome.GetKind(), outcome.GetReason())
+		require.Equal(t, "safepoint", outcome.GetHang().GetCause())
+		runs := 0.0
+		for _, thread := range outcome.GetHang().GetThreads() {
+			runs = max(runs, thread.GetRunning())
+		}
+		require.Greater(t, runs, 0.05, "nobody was seen to run") // of a busy machine's CPU
+	})
+}
+
 func anyNative(h *misstepv1.Hang) bool {
 	for _, thread := range h.GetThreads() {
 		if len(thread.GetNativeFrames()) > 0 {

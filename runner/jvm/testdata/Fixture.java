@@ -81,6 +81,10 @@ public class Fixture {
       case "deadlock":
         deadlock();
         break;
+      case "no-safepoint":
+        for (int i = 0; i < 20_000; i++) sink += count(100);
+        sink += count(Integer.MAX_VALUE);
+        break;
       default:
         throw new IllegalArgumentException(args[0]);
     }
@@ -91,6 +95,13 @@ public class Fixture {
 
   private static void loop() {
     while (true) sink++;
+  }
+
+  /** Compiled by C2 without polls in counted loops, the JVM cannot stop it; the division keeps it from becoming a formula. */
+  private static int count(int n) {
+    int x = 1_000_003;
+    for (int i = 1; i < n; i++) x = (x ^ i) / ((x & 7) + 1) + 1_000_003;
+    return x;
   }
 
   /** Calls at many depths, of many kinds, for so many milliseconds. */
