@@ -57,7 +57,7 @@ func plainText(s string) string {
 
 var (
 	vmFrameRE    = regexp.MustCompile(`^([VC])\s+\[([^\]+]+)(?:\+0x[0-9a-fA-F]+)?\]\s*(.*)$`)
-	javaFrameRE  = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(c1|c2|jvmci)\s+)?([^\s(]+)\(`)
+	javaFrameRE  = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(c1|c2|jvmci|C1|C2)\s+)?([^\s(]+)\(`)
 	stubFrameRE  = regexp.MustCompile(`^v\s+(~?[\w:]+)`)
 	offsetRE     = regexp.MustCompile(`\+0x[0-9a-fA-F]+(\s.*)?$`)
 	cloneRE      = regexp.MustCompile(`(\.(part|constprop|isra|cold|lto_priv|llvm)(\.\d+)*)+$|\s*\[clone [^\]]*\]`)
@@ -80,7 +80,7 @@ func nativeFrame(s string) string {
 		return m[1] + " " + lib
 	}
 	if m := javaFrameRE.FindStringSubmatch(s); m != nil {
-		tier := m[1]
+		tier := strings.ToLower(m[1]) // JDK 8 writes C1
 		switch {
 		case tier != "":
 		case s[0] == 'J':

@@ -145,7 +145,7 @@ func (p *parser) line(line string) {
 		}
 	case strings.HasPrefix(line, "siginfo:") && p.siginfo == "":
 		p.siginfo = strings.TrimSpace(strings.TrimPrefix(line, "siginfo:"))
-	case line == "END.":
+	case line == "END.", strings.HasPrefix(line, "elapsed time: ") && strings.HasSuffix(line, ")"): // the latter is all that JDK 8 ends with
 		p.report.Complete = true
 	}
 }

@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write the expected results anew")
 
 // samples are error files of real crashes: by Unsafe, by a native library, by CrashOnOutOfMemoryError, in a VM operation, by signals sent
-// to single threads, without native memory. Sections about the machine are cut out.
+// to single threads, without native memory, over a stack full of garbage, on which the reporter itself trips. Sections about the machine are cut out.
 func samples(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.log")
@@ -53,13 +53,13 @@ func TestRealFiles(t *testing.T) {
 
 // TestTruncatedFiles: a JVM may die at any moment while it writes.
 func TestTruncatedFiles(t *testing.T) {
-	for _, file := range samples(t) {
+	for i, file := range samples(t) {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		head := bytes.Index(data, []byte("\n#\n#  "))
 		step := 1
-		for n := 0; n < len(data); n += step {
-			if n > 2000 { // the head byte by byte, the rest in strides that meet every place in a line
+		for n := i % 7; n < len(data); n += step {
+			if n > 2000 || i%8 > 0 { // some heads byte by byte, the rest in strides that meet every place in a line
 				step = 31
 			}
 			report, err := Parse(bytes.NewReader(data[:n]))
