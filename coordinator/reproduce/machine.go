@@ -1,0 +1,349 @@
+package reproduce
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Result of one try.
+type Result byte
+
+// Results as a ReproductionArm writes them.
+const (
+	Hit       Result = 'h'
+	Miss      Result = 'm'
+	Void      Result = 'v' // proves nothing and is no try
+	Failed    Result = 'f' // given up by the queue
+	cancelled Result = 'c' // time was over; what comes after it does not count
+	pending   Result = '.'
+)
+
+// Names of the steps.
+const (
+	StepConfirm  = "confirm"
+	StepAmplify  = "amplify"
+	StepMinimise = "minimise"
+	StepBisect   = "bisect"
+	StepVerify   = "verify"
+)
+
+// Defaults of a spec.
+const (
+	DefaultTrials = 20_000
+	DefaultTime   = 24 * time.Hour
+)
+
+// Probe is a wish for tries of a recipe.
+type Probe struct {
+	// Key of the arm.
+	Key string
+	// Recipe with seed 0 when each try draws its own; see Recipe.
+	recipe *misstepv1.Recipe
+	seed   uint64
+	// Tries that the arm has and is to have.
+	Have, Want int
+}
+
+// Recipe of the try-th try, from 0.
+func (p Probe) Recipe(try int) *misstepv1.Recipe {
+	r := proto.CloneOf(p.recipe)
+	if r.GetSeed() == 0 {
+		r.Seed = draw(p.seed, p.Key, uint64(try))
+	}
+	return r
+}
+
+// Plan is what follows from the results so far.
+type Plan struct {
+	// Probes to make; none when tries are pending that must end first, or when Done.
+	Probes []Probe
+	// Done: Reproducer or Failure is set.
+	Done       bool
+	Reproducer *misstepv1.Reproducer
+	Failure    string
+	// Steps so far, the last one under way unless Done.
+	Steps []*misstepv1.ReproductionStep
+	// Doing says in one line what is probed.
+	Doing string
+	// Recipe as it is now with Hits of Tries of its last measure.
+	Recipe      *misstepv1.Recipe
+	Hits, Tries int
+	// Left is a guess of the tries still to come.
+	Left int
+}
+
+// machine runs the program over the results of one Reproduction.
+type machine struct {
+	r       *misstepv1.Reproduction
+	arms    map[string]*misstepv1.ReproductionArm
+	spent   int
+	probes  []Probe
+	waiting bool // tries are missing
+	cut     bool // the step under way wanted tries beyond the budget
+	touched map[string]bool
+	plan    Plan
+}
+
+// Next says what follows from the results in r, which is not changed.
+func Next(r *misstepv1.Reproduction) Plan {
+	m := &machine{r: r, arms: make(map[string]*misstepv1.ReproductionArm, len(r.GetArms())), touched: map[string]bool{}}
+	for _, a := range r.GetArms() {
+		m.arms[a.GetKey()] = a
+		m.spent += len(a.GetResults())
+	}
+	if m.program() {
+		m.plan.Done = true
+		return m.plan
+	}
+	m.plan.Probes = m.probes
+	return m.plan
+}
+
+// Apply notes the result of a try that the arm was given. trouble is the reason of a void try or a failure.
+func Apply(a *misstepv1.ReproductionArm, try int, result Result, wall time.Duration, trouble string) {
+	results := []byte(a.GetResults())
+	if try < 0 || try >= len(results) || results[try] != byte(pending) {
+		return
+	}
+	results[try] = byte(result)
+	a.Results = string(results)
+	a.Wall = durationpb.New(a.GetWall().AsDuration() + wall)
+	if trouble != "" {
+		a.Trouble = trouble
+	}
+}
+
+// Give notes that the arm has one more try under way and returns its number.
+func Give(a *misstepv1.ReproductionArm) (try int) {
+	a.Results += string(rune(pending))
+	return len(a.GetResults()) - 1
+}
+
+// CancelPending ends the tries that are under way without a result.
+func CancelPending(r *misstepv1.Reproduction) {
+	for _, a := range r.GetArms() {
+		a.Results = strings.ReplaceAll(a.GetResults(), string(rune(pending)), string(rune(cancelled)))
+	}
+	r.Pending = nil
+}
+
+// arm is one recipe probed for one purpose, with the results that count so far.
+type arm struct {
+	key     string
+	recipe  *misstepv1.Recipe
+	results []bool
+	hits    int
+	voids   int
+	failed  bool
+	open    bool // a result is pending
+	ended   bool // no further try can be had
+	given   int  // letters of results
+	trouble string
+	wall    time.Duration
+}
+
+// arm of a recipe for a purpose within the step under way. Its key only has to be the same while this reproduction runs, so it may rest
+// on the binary form, which takes a fiftieth of the canonical text's time; should another version of the library write it otherwise,
+// tries are repeated.
+func (m *machine) arm(purpose string, recipe *misstepv1.Recipe) *arm {
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(recipe)
+	if err != nil { // text that is not UTF-8, which no stored message holds
+		panic(fmt.Sprintf("write a recipe: %v", err))
+	}
+	sum := sha256.Sum256(raw)
+	a := &arm{key: m.step().GetName() + "/" + purpose + "/" + hex.EncodeToString(sum[:8]), recipe: recipe}
+	stored := m.arms[a.key]
+	a.trouble, a.wall, a.given = stored.GetTrouble(), stored.GetWall().AsDuration(), len(stored.GetResults())
+	for _, r := range []byte(stored.GetResults()) {
+		switch Result(r) {
+		case Hit, Miss:
+			a.results = append(a.results, Result(r) == Hit)
+			if Result(r) == Hit {
+				a.hits++
+			}
+			continue
+		case Void:
+			a.voids++
+			continue
+		case Failed:
+			a.voids++
+			a.failed = true
+			continue
+		case cancelled:
+			a.ended = true
+		default:
+			a.open = true
+		}
+		break
+	}
+	// A recipe that proves nothing again and again never will.
+	const patience = 4
+	if a.voids >= patience && a.voids > 2*len(a.results) || a.failed && len(a.results) == 0 {
+		a.ended, a.open = true, false
+	}
+	if !m.touched[a.key] && a.given > 0 {
+		m.touched[a.key] = true
+		s := m.step()
+		s.Probes++
+		s.Tries += uint32(len(a.results)) // bounded by the budget
+		s.Hits += uint32(a.hits)
+	}
+	return a
+}
+
+// rate estimates the arm's rate; never 0 or 1.
+func (a *arm) rate() float64 {
+	return (float64(a.hits) + 0.5) / (float64(len(a.results)) + 1)
+}
+
+// ask wants more tries of an arm. It is false when none can be had: the arm is at its end, or the budget is.
+func (m *machine) ask(a *arm, more int) bool {
+	if a.open {
+		m.waiting = true
+		return true
+	}
+	if a.ended {
+		return false
+	}
+	for _, p := range m.probes {
+		if p.Key == a.key {
+			return true
+		}
+	}
+	limit := m.limit()
+	if m.spent >= limit {
+		m.cut = true
+		return false
+	}
+	more = max(1, min(more, limit-m.spent))
+	m.spent += more
+	m.probes = append(m.probes, Probe{Key: a.key, recipe: a.recipe, seed: m.r.GetSpec().GetSeed(), Have: a.given, Want: a.given + more})
+	m.waiting = true
+	return true
+}
+
+// limit of tries for the step under way: a tenth is kept for verifying.
+func (m *machine) limit() int {
+	trials := int(min(m.r.GetSpec().GetTrials(), math.MaxInt32))
+	if trials == 0 {
+		trials = DefaultTrials
+	}
+	switch {
+	case m.r.GetTimeOver():
+		return 0
+	case m.step().GetName() == StepVerify:
+		return trials
+	case m.r.GetSearchOver():
+		return 0
+	}
+	return trials - max(trials/10, min(10, trials/2))
+}
+
+// judge runs a sequential test on an arm; undecided with ok means that tries are missing, without it that there will be none.
+func (m *machine) judge(a *arm, t test) (v verdict, ok bool) {
+	v, _, more := t.judge(a.results)
+	if v != undecided {
+		return v, true
+	}
+	return undecided, m.ask(a, more)
+}
+
+// measure wants an arm to have hits hits and at least least tries, or most tries; ready when it has, or when no more can be had.
+func (m *machine) measure(a *arm, hits, least, most int) (ready bool) {
+	n := len(a.results)
+	if a.hits >= hits && n >= least || n >= most {
+		return true
+	}
+	// Tries are asked for in portions that grow with what the wait has been.
+	more := max(least-n, min(n/4, most-n))
+	if a.hits < hits {
+		more = max(more, hits-a.hits)
+	}
+	return !m.ask(a, more)
+}
+
+// begin a step.
+func (m *machine) begin(name string) {
+	m.cut = false
+	m.plan.Steps = append(m.plan.Steps, &misstepv1.ReproductionStep{Name: name})
+}
+
+// end the step under way.
+func (m *machine) end(rate float64, summary string) {
+	s := m.step()
+	s.Rate, s.Summary, s.Cut = rate, summary, m.cut
+	if m.cut {
+		s.Summary += "; cut short by the budget"
+	}
+}
+
+func (m *machine) step() *misstepv1.ReproductionStep {
+	if len(m.plan.Steps) == 0 {
+		return nil
+	}
+	return m.plan.Steps[len(m.plan.Steps)-1]
+}
+
+// now notes the recipe as it is and its last measure.
+func (m *machine) now(a *arm) {
+	m.plan.Recipe, m.plan.Hits, m.plan.Tries = a.recipe, a.hits, len(a.results)
+}
+
+// reliability of hits of tries.
+func reliability(hits, tries int) *misstepv1.Reliability {
+	l, h := triage.Wilson(uint64(hits), uint64(tries))
+	return &misstepv1.Reliability{Hits: uint32(hits), Tries: uint32(tries), Low: l, High: h} // bounded by the budget
+}
+
+// meanWall of the tries in arms of a step.
+func (m *machine) meanWall(step string) time.Duration {
+	var wall time.Duration
+	n := 0
+	for _, a := range m.r.GetArms() {
+		if strings.HasPrefix(a.GetKey(), step+"/") {
+			wall += a.GetWall().AsDuration()
+			n += len(a.GetResults()) - strings.Count(a.GetResults(), string(rune(pending))) - strings.Count(a.GetResults(), string(rune(cancelled)))
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return wall / time.Duration(n)
+}
+
+// draw is a number from 1 on that depends on the seed, the key and i: FNV-1a and splitmix64, as elsewhere.
+func draw(seed uint64, key string, i uint64) uint64 {
+	h := uint64(0xcbf29ce484222325)
+	for _, b := range []byte(key) {
+		h = (h ^ uint64(b)) * 0x100000001b3
+	}
+	return max(1, mix(mix(mix(seed)^h)^i))
+}
+
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// sortedKeys of a map.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,135 @@
+package reproduce
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// neighbour is a recipe one change away.
+type neighbour struct {
+	name   string
+	recipe *misstepv1.Recipe
+}
+
+// flagsWorthTrying change when and how code is compiled, inlined and collected: what decides the shapes of frames.
+var flagsWorthTrying = [][]string{
+	{"-Xcomp"},
+	{"-XX:TieredStopAtLevel=1"},
+	{"-XX:TieredStopAtLevel=1", "-Xcomp"},
+	{"-XX:-TieredCompilation"},
+	{"-XX:-Inline"},
+	{"-XX:+UseSerialGC", "-Xmn4m"},
+}
+
+// neighbours of a recipe, those that are no change left out.
+func (m *machine) neighbours(base *arm) (out []neighbour) {
+	r := base.recipe
+	add := func(name string, change func(*misstepv1.Recipe)) {
+		n := proto.CloneOf(r)
+		change(n)
+		if proto.Equal(n, r) || !valid(n) || slices.ContainsFunc(out, func(o neighbour) bool { return proto.Equal(o.recipe, n) }) {
+			return
+		}
+		out = append(out, neighbour{name, n})
+	}
+	spec := m.r.GetSpec()
+	check := checkOf(spec.GetSignature())
+	for i, c := range r.GetChecks() {
+		if c.GetName() == check || check == "" {
+			add("share of "+c.GetName()+" 1", func(n *misstepv1.Recipe) { n.Checks[i].Share = 1 })
+		}
+	}
+	if d := r.GetSampling().GetInterval().AsDuration(); d > 0 {
+		for _, f := range []float64{0.25, 4} {
+			interval := min(max(time.Duration(float64(d)*f), 100*time.Microsecond), 100*time.Millisecond)
+			add(fmt.Sprintf("sampling interval %v", interval), func(n *misstepv1.Recipe) { n.Sampling.Interval = durationpb.New(interval) })
+		}
+	}
+	for _, flags := range flagsWorthTrying {
+		add("flags "+strings.Join(flags, " "), func(n *misstepv1.Recipe) {
+			for _, f := range flags {
+				if !slices.Contains(n.JvmFlags, f) {
+					n.JvmFlags = append(n.JvmFlags, f)
+				}
+			}
+		})
+	}
+	if len(r.GetInstrumentation().GetOnly()) == 0 {
+		for _, ratio := range []float64{1, 0.25} {
+			add(fmt.Sprintf("ratio %g", ratio), func(n *misstepv1.Recipe) {
+				if n.Instrumentation == nil {
+					n.Instrumentation = &misstepv1.Instrumentation{Ratio: 1}
+				}
+				n.Instrumentation.Ratio = ratio
+			})
+		}
+		if methods := spec.GetMethods(); len(methods) > 0 {
+			add("only the evidence's methods", func(n *misstepv1.Recipe) { n.Instrumentation = &misstepv1.Instrumentation{Only: methods} })
+			add("only "+methods[0], func(n *misstepv1.Recipe) { n.Instrumentation = &misstepv1.Instrumentation{Only: methods[:1]} })
+		}
+	}
+	const mostRepetitions = 1 << 12
+	if n := r.GetWorkload().GetRepetitions(); n > 0 && n <= mostRepetitions {
+		add(fmt.Sprintf("repetitions %d", 4*n), func(n *misstepv1.Recipe) { n.Workload.Repetitions *= 4 })
+	} else if n == 0 {
+		add("repetitions 10", func(n *misstepv1.Recipe) { n.Workload.Repetitions = 10 })
+	}
+	for _, p := range spec.GetPerturbations() {
+		add("perturbation "+p.GetStrategy(), func(n *misstepv1.Recipe) { n.Perturbation = proto.CloneOf(p) })
+	}
+	for _, k := range sortedKeys(r.GetPerturbation().GetParameters()) {
+		for _, f := range []float64{0.5, 2} {
+			value := r.GetPerturbation().GetParameters()[k] * f
+			if value > 0 && value < 1 && f > 1 || value >= 1 || f < 1 { // a probability stays below 1
+				add(fmt.Sprintf("%s %g", k, value), func(n *misstepv1.Recipe) { n.Perturbation.Parameters[k] = value })
+			}
+		}
+	}
+	if r.GetSeed() == 0 { // a seed that hit once may be one that always does
+		const most = 3
+		probe := Probe{Key: base.key, recipe: r, seed: spec.GetSeed()}
+		seeds := 0
+		for try, letter := range []byte(m.arms[base.key].GetResults()) {
+			if Result(letter) == Hit && seeds < most {
+				seeds++
+				seed := probe.Recipe(try).GetSeed()
+				add(fmt.Sprintf("seed %d", seed), func(n *misstepv1.Recipe) { n.Seed = seed })
+			}
+		}
+	}
+	return out
+}
+
+// checkOf a mismatch's signature; "" for crash and hang.
+func checkOf(s *misstepv1.Signature) string {
+	if s.GetKind() == triage.KindMismatch && len(s.GetParts()) > 0 {
+		return s.GetParts()[0]
+	}
+	return ""
+}
+
+// valid says whether the recipe's checks have what they need; one that does not would only give void trials.
+func valid(r *misstepv1.Recipe) bool {
+	instrumented := r.GetInstrumentation() == nil || r.GetInstrumentation().GetRatio() > 0 || len(r.GetInstrumentation().GetOnly()) > 0
+	for _, c := range r.GetChecks() {
+		switch c.GetName() {
+		case "gst-asgct", "shadow-gst":
+			if !instrumented {
+				return false
+			}
+		case "asgct-shadow":
+			if !instrumented || r.GetSampling().GetInterval().AsDuration() <= 0 {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,60 @@
+package reproduce_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/coordinator/reproduce"
+	"misstep/coordinator/reproduce/reproducetest"
+)
+
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	s := uint64(8303444)
+	if v := os.Getenv("MISSTEP_TEST_SEED"); v != "" {
+		var err error
+		s, err = strconv.ParseUint(v, 10, 64)
+		require.NoError(t, err)
+	}
+	t.Logf("MISSTEP_TEST_SEED=%d", s)
+	return s
+}
+
+// The models' rates are known, so what a reproducer promises can be checked against the truth.
+func TestModels(t *testing.T) {
+	s := seed(t)
+	for i, model := range reproducetest.Models() {
+		t.Run(model.Name, func(t *testing.T) {
+			d := &reproducetest.Driver{Model: model, Rand: rand.New(rand.NewPCG(s, uint64(i)))}
+			r := reproducetest.Start(model, s)
+			plan := d.Run(r)
+			require.True(t, plan.Done)
+			require.Empty(t, plan.Failure)
+			final := plan.Reproducer.GetRecipe()
+			if !plan.Reproducer.GetSeedMatters() {
+				final.Seed = 0
+			}
+			rate := model.Rate(final)
+			search := 0
+			for _, st := range plan.Steps {
+				t.Logf("%-9s %3d probes %6d tries %5d hits, rate %.3f: %s", st.GetName(), st.GetProbes(), st.GetTries(), st.GetHits(), st.GetRate(), st.GetSummary())
+				if st.GetName() != reproduce.StepVerify {
+					search += int(st.GetTries())
+				}
+			}
+			t.Logf("rate %.3f of %.3f at first, %.3f best met; kept %v", rate, model.Rate(model.Recipe), d.Best, plan.Reproducer.GetKept())
+			assert.GreaterOrEqual(t, rate, 0.8*d.Best)
+			for _, removal := range reproduce.Removals(final, reproducetest.Signature()) {
+				assert.Less(t, model.Rate(removal.Recipe), 0.8*rate, "%v can go", removal.Element)
+			}
+			plain := &reproducetest.Driver{Model: model, Rand: rand.New(rand.NewPCG(s, uint64(i)))}
+			reproducetest.Ddmin(plain, model.Recipe, 0.03, 0.05)
+			t.Logf("%d tries, plain ddmin %d: %.2f", search, plain.Tries, float64(search)/float64(plain.Tries))
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package reproducetest
+
+import (
+	"fmt"
+	"math"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// saturating is the chance that at least one of n repetitions hits with q each.
+func saturating(q float64, n uint32) float64 { return 1 - math.Pow(1-q, float64(max(1, n))) }
+
+// Models are bugs of the shapes that were met: deterministic, faults injected with 0.5, 0.1 and 0.02, races.
+func Models() (out []Model) {
+	add := func(m Model) {
+		if m.Recipe == nil {
+			m.Recipe = Recipe()
+		}
+		if m.Methods == nil {
+			m.Methods = MethodNames(12)
+		}
+		out = append(out, m)
+	}
+	method := MethodNames(12)
+	add(Model{Name: "class initialiser: deterministic, two flags", Rate: func(r *misstepv1.Recipe) float64 {
+		return 0.99 * If(Has(r, "-Xcomp"), 0) * If(Has(r, "-XX:TieredStopAtLevel=1"), 0) * If(Instruments(r, method[0]), 0)
+	}})
+	for _, p := range []float64{0.5, 0.1, 0.02} {
+		add(Model{Name: fmt.Sprintf("fault %g: one flag", p), Rate: func(r *misstepv1.Recipe) float64 {
+			return p * If(Has(r, "-XX:ReservedCodeCacheSize=32m"), 0.02) * If(Instruments(r, method[3]), 0)
+		}})
+		add(Model{Name: fmt.Sprintf("fault %g: two flags, sampling, two methods", p), Rate: func(r *misstepv1.Recipe) float64 {
+			return p * If(Has(r, "-Xcomp"), 0.05) * If(Has(r, "-Xmx256m"), 0.3) * If(r.GetSampling() != nil, 0.1) * If(Instruments(r, method[1], method[7]), 0)
+		}})
+		add(Model{Name: fmt.Sprintf("fault %g: perturbation with one parameter", p), Rate: func(r *misstepv1.Recipe) float64 {
+			delay := r.GetPerturbation().GetParameters()["delay_ms"]
+			return p * If(r.GetPerturbation() != nil, 0.01) * If(delay >= 2.5, 0.2) * If(Instruments(r, method[0]), 0)
+		}})
+	}
+	add(Model{Name: "rare, and a tenfold flag beside it", Rate: func(r *misstepv1.Recipe) float64 {
+		return 0.02 * If(!Has(r, "-XX:-Inline"), 10) * If(Has(r, "-Xss512k"), 0.1) * If(Instruments(r, method[0]), 0)
+	}})
+	add(Model{Name: "rare, share and method set raise it", Rate: func(r *misstepv1.Recipe) float64 {
+		share := r.GetChecks()[0].GetShare()
+		return min(0.9, 0.02*share/0.01*0.2) * If(share >= 1, 5) * If(Has(r, "-Xcomp"), 0.02) * If(Instruments(r, method[2]), 0)
+	}})
+	add(Model{
+		Name: "race: repetitions, a better perturbation", Void: 0.1,
+		Perturbations: []*misstepv1.Perturbation{{Strategy: "starve"}, {Strategy: "pct"}},
+		Rate: func(r *misstepv1.Recipe) float64 {
+			q := 0.002
+			if r.GetPerturbation().GetStrategy() == "starve" {
+				q = 0.02
+			}
+			return saturating(q, r.GetWorkload().GetRepetitions()) * If(r.GetPerturbation() != nil, 0.02) * If(Instruments(r, method[0]), 0)
+		},
+	})
+	add(Model{Name: "race: seen with 0.1, two flags help by half each", Rate: func(r *misstepv1.Recipe) float64 {
+		return 0.1 * If(Has(r, "-XX:+UseParallelGC"), 0.4) * If(Has(r, "-Xss512k"), 0.4) * If(Instruments(r, method[5]), 0)
+	}})
+	add(Model{
+		Name: "methods chosen by the seed",
+		Recipe: func() *misstepv1.Recipe {
+			r := Recipe()
+			r.Instrumentation.Ratio = 0.3
+			return r
+		}(),
+		Rate: func(r *misstepv1.Recipe) float64 {
+			chosen := r.GetSeed() == 42 && len(r.GetInstrumentation().GetOnly()) == 0 || Instruments(r, method[4])
+			return 0.4 * If(chosen, 0) * If(Has(r, "-Xcomp"), 0)
+		},
+	})
+	return out
+}
