@@ -2,9 +2,12 @@ package jvm
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -22,7 +25,7 @@ import (
 
 // classify says what the JVM did: the first kind that applies of crash, hang, mismatches, application failure, void, clean. The error
 // is an infrastructure failure: what ended the JVM was neither the JVM nor its workload.
-func (t *trial) classify() (*misstepv1.Outcome, error) {
+func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	result := t.jvm.Result()
 	outcome := &misstepv1.Outcome{
 		ExitCode: int32(result.ExitCode), Signal: int32(result.Signal), // both are small
@@ -40,7 +43,7 @@ func (t *trial) classify() (*misstepv1.Outcome, error) {
 	if outcome.Mismatches, damaged, err = readRecords(t.path(dirAgent, fileRecords)); err != nil {
 		return nil, err
 	}
-	crash, memory, err := t.crash()
+	crash, memory, err := t.crash(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +115,7 @@ func sum[K comparable](counts map[K]uint64) (n uint64) {
 
 // crash reads the error file, or makes do with the signal when HotSpot could not write one. memory is what the error file says when
 // it is about memory that could not be had, which is no crash of the JVM's making.
-func (t *trial) crash() (crash *misstepv1.Crash, memory string, err error) {
+func (t *trial) crash(ctx context.Context) (crash *misstepv1.Crash, memory string, err error) {
 	if t.verdict.failure != nil { // killed for a limit
 		return nil, "", nil
 	}
@@ -137,8 +140,34 @@ func (t *trial) crash() (crash *misstepv1.Crash, memory string, err error) {
 		Error:  fmt.Sprintf("%s (0x%x)", unix.SignalName(signal), int(signal)),
 		Detail: "the JVM died without writing an error file",
 	}
-	t.locate(crash, 0)
+	t.locate(crash, t.core(ctx, crash))
 	return crash, "", nil
+}
+
+// core takes the native stack of the thread that died from the core file, where the kernel wrote one into the JVM's folder and
+// gdb is there to read it. It returns that thread's id, 0 when it is not known.
+func (t *trial) core(ctx context.Context, crash *misstepv1.Crash) int64 {
+	cores, err := filepath.Glob(t.path(dirWork, "core*"))
+	if err != nil || len(cores) == 0 {
+		return 0
+	}
+	text := t.gdb(ctx, fmt.Sprintf("thread apply 1 bt %d", maxFrames), t.java(), cores[0])
+	t.exhibit("core-stack.txt", text)
+	for tid, frames := range parseGDB(string(text)) { // one thread
+		for _, f := range frames {
+			name, library, _ := strings.Cut(f, " from ")
+			line := "C  [" + cmp.Or(library, "unknown") + "]"
+			if name != "??" {
+				line += "  " + name
+			}
+			crash.NativeFrames = append(crash.NativeFrames, line)
+		}
+		if len(frames) > 0 {
+			crash.ProblematicFrame = crash.GetNativeFrames()[0]
+		}
+		return tid
+	}
+	return 0
 }
 
 func (t *trial) errorFile() (*hserr.Report, error) {

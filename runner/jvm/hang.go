@@ -77,7 +77,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	t.readStatus() // as it was before it is killed
 	t.verdict.hang, t.verdict.reason = hang, reason
 
-	t.jvm.Signal(syscall.SIGABRT)
+	t.jvm.Abort()
 	select {
 	case <-t.jvm.Done():
 	case <-ctx.Done():
@@ -190,6 +190,11 @@ func kernelText(threads []*misstepv1.HungThread) []byte {
 // nativeStacks asks gdb for all stacks, if there is one that may. A gdb that does not come back is killed; the kernel lets
 // its prey go then.
 func (t *trial) nativeStacks(ctx context.Context) []byte {
+	return t.gdb(ctx, fmt.Sprintf("thread apply all bt %d", maxFrames), "-p", strconv.Itoa(t.jvm.PID()))
+}
+
+// gdb runs one command of it on a process or a core file, bounded in time and output; nothing without gdb.
+func (t *trial) gdb(ctx context.Context, command string, target ...string) []byte {
 	gdb, err := exec.LookPath("gdb")
 	if err != nil {
 		return nil
@@ -197,9 +202,10 @@ func (t *trial) nativeStacks(ctx context.Context) []byte {
 	ctx, cancel := context.WithTimeout(ctx, gdbPatience)
 	defer cancel()
 	// -nx, auto-load off: no file of the workload is run by gdb; no debug information is fetched.
-	cmd := exec.CommandContext(ctx, gdb, "-batch", "-nx", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
-		"-ex", "set pagination off", "-ex", "set print frame-arguments none", "-ex", fmt.Sprintf("thread apply all bt %d", maxFrames),
-		"-p", strconv.Itoa(t.jvm.PID()))
+	cmd := exec.CommandContext(ctx, gdb, append([]string{
+		"-batch", "-nx", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
+		"-ex", "set pagination off", "-ex", "set print frame-arguments none", "-ex", command,
+	}, target...)...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + t.path(dirHome)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second

@@ -175,6 +175,12 @@ func TestSignalsFromOutside(t *testing.T) {
 			require.Equal(t, "SIGABRT (0x6)", outcome.GetCrash().GetError())
 			require.Equal(t, int32(syscall.SIGABRT), outcome.GetSignal())
 			require.Equal(t, int32(-1), outcome.GetExitCode())
+			// What the JVM could not say its core file does, if the kernel writes one here.
+			if pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern"); err == nil && strings.HasPrefix(string(pattern), "core") && hasGDB() {
+				require.Contains(t, s.evidence(t, outcome, "core-stack.txt"), "SIGABRT")
+				require.Contains(t, strings.Join(outcome.GetCrash().GetNativeFrames(), "\n"), "[libjli.so]  JLI_Launch")
+				require.NotEmpty(t, outcome.GetCrash().GetProblematicFrame())
+			}
 		})
 		for _, signal := range []string{"KILL", "TERM"} {
 			t.Run(signal+" is not the JVM's doing", func(t *testing.T) {

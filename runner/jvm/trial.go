@@ -94,7 +94,7 @@ func (t *trial) run(ctx context.Context) (_ *misstepv1.Outcome, err error) {
 	}
 	t.report(&misstepv1.Progress{Phase: "collect"})
 	t.readStatus()
-	outcome, err := t.classify()
+	outcome, err := t.classify(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (t *trial) start() (err error) {
 	}
 	spec := process.Spec{
 		Path: t.java(), Args: t.args, Env: t.environment(), Dir: t.path(dirWork), Mark: t.folder.Path,
-		Stdout: t.stdout, Stderr: t.stderr, Cgroup: t.cgroup, Credential: t.executor.Credential,
+		Stdout: t.stdout, Stderr: t.stderr, Cgroup: t.cgroup, Credential: t.executor.Credential, Core: t.limits.disk,
 	}
 	if t.session != nil {
 		spec.Start = t.session.Start

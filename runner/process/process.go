@@ -38,6 +38,8 @@ type Spec struct {
 	Cgroup *Cgroup
 	// Credential of the user to run as; nil for this process's own.
 	Credential *syscall.Credential
+	// Core bounds the core file that the kernel may write when the program dies of a signal, in bytes; 0 for none.
+	Core uint64
 	// Start starts the command, nil for its own Start method. It is called on a thread that lives as long as the program, and again
 	// with another command when the kernel refused to have it born in the cgroup.
 	Start func(*exec.Cmd) error
@@ -138,8 +140,7 @@ func (p *Process) run(started chan<- error) {
 	}
 	p.pid = cmd.Process.Pid
 	p.spec.Cgroup.add(p.pid)
-	noCore := unix.Rlimit{}
-	_ = unix.Prlimit(p.pid, unix.RLIMIT_CORE, &noCore, nil)
+	p.limitCore(p.spec.Core)
 	p.family = family{leader: p.pid, mark: p.spec.Mark, known: map[int]uint64{}}
 	started <- nil
 
@@ -201,6 +202,17 @@ func (p *Process) command(stdout, stderr *os.File) *exec.Cmd {
 		}
 	}
 	return cmd
+}
+
+// limitCore bounds the core file. A kernel that refuses, because its own limit is lower, writes a shorter one.
+func (p *Process) limitCore(bytes uint64) {
+	_ = unix.Prlimit(p.pid, unix.RLIMIT_CORE, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
+}
+
+// Abort asks the program to say what it is doing and to end, by SIGABRT, without a core file.
+func (p *Process) Abort() {
+	p.limitCore(0)
+	p.Signal(syscall.SIGABRT)
 }
 
 // PID of the program.
