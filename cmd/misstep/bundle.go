@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"misstep/corpus/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -16,6 +20,7 @@ import (
 type bundleCommand struct {
 	Verify bundleVerify `cmd:"" help:"Check every byte of a bundle."`
 	Show   bundleShow   `cmd:"" help:"Print a bundle's README, or one of its files."`
+	Unpack bundleUnpack `cmd:"" help:"Verify a bundle and unpack it into a new folder."`
 }
 
 type bundleVerify struct {
@@ -60,6 +65,25 @@ func (c *bundleShow) Run(e *env) error {
 	return err
 }
 
+type bundleUnpack struct {
+	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
+	Dir    string `arg:"" help:"Folder to make; it must not be there yet." type:"path" placeholder:"DIR"`
+}
+
+// Run unpacks.
+func (c *bundleUnpack) Run(e *env) error {
+	b, err := bundle.Open(c.Bundle)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if err := b.Extract(c.Dir); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.stdout, "%s: repeat it with %s /path/to/jdk\n", c.Dir, filepath.Join(c.Dir, "run.sh"))
+	return err
+}
+
 // writeBundle makes the bundle of a finding at path: its example's recipe, evidence, workload and agent.
 func (e *env) writeBundle(ctx context.Context, st *station, id, path string) error {
 	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
@@ -84,9 +108,13 @@ func (e *env) writeBundle(ctx context.Context, st *station, id, path string) err
 	if err != nil {
 		return err
 	}
+	others, err := otherJdks(ctx, st, finding)
+	if err != nil {
+		return err
+	}
 	contents := bundle.Contents{
 		Reproducer: &misstepv1.Reproducer{
-			Finding: finding, Recipe: recipe, OtherJdks: otherJdks(finding), Evidence: finding.GetExample().GetEvidence(),
+			Finding: finding, Recipe: recipe, OtherJdks: others, Evidence: finding.GetExample().GetEvidence(),
 		},
 		Workload: workload, Agent: artefacts.Dir, Evidence: st.blobs, Command: command,
 	}
@@ -119,13 +147,27 @@ func bundleCommandLine(recipe *misstepv1.Recipe, workload string, manifest workl
 	return command, nil
 }
 
-// otherJdks are the builds besides the recipe's that showed the finding; their digests are not known here.
-func otherJdks(f *misstepv1.Finding) []*misstepv1.Jdk {
-	var others []*misstepv1.Jdk
-	for _, name := range jdksOf(f) {
-		if name != f.GetExampleRecipe().GetJdk().GetName() {
-			others = append(others, &misstepv1.Jdk{Name: name})
+// otherJdks are the builds besides the recipe's whose trials showed the finding, by name.
+func otherJdks(ctx context.Context, st *station, f *misstepv1.Finding) ([]*misstepv1.Jdk, error) {
+	builds := map[string]*misstepv1.Jdk{}
+	for _, campaign := range f.GetCampaigns() {
+		for token := ""; ; {
+			page, err := st.ListTrials(ctx, &misstepv1.ListTrialsRequest{CampaignId: campaign, PageToken: token})
+			if err != nil {
+				return nil, err
+			}
+			for _, trial := range page.GetTrials() {
+				if slices.Contains(trial.GetFindingIds(), f.GetId()) {
+					builds[trial.GetRecipe().GetJdk().GetDigest()] = trial.GetRecipe().GetJdk()
+				}
+			}
+			if token = page.GetNextPageToken(); token == "" {
+				break
+			}
 		}
 	}
-	return others
+	delete(builds, f.GetExampleRecipe().GetJdk().GetDigest())
+	return slices.SortedFunc(maps.Values(builds), func(a, b *misstepv1.Jdk) int {
+		return cmp.Or(strings.Compare(a.GetName(), b.GetName()), strings.Compare(a.GetDigest(), b.GetDigest()))
+	}), nil
 }

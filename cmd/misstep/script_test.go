@@ -1,17 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"misstep/deploy/jdk"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -33,6 +37,14 @@ func TestScripts(t *testing.T) {
 			e.Setenv("MISSTEP_AGENT", agentDir)
 			e.Setenv("JAVAC", javac)
 			e.Setenv("TMPDIR", e.WorkDir)
+			e.Setenv("TRIES", cmp.Or(os.Getenv("BUNDLE_TRIES"), "3")) // of a bundle's script; make bench-bundle takes 10
+			for _, name := range []string{"jdk17", "jdk25"} {
+				entry, err := jdk.Open(home).Get(name)
+				if err != nil {
+					return err
+				}
+				e.Setenv(strings.ToUpper(name), entry.Path)
+			}
 			// A catalogue of its own with the JDKs of the shared one, so that a script may add to it.
 			if err := os.MkdirAll(filepath.Join(e.WorkDir, "home", "jdks"), 0o755); err != nil {
 				return err
@@ -50,6 +62,9 @@ func TestScripts(t *testing.T) {
 			"flip":     flipByte,
 			"await":    awaitPort,
 			"finished": awaitCampaigns,
+			"plain":    plainUser,
+			"small":    smallFile,
+			"jtreg":    runJtreg,
 		},
 	})
 }
@@ -168,11 +183,73 @@ func awaitCampaigns(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// smallFile FILE BYTES wants a file of at most that size.
+func smallFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: small FILE BYTES")
+	}
+	most, err := strconv.ParseInt(args[1], 10, 64)
+	ts.Check(err)
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if info.Size() > most {
+		ts.Fatalf("%s has %d bytes, want at most %d", args[0], info.Size(), most)
+	}
+}
+
+// plainUser DIR COMMAND… runs a command in the new folder DIR as a user who may write nowhere else: nobody, when this is root.
+func plainUser(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: plain DIR COMMAND…")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.Mkdir(dir, 0o755))
+	command := exec.Command(ts.MkAbs(args[1]), args[2:]...)
+	command.Dir, command.Env = dir, []string{"PATH=/usr/bin:/bin", "TMPDIR=" + dir}
+	command.Stdout, command.Stderr = ts.Stdout(), ts.Stderr()
+	if os.Getuid() == 0 {
+		const nobody = 65534
+		ts.Check(os.Chown(dir, nobody, nobody))
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		for _, above := range []string{ts.Getenv("WORK"), filepath.Dir(ts.Getenv("WORK"))} {
+			ts.Check(os.Chmod(above, 0o755)) // testscript's own folders, closed to others
+		}
+	}
+	ts.Check(command.Run())
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// runJtreg JDK DIR runs the jtreg tests in DIR on a JDK; a libWalkerTest.cpp there is built first. Its own exit code is 2 for failed tests.
+func runJtreg(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: [!] jtreg JDK DIR")
+	}
+	jtreg, err := exec.LookPath("jtreg")
+	if err != nil {
+		ts.Fatalf("no jtreg (%v); deploy/setup/install.sh test installs it", err)
+	}
+	home, dir := args[0], ts.MkAbs(args[1])
+	scratch, err := os.MkdirTemp(ts.Getenv("WORK"), "jtreg-")
+	ts.Check(err)
+	if library := filepath.Join(dir, "libWalkerTest.cpp"); exists(library) {
+		ts.Check(ts.Exec("g++", "-std=c++17", "-fPIC", "-shared", "-I"+home+"/include", "-I"+home+"/include/linux", library,
+			"-o", filepath.Join(scratch, "libWalkerTest.so")))
+	}
+	err = ts.Exec(jtreg, "-jdk:"+home, "-nativepath:"+scratch, "-w:"+scratch+"/work", "-r:"+scratch+"/report", "-verbose:fail", dir)
+	if failed := err != nil && err.Error() == "exit status 2"; err != nil && !failed || failed != neg {
+		ts.Fatalf("jtreg: %v", err)
+	}
+}
+
 func TestHelpOfEveryCommand(t *testing.T) {
 	for _, args := range []string{
 		"", "hunt", "run", "replay", "campaign", "campaign submit", "campaign list", "campaign show", "campaign stop",
 		"findings", "findings list", "findings show", "findings bundle", "coordinator", "runner", "jdk", "jdk add", "jdk list",
-		"jdk show", "jdk rm", "workload", "workload add", "workload list", "bundle", "bundle verify", "bundle show", "doctor",
+		"jdk show", "jdk rm", "workload", "workload add", "workload list", "bundle", "bundle verify", "bundle show", "bundle unpack", "doctor",
 	} {
 		t.Run(args, func(t *testing.T) {
 			var out, errs strings.Builder

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -27,9 +28,11 @@ const (
 	nameScript     = "run.sh"
 	nameOnly       = "only.txt"
 
-	dirWorkload = "workload"
-	dirAgent    = "agent"
-	dirEvidence = "evidence"
+	dirWorkload   = "workload"
+	dirAgent      = "agent"
+	dirEvidence   = "evidence"
+	dirJtreg      = "jtreg"
+	dirStandalone = "standalone"
 )
 
 const formatLine = "misstep-bundle 1\n"
@@ -66,6 +69,15 @@ type Command struct {
 	Wall time.Duration
 	// MinFeature is the least JDK feature version that the workload runs on; 0 for any.
 	MinFeature int
+}
+
+// wallSeconds is Wall in whole seconds, the default when there is none.
+func (c Command) wallSeconds() int {
+	wall := c.Wall
+	if wall <= 0 {
+		wall = defaultWall
+	}
+	return int(math.Ceil(wall.Seconds()))
 }
 
 // Expect says what a try must show to be a hit. ExpectOf derives it from a finding.

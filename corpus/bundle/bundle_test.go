@@ -58,7 +58,7 @@ func sample(t testing.TB) Contents {
 		Reproducer: &misstepv1.Reproducer{
 			Finding: &misstepv1.Finding{
 				Id: "F0123456789ab", Title: "gst-asgct: the stack is cut off at <clinit> under a.Main.run", KnownAs: "JDK-8303444", Hits: 7,
-				Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "<clinit> called by compiled code"}},
+				Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "upcall <clinit>"}},
 				Example:   &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Mismatches: []*misstepv1.Mismatch{mismatch}},
 				Rates:     []*misstepv1.FindingRate{{Jdk: "17", Workload: "clinit", FlagSet: "xcomp", Hits: 7, Trials: 8, Low: 0.53, High: 0.98}},
 			},
@@ -107,7 +107,8 @@ func TestWriteThenOpen(t *testing.T) {
 		paths = append(paths, f.Path)
 	}
 	assert.Equal(t, []string{
-		"FORMAT", "README.md", "agent/libmisstep.so", "agent/misstep-agent.jar", "evidence/mismatches.jsonl", "jbs.md", "recipe.yaml", "reproducer.json", "run.sh",
+		"FORMAT", "README.md", "agent/libmisstep.so", "agent/misstep-agent.jar", "evidence/mismatches.jsonl", "jbs.md", "jtreg/BundleTest.java", "jtreg/TEST.ROOT",
+		"recipe.yaml", "reproducer.json", "run.sh", "standalone/TEST.ROOT", "standalone/WalkerTest.java", "standalone/libWalkerTest.cpp", "standalone/run.sh",
 		"workload/lib/clinit.jar", "workload/workload.yaml",
 	}, paths)
 	text, err := b.ReadFile("workload/lib/clinit.jar")
@@ -130,10 +131,10 @@ func TestWriteThenOpen(t *testing.T) {
 func TestTexts(t *testing.T) {
 	b, err := read(build(t, sample(t)))
 	require.NoError(t, err)
-	for _, name := range []string{"README.md", "jbs.md", "run.sh"} {
+	for _, name := range []string{"README.md", "jbs.md", "run.sh", "jtreg/BundleTest.java"} {
 		got, err := b.ReadFile(name)
 		require.NoError(t, err)
-		golden := filepath.Join("testdata", "golden."+name)
+		golden := filepath.Join("testdata", "golden."+filepath.Base(name))
 		if *update {
 			require.NoError(t, os.WriteFile(golden, got, 0o644))
 		}
@@ -371,4 +372,28 @@ func FuzzRead(f *testing.F) {
 			assert.FileExists(t, filepath.Join(dir, file.Path))
 		}
 	})
+}
+
+func TestTriesFitTheRate(t *testing.T) {
+	for rate, want := range map[float64]int{0: unknownTries, 1: minTries, 0.99: minTries, 0.5: 7, 0.05: 90, 0.0001: maxTries} {
+		assert.Equal(t, want, triesFor(rate), "rate %v", rate)
+	}
+}
+
+func TestAReportQuotesTheCrashLogAndWhatNeverShowedIt(t *testing.T) {
+	c := sample(t)
+	log := "#\n# A fatal error has been detected\n```\n" + strings.Repeat("x", maxCrashLog)
+	digest, size, err := c.Evidence.(*memory.Store).Put(t.Context(), strings.NewReader(log), corpus.Digest{})
+	require.NoError(t, err)
+	c.Reproducer.Evidence = append(c.Reproducer.Evidence, &misstepv1.Evidence{Name: "hs_err.log", Digest: digest.String(), Size: uint64(size)})
+	c.Reproducer.Finding.Rates = append(c.Reproducer.Finding.Rates,
+		&misstepv1.FindingRate{Jdk: "25", Workload: "clinit", FlagSet: "xint", Trials: 12, High: 0.243},
+		&misstepv1.FindingRate{Jdk: "25", Workload: "clinit", FlagSet: "rarely tried", Trials: 1, High: 0.8})
+	b, err := read(build(t, c))
+	require.NoError(t, err)
+	text, err := b.ReadFile("jbs.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "```\n#\n# A fatal error has been detected\n'''\n```\n")
+	assert.Contains(t, string(text), "**Workaround**: none known; not seen on 25 with the flags xint and clinit (0 of 12 trials, 95 % interval up to 24.3 %).")
+	assert.NotContains(t, string(text), "(0 of 1 trials")
 }

@@ -6,11 +6,24 @@ import (
 	"math"
 	"strings"
 
+	"misstep/corpus/bundle/standalone"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
+// maxCrashLog bounds what a report quotes of an hs_err file, in bytes: its header, and the stacks of the thread that crashed.
+const maxCrashLog = 6000
+
+// texts is what README.md and jbs.md are made of.
+type texts struct {
+	*Contents
+	// unserved says why there is no standalone test; nil when there is one.
+	unserved *standalone.UnservedError
+	crashLog []byte
+}
+
 // readme is for a person who has never heard of Misstep.
-func readme(c *Contents) []byte {
+func (t texts) readme() []byte {
+	c := t.Contents
 	var b bytes.Buffer
 	r, f := c.Reproducer, c.Reproducer.GetFinding()
 	fmt.Fprintf(&b, "# %s\n\n", markdown(f.GetTitle()))
@@ -35,14 +48,21 @@ func readme(c *Contents) []byte {
 		{dirWorkload + "/", "the program that runs"},
 		{dirAgent + "/", "Misstep's agent, which compares the walkers"},
 		{dirEvidence + "/", "what was recorded when it was found"},
+		{dirJtreg + "/", "the same as a jtreg test, which fails where the bug is: `jtreg -jdk:/path/to/jdk jtreg`"},
 	} {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", row[0], row[1])
+	}
+	if t.unserved == nil {
+		fmt.Fprintf(&b, "| `%s/` | a test in Java and C++ without Misstep's agent: `%s/run.sh /path/to/jdk`, also for jtreg with `-nativepath` |\n", dirStandalone, dirStandalone)
+	} else {
+		fmt.Fprintf(&b, "\nThere is no test without Misstep's agent: %s.\n", markdown(t.unserved.Why))
 	}
 	return b.Bytes()
 }
 
 // report is a draft in the form of the JDK Bug System.
-func report(c *Contents) []byte {
+func (t texts) report() []byte {
+	c := t.Contents
 	var b bytes.Buffer
 	r, f := c.Reproducer, c.Reproducer.GetFinding()
 	fmt.Fprintf(&b, "**Synopsis**: %s\n\n", markdown(f.GetTitle()))
@@ -53,13 +73,42 @@ func report(c *Contents) []byte {
 		fmt.Fprintf(&b, "\n**Known as**: %s (compare before filing)\n", markdown(known))
 	}
 	b.WriteString("\n**Steps to reproduce**:\n\n1. Unpack the attached bundle.\n2. `./run.sh /path/to/jdk` (bash, coreutils and grep; no installation)\n\n")
+	b.WriteString("As a jtreg test: `jtreg -jdk:/path/to/jdk jtreg`.")
+	if t.unserved == nil {
+		b.WriteString(" With nothing of Misstep in the JVM, a C++ compiler given: `standalone/run.sh /path/to/jdk`.")
+	}
+	b.WriteString("\n\n")
 	if flags := r.GetRecipe().GetJvmFlags(); len(flags) > 0 {
 		fmt.Fprintf(&b, "JVM flags: `%s`\n\n", strings.Join(flags, " "))
 	}
 	fmt.Fprintf(&b, "**Expected**: %s\n\n", expected(c.Expect))
 	b.WriteString("**Actual**:\n\n" + wrong(c) + "\n")
-	fmt.Fprintf(&b, "**Frequency**: %s\n", rates(r))
+	fmt.Fprintf(&b, "**Frequency**: %s\n\n", rates(r))
+	b.WriteString("**hs_err**: ")
+	if len(t.crashLog) == 0 {
+		b.WriteString("none\n\n")
+	} else {
+		fmt.Fprintf(&b, "its head; the whole file is in `%s/`\n\n```\n%s```\n\n", dirEvidence, strings.ReplaceAll(string(t.crashLog), "```", "'''"))
+	}
+	fmt.Fprintf(&b, "**Workaround**: %s\n", workaround(r.GetFinding()))
 	return b.Bytes()
+}
+
+// workaround names the combinations that were tried often enough to say something and never showed the finding. It claims no more:
+// whether they can be lived with is for people to say.
+func workaround(f *misstepv1.Finding) string {
+	const enough = 5 // trials
+	var unseen []string
+	for _, rate := range f.GetRates() {
+		if rate.GetHits() == 0 && rate.GetTrials() >= enough {
+			unseen = append(unseen, fmt.Sprintf("%s with the flags %s and %s (0 of %d trials, 95 %% interval up to %.1f %%)", markdown(rate.GetJdk()),
+				markdown(rate.GetFlagSet()), markdown(rate.GetWorkload()), rate.GetTrials(), 100*rate.GetHigh()))
+		}
+	}
+	if len(unseen) == 0 {
+		return "none known."
+	}
+	return "none known; not seen on " + strings.Join(unseen, "; ") + "."
 }
 
 // component: AsyncGetCallTrace is hotspot/svc's (as JDK-8303444 was filed), a crash of the VM is left for triage there.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"math"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -77,10 +76,6 @@ func script(c *Contents) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("run.sh: finding of kind %.40q: want mismatch, crash or hang", e.Kind)
 	}
-	wall := c.Command.Wall
-	if wall <= 0 {
-		wall = defaultWall
-	}
 	options := c.Command.AgentOptions
 	if options != "" && !strings.Contains(options, Out) {
 		options = "out=" + Out + "," + options
@@ -91,7 +86,7 @@ func script(c *Contents) ([]byte, error) {
 	data := scriptData{
 		Title: oneLine(c.Reproducer.GetFinding().GetTitle()), Finding: oneLine(c.Reproducer.GetFinding().GetId()), Kind: e.Kind,
 		Check: shellPattern(e.Check), MismatchKind: shellPattern(e.MismatchKind),
-		Agent: options != "", AgentOptions: shellWord(options), WallSeconds: int(math.Ceil(wall.Seconds())), MinFeature: c.Command.MinFeature,
+		Agent: options != "", AgentOptions: shellWord(options), WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
 	}
 	for _, text := range e.Contains {
 		data.Contains = append(data.Contains, shellWord(text))

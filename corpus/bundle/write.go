@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"misstep/corpus"
+	"misstep/corpus/bundle/standalone"
 	"misstep/corpus/tree"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -161,14 +162,50 @@ func (g *gatherer) texts(c *Contents) error {
 	if err != nil {
 		return err
 	}
+	jtreg, err := jtregTest(c)
+	if err != nil {
+		return err
+	}
+	alone, err := standalone.Generate(c.Reproducer.GetFinding(), c.Command.JVMFlags)
+	var unserved *standalone.UnservedError
+	if err != nil && !errors.As(err, &unserved) {
+		return err
+	}
+	for _, f := range alone {
+		g.text(path.Join(dirStandalone, f.Name), f.Text, f.Executable)
+	}
+	t := texts{Contents: c, unserved: unserved, crashLog: g.crashLog(c.Reproducer.GetEvidence())}
+	g.text(path.Join(dirJtreg, "TEST.ROOT"), []byte("# The root of a jtreg test suite: jtreg -jdk:JDK jtreg\n"), false)
+	g.text(path.Join(dirJtreg, "BundleTest.java"), jtreg, false)
 	g.text(nameFormat, []byte(formatLine), false)
 	g.text(nameReproducer, reproducer, false)
 	g.text(nameRecipe, recipe, false)
-	g.text(nameReadme, readme(c), false)
-	g.text(nameReport, report(c), false)
+	g.text(nameReadme, t.readme(), false)
+	g.text(nameReport, t.report(), false)
 	g.text(nameScript, script, true)
 	if len(c.Command.Only) > 0 {
 		g.text(nameOnly, []byte(strings.Join(c.Command.Only, "\n")+"\n"), false)
+	}
+	return nil
+}
+
+// crashLog returns the head of the hs_err file among the evidence: what a report quotes. It is nil when there is none or it cannot be
+// read (then writing that entry fails and tells why).
+func (g *gatherer) crashLog(evidence []*misstepv1.Evidence) []byte {
+	for _, e := range evidence {
+		if !strings.HasPrefix(e.GetName(), "hs_err") {
+			continue
+		}
+		content, err := g.openers[path.Join(dirEvidence, e.GetName())]()
+		if err != nil {
+			return nil
+		}
+		defer content.Close()
+		head, err := io.ReadAll(io.LimitReader(content, maxCrashLog))
+		if err != nil {
+			return nil
+		}
+		return head[:bytes.LastIndexByte(head, '\n')+1]
 	}
 	return nil
 }

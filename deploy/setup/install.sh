@@ -35,6 +35,7 @@ if [ "$what" = test ]; then
   need 'command -v clang-format-19' clang-format-19
   need 'command -v clang-tidy-19' clang-tidy-19
   need 'test -e /usr/include/gtest/gtest.h' libgtest-dev
+  need 'command -v jtreg' jtreg7
 fi
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null || {

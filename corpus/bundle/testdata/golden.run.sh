@@ -3,9 +3,10 @@
 # Needs bash, coreutils, grep and a JDK; sends nothing anywhere; writes to a temporary folder that it removes (-k keeps it).
 set -u
 
-usage='usage: run.sh [-n TRIES] [-k] [JDK]
+usage='usage: run.sh [-n TRIES] [-f] [-k] [JDK]
   JDK        folder of the JDK to try (default: $JAVA_HOME, else the java on the PATH)
   -n TRIES   how often to try (default 10)
+  -f         end at the first hit
   -k         keep the folder of each try and print its path
 exit code: 0 reproduced, 1 not reproduced, 2 could not run'
 
@@ -15,10 +16,12 @@ die() {
 }
 
 tries=10
+first=
 keep=
-while getopts 'n:kh' option; do
+while getopts 'n:fkh' option; do
   case $option in
     n) tries=$OPTARG ;;
+    f) first=1 ;;
     k) keep=1 ;;
     h)
       echo "$usage"
@@ -142,6 +145,7 @@ for ((number = 1; number <= tries; number++)); do
   else
     rm -rf "$try"
   fi
+  [ -z "$first" ] || [ "$hits" -eq 0 ] || break
 done
 
 echo "$hits of $counted tries reproduced finding F0123456789ab"

@@ -1,0 +1,152 @@
+// Package standalone writes a test of a finding that stands alone: one Java file, one C++ file, a script. Nothing of Misstep runs in it.
+//
+// It serves the families of gst-asgct whose place a few lines of Java reach by themselves: methods that the VM calls when compiled
+// code begins, loads or links something, and virtual threads that are resumed at depth. Where a finding needs its workload to come
+// about, Generate says so instead of giving a test that would pass everywhere.
+package standalone
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+//go:embed *.tmpl families/*.tmpl libWalkerTest.cpp
+var texts embed.FS
+
+// File is one file of the test.
+type File struct {
+	// Name without a folder.
+	Name       string
+	Text       []byte
+	Executable bool
+}
+
+// UnservedError says why a finding has no test of its own.
+type UnservedError struct{ Why string }
+
+// Error is the reason, for people.
+func (e *UnservedError) Error() string { return e.Why }
+
+// family is how the place of a finding is reached.
+type family struct {
+	template   string // below families/
+	what       string // completes "differ in …"
+	breakAt    string // class/Name.method at whose start the library compares; empty when the Java file calls compare() itself
+	minFeature int
+}
+
+const natives = "java/lang/invoke/MethodHandleNatives."
+
+// families by the third part of a gst-asgct signature. Upcalls without an entry cannot be begun by Java source alone: javac emits no
+// dynamic constants (linkDynamicConstant), and transform needs an instrumentation agent.
+var families = map[string]family{
+	"upcall <clinit>":                 {template: "clinit", what: "a class initialiser"},
+	"upcall loadClass":                {template: "loadClass", what: "loadClass"},
+	"upcall linkCallSite":             {template: "lambda", what: "linkCallSite", breakAt: natives + "linkCallSite"},
+	"upcall linkMethodHandleConstant": {template: "lambda", what: "linkMethodHandleConstant", breakAt: natives + "linkMethodHandleConstant"},
+	"upcall findMethodHandleType":     {template: "lambda", what: "findMethodHandleType", breakAt: natives + "findMethodHandleType"},
+	"upcall linkMethod":               {template: "linkMethod", what: "linkMethod", breakAt: natives + "linkMethod"},
+	"upcall register":                 {template: "register", what: "Finalizer.register", breakAt: "java/lang/ref/Finalizer.register"},
+	"continuation":                    {template: "continuation", what: "a resumed virtual thread", minFeature: 21},
+}
+
+type data struct {
+	Bug, Summary, Finding, What, Break, Method string
+	Flags                                      []string
+	MinFeature                                 int
+}
+
+// Generate writes the test of a finding that was made with the JVM flags. The error is an *UnservedError when its family has none.
+func Generate(f *misstepv1.Finding, flags []string) ([]File, error) {
+	kin, err := familyOf(f.GetSignature())
+	if err != nil {
+		return nil, err
+	}
+	d := data{
+		Bug: Bug(f.GetKnownAs()), Finding: word(f.GetId()), What: kin.what, Break: kin.breakAt, Method: path.Ext(kin.breakAt),
+		Summary: "AsyncGetCallTrace and GetStackTrace give the same frames in " + kin.what, Flags: compileFlags(flags), MinFeature: kin.minFeature,
+	}
+	d.Method = strings.TrimPrefix(d.Method, ".")
+	java, err := render(d, "WalkerTest.java.tmpl", "families/"+kin.template+".java.tmpl")
+	if err != nil {
+		return nil, err
+	}
+	script, err := render(d, "run.sh.tmpl")
+	if err != nil {
+		return nil, err
+	}
+	library, err := texts.ReadFile("libWalkerTest.cpp")
+	if err != nil {
+		return nil, err
+	}
+	return []File{
+		{Name: "TEST.ROOT", Text: []byte("# The root of a jtreg test suite: jtreg -jdk:JDK -nativepath:FOLDER-OF-LIBRARY .\n")},
+		{Name: "WalkerTest.java", Text: java},
+		{Name: "libWalkerTest.cpp", Text: library},
+		{Name: "run.sh", Text: script, Executable: true},
+	}, nil
+}
+
+func familyOf(s *misstepv1.Signature) (family, error) {
+	parts := s.GetParts()
+	if s.GetKind() != "mismatch" || len(parts) < 3 || parts[0] != "gst-asgct" {
+		return family{}, &UnservedError{"only mismatches of gst-asgct happen where a test can compare by itself; this finding needs a signal or the agent"}
+	}
+	kin, ok := families[parts[2]]
+	if !ok || kin.template != "continuation" && parts[1] != "truncated" {
+		return family{}, &UnservedError{fmt.Sprintf("no few lines of Java reach this place (%s at %s); it needs the workload", parts[1], parts[2])}
+	}
+	return kin, nil
+}
+
+func render(d data, names ...string) ([]byte, error) {
+	t, err := template.ParseFS(texts, names...)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, d); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+var compileFlag = regexp.MustCompile(`^-(Xcomp|XX:[+-]?(TieredStopAtLevel|TieredCompilation|Inline)(=\d+)?)$`)
+
+// compileFlags takes the flags that decide how code is compiled. A place that only compiled code reaches at its first run needs
+// -Xcomp; a finding that was made without got there by warming up, which the test does not.
+func compileFlags(flags []string) []string {
+	var kept []string
+	for _, flag := range flags {
+		if compileFlag.MatchString(flag) && !slices.Contains(kept, flag) {
+			kept = append(kept, flag)
+		}
+	}
+	if !slices.Contains(kept, "-Xcomp") {
+		kept = append(kept, "-Xcomp")
+	}
+	return kept
+}
+
+var jbs = regexp.MustCompile(`^JDK-(\d{7,})$`)
+
+// Bug is the number of an id of the JDK's bug system for the @bug tag of a jtreg test, or "".
+func Bug(known string) string {
+	if match := jbs.FindStringSubmatch(known); match != nil {
+		return match[1]
+	}
+	return ""
+}
+
+var noWord = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// word makes text safe inside a comment of Java or bash.
+func word(text string) string { return noWord.ReplaceAllString(text, "_") }
