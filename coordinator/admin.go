@@ -85,6 +85,9 @@ func (s *Server) ListCampaigns(ctx context.Context, _ *misstepv1.ListCampaignsRe
 		}
 		resp.Campaigns = nil
 		for _, c := range all {
+			if c.Probes { // ListReproductions has it
+				continue
+			}
 			st, err := s.status(tx, c, now)
 			if err != nil {
 				return err

@@ -147,7 +147,8 @@ func addRates(tx store.Tx, f *misstepv1.Finding, counts []store.Count) error {
 	keyOf := func(c store.Combination) key { return key{c.JDK, c.Workload, c.FlagSet} }
 	// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
 	counts = slices.DeleteFunc(slices.Clone(counts), func(c store.Count) bool {
-		return of[c.Combination] == 0 && !couldShow(f.GetSignature(), c.Checks)
+		// Probes of a reproduction run recipes that are like no campaign's: they would distort what raises the rate.
+		return strings.HasPrefix(c.Campaign, reproductionPrefix) || of[c.Combination] == 0 && !couldShow(f.GetSignature(), c.Checks)
 	})
 	rates := map[key]*misstepv1.FindingRate{}
 	for _, c := range counts {

@@ -59,7 +59,9 @@ type Server struct {
 	recovered bool
 	// draining asks all runners to finish; guarded by mu.
 	draining bool
-	live     liveTable
+	// watched is when running reproductions were held against their time; guarded by mu.
+	watched time.Time
+	live    liveTable
 }
 
 // New returns a server; it does no work until it is called.
@@ -85,7 +87,7 @@ func New(c Config) *Server {
 		c.SyncInterval = 2 * time.Second
 	}
 	s := &Server{config: c}
-	s.queue = queue.New(p, func() string { return s.newID("L", 8) })
+	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.probed)
 	return s
 }
 
@@ -121,6 +123,10 @@ func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) 
 	now := s.config.Clock()
 	s.mu.Lock()
 	recovered := s.recovered
+	watch := now.Sub(s.watched) >= timesEvery
+	if watch {
+		s.watched = now
+	}
 	s.mu.Unlock()
 	err := s.config.Store.Update(ctx, func(tx store.Tx) error {
 		if !recovered {
@@ -130,6 +136,11 @@ func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) 
 		}
 		if err := s.queue.Advance(tx, now); err != nil {
 			return err
+		}
+		if watch {
+			if err := s.watchTimes(tx, now); err != nil {
+				return err
+			}
 		}
 		return f(tx, now)
 	})

@@ -43,10 +43,14 @@ func DefaultPolicy() Policy {
 type Queue struct {
 	policy Policy
 	newID  func() string
+	probed func(tx store.Tx, t *store.Trial, now time.Time) error
 }
 
-// New returns a queue whose lease ids come from newID, which must never give an id twice.
-func New(p Policy, newID func() string) *Queue { return &Queue{policy: p, newID: newID} }
+// New returns a queue whose lease ids come from newID, which must never give an id twice. probed is told, last in the transaction, of
+// every result of a campaign of probes; it may put further jobs.
+func New(p Policy, newID func() string, probed func(tx store.Tx, t *store.Trial, now time.Time) error) *Queue {
+	return &Queue{policy: p, newID: newID, probed: probed}
+}
 
 // Recover gives every lease a full lease time from now. A coordinator calls it once after its start: runners could not renew
 // while it was away, and what they hold is still good.
@@ -111,7 +115,7 @@ func (q *Queue) lose(tx store.Tx, l *store.Lease, now time.Time) error {
 	}
 	c.Tally.Retries++
 	job.NotBefore = now
-	return errors.Join(tx.PutJob(job), tx.PutCampaign(c))
+	return errors.Join(putBack(tx, c, l, job), tx.PutCampaign(c))
 }
 
 // settle ends campaign c when its budget is spent and nothing of it runs.
@@ -164,6 +168,21 @@ func deleteLeases(tx store.Tx, campaign string) (n uint64, err error) {
 		}
 	}
 	return uint64(len(leases)), nil
+}
+
+// Discard takes all trials of a campaign that wait or run away from it.
+func (q *Queue) Discard(tx store.Tx, campaign string) error {
+	jobs, err := tx.Jobs(campaign)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if err := tx.DeleteJob(campaign, j.Index); err != nil {
+			return err
+		}
+	}
+	_, err = deleteLeases(tx, campaign)
+	return err
 }
 
 // Stop cancels what a campaign has queued and running. Stopping one that ended does nothing.
@@ -269,17 +288,21 @@ func (q *Queue) next(tx store.Tx, c *store.Campaign, r Runner, now time.Time) (*
 		if err := tx.DeleteJob(c.ID, job.Index); err != nil {
 			return nil, err
 		}
-	} else if made(c) {
+	} else if c.Probes || made(c) {
 		return nil, nil
 	} else {
 		c.Next++
 	}
-	e, err := campaign.NewExpansion(c.Submission)
-	if err != nil {
-		return nil, fmt.Errorf("expand campaign %s: %w", c.ID, err)
+	recipe := job.Recipe
+	if !c.Probes {
+		e, err := campaign.NewExpansion(c.Submission)
+		if err != nil {
+			return nil, fmt.Errorf("expand campaign %s: %w", c.ID, err)
+		}
+		recipe = e.Recipe(job.Index)
 	}
-	job.NotBefore = time.Time{}
-	l := &store.Lease{ID: q.newID(), Runner: r.ID, Job: job, Recipe: e.Recipe(job.Index), Granted: now, Deadline: now.Add(q.policy.LeaseTime)}
+	job.NotBefore, job.Recipe = time.Time{}, nil
+	l := &store.Lease{ID: q.newID(), Runner: r.ID, Job: job, Recipe: recipe, Granted: now, Deadline: now.Add(q.policy.LeaseTime)}
 	return l, tx.PutLease(l)
 }
 
@@ -290,13 +313,15 @@ func (q *Queue) Complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, find
 	if err != nil {
 		return err
 	}
-	if _, err := tx.AddTrial(&store.Trial{
-		Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Outcome: o, FindingIDs: findingIDs, Ended: now,
-	}); err != nil {
+	t := &store.Trial{Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Outcome: o, FindingIDs: findingIDs, Ended: now}
+	if _, err := tx.AddTrial(t); err != nil {
 		return err
 	}
 	addOutcome(c.Tally, o, findingIDs)
-	return errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c))
+	if err := errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c)); err != nil {
+		return err
+	}
+	return q.tell(tx, c, t, now)
 }
 
 // Fail takes note that the infrastructure failed a lease: the trial waits for another attempt, or is given up when it had its
@@ -316,22 +341,39 @@ func (q *Queue) Fail(tx store.Tx, l *store.Lease, f *misstepv1.InfrastructureFai
 		return errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c))
 	case f.GetInterrupted():
 		job.NotBefore = now
-		return errors.Join(tx.DeleteLease(l.ID), tx.PutJob(job))
+		return errors.Join(tx.DeleteLease(l.ID), putBack(tx, c, l, job))
 	case f.GetPermanent() || job.Failures >= q.policy.MaxFailures || timeIsOver(c, now):
 		return errors.Join(tx.DeleteLease(l.ID), q.giveUp(tx, c, l, now, f))
 	}
 	c.Tally.Retries++
 	// Full disks and the like last longer than a trial: without a wait they would eat all attempts at once.
 	job.NotBefore = now.Add(q.policy.Backoff << (2 * (job.Failures - 1)))
-	return errors.Join(tx.DeleteLease(l.ID), tx.PutJob(job), tx.PutCampaign(c))
+	return errors.Join(tx.DeleteLease(l.ID), putBack(tx, c, l, job), tx.PutCampaign(c))
+}
+
+// putBack lets a lease's trial wait for another attempt.
+func putBack(tx store.Tx, c *store.Campaign, l *store.Lease, job store.Job) error {
+	if c.Probes {
+		job.Recipe = l.Recipe
+	}
+	return tx.PutJob(job)
 }
 
 func (q *Queue) giveUp(tx store.Tx, c *store.Campaign, l *store.Lease, now time.Time, f *misstepv1.InfrastructureFailure) error {
-	if _, err := tx.AddTrial(&store.Trial{Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Failure: f, Ended: now}); err != nil {
+	t := &store.Trial{Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Failure: f, Ended: now}
+	if _, err := tx.AddTrial(t); err != nil {
 		return err
 	}
 	c.Tally.Failed++
-	return tx.PutCampaign(c)
+	return errors.Join(tx.PutCampaign(c), q.tell(tx, c, t, now))
+}
+
+// tell probed of a result, when everything else of it is stored.
+func (q *Queue) tell(tx store.Tx, c *store.Campaign, t *store.Trial, now time.Time) error {
+	if !c.Probes {
+		return nil
+	}
+	return q.probed(tx, t, now)
 }
 
 // Waiting counts the trials of a campaign that no runner holds and that are still to come, those not made yet included when

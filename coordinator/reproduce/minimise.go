@@ -155,8 +155,8 @@ type reducer struct {
 	// hits of tries of the recipe to begin with and of those that kept its rate: together they tell the rate to keep. What was measured
 	// first was chosen for being high.
 	hits, tries int
-	recipe  *misstepv1.Recipe
-	removed []element
+	recipe      *misstepv1.Recipe
+	removed     []element
 	// undo holds the recipes before each accepted reduction, with how many elements were removed by then.
 	undo []undoStep
 	// banned elements were removed by themselves, and the rate was found lost later.

@@ -44,6 +44,7 @@ type Tx interface {
 	TrialRows
 	FindingRows
 	DecisionRows
+	ReproductionRows
 }
 
 // CampaignRows are the campaigns by id.
@@ -109,6 +110,15 @@ type DecisionRows interface {
 	Decisions() ([]*misstepv1.TriageDecision, error)
 }
 
+// ReproductionRows are the reproductions by id.
+type ReproductionRows interface {
+	PutReproduction(*misstepv1.Reproduction) error
+	// Reproduction of that id; ErrNotFound.
+	Reproduction(id string) (*misstepv1.Reproduction, error)
+	// Reproductions newest first, then by id; only those that run when runningOnly.
+	Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error)
+}
+
 // Campaign is a submitted campaign and how far it has come.
 type Campaign struct {
 	ID         string
@@ -117,6 +127,8 @@ type Campaign struct {
 	Submitted  time.Time
 	// Ended is zero while the campaign runs.
 	Ended time.Time
+	// Probes: the campaign is a reproduction's of the same id. Its trials are put into the queue with their recipes; none is expanded.
+	Probes bool
 	// Next is the index of the next trial to be made.
 	Next uint64
 	// Turn orders campaigns by their last grant; the lowest is served first.
@@ -127,6 +139,8 @@ type Campaign struct {
 
 // Job is one trial of a campaign before it has a result.
 type Job struct {
+	// Recipe of a reproduction's probe; nil for a campaign's trial, whose recipe follows from its index.
+	Recipe   *misstepv1.Recipe
 	Campaign string
 	// Index of the trial in its campaign's expansion.
 	Index uint64

@@ -21,15 +21,16 @@ import (
 type Store struct {
 	mu sync.RWMutex
 	// Everything below is guarded by mu. Rows are replaced, never changed in place.
-	campaigns map[string]*store.Campaign
-	jobs      map[trialKey]store.Job
-	leases    map[string]*store.Lease
-	leaseOf   map[trialKey]string
-	trials    []*store.Trial
-	resultOf  map[trialKey]bool
-	nextTrial uint64
-	findings  map[string]*store.Finding
-	decisions []*misstepv1.TriageDecision
+	campaigns     map[string]*store.Campaign
+	reproductions map[string]*misstepv1.Reproduction
+	jobs          map[trialKey]store.Job
+	leases        map[string]*store.Lease
+	leaseOf       map[trialKey]string
+	trials        []*store.Trial
+	resultOf      map[trialKey]bool
+	nextTrial     uint64
+	findings      map[string]*store.Finding
+	decisions     []*misstepv1.TriageDecision
 }
 
 type trialKey struct {
@@ -40,12 +41,13 @@ type trialKey struct {
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		campaigns: map[string]*store.Campaign{},
-		jobs:      map[trialKey]store.Job{},
-		leases:    map[string]*store.Lease{},
-		leaseOf:   map[trialKey]string{},
-		resultOf:  map[trialKey]bool{},
-		findings:  map[string]*store.Finding{},
+		campaigns:     map[string]*store.Campaign{},
+		reproductions: map[string]*misstepv1.Reproduction{},
+		jobs:          map[trialKey]store.Job{},
+		leases:        map[string]*store.Lease{},
+		leaseOf:       map[trialKey]string{},
+		resultOf:      map[trialKey]bool{},
+		findings:      map[string]*store.Finding{},
 	}
 }
 
@@ -171,7 +173,7 @@ func (t *tx) Campaigns(runningOnly bool) ([]*store.Campaign, error) {
 }
 
 func (t *tx) PutJob(j store.Job) error {
-	j.NotBefore = utc(j.NotBefore)
+	j.NotBefore, j.Recipe = utc(j.NotBefore), proto.CloneOf(j.Recipe)
 	return set(t, t.s.jobs, trialKey{j.Campaign, j.Index}, j)
 }
 
@@ -183,6 +185,7 @@ func (t *tx) Jobs(campaign string) ([]store.Job, error) {
 	var out []store.Job
 	for k, j := range t.s.jobs {
 		if k.campaign == campaign {
+			j.Recipe = proto.CloneOf(j.Recipe)
 			out = append(out, j)
 		}
 	}
@@ -192,7 +195,7 @@ func (t *tx) Jobs(campaign string) ([]store.Job, error) {
 
 func cloneLease(l *store.Lease) *store.Lease {
 	out := *l
-	out.Recipe = proto.CloneOf(l.Recipe)
+	out.Recipe, out.Job.Recipe = proto.CloneOf(l.Recipe), nil // the lease has it
 	out.Job.NotBefore, out.Granted, out.Deadline = utc(l.Job.NotBefore), utc(l.Granted), utc(l.Deadline)
 	return &out
 }
@@ -380,5 +383,30 @@ func (t *tx) Decisions() ([]*misstepv1.TriageDecision, error) {
 	for i, d := range t.s.decisions {
 		out[i] = proto.CloneOf(d)
 	}
+	return out, nil
+}
+
+func (t *tx) PutReproduction(r *misstepv1.Reproduction) error {
+	return set(t, t.s.reproductions, r.GetId(), proto.CloneOf(r))
+}
+
+func (t *tx) Reproduction(id string) (*misstepv1.Reproduction, error) {
+	r, ok := t.s.reproductions[id]
+	if !ok {
+		return nil, fmt.Errorf("reproduction %q: %w", id, store.ErrNotFound)
+	}
+	return proto.CloneOf(r), nil
+}
+
+func (t *tx) Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error) {
+	var out []*misstepv1.Reproduction
+	for _, r := range t.s.reproductions {
+		if !runningOnly || r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
+			out = append(out, proto.CloneOf(r))
+		}
+	}
+	slices.SortFunc(out, func(a, b *misstepv1.Reproduction) int {
+		return cmp.Or(b.GetStarted().AsTime().Compare(a.GetStarted().AsTime()), cmp.Compare(a.GetId(), b.GetId()))
+	})
 	return out, nil
 }

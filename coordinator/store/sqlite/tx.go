@@ -100,7 +100,7 @@ func unmarshal[M proto.Message](column any, m M) (M, error) {
 	}
 }
 
-const campaignColumns = "id, submission, state, submitted, ended, next, turn, tally"
+const campaignColumns = "id, submission, state, submitted, ended, next, turn, tally, probes"
 
 func (t *tx) PutCampaign(c *store.Campaign) error {
 	submission, err := marshal(c.Submission)
@@ -111,8 +111,8 @@ func (t *tx) PutCampaign(c *store.Campaign) error {
 	if err != nil {
 		return fmt.Errorf("write the tally of campaign %s: %w", c.ID, err)
 	}
-	return t.exec("store campaign "+c.ID, "INSERT OR REPLACE INTO campaigns ("+campaignColumns+") VALUES (?,?,?,?,?,?,?,?)",
-		c.ID, submission, int32(c.State), nanos(c.Submitted), nanos(c.Ended), int64(c.Next), int64(c.Turn), tally)
+	return t.exec("store campaign "+c.ID, "INSERT OR REPLACE INTO campaigns ("+campaignColumns+") VALUES (?,?,?,?,?,?,?,?,?)",
+		c.ID, submission, int32(c.State), nanos(c.Submitted), nanos(c.Ended), int64(c.Next), int64(c.Turn), tally, c.Probes)
 }
 
 func scanCampaign(scan func(...any) error) (*store.Campaign, error) {
@@ -123,7 +123,7 @@ func scanCampaign(scan func(...any) error) (*store.Campaign, error) {
 		submitted, ended  int64
 		next, turn        int64
 	)
-	if err := scan(&c.ID, &submission, &state, &submitted, &ended, &next, &turn, &tally); err != nil {
+	if err := scan(&c.ID, &submission, &state, &submitted, &ended, &next, &turn, &tally, &c.Probes); err != nil {
 		return nil, err
 	}
 	c.State, c.Submitted, c.Ended = misstepv1.CampaignState(state), fromNanos(submitted), fromNanos(ended)
@@ -151,8 +151,12 @@ func (t *tx) Campaigns(runningOnly bool) ([]*store.Campaign, error) {
 }
 
 func (t *tx) PutJob(j store.Job) error {
-	return t.exec("store a waiting job of campaign "+j.Campaign, "INSERT OR REPLACE INTO jobs (campaign, idx, failures, lost, not_before) VALUES (?,?,?,?,?)",
-		j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore))
+	recipe, err := marshal(j.Recipe)
+	if err != nil {
+		return fmt.Errorf("write a waiting job of campaign %s: %w", j.Campaign, err)
+	}
+	return t.exec("store a waiting job of campaign "+j.Campaign, "INSERT OR REPLACE INTO jobs (campaign, idx, failures, lost, not_before, recipe) VALUES (?,?,?,?,?,?)",
+		j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe)
 }
 
 func (t *tx) DeleteJob(campaign string, index uint64) error {
@@ -163,10 +167,15 @@ func (t *tx) Jobs(campaign string) ([]store.Job, error) {
 	return list(t, "waiting jobs", func(scan func(...any) error) (store.Job, error) {
 		j := store.Job{Campaign: campaign}
 		var index, notBefore int64
-		err := scan(&index, &j.Failures, &j.Lost, &notBefore)
+		var recipe any
+		if err := scan(&index, &j.Failures, &j.Lost, &notBefore, &recipe); err != nil {
+			return j, err
+		}
 		j.Index, j.NotBefore = uint64(index), fromNanos(notBefore)
+		var err error
+		j.Recipe, err = unmarshal(recipe, &misstepv1.Recipe{})
 		return j, err
-	}, "SELECT idx, failures, lost, not_before FROM jobs WHERE campaign = ? ORDER BY idx", campaign)
+	}, "SELECT idx, failures, lost, not_before, recipe FROM jobs WHERE campaign = ? ORDER BY idx", campaign)
 }
 
 const leaseColumns = "id, runner, campaign, idx, failures, lost, recipe, granted, deadline"
@@ -383,4 +392,37 @@ func (t *tx) Decisions() ([]*misstepv1.TriageDecision, error) {
 		d.Id = uint64(id)
 		return d, err
 	}, "SELECT id, decision FROM decisions ORDER BY id")
+}
+
+func (t *tx) PutReproduction(r *misstepv1.Reproduction) error {
+	raw, err := marshal(r)
+	if err != nil {
+		return fmt.Errorf("write reproduction %s: %w", r.GetId(), err)
+	}
+	return t.exec("store reproduction "+r.GetId(), "INSERT OR REPLACE INTO reproductions (id, state, started, reproduction) VALUES (?,?,?,?)",
+		r.GetId(), int32(r.GetState()), nanos(r.GetStarted().AsTime()), raw)
+}
+
+func scanReproduction(scan func(...any) error) (*misstepv1.Reproduction, error) {
+	var raw any
+	if err := scan(&raw); err != nil {
+		return nil, err
+	}
+	return unmarshal(raw, &misstepv1.Reproduction{})
+}
+
+func (t *tx) Reproduction(id string) (*misstepv1.Reproduction, error) {
+	r, err := scanReproduction(t.t.QueryRowContext(t.ctx, "SELECT reproduction FROM reproductions WHERE id = ?", id).Scan)
+	if err != nil {
+		return nil, fmt.Errorf("reproduction %q: %w", id, translate(err))
+	}
+	return r, nil
+}
+
+func (t *tx) Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error) {
+	query, args := "SELECT reproduction FROM reproductions", []any(nil)
+	if runningOnly {
+		query, args = query+" WHERE state = ?", []any{int32(misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING)}
+	}
+	return list(t, "reproductions", scanReproduction, query+" ORDER BY started DESC, id", args...)
 }

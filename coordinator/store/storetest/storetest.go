@@ -29,6 +29,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	}{
 		{"campaigns", campaigns},
 		{"jobs", jobs},
+		{"jobs with recipes", jobsWithRecipes},
+		{"reproductions", reproductions},
 		{"leases", leases},
 		{"one lease for a trial", oneLease},
 		{"trials", trials},
@@ -538,4 +540,67 @@ func cancelled(t *testing.T, s store.Store) {
 	cancel()
 	require.ErrorIs(t, s.Update(ctx, func(store.Tx) error { return nil }), context.Canceled)
 	require.ErrorIs(t, s.View(ctx, func(store.Tx) error { return nil }), context.Canceled)
+}
+
+func jobsWithRecipes(t *testing.T, s store.Store) {
+	recipe := &misstepv1.Recipe{Seed: 1<<64 - 1, JvmFlags: []string{"-Xcomp"}}
+	update(t, s, func(tx store.Tx) {
+		c := campaign("R1", 0)
+		c.Probes = true
+		require.NoError(t, tx.PutCampaign(c))
+		require.NoError(t, tx.PutJob(store.Job{Campaign: "R1", Index: 1, Recipe: recipe}))
+		require.NoError(t, tx.PutJob(store.Job{Campaign: "R1", Index: 2}))
+	})
+	recipe.Seed = 3 // the store has a copy
+	view(t, s, func(tx store.Tx) {
+		c, err := tx.Campaign("R1")
+		require.NoError(t, err)
+		assert.True(t, c.Probes)
+		got, err := tx.Jobs("R1")
+		require.NoError(t, err)
+		require.Len(t, got, 2)
+		equal(t, &misstepv1.Recipe{Seed: 1<<64 - 1, JvmFlags: []string{"-Xcomp"}}, got[0].Recipe)
+		assert.Nil(t, got[1].Recipe)
+	})
+}
+
+func reproductions(t *testing.T, s store.Store) {
+	row := func(id string, age time.Duration, state misstepv1.ReproductionState) *misstepv1.Reproduction {
+		return &misstepv1.Reproduction{
+			Id: id, State: state, Started: timestamppb.New(t0.Add(-age)), Spec: &misstepv1.ReproductionSpec{FindingId: "F1", Seed: 1<<64 - 1},
+			Arms: []*misstepv1.ReproductionArm{{Key: "confirm/base/0", Results: "hm."}}, Next: 3,
+		}
+	}
+	old := row("R1", time.Hour, misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING)
+	young := row("R2", time.Minute, misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING)
+	done := row("R3", 2*time.Hour, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE)
+	update(t, s, func(tx store.Tx) {
+		for _, r := range []*misstepv1.Reproduction{old, young, done} {
+			require.NoError(t, tx.PutReproduction(r))
+		}
+	})
+	view(t, s, func(tx store.Tx) {
+		got, err := tx.Reproduction("R1")
+		require.NoError(t, err)
+		equal(t, old, got)
+		_, err = tx.Reproduction("R4")
+		require.ErrorIs(t, err, store.ErrNotFound)
+		all, err := tx.Reproductions(false)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"R2", "R1", "R3"}, ids(all, (*misstepv1.Reproduction).GetId))
+		running, err := tx.Reproductions(true)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"R2", "R1"}, ids(running, (*misstepv1.Reproduction).GetId))
+		require.Error(t, tx.PutReproduction(old), "views do not write")
+	})
+	old.State, old.Arms[0].Results = misstepv1.ReproductionState_REPRODUCTION_STATE_CANCELLED, "hmc"
+	update(t, s, func(tx store.Tx) { require.NoError(t, tx.PutReproduction(old)) })
+	view(t, s, func(tx store.Tx) {
+		got, err := tx.Reproduction("R1")
+		require.NoError(t, err)
+		equal(t, old, got)
+		running, err := tx.Reproductions(true)
+		require.NoError(t, err)
+		assert.Len(t, running, 1)
+	})
 }
