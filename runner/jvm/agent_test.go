@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/agent"
+	"misstep/internal/faults"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/workloads"
@@ -156,6 +157,58 @@ func TestWalkThatDoesNotEnd(t *testing.T) {
 		require.Contains(t, outcome.GetReason(), strconv.FormatInt(first.GetTid(), 10), "the culprit comes first")
 		require.Less(t, outcome.GetWall().AsDuration(), time.Minute, "found before the wall limit")
 	}
+}
+
+// TestWalksThatDoNotComeBack lets the fault injector hang and crash walks of a real JVM.
+func TestWalksThatDoNotComeBack(t *testing.T) {
+	s := withAgent(t)
+	library, err := filepath.Abs(filepath.Join("..", "..", "build", "agent-injector", faults.LibraryName))
+	require.NoError(t, err)
+	if _, err := os.Stat(library); err != nil {
+		t.Skipf("no injector, run `make agent`: %v", err)
+	}
+	plain := s.JDK
+	for _, c := range []struct{ class, where, phase string }{
+		{faults.Crash, "signal", "walk"}, {faults.Hang, "signal", "in-walk"}, {faults.Hang, "entry", "in-walk"},
+	} {
+		t.Run(c.class+"/"+c.where, func(t *testing.T) {
+			dir := t.TempDir()
+			s.JDK = func(ctx context.Context, jdk *misstepv1.Jdk) (string, int, error) {
+				home, feature, err := plain(ctx, jdk)
+				require.NoError(t, err)
+				return dir, feature, faults.Wrap(dir, home, library, faults.Plan{Classes: []string{c.class}, Rate: 0.01, Seed: 1, Where: c.where})
+			}
+			recipe := checked(oldest(), "fixture")
+			recipe.Instrumentation.Ratio = 1
+			recipe.Workload.Arguments = []string{"work", "30000"}
+			outcome, err := s.run(t, t.Context(), recipe)
+			require.NoError(t, err)
+			log, err := faults.Read(filepath.Join(dir, faults.LogName))
+			require.NoError(t, err)
+			require.NotEmpty(t, log.Faults, outcome.GetReason())
+			if c.class == faults.Crash {
+				require.Equal(t, misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, outcome.GetKind(), outcome.GetReason())
+				require.True(t, outcome.GetCrash().GetInWalk())
+				require.Equal(t, c.phase, outcome.GetCrash().GetPhase())
+				require.Contains(t, outcome.GetCrash().GetProblematicFrame(), faults.LibraryName)
+				return
+			}
+			require.Equal(t, hang, outcome.GetKind(), outcome.GetReason())
+			require.Equal(t, c.phase, outcome.GetHang().GetCause())
+			require.Equal(t, int64(log.Faults[0].TID), outcome.GetHang().GetThreads()[0].GetTid())
+		})
+	}
+}
+
+// oldest of the JDKs of this machine from 17 on.
+func oldest() int {
+	found := 0
+	for feature := range jdks() {
+		if feature >= 17 && (found == 0 || feature < found) {
+			found = feature
+		}
+	}
+	return found
 }
 
 // plantWalk puts a walk that began long ago into the record's last thread slot, for the JVM's first thread.

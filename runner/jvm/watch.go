@@ -19,14 +19,16 @@ const (
 	fullLook = 5
 	// progressAge is how long ago the last check may have been in a JVM that gets on.
 	progressAge = 10 * time.Second
-	// inWalkAge is how long a walk may take in a handler: it takes microseconds, and waits for nobody.
-	inWalkAge = 15 * time.Second
+	// inWalkAge is how long a handler or a walk may take: it takes microseconds, and waits for nobody. With two looks a
+	// hang is found within ten seconds.
+	inWalkAge = 8 * time.Second
 	// inCheckAge is how long a check at a method entry may take: it may wait for a safepoint, and so for a collection of the whole heap.
 	inCheckAge = time.Minute
 )
 
 func maxAge(phase agent.Phase) time.Duration {
-	if phase == agent.PhaseHandler || phase == agent.PhaseWalk {
+	switch phase {
+	case agent.PhaseHandler, agent.PhaseWalk, agent.PhaseOwnWalk:
 		return inWalkAge
 	}
 	return inCheckAge

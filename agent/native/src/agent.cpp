@@ -13,6 +13,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "seam.h"
+
 namespace misstep {
 
 Agent* agent = nullptr;
@@ -262,6 +264,24 @@ void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames) {
     agent->methods.Resolve(frames);
   }
   if (missing) agent->methods.Resolve(frames);
+}
+
+void Walk(AsgctTrace* trace, void* context, uint64_t walk) {
+  if (misstep_seam_walk != nullptr) misstep_seam_walk(walk);
+  agent->asgct(trace, static_cast<jint>(agent->options.depth), context);
+}
+
+void CountWalk(Check check, const Verdict& verdict, uint64_t walk) {
+  Count(agent->status, check, verdict);
+  if (misstep_seam_verdict == nullptr) return;
+  const char* detail = verdict.outcome == Outcome::kTolerated  ? kRuleNames[static_cast<int>(verdict.rule)]
+                       : verdict.outcome == Outcome::kMismatch ? kKindNames[static_cast<int>(verdict.kind)]
+                                                               : kReasonNames[static_cast<int>(verdict.reason)];
+  misstep_seam_verdict(walk, kCheckNames[static_cast<int>(check)], static_cast<uint32_t>(verdict.outcome), detail,
+                       [](uint64_t method, int32_t bci) {
+                         const MethodInfo* info = agent->methods.Find(method);
+                         return info != nullptr && CertainlyOnShadow(*info, bci) ? info->key : 0;
+                       });
 }
 
 NamedTrace Named(const char* source, std::span<const Frame> frames, int32_t num_frames) {

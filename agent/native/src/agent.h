@@ -68,6 +68,14 @@ void PublishClass(JNIEnv* env, jclass klass);
 // safe because a method on one's own stack cannot be unloaded.
 void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames);
 
+// Walks the calling thread with ASGCT. Each walk that verdicts rest on has a number: the sample's, or that of an entry
+// check with kEntryWalk. Async-signal-safe.
+constexpr uint64_t kEntryWalk = uint64_t{1} << 63;
+void Walk(AsgctTrace* trace, void* context, uint64_t walk);
+
+// Counts the verdict of a check that rests on a walk. Not for signal handlers.
+void CountWalk(Check check, const Verdict& verdict, uint64_t walk);
+
 // The sampler: its signal handler is installed in OnLoad, its threads run from StartSampler to StopSampler.
 std::string InstallHandler(int signal);
 void StartSampler();

@@ -10,15 +10,20 @@ namespace {
 // Sets the flight record's phase for a scope and restores what a signal handler may have interrupted.
 class PhaseScope {
  public:
-  PhaseScope(ThreadStatus* status, uint32_t phase) : status_(status), before_(status->phase.load()) {
-    if (before_ == MISSTEP_PHASE_NONE) status_->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);
+  PhaseScope(ThreadStatus* status, uint32_t phase)
+      : status_(status), before_(status->phase.load()), enter_before_(status->enter_nanos.load()) {
+    status_->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);
     status_->phase.store(phase, std::memory_order_release);
   }
-  ~PhaseScope() { status_->phase.store(before_, std::memory_order_release); }
+  ~PhaseScope() {
+    status_->enter_nanos.store(enter_before_, std::memory_order_relaxed);
+    status_->phase.store(before_, std::memory_order_release);
+  }
 
  private:
   ThreadStatus* status_;
   uint32_t before_;
+  uint64_t enter_before_;
 };
 
 double Uniform(uint64_t* random) { return static_cast<double>(NextRandom(random) >> 11) * 0x1.0p-53; }
@@ -39,11 +44,11 @@ std::vector<Frame> ToFrames(const AsgctFrame* frames, int32_t count) {
   return all;
 }
 
-int32_t Walk(Slot* slot) {
+int32_t OwnWalk(Slot* slot, uint64_t sequence) {
   AsgctTrace trace = {slot->env, 0, slot->asgct};
   const PhaseScope phase(slot->status, MISSTEP_PHASE_OWN_WALK);
   slot->busy = 1;
-  agent->asgct(&trace, static_cast<jint>(agent->options.depth), nullptr);
+  Walk(&trace, nullptr, kEntryWalk | sequence);
   slot->busy = 0;
   return trace.num_frames;
 }
@@ -70,11 +75,11 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
 }
 
 void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) {
-  int32_t code = Walk(slot);
+  int32_t code = OwnWalk(slot, sequence);
   bool retried = false;
   // GetStackTrace just made the missing jmethodIDs, and a GC that was under way is over: once more.
   if (code == -2 || (code > 0 && HasNull(*slot, code))) {
-    code = Walk(slot);
+    code = OwnWalk(slot, sequence);
     retried = true;
   }
   std::vector<Frame> asgct = ToFrames(slot->asgct, code);
@@ -89,7 +94,7 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     ReportEntry(Check::kGstAsgct, verdict, *slot, sequence, Named("gst", gst, static_cast<int32_t>(gst.size())),
                 Named("asgct", asgct, code));
   }
-  Count(agent->status, Check::kGstAsgct, verdict);
+  CountWalk(Check::kGstAsgct, verdict, kEntryWalk | sequence);
 }
 
 void ShadowGst(JNIEnv* env, Slot* slot, const std::vector<uint32_t>& ids, bool overflow, std::span<Frame> gst,

@@ -224,8 +224,9 @@ bool InlineImprecision(const Sample& s, const CodeLookup& code) {
 // In the entry of the interpreter, of a stub or of a native function the frame pointer is still the caller's caller's:
 // ASGCT then starts one physical frame too low. Everything it does show must agree, and no more than one may be
 // missing.
+// A walk that misses its bottom looks the same when little is on the shadow: the bottom must be one that is known.
 bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
-  if (s.region == Region::kCompiled) return false;
+  if (s.region == Region::kCompiled || !s.known_bottom) return false;
   const Stack stack = BottomFirst(s.asgct);
   return Align(stack, nullptr, s.shadow, [&](size_t at, const Taken& taken) {
     const std::span<const uint32_t> rest = s.shadow.subspan(at);
@@ -235,6 +236,18 @@ bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
       if (Explains(*nmethod, rest)) return true;
     }
     return false;
+  });
+}
+
+// Whether ASGCT may give this code for a signal that hit pc. In compiled Java code the thread is in Java: it may find
+// no frame to start from (-5), one it cannot walk (-6) or a method that is none (-2); all other codes are for threads
+// in other states, or new, or gone (HotSpot: forte.cpp).
+bool Possible(const Sample& s) {
+  if (s.code < -10) return false;
+  if (s.region != Region::kCompiled || s.code == -2 || s.code == -5 || s.code == -6) return true;
+  return !std::all_of(s.at_pc.begin(), s.at_pc.end(), [](const NmethodRef& n) {
+    // Of a native method's wrapper no position is known.
+    return !n->nodes.empty() && n->nodes[0].frame.info != nullptr && !n->nodes[0].frame.info->native;
   });
 }
 
@@ -255,7 +268,9 @@ std::vector<Frame> Nmethod::Chain(size_t node) const {
 
 Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit) {
   if (asgct_code <= 0) {
-    if (asgct_code < -10) return Verdict::Mismatch(Kind::kCode, 0);
+    // GetStackTrace has just walked this stack, and the thread is in a native method: there is nothing that ASGCT may
+    // not be able to walk. Only a collection of another thread may be under way for longer than a retry takes.
+    if (asgct_code != -2) return Verdict::Mismatch(Kind::kCode, 0);
     return Verdict::Unwalkable(asgct_code);
   }
   const std::vector<Location> g = Locations(gst, true);
@@ -301,10 +316,7 @@ Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame
 }
 
 Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
-  if (s.code <= 0) {
-    if (s.code < -10) return Verdict::Mismatch(Kind::kCode, 0);
-    return Verdict::Unwalkable(s.code);
-  }
+  if (s.code <= 0) return Possible(s) ? Verdict::Unwalkable(s.code) : Verdict::Mismatch(Kind::kCode, 0);
   if (s.asgct.size() >= s.limit) return Verdict::Void(Reason::kDepth);
   if (HasRole(s.asgct, Role::kContinuation)) return Verdict::Void(Reason::kVirtualThread);
   const Stack stack = BottomFirst(s.asgct);
@@ -331,10 +343,16 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   return v;
 }
 
+bool CertainlyOnShadow(const MethodInfo& method, int32_t bci) {
+  const Frame frame = {.bci = bci, .info = &method};
+  return PresenceOf(frame, nullptr) == Presence::kOn;
+}
+
 bool MayBeEarly(const Sample& s, const Verdict& v) {
   if (v.outcome == Outcome::kVoid) return v.reason == Reason::kUnknownMethod;
-  return v.outcome == Outcome::kMismatch && v.kind != Kind::kCode &&
-         (s.region == Region::kUnknown || s.region == Region::kStub || s.region == Region::kCompiled);
+  return v.outcome == Outcome::kMismatch && s.code >= -10 &&
+         (!s.known_bottom || s.region == Region::kUnknown || s.region == Region::kStub ||
+          s.region == Region::kCompiled);
 }
 
 }  // namespace misstep

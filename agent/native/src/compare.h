@@ -104,10 +104,14 @@ struct Sample {
   std::vector<NmethodRef> at_pc;  // compiled code that holds pc
   bool carrier = false;           // a virtual thread may be mounted: its frames are not on this shadow
   uint64_t root = 0;              // the thread's bottom method as an earlier walk that matched gave it, 0 = not known
+  bool known_bottom = true;       // asgct's bottom method was at the bottom of a walk that matched, or none matched yet
 };
 
 // asgct-shadow: compares from the bottom.
 Verdict CompareAsgctShadow(const Sample& sample, const CodeLookup& code);
+
+// Whether a frame of this method at bci has an entry on the shadow whatever is above it.
+bool CertainlyOnShadow(const MethodInfo& method, int32_t bci);
 
 // Tells whether the verdict rests on a method or on code that events may still tell of: judge again later.
 bool MayBeEarly(const Sample& sample, const Verdict& verdict);

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <set>
 
 #include "agent.h"
 
@@ -78,7 +79,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     slot->busy = 1;
     AsgctTrace trace = {slot->env, 0, t->frames};
     status->phase.store(MISSTEP_PHASE_WALK, std::memory_order_release);
-    agent->asgct(&trace, static_cast<jint>(agent->options.depth), context);
+    Walk(&trace, context, t->sample);
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
     t->num_frames = trace.num_frames;
     slot->busy = 0;
@@ -152,8 +153,9 @@ class Judge {
   void Take(Slot& slot, Ticket* t, uint64_t now, bool end) {
     if (t->busy || t->shadow_overflow) {
       const bool busy = t->busy;
+      const uint64_t sample = t->sample;
       t->state.store(TicketState::kIdle, std::memory_order_release);
-      Count(agent->status, Check::kAsgctShadow, Verdict::Void(busy ? Reason::kWalkerBusy : Reason::kDepth));
+      CountWalk(Check::kAsgctShadow, Verdict::Void(busy ? Reason::kWalkerBusy : Reason::kDepth), sample);
       return;
     }
     auto o = std::make_unique<Owned>();
@@ -178,7 +180,10 @@ class Judge {
     t->state.store(TicketState::kIdle, std::memory_order_release);
     const Verdict verdict = Compare(o.get());
     if (verdict.reason == Reason::kVirtualThread) slot.carrier.store(true, std::memory_order_relaxed);
-    if (verdict.outcome == Outcome::kMatch && !o->keys.empty()) slot.root = o->frames.back().method;
+    if (verdict.outcome == Outcome::kMatch && !o->keys.empty()) {
+      slot.root = o->frames.back().method;
+      bottoms_.insert(slot.root);
+    }
     if (MayBeEarly(o->sample, verdict) && !end && deferred_.size() < kMostDeferred) {
       deferred_.push_back(std::move(o));
       return;
@@ -186,8 +191,9 @@ class Judge {
     Finish(*o, verdict);
   }
 
-  static Verdict Compare(Owned* o) {
+  Verdict Compare(Owned* o) {
     agent->methods.Resolve(o->frames);
+    o->sample.known_bottom = o->frames.empty() || bottoms_.empty() || bottoms_.contains(o->frames.back().method);
     o->sample.asgct = o->frames;
     o->sample.shadow = o->keys;
     std::vector<NmethodRef> at_pc;
@@ -220,10 +226,11 @@ class Judge {
       agent->recorder.Report(m);
     }
     agent->status->answered.fetch_add(1, std::memory_order_relaxed);
-    Count(agent->status, Check::kAsgctShadow, verdict);
+    CountWalk(Check::kAsgctShadow, verdict, o.sequence);
   }
 
   std::deque<std::unique_ptr<Owned>> deferred_;
+  std::set<uint64_t> bottoms_;  // bottom methods of walks that matched: the few that threads begin with
 };
 
 uint64_t ThreadCpuNanos(int32_t tid) {

@@ -176,13 +176,13 @@ TEST_F(CompareTest, OtherStackIsForeign) {
   EXPECT_MISMATCH(JudgeWalks("a@1 b@1 c@1", "d@1 e@1 f@1"), Kind::kForeign, 0);
 }
 
-TEST_F(CompareTest, ErrorCodesAreUnwalkable) {
-  for (int32_t code = -10; code <= 0; code++) {
-    const Verdict v = CompareGstAsgct(Frames("a@1"), {}, code, kLimit);
-    EXPECT_EQ(v.outcome, Outcome::kUnwalkable);
-    EXPECT_EQ(v.code, code);
+TEST_F(CompareTest, AtAnEntryOnlyACollectionMakesAStackUnwalkable) {
+  const Verdict v = CompareGstAsgct(Frames("a@1"), {}, -2, kLimit);
+  EXPECT_EQ(v.outcome, Outcome::kUnwalkable);
+  EXPECT_EQ(v.code, -2);
+  for (const int32_t code : {0, -1, -3, -4, -5, -6, -7, -8, -9, -10, -11}) {
+    EXPECT_MISMATCH(CompareGstAsgct(Frames("a@1"), {}, code, kLimit), Kind::kCode, 0);
   }
-  EXPECT_MISMATCH(CompareGstAsgct(Frames("a@1"), {}, -11, kLimit), Kind::kCode, 0);
 }
 
 TEST_F(CompareTest, VirtualThreadGoesOnIntoTheCarrier) {
@@ -323,6 +323,23 @@ TEST_F(CompareTest, TopFrameMissingIsOnePhysicalFrame) {
   EXPECT_MISMATCH(Judge("a b c d", "d@50 b@50 a@50", Region::kInterpreter), Kind::kMissing, 2);
 }
 
+// What ends at an unknown bottom has lost that, not its top.
+TEST_F(CompareTest, TopFrameMissingNeedsAKnownBottom) {
+  Sample s;
+  const std::vector<uint32_t> keys = Shadow("a");
+  const std::vector<Frame> frames = Frames("jdk@3");
+  s.shadow = keys;
+  s.asgct = frames;
+  s.code = 1;
+  s.limit = kLimit;
+  s.region = Region::kInterpreter;
+  EXPECT_RULE(CompareAsgctShadow(s, *this), Rule::kTopFrameMissing);
+  s.known_bottom = false;
+  const Verdict v = CompareAsgctShadow(s, *this);
+  EXPECT_MISMATCH(v, Kind::kTruncated, 1);
+  EXPECT_TRUE(MayBeEarly(s, v));
+}
+
 TEST_F(CompareTest, Truncated) {
   EXPECT_MISMATCH(Judge("a b c", "c@50 jdk@3"), Kind::kTruncated, 2);
   EXPECT_MISMATCH(Judge("a b c", "jdk@3"), Kind::kTruncated, 3);
@@ -407,6 +424,31 @@ TEST_F(CompareTest, SampleErrorCodes) {
   }
   s.code = -42;
   EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kCode, 0);
+}
+
+// A thread whose pc is in compiled Java code is in Java.
+TEST_F(CompareTest, SampleErrorCodesFitTheirPlace) {
+  Sample s;
+  s.limit = kLimit;
+  s.region = Region::kCompiled;
+  s.at_pc = {Compiled({"b@50 a@50"})};
+  for (int32_t code = -10; code <= 0; code++) {
+    s.code = code;
+    const Verdict v = CompareAsgctShadow(s, *this);
+    if (code == -2 || code == -5 || code == -6) {
+      EXPECT_EQ(v.outcome, Outcome::kUnwalkable);
+    } else {
+      EXPECT_MISMATCH(v, Kind::kCode, 0);
+      EXPECT_TRUE(MayBeEarly(s, v));
+    }
+  }
+  // The wrapper of a native method, of which no position is told, or whose method is known.
+  s.code = -4;
+  s.at_pc.push_back(std::make_shared<Nmethod>());
+  EXPECT_EQ(CompareAsgctShadow(s, *this).outcome, Outcome::kUnwalkable);
+  world.Info("n").native = true;
+  s.at_pc = {Compiled({"n@50"})};
+  EXPECT_EQ(CompareAsgctShadow(s, *this).outcome, Outcome::kUnwalkable);
 }
 
 // Whatever is asked, there is exactly one verdict and a mismatch never lacks its kind. Seeded by MISSTEP_SEED.

@@ -1,0 +1,19 @@
+// The seam at which a test follows each walk to its verdicts: a library that is loaded before the JVM may define these
+// functions (test/injector does). In a real run they are null.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+// Called right before each walk, on the thread that walks. Async-signal-safe. walk is the walk's number.
+__attribute__((weak, visibility("default"))) void misstep_seam_walk(uint64_t walk);
+
+// Called for each verdict that rests on a walk, outside of signal handlers. outcome is misstep::Outcome, detail names
+// the rule, reason or kind. key_of gives the key that the shadow has for a frame of an instrumented method, 0 when the
+// method is not instrumented, or the frame is in its push or pop.
+__attribute__((weak, visibility("default"))) void misstep_seam_verdict(uint64_t walk, const char* check,
+                                                                       uint32_t outcome, const char* detail,
+                                                                       uint32_t (*key_of)(uint64_t method,
+                                                                                          int32_t bci));
+}

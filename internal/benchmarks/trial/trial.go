@@ -1,0 +1,235 @@
+// Package trial runs one JVM with one workload for a benchmark, with or without the agent and the fault injector, and measures it.
+//
+// A runner does more (limits, hang detection, evidence); what a benchmark needs is the bare run, the same with and without agent.
+package trial
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"misstep/agent"
+	"misstep/deploy/jdk"
+	"misstep/internal/faults"
+	"misstep/internal/home"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/workloads"
+)
+
+// Bed is what all runs of a benchmark share: the catalogue, the agent, a folder for what they write.
+type Bed struct {
+	JDKs     []jdk.Entry
+	Agent    agent.Artefacts
+	Injector string
+	// Dir is the folder for what runs leave; the caller removes it.
+	Dir string
+
+	workloads *workloads.Catalogue
+	count     int
+}
+
+// Open looks at the catalogue and at what make agent built below root.
+func Open(root, dir string) (*Bed, error) {
+	artefacts, err := agent.Find(filepath.Join(root, "build", "agent"))
+	if err != nil {
+		return nil, err
+	}
+	injector := filepath.Join(filepath.Dir(artefacts.Dir), "agent-injector", faults.LibraryName)
+	b := &Bed{Agent: artefacts, Injector: injector, Dir: dir}
+	if _, err := os.Stat(b.Injector); err != nil {
+		return nil, fmt.Errorf("find the injector: %w (build it with: make agent)", err)
+	}
+	if b.JDKs, err = jdk.Open(home.Dir()).List(); err != nil {
+		return nil, fmt.Errorf("list the catalogue's JDKs: %w", err)
+	}
+	if len(b.JDKs) == 0 {
+		return nil, errors.New("the catalogue has no JDK: fill it with make catalogue")
+	}
+	b.workloads = workloads.Open(home.Dir())
+	return b, nil
+}
+
+// JDK gives the first build of a feature version, a compiler being better than none.
+func (b *Bed) JDK(feature int) (jdk.Entry, bool) {
+	var found jdk.Entry
+	for _, e := range b.JDKs {
+		if e.Feature == feature && (found.Name == "" || e.HasCompiler && !found.HasCompiler) {
+			found = e
+		}
+	}
+	return found, found.Name != ""
+}
+
+// Workloads that run on a JDK, by name.
+func (b *Bed) Workloads(on jdk.Entry) ([]workloads.Entry, error) {
+	all, err := b.workloads.List()
+	if err != nil {
+		return nil, fmt.Errorf("list the catalogue's workloads: %w", err)
+	}
+	var fit []workloads.Entry
+	for _, w := range all {
+		if w.Harness == workloads.HarnessPlain && w.MinFeature <= on.Feature && (!w.NeedsCompiler || on.HasCompiler) {
+			fit = append(fit, w)
+		}
+	}
+	return fit, nil
+}
+
+// Workload gives the catalogue's entry of that name.
+func (b *Bed) Workload(name string) (workloads.Entry, error) { return b.workloads.Get(name) }
+
+// Spec is one run.
+type Spec struct {
+	JDK      jdk.Entry
+	Workload string
+	// Arguments and Repetitions replace the workload's own, when given.
+	Arguments   []string
+	Repetitions uint32
+	Flags       []string
+	// Agent's options without its folder; nil runs without the agent.
+	Agent *agent.Options
+	// Faults to inject; nil loads no injector.
+	Faults *faults.Plan
+}
+
+// Result of one run.
+type Result struct {
+	// Dir holds the output, and the agent's files in agent/.
+	Dir string
+	// Wall, CPU (user and system) and MaxRSS in bytes of the process.
+	Wall, CPU time.Duration
+	MaxRSS    uint64
+	// Failure says why the run is no good, empty when the workload verified its result.
+	Failure string
+	// Stopped: it was ended because ctx was.
+	Stopped bool
+	Status  agent.Status
+	Faults  faults.Log
+}
+
+// Check gives the counts of one check.
+func (r Result) Check(name string) agent.CheckCount {
+	for _, c := range r.Status.Checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	return agent.CheckCount{Name: name}
+}
+
+// Run runs one JVM to its end, or until ctx ends. watch, when given, is called all the time that the JVM runs, ten times a second; when it returns
+// false the JVM is killed. The error is about what could not be run at all.
+func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) bool) (Result, error) {
+	b.count++
+	r := Result{Dir: filepath.Join(b.Dir, fmt.Sprintf("%04d-%s-%s", b.count, s.JDK.Name, strings.ReplaceAll(s.Workload, "/", "-")))}
+	scratch := filepath.Join(r.Dir, "tmp")
+	out := filepath.Join(r.Dir, "agent")
+	for _, dir := range []string{scratch, out} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return r, fmt.Errorf("make the run's folder: %w", err)
+		}
+	}
+	args, manifest, err := b.command(ctx, s, scratch, out)
+	if err != nil {
+		return r, err
+	}
+	log := filepath.Join(r.Dir, "faults.bin")
+	cmd := exec.CommandContext(ctx, filepath.Join(s.JDK.Path, "bin", "java"), args...)
+	cmd.Dir = r.Dir
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC", "HOME=" + scratch, "TMPDIR=" + scratch, "JAVA_HOME=" + s.JDK.Path}
+	if s.Faults != nil {
+		cmd.Env = append(cmd.Env, s.Faults.Environment(b.Injector, log)...)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = 10 * time.Second
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return r, fmt.Errorf("start %s: %w", cmd.Path, err)
+	}
+	err = wait(cmd, r.Dir, watch)
+	r.Wall = time.Since(start)
+	r.Stopped = ctx.Err() != nil
+	r.CPU = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		r.MaxRSS = uint64(usage.Maxrss) << 10
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(r.Dir, "stdout"), stdout.Bytes(), 0o644), os.WriteFile(filepath.Join(r.Dir, "stderr"), stderr.Bytes(), 0o644)); err != nil {
+		return r, fmt.Errorf("keep the run's output: %w", err)
+	}
+	if f := manifest.Judge(cmd.ProcessState.ExitCode(), stdout.Bytes(), stderr.Bytes()); f != nil {
+		r.Failure = fmt.Sprintf("%s: %s (%v)", f.GetReason(), f.GetMessage(), err)
+	}
+	if s.Agent != nil {
+		if r.Status, err = agent.ReadStatus(filepath.Join(out, "status.bin")); err != nil {
+			r.Failure += fmt.Sprintf(" %v", err)
+		}
+	}
+	if s.Faults != nil {
+		if r.Faults, err = faults.Read(log); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func wait(cmd *exec.Cmd, dir string, watch func(int, string) bool) error {
+	if watch == nil {
+		return cmd.Wait()
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for watching := true; ; {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+			if watching && !watch(cmd.Process.Pid, dir) {
+				watching = false
+				_ = cmd.Process.Kill()
+			}
+		}
+	}
+}
+
+func (b *Bed) command(ctx context.Context, s Spec, scratch, out string) ([]string, workloads.Manifest, error) {
+	entry, err := b.workloads.Get(s.Workload)
+	if err != nil {
+		return nil, workloads.Manifest{}, err
+	}
+	manifest, err := workloads.Load(entry.Path)
+	if err != nil {
+		return nil, workloads.Manifest{}, err
+	}
+	invocation, err := manifest.Invocation(entry.Path, &misstepv1.Workload{Name: s.Workload, Arguments: s.Arguments, Repetitions: s.Repetitions}, scratch)
+	if err != nil {
+		return nil, workloads.Manifest{}, err
+	}
+	args := append([]string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+PerfDisableSharedMem"}, invocation.JVMFlags...)
+	args = append(args, s.Flags...)
+	if s.Agent != nil {
+		java := filepath.Join(s.JDK.Path, "bin", "java")
+		patch, err := agent.Prepare(ctx, b.Agent, java, s.JDK.Feature, filepath.Join(b.Dir, "patch"), s.JDK.Digest)
+		if err != nil {
+			return nil, workloads.Manifest{}, err
+		}
+		o := *s.Agent
+		o.Out = out
+		loaded, err := agent.JVMArgs(b.Agent, patch, s.JDK.Feature, o)
+		if err != nil {
+			return nil, workloads.Manifest{}, err
+		}
+		args = append(args, loaded...)
+	}
+	return append(args, invocation.Args...), manifest, nil
+}

@@ -1,0 +1,143 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"misstep/agent"
+	"misstep/deploy/jdk"
+	"misstep/internal/bench"
+	"misstep/internal/benchmarks/trial"
+	"misstep/internal/faults"
+	"misstep/internal/testenv"
+)
+
+// bed opens the catalogue that make test fills and the agent and injector that make agent built.
+func bed(t *testing.T) *trial.Bed {
+	t.Helper()
+	testenv.Agent(t)
+	t.Setenv("MISSTEP_HOME", testenv.Home(t))
+	b, err := trial.Open(testenv.Root(), t.TempDir())
+	if err != nil {
+		t.Skipf("no injector: %v", err)
+	}
+	return b
+}
+
+func mix(t *testing.T, b *trial.Bed, on jdk.Entry, plan faults.Plan) trial.Result {
+	t.Helper()
+	r, err := b.Run(t.Context(), trial.Spec{
+		JDK: on, Workload: "mix", Repetitions: 1,
+		Agent: &agent.Options{
+			Seed: 1, Ratio: 1, Checks: map[string]float64{"gst-asgct": 0.001, "shadow-gst": 0.001, "asgct-shadow": 1, "liveness": 1},
+			Interval: 300 * time.Microsecond, Jitter: 0.5,
+		},
+		Faults: &plan,
+	}, nil)
+	require.NoError(t, err)
+	require.Empty(t, r.Failure)
+	require.True(t, r.Status.Ended)
+	return r
+}
+
+// requireAltered asks that a fault is what its class says.
+func requireAltered(t *testing.T, f *faults.Fault) {
+	t.Helper()
+	switch f.Class {
+	case faults.DropTop, faults.DropMiddle, faults.DropBottom:
+		require.Equal(t, f.Before-1, f.After)
+	case faults.Truncate:
+		require.Less(t, f.After, f.Before)
+		require.Positive(t, f.After)
+	case faults.Duplicate:
+		require.Equal(t, f.Before+1, f.After)
+	case faults.Swap, faults.Replace, faults.WrongBci, faults.Delay:
+		require.Equal(t, f.Before, f.After)
+	case faults.Stale, faults.Foreign:
+		require.Positive(t, f.After)
+	case faults.WrongCode:
+		require.Contains(t, []int32{0, -1, -2, -3, -4, -5, -6, -7, -8, -9}, f.After)
+	case faults.InvalidCode:
+		require.Less(t, f.After, int32(-10))
+	}
+	switch f.Class {
+	case faults.DropTop:
+		require.Zero(t, f.Position)
+	case faults.DropMiddle:
+		require.Positive(t, f.Position)
+		require.Less(t, f.Position, f.Before-1)
+	case faults.DropBottom:
+		require.Equal(t, f.Before-1, f.Position)
+	}
+}
+
+// Every class fires on a real JVM and alters the answer as it says, and what the references can see is detected. The bound is sound:
+// it fails when 99 % lies above the whole 95 % interval of what was seen.
+func TestInjectedFaultsAreDetected(t *testing.T) {
+	b := bed(t)
+	for _, feature := range []int{17, 25} {
+		on, ok := b.JDK(feature)
+		if !ok {
+			t.Logf("the catalogue has no JDK %d", feature)
+			continue
+		}
+		t.Run(on.Name, func(t *testing.T) {
+			r := mix(t, b, on, faults.Plan{Classes: append([]string{faults.Delay}, faults.Alterations...), Rate: 0.02, Seed: 1, Delay: time.Millisecond})
+			fired := map[string]int{}
+			var entries, missed, deep, deepMissed uint64
+			for _, f := range r.Faults.Faults {
+				requireAltered(t, f)
+				fired[f.Class]++
+				entry, atEntry := f.Verdicts["gst-asgct"]
+				sample, sampled := f.Verdicts["asgct-shadow"]
+				require.False(t, atEntry && sampled, "one walk is of one check: %+v", f)
+				switch {
+				case f.Class == faults.Delay:
+					require.NotEqual(t, faults.Mismatch, entry.Outcome, "late is not wrong")
+				case atEntry && f.After == -2: // walked once more
+				case atEntry:
+					entries++
+					if entry.Outcome != faults.Mismatch {
+						missed++
+						t.Logf("missed at an entry: %+v", f)
+					}
+				case f.Class == faults.InvalidCode && sampled:
+					require.Equal(t, faults.Mismatch, sample.Outcome)
+				case sampled && sample.MethodsChanged && f.Class != faults.WrongCode && sample.Outcome != faults.Void && sample.Reach > 1:
+					deep++
+					if sample.Outcome != faults.Mismatch {
+						deepMissed++
+						t.Logf("missed below the top frame: %+v", f)
+					}
+				}
+			}
+			for _, class := range faults.Alterations {
+				require.NotZerof(t, fired[class], "%s never fired: %v", class, fired)
+			}
+			t.Logf("%d walks, %v; missed %d of %d at entries, %d of %d in samples", r.Faults.Walks, fired, missed, entries, deepMissed, deep)
+			require.Greater(t, entries, uint64(300))
+			require.Greater(t, deep, uint64(30))
+			_, high := bench.Wilson(entries-missed, entries)
+			require.GreaterOrEqual(t, high, 0.99)
+			_, high = bench.Wilson(deep-deepMissed, deep)
+			require.GreaterOrEqual(t, high, 0.99)
+		})
+	}
+}
+
+func TestWithoutFaultsTheInjectorChangesNothing(t *testing.T) {
+	b := bed(t)
+	on, ok := b.JDK(17)
+	if !ok {
+		t.Skip("the catalogue has no JDK 17")
+	}
+	r := mix(t, b, on, faults.Plan{Rate: 1})
+	require.NotZero(t, r.Faults.Walks)
+	require.Zero(t, r.Faults.Made)
+	require.Empty(t, r.Faults.Faults)
+	require.NotZero(t, r.Check("gst-asgct").Match)
+	require.Zero(t, r.Check("gst-asgct").Mismatch)
+	require.Zero(t, r.Check("shadow-gst").Mismatch)
+}

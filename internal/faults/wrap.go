@@ -1,0 +1,32 @@
+package faults
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Wrap makes dir/bin/java, which starts the JDK in home under the plan: a JAVA_HOME for an executor that passes no environment on.
+// The log lies in dir under LogName.
+func Wrap(dir, home, library string, p Plan) error {
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\n")
+	for _, variable := range p.Environment(library, filepath.Join(dir, LogName)) {
+		b.WriteString("export '" + variable + "'\n")
+	}
+	fmt.Fprintf(&b, "exec '%s/bin/java' \"$@\"\n", home)
+	if strings.Count(b.String(), "'")%2 != 0 {
+		return fmt.Errorf("wrap the JDK %s: a quote in a path: choose another folder", home)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+		return fmt.Errorf("wrap the JDK %s: %w", home, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin", "java"), []byte(b.String()), 0o755); err != nil {
+		return fmt.Errorf("wrap the JDK %s: %w", home, err)
+	}
+	return nil
+}
+
+// LogName is the log's name in a folder made by Wrap.
+const LogName = "faults.bin"
