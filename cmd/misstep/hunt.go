@@ -107,7 +107,7 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 
 // work runs trials until the campaign has ended, showing progress.
 func (c *huntCommand) work(ctx context.Context, e *env, st *station, id, scratch string) error {
-	r, err := e.runner(st, c.Slots, scratch, false)
+	r, err := e.runner(ctx, st, c.Slots, scratch, false)
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ type cli struct {
 	Bundle      bundleCommand      `cmd:"" help:"Check and show bundles."`
 	Sched       rest               `cmd:"" help:"Run a program under the perturbing scheduler; replay its log (needs sched_ext)."`
 	VM          rest               `cmd:"" name:"vm" help:"Run a command in a virtual machine with sched_ext, in real or in virtual time."`
+	Trial       trialCommand       `cmd:"" hidden:"" help:"The half of a trial inside a virtual machine."`
 	Doctor      doctorCommand      `cmd:"" help:"Say what this machine can do, with a remedy for what it cannot."`
 
 	Home  string `help:"Folder of the catalogues and caches (${home})." env:"MISSTEP_HOME" placeholder:"DIR"`

@@ -58,6 +58,9 @@ func (c *replayCommand) Run(ctx context.Context, e *env) error {
 		return fmt.Errorf("make scratch folder: %w", err)
 	}
 	defer os.RemoveAll(scratch)
+	if err := os.Chmod(scratch, 0o711); err != nil { // JVMs of another user pass through
+		return fmt.Errorf("make scratch folder: %w", err)
+	}
 	replay, err := e.prepareReplay(ctx, b, c.JDK, scratch)
 	if err != nil {
 		return fmt.Errorf("replay %s: %w", c.Bundle, err)
@@ -173,6 +176,7 @@ func (e *env) prepareReplay(ctx context.Context, b *bundle.Bundle, jdkOption, sc
 			Scratch:    filepath.Join(scratch, "trials"),
 			PatchCache: filepath.Join(scratch, "patch"),
 			Perturbers: perturbers(),
+			Credential: ordinary(),
 		},
 	}, nil
 }

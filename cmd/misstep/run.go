@@ -17,6 +17,7 @@ import (
 type runCommand struct {
 	Recipe   string `arg:"" help:"Recipe in YAML." type:"path" placeholder:"RECIPE.yaml"`
 	Evidence string `help:"Keep the evidence in this folder." type:"path" placeholder:"DIR"`
+	Record   string `help:"Record the whole machine into this new folder, for misstep vm replay; executor vm-deterministic." type:"path" placeholder:"DIR"`
 	JSON     bool   `help:"Print the outcome as JSON."`
 }
 
@@ -26,7 +27,7 @@ func (c *runCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	outcome, err := e.runOnce(ctx, recipe, c.Evidence)
+	outcome, err := e.runOnce(ctx, recipe, c.Evidence, c.Record)
 	if err != nil {
 		return err
 	}
@@ -90,13 +91,17 @@ func (e *env) loadRecipe(file string) (*misstepv1.Recipe, error) {
 	return recipe, nil
 }
 
-// runOnce runs a resolved recipe. Evidence goes to the folder evidence by name, or nowhere.
-func (e *env) runOnce(ctx context.Context, recipe *misstepv1.Recipe, evidence string) (*misstepv1.Outcome, error) {
+// runOnce runs a resolved recipe. Evidence goes to the folder evidence by name, or nowhere; a recording of its machine to the new folder
+// record, or nowhere.
+func (e *env) runOnce(ctx context.Context, recipe *misstepv1.Recipe, evidence, record string) (*misstepv1.Outcome, error) {
 	scratch, err := os.MkdirTemp("", "misstep-run-")
 	if err != nil {
 		return nil, fmt.Errorf("make scratch folder: %w", err)
 	}
 	defer os.RemoveAll(scratch)
+	if err := os.Chmod(scratch, 0o711); err != nil { // JVMs of another user pass through
+		return nil, fmt.Errorf("make scratch folder: %w", err)
+	}
 	var blobs corpus.Store = memory.New()
 	if evidence != "" {
 		if blobs, err = localdir.New(filepath.Join(scratch, "blobs")); err != nil {
@@ -107,7 +112,11 @@ func (e *env) runOnce(ctx context.Context, recipe *misstepv1.Recipe, evidence st
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := executor.Run(ctx, recipe, func(*misstepv1.Progress) {})
+	routed, err := e.route(executor, record)
+	if err != nil {
+		return nil, err
+	}
+	outcome, err := routed.Run(ctx, recipe, nil)
 	if err != nil {
 		return nil, err
 	}

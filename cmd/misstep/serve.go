@@ -14,7 +14,6 @@ import (
 	"misstep/corpus"
 	"misstep/runner"
 	"misstep/runner/jvm"
-	"misstep/runner/perturb"
 	"misstep/runner/provision"
 )
 
@@ -72,7 +71,7 @@ func (c *runnerCommand) Run(ctx context.Context, e *env) error {
 	if scratch == "" {
 		scratch = filepath.Join(os.TempDir(), fmt.Sprintf("misstep-runner-%d", os.Getuid()))
 	}
-	r, err := e.runner(st, c.Slots, scratch, true)
+	r, err := e.runner(ctx, st, c.Slots, scratch, true)
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (c *runnerCommand) Run(ctx context.Context, e *env) error {
 }
 
 // runner makes the runner of real JVMs. verbose logs every trial.
-func (e *env) runner(st *station, slots int, scratch string, verbose bool) (*runner.Runner, error) {
+func (e *env) runner(ctx context.Context, st *station, slots int, scratch string, verbose bool) (*runner.Runner, error) {
 	executor, err := e.executor(st.blobs, scratch)
 	if err != nil {
 		return nil, err
@@ -102,14 +101,18 @@ func (e *env) runner(st *station, slots int, scratch string, verbose bool) (*run
 	if err != nil {
 		return nil, fmt.Errorf("host name: %w", err)
 	}
+	routed, err := e.route(executor, "")
+	if err != nil {
+		return nil, err
+	}
 	clock := runner.SystemClock{}
 	return runner.New(runner.Config{
 		Client:       st.leases,
-		Executor:     runner.Log(runner.Stamp(runner.Recover(executor), clock, host), logger, clock),
+		Executor:     runner.Log(runner.Stamp(runner.Recover(routed), clock, host), logger, clock),
 		Slots:        slots,
 		Host:         host,
 		AgentDigest:  executor.Agent.Digest,
-		Capabilities: executor.Capabilities(),
+		Capabilities: e.capabilities(ctx, executor),
 		Clock:        clock,
 		Logger:       logger,
 	})
@@ -130,11 +133,9 @@ func (e *env) executor(blobs corpus.Store, scratch string) (*jvm.Executor, error
 		Scratch:    scratch,
 		PatchCache: filepath.Join(e.home(), "cache", "patch"),
 		Perturbers: perturbers(),
+		Credential: ordinary(),
 	}, nil
 }
-
-// perturbers are the mechanisms by which trials of this host can be perturbed.
-func perturbers() []perturb.Perturber { return []perturb.Perturber{perturb.Scheduler{}} }
 
 // provider finds JDKs and workloads in the local catalogues, else in blobs.
 func (e *env) provider(blobs corpus.Source) *provision.Provider {

@@ -55,7 +55,7 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	}
 	e := &Expansion{
 		c: c, agent: s.GetAgentDigest(), limits: withDefaults(c.GetLimits()),
-		instr: c.GetInstrumentation(), sampling: c.GetSampling(), perturb: c.GetPerturb(),
+		instr: c.GetInstrumentation(), sampling: c.GetSampling(), perturb: alternatives(c.GetPerturb()),
 		randomise: c.GetStrategy() == misstepv1.Strategy_STRATEGY_RANDOM,
 	}
 	if len(e.instr) == 0 {
@@ -63,9 +63,6 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	}
 	if len(e.sampling) == 0 {
 		e.sampling = []*misstepv1.Sampling{nil}
-	}
-	if len(e.perturb) == 0 {
-		e.perturb = []*misstepv1.Perturbation{nil}
 	}
 	jdks := make(map[string]*misstepv1.Jdk, len(s.GetJdks()))
 	for _, j := range s.GetJdks() {
@@ -205,7 +202,8 @@ func (e *Expansion) Recipe(i uint64) *misstepv1.Recipe {
 		return x
 	}
 	bl := e.blocks[b]
-	perturb := proto.CloneOf(e.perturb[pick(len(e.perturb))])
+	seed := draw(e.c.GetSeed(), streamSeed, i)
+	perturb := concrete(e.perturb[pick(len(e.perturb))], seed)
 	sampling := proto.CloneOf(e.sampling[pick(len(e.sampling))])
 	instr := proto.CloneOf(e.instr[pick(len(e.instr))])
 	on := bl.pairs[pick(len(bl.pairs))]
@@ -217,9 +215,10 @@ func (e *Expansion) Recipe(i uint64) *misstepv1.Recipe {
 		Sampling:        sampling,
 		Perturbation:    perturb,
 		Limits:          proto.CloneOf(e.limits),
-		Seed:            draw(e.c.GetSeed(), streamSeed, i),
+		Seed:            seed,
 		AgentDigest:     e.agent,
 		FlagSet:         on.set,
+		Executor:        e.c.GetExecutor(),
 	}
 	for _, ch := range e.c.GetChecks() {
 		r.Checks = append(r.Checks, proto.CloneOf(ch))
@@ -259,6 +258,7 @@ const (
 	streamSeed   = 0x73656564
 	streamOrder  = 0x6f726465
 	streamChoice = 0x63686f69
+	streamRange  = 0x72616e67
 )
 
 // draw is the i-th number of a stream: splitmix64 (Steele, Lea, Flood 2014) over the three, chained so that neither seeds nor

@@ -214,6 +214,9 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 		r.fail(n.Line, path, "expected the fields %s, got %s", strings.Join(fieldNames(desc), ", "), kind(n))
 		return
 	}
+	if desc.Name() == "Perturbation" {
+		splitRanges(n)
+	}
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -242,6 +245,37 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 	if desc.Name() == "Instrumentation" && seen[join(path, "ratio")] == 0 && seen[join(path, "only")] == 0 {
 		r.missing = append(r.missing, Violation{join(path, "ratio"), "is required: from 0 (no method) to 1 (every method)"})
 	}
+}
+
+// splitRanges lets people write a range where a parameter's number goes: entries of parameters that are fields themselves, {min: 1, max: 5},
+// move to ranges.
+func splitRanges(perturbation *yaml.Node) {
+	var parameters, ranges *yaml.Node
+	for i := 0; i+1 < len(perturbation.Content); i += 2 {
+		switch perturbation.Content[i].Value {
+		case "parameters":
+			parameters = perturbation.Content[i+1]
+		case "ranges":
+			ranges = perturbation.Content[i+1]
+		}
+	}
+	if parameters == nil || parameters.Kind != yaml.MappingNode || ranges != nil && ranges.Kind != yaml.MappingNode {
+		return
+	}
+	var numbers []*yaml.Node
+	for i := 0; i+1 < len(parameters.Content); i += 2 {
+		key, value := parameters.Content[i], parameters.Content[i+1]
+		if value.Kind != yaml.MappingNode {
+			numbers = append(numbers, key, value)
+			continue
+		}
+		if ranges == nil {
+			ranges = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: value.Line}
+			perturbation.Content = append(perturbation.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "ranges", Line: key.Line}, ranges)
+		}
+		ranges.Content = append(ranges.Content, key, value)
+	}
+	parameters.Content = numbers
 }
 
 func (r *reader) field(n *yaml.Node, fd protoreflect.FieldDescriptor, path string) {

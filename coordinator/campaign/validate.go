@@ -280,27 +280,6 @@ func (v *validator) checks(c *misstepv1.Campaign) {
 	}
 }
 
-func (v *validator) perturb(c *misstepv1.Campaign) {
-	if !v.count("perturb", len(c.GetPerturb())) {
-		return
-	}
-	for i, p := range c.GetPerturb() {
-		at := fmt.Sprintf("perturb[%d]", i)
-		if p.GetStrategy() == "" {
-			v.addf(at+".strategy", "is required: none, or a perturbation strategy")
-		} else if !strategyRE.MatchString(p.GetStrategy()) {
-			v.addf(at+".strategy", "expected a name of small letters, digits and dashes, got %s", quote(p.GetStrategy()))
-		}
-		if v.count(at+".parameters", len(p.GetParameters())) {
-			for _, k := range sortedKeys(p.GetParameters()) {
-				if x := p.GetParameters()[k]; math.IsNaN(x) || math.IsInf(x, 0) || len(k) > maxName {
-					v.addf(at+".parameters", "expected a finite number for %s, got %v", quote(k), x)
-				}
-			}
-		}
-	}
-}
-
 func (v *validator) limits(l *misstepv1.Limits) {
 	if d, ok := duration(l.GetWall()); !ok || d < 0 || d > maxWall || d > 0 && d < time.Second {
 		v.addf("limits.wall", "expected a duration from 1s to %v, got %s", maxWall, text(l.GetWall()))
@@ -337,9 +316,10 @@ func (v *validator) budget(b *misstepv1.Budget) {
 // Names are what a catalogue has. A nil list is not checked.
 type Names struct {
 	JDKs, Workloads, Presets []string
+	Strategies               []Strategy
 }
 
-// Resolve returns the names of a campaign that a catalogue does not have.
+// Resolve returns what a campaign names and a catalogue does not have. It notes in the campaign which parameters are whole numbers.
 func Resolve(c *misstepv1.Campaign, have Names) []Violation {
 	v := &validator{}
 	if have.JDKs != nil {
@@ -362,6 +342,9 @@ func Resolve(c *misstepv1.Campaign, have Names) []Violation {
 				v.addf(fmt.Sprintf("flag_sets[%d].preset", i), "no preset is called %s%s", quote(f.GetPreset()), among(f.GetPreset(), have.Presets))
 			}
 		}
+	}
+	if have.Strategies != nil {
+		v.strategies(c, have.Strategies)
 	}
 	return v.out
 }

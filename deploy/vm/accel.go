@@ -103,3 +103,18 @@ func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(id))
 }
+
+// Accelerator returns what a machine in the shared mode gets here; the first call after a boot of the host may boot one to try.
+func Accelerator(ctx context.Context, home string) (Accel, error) {
+	c := Config{Home: home, Log: func(string, ...any) {}}
+	qemu, err := findQEMU()
+	if err != nil {
+		return AccelAuto, fmt.Errorf("vm: %w", err)
+	}
+	k, err := kernel.Fetcher{Cache: c.cache("kernel"), Log: c.Log}.Get(ctx)
+	if err != nil {
+		return AccelAuto, fmt.Errorf("vm: getting a kernel with sched_ext: %w", err)
+	}
+	accel, _ := probeAccel(ctx, c, qemu, k)
+	return accel, nil
+}

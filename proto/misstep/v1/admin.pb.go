@@ -562,7 +562,7 @@ type CampaignStatus struct {
 	Planned uint64 `protobuf:"varint,14,opt,name=planned,proto3" json:"planned,omitempty"`
 	// cancelled trials that were under way when the campaign was stopped or its time was over; they have no result.
 	Cancelled uint64 `protobuf:"varint,15,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
-	// unplaced counts waiting trials that no runner of late can run, by what they need: "sched_ext", "vm", or both joined by "+".
+	// unplaced counts waiting trials that no connected runner can run, by what they need: "sched_ext", "vm", "vm-deterministic".
 	Unplaced      map[string]uint64 `protobuf:"bytes,20,rep,name=unplaced,proto3" json:"unplaced,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,247 @@
+package campaign
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// None is the strategy that perturbs nothing.
+const None = "none"
+
+// Strategy of perturbation, as those that carry it out describe it.
+type Strategy struct {
+	Name       string
+	Parameters []Parameter
+}
+
+// Parameter of a strategy with its bounds.
+type Parameter struct {
+	Name, Unit        string
+	Min, Max, Default float64
+	// Whole numbers only.
+	Whole bool
+}
+
+func (p Parameter) bounds() string {
+	return strings.TrimSpace(fmt.Sprintf("[%s, %s] %s", number(p.Min), number(p.Max), p.Unit))
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// Executors that recipes may name; "" is the first.
+var executors = []string{"host", "vm", "vm-deterministic"}
+
+// mechanisms by which a perturbation may be carried out; "" is the first.
+var mechanisms = []string{"sched_ext", "agent"}
+
+// Need is the capability that a runner must have for recipes of this executor and perturbation, or "" when any will do.
+func Need(executor string, p *misstepv1.Perturbation) string {
+	switch {
+	case executor != "" && executor != executors[0]:
+		return executor // a machine of its own has all that it takes
+	case p.GetStrategy() == "" || p.GetStrategy() == None:
+		return ""
+	case p.GetMechanism() == "" || p.GetMechanism() == mechanisms[0]:
+		return mechanisms[0]
+	default:
+		return ""
+	}
+}
+
+// alternatives are the perturbations of a campaign, one for each seed; nil stands for none.
+func alternatives(list []*misstepv1.Perturbation) []*misstepv1.Perturbation {
+	var out []*misstepv1.Perturbation
+	for _, p := range list {
+		for _, seed := range p.GetSeeds() {
+			one := proto.CloneOf(p)
+			one.Seed = seed
+			out = append(out, one)
+		}
+		if len(p.GetSeeds()) == 0 {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, nil)
+	}
+	return out
+}
+
+// concrete is an alternative as a recipe of this seed has it: with a seed, and with values for what is given as a range.
+func concrete(p *misstepv1.Perturbation, seed uint64) *misstepv1.Perturbation {
+	if p == nil || p.GetStrategy() == None {
+		return proto.CloneOf(p)
+	}
+	out := &misstepv1.Perturbation{Strategy: p.GetStrategy(), Seed: p.GetSeed(), Mechanism: p.GetMechanism(), Parameters: map[string]float64{}}
+	if out.Seed == 0 {
+		out.Seed = seed
+	}
+	for name, value := range p.GetParameters() {
+		out.Parameters[name] = value
+	}
+	for i, name := range sortedKeys(p.GetRanges()) {
+		out.Parameters[name] = within(p.GetRanges()[name], draw(seed, streamRange, uint64(i)))
+	}
+	return out
+}
+
+// wide is the ratio of a range's ends above which octaves are drawn: most of the values between 1 and 100,000 are above 10,000.
+const wide = 10
+
+// within makes a value of a range out of 64 random bits. It has six digits, so that a recipe can be read.
+func within(r *misstepv1.ParameterRange, bits uint64) float64 {
+	low, high := r.GetMin(), r.GetMax()
+	x := float64(bits>>11) / (1 << 53) // in [0, 1)
+	var value float64
+	switch {
+	case low > 0 && high > wide*low:
+		value = low * math.Exp(x*math.Log(high/low))
+	case r.GetWhole():
+		value = low + math.Floor(x*(high-low+1))
+	default:
+		value = low + x*(high-low)
+	}
+	if r.GetWhole() {
+		value = math.Round(value)
+	} else if short, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 6, 64), 64); err == nil {
+		value = short
+	}
+	return min(max(value, low), high)
+}
+
+// perturb checks what needs no knowledge of the strategies.
+func (v *validator) perturb(c *misstepv1.Campaign) {
+	if e := c.GetExecutor(); e != "" && !slices.Contains(executors, e) {
+		v.addf("executor", "no executor is called %s%s", quote(e), among(e, executors))
+	}
+	if !v.count("perturb", len(c.GetPerturb())) {
+		return
+	}
+	for i, p := range c.GetPerturb() {
+		at := fmt.Sprintf("perturb[%d]", i)
+		if p.GetStrategy() == "" {
+			v.addf(at+".strategy", "is required: none, or a perturbation strategy")
+		} else if !strategyRE.MatchString(p.GetStrategy()) {
+			v.addf(at+".strategy", "expected a name of small letters, digits and dashes, got %s", quote(p.GetStrategy()))
+		}
+		if m := p.GetMechanism(); m != "" && !slices.Contains(mechanisms, m) {
+			v.addf(at+".mechanism", "no mechanism is called %s%s", quote(m), among(m, mechanisms))
+		}
+		v.seeds(at, p)
+		v.parameters(at, p)
+	}
+}
+
+func (v *validator) seeds(at string, p *misstepv1.Perturbation) {
+	if !v.count(at+".seeds", len(p.GetSeeds())) {
+		return
+	}
+	if p.GetSeed() != 0 && len(p.GetSeeds()) > 0 {
+		v.addf(at+".seeds", "expected seed or seeds, got both")
+	}
+	seen := map[uint64]bool{}
+	for k, seed := range p.GetSeeds() {
+		if seen[seed] || seed == 0 {
+			v.addf(fmt.Sprintf("%s.seeds[%d]", at, k), "expected seeds that differ and are not 0, which is each recipe's own: got %d", seed)
+		}
+		seen[seed] = true
+	}
+}
+
+func (v *validator) parameters(at string, p *misstepv1.Perturbation) {
+	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	if !v.count(at+".parameters", len(p.GetParameters())) || !v.count(at+".ranges", len(p.GetRanges())) {
+		return
+	}
+	for _, k := range sortedKeys(p.GetParameters()) {
+		if x := p.GetParameters()[k]; !finite(x) || len(k) > maxName {
+			v.addf(at+".parameters", "expected a finite number for %s, got %v", quote(k), x)
+		}
+	}
+	for _, k := range sortedKeys(p.GetRanges()) {
+		r := p.GetRanges()[k]
+		if !finite(r.GetMin()) || !finite(r.GetMax()) || r.GetMin() > r.GetMax() || len(k) > maxName {
+			v.addf(at+".ranges."+clip(k), "expected a finite min that is not above max, got %v and %v", r.GetMin(), r.GetMax())
+		}
+		if _, both := p.GetParameters()[k]; both {
+			v.addf(at+".ranges."+clip(k), "is given as a number, too")
+		}
+	}
+}
+
+// strategies checks a campaign's perturbations against those that there are, and notes which ranges are of whole numbers.
+func (v *validator) strategies(c *misstepv1.Campaign, have []Strategy) {
+	var names []string
+	for _, s := range have {
+		names = append(names, s.Name)
+	}
+	for i, p := range c.GetPerturb() {
+		at := fmt.Sprintf("perturb[%d]", i)
+		k := slices.Index(names, p.GetStrategy())
+		if k < 0 {
+			v.addf(at+".strategy", "no strategy is called %s%s; `misstep sched strategies` explains them", quote(p.GetStrategy()), among(p.GetStrategy(), names))
+			continue
+		}
+		v.strategy(at, p, have[k])
+	}
+}
+
+func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
+	find := func(field, name string) (Parameter, bool) {
+		i := slices.IndexFunc(s.Parameters, func(x Parameter) bool { return x.Name == name })
+		if i >= 0 {
+			return s.Parameters[i], true
+		}
+		var names []string
+		for _, x := range s.Parameters {
+			names = append(names, x.Name)
+		}
+		v.addf(at+"."+field+"."+clip(name), "strategy %s has no parameter %s%s", s.Name, quote(name), among(name, names))
+		return Parameter{}, false
+	}
+	least, most := map[string]float64{}, map[string]float64{}
+	for _, x := range s.Parameters {
+		least[x.Name], most[x.Name] = x.Default, x.Default
+	}
+	for _, name := range sortedKeys(p.GetParameters()) {
+		value := p.GetParameters()[name]
+		x, ok := find("parameters", name)
+		if !ok {
+			continue
+		}
+		if value < x.Min || value > x.Max || x.Whole && value != math.Trunc(value) {
+			v.addf(at+".parameters."+name, "%s of strategy %s: expected %s in %s, got %s", name, s.Name, kindOf(x), x.bounds(), number(value))
+		}
+		least[name], most[name] = value, value
+	}
+	for _, name := range sortedKeys(p.GetRanges()) {
+		r := p.GetRanges()[name]
+		x, ok := find("ranges", name)
+		if !ok {
+			continue
+		}
+		if r.GetMin() < x.Min || r.GetMax() > x.Max || x.Whole && (r.GetMin() != math.Trunc(r.GetMin()) || r.GetMax() != math.Trunc(r.GetMax())) {
+			v.addf(at+".ranges."+name, "%s of strategy %s: expected a range of %ss within %s, got [%s, %s]", name, s.Name,
+				strings.TrimPrefix(kindOf(x), "a "), x.bounds(), number(r.GetMin()), number(r.GetMax()))
+		}
+		r.Whole = x.Whole
+		least[name], most[name] = r.GetMin(), r.GetMax()
+	}
+	if low, high := most["min_us"], least["max_us"]; low > high {
+		v.addf(at, "min_us of strategy %s may be %s, which is above the max_us of %s that it may meet", s.Name, number(low), number(high))
+	}
+}
+
+func kindOf(x Parameter) string {
+	if x.Whole {
+		return "a whole number"
+	}
+	return "a number"
+}

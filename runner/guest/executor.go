@@ -1,0 +1,260 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"misstep/agent"
+	"misstep/corpus"
+	"misstep/deploy/vm"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+	"misstep/runner/jvm"
+	"misstep/workloads"
+)
+
+const (
+	// translated is how many times longer a trial may take in a machine whose instructions qemu translates; deploy/vm/README.md has
+	// measured 5 to 16. With virtual time limits count the guest's own seconds and need no such factor.
+	translated = 10
+	// hostSeconds is how many of the host's seconds one of virtual time may take.
+	hostSeconds = 60
+	// bootLimit bounds what is not the trial: making the machine, booting, bringing evidence out.
+	bootLimit = 10 * time.Minute
+	// guestMemory is what a guest needs beside its JVM, in MiB: kernel, files, watchdog.
+	guestMemory = 1024
+	// maxEvidence bounds what comes out of a guest in bytes.
+	maxEvidence = 256 << 20
+)
+
+// Boot runs a command in a machine, as vm.Boot does.
+type Boot func(ctx context.Context, c vm.Config, command []string, stdout, stderr io.Writer) (vm.Result, error)
+
+// Executor runs recipes whose executor is Shared or Deterministic; it is a runner.Executor. All fields but Corpus, Record, Boot and Logger
+// are needed. Do not change one after the first call.
+type Executor struct {
+	// JDK and Workload as in jvm.Executor.
+	JDK      func(ctx context.Context, jdk *misstepv1.Jdk) (home string, feature int, err error)
+	Workload func(ctx context.Context, workload *misstepv1.Workload) (dir string, manifest workloads.Manifest, err error)
+	// Agent to load; without one only recipes without checks can be run.
+	Agent agent.Artefacts
+	// Corpus takes the evidence; nil keeps none.
+	Corpus corpus.Store
+	// Scratch is the folder for the trials' folders.
+	Scratch string
+	// PatchCache is the folder for the agent's patch jars, which are made on the host, where that is quick.
+	PatchCache string
+	// Home is Misstep's folder, with the kernel and the reduced JDKs.
+	Home string
+	// Program is this program's file, Command how its half in the guest is called; the job's path follows.
+	Program string
+	Command []string
+	// Record is a new folder that gets a recording of the whole machine; empty for none. Deterministic machines only, for one trial.
+	Record string
+	// Boot by default vm.Boot.
+	Boot Boot
+	// Logger by default discards.
+	Logger *slog.Logger
+}
+
+var _ runner.Executor = (*Executor)(nil)
+
+// Run runs one recipe in a machine of its own; see runner.Executor.
+func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+	if progress == nil {
+		progress = func(*misstepv1.Progress) {}
+	}
+	if x := recipe.GetExecutor(); x != Shared && x != Deterministic {
+		return nil, runner.Permanent(fmt.Errorf("run recipe: %q is no executor that boots machines", x))
+	}
+	if e.Record != "" && recipe.GetExecutor() != Deterministic {
+		return nil, runner.Permanent(fmt.Errorf("record the machine: only one of the executor %s can be recorded", Deterministic))
+	}
+	progress(&misstepv1.Progress{Phase: "fetch"})
+	if err := os.MkdirAll(e.Scratch, 0o755); err != nil {
+		return nil, fmt.Errorf("make trial folder: %w", err)
+	}
+	folder, err := os.MkdirTemp(e.Scratch, "vm-")
+	if err != nil {
+		return nil, fmt.Errorf("make trial folder: %w", err)
+	}
+	defer os.RemoveAll(folder)
+	config, command, err := e.machine(ctx, recipe, folder)
+	if err != nil {
+		return nil, err
+	}
+	progress(&misstepv1.Progress{Phase: "run"})
+	boot := e.Boot
+	if boot == nil {
+		boot = vm.Boot
+	}
+	var said bytes.Buffer
+	result, err := boot(ctx, config, command, &limited{Buffer: &said}, &limited{Buffer: &said})
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		err = fmt.Errorf("run trial in a virtual machine: %w", err)
+		if errors.Is(err, vm.ErrUnavailable) {
+			err = runner.Permanent(err)
+		}
+		return nil, err
+	}
+	progress(&misstepv1.Progress{Phase: "collect"})
+	return take(ctx, config.EvidenceDir, e.Corpus, result, said.String())
+}
+
+// machine says what to boot for a recipe.
+func (e *Executor) machine(ctx context.Context, recipe *misstepv1.Recipe, folder string) (vm.Config, []string, error) {
+	var none vm.Config
+	home, feature, err := e.JDK(ctx, recipe.GetJdk())
+	if err != nil {
+		return none, nil, fmt.Errorf("provide JDK %s: %w", recipe.GetJdk().GetName(), err)
+	}
+	workload, _, err := e.Workload(ctx, recipe.GetWorkload())
+	if err != nil {
+		return none, nil, fmt.Errorf("provide workload %s: %w", recipe.GetWorkload().GetName(), err)
+	}
+	j := job{Jdk: home, Feature: feature, Workload: workload, Patches: e.PatchCache}
+	var patch string
+	if len(recipe.GetChecks()) > 0 {
+		if e.Agent.Library == "" {
+			return none, nil, runner.Permanent(errors.New("run recipe: it asks for checks, and this runner has no agent; build it with `make agent`"))
+		}
+		j.Agent = e.Agent.Dir
+		identity := recipe.GetJdk().GetDigest()
+		if identity == "" {
+			identity = home
+		}
+		if patch, err = agent.Prepare(ctx, e.Agent, filepath.Join(home, "bin", "java"), feature, e.PatchCache, identity); err != nil {
+			return none, nil, err
+		}
+	}
+	wall := jvm.Wall(recipe)
+	c := vm.Config{
+		Home: e.Home, Root: true, Dir: "/", Memory: guestMemory + int(recipe.GetLimits().GetMemoryMib()), EvidenceDir: filepath.Join(folder, "evidence"),
+		MaxEvidence: maxEvidence, Record: e.Record, Log: e.log(ctx),
+	}
+	if recipe.GetLimits().GetMemoryMib() == 0 {
+		c.Memory = guestMemory + jvm.DefaultMemory>>20
+	}
+	path := filepath.Join(folder, "job.json")
+	if recipe.GetExecutor() == Shared {
+		c.Mode = vm.ModeShared
+		if c.Accel, err = vm.Accelerator(ctx, e.Home); err != nil {
+			return none, nil, runner.Permanent(fmt.Errorf("run trial in a virtual machine: %w", err))
+		}
+		if c.Accel == vm.AccelTCG {
+			wall *= translated
+		}
+		c.Limit = bootLimit + 2*wall
+	} else {
+		c.Mode, c.Seed, c.Limit = vm.ModeDeterministic, recipe.GetSeed(), bootLimit+hostSeconds*wall
+		jre, err := vm.JRE(ctx, e.Home, home, nil)
+		if err != nil {
+			return none, nil, err
+		}
+		c.Trees = []vm.Tree{jre, {Host: workload}, {Host: e.Program}, {Host: path, Guest: "/job.json"}}
+		if j.Agent != "" {
+			c.Trees = append(c.Trees, vm.Tree{Host: e.Agent.Library}, vm.Tree{Host: e.Agent.Jar}, vm.Tree{Host: patch})
+		}
+	}
+	inside := proto.CloneOf(recipe)
+	if inside.Limits == nil {
+		inside.Limits = &misstepv1.Limits{}
+	}
+	inside.Limits.Wall = durationpb.New(wall)
+	text, err := misstepv1.CanonicalRecipe(inside)
+	if err != nil {
+		return none, nil, runner.Permanent(err)
+	}
+	j.Recipe = json.RawMessage(text)
+	if err := j.write(path); err != nil {
+		return none, nil, err
+	}
+	command := append([]string{e.Program}, e.Command...)
+	if c.Mode == vm.ModeDeterministic {
+		path = "/job.json"
+	}
+	return c, append(command, path), nil
+}
+
+func (e *Executor) log(ctx context.Context) func(string, ...any) {
+	if e.Logger == nil {
+		return nil
+	}
+	return func(format string, args ...any) { e.Logger.InfoContext(ctx, fmt.Sprintf(format, args...)) }
+}
+
+// take reads what the guest left in the folder dir, holds the evidence against its digests and puts it into the corpus.
+func take(ctx context.Context, dir string, store corpus.Store, result vm.Result, said string) (*misstepv1.Outcome, error) {
+	failure := &misstepv1.InfrastructureFailure{}
+	switch err := readMessage(dir, fileFailure, failure); {
+	case err == nil:
+		err = fmt.Errorf("in the virtual machine: %s", failure.GetMessage())
+		if failure.GetPermanent() {
+			err = runner.Permanent(err)
+		}
+		return nil, err
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	outcome := &misstepv1.Outcome{}
+	if err := readMessage(dir, fileOutcome, outcome); err != nil {
+		words := strings.TrimSpace(said + " " + strings.Join(result.Notes, "; "))
+		return nil, fmt.Errorf("the virtual machine brought no outcome out (exit code %d): %w: %s", result.Exit, err, words)
+	}
+	if store == nil {
+		outcome.Evidence = nil
+		return outcome, nil
+	}
+	for _, e := range outcome.GetEvidence() {
+		if err := keep(ctx, dir, store, e); err != nil {
+			return nil, fmt.Errorf("keep evidence %q of the virtual machine: %w", e.GetName(), err)
+		}
+	}
+	return outcome, nil
+}
+
+func keep(ctx context.Context, dir string, store corpus.Store, e *misstepv1.Evidence) error {
+	digest, err := corpus.ParseDigest(e.GetDigest())
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(filepath.Join(dir, dirFiles))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	f, err := root.Open(e.GetName())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, size, err := store.Put(ctx, f, digest)
+	if err == nil && uint64(max(0, size)) != e.GetSize() {
+		err = fmt.Errorf("it has %d bytes, not %d", size, e.GetSize())
+	}
+	return err
+}
+
+// limited keeps the first 16 KiB of what a guest prints.
+type limited struct{ *bytes.Buffer }
+
+func (l *limited) Write(data []byte) (int, error) {
+	const most = 16 << 10
+	l.Buffer.Write(data[:min(len(data), max(0, most-l.Len()))])
+	return len(data), nil
+}

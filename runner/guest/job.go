@@ -1,0 +1,105 @@
+// Package guest runs trials in virtual machines with sched_ext: JVM, agent and scheduler are inside, outcome and evidence come out.
+//
+// The Executor is the half on the host. It resolves what a recipe names, boots a machine that sees these files, and has it run this
+// same program, whose half in the guest (Main) runs the recipe as on any host.
+package guest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Executors by the name that a recipe gives.
+const (
+	Shared        = "vm"
+	Deterministic = "vm-deterministic"
+)
+
+// Names below the folder of a machine's evidence.
+const (
+	fileOutcome = "outcome.json"
+	fileFailure = "failure.json"
+	dirFiles    = "files"
+)
+
+// maxMessage bounds the outcome that a guest hands over, in bytes.
+const maxMessage = 8 << 20
+
+// job is what the host tells the guest. All paths are the guest's.
+type job struct {
+	Recipe   json.RawMessage `json:"recipe"`
+	Jdk      string          `json:"jdk"`
+	Feature  int             `json:"feature"`
+	Workload string          `json:"workload"`
+	Agent    string          `json:"agent"` // empty for none
+	Patches  string          `json:"patches"`
+}
+
+func (j job) recipe() (*misstepv1.Recipe, error) {
+	r := &misstepv1.Recipe{}
+	if err := protojson.Unmarshal(j.Recipe, r); err != nil {
+		return nil, fmt.Errorf("read recipe: %w", err)
+	}
+	return r, nil
+}
+
+func readJob(path string) (job, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return job{}, fmt.Errorf("read job: %w", err)
+	}
+	var j job
+	if err := json.Unmarshal(text, &j); err != nil {
+		return job{}, fmt.Errorf("read job %s: %w", path, err)
+	}
+	return j, nil
+}
+
+func (j job) write(path string) error {
+	text, err := json.Marshal(j)
+	if err == nil {
+		err = os.WriteFile(path, text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write job: %w", err)
+	}
+	return nil
+}
+
+func writeMessage(dir, name string, m proto.Message) error {
+	text, err := misstepv1.Canonical(m)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name), text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// readMessage reads what a guest wrote, which is not trusted. A missing file is an os.ErrNotExist.
+func readMessage(dir, name string, m proto.Message) error {
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxMessage {
+		return fmt.Errorf("the guest's %s has %d bytes, at most %d are taken", name, info.Size(), maxMessage)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := protojson.Unmarshal(text, m); err != nil {
+		return fmt.Errorf("the guest's %s: %w", name, err)
+	}
+	return nil
+}
