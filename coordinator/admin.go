@@ -28,7 +28,7 @@ const (
 
 // SubmitCampaign implements the AdminService.
 func (s *Server) SubmitCampaign(ctx context.Context, req *misstepv1.SubmitCampaignRequest) (*misstepv1.SubmitCampaignResponse, error) {
-	if err := checkSubmission(req); err != nil {
+	if err := checkSubmission(req, s.config.Strategies); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	id := s.newID("C", 6)
@@ -44,14 +44,18 @@ func (s *Server) SubmitCampaign(ctx context.Context, req *misstepv1.SubmitCampai
 	return &misstepv1.SubmitCampaignResponse{CampaignId: id}, nil
 }
 
-func checkSubmission(req *misstepv1.SubmitCampaignRequest) error {
+func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign.Strategy) error {
 	if size := proto.Size(req); size > maxSubmission {
 		return errors.New("the submission has " + strconv.Itoa(size) + " bytes, at most " + strconv.Itoa(maxSubmission) + " are taken")
 	}
 	if req.GetCampaign() == nil {
 		return errors.New("campaign: is required")
 	}
-	if v := campaign.Validate(req.GetCampaign()); len(v) > 0 {
+	v := campaign.Validate(req.GetCampaign())
+	if len(v) == 0 {
+		v = campaign.Resolve(req.GetCampaign(), campaign.Names{Strategies: strategies})
+	}
+	if len(v) > 0 {
 		lines := make([]string, len(v))
 		for i := range v {
 			lines[i] = v[i].String()
@@ -146,6 +150,11 @@ func (s *Server) status(tx store.Tx, c *store.Campaign, now time.Time) (*misstep
 	var err error
 	if st.Queued, err = queue.Waiting(tx, c, now); err != nil {
 		return nil, err
+	}
+	if c.State == misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING {
+		if st.Unplaced, err = queue.Unplaced(tx, c, s.live.capable); err != nil {
+			return nil, err
+		}
 	}
 	leases, err := tx.Leases(store.LeaseFilter{Campaign: c.ID})
 	if err != nil {

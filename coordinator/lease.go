@@ -76,14 +76,14 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		if drain {
 			return nil
 		}
-		granted, err := s.queue.Grant(tx, queue.Runner{ID: runner.GetId(), AgentDigest: runner.GetAgentDigest()}, free, now)
+		granted, err := s.queue.Grant(tx, queue.Runner{ID: runner.GetId(), AgentDigest: runner.GetAgentDigest(), Capabilities: runner.GetCapabilities()}, free, now)
 		desired = append(desired, granted...)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	runners := s.live.saw(runner.GetId(), running, gone, now, s.config.LeaseTime)
+	runners := s.live.saw(runner, running, gone, now, s.config.LeaseTime)
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(runners)), Drain: drain}
 	for _, l := range desired {
 		resp.Desired = append(resp.Desired, &misstepv1.Lease{Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline)})

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 type liveTable struct {
 	mu       sync.Mutex
 	progress map[string]liveProgress // by lease
-	runners  map[string]time.Time    // by runner
+	runners  map[string]liveRunner   // by runner
 	swept    time.Time
 }
 
@@ -21,15 +22,20 @@ type liveProgress struct {
 	at time.Time
 }
 
+type liveRunner struct {
+	capabilities []string
+	at           time.Time
+}
+
 // saw notes a runner's call and the progress it reported, forgets its leases in gone, and returns the number of runners that
 // called within the last period.
-func (t *liveTable) saw(runner string, running map[string]*misstepv1.Progress, gone []string, now time.Time, period time.Duration) int {
+func (t *liveTable) saw(runner *misstepv1.Runner, running map[string]*misstepv1.Progress, gone []string, now time.Time, period time.Duration) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.progress == nil {
-		t.progress, t.runners = map[string]liveProgress{}, map[string]time.Time{}
+		t.progress, t.runners = map[string]liveProgress{}, map[string]liveRunner{}
 	}
-	t.runners[runner] = now
+	t.runners[runner.GetId()] = liveRunner{runner.GetCapabilities(), now}
 	for id, p := range running {
 		t.progress[id] = liveProgress{p, now}
 	}
@@ -43,13 +49,25 @@ func (t *liveTable) saw(runner string, running map[string]*misstepv1.Progress, g
 				delete(t.progress, id)
 			}
 		}
-		for id, at := range t.runners {
-			if now.Sub(at) > period {
+		for id, r := range t.runners {
+			if now.Sub(r.at) > period {
 				delete(t.runners, id)
 			}
 		}
 	}
 	return len(t.runners)
+}
+
+// capable says whether a runner that called of late has a capability.
+func (t *liveTable) capable(need string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.runners {
+		if slices.Contains(r.capabilities, need) {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *liveTable) of(lease string) *misstepv1.Progress {

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"misstep/coordinator/campaign"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/corpus/known"
@@ -42,6 +43,8 @@ type Config struct {
 	Grace time.Duration
 	// Known bugs that findings are labelled with; the zero catalogue knows none.
 	Known known.Catalogue
+	// Strategies of perturbation that campaigns may name; nil leaves it to the runners to refuse them.
+	Strategies []campaign.Strategy
 	// Logger; nil is silent.
 	Logger *slog.Logger
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"misstep/bpf"
 	"misstep/coordinator/campaign"
 	"misstep/corpus/tree"
 	"misstep/deploy/jdk/preset"
@@ -82,7 +83,7 @@ func (e *env) loadCampaign(ctx context.Context, file string) (*misstepv1.SubmitC
 
 // names lists what the local catalogues have.
 func (e *env) names() (campaign.Names, error) {
-	names := campaign.Names{JDKs: []string{}, Workloads: []string{}, Presets: preset.Names()}
+	names := campaign.Names{JDKs: []string{}, Workloads: []string{}, Presets: preset.Names(), Strategies: strategies()}
 	jdks, err := e.jdks().List()
 	if err != nil {
 		return names, err
@@ -121,6 +122,21 @@ func (e *env) pushTrees(ctx context.Context, st *station, r *misstepv1.SubmitCam
 		}
 	}
 	return nil
+}
+
+// strategies are the scheduler's, as the coordinator wants to know them.
+func strategies() []campaign.Strategy {
+	var all []campaign.Strategy
+	for _, s := range bpf.Strategies() {
+		one := campaign.Strategy{Name: s.Name}
+		for _, p := range s.Parameters {
+			one.Parameters = append(one.Parameters, campaign.Parameter{
+				Name: p.Name, Unit: p.Unit, Min: p.Min, Max: p.Max, Default: p.Default, Whole: p.Whole,
+			})
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 type campaignSubmit struct {

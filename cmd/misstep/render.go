@@ -59,6 +59,7 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome) {
 	}
 	fmt.Fprintln(w)
 	renderChecks(w, o.GetChecks(), o.GetSignals())
+	renderPerturbation(w, o.GetPerturbation())
 	const most = 5 // mismatches in full; the JSON form has all
 	for i, m := range o.GetMismatches() {
 		fmt.Fprintln(w)
@@ -222,5 +223,37 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 		parts = append(parts, fmt.Sprintf("(%d retries)", s.GetRetries()))
 	}
 	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", finished(s), s.GetRunning(), s.GetQueued(), strings.Join(parts, ", "))
+	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
+		fmt.Fprintf(w, "waiting for a runner that has %s, which none connected has: %d trials%s\n", need, s.GetUnplaced()[need], remedies[need])
+	}
 	renderChecks(w, s.GetChecks(), s.GetSignals())
+}
+
+// remedies for what a recipe needs and no runner has.
+var remedies = map[string]string{
+	"sched_ext":        " (start one as root on Linux 7.1 or newer with sched_ext, or let the campaign say executor: vm, or mechanism: agent in perturb)",
+	"vm":               " (start one where `misstep vm doctor` finds what the shared mode takes)",
+	"vm-deterministic": " (start one where `misstep vm doctor` finds what the deterministic mode takes)",
+}
+
+// renderPerturbation prints what a perturbation did.
+func renderPerturbation(w io.Writer, p *misstepv1.PerturbationReport) {
+	if p.GetStrategy() == "" || p.GetStrategy() == "none" {
+		return
+	}
+	fmt.Fprintf(w, "perturbed by %s, seed %d, %s on %s: %d decisions about %d threads; applied: %s\n", p.GetStrategy(), p.GetSeed(), p.GetMechanism(), p.GetKernel(),
+		p.GetDecisions(), p.GetThreads(), counts(p.GetApplied()))
+	if d := p.GetDelays(); d.GetCount() > 0 {
+		fmt.Fprintf(w, "delays: half below %v, 90 %% below %v, all below %v\n", d.GetMedian().AsDuration(), d.GetP90().AsDuration(), d.GetLongest().AsDuration())
+	}
+	t := table(w)
+	if len(p.GetRoles()) > 0 {
+		fmt.Fprintln(t, "role\tthreads\tdecisions\tdelays\tdelayed\tstarved\tpreempted\tran")
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.GetRoles())) {
+		r := p.GetRoles()[name]
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%v\t%d\t%d\t%v\n", name, r.GetThreads(), r.GetDecisions(), r.GetDelays(), r.GetDelayed().AsDuration().Round(time.Microsecond),
+			r.GetStarved(), r.GetPreempted(), r.GetRan().AsDuration().Round(time.Microsecond))
+	}
+	t.Flush()
 }

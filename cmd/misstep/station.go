@@ -76,7 +76,7 @@ func open(dir string, timing coordinator.Config, extra ...corpus.Source) (*servi
 		return nil, errors.Join(err, st.Close())
 	}
 	blobs := overlay.New(local, extra...)
-	timing.Store, timing.Known = st, known.Default()
+	timing.Store, timing.Known, timing.Strategies = st, known.Default(), strategies()
 	server := grpc.NewServer(coordinator.ServerOptions()...)
 	coordinator.New(timing).Register(server)
 	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs))

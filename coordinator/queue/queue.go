@@ -222,10 +222,13 @@ func (q *Queue) Renew(tx store.Tx, l *store.Lease, now time.Time) error {
 type Runner struct {
 	ID          string
 	AgentDigest string
+	// Capabilities, as campaign.Need names them.
+	Capabilities []string
 }
 
 // Grant leases up to n trials to a runner. Campaigns share: the one with the fewest running trials is next, among equals the
-// one served longest ago. Within a campaign, trials that wait for another attempt go first.
+// one served longest ago. Within a campaign, trials that wait for another attempt go first. Trials that take what the runner lacks wait for
+// another runner.
 func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.Lease, error) {
 	if n == 0 {
 		return nil, nil
@@ -254,9 +257,13 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 			return cmp.Or(cmp.Compare(running[a.ID], running[b.ID]), cmp.Compare(a.Turn, b.Turn))
 		})
 		c := campaigns[0]
+		before := c.Next
 		l, err := q.next(tx, c, r, now)
 		if err != nil {
 			return nil, err
+		}
+		if c.Next != before {
+			changed[c.ID] = c
 		}
 		if l == nil {
 			campaigns = campaigns[1:]
@@ -276,34 +283,93 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 	return granted, nil
 }
 
+// maxPassed bounds the trials of a campaign that wait at once because the runners that asked could not run them.
+const maxPassed = 512
+
 // next leases one trial of c, or returns nil when it has none to give now. It changes c without storing it.
 func (q *Queue) next(tx store.Tx, c *store.Campaign, r Runner, now time.Time) (*store.Lease, error) {
-	job := store.Job{Campaign: c.ID, Index: c.Next}
 	jobs, err := tx.Jobs(c.ID)
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(jobs, func(j store.Job) bool { return !j.NotBefore.After(now) }); i >= 0 {
-		job = jobs[i]
-		if err := tx.DeleteJob(c.ID, job.Index); err != nil {
+	if len(jobs) == 0 && (c.Probes || made(c)) {
+		return nil, nil
+	}
+	recipe, err := recipes(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		if !j.NotBefore.After(now) && able(r, recipe(j)) {
+			if err := tx.DeleteJob(c.ID, j.Index); err != nil {
+				return nil, err
+			}
+			return q.lease(tx, j, recipe(j), r, now)
+		}
+	}
+	for passed := len(jobs); !c.Probes && !made(c); passed++ {
+		j := store.Job{Campaign: c.ID, Index: c.Next}
+		if able(r, recipe(j)) {
+			c.Next++
+			return q.lease(tx, j, recipe(j), r, now)
+		}
+		if passed >= maxPassed {
+			break
+		}
+		c.Next++
+		j.NotBefore = now
+		if err := tx.PutJob(j); err != nil {
 			return nil, err
 		}
-	} else if c.Probes || made(c) {
-		return nil, nil
-	} else {
-		c.Next++
 	}
-	recipe := job.Recipe
-	if !c.Probes {
-		e, err := campaign.NewExpansion(c.Submission)
-		if err != nil {
-			return nil, fmt.Errorf("expand campaign %s: %w", c.ID, err)
-		}
-		recipe = e.Recipe(job.Index)
+	return nil, nil
+}
+
+// recipes returns what gives a job of c its recipe.
+func recipes(c *store.Campaign) (func(store.Job) *misstepv1.Recipe, error) {
+	if c.Probes {
+		return func(j store.Job) *misstepv1.Recipe { return j.Recipe }, nil
 	}
-	job.NotBefore, job.Recipe = time.Time{}, nil
-	l := &store.Lease{ID: q.newID(), Runner: r.ID, Job: job, Recipe: recipe, Granted: now, Deadline: now.Add(q.policy.LeaseTime)}
+	e, err := campaign.NewExpansion(c.Submission)
+	if err != nil {
+		return nil, fmt.Errorf("expand campaign %s: %w", c.ID, err)
+	}
+	return func(j store.Job) *misstepv1.Recipe { return e.Recipe(j.Index) }, nil
+}
+
+func (q *Queue) lease(tx store.Tx, j store.Job, recipe *misstepv1.Recipe, r Runner, now time.Time) (*store.Lease, error) {
+	j.NotBefore, j.Recipe = time.Time{}, nil
+	l := &store.Lease{ID: q.newID(), Runner: r.ID, Job: j, Recipe: recipe, Granted: now, Deadline: now.Add(q.policy.LeaseTime)}
 	return l, tx.PutLease(l)
+}
+
+func able(r Runner, recipe *misstepv1.Recipe) bool {
+	need := need(recipe)
+	return need == "" || slices.Contains(r.Capabilities, need)
+}
+
+func need(recipe *misstepv1.Recipe) string { return campaign.Need(recipe.GetExecutor(), recipe.GetPerturbation()) }
+
+// Unplaced counts the waiting trials of a campaign that take what none of the runners has, by what they take. capable says whether one has.
+func Unplaced(tx store.Tx, c *store.Campaign, capable func(need string) bool) (map[string]uint64, error) {
+	jobs, err := tx.Jobs(c.ID)
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
+	recipe, err := recipes(c)
+	if err != nil {
+		return nil, err
+	}
+	var unplaced map[string]uint64
+	for _, j := range jobs {
+		if need := need(recipe(j)); need != "" && !capable(need) {
+			if unplaced == nil {
+				unplaced = map[string]uint64{}
+			}
+			unplaced[need]++
+		}
+	}
+	return unplaced, nil
 }
 
 // Complete records the outcome of a lease and frees it. The caller made sure that the lease is live and has filled in

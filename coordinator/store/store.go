@@ -56,7 +56,8 @@ type CampaignRows interface {
 	Campaigns(runningOnly bool) ([]*Campaign, error)
 }
 
-// JobRows are the trials that were tried and wait for another attempt, by campaign and index.
+// JobRows are the trials that wait: those that were tried, for another attempt, and those that a runner passed over, for one that can run
+// them; by campaign and index.
 type JobRows interface {
 	PutJob(Job) error
 	DeleteJob(campaign string, index uint64) error
