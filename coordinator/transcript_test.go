@@ -144,7 +144,7 @@ func (p *play) id(name string) string {
 	return name
 }
 
-// submit NAME trials=N time=D jdks=(…) workloads=(…) agent=C seed=N checks=(…)
+// submit NAME trials=N time=D jdks=(…) workloads=(…) agent=C seed=N checks=(…) perturb=(…) executor=E
 func (p *play) submit(t *testing.T, d *datadriven.TestData) (string, error) {
 	name := d.CmdArgs[0].Key
 	c := &misstepv1.Campaign{Name: name, Jdks: args(d, "jdks"), Budget: &misstepv1.Budget{}}
@@ -157,6 +157,10 @@ func (p *play) submit(t *testing.T, d *datadriven.TestData) (string, error) {
 	}
 	d.MaybeScanArgs(t, "trials", &c.Budget.Trials)
 	d.MaybeScanArgs(t, "seed", &c.Seed)
+	d.MaybeScanArgs(t, "executor", &c.Executor)
+	for _, strategy := range args(d, "perturb") {
+		c.Perturb = append(c.Perturb, &misstepv1.Perturbation{Strategy: strategy})
+	}
 	if v := args(d, "time"); v != nil {
 		by, err := time.ParseDuration(v[0])
 		require.NoError(t, err)
@@ -180,7 +184,7 @@ func (p *play) submit(t *testing.T, d *datadriven.TestData) (string, error) {
 	return "", nil
 }
 
-// sync RUNNER slots=N free=N agent=C, then a line for each lease held: its alias, then running N | clean | clinit | crash |
+// sync RUNNER slots=N free=N agent=C can=(…), then a line for each lease held: its alias, then running N | clean | clinit | crash |
 // void | fail MESSAGE | permanent MESSAGE | interrupted | broken.
 func (p *play) sync(t *testing.T, d *datadriven.TestData) (string, error) {
 	req := &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: d.CmdArgs[0].Key, Host: "h", Slots: 4}}
@@ -189,6 +193,7 @@ func (p *play) sync(t *testing.T, d *datadriven.TestData) (string, error) {
 	if v := args(d, "agent"); v != nil {
 		req.Runner.AgentDigest = digest(v[0])
 	}
+	req.Runner.Capabilities = args(d, "can")
 	for line := range strings.Lines(d.Input) {
 		f := strings.Fields(line)
 		alias, what, rest := f[0], f[1], strings.Join(f[2:], " ")
@@ -209,7 +214,11 @@ func (p *play) sync(t *testing.T, d *datadriven.TestData) (string, error) {
 			alias = fmt.Sprintf("L%d", len(p.aliases)+1)
 			p.aliases[l.GetId()], p.leases[alias] = alias, l.GetId()
 		}
-		fmt.Fprintf(&b, "%s %s on %s for %v\n", alias, l.GetRecipe().GetWorkload().GetName(), l.GetRecipe().GetJdk().GetName(), l.GetDeadline().AsTime().Sub(p.now))
+		fmt.Fprintf(&b, "%s %s on %s for %v", alias, l.GetRecipe().GetWorkload().GetName(), l.GetRecipe().GetJdk().GetName(), l.GetDeadline().AsTime().Sub(p.now))
+		if perturb := l.GetRecipe().GetPerturbation(); perturb != nil {
+			b.WriteString(" under " + perturb.GetStrategy())
+		}
+		b.WriteString("\n")
 	}
 	if resp.GetDrain() {
 		b.WriteString("drain\n")
@@ -300,6 +309,9 @@ func (p *play) status(t *testing.T, name string) (string, error) {
 		if f.n > 0 {
 			fmt.Fprintf(&b, " %s=%d", f.name, f.n)
 		}
+	}
+	for need, n := range c.GetUnplaced() { // one campaign has one here
+		fmt.Fprintf(&b, " no-%s=%d", need, n)
 	}
 	for _, ch := range c.GetChecks() {
 		fmt.Fprintf(&b, " %s:%d", ch.GetCheck(), ch.GetTotal())

@@ -52,6 +52,9 @@ func expansion(t require.TestingT, c *misstepv1.Campaign) *campaign.Expansion {
 func without(r *misstepv1.Recipe) string {
 	r = proto.CloneOf(r)
 	r.Seed = 0
+	if r.GetPerturbation() != nil {
+		r.Perturbation.Seed = 0
+	}
 	d, err := misstepv1.RecipeDigest(r)
 	if err != nil {
 		panic(err)

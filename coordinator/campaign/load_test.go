@@ -22,7 +22,7 @@ func TestLoad(t *testing.T) {
 			return err.Error() + "\n"
 		}
 		if d.HasArg("jdks") {
-			if err := doc.Resolve(campaign.Names{JDKs: list(d, "jdks"), Workloads: list(d, "workloads")}); err != nil {
+			if err := doc.Resolve(campaign.Names{JDKs: list(d, "jdks"), Workloads: list(d, "workloads"), Strategies: strategies}); err != nil {
 				return err.Error() + "\n"
 			}
 		}
@@ -30,6 +30,17 @@ func TestLoad(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	})
+}
+
+// strategies are two like those that there are.
+var strategies = []campaign.Strategy{
+	{Name: "none"},
+	{Name: "delay", Parameters: []campaign.Parameter{
+		{Name: "probability", Max: 1, Default: 0.2},
+		{Name: "min_us", Unit: "µs", Min: 1, Max: 2e6, Default: 100},
+		{Name: "max_us", Unit: "µs", Min: 1, Max: 2e6, Default: 10000},
+		{Name: "span", Min: 1, Max: 1e6, Default: 256, Whole: true},
+	}},
 }
 
 func list(d *datadriven.TestData, key string) []string {
