@@ -74,7 +74,7 @@ hunt: catalogue ## hunt for about three minutes on this machine and write a bund
 test: setup-test ## run every test and linter; ends with "N passed, N failed, N skipped"
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
 	@$(MAKE) --no-print-directory agent workloads misstep
-	@deploy/setup/catalogue.sh
+	@deploy/setup/catalogue.sh all
 	@for step in lint-proto lint-go lint-cpp lint-java lint-shell; do \
 	  $(TALLY) run $$step $(RESULTS)/$$step.xml -- $(MAKE) --no-print-directory $$step || exit 1; done
 	@$(TALLY) run test-native $(RESULTS)/native/step.xml -- $(MAKE) --no-print-directory test-native
@@ -102,6 +102,11 @@ test-java: ## run the instrumentation's and the workloads' Java tests
 .PHONY: test-vm
 test-vm: setup-test misstep ## boot machines with a sched_ext kernel and test the scheduler in them (part of test-go)
 	@gotestsum --format testname -- -timeout 60m ./deploy/vm/... ./internal/testenv/vmtest/...
+
+.PHONY: test-jdks
+test-jdks: setup-test build ## run a small campaign on every JDK from 8 to 28 that can be had (part of test-go)
+	@deploy/setup/catalogue.sh all
+	@gotestsum --format testname -- -timeout 60m -run 'TestJDKs|TestPresetsStart' ./cmd/misstep
 
 .PHONY: quiet
 quiet: catalogue ## thirty minutes of real workloads under all checks: no mismatch may be a false alarm

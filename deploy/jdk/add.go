@@ -64,7 +64,7 @@ func (c *Catalogue) add(ctx context.Context, name, source string, options AddOpt
 	if err := os.MkdirAll(c.dir(), 0o755); err != nil {
 		return Entry{}, err
 	}
-	unlock, err := c.lock(ctx, options)
+	unlock, err := c.lock(ctx, name, options)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -83,7 +83,7 @@ func (c *Catalogue) add(ctx context.Context, name, source string, options AddOpt
 		return Entry{}, fmt.Errorf("the name is taken by %s; choose another one or `misstep jdk rm %s` first", old.Source, name)
 	}
 
-	work, err := c.workFolder()
+	work, err := c.workFolder(name)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -223,11 +223,12 @@ func (c *Catalogue) unplace(r record, b build) error {
 	return os.RemoveAll(c.file(r.Name, ""))
 }
 
-const workPrefix = ".add-"
+// workPrefix of the folders in which name is put together; no name has an "@".
+func workPrefix(name string) string { return ".add-" + name + "@" }
 
-// workFolder makes an empty folder beside the final places, after removing those of an Add that died.
-func (c *Catalogue) workFolder() (string, error) {
-	left, err := fs.Glob(os.DirFS(c.dir()), workPrefix+"*")
+// workFolder makes an empty folder beside the final places, after removing those of an Add of that name that died.
+func (c *Catalogue) workFolder(name string) (string, error) {
+	left, err := fs.Glob(os.DirFS(c.dir()), workPrefix(name)+"*")
 	if err != nil {
 		return "", err
 	}
@@ -236,12 +237,12 @@ func (c *Catalogue) workFolder() (string, error) {
 			return "", err
 		}
 	}
-	return os.MkdirTemp(c.dir(), workPrefix+"*")
+	return os.MkdirTemp(c.dir(), workPrefix(name)+"*")
 }
 
-// lock lets one Add at a time work on the catalogue.
-func (c *Catalogue) lock(ctx context.Context, options AddOptions) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(c.dir(), ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
+// lock lets one Add at a time work on a name.
+func (c *Catalogue) lock(ctx context.Context, name string, options AddOptions) (unlock func(), err error) {
+	file, err := os.OpenFile(filepath.Join(c.dir(), ".lock-"+name), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +255,7 @@ func (c *Catalogue) lock(ctx context.Context, options AddOptions) (unlock func()
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
 		}
 		if !waited {
-			options.report("waiting for another import into this catalogue", 0, 0)
+			options.report("waiting for another import under this name", 0, 0)
 		}
 		select {
 		case <-ctx.Done():

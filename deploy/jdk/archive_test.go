@@ -119,7 +119,7 @@ func assertOnlyLock(t *testing.T, c *Catalogue) {
 	left, err := os.ReadDir(c.dir())
 	require.NoError(t, err)
 	require.Len(t, left, 1)
-	assert.Equal(t, ".lock", left[0].Name())
+	assert.Equal(t, ".lock-x", left[0].Name())
 }
 
 func TestAddAnArchiveByURL(t *testing.T) {

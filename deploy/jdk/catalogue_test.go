@@ -189,7 +189,7 @@ func TestAddsAtOnce(t *testing.T) {
 
 func TestWhatAnInterruptedAddLeftIsSwept(t *testing.T) {
 	c := Open(t.TempDir())
-	left := filepath.Join(c.dir(), workPrefix+"dead", "half a JDK")
+	left := filepath.Join(c.dir(), workPrefix("x")+"dead", "half a JDK")
 	require.NoError(t, os.MkdirAll(left, 0o755))
 	_, err := c.Add(t.Context(), "x", fakeJDK(t), AddOptions{})
 	require.NoError(t, err)
