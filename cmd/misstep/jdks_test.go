@@ -90,8 +90,6 @@ checks:
 budget: {trials: %d}
 `, strings.Join(names, ", "), workloads*len(names)), "--slots", "2")
 	require.Equal(t, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, status.GetState())
-	require.Zero(t, status.GetFailed())
-	require.Zero(t, status.GetRetries())
 
 	st, err := embed(dir, coordinator.Config{})
 	require.NoError(t, err)
@@ -109,6 +107,7 @@ budget: {trials: %d}
 	trials := map[string][]*misstepv1.Trial{}
 	for _, trial := range allTrials(t, st, status.GetId()) {
 		name := trial.GetRecipe().GetJdk().GetName()
+		require.Nil(t, trial.GetFailure(), "%s on %s", trial.GetRecipe().GetWorkload().GetName(), name)
 		trials[name] = append(trials[name], trial)
 	}
 	eachOfMatrix(t, entries, missing, func(t *testing.T, entry jdk.Entry) {
@@ -120,7 +119,7 @@ budget: {trials: %d}
 				o.GetKind(), "%s: %s", name, o.GetReason())
 			requireChecked(t, name, trial)
 		}
-		// 8 keeps the frames below the initialiser: its C1 code calls the VM in a way that leaves a walkable frame.
+		// Every version from 11 on has it; on 8 it was never seen.
 		require.Equal(t, entry.Feature > 8, upcall[entry.Name], "JDK-8303444")
 	})
 }

@@ -1,8 +1,6 @@
 #include "code_map.h"
 
 #include <algorithm>
-#include <mutex>
-#include <shared_mutex>
 
 namespace misstep {
 
@@ -24,7 +22,7 @@ void NmethodBuilder::Add(std::span<const Frame> frames) {
 
 void CodeMap::Load(Nmethod nmethod, uint32_t key, uint64_t now_nanos) {
   const auto fresh = std::make_shared<const Nmethod>(std::move(nmethod));
-  const std::lock_guard lock(mutex_);
+  const WriteLock lock(mutex_);
   Forget(now_nanos);
   auto it = live_.lower_bound(fresh->start);
   if (it != live_.begin()) {
@@ -46,7 +44,7 @@ void CodeMap::Load(Nmethod nmethod, uint32_t key, uint64_t now_nanos) {
 }
 
 void CodeMap::Unload(uint64_t start, uint64_t now_nanos) {
-  const std::lock_guard lock(mutex_);
+  const WriteLock lock(mutex_);
   Forget(now_nanos);
   const auto it = live_.find(start);
   if (it != live_.end()) Retire(it, now_nanos);
@@ -77,14 +75,14 @@ void CodeMap::Forget(uint64_t now_nanos) {
 }
 
 void CodeMap::AddStub(std::string_view name, uint64_t start, uint64_t size) {
-  const std::lock_guard lock(mutex_);
+  const WriteLock lock(mutex_);
   stubs_[start] = {size, std::string(name)};
   low_ = std::min(low_, start);
   high_ = std::max(high_, start + size);
 }
 
 Region CodeMap::Find(uint64_t pc, std::vector<NmethodRef>* at_pc) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   at_pc->clear();
   const auto holds = [&](const Nmethod& n) { return pc >= n.start && pc < n.start + n.size; };
   if (auto it = live_.upper_bound(pc); it != live_.begin()) {
@@ -105,7 +103,7 @@ Region CodeMap::Find(uint64_t pc, std::vector<NmethodRef>* at_pc) const {
 }
 
 std::string CodeMap::StubAt(uint64_t pc) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   if (auto it = stubs_.upper_bound(pc); it != stubs_.begin()) {
     --it;
     if (pc < it->first + it->second.size) return it->second.name;
@@ -114,13 +112,13 @@ std::string CodeMap::StubAt(uint64_t pc) const {
 }
 
 std::vector<NmethodRef> CodeMap::OfMethod(uint64_t method) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   const auto it = of_method_.find(method);
   return it == of_method_.end() ? std::vector<NmethodRef>() : it->second;
 }
 
 std::vector<NmethodRef> CodeMap::OfKey(uint32_t key) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   const auto it = of_key_.find(key);
   return it == of_key_.end() ? std::vector<NmethodRef>() : it->second;
 }

@@ -63,19 +63,19 @@ class CodeMap final : public CodeLookup {
     NmethodRef nmethod;
     uint64_t when;
   };
-  void Retire(std::map<uint64_t, NmethodRef>::iterator it, uint64_t now_nanos);
-  void Forget(uint64_t now_nanos);
+  void Retire(std::map<uint64_t, NmethodRef>::iterator it, uint64_t now_nanos) REQUIRES(mutex_);
+  void Forget(uint64_t now_nanos) REQUIRES(mutex_);
   static void Drop(std::vector<NmethodRef>* list, const Nmethod* nmethod);
 
   mutable Mutex mutex_;
-  std::map<uint64_t, NmethodRef> live_;  // by start
-  std::deque<Retired> retired_;
-  std::unordered_map<uint64_t, std::vector<NmethodRef>> of_method_;
-  std::unordered_map<uint32_t, std::vector<NmethodRef>> of_key_;
-  std::unordered_map<const Nmethod*, uint32_t> keys_;
-  std::map<uint64_t, Stub> stubs_;
-  uint64_t low_ = UINT64_MAX;  // bounds of all code seen
-  uint64_t high_ = 0;
+  std::map<uint64_t, NmethodRef> live_ GUARDED_BY(mutex_);  // by start
+  std::deque<Retired> retired_ GUARDED_BY(mutex_);
+  std::unordered_map<uint64_t, std::vector<NmethodRef>> of_method_ GUARDED_BY(mutex_);
+  std::unordered_map<uint32_t, std::vector<NmethodRef>> of_key_ GUARDED_BY(mutex_);
+  std::unordered_map<const Nmethod*, uint32_t> keys_ GUARDED_BY(mutex_);
+  std::map<uint64_t, Stub> stubs_ GUARDED_BY(mutex_);
+  uint64_t low_ GUARDED_BY(mutex_) = UINT64_MAX;  // bounds of all code seen
+  uint64_t high_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace misstep

@@ -5,6 +5,17 @@
 #include <cstdlib>
 #include <shared_mutex>
 
+// Clang's thread safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html): `make lint-cpp` turns it on,
+// other compilers know nothing of it.
+#ifdef __clang__
+#define MISSTEP_THREAD_SAFETY(attribute) __attribute__((attribute))
+#else
+#define MISSTEP_THREAD_SAFETY(attribute)
+#endif
+// On data: only with the lock held. On a function: the caller holds it.
+#define GUARDED_BY(lock) MISSTEP_THREAD_SAFETY(guarded_by(lock))
+#define REQUIRES(lock) MISSTEP_THREAD_SAFETY(requires_capability(lock))
+
 namespace misstep {
 
 #ifndef NDEBUG
@@ -22,21 +33,21 @@ inline void MaySafepoint() {
 #endif
 }
 
-class Mutex {
+class MISSTEP_THREAD_SAFETY(capability("mutex")) Mutex {
  public:
-  void lock() {
+  void lock() MISSTEP_THREAD_SAFETY(acquire_capability()) {
     mutex_.lock();
     Held(1);
   }
-  void unlock() {
+  void unlock() MISSTEP_THREAD_SAFETY(release_capability()) {
     Held(-1);
     mutex_.unlock();
   }
-  void lock_shared() {
+  void lock_shared() MISSTEP_THREAD_SAFETY(acquire_shared_capability()) {
     mutex_.lock_shared();
     Held(1);
   }
-  void unlock_shared() {
+  void unlock_shared() MISSTEP_THREAD_SAFETY(release_shared_capability()) {
     Held(-1);
     mutex_.unlock_shared();
   }
@@ -48,6 +59,31 @@ class Mutex {
 #endif
   }
   std::shared_mutex mutex_;
+};
+
+// Holds a mutex in a scope, for writing or for reading: std's own guards are unknown to the analysis.
+class MISSTEP_THREAD_SAFETY(scoped_lockable) WriteLock {
+ public:
+  explicit WriteLock(Mutex& mutex) MISSTEP_THREAD_SAFETY(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
+  ~WriteLock() MISSTEP_THREAD_SAFETY(release_capability()) { mutex_.unlock(); }
+  WriteLock(const WriteLock&) = delete;
+  WriteLock& operator=(const WriteLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+class MISSTEP_THREAD_SAFETY(scoped_lockable) ReadLock {
+ public:
+  explicit ReadLock(Mutex& mutex) MISSTEP_THREAD_SAFETY(acquire_shared_capability(mutex)) : mutex_(mutex) {
+    mutex_.lock_shared();
+  }
+  ~ReadLock() MISSTEP_THREAD_SAFETY(release_capability()) { mutex_.unlock_shared(); }
+  ReadLock(const ReadLock&) = delete;
+  ReadLock& operator=(const ReadLock&) = delete;
+
+ private:
+  Mutex& mutex_;
 };
 
 }  // namespace misstep

@@ -1,8 +1,5 @@
 #include "methods.h"
 
-#include <mutex>
-#include <shared_mutex>
-
 namespace misstep {
 namespace {
 
@@ -33,14 +30,14 @@ uint32_t MethodTable::KeyOf(std::string_view class_name, std::string_view name, 
 }
 
 uint32_t MethodTable::Reserve(uint32_t count) {
-  const std::lock_guard lock(mutex_);
+  const WriteLock lock(mutex_);
   const uint32_t first = static_cast<uint32_t>(id_keys_.size());
   id_keys_.resize(id_keys_.size() + count, 0);
   return first;
 }
 
 void MethodTable::Register(Registration r) {
-  const std::lock_guard lock(mutex_);
+  const WriteLock lock(mutex_);
   for (size_t i = 0; i < r.methods.size(); i++) {
     const std::string_view text = r.methods[i].name_and_descriptor;
     const size_t paren = text.find('(');
@@ -53,14 +50,14 @@ void MethodTable::Register(Registration r) {
 }
 
 std::vector<std::shared_ptr<const Registration>> MethodTable::Registrations(std::string_view class_name) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   const auto it = registrations_.find(std::string(class_name));
   return it == registrations_.end() ? std::vector<std::shared_ptr<const Registration>>() : it->second;
 }
 
 void MethodTable::Publish(std::string_view class_name, std::span<const PreparedMethod> methods,
                           std::span<const std::shared_ptr<const Registration>> registrations) {
-  const std::lock_guard lock(mutex_);
+  const WriteLock lock(mutex_);
   const std::string_view interned = Intern(class_name);
   for (const PreparedMethod& m : methods) {
     if (by_method_.contains(m.method)) continue;
@@ -85,7 +82,7 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
 }
 
 void MethodTable::Resolve(std::span<Frame> frames) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   for (Frame& f : frames) {
     const auto it = by_method_.find(f.method);
     f.info = it == by_method_.end() ? nullptr : it->second;
@@ -93,23 +90,23 @@ void MethodTable::Resolve(std::span<Frame> frames) const {
 }
 
 const MethodInfo* MethodTable::Find(uint64_t method) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   const auto it = by_method_.find(method);
   return it == by_method_.end() ? nullptr : it->second;
 }
 
 void MethodTable::KeysOf(std::span<uint32_t> ids) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   for (uint32_t& id : ids) id = id < id_keys_.size() ? id_keys_[id] : 0;
 }
 
 MethodName MethodTable::NameOfKey(uint32_t key) const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   return key < key_names_.size() ? key_names_[key] : MethodName();
 }
 
 size_t MethodTable::instrumented() const {
-  const std::shared_lock lock(mutex_);
+  const ReadLock lock(mutex_);
   return instrumented_;
 }
 

@@ -70,18 +70,18 @@ class MethodTable {
   size_t instrumented() const;
 
  private:
-  std::string_view Intern(std::string_view text);
-  uint32_t KeyOf(std::string_view class_name, std::string_view name, std::string_view descriptor);
+  std::string_view Intern(std::string_view text) REQUIRES(mutex_);
+  uint32_t KeyOf(std::string_view class_name, std::string_view name, std::string_view descriptor) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::unordered_set<std::string> strings_;  // nodes never move
-  std::deque<MethodInfo> infos_;             // neither do these
-  std::unordered_map<uint64_t, const MethodInfo*> by_method_;
-  std::unordered_map<std::string, std::vector<std::shared_ptr<const Registration>>> registrations_;
-  std::unordered_map<std::string, uint32_t> keys_;
-  std::vector<MethodName> key_names_{MethodName()};  // key 0 is none
-  std::vector<uint32_t> id_keys_{0};                 // id 0 is none
-  size_t instrumented_ = 0;
+  std::unordered_set<std::string> strings_ GUARDED_BY(mutex_);  // nodes never move
+  std::deque<MethodInfo> infos_ GUARDED_BY(mutex_);             // neither do these
+  std::unordered_map<uint64_t, const MethodInfo*> by_method_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::vector<std::shared_ptr<const Registration>>> registrations_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, uint32_t> keys_ GUARDED_BY(mutex_);
+  std::vector<MethodName> key_names_ GUARDED_BY(mutex_){MethodName()};  // key 0 is none
+  std::vector<uint32_t> id_keys_ GUARDED_BY(mutex_){0};                 // id 0 is none
+  size_t instrumented_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace misstep

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 
 namespace misstep {
 namespace {
@@ -161,6 +160,7 @@ std::string Boundary(const Mismatch& m) {
 }
 
 std::string Recorder::Open(const std::string& path, uint32_t most) {
+  const WriteLock lock(mutex_);
   most_ = most;
   // Not O_APPEND: with it pwrite() would append too. Nobody else writes this file.
   fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -172,7 +172,7 @@ void Recorder::Report(const Mismatch& m) {
   const std::string boundary = Boundary(m);
   size_t count_at = 0;
   const std::string line = MismatchLine(m, &count_at);
-  const std::lock_guard lock(mutex_);
+  const WriteLock lock(mutex_);
   if (fd_ < 0) return;
   if (const auto it = written_.find(boundary); it != written_.end()) {
     const std::string count = PaddedCount(++it->second.count);

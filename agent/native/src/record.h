@@ -62,10 +62,10 @@ class Recorder {
     uint64_t count;
   };
   Mutex mutex_;
-  int fd_ = -1;
-  uint32_t most_ = 0;
-  uint64_t size_ = 0;
-  std::unordered_map<std::string, Written> written_;
+  int fd_ GUARDED_BY(mutex_) = -1;
+  uint32_t most_ GUARDED_BY(mutex_) = 0;
+  uint64_t size_ GUARDED_BY(mutex_) = 0;
+  std::unordered_map<std::string, Written> written_ GUARDED_BY(mutex_);
 };
 
 }  // namespace misstep

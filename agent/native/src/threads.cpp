@@ -5,8 +5,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <mutex>
-
 #include "agent.h"
 
 namespace misstep {
@@ -59,7 +57,7 @@ Slot* Threads::Current() { return current_slot; }
 Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* status, std::string name) {
   Slot* slot = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const WriteLock lock(mutex_);
     const size_t n = size_.load(std::memory_order_relaxed);
     for (size_t i = 0; i < n && slot == nullptr; i++) {
       Slot* s = at(i);

@@ -99,7 +99,7 @@ class Threads {
   Mutex mutex_;
   std::atomic<size_t> size_ = 0;
   std::atomic<Slot*> slots_[MISSTEP_THREAD_COUNT] = {};
-  uint64_t attached_ = 0;
+  uint64_t attached_ GUARDED_BY(mutex_) = 0;
 };
 
 // One step of a splitmix64 stream.

@@ -2,8 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <mutex>
-
 #include "../../abi.h"
 
 namespace misstep {
@@ -11,7 +9,7 @@ namespace misstep {
 uint64_t* VirtualShadows::Attach(JNIEnv* env, jobject thread) {
   bool reclaim = false;
   {
-    const std::lock_guard lock(mutex_);
+    const WriteLock lock(mutex_);
     if (until_reclaim_ > 0) until_reclaim_--;
     reclaim = free_.empty() && (until_reclaim_ == 0);
   }
@@ -25,7 +23,7 @@ uint64_t* VirtualShadows::Attach(JNIEnv* env, jobject thread) {
   constexpr size_t kSize = MISSTEP_SHADOW_HEADER + size_t{kEntries} * MISSTEP_SHADOW_ENTRY;
   uint64_t* buffer = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const WriteLock lock(mutex_);
     if (!free_.empty()) {
       buffer = free_.back();
       free_.pop_back();
@@ -52,7 +50,7 @@ void VirtualShadows::Reclaim(JNIEnv* env) {
   // Taken out of the lock: asking about a reference may reach a safepoint (rule 3).
   std::vector<Used> all;
   {
-    const std::lock_guard lock(mutex_);
+    const WriteLock lock(mutex_);
     all.swap(used_);
   }
   std::vector<Used> alive;
@@ -66,7 +64,7 @@ void VirtualShadows::Reclaim(JNIEnv* env) {
       alive.push_back(u);
     }
   }
-  const std::lock_guard lock(mutex_);
+  const WriteLock lock(mutex_);
   used_.insert(used_.end(), alive.begin(), alive.end());
   free_.insert(free_.end(), freed.begin(), freed.end());
   // Looking at all of them is worth it once as many were attached as there are.

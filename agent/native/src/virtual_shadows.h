@@ -29,10 +29,10 @@ class VirtualShadows {
   void Reclaim(JNIEnv* env);
 
   Mutex mutex_;
-  std::vector<Used> used_;
-  std::vector<uint64_t*> free_;
-  uint32_t made_ = 0;
-  uint32_t until_reclaim_ = 64;
+  std::vector<Used> used_ GUARDED_BY(mutex_);
+  std::vector<uint64_t*> free_ GUARDED_BY(mutex_);
+  uint32_t made_ GUARDED_BY(mutex_) = 0;
+  uint32_t until_reclaim_ GUARDED_BY(mutex_) = 64;
 };
 
 }  // namespace misstep
