@@ -348,7 +348,9 @@ func able(r Runner, recipe *misstepv1.Recipe) bool {
 	return need == "" || slices.Contains(r.Capabilities, need)
 }
 
-func need(recipe *misstepv1.Recipe) string { return campaign.Need(recipe.GetExecutor(), recipe.GetPerturbation()) }
+func need(recipe *misstepv1.Recipe) string {
+	return campaign.Need(recipe.GetExecutor(), recipe.GetPerturbation())
+}
 
 // Unplaced counts the waiting trials of a campaign that take what none of the runners has, by what they take. capable says whether one has.
 func Unplaced(tx store.Tx, c *store.Campaign, capable func(need string) bool) (map[string]uint64, error) {

@@ -98,6 +98,8 @@ type Contents struct {
 	Workload, Agent string
 	// Evidence is where the blobs of the reproducer's evidence are.
 	Evidence corpus.Source
+	// Recording is the folder of a recorded virtual machine whose files go in; empty for none. Write lists them in the reproducer.
+	Recording string
 	Command  Command
 	// Expect, when it is zero, is ExpectOf the reproducer's finding.
 	Expect Expect

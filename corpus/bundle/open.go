@@ -198,7 +198,7 @@ func (b *Bundle) parse() error {
 	if b.reproducer.GetFinding() == nil || b.reproducer.GetRecipe() == nil {
 		return fmt.Errorf("entry %s: %w", nameReproducer, errNoReproducer)
 	}
-	return nil
+	return b.checkRecording()
 }
 
 // Reproducer returns what the bundle reproduces. It must not be changed.

@@ -52,6 +52,10 @@ func (t texts) readme() []byte {
 	} {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", row[0], row[1])
 	}
+	if len(r.GetRecording()) > 0 {
+		fmt.Fprintf(&b, "| `%s/` | a whole virtual machine that shows it, recorded: `misstep replay --recording` repeats it byte for byte with %s |\n", Recording,
+			r.GetRecordingQemu())
+	}
 	if t.unserved == nil {
 		fmt.Fprintf(&b, "| `%s/` | a test in Java and C++ without Misstep's agent: `%s/run.sh /path/to/jdk`, also for jtreg with `-nativepath` |\n", dirStandalone, dirStandalone)
 	} else {

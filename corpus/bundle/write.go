@@ -94,6 +94,9 @@ func gather(ctx context.Context, c *Contents) ([]File, map[string]opener, error)
 			return nil, nil, fmt.Errorf("evidence %q: %w", e.GetName(), err)
 		}
 	}
+	if err := g.recording(c); err != nil {
+		return nil, nil, err
+	}
 	if c.Expect.Kind == "" {
 		c.Expect = ExpectOf(c.Reproducer.GetFinding())
 	}
