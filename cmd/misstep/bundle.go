@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"misstep/corpus/bundle"
+	"misstep/deploy/vm"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
 	"misstep/workloads"
@@ -84,8 +85,9 @@ func (c *bundleUnpack) Run(e *env) error {
 	return err
 }
 
-// writeBundle makes the bundle of a finding at path: its example's recipe, evidence, workload and agent.
-func (e *env) writeBundle(ctx context.Context, st *station, id, path string) error {
+// writeBundle makes the bundle of a finding at path: its example's recipe, evidence, workload and agent, and the recording in a folder,
+// unless that is empty.
+func (e *env) writeBundle(ctx context.Context, st *station, id, path, recording string) error {
 	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
 	if err != nil {
 		return err
@@ -116,7 +118,14 @@ func (e *env) writeBundle(ctx context.Context, st *station, id, path string) err
 		Reproducer: &misstepv1.Reproducer{
 			Finding: finding, Recipe: recipe, OtherJdks: others, Evidence: finding.GetExample().GetEvidence(),
 		},
-		Workload: workload, Agent: artefacts.Dir, Evidence: st.blobs, Command: command,
+		Workload: workload, Agent: artefacts.Dir, Evidence: st.blobs, Command: command, Recording: recording,
+	}
+	if recording != "" {
+		recorded, err := vm.ReadRecording(recording)
+		if err != nil {
+			return err
+		}
+		contents.Reproducer.RecordingQemu = recorded.QEMU
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make folder of bundle: %w", err)

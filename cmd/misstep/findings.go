@@ -104,6 +104,8 @@ type findingsBundle struct {
 	where
 	ID  string `arg:"" help:"Finding id or the start of it."`
 	Out string `short:"o" help:"File to write." required:"" type:"path" placeholder:"FILE.zip"`
+
+	Recording string `help:"Put this recording in, of misstep replay --record or misstep run --record." type:"existingdir" placeholder:"DIR"`
 }
 
 // Run writes the bundle.
@@ -113,7 +115,7 @@ func (c *findingsBundle) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	defer st.close()
-	if err := e.writeBundle(ctx, st, c.ID, c.Out); err != nil {
+	if err := e.writeBundle(ctx, st, c.ID, c.Out, c.Recording); err != nil {
 		return err
 	}
 	fmt.Fprintln(e.stdout, c.Out)

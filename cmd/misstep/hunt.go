@@ -82,7 +82,7 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	bundles := map[string]string{}
 	for _, f := range findings.GetFindings() {
 		path := filepath.Join(dir, "bundles", f.GetId()+".zip")
-		if err := e.writeBundle(after, st, f.GetId(), path); err != nil {
+		if err := e.writeBundle(after, st, f.GetId(), path, ""); err != nil {
 			fmt.Fprintf(e.stderr, "misstep: no bundle for %s: %v\n", f.GetId(), err)
 			continue
 		}

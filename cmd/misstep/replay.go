@@ -27,7 +27,13 @@ type replayCommand struct {
 	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
 	JDK    string `name:"jdk" help:"JDK to run on: a folder or a name of the catalogue (default: the bundle's build when it is in the catalogue, else $$JAVA_HOME, else java on the PATH)." placeholder:"PATH"`
 	Tries  uint32 `help:"How often to try." default:"10" placeholder:"N"`
-	JSON   bool   `help:"Print {bundle, finding, jdk, hits, tries, low, high, reproduced, others}."`
+
+	Executor  string `help:"Where to run instead of where the recipe says: host, vm or vm-deterministic." enum:",host,vm,vm-deterministic" default:""`
+	Record    string `help:"Record the machine of the first try that reproduces into this new folder; executor vm-deterministic." type:"path" placeholder:"DIR"`
+	Recording bool   `help:"Repeat the recorded machine that the bundle carries, byte for byte, instead of trying."`
+	GDB       string `name:"gdb" help:"With --recording: wait for a debugger at this address of qemu before the first instruction." placeholder:"tcp:127.0.0.1:1234"`
+
+	JSON bool `help:"Print {bundle, finding, jdk, hits, tries, low, high, reproduced, others}."`
 }
 
 // replayResult is what `misstep replay --json` prints. Tries counts runs that could have shown the finding: not the void ones.
@@ -61,21 +67,16 @@ func (c *replayCommand) Run(ctx context.Context, e *env) error {
 	if err := os.Chmod(scratch, 0o711); err != nil { // JVMs of another user pass through
 		return fmt.Errorf("make scratch folder: %w", err)
 	}
-	replay, err := e.prepareReplay(ctx, b, c.JDK, scratch)
-	if err != nil {
-		return fmt.Errorf("replay %s: %w", c.Bundle, err)
-	}
 	finding := b.Reproducer().GetFinding()
-	result := replayResult{
-		Bundle: c.Bundle, Finding: finding.GetId(), JDK: replay.version, Others: map[string]int{},
-	}
-	for try := range c.Tries {
-		outcome, err := replay.executor.Run(ctx, replay.recipe, func(*misstepv1.Progress) {})
+	result := &replayResult{Bundle: c.Bundle, Finding: finding.GetId(), JDK: b.Reproducer().GetRecipe().GetJdk().GetVersion(), Others: map[string]int{}}
+	if c.Recording {
+		outcome, err := c.replayRecording(ctx, e, b, scratch)
 		if err != nil {
-			return fmt.Errorf("replay %s: try %d: %w", c.Bundle, try+1, err)
+			return fmt.Errorf("replay %s: %w", c.Bundle, err)
 		}
-		hit := result.count(outcome, finding)
-		fmt.Fprintf(e.stderr, "try %d of %d: %s\n", try+1, c.Tries, map[bool]string{true: "reproduced", false: kindName(outcome.GetKind())}[hit])
+		result.count(outcome, finding)
+	} else if err := c.try(ctx, e, b, result, scratch); err != nil {
+		return fmt.Errorf("replay %s: %w", c.Bundle, err)
 	}
 	result.Low, result.High = triage.Wilson(uint64(result.Hits), uint64(result.Tries))
 	result.Reproduced = result.Hits > 0
@@ -91,6 +92,37 @@ func (c *replayCommand) Run(ctx context.Context, e *env) error {
 		return &exitError{code: exitCannot, err: errors.New("no try proved anything: every one was void")}
 	case !result.Reproduced:
 		return &exitError{code: exitFound}
+	}
+	return nil
+}
+
+// try runs the recipe as often as is asked for.
+func (c *replayCommand) try(ctx context.Context, e *env, b *bundle.Bundle, result *replayResult, scratch string) error {
+	replay, err := e.prepareReplay(ctx, b, c.JDK, scratch)
+	if err != nil {
+		return err
+	}
+	result.JDK = replay.version
+	if c.Executor != "" {
+		replay.recipe.Executor = c.Executor
+	}
+	recorder := &recorder{env: e, host: replay.host, scratch: scratch, keep: c.Record}
+	for try := range c.Tries {
+		executor, err := recorder.next()
+		if err != nil {
+			return err
+		}
+		outcome, err := executor.Run(ctx, replay.recipe, nil)
+		if err != nil {
+			return fmt.Errorf("try %d: %w", try+1, err)
+		}
+		hit := result.count(outcome, b.Reproducer().GetFinding())
+		fmt.Fprintf(e.stderr, "try %d of %d: %s\n", try+1, c.Tries, map[bool]string{true: "reproduced", false: kindName(outcome.GetKind())}[hit])
+		if hit {
+			if err := recorder.hit(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -139,9 +171,9 @@ func (r *replayResult) print(e *env, f *misstepv1.Finding) error {
 
 // replay is a bundle unpacked and a JDK chosen: ready to run.
 type replay struct {
-	executor *jvm.Executor
-	recipe   *misstepv1.Recipe
-	version  string
+	host    *jvm.Executor
+	recipe  *misstepv1.Recipe
+	version string
 }
 
 func (e *env) prepareReplay(ctx context.Context, b *bundle.Bundle, jdkOption, scratch string) (*replay, error) {
@@ -166,7 +198,7 @@ func (e *env) prepareReplay(ctx context.Context, b *bundle.Bundle, jdkOption, sc
 	return &replay{
 		recipe:  recipe,
 		version: entry.Version,
-		executor: &jvm.Executor{
+		host: &jvm.Executor{
 			JDK: func(context.Context, *misstepv1.Jdk) (string, int, error) { return entry.Path, entry.Feature, nil },
 			Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
 				return filepath.Join(dir, "workload"), manifest, nil

@@ -258,3 +258,23 @@ func (l *limited) Write(data []byte) (int, error) {
 	l.Buffer.Write(data[:min(len(data), max(0, most-l.Len()))])
 	return len(data), nil
 }
+
+// Replay repeats a recorded trial, instruction by instruction, and returns its outcome as the guest brought it out again. The error wraps
+// vm.ErrUnavailable where the recording cannot be replayed here, as with another version of qemu, and vm.ErrDeparted where the replay was
+// not what was recorded.
+func Replay(ctx context.Context, recording string, store corpus.Store, c vm.ReplayConfig) (*misstepv1.Outcome, error) {
+	if c.EvidenceDir == "" {
+		evidence, err := os.MkdirTemp("", "misstep-replay-")
+		if err != nil {
+			return nil, fmt.Errorf("make folder for evidence: %w", err)
+		}
+		defer os.RemoveAll(evidence)
+		c.EvidenceDir = evidence
+	}
+	var said bytes.Buffer
+	result, err := vm.Replay(ctx, recording, c, &limited{Buffer: &said}, &limited{Buffer: &said})
+	if err != nil {
+		return nil, fmt.Errorf("replay the recorded machine: %w", err)
+	}
+	return take(ctx, c.EvidenceDir, store, result, said.String())
+}
