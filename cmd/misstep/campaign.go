@@ -19,6 +19,7 @@ type campaignCommand struct {
 	Submit campaignSubmit `cmd:"" help:"Check a campaign and put it into the queue."`
 	List   campaignList   `cmd:"" help:"List campaigns, newest first."`
 	Show   campaignShow   `cmd:"" help:"Show one campaign with its counts."`
+	Trials campaignTrials `cmd:"" help:"List a campaign's finished trials, each with the perturbation that was in force."`
 	Stop   campaignStop   `cmd:"" help:"Cancel what is queued and what runs; finished trials stay."`
 
 	Presets campaignPresets `cmd:"" help:"List the presets of JVM flags and what each is on the catalogue's JDKs."`

@@ -3,16 +3,22 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"misstep/agent"
+	"misstep/bpf"
+	"misstep/deploy/vm"
+	"misstep/runner/guest"
+	"misstep/runner/perturb"
 )
 
 type doctorCommand struct {
@@ -57,6 +63,7 @@ func (c *doctorCommand) Run(ctx context.Context, e *env) error {
 func (e *env) diagnose(ctx context.Context) []diagnosis {
 	all := e.diagnoseJdks(ctx)
 	all = append(all, e.diagnoseWorkloads())
+	all = append(all, e.diagnoseMachines(ctx)...)
 	return append(all, diagnoseTool("gdb", "native stacks of hung JVMs", "apt-get install gdb"),
 		diagnoseTool("patchelf", "JDKs of other Debian suites", "apt-get install patchelf"),
 		diagnoseTool("apt-get", "JDKs from Debian's packages", "import JDKs from folders or archives instead"),
@@ -170,15 +177,39 @@ func diagnoseCgroups() diagnosis {
 	return diagnosis{"cgroups", "limited", "not writable", remedy}
 }
 
+// diagnoseSchedExt says whether trials can be perturbed by a scheduler of this kernel.
 func diagnoseSchedExt() diagnosis {
-	state, err := os.ReadFile("/sys/kernel/sched_ext/state")
-	if err != nil {
-		return diagnosis{
-			"sched_ext", "limited", "this kernel has none",
-			"boot a kernel with CONFIG_SCHED_CLASS_EXT=y (6.12 or newer) to perturb thread ordering",
-		}
+	err := bpf.Supported()
+	d := diagnosis{"scheduler (sched_ext)", "limited", "", "campaigns perturb without it, too: executor: vm runs their trials in a machine that has one, " +
+		"mechanism: agent in perturb needs no kernel's help"}
+	switch {
+	case err == nil:
+		return diagnosis{Name: d.Name, State: "ok", Detail: "Linux " + perturb.Kernel() + " can be given a perturbing scheduler, by this user"}
+	case errors.Is(err, bpf.ErrBusy):
+		d.Remedy = "end that one; " + d.Remedy
 	}
-	return diagnosis{Name: "sched_ext", State: "ok", Detail: "state " + strings.TrimSpace(string(state))}
+	d.Detail = err.Error()
+	return d
+}
+
+// diagnoseMachines says whether trials can be run in virtual machines.
+func (e *env) diagnoseMachines(ctx context.Context) []diagnosis {
+	checks := vm.Doctor(ctx, e.home())
+	have := guest.Available(checks)
+	var all []diagnosis
+	for _, name := range []string{guest.Shared, guest.Deterministic} {
+		d := diagnosis{Name: "executor " + name, State: "ok", Detail: "machines with a scheduler can be booted here"}
+		if !slices.Contains(have, name) {
+			d.State, d.Detail = "limited", "not all of it is here"
+			for _, c := range checks {
+				if !c.OK && !c.Optional {
+					d.Detail, d.Remedy = c.Name+": "+c.Detail, c.Remedy+" (misstep vm doctor tells all)"
+				}
+			}
+		}
+		all = append(all, d)
+	}
+	return all
 }
 
 func diagnoseBTF() diagnosis {

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
 	"misstep/bpf"
+	"misstep/coordinator/campaign"
 	"misstep/deploy/vm"
+	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/guest"
 	"misstep/runner/jvm"
@@ -56,11 +59,33 @@ func ordinary() *syscall.Credential {
 
 // capabilities of this machine, by which the coordinator places recipes.
 func (e *env) capabilities(ctx context.Context, host *jvm.Executor) []string {
-	all := host.Capabilities()
+	return append(host.Capabilities(), e.executors(ctx)...)
+}
+
+// executors are what this machine has for trials beside plain ones.
+func (e *env) executors(ctx context.Context) (all []string) {
 	if bpf.Supported() == nil {
 		all = append(all, perturb.MechanismScheduler)
 	}
 	return append(all, guest.Available(vm.Doctor(ctx, e.home()))...)
+}
+
+// placeable says what a campaign takes that this machine lacks; a hunt has no other.
+func (e *env) placeable(ctx context.Context, c *misstepv1.Campaign) error {
+	var have []string
+	for _, p := range append(slices.Clone(c.GetPerturb()), nil) {
+		need := campaign.Need(c.GetExecutor(), p)
+		if need == "" || p == nil && len(c.GetPerturb()) > 0 {
+			continue
+		}
+		if have == nil {
+			have = append(e.executors(ctx), "host")
+		}
+		if !slices.Contains(have, need) {
+			return fmt.Errorf("campaign %s: this machine has no %s, which trials of it take%s", c.GetName(), need, remedies[need])
+		}
+	}
+	return nil
 }
 
 type trialCommand struct {

@@ -43,6 +43,9 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 		}
 		spec.Budget.Time = durationpb.New(c.For)
 	}
+	if err := e.placeable(ctx, spec); err != nil {
+		return err
+	}
 	dir := c.Dir
 	if dir == "" {
 		dir = "hunt-" + spec.GetName()

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -55,6 +56,13 @@ func TestScripts(t *testing.T) {
 				}
 			}
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "sched_ext" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			_, err := os.Stat("/sys/kernel/sched_ext")
+			return err == nil, nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"workload": buildWorkload,

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+type campaignTrials struct {
+	where
+	ID   string `arg:"" help:"Campaign id or the start of it."`
+	JSON bool   `help:"Print a list of trials."`
+}
+
+// Run lists a campaign's finished trials with the perturbation that was in force and what it did.
+func (c *campaignTrials) Run(ctx context.Context, e *env) error {
+	st, err := c.station(e.warnings())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	var trials []*misstepv1.Trial
+	for token := ""; ; {
+		page, err := st.ListTrials(ctx, &misstepv1.ListTrialsRequest{CampaignId: c.ID, PageToken: token})
+		if err != nil {
+			return err
+		}
+		trials = append(trials, page.GetTrials()...)
+		if token = page.GetNextPageToken(); token == "" {
+			break
+		}
+	}
+	if c.JSON {
+		return e.json(raws(trials))
+	}
+	t := table(e.stdout)
+	fmt.Fprintln(t, "trial\tjdk\tworkload\tflags\toutcome\twall\tperturbation\tapplied\tfindings")
+	for _, trial := range trials {
+		r, o := trial.GetRecipe(), trial.GetOutcome()
+		outcome := kindName(o.GetKind())
+		if o == nil {
+			outcome = "given up: " + trial.GetFailure().GetMessage()
+		} else if o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID {
+			outcome += ": " + o.GetReason()
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%v\t%s\t%s\t%s\n", trial.GetId(), r.GetJdk().GetName(), r.GetWorkload().GetName(), r.GetFlagSet(), outcome,
+			o.GetWall().AsDuration().Round(time.Millisecond), inForce(o.GetPerturbation()), counts(o.GetPerturbation().GetApplied()),
+			strings.Join(trial.GetFindingIds(), " "))
+	}
+	return t.Flush()
+}
+
+// inForce is a perturbation in a few words.
+func inForce(p *misstepv1.PerturbationReport) string {
+	switch {
+	case p == nil:
+		return "-"
+	case p.GetMechanism() == "":
+		return p.GetStrategy()
+	default:
+		return fmt.Sprintf("%s, seed %d, by %s", p.GetStrategy(), p.GetSeed(), p.GetMechanism())
+	}
+}
