@@ -85,22 +85,42 @@ func (c *bundleUnpack) Run(e *env) error {
 	return err
 }
 
-// writeBundle makes the bundle of a finding at path: its example's recipe, evidence, workload and agent, and the recording in a folder,
-// unless that is empty.
+// writeBundle makes the bundle of a finding at path: of its newest reproducer, else of its example as it was found. The recording in a
+// folder goes with it, unless that is empty.
 func (e *env) writeBundle(ctx context.Context, st *station, id, path, recording string) error {
 	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
 	if err != nil {
 		return err
 	}
 	finding := response.GetFinding()
-	recipe := finding.GetExampleRecipe()
+	done, err := st.ListReproductions(ctx, &misstepv1.ListReproductionsRequest{FindingId: finding.GetId()})
+	if err != nil {
+		return err
+	}
+	for _, r := range done.GetReproductions() {
+		if r.GetReproducer() != nil {
+			return e.writeReproducer(ctx, st, r.GetReproducer(), path, recording)
+		}
+	}
+	others, err := otherJdks(ctx, st, finding)
+	if err != nil {
+		return err
+	}
+	return e.writeReproducer(ctx, st, &misstepv1.Reproducer{
+		Finding: finding, Recipe: finding.GetExampleRecipe(), OtherJdks: others, Evidence: finding.GetExample().GetEvidence(),
+	}, path, recording)
+}
+
+// writeReproducer makes a bundle at path: the reproducer with its evidence, workload and agent.
+func (e *env) writeReproducer(ctx context.Context, st *station, reproducer *misstepv1.Reproducer, path, recording string) error {
+	recipe := reproducer.GetRecipe()
 	artefacts, err := e.agent()
 	if err != nil {
 		return err
 	}
 	if d := recipe.GetAgentDigest(); d != artefacts.Digest {
 		return fmt.Errorf("finding %s was made with the agent %s, but the agent here is %s: name the folder of that one with --agent",
-			finding.GetId(), d, artefacts.Digest)
+			reproducer.GetFinding().GetId(), d, artefacts.Digest)
 	}
 	workload, manifest, err := e.provider(st.blobs).Workload(ctx, recipe.GetWorkload())
 	if err != nil {
@@ -110,15 +130,9 @@ func (e *env) writeBundle(ctx context.Context, st *station, id, path, recording 
 	if err != nil {
 		return err
 	}
-	others, err := otherJdks(ctx, st, finding)
-	if err != nil {
-		return err
-	}
 	contents := bundle.Contents{
-		Reproducer: &misstepv1.Reproducer{
-			Finding: finding, Recipe: recipe, OtherJdks: others, Evidence: finding.GetExample().GetEvidence(),
-		},
-		Workload: workload, Agent: artefacts.Dir, Evidence: st.blobs, Command: command, Recording: recording,
+		Reproducer: reproducer,
+		Workload:   workload, Agent: artefacts.Dir, Evidence: st.blobs, Command: command, Recording: recording,
 	}
 	if recording != "" {
 		recorded, err := vm.ReadRecording(recording)

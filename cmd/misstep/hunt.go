@@ -19,7 +19,10 @@ type huntCommand struct {
 	Dir      string        `help:"Folder of the hunt; a second run on it continues (default: ./hunt-NAME)." type:"path" placeholder:"DIR"`
 	For      time.Duration `help:"Time budget instead of the campaign's." placeholder:"DURATION"`
 	Slots    int           `help:"Trials at once (default: one for each CPU)." placeholder:"N"`
-	JSON     bool          `help:"Print the campaign's state, findings and bundles as JSON; progress stays on stderr."`
+	// Reproduce turns the hunt's findings into reproducers.
+	Reproduce bool `help:"Then reproduce each finding: amplify, minimise, bisect, verify (see misstep reproduce)."`
+	reproduceLimits
+	JSON bool `help:"Print the campaign's state, findings and bundles as JSON; progress stays on stderr."`
 }
 
 // huntResult is what `misstep hunt --json` prints.
@@ -68,7 +71,10 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if err := c.work(ctx, e, st, id, filepath.Join(dir, "trials")); err != nil && !errors.Is(err, context.Canceled) {
+	scratch := filepath.Join(dir, "trials")
+	if err := e.runMeanwhile(ctx, st, c.Slots, scratch, func(ctx context.Context) error {
+		return watch(ctx, e.stderr, st, id)
+	}); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
 
@@ -85,6 +91,16 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	bundles := map[string]string{}
 	for _, f := range findings.GetFindings() {
 		path := filepath.Join(dir, "bundles", f.GetId()+".zip")
+		if c.Reproduce && ctx.Err() == nil {
+			_, err := e.reproduce(ctx, st, f.GetId(), path, c.reproduceLimits, func(work func(context.Context) error) error {
+				return e.runMeanwhile(ctx, st, c.Slots, scratch, work)
+			})
+			if err == nil {
+				bundles[f.GetId()] = path
+				continue
+			}
+			fmt.Fprintf(e.stderr, "misstep: %s is bundled as it was found: %v\n", f.GetId(), err)
+		}
 		if err := e.writeBundle(after, st, f.GetId(), path, ""); err != nil {
 			fmt.Fprintf(e.stderr, "misstep: no bundle for %s: %v\n", f.GetId(), err)
 			continue
@@ -108,9 +124,9 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	return err
 }
 
-// work runs trials until the campaign has ended, showing progress.
-func (c *huntCommand) work(ctx context.Context, e *env, st *station, id, scratch string) error {
-	r, err := e.runner(ctx, st, c.Slots, scratch, false)
+// runMeanwhile runs trials as long as work goes on.
+func (e *env) runMeanwhile(ctx context.Context, st *station, slots int, scratch string, work func(context.Context) error) error {
+	r, err := e.runner(ctx, st, slots, scratch, false)
 	if err != nil {
 		return err
 	}
@@ -118,13 +134,13 @@ func (c *huntCommand) work(ctx context.Context, e *env, st *station, id, scratch
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- r.Run(working) }()
-	watchErr := watch(ctx, e.stderr, st, id)
+	workErr := work(ctx)
 	stop()
 	runErr := <-done
 	if errors.Is(runErr, context.Canceled) {
 		runErr = nil
 	}
-	return errors.Join(watchErr, runErr)
+	return errors.Join(workErr, runErr)
 }
 
 // resume continues the unfinished campaign of the same spec in this folder; otherwise it submits the spec. A spec that has run

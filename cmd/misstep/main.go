@@ -52,6 +52,7 @@ type cli struct {
 	Replay      replayCommand      `cmd:"" help:"Repeat a finding from its bundle: how often of how many tries."`
 	Campaign    campaignCommand    `cmd:"" help:"Submit, list, show and stop campaigns."`
 	Findings    findingsCommand    `cmd:"" help:"List and show findings, and write their bundles."`
+	Reproduce   reproduceCommand   `cmd:"" help:"Go from a finding to a verified reproducer: amplify, minimise, bisect, bundle."`
 	Coordinator coordinatorCommand `cmd:"" help:"Serve campaigns to runners."`
 	Runner      runnerCommand      `cmd:"" help:"Run trials for a coordinator."`
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`

@@ -29,6 +29,8 @@ type station struct {
 	misstepv1.AdminServiceClient
 	leases misstepv1.LeaseServiceClient
 	blobs  corpus.Store
+	// remote: it is another process, which has neither this machine's catalogues nor a runner here.
+	remote bool
 	// close ends the connection. What was answered is durable, so an error here loses nothing.
 	close func()
 }
@@ -43,7 +45,9 @@ func dial(addr string) (*station, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to coordinator %s: %w", addr, err)
 	}
-	return over(conn, func() { _ = conn.Close() }), nil
+	st := over(conn, func() { _ = conn.Close() })
+	st.remote = true
+	return st, nil
 }
 
 func over(conn *grpc.ClientConn, close func()) *station {

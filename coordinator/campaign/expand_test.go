@@ -204,8 +204,10 @@ func TestPresets(t *testing.T) {
 	s := &misstepv1.SubmitCampaignRequest{
 		Campaign: c, Jdks: []*misstepv1.Jdk{{Name: "old"}, {Name: "new"}}, Workloads: []*misstepv1.Workload{{Name: "w"}, {Name: "modern"}},
 		Presets: []*misstepv1.JdkPreset{
-			{Jdk: "old", Preset: "zgc", Reason: "it has no flag UseZGC"}, {Jdk: "new", Preset: "zgc", Flags: []string{"-XX:+UseZGC"}},
-			{Jdk: "old", Preset: "c1", Flags: []string{"-XX:TieredStopAtLevel=1"}}, {Jdk: "new", Preset: "c1", Flags: []string{"-XX:TieredStopAtLevel=1"}},
+			{Jdk: "old", Preset: "zgc", Reason: "it has no flag UseZGC"},
+			{Jdk: "new", Preset: "zgc", Flags: []string{"-XX:+UseZGC"}},
+			{Jdk: "old", Preset: "c1", Flags: []string{"-XX:TieredStopAtLevel=1"}},
+			{Jdk: "new", Preset: "c1", Flags: []string{"-XX:TieredStopAtLevel=1"}},
 		},
 		Unsuited: []*misstepv1.Unsuited{{Jdk: "old", Workload: "modern", Reason: "it needs JDK 17 or newer"}},
 	}

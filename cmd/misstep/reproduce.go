@@ -1,0 +1,360 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"misstep/corpus/bundle"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+type reproduceCommand struct {
+	Start  reproduceStart  `cmd:"" default:"withargs" help:"Go from a finding to a verified reproducer and write its bundle; an interrupted one goes on."`
+	List   reproduceList   `cmd:"" help:"List reproductions, newest first."`
+	Show   reproduceShow   `cmd:"" help:"Show one reproduction: steps, what is needed, affected builds, reliability."`
+	Cancel reproduceCancel `cmd:"" help:"Cancel one that runs."`
+}
+
+// reproduceLimits are the options that say what a reproduction may cost and try.
+type reproduceLimits struct {
+	BudgetTrials uint64        `help:"Trials at most (default: 20,000)." placeholder:"N"`
+	BudgetTime   time.Duration `help:"Time at most." default:"1h" placeholder:"DURATION"`
+	JDKs         []string      `name:"jdks" help:"Builds of the catalogue to bisect over (default: all)." sep:"," placeholder:"NAME"`
+	Perturb      []string      `help:"Perturbation strategies that amplifying may try." sep:"," placeholder:"STRATEGY"`
+	CleanTries   uint32        `help:"Tries from the bundle alone at the end." default:"10" placeholder:"N"`
+}
+
+type reproduceStart struct {
+	where
+	reproduceLimits
+	Finding string `arg:"" help:"Finding id or the start of it."`
+	Out     string `short:"o" help:"Bundle to write (default: bundles/FINDING.zip in --dir, else ./FINDING.zip)." type:"path" placeholder:"FILE.zip"`
+	Slots   int    `help:"Trials at once with --dir (default: one for each CPU)." placeholder:"N"`
+	JSON    bool   `help:"Print {reproduction, bundle}; progress stays on stderr."`
+}
+
+// reproduceResult is what `misstep reproduce --json` prints.
+type reproduceResult struct {
+	Reproduction raw    `json:"reproduction"`
+	Bundle       string `json:"bundle"`
+}
+
+// Run reproduces: exit 0 with a bundle that showed the finding from a clean place, 1 not reproduced, 2 could not run.
+func (c *reproduceStart) Run(ctx context.Context, e *env) error {
+	st, finish, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer finish()
+	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: c.Finding})
+	if err != nil {
+		return err
+	}
+	id := response.GetFinding().GetId()
+	out := c.Out
+	if out == "" {
+		out = id + ".zip"
+		if c.Dir != "" {
+			out = filepath.Join(c.Dir, "bundles", out)
+		}
+	}
+	status, err := e.reproduce(ctx, st, id, out, c.reproduceLimits, func(work func(context.Context) error) error {
+		if c.Dir == "" {
+			return work(ctx)
+		}
+		return e.runMeanwhile(ctx, st, c.Slots, filepath.Join(c.Dir, "trials"), work)
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return e.json(reproduceResult{Reproduction: raw{status}, Bundle: out})
+	}
+	renderReproduction(e.stdout, status)
+	_, err = fmt.Fprintf(e.stdout, "\nbundle: %s\nrepeat it with: misstep replay %s\n", out, out)
+	return err
+}
+
+// open connects to the coordinator; a folder is opened here, for this process alone.
+func (c *reproduceStart) open(e *env) (*station, func(), error) {
+	if c.Dir == "" {
+		st, err := c.station(e.warnings())
+		if err != nil {
+			return nil, nil, err
+		}
+		return st, st.close, nil
+	}
+	if _, err := os.Stat(filepath.Join(c.Dir, "store.db")); err != nil {
+		return nil, nil, fmt.Errorf("%s holds no hunt (%w); give the --dir of an earlier `misstep hunt` or coordinator", c.Dir, err)
+	}
+	unlock, err := lock(c.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := embed(c.Dir, huntTiming(e.warnings()))
+	if err != nil {
+		unlock()
+		return nil, nil, err
+	}
+	return st, func() { st.close(); unlock() }, nil
+}
+
+// reproduce drives a reproduction of the finding to its end, writes the bundle and tries it in a clean place. run lets work happen while
+// somebody runs trials.
+func (e *env) reproduce(ctx context.Context, st *station, id, out string, c reproduceLimits, run func(work func(context.Context) error) error) (*misstepv1.ReproductionStatus, error) {
+	request, err := e.reproductionRequest(ctx, st, id, c)
+	if err != nil {
+		return nil, err
+	}
+	started, err := st.StartReproduction(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if started.GetExisting() {
+		fmt.Fprintf(e.stderr, "continuing reproduction %s of %s\n", started.GetReproductionId(), id)
+	}
+	var status *misstepv1.ReproductionStatus
+	err = run(func(ctx context.Context) (err error) {
+		status, err = watchReproduction(ctx, e.stderr, st, started.GetReproductionId())
+		return err
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil, &exitError{code: exitCannot, err: fmt.Errorf("%w; nothing finished is lost, the same command goes on", errInterrupted)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if status.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_DONE {
+		why := status.GetFailure()
+		if why == "" {
+			why = "it was cancelled"
+		}
+		return nil, &exitError{code: exitFound, err: fmt.Errorf("reproduction %s of %s: %s", status.GetId(), id, why)}
+	}
+	reproducer := status.GetReproducer()
+	if err := e.writeReproducer(ctx, st, reproducer, out, ""); err != nil {
+		return nil, err
+	}
+	if c.CleanTries == 0 {
+		return status, nil
+	}
+	if reproducer.Clean, err = e.tryClean(ctx, out, c.CleanTries); err != nil {
+		return nil, err
+	}
+	if reproducer.GetClean().GetHits() == 0 {
+		return nil, &exitError{code: exitFound, err: fmt.Errorf("%s: the bundle did not show the finding in %d tries from a clean folder, though %d of %d trials did",
+			out, reproducer.GetClean().GetTries(), reproducer.GetReliability().GetHits(), reproducer.GetReliability().GetTries())}
+	}
+	return status, e.writeReproducer(ctx, st, reproducer, out, "")
+}
+
+// reproductionRequest resolves builds in the catalogue and gives a coordinator elsewhere what it lacks of them.
+func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c reproduceLimits) (*misstepv1.StartReproductionRequest, error) {
+	artefacts, err := e.agent()
+	if err != nil {
+		return nil, err
+	}
+	request := &misstepv1.StartReproductionRequest{
+		FindingId: id, Trials: c.BudgetTrials, Time: durationpb.New(c.BudgetTime), AgentDigest: artefacts.Digest,
+	}
+	for _, name := range c.Perturb {
+		request.Perturbations = append(request.Perturbations, &misstepv1.Perturbation{Strategy: name})
+	}
+	entries, err := e.jdks().List()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range c.JDKs {
+		if _, err := e.resolveJdk(&misstepv1.Jdk{Name: name}); err != nil {
+			return nil, fmt.Errorf("--jdks: %w", err)
+		}
+	}
+	for _, entry := range entries {
+		if len(c.JDKs) > 0 && !slices.Contains(c.JDKs, entry.Name) {
+			continue
+		}
+		request.Builds = append(request.Builds, &misstepv1.JdkBuild{
+			Jdk:     &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest, Version: entry.Version},
+			Feature: uint32(entry.Feature), Vendor: entry.Vendor, // a feature release is a small number
+		})
+		if st.remote {
+			if err := e.jdks().Push(ctx, st.blobs, entry.Name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return request, nil
+}
+
+// tryClean repeats a bundle in a new folder with nothing from any cache, without a coordinator and with a fresh seed for each try, unless
+// the bug needs its own.
+func (e *env) tryClean(ctx context.Context, path string, tries uint32) (*misstepv1.Reliability, error) {
+	b, err := bundle.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	scratch, err := os.MkdirTemp("", "misstep-clean-")
+	if err != nil {
+		return nil, fmt.Errorf("make scratch folder: %w", err)
+	}
+	defer os.RemoveAll(scratch)
+	replay, err := e.prepareReplay(ctx, b, "", scratch)
+	if err != nil {
+		return nil, fmt.Errorf("replay %s: %w", path, err)
+	}
+	result := replayResult{Others: map[string]int{}}
+	for try := range tries {
+		recipe := proto.CloneOf(replay.recipe)
+		if !b.Reproducer().GetSeedMatters() {
+			recipe.Seed += uint64(try) + 1
+		}
+		outcome, err := replay.executor.Run(ctx, recipe, func(*misstepv1.Progress) {})
+		if err != nil {
+			return nil, fmt.Errorf("replay %s: try %d: %w", path, try+1, err)
+		}
+		result.count(outcome, b.Reproducer().GetFinding())
+		fmt.Fprintf(e.stderr, "clean: %d of %d tries of the bundle showed it\n", result.Hits, result.Tries)
+	}
+	return reliabilityOf(result.Hits, result.Tries), nil
+}
+
+// watchReproduction shows a reproduction's progress until it has ended.
+func watchReproduction(ctx context.Context, w io.Writer, st *station, id string) (*misstepv1.ReproductionStatus, error) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	var last time.Time
+	step := ""
+	for {
+		response, err := st.GetReproduction(ctx, &misstepv1.GetReproductionRequest{ReproductionId: id})
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := response.GetReproduction()
+		if now := lastStep(s).GetName(); now != step || time.Since(last) >= lineEvery {
+			step, last = now, time.Now()
+			fmt.Fprintln(w, reproductionLine(s))
+		}
+		if s.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func lastStep(s *misstepv1.ReproductionStatus) *misstepv1.ReproductionStep {
+	if n := len(s.GetSteps()); n > 0 {
+		return s.GetSteps()[n-1]
+	}
+	return nil
+}
+
+// reproductionLine tells step, trials, the rate with its interval and the time left.
+func reproductionLine(s *misstepv1.ReproductionStatus) string {
+	doing := s.GetDoing()
+	if doing == "" {
+		doing = reproductionState(s.GetState())
+	}
+	parts := []string{fmt.Sprintf("%s: %s", lastStep(s).GetName(), doing), fmt.Sprintf("trials %d done %d running", s.GetTrials(), s.GetRunning())}
+	if r := s.GetRate(); r.GetTries() > 0 {
+		parts = append(parts, "rate "+reliabilityText(r))
+	}
+	if s.GetLeft() != nil {
+		parts = append(parts, fmt.Sprintf("ETA %v", s.GetLeft().AsDuration().Round(time.Second)))
+	}
+	return strings.Join(parts, " | ")
+}
+
+func reproductionState(s misstepv1.ReproductionState) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "REPRODUCTION_STATE_"))
+}
+
+type reproduceList struct {
+	where
+	Finding string `help:"Only those of this finding." placeholder:"ID"`
+	JSON    bool   `help:"Print a list of reproductions."`
+}
+
+// Run lists.
+func (c *reproduceList) Run(ctx context.Context, e *env) error {
+	st, err := c.station(e.warnings())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	response, err := st.ListReproductions(ctx, &misstepv1.ListReproductionsRequest{FindingId: c.Finding})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return e.json(raws(response.GetReproductions()))
+	}
+	t := table(e.stdout)
+	fmt.Fprintln(t, "id\tfinding\tstate\tstep\ttrials\tstarted\tresult")
+	for _, s := range response.GetReproductions() {
+		result := s.GetFailure()
+		if r := s.GetReproducer(); r != nil {
+			result = reliabilityText(r.GetReliability())
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", s.GetId(), s.GetFindingId(), reproductionState(s.GetState()), lastStep(s).GetName(), s.GetTrials(),
+			s.GetStarted().AsTime().Local().Format(time.DateTime), result)
+	}
+	return t.Flush()
+}
+
+type reproduceShow struct {
+	where
+	ID   string `arg:"" help:"Reproduction id or the start of it."`
+	JSON bool   `help:"Print the reproduction."`
+}
+
+// Run shows one.
+func (c *reproduceShow) Run(ctx context.Context, e *env) error {
+	st, err := c.station(e.warnings())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	response, err := st.GetReproduction(ctx, &misstepv1.GetReproductionRequest{ReproductionId: c.ID})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return e.json(response.GetReproduction())
+	}
+	renderReproduction(e.stdout, response.GetReproduction())
+	return nil
+}
+
+type reproduceCancel struct {
+	where
+	ID string `arg:"" help:"Reproduction id or the start of it."`
+}
+
+// Run cancels one.
+func (c *reproduceCancel) Run(ctx context.Context, e *env) error {
+	st, err := c.station(e.warnings())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	_, err = st.CancelReproduction(ctx, &misstepv1.CancelReproductionRequest{ReproductionId: c.ID})
+	return err
+}

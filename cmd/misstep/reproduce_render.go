@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+func reliabilityOf(hits, tries int) *misstepv1.Reliability {
+	low, high := triage.Wilson(uint64(hits), uint64(tries))
+	return &misstepv1.Reliability{Hits: uint32(hits), Tries: uint32(tries), Low: low, High: high} // as many as were asked for
+}
+
+func reliabilityText(r *misstepv1.Reliability) string {
+	return fmt.Sprintf("%d of %d (95 %% interval %.2f–%.2f)", r.GetHits(), r.GetTries(), r.GetLow(), r.GetHigh())
+}
+
+// renderReproduction prints one for people.
+func renderReproduction(w io.Writer, s *misstepv1.ReproductionStatus) {
+	fmt.Fprintf(w, "%s of finding %s: %s, %d trials\n", s.GetId(), s.GetFindingId(), reproductionState(s.GetState()), s.GetTrials())
+	if s.GetDoing() != "" {
+		fmt.Fprintln(w, reproductionLine(s))
+	}
+	if s.GetFailure() != "" {
+		fmt.Fprintln(w, s.GetFailure())
+	}
+	fmt.Fprintln(w)
+	t := table(w)
+	fmt.Fprintln(t, "step\trecipes\ttries\thits\tresult")
+	for _, step := range s.GetSteps() {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\n", step.GetName(), step.GetProbes(), step.GetTries(), step.GetHits(), step.GetSummary())
+	}
+	t.Flush()
+	if len(s.GetOthers()) > 0 {
+		fmt.Fprintf(w, "\nother findings on the way: %s\n", strings.Join(s.GetOthers(), ", "))
+	}
+	r := s.GetReproducer()
+	if r == nil {
+		return
+	}
+	renderElements(w, "needed", r.GetKept())
+	renderElements(w, "not needed", r.GetRemoved())
+	if b := r.GetBisection(); b != nil {
+		fmt.Fprintln(w)
+		t := table(w)
+		fmt.Fprintln(t, "build\tversion\thits\ttries\taffected")
+		for _, build := range b.GetBuilds() {
+			affected := fmt.Sprintf("%.2f", build.GetAffected())
+			if build.GetSkipped() != "" {
+				affected = "could not be tried: " + build.GetSkipped()
+			}
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\n", build.GetJdk().GetName(), shortVersion(build.GetJdk().GetVersion()), build.GetHits(), build.GetTries(), affected)
+		}
+		t.Flush()
+	}
+	seed := "with a fresh seed each"
+	if r.GetSeedMatters() {
+		seed = "with its own seed, which it needs"
+	}
+	fmt.Fprintf(w, "\nreliability: %s, %s", reliabilityText(r.GetReliability()), seed)
+	if hits := r.GetReliability().GetHits(); hits > 0 {
+		wait := time.Duration(float64(r.GetMeanTry().AsDuration()) * float64(r.GetReliability().GetTries()) / float64(hits))
+		fmt.Fprintf(w, "; a hit takes %v on average", wait.Round(100*time.Millisecond))
+	}
+	fmt.Fprintln(w)
+	if r.GetClean() != nil {
+		fmt.Fprintf(w, "from the bundle alone, in a clean folder: %s\n", reliabilityText(r.GetClean()))
+	}
+}
+
+func renderElements(w io.Writer, title string, elements []*misstepv1.RecipeElement) {
+	if len(elements) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s:\n", title)
+	for _, e := range elements {
+		fmt.Fprintf(w, "  %s %s\n", e.GetKind(), e.GetName())
+	}
+}
+
+// shortVersion is the part of -Xinternalversion in its first parentheses.
+func shortVersion(version string) string {
+	if _, rest, ok := strings.Cut(version, "("); ok {
+		if inside, _, ok := strings.Cut(rest, ")"); ok {
+			return inside
+		}
+	}
+	return version
+}
