@@ -213,13 +213,21 @@ func (e *env) tryClean(ctx context.Context, path string, tries uint32) (*misstep
 	if err != nil {
 		return nil, fmt.Errorf("replay %s: %w", path, err)
 	}
+	if err := os.Chmod(scratch, 0o711); err != nil { // JVMs of another user pass through
+		return nil, fmt.Errorf("make scratch folder: %w", err)
+	}
+	recorder := &recorder{env: e, host: replay.host, scratch: scratch}
 	result := replayResult{Others: map[string]int{}}
 	for try := range tries {
 		recipe := proto.CloneOf(replay.recipe)
 		if !b.Reproducer().GetSeedMatters() {
 			recipe.Seed += uint64(try) + 1
 		}
-		outcome, err := replay.executor.Run(ctx, recipe, func(*misstepv1.Progress) {})
+		executor, err := recorder.next()
+		if err != nil {
+			return nil, err
+		}
+		outcome, err := executor.Run(ctx, recipe, nil)
 		if err != nil {
 			return nil, fmt.Errorf("replay %s: try %d: %w", path, try+1, err)
 		}
