@@ -256,7 +256,7 @@ func runJtreg(ts *testscript.TestScript, neg bool, args []string) {
 func TestHelpOfEveryCommand(t *testing.T) {
 	for _, args := range []string{
 		"", "hunt", "run", "replay", "campaign", "campaign submit", "campaign list", "campaign show", "campaign stop",
-		"findings", "findings list", "findings show", "findings bundle", "coordinator", "runner", "jdk", "jdk add", "jdk list",
+		"findings", "findings list", "findings show", "findings bundle", "reproduce", "reproduce list", "reproduce show", "reproduce cancel", "coordinator", "runner", "jdk", "jdk add", "jdk list",
 		"jdk show", "jdk rm", "workload", "workload add", "workload list", "bundle", "bundle verify", "bundle show", "bundle unpack", "doctor",
 	} {
 		t.Run(args, func(t *testing.T) {

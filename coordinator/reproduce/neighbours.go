@@ -93,7 +93,9 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 			}
 		}
 	}
-	if r.GetSeed() == 0 { // a seed that hit once may be one that always does
+	// A seed that hit once may be one that always does, where it decides more than moments that no run repeats.
+	drawn := r.GetPerturbation().GetStrategy() != "" && r.GetPerturbation().GetStrategy() != "none"
+	if r.GetSeed() == 0 && drawn {
 		const most = 3
 		probe := Probe{Key: base.key, recipe: r, seed: spec.GetSeed()}
 		seeds := 0
