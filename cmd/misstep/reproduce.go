@@ -216,16 +216,15 @@ func (e *env) tryClean(ctx context.Context, path string, tries uint32) (*misstep
 	if err := os.Chmod(scratch, 0o711); err != nil { // JVMs of another user pass through
 		return nil, fmt.Errorf("make scratch folder: %w", err)
 	}
-	recorder := &recorder{env: e, host: replay.host, scratch: scratch}
+	executor, err := e.route(replay.host, "")
+	if err != nil {
+		return nil, err
+	}
 	result := replayResult{Others: map[string]int{}}
 	for try := range tries {
 		recipe := proto.CloneOf(replay.recipe)
 		if !b.Reproducer().GetSeedMatters() {
 			recipe.Seed += uint64(try) + 1
-		}
-		executor, err := recorder.next()
-		if err != nil {
-			return nil, err
 		}
 		outcome, err := executor.Run(ctx, recipe, nil)
 		if err != nil {
