@@ -54,6 +54,57 @@ std::vector<std::shared_ptr<const Registration>> RegistrationsFor(JNIEnv* env, c
   return mine;
 }
 
+// What the check edges reads of a class: nothing when it is off.
+class EdgeFacts {
+ public:
+  EdgeFacts(JNIEnv* env, jclass klass) {
+    if (agent->options.edges <= 0) return;
+    MaySafepoint();
+    jint count = 0;
+    jint size = 0;
+    // Classes that have no constant pool (arrays) have no methods either.
+    if (agent->jvmti->GetConstantPool(klass, &count, &size, &bytes_) != JVMTI_ERROR_NONE) return;
+    pool_ = ConstantPool(std::span(bytes_, static_cast<size_t>(size)), static_cast<uint32_t>(count));
+    jboolean interface = JNI_FALSE;
+    agent->jvmti->IsInterface(klass, &interface);
+    if (jclass super = env->GetSuperclass(klass); super != nullptr) {
+      char* signature = nullptr;
+      if (agent->jvmti->GetClassSignature(super, &signature, nullptr) == JVMTI_ERROR_NONE) {
+        super_ = InternalName(signature);
+      }
+      Free(signature);
+      env->DeleteLocalRef(super);
+    }
+    facts_ = {.super = super_, .interface = interface == JNI_TRUE, .pool = &pool_};
+  }
+  ~EdgeFacts() { Free(bytes_); }
+  EdgeFacts(const EdgeFacts&) = delete;
+  EdgeFacts& operator=(const EdgeFacts&) = delete;
+
+  bool on() const { return bytes_ != nullptr; }
+  const ClassFacts* facts() const { return on() ? &facts_ : nullptr; }
+
+  static void ReadCode(jmethodID method, std::vector<RawSite>* sites) {
+    jint size = 0;
+    unsigned char* code = nullptr;
+    if (agent->jvmti->GetBytecodes(method, &size, &code) != JVMTI_ERROR_NONE) return;
+    if (!ScanCode(std::span(code, static_cast<size_t>(size)), sites)) sites->clear();
+    Free(code);
+  }
+
+ private:
+  unsigned char* bytes_ = nullptr;
+  ConstantPool pool_{{}, 0};
+  std::string super_;
+  ClassFacts facts_;
+};
+
+// A class that gets other code has frames of both versions for a while.
+void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv*, jclass redefined, jobject, const char* name, jobject, jint,
+                             const unsigned char*, jint*, unsigned char**) {
+  if (redefined != nullptr && name != nullptr) agent->methods.Redefine(name);
+}
+
 void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
   // Must be enabled: without it ASGCT gives -1 (forte.cpp).
 }
@@ -146,8 +197,18 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
   }
 }
 
+void LogEdges() {
+  if (agent->options.edges <= 0) return;
+  std::string line = "edges judged:";
+  for (size_t i = 0; i < static_cast<size_t>(Explained::kCount); i++) {
+    line.append(" ").append(std::to_string(agent->edges[i].load())).append(" ").append(kExplainedNames[i]);
+  }
+  Log(line);
+}
+
 void JNICALL OnVMDeath(jvmtiEnv*, JNIEnv*) {
   if (agent->stage.exchange(Stage::kEnded) == Stage::kReady) StopSampler();
+  LogEdges();
   agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_ENDED);
 }
 
@@ -172,6 +233,15 @@ std::string Start(JavaVM* vm, const char* text) {
   capabilities.can_generate_compiled_method_load_events = 1;
   if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE)
     return "this JVM refuses compiled method load events";
+  if (a->options.edges > 0) {
+    capabilities = {};
+    capabilities.can_get_bytecodes = 1;
+    capabilities.can_get_constant_pool = 1;
+    capabilities.can_retransform_classes = 1;  // or it would not be told of retransformations
+    if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) {
+      return "option edges: this JVM does not show byte code: leave the check out";
+    }
+  }
   a->status = CreateStatus(a->options.out + "/status.bin", &error);
   if (a->status == nullptr) return error;
   error = a->recorder.Open(a->options.out + "/mismatches.jsonl", a->options.max_mismatches);
@@ -190,6 +260,7 @@ std::string Start(JavaVM* vm, const char* text) {
   callbacks.ClassLoad = OnClassLoad;
   callbacks.ClassPrepare = OnClassPrepare;
   callbacks.ThreadEnd = OnThreadEnd;
+  callbacks.ClassFileLoadHook = OnClassFileLoad;
   callbacks.CompiledMethodLoad = OnCompiledMethodLoad;
   callbacks.CompiledMethodUnload = OnCompiledMethodUnload;
   callbacks.DynamicCodeGenerated = OnDynamicCode;
@@ -201,6 +272,10 @@ std::string Start(JavaVM* vm, const char* text) {
     if (agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
       return "cannot enable JVMTI event " + std::to_string(event);
     }
+  }
+  if (agent->options.edges > 0 && agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+                                                                         nullptr) != JVMTI_ERROR_NONE) {
+    return "option edges: cannot enable the JVMTI event ClassFileLoadHook: leave the check out";
   }
   return "";
 }
@@ -231,6 +306,7 @@ void PublishClass(JNIEnv* env, jclass klass) {
   if (count > 0 && jvmti->GetClassSignature(klass, &signature, nullptr) == JVMTI_ERROR_NONE) {
     const std::string name = InternalName(signature);
     Free(signature);
+    EdgeFacts edges(env, klass);
     std::vector<PreparedMethod> prepared;
     prepared.reserve(static_cast<size_t>(count));
     for (jint i = 0; i < count; i++) {
@@ -239,12 +315,20 @@ void PublishClass(JNIEnv* env, jclass klass) {
       jint modifiers = 0;
       if (jvmti->GetMethodName(methods[i], &method_name, &descriptor, nullptr) != JVMTI_ERROR_NONE) continue;
       jvmti->GetMethodModifiers(methods[i], &modifiers);
+      constexpr jint kStatic = 0x0008;
       constexpr jint kNative = 0x0100;
-      prepared.push_back({reinterpret_cast<uint64_t>(methods[i]), method_name, descriptor, (modifiers & kNative) != 0});
+      constexpr jint kAbstract = 0x0400;
+      PreparedMethod& m = prepared.emplace_back();
+      m.method = reinterpret_cast<uint64_t>(methods[i]);
+      m.name = method_name;
+      m.descriptor = descriptor;
+      m.native = (modifiers & kNative) != 0;
+      m.is_static = (modifiers & kStatic) != 0;
+      if (edges.on() && (modifiers & (kNative | kAbstract)) == 0) edges.ReadCode(methods[i], &m.sites);
       Free(method_name);
       Free(descriptor);
     }
-    agent->methods.Publish(name, prepared, RegistrationsFor(env, name, klass));
+    agent->methods.Publish(name, prepared, RegistrationsFor(env, name, klass), edges.facts());
   }
   Free(methods);
 }
@@ -282,6 +366,40 @@ void CountWalk(Check check, const Verdict& verdict, uint64_t walk) {
                          const MethodInfo* info = agent->methods.Find(method);
                          return info != nullptr && CertainlyOnShadow(*info, bci) ? info->key : 0;
                        });
+}
+
+void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t* random) {
+  if (agent->options.edges <= 0 || frames.empty() || Uniform(random) >= agent->options.edges) return;
+  EdgeCounts counts;
+  const Verdict verdict = CheckEdges(frames, &counts);
+  for (size_t i = 0; i < static_cast<size_t>(Explained::kCount); i++) {
+    if (counts.of[i] != 0) agent->edges[i].fetch_add(counts.of[i], std::memory_order_relaxed);
+  }
+  if (verdict.outcome == Outcome::kMismatch) {
+    Mismatch m;
+    m.check = Check::kEdges;
+    m.verdict = verdict;
+    m.suspect = Named(origin.source, frames, origin.num_frames);
+    // What the byte code calls there, if anything.
+    m.reference.source = "bytecode";
+    const Frame& caller = frames[frames.size() - verdict.divergence];
+    const Site* site = SiteAt(caller);
+    if (site != nullptr && site->target >= 0) {
+      const CallTarget& target = (*caller.info->body->targets)[static_cast<size_t>(site->target)];
+      const std::string_view owner = target.owner != nullptr ? target.owner->name : "";
+      m.reference.frames.push_back({{owner, target.name, target.descriptor}, caller.bci});
+      m.reference.num_frames = 1;
+    }
+    m.thread = origin.thread;
+    m.tid = origin.tid;
+    m.sequence = origin.sequence;
+    m.pc = origin.pc;
+    m.sp = origin.sp;
+    m.code = origin.code;
+    m.top_state = origin.top_state;
+    agent->recorder.Report(m);
+  }
+  Count(agent->status, Check::kEdges, verdict);
 }
 
 NamedTrace Named(const char* source, std::span<const Frame> frames, int32_t num_frames) {

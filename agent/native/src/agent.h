@@ -50,7 +50,8 @@ struct Agent {
   // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
   jclass virtual_thread_class = nullptr;
   std::atomic<Stage> stage = Stage::kStarting;
-  std::atomic<uint64_t> sequence = 0;  // of entry checks
+  std::atomic<uint64_t> sequence = 0;                                        // of entry checks
+  std::atomic<uint64_t> edges[static_cast<size_t>(Explained::kCount)] = {};  // judged, by what explained them
 };
 
 // Null until Agent_OnLoad succeeded.
@@ -80,6 +81,26 @@ void CountWalk(Check check, const Verdict& verdict, uint64_t walk);
 std::string InstallHandler(int signal);
 void StartSampler();
 void StopSampler();
+
+// Where a trace that edges judges comes from.
+struct Origin {
+  const char* source = "";  // "gst" or "asgct"
+  int32_t num_frames = 0;   // as the walker gave it
+  std::string_view thread;
+  int64_t tid = 0;
+  uint64_t sequence = 0;
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  std::span<const uint8_t> code;
+  std::string_view top_state;
+};
+
+// The check edges: draws whether it is this trace's turn, judges it, counts and reports. frames are resolved, top
+// first.
+void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t* random);
+
+// Uniform in [0, 1).
+inline double Uniform(uint64_t* random) { return static_cast<double>(NextRandom(random) >> 11) * 0x1.0p-53; }
 
 // The trace with names, as records show it.
 NamedTrace Named(const char* source, std::span<const Frame> frames, int32_t num_frames);

@@ -26,8 +26,6 @@ class PhaseScope {
   uint64_t enter_before_;
 };
 
-double Uniform(uint64_t* random) { return static_cast<double>(NextRandom(random) >> 11) * 0x1.0p-53; }
-
 // Entries to skip until the next check, so that each entry is checked with probability share.
 int64_t DrawCountdown(double share, uint64_t* random) {
   if (share >= 1.0) return 0;
@@ -88,6 +86,14 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     ResolveOwnStack(env, gst);
     agent->methods.Resolve(asgct);
     verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth);
+    // What is equal to GetStackTrace's is judged with it.
+    const Origin origin = {.source = "asgct",
+                           .num_frames = code,
+                           .thread = slot->name,
+                           .tid = slot->tid,
+                           .sequence = sequence,
+                           .top_state = "native"};
+    CheckEdgesOf(asgct, origin, &slot->random);
   }
   if (retried && verdict.outcome == Outcome::kMatch) verdict = Verdict::Tolerated(Rule::kRetried);
   if (verdict.outcome == Outcome::kMismatch) {
@@ -185,6 +191,16 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
   std::vector<Frame> gst(static_cast<size_t>(count));
   for (size_t i = 0; i < gst.size(); i++) {
     gst[i] = {reinterpret_cast<uint64_t>(slot->gst[i].method), static_cast<int32_t>(slot->gst[i].location), nullptr};
+  }
+  if (o.edges > 0) {
+    ResolveOwnStack(env, gst);
+    const Origin origin = {.source = "gst",
+                           .num_frames = count,
+                           .thread = slot->name,
+                           .tid = slot->tid,
+                           .sequence = sequence,
+                           .top_state = "native"};
+    CheckEdgesOf(gst, origin, &slot->random);
   }
   if (want_gst_asgct) GstAsgct(env, slot, gst, sequence);
   if (want_shadow_gst) ShadowGst(env, slot, ids, overflow, gst, sequence);

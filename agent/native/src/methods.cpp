@@ -18,14 +18,12 @@ Role RoleOf(std::string_view class_name, std::string_view name) {
 
 }  // namespace
 
-std::string_view MethodTable::Intern(std::string_view text) { return *strings_.emplace(text).first; }
-
 uint32_t MethodTable::KeyOf(std::string_view class_name, std::string_view name, std::string_view descriptor) {
   std::string text;
   text.reserve(class_name.size() + name.size() + descriptor.size() + 1);
   text.append(class_name).append(".").append(name).append(descriptor);
   const auto [it, fresh] = keys_.emplace(std::move(text), static_cast<uint32_t>(key_names_.size()));
-  if (fresh) key_names_.push_back({Intern(class_name), Intern(name), Intern(descriptor)});
+  if (fresh) key_names_.push_back({symbols_.Intern(class_name), symbols_.Intern(name), symbols_.Intern(descriptor)});
   return it->second;
 }
 
@@ -56,16 +54,32 @@ std::vector<std::shared_ptr<const Registration>> MethodTable::Registrations(std:
 }
 
 void MethodTable::Publish(std::string_view class_name, std::span<const PreparedMethod> methods,
-                          std::span<const std::shared_ptr<const Registration>> registrations) {
+                          std::span<const std::shared_ptr<const Registration>> registrations, const ClassFacts* facts) {
   const WriteLock lock(mutex_);
-  const std::string_view interned = Intern(class_name);
-  for (const PreparedMethod& m : methods) {
+  const std::string_view interned = symbols_.Intern(class_name);
+  const ClassNode* node = nullptr;
+  std::vector<const Body*> bodies;
+  bool fresh = false;
+  for (const PreparedMethod& m : methods) fresh = fresh || !by_method_.contains(m.method);
+  if (facts != nullptr && fresh) {
+    node = sites_.Define(&symbols_, interned, *facts);
+    std::vector<std::span<const RawSite>> raw;
+    raw.reserve(methods.size());
+    for (const PreparedMethod& m : methods) raw.emplace_back(m.sites);
+    bodies = sites_.Add(&symbols_, *facts->pool, raw);
+  }
+  for (size_t i = 0; i < methods.size(); i++) {
+    const PreparedMethod& m = methods[i];
     if (by_method_.contains(m.method)) continue;
     MethodInfo& info = infos_.emplace_back();
     info.class_name = interned;
-    info.name = Intern(m.name);
-    info.descriptor = Intern(m.descriptor);
+    info.name = symbols_.Intern(m.name);
+    info.descriptor = symbols_.Intern(m.descriptor);
     info.native = m.native;
+    info.is_static = m.is_static;
+    info.upcall = UpcallOf(interned, info.name, info.descriptor);
+    info.klass = node;
+    if (!bodies.empty()) info.body = bodies[i];
     info.role = RoleOf(interned, info.name);
     const std::string text = m.name + m.descriptor;
     for (const auto& registration : registrations) {
@@ -79,6 +93,11 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
     }
     by_method_.emplace(m.method, &info);
   }
+}
+
+void MethodTable::Redefine(std::string_view class_name) {
+  const WriteLock lock(mutex_);
+  sites_.Node(symbols_.Intern(class_name))->redefined.store(true, std::memory_order_relaxed);
 }
 
 void MethodTable::Resolve(std::span<Frame> frames) const {

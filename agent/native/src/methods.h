@@ -10,7 +10,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "compare.h"
@@ -40,6 +39,8 @@ struct PreparedMethod {
   std::string name;
   std::string descriptor;
   bool native = false;
+  bool is_static = false;
+  std::vector<RawSite> sites;  // of its code; empty when edges are not judged
 };
 
 // Names of a method, valid for ever.
@@ -57,9 +58,12 @@ class MethodTable {
   void Register(Registration registration);
   // The registrations of a class name; the caller knows which loader is meant. The last one made for a loader counts.
   std::vector<std::shared_ptr<const Registration>> Registrations(std::string_view class_name) const;
-  // Publishes the methods of a prepared class, the instrumented ones by these registrations.
+  // Publishes the methods of a prepared class, the instrumented ones by these registrations. facts are null when edges
+  // are not judged.
   void Publish(std::string_view class_name, std::span<const PreparedMethod> methods,
-               std::span<const std::shared_ptr<const Registration>> registrations);
+               std::span<const std::shared_ptr<const Registration>> registrations, const ClassFacts* facts = nullptr);
+  // Tells that a class of this name gets other code: its frames may run the old or the new one.
+  void Redefine(std::string_view class_name);
 
   // Fills in info of each frame from its method.
   void Resolve(std::span<Frame> frames) const;
@@ -70,12 +74,12 @@ class MethodTable {
   size_t instrumented() const;
 
  private:
-  std::string_view Intern(std::string_view text) REQUIRES(mutex_);
   uint32_t KeyOf(std::string_view class_name, std::string_view name, std::string_view descriptor) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::unordered_set<std::string> strings_ GUARDED_BY(mutex_);  // nodes never move
-  std::deque<MethodInfo> infos_ GUARDED_BY(mutex_);             // neither do these
+  Symbols symbols_ GUARDED_BY(mutex_);
+  SiteTable sites_ GUARDED_BY(mutex_);
+  std::deque<MethodInfo> infos_ GUARDED_BY(mutex_);  // these never move
   std::unordered_map<uint64_t, const MethodInfo*> by_method_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, std::vector<std::shared_ptr<const Registration>>> registrations_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, uint32_t> keys_ GUARDED_BY(mutex_);

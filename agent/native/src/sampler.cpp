@@ -209,7 +209,17 @@ class Judge {
     return CompareAsgctShadow(o->sample, agent->code);
   }
 
-  static void Finish(const Owned& o, const Verdict& verdict) {
+  void Finish(const Owned& o, const Verdict& verdict) {
+    const Origin origin = {.source = "asgct",
+                           .num_frames = o.sample.code,
+                           .thread = o.thread,
+                           .tid = o.tid,
+                           .sequence = o.sequence,
+                           .pc = o.pc,
+                           .sp = o.sp,
+                           .code = std::span(o.code, o.code_size),
+                           .top_state = kRegionNames[static_cast<int>(o.sample.region)]};
+    CheckEdgesOf(o.frames, origin, &random_);
     if (verdict.outcome == Outcome::kMismatch) {
       misstep::Mismatch m;
       m.check = Check::kAsgctShadow;
@@ -231,6 +241,7 @@ class Judge {
 
   std::deque<std::unique_ptr<Owned>> deferred_;
   std::set<uint64_t> bottoms_;  // bottom methods of walks that matched: the few that threads begin with
+  uint64_t random_ = agent->options.seed ^ 0x6564676573;  // for the share of edges
 };
 
 uint64_t ThreadCpuNanos(int32_t tid) {
@@ -240,8 +251,6 @@ uint64_t ThreadCpuNanos(int32_t tid) {
   if (clock_gettime(clock, &ts) != 0) return 0;
   return static_cast<uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ts.tv_nsec);
 }
-
-double Uniform(uint64_t* random) { return static_cast<double>(NextRandom(random) >> 11) * 0x1.0p-53; }
 
 // Gives up what was sent too long ago, and finds an idle ticket. Only one signal may be under way to a thread: a
 // pending one of the same number would swallow the next.

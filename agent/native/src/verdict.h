@@ -25,6 +25,10 @@ enum class Rule : uint8_t {
   kNullMethodId,       // ASGCT had no jmethodID for a method
   kRetransformed,      // the method may run a version without instrumentation
   kRetried,            // equal when walked a second time after -2
+  // Of edges.cpp:
+  kVmUpcall,      // the VM may call this method from that instruction
+  kMethodHandle,  // a method handle's call of this shape
+  kNativeCaller,  // a native method may call anything
   kCount,
 };
 inline constexpr const char* kRuleNames[] = {
@@ -38,6 +42,9 @@ inline constexpr const char* kRuleNames[] = {
     "null-method-id",
     "retransformed",
     "retried",
+    "vm-upcall",
+    "method-handle",
+    "native-caller",
 };
 static_assert(sizeof(kRuleNames) / sizeof(kRuleNames[0]) == static_cast<size_t>(Rule::kCount));
 
@@ -64,9 +71,9 @@ inline constexpr const char* kReasonNames[] = {
 };
 static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
 
-enum class Kind : uint8_t { kUnspecified, kTruncated, kMissing, kExtra, kForeign, kWrongMethod, kWrongBci, kCode };
+enum class Kind : uint8_t { kUnspecified, kTruncated, kMissing, kExtra, kForeign, kWrongMethod, kWrongBci, kCode, kImpossibleEdge };
 inline constexpr const char* kKindNames[] = {"",        "truncated",    "missing",   "extra",
-                                             "foreign", "wrong-method", "wrong-bci", "code"};
+                                             "foreign", "wrong-method", "wrong-bci", "code", "impossible-edge"};
 
 // Exactly one ending of one check.
 struct Verdict {

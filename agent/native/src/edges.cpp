@@ -1,0 +1,286 @@
+#include "edges.h"
+
+#include <algorithm>
+
+#include "compare.h"
+
+namespace misstep {
+namespace {
+
+constexpr std::string_view kMethodHandle = "java/lang/invoke/MethodHandle";
+constexpr std::string_view kVarHandle = "java/lang/invoke/VarHandle";
+
+bool EndsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// Exceptions that the VM makes itself are the JDK's (vmSymbols.hpp: all below java/lang; 8 to 28).
+bool VmThrows(std::string_view class_name) {
+  return class_name.starts_with("java/lang/") && (EndsWith(class_name, "Exception") || EndsWith(class_name, "Error"));
+}
+
+// MethodHandle's and VarHandle's natives with one Object[] (JVMS 2.9.3): any descriptor stands at the site.
+bool Polymorphic(std::string_view owner, std::string_view name) {
+  if (owner == kMethodHandle) {
+    return name == "invoke" || name == "invokeExact" || name == "invokeBasic" || name.starts_with("linkTo");
+  }
+  static constexpr std::string_view kAccess[] = {"get", "set", "weakCompareAndSet", "compareAnd"};
+  return owner == kVarHandle && std::any_of(std::begin(kAccess), std::end(kAccess),
+                                            [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// The types of a descriptor as method handles see them (LambdaForm.BasicType): L for references, I for int and what
+// is smaller, J, F, D, V; ')' before the result.
+class Shape {
+ public:
+  explicit Shape(std::string_view descriptor) : rest_(descriptor) {
+    if (rest_.starts_with('(')) rest_.remove_prefix(1);
+  }
+  // 0 at the end.
+  char Next() {
+    if (rest_.empty()) return 0;
+    const char first = rest_[0];
+    size_t size = 1;
+    while (size < rest_.size() && rest_[size - 1] == '[') size++;
+    if (rest_[size - 1] == 'L') {
+      const size_t end = rest_.find(';');
+      size = end == std::string_view::npos ? rest_.size() : end + 1;
+    }
+    rest_.remove_prefix(size);
+    if (first == '[' || first == 'L') return 'L';
+    return first == 'Z' || first == 'B' || first == 'C' || first == 'S' ? 'I' : first;
+  }
+  // The types in order.
+  static std::string All(std::string_view descriptor) {
+    std::string all;
+    Shape shape(descriptor);
+    for (char c = shape.Next(); c != 0; c = shape.Next()) all.push_back(c);
+    return all;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+// Whether a signature-polymorphic site can lead to this method.
+bool HandleCalls(const CallTarget& target, const MethodInfo& callee) {
+  // Linkers and adapters of java.lang.invoke stand between all other sites and what the handle is for.
+  if (target.owner == nullptr || (target.name != "invokeBasic" && !target.name.starts_with("linkTo"))) {
+    return callee.class_name.starts_with("java/lang/invoke/");
+  }
+  if (callee.class_name == kMethodHandle && callee.name == target.name) return true;  // the intrinsic's own code
+  if (target.name == "linkToNative") return true;  // native code may call back into anything
+  std::string asked = Shape::All(target.descriptor);
+  std::string has = Shape::All(callee.descriptor);
+  if (!callee.is_static) has.insert(0, 1, 'L');
+  if (target.name == "invokeBasic") {
+    asked.insert(0, 1, 'L');  // the handle itself
+  } else {
+    const size_t end = asked.find(')');  // the last argument is the MemberName, which is not passed on
+    if (end == std::string::npos || end == 0 || asked[end - 1] != 'L') return false;
+    asked.erase(end - 1, 1);
+  }
+  return asked == has;
+}
+
+// Whether sub is super or below it. What is not known may be.
+bool MayExtend(const ClassNode* sub, const ClassNode* super) {
+  for (int depth = 0; depth < 256; depth++) {
+    if (sub == super) return true;
+    const ClassNode::Kind kind = sub->kind.load(std::memory_order_acquire);
+    if (kind == ClassNode::Kind::kUnknown || kind == ClassNode::Kind::kSeveral) return true;
+    const ClassNode* next = sub->super.load(std::memory_order_acquire);
+    if (next == nullptr) return false;
+    sub = next;
+  }
+  return true;
+}
+
+// Whether an invoke of a method of class owner can select one that class callee declares (JVMS 5.4.6).
+bool MaySelect(uint8_t opcode, const CallTarget& target, const MethodInfo& callee) {
+  const ClassNode* owner = target.owner;
+  const ClassNode* has = callee.klass;
+  if (owner == nullptr || has == nullptr || owner == has) return true;
+  if (target.name == "<init>") return false;  // constructors are not inherited
+  // A default method may come from any interface of the receiver's class, and that class may extend any other.
+  if (opcode == kInvokeinterface || has->kind.load(std::memory_order_acquire) != ClassNode::Kind::kClass) return true;
+  return MayExtend(owner, has) || (opcode == kInvokevirtual && MayExtend(has, owner));
+}
+
+bool IsInvoke(uint8_t opcode) { return opcode >= kInvokevirtual && opcode <= kInvokedynamic; }
+
+// Whether the VM can make this call at an instruction. bci 0 counts as the method's entry, too: site may be null there.
+bool Permits(const Site* site, bool entry, Upcall upcall) {
+  // A method that is about to be compiled, at its entry or at a branch back, has the classes in its signature loaded by
+  // the thread that asks for it, and failures cleared (CompileBroker::compile_method, Method::load_signature_classes).
+  const bool compiles = upcall == Upcall::kLoad || upcall == Upcall::kException;
+  if (entry && compiles) return true;
+  if (site == nullptr) return false;
+  const uint8_t op = site->opcode;
+  if (site->back && compiles) return true;
+  const bool returns = op >= kIreturn && op <= kReturn;
+  const bool constant = op >= kLdc && op <= kLdc2W;
+  switch (upcall) {
+    case Upcall::kClinit:  // JVMS 5.5
+      return op == kNew || op == kGetstatic || op == kPutstatic || op == kInvokestatic;
+    case Upcall::kLoad:       // resolution, and the catch types of whatever throws
+    case Upcall::kException:  // JVMS 2.10 and 6.5: every instruction listed may throw
+      return true;
+    case Upcall::kLink:
+      return constant || IsInvoke(op);
+    case Upcall::kFinalizer:  // at the return of Object.<init>, and where compiled code allocates
+      return returns || op == kNew || IsInvoke(op);
+    case Upcall::kNone:
+      break;
+  }
+  return false;
+}
+
+}  // namespace
+
+Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_view descriptor) {
+  if (name == "<clinit>") return Upcall::kClinit;
+  if (name == "loadClass" && descriptor == "(Ljava/lang/String;)Ljava/lang/Class;") return Upcall::kLoad;
+  if (name == "<init>" && VmThrows(class_name)) return Upcall::kException;
+  if (class_name == "java/lang/Throwable" && (name == "initCause" || name == "getStackTrace")) {
+    return Upcall::kException;  // Exceptions::new_exception, java_lang_Throwable::create_initialization_error (17+)
+  }
+  if (class_name == "java/lang/invoke/MethodHandleNatives") {
+    return name.starts_with("link") || name == "findMethodHandleType" ? Upcall::kLink : Upcall::kNone;
+  }
+  if (class_name == "java/lang/ref/Finalizer") return name == "register" ? Upcall::kFinalizer : Upcall::kNone;
+  static constexpr std::string_view kLoads[][2] = {
+      {"java/lang/ClassLoader", "checkPackageAccess"},  // SystemDictionary::validate_protection_domain, until 23
+      {"java/lang/ClassLoader", "loadClassInternal"},   // 8
+      {"java/lang/ClassLoader", "addClass"},            // 8: SystemDictionary::define_instance_class
+      {"java/lang/ClassLoader", "findNative"},          // NativeLookup::lookup_style
+      {"sun/instrument/InstrumentationImpl", "transform"},
+      {"jdk/jfr/internal/JVMUpcalls", "onRetransform"},
+      {"jdk/jfr/internal/JVMUpcalls", "bytesForEagerInstrumentation"},
+  };
+  for (const auto& load : kLoads) {
+    if (class_name == load[0] && name == load[1]) return Upcall::kLoad;
+  }
+  return Upcall::kNone;
+}
+
+ClassNode* SiteTable::Node(std::string_view interned) {
+  auto& node = nodes_[interned];
+  if (node == nullptr) {
+    node = std::make_unique<ClassNode>();
+    node->name = interned;
+  }
+  return node.get();
+}
+
+ClassNode* SiteTable::Define(Symbols* symbols, std::string_view interned, const ClassFacts& facts) {
+  ClassNode* node = Node(interned);
+  const ClassNode* super = facts.super.empty() ? nullptr : Node(symbols->Intern(facts.super));
+  const auto kind = facts.interface ? ClassNode::Kind::kInterface : ClassNode::Kind::kClass;
+  const auto known = node->kind.load(std::memory_order_relaxed);
+  if (known == ClassNode::Kind::kUnknown) {
+    node->super.store(super, std::memory_order_release);
+    node->kind.store(kind, std::memory_order_release);
+  } else if (known != kind || node->super.load(std::memory_order_relaxed) != super) {
+    node->kind.store(ClassNode::Kind::kSeveral, std::memory_order_release);
+  }
+  return node;
+}
+
+std::vector<const Body*> SiteTable::Add(Symbols* symbols, const ConstantPool& pool,
+                                        std::span<const std::span<const RawSite>> methods) {
+  auto targets = std::make_shared<std::vector<CallTarget>>();
+  std::unordered_map<uint16_t, int32_t> places;  // of a constant pool index in targets
+  std::vector<const Body*> all;
+  for (const std::span<const RawSite>& method : methods) {
+    if (method.empty()) {
+      all.push_back(nullptr);
+      continue;
+    }
+    Body& body = bodies_.emplace_back();
+    all.push_back(&body);
+    body.targets = targets;
+    body.sites.reserve(method.size());
+    for (const RawSite& raw : method) {
+      Site& site = body.sites.emplace_back(Site{.bci = raw.bci, .opcode = raw.opcode, .back = raw.back});
+      if (raw.call == 0) continue;
+      const auto [it, fresh] = places.emplace(raw.call, -1);
+      CallRef call;
+      if (fresh && pool.CallAt(raw.call, &call)) {
+        it->second = static_cast<int32_t>(targets->size());
+        CallTarget& target = targets->emplace_back();
+        target.name = symbols->Intern(call.name);
+        target.descriptor = symbols->Intern(call.descriptor);
+        target.polymorphic = call.owner.empty() || Polymorphic(call.owner, call.name);
+        // Arrays have Object's methods (JLS 10.7).
+        if (call.owner.starts_with('[')) call.owner = "java/lang/Object";
+        if (!call.owner.empty()) target.owner = Node(symbols->Intern(call.owner));
+      }
+      site.target = it->second;
+    }
+  }
+  return all;
+}
+
+const Site* SiteAt(const Frame& frame) {
+  if (frame.info == nullptr || frame.info->body == nullptr || frame.bci < 0) return nullptr;
+  const std::vector<Site>& sites = frame.info->body->sites;
+  const auto it = std::lower_bound(sites.begin(), sites.end(), frame.bci,
+                                   [](const Site& site, int32_t bci) { return site.bci < bci; });
+  return it != sites.end() && it->bci == frame.bci ? &*it : nullptr;
+}
+
+Explained ExplainEdge(const Frame& caller, const Frame& callee) {
+  if (caller.info == nullptr || callee.info == nullptr) return Explained::kUnknown;
+  const MethodInfo& to = *callee.info;
+  if (caller.info->native) return Explained::kNativeCaller;
+  if (caller.info->body == nullptr) return Explained::kUnknown;
+  const Site* site = SiteAt(caller);
+  const CallTarget* target =
+      site == nullptr || site->target < 0 ? nullptr : &(*caller.info->body->targets)[static_cast<size_t>(site->target)];
+  // Interned: equal texts are at one place.
+  if (target != nullptr && target->name.data() == to.name.data() && target->descriptor.data() == to.descriptor.data() &&
+      MaySelect(site->opcode, *target, to)) {
+    return Explained::kCall;
+  }
+  // A compiled method at its entry gives -1 (InvocationEntryBci).
+  const bool entry = caller.bci == 0 || caller.bci == -1;
+  if (to.upcall != Upcall::kNone && Permits(site, entry, to.upcall)) return Explained::kUpcall;
+  if (target != nullptr && target->polymorphic && HandleCalls(*target, to)) return Explained::kMethodHandle;
+  if (caller.info->klass != nullptr && caller.info->klass->redefined.load(std::memory_order_relaxed)) {
+    return Explained::kRedefined;
+  }
+  return Explained::kNothing;
+}
+
+Verdict CheckEdges(std::span<const Frame> frames, EdgeCounts* counts) {
+  Explained weakest = Explained::kCall;
+  uint32_t at = 0;
+  for (size_t i = 0; i + 1 < frames.size(); i++) {
+    const Explained explained = ExplainEdge(frames[i + 1], frames[i]);
+    counts->of[static_cast<size_t>(explained)]++;
+    if (explained < weakest) continue;
+    weakest = explained;
+    at = static_cast<uint32_t>(frames.size() - 1 - i);
+  }
+  switch (weakest) {
+    case Explained::kUpcall:
+      return Verdict::Tolerated(Rule::kVmUpcall);
+    case Explained::kMethodHandle:
+      return Verdict::Tolerated(Rule::kMethodHandle);
+    case Explained::kNativeCaller:
+      return Verdict::Tolerated(Rule::kNativeCaller);
+    case Explained::kRedefined:
+      return Verdict::Tolerated(Rule::kRetransformed);
+    case Explained::kUnknown:
+      return Verdict::Void(Reason::kUnknownMethod);
+    case Explained::kNothing:
+      return Verdict::Mismatch(Kind::kImpossibleEdge, at);
+    case Explained::kCall:
+    case Explained::kCount:
+      break;
+  }
+  return Verdict::Match();
+}
+
+}  // namespace misstep

@@ -1,0 +1,130 @@
+// edges: for each pair of adjacent frames (caller at bci, callee), whether the byte code at bci can have led to the
+// callee. Needs one trace and nothing to compare it with, so it sees frames that a walker made up, lost in the middle
+// or put in a wrong place, whoever took the trace.
+//
+// What it cannot see: a fault that leaves every edge possible. That is a trace cut off at its bottom or top, a frame
+// doubled or lost within a recursion through one call site, a method taken for another of the same name and descriptor
+// where an interface is called, and another bci at which the same method is called.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "bytecode.h"
+#include "verdict.h"
+
+namespace misstep {
+
+struct Frame;
+struct MethodInfo;
+
+// Strings kept once and for ever: equal ones have equal data().
+class Symbols {
+ public:
+  std::string_view Intern(std::string_view text) { return *strings_.emplace(text).first; }
+
+ private:
+  std::unordered_set<std::string> strings_;  // nodes never move
+};
+
+// What is known of the classes of one name. Several loaders may have one each: what they differ in is not known.
+struct ClassNode {
+  enum class Kind : uint8_t { kUnknown, kClass, kInterface, kSeveral };
+  std::string_view name;
+  std::atomic<Kind> kind = Kind::kUnknown;
+  std::atomic<const ClassNode*> super = nullptr;
+  std::atomic<bool> redefined = false;
+};
+
+// What an invoke instruction names. name and descriptor are interned.
+struct CallTarget {
+  const ClassNode* owner = nullptr;  // null for invokedynamic
+  std::string_view name;
+  std::string_view descriptor;
+  bool polymorphic = false;  // a signature-polymorphic method (JVMS 2.9.3) or invokedynamic
+};
+
+struct Site {
+  uint16_t bci = 0;
+  uint8_t opcode = 0;
+  bool back = false;
+  int32_t target = -1;  // index into the body's targets
+};
+
+// The places of one method at which it can have a callee, by bci.
+struct Body {
+  std::vector<Site> sites;
+  std::shared_ptr<const std::vector<CallTarget>> targets;  // of the class
+};
+
+// What the VM itself calls, by what makes it call (HotSpot: vmSymbols.hpp and who uses them).
+enum class Upcall : uint8_t {
+  kNone,
+  kClinit,     // a class is initialised
+  kLoad,       // a class or a native method is looked for, a class file is transformed
+  kLink,       // a call site or a method handle constant is linked
+  kException,  // an exception of the JDK is made
+  kFinalizer,  // an object with a finalizer was made
+};
+Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_view descriptor);
+
+// Of a class: what its methods' edges need. The views need to live during the call only.
+struct ClassFacts {
+  std::string_view super;  // empty for none
+  bool interface = false;
+  const ConstantPool* pool = nullptr;
+};
+
+// Classes and bodies, for ever. The owner locks; what it hands out is read without a lock.
+class SiteTable {
+ public:
+  // The node of a name, made when there is none.
+  ClassNode* Node(std::string_view interned);
+  // Says what a class is. Whatever contradicts an earlier class of the name becomes unknown.
+  ClassNode* Define(Symbols* symbols, std::string_view interned, const ClassFacts& facts);
+  // Keeps bodies, one for each method of one class.
+  std::vector<const Body*> Add(Symbols* symbols, const ConstantPool& pool,
+                               std::span<const std::span<const RawSite>> methods);
+
+ private:
+  std::unordered_map<std::string_view, std::unique_ptr<ClassNode>> nodes_;
+  std::deque<Body> bodies_;
+};
+
+// What explains an edge, from the strictest to none.
+enum class Explained : uint8_t {
+  kCall,          // an invoke of this method
+  kUpcall,        // the VM may call this method from there
+  kMethodHandle,  // a method handle's call of this shape
+  kNativeCaller,  // a native method may call anything
+  kRedefined,     // the caller's class was redefined: the frame may run another version
+  kUnknown,       // caller or callee are not known
+  kNothing,
+  kCount,
+};
+inline constexpr const char* kExplainedNames[] = {"call",      "vm-upcall", "method-handle", "native-caller",
+                                                  "redefined", "unknown",   "impossible"};
+static_assert(sizeof(kExplainedNames) / sizeof(kExplainedNames[0]) == static_cast<size_t>(Explained::kCount));
+
+Explained ExplainEdge(const Frame& caller, const Frame& callee);
+
+struct EdgeCounts {
+  uint32_t of[static_cast<size_t>(Explained::kCount)] = {};
+};
+
+// Judges a trace, top first. Divergence is the index from the bottom of the callee of the lowest impossible edge. A
+// trace is as good as its weakest edge. Adds to counts.
+Verdict CheckEdges(std::span<const Frame> frames, EdgeCounts* counts);
+
+// The instruction at which the frame stands, null when it is none that could have a callee.
+const Site* SiteAt(const Frame& frame);
+
+}  // namespace misstep
