@@ -105,6 +105,7 @@ func TestMain(m *testing.M) {
 // mismatch is what the tests look at in a record.
 type mismatch struct {
 	Check, Kind, Thread, TopState, Count string
+	Code                                 []byte
 	Divergence                           int
 	Reference, Suspect                   struct {
 		Source string
@@ -192,7 +193,7 @@ func requireSound(t *testing.T, r result) {
 }
 
 func allChecks(share float64) map[string]float64 {
-	return map[string]float64{"gst-asgct": share, "shadow-gst": share, "asgct-shadow": 1, "liveness": 1}
+	return map[string]float64{"gst-asgct": share, "shadow-gst": share, "asgct-shadow": 1, "edges": 1, "liveness": 1}
 }
 
 // Checks at entries have no excuse on any program: what they find is a bug of the JVM or of ours.
@@ -216,7 +217,8 @@ func TestEveryCheckWorksAndEntryChecksAreQuiet(t *testing.T) {
 			require.NotZero(t, r.status.Instrumented)
 			for _, m := range r.mismatches {
 				t.Logf("%s %s at %s (%s)", m.Check, m.Kind, m.boundary(), m.TopState)
-				require.Equal(t, "asgct-shadow", m.Check, "a false alarm of an entry check")
+				sampled := m.Check == "asgct-shadow" || m.Check == "edges" && m.Suspect.Source == "asgct" && len(m.Code) > 0
+				require.True(t, sampled, "a false alarm of an entry check")
 			}
 			require.Zero(t, r.check("liveness").Mismatch)
 		})

@@ -17,8 +17,11 @@ func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
 
 // locate returns the edge part of the signature and its description for people.
 func locate(m *misstepv1.Mismatch) (part, what string) {
-	if m.GetCheck() == "asgct-shadow" {
+	switch m.GetCheck() {
+	case "asgct-shadow":
 		return locateSampled(m)
+	case "edges":
+		return locateImpossible(m)
 	}
 	ref, sus := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
 	switch m.GetKind() {
@@ -257,13 +260,15 @@ func kindWords(m *misstepv1.Mismatch) string {
 		return "a wrong bytecode index"
 	case "code":
 		return "code"
+	case "impossible-edge":
+		return "a call that the bytecode cannot make"
 	}
 	return m.GetKind()
 }
 
 func depthWords(m *misstepv1.Mismatch) string {
 	r, s := len(m.GetReference().GetFrames()), len(m.GetSuspect().GetFrames())
-	if r == s || r == 0 {
+	if r == s || r == 0 || m.GetCheck() == "edges" { // the reference of edges ends where the call is
 		return ""
 	}
 	return fmt.Sprintf(", %d of %d frames", s, r)

@@ -228,6 +228,8 @@ func kindText(m *misstepv1.Mismatch) string {
 		return fmt.Sprintf("%s gave frames that are not on the stack.", name)
 	case "wrong-method":
 		return fmt.Sprintf("%s named the wrong method.", name)
+	case "impossible-edge":
+		return fmt.Sprintf("%s gave a frame above one whose bytecode cannot have called it.", name)
 	case "wrong-bci":
 		return fmt.Sprintf("%s gave the wrong bytecode index.", name)
 	default:

@@ -16,7 +16,7 @@ const (
 	maxColumn  = 70
 )
 
-var sourceNames = map[string]string{"asgct": "AsyncGetCallTrace", "gst": "GetStackTrace", "shadow": "the shadow stack"}
+var sourceNames = map[string]string{"asgct": "AsyncGetCallTrace", "gst": "GetStackTrace", "shadow": "the shadow stack", "bytecode": "the bytecode"}
 
 // row is one line of a comparison; an absent frame is empty.
 type row struct {

@@ -380,16 +380,15 @@ void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t*
     m.check = Check::kEdges;
     m.verdict = verdict;
     m.suspect = Named(origin.source, frames, origin.num_frames);
-    // What the byte code calls there, if anything.
-    m.reference.source = "bytecode";
-    const Frame& caller = frames[frames.size() - verdict.divergence];
-    const Site* site = SiteAt(caller);
-    if (site != nullptr && site->target >= 0) {
-      const CallTarget& target = (*caller.info->body->targets)[static_cast<size_t>(site->target)];
+    // The stack as the byte code has it, up to what it calls there, if anything.
+    const std::span<const Frame> below = frames.last(verdict.divergence);
+    m.reference = Named("bytecode", below, 0);
+    if (const Site* site = SiteAt(below[0]); site != nullptr && site->target >= 0) {
+      const CallTarget& target = (*below[0].info->body->targets)[static_cast<size_t>(site->target)];
       const std::string_view owner = target.owner != nullptr ? target.owner->name : "";
-      m.reference.frames.push_back({{owner, target.name, target.descriptor}, caller.bci});
-      m.reference.num_frames = 1;
+      m.reference.frames.insert(m.reference.frames.begin(), {{owner, target.name, target.descriptor}, 0});
     }
+    m.reference.num_frames = static_cast<int32_t>(m.reference.frames.size());
     m.thread = origin.thread;
     m.tid = origin.tid;
     m.sequence = origin.sequence;

@@ -156,7 +156,6 @@ std::string Boundary(const Mismatch& m) {
   add(m.reference, at);
   add(m.reference, at - 1);
   if (m.verdict.kind != Kind::kTruncated) add(m.suspect, at);
-  if (m.verdict.kind == Kind::kImpossibleEdge) add(m.suspect, at - 1);  // its reference is no stack
   return s;
 }
 

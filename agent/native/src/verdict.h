@@ -71,9 +71,19 @@ inline constexpr const char* kReasonNames[] = {
 };
 static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
 
-enum class Kind : uint8_t { kUnspecified, kTruncated, kMissing, kExtra, kForeign, kWrongMethod, kWrongBci, kCode, kImpossibleEdge };
-inline constexpr const char* kKindNames[] = {"",        "truncated",    "missing",   "extra",
-                                             "foreign", "wrong-method", "wrong-bci", "code", "impossible-edge"};
+enum class Kind : uint8_t {
+  kUnspecified,
+  kTruncated,
+  kMissing,
+  kExtra,
+  kForeign,
+  kWrongMethod,
+  kWrongBci,
+  kCode,
+  kImpossibleEdge
+};
+inline constexpr const char* kKindNames[] = {
+    "", "truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code", "impossible-edge"};
 
 // Exactly one ending of one check.
 struct Verdict {

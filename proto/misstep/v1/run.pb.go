@@ -532,7 +532,8 @@ func (x *Frame) GetBci() int32 {
 // Trace is one walked stack.
 type Trace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// source that gave it: "asgct", "gst" or "shadow".
+	// source that gave it: "asgct", "gst" or "shadow"; "bytecode" is the part of the suspect below an impossible edge and what the
+	// bytecode calls there.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// frames, the callee (top) first.
 	Frames []*Frame `protobuf:"bytes,2,rep,name=frames,proto3" json:"frames,omitempty"`
@@ -598,7 +599,7 @@ type Mismatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// check that found it.
 	Check string `protobuf:"bytes,1,opt,name=check,proto3" json:"check,omitempty"`
-	// kind: "truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code".
+	// kind: "truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code", "impossible-edge".
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// reference is the observation that the check trusts.
 	Reference *Trace `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"`

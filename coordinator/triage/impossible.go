@@ -1,0 +1,17 @@
+package triage
+
+import misstepv1 "misstep/proto/misstep/v1"
+
+// locateImpossible locates a mismatch of the check edges. Its reference is the stack up to the caller and what the caller's bytecode
+// calls there. In a sampled walk the frames above the caller come from wherever the walker read: what tells bugs apart is where the
+// signal hit. A walk at a safepoint has no such place, so the edge itself is named.
+func locateImpossible(m *misstepv1.Mismatch) (part, what string) {
+	sus := m.GetSuspect().GetFrames()
+	u := diverge(m, m.GetReference().GetFrames(), sus)
+	e := edge{fromBottom(sus, u), fromBottom(sus, u-1)}
+	if !asynchronous(m) {
+		return e.String(), e.what()
+	}
+	here := top(m)
+	return here, here + " (" + name(e.callee) + " from " + name(e.caller) + ")"
+}
