@@ -398,7 +398,11 @@ void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t*
     m.top_state = origin.top_state;
     agent->recorder.Report(m);
   }
-  Count(agent->status, Check::kEdges, verdict);
+  if (origin.walk != 0) {
+    CountWalk(Check::kEdges, verdict, origin.walk);
+  } else {
+    Count(agent->status, Check::kEdges, verdict);
+  }
 }
 
 NamedTrace Named(const char* source, std::span<const Frame> frames, int32_t num_frames) {

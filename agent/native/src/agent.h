@@ -86,6 +86,7 @@ void StopSampler();
 struct Origin {
   const char* source = "";  // "gst" or "asgct"
   int32_t num_frames = 0;   // as the walker gave it
+  uint64_t walk = 0;        // number of the ASGCT walk (see CountWalk), 0 for none
   std::string_view thread;
   int64_t tid = 0;
   uint64_t sequence = 0;

@@ -89,6 +89,7 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     // What is equal to GetStackTrace's is judged with it.
     const Origin origin = {.source = "asgct",
                            .num_frames = code,
+                           .walk = kEntryWalk | sequence,
                            .thread = slot->name,
                            .tid = slot->tid,
                            .sequence = sequence,

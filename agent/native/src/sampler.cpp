@@ -212,6 +212,7 @@ class Judge {
   void Finish(const Owned& o, const Verdict& verdict) {
     const Origin origin = {.source = "asgct",
                            .num_frames = o.sample.code,
+                           .walk = o.sequence,
                            .thread = o.thread,
                            .tid = o.tid,
                            .sequence = o.sequence,
