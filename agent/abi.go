@@ -18,6 +18,8 @@ const (
 	statusFailedOffset    = 64
 	statusStrayOffset     = 72
 	statusHeartbeatOffset = 80
+	statusSecondOffset    = 88
+	statusTracedOffset    = 96
 	statusHeader          = 256
 	checkCount            = 6
 	checkName             = 32

@@ -46,6 +46,10 @@
 #define MISSTEP_STATUS_STRAY_OFFSET 72
 // u64 CLOCK_MONOTONIC nanoseconds of the sampler's last round
 #define MISSTEP_STATUS_HEARTBEAT_OFFSET 80
+// u64 second signals of brackets (asgct-gst-bracket)
+#define MISSTEP_STATUS_SECOND_OFFSET 88
+// u64 samples of asgct-shadow that were also judged against the trace stack
+#define MISSTEP_STATUS_TRACED_OFFSET 96
 #define MISSTEP_STATUS_HEADER 256
 
 // One check: name, counters, then named counters (an empty name ends a list).

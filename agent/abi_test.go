@@ -28,6 +28,8 @@ var mirrored = map[string]uint64{
 	"MISSTEP_STATUS_FAILED_OFFSET":       statusFailedOffset,
 	"MISSTEP_STATUS_STRAY_OFFSET":        statusStrayOffset,
 	"MISSTEP_STATUS_HEARTBEAT_OFFSET":    statusHeartbeatOffset,
+	"MISSTEP_STATUS_SECOND_OFFSET":       statusSecondOffset,
+	"MISSTEP_STATUS_TRACED_OFFSET":       statusTracedOffset,
 	"MISSTEP_STATUS_HEADER":              statusHeader,
 	"MISSTEP_CHECK_COUNT":                checkCount,
 	"MISSTEP_CHECK_NAME":                 checkName,

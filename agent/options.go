@@ -33,6 +33,10 @@ type Options struct {
 	// Interval between signals and Jitter, the share of it by which it varies.
 	Interval time.Duration
 	Jitter   float64
+	// Burst is the number of signals back to back at each tick; 0 is 1.
+	Burst int
+	// Threads chooses whom the sampler signals: "running" (default), "round-robin", "cpu" or "name:PATTERN".
+	Threads string
 	// Signal by name: SIGPROF (default), SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to SIGRTMIN+28.
 	Signal string
 	// Depth is the number of frames a walk may have.
@@ -79,6 +83,12 @@ func (o Options) String() string {
 		add("interval", strconv.FormatInt(o.Interval.Microseconds(), 10))
 		add("jitter", share(o.Jitter))
 	}
+	if o.Burst > 0 {
+		add("burst", strconv.Itoa(o.Burst))
+	}
+	if o.Threads != "" {
+		add("threads", o.Threads)
+	}
 	if o.Signal != "" {
 		add("signal", o.Signal)
 	}
@@ -106,6 +116,9 @@ func (o Options) validate() error {
 			}
 		}
 	}
+	if strings.ContainsAny(o.Threads, ",=\n") {
+		return fmt.Errorf("agent options: the choice of threads %q has one of comma, equals sign, line break", o.Threads)
+	}
 	for _, m := range o.Only {
 		if m == "" || strings.ContainsAny(m, "\n\r") {
 			return fmt.Errorf("agent options: the method %q is empty or has a line break", m)
@@ -119,8 +132,14 @@ func (o Options) validate() error {
 	return nil
 }
 
+// NeedsMethods says whether a check asks for instrumented methods, and with them for the patched java.lang.Thread.
+func (o Options) NeedsMethods() bool {
+	return o.Checks["gst-asgct"] > 0 || o.Checks["shadow-gst"] > 0 || o.Checks["asgct-shadow"] > 0
+}
+
 // JVMArgs gives the JVM arguments that switch the agent on in a JDK of the given feature version; they come after the
-// recipe's flags and before the application's. When o.Only is given it writes the list to o.Out, which must exist.
+// recipe's flags and before the application's. Where no check needs instrumented methods, the JVM is neither patched nor
+// instrumented. When o.Only is given it writes the list to o.Out, which must exist.
 func JVMArgs(a Artefacts, patchJar string, feature int, o Options) ([]string, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -135,6 +154,9 @@ func JVMArgs(a Artefacts, patchJar string, feature int, o Options) ([]string, er
 			return nil, fmt.Errorf("write the list of methods: %w", err)
 		}
 		text += ",only=" + path
+	}
+	if !o.NeedsMethods() {
+		return []string{"-agentpath:" + a.Library + "=" + text}, nil
 	}
 	patch := "-Xbootclasspath/p:" + patchJar
 	if feature >= 9 {

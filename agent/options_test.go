@@ -28,11 +28,16 @@ func TestJVMArgs(t *testing.T) {
 	args, err = JVMArgs(a, "/p.jar", 8, o)
 	require.NoError(t, err)
 	require.Equal(t, "-Xbootclasspath/p:/p.jar", args[0])
+	o = Options{Out: out, Checks: map[string]float64{"asgct-gst-bracket": 1}, Burst: 2, Threads: "name:pool-*"}
+	args, err = JVMArgs(a, "", 25, o)
+	require.NoError(t, err)
+	require.Equal(t, []string{"-agentpath:/a/libmisstep.so=out=" + out + ",seed=0,methods=0,gst-asgct=0,shadow-gst=0,asgct-shadow=0," +
+		"asgct-gst-bracket=1,edges=0,liveness=0,burst=2,threads=name:pool-*"}, args, "nothing to instrument")
 }
 
 func TestJVMArgsWritesTheListOfMethods(t *testing.T) {
 	out := t.TempDir()
-	args, err := JVMArgs(Artefacts{}, "/p.jar", 17, Options{Out: out, Only: []string{"a/B.x(I)V", "a/B.y()V"}, Checks: map[string]float64{"liveness": 1}})
+	args, err := JVMArgs(Artefacts{}, "/p.jar", 17, Options{Out: out, Only: []string{"a/B.x(I)V", "a/B.y()V"}, Checks: map[string]float64{"gst-asgct": 1}})
 	require.NoError(t, err)
 	path := filepath.Join(out, "only.txt")
 	require.Contains(t, args[1], ",only="+path)
@@ -48,6 +53,7 @@ func TestJVMArgsRefuses(t *testing.T) {
 		"not absolute":   {Out: "relative"},
 		"comma":          {Out: out + ",x"},
 		"white space":    {Out: out, Include: []string{"a b"}},
+		"equals sign":    {Out: out, Threads: "name:a=b"},
 		"semicolon":      {Out: out, Exclude: []string{"a;b"}},
 		"line break":     {Out: out, Only: []string{"a\nb"}},
 		"unknown check":  {Out: out, Checks: map[string]float64{"nonsense": 1}},

@@ -24,6 +24,9 @@ type Status struct {
 	Threads []ThreadSlot
 	// Instrumented methods; Failed classes that could not be instrumented.
 	Instrumented, Failed uint64
+	// Seconds are the second signals of brackets, sent beside one for each bracket; Traced the samples of asgct-shadow that
+	// were also judged against the trace stack.
+	Seconds, Traced uint64
 	// HeartbeatNanos is CLOCK_MONOTONIC at the sampler's last round.
 	HeartbeatNanos uint64
 	// Started says that checks ran; Ended that the VM died in order with everything judged: only then do verdicts add up
@@ -138,6 +141,8 @@ func ParseStatus(data []byte) (Status, error) {
 		Stray:          u64(statusStrayOffset),
 		Instrumented:   u64(statusInstrumentedOff),
 		Failed:         u64(statusFailedOffset),
+		Seconds:        u64(statusSecondOffset),
+		Traced:         u64(statusTracedOffset),
 		HeartbeatNanos: u64(statusHeartbeatOffset),
 		Started:        flags&statusFlagStarted != 0,
 		Ended:          flags&statusFlagEnded != 0,

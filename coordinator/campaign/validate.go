@@ -40,6 +40,7 @@ const (
 	maxWall        = 24 * time.Hour
 	minInterval    = 10 * time.Microsecond
 	maxInterval    = time.Minute
+	maxBurst       = 8
 )
 
 // Checks that a campaign may ask for, with what each needs to do any work.
@@ -56,6 +57,7 @@ var (
 	nameRE     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 	setRE      = regexp.MustCompile(`^[A-Za-z0-9._+=,-]{1,64}$`)
 	signalRE   = regexp.MustCompile(`^SIG[A-Z0-9]{1,10}([+-][0-9]{1,2})?$`)
+	threadsRE  = regexp.MustCompile(`^(running|round-robin|cpu|name:[^,=\n]{1,256})?$`)
 	strategyRE = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 	// Misstep itself says what is run: these flags would take that away from it.
 	foreignFlagRE = regexp.MustCompile(`^(-jar|-cp|-classpath|--class-path(=.*)?|-agentpath:.*|-agentlib:.*|-javaagent:.*|-m|--module(=.*)?|-version|--version|-showversion|-help|--help|-X|@.*)$`)
@@ -245,6 +247,15 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 		}
 		if !fraction(s.GetJitter()) {
 			v.addf(at+".jitter", "expected a number from 0 to 1, got %v", s.GetJitter())
+		}
+		if s.GetBurst() > maxBurst {
+			v.addf(at+".burst", "expected a number of signals from 1 to %d, got %d", maxBurst, s.GetBurst())
+		}
+		if s.GetBurst() > 1 && !slices.ContainsFunc(c.GetChecks(), func(ch *misstepv1.Check) bool { return ch.GetName() == "asgct-shadow" }) {
+			v.addf(at+".burst", "bursts are the check asgct-shadow's, which is not asked for")
+		}
+		if !threadsRE.MatchString(s.GetThreads()) {
+			v.addf(at+".threads", "expected running, round-robin, cpu or name:PATTERN without commas and equals signs, got %s", quote(s.GetThreads()))
 		}
 		if s.GetSignal() != "" && !signalRE.MatchString(s.GetSignal()) {
 			v.addf(at+".signal", "expected a signal's name such as SIGPROF or SIGRTMIN+3, got %s", quote(s.GetSignal()))

@@ -88,11 +88,14 @@ func (t *trial) agent(ctx context.Context) ([]string, error) {
 	if identity == "" { // written by hand: the folder stands for the JDK
 		identity = t.home
 	}
-	patch, err := agent.Prepare(ctx, e.Agent, t.java(), t.feature, e.PatchCache, identity)
-	if err != nil {
-		return nil, scratch.Explain(e.PatchCache, err)
+	options, patch := AgentOptions(t.recipe, t.path(dirAgent)), ""
+	if options.NeedsMethods() {
+		var err error
+		if patch, err = agent.Prepare(ctx, e.Agent, t.java(), t.feature, e.PatchCache, identity); err != nil {
+			return nil, scratch.Explain(e.PatchCache, err)
+		}
 	}
-	args, err := agent.JVMArgs(e.Agent, patch, t.feature, AgentOptions(t.recipe, t.path(dirAgent)))
+	args, err := agent.JVMArgs(e.Agent, patch, t.feature, options)
 	if err != nil {
 		return nil, runner.Permanent(err)
 	}
@@ -117,6 +120,7 @@ func AgentOptions(r *misstepv1.Recipe, out string) agent.Options {
 		Out: out, Seed: r.GetSeed(),
 		Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(), Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
 		Checks: checks, Interval: r.GetSampling().GetInterval().AsDuration(), Jitter: r.GetSampling().GetJitter(), Signal: r.GetSampling().GetSignal(),
+		Burst: int(r.GetSampling().GetBurst()), Threads: r.GetSampling().GetThreads(),
 		Depth: limitsOf(r.GetLimits()).depth, MaxMismatches: maxRecords,
 	}
 }

@@ -54,11 +54,11 @@ std::vector<std::shared_ptr<const Registration>> RegistrationsFor(JNIEnv* env, c
   return mine;
 }
 
-// What the check edges reads of a class: nothing when it is off.
+// What the checks edges and asgct-gst-bracket read of a class: nothing when both are off.
 class EdgeFacts {
  public:
   EdgeFacts(JNIEnv* env, jclass klass) {
-    if (agent->options.edges <= 0) return;
+    if (!NeedsCode(agent->options)) return;
     MaySafepoint();
     jint count = 0;
     jint size = 0;
@@ -111,9 +111,22 @@ void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
 
 void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass klass) { PublishClass(env, klass); }
 
-void JNICALL OnThreadEnd(jvmtiEnv*, JNIEnv*, jthread thread) {
-  (void)thread;
+// Enabled for brackets only: they need the slots of all threads, and the threads themselves.
+void JNICALL OnThreadStart(jvmtiEnv*, JNIEnv* env, jthread thread) {
+  if (Slot* slot = SlotOfThisThread(env, thread); slot != nullptr) {
+    MaySafepoint();
+    slot->bracket.thread = env->NewGlobalRef(thread);
+  }
+}
+
+void JNICALL OnThreadEnd(jvmtiEnv*, JNIEnv* env, jthread) {
+  Slot* slot = Threads::Current();
+  if (slot == nullptr) return;
+  const jthread thread = slot->bracket.thread;
   agent->threads.End();
+  // The slot may be another thread's from here on.
+  MaySafepoint();
+  if (thread != nullptr) env->DeleteGlobalRef(thread);
 }
 
 void JNICALL OnCompiledMethodLoad(jvmtiEnv*, jmethodID method, jint size, const void* address, jint,
@@ -154,7 +167,8 @@ T Cleared(JNIEnv* env, T result) {
   return result;
 }
 
-void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
+// What the checks at instrumented methods need of the JVM. Ends it when the patch jar is missing.
+void LinkShadow(JNIEnv* env, jthread thread) {
   jclass thread_class = Cleared(env, env->FindClass("java/lang/Thread"));
   jclass shadow_class = Cleared(env, env->FindClass("java/lang/MisstepShadow"));
   if (thread_class != nullptr) agent->shadow_field = Cleared(env, env->GetFieldID(thread_class, "misstepShadow", "J"));
@@ -185,6 +199,12 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
   }
   env->DeleteLocalRef(thread_class);
   env->DeleteLocalRef(shadow_class);
+}
+
+void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
+  const bool methods = NeedsMethods(agent->options);
+  if (methods) LinkShadow(env, thread);
+  if (agent->options.bracket > 0) OnThreadStart(jvmti, env, thread);
   // Classes prepared before the event could be sent.
   jint count = 0;
   jclass* classes = nullptr;
@@ -195,6 +215,8 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
     }
     Free(classes);
   }
+  // Else the Java half says when it is ready.
+  if (!methods) Ready(env);
 }
 
 void LogEdges() {
@@ -233,13 +255,13 @@ std::string Start(JavaVM* vm, const char* text) {
   capabilities.can_generate_compiled_method_load_events = 1;
   if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE)
     return "this JVM refuses compiled method load events";
-  if (a->options.edges > 0) {
+  if (NeedsCode(a->options)) {
     capabilities = {};
     capabilities.can_get_bytecodes = 1;
     capabilities.can_get_constant_pool = 1;
     capabilities.can_retransform_classes = 1;  // or it would not be told of retransformations
     if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) {
-      return "option edges: this JVM does not show byte code: leave the check out";
+      return "options edges and asgct-gst-bracket: this JVM does not show byte code: leave these checks out";
     }
   }
   a->status = CreateStatus(a->options.out + "/status.bin", &error);
@@ -249,7 +271,7 @@ std::string Start(JavaVM* vm, const char* text) {
   const std::string log = a->options.out + "/agent.log";
   log_fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (log_fd < 0) return "cannot create " + log + ": " + std::strerror(errno);
-  if (a->options.asgct_shadow > 0) {
+  if (a->options.asgct_shadow > 0 || a->options.bracket > 0) {
     error = InstallHandler(a->options.signal);
     if (!error.empty()) return error;
   }
@@ -259,6 +281,7 @@ std::string Start(JavaVM* vm, const char* text) {
   callbacks.VMDeath = OnVMDeath;
   callbacks.ClassLoad = OnClassLoad;
   callbacks.ClassPrepare = OnClassPrepare;
+  callbacks.ThreadStart = OnThreadStart;
   callbacks.ThreadEnd = OnThreadEnd;
   callbacks.ClassFileLoadHook = OnClassFileLoad;
   callbacks.CompiledMethodLoad = OnCompiledMethodLoad;
@@ -273,14 +296,26 @@ std::string Start(JavaVM* vm, const char* text) {
       return "cannot enable JVMTI event " + std::to_string(event);
     }
   }
-  if (agent->options.edges > 0 && agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
-                                                                         nullptr) != JVMTI_ERROR_NONE) {
-    return "option edges: cannot enable the JVMTI event ClassFileLoadHook: leave the check out";
+  if (NeedsCode(agent->options) && agent->jvmti->SetEventNotificationMode(
+                                       JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr) != JVMTI_ERROR_NONE) {
+    return "options edges and asgct-gst-bracket: cannot enable the JVMTI event ClassFileLoadHook: leave these checks "
+           "out";
+  }
+  if (agent->options.bracket > 0 &&
+      agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_THREAD_START, nullptr) != JVMTI_ERROR_NONE) {
+    return "cannot enable JVMTI event ThreadStart";
   }
   return "";
 }
 
 }  // namespace
+
+void Ready(JNIEnv* env) {
+  auto starting = Stage::kStarting;
+  if (!agent->stage.compare_exchange_strong(starting, Stage::kReady)) return;
+  agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_STARTED);
+  StartSampler(env);
+}
 
 uint64_t MonotonicNanos() {
   timespec ts = {};

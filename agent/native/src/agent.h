@@ -59,6 +59,13 @@ extern Agent* agent;
 
 uint64_t MonotonicNanos();
 
+// Checks and sampling start.
+void Ready(JNIEnv* env);
+
+// The slot of the thread that runs this: for a virtual thread its carrier's. Null when there is none left, and for the
+// agent's own threads.
+Slot* SlotOfThisThread(JNIEnv* env, jobject thread);
+
 // Appends one line to agent.log. Not for signal handlers.
 void Log(std::string_view line);
 
@@ -79,7 +86,7 @@ void CountWalk(Check check, const Verdict& verdict, uint64_t walk);
 
 // The sampler: its signal handler is installed in OnLoad, its threads run from StartSampler to StopSampler.
 std::string InstallHandler(int signal);
-void StartSampler();
+void StartSampler(JNIEnv* env);
 void StopSampler();
 
 // Where a trace that edges judges comes from.

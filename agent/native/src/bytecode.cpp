@@ -79,12 +79,12 @@ class Code {
                                 static_cast<uint32_t>(bytes_[at + 2]) << 8 | bytes_[at + 3]);
   }
 
-  // Length of the switch at bci and whether it may go back; 0 when it is malformed.
-  size_t Switch(size_t bci, bool* back) const {
+  // Length of the switch at bci and its lowest offset; 0 when it is malformed.
+  size_t Switch(size_t bci, int32_t* lowest) const {
     const bool table = U1(bci) == kTableswitch;
     size_t at = (bci + 4) & ~size_t{3};  // operands are aligned
     if (!Has(at, table ? 12 : 8)) return 0;
-    *back = S4(at) < 0;
+    *lowest = S4(at);
     int64_t entries = S4(at + 4);
     size_t each = 8;
     at += 8;
@@ -94,7 +94,7 @@ class Code {
       at += 4;
     }
     if (entries < 0 || entries > 0x10000 || !Has(at, static_cast<size_t>(entries) * each)) return 0;
-    for (int64_t i = 0; i < entries; i++, at += each) *back = *back || S4(at + each - 4) < 0;
+    for (int64_t i = 0; i < entries; i++, at += each) *lowest = std::min(*lowest, S4(at + each - 4));
     return at - bci;
   }
 
@@ -153,19 +153,26 @@ bool ScanCode(std::span<const uint8_t> bytes, std::vector<RawSite>* sites) {
     const uint8_t opcode = code.U1(bci);
     RawSite site = {.bci = static_cast<uint16_t>(bci), .opcode = opcode};
     size_t length = kLengths[opcode];
+    int32_t branch = 0;
     if (opcode == kTableswitch || opcode == kLookupswitch) {
-      length = code.Switch(bci, &site.back);
+      length = code.Switch(bci, &branch);
     } else if (opcode == kWide && code.Has(bci, 2)) {
       length = code.U1(bci + 1) == 132 ? 6 : 4;  // iinc
     }
     if (length == 0 || !code.Has(bci, length)) return false;
     if ((opcode >= kIfeq && opcode <= kJsr) || opcode == kIfnull || opcode == kIfnonnull) {
-      site.back = code.S2(bci + 1) < 0;
+      branch = code.S2(bci + 1);
     } else if (opcode == kGotoW || opcode == kJsrW) {
-      site.back = code.S4(bci + 1) < 0;
+      branch = code.S4(bci + 1);
     } else if (Invoke(opcode)) {
       site.call = static_cast<uint16_t>(code.S2(bci + 1));
     }
+    if (branch < 0) {
+      site.back = true;
+      site.back_to = static_cast<uint16_t>(std::max<int64_t>(static_cast<int64_t>(bci) + branch, 0));
+    }
+    // A subroutine of an old class file returns to behind any jsr (JVMS 6.5 ret): to anywhere.
+    if (opcode == kRet || (opcode == kWide && code.Has(bci, 2) && code.U1(bci + 1) == kRet)) site.back = true;
     if (site.back || Interesting(opcode)) sites->push_back(site);
     bci += length;
   }

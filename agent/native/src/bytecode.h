@@ -38,8 +38,9 @@ class ConstantPool {
 struct RawSite {
   uint16_t bci = 0;
   uint8_t opcode = 0;
-  bool back = false;  // a branch that may go back
-  uint16_t call = 0;  // index in the constant pool of what an invoke names, else 0
+  bool back = false;     // a branch that may go back
+  uint16_t back_to = 0;  // the lowest bci that it may go to, when it may go back
+  uint16_t call = 0;     // index in the constant pool of what an invoke names, else 0
 };
 
 // Lists the instructions of a method that may call, resolve, throw, return or branch back, in the order of their bcis.
@@ -61,6 +62,7 @@ enum Opcode : uint8_t {
   kLrem = 113,
   kIfeq = 153,
   kJsr = 168,
+  kRet = 169,
   kTableswitch = 170,
   kLookupswitch = 171,
   kIreturn = 172,

@@ -122,7 +122,19 @@ void ShadowGst(JNIEnv* env, Slot* slot, const std::vector<uint32_t>& ids, bool o
   Count(agent->status, Check::kShadowGst, verdict);
 }
 
-// The slot of the thread that runs this: for a virtual thread its carrier's. Null when there is none left.
+// The shadow buffer of the current thread, which may be a virtual one, null when it has none.
+uint64_t* CurrentShadow(JNIEnv* env, const Slot& slot) {
+  if (agent->virtual_thread_class == nullptr) return slot.shadow;
+  jthread thread = nullptr;
+  MaySafepoint();
+  if (agent->jvmti->GetCurrentThread(&thread) != JVMTI_ERROR_NONE || thread == nullptr) return nullptr;
+  const jlong buffer = env->GetLongField(thread, agent->shadow_field);
+  env->DeleteLocalRef(thread);
+  return buffer > 0 ? reinterpret_cast<uint64_t*>(buffer) : nullptr;
+}
+
+}  // namespace
+
 Slot* SlotOfThisThread(JNIEnv* env, jobject thread) {
   if (Slot* slot = Threads::Current(); slot != nullptr) return slot;
   std::string name;
@@ -137,18 +149,6 @@ Slot* SlotOfThisThread(JNIEnv* env, jobject thread) {
   return agent->threads.Attach(env, agent->options.depth, agent->options.seed, agent->status, std::move(name));
 }
 
-// The shadow buffer of the current thread, which may be a virtual one, null when it has none.
-uint64_t* CurrentShadow(JNIEnv* env, const Slot& slot) {
-  if (agent->virtual_thread_class == nullptr) return slot.shadow;
-  jthread thread = nullptr;
-  MaySafepoint();
-  if (agent->jvmti->GetCurrentThread(&thread) != JVMTI_ERROR_NONE || thread == nullptr) return nullptr;
-  const jlong buffer = env->GetLongField(thread, agent->shadow_field);
-  env->DeleteLocalRef(thread);
-  return buffer > 0 ? reinterpret_cast<uint64_t*>(buffer) : nullptr;
-}
-
-}  // namespace
 }  // namespace misstep
 
 using namespace misstep;  // NOLINT: the two natives of java.lang.MisstepShadow stand outside

@@ -165,6 +165,9 @@ std::vector<Location> Locations(std::span<const Frame> top_first, bool gst) {
   return all;
 }
 
+// The most frames that one piece of compiled code is taken to hold: HotSpot's inline depth is 15 (MaxInlineLevel).
+constexpr size_t kMostInlined = 64;
+
 // The length of the chain at a node when the top frames of ASGCT are exactly it, else 0.
 size_t ChainOnTop(const Nmethod& nmethod, size_t node, std::span<const Frame> asgct) {
   size_t length = 0;
@@ -208,7 +211,6 @@ bool InlineImprecision(const Sample& s, const CodeLookup& code) {
   if (s.region == Region::kCompiled) return false;
   // pc is in a stub or native code that compiled code called without debug info of its own (a leaf call): the group is
   // the compiled method that some frame near the top belongs to.
-  constexpr size_t kMostInlined = 64;
   for (size_t k = 1; k <= std::min(s.asgct.size(), kMostInlined); k++) {
     for (const NmethodRef& nmethod : code.OfMethod(s.asgct[k - 1].method)) {
       bool is_group = false;
@@ -264,6 +266,34 @@ std::vector<Frame> Nmethod::Chain(size_t node) const {
     chain.push_back(nodes[static_cast<size_t>(at)].frame);
   }
   return chain;
+}
+
+size_t TopGroup(std::span<const Frame> asgct, Region region, std::span<const NmethodRef> at_pc,
+                const CodeLookup& code) {
+  const size_t most = std::min(asgct.size(), kMostInlined);
+  const auto chain = [&](const Nmethod& nmethod) {
+    size_t longest = 0;
+    for (size_t i = 0; i < nmethod.nodes.size(); i++) longest = std::max(longest, ChainOnTop(nmethod, i, asgct));
+    return longest;
+  };
+  size_t group = std::min<size_t>(asgct.size(), 1);
+  for (const NmethodRef& nmethod : at_pc) {
+    const size_t exact = chain(*nmethod);
+    group = std::max(group, exact);
+    if (exact != 0) continue;
+    // No debug info at pc. A method may be inlined in itself: the deepest place it can have.
+    for (size_t k = 1; k <= most; k++) {
+      if (asgct[k - 1].method == nmethod->method) group = std::max(group, k);
+    }
+  }
+  if (region == Region::kCompiled) return group;
+  // A leaf call from compiled code: see InlineImprecision.
+  for (size_t k = 1; k <= most; k++) {
+    for (const NmethodRef& nmethod : code.OfMethod(asgct[k - 1].method)) {
+      if (chain(*nmethod) == k) group = std::max(group, k);
+    }
+  }
+  return group;
 }
 
 Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit) {

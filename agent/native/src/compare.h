@@ -112,6 +112,10 @@ struct Sample {
   bool known_bottom = true;       // asgct's bottom method was at the bottom of a walk that matched, or none matched yet
 };
 
+// The number of frames on top of an ASGCT walk that are only as good as the debug info at pc: the top physical frame
+// with what is inlined in it. At least 1 when there are frames; where it is not known, as many as it may be.
+size_t TopGroup(std::span<const Frame> asgct, Region region, std::span<const NmethodRef> at_pc, const CodeLookup& code);
+
 // asgct-shadow: compares from the bottom.
 Verdict CompareAsgctShadow(const Sample& sample, const CodeLookup& code);
 

@@ -202,7 +202,8 @@ std::vector<const Body*> SiteTable::Add(Symbols* symbols, const ConstantPool& po
     body.targets = targets;
     body.sites.reserve(method.size());
     for (const RawSite& raw : method) {
-      Site& site = body.sites.emplace_back(Site{.bci = raw.bci, .opcode = raw.opcode, .back = raw.back});
+      Site& site =
+          body.sites.emplace_back(Site{.bci = raw.bci, .opcode = raw.opcode, .back = raw.back, .back_to = raw.back_to});
       if (raw.call == 0) continue;
       const auto [it, fresh] = places.emplace(raw.call, -1);
       CallRef call;

@@ -56,6 +56,7 @@ struct Site {
   uint16_t bci = 0;
   uint8_t opcode = 0;
   bool back = false;
+  uint16_t back_to = 0;
   int32_t target = -1;  // index into the body's targets
 };
 

@@ -76,11 +76,6 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_failed(JNIEnv* env, jclass, jst
   }
 }
 
-JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv*, jclass) {
-  auto starting = misstep::Stage::kStarting;
-  if (!agent->stage.compare_exchange_strong(starting, misstep::Stage::kReady)) return;
-  agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_STARTED);
-  misstep::StartSampler();
-}
+JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv* env, jclass) { misstep::Ready(env); }
 
 }  // extern "C"

@@ -59,7 +59,48 @@ bool ParseSignal(std::string_view text, int* out) {
   return true;
 }
 
+bool ParseThreads(std::string_view text, Options* o) {
+  constexpr std::string_view kByName = "name:";
+  if (text == "running") {
+    o->threads = ThreadChoice::kRunning;
+  } else if (text == "round-robin") {
+    o->threads = ThreadChoice::kRoundRobin;
+  } else if (text == "cpu") {
+    o->threads = ThreadChoice::kCpu;
+  } else if (text.substr(0, kByName.size()) == kByName && text.size() > kByName.size()) {
+    o->threads = ThreadChoice::kName;
+    o->thread_pattern = text.substr(kByName.size());
+  } else {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool Matches(std::string_view pattern, std::string_view text) {
+  // Greedy with one place to go back to: the last star can always take one character more.
+  size_t p = 0;
+  size_t t = 0;
+  size_t star = std::string_view::npos;
+  size_t taken = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      p++;
+      t++;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++taken;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') p++;
+  return p == pattern.size();
+}
 
 std::string ParseOptions(std::string_view text, Options* o) {
   std::set<std::string, std::less<>> seen;
@@ -101,6 +142,11 @@ std::string ParseOptions(std::string_view text, Options* o) {
       o->interval_micros = static_cast<uint32_t>(n);
     } else if (key == "jitter") {
       if (!ParseShare(value, &o->jitter)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "burst") {
+      if (!ParseUnsigned(value, 1, 8, &n)) return Wrong(key, value, "signals from 1 to 8");
+      o->burst = static_cast<uint32_t>(n);
+    } else if (key == "threads") {
+      if (!ParseThreads(value, o)) return Wrong(key, value, "running, round-robin, cpu or name:PATTERN");
     } else if (key == "signal") {
       if (!ParseSignal(value, &o->signal)) {
         return Wrong(key, value, "SIGPROF, SIGVTALRM, SIGIO, SIGURG or SIGRTMIN+1 to SIGRTMIN+28");
@@ -114,11 +160,11 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, gst-asgct, shadow-gst, asgct-shadow, "
-             "asgct-gst-bracket, edges, liveness, interval, jitter, signal, depth, max-mismatches";
+             "asgct-gst-bracket, edges, liveness, interval, jitter, burst, threads, signal, depth, max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
-  const bool needs_methods = o->gst_asgct > 0 || o->shadow_gst > 0 || o->asgct_shadow > 0;
+  const bool needs_methods = NeedsMethods(*o);
   if (!needs_methods && o->bracket == 0 && o->edges > 0) {
     return "option edges judges the traces that other checks take: expected one of gst-asgct, shadow-gst, "
            "asgct-shadow, "
@@ -130,6 +176,13 @@ std::string ParseOptions(std::string_view text, Options* o) {
   }
   if (seen.contains("methods") && o->methods == 0.0 && needs_methods && !seen.contains("only")) {
     return "option methods=0 contradicts a check above 0: checks need instrumented methods";
+  }
+  const bool signals = o->asgct_shadow > 0 || o->bracket > 0;
+  if (seen.contains("threads") && !signals) {
+    return "option threads contradicts asgct-shadow=0 and asgct-gst-bracket=0: no signal is sent without one of them";
+  }
+  if (o->burst > 1 && o->asgct_shadow == 0) {
+    return "option burst contradicts asgct-shadow=0: bursts are that check's";
   }
   return "";
 }

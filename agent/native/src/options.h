@@ -7,6 +7,14 @@
 
 namespace misstep {
 
+// Which of the threads that ran lately is signalled.
+enum class ThreadChoice : uint8_t {
+  kRunning,     // any of them
+  kRoundRobin,  // each in turn
+  kName,        // any of them whose name matches a pattern
+  kCpu,         // by the CPU time that each used
+};
+
 struct Options {
   std::string out;                  // folder for status.bin, mismatches.jsonl and agent.log; required
   uint64_t seed = 1;                // of method choice, entry checks and sampler
@@ -19,10 +27,22 @@ struct Options {
   uint32_t liveness_millis = 100;   // between probes, 0 = off
   uint32_t interval_micros = 1000;  // between signals
   double jitter = 0.1;              // share of the interval by which it varies, 0..1
-  int signal = 27;                  // SIGPROF
-  uint32_t depth = 2048;            // frames a walk may have
-  uint32_t max_mismatches = 64;     // distinct records kept
+  uint32_t burst = 1;               // signals back to back at each tick of asgct-shadow
+  ThreadChoice threads = ThreadChoice::kRunning;
+  std::string thread_pattern = "*";  // of names, for kName
+  int signal = 27;                   // SIGPROF
+  uint32_t depth = 2048;             // frames a walk may have
+  uint32_t max_mismatches = 64;      // distinct records kept
 };
+
+// Whether any check needs instrumented methods, and with them the patch of java.lang.Thread.
+inline bool NeedsMethods(const Options& o) { return o.gst_asgct > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0; }
+
+// Whether any check reads byte code.
+inline bool NeedsCode(const Options& o) { return o.edges > 0 || o.bracket > 0; }
+
+// Whether text matches a pattern in which * stands for any run of characters.
+bool Matches(std::string_view pattern, std::string_view text);
 
 // Parses "key=value,key=value". Returns an empty string, or one line that says what is wrong and what was expected.
 std::string ParseOptions(std::string_view text, Options* options);

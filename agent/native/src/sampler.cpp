@@ -2,6 +2,8 @@
 //
 // Neither thread is attached to the JVM (rule 1): they run no Java code and call neither JNI nor JVMTI.
 
+#include "sampler.h"
+
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -19,8 +21,6 @@
 namespace misstep {
 namespace {
 
-constexpr uint64_t kLostNanos = 500'000'000;       // a signal not handled by then is lost
-constexpr uint64_t kEarlyNanos = 250'000'000;      // how long a judgement waits for events still to come
 constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
 constexpr size_t kMostDeferred = 512;
 constexpr uint64_t kRanNanos = 20'000;  // CPU time since the last look that makes a thread a running one
@@ -68,10 +68,12 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   status->sp.store(t->sp, std::memory_order_relaxed);
   status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
 
-  const uint64_t size = ShadowSize(slot->shadow);
-  t->shadow_overflow = size > kShadowEntries || size > agent->options.depth;
-  t->shadow_size = t->shadow_overflow ? 0 : static_cast<uint32_t>(size);
-  std::memcpy(t->shadow, slot->shadow + MISSTEP_SHADOW_HEADER / 8, t->shadow_size * sizeof(uint64_t));
+  if (t->shadow != nullptr) {
+    const uint64_t size = ShadowSize(slot->shadow);
+    t->shadow_overflow = size > kShadowEntries || size > agent->options.depth;
+    t->shadow_size = t->shadow_overflow ? 0 : static_cast<uint32_t>(size);
+    std::memcpy(t->shadow, slot->shadow + MISSTEP_SHADOW_HEADER / 8, t->shadow_size * sizeof(uint64_t));
+  }
   t->code_size = ReadCode(t->pc, t->code, sizeof(t->code));
   t->busy = slot->busy != 0;
   t->num_frames = 0;
@@ -95,8 +97,12 @@ void Handle(int, siginfo_t* info, void* context) {
     Slot* slot = Threads::Current();
     bool filled = false;
     if (slot != nullptr && info->si_code == SI_QUEUE && info->si_pid == own_pid) {
-      const auto sequence = reinterpret_cast<uint64_t>(info->si_value.sival_ptr);
-      Ticket* t = &slot->tickets[sequence % kTickets];
+      const auto value = reinterpret_cast<uint64_t>(info->si_value.sival_ptr);
+      const uint64_t sequence = value >> kSignalForBits;
+      const auto what = static_cast<SignalFor>(value & ((1 << kSignalForBits) - 1));
+      Ticket* t = what == SignalFor::kBracketFirst    ? &slot->bracket.first
+                  : what == SignalFor::kBracketSecond ? &slot->bracket.second
+                                                      : &slot->tickets[sequence % kTickets];
       TicketState pending = TicketState::kPending;
       // A late signal meets a ticket that was given up (idle) or is another's: it is stray, its sample was counted
       // lost.
@@ -104,6 +110,7 @@ void Handle(int, siginfo_t* info, void* context) {
         a->status->delivered.fetch_add(1, std::memory_order_relaxed);
         Fill(slot, t, context);
         t->state.store(TicketState::kReady, std::memory_order_release);
+        if (what == SignalFor::kBracketFirst) WakeBracketer();
         filled = true;
       }
     }
@@ -130,8 +137,7 @@ struct Owned {
 class Judge {
  public:
   // Judges all tickets that are ready, and what waited long enough. At the end everything.
-  void Round(bool end) {
-    const uint64_t now = MonotonicNanos();
+  void Round(uint64_t now, bool end) {
     for (size_t i = 0; i < agent->threads.size(); i++) {
       Slot* slot = agent->threads.at(i);
       for (Ticket& t : slot->tickets) {
@@ -268,47 +274,98 @@ Ticket* FreeTicket(Slot* slot, uint64_t now) {
   return t->state.load(std::memory_order_acquire) == TicketState::kIdle ? t : nullptr;
 }
 
-// Sends one signal. Returns false when the thread has ended or has no free ticket.
+// Signals for one sample of asgct-shadow. Returns false when the thread has ended or has no free ticket.
 bool Send(Slot* slot, uint64_t now) {
   Ticket* t = FreeTicket(slot, now);
   if (t == nullptr) return false;
-  slot->sending.store(true, std::memory_order_seq_cst);
-  if (slot->state.load(std::memory_order_seq_cst) != SlotState::kActive) {
-    slot->sending.store(false, std::memory_order_seq_cst);
-    return false;
-  }
-  t->sequence = slot->next_ticket++;
-  t->sent_nanos = now;
-  t->sample = agent->status->sent.fetch_add(1, std::memory_order_relaxed) + 1;
-  t->state.store(TicketState::kPending, std::memory_order_release);
-  siginfo_t info = {};
-  info.si_signo = agent->options.signal;
-  info.si_code = SI_QUEUE;
-  info.si_pid = own_pid;
-  info.si_uid = getuid();
-  info.si_value.sival_ptr = reinterpret_cast<void*>(t->sequence);
-  if (syscall(SYS_rt_tgsigqueueinfo, own_pid, slot->tid, agent->options.signal, &info) != 0) {
-    TicketState pending = TicketState::kPending;
-    if (t->state.compare_exchange_strong(pending, TicketState::kIdle)) {
+  switch (SendTicket(slot, t, SignalFor::kSample, slot->next_ticket)) {
+    case Sent::kThreadEnded:
+      return false;
+    case Sent::kRefused:
       Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kSendFailed));
-    }
+      break;
+    case Sent::kYes:
+      break;
   }
-  slot->sending.store(false, std::memory_order_seq_cst);
+  slot->next_ticket++;
   return true;
 }
 
-// Signals one running thread: the first from a random place on that used CPU since it was last looked at.
-void Tick(uint64_t* random, uint64_t now) {
+// Whether a thread may be signalled now: not in a bracket, and not in a check at a method entry, where the walker is
+// busy and nothing of the program's is on top.
+bool MaySignal(const Slot& slot) {
+  if (slot.state.load(std::memory_order_acquire) != SlotState::kActive) return false;
+  if (slot.bracket.state.load(std::memory_order_acquire) != BracketState::kIdle) return false;
+  return slot.status->phase.load(std::memory_order_acquire) == MISSTEP_PHASE_NONE;
+}
+
+// Tells whether a signal to the thread is on its way.
+bool UnderWay(const Slot& slot) {
+  for (const Ticket& t : slot.tickets) {
+    const TicketState s = t.state.load(std::memory_order_acquire);
+    if (s == TicketState::kPending || s == TicketState::kFilling) return true;
+  }
+  return false;
+}
+
+// Signals one thread as often as a burst asks for, each time as soon as the last signal was handled.
+bool SendBurst(Slot* slot, uint64_t now) {
+  constexpr uint64_t kMostBetween = 1'000'000;  // a thread that does not run ends its burst
+  if (!Send(slot, now)) return false;
+  for (uint32_t i = 1; i < agent->options.burst; i++) {
+    const uint64_t limit = MonotonicNanos() + kMostBetween;
+    while (UnderWay(*slot)) {
+      if (MonotonicNanos() > limit) return true;
+      SleepUntil(MonotonicNanos() + 5'000);
+    }
+    if (!MaySignal(*slot) || !Send(slot, MonotonicNanos())) return true;
+  }
+  return true;
+}
+
+// Does for one thread what this tick is for. Returns false when the thread cannot take it now.
+bool Signal(Slot* slot, bool bracket, uint64_t now) {
+  if (!MaySignal(*slot)) return false;
+  if (!bracket) return SendBurst(slot, now);
+  return !UnderWay(*slot) && BeginBracket(slot);
+}
+
+// CPU time that the thread used since it was last looked at, in nanoseconds; 0 when too little to call it running.
+uint64_t Ran(Slot* slot) {
+  const uint64_t cpu = ThreadCpuNanos(slot->tid);
+  const uint64_t ran = cpu > slot->last_cpu ? cpu - slot->last_cpu : 0;
+  slot->last_cpu = cpu;
+  return ran > kRanNanos ? ran : 0;
+}
+
+// One tick: chooses a thread as the option threads says, from those that ran since they were last looked at.
+void Tick(uint64_t* random, uint64_t now, bool bracket) {
+  static size_t turn = 0;  // of round-robin: the sampler's alone
+  const Options& o = agent->options;
   const size_t n = agent->threads.size();
   if (n == 0) return;
-  const size_t first = NextRandom(random) % n;
+  if (o.threads == ThreadChoice::kCpu) {
+    // Each with probability proportional to the CPU time that it used.
+    Slot* chosen = nullptr;
+    uint64_t total = 0;
+    for (size_t i = 0; i < n; i++) {
+      Slot* slot = agent->threads.at(i);
+      const uint64_t ran = MaySignal(*slot) ? Ran(slot) : 0;
+      total += ran;
+      if (ran > 0 && Uniform(random) * static_cast<double>(total) < static_cast<double>(ran)) chosen = slot;
+    }
+    if (chosen != nullptr) Signal(chosen, bracket, now);
+    return;
+  }
+  const size_t first = o.threads == ThreadChoice::kRoundRobin ? turn : NextRandom(random) % n;
   for (size_t i = 0; i < n; i++) {
-    Slot* slot = agent->threads.at((first + i) % n);
-    if (slot->state.load(std::memory_order_acquire) != SlotState::kActive) continue;
-    const uint64_t cpu = ThreadCpuNanos(slot->tid);
-    const bool ran = cpu > slot->last_cpu + kRanNanos;
-    slot->last_cpu = cpu;
-    if (ran && Send(slot, now)) return;
+    const size_t at = (first + i) % n;
+    Slot* slot = agent->threads.at(at);
+    if (!MaySignal(*slot)) continue;
+    if (o.threads == ThreadChoice::kName && !slot->chosen.load(std::memory_order_relaxed)) continue;
+    if (Ran(slot) == 0 || !Signal(slot, bracket, now)) continue;
+    turn = at + 1;
+    return;
   }
 }
 
@@ -324,18 +381,12 @@ void Probe(uint64_t now) {
   Count(agent->status, Check::kLiveness, verdict);
 }
 
-void SleepUntil(uint64_t nanos) {
-  const timespec ts = {static_cast<time_t>(nanos / 1'000'000'000), static_cast<long>(nanos % 1'000'000'000)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, nullptr) == EINTR) {
-  }
-}
-
 void* RunSampler(void*) {
   prctl(PR_SET_NAME, "misstep-sampler");
   prctl(PR_SET_TIMERSLACK, 1000UL);
   const Options& o = agent->options;
   uint64_t random = o.seed ^ 0x6d697373746570;
-  const bool sampling = o.asgct_shadow > 0;
+  const bool sampling = o.asgct_shadow > 0 || o.bracket > 0;
   const uint64_t probe_every = uint64_t{o.liveness_millis} * 1'000'000;
   uint64_t now = MonotonicNanos();
   uint64_t next_tick = now;
@@ -344,7 +395,10 @@ void* RunSampler(void*) {
     now = MonotonicNanos();
     agent->status->heartbeat.store(now, std::memory_order_relaxed);
     if (sampling && now >= next_tick) {
-      if (o.asgct_shadow >= 1.0 || Uniform(&random) < o.asgct_shadow) Tick(&random, now);
+      // Each check has its own share of the ticks; both may want the same one, for different threads.
+      if (Uniform(&random) < o.bracket) Tick(&random, now, true);
+      if (Uniform(&random) < o.asgct_shadow) Tick(&random, now, false);
+      if (o.bracket > 0) SweepBrackets(now);
       const double vary = 1.0 + o.jitter * (2.0 * Uniform(&random) - 1.0);
       // After a delay the missed ticks are left out: no burst.
       next_tick = std::max(next_tick + static_cast<uint64_t>(o.interval_micros * 1000.0 * vary), now);
@@ -366,14 +420,17 @@ Judge* judge = nullptr;
 void* RunJudge(void*) {
   prctl(PR_SET_NAME, "misstep-judge");
   while (!stop_judge.load(std::memory_order_acquire)) {
-    judge->Round(false);
+    const uint64_t now = MonotonicNanos();
+    judge->Round(now, false);
+    JudgeBrackets(now, false);
     SleepUntil(MonotonicNanos() + 1'000'000);
   }
   return nullptr;
 }
 
+}  // namespace
+
 bool StartThread(pthread_t* thread, void* (*run)(void*)) {
-  // The JVM's signals and ours are not for these threads.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -383,7 +440,36 @@ bool StartThread(pthread_t* thread, void* (*run)(void*)) {
   return failed == 0;
 }
 
-}  // namespace
+void SleepUntil(uint64_t nanos) {
+  const timespec ts = {static_cast<time_t>(nanos / 1'000'000'000), static_cast<long>(nanos % 1'000'000'000)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, nullptr) == EINTR) {
+  }
+}
+
+Sent SendTicket(Slot* slot, Ticket* t, SignalFor what, uint64_t sequence) {
+  slot->sending.store(true, std::memory_order_seq_cst);
+  if (slot->state.load(std::memory_order_seq_cst) != SlotState::kActive) {
+    slot->sending.store(false, std::memory_order_seq_cst);
+    return Sent::kThreadEnded;
+  }
+  t->sequence = sequence;
+  t->sent_nanos = MonotonicNanos();
+  t->sample = agent->status->sent.fetch_add(1, std::memory_order_relaxed) + 1;
+  t->state.store(TicketState::kPending, std::memory_order_release);
+  siginfo_t info = {};
+  info.si_signo = agent->options.signal;
+  info.si_code = SI_QUEUE;
+  info.si_pid = own_pid;
+  info.si_uid = getuid();
+  info.si_value.sival_ptr = reinterpret_cast<void*>(sequence << kSignalForBits | static_cast<uint64_t>(what));
+  Sent sent = Sent::kYes;
+  if (syscall(SYS_rt_tgsigqueueinfo, own_pid, slot->tid, agent->options.signal, &info) != 0) {
+    TicketState pending = TicketState::kPending;
+    if (t->state.compare_exchange_strong(pending, TicketState::kIdle)) sent = Sent::kRefused;
+  }
+  slot->sending.store(false, std::memory_order_seq_cst);
+  return sent;
+}
 
 std::string InstallHandler(int signal) {
   own_pid = getpid();
@@ -406,14 +492,18 @@ std::string InstallHandler(int signal) {
   return "";
 }
 
-void StartSampler() {
+void StartSampler(JNIEnv* env) {
+  const bool sampling = agent->options.asgct_shadow > 0 || agent->options.bracket > 0;
+  if (agent->options.bracket > 0 && !StartBracketer(env)) {
+    Log("cannot start the bracket thread: asgct-gst-bracket does nothing");
+  }
   judge = new Judge();
-  if (agent->options.asgct_shadow > 0 && !StartThread(&judge_thread, RunJudge)) {
-    Log("cannot start the judge thread: asgct-shadow and liveness are off");
+  if (sampling && !StartThread(&judge_thread, RunJudge)) {
+    Log("cannot start the judge thread: asgct-shadow, asgct-gst-bracket and liveness are off");
     return;
   }
   started = StartThread(&sampler_thread, RunSampler);
-  if (!started) Log("cannot start the sampler thread: asgct-shadow and liveness are off");
+  if (!started) Log("cannot start the sampler thread: asgct-shadow, asgct-gst-bracket and liveness are off");
 }
 
 void StopSampler() {
@@ -435,11 +525,13 @@ void StopSampler() {
       }
     }
   }
-  if (agent->options.asgct_shadow > 0) {
+  if (agent->options.bracket > 0) StopBracketer();
+  if (agent->options.asgct_shadow > 0 || agent->options.bracket > 0) {
     stop_judge.store(true, std::memory_order_release);
     pthread_join(judge_thread, nullptr);
   }
-  judge->Round(true);
+  judge->Round(MonotonicNanos(), true);
+  JudgeBrackets(MonotonicNanos(), true);
 }
 
 }  // namespace misstep

@@ -21,6 +21,8 @@ static_assert(offsetof(StatusFile, instrumented) == MISSTEP_STATUS_INSTRUMENTED_
 static_assert(offsetof(StatusFile, failed) == MISSTEP_STATUS_FAILED_OFFSET);
 static_assert(offsetof(StatusFile, stray) == MISSTEP_STATUS_STRAY_OFFSET);
 static_assert(offsetof(StatusFile, heartbeat) == MISSTEP_STATUS_HEARTBEAT_OFFSET);
+static_assert(offsetof(StatusFile, second) == MISSTEP_STATUS_SECOND_OFFSET);
+static_assert(offsetof(StatusFile, traced) == MISSTEP_STATUS_TRACED_OFFSET);
 static_assert(offsetof(StatusFile, checks) == MISSTEP_STATUS_HEADER);
 static_assert(sizeof(CheckStatus) == MISSTEP_CHECK_SIZE);
 static_assert(offsetof(CheckStatus, total) == MISSTEP_CHECK_TOTAL_OFFSET);

@@ -55,7 +55,9 @@ struct StatusFile {
   std::atomic<uint64_t> failed;
   std::atomic<uint64_t> stray;
   std::atomic<uint64_t> heartbeat;
-  uint8_t reserved1[MISSTEP_STATUS_HEADER - 88];
+  std::atomic<uint64_t> second;
+  std::atomic<uint64_t> traced;
+  uint8_t reserved1[MISSTEP_STATUS_HEADER - 104];
   CheckStatus checks[MISSTEP_CHECK_COUNT];
   ThreadStatus threads[MISSTEP_THREAD_COUNT];
 };

@@ -6,26 +6,29 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "bracketer.h"
 
 namespace misstep {
 namespace {
 
 // initial-exec (CMakeLists.txt): the handler must not allocate thread-local storage lazily.
 thread_local Slot* current_slot = nullptr;
+thread_local bool excluded = false;
 
 bool Quiet(const Slot& slot) {
   for (const Ticket& t : slot.tickets) {
     if (t.state.load(std::memory_order_acquire) != TicketState::kIdle) return false;
   }
-  return true;
+  return slot.bracket.state.load(std::memory_order_acquire) == BracketState::kIdle;
 }
 
 // Allocates all memory of a slot in one mapping; untouched pages cost nothing.
 bool Allocate(Slot* slot, uint32_t depth) {
   const size_t shadow = MISSTEP_SHADOW_HEADER + size_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
   const size_t ticket = size_t{depth} * (sizeof(AsgctFrame) + sizeof(uint64_t));
+  const size_t bracket = size_t{depth} * (2 * sizeof(AsgctFrame) + sizeof(jvmtiFrameInfo));
   const size_t own = size_t{depth} * (sizeof(AsgctFrame) + sizeof(jvmtiFrameInfo));
-  const size_t size = shadow + kTickets * ticket + own;
+  const size_t size = shadow + kTickets * ticket + bracket + own;
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   auto* at = static_cast<uint8_t*>(memory);
@@ -37,6 +40,12 @@ bool Allocate(Slot* slot, uint32_t depth) {
     t.shadow = reinterpret_cast<uint64_t*>(at);
     at += size_t{depth} * sizeof(uint64_t);
   }
+  for (Ticket* t : {&slot->bracket.first, &slot->bracket.second}) {
+    t->frames = reinterpret_cast<AsgctFrame*>(at);
+    at += size_t{depth} * sizeof(AsgctFrame);
+  }
+  slot->bracket.gst = reinterpret_cast<jvmtiFrameInfo*>(at);
+  at += size_t{depth} * sizeof(jvmtiFrameInfo);
   slot->asgct = reinterpret_cast<AsgctFrame*>(at);
   at += size_t{depth} * sizeof(AsgctFrame);
   slot->gst = reinterpret_cast<jvmtiFrameInfo*>(at);
@@ -54,7 +63,10 @@ uint64_t NextRandom(uint64_t* state) {
 
 Slot* Threads::Current() { return current_slot; }
 
+void Threads::ExcludeThisThread() { excluded = true; }
+
 Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* status, std::string name) {
+  if (excluded) return nullptr;
   Slot* slot = nullptr;
   {
     const WriteLock lock(mutex_);
@@ -85,9 +97,11 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   slot->tid = static_cast<int32_t>(syscall(SYS_gettid));
   slot->env = env;
   slot->busy = 0;
+  slot->bracket.thread = nullptr;
   slot->last_cpu = 0;
   slot->root = 0;
   slot->carrier = false;
+  slot->chosen.store(Matches(agent->options.thread_pattern, name), std::memory_order_relaxed);
   slot->name = std::move(name);
   slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_relaxed);
   slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);
@@ -96,6 +110,8 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
     *reinterpret_cast<volatile uint64_t*>(t.frames) = 0;
     *reinterpret_cast<volatile uint64_t*>(t.shadow) = 0;
   }
+  *reinterpret_cast<volatile uint64_t*>(slot->bracket.first.frames) = 0;
+  *reinterpret_cast<volatile uint64_t*>(slot->bracket.second.frames) = 0;
   current_slot = slot;
   slot->state.store(SlotState::kActive, std::memory_order_seq_cst);
   return slot;
@@ -107,7 +123,9 @@ void Threads::End() {
   // Rule 2. Sampler: sending = true, then looks at state. Here: state = dead, then look at sending. Both sequentially
   // consistent, so one of them sees the other. The handler runs on this thread: it is not under way now.
   slot->state.store(SlotState::kDead, std::memory_order_seq_cst);
-  while (slot->sending.load(std::memory_order_seq_cst)) sched_yield();
+  while (slot->sending.load(std::memory_order_seq_cst) || slot->bracket.walking.load(std::memory_order_seq_cst)) {
+    sched_yield();
+  }
   current_slot = nullptr;
   for (Ticket& t : slot->tickets) {
     TicketState pending = TicketState::kPending;
@@ -115,6 +133,7 @@ void Threads::End() {
       Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kThreadEnd));
     }
   }
+  EndBracket(slot);
   slot->status->tid.store(0, std::memory_order_relaxed);
 }
 

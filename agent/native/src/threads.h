@@ -49,8 +49,27 @@ struct Ticket {
 
 enum class SlotState : uint32_t { kFree, kActive, kDead };
 
-constexpr int kTickets = 4;
+constexpr int kTickets = 8;  // the longest burst
 constexpr uint32_t kShadowEntries = 16384;
+
+enum class BracketState : uint32_t {
+  kIdle,
+  kFirst,    // the first signal was sent: the sampler's, then the bracketer's once the ticket is ready
+  kWalking,  // the bracketer's
+  kSecond,   // the second signal was sent: the judge's once the ticket is ready
+};
+
+// One bracket of asgct-gst-bracket on its way, see bracketer.h. While it is, the thread gets no other signal.
+struct BracketSlot {
+  std::atomic<BracketState> state = BracketState::kIdle;
+  std::atomic<bool> walking = false;      // the bracketer is about to walk this thread (rule 2)
+  std::atomic<jthread> thread = nullptr;  // a global reference; null where brackets cannot be
+  uint64_t next = 0;                      // sequence of its signals
+  Ticket first;
+  Ticket second;
+  jvmtiFrameInfo* gst = nullptr;  // options.depth of them
+  jint gst_count = 0;
+};
 
 struct Slot {
   std::atomic<SlotState> state = SlotState::kFree;
@@ -60,9 +79,11 @@ struct Slot {
   uint64_t* shadow = nullptr;  // the buffer of abi.h
   ThreadStatus* status = nullptr;
   Ticket tickets[kTickets];
+  BracketSlot bracket;
   uint64_t next_ticket = 0;           // the sampler's
   uint64_t last_cpu = 0;              // the sampler's: CPU time when last looked at
   uint64_t root = 0;                  // the judge's: bottom method of the last walk that matched
+  std::atomic<bool> chosen = false;   // its name is one that the option threads asks for
   std::atomic<bool> carrier = false;  // virtual threads were seen mounted on it
   volatile sig_atomic_t busy = 0;     // the thread walks itself: one walker at a time
   uint64_t random = 0;                // the thread's own stream, for countdowns
@@ -89,6 +110,8 @@ class Threads {
   Slot* Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* status, std::string name);
   // Ends the calling thread's slot: after it no signal is on its way by the sampler, and the handler does nothing.
   void End();
+  // Says that the calling thread is one of the agent's own, which never gets a slot.
+  static void ExcludeThisThread();
   // The calling thread's slot, null when it has none. Async-signal-safe.
   static Slot* Current();
 

@@ -389,7 +389,13 @@ type Sampling struct {
 	// jitter as a fraction of the interval in [0, 1]: each gap is drawn from interval*(1±jitter).
 	Jitter float64 `protobuf:"fixed64,2,opt,name=jitter,proto3" json:"jitter,omitempty"`
 	// signal number by name ("SIGPROF", "SIGUSR1", "SIGRTMIN+3"); empty is SIGPROF.
-	Signal        string `protobuf:"bytes,3,opt,name=signal,proto3" json:"signal,omitempty"`
+	Signal string `protobuf:"bytes,3,opt,name=signal,proto3" json:"signal,omitempty"`
+	// burst is the number of signals sent back to back to the same thread at each tick of asgct-shadow, 1 to 8; 0 is 1.
+	Burst uint32 `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"`
+	// threads that are signalled, of those that ran since they were last looked at: "running" (any, also when empty),
+	// "round-robin" (each in turn), "cpu" (by the CPU time that each used) or "name:PATTERN" (by the name that the thread had when it
+	// started, * for any run of characters).
+	Threads       string `protobuf:"bytes,5,opt,name=threads,proto3" json:"threads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -441,6 +447,20 @@ func (x *Sampling) GetJitter() float64 {
 func (x *Sampling) GetSignal() string {
 	if x != nil {
 		return x.Signal
+	}
+	return ""
+}
+
+func (x *Sampling) GetBurst() uint32 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
+func (x *Sampling) GetThreads() string {
+	if x != nil {
+		return x.Threads
 	}
 	return ""
 }
@@ -772,11 +792,13 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\x05ratio\x18\x01 \x01(\x01R\x05ratio\x12\x18\n" +
 	"\ainclude\x18\x02 \x03(\tR\ainclude\x12\x18\n" +
 	"\aexclude\x18\x03 \x03(\tR\aexclude\x12\x12\n" +
-	"\x04only\x18\x04 \x03(\tR\x04only\"q\n" +
+	"\x04only\x18\x04 \x03(\tR\x04only\"\xa1\x01\n" +
 	"\bSampling\x125\n" +
 	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x16\n" +
 	"\x06jitter\x18\x02 \x01(\x01R\x06jitter\x12\x16\n" +
-	"\x06signal\x18\x03 \x01(\tR\x06signal\"1\n" +
+	"\x06signal\x18\x03 \x01(\tR\x06signal\x12\x14\n" +
+	"\x05burst\x18\x04 \x01(\rR\x05burst\x12\x18\n" +
+	"\athreads\x18\x05 \x01(\tR\athreads\"1\n" +
 	"\x05Check\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05share\x18\x02 \x01(\x01R\x05share\"\x90\x03\n" +

@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// brackets asks for nothing that needs instrumented methods.
+func brackets() Options {
+	return Options{Seed: 1, Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1}, Interval: 500 * time.Microsecond, Jitter: 0.5}
+}
+
+// Neither the patch nor the Java half is there, and every bracket has its verdict.
+func TestBracketsNeedNoInstrumentation(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			r := run(t, j, brackets(), nil, "Mixed", "2", "1")
+			requireSound(t, r)
+			c := r.check("asgct-gst-bracket")
+			t.Logf("%+v", c)
+			require.Zero(t, r.status.Instrumented)
+			require.Greater(t, c.Match, uint64(50))
+			require.NotZero(t, c.Tolerated["moved"], "no loop came back in between")
+			require.NotZero(t, r.check("edges").Match, "edges takes the walks of brackets")
+			for _, m := range r.mismatches {
+				t.Logf("%s %s at %s (%s)", m.Check, m.Kind, m.boundary(), m.TopState)
+			}
+		})
+	}
+}
+
+// JDK-8303444 without any instrumentation: the frames below the upcall are lost to ASGCT and there for GetStackTrace.
+func TestBracketsFindTheLostBottom(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			r := run(t, j, brackets(), []string{"-XX:TieredStopAtLevel=1", "-Xcomp"}, "SlowClinit")
+			requireSound(t, r)
+			found := false
+			for _, m := range r.mismatches {
+				found = found || m.Check == "asgct-gst-bracket" && m.Kind == "truncated" && m.boundary() == "SlowClinit$Lazy.<clinit>"
+			}
+			require.True(t, found, "%+v %+v", r.check("asgct-gst-bracket"), r.mismatches)
+		})
+	}
+}

@@ -1,0 +1,189 @@
+#include "bracket.h"
+
+#include <algorithm>
+
+namespace misstep {
+namespace {
+
+// A walk bottom first. Frames below sure are exact; the one at sure is exact in its method only: it is the compiled
+// method of the top, whose inlined frames and bci may be a neighbour's (compare.h), or the top itself.
+struct Level {
+  uint64_t method;
+  int32_t bci;
+  const MethodInfo* info;
+};
+Frame FrameOf(const Level& level) { return {level.method, level.bci, level.info}; }
+
+struct Levels {
+  std::vector<Level> all;
+  size_t sure = 0;
+};
+
+Levels LevelsOf(std::span<const Frame> top_first, size_t unsure) {
+  Levels l;
+  l.all.reserve(top_first.size());
+  for (auto f = top_first.rbegin(); f != top_first.rend(); ++f) l.all.push_back({f->method, f->bci, f->info});
+  l.sure = l.all.size() - std::min(unsure, l.all.size());
+  return l;
+}
+
+// How many frames above the carrier's own a walk shows when a virtual thread is mounted, 0 when none is.
+size_t MountedFrames(std::span<const Frame> top_first) {
+  for (size_t i = 0; i < top_first.size(); i++) {
+    if (top_first[i].info != nullptr && top_first[i].info->role == Role::kContinuation) return i + 1;
+  }
+  return 0;
+}
+
+// The lowest bci that can be reached from a place. Branches forward are taken for possible everywhere.
+int32_t LowestFrom(const Body& body, int32_t from, bool* branched) {
+  int32_t low = from;
+  *branched = false;
+  for (auto site = body.sites.rbegin(); site != body.sites.rend(); ++site) {
+    // Sites come by their bci, so whatever a lower target brings into reach is still to come.
+    if (site->bci < low) break;
+    if (!site->back) continue;
+    const auto to = static_cast<int32_t>(site->back_to);
+    if (to <= low) {
+      low = to;
+      *branched = true;
+    }
+  }
+  return low;
+}
+
+bool IsCalled(const Level& level, std::string_view name, std::string_view descriptor) {
+  return level.info != nullptr && level.info->name == name && level.info->descriptor == descriptor;
+}
+
+// The bottom frame of a thread that Java started, for its whole life.
+bool IsRun(const Level& root) { return IsCalled(root, "run", "()V"); }
+
+// The launcher's. Before and after it the same thread looks for the class and shuts down.
+bool IsMain(const Level& root) { return IsCalled(root, "main", "([Ljava/lang/String;)V"); }
+
+// What the VM calls on a thread before and after that: JavaThread::run and exit (runtime/javaThread.cpp).
+bool IsLifecycle(const Level& root) {
+  return root.info != nullptr && root.info->class_name == "java/lang/Thread" && root.info->name != "run";
+}
+
+// Whether the instruction calls just this method, and nothing else in turn.
+bool CallsPlainly(const Level& caller, const Level& callee) {
+  if (callee.info == nullptr || callee.info->upcall != Upcall::kNone) return false;
+  const Site* site = SiteAt(FrameOf(caller));
+  if (site == nullptr || site->target < 0 || !caller.info->body->targets) return false;
+  const CallTarget& target = (*caller.info->body->targets)[static_cast<size_t>(site->target)];
+  return !target.polymorphic && target.name == callee.info->name && target.descriptor == callee.info->descriptor;
+}
+
+// Names the difference at a level, gst being trusted.
+Verdict KindAt(const Levels& gst, const Levels& asgct, size_t at) {
+  constexpr size_t kNear = 16;
+  const auto occurs = [](const std::vector<Level>& in, size_t from, size_t to, uint64_t method) {
+    for (size_t i = from; i < std::min(to, in.size()); i++) {
+      if (in[i].method == method) return i;
+    }
+    return size_t{0};
+  };
+  const auto index = [](size_t i) { return static_cast<uint32_t>(i); };
+  if (at == 0) {
+    const size_t found = occurs(gst.all, 1, gst.all.size(), asgct.all[0].method);
+    return found != 0 ? Verdict::Mismatch(Kind::kTruncated, index(found)) : Verdict::Mismatch(Kind::kForeign, 0);
+  }
+  if (occurs(gst.all, at + 1, at + kNear, asgct.all[at].method) != 0)
+    return Verdict::Mismatch(Kind::kMissing, index(at));
+  if (occurs(asgct.all, at + 1, at + kNear, gst.all[at].method) != 0) return Verdict::Mismatch(Kind::kExtra, index(at));
+  return Verdict::Mismatch(Kind::kWrongMethod, index(at));
+}
+
+// Whether the thread can have come from one stack to the other. A mismatch names the lowest level at which it cannot.
+Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
+  const Levels& before = gst_first ? gst : asgct;
+  const Levels& after = gst_first ? asgct : gst;
+  if (gst.all.empty() || asgct.all.empty()) return Verdict::Match();
+  if ((!IsRun(gst.all[0]) && !IsMain(gst.all[0])) || IsLifecycle(asgct.all[0])) return Verdict::Match();
+  for (size_t l = 0; l < before.all.size() && l < after.all.size(); l++) {
+    const Level& b = before.all[l];
+    const Level& a = after.all[l];
+    if (l > before.sure || l > after.sure || asgct.all[l].method == 0) break;
+    if (a.method != b.method) {
+      const Verdict v = KindAt(gst, asgct, l);
+      if (l == 0 && IsMain(gst.all[0]) && v.kind != Kind::kTruncated) break;
+      return v;
+    }
+    if (l == before.sure || l == after.sure) break;
+    if (a.info == nullptr || a.info->native || a.info->body == nullptr || a.bci < 0 || b.bci < 0) break;
+    if (a.info->klass == nullptr || a.info->klass->redefined.load(std::memory_order_relaxed)) break;
+    if (!CanReach(*a.info->body, b.bci, a.bci)) return Verdict::Mismatch(Kind::kWrongBci, static_cast<uint32_t>(l));
+    if (a.bci != b.bci || InLoop(*a.info->body, a.bci)) break;
+    if (l + 1 == before.all.size() || l + 1 == after.all.size()) break;
+    if (!CallsPlainly(b, before.all[l + 1]) || !CallsPlainly(a, after.all[l + 1])) {
+      // The VM's calls, and those of method handles, come in turn at one instruction; anything else has no place there.
+      const bool known = l + 1 <= asgct.sure && CallsPlainly(gst.all[l], gst.all[l + 1]);
+      if (known && ExplainEdge(FrameOf(asgct.all[l]), FrameOf(asgct.all[l + 1])) == Explained::kNothing) {
+        return KindAt(gst, asgct, l + 1);
+      }
+      break;
+    }
+  }
+  return Verdict::Match();
+}
+
+// ORACLE.md's rule as it stands: what both ASGCT walks have in common from the bottom is in gst.
+bool CommonIsThere(const Levels& before, const Levels& gst, const Levels& after) {
+  for (size_t l = 0; l <= before.sure && l <= after.sure && l < before.all.size() && l < after.all.size(); l++) {
+    if (before.all[l].method != after.all[l].method) return true;
+    if (l == gst.all.size() || gst.all[l].method != before.all[l].method) return false;
+    if (l == before.sure || l == after.sure || before.all[l].bci != after.all[l].bci) return true;
+    const int32_t bci = gst.all[l].bci == -1 ? -3 : gst.all[l].bci;  // GetStackTrace's constant for natives
+    if (l + 1 < before.all.size() && l + 1 < after.all.size() && bci != before.all[l].bci) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool CanReach(const Body& body, int32_t from, int32_t to) {
+  bool branched = false;
+  return to >= from || to >= LowestFrom(body, from, &branched);
+}
+
+bool InLoop(const Body& body, int32_t bci) {
+  bool branched = false;
+  LowestFrom(body, bci, &branched);
+  return branched;
+}
+
+BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
+  for (const BracketWalk* w : {&b.before, &b.after}) {
+    const bool after = w == &b.after;
+    if (w->code < -10) return {Verdict::Mismatch(Kind::kCode, 0), after};
+    if (w->code <= 0) return {Verdict::Unwalkable(w->code), after};
+    if (w->frames.size() >= b.limit) return {Verdict::Void(Reason::kDepth), after};
+  }
+  if (b.gst.size() >= b.limit) return {Verdict::Void(Reason::kDepth)};
+  const auto levels = [&](const BracketWalk& w, size_t mounted) {
+    if (mounted != 0) return LevelsOf(w.frames.subspan(mounted), 0);
+    return LevelsOf(w.frames, TopGroup(w.frames, w.region, w.at_pc, code));
+  };
+  const size_t mounted_before = MountedFrames(b.before.frames);
+  const size_t mounted_after = MountedFrames(b.after.frames);
+  const Levels before = levels(b.before, mounted_before);
+  const Levels after = levels(b.after, mounted_after);
+  const Levels gst = LevelsOf(b.gst.subspan(MountedFrames(b.gst)), 0);
+  if (const Verdict v = CanFollow(gst, before, false); v.outcome == Outcome::kMismatch) return {v, false};
+  if (const Verdict v = CanFollow(gst, after, true); v.outcome == Outcome::kMismatch) return {v, true};
+  for (const Levels* l : {&before, &gst, &after}) {
+    if (l->all.empty()) return {Verdict::Void(Reason::kGstError)};
+  }
+  const auto nameless = [](const Levels& l) {
+    return std::any_of(l.all.begin(), l.all.end(), [](const Level& level) { return level.method == 0; });
+  };
+  if (nameless(before) || nameless(after)) return {Verdict::Tolerated(Rule::kNullMethodId)};
+  // Only the carrier's own frames were compared.
+  if (mounted_before != 0 || mounted_after != 0) return {Verdict::Tolerated(Rule::kVirtualThread)};
+  if (!CommonIsThere(before, gst, after)) return {Verdict::Tolerated(Rule::kMoved)};
+  return {Verdict::Match()};
+}
+
+}  // namespace misstep

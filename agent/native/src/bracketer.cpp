@@ -1,0 +1,310 @@
+#include "bracketer.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <deque>
+#include <memory>
+
+#include "agent.h"
+#include "bracket.h"
+#include "sampler.h"
+
+namespace misstep {
+namespace {
+
+std::atomic<uint32_t> wake = 0;
+std::atomic<bool> stop = false;
+std::atomic<bool> stopped = true;  // no walk of the bracketer is under way, and none will be
+JavaVM* vm = nullptr;
+
+// Ends a bracket that comes to nothing.
+void GiveUp(Slot* slot, Reason reason) {
+  Count(agent->status, Check::kAsgctGstBracket, Verdict::Void(reason));
+  slot->bracket.first.state.store(TicketState::kIdle, std::memory_order_release);
+  slot->bracket.second.state.store(TicketState::kIdle, std::memory_order_release);
+  slot->bracket.state.store(BracketState::kIdle, std::memory_order_release);
+}
+
+// Ends a bracket whose signal has not been handled. Returns false when a handler has it.
+bool GiveUpPending(Slot* slot, Ticket* t, Reason reason) {
+  TicketState pending = TicketState::kPending;
+  if (!t->state.compare_exchange_strong(pending, TicketState::kIdle)) return false;
+  GiveUp(slot, reason);
+  return true;
+}
+
+Ticket* AwaitedTicket(Slot* slot) {
+  switch (slot->bracket.state.load(std::memory_order_acquire)) {
+    case BracketState::kFirst:
+      return &slot->bracket.first;
+    case BracketState::kSecond:
+      return &slot->bracket.second;
+    default:
+      return nullptr;
+  }
+}
+
+// The first walk is there: takes the stack at the next safepoint, then signals again.
+void Walk(Slot* slot) {
+  BracketSlot& b = slot->bracket;
+  b.state.store(BracketState::kWalking, std::memory_order_release);
+  if (b.first.busy) return GiveUp(slot, Reason::kWalkerBusy);
+  // Rule 2, as in Threads::End: the thread does not end while it is walked.
+  b.walking.store(true, std::memory_order_seq_cst);
+  jvmtiError error = JVMTI_ERROR_THREAD_NOT_ALIVE;
+  if (slot->state.load(std::memory_order_seq_cst) == SlotState::kActive) {
+    MaySafepoint();
+    error = agent->jvmti->GetStackTrace(b.thread, 0, static_cast<jint>(agent->options.depth), b.gst, &b.gst_count);
+  }
+  b.walking.store(false, std::memory_order_seq_cst);
+  if (error == JVMTI_ERROR_THREAD_NOT_ALIVE) return GiveUp(slot, Reason::kThreadEnd);
+  if (error != JVMTI_ERROR_NONE) return GiveUp(slot, Reason::kGstError);
+  b.state.store(BracketState::kSecond, std::memory_order_release);
+  switch (SendTicket(slot, &b.second, SignalFor::kBracketSecond, b.next++)) {
+    case Sent::kYes:
+      agent->status->second.fetch_add(1, std::memory_order_relaxed);
+      break;
+    case Sent::kThreadEnded:
+      GiveUp(slot, Reason::kThreadEnd);
+      break;
+    case Sent::kRefused:
+      agent->status->second.fetch_add(1, std::memory_order_relaxed);
+      GiveUp(slot, Reason::kSendFailed);
+      break;
+  }
+}
+
+void* Run(void*) {
+  prctl(PR_SET_NAME, "misstep-bracket");
+  Threads::ExcludeThisThread();
+  JNIEnv* env = nullptr;
+  char name[] = "misstep-bracket";
+  JavaVMAttachArgs arguments = {JNI_VERSION_1_6, name, nullptr};
+  if (vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) != JNI_OK) {
+    Log("cannot attach the bracket thread: asgct-gst-bracket does nothing");
+    stopped.store(true, std::memory_order_release);
+    return nullptr;
+  }
+  while (!stop.load(std::memory_order_acquire)) {
+    const uint32_t seen = wake.load(std::memory_order_acquire);
+    bool any = false;
+    for (size_t i = 0; i < agent->threads.size() && !stop.load(std::memory_order_acquire); i++) {
+      Slot* slot = agent->threads.at(i);
+      if (slot->bracket.state.load(std::memory_order_acquire) != BracketState::kFirst) continue;
+      if (slot->bracket.first.state.load(std::memory_order_acquire) != TicketState::kReady) continue;
+      Walk(slot);
+      any = true;
+    }
+    if (any) continue;
+    const timespec most = {0, 50'000'000};  // so that a stop is seen soon
+    syscall(SYS_futex, reinterpret_cast<uint32_t*>(&wake), FUTEX_WAIT_PRIVATE, seen, &most, nullptr, 0);
+  }
+  stopped.store(true, std::memory_order_release);
+  vm->DetachCurrentThread();
+  return nullptr;
+}
+
+// A bracket that owns its data.
+struct OwnedBracket {
+  struct Walk {
+    std::vector<Frame> frames;
+    int32_t code = 0;
+    uint64_t pc = 0;
+    uint64_t sp = 0;
+    uint64_t sequence = 0;
+    std::vector<uint8_t> bytes;
+    std::vector<NmethodRef> at_pc;  // what was there at any look: code may have been unloaded since
+    Region region = Region::kUnknown;
+  };
+  Walk before;
+  std::vector<Frame> gst;
+  Walk after;
+  std::string thread;
+  int64_t tid = 0;
+  uint64_t since = 0;
+};
+
+OwnedBracket::Walk TakeWalk(const Ticket& t) {
+  OwnedBracket::Walk w;
+  w.code = t.num_frames;
+  for (int32_t i = 0; i < t.num_frames; i++) {
+    w.frames.push_back({reinterpret_cast<uint64_t>(t.frames[i].method), t.frames[i].bci, nullptr});
+  }
+  w.pc = t.pc;
+  w.sp = t.sp;
+  w.sequence = t.sample;
+  w.bytes.assign(t.code, t.code + t.code_size);
+  return w;
+}
+
+BracketWalk Look(OwnedBracket::Walk* w) {
+  agent->methods.Resolve(w->frames);
+  std::vector<NmethodRef> now;
+  w->region = agent->code.Find(w->pc, &now);
+  for (NmethodRef& n : now) {
+    if (std::find(w->at_pc.begin(), w->at_pc.end(), n) == w->at_pc.end()) w->at_pc.push_back(std::move(n));
+  }
+  if (!w->at_pc.empty()) w->region = Region::kCompiled;
+  return {.frames = w->frames, .code = w->code, .region = w->region, .at_pc = w->at_pc};
+}
+
+BracketVerdict Compare(OwnedBracket* o) {
+  agent->methods.Resolve(o->gst);
+  return CompareBracket(
+      {.before = Look(&o->before), .gst = o->gst, .after = Look(&o->after), .limit = agent->options.depth},
+      agent->code);
+}
+
+uint64_t edges_random = 0;
+
+void Finish(const OwnedBracket& o, const BracketVerdict& v) {
+  const auto origin = [&](const char* source, const OwnedBracket::Walk& w) {
+    return Origin{.source = source,
+                  .num_frames = w.code,
+                  .thread = o.thread,
+                  .tid = o.tid,
+                  .sequence = w.sequence,
+                  .pc = w.pc,
+                  .sp = w.sp,
+                  .code = w.bytes,
+                  .top_state = kRegionNames[static_cast<int>(w.region)]};
+  };
+  const auto gst_frames = static_cast<int32_t>(o.gst.size());
+  CheckEdgesOf(o.before.frames, origin("asgct", o.before), &edges_random);
+  CheckEdgesOf(o.gst, {.source = "gst", .num_frames = gst_frames, .thread = o.thread, .tid = o.tid}, &edges_random);
+  CheckEdgesOf(o.after.frames, origin("asgct", o.after), &edges_random);
+  if (v.verdict.outcome == Outcome::kMismatch) {
+    const OwnedBracket::Walk& suspect = v.after ? o.after : o.before;
+    misstep::Mismatch m;
+    m.check = Check::kAsgctGstBracket;
+    m.verdict = v.verdict;
+    m.reference = Named("gst", o.gst, gst_frames);
+    m.suspect = Named("asgct", suspect.frames, suspect.code);
+    m.thread = o.thread;
+    m.tid = o.tid;
+    m.sequence = suspect.sequence;
+    m.pc = suspect.pc;
+    m.sp = suspect.sp;
+    m.code = suspect.bytes;
+    m.top_state = kRegionNames[static_cast<int>(suspect.region)];
+    agent->recorder.Report(m);
+  }
+  agent->status->answered.fetch_add(2, std::memory_order_relaxed);
+  Count(agent->status, Check::kAsgctGstBracket, v.verdict);
+}
+
+std::deque<std::unique_ptr<OwnedBracket>> deferred;  // the judge's: may rest on events still to come
+
+}  // namespace
+
+void WakeBracketer() {
+  wake.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, reinterpret_cast<uint32_t*>(&wake), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+bool BeginBracket(Slot* slot) {
+  BracketSlot& b = slot->bracket;
+  if (b.thread == nullptr) return false;
+  b.state.store(BracketState::kFirst, std::memory_order_release);
+  switch (SendTicket(slot, &b.first, SignalFor::kBracketFirst, b.next++)) {
+    case Sent::kYes:
+      return true;
+    case Sent::kThreadEnded:
+      b.state.store(BracketState::kIdle, std::memory_order_release);
+      return false;
+    case Sent::kRefused:
+      GiveUp(slot, Reason::kSendFailed);
+      return true;
+  }
+  return false;
+}
+
+void SweepBrackets(uint64_t now) {
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    Slot* slot = agent->threads.at(i);
+    if (Ticket* t = AwaitedTicket(slot); t != nullptr && t->state.load() == TicketState::kPending) {
+      if (t->sent_nanos + kLostNanos <= now) GiveUpPending(slot, t, Reason::kLost);
+    }
+  }
+}
+
+void EndBracket(Slot* slot) {
+  if (Ticket* t = AwaitedTicket(slot); t != nullptr) GiveUpPending(slot, t, Reason::kThreadEnd);
+}
+
+void JudgeBrackets(uint64_t now, bool end) {
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    Slot* slot = agent->threads.at(i);
+    BracketSlot& b = slot->bracket;
+    if (b.state.load(std::memory_order_acquire) != BracketState::kSecond) continue;
+    if (b.second.state.load(std::memory_order_acquire) != TicketState::kReady) continue;
+    if (b.second.busy) {
+      GiveUp(slot, Reason::kWalkerBusy);
+      continue;
+    }
+    auto o = std::make_unique<OwnedBracket>();
+    o->before = TakeWalk(b.first);
+    o->after = TakeWalk(b.second);
+    for (jint f = 0; f < b.gst_count; f++) {
+      o->gst.push_back({reinterpret_cast<uint64_t>(b.gst[f].method), static_cast<int32_t>(b.gst[f].location), nullptr});
+    }
+    o->thread = slot->name;
+    o->tid = slot->tid;
+    o->since = now;
+    b.first.state.store(TicketState::kIdle, std::memory_order_release);
+    b.second.state.store(TicketState::kIdle, std::memory_order_release);
+    b.state.store(BracketState::kIdle, std::memory_order_release);
+    const BracketVerdict v = Compare(o.get());
+    if (v.verdict.outcome == Outcome::kMismatch && v.verdict.kind != Kind::kCode && !end) {
+      deferred.push_back(std::move(o));
+    } else {
+      Finish(*o, v);
+    }
+  }
+  while (!deferred.empty() && (end || deferred.front()->since + kEarlyNanos <= now)) {
+    const std::unique_ptr<OwnedBracket> o = std::move(deferred.front());
+    deferred.pop_front();
+    Finish(*o, Compare(o.get()));
+  }
+}
+
+bool StartBracketer(JNIEnv* env) {
+  edges_random = agent->options.seed ^ 0x627261636b6574;
+  if (env->GetJavaVM(&vm) != JNI_OK) return false;
+  stopped.store(false);
+  pthread_t thread;
+  if (!StartThread(&thread, Run)) {
+    stopped.store(true);
+    return false;
+  }
+  pthread_detach(thread);
+  return true;
+}
+
+void StopBracketer() {
+  const uint64_t limit = MonotonicNanos() + 2'000'000'000;
+  stop.store(true, std::memory_order_release);
+  WakeBracketer();
+  while (!stopped.load(std::memory_order_acquire) && MonotonicNanos() < limit) SleepUntil(MonotonicNanos() + 100'000);
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    Slot* slot = agent->threads.at(i);
+    BracketSlot& b = slot->bracket;
+    while (Ticket* t = AwaitedTicket(slot)) {
+      if (GiveUpPending(slot, t, Reason::kExit)) break;
+      // A handler at work is waited for, within reason.
+      if (t->state.load(std::memory_order_acquire) != TicketState::kFilling || MonotonicNanos() >= limit) break;
+      SleepUntil(MonotonicNanos() + 100'000);
+    }
+    const BracketState state = b.state.load(std::memory_order_acquire);
+    const bool judged = state == BracketState::kSecond && b.second.state.load() == TicketState::kReady;
+    if (state != BracketState::kIdle && !judged) GiveUp(slot, Reason::kExit);
+  }
+}
+
+}  // namespace misstep

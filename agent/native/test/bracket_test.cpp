@@ -1,0 +1,239 @@
+#include "bracket.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <string>
+
+namespace misstep {
+namespace {
+
+constexpr uint32_t kLimit = 64;
+constexpr int32_t kLoopEnd = 30;
+
+// Methods that call, at the bci of every tenth letter, the method of that letter's name: "a" at 10, "b" at 20 and so on
+// ("run" calls too). Those written with an L before their name branch from 30 back to 5, so that 10 and 20 are in a
+// loop.
+struct BracketTest : testing::Test, CodeLookup {
+  std::vector<NmethodRef> OfMethod(uint64_t method) const override {
+    const auto it = compiled.find(method);
+    return it == compiled.end() ? std::vector<NmethodRef>() : std::vector<NmethodRef>{it->second};
+  }
+  std::vector<NmethodRef> OfKey(uint32_t) const override { return {}; }
+
+  uint64_t Id(const std::string& name) {
+    const auto [it, fresh] = ids.emplace(name, ids.size() + 1);
+    if (!fresh) return it->second;
+    const bool loops = name.starts_with("L");
+    names.push_back(loops ? name.substr(1) : name);
+    MethodInfo& m = infos.emplace_back();
+    m.name = names.back();
+    m.class_name = "C";
+    m.descriptor = "()V";
+    m.klass = &klass;
+    auto targets = std::make_shared<std::vector<CallTarget>>();
+    Body& body = bodies.emplace_back();
+    for (int32_t i = 1; i <= 9; i++) {
+      if (i * 10 == kLoopEnd && loops) {
+        body.sites.push_back({.bci = kLoopEnd, .opcode = kIfeq, .back = true, .back_to = 5});
+        continue;
+      }
+      calls.push_back(std::string(1, static_cast<char>('a' + i - 1)));
+      body.sites.push_back({.bci = static_cast<uint16_t>(i * 10), .opcode = kInvokevirtual, .target = i - 1});
+      targets->push_back({.owner = &klass, .name = calls.back(), .descriptor = "()V"});
+    }
+    while (targets->size() < 9) targets->push_back({});
+    body.targets = targets;
+    m.body = &body;
+    return it->second;
+  }
+  // "c@50 b@50 run@50", top first.
+  std::vector<Frame> Frames(const std::string& text) {
+    std::vector<Frame> frames;
+    for (size_t at = 0; at < text.size();) {
+      size_t end = text.find(' ', at);
+      if (end == std::string::npos) end = text.size();
+      const std::string one = text.substr(at, end - at);
+      const size_t sign = one.find('@');
+      const uint64_t id = Id(one.substr(0, sign));
+      frames.push_back({id, std::stoi(one.substr(sign + 1)), &infos[id - 1]});
+      at = end + 1;
+    }
+    return frames;
+  }
+  BracketVerdict Judge(const std::string& before, const std::string& gst, const std::string& after) {
+    const std::vector<Frame> b = Frames(before);
+    const std::vector<Frame> g = Frames(gst);
+    const std::vector<Frame> a = Frames(after);
+    const auto walk = [](const std::vector<Frame>& f) {
+      return BracketWalk{.frames = f, .code = static_cast<int32_t>(f.size()), .region = Region::kInterpreter};
+    };
+    return CompareBracket({.before = walk(b), .gst = g, .after = walk(a), .limit = kLimit}, *this);
+  }
+
+  std::map<std::string, uint64_t> ids;
+  std::deque<std::string> names;
+  std::deque<std::string> calls;
+  std::deque<MethodInfo> infos;
+  std::deque<Body> bodies;
+  std::map<uint64_t, NmethodRef> compiled;
+  ClassNode klass;
+};
+
+#define EXPECT_MATCH(v) EXPECT_EQ((v).verdict.outcome, Outcome::kMatch)
+#define EXPECT_RULE(v, r)                                     \
+  do {                                                        \
+    const BracketVerdict verdict_ = (v);                      \
+    EXPECT_EQ(verdict_.verdict.outcome, Outcome::kTolerated); \
+    EXPECT_EQ(verdict_.verdict.rule, r);                      \
+  } while (0)
+#define EXPECT_MISMATCH(v, k, at, second)                                                               \
+  do {                                                                                                  \
+    const BracketVerdict verdict_ = (v);                                                                \
+    EXPECT_EQ(verdict_.verdict.outcome, Outcome::kMismatch);                                            \
+    EXPECT_STREQ(kKindNames[static_cast<int>(verdict_.verdict.kind)], kKindNames[static_cast<int>(k)]); \
+    EXPECT_EQ(verdict_.verdict.divergence, static_cast<uint32_t>(at));                                  \
+    EXPECT_EQ(verdict_.after, second);                                                                  \
+  } while (0)
+
+TEST_F(BracketTest, TheSameStackMatches) {
+  EXPECT_MATCH(Judge("b@1 a@20 run@10", "b@4 a@20 run@10", "b@7 a@20 run@10"));
+}
+
+TEST_F(BracketTest, TheTopMayDoAnything) {
+  EXPECT_MATCH(Judge("c@1 b@30 a@20 run@10", "b@44 a@20 run@10", "e@1 b@50 a@20 run@10"));
+  EXPECT_MATCH(Judge("a@1 run@10", "run@15", "b@1 run@20"));
+}
+
+// ORACLE.md, asgct-gst-bracket: a loop may leave a frame that both walks show and come back.
+TEST_F(BracketTest, ALoopMayComeBack) {
+  EXPECT_RULE(Judge("a@4 La@10 run@10", "b@4 La@20 run@10", "a@4 La@10 run@10"), Rule::kMoved);
+  // Called again from the same place: another activation, so what is above may differ.
+  EXPECT_RULE(Judge("b@4 a@20 La@10 run@10", "c@4 a@30 La@10 run@10", "b@4 a@20 La@10 run@10"), Rule::kMoved);
+}
+
+TEST_F(BracketTest, MovedHidesNoFrameWithoutALoop) {
+  // Nothing below stands in a loop: the calls have not returned.
+  EXPECT_MISMATCH(Judge("x@4 run@10", "b@4 a@20 run@10", "b@4 a@20 run@10"), Kind::kWrongMethod, 1, false);
+  EXPECT_MISMATCH(Judge("b@4 run@10", "b@4 a@20 run@10", "b@4 a@20 run@10"), Kind::kMissing, 1, false);
+  EXPECT_MISMATCH(Judge("c@4 b@30 a@20 run@10", "c@4 b@30 a@20 run@10", "c@4 b@30 x@9 a@20 run@10"), Kind::kExtra, 2,
+                  true);
+  EXPECT_MISMATCH(Judge("c@4 b@30 a@20 run@10", "c@4 b@30 a@20 run@10", "c@4 a@20 x@9 run@10"), Kind::kExtra, 1, true);
+  // A loop above does not excuse what is below it.
+  EXPECT_MISMATCH(Judge("c@4 La@10 b@90 run@10", "c@4 La@10 a@90 run@10", "c@4 La@10 a@90 run@10"), Kind::kWrongMethod,
+                  1, false);
+}
+
+TEST_F(BracketTest, ExecutionGoesForward) {
+  EXPECT_MATCH(Judge("a@4 run@10", "b@4 run@20", "c@4 run@30"));
+  EXPECT_MISMATCH(Judge("b@4 run@20", "a@4 run@10", "b@4 run@20"), Kind::kWrongBci, 0, false);
+  EXPECT_MISMATCH(Judge("a@4 run@10", "b@4 run@20", "a@4 run@10"), Kind::kWrongBci, 0, true);
+  // Out of the loop there is no way back into it.
+  EXPECT_MISMATCH(Judge("d@4 La@40 run@10", "a@4 La@10 run@10", "d@4 La@40 run@10"), Kind::kWrongBci, 1, false);
+}
+
+TEST_F(BracketTest, ALostBottomIsTruncated) {
+  EXPECT_MISMATCH(Judge("b@4 a@20", "b@4 a@20 run@10", "b@4 a@20 run@10"), Kind::kTruncated, 1, false);
+  EXPECT_MISMATCH(Judge("a@4 La@10 run@10", "a@4 La@10 run@10", "a@4"), Kind::kTruncated, 2, true);
+  EXPECT_MISMATCH(Judge("x@4 y@20", "b@4 a@20 run@10", "b@4 a@20 run@10"), Kind::kForeign, 0, false);
+}
+
+TEST_F(BracketTest, TheLaunchersThreadDoesMoreThanMain) {
+  Id("main");
+  infos[Id("main") - 1].descriptor = "([Ljava/lang/String;)V";
+  EXPECT_MATCH(Judge("x@4 checkAndLoadMain@4", "a@4 main@10", "a@4 main@10"));
+  EXPECT_MISMATCH(Judge("a@4", "a@4 main@10", "a@4 main@10"), Kind::kTruncated, 1, false);
+}
+
+TEST_F(BracketTest, TheVmCallsAtTheEndOfAThread) {
+  Id("exit");
+  infos[Id("exit") - 1].class_name = "java/lang/Thread";
+  EXPECT_MATCH(Judge("a@4 run@10", "a@4 run@10", "exit@4"));
+}
+
+// The VM's own calls come in turn at one instruction: no proof that the frame above is the same.
+TEST_F(BracketTest, UpcallsComeInTurn) {
+  Id("loadClass");
+  infos[Id("loadClass") - 1].upcall = Upcall::kLoad;
+  EXPECT_RULE(Judge("x@1 a@4 run@10", "y@1 loadClass@4 run@10", "x@1 a@4 run@10"), Rule::kMoved);
+}
+
+TEST_F(BracketTest, NativeMethodsMayCallAnything) {
+  infos[Id("native") - 1].native = true;
+  EXPECT_RULE(Judge("x@1 a@4 native@-3 run@10", "y@1 b@4 native@-1 run@10", "x@1 a@4 native@-3 run@10"), Rule::kMoved);
+}
+
+TEST_F(BracketTest, RedefinedClassesProveNothing) {
+  klass.redefined = true;
+  EXPECT_RULE(Judge("b@4 run@20", "a@4 run@10", "b@4 run@20"), Rule::kMoved);
+}
+
+// The frames of the top physical frame are as good as the debug info at pc (asgct-shadow: inline-imprecision).
+TEST_F(BracketTest, TheInlinedGroupOnTopIsNotJudged) {
+  auto n = std::make_shared<Nmethod>();
+  const std::vector<Frame> chain = Frames("b@4 a@20");
+  n->method = chain[1].method;
+  n->nodes = {{-1, chain[1]}, {0, chain[0]}};
+  const std::vector<Frame> before = Frames("b@4 a@20 run@10");
+  const std::vector<Frame> gst = Frames("c@4 a@10 run@10");
+  const std::vector<Frame> lost = Frames("b@4 a@20 x@30 run@10");
+  const auto judge = [&](const std::vector<Frame>& first) {
+    BracketWalk w = {
+        .frames = first, .code = static_cast<int32_t>(first.size()), .region = Region::kCompiled, .at_pc = {n}};
+    return CompareBracket({.before = w, .gst = gst, .after = w, .limit = kLimit}, *this);
+  };
+  EXPECT_EQ(judge(before).verdict.outcome, Outcome::kMatch);
+  // But the compiled method itself is.
+  EXPECT_MISMATCH(judge(lost), Kind::kExtra, 1, false);
+}
+
+TEST_F(BracketTest, OfAVirtualThreadOnlyTheCarrierIsJudged) {
+  Id("enterSpecial");
+  infos[Id("enterSpecial") - 1].role = Role::kContinuation;
+  EXPECT_RULE(Judge("x@4 y@3 enterSpecial@4 a@20 run@10", "a@20 run@10", "enterSpecial@4 a@20 run@10"),
+              Rule::kVirtualThread);
+  EXPECT_MISMATCH(Judge("x@4 y@3 enterSpecial@4 a@20", "a@20 run@10", "enterSpecial@4 a@20 run@10"), Kind::kTruncated,
+                  1, false);
+}
+
+TEST_F(BracketTest, NullMethodIdsEndTheProof) {
+  std::vector<Frame> walk = Frames("b@4 a@20 run@10");
+  walk[1] = {.method = 0, .bci = 20, .info = nullptr};
+  const std::vector<Frame> gst = Frames("b@4 a@20 run@10");
+  const BracketWalk w = {.frames = walk, .code = 3, .region = Region::kInterpreter};
+  EXPECT_RULE(CompareBracket({.before = w, .gst = gst, .after = w, .limit = kLimit}, *this), Rule::kNullMethodId);
+}
+
+TEST_F(BracketTest, CodesAndDepth) {
+  const std::vector<Frame> gst = Frames("a@4 run@10");
+  const BracketWalk good = {.frames = gst, .code = 2};
+  for (int32_t code = -10; code <= 0; code++) {
+    const BracketVerdict v =
+        CompareBracket({.before = {.code = code}, .gst = gst, .after = good, .limit = kLimit}, *this);
+    EXPECT_EQ(v.verdict.outcome, Outcome::kUnwalkable);
+    EXPECT_EQ(v.verdict.code, code);
+  }
+  EXPECT_MISMATCH(CompareBracket({.before = good, .gst = gst, .after = {.code = -77}, .limit = kLimit}, *this),
+                  Kind::kCode, 0, true);
+  EXPECT_EQ(CompareBracket({.before = good, .gst = gst, .after = good, .limit = 2}, *this).verdict.reason,
+            Reason::kDepth);
+  EXPECT_EQ(CompareBracket({.before = good, .gst = {}, .after = good, .limit = kLimit}, *this).verdict.reason,
+            Reason::kGstError);
+}
+
+TEST(Flow, Branches) {
+  Body body;
+  body.sites = {{.bci = 10, .back = true, .back_to = 2}, {.bci = 30, .back = true, .back_to = 8}, {.bci = 50}};
+  EXPECT_TRUE(CanReach(body, 5, 5));
+  EXPECT_TRUE(CanReach(body, 25, 2));  // 30 to 8, forward to 10, to 2
+  EXPECT_FALSE(CanReach(body, 25, 1));
+  EXPECT_FALSE(CanReach(body, 40, 39));
+  EXPECT_TRUE(InLoop(body, 25));
+  EXPECT_TRUE(InLoop(body, 10));
+  EXPECT_FALSE(InLoop(body, 1));
+  EXPECT_FALSE(InLoop(body, 31));
+}
+
+}  // namespace
+}  // namespace misstep
