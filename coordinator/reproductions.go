@@ -128,7 +128,8 @@ var javaFrameRE = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+(?:c\d|jvmci)\s+)?([\p{
 func methodsOf(f *misstepv1.Finding) (out []string) {
 	add := func(class, method, descriptor string) {
 		name := strings.ReplaceAll(class, ".", "/") + "." + method + descriptor
-		if class != "" && descriptor != "" && len(out) < maxMethods && !slices.Contains(out, name) {
+		ours := strings.HasPrefix(name, "java/lang/Misstep") || strings.HasPrefix(name, "misstep/agent/") // never instrumented
+		if class != "" && descriptor != "" && !ours && len(out) < maxMethods && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}

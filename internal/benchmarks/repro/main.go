@@ -1,0 +1,197 @@
+// Command repro measures what reproducing promises: that the reproducer keeps the rate, has nothing that can go, and costs a third of
+// plain delta debugging; that a noisy bisection names the right builds; and both on real JVMs for bugs that are known.
+//
+// Rare bugs on real JVMs take hours, so most cases are models: their rate is a known function of the recipe, which also allows to check
+// the result against the truth. The tables name the two sorts apart.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"misstep/coordinator/reproduce"
+	"misstep/coordinator/reproduce/reproducetest"
+	"misstep/internal/bench"
+)
+
+// errors that both ways are held to: a reduction to 0.4·p taken, one that keeps 0.8·p refused.
+const (
+	alpha = 0.03
+	beta  = 0.05
+)
+
+// caseResult is one reproduction of a model.
+type caseResult struct {
+	Case string `json:"case"`
+	Sort string `json:"sort"` // "model"
+	Seed uint64 `json:"seed"`
+	// First, Best and Final are true rates: of the finding's recipe, of the best recipe that was run, and of the reproducer.
+	First float64 `json:"first"`
+	Best  float64 `json:"best"`
+	Final float64 `json:"final"`
+	// Removable elements of the reproducer by exhaustive removal.
+	Removable []string `json:"removable"`
+	Kept      int      `json:"kept"`
+	// Tries by step, and of plain ddmin, which is given the true rate and neither confirms nor amplifies.
+	Tries map[string]int `json:"tries"`
+	Ddmin int            `json:"ddmin"`
+	// DdminFinal is the true rate that ddmin ended with.
+	DdminFinal float64 `json:"ddmin_final"`
+	Failure    string  `json:"failure,omitempty"`
+}
+
+// search is the number of tries to the minimised recipe.
+func (c caseResult) search() int {
+	return c.Tries[reproduce.StepConfirm] + c.Tries[reproduce.StepAmplify] + c.Tries[reproduce.StepMinimise]
+}
+
+func (c caseResult) share() float64 { return float64(c.search()) / float64(c.Ddmin) }
+func (c caseResult) ratio() float64 { return c.Final / c.Best }
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "repro:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	budget, err := bench.Budget(os.Getenv("BUDGET"))
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), budget)
+	defer cancel()
+	report := bench.Report{Name: "repro", Date: begun, Budget: budget}
+
+	// Half of the budget at most for the models, so that real JVMs have theirs.
+	var cases []caseResult
+	rounds := 0
+	for seed := uint64(1); seed <= 3 && time.Since(begun) < budget/2; seed++ {
+		for i, m := range reproducetest.Models() {
+			cases = append(cases, runModel(m, seed, uint64(i)))
+		}
+		rounds++
+	}
+	right, histories, perHistory := bisections()
+	real := runReal(ctx, os.Stderr)
+	report.Reached = fmt.Sprintf("%d models with %d seeds each, %d histories, %d cases on real JVMs", len(reproducetest.Models()), rounds, histories, len(real))
+	report.Goals, report.Tables = judge(cases, right, histories, perHistory, real)
+	report.Rows = struct {
+		Models []caseResult `json:"models"`
+		Real   []realResult `json:"real"`
+	}{cases, real}
+	if err := report.Print(os.Stdout); err != nil {
+		return err
+	}
+	return report.Write("build/bench")
+}
+
+func runModel(m reproducetest.Model, seed, stream uint64) caseResult {
+	d := &reproducetest.Driver{Model: m, Rand: rand.New(rand.NewPCG(seed, stream))}
+	plan := d.Run(reproducetest.Start(m, seed))
+	c := caseResult{Case: m.Name, Sort: "model", Seed: seed, First: m.Rate(m.Recipe), Best: d.Best, Tries: map[string]int{}, Failure: plan.Failure}
+	for _, s := range plan.Steps {
+		c.Tries[s.GetName()] = int(s.GetTries())
+	}
+	if p := plan.Reproducer; p != nil {
+		final := p.GetRecipe()
+		if !p.GetSeedMatters() {
+			final.Seed = 0
+		}
+		c.Final, c.Kept = m.Rate(final), len(p.GetKept())
+		for _, r := range reproduce.Removals(final, reproducetest.Signature()) {
+			if m.Rate(r.Recipe) >= 0.8*c.Final {
+				c.Removable = append(c.Removable, r.Element.GetKind()+" "+r.Element.GetName())
+			}
+		}
+	}
+	plain := &reproducetest.Driver{Model: m, Rand: rand.New(rand.NewPCG(seed, stream))}
+	c.DdminFinal = m.Rate(reproducetest.Ddmin(plain, m.Recipe, alpha, beta))
+	c.Ddmin = plain.Tries
+	return c
+}
+
+// bisections says of how many random histories the right builds were named, at what cost in tries times the rate.
+func bisections() (right, histories int, cost float64) {
+	r := rand.New(rand.NewPCG(200, 1))
+	const n = 200
+	for range n {
+		h := reproducetest.RandomHistory(r)
+		_, tries, ok := h.Bisect(r, 0.98)
+		if ok {
+			right++
+		}
+		cost += float64(tries) * h.P / n
+	}
+	return right, n, cost
+}
+
+func judge(cases []caseResult, right, histories int, perHistory float64, real []realResult) ([]bench.Goal, []bench.Table) {
+	worst, removable, ours, plain, distinct := math.Inf(1), 0, 0, 0, map[string]bool{}
+	table := bench.Table{
+		Title:   "models: true rates of the finding's recipe, of the best recipe met and of the reproducer; tries to the minimised recipe",
+		Columns: []string{"case", "seed", "first", "best", "final", "kept/best", "needed", "removable", "confirm", "amplify", "minimise", "ddmin", "share"},
+	}
+	below := 0
+	for _, c := range cases {
+		worst = min(worst, c.ratio())
+		if c.ratio() < 0.8 {
+			below++
+		}
+		removable += len(c.Removable)
+		ours, plain = ours+c.search(), plain+c.Ddmin
+		distinct[c.Case] = true
+		table.Rows = append(table.Rows, []string{
+			c.Case, fmt.Sprint(c.Seed), bench.Figure(c.First), bench.Figure(c.Best), bench.Figure(c.Final), fmt.Sprintf("%.2f", c.ratio()), fmt.Sprint(c.Kept),
+			fmt.Sprint(len(c.Removable)), fmt.Sprint(c.Tries[reproduce.StepConfirm]), fmt.Sprint(c.Tries[reproduce.StepAmplify]),
+			fmt.Sprint(c.Tries[reproduce.StepMinimise]), fmt.Sprint(c.Ddmin), fmt.Sprintf("%.2f", c.share()),
+		})
+	}
+	highest := 0.0
+	for _, c := range cases {
+		highest = max(highest, c.share())
+	}
+	goals := []bench.Goal{
+		{Name: "seeded cases", Goal: 12, Measured: float64(len(distinct) + len(real)), Unit: "cases", AtLeast: true},
+		{Name: "rate kept of the best met, worst model", Goal: 0.8, Measured: worst, Unit: "of 1", AtLeast: true},
+		{Name: "removable elements, all models", Goal: 0, Measured: float64(removable), Unit: "elements"},
+		{Name: "tries against plain ddmin, all models", Goal: 1.0 / 3, Measured: float64(ours) / float64(plain), Unit: "of its tries"},
+		{Name: "tries against plain ddmin, dearest model", Goal: 1.0 / 3, Measured: highest, Unit: "of its tries"},
+		{Name: "histories with the right builds", Goal: 0.95, Measured: float64(right) / float64(histories), Unit: "of 200", AtLeast: true},
+	}
+	realTable := bench.Table{
+		Title:   "real JVMs: hits of tries; what is needed was tried one by one by the engine",
+		Columns: []string{"case", "jdk", "result", "reliability", "clean", "needed", "removable", "trials", "affected", "took"},
+	}
+	good := 0
+	for _, r := range real {
+		if r.good() {
+			good++
+		}
+		realTable.Rows = append(realTable.Rows, r.row())
+	}
+	measured := math.NaN()
+	if len(real) > 0 {
+		measured = float64(good) / float64(len(real))
+	}
+	goals = append(goals, bench.Goal{Name: "real cases reproduced, with the affected builds that are known", Goal: 1, Measured: measured, Unit: "of the cases reached", AtLeast: true})
+	return goals, []bench.Table{table, {
+		Title: "bisection over simulated histories", Columns: []string{"histories", "right", "tries times rate, mean", "models below 0.8"},
+		Rows: [][]string{{fmt.Sprint(histories), fmt.Sprint(right), bench.Figure(perHistory), fmt.Sprint(below)}},
+	}, realTable}
+}
+
+// decode reads one JSON value.
+func decode(data []byte, into any) error {
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("read the command's JSON: %w", err)
+	}
+	return nil
+}
