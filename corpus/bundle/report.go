@@ -37,7 +37,13 @@ func (t texts) readme() []byte {
 	b.WriteString("## What is wrong\n\n" + wrong(c) + "\n")
 	b.WriteString("## Where it was seen\n\n")
 	jdkList(&b, r)
+	if builds := affected(r); builds != "" {
+		b.WriteString("\n" + builds)
+	}
 	fmt.Fprintf(&b, "\n## How often\n\n%s\n", rates(r))
+	if elements := needs(r); elements != "" {
+		b.WriteString("\n## What it needs\n\n" + elements)
+	}
 	b.WriteString("\n## What is in here\n\n")
 	b.WriteString("| path | content |\n|---|---|\n")
 	for _, row := range [][2]string{
@@ -73,6 +79,9 @@ func (t texts) report() []byte {
 	fmt.Fprintf(&b, "**Component**: hotspot / %s\n\n", component(c.Expect))
 	b.WriteString("**Affects version(s)**:\n\n")
 	jdkList(&b, r)
+	if builds := affected(r); builds != "" {
+		b.WriteString("\n" + builds)
+	}
 	if known := f.GetKnownAs(); known != "" {
 		fmt.Fprintf(&b, "\n**Known as**: %s (compare before filing)\n", markdown(known))
 	}
@@ -253,7 +262,7 @@ func jdkList(b *bytes.Buffer, r *misstepv1.Reproducer) {
 // rates gives the measured reliability, else what the campaign's trials tell.
 func rates(r *misstepv1.Reproducer) string {
 	if m := r.GetReliability(); m.GetTries() > 0 {
-		return fmt.Sprintf("%d of %d fresh runs (95 %% interval %.1f %% to %.1f %%)%s", m.GetHits(), m.GetTries(), 100*m.GetLow(), 100*m.GetHigh(), wait(uint64(m.GetHits()), uint64(m.GetTries())))
+		return fmt.Sprintf("%d of %d fresh runs (95 %% interval %.1f %% to %.1f %%)%s", m.GetHits(), m.GetTries(), 100*m.GetLow(), 100*m.GetHigh(), wait(uint64(m.GetHits()), uint64(m.GetTries())))+clean(r)
 	}
 	var b strings.Builder
 	var hits, trials uint64

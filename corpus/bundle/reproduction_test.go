@@ -1,0 +1,37 @@
+package bundle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+func TestReproductionInWords(t *testing.T) {
+	none := &misstepv1.Reproducer{}
+	assert.Empty(t, needs(none)+affected(none)+clean(none))
+
+	r := &misstepv1.Reproducer{
+		Steps:       []*misstepv1.ReproductionStep{{Name: "confirm"}},
+		Kept:        []*misstepv1.RecipeElement{{Kind: "flag", Name: "-Xcomp"}},
+		Removed:     []*misstepv1.RecipeElement{{Kind: "flag", Name: "-Xss1m `x`"}},
+		Reliability: &misstepv1.Reliability{Hits: 5, Tries: 10}, Clean: &misstepv1.Reliability{Hits: 9, Tries: 10}, MeanTry: durationpb.New(3 * time.Second),
+		Bisection: &misstepv1.Bisection{
+			Builds: []*misstepv1.BisectedBuild{
+				{Jdk: &misstepv1.Jdk{Name: "a", Version: "17.0.1"}, Tries: 20, Affected: 0.01},
+				{Jdk: &misstepv1.Jdk{Name: "b"}, Hits: 5, Tries: 10, Affected: 1},
+				{Jdk: &misstepv1.Jdk{Name: "c"}, Affected: 0.9, Skipped: "no | such\nJDK"},
+			},
+			LastGood: "a", FirstAffected: "b", LastAffected: "b", Confidence: 0.99, NewestAffected: 1,
+		},
+	}
+	assert.Contains(t, needs(r), "- flag `-Xcomp`\n")
+	assert.Contains(t, needs(r), "- flag `-Xss1m 'x'`\n")
+	assert.Contains(t, affected(r), "| 17.0.1 | 0 of 20 | 1.0 % |\n")
+	assert.Contains(t, affected(r), "not tried: no \\| such JDK |\n")
+	assert.Contains(t, affected(r), "First affected: b (last good: a). Last affected: b (first fixed: none tried). Confidence 99 %.")
+	assert.Equal(t, " That took 6s a hit on the machine that measured it. From this bundle alone, in a new folder: 9 of 10.", clean(r))
+}
