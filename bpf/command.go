@@ -148,6 +148,9 @@ func (c *runCommand) Run(s *streams) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
+	if c.MaxRuns != 0 && (!c.RepeatUntilFailure || c.MaxRuns < 0) {
+		return errors.New("--max-runs: want a positive number, with --repeat-until-failure")
+	}
 	command, err := c.command()
 	if err != nil {
 		return err
@@ -236,6 +239,9 @@ func (c *runFlags) command() ([]string, error) {
 	}
 	if len(command) == 0 {
 		return nil, errors.New("no command: give it after --")
+	}
+	if c.Timeout < 0 || c.Threads < 0 {
+		return nil, errors.New("--timeout and --threads: want no negative value")
 	}
 	return command, nil
 }

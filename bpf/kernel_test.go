@@ -461,6 +461,10 @@ func TestKernelCommandLineWritesAndReplays(t *testing.T) {
 	assert.Equal(t, 7, code, text)
 	assert.Contains(t, text, "run 1, seed 1: exit code 7")
 
+	code, _, text = command(t, "run", "--strategy", "none", "--timeout", "50ms", "--error-command", "echo failed with $MISSTEP_EXIT", "--", exe)
+	assert.Equal(t, 124, code, text)
+	assert.Contains(t, text, "ended after 50ms")
+
 	t.Setenv(helperVariable, "")
 	code, _, text = command(t, "run", "--repeat-until-failure", "--max-runs", "2", "--strategy", "none", "--", "/bin/true")
 	assert.Zero(t, code, text)

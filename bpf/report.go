@@ -268,7 +268,7 @@ func (r *Report) Write(w io.Writer, threads int) {
 		fmt.Fprintf(w, "threads not listed: %d\n", r.Unlisted)
 	}
 	t := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "ROLE\tTHREADS\tDECISIONS\tDELAYS\tDELAYED\tSTARVED\tPREEMPTED\tRAN")
+	fmt.Fprintln(t, "ROLE\tTHREADS\tDECISIONS\tDELAYS\tDELAYED\tSTARVED\tPREEMPTED\tPRIORITIES\tRAN")
 	byRole := map[string][]ThreadReport{}
 	for _, thread := range r.Threads {
 		byRole[thread.Role] = append(byRole[thread.Role], thread)
@@ -286,7 +286,7 @@ func (r *Report) Write(w io.Writer, threads int) {
 		busiest = busiest[:threads]
 	}
 	if len(busiest) > 0 {
-		fmt.Fprintln(t, "THREAD\tNAME\tROLE\tDECISIONS\tDELAYS\tDELAYED\tSTARVED\tPREEMPTED\tRAN")
+		fmt.Fprintln(t, "THREAD\tNAME\tROLE\tDECISIONS\tDELAYS\tDELAYED\tSTARVED\tPREEMPTED\tPRIORITIES\tRAN")
 		for _, x := range busiest {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", x.Name, printable(x.Comm), x.Role, x.columns())
 		}
@@ -309,14 +309,15 @@ func total(threads []ThreadReport) ThreadReport {
 		sum.Starved += x.Starved
 		sum.Preemptions += x.Preemptions
 		sum.Overtaken += x.Overtaken
+		sum.PriorityChanges += x.PriorityChanges
 		sum.Ran += x.Ran
 	}
 	return sum
 }
 
 func (t ThreadReport) columns() string {
-	return fmt.Sprintf("%d\t%d\t%v\t%d\t%d\t%v", t.Decisions, t.Delays, t.Delay.Round(time.Microsecond), t.Starved, t.Preemptions+t.Overtaken,
-		t.Ran.Round(time.Microsecond))
+	return fmt.Sprintf("%d\t%d\t%v\t%d\t%d\t%d\t%v", t.Decisions, t.Delays, t.Delay.Round(time.Microsecond), t.Starved, t.Preemptions+t.Overtaken,
+		t.PriorityChanges, t.Ran.Round(time.Microsecond))
 }
 
 // printable keeps a thread's name, which any program may choose, from writing to a terminal.

@@ -100,6 +100,18 @@ func TestCommandLine(t *testing.T) {
 	assert.Contains(t, text, "not a schedule log")
 }
 
+func TestContradictoryFlags(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--max-runs: want a positive number, with --repeat-until-failure": {"run", "--max-runs", "3", "--", "true"},
+		"--max-runs: want a positive":                                     {"run", "--repeat-until-failure", "--max-runs=-3", "--", "true"},
+		"--timeout and --threads: want no negative value":                 {"run", "--timeout=-3s", "--", "true"},
+	} {
+		code, _, stderr := command(t, args...)
+		assert.Equal(t, 125, code)
+		assert.Contains(t, stderr, want)
+	}
+}
+
 func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
 	err := Supported()
 	if err == nil {
