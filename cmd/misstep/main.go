@@ -61,6 +61,8 @@ type cli struct {
 	Sched       rest               `cmd:"" help:"Run a program under the perturbing scheduler; replay its log (needs sched_ext)."`
 	VM          rest               `cmd:"" name:"vm" help:"Run a command in a virtual machine with sched_ext, in real or in virtual time."`
 	Trial       trialCommand       `cmd:"" hidden:"" help:"The half of a trial inside a virtual machine."`
+	Checks      checksCommand      `cmd:"" help:"List the checks, rules, void reasons and kinds of mismatches, with counters of a campaign or a run."`
+	AgentInfo   agentCommand       `cmd:"" name:"agent" help:"Show what the validation agent takes."`
 	Doctor      doctorCommand      `cmd:"" help:"Say what this machine can do, with a remedy for what it cannot."`
 
 	Home  string `help:"Folder of the catalogues and caches (${home})." env:"MISSTEP_HOME" placeholder:"DIR"`

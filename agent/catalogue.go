@@ -1,0 +1,122 @@
+package agent
+
+// Word is one word of a verdict with its meaning.
+type Word struct {
+	Name string `json:"name"`
+	// Meaning in one line.
+	Meaning string `json:"meaning"`
+	// Source of it: the specification, a HotSpot file, a JBS id or where it was measured.
+	Source string `json:"source"`
+}
+
+// Catalogue is what the agent can say: its checks, and the words of their verdicts.
+type Catalogue struct {
+	Checks []Word `json:"checks"`
+	// Rules tolerate a difference; Reasons make a check void; Kinds name a mismatch; Codes are ASGCT's errors, which are counted as
+	// unwalkable.
+	Rules   []Word `json:"rules"`
+	Reasons []Word `json:"reasons"`
+	Kinds   []Word `json:"kinds"`
+	Codes   []Word `json:"codes"`
+}
+
+// Words gives the catalogue. verdict.h has the names, in the same order; catalogue_test.go holds both together.
+func Words() Catalogue {
+	return Catalogue{
+		Checks: []Word{
+			{"gst-asgct", "at method entries: GetStackTrace and AsyncGetCallTrace of the own thread are equal, methods and bcis", "DESIGN: measured exact on 17 and 25"},
+			{"shadow-gst", "at method entries: the shadow stack of instrumented methods is what GetStackTrace shows of them", "trace_validation's first layer"},
+			{"asgct-shadow", "in a signal: AsyncGetCallTrace against the shadow stack copied in the same handler, from the bottom", "trace_validation's asynchronous layer"},
+			{"asgct-gst-bracket", "a signal, GetStackTrace at the next safepoint, a signal: what byte code does not let a thread do in between; instruments nothing", "byte code: JVMS 6.5; threads: HotSpot javaThread.cpp"},
+			{"edges", "on every trace of the others: the instruction at a frame's bci can have called the frame above", "JVMS 5 and 6.5; upcalls: HotSpot vmSymbols.hpp"},
+			{"liveness", "no thread stays in ASGCT, a handler or the agent beyond its limit, seen from inside and outside", "Broman's rules for walking another thread's stack"},
+		},
+		Rules: []Word{
+			{"constructor-prologue", "a frame is below its push: a constructor evaluates arguments of this() or super()", "JVMS 4.10.2.4: no code may use this before"},
+			{"push-pop-window", "the method is between its entry and its push, or between its pop and its return", "the instrumentation's own code"},
+			{"inline-imprecision", "another position of the same compiled code explains the top: debug info lies between", "JDK-8022893; HotSpot pc_desc_near"},
+			{"top-frame-missing", "one physical frame is missing on top while pc is in code that is no Java method", "JDK-8178287; HotSpot forte.cpp"},
+			{"virtual-thread", "AsyncGetCallTrace goes on through Continuation.enterSpecial into the carrier", "JDK 21, JEP 444"},
+			{"depth-limit", "a walk was cut at its depth limit, and what is there is equal", "AsyncGetCallTrace's contract"},
+			{"null-method-id", "AsyncGetCallTrace had no jmethodID for a method; everything else is equal", "HotSpot forte.cpp: find_jmethod_id"},
+			{"retransformed", "the class was loaded before it was instrumented: a frame may run the version without", "JVMTI RetransformClasses"},
+			{"retried", "equal when walked again after -2 or a missing jmethodID", "HotSpot forte.cpp: ticks_GC_active"},
+			{"moved", "the thread left a frame that both signals show and came back: a loop, or calls in turn, allow it", "JVMS 6.5: branches"},
+			{"vm-upcall", "the VM may call this method from that instruction", "HotSpot vmSymbols.hpp"},
+			{"method-handle", "a method handle's call of this shape", "JVMS 2.9.3"},
+			{"native-caller", "a native method may call anything", "JNI"},
+		},
+		Reasons: []Word{
+			{"lost", "the signal was not handled within half a second", "the sampler"},
+			{"thread-end", "the thread ended first", "JVMTI ThreadEnd"},
+			{"exit", "the VM died first", "JVMTI VMDeath"},
+			{"walker-busy", "the signal met a walk of the same thread", "one walker at a time"},
+			{"depth", "deeper than the shadow or the walk can hold", "the option depth"},
+			{"unknown-method", "a method that no ClassPrepare event has told of", "JVMTI ClassPrepare"},
+			{"unknown-code", "pc in code of which no CompiledMethodLoad event has told", "JVMTI CompiledMethodLoad"},
+			{"virtual-thread", "a virtual thread is mounted: its shadow is another one", "JEP 444"},
+			{"gst-error", "GetStackTrace failed or gave nothing", "JVMTI GetStackTrace"},
+			{"overdue", "a thread was found in the agent for longer than five seconds; the watcher outside decides", "the option liveness"},
+			{"send-failed", "the kernel refused the signal", "rt_tgsigqueueinfo(2)"},
+		},
+		Kinds: []Word{
+			{"truncated", "the bottom of the stack is lost without an error code", "JDK-8303444"},
+			{"missing", "frames are missing in the middle or on top", "JDK-8178287"},
+			{"extra", "there are frames too many", "epilogues: pc after the frame was given back"},
+			{"foreign", "nothing or little of it is this stack", "epilogues, stale frame pointers"},
+			{"wrong-method", "one frame is another method", "JDK-8022893"},
+			{"wrong-bci", "one frame has a bci that it cannot have", "debug info"},
+			{"code", "an error code that the contract does not have, or not there", "HotSpot forte.cpp"},
+			{"impossible-edge", "a frame stands on an instruction that cannot have called the frame above", "JVMS 6.5"},
+		},
+		Codes: []Word{
+			{"0", "no Java frame", "HotSpot forte.cpp: ticks_no_Java_frame"},
+			{"-1", "class load events are off", "HotSpot forte.cpp: ticks_no_class_load"},
+			{"-2", "a GC is active", "HotSpot forte.cpp: ticks_GC_active"},
+			{"-3", "not in Java, top frame unknown", "HotSpot forte.cpp: ticks_unknown_not_Java"},
+			{"-4", "not in Java, not walkable", "HotSpot forte.cpp: ticks_not_walkable_not_Java"},
+			{"-5", "in Java, top frame unknown", "HotSpot forte.cpp: ticks_unknown_Java"},
+			{"-6", "in Java, not walkable", "HotSpot forte.cpp: ticks_not_walkable_Java"},
+			{"-7", "the thread is in no known state", "HotSpot forte.cpp: ticks_unknown_state"},
+			{"-8", "the thread exits, or is no Java thread", "HotSpot forte.cpp: ticks_thread_exit"},
+			{"-9", "the thread deoptimises", "HotSpot forte.cpp: ticks_deopt"},
+			{"-10", "the thread is at a safepoint; defined and not used", "HotSpot forte.cpp: ticks_safepoint"},
+		},
+	}
+}
+
+// Option is one option of the agent.
+type Option struct {
+	Key string `json:"key"`
+	// Values that it takes, and what it is without being given; "required" or "none" where there is no value.
+	Values  string `json:"values"`
+	Default string `json:"default"`
+	// Recipe is the recipe's field that sets it, empty where Misstep does.
+	Recipe  string `json:"recipe,omitempty"`
+	Meaning string `json:"meaning"`
+}
+
+// OptionTable gives every option that options.cpp parses, in the order of its message about unknown ones.
+func OptionTable() []Option {
+	return []Option{
+		{"out", "an existing folder, absolute", "required", "", "folder for status.bin, mismatches.jsonl and agent.log"},
+		{"seed", "0 to 2^64-1", "1", "seed", "of the choice of methods, of entry checks and of the sampler"},
+		{"methods", "0 to 1", "1", "instrumentation.ratio", "share of methods that are instrumented"},
+		{"include", "patterns separated by ;", "none", "instrumentation.include", "only classes of these names, * for any run of characters"},
+		{"exclude", "patterns separated by ;", "none", "instrumentation.exclude", "no classes of these names; wins over include"},
+		{"only", "path of a file", "none", "instrumentation.only", "exactly these methods, class/Internal.name(desc)result a line"},
+		{"gst-asgct", "0 to 1", "0.001", "checks[name=gst-asgct].share", "share of method entries"},
+		{"shadow-gst", "0 to 1", "0.001", "checks[name=shadow-gst].share", "share of method entries"},
+		{"asgct-shadow", "0 to 1", "1", "checks[name=asgct-shadow].share", "share of the sampler's ticks"},
+		{"asgct-gst-bracket", "0 to 1", "0", "checks[name=asgct-gst-bracket].share", "share of the sampler's ticks"},
+		{"edges", "0 to 1", "0", "checks[name=edges].share", "share of the traces that other checks take"},
+		{"liveness", "milliseconds, 0 to 3600000", "100", "checks[name=liveness]", "between looks at all threads; 0 is off"},
+		{"interval", "microseconds, 10 to 60000000", "1000", "sampling.interval", "between ticks of the sampler"},
+		{"jitter", "0 to 1", "0.1", "sampling.jitter", "share of the interval by which it varies; 0 is fixed"},
+		{"burst", "1 to 8", "1", "sampling.burst", "signals back to back to one thread at each tick of asgct-shadow"},
+		{"threads", "running, round-robin, cpu, name:PATTERN", "running", "sampling.threads", "which of the threads that ran lately gets the signal"},
+		{"signal", "SIGPROF, SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to +28", "SIGPROF", "sampling.signal", "the sampler's signal; JFR has SIGPROF for itself"},
+		{"depth", "frames, 64 to 16384", "2048", "limits.stack_depth", "that a walk may have"},
+		{"max-mismatches", "1 to 4096", "64", "", "distinct mismatch records that are kept; beyond it they are counted"},
+	}
+}

@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func source(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{"native"}, path...)...))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// texts gives the string literals of a C++ list, without the empty one that stands for unspecified.
+func texts(t *testing.T, code, list string) []string {
+	t.Helper()
+	m := regexp.MustCompile(regexp.QuoteMeta(list) + `\[\] = \{([^}]*)\}`).FindStringSubmatch(code)
+	require.NotNil(t, m, list)
+	var all []string
+	for _, s := range regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(m[1], -1) {
+		if s[1] != "" {
+			all = append(all, s[1])
+		}
+	}
+	return all
+}
+
+func names(words []Word) []string {
+	var all []string
+	for _, w := range words {
+		all = append(all, w.Name)
+	}
+	return all
+}
+
+func TestTheCatalogueHasTheWordsOfTheAgent(t *testing.T) {
+	code, words := source(t, "src", "verdict.h"), Words()
+	require.Equal(t, texts(t, code, "kCheckNames"), names(words.Checks))
+	require.Equal(t, Checks, names(words.Checks))
+	require.Equal(t, texts(t, code, "kRuleNames"), names(words.Rules))
+	require.Equal(t, texts(t, code, "kReasonNames"), names(words.Reasons))
+	require.Equal(t, texts(t, code, "kKindNames"), names(words.Kinds))
+	for _, list := range [][]Word{words.Checks, words.Rules, words.Reasons, words.Kinds, words.Codes} {
+		for _, w := range list {
+			require.NotEmpty(t, w.Meaning, w.Name)
+			require.NotEmpty(t, w.Source, w.Name)
+		}
+	}
+}
+
+func TestTheTableHasTheOptionsOfTheParser(t *testing.T) {
+	code, header := source(t, "src", "options.cpp"), source(t, "src", "options.h")
+	var listed, parsed []string
+	for _, o := range OptionTable() {
+		listed = append(listed, o.Key)
+		require.NotEmpty(t, o.Meaning, o.Key)
+		require.NotEmpty(t, o.Values, o.Key)
+		// Numbers are held against the defaults in options.h, whose fields are named after the keys.
+		if regexp.MustCompile(`^[0-9.]+$`).MatchString(o.Default) {
+			field := strings.ReplaceAll(strings.TrimPrefix(o.Key, "asgct-gst-"), "-", "_")
+			m := regexp.MustCompile(`\b` + field + `(?:_millis|_micros)? = ([0-9.]+);`).FindStringSubmatch(header)
+			require.NotNilf(t, m, "default of %s", o.Key)
+			require.Equal(t, strings.TrimSuffix(o.Default, ".0"), strings.TrimSuffix(m[1], ".0"), o.Key)
+		}
+	}
+	for _, m := range regexp.MustCompile(`key == "([a-z-]+)"`).FindAllStringSubmatch(code, -1) {
+		parsed = append(parsed, m[1])
+	}
+	message := regexp.MustCompile(`(?s)": expected one of (.*?);`).FindStringSubmatch(code)
+	require.NotNil(t, message)
+	joined := regexp.MustCompile(`"\s*"`).ReplaceAllString(message[1], "")
+	require.Equal(t, listed, strings.Split(strings.TrimSuffix(joined, `"`), ", "), "the message about unknown options")
+	slices.Sort(listed)
+	slices.Sort(parsed)
+	require.Equal(t, listed, slices.Compact(parsed), "the parser")
+}

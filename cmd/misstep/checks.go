@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"misstep/agent"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+type agentCommand struct {
+	Options agentOptions `cmd:"" help:"List every option of the agent: values, default, the recipe's field, meaning."`
+}
+
+type agentOptions struct {
+	JSON bool `help:"Print a list of options."`
+}
+
+// Run prints the table.
+func (c *agentOptions) Run(e *env) error {
+	if c.JSON {
+		return e.json(agent.OptionTable())
+	}
+	t := table(e.stdout)
+	fmt.Fprintln(t, "option\tvalues\tdefault\trecipe\tmeaning")
+	for _, o := range agent.OptionTable() {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Key, o.Values, o.Default, o.Recipe, o.Meaning)
+	}
+	return t.Flush()
+}
+
+type checksCommand struct {
+	where
+	Campaign string `help:"Count for this campaign: its id or the start of it." placeholder:"ID" xor:"counts"`
+	Outcome  string `help:"Count for the run whose outcome this file has, as run --json prints it." type:"existingfile" placeholder:"FILE" xor:"counts"`
+	JSON     bool   `help:"Print the catalogue, and the counts if asked for."`
+}
+
+// checkWords is what `misstep checks --json` prints.
+type checkWords struct {
+	agent.Catalogue
+	Counts []raw `json:"counts,omitempty"`
+}
+
+// Run lists the checks and the words of their verdicts, with their counters where there are some to look at.
+func (c *checksCommand) Run(ctx context.Context, e *env) error {
+	counts, err := c.counts(ctx, e)
+	if err != nil {
+		return err
+	}
+	words := agent.Words()
+	if c.JSON {
+		return e.json(checkWords{words, raws(counts)})
+	}
+	return renderWords(e.stdout, words, counts, c.Campaign != "" || c.Outcome != "")
+}
+
+func (c *checksCommand) counts(ctx context.Context, e *env) ([]*misstepv1.CheckCount, error) {
+	switch {
+	case c.Outcome != "":
+		text, err := os.ReadFile(c.Outcome)
+		if err != nil {
+			return nil, err
+		}
+		var outcome misstepv1.Outcome
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, &outcome); err != nil {
+			return nil, fmt.Errorf("read the outcome in %s (expected what `misstep run --json` prints): %w", c.Outcome, err)
+		}
+		return outcome.GetChecks(), nil
+	case c.Campaign != "":
+		st, err := c.station(e.warnings())
+		if err != nil {
+			return nil, err
+		}
+		defer st.close()
+		response, err := st.GetCampaign(ctx, &misstepv1.GetCampaignRequest{CampaignId: c.Campaign})
+		if err != nil {
+			return nil, err
+		}
+		return response.GetCampaign().GetChecks(), nil
+	}
+	return nil, nil
+}
+
+// renderWords prints one table for each list. Counts are per word, of all checks together; those of each check come after.
+func renderWords(w io.Writer, words agent.Catalogue, counts []*misstepv1.CheckCount, counted bool) error {
+	byWord := map[string]uint64{}
+	for _, c := range counts {
+		byWord["check "+c.GetCheck()] += c.GetTotal()
+		for name, n := range c.GetTolerated() {
+			byWord["rule "+name] += n
+		}
+		for name, n := range c.GetVoid() {
+			byWord["reason "+name] += n
+		}
+		for code, n := range c.GetUnwalkable() {
+			byWord["code "+strconv.Itoa(int(code))] += n
+		}
+	}
+	t := table(w)
+	for _, list := range []struct {
+		title, prefix string
+		words         []agent.Word
+	}{
+		{"CHECKS", "check ", words.Checks},
+		{"RULES that tolerate a difference", "rule ", words.Rules},
+		{"REASONS for which a check is void", "reason ", words.Reasons},
+		{"KINDS of mismatches", "", words.Kinds},
+		{"CODES of AsyncGetCallTrace, counted as unwalkable", "code ", words.Codes},
+	} {
+		fmt.Fprintln(t, list.title)
+		for _, word := range list.words {
+			count := ""
+			if counted && list.prefix != "" {
+				count = strconv.FormatUint(byWord[list.prefix+word.Name], 10)
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s\t(%s)\n", word.Name, count, word.Meaning, word.Source)
+		}
+	}
+	if err := t.Flush(); err != nil || !counted {
+		return err
+	}
+	renderChecks(w, counts, nil)
+	return nil
+}
