@@ -42,8 +42,8 @@ const (
 // Boot runs a command in a machine, as vm.Boot does.
 type Boot func(ctx context.Context, c vm.Config, command []string, stdout, stderr io.Writer) (vm.Result, error)
 
-// Executor runs recipes whose executor is Shared or Deterministic; it is a runner.Executor. All fields but Corpus, Record, Boot and Logger
-// are needed. Do not change one after the first call.
+// Executor runs recipes whose executor is Shared or Deterministic; it is a runner.Executor. Corpus, Record, Boot, Accelerator and
+// Logger need not be set. Do not change one after the first call.
 type Executor struct {
 	// JDK and Workload as in jvm.Executor.
 	JDK      func(ctx context.Context, jdk *misstepv1.Jdk) (home string, feature int, err error)
@@ -63,8 +63,9 @@ type Executor struct {
 	Command []string
 	// Record is a new folder that gets a recording of the whole machine; empty for none. Deterministic machines only, for one trial.
 	Record string
-	// Boot by default vm.Boot.
-	Boot Boot
+	// Boot by default vm.Boot, Accelerator by default vm.Accelerator.
+	Boot        Boot
+	Accelerator func(ctx context.Context, home string) (vm.Accel, error)
 	// Logger by default discards.
 	Logger *slog.Logger
 }
@@ -153,7 +154,11 @@ func (e *Executor) machine(ctx context.Context, recipe *misstepv1.Recipe, folder
 	path := filepath.Join(folder, "job.json")
 	if recipe.GetExecutor() == Shared {
 		c.Mode = vm.ModeShared
-		if c.Accel, err = vm.Accelerator(ctx, e.Home); err != nil {
+		accelerator := e.Accelerator
+		if accelerator == nil {
+			accelerator = vm.Accelerator
+		}
+		if c.Accel, err = accelerator(ctx, e.Home); err != nil {
 			return none, nil, runner.Permanent(fmt.Errorf("run trial in a virtual machine: %w", err))
 		}
 		if c.Accel == vm.AccelTCG {
