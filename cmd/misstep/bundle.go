@@ -21,10 +21,13 @@ import (
 type bundleCommand struct {
 	Verify bundleVerify `cmd:"" help:"Check every byte of a bundle."`
 	Show   bundleShow   `cmd:"" help:"Print a bundle's README, or one of its files."`
+	Diff   bundleDiff   `cmd:"" help:"Say in what two bundles differ: recipe, signature, stacks, rates, JDKs, files."`
+	Sign   bundleSign   `cmd:"" help:"Sign a bundle with an SSH key; the signature lies beside it."`
 	Unpack bundleUnpack `cmd:"" help:"Verify a bundle and unpack it into a new folder."`
 }
 
 type bundleVerify struct {
+	trust
 	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
 }
 
@@ -35,7 +38,11 @@ func (c *bundleVerify) Run(e *env) error {
 		return err
 	}
 	defer b.Close()
-	_, err = fmt.Fprintf(e.stdout, "%s: %d files, all as they were written: %s\n", c.Bundle, len(b.Files()), b.Reproducer().GetFinding().GetTitle())
+	signed, err := c.check(c.Bundle)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.stdout, "%s: %d files, all as they were written: %s\n%s\n", c.Bundle, len(b.Files()), b.Reproducer().GetFinding().GetTitle(), signed)
 	return err
 }
 
@@ -144,7 +151,13 @@ func (e *env) writeReproducer(ctx context.Context, st *station, reproducer *miss
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make folder of bundle: %w", err)
 	}
-	return writeWith(path, func(w io.Writer) error { return bundle.Write(ctx, w, contents) })
+	if err := writeWith(path, func(w io.Writer) error { return bundle.Write(ctx, w, contents) }); err != nil {
+		return err
+	}
+	if e.cli.SigningKey == "" {
+		return nil
+	}
+	return signBundle(path, e.cli.SigningKey)
 }
 
 // bundleCommandLine says how run.sh starts the JVM: as the executor does, with placeholders for folders.

@@ -24,6 +24,7 @@ import (
 )
 
 type replayCommand struct {
+	trust
 	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
 	JDK    string `name:"jdk" help:"JDK to run on: a folder or a name of the catalogue (default: the bundle's build when it is in the catalogue, else $$JAVA_HOME, else java on the PATH)." placeholder:"PATH"`
 	Tries  uint32 `help:"How often to try." default:"10" placeholder:"N"`
@@ -53,6 +54,10 @@ type replayResult struct {
 func (c *replayCommand) Run(ctx context.Context, e *env) error {
 	if c.Tries == 0 {
 		return errors.New("--tries: want at least 1")
+	}
+	// A replay runs the bundle's program, so whose it is comes first.
+	if _, err := c.check(c.Bundle); err != nil {
+		return err
 	}
 	b, err := bundle.Open(c.Bundle)
 	if err != nil {

@@ -152,6 +152,16 @@ func TestTheVectorOpens(t *testing.T) {
 	assert.Equal(t, "F0123456789ab", b.Reproducer().GetFinding().GetId())
 	assert.Equal(t, uint64(42), b.Reproducer().GetRecipe().GetSeed())
 	assert.Len(t, b.Files(), 11)
+
+	// And a real one: JDK-8303444 as a hunt of 2026-11-21 wrote it, with an agent without debug symbols, which it still runs with.
+	b, err = Open(filepath.Join("testdata", "v1-clinit.zip"))
+	require.NoError(t, err)
+	defer b.Close()
+	assert.Equal(t, "JDK-8303444", b.Reproducer().GetFinding().GetKnownAs())
+	assert.Len(t, b.Reproducer().GetFinding().GetExample().GetEvidence(), len(b.Reproducer().GetEvidence()))
+	text, err := b.ReadFile("standalone/WalkerTest.java")
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "@bug 8303444")
 }
 
 // TestEachFlippedByteIsNoticed flips every byte of a small bundle in turn.

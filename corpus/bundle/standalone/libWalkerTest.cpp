@@ -1,8 +1,9 @@
-// Compares two walks of the current thread's stack inside the JVM: JVMTI GetStackTrace and AsyncGetCallTrace. Both are called in
-// native code, at a safepoint-safe place, so both must give the same frames. No part of any profiler is involved.
+// Compares two walks of the current thread's stack inside the JVM: JVMTI GetStackTrace and AsyncGetCallTrace. Both are
+// called in native code, at a safepoint-safe place, so both must give the same frames. No part of any profiler is
+// involved.
 //
-// Agent option: empty, or CLASS.METHOD (as in java/lang/Thread.exit): compare at a breakpoint at the start of that method while
-// the test is armed. Without an option the Java side calls compare() where it wants.
+// Agent option: empty, or CLASS.METHOD (as in java/lang/Thread.exit): compare at a breakpoint at the start of that
+// method while the test is armed. Without an option the Java side calls compare() where it wants.
 //
 // Build: g++ -std=c++17 -fPIC -shared -I$JDK/include -I$JDK/include/linux libWalkerTest.cpp -o libWalkerTest.so
 #include <dlfcn.h>
@@ -81,7 +82,8 @@ void compare(JNIEnv* env) {
   walk(&trace, kDepth, nullptr);
   jint length = trace.num_frames > 0 ? trace.num_frames : 0;
   // In a virtual thread GetStackTrace ends at its bottom and AsyncGetCallTrace goes on into the carrier.
-  bool into_carrier = depth > 0 && length > depth && describe(reference[depth - 1].method, 0).rfind("java/lang/VirtualThread.", 0) == 0;
+  bool into_carrier =
+      depth > 0 && length > depth && describe(reference[depth - 1].method, 0).rfind("java/lang/VirtualThread.", 0) == 0;
   bool equal = length == depth || into_carrier;
   for (jint i = 0; equal && i < depth; i++) {
     equal = same(reference[i], frames[i]);
@@ -94,7 +96,8 @@ void compare(JNIEnv* env) {
   std::printf("GetStackTrace gave %d frames, AsyncGetCallTrace %d:\n", depth, trace.num_frames);
   for (jint i = 0; i < depth || i < length; i++) {
     bool marked = i >= depth || i >= length || !same(reference[i], frames[i]);
-    std::printf("%s %-60s %s\n", marked ? "=>" : "  ", i < depth ? describe(reference[i].method, reference[i].location).c_str() : "-",
+    std::printf("%s %-60s %s\n", marked ? "=>" : "  ",
+                i < depth ? describe(reference[i].method, reference[i].location).c_str() : "-",
                 i < length ? describe(frames[i].method, frames[i].bci).c_str() : "-");
   }
   std::fflush(stdout);
@@ -108,7 +111,8 @@ void prime(jclass klass) {
     return;  // not prepared yet: ClassPrepare follows
   }
   char* signature = nullptr;
-  if (!break_class.empty() && jvmti->GetClassSignature(klass, &signature, nullptr) == JVMTI_ERROR_NONE && break_class == signature) {
+  if (!break_class.empty() && jvmti->GetClassSignature(klass, &signature, nullptr) == JVMTI_ERROR_NONE &&
+      break_class == signature) {
     for (jint i = 0; i < count; i++) {
       char* name = nullptr;
       if (jvmti->GetMethodName(methods[i], &name, nullptr, nullptr) == JVMTI_ERROR_NONE && break_method == name) {
