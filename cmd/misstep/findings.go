@@ -80,6 +80,18 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	renderRates(e.stdout, f.GetRates())
 	renderFactors(e.stdout, f.GetFactors())
 	renderNeighbours(e.stdout, f)
+	if c.Dir != "" {
+		retests, err := retestsOf(c.Dir, f.GetId())
+		if err != nil {
+			return err
+		}
+		if len(retests) > 0 {
+			fmt.Fprintln(e.stdout, "\nretests:")
+			if err := renderRetests(e, retests); err != nil {
+				return err
+			}
+		}
+	}
 	fmt.Fprintln(e.stdout)
 	renderOutcome(e.stdout, example(f))
 	recipe, err := misstepv1.CanonicalRecipe(f.GetExampleRecipe())

@@ -1,0 +1,86 @@
+// Package retest judges what a reproducer's runs on another JDK build say: fixed, still there, or there at another rate.
+//
+// A probabilistic bug that was not seen is fixed only when so many runs at its known rate would have shown it; how many that takes is
+// part of the verdict.
+package retest
+
+import (
+	"math"
+
+	"misstep/coordinator/triage"
+)
+
+// Count is hits of tries; void runs are not among the tries.
+type Count struct {
+	Hits  uint64 `json:"hits"`
+	Tries uint64 `json:"tries"`
+}
+
+// Interval is the 95 % Wilson interval of the rate.
+func (c Count) Interval() (low, high float64) { return triage.Wilson(c.Hits, c.Tries) }
+
+// State is the outcome of a retest.
+type State string
+
+// The states of a retest.
+const (
+	// Fixed: not seen in so many tries that at the known rate's low end the chance of that is below 1 - confidence.
+	Fixed State = "fixed"
+	// StillThere: seen, at a rate that does not differ from the known one by more than chance.
+	StillThere State = "still there"
+	// Rarer and Oftener: seen, at a rate that differs (Fisher's exact test, two-sided, at 1 - confidence).
+	Rarer   State = "rarer"
+	Oftener State = "oftener"
+	// Unclear: not seen, in too few tries to say more.
+	Unclear State = "unclear"
+	// Void: no try proved anything.
+	Void State = "void"
+)
+
+// Verdict says what the tries on a build tell.
+type Verdict struct {
+	State State `json:"state"`
+	// P is the probability of what was seen, or of what is less likely still, if the bug were there at its known rate: of no hit at
+	// the low end of the known interval for Fixed and Unclear, of Fisher's test otherwise.
+	P float64 `json:"p"`
+	// Needed is the number of tries without a hit that would mean fixed; 0 when no number does, as nothing is known about the rate.
+	Needed uint64 `json:"needed"`
+}
+
+// Judge compares the tries on a new build with what is known. confidence is between 0 and 1, e.g. 0.99.
+func Judge(known, now Count, confidence float64) Verdict {
+	v := Verdict{State: Void, P: 1, Needed: Needed(known, confidence)}
+	if now.Tries == 0 {
+		return v
+	}
+	if now.Hits == 0 {
+		low, _ := known.Interval()
+		v.P, v.State = math.Pow(1-low, float64(now.Tries)), Unclear
+		if v.Needed > 0 && now.Tries >= v.Needed {
+			v.State = Fixed
+		}
+		return v
+	}
+	v.State = StillThere
+	if known.Tries == 0 {
+		return v
+	}
+	v.P = triage.Fisher(known.Hits, known.Tries, now.Hits, now.Tries)
+	if v.P < 1-confidence {
+		v.State = Rarer
+		if now.Hits*known.Tries > known.Hits*now.Tries {
+			v.State = Oftener
+		}
+	}
+	return v
+}
+
+// Needed returns how many tries without a hit mean that a bug of the known rate is gone: at the low end of the rate's interval they
+// have a probability of at most 1 - confidence. It is 0 when the known tries never hit.
+func Needed(known Count, confidence float64) uint64 {
+	low, _ := known.Interval()
+	if known.Hits == 0 || low <= 0 {
+		return 0
+	}
+	return uint64(math.Ceil(math.Log(1-confidence) / math.Log1p(-low)))
+}
