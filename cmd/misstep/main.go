@@ -50,6 +50,7 @@ type cli struct {
 	Hunt        huntCommand        `cmd:"" help:"Run a campaign on this machine, coordinator and runners embedded, and write a bundle per finding."`
 	Run         runCommand         `cmd:"" help:"Run one recipe and print its outcome with the counts of every check."`
 	Replay      replayCommand      `cmd:"" help:"Repeat a finding from its bundle: how often of how many tries."`
+	Retest      retestCommand      `cmd:"" help:"Repeat findings on other JDK builds: fixed, still there, or at another rate."`
 	Campaign    campaignCommand    `cmd:"" help:"Submit, list, show and stop campaigns."`
 	Findings    findingsCommand    `cmd:"" help:"List and show findings, and write their bundles."`
 	Reproduce   reproduceCommand   `cmd:"" help:"Go from a finding to a verified reproducer: amplify, minimise, bisect, bundle."`
@@ -58,6 +59,7 @@ type cli struct {
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`
 	Workload    workloadCommand    `cmd:"" help:"Manage the catalogue of workloads."`
 	Bundle      bundleCommand      `cmd:"" help:"Check and show bundles."`
+	Corpus      corpusCommand      `cmd:"" help:"Share bundles between folders, coordinators and S3-compatible stores."`
 	Sched       rest               `cmd:"" help:"Run a program under the perturbing scheduler; replay its log (needs sched_ext)."`
 	VM          rest               `cmd:"" name:"vm" help:"Run a command in a virtual machine with sched_ext, in real or in virtual time."`
 	Trial       trialCommand       `cmd:"" hidden:"" help:"The half of a trial inside a virtual machine."`
@@ -65,7 +67,9 @@ type cli struct {
 	AgentInfo   agentCommand       `cmd:"" name:"agent" help:"Show what the validation agent takes."`
 	Doctor      doctorCommand      `cmd:"" help:"Say what this machine can do, with a remedy for what it cannot."`
 
-	Home  string `help:"Folder of the catalogues and caches (${home})." env:"MISSTEP_HOME" placeholder:"DIR"`
+	Home       string `help:"Folder of the catalogues and caches (${home})." env:"MISSTEP_HOME" placeholder:"DIR"`
+	SigningKey string `help:"SSH private key to sign the bundles with that are written." env:"MISSTEP_SIGNING_KEY" type:"path" placeholder:"FILE"`
+
 	Agent string `help:"Folder of the agent artefacts (default: beside this binary)." env:"MISSTEP_AGENT" placeholder:"DIR"`
 }
 

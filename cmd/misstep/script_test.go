@@ -30,7 +30,17 @@ func TestMain(m *testing.M) {
 // TestScripts runs the command line as its users do: each script under testdata/script is a story with its files.
 func TestScripts(t *testing.T) {
 	home, agentDir, javac := testenv.Home(t), testenv.Agent(t), testenv.Javac(t)
+	var s3 testenv.S3
+	if testenv.HasS3() {
+		s3 = testenv.StartS3(t)
+	}
 	testscript.Run(t, testscript.Params{
+		Condition: func(condition string) (bool, error) {
+			if condition != "s3" {
+				return false, fmt.Errorf("unknown condition %q", condition)
+			}
+			return s3.Endpoint != "", nil
+		},
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(e *testscript.Env) error {
@@ -38,6 +48,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("MISSTEP_AGENT", agentDir)
 			e.Setenv("JAVAC", javac)
 			e.Setenv("TMPDIR", e.WorkDir)
+			e.Setenv("S3", "s3://"+s3.Bucket+"/"+filepath.Base(e.WorkDir)+"?endpoint="+s3.Endpoint)
+			e.Setenv("AWS_ACCESS_KEY_ID", s3.AccessKey)
+			e.Setenv("AWS_SECRET_ACCESS_KEY", s3.SecretKey)
+			e.Setenv("BUNDLES", filepath.Join(testenv.Root(), "corpus", "bundle", "testdata"))
 			e.Setenv("TRIES", cmp.Or(os.Getenv("BUNDLE_TRIES"), "3")) // of a bundle's script; make bench-bundle takes 10
 			for _, name := range []string{"jdk17", "jdk25"} {
 				entry, err := jdk.Open(home).Get(name)
@@ -256,8 +270,10 @@ func runJtreg(ts *testscript.TestScript, neg bool, args []string) {
 func TestHelpOfEveryCommand(t *testing.T) {
 	for _, args := range []string{
 		"", "hunt", "run", "replay", "campaign", "campaign submit", "campaign list", "campaign show", "campaign stop",
-		"findings", "findings list", "findings show", "findings bundle", "reproduce", "reproduce list", "reproduce show", "reproduce cancel", "coordinator", "runner", "jdk", "jdk add", "jdk list",
-		"jdk show", "jdk rm", "workload", "workload add", "workload list", "bundle", "bundle verify", "bundle show", "bundle unpack", "doctor",
+		"findings", "findings list", "findings show", "findings bundle", "reproduce", "reproduce list", "reproduce show", "reproduce cancel",
+		"coordinator", "runner", "jdk", "jdk add", "jdk list", "jdk show", "jdk rm", "workload", "workload add", "workload list",
+		"bundle", "bundle verify", "bundle show", "bundle unpack", "bundle diff", "bundle sign", "retest", "corpus", "corpus push",
+		"corpus pull", "corpus import", "corpus export", "corpus list", "corpus gc", "doctor",
 	} {
 		t.Run(args, func(t *testing.T) {
 			var out, errs strings.Builder

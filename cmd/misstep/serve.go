@@ -18,6 +18,7 @@ import (
 )
 
 type coordinatorCommand struct {
+	trust
 	Listen    string        `help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
 	Dir       string        `help:"Folder of the store and the corpus; made when missing." required:"" type:"path" placeholder:"DIR"`
 	LeaseTime time.Duration `help:"How long a runner may be silent before its trials go to another." default:"30s"`
@@ -30,7 +31,11 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	logger := e.servingLog()
-	s, err := open(c.Dir, coordinator.Config{Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10}, trees...)
+	policy, err := c.policy()
+	if err != nil {
+		return err
+	}
+	s, err := open(c.Dir, coordinator.Config{Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10}, policy, trees...)
 	if err != nil {
 		return err
 	}

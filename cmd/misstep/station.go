@@ -21,6 +21,7 @@ import (
 	"misstep/corpus/localdir"
 	"misstep/corpus/overlay"
 	"misstep/corpus/remote"
+	"misstep/corpus/share"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -67,7 +68,8 @@ type serving struct {
 }
 
 // open opens or makes the folder of a coordinator: the store in store.db, the corpus in blobs/. extra sources are served, too.
-func open(dir string, timing coordinator.Config, extra ...corpus.Source) (*serving, error) {
+// Shared bundles must keep the policy.
+func open(dir string, timing coordinator.Config, policy share.Policy, extra ...corpus.Source) (*serving, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make folder %s: %w", dir, err)
 	}
@@ -83,7 +85,7 @@ func open(dir string, timing coordinator.Config, extra ...corpus.Source) (*servi
 	timing.Store, timing.Known, timing.Strategies = st, known.Default(), strategies()
 	server := grpc.NewServer(coordinator.ServerOptions()...)
 	coordinator.New(timing).Register(server)
-	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs))
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, remote.Shared(share.Folder(filepath.Join(dir, "blobs")), policy)))
 	return &serving{server: server, store: st, blobs: blobs}, nil
 }
 
@@ -94,7 +96,7 @@ func (s *serving) close() error {
 
 // embed opens the coordinator of a folder inside this process and connects to it.
 func embed(dir string, timing coordinator.Config) (*station, error) {
-	s, err := open(dir, timing)
+	s, err := open(dir, timing, share.Policy{})
 	if err != nil {
 		return nil, err
 	}

@@ -78,8 +78,8 @@ func (r *rate) see(now time.Time, s *misstepv1.CampaignStatus) {
 	r.at, r.totals, r.perSec = now, totals, perSec
 }
 
-// share says how far the campaign is in its budget, in [0, 1], and how long it still takes (0: unknown).
-func share(now time.Time, s *misstepv1.CampaignStatus) (float64, time.Duration) {
+// portion says how far the campaign is in its budget, in [0, 1], and how long it still takes (0: unknown).
+func portion(now time.Time, s *misstepv1.CampaignStatus) (float64, time.Duration) {
 	done := 0.0
 	var left time.Duration
 	elapsed := now.Sub(s.GetSubmitted().AsTime())
@@ -112,7 +112,7 @@ type lines struct {
 }
 
 func (l *lines) update(now time.Time, s *misstepv1.CampaignStatus, r rate) {
-	done, left := share(now, s)
+	done, left := portion(now, s)
 	l.text = fmt.Sprintf("%3.0f %%  %s  ETA %v", done*100, progressLine(s, r), left.Round(time.Second))
 	if now.Sub(l.last) >= lineEvery {
 		l.last = now
@@ -184,7 +184,7 @@ func newBar(w io.Writer) *bar {
 }
 
 func (b *bar) update(now time.Time, s *misstepv1.CampaignStatus, r rate) {
-	done, left := share(now, s)
+	done, left := portion(now, s)
 	b.text, b.left = progressLine(s, r), left
 	b.bar.SetCurrent(int64(min(done, 0.999) * 1000))
 }

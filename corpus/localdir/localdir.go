@@ -37,18 +37,24 @@ func New(dir string) (*Store, error) {
 	return s, nil
 }
 
-// Missing implements corpus.Source.
+// Missing implements corpus.Source. What it finds there stays for Sweep's grace time.
 func (s *Store) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.Digest, error) {
+	unlock, err := s.guard(unix.LOCK_SH)
+	if err != nil {
+		return nil, fmt.Errorf("look up blobs: %w", err)
+	}
+	defer unlock()
 	var missing []corpus.Digest
 	for _, d := range digests {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		switch _, err := os.Stat(s.path(d)); {
-		case errors.Is(err, fs.ErrNotExist):
-			missing = append(missing, d)
-		case err != nil:
+		there, err := s.refresh(d)
+		if err != nil {
 			return nil, fmt.Errorf("look up blob: %w", err)
+		}
+		if !there {
+			missing = append(missing, d)
 		}
 	}
 	return missing, nil
@@ -110,6 +116,11 @@ func (s *Store) put(ctx context.Context, r io.Reader, want corpus.Digest) (corpu
 	if err := os.Mkdir(filepath.Dir(target), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return corpus.Digest{}, 0, err
 	}
+	unlock, err := s.guard(unix.LOCK_SH)
+	if err != nil {
+		return corpus.Digest{}, 0, err
+	}
+	defer unlock()
 	if err := os.Rename(file.Name(), target); err != nil {
 		return corpus.Digest{}, 0, err
 	}

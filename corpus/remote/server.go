@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"misstep/corpus"
+	"misstep/corpus/share"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -37,10 +38,17 @@ type Option func(*server)
 // MaxBlob bounds the bytes of one blob that is written; corpus.MaxBlob without it.
 func MaxBlob(bytes int64) Option { return func(s *server) { s.maxBlob = bytes } }
 
+// Shared serves an index beside the blobs; bundles that are added to it must keep the policy.
+func Shared(index share.Index, policy share.Policy) Option {
+	return func(s *server) { s.index, s.policy = index, policy }
+}
+
 type server struct {
 	misstepv1.UnimplementedCorpusServiceServer
 	store   corpus.Store
 	maxBlob int64
+	index   share.Index // nil: none is served
+	policy  share.Policy
 }
 
 // NewServer serves store.

@@ -96,6 +96,20 @@ if [ "$what" = test ]; then
     cp "$cache"/* "$tools"/
     touch "$stamp"
   fi
+  # The S3-compatible server of the corpus's tests, likewise.
+  stamp=$tools/.s3-$(cat internal/tools/s3/go.mod internal/tools/s3/go.sum | sha256sum | cut -c1-16)
+  if [ ! -e "$stamp" ]; then
+    cache=${XDG_CACHE_HOME:-$HOME/.cache}/misstep/tools$(basename "$stamp")
+    if [ ! -e "$cache/.complete" ]; then
+      say "building the S3 server (minutes, once)"
+      rm -rf "$cache"
+      mkdir -p "$cache"
+      (cd internal/tools/s3 && GOBIN=$cache go install tool)
+      touch "$cache/.complete"
+    fi
+    cp "$cache"/* "$tools"/
+    touch "$stamp"
+  fi
   if [ ! -x "$tools/node_modules/.bin/buf" ]; then
     say "fetching buf"
     npm install --silent --no-audit --no-fund --prefix "$tools" @bufbuild/buf@1.75.0 >"$tools/npm.log" 2>&1 ||

@@ -306,6 +306,190 @@ func (x *WriteResponse) GetSize() uint64 {
 	return 0
 }
 
+// ListEntriesRequest asks for a page.
+type ListEntriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// page_token as the answer before gave it; empty starts at the first entry.
+	PageToken     string `protobuf:"bytes,1,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListEntriesRequest) Reset() {
+	*x = ListEntriesRequest{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListEntriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListEntriesRequest) ProtoMessage() {}
+
+func (x *ListEntriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListEntriesRequest.ProtoReflect.Descriptor instead.
+func (*ListEntriesRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListEntriesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListEntriesResponse holds entries in the order of their digests, at most 1,000.
+type ListEntriesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// entries: their canonical texts, as corpus/FORMAT.md describes them.
+	Entries []string `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// next_page_token continues after them; empty when there were no more.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListEntriesResponse) Reset() {
+	*x = ListEntriesResponse{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListEntriesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListEntriesResponse) ProtoMessage() {}
+
+func (x *ListEntriesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListEntriesResponse.ProtoReflect.Descriptor instead.
+func (*ListEntriesResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListEntriesResponse) GetEntries() []string {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *ListEntriesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// AddEntryRequest carries one entry.
+type AddEntryRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// entry's canonical text, at most 4 KiB.
+	Entry         string `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddEntryRequest) Reset() {
+	*x = AddEntryRequest{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddEntryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddEntryRequest) ProtoMessage() {}
+
+func (x *AddEntryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddEntryRequest.ProtoReflect.Descriptor instead.
+func (*AddEntryRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AddEntryRequest) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+// AddEntryResponse is empty.
+type AddEntryResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddEntryResponse) Reset() {
+	*x = AddEntryResponse{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddEntryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddEntryResponse) ProtoMessage() {}
+
+func (x *AddEntryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddEntryResponse.ProtoReflect.Descriptor instead.
+func (*AddEntryResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{9}
+}
+
 var File_misstep_v1_corpus_proto protoreflect.FileDescriptor
 
 const file_misstep_v1_corpus_proto_rawDesc = "" +
@@ -324,11 +508,22 @@ const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"#\n" +
 	"\rWriteResponse\x12\x12\n" +
-	"\x04size\x18\x01 \x01(\x04R\x04size2\xdc\x01\n" +
+	"\x04size\x18\x01 \x01(\x04R\x04size\"3\n" +
+	"\x12ListEntriesRequest\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x01 \x01(\tR\tpageToken\"W\n" +
+	"\x13ListEntriesResponse\x12\x18\n" +
+	"\aentries\x18\x01 \x03(\tR\aentries\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"'\n" +
+	"\x0fAddEntryRequest\x12\x14\n" +
+	"\x05entry\x18\x01 \x01(\tR\x05entry\"\x12\n" +
+	"\x10AddEntryResponse2\xf3\x02\n" +
 	"\rCorpusService\x12N\n" +
 	"\vFindMissing\x12\x1e.misstep.v1.FindMissingRequest\x1a\x1f.misstep.v1.FindMissingResponse\x12;\n" +
 	"\x04Read\x12\x17.misstep.v1.ReadRequest\x1a\x18.misstep.v1.ReadResponse0\x01\x12>\n" +
-	"\x05Write\x12\x18.misstep.v1.WriteRequest\x1a\x19.misstep.v1.WriteResponse(\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"\x05Write\x12\x18.misstep.v1.WriteRequest\x1a\x19.misstep.v1.WriteResponse(\x01\x12N\n" +
+	"\vListEntries\x12\x1e.misstep.v1.ListEntriesRequest\x1a\x1f.misstep.v1.ListEntriesResponse\x12E\n" +
+	"\bAddEntry\x12\x1b.misstep.v1.AddEntryRequest\x1a\x1c.misstep.v1.AddEntryResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_corpus_proto_rawDescOnce sync.Once
@@ -342,7 +537,7 @@ func file_misstep_v1_corpus_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_corpus_proto_rawDescData
 }
 
-var file_misstep_v1_corpus_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_misstep_v1_corpus_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_misstep_v1_corpus_proto_goTypes = []any{
 	(*FindMissingRequest)(nil),  // 0: misstep.v1.FindMissingRequest
 	(*FindMissingResponse)(nil), // 1: misstep.v1.FindMissingResponse
@@ -350,16 +545,24 @@ var file_misstep_v1_corpus_proto_goTypes = []any{
 	(*ReadResponse)(nil),        // 3: misstep.v1.ReadResponse
 	(*WriteRequest)(nil),        // 4: misstep.v1.WriteRequest
 	(*WriteResponse)(nil),       // 5: misstep.v1.WriteResponse
+	(*ListEntriesRequest)(nil),  // 6: misstep.v1.ListEntriesRequest
+	(*ListEntriesResponse)(nil), // 7: misstep.v1.ListEntriesResponse
+	(*AddEntryRequest)(nil),     // 8: misstep.v1.AddEntryRequest
+	(*AddEntryResponse)(nil),    // 9: misstep.v1.AddEntryResponse
 }
 var file_misstep_v1_corpus_proto_depIdxs = []int32{
 	0, // 0: misstep.v1.CorpusService.FindMissing:input_type -> misstep.v1.FindMissingRequest
 	2, // 1: misstep.v1.CorpusService.Read:input_type -> misstep.v1.ReadRequest
 	4, // 2: misstep.v1.CorpusService.Write:input_type -> misstep.v1.WriteRequest
-	1, // 3: misstep.v1.CorpusService.FindMissing:output_type -> misstep.v1.FindMissingResponse
-	3, // 4: misstep.v1.CorpusService.Read:output_type -> misstep.v1.ReadResponse
-	5, // 5: misstep.v1.CorpusService.Write:output_type -> misstep.v1.WriteResponse
-	3, // [3:6] is the sub-list for method output_type
-	0, // [0:3] is the sub-list for method input_type
+	6, // 3: misstep.v1.CorpusService.ListEntries:input_type -> misstep.v1.ListEntriesRequest
+	8, // 4: misstep.v1.CorpusService.AddEntry:input_type -> misstep.v1.AddEntryRequest
+	1, // 5: misstep.v1.CorpusService.FindMissing:output_type -> misstep.v1.FindMissingResponse
+	3, // 6: misstep.v1.CorpusService.Read:output_type -> misstep.v1.ReadResponse
+	5, // 7: misstep.v1.CorpusService.Write:output_type -> misstep.v1.WriteResponse
+	7, // 8: misstep.v1.CorpusService.ListEntries:output_type -> misstep.v1.ListEntriesResponse
+	9, // 9: misstep.v1.CorpusService.AddEntry:output_type -> misstep.v1.AddEntryResponse
+	5, // [5:10] is the sub-list for method output_type
+	0, // [0:5] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
@@ -376,7 +579,7 @@ func file_misstep_v1_corpus_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_corpus_proto_rawDesc), len(file_misstep_v1_corpus_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,8 @@ const (
 	CorpusService_FindMissing_FullMethodName = "/misstep.v1.CorpusService/FindMissing"
 	CorpusService_Read_FullMethodName        = "/misstep.v1.CorpusService/Read"
 	CorpusService_Write_FullMethodName       = "/misstep.v1.CorpusService/Write"
+	CorpusService_ListEntries_FullMethodName = "/misstep.v1.CorpusService/ListEntries"
+	CorpusService_AddEntry_FullMethodName    = "/misstep.v1.CorpusService/AddEntry"
 )
 
 // CorpusServiceClient is the client API for CorpusService service.
@@ -38,6 +40,11 @@ type CorpusServiceClient interface {
 	// Write stores one blob: the digest in the first message, chunks in order. INVALID_ARGUMENT when the bytes do not have the
 	// digest or exceed the size bound; nothing is stored then.
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error)
+	// ListEntries of the corpus's index: which bundles it holds.
+	ListEntries(ctx context.Context, in *ListEntriesRequest, opts ...grpc.CallOption) (*ListEntriesResponse, error)
+	// AddEntry adds an entry to the index, again is harmless. INVALID_ARGUMENT when its text is none; FAILED_PRECONDITION when its blobs
+	// are not stored, are no bundle, or are not signed as the server demands.
+	AddEntry(ctx context.Context, in *AddEntryRequest, opts ...grpc.CallOption) (*AddEntryResponse, error)
 }
 
 type corpusServiceClient struct {
@@ -90,6 +97,26 @@ func (c *corpusServiceClient) Write(ctx context.Context, opts ...grpc.CallOption
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type CorpusService_WriteClient = grpc.ClientStreamingClient[WriteRequest, WriteResponse]
 
+func (c *corpusServiceClient) ListEntries(ctx context.Context, in *ListEntriesRequest, opts ...grpc.CallOption) (*ListEntriesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListEntriesResponse)
+	err := c.cc.Invoke(ctx, CorpusService_ListEntries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *corpusServiceClient) AddEntry(ctx context.Context, in *AddEntryRequest, opts ...grpc.CallOption) (*AddEntryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddEntryResponse)
+	err := c.cc.Invoke(ctx, CorpusService_AddEntry_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CorpusServiceServer is the server API for CorpusService service.
 // All implementations must embed UnimplementedCorpusServiceServer
 // for forward compatibility.
@@ -104,6 +131,11 @@ type CorpusServiceServer interface {
 	// Write stores one blob: the digest in the first message, chunks in order. INVALID_ARGUMENT when the bytes do not have the
 	// digest or exceed the size bound; nothing is stored then.
 	Write(grpc.ClientStreamingServer[WriteRequest, WriteResponse]) error
+	// ListEntries of the corpus's index: which bundles it holds.
+	ListEntries(context.Context, *ListEntriesRequest) (*ListEntriesResponse, error)
+	// AddEntry adds an entry to the index, again is harmless. INVALID_ARGUMENT when its text is none; FAILED_PRECONDITION when its blobs
+	// are not stored, are no bundle, or are not signed as the server demands.
+	AddEntry(context.Context, *AddEntryRequest) (*AddEntryResponse, error)
 	mustEmbedUnimplementedCorpusServiceServer()
 }
 
@@ -122,6 +154,12 @@ func (UnimplementedCorpusServiceServer) Read(*ReadRequest, grpc.ServerStreamingS
 }
 func (UnimplementedCorpusServiceServer) Write(grpc.ClientStreamingServer[WriteRequest, WriteResponse]) error {
 	return status.Error(codes.Unimplemented, "method Write not implemented")
+}
+func (UnimplementedCorpusServiceServer) ListEntries(context.Context, *ListEntriesRequest) (*ListEntriesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListEntries not implemented")
+}
+func (UnimplementedCorpusServiceServer) AddEntry(context.Context, *AddEntryRequest) (*AddEntryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddEntry not implemented")
 }
 func (UnimplementedCorpusServiceServer) mustEmbedUnimplementedCorpusServiceServer() {}
 func (UnimplementedCorpusServiceServer) testEmbeddedByValue()                       {}
@@ -180,6 +218,42 @@ func _CorpusService_Write_Handler(srv interface{}, stream grpc.ServerStream) err
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type CorpusService_WriteServer = grpc.ClientStreamingServer[WriteRequest, WriteResponse]
 
+func _CorpusService_ListEntries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListEntriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CorpusServiceServer).ListEntries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CorpusService_ListEntries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CorpusServiceServer).ListEntries(ctx, req.(*ListEntriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CorpusService_AddEntry_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddEntryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CorpusServiceServer).AddEntry(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CorpusService_AddEntry_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CorpusServiceServer).AddEntry(ctx, req.(*AddEntryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // CorpusService_ServiceDesc is the grpc.ServiceDesc for CorpusService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -190,6 +264,14 @@ var CorpusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "FindMissing",
 			Handler:    _CorpusService_FindMissing_Handler,
+		},
+		{
+			MethodName: "ListEntries",
+			Handler:    _CorpusService_ListEntries_Handler,
+		},
+		{
+			MethodName: "AddEntry",
+			Handler:    _CorpusService_AddEntry_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,239 @@
+// Package blob keeps a corpus in a bucket of an S3-compatible store.
+//
+// Layout, also in corpus/FORMAT.md: PREFIX/ab/ab12… (64 digits) for each blob, as in a folder; PREFIX/index/… for the entries of
+// package share. A blob is digested on this machine's disk before it is sent, and an object appears whole or not at all, so what is
+// there under a digest was verified by its writer; every reader verifies again.
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"golang.org/x/sync/errgroup"
+
+	"misstep/corpus"
+)
+
+const (
+	// fewDigests are asked for one by one; for more a listing is cheaper.
+	fewDigests = 200
+	parallel   = 16 // requests at a time
+	partSize   = 16 << 20
+)
+
+// Store is a corpus.Store in a bucket. Make one with Open.
+type Store struct {
+	client         *minio.Client
+	bucket, prefix string
+}
+
+var _ corpus.Store = (*Store)(nil)
+
+// Options say how to reach the server.
+type Options struct {
+	// Endpoint is its address as a URL, e.g. "https://s3.eu-central-1.amazonaws.com" or "http://127.0.0.1:9000".
+	Endpoint string
+	// Region, "us-east-1" when it is empty.
+	Region string
+	// Credentials; nil takes $AWS_ACCESS_KEY_ID with $AWS_SECRET_ACCESS_KEY, else ~/.aws/credentials.
+	Credentials *credentials.Credentials
+}
+
+// Open connects to a bucket, which must be there. prefix, which may be empty, comes before each object's name.
+func Open(ctx context.Context, bucket, prefix string, o Options) (*Store, error) {
+	endpoint, err := url.Parse(o.Endpoint)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+		return nil, fmt.Errorf("endpoint %q: want a URL such as https://s3.eu-central-1.amazonaws.com", o.Endpoint)
+	}
+	keys := o.Credentials
+	if keys == nil {
+		keys = credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
+	}
+	region := o.Region
+	if region == "" {
+		region = "us-east-1"
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{Creds: keys, Secure: endpoint.Scheme == "https", Region: region})
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", o.Endpoint, err)
+	}
+	s := &Store{client: client, bucket: bucket, prefix: strings.Trim(prefix, "/")}
+	there, err := client.BucketExists(ctx, bucket)
+	if err != nil {
+		return nil, fmt.Errorf("look for bucket %s at %s: %w", bucket, o.Endpoint, err)
+	}
+	if !there {
+		return nil, fmt.Errorf("there is no bucket %s at %s, or its keys are not yours: make it first", bucket, o.Endpoint)
+	}
+	return s, nil
+}
+
+func (s *Store) key(name string) string { return strings.TrimPrefix(path.Join(s.prefix, name), "/") }
+
+func (s *Store) blobKey(d corpus.Digest) string { return s.key(d.Hex()[:2] + "/" + d.Hex()) }
+
+// Missing implements corpus.Source.
+func (s *Store) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.Digest, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var there func(corpus.Digest) bool
+	if len(digests) <= fewDigests {
+		found := make(map[string]bool, len(digests))
+		results := make([]bool, len(digests))
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(parallel)
+		for i, d := range digests {
+			group.Go(func() error {
+				_, err := s.client.StatObject(ctx, s.bucket, s.blobKey(d), minio.StatObjectOptions{})
+				results[i] = err == nil
+				if notThere(err) {
+					return nil
+				}
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return nil, fmt.Errorf("look up blobs in bucket %s: %w", s.bucket, err)
+		}
+		for i, d := range digests {
+			found[d.Hex()] = results[i]
+		}
+		there = func(d corpus.Digest) bool { return found[d.Hex()] }
+	} else {
+		stored := map[string]bool{}
+		for object := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.key("") + slash(s.prefix), Recursive: true}) {
+			if object.Err != nil {
+				return nil, fmt.Errorf("list bucket %s: %w", s.bucket, object.Err)
+			}
+			stored[object.Key] = true
+		}
+		there = func(d corpus.Digest) bool { return stored[s.blobKey(d)] }
+	}
+	var missing []corpus.Digest
+	for _, d := range digests {
+		if !there(d) {
+			missing = append(missing, d)
+		}
+	}
+	return missing, ctx.Err()
+}
+
+func slash(prefix string) string {
+	if prefix == "" {
+		return ""
+	}
+	return "/"
+}
+
+// Open implements corpus.Source.
+func (s *Store) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser, int64, error) {
+	r, size, err := s.open(ctx, s.blobKey(digest))
+	if err != nil {
+		return nil, 0, fmt.Errorf("open blob %s in bucket %s: %w", digest, s.bucket, err)
+	}
+	return corpus.VerifyReader(r, digest), size, nil
+}
+
+func (s *Store) open(ctx context.Context, key string) (io.ReadCloser, int64, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	object, err := s.client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := object.Stat()
+	if notThere(err) {
+		err = corpus.ErrNotFound
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, object.Close())
+	}
+	return object, info.Size, nil
+}
+
+// Put implements corpus.Store. A blob that is stored with its size already is not sent again.
+func (s *Store) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corpus.Digest, int64, error) {
+	digest, size, err := s.put(ctx, r, want)
+	if err != nil {
+		return corpus.Digest{}, 0, fmt.Errorf("put blob in bucket %s: %w", s.bucket, err)
+	}
+	return digest, size, nil
+}
+
+func (s *Store) put(ctx context.Context, r io.Reader, want corpus.Digest) (corpus.Digest, int64, error) {
+	file, err := os.CreateTemp("", "misstep-put-*")
+	if err != nil {
+		return corpus.Digest{}, 0, err
+	}
+	defer file.Close()
+	// The name goes at once: the bytes end with this process, however that ends.
+	if err := os.Remove(file.Name()); err != nil {
+		return corpus.Digest{}, 0, err
+	}
+	digest, size, err := corpus.Receive(ctx, file, r, want, corpus.MaxBlob)
+	if err != nil {
+		return corpus.Digest{}, 0, err
+	}
+	switch info, err := s.client.StatObject(ctx, s.bucket, s.blobKey(digest), minio.StatObjectOptions{}); {
+	case err == nil && info.Size == size:
+		return digest, size, nil
+	case err != nil && !notThere(err):
+		return corpus.Digest{}, 0, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return corpus.Digest{}, 0, err
+	}
+	_, err = s.client.PutObject(ctx, s.bucket, s.blobKey(digest), file, size, minio.PutObjectOptions{ContentType: "application/octet-stream", PartSize: partSize})
+	return digest, size, err
+}
+
+// notThere tells an absent object from trouble.
+func notThere(err error) bool {
+	return err != nil && minio.ToErrorResponse(err).StatusCode == http.StatusNotFound
+}
+
+// List returns the names of the objects below PREFIX/dir.
+func (s *Store) List(ctx context.Context, dir string) ([]string, error) {
+	var names []string
+	under := s.key(dir) + "/"
+	for object := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: under, Recursive: true}) {
+		if object.Err != nil {
+			return nil, fmt.Errorf("list bucket %s: %w", s.bucket, object.Err)
+		}
+		names = append(names, strings.TrimPrefix(object.Key, under))
+	}
+	return names, ctx.Err()
+}
+
+// ReadName returns the bytes of a small object below PREFIX, at most limit.
+func (s *Store) ReadName(ctx context.Context, name string, limit int64) ([]byte, error) {
+	r, size, err := s.open(ctx, s.key(name))
+	if err != nil {
+		return nil, fmt.Errorf("read %s in bucket %s: %w", name, s.bucket, err)
+	}
+	defer r.Close()
+	if size > limit {
+		return nil, fmt.Errorf("read %s in bucket %s: %d bytes: %w", name, s.bucket, size, corpus.ErrTooLarge)
+	}
+	return io.ReadAll(io.LimitReader(r, limit))
+}
+
+// WriteName stores a small object below PREFIX.
+func (s *Store) WriteName(ctx context.Context, name string, data []byte) error {
+	_, err := s.client.PutObject(ctx, s.bucket, s.key(name), strings.NewReader(string(data)), int64(len(data)), minio.PutObjectOptions{})
+	if err != nil {
+		return fmt.Errorf("write %s in bucket %s: %w", name, s.bucket, err)
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package localdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"misstep/corpus"
+)
+
+// MinGrace is the least time for which Sweep spares what somebody put or asked about: ten times the age at which asking refreshes a
+// blob's time.
+const MinGrace = 10 * refreshAge
+
+// refreshAge is the age at which Missing renews a blob's time; younger ones are left alone, to write less.
+const refreshAge = 10 * time.Minute
+
+// Swept says what Sweep removed, or would have.
+type Swept struct {
+	Kept, Spared, Removed int // blobs: that keep holds, that are younger than the grace time, that were removed
+	Bytes                 int64
+}
+
+// Sweep removes the blobs that keep does not hold and that nobody has put or asked about since before; without remove it only counts
+// them. before must be MinGrace ago at least.
+//
+// It is safe beside writers. A writer that refers to a blob has put it or was told by Missing that it is there, and either renews its
+// time, under a lock that Sweep takes, too; so what is old when it is removed was asked for by nobody since before, and what was
+// referred to before that, keep holds.
+func (s *Store) Sweep(ctx context.Context, keep func(corpus.Digest) bool, before time.Time, remove bool) (Swept, error) {
+	var swept Swept
+	err := s.walk(ctx, func(d corpus.Digest, info fs.FileInfo) error {
+		switch {
+		case keep(d):
+			swept.Kept++
+			return nil
+		case !info.ModTime().Before(before):
+			swept.Spared++
+			return nil
+		}
+		if remove {
+			gone, err := s.removeOld(d, before)
+			if err != nil {
+				return err
+			}
+			if !gone {
+				swept.Spared++
+				return nil
+			}
+		}
+		swept.Removed++
+		swept.Bytes += info.Size()
+		return nil
+	})
+	if err != nil {
+		return swept, fmt.Errorf("sweep corpus %s: %w", s.dir, err)
+	}
+	return swept, nil
+}
+
+// walk visits all blobs; other files are not its business.
+func (s *Store) walk(ctx context.Context, visit func(corpus.Digest, fs.FileInfo) error) error {
+	folders, err := filepath.Glob(filepath.Join(escape(s.dir), "[0-9a-f][0-9a-f]"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		names, err := os.ReadDir(folder)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			d, err := corpus.ParseDigest("sha256:" + name.Name())
+			if err != nil || !name.Type().IsRegular() || name.Name()[:2] != filepath.Base(folder) {
+				continue
+			}
+			info, err := name.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := visit(d, info); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// escape makes a folder's name match itself alone.
+func escape(dir string) string {
+	var b []rune
+	for _, c := range dir {
+		if c == '[' || c == '*' || c == '?' || c == '\\' {
+			b = append(b, '\\')
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// removeOld removes a blob unless its time was renewed meanwhile.
+func (s *Store) removeOld(d corpus.Digest, before time.Time) (gone bool, err error) {
+	unlock, err := s.guard(unix.LOCK_EX)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	info, err := os.Stat(s.path(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil || !info.ModTime().Before(before) {
+		return false, err
+	}
+	return true, os.Remove(s.path(d))
+}
+
+// guard locks the folder for blobs on their way, by which a sweep, for the moment in which it removes a blob, excludes those who put
+// one or promise that it is there.
+func (s *Store) guard(how int) (unlock func(), err error) {
+	file, err := os.Open(s.tmp())
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(file, how); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+// refresh tells whether a blob is there and renews its time, so that no sweep takes it from who was told so.
+func (s *Store) refresh(d corpus.Digest) (there bool, err error) {
+	info, err := os.Stat(s.path(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || time.Since(info.ModTime()) < refreshAge {
+		return err == nil, err
+	}
+	now := time.Now()
+	err = os.Chtimes(s.path(d), now, now)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
+		err = nil // who cannot write here adds no reference here either
+	}
+	return true, err
+}

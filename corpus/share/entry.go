@@ -1,0 +1,133 @@
+// Package share hands bundles on from corpus to corpus: an index says which bundles a corpus holds, Sync brings what one has and
+// another lacks.
+//
+// An index only grows and its entries are named by their digests, so joining two indexes is a union: doing it again changes nothing,
+// in either direction, and nothing is overwritten.
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"misstep/corpus"
+)
+
+// MaxEntry bounds the text of an entry, in bytes.
+const MaxEntry = 4 << 10
+
+// Blob names a blob that an entry needs.
+type Blob struct {
+	Digest corpus.Digest
+	Size   int64
+}
+
+// Entry says that a corpus holds the bundle of a finding. Its text is canonical, so an entry has one digest.
+type Entry struct {
+	// Finding is the id of the finding.
+	Finding string
+	Bundle  Blob
+	// Signature of the bundle; zero when it is not signed. The same bundle with and without one are two entries.
+	Signature Blob
+}
+
+const entryLine = "misstep-entry 1"
+
+// Text is the entry's canonical text.
+func (e Entry) Text() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nfinding %s\nbundle %d %s\n", entryLine, e.Finding, e.Bundle.Size, e.Bundle.Digest)
+	if !e.Signature.Digest.IsZero() {
+		fmt.Fprintf(&b, "signature %d %s\n", e.Signature.Size, e.Signature.Digest)
+	}
+	return []byte(b.String())
+}
+
+// Digest of the text.
+func (e Entry) Digest() corpus.Digest { return corpus.DigestBytes(e.Text()) }
+
+// Blobs that the entry needs, the signature first: it is small and may spare the bundle.
+func (e Entry) Blobs() []Blob {
+	if e.Signature.Digest.IsZero() {
+		return []Blob{e.Bundle}
+	}
+	return []Blob{e.Signature, e.Bundle}
+}
+
+// ParseEntry reads what Text writes, and nothing else.
+func ParseEntry(text []byte) (Entry, error) {
+	if len(text) > MaxEntry {
+		return Entry{}, fmt.Errorf("index entry: %d bytes, at most %d: %w", len(text), MaxEntry, corpus.ErrTooLarge)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if lines[0] != entryLine {
+		return Entry{}, fmt.Errorf("index entry: first line %.40q, this Misstep reads %q: a newer one is needed", lines[0], entryLine)
+	}
+	var e Entry
+	for _, line := range lines[1:] {
+		key, value, _ := strings.Cut(line, " ")
+		var err error
+		switch key {
+		case "finding":
+			e.Finding = value
+		case "bundle":
+			e.Bundle, err = parseBlob(value)
+		case "signature":
+			e.Signature, err = parseBlob(value)
+		default:
+			err = errors.New("what it says is not known")
+		}
+		if err != nil {
+			return Entry{}, fmt.Errorf("index entry: line %.100q: %w", line, err)
+		}
+	}
+	if !validFinding(e.Finding) {
+		return Entry{}, fmt.Errorf("index entry: finding %.40q: want an id such as F313247774e0d", e.Finding)
+	}
+	if e.Bundle.Digest.IsZero() || string(e.Text()) != string(text) {
+		return Entry{}, errors.New("index entry: its text is not canonical, or names no bundle")
+	}
+	return e, nil
+}
+
+func parseBlob(value string) (Blob, error) {
+	size, text, _ := strings.Cut(value, " ")
+	digest, err := corpus.ParseDigest(text)
+	if err != nil {
+		return Blob{}, err
+	}
+	n, err := strconv.ParseInt(size, 10, 64)
+	if err != nil || n < 0 || n > corpus.MaxBlob {
+		return Blob{}, fmt.Errorf("size %.20q: want bytes, at most %d", size, int64(corpus.MaxBlob))
+	}
+	return Blob{Digest: digest, Size: n}, nil
+}
+
+// validFinding: the id becomes part of file names.
+func validFinding(id string) bool {
+	if len(id) < 2 || len(id) > 64 || id[0] != 'F' {
+		return false
+	}
+	for _, c := range id[1:] {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Index lists the entries of a corpus. It is safe for concurrent use.
+type Index interface {
+	// Entries returns all entries, in no order.
+	Entries(ctx context.Context) ([]Entry, error)
+	// Add adds an entry whose blobs are stored; adding it again is harmless.
+	Add(ctx context.Context, e Entry) error
+}
+
+// Corpus is a store with its index.
+type Corpus struct {
+	corpus.Store
+	Index
+}

@@ -1,0 +1,135 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"misstep/corpus"
+)
+
+// maxEntries bounds an index that is read.
+const maxEntries = 1_000_000
+
+const indexDir = "index"
+
+// Folder is the index of a corpus in the folder dir: DIR/index/ holds each entry's text in a file named by the 64 digits of its digest.
+func Folder(dir string) Index { return folder{filepath.Join(dir, indexDir)} }
+
+type folder struct{ dir string }
+
+func (f folder) Entries(ctx context.Context) ([]Entry, error) {
+	names, err := os.ReadDir(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read index: %w", err)
+	}
+	var entries []Entry
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(name.Name(), ".") {
+			continue // on its way
+		}
+		text, err := os.ReadFile(filepath.Join(f.dir, name.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read index: %w", err)
+		}
+		e, err := verified(text, name.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read index: %s: %w", filepath.Join(f.dir, name.Name()), err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// Add syncs the entry to the disk before it becomes visible.
+func (f folder) Add(_ context.Context, e Entry) error {
+	if err := f.add(e); err != nil {
+		return fmt.Errorf("add to index: %w", err)
+	}
+	return nil
+}
+
+func (f folder) add(e Entry) error {
+	name := filepath.Join(f.dir, e.Digest().Hex())
+	if _, err := os.Lstat(name); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(f.dir, ".add-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(e.Text())
+	if err := errors.Join(err, file.Chmod(0o444), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}
+
+// Named is what an index in an object store needs of it.
+type Named interface {
+	List(ctx context.Context, dir string) ([]string, error)
+	ReadName(ctx context.Context, name string, limit int64) ([]byte, error)
+	WriteName(ctx context.Context, name string, data []byte) error
+}
+
+// Objects is an index whose entries are objects index/DIGITS.
+func Objects(store Named) Index { return objects{store} }
+
+type objects struct{ store Named }
+
+func (o objects) Entries(ctx context.Context) ([]Entry, error) {
+	names, err := o.store.List(ctx, indexDir)
+	if err != nil {
+		return nil, fmt.Errorf("read index: %w", err)
+	}
+	if len(names) > maxEntries {
+		return nil, fmt.Errorf("read index: %d entries, at most %d are taken", len(names), maxEntries)
+	}
+	entries := make([]Entry, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16)
+	for i, name := range names {
+		group.Go(func() error {
+			text, err := o.store.ReadName(ctx, indexDir+"/"+name, MaxEntry)
+			if err == nil {
+				entries[i], err = verified(text, name)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("read index: %w", err)
+	}
+	return entries, nil
+}
+
+func (o objects) Add(ctx context.Context, e Entry) error {
+	if err := o.store.WriteName(ctx, indexDir+"/"+e.Digest().Hex(), e.Text()); err != nil {
+		return fmt.Errorf("add to index: %w", err)
+	}
+	return nil
+}
+
+// verified parses an entry that lies under the name that its digest gives.
+func verified(text []byte, name string) (Entry, error) {
+	if got := corpus.DigestBytes(text); got.Hex() != name {
+		return Entry{}, fmt.Errorf("its bytes have digest %s: damaged", got)
+	}
+	return ParseEntry(text)
+}

@@ -1,0 +1,338 @@
+package share_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"misstep/corpus"
+	"misstep/corpus/blob"
+	"misstep/corpus/bundle"
+	"misstep/corpus/localdir"
+	"misstep/corpus/remote"
+	"misstep/corpus/share"
+	"misstep/internal/testenv"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+func folder(t *testing.T) share.Corpus {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := localdir.New(dir)
+	require.NoError(t, err)
+	return share.Corpus{Store: store, Index: share.Folder(dir)}
+}
+
+// coordinatorLike serves a folder over gRPC.
+func coordinatorLike(t *testing.T, policy share.Policy) share.Corpus {
+	t.Helper()
+	behind := folder(t)
+	listener := bufconn.Listen(1 << 20)
+	server := grpc.NewServer()
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(behind.Store, remote.Shared(behind.Index, policy)))
+	go func() { _ = server.Serve(listener) }() // ends with ErrServerStopped
+	t.Cleanup(server.Stop)
+	connection, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, connection.Close()) })
+	return share.Corpus{Store: remote.Client(connection), Index: remote.Index(connection)}
+}
+
+func bucket(t *testing.T) share.Corpus {
+	t.Helper()
+	s := testenv.StartS3(t)
+	store, err := blob.Open(t.Context(), s.Bucket, "shared", blob.Options{Endpoint: s.Endpoint, Credentials: credentials.NewStaticV4(s.AccessKey, s.SecretKey, "")})
+	require.NoError(t, err)
+	return share.Corpus{Store: store, Index: share.Objects(store)}
+}
+
+// bundles makes small bundles of several findings and returns their files.
+func bundles(t *testing.T, findings ...string) []string {
+	t.Helper()
+	dir, empty := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(empty, "x"), []byte("x"), 0o600))
+	var files []string
+	for _, id := range findings {
+		file := filepath.Join(dir, id+".zip")
+		f, err := os.Create(file)
+		require.NoError(t, err)
+		require.NoError(t, bundle.Write(t.Context(), f, bundle.Contents{
+			Reproducer: &misstepv1.Reproducer{
+				Finding: &misstepv1.Finding{Id: id, Signature: &misstepv1.Signature{Kind: "hang"}}, Recipe: &misstepv1.Recipe{Seed: uint64(len(id))},
+			},
+			Workload: empty, Agent: empty,
+		}))
+		require.NoError(t, f.Close())
+		files = append(files, file)
+	}
+	return files
+}
+
+func filled(t *testing.T, findings ...string) share.Corpus {
+	t.Helper()
+	c := folder(t)
+	for _, file := range bundles(t, findings...) {
+		_, added, err := share.Import(t.Context(), c, file, share.Policy{})
+		require.NoError(t, err)
+		require.True(t, added)
+		_, added, err = share.Import(t.Context(), c, file, share.Policy{})
+		require.NoError(t, err)
+		require.False(t, added, "again is harmless")
+	}
+	return c
+}
+
+func ids(t *testing.T, c share.Corpus) []string {
+	t.Helper()
+	entries, err := c.Entries(t.Context())
+	require.NoError(t, err)
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Finding)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestBothWays brings two corpora together by way of each kind of corpus: afterwards each has all, and nothing is left to send.
+func TestBothWays(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) share.Corpus{
+		"folder":      folder,
+		"coordinator": func(t *testing.T) share.Corpus { return coordinatorLike(t, share.Policy{}) },
+		"S3":          bucket,
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b, middle := filled(t, "Fa1", "Fa2", "Fab"), filled(t, "Fb1", "Fab"), open(t)
+			for _, way := range [][2]share.Corpus{{a, middle}, {b, middle}, {middle, a}, {middle, b}} {
+				_, err := share.Sync(t.Context(), way[0], way[1], share.Policy{}, nil)
+				require.NoError(t, err)
+			}
+			all := []string{"Fa1", "Fa2", "Fab", "Fb1"}
+			for _, c := range []share.Corpus{a, b, middle} {
+				assert.Equal(t, all, ids(t, c))
+			}
+			for _, way := range [][2]share.Corpus{{a, middle}, {middle, a}, {b, middle}, {middle, b}, {a, b}} {
+				report, err := share.Sync(t.Context(), way[0], way[1], share.Policy{}, nil)
+				require.NoError(t, err)
+				assert.Empty(t, report.Sent)
+				assert.Len(t, report.Present, 4)
+				assert.Zero(t, report.Blobs)
+			}
+		})
+	}
+}
+
+// failing breaks off after some blobs.
+type failing struct {
+	corpus.Store
+	left int
+}
+
+var errCut = errors.New("cut off")
+
+func (f *failing) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corpus.Digest, int64, error) {
+	if f.left--; f.left < 0 {
+		r = io.MultiReader(io.LimitReader(r, 100), &broken{})
+	}
+	return f.Store.Put(ctx, r, want)
+}
+
+type broken struct{}
+
+func (*broken) Read([]byte) (int, error) { return 0, errCut }
+
+func TestAnInterruptedSyncGoesOn(t *testing.T) {
+	from, to := filled(t, "F1", "F2", "F3", "F4"), folder(t)
+	cut := share.Corpus{Store: &failing{Store: to.Store, left: 2}, Index: to.Index}
+	report, err := share.Sync(t.Context(), from, cut, share.Policy{}, nil)
+	require.ErrorIs(t, err, errCut)
+	assert.Len(t, report.Sent, 2)
+	assert.Len(t, ids(t, to), 2, "no entry whose bundle is not there")
+	report, err = share.Sync(t.Context(), from, to, share.Policy{}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, 2, report.Blobs)
+	assert.Len(t, ids(t, to), 4)
+}
+
+// TestBlobsWithoutTheirEntry: interrupted between the last blob and the entry, no blob is sent again.
+func TestBlobsWithoutTheirEntry(t *testing.T) {
+	from, to := filled(t, "F1"), folder(t)
+	entries, err := from.Entries(t.Context())
+	require.NoError(t, err)
+	r, _, err := from.Open(t.Context(), entries[0].Bundle.Digest)
+	require.NoError(t, err)
+	_, _, err = to.Put(t.Context(), r, entries[0].Bundle.Digest)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	report, err := share.Sync(t.Context(), from, to, share.Policy{}, nil)
+	require.NoError(t, err)
+	assert.Zero(t, report.Blobs)
+	assert.Len(t, report.Sent, 1)
+}
+
+func TestBadEntriesAreRefusedAndTheOthersGo(t *testing.T) {
+	from := filled(t, "F1", "F2")
+	noBundle, size, err := from.Put(t.Context(), strings.NewReader("no bundle"), corpus.Digest{})
+	require.NoError(t, err)
+	entries, err := from.Entries(t.Context())
+	require.NoError(t, err)
+	for _, e := range []share.Entry{
+		{Finding: "F3", Bundle: share.Blob{Digest: noBundle, Size: size}},
+		{Finding: "F4", Bundle: share.Blob{Digest: corpus.DigestBytes([]byte("gone")), Size: 4}},
+		{Finding: "F5", Bundle: entries[0].Bundle}, // another finding's
+	} {
+		require.NoError(t, from.Add(t.Context(), e))
+	}
+	to := folder(t)
+	report, err := share.Sync(t.Context(), from, to, share.Policy{}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"F1", "F2"}, ids(t, to))
+	require.Len(t, report.Refused, 3)
+	for i, want := range []string{"not a bundle", "not found", "the entry says finding F5"} {
+		require.ErrorContains(t, report.Refused[i].Err, want)
+	}
+	// A server checks by itself.
+	served := coordinatorLike(t, share.Policy{})
+	_, _, err = served.Put(t.Context(), strings.NewReader("no bundle"), noBundle)
+	require.NoError(t, err)
+	require.ErrorContains(t, served.Add(t.Context(), share.Entry{Finding: "F3", Bundle: share.Blob{Digest: noBundle, Size: size}}), "not a bundle")
+	assert.Empty(t, ids(t, served))
+}
+
+func TestSignaturesDecide(t *testing.T) {
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("no ssh-keygen here; install openssh-client")
+	}
+	dir := t.TempDir()
+	keyFile := filepath.Join(dir, "key")
+	out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keyFile).CombinedOutput()
+	require.NoError(t, err, string(out))
+	public, err := os.ReadFile(keyFile + ".pub")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "trusted"), append([]byte("jane "), public...), 0o600))
+	signers, err := bundle.LoadSigners(filepath.Join(dir, "trusted"))
+	require.NoError(t, err)
+	key, err := bundle.LoadKey(keyFile)
+	require.NoError(t, err)
+	policy := share.Policy{Signers: signers}
+
+	files := bundles(t, "F1", "F2", "F3")
+	sign := func(file, over string) {
+		text, err := os.ReadFile(over)
+		require.NoError(t, err)
+		signature, err := bundle.Sign(strings.NewReader(string(text)), key)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file+bundle.SignatureSuffix, signature, 0o600))
+	}
+	sign(files[0], files[0])
+	sign(files[1], files[0]) // another's signature
+	from := folder(t)
+	for i, want := range []string{"", "does not fit", "not signed"} {
+		_, _, err := share.Import(t.Context(), folder(t), files[i], policy)
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+		_, _, err = share.Import(t.Context(), from, files[i], share.Policy{})
+		require.NoError(t, err)
+	}
+	to := folder(t)
+	report, err := share.Sync(t.Context(), from, to, policy, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"F1"}, ids(t, to))
+	assert.Len(t, report.Refused, 2)
+	entries, err := to.Entries(t.Context())
+	require.NoError(t, err)
+	_, err = corpus.ReadAll(t.Context(), to, entries[0].Signature.Digest, bundle.MaxSignature)
+	require.NoError(t, err, "the signature comes along")
+
+	// A coordinator's own policy holds whatever the sender's is.
+	served := coordinatorLike(t, policy)
+	report, err = share.Sync(t.Context(), from, served, share.Policy{}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"F1"}, ids(t, served))
+	assert.Len(t, report.Refused, 2)
+}
+
+// TestPages has more entries than a page of the protocol holds.
+func TestPages(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "index"), 0o755))
+	for i := range 2500 {
+		e := share.Entry{Finding: "F1", Bundle: share.Blob{Digest: corpus.DigestBytes([]byte{byte(i), byte(i >> 8)}), Size: int64(i)}}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "index", e.Digest().Hex()), e.Text(), 0o600)) // 2,500 fsyncs would take long
+	}
+	store, err := localdir.New(dir)
+	require.NoError(t, err)
+	listener := bufconn.Listen(1 << 20)
+	server := grpc.NewServer()
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(store, remote.Shared(share.Folder(dir), share.Policy{})))
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	connection, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	require.NoError(t, err)
+	defer connection.Close()
+	entries, err := remote.Index(connection).Entries(t.Context())
+	require.NoError(t, err)
+	seen := map[corpus.Digest]bool{}
+	for _, e := range entries {
+		seen[e.Digest()] = true
+	}
+	assert.Len(t, entries, 2500)
+	assert.Len(t, seen, 2500)
+}
+
+func TestADamagedIndexIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "index"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "index", strings.Repeat("a", 64)), []byte("misstep-entry 1\n"), 0o600))
+	_, err := share.Folder(dir).Entries(t.Context())
+	require.ErrorContains(t, err, "damaged")
+	require.ErrorContains(t, err, dir)
+}
+
+func FuzzParseEntry(f *testing.F) {
+	e := share.Entry{Finding: "F313247774e0d", Bundle: share.Blob{Digest: corpus.DigestBytes(nil), Size: 12}}
+	f.Add(e.Text())
+	e.Signature = e.Bundle
+	f.Add(e.Text())
+	f.Add([]byte("misstep-entry 2\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, err := share.ParseEntry(text)
+		if err != nil {
+			return
+		}
+		assert.Equal(t, text, e.Text())
+		assert.NotContains(t, e.Finding, "/")
+	})
+}
+
+// TestVector pins the text that FORMAT.md shows.
+func TestVector(t *testing.T) {
+	text := "misstep-entry 1\nfinding F313247774e0d\nbundle 8 sha256:a198d6f87c5038040cda251d3628af3c847c3efd5f636ab42101bf2851abbf7b\n"
+	e, err := share.ParseEntry([]byte(text))
+	require.NoError(t, err)
+	assert.Equal(t, int64(8), e.Bundle.Size)
+	assert.Equal(t, "sha256:766e6cd0bebe9287092d4ba7bd3a6afc327825a852f884f2c6d5866071b8055a", e.Digest().String())
+	for _, bad := range []string{"", "misstep-entry 2\n", text + "more\n", strings.TrimSuffix(text, "\n"), strings.Replace(text, "F31", "../", 1), strings.Replace(text, " 8 ", " 08 ", 1)} {
+		_, err := share.ParseEntry([]byte(bad))
+		require.Error(t, err, bad)
+	}
+}

@@ -1,0 +1,217 @@
+package share
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"misstep/corpus"
+	"misstep/corpus/bundle"
+)
+
+// Policy decides which bundles a corpus takes.
+type Policy struct {
+	// Signers that are trusted; nil takes unsigned bundles and signatures of anybody.
+	Signers *bundle.Signers
+}
+
+// Report says what Sync did.
+type Report struct {
+	// Sent are the entries that the other corpus has now and had not before; Present those that it had.
+	Sent, Present []Entry
+	// Blobs that were copied, and their bytes: less than the entries need when an earlier try was interrupted or they share blobs.
+	Blobs int
+	Bytes int64
+	// Refused entries with the reason. The others were sent.
+	Refused []Refusal
+}
+
+// Refusal is an entry that was not taken.
+type Refusal struct {
+	Entry Entry
+	Err   error
+}
+
+// Sync brings the entries of from that to lacks, with their blobs: blobs first, an entry only when they are all there and the bundle is
+// whole and signed as the policy demands. Interrupted, it is done again: blobs that arrived stay, one that was on its way is sent
+// again. progress, which may be nil, is told of each entry. The error is trouble with a corpus; a bundle that is refused is none.
+func Sync(ctx context.Context, from, to Corpus, policy Policy, progress func(Entry, string)) (Report, error) {
+	if progress == nil {
+		progress = func(Entry, string) {}
+	}
+	var report Report
+	theirs, err := from.Entries(ctx)
+	if err != nil {
+		return report, err
+	}
+	ours, err := to.Entries(ctx)
+	if err != nil {
+		return report, err
+	}
+	there := map[corpus.Digest]bool{}
+	for _, e := range ours {
+		there[e.Digest()] = true
+	}
+	slices.SortFunc(theirs, func(a, b Entry) int { return strings.Compare(string(a.Text()), string(b.Text())) })
+	for _, e := range theirs {
+		if there[e.Digest()] {
+			report.Present = append(report.Present, e)
+			continue
+		}
+		switch err := send(ctx, from, to, e, policy, &report); {
+		case errors.As(err, new(*RefusedError)):
+			report.Refused = append(report.Refused, Refusal{Entry: e, Err: err})
+			progress(e, "refused: "+err.Error())
+		case err != nil:
+			return report, fmt.Errorf("bundle of %s: %w", e.Finding, err)
+		default:
+			report.Sent = append(report.Sent, e)
+			progress(e, "sent")
+		}
+	}
+	return report, nil
+}
+
+// RefusedError says why a bundle is not taken.
+type RefusedError struct{ Err error }
+
+// Error is the reason.
+func (r *RefusedError) Error() string { return r.Err.Error() }
+
+// Unwrap gives the reason.
+func (r *RefusedError) Unwrap() error { return r.Err }
+
+func send(ctx context.Context, from, to Corpus, e Entry, policy Policy, report *Report) error {
+	if err := Check(ctx, from, e, policy); err != nil {
+		return err
+	}
+	var digests []corpus.Digest
+	for _, b := range e.Blobs() {
+		digests = append(digests, b.Digest)
+	}
+	missing, err := to.Missing(ctx, digests)
+	if err != nil {
+		return err
+	}
+	for _, d := range missing {
+		r, _, err := from.Open(ctx, d)
+		if err != nil {
+			return err
+		}
+		_, size, err := to.Put(ctx, r, d)
+		if err := errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+		report.Blobs++
+		report.Bytes += size
+	}
+	return to.Add(ctx, e)
+}
+
+// Check reads an entry's blobs from a corpus and holds them against what the entry says and the policy demands. The error is a
+// *RefusedError when the entry is at fault, not the corpus.
+func Check(ctx context.Context, from corpus.Source, e Entry, policy Policy) error {
+	var signature []byte
+	var err error
+	if d := e.Signature.Digest; !d.IsZero() {
+		if signature, err = corpus.ReadAll(ctx, from, d, bundle.MaxSignature); err != nil {
+			return blobTrouble(err)
+		}
+	}
+	if policy.Signers != nil && len(signature) == 0 {
+		return &RefusedError{Err: bundle.ErrUnsigned}
+	}
+	content, _, err := from.Open(ctx, e.Bundle.Digest)
+	if err != nil {
+		return blobTrouble(err)
+	}
+	defer content.Close()
+	file, err := os.CreateTemp("", "misstep-bundle-*")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := os.Remove(file.Name()); err != nil {
+		return err
+	}
+	size, err := io.Copy(file, content)
+	if err != nil {
+		return blobTrouble(err)
+	}
+	b, err := bundle.Read(file, size)
+	if err != nil {
+		return &RefusedError{Err: err}
+	}
+	if id := b.Reproducer().GetFinding().GetId(); id != e.Finding || size != e.Bundle.Size {
+		return &RefusedError{Err: fmt.Errorf("the entry says finding %s and %d bytes, the bundle %.64q and %d", e.Finding, e.Bundle.Size, id, size)}
+	}
+	if policy.Signers == nil {
+		return nil
+	}
+	if _, err := policy.Signers.Verify(io.NewSectionReader(file, 0, size), signature); err != nil {
+		return &RefusedError{Err: err}
+	}
+	return nil
+}
+
+// blobTrouble: a blob that is absent or damaged is the entry's fault, so the others still go.
+func blobTrouble(err error) error {
+	if errors.Is(err, corpus.ErrNotFound) || errors.Is(err, corpus.ErrTooLarge) || errors.As(err, new(*corpus.MismatchError)) {
+		return &RefusedError{Err: err}
+	}
+	return err
+}
+
+// Import puts a bundle's file, with the signature beside it, into a corpus. It returns the entry and whether it is new there.
+func Import(ctx context.Context, to Corpus, file string, policy Policy) (Entry, bool, error) {
+	b, err := bundle.Open(file)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	id := b.Reproducer().GetFinding().GetId()
+	if err := b.Close(); err != nil {
+		return Entry{}, false, err
+	}
+	if !validFinding(id) {
+		return Entry{}, false, fmt.Errorf("import %s: finding %.40q: want an id such as F313247774e0d", file, id)
+	}
+	signature, err := bundle.ReadSignature(file)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return Entry{}, false, fmt.Errorf("import bundle: %w", err)
+	}
+	defer f.Close()
+	if policy.Signers != nil {
+		if _, err := policy.Signers.Verify(f, signature); err != nil {
+			return Entry{}, false, fmt.Errorf("import %s: %w", file, err)
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return Entry{}, false, fmt.Errorf("import %s: %w", file, err)
+		}
+	}
+	e := Entry{Finding: id}
+	if e.Bundle.Digest, e.Bundle.Size, err = to.Put(ctx, f, corpus.Digest{}); err != nil {
+		return Entry{}, false, err
+	}
+	if len(signature) > 0 {
+		if e.Signature.Digest, e.Signature.Size, err = to.Put(ctx, bytes.NewReader(signature), corpus.Digest{}); err != nil {
+			return Entry{}, false, err
+		}
+	}
+	entries, err := to.Entries(ctx)
+	if err != nil {
+		return Entry{}, false, err
+	}
+	if slices.Contains(entries, e) {
+		return e, false, nil
+	}
+	return e, true, to.Add(ctx, e)
+}
