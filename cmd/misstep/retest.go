@@ -127,13 +127,20 @@ func (c *retestCommand) fill(ctx context.Context, e *env, r *retested) error {
 	if tries == 0 || tries > c.MaxTries {
 		tries = c.MaxTries
 	}
+	if err := os.Chmod(scratch, 0o711); err != nil { // JVMs of another user pass through
+		return fmt.Errorf("make scratch folder: %w", err)
+	}
+	executor, err := e.route(replay.host, "")
+	if err != nil {
+		return err
+	}
 	seen := replayResult{Others: map[string]int{}}
 	for try := range tries {
 		recipe := proto.CloneOf(replay.recipe)
 		if !b.Reproducer().GetSeedMatters() { // the known rate is one over seeds
-			recipe.Seed += (try + 1) * 0x9e3779b97f4a7c15
+			recipe.Seed += try + 1
 		}
-		outcome, err := replay.executor.Run(ctx, recipe, func(*misstepv1.Progress) {})
+		outcome, err := executor.Run(ctx, recipe, nil)
 		if err != nil {
 			return fmt.Errorf("try %d: %w", try+1, err)
 		}

@@ -35,12 +35,6 @@ func TestScripts(t *testing.T) {
 		s3 = testenv.StartS3(t)
 	}
 	testscript.Run(t, testscript.Params{
-		Condition: func(condition string) (bool, error) {
-			if condition != "s3" {
-				return false, fmt.Errorf("unknown condition %q", condition)
-			}
-			return s3.Endpoint != "", nil
-		},
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(e *testscript.Env) error {
@@ -72,11 +66,14 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "sched_ext" {
-				return false, fmt.Errorf("unknown condition %q", name)
+			switch name {
+			case "s3":
+				return s3.Endpoint != "", nil
+			case "sched_ext":
+				_, err := os.Stat("/sys/kernel/sched_ext")
+				return err == nil, nil
 			}
-			_, err := os.Stat("/sys/kernel/sched_ext")
-			return err == nil, nil
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"workload": buildWorkload,
