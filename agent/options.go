@@ -70,7 +70,10 @@ func (o Options) String() string {
 	if len(o.Exclude) > 0 {
 		add("exclude", strings.Join(o.Exclude, ";"))
 	}
-	for _, name := range Checks[:5] {
+	for i, name := range Checks[:5] {
+		if i >= 3 && o.Checks[name] == 0 {
+			continue // an agent that is older than the check, as in a bundle, knows no such option
+		}
 		add(name, share(o.Checks[name]))
 	}
 	switch {
