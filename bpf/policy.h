@@ -225,39 +225,44 @@ MISSTEP_INLINE __u64 misstep_chaos_draw(__u64 seed, __u64 epoch, __u64 knob) {
   return misstep_draw(seed, epoch, knob, MISSTEP_LANE_CHAOS);
 }
 
-// The knobs of one chaos epoch. Each mechanism is off in some epochs, so that one that hides a bug does not always do
-// so; ranges are drawn by octaves, since the span between two steps that race differs by orders of magnitude.
+// The knobs of one chaos epoch. What reaches a narrow window is to lose the CPU in it *and* to be held back while
+// others run: so most epochs cut every run into slices of some microseconds, and a thread whose slice ended is held for
+// a time drawn by octaves, from shorter than a context switch to much longer than a step of most programs. One epoch in
+// four is coarser, and each mechanism is off in some, so that one that hides a bug does not always do so.
 MISSTEP_FUNCTION int misstep_chaos(__u64 seed, __u64 epoch, __u64 delay_cap, struct misstep_knobs *k MISSTEP_NONNULL) {
   __u64 mix = misstep_chaos_draw(seed, epoch, 0);
-  __u64 low;
+  int coarse = ((mix >> 16) & 3) == 0;
+  __u64 low, high;
 
   k->delay_wakeup = k->delay_expiry = 0;
-  if ((mix & 3) != 0) {  // three epochs in four
+  if ((mix & 7) != 0) {  // seven epochs in eight
     k->delay_wakeup = misstep_octaves(misstep_chaos_draw(seed, epoch, 1), MISSTEP_ONE / 64, MISSTEP_ONE / 2);
-    k->delay_expiry = misstep_octaves(misstep_chaos_draw(seed, epoch, 2), MISSTEP_ONE / 64, MISSTEP_ONE / 2);
+    k->delay_expiry = misstep_octaves(misstep_chaos_draw(seed, epoch, 2), MISSTEP_ONE / 16, MISSTEP_ONE);
   }
-  low = misstep_octaves(misstep_chaos_draw(seed, epoch, 3), 10000, 1000000);
+  low = misstep_octaves(misstep_chaos_draw(seed, epoch, 4), 10000, 200000);
+  high = misstep_octaves(misstep_chaos_draw(seed, epoch, 3), low < 100000 ? 100000 : low, delay_cap);
   k->delay_min = low < delay_cap ? low : delay_cap;
-  low = low << (1 + misstep_scale(misstep_chaos_draw(seed, epoch, 4), 4));
-  k->delay_max = low < delay_cap ? low : delay_cap;
+  k->delay_max = high < delay_cap ? high : delay_cap;
 
   k->slice_short = 0;
-  if (((mix >> 2) & 3) != 0)
-    k->slice_short = misstep_octaves(misstep_chaos_draw(seed, epoch, 5), MISSTEP_ONE / 16, MISSTEP_ONE);
-  k->slice_min = misstep_octaves(misstep_chaos_draw(seed, epoch, 6), MISSTEP_SLICE_LEAST, 200000);
-  k->slice_max = k->slice_min << (1 + misstep_scale(misstep_chaos_draw(seed, epoch, 7), 4));
   k->slice_long = 5000000;
+  if (((mix >> 12) & 7) != 0) {
+    k->slice_short = misstep_octaves(misstep_chaos_draw(seed, epoch, 5), MISSTEP_ONE / 2, MISSTEP_ONE);
+    k->slice_long = misstep_octaves(misstep_chaos_draw(seed, epoch, 11), 15000, coarse ? 1000000 : 20000);
+  }
+  k->slice_min = misstep_octaves(misstep_chaos_draw(seed, epoch, 6), MISSTEP_SLICE_LEAST, coarse ? 200000 : 12000);
+  k->slice_max = k->slice_min << (1 + (misstep_chaos_draw(seed, epoch, 7) & 1));
 
   k->order = MISSTEP_ORDER_FIFO + ((mix >> 4) & 3);
   k->wait_max = misstep_octaves(misstep_chaos_draw(seed, epoch, 8), 1000000, 50000000);
   k->change_points = 1 + ((mix >> 6) & 3);
   k->change_span = misstep_octaves(misstep_chaos_draw(seed, epoch, 9), 16, 1024);
 
-  k->window_share = ((mix >> 8) & 3) == 0 ? MISSTEP_ONE / 5 : 0;
+  k->window_share = ((mix >> 8) & 7) == 0 ? MISSTEP_ONE / 5 : 0;
   k->window_min = 1000000;
   k->window_max = misstep_octaves(misstep_chaos_draw(seed, epoch, 10), 4000000, 50000000);
   k->window_low = MISSTEP_ONE / 2;
-  k->target = MISSTEP_ONE >> ((mix >> 10) % 3);
+  k->target = MISSTEP_ONE;
   for (__u32 i = 0; i < MISSTEP_ROLES; i++)  // one of -50, 0, 50
     k->bias[i] = ((__s32)(misstep_chaos_draw(seed, epoch, 16 + i) % 3) - 1) * 50;
   return 0;

@@ -377,7 +377,7 @@ func TestChaosStaysInItsRanges(t *testing.T) {
 		}
 		orders[uint64(k["order"])]++
 	}
-	for name, share := range map[string]float64{"delay_wakeup": 0.75, "slice_short": 0.75, "window_share": 0.25} {
+	for name, share := range map[string]float64{"delay_wakeup": 0.875, "slice_short": 0.875, "window_share": 0.125} {
 		assert.InDelta(t, share, float64(on[name])/epochs, 0.04, name)
 	}
 	for order, n := range orders {

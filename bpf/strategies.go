@@ -174,10 +174,11 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "chaos", kind: schedMisstepStrategyMISSTEP_STRATEGY_CHAOS,
-		Doc: "The default mix: in each epoch, delays, short slices, an order of the waiting, and starvation windows, each with a strength drawn from the seed.",
+		Doc: "The default mix: slices of some microseconds, after which a thread is held back while others run, delays at wake-ups, an order of the waiting, " +
+			"and starvation windows; in each epoch all strengths are drawn from the seed, and some are off.",
 		Parameters: []Parameter{
-			micros("epoch_us", "time until all is drawn anew", 1000, 60e6, 50000),
-			micros("max_delay_us", "longest delay", 10, 2e6, 10000),
+			micros("epoch_us", "time until all is drawn anew", 1000, 60e6, 5000),
+			micros("max_delay_us", "longest delay", 10, 2e6, 4000),
 		},
 		apply: func(v map[string]float64, _ uint64, c *schedMisstepConfig) {
 			c.Epoch, c.DelayCap = nanos(v["epoch_us"]), nanos(v["max_delay_us"])

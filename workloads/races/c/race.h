@@ -12,10 +12,25 @@
 
 #define HANG_SECONDS 10  // far above any delay of a scheduler
 
-static inline void race_bug(long iteration, const char *what) {
-  printf("bug at iteration %ld: %s\n", iteration, what);
+static double race_began, race_limit;  // seconds; no limit is 0
+
+static inline double race_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static inline void race_bug_at(long iteration, const char *what, double seconds) {
+  printf("bug at iteration %ld: %s (%.6f s)\n", iteration, what, seconds);
   fflush(stdout);
   _exit(1);
+}
+
+static inline void race_bug(long iteration, const char *what) { race_bug_at(iteration, what, race_now() - race_began); }
+
+static inline int race_none(long n) {
+  printf("no bug in %ld iterations (%.6f s)\n", n, race_now() - race_began);
+  return 0;
 }
 
 static inline void race_fail(const char *what) {
@@ -38,21 +53,23 @@ static inline void race_work(int n) {
 
 typedef void *(*race_thread)(void *);
 
-// race_iteration runs the threads to their end; one that does not end is a bug.
+// race_iteration runs the threads to their end; one that does not end is a bug, whose time is without the waiting for
+// it.
 static inline void race_iteration(long iteration, int n, const race_thread *threads) {
+  if (race_limit > 0 && race_now() - race_began > race_limit) exit(race_none(iteration));
   pthread_t id[8];
   for (int i = 0; i < n; i++)
     if (pthread_create(&id[i], NULL, threads[i], (void *)(long)i)) race_fail("cannot create a thread");
   struct timespec deadline = race_deadline();
   for (int i = 0; i < n; i++)
-    if (pthread_timedjoin_np(id[i], NULL, &deadline)) race_bug(iteration, "it hangs");
+    if (pthread_timedjoin_np(id[i], NULL, &deadline))
+      race_bug_at(iteration, "it hangs", race_now() - race_began - HANG_SECONDS);
 }
 
-static inline long race_iterations(int argc, char **argv) { return argc > 1 ? atol(argv[1]) : 10000; }
-
-static inline int race_none(long n) {
-  printf("no bug in %ld iterations\n", n);
-  return 0;
+static inline long race_iterations(int argc, char **argv) {
+  race_began = race_now();
+  if (argc > 2) race_limit = atof(argv[2]);
+  return argc > 1 ? atol(argv[1]) : 10000;
 }
 
 #endif

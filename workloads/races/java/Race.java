@@ -1,3 +1,4 @@
+import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
 /** What the planted races share: iterations of a few threads, with a deadline that makes a hang a finding. */
@@ -7,21 +8,36 @@ final class Race {
     String run() throws Exception;
   }
 
+  private static final int HANG_SECONDS = 10;
+
   private static volatile int sink;
+  private static int hung; // seconds that the iteration spent waiting for one that hangs
 
   private Race() {}
 
   static void iterate(String[] args, Iteration iteration) throws Exception {
     long n = args.length > 0 ? Long.parseLong(args[0]) : 10000;
-    for (long i = 0; i < n; i++) {
+    double limit = args.length > 1 ? Double.parseDouble(args[1]) : Double.POSITIVE_INFINITY;
+    long began = System.nanoTime();
+    long i = 0;
+    for (; i < n && seconds(began) <= limit; i++) {
+      hung = 0;
       String bug = iteration.run();
       if (bug != null) {
-        System.out.println("bug at iteration " + i + ": " + bug);
-        System.out.flush();
+        end("bug at iteration " + i + ": " + bug, seconds(began) - hung);
         Runtime.getRuntime().halt(1);
       }
     }
-    System.out.println("no bug in " + n + " iterations");
+    end("no bug in " + i + " iterations", seconds(began));
+  }
+
+  private static double seconds(long since) {
+    return (System.nanoTime() - since) / 1e9;
+  }
+
+  private static void end(String what, double seconds) {
+    System.out.println(what + " (" + String.format(Locale.ROOT, "%.6f", seconds) + " s)");
+    System.out.flush();
   }
 
   /** Runs the tasks in threads of their own; false when one does not end within ten seconds. */
@@ -32,10 +48,11 @@ final class Race {
       threads[i].setDaemon(true);
       threads[i].start();
     }
-    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(10);
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(HANG_SECONDS);
     for (Thread t : threads) {
       t.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime())));
       if (t.isAlive()) {
+        hung = HANG_SECONDS;
         return false;
       }
     }
