@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,65 +17,65 @@ import (
 
 // Where the guest has what it needs.
 const (
-	guestSelf  = "/bench"
-	guestCells = "/cells.json"
-	guestRaces = "/races"
-	guestScx   = "/scx_chaos"
+	guestSelf = "/bench"
+	guestScx  = "/scx_chaos"
+)
+
+// What tells the guest where races, cells and Java are: in a shared guest they are where the host has them.
+const (
+	racesVariable = "MISSTEP_BENCH_RACES"
+	cellsVariable = "MISSTEP_BENCH_CELLS"
+	javaVariable  = "MISSTEP_BENCH_JAVA"
 )
 
 // cellLimit bounds a cell by the guest's clock, above what the race itself keeps to: hangs of a JVM, a scheduler's ejection.
 const cellLimit = 10 * time.Minute
 
-// guestCellsMain runs the cells of a file one after the other and writes a line of JSON for each.
-func guestCellsMain(ctx context.Context, java string) error {
-	text, err := os.ReadFile(guestCells)
+// guestCells runs the cells of a file one after the other and writes a line of JSON for each.
+func guestCells(ctx context.Context) error {
+	cells, err := readCells()
 	if err != nil {
-		return fmt.Errorf("reading the cells: %w", err)
-	}
-	var cells []cell
-	if err := json.Unmarshal(text, &cells); err != nil {
-		return fmt.Errorf("reading the cells: %w", err)
+		return err
 	}
 	out := json.NewEncoder(os.Stdout)
 	for _, c := range cells {
-		if err := out.Encode(runCell(ctx, c, java)); err != nil {
+		if err := out.Encode(runCell(ctx, c)); err != nil {
 			return fmt.Errorf("writing a result: %w", err)
 		}
 	}
 	return nil
 }
 
-// command of a race; those whose names begin with a capital are Java.
-func (c cell) command(java string) []string {
-	arguments := []string{fmt.Sprint(c.Iterations), fmt.Sprint(c.Seconds)}
-	if c.Race[0] >= 'A' && c.Race[0] <= 'Z' {
-		return append([]string{java, "-Xmx128m", "-cp", guestRaces + "/java", c.Race}, arguments...)
+func readCells() (cells []cell, err error) {
+	path := os.Getenv(cellsVariable)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the cells: %w", err)
 	}
-	return append([]string{guestRaces + "/" + c.Race}, arguments...)
+	if err := json.Unmarshal(text, &cells); err != nil {
+		return nil, fmt.Errorf("reading the cells: %w", err)
+	}
+	return cells, nil
 }
 
-func runCell(ctx context.Context, c cell, java string) result {
-	r := result{cell: c}
+func (c cell) command() []string {
+	races := os.Getenv(racesVariable)
+	arguments := []string{fmt.Sprint(c.Iterations), fmt.Sprint(c.Seconds)}
+	if c.isJava() {
+		return append([]string{os.Getenv(javaVariable), "-Xmx128m", "-cp", filepath.Join(races, "java"), c.Race}, arguments...)
+	}
+	return append([]string{filepath.Join(races, c.Race)}, arguments...)
+}
+
+func runCell(ctx context.Context, c cell) result {
 	ctx, cancel := context.WithTimeout(ctx, cellLimit)
 	defer cancel()
-	var output bytes.Buffer
-	var err error
-	if c.Strategy == scxChaos {
-		err = runScxChaos(ctx, c.command(java), &output)
-	} else {
-		var run *bpf.Result
-		command := c.command(java)
-		cmd := exec.Command(command[0], command[1:]...)
-		cmd.Stdout, cmd.Stderr = &output, &output
-		p := bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed, Parameters: c.Parameters}
-		if run, err = bpf.Run(ctx, bpf.Options{Perturbation: p}, cmd); err == nil {
-			if run.Report.Ejection != nil {
-				err = fmt.Errorf("ejected: %s", run.Report.Ejection)
-			}
-			r.Applied = run.Report.Applied()
-		}
+	if c.Strategy != scxChaos {
+		return runOurs(ctx, c, bpf.Options{Perturbation: bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}})
 	}
-	if err != nil {
+	r := result{cell: c}
+	var output bytes.Buffer
+	if err := runScxChaos(ctx, c.command(), &output); err != nil {
 		r.Trouble = err.Error()
 		return r
 	}
@@ -82,7 +83,27 @@ func runCell(ctx context.Context, c cell, java string) result {
 	return r
 }
 
-// scxFlags switch on what scx_chaos can do to a program: by default it does nothing. Its README's example, with its own defaults elsewhere.
+// runOurs runs a cell's race under our scheduler.
+func runOurs(ctx context.Context, c cell, o bpf.Options) result {
+	r := result{cell: c}
+	var output bytes.Buffer
+	command := c.command()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	run, err := bpf.Run(ctx, o, cmd)
+	if err == nil && run.Report.Ejection != nil {
+		err = fmt.Errorf("ejected: %s", run.Report.Ejection)
+	}
+	if err != nil {
+		r.Trouble = err.Error()
+		return r
+	}
+	r.Applied = run.Report.Applied()
+	r.judge(output.String())
+	return r
+}
+
+// scxFlags switch on random delays, without which scx_chaos does nothing: those of its README's example.
 var scxFlags = []string{"--random-delay-frequency", "0.1", "--random-delay-min-us", "100", "--random-delay-max-us", "1000"}
 
 // runScxChaos runs a command under scx_chaos. That starts its program before it is attached; so that it gets its best, the program

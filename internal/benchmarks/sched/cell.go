@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"unicode"
+)
+
+// scxChaos is the strategy of a cell that runs under the other project's scheduler instead of ours.
+const scxChaos = "scx_chaos"
+
+// The races of workloads/races in C and in Java.
+var (
+	racesC = []string{
+		"deadlock2", "deadlock3", "lost_update", "start_order", "check_then_act", "lost_wakeup", "aba", "double_checked", "barrier_reuse",
+		"exit_race", "signal_race", "order3",
+	}
+	racesJava = []string{"LostUpdate", "CheckThenAct", "LostNotify", "Shutdown", "Publication"}
+)
+
+// mainStrategies are those between which the goals are.
+var mainStrategies = []string{"chaos", "none", scxChaos}
+
+const (
+	// seeds of each race and strategy. The strategy was tuned on others.
+	seeds     = 10
+	firstSeed = 1001
+	// A race gives up after so many iterations or seconds of the guest's clock; the cell is censored there.
+	cellIterations = 5000
+	cellSeconds    = 1
+)
+
+// cell is one measurement: one race under one strategy with one seed.
+type cell struct {
+	Race       string `json:"race"`
+	Strategy   string `json:"strategy"`
+	Seed       uint64 `json:"seed"`
+	Iterations int    `json:"iterations"`
+	Seconds    int    `json:"seconds"`
+}
+
+func (c cell) isJava() bool { return unicode.IsUpper(rune(c.Race[0])) }
+
+// cellsOf lists the cells of some strategies in the order in which they are worth measuring: all races with one seed after another.
+func cellsOf(strategies []string) []cell {
+	var all []cell
+	for _, races := range [][]string{racesC, racesJava} {
+		for seed := range uint64(seeds) {
+			for _, strategy := range strategies {
+				for _, race := range races {
+					all = append(all, cell{race, strategy, firstSeed + seed, cellIterations, cellSeconds})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// result of a cell.
+type result struct {
+	cell
+	// Found when the bug has shown.
+	Found bool `json:"found"`
+	// Ran is the number of iterations, the buggy one included.
+	Ran int `json:"ran"`
+	// Took is the time of the guest's clock that they took, without the waiting for what hangs, in seconds.
+	Took float64 `json:"took"`
+	// Applied counts what was done to the race's threads; nil under another's scheduler.
+	Applied map[string]uint64 `json:"applied,omitempty"`
+	// Trouble says why there is no result.
+	Trouble string `json:"trouble,omitempty"`
+}
+
+var (
+	bugLine  = regexp.MustCompile(`(?m)^bug at iteration (\d+): .*\((-?[0-9.]+) s\)$`)
+	noneLine = regexp.MustCompile(`(?m)^no bug in (\d+) iterations \(([0-9.]+) s\)$`)
+)
+
+// judge reads what a race has said.
+func (r *result) judge(output string) {
+	m := bugLine.FindStringSubmatch(output)
+	if m != nil {
+		r.Found = true
+	} else if m = noneLine.FindStringSubmatch(output); m == nil {
+		r.Trouble = fmt.Sprintf("the race says neither that the bug has shown nor that it has not: %.300q", output)
+		return
+	}
+	r.Ran, _ = strconv.Atoi(m[1])
+	r.Took, _ = strconv.ParseFloat(m[2], 64)
+	if r.Found {
+		r.Ran++ // they are counted from 0
+	}
+}

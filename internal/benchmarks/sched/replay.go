@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"misstep/bpf"
+	"misstep/deploy/vm"
+)
+
+const (
+	againBoots = 20
+	replays    = 5
+	machine    = 7 // seed of the machine that is repeated
+)
+
+// shown lists, for each race in C that chaos has reached, the cell that did it soonest.
+func (l *lab) shown(s *store) (all []cell) {
+	for _, race := range racesC {
+		var best *result
+		for _, c := range cellsOf([]string{"chaos"}) {
+			if r, ok := s.result(l, c); ok && c.Race == race && r.Found && (best == nil || r.Took < best.Took) {
+				best = &r
+			}
+		}
+		if best != nil {
+			all = append(all, best.cell)
+		}
+	}
+	return all
+}
+
+// again boots the same machine with the same cells over and over; each boot runs all of them.
+func (l *lab) again(ctx context.Context, s *store) error {
+	cells := l.shown(s)
+	if len(cells) == 0 {
+		return nil
+	}
+	for {
+		n := 0
+		for _, e := range s.of(kindAgain, l.policy) {
+			n = max(n, e.Boot)
+		}
+		if n >= againBoots {
+			return nil
+		}
+		c, err := l.machine(cells, machine)
+		if err != nil {
+			return err
+		}
+		var results []result
+		err = boot(ctx, c, "cells", guestSelf, func(line []byte) error {
+			var r result
+			if err := json.Unmarshal(line, &r); err != nil {
+				return fmt.Errorf("reading a result of the guest: %w: %.200q", err, line)
+			}
+			results = append(results, r)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, r := range results { // whole boots only
+			if err := s.add(entry{Kind: kindAgain, Fingerprint: l.policy, Boot: n + 1, Result: &r}); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// recordings records one machine that runs all shown cells, and replays it.
+func (l *lab) recordings(ctx context.Context, s *store) error {
+	cells := l.shown(s)
+	n := len(s.of(kindRecording, l.policy))
+	if len(cells) == 0 || n >= replays {
+		return nil
+	}
+	c, err := l.machine(cells, machine)
+	if err != nil {
+		return err
+	}
+	c.Record = filepath.Join(l.scratch, "recording")
+	if err := boot(ctx, c, "cells", guestSelf, func([]byte) error { return nil }); err != nil {
+		return err
+	}
+	for ; n < replays; n++ {
+		_, err := vm.Replay(ctx, c.Record, vm.ReplayConfig{Limit: 24 * time.Hour}, io.Discard, io.Discard)
+		if err != nil && !errors.Is(err, vm.ErrDeparted) {
+			return err
+		}
+		if err := s.add(entry{Kind: kindRecording, Fingerprint: l.policy, Boot: n + 1, Same: err == nil}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logTrial is one race's comparison of two ways to repeat a run in real time.
+type logTrial struct {
+	Race string `json:"race"`
+	// Found is the seed's run that showed the bug and was logged; 0 iterations: none did.
+	Found result `json:"found"`
+	// Hits of Tries runs each, by the log's decisions and by the seed alone.
+	Tries  int `json:"tries"`
+	ByLog  int `json:"by_log"`
+	BySeed int `json:"by_seed"`
+}
+
+const (
+	logTries      = 10
+	logIterations = 200 // more is no replay but a search
+	logSeeds      = 10
+)
+
+// logs compares replays of logs with runs of the same seed in a machine of real time.
+func (l *lab) logs(ctx context.Context, s *store) error {
+	done := map[string]bool{}
+	for _, e := range s.of(kindLog, l.policy) {
+		done[e.Log.Race] = true
+	}
+	var cells []cell
+	for _, race := range racesC {
+		if !done[race] {
+			cells = append(cells, cell{race, "chaos", firstSeed, logIterations, 5})
+		}
+	}
+	if len(cells) == 0 {
+		return nil
+	}
+	path := filepath.Join(l.scratch, "logs.json")
+	text, err := json.Marshal(cells)
+	if err == nil {
+		err = os.WriteFile(path, text, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the cells: %w", err)
+	}
+	c := vm.Config{
+		Mode: vm.ModeShared, Home: l.home, Root: true, Limit: 24 * time.Hour, Dir: "/",
+		Env: []string{racesVariable + "=" + l.races, cellsVariable + "=" + path},
+	}
+	return boot(ctx, c, "logs", l.self, func(line []byte) error {
+		var t logTrial
+		if err := json.Unmarshal(line, &t); err != nil {
+			return fmt.Errorf("reading a result of the guest: %w: %.200q", err, line)
+		}
+		return s.add(entry{Kind: kindLog, Fingerprint: l.policy, Log: &t})
+	})
+}
+
+// guestLogs searches a run that shows each race and repeats it in both ways, one after the other.
+func guestLogs(ctx context.Context) error {
+	cells, err := readCells()
+	if err != nil {
+		return err
+	}
+	out := json.NewEncoder(os.Stdout)
+	for _, c := range cells {
+		t, err := repeat(ctx, c)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Race, err)
+		}
+		if err := out.Encode(t); err != nil {
+			return fmt.Errorf("writing a result: %w", err)
+		}
+	}
+	return nil
+}
+
+func repeat(ctx context.Context, c cell) (logTrial, error) {
+	t := logTrial{Race: c.Race}
+	var recorded *bpf.Log
+	for range logSeeds {
+		p := bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}
+		var file bytes.Buffer
+		log, err := bpf.NewLogWriter(&file, bpf.Header{Perturbation: p})
+		if err != nil {
+			return t, err
+		}
+		r := runOurs(ctx, c, bpf.Options{Perturbation: p, Log: log})
+		if r.Trouble != "" {
+			return t, errors.New(r.Trouble)
+		}
+		if r.Found {
+			if recorded, err = bpf.ReadLog(&file); err != nil {
+				return t, err
+			}
+			t.Found = r
+			break
+		}
+		c.Seed++
+	}
+	if recorded == nil {
+		return t, nil
+	}
+	c.Iterations = t.Found.Ran + 1
+	for range logTries {
+		p := bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}
+		byLog, bySeed := runOurs(ctx, c, bpf.Options{Perturbation: p, Replay: recorded}), runOurs(ctx, c, bpf.Options{Perturbation: p})
+		if byLog.Trouble+bySeed.Trouble != "" {
+			return t, errors.New(byLog.Trouble + bySeed.Trouble)
+		}
+		t.Tries++
+		if byLog.Found {
+			t.ByLog++
+		}
+		if bySeed.Found {
+			t.BySeed++
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func found(at ...float64) (all []span) {
+	for _, x := range at {
+		all = append(all, span{x, true})
+	}
+	return all
+}
+
+func censored(at ...float64) (all []span) {
+	for _, x := range at {
+		all = append(all, span{x, false})
+	}
+	return all
+}
+
+func TestMedianOfCensoredTimes(t *testing.T) {
+	for _, c := range []struct {
+		spans []span
+		at    float64
+		known bool
+	}{
+		{found(5, 1, 3), 3, true},
+		{found(1, 2, 3, 4), 2, true},
+		{append(found(7), censored(9, 9, 9)...), 9, false},
+		{censored(4), 4, false},
+		// the one that gave up at once says nothing: the median is that of the others
+		{append(found(10, 20, 30), censored(1)...), 20, true},
+		{append(found(10, 20), censored(20, 20)...), 20, true},
+	} {
+		at, known := median(c.spans)
+		assert.Equal(t, c.known, known, c.spans)
+		assert.InDelta(t, c.at, at, 1e-12, c.spans)
+	}
+	at, known := median(nil)
+	assert.True(t, math.IsNaN(at) && !known)
+}
+
+func TestIntervalHoldsTheMedian(t *testing.T) {
+	low, high := interval(found(10, 9, 8, 7, 6, 5, 4, 3, 2, 1))
+	assert.Equal(t, [2]float64{2, 9}, [2]float64{low, high}, "the second and the ninth of ten: 97.9 %")
+	low, high = interval(append(found(1, 2, 3, 4, 5, 6, 7, 8), censored(2.5, 2.5)...))
+	assert.Equal(t, 2.0, low)
+	assert.True(t, math.IsInf(high, 1))
+	low, high = interval(found(1, 2, 3))
+	assert.True(t, low == 0 && math.IsInf(high, 1), "three are too few")
+
+	// Exponential times with the true median 1, censored at 2: the interval must hold it in 95 % of all cases.
+	random := rand.New(rand.NewPCG(3, 4))
+	const n = 2000
+	in := 0
+	for range n {
+		var spans []span
+		for range 10 {
+			x := random.ExpFloat64() / math.Ln2
+			spans = append(spans, span{min(x, 2), x <= 2})
+		}
+		if low, high := interval(spans); low <= 1 && 1 <= high {
+			in++
+		}
+	}
+	assert.Greater(t, float64(in)/n, 0.95)
+}
+
+func TestSoonerTellsGroupsApart(t *testing.T) {
+	a, b := found(1, 2, 3, 4, 5), censored(9, 9, 9, 9, 9)
+	assert.Less(t, sooner(a, b), 0.01)
+	assert.Greater(t, sooner(b, a), 0.9)
+	assert.Greater(t, sooner(a, a), 0.3)
+	assert.InDelta(t, 1, sooner(censored(1, 1), censored(1, 1)), 1e-9, "no bug at all, no difference")
+
+	// No more false alarms than the level says.
+	random := rand.New(rand.NewPCG(5, 6))
+	alarms := 0
+	for range 200 {
+		var groups [2][]span
+		for i := range groups {
+			for range 6 {
+				x := math.Ceil(3 * random.ExpFloat64())
+				groups[i] = append(groups[i], span{min(x, 4), x <= 4})
+			}
+		}
+		if sooner(groups[0], groups[1]) <= 0.05 {
+			alarms++
+		}
+	}
+	assert.LessOrEqual(t, alarms, 20, "10 are expected of 200")
+}
+
+func TestJudgeReadsWhatARaceSays(t *testing.T) {
+	var r result
+	r.judge("noise\nbug at iteration 0: it hangs (0.000213 s)\n")
+	assert.Equal(t, result{Found: true, Ran: 1, Took: 0.000213}, r)
+	r = result{}
+	r.judge("no bug in 5000 iterations (0.640000 s)\n")
+	assert.Equal(t, result{Ran: 5000, Took: 0.64}, r)
+	r = result{}
+	r.judge("Segmentation fault\n")
+	assert.Contains(t, r.Trouble, "Segmentation fault")
+}
+
+func TestCellsComeSeedBySeed(t *testing.T) {
+	all := cellsOf(mainStrategies)
+	assert.Len(t, all, seeds*len(mainStrategies)*(len(racesC)+len(racesJava)))
+	for i := range len(mainStrategies) * len(racesC) {
+		assert.Equal(t, uint64(firstSeed), all[i].Seed)
+	}
+	assert.Contains(t, otherStrategies(), "pct")
+	assert.NotContains(t, otherStrategies(), "chaos")
+}
