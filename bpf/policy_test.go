@@ -403,6 +403,57 @@ func TestNobodyWaitsUntilTheWatchdog(t *testing.T) {
 	}
 }
 
+func TestChaosLetsNobodyWaitLong(t *testing.T) {
+	// Spinners and those that they wait for, whatever the seed and the longest delay: far below the watchdog's seven seconds.
+	for seed := range 8 {
+		for _, cap := range []string{"10000", "4000000", "2000000000"} {
+			var longest, beyond uint64
+			lines := policy(t, "simulate", strconv.Itoa(seed), "8", "3000", "chaos="+cap)
+			_, err := fmt.Sscan(lines[0], &longest, &beyond)
+			require.NoError(t, err)
+			require.Less(t, longest, uint64(4e9), "seed %d, delays up to %s ns", seed, cap)
+			require.Less(t, beyond, uint64(1e9), "seed %d: a thread that may run again runs, however the others spin", seed)
+		}
+	}
+}
+
+func TestPrioritiesLetASpinnersVictimRun(t *testing.T) {
+	// Beyond its own delay a thread waits for no longer than wait_max and one slice of each other thread.
+	for _, p := range []Perturbation{
+		{"pct", 5, map[string]float64{"wait_max_us": 100000, "slice_us": 5000}},
+		{"pos", 5, map[string]float64{"wait_max_us": 100000, "slice_us": 5000}},
+		{"roles", 5, map[string]float64{"wait_max_us": 100000, "slice_us": 5000, "sampler": 1, "gc": -1}},
+	} {
+		var longest, beyond uint64
+		lines := policy(t, append([]string{"simulate", "5", "8", "20000"}, knobs(t, p)...)...)
+		_, err := fmt.Sscan(lines[0], &longest, &beyond)
+		require.NoError(t, err)
+		assert.LessOrEqual(t, beyond, uint64(100e6+8*5e6), p.Strategy)
+		assert.Greater(t, beyond, uint64(5e6), "%s: spinners do pass others", p.Strategy)
+	}
+}
+
+func TestChaosEpochsAreSpreadOverTheirOctaves(t *testing.T) {
+	// Eight bins of equal probability, at a false-alarm level of 0.001: chi-square with 7 degrees of freedom above 24.32.
+	const epochs, bins = 4000, 8
+	counts := make([]float64, bins)
+	for _, line := range policy(t, "chaos", "23", "4000000", strconv.Itoa(epochs)) {
+		for field := range strings.FieldsSeq(line) {
+			if text, found := strings.CutPrefix(field, "wait_max="); found {
+				value, err := strconv.ParseFloat(text, 64)
+				require.NoError(t, err)
+				at := octaves(1e6, 50e6)(value)
+				counts[min(bins-1, int(at*bins))]++
+			}
+		}
+	}
+	chi := 0.0
+	for _, n := range counts {
+		chi += (n - epochs/bins) * (n - epochs/bins) / (epochs / bins)
+	}
+	assert.Less(t, chi, 24.32, "%v", counts)
+}
+
 func TestRolesByThreadName(t *testing.T) {
 	want := map[string]Role{
 		"GC Thread#0": RoleGC, "G1 Conc#0": RoleGC, "G1 Main Marker": RoleGC, "ZDriverMinor": RoleGC, "ZWorkerYoung#0": RoleGC,

@@ -5,7 +5,9 @@
 //   policy windows SEED COUNT STEP KNOB=VALUE…                         one line a step: elapsed start end next id
 //   policy roles NAME…                                                 one line a name: role
 //   policy octaves MIN MAX COUNT                                       one line a draw
-//   policy simulate SEED THREADS MILLISECONDS KNOB=VALUE…              one CPU, see below: longest waits
+//   policy simulate SEED THREADS MILLISECONDS KNOB=VALUE…              one CPU, see below: longest waits. chaos=CAP
+//   instead
+//                                                                      of knobs draws them in epochs of 5 ms
 #include "../policy.h"
 
 #include <stddef.h>
@@ -110,6 +112,14 @@ static int octaves(int n, char **a) {
   return 0;
 }
 
+// simulated comes to a decision, under chaos with the knobs of the time's epoch.
+static void simulated(__u64 seed, struct misstep_knobs *k, __u64 cap, const struct misstep_point *p,
+                      struct misstep_decision *d) {
+  __u64 epoch = cap ? p->elapsed / 5000000 : 0;
+  if (cap) misstep_chaos(seed, epoch, cap, k);
+  misstep_decide(seed, k, epoch, p, d);
+}
+
 // simulate runs spinners and sleepers on one CPU under the rules of sched.bpf.c (a queue by release, a queue by rank, a
 // thread alone on its CPU comes to decisions, too) and prints the longest time any thread was runnable without running,
 // the longest time beyond its own delay.
@@ -117,8 +127,12 @@ static int simulate(int n, char **a) {
   enum { kMost = 64 };
   if (n < 3) return fail("simulate: arguments");
   struct misstep_knobs k = {.order = MISSTEP_ORDER_FIFO, .target = MISSTEP_ONE};
+  __u64 cap = 0;
   for (int i = 3; i < n; i++)
-    if (!set(&k, a[i])) return fail(a[i]);
+    if (!strncmp(a[i], "chaos=", 6))
+      cap = strtoull(a[i] + 6, NULL, 10);
+    else if (!set(&k, a[i]))
+      return fail(a[i]);
   __u64 seed = strtoull(a[0], NULL, 10), end = strtoull(a[2], NULL, 10) * 1000000, now = 0;
   int count = atoi(a[1]);
   if (count < 1 || count > kMost) return fail("simulate: threads");
@@ -130,7 +144,7 @@ static int simulate(int n, char **a) {
   __u64 longest = 0, beyond = 0;
   for (int i = 0; i < count; i++) {
     t[i].p = (struct misstep_point){.path = misstep_path(7, i), .event = MISSTEP_EVENT_START, .role = 1 + i % 5};
-    misstep_decide(seed, &k, 0, &t[i].p, &t[i].d);
+    simulated(seed, &k, cap, &t[i].p, &t[i].d);
     t[i].due = t[i].d.delay;
     t[i].key = t[i].due + t[i].d.rank;
   }
@@ -160,7 +174,7 @@ static int simulate(int n, char **a) {
     t[best].p.event = spins ? MISSTEP_EVENT_EXPIRY : MISSTEP_EVENT_WAKEUP;
     t[best].wakes = spins ? now : now + 3000000;
     t[best].p.elapsed = t[best].wakes;
-    misstep_decide(seed, &k, 0, &t[best].p, &t[best].d);
+    simulated(seed, &k, cap, &t[best].p, &t[best].d);
     t[best].since = t[best].wakes;
     t[best].due = t[best].wakes + t[best].d.delay;
     t[best].key = t[best].due + t[best].d.rank;

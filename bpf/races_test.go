@@ -1,0 +1,67 @@
+package bpf
+
+import (
+	"fmt"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// modelled runs the models of the planted races and returns for each the iterations until the bug of every seed; censored ones are math.MaxInt.
+func modelled(t *testing.T, strategy string, seed, seeds, iterations int) map[string][]int {
+	t.Helper()
+	if _, err := exec.LookPath("c++"); err != nil {
+		t.Skipf("no C++ compiler: %v", err)
+	}
+	program := filepath.Join(t.TempDir(), "races")
+	out, err := exec.Command("c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "test/races.cpp", "-o", program).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	c, err := Perturbation{Strategy: "chaos"}.config()
+	require.NoError(t, err)
+	out, err = exec.Command(program, strategy, strconv.Itoa(seed), strconv.Itoa(seeds), strconv.Itoa(iterations),
+		fmt.Sprintf("epoch=%d", c.Epoch), fmt.Sprintf("cap=%d", c.DelayCap)).Output()
+	require.NoError(t, err)
+	all := map[string][]int{}
+	for line := range strings.Lines(string(out)) {
+		var name string
+		var shown, ran int
+		var seconds float64
+		_, err := fmt.Sscan(line, &name, &shown, &ran, &seconds)
+		require.NoError(t, err)
+		if shown == 0 {
+			ran = math.MaxInt
+		}
+		all[name] = append(all[name], ran)
+	}
+	require.Len(t, all, 12)
+	return all
+}
+
+// The models have no noise: a change of the policy that makes it blind to a shape of race fails here, long before a machine is booted.
+func TestChaosReachesEveryModelledRace(t *testing.T) {
+	logs, n := 0.0, 0
+	for name, ran := range modelled(t, "chaos", 1001, 20, 5000) {
+		slices.Sort(ran)
+		median := ran[len(ran)/2]
+		t.Logf("%s: median %d iterations, worst %d", name, median, ran[len(ran)-1])
+		assert.Less(t, median, 3000, name)
+		logs += math.Log(float64(median))
+		n++
+	}
+	mean := math.Exp(logs / float64(n))
+	t.Logf("geometric mean of the medians: %.0f iterations", mean)
+	assert.Less(t, mean, 200.0)
+}
+
+func TestNoModelledRaceShowsUnderNone(t *testing.T) {
+	for name, ran := range modelled(t, "none", 1, 1, 3000) {
+		assert.Equal(t, math.MaxInt, ran[0], name)
+	}
+}
