@@ -1,7 +1,7 @@
 // Command sched measures how soon each strategy of the scheduler, and scx_chaos, reaches each planted race, in a machine of virtual time.
 //
 // Figures do not move with the host's load. What was measured is kept in build/bench/sched.cells.jsonl and not measured again, so that a
-// benchmark that its budget ended goes on from there.
+// benchmark that its budget ended goes on from there. STRATEGIES=chaos,none measures the cells of these only, and nothing else.
 package main
 
 import (
@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -73,6 +75,16 @@ func host(ctx context.Context) error {
 		{"recordings", func(ctx context.Context) error { return l.recordings(ctx, s) }},
 		{"logs in real time", func(ctx context.Context) error { return l.logs(ctx, s) }},
 		{"the other strategies", func(ctx context.Context) error { return l.cells(ctx, s, otherStrategies()) }},
+	}
+	if only := os.Getenv("STRATEGIES"); only != "" {
+		strategies := strings.Split(only, ",")
+		for _, name := range strategies {
+			if !slices.Contains(append(otherStrategies(), mainStrategies...), name) {
+				return fmt.Errorf("STRATEGIES=%s: no strategy %q; there are %s, %s", only, name, strings.Join(mainStrategies, ", "), strings.Join(otherStrategies(), ", "))
+			}
+		}
+		steps = steps[1:2]
+		steps[0].run = func(ctx context.Context) error { return l.cells(ctx, s, strategies) }
 	}
 	for _, step := range steps {
 		fmt.Fprintln(os.Stderr, "sched:", step.name)
