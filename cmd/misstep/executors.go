@@ -72,16 +72,13 @@ func (e *env) executors(ctx context.Context) (all []string) {
 
 // placeable says what a campaign takes that this machine lacks; a hunt has no other.
 func (e *env) placeable(ctx context.Context, c *misstepv1.Campaign) error {
-	var have []string
-	for _, p := range append(slices.Clone(c.GetPerturb()), nil) {
-		need := campaign.Need(c.GetExecutor(), p)
-		if need == "" || p == nil && len(c.GetPerturb()) > 0 {
-			continue
-		}
-		if have == nil {
-			have = append(e.executors(ctx), "host")
-		}
-		if !slices.Contains(have, need) {
+	perturb := c.GetPerturb()
+	if len(perturb) == 0 {
+		perturb = []*misstepv1.Perturbation{nil}
+	}
+	have := e.executors(ctx)
+	for _, p := range perturb {
+		if need := campaign.Need(c.GetExecutor(), p); need != "" && !slices.Contains(have, need) {
 			return fmt.Errorf("campaign %s: this machine has no %s, which trials of it take%s", c.GetName(), need, remedies[need])
 		}
 	}

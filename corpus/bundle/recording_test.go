@@ -18,6 +18,7 @@ func TestRecordingTravelsAlong(t *testing.T) {
 	c.Recording = t.TempDir()
 	writeFile(t, filepath.Join(c.Recording, "recording.json"), "{}", 0o644)
 	writeFile(t, filepath.Join(c.Recording, "replay.bin"), "events", 0o644)
+	c.Reproducer.Recipe.Perturbation = &misstepv1.Perturbation{Strategy: "chaos", Seed: 5}
 	c.Reproducer.RecordingQemu = "QEMU emulator version 7.2"
 	b, err := read(build(t, c))
 	require.NoError(t, err)
@@ -31,6 +32,7 @@ func TestRecordingTravelsAlong(t *testing.T) {
 	readme, err := b.ReadFile("README.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(readme), "misstep replay --recording")
+	assert.Contains(t, string(readme), "strategy chaos, seed 5")
 }
 
 func TestRecordingsThatCannotGoIn(t *testing.T) {

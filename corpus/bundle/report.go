@@ -44,6 +44,10 @@ func (t texts) readme() []byte {
 	if elements := needs(r); elements != "" {
 		b.WriteString("\n## What it needs\n\n" + elements)
 	}
+	if p := r.GetRecipe().GetPerturbation(); p.GetStrategy() != "" && p.GetStrategy() != "none" {
+		fmt.Fprintf(&b, "\nIt was found while the order of threads was perturbed (strategy %s, seed %d). `misstep replay` perturbs it again; `%s` does not, and may hit more rarely.\n",
+			p.GetStrategy(), p.GetSeed(), nameScript)
+	}
 	b.WriteString("\n## What is in here\n\n")
 	b.WriteString("| path | content |\n|---|---|\n")
 	for _, row := range [][2]string{
@@ -262,7 +266,7 @@ func jdkList(b *bytes.Buffer, r *misstepv1.Reproducer) {
 // rates gives the measured reliability, else what the campaign's trials tell.
 func rates(r *misstepv1.Reproducer) string {
 	if m := r.GetReliability(); m.GetTries() > 0 {
-		return fmt.Sprintf("%d of %d fresh runs (95 %% interval %.1f %% to %.1f %%)%s", m.GetHits(), m.GetTries(), 100*m.GetLow(), 100*m.GetHigh(), wait(uint64(m.GetHits()), uint64(m.GetTries())))+clean(r)
+		return fmt.Sprintf("%d of %d fresh runs (95 %% interval %.1f %% to %.1f %%)%s", m.GetHits(), m.GetTries(), 100*m.GetLow(), 100*m.GetHigh(), wait(uint64(m.GetHits()), uint64(m.GetTries()))) + clean(r)
 	}
 	var b strings.Builder
 	var hits, trials uint64

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -22,6 +23,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/jvm"
+	"misstep/runner/process"
+	"misstep/runner/scratch"
 	"misstep/workloads"
 )
 
@@ -68,12 +71,16 @@ type Executor struct {
 	Accelerator func(ctx context.Context, home string) (vm.Accel, error)
 	// Logger by default discards.
 	Logger *slog.Logger
+
+	once sync.Once
+	area *scratch.Area
+	err  error
 }
 
 var _ runner.Executor = (*Executor)(nil)
 
 // Run runs one recipe in a machine of its own; see runner.Executor.
-func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (_ *misstepv1.Outcome, err error) {
 	if progress == nil {
 		progress = func(*misstepv1.Progress) {}
 	}
@@ -84,15 +91,20 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 		return nil, runner.Permanent(fmt.Errorf("record the machine: only one of the executor %s can be recorded", Deterministic))
 	}
 	progress(&misstepv1.Progress{Phase: "fetch"})
-	if err := os.MkdirAll(e.Scratch, 0o755); err != nil {
-		return nil, fmt.Errorf("make trial folder: %w", err)
+	e.once.Do(func() { e.area, e.err = scratch.Open(e.Scratch, process.DetectCgroups()) }) // reaps what runners that died left
+	if e.err != nil {
+		return nil, e.err
 	}
-	folder, err := os.MkdirTemp(e.Scratch, "vm-")
+	folder, err := e.area.New()
 	if err != nil {
-		return nil, fmt.Errorf("make trial folder: %w", err)
+		return nil, err
 	}
-	defer os.RemoveAll(folder)
-	config, command, err := e.machine(ctx, recipe, folder)
+	defer func() {
+		if removed := folder.Remove(); removed != nil && err == nil {
+			err = removed
+		}
+	}()
+	config, command, err := e.machine(ctx, recipe, folder.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -126,6 +126,9 @@ func (t *trial) start() (err error) {
 		spec.Start = t.session.Start
 	}
 	t.jvm, err = process.Start(spec)
+	if c := t.executor.Credential; c != nil && errors.Is(err, os.ErrPermission) {
+		err = runner.Permanent(fmt.Errorf("%w: the JVM runs as user %d, who must be able to read JDK, workload and agent", err, c.Uid))
+	}
 	if err != nil {
 		return errors.Join(err, t.stdout.Close(), t.stderr.Close())
 	}
