@@ -172,8 +172,31 @@ func sumLine(n int, begins bool, with, without []float64) lineSum {
 	return s
 }
 
-// Weigh gives the posterior over histories. Builds are in the order of Compare, evidence in theirs.
+// Weigh gives the posterior over histories. Builds are in the order of Compare, evidence in theirs. Nothing is said of builds that
+// were skipped without a try: their probability is 0, and the confidence is that of the others.
 func Weigh(builds []Build, evidence []Evidence, prior Prior) Answer {
+	var tried []int
+	for i, e := range evidence {
+		if !e.Skipped || e.Tries > 0 {
+			tried = append(tried, i)
+		}
+	}
+	if len(tried) == len(builds) {
+		return weigh(builds, evidence, prior)
+	}
+	some, of := make([]Build, len(tried)), make([]Evidence, len(tried))
+	for k, i := range tried {
+		some[k], of[k] = builds[i], evidence[i]
+	}
+	answer := weigh(some, of, prior)
+	all := Answer{Affected: make([]float64, len(builds)), Best: make([]bool, len(builds)), Confidence: answer.Confidence}
+	for k, i := range tried {
+		all.Affected[i], all.Best[i] = answer.Affected[k], answer.Best[k]
+	}
+	return all
+}
+
+func weigh(builds []Build, evidence []Evidence, prior Prior) Answer {
 	with, without := make([]float64, len(builds)), make([]float64, len(builds))
 	for i, e := range evidence {
 		a := logBeta(prior.A+float64(e.Hits), prior.B+float64(e.Tries-e.Hits)) - logBeta(prior.A, prior.B)

@@ -292,12 +292,20 @@ func (r *reducer) fewer() bool {
 // lower tries smaller numbers of repetitions and arguments where 1 is too small.
 func (r *reducer) lower() bool {
 	shrink := func(kind string, value uint64, change func(*misstepv1.Recipe, uint64)) bool {
-		for _, by := range []uint64{10, 2} {
+		steps := []uint64{10, 2}
+		if r.rate() < often {
+			steps = steps[:1] // half as much gives a rate in between as a rule, and telling that takes too long where hits are rare
+		}
+		for _, by := range steps {
 			for next := value / by; next > 1; next = value / by {
 				to := proto.CloneOf(r.recipe)
 				change(to, next)
 				r.plan.Doing = fmt.Sprintf("%s %d instead of %d", kind, next, value)
-				answer := r.changed(to, "lower", keepsMost(r.rate()))
+				t := keepsMost(r.rate())
+				if by == 2 {
+					t = keepsAll(r.rate())
+				}
+				answer := r.changed(to, "lower", t)
 				if answer == wait {
 					return false
 				}
@@ -362,7 +370,7 @@ func (r *reducer) singles() bool {
 			}
 			r.plan.Doing = fmt.Sprintf("tries each of the %d elements left once more", len(left))
 			to := r.drop([]element{e})
-			switch r.changed(to, "drop", keeps(r.rate())) {
+			switch r.changed(to, "single", keeps(r.rate())) { // with tries of its own: an error of the first test is not repeated
 			case wait:
 				waiting = true // the others are asked for, too: most of them are needed, so little is wasted
 				continue

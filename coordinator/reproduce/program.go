@@ -15,8 +15,8 @@ import (
 const (
 	// enough hits to know a rate within a third.
 	enoughHits = 10
-	// often is the rate from which amplifying is not worth its cost.
-	often = 0.5
+	// often is the rate from which amplifying is not worth its cost: three runs to a hit.
+	often = 1.0 / 3
 	// sure is the confidence at which a bisection ends.
 	sure = 0.98
 )
