@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -80,6 +81,12 @@ func (b *Bed) Workloads(on jdk.Entry) ([]workloads.Entry, error) {
 		}
 	}
 	return fit, nil
+}
+
+// Runs tells whether a workload runs on a JDK.
+func (b *Bed) Runs(on jdk.Entry, workload string) bool {
+	fit, err := b.Workloads(on)
+	return err == nil && slices.ContainsFunc(fit, func(w workloads.Entry) bool { return w.Name == workload })
 }
 
 // Workload gives the catalogue's entry of that name.

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"misstep/agent"
+	"misstep/deploy/jdk"
+	"misstep/internal/bench"
+	"misstep/internal/benchmarks/trial"
+)
+
+// compile makes the classes of the two programs that are no workloads.
+func compile(ctx context.Context, on jdk.Entry, dir string) (string, error) {
+	classes := filepath.Join(dir, "classes")
+	args := []string{"-d", classes, "agent/java/src/test/java/misstep/programs/PairCost.java", "internal/benchmarks/agent/testdata/Parked.java"}
+	if out, err := exec.CommandContext(ctx, filepath.Join(on.Path, "bin", "javac"), args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compile the programs to measure: %w: %s", err, out)
+	}
+	return classes, nil
+}
+
+// java composes a JVM on a program of ours; o is nil for none with the agent.
+func java(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, args ...string) (*exec.Cmd, error) {
+	launcher := filepath.Join(on.Path, "bin", "java")
+	var loaded []string
+	if o != nil {
+		patch, err := agent.Prepare(ctx, bed.Agent, launcher, on.Feature, filepath.Join(bed.Dir, "patch"), on.Digest)
+		if err != nil {
+			return nil, err
+		}
+		with := *o
+		if with.Out, err = os.MkdirTemp(bed.Dir, "out-"); err != nil {
+			return nil, fmt.Errorf("make the agent's folder: %w", err)
+		}
+		if loaded, err = agent.JVMArgs(bed.Agent, patch, on.Feature, with); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.CommandContext(ctx, launcher, append(loaded, args...)...)
+	cmd.Dir = bed.Dir
+	return cmd, nil
+}
+
+var pairLine = regexp.MustCompile(`pair (-?[0-9.]+) ns`)
+
+// measurePair gives the nanoseconds of one push and pop, net of the call, at least once.
+func measurePair(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes string, until time.Time) ([]float64, error) {
+	var all []float64
+	for len(all) == 0 || len(all) < 9 && ctx.Err() == nil && time.Now().Before(until) {
+		o := &agent.Options{Seed: 1, Only: []string{"misstep/programs/PairCost.instrumentedLeaf(I)J"}, Checks: map[string]float64{"liveness": 1}}
+		cmd, err := java(ctx, bed, on, o, "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,*PairCost.*Leaf", "-cp", classes, "misstep.programs.PairCost")
+		if err != nil {
+			return nil, err
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("measure push and pop: %w: %s", err, out)
+		}
+		match := pairLine.FindSubmatch(out)
+		if match == nil {
+			return nil, fmt.Errorf("measure push and pop: no figure in %q", out)
+		}
+		ns, err := strconv.ParseFloat(string(match[1]), 64)
+		if err != nil {
+			return nil, fmt.Errorf("measure push and pop: %w", err)
+		}
+		all = append(all, ns)
+	}
+	return all, nil
+}
+
+// measureThread gives the MiB that the agent adds for each thread: what 400 more threads add with the agent, less what they add without.
+func measureThread(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes string) (float64, error) {
+	const few, many = 50, 450
+	added := func(o *agent.Options) (float64, error) {
+		var sizes []float64
+		for _, n := range []int{few, many} {
+			size, err := parked(ctx, bed, on, o, classes, n)
+			if err != nil {
+				return 0, err
+			}
+			sizes = append(sizes, size)
+		}
+		return (sizes[1] - sizes[0]) / (many - few), nil
+	}
+	without, err := added(nil)
+	if err != nil {
+		return 0, err
+	}
+	with, err := added(&agent.Options{
+		Seed: 1, Ratio: 1, Checks: map[string]float64{"gst-asgct": 0.01, "shadow-gst": 0.01, "asgct-shadow": 1, "liveness": 1}, Interval: 100 * time.Microsecond, Jitter: 0.1,
+	})
+	if err != nil {
+		return 0, err
+	}
+	return with - without, nil
+}
+
+// parked gives the resident MiB of a JVM that keeps n threads.
+func parked(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, classes string, n int) (float64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	cmd, err := java(ctx, bed, on, o, "-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC", "-cp", classes, "Parked", strconv.Itoa(n))
+	if err != nil {
+		return 0, err
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdin, err1 := cmd.StdinPipe()
+	stdout, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		return 0, fmt.Errorf("start %d threads: %w", n, err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err == nil && strings.TrimSpace(line) != "parked" {
+		err = fmt.Errorf("unexpected line %q", line)
+	}
+	var size float64
+	if err == nil {
+		size, err = resident(cmd.Process.Pid)
+	}
+	_, writeErr := io.WriteString(stdin, "end\n")
+	if err := errors.Join(err, writeErr, cmd.Wait()); err != nil {
+		return 0, fmt.Errorf("keep %d threads: %w: %s", n, err, stderr.Bytes())
+	}
+	return size, nil
+}
+
+// resident gives the resident memory of a process in MiB.
+func resident(pid int) (float64, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read resident memory: %w", err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if kib, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(kib), "kB")), 64)
+			return n / 1024, err
+		}
+	}
+	return 0, fmt.Errorf("read resident memory: no VmRSS of process %d", pid)
+}
+
+// growth is the resident memory of one long run under all checks.
+type growth struct {
+	Workload string
+	// Seconds since the start and MiB at that time.
+	Seconds, MiB []float64
+}
+
+// measureGrowth runs one workload until the time is up. Its heap has its full size from the start.
+func measureGrowth(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) (*growth, error) {
+	g := &growth{Workload: "h2"}
+	start := time.Now()
+	last := start
+	r, err := bed.Run(ctx, trial.Spec{
+		JDK: on, Workload: g.Workload, Repetitions: 1 << 30, Flags: []string{"-Xms512m", "-Xmx512m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC"},
+		Agent: &agent.Options{
+			Seed: 1, Ratio: 1, Interval: 200 * time.Microsecond, Jitter: 0.5,
+			Checks: map[string]float64{"gst-asgct": 0.001, "shadow-gst": 0.001, "asgct-shadow": 1, "liveness": 1},
+		},
+	}, func(pid int, _ string) bool {
+		if time.Since(last) >= time.Second {
+			last = time.Now()
+			if size, err := resident(pid); err == nil {
+				g.Seconds, g.MiB = append(g.Seconds, time.Since(start).Seconds()), append(g.MiB, size)
+			}
+		}
+		return ctx.Err() == nil && time.Now().Before(until)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(g.MiB) == 0 {
+		return nil, fmt.Errorf("measure growth: the JVM ended at once: %s", r.Failure)
+	}
+	return g, nil
+}
+
+func (g *growth) reached() time.Duration {
+	return time.Duration(g.Seconds[len(g.Seconds)-1] * float64(time.Second))
+}
+
+// settled is the part after the first half, when the program's own code has been compiled.
+func (g *growth) settled() (seconds, mib []float64) {
+	half := len(g.MiB) / 2
+	return g.Seconds[half:], g.MiB[half:]
+}
+
+func (g *growth) table() bench.Table {
+	seconds, mib := g.settled()
+	return bench.Table{
+		Title:   "growth under all checks, second half of the run",
+		Columns: []string{"workload", "seconds", "MiB first", "MiB last", "MiB in 30 minutes"},
+		Rows: [][]string{{
+			g.Workload, fmt.Sprintf("%.0f–%.0f", seconds[0], seconds[len(seconds)-1]), bench.Figure(mib[0]), bench.Figure(mib[len(mib)-1]),
+			bench.Figure(bench.Slope(seconds, mib) * 1800),
+		}},
+	}
+}
+
+// growthGoal is what counts as none, in MiB in 30 minutes: about one per cent of such a JVM.
+const growthGoal = 10
+
+func (g *growth) goal() bench.Goal {
+	seconds, mib := g.settled()
+	return bench.Goal{
+		Name: fmt.Sprintf("growth, from the last %.0f s", seconds[len(seconds)-1]-seconds[0]), Goal: growthGoal,
+		Measured: bench.Slope(seconds, mib) * 1800, Unit: "MiB in 30 minutes",
+	}
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"misstep/agent"
+	"misstep/coordinator/triage"
+	"misstep/corpus/known"
+	"misstep/deploy/jdk"
+	"misstep/internal/bench"
+	"misstep/internal/benchmarks/trial"
+	"misstep/internal/hserr"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// calibrationSeeds is the number of independent searches for each bug.
+const calibrationSeeds = 10
+
+// recipe is how a known bug is looked for: the workload and flags of its trigger.
+type recipe struct {
+	bug, workload string
+	flags         []string
+	checks        map[string]float64
+	interval      time.Duration
+	// has tells whether a JDK of the catalogue may have the bug.
+	has func(jdk.Entry) bool
+}
+
+// before tells that the JDK's update of a feature version is older than the one given.
+func before(update [3]int) func(jdk.Entry) bool {
+	return func(j jdk.Entry) bool {
+		v, ok := known.ParseVersion(j.Version)
+		return ok && v[0] == update[0] && slices.Compare(v[:], update[:]) < 0
+	}
+}
+
+func any17(j jdk.Entry) bool { return j.Feature >= 17 }
+
+// recipes are the bugs of the calibration list with their triggers.
+var recipes = []recipe{
+	{
+		"JDK-8303444", "clinit", []string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
+		map[string]float64{"gst-asgct": 1}, 0, any17,
+	},
+	{
+		"MISSTEP-epilogue-fabrication", "epilogue", nil,
+		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, any17,
+	},
+	{
+		"JDK-8178287", "stubs", nil,
+		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, any17,
+	},
+	{
+		"JDK-8022893", "mix", nil,
+		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, any17,
+	},
+	{
+		"MISSTEP-virtual-thread-thaw", "vthread-yield", nil,
+		map[string]float64{"gst-asgct": 0.01}, 0, func(j jdk.Entry) bool { return j.Feature >= 21 },
+	},
+	{
+		"JDK-8352649", "deopt", nil,
+		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, before([3]int{17, 0, 16}),
+	},
+	{
+		"JDK-8339133", "deopt", nil,
+		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, before([3]int{8, 0, 422}),
+	},
+}
+
+// calibration is the searches for one bug, from a seed each, on the JDKs that have it by turns.
+type calibration struct {
+	Bug, Workload string
+	// Missing says why nothing was searched.
+	Missing  string
+	Searches []search
+}
+
+// search for one bug from one seed. It ends with the first hit.
+type search struct {
+	JDK  string
+	Seed uint64
+	Hit  bool
+	// Trials and Seconds of JVM time until the hit, or until the search was given up.
+	Trials  int
+	Seconds float64
+}
+
+// measureCalibration searches for each bug from ten seeds, one seed of each after the other, so that a short budget has some of all.
+func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([]calibration, error) {
+	all := make([]calibration, len(recipes))
+	jdks := make([][]jdk.Entry, len(recipes))
+	searched := 0
+	for i, r := range recipes {
+		all[i] = calibration{Bug: r.bug, Workload: r.workload}
+		jdks[i] = slices.DeleteFunc(slices.Clone(bed.JDKs), func(j jdk.Entry) bool { return !r.has(j) || !bed.Runs(j, r.workload) })
+		if len(jdks[i]) == 0 {
+			all[i].Missing = "the catalogue has no JDK that has it and runs " + r.workload
+			continue
+		}
+		searched++
+	}
+	left := searched * calibrationSeeds
+	for seed := range calibrationSeeds {
+		for i, r := range recipes {
+			if all[i].Missing != "" {
+				continue
+			}
+			rest := time.Until(until)
+			if rest <= 0 || ctx.Err() != nil {
+				return all, nil
+			}
+			// What is left of the time is shared by what is left to do: a bug that does not show must not take all of it.
+			limited, cancel := context.WithTimeout(ctx, max(2*rest/time.Duration(left), 20*time.Second))
+			left--
+			found, err := look(limited, bed, r, jdks[i][seed%len(jdks[i])], uint64(seed+1))
+			cancel()
+			if err != nil {
+				return all, err
+			}
+			all[i].Searches = append(all[i].Searches, found)
+		}
+	}
+	return all, nil
+}
+
+// look repeats trials with seeds of their own until the bug shows or ctx ends.
+func look(ctx context.Context, bed *trial.Bed, r recipe, j jdk.Entry, seed uint64) (search, error) {
+	s := search{JDK: j.Name, Seed: seed}
+	start := time.Now()
+	for ctx.Err() == nil && !s.Hit {
+		s.Trials++
+		result, err := bed.Run(ctx, trial.Spec{
+			JDK: j, Workload: r.workload, Flags: append([]string{"-XX:ErrorFile=" + errorFile}, r.flags...),
+			Agent: &agent.Options{Seed: seed<<16 | uint64(s.Trials), Ratio: 1, Checks: r.checks, Interval: r.interval, Jitter: 0.5},
+		}, func(_ int, dir string) bool {
+			s.Hit = s.Hit || shows(dir, r.bug, j.Version)
+			return !s.Hit
+		})
+		if err != nil {
+			return s, err
+		}
+		s.Hit = s.Hit || shows(result.Dir, r.bug, j.Version)
+	}
+	s.Seconds = time.Since(start).Seconds()
+	note("%s on %s, seed %d: found %v, trial %d, %.1f s", r.bug, j.Name, seed, s.Hit, s.Trials, s.Seconds)
+	return s, nil
+}
+
+const errorFile = "hs_err.log" // in the run's folder
+
+// shows tells whether what a run has left until now shows the bug.
+func shows(dir, bug, version string) bool {
+	if f, err := os.Open(filepath.Join(dir, errorFile)); err == nil {
+		defer f.Close()
+		if report, err := hserr.Parse(f); err == nil {
+			signature, _ := triage.Crash(report.Crash)
+			return known.Default().Label(signature, version) == bug
+		}
+	}
+	found := false
+	// A line that is being written does not parse yet: it is looked at next time.
+	_ = eachMismatch(dir, func(m *misstepv1.Mismatch) {
+		signature, _ := triage.Mismatch(m)
+		found = found || known.Default().Label(signature, version) == bug
+	})
+	return found
+}
+
+// hits gives trials and seconds of the searches that hit.
+func (c calibration) hits() (trials, seconds []float64) {
+	for _, s := range c.Searches {
+		if s.Hit {
+			trials, seconds = append(trials, float64(s.Trials)), append(seconds, s.Seconds)
+		}
+	}
+	return trials, seconds
+}
+
+func calibrationTable(all []calibration) bench.Table {
+	t := bench.Table{
+		Title:   "calibration: known bugs, to the first hit",
+		Columns: []string{"bug", "workload", "found", "median trials", "quartiles", "median seconds", "quartiles", "JDKs", "not found on"},
+	}
+	for _, c := range all {
+		if c.Missing != "" {
+			t.Rows = append(t.Rows, []string{c.Bug, c.Workload, c.Missing, "", "", "", "", "", ""})
+			continue
+		}
+		quartiles := func(v []float64) string {
+			return bench.Figure(bench.Quantile(v, 0.25)) + "–" + bench.Figure(bench.Quantile(v, 0.75))
+		}
+		on := map[bool]map[string]bool{true: {}, false: {}}
+		for _, s := range c.Searches {
+			on[s.Hit][s.JDK] = true
+		}
+		names := func(hit bool) string { return strings.Join(slices.Sorted(maps.Keys(on[hit])), " ") }
+		trials, seconds := c.hits()
+		t.Rows = append(t.Rows, []string{
+			c.Bug, c.Workload, fmt.Sprintf("%d of %d", len(trials), len(c.Searches)), bench.Figure(bench.Median(trials)), quartiles(trials),
+			bench.Figure(bench.Median(seconds)), quartiles(seconds), names(true), names(false),
+		})
+	}
+	return t
+}
+
+func calibrationTrials(all []calibration) (n int) {
+	for _, c := range all {
+		for _, s := range c.Searches {
+			n += s.Trials
+		}
+	}
+	return n
+}
+
+func calibrationGoals(all []calibration) []bench.Goal {
+	var goals []bench.Goal
+	for _, c := range all {
+		if c.Missing == "" {
+			trials, _ := c.hits()
+			goals = append(goals, bench.Goal{
+				Name: c.Bug + " found", Goal: calibrationSeeds, Measured: float64(len(trials)), Unit: fmt.Sprintf("of %d searches", len(c.Searches)), AtLeast: true,
+			})
+		}
+	}
+	return goals
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"misstep/agent"
+	"misstep/deploy/jdk"
+	"misstep/internal/bench"
+	"misstep/internal/benchmarks/trial"
+	"misstep/internal/faults"
+)
+
+// sensitivityGoal is the share of visible faults that must be detected, in per cent.
+const sensitivityGoal = 99
+
+// sensitivity counts what became of injected faults.
+type sensitivity struct {
+	Runs int
+	// Background counts mismatches of walks that were not altered, by check: they are real, and tell how many detections may be luck.
+	Background map[string]uint64
+	Cells      map[string]*cell // by class and check
+	// Rates counts visible and detected faults by rate of injection.
+	Rates map[string]*[2]uint64
+}
+
+// cell is one class of faults under one check. A fault is checked when the check gave a verdict on its walk that is not void.
+type cell struct {
+	Class, Check string
+	// Void verdicts prove nothing; Checked = Visible + the sum of Blind.
+	Checked, Void, Visible, Detected uint64
+	// Blind faults by the reason for which this check's reference cannot see them; how many of them it detected nevertheless.
+	Blind map[string]*[2]uint64
+	// Missed visible faults by the verdict they got.
+	Missed map[string]uint64
+}
+
+func newSensitivity() *sensitivity {
+	return &sensitivity{Background: map[string]uint64{}, Cells: map[string]*cell{}, Rates: map[string]*[2]uint64{}}
+}
+
+// Reasons for which a reference cannot see a fault. They are the named exceptions of the goal.
+const (
+	blindLocation   = "the shadow holds methods, no locations"
+	blindUntouched  = "only frames that the shadow does not hold: not instrumented, or in their push or pop"
+	blindTop        = "only the top instrumented frame: one physical frame may be debug information's imprecision or in its entry"
+	blindCode       = "a code that ASGCT may give there: nothing tells whether the stack could be walked"
+	blindCollection = "-2 says that a collection is under way: the walk is done once more, without the fault"
+)
+
+// blind says why a check's reference cannot see a fault, empty when it can.
+func blind(check string, f *faults.Fault) string {
+	v := f.Verdicts[check]
+	switch check {
+	case "gst-asgct":
+		if f.Class == faults.WrongCode && f.After == -2 {
+			return blindCollection
+		}
+	case "asgct-shadow":
+		switch {
+		case f.Class == faults.InvalidCode:
+		case f.Class == faults.WrongCode:
+			return blindCode
+		case !v.MethodsChanged:
+			return blindLocation
+		case v.Reach == 0:
+			return blindUntouched
+		case v.Reach == 1:
+			return blindTop
+		}
+	}
+	return ""
+}
+
+// promised are the checks that have a goal for each class; others only are reported.
+var promised = []string{"gst-asgct", "asgct-shadow"}
+
+func (s *sensitivity) add(rate float64, r trial.Result) {
+	s.Runs++
+	detected := map[string]uint64{}
+	for _, f := range r.Faults.Faults {
+		for check, v := range f.Verdicts {
+			key := f.Class + " " + check
+			c := s.Cells[key]
+			if c == nil {
+				c = &cell{Class: f.Class, Check: check, Blind: map[string]*[2]uint64{}, Missed: map[string]uint64{}}
+				s.Cells[key] = c
+			}
+			if v.Outcome == faults.Void {
+				c.Void++
+				continue
+			}
+			c.Checked++
+			hit := v.Outcome == faults.Mismatch
+			if hit {
+				detected[check]++
+			}
+			if why := blind(check, f); why != "" {
+				if c.Blind[why] == nil {
+					c.Blind[why] = &[2]uint64{}
+				}
+				c.Blind[why][0]++
+				if hit {
+					c.Blind[why][1]++
+				}
+				continue
+			}
+			c.Visible++
+			by := s.rate(rate)
+			by[0]++
+			if hit {
+				c.Detected++
+				by[1]++
+			} else {
+				c.Missed[strings.TrimSpace(fmt.Sprintf("%s %s", outcomes[v.Outcome], v.Detail))]++
+			}
+		}
+	}
+	for _, c := range r.Status.Checks {
+		if c.Mismatch > detected[c.Name] {
+			s.Background[c.Name] += c.Mismatch - detected[c.Name]
+		}
+	}
+}
+
+var outcomes = map[faults.Outcome]string{faults.Match: "match", faults.Tolerated: "tolerated", faults.Unwalkable: "unwalkable"}
+
+func (s *sensitivity) rate(rate float64) *[2]uint64 {
+	key := fmt.Sprintf("%.0e", rate)
+	if s.Rates[key] == nil {
+		s.Rates[key] = &[2]uint64{}
+	}
+	return s.Rates[key]
+}
+
+// measure injects into real workloads on every JDK until the time is up. High rates give the counts, low ones show that rareness
+// changes nothing.
+func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Time) error {
+	rates := []float64{1e-2, 1e-2, 1e-3, 1e-2, 1e-4, 1e-2, 1e-2, 1e-5}
+	programs := []string{"mix", "h2", "javac", "lucene", "epilogue"}
+	jdks := slices.DeleteFunc(slices.Clone(bed.JDKs), func(j jdk.Entry) bool { return !bed.Runs(j, programs[0]) })
+	for i := 0; len(jdks) > 0 && ctx.Err() == nil && time.Now().Before(until); i++ {
+		j := jdks[i%len(jdks)]
+		program := programs[(i+i/len(jdks))%len(programs)]
+		if !bed.Runs(j, program) {
+			program = programs[0]
+		}
+		rate := rates[i%len(rates)]
+		limited, cancel := context.WithDeadline(ctx, until.Add(time.Minute)) // a run that is about to end may
+		r, err := bed.Run(limited, trial.Spec{
+			JDK: j, Workload: program, Repetitions: 1,
+			Agent:  &agent.Options{Seed: uint64(i), Ratio: 1, Checks: checks(0.005), Interval: 200 * time.Microsecond, Jitter: 0.5},
+			Faults: &faults.Plan{Classes: append(slices.Clone(faults.Alterations), faults.Delay), Rate: rate, Seed: uint32(i), Delay: 2 * time.Millisecond},
+		}, nil)
+		cancel()
+		if err != nil {
+			return err
+		}
+		note("faults at %.0e in %s on %s: %d walks, %d faults %s", rate, program, j.Name, r.Faults.Walks, r.Faults.Made, r.Failure)
+		s.add(rate, r)
+	}
+	return nil
+}
+
+func (s *sensitivity) table() bench.Table {
+	t := bench.Table{
+		Title:   "sensitivity: injected faults that fell into checked samples",
+		Columns: []string{"class", "check", "checked", "blind", "visible", "detected", "share", "95 % interval", "missed as"},
+	}
+	for _, class := range append(slices.Clone(faults.Alterations), faults.Delay) {
+		for _, check := range agent.Checks {
+			c := s.Cells[class+" "+check]
+			if c == nil || c.Checked == 0 {
+				continue
+			}
+			low, high := bench.Wilson(c.Detected, c.Visible)
+			share, interval := "-", "-"
+			if c.Visible > 0 {
+				share = fmt.Sprintf("%.2f %%", 100*float64(c.Detected)/float64(c.Visible))
+				interval = fmt.Sprintf("%.2f–%.2f", 100*low, 100*high)
+			}
+			var missed []string
+			for _, how := range slices.Sorted(maps.Keys(c.Missed)) {
+				missed = append(missed, fmt.Sprintf("%d %s", c.Missed[how], how))
+			}
+			var blinds uint64
+			for _, n := range c.Blind {
+				blinds += n[0]
+			}
+			t.Rows = append(t.Rows, []string{
+				class, check, fmt.Sprint(c.Checked), fmt.Sprint(blinds), fmt.Sprint(c.Visible), fmt.Sprint(c.Detected), share, interval,
+				strings.Join(missed, ", "),
+			})
+		}
+	}
+	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindCollection} {
+		var n, hit uint64
+		for _, c := range s.Cells {
+			if b := c.Blind[why]; b != nil {
+				n, hit = n+b[0], hit+b[1]
+			}
+		}
+		t.Rows = append(t.Rows, []string{"", "blind", fmt.Sprint(n), "", "", fmt.Sprint(hit), "", "", why})
+	}
+	for _, rate := range slices.Sorted(maps.Keys(s.Rates)) {
+		n := s.Rates[rate]
+		t.Rows = append(t.Rows, []string{"all", "rate " + rate, "", "", fmt.Sprint(n[0]), fmt.Sprint(n[1]), "", "", ""})
+	}
+	for _, check := range slices.Sorted(maps.Keys(s.Background)) {
+		t.Rows = append(t.Rows, []string{"none", check, "", "", "", fmt.Sprint(s.Background[check]), "", "", "mismatches of walks that were not altered"})
+	}
+	return t
+}
+
+func (s *sensitivity) goals() []bench.Goal {
+	var goals []bench.Goal
+	for _, check := range promised {
+		for _, class := range faults.Alterations {
+			c := s.Cells[class+" "+check]
+			if c == nil || c.Visible == 0 {
+				continue
+			}
+			goals = append(goals, bench.Goal{
+				Name: fmt.Sprintf("%s detected by %s (%d visible)", class, check, c.Visible), Goal: sensitivityGoal,
+				Measured: 100 * float64(c.Detected) / float64(c.Visible), Unit: "%", AtLeast: true,
+			})
+		}
+	}
+	return goals
+}

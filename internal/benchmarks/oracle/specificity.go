@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"misstep/agent"
+	"misstep/coordinator/triage"
+	"misstep/corpus/known"
+	"misstep/internal/bench"
+	"misstep/internal/benchmarks/trial"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/workloads"
+)
+
+// specificity counts checks without faults, and what the mismatches among them are.
+type specificity struct {
+	Runs int
+	// Failures are runs whose workload did not verify its result, JVM crashes among them.
+	Failures []string
+	Checks   map[string]agent.CheckCount
+	Families map[string]*family
+	// Unrecorded mismatches were beyond the records' bound: by check.
+	Unrecorded map[string]uint64
+}
+
+// family is the mismatches of one signature.
+type family struct {
+	// Finding is the id that triage gives the signature, Signature its parts, Known the bug it is known as or the family of the
+	// design note that explains it, empty when nothing does.
+	Finding, Signature, Known string
+	Count                     uint64
+	Check                     string
+	JDKs, Workloads           map[string]bool
+}
+
+func newSpecificity() *specificity {
+	return &specificity{Checks: map[string]agent.CheckCount{}, Families: map[string]*family{}, Unrecorded: map[string]uint64{}}
+}
+
+// deoptimised is the family of docs/design/0001-first-hunts.md that has no entry in the catalogue of known bugs.
+const deoptimised = "0001: deoptimised caller"
+
+// explained names the known bug or the family that a signature belongs to, empty when it is unexplained.
+func explained(s *misstepv1.Signature, version string) string {
+	if bug := known.Default().Label(s, version); bug != "" {
+		return bug
+	}
+	parts := s.GetParts()
+	if len(parts) > 2 && parts[1] == "truncated" && strings.HasPrefix(parts[2], "below ") {
+		return deoptimised
+	}
+	return ""
+}
+
+// measure runs every workload on every JDK, by turns, until the time is up. The workloads that are there to provoke known bugs say
+// nothing about false alarms that the others do not.
+func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Time) error {
+	fit := make([][]workloads.Entry, len(bed.JDKs))
+	most := 0
+	for i, j := range bed.JDKs {
+		all, err := bed.Workloads(j)
+		if err != nil {
+			return err
+		}
+		fit[i] = slices.DeleteFunc(all, func(w workloads.Entry) bool { return w.Calibration != "" })
+		most = max(most, len(fit[i]))
+	}
+	var specs []trial.Spec
+	for n := range most {
+		for i, j := range bed.JDKs { // each begins with another workload
+			if n < len(fit[i]) {
+				specs = append(specs, trial.Spec{JDK: j, Workload: fit[i][(i+n)%len(fit[i])].Name})
+			}
+		}
+	}
+	for n := 0; len(specs) > 0; n++ {
+		if ctx.Err() != nil || !time.Now().Before(until) {
+			break
+		}
+		spec := specs[n%len(specs)]
+		spec.Agent = &agent.Options{
+			Seed: uint64(n), Ratio: 1, Checks: checks(0.005), Interval: 200 * time.Microsecond, Jitter: 0.5, MaxMismatches: 4096,
+		}
+		if err := s.one(ctx, bed, spec, until.Add(30*time.Second)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *specificity) one(ctx context.Context, bed *trial.Bed, spec trial.Spec, limit time.Time) error {
+	limited, cancel := context.WithDeadline(ctx, limit)
+	defer cancel()
+	r, err := bed.Run(limited, spec, nil)
+	if err != nil {
+		return err
+	}
+	s.Runs++
+	note("no faults in %s on %s: %v %s", spec.Workload, spec.JDK.Name, r.Wall.Round(time.Second), r.Failure)
+	if r.Failure != "" && !r.Stopped {
+		s.Failures = append(s.Failures, fmt.Sprintf("%s on %s: %s", spec.Workload, spec.JDK.Name, r.Failure))
+	}
+	missing := map[string]uint64{}
+	for _, c := range r.Status.Checks {
+		sum := s.Checks[c.Name]
+		sum.Name = c.Name
+		sum.Total += c.Total
+		sum.Match += c.Match
+		sum.Mismatch += c.Mismatch
+		sum.Tolerated = added(sum.Tolerated, c.Tolerated)
+		sum.Unwalkable = added(sum.Unwalkable, c.Unwalkable)
+		sum.Void = added(sum.Void, c.Void)
+		s.Checks[c.Name] = sum
+		missing[c.Name] = c.Mismatch
+	}
+	if err := eachMismatch(r.Dir, func(m *misstepv1.Mismatch) {
+		s.mismatch(m, spec)
+		missing[m.GetCheck()] -= min(missing[m.GetCheck()], m.GetCount())
+	}); err != nil && !r.Stopped { // one that is killed may leave half a line
+		return err
+	}
+	for check, n := range missing {
+		s.Unrecorded[check] += n
+	}
+	return nil
+}
+
+// eachMismatch reads the mismatches that a run has recorded until now.
+func eachMismatch(dir string, use func(*misstepv1.Mismatch)) error {
+	data, err := os.ReadFile(filepath.Join(dir, "agent", "mismatches.jsonl"))
+	if err != nil {
+		return fmt.Errorf("read mismatches: %w", err)
+	}
+	for line := range bytes.Lines(data) {
+		var m misstepv1.Mismatch
+		if err := protojson.Unmarshal(line, &m); err != nil {
+			return fmt.Errorf("read mismatches of %s: %w", dir, err)
+		}
+		use(&m)
+	}
+	return nil
+}
+
+func (s *specificity) mismatch(m *misstepv1.Mismatch, spec trial.Spec) {
+	signature, _ := triage.Mismatch(m)
+	id := triage.ID(signature)
+	f := s.Families[id]
+	if f == nil {
+		f = &family{
+			Finding: id, Signature: strings.Join(signature.GetParts(), " | "), Known: explained(signature, spec.JDK.Version), Check: m.GetCheck(),
+			JDKs: map[string]bool{}, Workloads: map[string]bool{},
+		}
+		s.Families[id] = f
+	}
+	f.Count += m.GetCount()
+	f.JDKs[spec.JDK.Name], f.Workloads[spec.Workload] = true, true
+}
+
+func added[K comparable](sum, more map[K]uint64) map[K]uint64 {
+	if sum == nil {
+		sum = map[K]uint64{}
+	}
+	for k, n := range more {
+		sum[k] += n
+	}
+	return sum
+}
+
+func (s *specificity) countTable() bench.Table {
+	t := bench.Table{
+		Title:   "specificity: checks without faults",
+		Columns: []string{"check", "total", "match", "tolerated", "unwalkable", "void", "mismatch", "known", "unexplained", "not recorded"},
+	}
+	for _, name := range agent.Checks {
+		c := s.Checks[name]
+		explained, unexplained := s.split(name)
+		t.Rows = append(t.Rows, []string{
+			name, fmt.Sprint(c.Total), fmt.Sprint(c.Match), fmt.Sprint(sum(c.Tolerated)), fmt.Sprint(sum(c.Unwalkable)), fmt.Sprint(sum(c.Void)),
+			fmt.Sprint(c.Mismatch), fmt.Sprint(explained), fmt.Sprint(unexplained), fmt.Sprint(s.Unrecorded[name]),
+		})
+	}
+	for _, f := range s.Failures {
+		t.Rows = append(t.Rows, []string{"failed run", f, "", "", "", "", "", "", "", ""})
+	}
+	return t
+}
+
+func sum[K comparable](m map[K]uint64) (n uint64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+func (s *specificity) split(check string) (explained, unexplained uint64) {
+	for _, f := range s.Families {
+		switch {
+		case f.Check != check:
+		case f.Known != "":
+			explained += f.Count
+		default:
+			unexplained += f.Count
+		}
+	}
+	return explained, unexplained
+}
+
+func (s *specificity) familyTable() bench.Table {
+	t := bench.Table{Title: "mismatches by finding", Columns: []string{"finding", "count", "known as", "signature", "JDKs", "workloads"}}
+	all := slices.SortedFunc(maps.Values(s.Families), func(a, b *family) int {
+		return cmp.Or(cmp.Compare(a.Known, b.Known), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Finding, b.Finding))
+	})
+	for _, f := range all {
+		label := cmp.Or(f.Known, "UNEXPLAINED")
+		t.Rows = append(t.Rows, []string{
+			f.Finding, fmt.Sprint(f.Count), label, f.Signature, strings.Join(slices.Sorted(maps.Keys(f.JDKs)), " "), strings.Join(slices.Sorted(maps.Keys(f.Workloads)), " "),
+		})
+	}
+	return t
+}
+
+func (s *specificity) goals() []bench.Goal {
+	var goals []bench.Goal
+	for _, name := range agent.Checks {
+		_, unexplained := s.split(name)
+		goals = append(goals,
+			bench.Goal{Name: "unexplained mismatches of " + name, Goal: 0, Measured: float64(unexplained + s.Unrecorded[name]), Unit: "mismatches"},
+			bench.Goal{Name: "checks of " + name, Goal: 10e6, Measured: float64(s.Checks[name].Total), Unit: "checks", AtLeast: true})
+	}
+	return goals
+}
