@@ -137,6 +137,9 @@ func (s *sensitivity) rate(rate float64) *[2]uint64 {
 	return s.Rates[key]
 }
 
+// runLimit ends runs that take longer, so that there are many: the faults until then count.
+const runLimit = 40 * time.Second
+
 // measure injects into real workloads on every JDK until the time is up. High rates give the counts, low ones show that rareness
 // changes nothing.
 func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Time) error {
@@ -150,10 +153,10 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			program = programs[0]
 		}
 		rate := rates[i%len(rates)]
-		limited, cancel := context.WithDeadline(ctx, until.Add(time.Minute)) // a run that is about to end may
+		limited, cancel := context.WithTimeout(ctx, runLimit)
 		r, err := bed.Run(limited, trial.Spec{
 			JDK: j, Workload: program, Repetitions: 1,
-			Agent:  &agent.Options{Seed: uint64(i), Ratio: 1, Checks: checks(0.005), Interval: 200 * time.Microsecond, Jitter: 0.5},
+			Agent:  &agent.Options{Seed: uint64(i), Ratio: 1, Checks: checks(0.002), Interval: 200 * time.Microsecond, Jitter: 0.5},
 			Faults: &faults.Plan{Classes: append(slices.Clone(faults.Alterations), faults.Delay), Rate: rate, Seed: uint32(i), Delay: 2 * time.Millisecond},
 		}, nil)
 		cancel()

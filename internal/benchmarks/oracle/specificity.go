@@ -90,17 +90,17 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		}
 		spec := specs[n%len(specs)]
 		spec.Agent = &agent.Options{
-			Seed: uint64(n), Ratio: 1, Checks: checks(0.005), Interval: 200 * time.Microsecond, Jitter: 0.5, MaxMismatches: 4096,
+			Seed: uint64(n), Ratio: 1, Checks: checks(0.002), Interval: 200 * time.Microsecond, Jitter: 0.5, MaxMismatches: 4096,
 		}
-		if err := s.one(ctx, bed, spec, until.Add(30*time.Second)); err != nil {
+		if err := s.one(ctx, bed, spec); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *specificity) one(ctx context.Context, bed *trial.Bed, spec trial.Spec, limit time.Time) error {
-	limited, cancel := context.WithDeadline(ctx, limit)
+func (s *specificity) one(ctx context.Context, bed *trial.Bed, spec trial.Spec) error {
+	limited, cancel := context.WithTimeout(ctx, 2*runLimit)
 	defer cancel()
 	r, err := bed.Run(limited, spec, nil)
 	if err != nil {
