@@ -49,12 +49,16 @@ const (
 	blindUntouched  = "only frames that the shadow does not hold: not instrumented, or in their push or pop"
 	blindTop        = "only the top instrumented frame: one physical frame may be debug information's imprecision or in its entry"
 	blindCode       = "a code that ASGCT may give there: nothing tells whether the stack could be walked"
+	blindLate       = "a walk that was late and right is no fault: liveness looks at those that do not come back"
 	blindCollection = "-2 says that a collection is under way: the walk is done once more, without the fault"
 )
 
 // blind says why a check's reference cannot see a fault, empty when it can.
 func blind(check string, f *faults.Fault) string {
 	v := f.Verdicts[check]
+	if f.Class == faults.Delay {
+		return blindLate
+	}
 	switch check {
 	case "gst-asgct":
 		if f.Class == faults.WrongCode && f.After == -2 {
@@ -200,7 +204,7 @@ func (s *sensitivity) table() bench.Table {
 			})
 		}
 	}
-	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindCollection} {
+	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection} {
 		var n, hit uint64
 		for _, c := range s.Cells {
 			if b := c.Blind[why]; b != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -42,6 +43,8 @@ type family struct {
 	Count                     uint64
 	Check                     string
 	JDKs, Workloads           map[string]bool
+	// Example is the first record of an unexplained one, with both stacks.
+	Example json.RawMessage `json:",omitempty"`
 }
 
 func newSpecificity() *specificity {
@@ -56,8 +59,10 @@ func explained(s *misstepv1.Signature, version string) string {
 	if bug := known.Default().Label(s, version); bug != "" {
 		return bug
 	}
+	// In gst-asgct both sides are the VM's own: the edge "caller <- callee" at which one of them ends is Java to Java.
 	parts := s.GetParts()
-	if len(parts) > 2 && parts[1] == "truncated" && strings.HasPrefix(parts[2], "below ") {
+	if len(parts) > 2 && parts[1] == "truncated" &&
+		(strings.HasPrefix(parts[2], "below ") || parts[0] == "gst-asgct" && strings.Contains(parts[2], " <- ")) {
 		return deoptimised
 	}
 	return ""
@@ -124,9 +129,9 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, spec trial.Spec) 
 		s.Checks[c.Name] = sum
 		missing[c.Name] = c.Mismatch
 	}
-	if err := eachMismatch(r.Dir, func(m *misstepv1.Mismatch) {
-		s.mismatch(m, spec)
+	if err := eachMismatch(r.Dir, func(m *misstepv1.Mismatch) error {
 		missing[m.GetCheck()] -= min(missing[m.GetCheck()], m.GetCount())
+		return s.mismatch(m, spec)
 	}); err != nil && !r.Stopped { // one that is killed may leave half a line
 		return err
 	}
@@ -137,7 +142,7 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, spec trial.Spec) 
 }
 
 // eachMismatch reads the mismatches that a run has recorded until now.
-func eachMismatch(dir string, use func(*misstepv1.Mismatch)) error {
+func eachMismatch(dir string, use func(*misstepv1.Mismatch) error) error {
 	data, err := os.ReadFile(filepath.Join(dir, "agent", "mismatches.jsonl"))
 	if err != nil {
 		return fmt.Errorf("read mismatches: %w", err)
@@ -147,12 +152,14 @@ func eachMismatch(dir string, use func(*misstepv1.Mismatch)) error {
 		if err := protojson.Unmarshal(line, &m); err != nil {
 			return fmt.Errorf("read mismatches of %s: %w", dir, err)
 		}
-		use(&m)
+		if err := use(&m); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (s *specificity) mismatch(m *misstepv1.Mismatch, spec trial.Spec) {
+func (s *specificity) mismatch(m *misstepv1.Mismatch, spec trial.Spec) error {
 	signature, _ := triage.Mismatch(m)
 	id := triage.ID(signature)
 	f := s.Families[id]
@@ -161,10 +168,18 @@ func (s *specificity) mismatch(m *misstepv1.Mismatch, spec trial.Spec) {
 			Finding: id, Signature: strings.Join(signature.GetParts(), " | "), Known: explained(signature, spec.JDK.Version), Check: m.GetCheck(),
 			JDKs: map[string]bool{}, Workloads: map[string]bool{},
 		}
+		if f.Known == "" {
+			example, err := protojson.Marshal(m)
+			if err != nil {
+				return fmt.Errorf("keep an unexplained mismatch: %w", err)
+			}
+			f.Example = example
+		}
 		s.Families[id] = f
 	}
 	f.Count += m.GetCount()
 	f.JDKs[spec.JDK.Name], f.Workloads[spec.Workload] = true, true
+	return nil
 }
 
 func added[K comparable](sum, more map[K]uint64) map[K]uint64 {
