@@ -166,8 +166,11 @@ func (r Report) Finish(w io.Writer, dir string) error {
 	return errors.Join(r.Print(w), r.Write(dir))
 }
 
-// Figure shows a number with three digits that count, and large ones with all.
+// Figure shows a number with three digits that count, and large ones with all; "-" for NaN.
 func Figure(v float64) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
 	if math.Abs(v) >= 1000 || v == math.Trunc(v) {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}

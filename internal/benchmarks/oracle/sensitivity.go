@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,9 @@ import (
 
 // sensitivityGoal is the share of visible faults that must be detected, in per cent.
 const sensitivityGoal = 99
+
+// leastVisible faults make a share that can be held against the goal.
+const leastVisible = 100
 
 // sensitivity counts what became of injected faults.
 type sensitivity struct {
@@ -228,12 +232,15 @@ func (s *sensitivity) goals() []bench.Goal {
 	for _, check := range promised {
 		for _, class := range faults.Alterations {
 			c := s.Cells[class+" "+check]
-			if c == nil || c.Visible == 0 {
+			if c == nil || c.Visible == 0 { // a named exception, or the budget was far too short
 				continue
 			}
+			measured := math.NaN()
+			if c.Visible >= leastVisible {
+				measured = 100 * float64(c.Detected) / float64(c.Visible)
+			}
 			goals = append(goals, bench.Goal{
-				Name: fmt.Sprintf("%s detected by %s (%d visible)", class, check, c.Visible), Goal: sensitivityGoal,
-				Measured: 100 * float64(c.Detected) / float64(c.Visible), Unit: "%", AtLeast: true,
+				Name: fmt.Sprintf("%s detected by %s (%d visible)", class, check, c.Visible), Goal: sensitivityGoal, Measured: measured, Unit: "%", AtLeast: true,
 			})
 		}
 	}
