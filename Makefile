@@ -88,11 +88,16 @@ test-go: ## run the Go tests (with real JVMs; build and catalogue first)
 	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/go.xml -- -timeout 60m $(GOTESTFLAGS) ./...
 
 .PHONY: test-native
-test-native: ## run the agent's native unit tests, under sanitizers
+test-native: ## run the agent's native unit tests under ASan and UBSan, what threads share under TSan
 	@mkdir -p $(RESULTS)/native
-	@cmake -S agent/native -B $(BUILD)/agent-sanitized -DCMAKE_BUILD_TYPE=Debug -DMISSTEP_SANITIZE=ON >$(BUILD)/agent-sanitized.log || { cat $(BUILD)/agent-sanitized.log; exit 1; }
-	@cmake --build $(BUILD)/agent-sanitized -j2 >$(BUILD)/agent-sanitized.log || { tail -n 40 $(BUILD)/agent-sanitized.log; exit 1; }
-	@ctest --test-dir $(BUILD)/agent-sanitized --output-junit $(RESULTS)/native/ctest.xml --output-on-failure >$(BUILD)/ctest.log || { cat $(BUILD)/ctest.log; exit 1; }
+	@$(call native,sanitized,address$(COMMA)undefined,misstep_test misstep_protocol_test)
+	@$(call native,tsan,thread,misstep_protocol_test)
+
+# native: builds the targets $(3) with the sanitizers $(2) in build/agent-$(1) and runs them. TSan wants addresses that are not random.
+COMMA := ,
+native = cmake -S agent/native -B $(BUILD)/agent-$(1) -DCMAKE_BUILD_TYPE=Debug -DMISSTEP_SANITIZE=$(2) >$(BUILD)/agent-$(1).log || { cat $(BUILD)/agent-$(1).log; exit 1; }; \
+	cmake --build $(BUILD)/agent-$(1) -j2 --target $(3) >$(BUILD)/agent-$(1).log || { tail -n 40 $(BUILD)/agent-$(1).log; exit 1; }; \
+	setarch -R ctest --test-dir $(BUILD)/agent-$(1) -E NOT_BUILT --output-junit $(RESULTS)/native/ctest-$(1).xml --output-on-failure >$(BUILD)/ctest-$(1).log || { cat $(BUILD)/ctest-$(1).log; exit 1; }
 
 .PHONY: test-java
 test-java: ## run the instrumentation's and the workloads' Java tests

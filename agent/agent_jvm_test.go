@@ -151,7 +151,9 @@ func run(t *testing.T, j jvm, o Options, flags []string, program ...string) resu
 	require.NoError(t, err)
 	patch, err := Prepare(t.Context(), a, java, j.feature, cache, fmt.Sprintf("%016d", j.feature))
 	require.NoError(t, err)
-	o.Out = t.TempDir()
+	if o.Out == "" {
+		o.Out = t.TempDir()
+	}
 	if o.Ratio == 0 && o.NeedsMethods() {
 		o.Ratio = 1
 	}

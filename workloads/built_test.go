@@ -44,6 +44,7 @@ func feature(t *testing.T, java string) int {
 var small = map[string][]string{
 	"deopt":         {"10"},
 	"epilogue":      {"2000"},
+	"churn":         {"20"},
 	"exceptions":    {"2000", "7"},
 	"forkjoin":      {"100000", "7"},
 	"h2":            {"3", "300", "7"},

@@ -146,7 +146,13 @@ Slot* SlotOfThisThread(JNIEnv* env, jobject thread) {
     if (info.thread_group != nullptr) env->DeleteLocalRef(info.thread_group);
     if (info.context_class_loader != nullptr) env->DeleteLocalRef(info.context_class_loader);
   }
-  return agent->threads.Attach(env, agent->options.depth, agent->options.seed, agent->status, std::move(name));
+  Slot* slot = agent->threads.Attach(env, agent->options.depth, agent->options.seed, agent->status, std::move(name));
+  static std::atomic<bool> told = false;
+  if (slot == nullptr && !told.exchange(true)) {
+    Log("threads without checks: " + std::to_string(MISSTEP_THREAD_COUNT) +
+        " at a time have a slot, further ones run unchecked");
+  }
+  return slot;
 }
 
 }  // namespace misstep

@@ -183,13 +183,14 @@ class Judge {
     o->thread = slot.name;
     o->tid = slot.tid;
     o->since = now;
-    t->state.store(TicketState::kIdle, std::memory_order_release);
     const Verdict verdict = Compare(o.get());
     if (verdict.reason == Reason::kVirtualThread) slot.carrier.store(true, std::memory_order_relaxed);
     if (verdict.outcome == Outcome::kMatch && !o->keys.empty()) {
       slot.root = o->frames.back().method;
       bottoms_.insert(slot.root);
     }
+    // Last: without a ticket under way the slot may become another thread's, whose root is another.
+    t->state.store(TicketState::kIdle, std::memory_order_release);
     if (MayBeEarly(o->sample, verdict) && !end && deferred_.size() < kMostDeferred) {
       deferred_.push_back(std::move(o));
       return;
@@ -463,7 +464,7 @@ Sent SendTicket(Slot* slot, Ticket* t, SignalFor what, uint64_t sequence) {
   info.si_uid = getuid();
   info.si_value.sival_ptr = reinterpret_cast<void*>(sequence << kSignalForBits | static_cast<uint64_t>(what));
   Sent sent = Sent::kYes;
-  if (syscall(SYS_rt_tgsigqueueinfo, own_pid, slot->tid, agent->options.signal, &info) != 0) {
+  if (syscall(SYS_rt_tgsigqueueinfo, own_pid, slot->tid.load(), agent->options.signal, &info) != 0) {
     TicketState pending = TicketState::kPending;
     if (t->state.compare_exchange_strong(pending, TicketState::kIdle)) sent = Sent::kRefused;
   }

@@ -120,9 +120,9 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
 void Threads::End() {
   Slot* slot = current_slot;
   if (slot == nullptr) return;
-  // Rule 2. Sampler: sending = true, then looks at state. Here: state = dead, then look at sending. Both sequentially
+  // Rule 2. Sampler: sending = true, then looks at state. Here: state = ending, then look at sending. Both sequentially
   // consistent, so one of them sees the other. The handler runs on this thread: it is not under way now.
-  slot->state.store(SlotState::kDead, std::memory_order_seq_cst);
+  slot->state.store(SlotState::kEnding, std::memory_order_seq_cst);
   while (slot->sending.load(std::memory_order_seq_cst) || slot->bracket.walking.load(std::memory_order_seq_cst)) {
     sched_yield();
   }
@@ -135,6 +135,7 @@ void Threads::End() {
   }
   EndBracket(slot);
   slot->status->tid.store(0, std::memory_order_relaxed);
+  slot->state.store(SlotState::kDead, std::memory_order_release);  // last: another thread may take it from here on
 }
 
 }  // namespace misstep

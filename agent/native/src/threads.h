@@ -31,8 +31,8 @@ enum class TicketState : uint32_t {
 // sent gets exactly one verdict.
 struct Ticket {
   std::atomic<TicketState> state = TicketState::kIdle;
-  uint64_t sequence = 0;  // of this thread's signals
-  uint64_t sample = 0;    // of all signals: the number in reports
+  std::atomic<uint64_t> sequence = 0;  // of this thread's signals; a late signal looks at it while the next is sent
+  uint64_t sample = 0;                 // of all signals: the number in reports
   uint64_t sent_nanos = 0;
   // The handler's answer.
   uint64_t pc = 0;
@@ -47,7 +47,12 @@ struct Ticket {
   uint64_t* shadow = nullptr;    // options.depth of them
 };
 
-enum class SlotState : uint32_t { kFree, kActive, kDead };
+enum class SlotState : uint32_t {
+  kFree,
+  kActive,
+  kEnding,  // its thread still has to do with it: no new signals, no other thread
+  kDead,    // to be given to another thread
+};
 
 constexpr int kTickets = 8;  // the longest burst
 constexpr uint32_t kShadowEntries = 16384;
@@ -74,21 +79,21 @@ struct BracketSlot {
 struct Slot {
   std::atomic<SlotState> state = SlotState::kFree;
   std::atomic<bool> sending = false;  // the sampler is about to signal this thread (rule 2)
-  int32_t tid = 0;
+  std::atomic<int32_t> tid = 0;       // the sampler may look at it while the slot changes hands
   JNIEnv* env = nullptr;
   uint64_t* shadow = nullptr;  // the buffer of abi.h
   ThreadStatus* status = nullptr;
   Ticket tickets[kTickets];
   BracketSlot bracket;
-  uint64_t next_ticket = 0;           // the sampler's
-  uint64_t last_cpu = 0;              // the sampler's: CPU time when last looked at
-  uint64_t root = 0;                  // the judge's: bottom method of the last walk that matched
-  std::atomic<bool> chosen = false;   // its name is one that the option threads asks for
-  std::atomic<bool> carrier = false;  // virtual threads were seen mounted on it
-  volatile sig_atomic_t busy = 0;     // the thread walks itself: one walker at a time
-  uint64_t random = 0;                // the thread's own stream, for countdowns
-  jvmtiFrameInfo* gst = nullptr;      // options.depth of them
-  AsgctFrame* asgct = nullptr;        // options.depth of them
+  uint64_t next_ticket = 0;            // the sampler's
+  std::atomic<uint64_t> last_cpu = 0;  // the sampler's: CPU time when last looked at
+  uint64_t root = 0;                   // the judge's: bottom method of the last walk that matched
+  std::atomic<bool> chosen = false;    // its name is one that the option threads asks for
+  std::atomic<bool> carrier = false;   // virtual threads were seen mounted on it
+  volatile sig_atomic_t busy = 0;      // the thread walks itself: one walker at a time
+  uint64_t random = 0;                 // the thread's own stream, for countdowns
+  jvmtiFrameInfo* gst = nullptr;       // options.depth of them
+  AsgctFrame* asgct = nullptr;         // options.depth of them
   std::string name;
 };
 

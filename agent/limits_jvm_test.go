@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// Running out of threads' slots, of stack or of disk costs checks or stops the start; it never makes a verdict wrong.
+
+func TestMoreThreadsThanSlots(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			out := t.TempDir()
+			r := run(t, j, Options{Out: out, Seed: 1, Include: []string{"Crowd*"}, Checks: allChecks(0.01), Interval: time.Millisecond},
+				[]string{"-Xss256k", "-Xmx256m"}, "Crowd", "crowd", "2600")
+			requireSound(t, r)
+			require.Contains(t, r.output, "crowd: verified 2600")
+			log, err := os.ReadFile(filepath.Join(out, "agent.log"))
+			require.NoError(t, err)
+			require.Contains(t, string(log), "2048 at a time have a slot")
+			require.NotZero(t, r.check("gst-asgct").Match)
+			require.Zero(t, r.check("gst-asgct").Mismatch, "%+v", r.mismatches)
+			require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
+		})
+	}
+}
+
+func TestNoStackLeft(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			// The least that HotSpot takes on x86-64 is 136k (17) to 144k (25): room for a few frames beyond its own zones.
+			r := run(t, j, Options{Seed: 1, Include: []string{"Crowd*"}, Checks: allChecks(0.01), Interval: 50 * time.Microsecond},
+				[]string{"-Xss160k", "-Xmx64m"}, "Crowd", "overflow", "8")
+			requireSound(t, r)
+			require.Contains(t, r.output, "crowd: verified 8")
+			require.NotZero(t, r.check("gst-asgct").Match)
+			require.Zero(t, r.check("gst-asgct").Mismatch, "%+v", r.mismatches)
+			require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
+			require.NotZero(t, r.status.Answered)
+		})
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	out := t.TempDir()
+	if err := unix.Mount("misstep-test", out, "tmpfs", 0, "size=512k"); err != nil {
+		t.Skipf("cannot mount a small tmpfs: %v; run as root", err)
+	}
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(out, unix.MNT_DETACH)) })
+	fill := func(keep uint64) {
+		var fs unix.Statfs_t
+		require.NoError(t, unix.Statfs(out, &fs))
+		require.NoError(t, os.WriteFile(filepath.Join(out, "ballast"), make([]byte, fs.Bavail*uint64(fs.Bsize)-keep), 0o600))
+	}
+	j := jvms(t)[0]
+	o := Options{Out: out, Seed: 1, Include: []string{"Clinit*"}, Checks: map[string]float64{"gst-asgct": 1}}
+
+	// Room for the flight record (144 kB), none for a mismatch.
+	fill(statusFileSize&^4095 + 4096)
+	r := run(t, j, o, []string{"-Xcomp", "-XX:TieredStopAtLevel=1"}, "Clinit")
+	requireSound(t, r)
+	require.NotZero(t, r.check("gst-asgct").Mismatch, "counted, though its record has no room")
+	for _, m := range r.mismatches {
+		require.Equal(t, "gst-asgct", m.Check, "records are whole or not there")
+	}
+
+	// No room for the flight record: the JVM does not start, and says so.
+	for _, name := range []string{"ballast", "status.bin", "mismatches.jsonl", "agent.log"} {
+		if err := os.Remove(filepath.Join(out, name)); err != nil {
+			require.ErrorIs(t, err, os.ErrNotExist)
+		}
+	}
+	fill(0)
+	r = run(t, j, o, nil, "Clinit")
+	require.Error(t, r.err)
+	require.Contains(t, r.output, "status.bin: No space left on device")
+	require.NotContains(t, strings.ToLower(r.output), "sigbus")
+}

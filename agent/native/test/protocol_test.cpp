@@ -1,0 +1,209 @@
+// The sampler's protocol and the tables that threads share, without a JVM: threads come and go under real signals, with
+// a walker of the test's own in ASGCT's place. Meant for ThreadSanitizer, and true under the others too.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent.h"
+
+namespace misstep {
+namespace {
+
+constexpr uint32_t kMethods = 16;
+constexpr uint64_t kFirstMethod = 0x1000;  // the jmethodID of key 1
+
+// What a walker without faults would give: the thread's shadow.
+void Walk(AsgctTrace* trace, jint depth, void*) {
+  const uint64_t* shadow = Threads::Current()->shadow;
+  const auto size = static_cast<jint>(std::min<uint64_t>(ShadowSize(shadow), static_cast<uint64_t>(depth)));
+  for (jint i = 0; i < size; i++) {
+    const uint64_t id = shadow[MISSTEP_SHADOW_HEADER / 8 + static_cast<uint64_t>(size - 1 - i)];
+    trace->frames[i] = {1, reinterpret_cast<jmethodID>(kFirstMethod + id - 1)};
+  }
+  trace->num_frames = size;
+}
+
+void Push(Slot* slot, uint64_t id) {
+  volatile uint64_t* top = slot->shadow + MISSTEP_SHADOW_TOP / 8;
+  *reinterpret_cast<volatile uint64_t*>(*top) = id;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  *top = *top + MISSTEP_SHADOW_ENTRY;
+}
+
+void Pop(Slot* slot) {
+  volatile uint64_t* top = slot->shadow + MISSTEP_SHADOW_TOP / 8;
+  *top = *top - MISSTEP_SHADOW_ENTRY;
+}
+
+// The life of one thread: it calls and returns, long enough to be found running.
+void Live(uint64_t seed) {
+  Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, seed, agent->status, "t" + std::to_string(seed));
+  ASSERT_NE(slot, nullptr);
+  uint64_t random = seed;
+  const uint64_t end = MonotonicNanos() + 2'000'000 + NextRandom(&random) % 4'000'000;
+  Push(slot, 1);  // its root
+  int depth = 1;
+  while (MonotonicNanos() < end) {  // the clock is also where the sanitizers deliver signals
+    if (depth > 1 && (depth > 30 || NextRandom(&random) % 2 == 0)) {
+      Pop(slot);
+      depth--;
+    } else {
+      Push(slot, 2 + NextRandom(&random) % (kMethods - 1));
+      depth++;
+    }
+  }
+  agent->threads.End();
+}
+
+Registration Class(const std::string& name, uint32_t first_id) {
+  Registration r;
+  r.class_name = name;
+  r.first_id = first_id;
+  for (uint32_t i = 0; i < kMethods; i++) r.methods.push_back({"m" + std::to_string(i) + "()V", 0, {}});
+  return r;
+}
+
+void Publish(MethodTable* table, const std::string& name, uint64_t first_method) {
+  std::vector<PreparedMethod> prepared;
+  for (uint32_t i = 0; i < kMethods; i++) {
+    prepared.push_back({first_method + i, "m" + std::to_string(i), "()V", false});
+  }
+  table->Publish(name, prepared, table->Registrations(name));
+}
+
+class Folder {
+ public:
+  Folder() { EXPECT_NE(mkdtemp(path_), nullptr); }
+  ~Folder() {
+    for (const char* file : {"/status.bin", "/mismatches.jsonl"}) unlink((std::string(path_) + file).c_str());
+    rmdir(path_);
+  }
+  std::string path() const { return path_; }
+
+ private:
+  char path_[32] = "/tmp/misstep-protocol-XXXXXX";
+};
+
+TEST(Protocol, EverySignalGetsOneVerdict) {
+  const Folder folder;
+  auto a = std::make_unique<Agent>();
+  const std::string options =
+      "out=" + folder.path() + ",seed=7,gst-asgct=0,shadow-gst=0,interval=50,jitter=0.5,liveness=5,depth=64";
+  ASSERT_EQ(ParseOptions(options, &a->options), "");
+  std::string error;
+  a->status = CreateStatus(folder.path() + "/status.bin", &error);
+  ASSERT_NE(a->status, nullptr) << error;
+  ASSERT_EQ(a->recorder.Open(folder.path() + "/mismatches.jsonl", 8), "");
+  a->asgct = Walk;
+  ASSERT_EQ(a->methods.Reserve(kMethods), 1u);
+  a->methods.Register(Class("T", 1));
+  Publish(&a->methods, "T", kFirstMethod);
+  agent = a.release();  // for ever: the handler stays installed
+  ASSERT_EQ(InstallHandler(agent->options.signal), "");
+  StartSampler();
+  std::atomic<uint64_t> seeds = 0;
+  std::vector<std::thread> starters;
+  starters.reserve(6);
+  for (int i = 0; i < 6; i++) {
+    starters.emplace_back([&] {
+      while (seeds.load() < 600) std::thread(Live, ++seeds).join();
+    });
+  }
+  for (std::thread& s : starters) s.join();
+  StopSampler();
+
+  const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
+  uint64_t sum = c.match + c.mismatch;
+  for (const auto& n : c.tolerated) sum += n.count;
+  for (const auto& n : c.unwalkable) sum += n;
+  for (const auto& n : c.voided) sum += n.count;
+  EXPECT_EQ(c.total, sum);
+  EXPECT_EQ(c.total, agent->status->sent);
+  EXPECT_GT(c.match, 100u);
+  std::ifstream records(folder.path() + "/mismatches.jsonl");
+  EXPECT_EQ(c.mismatch, 0u) << std::string(std::istreambuf_iterator<char>(records), {});
+  EXPECT_LE(agent->status->delivered, agent->status->sent);
+  EXPECT_GT(agent->status->checks[static_cast<int>(Check::kLiveness)].total, 0u);
+  EXPECT_LE(agent->threads.size(), 64u) << "slots are used again";
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    EXPECT_EQ(agent->threads.at(i)->status->tid, 0u) << "no thread is left";
+  }
+}
+
+TEST(Shared, TablesTakeManyThreads) {
+  MethodTable table;
+  CodeMap code;
+  std::atomic<bool> done = false;
+  std::thread reader([&] {
+    std::vector<NmethodRef> at;
+    while (!done) {
+      std::vector<Frame> frames(4);
+      for (uint64_t i = 0; i < 4; i++) frames[i].method = 100 * i;
+      table.Resolve(frames);
+      for (const Frame& f : frames) {
+        if (f.info != nullptr) EXPECT_EQ(f.info->class_name.substr(0, 1), "C");
+      }
+      std::vector<uint32_t> ids = {1, 50, 5000};
+      table.KeysOf(ids);
+      table.NameOfKey(ids[0]);
+      code.Find(1050, &at);
+      code.OfKey(1);
+    }
+  });
+  std::vector<std::thread> writers;
+  for (int w = 0; w < 3; w++) {
+    writers.emplace_back([&, w] {
+      for (uint64_t i = 0; i < 100; i++) {
+        const uint64_t n = i * 3 + static_cast<uint64_t>(w);
+        const std::string name = "C" + std::to_string(n);
+        table.Register(Class(name, table.Reserve(kMethods)));
+        Publish(&table, name, 100 * n);
+        code.Load({.start = 1000 * n, .size = 100, .method = 100 * n, .nodes = {}}, 1, n);
+        if (n % 2 == 0) code.Unload(1000 * n, n);
+      }
+    });
+  }
+  for (std::thread& w : writers) w.join();
+  done = true;
+  reader.join();
+  EXPECT_EQ(table.instrumented(), 300u * kMethods);
+}
+
+TEST(Shared, RecordsAreWholeLines) {
+  const Folder folder;
+  const std::string path = folder.path() + "/mismatches.jsonl";
+  Recorder recorder;
+  ASSERT_EQ(recorder.Open(path, 1000), "");
+  std::vector<std::thread> reporters;
+  for (int w = 0; w < 4; w++) {
+    reporters.emplace_back([&, w] {
+      for (int i = 0; i < 50; i++) {
+        Mismatch m;
+        m.check = Check::kGstAsgct;
+        m.verdict = Verdict::Mismatch(Kind::kTruncated, 0);
+        const std::string method = "m" + std::to_string(i % 10 * 4 + w);
+        m.reference = {.source = "gst", .frames = {{{"C", method, "()V"}, 0}}, .num_frames = 1};
+        m.suspect = {.source = "asgct", .frames = {}, .num_frames = 0};
+        recorder.Report(m);
+      }
+    });
+  }
+  for (std::thread& r : reporters) r.join();
+  std::ifstream in(path);
+  int lines = 0;
+  for (std::string line; std::getline(in, line); lines++) {
+    EXPECT_EQ(line.front(), '{');
+    EXPECT_NE(line.find("\"count\":\"5\""), std::string::npos) << line;
+  }
+  EXPECT_EQ(lines, 40);
+}
+
+}  // namespace
+}  // namespace misstep
