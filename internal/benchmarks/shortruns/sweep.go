@@ -91,7 +91,7 @@ func flagsOf(ctx context.Context, entry jdk.Entry, name string) ([]string, error
 	}
 	flags, err := p.Flags(entry.Feature, has)
 	if err != nil {
-		return nil, nil //nolint:nilerr // a JDK that cannot do it runs without flags
+		return nil, nil // a JDK that cannot do it runs without flags
 	}
 	return flags, nil
 }
@@ -114,7 +114,7 @@ func (s *summary) one(ctx context.Context, bed *trial.Bed, i int) error {
 		},
 	}, nil)
 	if ctx.Err() != nil { // cut short by the budget: neither well nor badly ended
-		return nil //nolint:nilerr // the error is the budget's
+		return nil
 	}
 	if err != nil {
 		return err
