@@ -100,7 +100,7 @@ type Contents struct {
 	Evidence corpus.Source
 	// Recording is the folder of a recorded virtual machine whose files go in; empty for none. Write lists them in the reproducer.
 	Recording string
-	Command  Command
+	Command   Command
 	// Expect, when it is zero, is ExpectOf the reproducer's finding.
 	Expect Expect
 }
