@@ -84,11 +84,11 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 	if progress == nil {
 		progress = func(*misstepv1.Progress) {}
 	}
-	if x := recipe.GetExecutor(); x != Shared && x != Deterministic {
-		return nil, runner.Permanent(fmt.Errorf("run recipe: %q is no executor that boots machines", x))
-	}
 	if e.Record != "" && recipe.GetExecutor() != Deterministic {
 		return nil, runner.Permanent(fmt.Errorf("record the machine: only one of the executor %s can be recorded", Deterministic))
+	}
+	if x := recipe.GetExecutor(); x != Shared && x != Deterministic {
+		return nil, runner.Permanent(fmt.Errorf("run recipe: %q is no executor that boots machines", x))
 	}
 	progress(&misstepv1.Progress{Phase: "fetch"})
 	e.once.Do(func() { e.area, e.err = scratch.Open(e.Scratch, process.DetectCgroups()) }) // reaps what runners that died left

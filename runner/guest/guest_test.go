@@ -162,9 +162,11 @@ func TestRefusedRecipes(t *testing.T) {
 	}
 	e := stand(t, never)
 	e.Record = "recording"
-	_, err := e.Run(t.Context(), recipe(Shared), nil)
-	require.ErrorContains(t, err, "only one of the executor vm-deterministic can be recorded")
-	_, err = stand(t, never).Run(t.Context(), recipe("host"), nil)
+	for _, executor := range []string{"", Shared} {
+		_, err := e.Run(t.Context(), recipe(executor), nil)
+		require.ErrorContains(t, err, "only one of the executor vm-deterministic can be recorded")
+	}
+	_, err := stand(t, never).Run(t.Context(), recipe("host"), nil)
 	require.ErrorContains(t, err, "no executor that boots machines")
 	checked := recipe(Shared)
 	checked.Checks = []*misstepv1.Check{{Name: "liveness"}}
