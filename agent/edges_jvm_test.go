@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,5 +33,37 @@ func TestEdgesOfEveryKindArePossible(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A sample in an epilogue reads its caller from dead stack (ORACLE.md, calibration); edges sees it without any instrumentation. About
+// every second run of four seconds has one (docs/design/0003-edges.md).
+func TestEdgesSeeAnEpilogueFabricationWithoutInstrumentation(t *testing.T) {
+	jar, err := filepath.Abs(filepath.Join("..", "build", "workloads", "epilogue", "lib"))
+	require.NoError(t, err)
+	if _, err := os.Stat(jar); err != nil {
+		t.Skipf("the workloads are not built: %v", err)
+	}
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			const most = 15
+			for seed := range uint64(most) {
+				o := Options{Seed: seed, Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1}, Interval: 50 * time.Microsecond, Jitter: 0.5}
+				r := run(t, j, o, []string{"-Xmx256m", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-Dmisstep.repetitions=2", "-Dmisstep.scratch=" + t.TempDir()},
+					"-cp", jar+"/*", "misstep.workloads.epilogue.Main", "150000")
+				require.NoError(t, r.err, r.output)
+				require.Zero(t, r.status.Instrumented)
+				require.NotZero(t, r.check("edges").Match)
+				for _, m := range r.mismatches {
+					if m.Check != "edges" {
+						continue
+					}
+					require.Equal(t, "asgct", m.Suspect.Source, "a walk of GetStackTrace is never impossible")
+					t.Logf("seed %d: %d of %d traces, code % x", seed, r.check("edges").Mismatch, r.check("edges").Total, m.Code)
+					return
+				}
+			}
+			t.Fatalf("no fabricated frame in %d runs", most)
+		})
 	}
 }

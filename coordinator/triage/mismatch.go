@@ -38,6 +38,9 @@ func locate(m *misstepv1.Mismatch) (part, what string) {
 		if asynchronous(m) && j <= 1 {
 			return top(m), top(m) + " in " + name(at(ref, 0))
 		}
+		if deoptimised(m, e) {
+			return "deoptimised caller", name(e.caller) + ", deoptimised while it was calling " + name(e.callee)
+		}
 		return e.String(), e.what()
 	case "missing":
 		u := diverge(m, ref, sus)

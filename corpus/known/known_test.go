@@ -89,6 +89,9 @@ func TestLabel(t *testing.T) {
 		{mismatch("asgct-shadow", "extra", "top: compiled body"), jdk25, ""},
 		{mismatch("asgct-shadow", "missing", "top: interpreted body"), jdk17, "JDK-8178287"},
 
+		{mismatch("gst-asgct", "truncated", "deoptimised caller"), jdk17, "MISSTEP-deoptimised-caller"},
+		{mismatch("gst-asgct", "truncated", "a.B.f <- a.B.g"), jdk17, ""},
+
 		{mismatch("gst-asgct", "missing", "continuation"), jdk21, "MISSTEP-virtual-thread-thaw"},
 		{mismatch("gst-asgct", "truncated", "continuation"), jdk25, "MISSTEP-virtual-thread-thaw"},
 		{mismatch("gst-asgct", "missing", "continuation"), jdk17, ""},
