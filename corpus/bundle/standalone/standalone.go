@@ -18,7 +18,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-//go:embed *.tmpl families/*.tmpl libWalkerTest.cpp
+//go:embed *.tmpl families/*.tmpl native/libWalkerTest.cpp
 var texts embed.FS
 
 // File is one file of the test.
@@ -83,7 +83,7 @@ func Generate(f *misstepv1.Finding, flags []string) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	library, err := texts.ReadFile("libWalkerTest.cpp")
+	library, err := texts.ReadFile("native/libWalkerTest.cpp")
 	if err != nil {
 		return nil, err
 	}
