@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -83,9 +84,7 @@ func concrete(p *misstepv1.Perturbation, seed uint64) *misstepv1.Perturbation {
 	if out.Seed == 0 {
 		out.Seed = seed
 	}
-	for name, value := range p.GetParameters() {
-		out.Parameters[name] = value
-	}
+	maps.Copy(out.Parameters, p.GetParameters())
 	for i, name := range sortedKeys(p.GetRanges()) {
 		out.Parameters[name] = within(p.GetRanges()[name], draw(seed, streamRange, uint64(i)))
 	}

@@ -38,8 +38,8 @@ func TestPerturbationsBecomeConcrete(t *testing.T) {
 		case "delay":
 			seeds[p.GetSeed()]++
 			v := p.GetParameters()
-			assert.Equal(t, 0.5, v["probability"])
-			assert.Equal(t, 7.0, v["exact"])
+			assert.InDelta(t, 0.5, v["probability"], 0)
+			assert.InDelta(t, 7, v["exact"], 0)
 			assert.True(t, v["max_us"] >= 1 && v["max_us"] <= 100000, v["max_us"])
 			octaves, low = append(octaves, math.Log(v["max_us"])/math.Log(100000)), append(low, v["low"])
 			spans[v["span"]]++
