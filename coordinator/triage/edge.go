@@ -33,6 +33,7 @@ var upcalls = map[string]bool{
 	"java.lang.invoke.MethodHandleNatives.linkMethod":               true,
 	"java.lang.invoke.MethodHandleNatives.linkMethodHandleConstant": true,
 	"java.lang.ref.Finalizer.register":                              true,
+	"jdk.internal.module.Modules.transformedByAgent":                true, // 9+
 	"sun.instrument.InstrumentationImpl.transform":                  true,
 }
 

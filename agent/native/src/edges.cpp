@@ -155,6 +155,7 @@ Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_
       {"java/lang/ClassLoader", "addClass"},            // 8: SystemDictionary::define_instance_class
       {"java/lang/ClassLoader", "findNative"},          // NativeLookup::lookup_style
       {"sun/instrument/InstrumentationImpl", "transform"},
+      {"jdk/internal/module/Modules", "transformedByAgent"},  // JvmtiExport::add_default_read_edges, 9+
       {"jdk/jfr/internal/JVMUpcalls", "onRetransform"},
       {"jdk/jfr/internal/JVMUpcalls", "bytesForEagerInstrumentation"},
   };

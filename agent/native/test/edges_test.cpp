@@ -158,6 +158,10 @@ TEST(Edges, VmUpcallFires) {
   EXPECT_EQ(p.Edge("Main.main()V", 6, "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;"), Explained::kUpcall);
   EXPECT_EQ(p.Edge("Main.help(I)V", 0, "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;"), Explained::kUpcall);
   EXPECT_EQ(p.Edge("Main.help(I)V", -1, "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;"), Explained::kUpcall);
+  p.Method("jdk/internal/module/Modules", "transformedByAgent", "(Ljava/lang/Module;)V", {}, Shapes::Is::kStatic);
+  const std::string reads = "jdk/internal/module/Modules.transformedByAgent(Ljava/lang/Module;)V";
+  EXPECT_EQ(p.Edge("Main.main()V", 4, reads), Explained::kUpcall);
+  EXPECT_EQ(p.Edge("Main.main()V", 5, reads), Explained::kNothing);
   p.Method("Indy", "run", "()V", {{kInvokedynamic, "", "get", "()V"}, {kLdc}, {kReturn}});
   EXPECT_EQ(p.Edge("Indy.run()V", 0, "java/lang/invoke/MethodHandleNatives.linkCallSite()V"), Explained::kUpcall);
   EXPECT_EQ(p.Edge("Indy.run()V", 2, "java/lang/ref/Finalizer.register(Ljava/lang/Object;)V"), Explained::kUpcall);
