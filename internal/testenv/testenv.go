@@ -27,7 +27,8 @@ func Agent(t testing.TB) string {
 	return dir
 }
 
-// Home returns the catalogue that make test fills: JDKs jdk17 and jdk25 and the built workloads. Tests only read it.
+// Home returns the catalogue that make test fills: jdk17, jdk25, the other JDKs that could be had, and the built workloads. Tests only
+// read it.
 func Home(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("MISSTEP_HOME")

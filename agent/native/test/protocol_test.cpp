@@ -107,7 +107,7 @@ TEST(Protocol, EverySignalGetsOneVerdict) {
   Publish(&a->methods, "T", kFirstMethod);
   agent = a.release();  // for ever: the handler stays installed
   ASSERT_EQ(InstallHandler(agent->options.signal), "");
-  StartSampler();
+  StartSampler(nullptr);
   std::atomic<uint64_t> seeds = 0;
   std::vector<std::thread> starters;
   starters.reserve(6);
@@ -148,7 +148,9 @@ TEST(Shared, TablesTakeManyThreads) {
       for (uint64_t i = 0; i < 4; i++) frames[i].method = 100 * i;
       table.Resolve(frames);
       for (const Frame& f : frames) {
-        if (f.info != nullptr) EXPECT_EQ(f.info->class_name.substr(0, 1), "C");
+        if (f.info != nullptr) {
+          EXPECT_EQ(f.info->class_name.substr(0, 1), "C");
+        }
       }
       std::vector<uint32_t> ids = {1, 50, 5000};
       table.KeysOf(ids);
