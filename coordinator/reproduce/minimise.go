@@ -152,8 +152,7 @@ type outcome struct {
 // reducer makes one recipe smaller.
 type reducer struct {
 	*machine
-	// hits of tries of the recipe to begin with and of those that kept its rate: together they tell the rate to keep. What was measured
-	// first was chosen for being high.
+	// hits of tries of the recipe to begin with: the rate to keep. It stays, so that many small losses do not pass one by one.
 	hits, tries int
 	recipe      *misstepv1.Recipe
 	removed     []element
@@ -190,11 +189,6 @@ func (r *reducer) changed(to *misstepv1.Recipe, purpose string, t test) answer {
 	a := r.arm(purpose, to)
 	switch v, ok := r.judge(a, t); {
 	case v == high:
-		// One that may well have been let pass wrongly must not lower the bar for the next.
-		if a.rate() >= 0.7*r.rate() {
-			r.hits += a.hits
-			r.tries += len(a.results)
-		}
 		return yes
 	case v == low || !ok:
 		return no
@@ -336,6 +330,7 @@ func (r *reducer) lower() bool {
 // audit measures the recipe as it is with fresh tries. Where the rate is lost, reductions are taken back, the last first, until it is
 // there again.
 func (r *reducer) audit() (*arm, bool) {
+	var back []element // what was taken back last
 	for {
 		t := keepsMost(r.rate())
 		t.beta = 0.01 // taking a good reduction back is dear here
@@ -347,13 +342,14 @@ func (r *reducer) audit() (*arm, bool) {
 		case v == undecided && ok:
 			return nil, false
 		case v != low || len(r.undo) == 0:
+			if len(back) == 1 { // it was this one; those taken back before it may go again
+				r.banned[back[0].kind+" "+back[0].name] = true
+			}
 			return a, true
 		}
 		last := r.undo[len(r.undo)-1]
 		r.undo = r.undo[:len(r.undo)-1]
-		if taken := r.removed[last.removed:]; len(taken) == 1 {
-			r.banned[taken[0].kind+" "+taken[0].name] = true
-		}
+		back = slices.Clone(r.removed[last.removed:])
 		r.recipe, r.removed = last.recipe, r.removed[:last.removed]
 	}
 }
@@ -456,15 +452,15 @@ func (m *machine) minimise(best *arm, amplified bool) (outcome, bool) {
 	m.now(best)
 	first := append(narrow(best.recipe, m.r.GetSpec().GetMethods()), elements(best.recipe, m.r.GetSpec().GetSignature())...)
 	r := &reducer{machine: m, recipe: best.recipe, banned: map[string]bool{}, all: len(first) + 4}
-	// All tests compare with this rate, so it is measured to a fifth. What won a race was chosen for its luck, too, and does not count.
+	// All tests compare with this rate, so it is measured to a seventh. What won a race was chosen for its luck, too, and does not count.
 	again := m.arm("best", best.recipe)
 	if !amplified {
 		r.hits, r.tries = best.hits, len(best.results)
 	}
-	if wanted := int(math.Ceil(25 * (1 - best.rate()))); wanted > r.hits || amplified && r.hits < enoughHits {
+	if wanted := int(math.Ceil(50 * (1 - best.rate()))); wanted > r.hits || amplified && r.hits < enoughHits {
 		m.plan.Doing = "measures the rate to keep"
 		m.plan.Left = m.guess(best.rate(), r.all, true)
-		if !m.measure(again, max(wanted, enoughHits)-r.hits, 0, int(math.Ceil(60/best.rate()))) {
+		if !m.measure(again, max(wanted, enoughHits)-r.hits, 0, int(math.Ceil(100/best.rate()))) {
 			return outcome{}, false
 		}
 	}
