@@ -198,7 +198,10 @@ func (e *env) diagnoseMachines(ctx context.Context) []diagnosis {
 	have := guest.Available(checks)
 	var all []diagnosis
 	for _, name := range []string{guest.Shared, guest.Deterministic} {
-		d := diagnosis{Name: "executor " + name, State: "ok", Detail: "machines with a scheduler can be booted here"}
+		d := diagnosis{Name: "executor " + name, State: "ok", Detail: "machines that have a scheduler can be booted here"}
+		if name == guest.Deterministic {
+			d.Detail += ", in virtual time"
+		}
 		if !slices.Contains(have, name) {
 			d.State, d.Detail = "limited", "not all of it is here"
 			for _, c := range checks {
