@@ -94,8 +94,7 @@ func rateValues(r *misstepv1.Reproducer) map[string]string {
 		values["measured"] = fmt.Sprintf("%d of %d (%.3f–%.3f)", m.GetHits(), m.GetTries(), m.GetLow(), m.GetHigh())
 	}
 	for _, rate := range r.GetFinding().GetRates() {
-		values[strings.Join([]string{rate.GetJdk(), rate.GetWorkload(), rate.GetFlagSet()}, ", ")] =
-			fmt.Sprintf("%d of %d (%.3f–%.3f)", rate.GetHits(), rate.GetTrials(), rate.GetLow(), rate.GetHigh())
+		values[strings.Join([]string{rate.GetJdk(), rate.GetWorkload(), rate.GetFlagSet()}, ", ")] = fmt.Sprintf("%d of %d (%.3f–%.3f)", rate.GetHits(), rate.GetTrials(), rate.GetLow(), rate.GetHigh())
 	}
 	return values
 }

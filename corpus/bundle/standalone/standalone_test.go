@@ -130,8 +130,7 @@ func write(t *testing.T, f *misstepv1.Finding, flags ...string) string {
 func run(t *testing.T, dir string, arguments ...string) (int, string) {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), filepath.Join(dir, "run.sh"), arguments...).CombinedOutput()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode(), string(output)
 	}
 	require.NoError(t, err)
