@@ -192,7 +192,7 @@ func variants() []variant {
 		{"ratio 0", &agent.Options{Ratio: 0, Checks: alive}},
 		{"ratio 0.01", &agent.Options{Ratio: 0.01, Checks: entry(0.001)}},
 		{"ratio 0.1", &agent.Options{Ratio: 0.1, Checks: entry(0.001)}},
-		{"ratio 1, no checks", &agent.Options{Ratio: 1, Checks: alive}},
+		{"ratio 1, no checks", &agent.Options{Ratio: 1, Checks: instrumentedOnly}},
 		{fullName, &agent.Options{Ratio: 1, Checks: entry(0.001)}},
 		{"ratio 1, 1 ms", sampled(time.Millisecond)},
 		{"ratio 1, 0.1 ms", sampled(100 * time.Microsecond)},
