@@ -45,3 +45,45 @@ func TestBracketsFindTheLostBottom(t *testing.T) {
 		})
 	}
 }
+
+// The trace stack as the second reference: frames that are not instrumented, and byte code indices.
+func TestSamplesAreJudgedByTraces(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			o := Options{Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Reference: "trace:0.2", Interval: 500 * time.Microsecond, Include: []string{"Mixed*"}}
+			r := run(t, j, o, nil, "Mixed", "1", "1")
+			requireSound(t, r)
+			t.Logf("%d of %d samples by traces, %+v", r.status.Traced, r.status.Answered, r.check("asgct-shadow"))
+			require.Greater(t, r.status.Traced, uint64(5))
+			for _, m := range r.mismatches {
+				t.Logf("%s %s at %s (%s) by %s", m.Check, m.Kind, m.boundary(), m.TopState, m.Reference.Source)
+				require.NotEqual(t, "wrong-bci", m.Kind, "%+v", m)
+			}
+		})
+	}
+}
+
+// Whom the sampler signals: a pattern that nobody's name has gets no signal, and the others work.
+func TestTheChoiceOfThreads(t *testing.T) {
+	j := jvms(t)[0]
+	for threads, some := range map[string]bool{"round-robin": true, "cpu": true, "name:ma*n": true, "name:nobody": false} {
+		t.Run(threads, func(t *testing.T) {
+			o := brackets()
+			o.Checks["edges"], o.Threads = 0, threads
+			r := run(t, j, o, nil, "Mixed", "0.5", "1")
+			requireSound(t, r)
+			require.Equal(t, some, r.status.Sent > 0, "%d sent", r.status.Sent)
+		})
+	}
+}
+
+func TestBursts(t *testing.T) {
+	j := jvms(t)[0]
+	sent := func(burst int) uint64 {
+		o := Options{Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 20 * time.Millisecond, Burst: burst, Include: []string{"Mixed*"}}
+		r := run(t, j, o, nil, "Mixed", "1", "1")
+		requireSound(t, r)
+		return r.status.Sent
+	}
+	require.Greater(t, sent(8), 2*sent(1))
+}

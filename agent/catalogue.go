@@ -108,6 +108,7 @@ func OptionTable() []Option {
 		{"gst-asgct", "0 to 1", "0.001", "checks[name=gst-asgct].share", "share of method entries"},
 		{"shadow-gst", "0 to 1", "0.001", "checks[name=shadow-gst].share", "share of method entries"},
 		{"asgct-shadow", "0 to 1", "1", "checks[name=asgct-shadow].share", "share of the sampler's ticks"},
+		{"reference", "shadow, trace:SHARE", "shadow", "checks[name=asgct-shadow].reference", "asgct-shadow also by traces, kept at that share of method entries; dear"},
 		{"asgct-gst-bracket", "0 to 1", "0", "checks[name=asgct-gst-bracket].share", "share of the sampler's ticks"},
 		{"edges", "0 to 1", "0", "checks[name=edges].share", "share of the traces that other checks take"},
 		{"liveness", "milliseconds, 0 to 3600000", "100", "checks[name=liveness]", "between looks at all threads; 0 is off"},

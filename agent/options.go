@@ -30,6 +30,8 @@ type Options struct {
 	// Checks maps a check's name to its share: of method entries (gst-asgct, shadow-gst), of ticks (asgct-shadow, asgct-gst-bracket),
 	// of traces (edges); for liveness any value above 0 means on. A check that is missing is off.
 	Checks map[string]float64
+	// Reference of asgct-shadow: "shadow" (default), or "trace:SHARE" to judge by the traces of that share of method entries, too.
+	Reference string
 	// Interval between signals and Jitter, the share of it by which it varies.
 	Interval time.Duration
 	Jitter   float64
@@ -76,6 +78,9 @@ func (o Options) String() string {
 		}
 		add(name, share(o.Checks[name]))
 	}
+	if o.Reference != "" {
+		add("reference", o.Reference)
+	}
 	switch {
 	case o.Checks["liveness"] == 0:
 		add("liveness", "0")
@@ -119,8 +124,10 @@ func (o Options) validate() error {
 			}
 		}
 	}
-	if strings.ContainsAny(o.Threads, ",=\n") {
-		return fmt.Errorf("agent options: the choice of threads %q has one of comma, equals sign, line break", o.Threads)
+	for _, word := range []string{o.Threads, o.Reference} {
+		if strings.ContainsAny(word, ",=\n") {
+			return fmt.Errorf("agent options: %q has one of comma, equals sign, line break", word)
+		}
 	}
 	for _, m := range o.Only {
 		if m == "" || strings.ContainsAny(m, "\n\r") {

@@ -22,7 +22,7 @@ func TestJVMArgs(t *testing.T) {
 	require.Equal(t, []string{
 		"--patch-module=java.base=/p.jar",
 		"-agentpath:/a/libmisstep.so=out=" + out + ",seed=7,methods=0.25,include=a.*;b.C,exclude=a.x.*," +
-			"gst-asgct=0.001,shadow-gst=0,asgct-shadow=1,asgct-gst-bracket=0,edges=0,liveness=200,interval=1000,jitter=0.5,signal=SIGVTALRM,depth=512,max-mismatches=9",
+			"gst-asgct=0.001,shadow-gst=0,asgct-shadow=1,liveness=200,interval=1000,jitter=0.5,signal=SIGVTALRM,depth=512,max-mismatches=9",
 		"-javaagent:/a/misstep-agent.jar",
 	}, args)
 	args, err = JVMArgs(a, "/p.jar", 8, o)
@@ -32,7 +32,7 @@ func TestJVMArgs(t *testing.T) {
 	args, err = JVMArgs(a, "", 25, o)
 	require.NoError(t, err)
 	require.Equal(t, []string{"-agentpath:/a/libmisstep.so=out=" + out + ",seed=0,methods=0,gst-asgct=0,shadow-gst=0,asgct-shadow=0," +
-		"asgct-gst-bracket=1,edges=0,liveness=0,burst=2,threads=name:pool-*"}, args, "nothing to instrument")
+		"asgct-gst-bracket=1,liveness=0,burst=2,threads=name:pool-*"}, args, "nothing to instrument")
 }
 
 func TestJVMArgsWritesTheListOfMethods(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -198,6 +199,12 @@ func (v *validator) workloads(c *misstepv1.Campaign) {
 	}
 }
 
+func validReference(s string) bool {
+	share, traced := strings.CutPrefix(s, "trace:")
+	x, err := strconv.ParseFloat(share, 64)
+	return s == "" || s == "shadow" || traced && err == nil && x > 0 && x <= 1
+}
+
 func fraction(x float64) bool { return x >= 0 && x <= 1 } // false for NaN
 
 func (v *validator) instrumentation(c *misstepv1.Campaign) {
@@ -284,6 +291,11 @@ func (v *validator) checks(c *misstepv1.Campaign) {
 			return walks.instrumentation || walks.signals
 		}) {
 			v.addf(at+".name", "%s judges the traces that other checks take: expected one of gst-asgct, shadow-gst, asgct-shadow, asgct-gst-bracket too", ch.GetName())
+		}
+		if ch.GetReference() != "" && ch.GetName() != "asgct-shadow" {
+			v.addf(at+".reference", "only asgct-shadow has a choice of references")
+		} else if !validReference(ch.GetReference()) {
+			v.addf(at+".reference", "expected shadow, or trace:SHARE with a share of method entries above 0 to 1, got %s", quote(ch.GetReference()))
 		}
 		if !fraction(ch.GetShare()) {
 			v.addf(at+".share", "expected a number from 0 (the default) to 1, got %v", ch.GetShare())

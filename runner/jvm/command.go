@@ -108,6 +108,7 @@ func AgentOptions(r *misstepv1.Recipe, out string) agent.Options {
 	if instrumentation == nil {
 		instrumentation = &misstepv1.Instrumentation{Ratio: 1}
 	}
+	reference := ""
 	checks := make(map[string]float64, len(r.GetChecks()))
 	for _, c := range r.GetChecks() {
 		share := c.GetShare()
@@ -115,11 +116,12 @@ func AgentOptions(r *misstepv1.Recipe, out string) agent.Options {
 			share = DefaultShares[c.GetName()]
 		}
 		checks[c.GetName()] = share
+		reference += c.GetReference() // asgct-shadow's: others have none
 	}
 	return agent.Options{
 		Out: out, Seed: r.GetSeed(),
 		Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(), Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
-		Checks: checks, Interval: r.GetSampling().GetInterval().AsDuration(), Jitter: r.GetSampling().GetJitter(), Signal: r.GetSampling().GetSignal(),
+		Checks: checks, Reference: reference, Interval: r.GetSampling().GetInterval().AsDuration(), Jitter: r.GetSampling().GetJitter(), Signal: r.GetSampling().GetSignal(),
 		Burst: int(r.GetSampling().GetBurst()), Threads: r.GetSampling().GetThreads(),
 		Depth: limitsOf(r.GetLimits()).depth, MaxMismatches: maxRecords,
 	}

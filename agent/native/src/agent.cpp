@@ -392,6 +392,10 @@ void Walk(AsgctTrace* trace, void* context, uint64_t walk) {
 
 void CountWalk(Check check, const Verdict& verdict, uint64_t walk) {
   Count(agent->status, check, verdict);
+  SayVerdict(check, verdict, walk);
+}
+
+void SayVerdict(Check check, const Verdict& verdict, uint64_t walk) {
   if (misstep_seam_verdict == nullptr) return;
   const char* detail = verdict.outcome == Outcome::kTolerated  ? kRuleNames[static_cast<int>(verdict.rule)]
                        : verdict.outcome == Outcome::kMismatch ? kKindNames[static_cast<int>(verdict.kind)]

@@ -83,6 +83,8 @@ void Walk(AsgctTrace* trace, void* context, uint64_t walk);
 
 // Counts the verdict of a check that rests on a walk. Not for signal handlers.
 void CountWalk(Check check, const Verdict& verdict, uint64_t walk);
+// The same without counting, where one verdict rests on several walks.
+void SayVerdict(Check check, const Verdict& verdict, uint64_t walk);
 
 // The sampler: its signal handler is installed in OnLoad, its threads run from StartSampler to StopSampler.
 std::string InstallHandler(int signal);

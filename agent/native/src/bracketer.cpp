@@ -167,6 +167,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
   const auto origin = [&](const char* source, const OwnedBracket::Walk& w) {
     return Origin{.source = source,
                   .num_frames = w.code,
+                  .walk = w.sequence,
                   .thread = o.thread,
                   .tid = o.tid,
                   .sequence = w.sequence,
@@ -197,6 +198,10 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
   }
   agent->status->answered.fetch_add(2, std::memory_order_relaxed);
   Count(agent->status, Check::kAsgctGstBracket, v.verdict);
+  // A mismatch speaks of one walk and leaves the other unjudged.
+  const bool both = v.verdict.outcome != Outcome::kMismatch && v.verdict.outcome != Outcome::kUnwalkable;
+  if (both || !v.after) SayVerdict(Check::kAsgctGstBracket, v.verdict, o.before.sequence);
+  if (both || v.after) SayVerdict(Check::kAsgctGstBracket, v.verdict, o.after.sequence);
 }
 
 std::deque<std::unique_ptr<OwnedBracket>> deferred;  // the judge's: may rest on events still to come

@@ -51,13 +51,6 @@ int32_t OwnWalk(Slot* slot, uint64_t sequence) {
   return trace.num_frames;
 }
 
-bool HasNull(const Slot& slot, int32_t count) {
-  for (int32_t i = 0; i < count; i++) {
-    if (slot.asgct[i].method == nullptr) return true;
-  }
-  return false;
-}
-
 void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t sequence, NamedTrace reference,
                  NamedTrace suspect) {
   Mismatch m;
@@ -74,13 +67,12 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
 
 void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) {
   int32_t code = OwnWalk(slot, sequence);
-  bool retried = false;
-  // GetStackTrace just made the missing jmethodIDs, and a GC that was under way is over: once more.
-  if (code == -2 || (code > 0 && HasNull(*slot, code))) {
-    code = OwnWalk(slot, sequence);
-    retried = true;
-  }
   std::vector<Frame> asgct = ToFrames(slot->asgct, code);
+  const bool retried = WorthRetrying(code, asgct);
+  if (retried) {
+    code = OwnWalk(slot, sequence);
+    asgct = ToFrames(slot->asgct, code);
+  }
   Verdict verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth);
   if (verdict.outcome != Outcome::kMatch) {
     ResolveOwnStack(env, gst);
@@ -96,7 +88,7 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
                            .top_state = "native"};
     CheckEdgesOf(asgct, origin, &slot->random);
   }
-  if (retried && verdict.outcome == Outcome::kMatch) verdict = Verdict::Tolerated(Rule::kRetried);
+  if (retried) verdict = AfterRetry(verdict);
   if (verdict.outcome == Outcome::kMismatch) {
     ReportEntry(Check::kGstAsgct, verdict, *slot, sequence, Named("gst", gst, static_cast<int32_t>(gst.size())),
                 Named("asgct", asgct, code));
@@ -120,6 +112,50 @@ void ShadowGst(JNIEnv* env, Slot* slot, const std::vector<uint32_t>& ids, bool o
     }
   }
   Count(agent->status, Check::kShadowGst, verdict);
+}
+
+// The share of entries at which something is to be done: the checks take nested shares of them.
+double EntryShare(const Options& o) { return std::fmax(o.trace, std::fmax(o.gst_asgct, o.shadow_gst)); }
+
+// Puts the stack at the entry of the method that was just pushed onto the trace stack. The signal handler may look at
+// any moment: an entry is there when its tag is on the shadow.
+void KeepTrace(JNIEnv* env, Slot* slot, std::span<Frame> gst) {
+  TraceStack& traces = slot->traces;
+  uint64_t* entries = slot->shadow + MISSTEP_SHADOW_HEADER / 8;
+  const uint64_t size = ShadowSize(slot->shadow);
+  if (size == 0 || size > ShadowCapacity(slot->shadow)) return;
+  const uint64_t at = size - 1;
+  ResolveOwnStack(env, gst);
+  // The push and the check itself are on top.
+  size_t top = 0;
+  while (top < gst.size() && gst[top].info != nullptr && gst[top].info->role != Role::kPlain) top++;
+  uint32_t key = static_cast<uint32_t>(entries[at]);
+  agent->methods.KeysOf(std::span(&key, 1));
+  if (top == gst.size() || gst[top].info == nullptr || key == 0 || gst[top].info->key != key) return;
+  const std::span<const Frame> frames = gst.subspan(top);
+  if (gst.size() >= agent->options.depth) return;
+  // What is not on the shadow any more is gone, and this entry's own was another's.
+  uint32_t count = traces.size;
+  while (count > 0) {
+    const TraceStack::Entry& e = traces.entries[count - 1];
+    if (e.at < at && entries[e.at] >> 32 == e.tag) break;
+    count--;
+  }
+  if (count == TraceStack::kMost) return;
+  const uint32_t caller = count > 0 ? traces.entries[count - 1].end : 0;
+  if (caller >= frames.size() && count > 0) return;
+  traces.size = count;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  // The caller's trace is there already, but for where the caller stands now.
+  for (size_t i = caller > 0 ? caller - 1 : 0; i < frames.size(); i++) {
+    const Frame& f = frames[frames.size() - 1 - i];
+    traces.frames[i] = {f.bci, reinterpret_cast<jmethodID>(f.method)};
+  }
+  if (++traces.last_tag == 0) traces.last_tag = 1;
+  traces.entries[count] = {.at = at, .tag = traces.last_tag, .end = static_cast<uint32_t>(frames.size())};
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  entries[at] = (entries[at] & 0xffffffff) | uint64_t{traces.last_tag} << 32;
+  traces.size = count + 1;
 }
 
 // The shadow buffer of the current thread, which may be a virtual one, null when it has none.
@@ -169,7 +205,7 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
   if (shadow == nullptr) return;
   auto& countdown = reinterpret_cast<volatile int64_t&>(shadow[MISSTEP_SHADOW_COUNTDOWN / 8]);
   const Options& o = agent->options;
-  const double share = o.gst_asgct > o.shadow_gst ? o.gst_asgct : o.shadow_gst;
+  const double share = EntryShare(o);
   const Stage stage = agent->stage.load(std::memory_order_acquire);
   countdown = stage == Stage::kEnded ? INT64_MAX / 2 : DrawCountdown(share, &slot->random);
   if (share <= 0.0 || stage != Stage::kReady) return;
@@ -209,6 +245,7 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
                            .top_state = "native"};
     CheckEdgesOf(gst, origin, &slot->random);
   }
+  if (draw < o.trace && shadow == slot->shadow) KeepTrace(env, slot, gst);
   if (want_gst_asgct) GstAsgct(env, slot, gst, sequence);
   if (want_shadow_gst) ShadowGst(env, slot, ids, overflow, gst, sequence);
 }
@@ -223,7 +260,7 @@ JNIEXPORT jlong JNICALL Java_java_lang_MisstepShadow_attach(JNIEnv* env, jclass,
     if (slot != nullptr && is_virtual) slot->carrier = true;
     if (slot != nullptr) buffer = is_virtual ? agent->virtual_shadows.Attach(env, thread) : slot->shadow;
     if (buffer != nullptr) {
-      const double share = std::fmax(agent->options.gst_asgct, agent->options.shadow_gst);
+      const double share = EntryShare(agent->options);
       buffer[MISSTEP_SHADOW_COUNTDOWN / 8] = static_cast<uint64_t>(DrawCountdown(share, &slot->random));
     }
   }

@@ -337,6 +337,14 @@ Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct
   return Classify<Location>(g, a);
 }
 
+bool WorthRetrying(int32_t asgct_code, std::span<const Frame> asgct) {
+  return asgct_code == -2 || std::any_of(asgct.begin(), asgct.end(), [](const Frame& f) { return f.method == 0; });
+}
+
+Verdict AfterRetry(const Verdict& second) {
+  return second.outcome == Outcome::kMatch ? Verdict::Tolerated(Rule::kRetried) : second;
+}
+
 Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame> gst, uint32_t limit) {
   if (gst.size() >= limit) return Verdict::Void(Reason::kDepth);
   const Stack stack = BottomFirst(gst);
@@ -376,6 +384,31 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
 bool CertainlyOnShadow(const MethodInfo& method, int32_t bci) {
   const Frame frame = {.bci = bci, .info = &method};
   return PresenceOf(frame, nullptr) == Presence::kOn;
+}
+
+Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLookup& code) {
+  const std::vector<Location> suspect = Locations(s.asgct, false);
+  const size_t sure = suspect.size() - TopGroup(s.asgct, s.region, s.at_pc, code);
+  for (size_t i = 0; i < trace.size() && i < suspect.size() && i <= sure; i++) {
+    // GetStackTrace's constant for natives, as in gst-asgct.
+    const int32_t bci = trace[i].bci == -1 ? -3 : trace[i].bci;
+    const bool moves = i + 1 == trace.size() || i == sure;
+    if (suspect[i].method == trace[i].method && (moves || suspect[i].bci == bci)) continue;
+    if (suspect[i].method == 0) return Verdict::Tolerated(Rule::kNullMethodId);
+    if (suspect[i].method == trace[i].method) return Verdict::Mismatch(Kind::kWrongBci, static_cast<uint32_t>(i));
+    // Named by what is below the method that moves: above it the trace says nothing.
+    std::vector<Location> trusted;
+    for (const Frame& f : trace.first(trace.size() - 1)) trusted.push_back({f.method, f.bci == -1 ? -3 : f.bci});
+    for (size_t j = 1; i == 0 && j < trusted.size(); j++) {
+      if (trusted.size() - j <= suspect.size() &&
+          std::equal(trusted.begin() + static_cast<long>(j), trusted.end(), suspect.begin())) {
+        return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(j));
+      }
+    }
+    const Verdict v = Classify<Location>(trusted, std::span(suspect).first(std::min(suspect.size(), trusted.size())));
+    return v.divergence == i ? v : Verdict::Mismatch(Kind::kForeign, static_cast<uint32_t>(i));
+  }
+  return Verdict::Match();
 }
 
 bool MayBeEarly(const Sample& s, const Verdict& v) {

@@ -96,6 +96,11 @@ class CodeLookup {
 // that asgct still has: what is below it was lost.
 Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit);
 
+// Whether a walk at a method entry is worth a second one: GetStackTrace makes missing jmethodIDs, and a GC that was
+// under way is over. What the second walk shows counts; a match is said to be one of a second try.
+bool WorthRetrying(int32_t asgct_code, std::span<const Frame> asgct);
+Verdict AfterRetry(const Verdict& second);
+
 // shadow-gst: the shadow (keys, bottom first) against GetStackTrace at the same place.
 Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame> gst, uint32_t limit);
 
@@ -121,6 +126,10 @@ Verdict CompareAsgctShadow(const Sample& sample, const CodeLookup& code);
 
 // Whether a frame of this method at bci has an entry on the shadow whatever is above it.
 bool CertainlyOnShadow(const MethodInfo& method, int32_t bci);
+
+// asgct-shadow by the trace stack: the frames that GetStackTrace showed at the entry of a method that still runs,
+// bottom first. All of them are known with their bci but the last, which moves on. To be asked when the shadow agrees.
+Verdict CompareTrace(std::span<const Frame> trace, const Sample& sample, const CodeLookup& code);
 
 // Tells whether the verdict rests on a method or on code that events may still tell of: judge again later.
 bool MayBeEarly(const Sample& sample, const Verdict& verdict);

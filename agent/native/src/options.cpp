@@ -132,6 +132,14 @@ std::string ParseOptions(std::string_view text, Options* o) {
       if (!ParseShare(value, &o->asgct_shadow)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "asgct-gst-bracket") {
       if (!ParseShare(value, &o->bracket)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "reference") {
+      constexpr std::string_view kTrace = "trace:";
+      if (value == "shadow") {
+        o->trace = 0;
+      } else if (value.substr(0, kTrace.size()) != kTrace || !ParseShare(value.substr(kTrace.size()), &o->trace) ||
+                 o->trace == 0) {
+        return Wrong(key, value, "shadow, or trace:SHARE with a share of method entries above 0 to 1");
+      }
     } else if (key == "edges") {
       if (!ParseShare(value, &o->edges)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "liveness") {
@@ -160,7 +168,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, gst-asgct, shadow-gst, asgct-shadow, "
-             "asgct-gst-bracket, edges, liveness, interval, jitter, burst, threads, signal, depth, max-mismatches";
+             "reference, asgct-gst-bracket, edges, liveness, interval, jitter, burst, threads, signal, depth, "
+             "max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
@@ -180,6 +189,9 @@ std::string ParseOptions(std::string_view text, Options* o) {
   const bool signals = o->asgct_shadow > 0 || o->bracket > 0;
   if (seen.contains("threads") && !signals) {
     return "option threads contradicts asgct-shadow=0 and asgct-gst-bracket=0: no signal is sent without one of them";
+  }
+  if (o->trace > 0 && o->asgct_shadow == 0) {
+    return "option reference contradicts asgct-shadow=0: it is that check's";
   }
   if (o->burst > 1 && o->asgct_shadow == 0) {
     return "option burst contradicts asgct-shadow=0: bursts are that check's";

@@ -23,6 +23,7 @@ struct Options {
   double shadow_gst = 0.001;        // share of method entries
   double asgct_shadow = 1.0;        // share of the sampler's ticks
   double bracket = 0.0;             // asgct-gst-bracket: share of the sampler's ticks
+  double trace = 0.0;               // asgct-shadow also by traces: share of method entries that are traced
   double edges = 0.0;               // share of the traces that the other checks take
   uint32_t liveness_millis = 100;   // between probes, 0 = off
   uint32_t interval_micros = 1000;  // between signals

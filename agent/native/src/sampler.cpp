@@ -73,6 +73,9 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     t->shadow_overflow = size > kShadowEntries || size > agent->options.depth;
     t->shadow_size = t->shadow_overflow ? 0 : static_cast<uint32_t>(size);
     std::memcpy(t->shadow, slot->shadow + MISSTEP_SHADOW_HEADER / 8, t->shadow_size * sizeof(uint64_t));
+    const TraceStack::Entry* traced = slot->traces.Top(slot->shadow, t->shadow_size);
+    t->trace_size = traced != nullptr ? traced->end : 0;
+    std::memcpy(static_cast<void*>(t->trace), slot->traces.frames, t->trace_size * sizeof(AsgctFrame));
   }
   t->code_size = ReadCode(t->pc, t->code, sizeof(t->code));
   t->busy = slot->busy != 0;
@@ -123,6 +126,8 @@ void Handle(int, siginfo_t* info, void* context) {
 struct Owned {
   std::vector<Frame> frames;
   std::vector<uint32_t> keys;
+  std::vector<Frame> trace;  // bottom first
+  bool by_trace = false;     // the shadow agreed, and the trace was asked too
   Sample sample;
   uint64_t pc = 0;
   uint64_t sp = 0;
@@ -171,6 +176,9 @@ class Judge {
     }
     for (uint32_t i = 0; i < t->shadow_size; i++) o->keys.push_back(static_cast<uint32_t>(t->shadow[i]));
     agent->methods.KeysOf(o->keys);
+    for (uint32_t i = 0; i < t->trace_size; i++) {
+      o->trace.push_back({reinterpret_cast<uint64_t>(t->trace[i].method), t->trace[i].bci, nullptr});
+    }
     o->sample.code = t->num_frames;
     o->sample.limit = agent->options.depth;
     o->sample.root = slot.root;
@@ -213,7 +221,12 @@ class Judge {
       if (!there) o->sample.at_pc.push_back(std::move(n));
     }
     if (!o->sample.at_pc.empty()) o->sample.region = Region::kCompiled;
-    return CompareAsgctShadow(o->sample, agent->code);
+    const Verdict verdict = CompareAsgctShadow(o->sample, agent->code);
+    o->by_trace = !o->trace.empty() && (verdict.outcome == Outcome::kMatch || verdict.outcome == Outcome::kTolerated);
+    if (!o->by_trace) return verdict;
+    agent->methods.Resolve(o->trace);
+    const Verdict traced = CompareTrace(o->trace, o->sample, agent->code);
+    return traced.outcome == Outcome::kMatch ? verdict : traced;
   }
 
   void Finish(const Owned& o, const Verdict& verdict) {
@@ -233,6 +246,10 @@ class Judge {
       m.check = Check::kAsgctShadow;
       m.verdict = verdict;
       m.reference = NamedShadow(agent->methods, o.keys);
+      if (o.by_trace) {
+        const std::vector<Frame> top_first(o.trace.rbegin(), o.trace.rend());
+        m.reference = Named("gst", top_first, static_cast<int32_t>(top_first.size()));
+      }
       m.suspect = Named("asgct", o.frames, o.sample.code);
       m.thread = o.thread;
       m.tid = o.tid;
@@ -243,6 +260,7 @@ class Judge {
       m.top_state = kRegionNames[static_cast<int>(o.sample.region)];
       agent->recorder.Report(m);
     }
+    if (o.by_trace) agent->status->traced.fetch_add(1, std::memory_order_relaxed);
     agent->status->answered.fetch_add(1, std::memory_order_relaxed);
     CountWalk(Check::kAsgctShadow, verdict, o.sequence);
   }

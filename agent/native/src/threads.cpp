@@ -25,10 +25,11 @@ bool Quiet(const Slot& slot) {
 // Allocates all memory of a slot in one mapping; untouched pages cost nothing.
 bool Allocate(Slot* slot, uint32_t depth) {
   const size_t shadow = MISSTEP_SHADOW_HEADER + size_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
-  const size_t ticket = size_t{depth} * (sizeof(AsgctFrame) + sizeof(uint64_t));
+  const size_t ticket = size_t{depth} * (2 * sizeof(AsgctFrame) + sizeof(uint64_t));
   const size_t bracket = size_t{depth} * (2 * sizeof(AsgctFrame) + sizeof(jvmtiFrameInfo));
   const size_t own = size_t{depth} * (sizeof(AsgctFrame) + sizeof(jvmtiFrameInfo));
-  const size_t size = shadow + kTickets * ticket + bracket + own;
+  const size_t traces = size_t{depth} * sizeof(AsgctFrame);
+  const size_t size = shadow + kTickets * ticket + bracket + own + traces;
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   auto* at = static_cast<uint8_t*>(memory);
@@ -39,6 +40,8 @@ bool Allocate(Slot* slot, uint32_t depth) {
     at += size_t{depth} * sizeof(AsgctFrame);
     t.shadow = reinterpret_cast<uint64_t*>(at);
     at += size_t{depth} * sizeof(uint64_t);
+    t.trace = reinterpret_cast<AsgctFrame*>(at);
+    at += size_t{depth} * sizeof(AsgctFrame);
   }
   for (Ticket* t : {&slot->bracket.first, &slot->bracket.second}) {
     t->frames = reinterpret_cast<AsgctFrame*>(at);
@@ -49,6 +52,8 @@ bool Allocate(Slot* slot, uint32_t depth) {
   slot->asgct = reinterpret_cast<AsgctFrame*>(at);
   at += size_t{depth} * sizeof(AsgctFrame);
   slot->gst = reinterpret_cast<jvmtiFrameInfo*>(at);
+  at += size_t{depth} * sizeof(jvmtiFrameInfo);
+  slot->traces.frames = reinterpret_cast<AsgctFrame*>(at);
   return true;
 }
 
@@ -98,6 +103,7 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   slot->env = env;
   slot->busy = 0;
   slot->bracket.thread = nullptr;
+  slot->traces.size = 0;
   slot->last_cpu = 0;
   slot->root = 0;
   slot->carrier = false;

@@ -45,6 +45,35 @@ struct Ticket {
   uint32_t shadow_size = 0;
   AsgctFrame* frames = nullptr;  // options.depth of them
   uint64_t* shadow = nullptr;    // options.depth of them
+  uint32_t trace_size = 0;
+  AsgctFrame* trace = nullptr;  // options.depth of them, bottom first
+};
+
+// The trace stack: what GetStackTrace showed at the entries of methods that are still on the shadow. Its frames are one
+// array, bottom first: the trace of an entry is [0, end), and end - 1 is the method itself, whose bci moves on. The
+// trace of a method that it calls goes on there: its caller's frame is that of index end - 1.
+//
+// An entry of the shadow that was traced carries the tag of its trace in its high 32 bits, which a later push clears.
+struct TraceStack {
+  static constexpr uint32_t kMost = 256;
+  struct Entry {
+    uint64_t at = 0;  // index on the shadow
+    uint32_t tag = 0;
+    uint32_t end = 0;
+  };
+  Entry entries[kMost];
+  volatile uint32_t size = 0;
+  uint32_t last_tag = 0;
+  AsgctFrame* frames = nullptr;  // options.depth of them
+
+  // The newest entry that is on this shadow of this size, null when none is. Async-signal-safe on the own thread.
+  const Entry* Top(const uint64_t* shadow, uint64_t shadow_size) const {
+    for (uint32_t i = size; i > 0; i--) {
+      const Entry& e = entries[i - 1];
+      if (e.at < shadow_size && shadow[MISSTEP_SHADOW_HEADER / 8 + e.at] >> 32 == e.tag) return &e;
+    }
+    return nullptr;
+  }
 };
 
 enum class SlotState : uint32_t {
@@ -94,6 +123,7 @@ struct Slot {
   uint64_t random = 0;                 // the thread's own stream, for countdowns
   jvmtiFrameInfo* gst = nullptr;       // options.depth of them
   AsgctFrame* asgct = nullptr;         // options.depth of them
+  TraceStack traces;
   std::string name;
 };
 

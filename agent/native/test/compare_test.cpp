@@ -202,6 +202,20 @@ TEST_F(CompareTest, NullMethodIdIsTolerated) {
   EXPECT_MISMATCH(CompareGstAsgct(Frames("a@1 b@9 c@3"), a, 3, kLimit), Kind::kWrongMethod, 1);
 }
 
+// A walk that met a GC, or a method without its jmethodID, is done again.
+TEST_F(CompareTest, ASecondWalkThatIsEqualIsRetried) {
+  EXPECT_TRUE(WorthRetrying(-2, {}));
+  std::vector<Frame> a = Frames("a@1 b@2");
+  EXPECT_FALSE(WorthRetrying(2, a));
+  a[1].method = 0;
+  EXPECT_TRUE(WorthRetrying(2, a));
+  EXPECT_RULE(AfterRetry(JudgeWalks("a@1 b@2", "a@1 b@2")), Rule::kRetried);
+}
+TEST_F(CompareTest, RetriedHidesNoLostFrame) {
+  EXPECT_FALSE(WorthRetrying(-5, {}));
+  EXPECT_MISMATCH(AfterRetry(JudgeWalks("a@1 b@2 c@3", "a@1 b@2")), Kind::kTruncated, 1);
+}
+
 TEST_F(CompareTest, DepthLimitComparesWhatIsThere) {
   std::string deep;
   for (uint32_t i = 0; i < kLimit; i++) deep += (i > 0 ? " a@1" : "a@1");
@@ -413,6 +427,28 @@ TEST_F(CompareTest, DeepSamplesAreVoid) {
   std::string deep = "a@50";
   for (uint32_t i = 1; i < kLimit; i++) deep += " a@50";
   EXPECT_VOID(Judge("a", deep), Reason::kDepth);
+}
+
+// asgct-shadow by the trace stack: frames that are not instrumented and bcis count, too; the last one moves.
+TEST_F(CompareTest, TraceIsExactBelowTheMethodThatMoves) {
+  const auto judge = [&](const std::string& trace, const std::string& asgct) {
+    const std::vector<Frame> top_first = Frames(trace);
+    const std::vector<Frame> bottom_first(top_first.rbegin(), top_first.rend());
+    const std::vector<Frame> walk = Frames(asgct);
+    Sample s;
+    s.asgct = walk;
+    s.code = static_cast<int32_t>(walk.size());
+    s.limit = kLimit;
+    s.region = Region::kInterpreter;
+    return CompareTrace(bottom_first, s, *this);
+  };
+  EXPECT_MATCH(judge("b@1 jdk@3 a@50", "c@7 b@60 jdk@3 a@50"));
+  EXPECT_MATCH(judge("b@1 jdk@-1 a@50", "c@7 b@60 jdk@-3 a@50"));
+  EXPECT_MATCH(judge("b@1 jdk@3 a@50", "jdk@3 a@50"));
+  EXPECT_MISMATCH(judge("b@1 jdk@3 a@50", "c@7 b@60 jdk@4 a@50"), Kind::kWrongBci, 1);
+  EXPECT_MISMATCH(judge("b@1 jdk@3 a@50", "c@7 b@60 a@50"), Kind::kWrongMethod, 1);
+  EXPECT_EQ(judge("b@1 jdk@3 a@50", "c@7 b@60 jdk@3 x@2 a@50").outcome, Outcome::kMismatch);
+  EXPECT_MISMATCH(judge("b@1 jdk@3 e@4 a@50", "c@7 b@60 jdk@3"), Kind::kTruncated, 2);
 }
 
 TEST_F(CompareTest, SampleErrorCodes) {

@@ -64,7 +64,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"out=/o,max-mismatches=0", "from 1"}, Bad{"out=/o,only=", "a path"},
                     Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,liveness=0", "nothing would be checked"},
                     Bad{"out=/o,methods=0", "contradicts"}, Bad{"out=/o,edges=2", "share"},
-                    Bad{"out=/o,asgct-gst-bracket=x", "share"},
+                    Bad{"out=/o,reference=trace", "trace:SHARE"}, Bad{"out=/o,reference=trace:0", "trace:SHARE"},
+                    Bad{"out=/o,burst=9", "from 1 to 8"}, Bad{"out=/o,threads=all", "round-robin"},
+                    Bad{"out=/o,threads=name:", "name:PATTERN"},
+                    Bad{"out=/o,asgct-shadow=0,reference=trace:0.5", "that check's"},
+                    Bad{"out=/o,asgct-shadow=0,burst=2", "that check's"},
+                    Bad{"out=/o,asgct-shadow=0,threads=cpu", "no signal"}, Bad{"out=/o,asgct-gst-bracket=x", "share"},
                     Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,edges=1", "traces that other checks take"}));
 
 }  // namespace

@@ -471,7 +471,10 @@ type Check struct {
 	// name: "gst-asgct", "shadow-gst", "asgct-shadow", "asgct-gst-bracket", "edges" or "liveness"; `misstep checks` tells of each.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// share of entries (or of signals) that it takes, in (0, 1]; 0 takes the documented default.
-	Share         float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
+	Share float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
+	// reference of asgct-shadow: "shadow" (also when empty), or "trace:SHARE" to judge also by the traces that GetStackTrace gave at that
+	// share of method entries, with the frames that are not instrumented and their byte code indices; dear.
+	Reference     string `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -518,6 +521,13 @@ func (x *Check) GetShare() float64 {
 		return x.Share
 	}
 	return 0
+}
+
+func (x *Check) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
 }
 
 // Perturbation disturbs the order in which threads run. A recipe has one, with one seed and its parameters' values; in a campaign
@@ -798,10 +808,11 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\x06jitter\x18\x02 \x01(\x01R\x06jitter\x12\x16\n" +
 	"\x06signal\x18\x03 \x01(\tR\x06signal\x12\x14\n" +
 	"\x05burst\x18\x04 \x01(\rR\x05burst\x12\x18\n" +
-	"\athreads\x18\x05 \x01(\tR\athreads\"1\n" +
+	"\athreads\x18\x05 \x01(\tR\athreads\"O\n" +
 	"\x05Check\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05share\x18\x02 \x01(\x01R\x05share\"\x90\x03\n" +
+	"\x05share\x18\x02 \x01(\x01R\x05share\x12\x1c\n" +
+	"\treference\x18\x03 \x01(\tR\treference\"\x90\x03\n" +
 	"\fPerturbation\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12H\n" +
