@@ -18,7 +18,7 @@ import (
 const (
 	againBoots = 20
 	replays    = 5
-	machine    = 7 // seed of the machine that is repeated
+	repeated   = 7 // seed of the machine that is booted again
 )
 
 // shown lists, for each race in C that chaos has reached, the cell that did it soonest.
@@ -51,7 +51,7 @@ func (l *lab) again(ctx context.Context, s *store) error {
 		if n >= againBoots {
 			return nil
 		}
-		c, err := l.machine(cells, machine)
+		c, err := l.machine(cells, repeated)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (l *lab) recordings(ctx context.Context, s *store) error {
 	if len(cells) == 0 || n >= replays {
 		return nil
 	}
-	c, err := l.machine(cells, machine)
+	c, err := l.machine(cells, repeated)
 	if err != nil {
 		return err
 	}
