@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,11 +64,11 @@ func (l *lab) outcome(r *misstepv1.Recipe) *misstepv1.HeldLease {
 	frame := func(class, method string) *misstepv1.Frame {
 		return &misstepv1.Frame{ClassName: class, Method: method, Descriptor_: "()V"}
 	}
-	add := func(class string) {
+	add := func(class, kind string) {
 		o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES
 		top := []*misstepv1.Frame{frame("app.ClassA", "method"), frame(class, "callee")}
 		o.Mismatches = append(o.Mismatches, &misstepv1.Mismatch{
-			Check: "gst-asgct", Kind: "truncated", Divergence: 2, Count: 1,
+			Check: "gst-asgct", Kind: kind, Divergence: 2, Count: 1,
 			Reference: &misstepv1.Trace{Source: "gst", Frames: append(top, frame(class, "caller"), frame("app.Main", "main")), NumFrames: 4},
 			Suspect:   &misstepv1.Trace{Source: "asgct", Frames: top, NumFrames: 2},
 		})
@@ -76,10 +77,10 @@ func (l *lab) outcome(r *misstepv1.Recipe) *misstepv1.HeldLease {
 		o = &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Reason: "nothing was checked"}
 	} else {
 		if random.Float64() < l.rate(r) {
-			add("app.Bug")
+			add("app.Bug", "truncated")
 		}
 		if random.Float64() < l.other {
-			add("app.Other")
+			add("app.Other", "wrong-bci")
 		}
 	}
 	held.State = &misstepv1.HeldLease_Outcome{Outcome: o}
@@ -121,7 +122,7 @@ func (l *lab) find(trials uint64) string {
 	got, err := l.server.ListFindings(l.t.Context(), &misstepv1.ListFindingsRequest{})
 	require.NoError(l.t, err)
 	for _, f := range got.GetFindings() {
-		if strings.Contains(f.GetTitle(), "Bug") {
+		if slices.Contains(f.GetSignature().GetParts(), "truncated") {
 			return f.GetId()
 		}
 	}
@@ -199,7 +200,7 @@ func TestReproduction(t *testing.T) {
 			require.NotEmpty(t, st.GetOthers())
 			other, err := l.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: st.GetOthers()[0]})
 			require.NoError(t, err)
-			assert.Contains(t, other.GetFinding().GetTitle(), "Other")
+			assert.Contains(t, other.GetFinding().GetSignature().GetParts(), "wrong-bci")
 			for recipe, n := range l.ran {
 				assert.Equal(t, 1, n, "%s was run twice", recipe)
 			}
