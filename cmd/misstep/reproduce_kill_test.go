@@ -102,7 +102,10 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 	working, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(working) }()
-	defer func() { stop(); <-done }()
+	defer func() {
+		stop()
+		_ = <-done // cut short
+	}()
 
 	build := func(name, digit string) *misstepv1.Jdk {
 		return &misstepv1.Jdk{Name: name, Digest: "sha256:" + strings.Repeat(digit, 64), Version: strings.TrimPrefix(name, "jdk") + ".0.1+1"}
