@@ -47,5 +47,17 @@ const (
 	phaseWalk             = 2
 	phaseCheck            = 3
 	phaseOwnWalk          = 4
+	scheduleMagic         = 0x444548435353494d
+	scheduleMagicOffset   = 0
+	scheduleCapacityOff   = 8
+	scheduleCountOffset   = 16
+	scheduleStatsOffset   = 64
+	scheduleStatsCount    = 15
+	scheduleHistOffset    = 192
+	scheduleHistCount     = 3
+	scheduleBucketsCount  = 40
+	scheduleRecordsOffset = 4096
+	scheduleRecordSize    = 72
+	scheduleCapacity      = 262144
 	statusFileSize        = statusHeader + checkCount*checkSize + threadCount*threadSize
 )

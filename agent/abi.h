@@ -18,6 +18,11 @@
 #define MISSTEP_SHADOW_LIMIT 8
 // i64: method entries until the next entry check; check() is called when it falls below 0.
 #define MISSTEP_SHADOW_COUNTDOWN 16
+// The native side's own, when threads are perturbed: i64 the countdown as last set, i64 method entries until the next
+// entry check, i64 until the next point.
+#define MISSTEP_SHADOW_SET 24
+#define MISSTEP_SHADOW_CHECK 32
+#define MISSTEP_SHADOW_POINT 40
 #define MISSTEP_SHADOW_HEADER 128
 #define MISSTEP_SHADOW_ENTRY 8
 
@@ -86,5 +91,24 @@
 #define MISSTEP_PHASE_WALK 2
 #define MISSTEP_PHASE_CHECK 3
 #define MISSTEP_PHASE_OWN_WALK 4
+
+// schedule.bin: what a perturbation at instrumentation points did. A header, then records of bpf/intf.h (struct
+// misstep_record), those from capacity on left out. All counters are u64.
+
+// u64 magic: "MISSCHED" read as a little-endian number.
+#define MISSTEP_SCHEDULE_MAGIC 0x444548435353494d
+#define MISSTEP_SCHEDULE_MAGIC_OFFSET 0
+#define MISSTEP_SCHEDULE_CAPACITY_OFFSET 8
+// records that were to be written
+#define MISSTEP_SCHEDULE_COUNT_OFFSET 16
+// counters by enum misstep_stat, then histograms by enum misstep_histogram, 40 buckets each
+#define MISSTEP_SCHEDULE_STATS_OFFSET 64
+#define MISSTEP_SCHEDULE_STATS_COUNT 15
+#define MISSTEP_SCHEDULE_HISTOGRAMS_OFFSET 192
+#define MISSTEP_SCHEDULE_HISTOGRAMS_COUNT 3
+#define MISSTEP_SCHEDULE_BUCKETS_COUNT 40
+#define MISSTEP_SCHEDULE_RECORDS_OFFSET 4096
+#define MISSTEP_SCHEDULE_RECORD_SIZE 72
+#define MISSTEP_SCHEDULE_CAPACITY 262144
 
 #endif  // MISSTEP_ABI_H

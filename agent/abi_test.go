@@ -57,6 +57,18 @@ var mirrored = map[string]uint64{
 	"MISSTEP_PHASE_WALK":                 phaseWalk,
 	"MISSTEP_PHASE_CHECK":                phaseCheck,
 	"MISSTEP_PHASE_OWN_WALK":             phaseOwnWalk,
+	"MISSTEP_SCHEDULE_MAGIC":             scheduleMagic,
+	"MISSTEP_SCHEDULE_MAGIC_OFFSET":      scheduleMagicOffset,
+	"MISSTEP_SCHEDULE_CAPACITY_OFFSET":   scheduleCapacityOff,
+	"MISSTEP_SCHEDULE_COUNT_OFFSET":      scheduleCountOffset,
+	"MISSTEP_SCHEDULE_STATS_OFFSET":      scheduleStatsOffset,
+	"MISSTEP_SCHEDULE_STATS_COUNT":       scheduleStatsCount,
+	"MISSTEP_SCHEDULE_HISTOGRAMS_OFFSET": scheduleHistOffset,
+	"MISSTEP_SCHEDULE_HISTOGRAMS_COUNT":  scheduleHistCount,
+	"MISSTEP_SCHEDULE_BUCKETS_COUNT":     scheduleBucketsCount,
+	"MISSTEP_SCHEDULE_RECORDS_OFFSET":    scheduleRecordsOffset,
+	"MISSTEP_SCHEDULE_RECORD_SIZE":       scheduleRecordSize,
+	"MISSTEP_SCHEDULE_CAPACITY":          scheduleCapacity,
 }
 
 // Facts of abi.h that only C++ and Java share.

@@ -105,6 +105,7 @@ func OptionTable() []Option {
 		{"include", "patterns separated by ;", "none", "instrumentation.include", "only classes of these names, * for any run of characters"},
 		{"exclude", "patterns separated by ;", "none", "instrumentation.exclude", "no classes of these names; wins over include"},
 		{"only", "path of a file", "none", "instrumentation.only", "exactly these methods, class/Internal.name(desc)result a line"},
+		{"perturb", "path of a file", "none", "perturbation", "plan by which threads perturb themselves at instrumentation points (mechanism: agent)"},
 		{"gst-asgct", "0 to 1", "0.001", "checks[name=gst-asgct].share", "share of method entries"},
 		{"shadow-gst", "0 to 1", "0.001", "checks[name=shadow-gst].share", "share of method entries"},
 		{"asgct-shadow", "0 to 1", "1", "checks[name=asgct-shadow].share", "share of the sampler's ticks"},

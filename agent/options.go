@@ -21,6 +21,8 @@ type Options struct {
 	Out string
 	// Seed of the choice of methods, of entry checks and of the sampler.
 	Seed uint64
+	// Plan is the file of a perturbation at instrumentation points, empty for none; what it did is in Out/schedule.bin.
+	Plan string
 	// Ratio is the share of methods that are instrumented, 0 to 1.
 	Ratio float64
 	// Include and Exclude are patterns of class names (with dots; * matches anything).
@@ -62,6 +64,9 @@ func (o Options) String() string {
 	}
 	share := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	add("out", o.Out)
+	if o.Plan != "" {
+		add("perturb", o.Plan)
+	}
 	add("seed", strconv.FormatUint(o.Seed, 10))
 	if len(o.Only) == 0 {
 		add("methods", share(o.Ratio))
@@ -114,6 +119,9 @@ func (o Options) validate() error {
 	if !filepath.IsAbs(o.Out) {
 		return fmt.Errorf("agent options: the folder %q is not absolute", o.Out)
 	}
+	if o.Plan != "" && !filepath.IsAbs(o.Plan) || strings.Contains(o.Plan, ",") {
+		return fmt.Errorf("agent options: the plan %q is not absolute or has a comma", o.Plan)
+	}
 	if strings.Contains(o.Out, ",") {
 		return fmt.Errorf("agent options: the folder %q has a comma: choose another", o.Out)
 	}
@@ -142,9 +150,9 @@ func (o Options) validate() error {
 	return nil
 }
 
-// NeedsMethods says whether a check asks for instrumented methods, and with them for the patched java.lang.Thread.
+// NeedsMethods says whether a check or a perturbation asks for instrumented methods, and with them for the patched java.lang.Thread.
 func (o Options) NeedsMethods() bool {
-	return o.Checks["gst-asgct"] > 0 || o.Checks["shadow-gst"] > 0 || o.Checks["asgct-shadow"] > 0
+	return o.Checks["gst-asgct"] > 0 || o.Checks["shadow-gst"] > 0 || o.Checks["asgct-shadow"] > 0 || o.Plan != ""
 }
 
 // JVMArgs gives the JVM arguments that switch the agent on in a JDK of the given feature version; they come after the

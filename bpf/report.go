@@ -170,19 +170,7 @@ func (s *Scheduler) report() (*Report, error) {
 		}
 		stats[i] = n
 	}
-	r.Decisions = stats[schedMisstepStatMISSTEP_STAT_DECISIONS]
-	r.Delays = stats[schedMisstepStatMISSTEP_STAT_DELAYS]
-	r.Released = stats[schedMisstepStatMISSTEP_STAT_RELEASED]
-	r.Starved = stats[schedMisstepStatMISSTEP_STAT_STARVED]
-	r.ShortSlices = stats[schedMisstepStatMISSTEP_STAT_SHORT]
-	r.Preemptions = stats[schedMisstepStatMISSTEP_STAT_FORCED]
-	r.PriorityChanges = stats[schedMisstepStatMISSTEP_STAT_CHANGES]
-	r.Overtaken = stats[schedMisstepStatMISSTEP_STAT_OVERTAKEN]
-	r.Direct = stats[schedMisstepStatMISSTEP_STAT_DIRECT]
-	r.Outside = stats[schedMisstepStatMISSTEP_STAT_OUTSIDE]
-	r.ThreadCount = stats[schedMisstepStatMISSTEP_STAT_THREADS]
-	r.Lost = stats[schedMisstepStatMISSTEP_STAT_LOST]
-	r.Unlisted = stats[schedMisstepStatMISSTEP_STAT_UNLISTED]
+	r.count(stats[:])
 	for i, h := range []*Histogram{&r.Chosen, &r.Late, &r.Wait} {
 		*h = make(Histogram, buckets)
 		for j := range buckets {
@@ -207,6 +195,23 @@ func (s *Scheduler) report() (*Report, error) {
 		r.Replay = s.replayReport(r, stats[schedMisstepStatMISSTEP_STAT_REPLAYED])
 	}
 	return r, nil
+}
+
+// count takes the counters by enum misstep_stat.
+func (r *Report) count(stats []uint64) {
+	r.Decisions = stats[schedMisstepStatMISSTEP_STAT_DECISIONS]
+	r.Delays = stats[schedMisstepStatMISSTEP_STAT_DELAYS]
+	r.Released = stats[schedMisstepStatMISSTEP_STAT_RELEASED]
+	r.Starved = stats[schedMisstepStatMISSTEP_STAT_STARVED]
+	r.ShortSlices = stats[schedMisstepStatMISSTEP_STAT_SHORT]
+	r.Preemptions = stats[schedMisstepStatMISSTEP_STAT_FORCED]
+	r.PriorityChanges = stats[schedMisstepStatMISSTEP_STAT_CHANGES]
+	r.Overtaken = stats[schedMisstepStatMISSTEP_STAT_OVERTAKEN]
+	r.Direct = stats[schedMisstepStatMISSTEP_STAT_DIRECT]
+	r.Outside = stats[schedMisstepStatMISSTEP_STAT_OUTSIDE]
+	r.ThreadCount = stats[schedMisstepStatMISSTEP_STAT_THREADS]
+	r.Lost = stats[schedMisstepStatMISSTEP_STAT_LOST]
+	r.Unlisted = stats[schedMisstepStatMISSTEP_STAT_UNLISTED]
 }
 
 // buckets is MISSTEP_BUCKETS of intf.h.

@@ -11,6 +11,7 @@ import (
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
+	"misstep/runner/perturb"
 	"misstep/runner/scratch"
 	"misstep/workloads"
 )
@@ -89,6 +90,9 @@ func (t *trial) agent(ctx context.Context) ([]string, error) {
 		identity = t.home
 	}
 	options, patch := AgentOptions(t.recipe, t.path(dirAgent)), ""
+	if perturb.Of(t.recipe).GetMechanism() == perturb.MechanismAgent {
+		options.Plan = t.path(dirAgent, agent.FilePlan)
+	}
 	if options.NeedsMethods() {
 		var err error
 		if patch, err = agent.Prepare(ctx, e.Agent, t.java(), t.feature, e.PatchCache, identity); err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
 	"misstep/runner/perturb"
 )
 
@@ -16,6 +17,9 @@ func (t *trial) perturb(ctx context.Context) error {
 	if p == nil {
 		t.perturbation = perturb.Nothing()
 		return nil
+	}
+	if p.GetMechanism() == perturb.MechanismAgent && !t.checked() {
+		return runner.Permanent(errors.New("perturbation: mechanism agent needs the agent, which a recipe without checks leaves out: ask for a check"))
 	}
 	perturber, err := perturb.Find(t.executor.Perturbers, p)
 	if err != nil {

@@ -111,6 +111,34 @@ void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
 
 void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass klass) { PublishClass(env, klass); }
 
+// Points of a perturbation where a thread blocks, and where it was woken.
+void At(uint32_t event) {
+  Slot* slot = Threads::Current();
+  if (slot != nullptr && agent->stage.load(std::memory_order_acquire) == Stage::kReady) agent->perturber.Point(&slot->point, event);
+}
+
+void JNICALL OnMonitorContendedEnter(jvmtiEnv*, JNIEnv*, jthread, jobject) { At(kEventExpiry); }
+
+void JNICALL OnMonitorContendedEntered(jvmtiEnv*, JNIEnv*, jthread, jobject) { At(kEventWakeup); }
+
+void JNICALL OnMonitorWaited(jvmtiEnv*, JNIEnv*, jthread, jobject, jboolean) { At(kEventWakeup); }
+
+// Enables the points. Returns what is wrong.
+std::string StartPerturbing(Agent* a) {
+  std::string error = a->perturber.Open(a->options.perturb, a->options.out + "/schedule.bin");
+  if (!error.empty()) return error;
+  a->perturber.Others(
+      [](size_t i) {
+        Slot* slot = agent->threads.at(i);
+        return slot != nullptr ? &slot->point : nullptr;
+      },
+      [] { return agent->threads.size(); });
+  jvmtiCapabilities capabilities = {};
+  capabilities.can_generate_monitor_events = 1;
+  if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) return "this JVM refuses monitor events, which option perturb needs";
+  return "";
+}
+
 // Enabled for brackets only: they need the slots of all threads, and the threads themselves.
 void JNICALL OnThreadStart(jvmtiEnv*, JNIEnv* env, jthread thread) {
   if (Slot* slot = SlotOfThisThread(env, thread); slot != nullptr) {
@@ -275,6 +303,10 @@ std::string Start(JavaVM* vm, const char* text) {
     error = InstallHandler(a->options.signal);
     if (!error.empty()) return error;
   }
+  if (!a->options.perturb.empty()) {
+    error = StartPerturbing(a.get());
+    if (!error.empty()) return error;
+  }
   agent = a.release();
   jvmtiEventCallbacks callbacks = {};
   callbacks.VMInit = OnVMInit;
@@ -284,6 +316,9 @@ std::string Start(JavaVM* vm, const char* text) {
   callbacks.ThreadStart = OnThreadStart;
   callbacks.ThreadEnd = OnThreadEnd;
   callbacks.ClassFileLoadHook = OnClassFileLoad;
+  callbacks.MonitorContendedEnter = OnMonitorContendedEnter;
+  callbacks.MonitorContendedEntered = OnMonitorContendedEntered;
+  callbacks.MonitorWaited = OnMonitorWaited;
   callbacks.CompiledMethodLoad = OnCompiledMethodLoad;
   callbacks.CompiledMethodUnload = OnCompiledMethodUnload;
   callbacks.DynamicCodeGenerated = OnDynamicCode;
@@ -304,6 +339,13 @@ std::string Start(JavaVM* vm, const char* text) {
   if (agent->options.bracket > 0 &&
       agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_THREAD_START, nullptr) != JVMTI_ERROR_NONE) {
     return "cannot enable JVMTI event ThreadStart";
+  }
+  for (const jvmtiEvent event :
+       {JVMTI_EVENT_MONITOR_CONTENDED_ENTER, JVMTI_EVENT_MONITOR_CONTENDED_ENTERED, JVMTI_EVENT_MONITOR_WAITED}) {
+    if (agent->perturber.on() &&
+        agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
+      return "cannot enable JVMTI event " + std::to_string(event);
+    }
   }
   return "";
 }

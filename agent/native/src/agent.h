@@ -13,6 +13,7 @@
 #include "code_map.h"
 #include "methods.h"
 #include "options.h"
+#include "perturb.h"
 #include "record.h"
 #include "status.h"
 #include "threads.h"
@@ -46,6 +47,7 @@ struct Agent {
   CodeMap code;
   Threads threads;
   VirtualShadows virtual_shadows;
+  Perturber perturber;
   jfieldID shadow_field = nullptr;  // Thread.misstepShadow
   // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
   jclass virtual_thread_class = nullptr;

@@ -158,6 +158,29 @@ void KeepTrace(JNIEnv* env, Slot* slot, std::span<Frame> gst) {
   traces.size = count + 1;
 }
 
+// Arms the countdown of a shadow buffer for the next entry check and the next point of the perturbation, whichever comes
+// first, both in method entries from here.
+void Arm(uint64_t* shadow, int64_t check, int64_t point) {
+  const int64_t countdown = check < point ? check : point;
+  shadow[MISSTEP_SHADOW_CHECK / 8] = static_cast<uint64_t>(check);
+  shadow[MISSTEP_SHADOW_POINT / 8] = static_cast<uint64_t>(point);
+  shadow[MISSTEP_SHADOW_SET / 8] = static_cast<uint64_t>(countdown);
+  reinterpret_cast<volatile int64_t&>(shadow[MISSTEP_SHADOW_COUNTDOWN / 8]) = countdown - 1;
+}
+
+// What a countdown that ran out stands for: comes to a point of the perturbation when one is due, and says whether an
+// entry check is.
+bool CheckIsDue(Slot* slot, uint64_t* shadow, double share) {
+  const auto passed = static_cast<int64_t>(shadow[MISSTEP_SHADOW_SET / 8]);
+  int64_t check = static_cast<int64_t>(shadow[MISSTEP_SHADOW_CHECK / 8]) - passed;
+  int64_t point = static_cast<int64_t>(shadow[MISSTEP_SHADOW_POINT / 8]) - passed;
+  if (point <= 0) point = agent->perturber.Point(&slot->point, kEventExpiry);
+  const bool due = check <= 0;
+  if (due) check = DrawCountdown(share, &slot->random) + 1;
+  Arm(shadow, check, point);
+  return due;
+}
+
 // The shadow buffer of the current thread, which may be a virtual one, null when it has none.
 uint64_t* CurrentShadow(JNIEnv* env, const Slot& slot) {
   if (agent->virtual_thread_class == nullptr) return slot.shadow;
@@ -203,11 +226,18 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
   const PhaseScope phase(slot->status, MISSTEP_PHASE_CHECK);
   uint64_t* shadow = CurrentShadow(env, *slot);
   if (shadow == nullptr) return;
-  auto& countdown = reinterpret_cast<volatile int64_t&>(shadow[MISSTEP_SHADOW_COUNTDOWN / 8]);
   const Options& o = agent->options;
   const double share = EntryShare(o);
   const Stage stage = agent->stage.load(std::memory_order_acquire);
-  countdown = stage == Stage::kEnded ? INT64_MAX / 2 : DrawCountdown(share, &slot->random);
+  if (agent->perturber.on() && stage == Stage::kReady) {
+    slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_release);  // a wait is no work of the agent
+    const bool due = CheckIsDue(slot, shadow, share);
+    slot->status->phase.store(MISSTEP_PHASE_CHECK, std::memory_order_release);
+    if (!due) return;
+  } else {
+    const int64_t skip = stage == Stage::kEnded ? INT64_MAX / 2 : DrawCountdown(share, &slot->random);
+    Arm(shadow, skip + 1, skip + 1);
+  }
   if (share <= 0.0 || stage != Stage::kReady) return;
   const double draw = Uniform(&slot->random) * share;
   const bool want_gst_asgct = draw < o.gst_asgct;
@@ -261,7 +291,10 @@ JNIEXPORT jlong JNICALL Java_java_lang_MisstepShadow_attach(JNIEnv* env, jclass,
     if (slot != nullptr) buffer = is_virtual ? agent->virtual_shadows.Attach(env, thread) : slot->shadow;
     if (buffer != nullptr) {
       const double share = EntryShare(agent->options);
-      buffer[MISSTEP_SHADOW_COUNTDOWN / 8] = static_cast<uint64_t>(DrawCountdown(share, &slot->random));
+      // The first point is at the thread's start.
+      int64_t point = INT64_MAX / 2;
+      if (agent->perturber.on()) point = agent->perturber.Point(&slot->point, kEventStart);
+      Arm(buffer, DrawCountdown(share, &slot->random) + 1, point);
     }
   }
   const jlong address = buffer != nullptr ? static_cast<jlong>(reinterpret_cast<uint64_t>(buffer)) : -1;

@@ -118,6 +118,9 @@ std::string ParseOptions(std::string_view text, Options* o) {
     if (key == "out") {
       if (value.empty() || value[0] != '/') return Wrong(key, value, "an absolute path of a folder");
       o->out = value;
+    } else if (key == "perturb") {
+      if (value.empty() || value[0] != '/') return Wrong(key, value, "an absolute path of a plan");
+      o->perturb = value;
     } else if (key == "seed") {
       if (!ParseUnsigned(value, 0, UINT64_MAX, &o->seed)) return Wrong(key, value, "a number from 0 to 2^64-1");
     } else if (key == "methods") {
@@ -167,8 +170,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
       o->max_mismatches = static_cast<uint32_t>(n);
     } else {
       return "unknown option " + std::string(key) +
-             ": expected one of out, seed, methods, include, exclude, only, gst-asgct, shadow-gst, asgct-shadow, "
-             "reference, asgct-gst-bracket, edges, liveness, interval, jitter, burst, threads, signal, depth, "
+             ": expected one of out, seed, methods, include, exclude, only, perturb, gst-asgct, shadow-gst, "
+             "asgct-shadow, reference, asgct-gst-bracket, edges, liveness, interval, jitter, burst, threads, signal, depth, "
              "max-mismatches";
     }
   }

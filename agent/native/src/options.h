@@ -16,6 +16,7 @@ enum class ThreadChoice : uint8_t {
 };
 
 struct Options {
+  std::string perturb;              // plan of the perturbation at instrumentation points, empty for none
   std::string out;                  // folder for status.bin, mismatches.jsonl and agent.log; required
   uint64_t seed = 1;                // of method choice, entry checks and sampler
   double methods = 1.0;             // share of methods to instrument, 0..1 (used by the Java half)
@@ -37,7 +38,7 @@ struct Options {
 };
 
 // Whether any check needs instrumented methods, and with them the patch of java.lang.Thread.
-inline bool NeedsMethods(const Options& o) { return o.gst_asgct > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0; }
+inline bool NeedsMethods(const Options& o) { return o.gst_asgct > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0 || !o.perturb.empty(); }
 
 // Whether any check reads byte code.
 inline bool NeedsCode(const Options& o) { return o.edges > 0 || o.bracket > 0; }

@@ -118,6 +118,7 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   }
   *reinterpret_cast<volatile uint64_t*>(slot->bracket.first.frames) = 0;
   *reinterpret_cast<volatile uint64_t*>(slot->bracket.second.frames) = 0;
+  if (agent->perturber.on()) agent->perturber.Begin(&slot->point, slot->name, static_cast<uint32_t>(slot->tid));
   current_slot = slot;
   slot->state.store(SlotState::kActive, std::memory_order_seq_cst);
   return slot;
@@ -133,6 +134,7 @@ void Threads::End() {
     sched_yield();
   }
   current_slot = nullptr;
+  Perturber::End(&slot->point);
   for (Ticket& t : slot->tickets) {
     TicketState pending = TicketState::kPending;
     if (t.state.compare_exchange_strong(pending, TicketState::kIdle)) {

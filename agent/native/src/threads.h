@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lock.h"
+#include "perturb.h"
 #include "status.h"
 
 namespace misstep {
@@ -125,6 +126,7 @@ struct Slot {
   AsgctFrame* asgct = nullptr;         // options.depth of them
   TraceStack traces;
   std::string name;
+  PointState point;
 };
 
 // Number of entries that a shadow buffer can hold.

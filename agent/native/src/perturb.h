@@ -1,0 +1,83 @@
+// Perturbation at instrumentation points, for kernels without sched_ext: the same strategies, seeds and log as the
+// scheduler's (bpf/policy.h has the decisions), carried out by threads that wait at their own points.
+//
+// A thread comes to a point at its first instrumented method, after so many method entries as its slice stands for, and
+// where it blocks on a monitor or was woken. What this cannot do: threads that run no instrumented method (the VM's, the
+// collector's, the compilers') have no points; code between two points is not interrupted; a thread is identified by its
+// name and its place among those of that name instead of by its path of creation.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "lock.h"
+
+struct misstep_config;
+struct misstep_decision;
+struct misstep_record;
+
+namespace misstep {
+
+// One nanosecond of a slice is this share of a method entry: a slice of 5 ms is 50,000 entries, about what a busy thread
+// passes in that time.
+constexpr uint64_t kNanosPerEntry = 100;
+
+// Events of bpf/intf.h: the first point of a thread, one after it was blocked, one after its share of method entries or
+// before it blocks.
+constexpr uint32_t kEventStart = 1;
+constexpr uint32_t kEventWakeup = 2;
+constexpr uint32_t kEventExpiry = 3;
+
+// What one thread has of its own.
+struct PointState {
+  uint64_t path = 0;
+  uint32_t tid = 0;
+  uint32_t counter = 0;
+  uint32_t role = 0;
+  // For other threads, which may have to let it pass.
+  std::atomic<uint64_t> rank = 0;
+  std::atomic<uint64_t> seen = 0;     // elapsed time at its last point, 0 when it has ended
+  std::atomic<bool> waiting = false;  // in a point
+};
+
+struct ScheduleFile;
+
+class Perturber {
+ public:
+  // Reads the plan, a struct misstep_config of bpf/intf.h, and makes the schedule, the file that takes what is done.
+  // Returns what is wrong, empty when nothing is.
+  std::string Open(const std::string& plan, const std::string& schedule);
+  bool on() const { return file_ != nullptr; }
+
+  // The calling thread begins; its state may be one that another thread had before.
+  void Begin(PointState* state, std::string_view name, uint32_t tid);
+  static void End(PointState* state) { state->seen.store(0, std::memory_order_relaxed); }
+
+  // A point of the calling thread, which may hold no lock of the agent: decides, writes it down, waits. Returns the method
+  // entries until the next one, at least 1.
+  int64_t Point(PointState* state, uint32_t event);
+
+  // Threads whose states others look at. Those of index below size() are valid.
+  using StateAt = PointState* (*)(size_t);
+  using StateCount = size_t (*)();
+  void Others(StateAt at, StateCount count) { at_ = at, count_ = count; }
+
+ private:
+  void Decide(PointState* state, uint32_t event, uint64_t elapsed, misstep_decision* d) const;
+  uint64_t LetPass(const PointState& state, uint64_t rank);
+  void Write(const misstep_record& record);
+  uint64_t Elapsed() const;
+
+  const misstep_config* config_ = nullptr;
+  ScheduleFile* file_ = nullptr;
+  uint64_t began_ = 0;
+  StateAt at_ = nullptr;
+  StateCount count_ = nullptr;
+  Mutex mutex_;
+  std::map<std::string, uint32_t, std::less<>> names_;  // threads of each name so far
+};
+
+}  // namespace misstep

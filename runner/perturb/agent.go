@@ -1,0 +1,78 @@
+package perturb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"misstep/agent"
+	"misstep/bpf"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Agent perturbs at the agent's instrumentation points: the same strategies, seeds and log on any kernel and without root. What it
+// cannot do is in bpf/README.md.
+type Agent struct{}
+
+var _ Perturber = Agent{}
+
+// Mechanism of this Perturber.
+func (Agent) Mechanism() string { return MechanismAgent }
+
+// Check says what is wrong with a perturbation.
+func (Agent) Check(p *misstepv1.Perturbation) error { return of(p).Validate() }
+
+// Begin writes the plan that the agent reads.
+func (Agent) Begin(_ context.Context, t Trial) (Session, error) {
+	plan, err := of(t.Perturbation).Plan()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(t.AgentOut, agent.FilePlan), plan, 0o644); err != nil {
+		return nil, fmt.Errorf("write the plan of the perturbation: %w", err)
+	}
+	s := &points{trial: t}
+	s.log, err = bpf.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, bpf.Header{Perturbation: of(t.Perturbation), Command: t.Command})
+	return s, err
+}
+
+type points struct {
+	trial Trial
+	log   *bpf.LogWriter
+}
+
+func (s *points) Start(cmd *exec.Cmd) error { return cmd.Start() }
+
+// Over is never: nothing can take the agent out of a JVM.
+func (s *points) Over() <-chan struct{} { return nil }
+
+func (s *points) End() (*misstepv1.PerturbationReport, error) {
+	p := of(s.trial.Perturbation)
+	schedule, err := agent.ReadSchedule(filepath.Join(s.trial.AgentOut, agent.FileSchedule))
+	if errors.Is(err, os.ErrNotExist) { // the JVM did not come that far
+		return &misstepv1.PerturbationReport{Strategy: p.Strategy, Seed: p.Seed, Mechanism: MechanismAgent, Kernel: Kernel()}, s.log.Close(0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	report, err := bpf.Taken{Stats: schedule.Stats, Histograms: schedule.Histograms, Records: schedule.Records}.Report(p, s.log)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.log.Close(report.Lost); err != nil {
+		return nil, err
+	}
+	out := reportOf(report)
+	out.Mechanism, out.Parameters = MechanismAgent, s.trial.Perturbation.GetParameters()
+	// A CPU that was offered is not one that was taken away.
+	delete(out.Applied, "preempt")
+	for action, n := range map[string]uint64{"yield": report.Preemptions, "wait": report.Overtaken} {
+		if n > 0 {
+			out.Applied[action] = n
+		}
+	}
+	return out, nil
+}
