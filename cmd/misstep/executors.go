@@ -21,7 +21,9 @@ import (
 )
 
 // perturbers are the mechanisms by which trials of this host can be perturbed.
-func perturbers() []perturb.Perturber { return []perturb.Perturber{perturb.Scheduler{}, perturb.Agent{}} }
+func perturbers() []perturb.Perturber {
+	return []perturb.Perturber{perturb.Scheduler{}, perturb.Agent{}}
+}
 
 // route gives each recipe to the executor that it names: host itself, or a virtual machine with host's files. record is a new folder
 // for a recording of the machine, or empty.
