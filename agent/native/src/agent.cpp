@@ -114,7 +114,8 @@ void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass klass) { Pub
 // Points of a perturbation where a thread blocks, and where it was woken.
 void At(uint32_t event) {
   Slot* slot = Threads::Current();
-  if (slot != nullptr && agent->stage.load(std::memory_order_acquire) == Stage::kReady) agent->perturber.Point(&slot->point, event);
+  if (slot != nullptr && agent->stage.load(std::memory_order_acquire) == Stage::kReady)
+    agent->perturber.Point(&slot->point, event);
 }
 
 void JNICALL OnMonitorContendedEnter(jvmtiEnv*, JNIEnv*, jthread, jobject) { At(kEventExpiry); }
@@ -135,7 +136,8 @@ std::string StartPerturbing(Agent* a) {
       [] { return agent->threads.size(); });
   jvmtiCapabilities capabilities = {};
   capabilities.can_generate_monitor_events = 1;
-  if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) return "this JVM refuses monitor events, which option perturb needs";
+  if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE)
+    return "this JVM refuses monitor events, which option perturb needs";
   return "";
 }
 

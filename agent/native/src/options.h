@@ -38,7 +38,9 @@ struct Options {
 };
 
 // Whether any check needs instrumented methods, and with them the patch of java.lang.Thread.
-inline bool NeedsMethods(const Options& o) { return o.gst_asgct > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0 || !o.perturb.empty(); }
+inline bool NeedsMethods(const Options& o) {
+  return o.gst_asgct > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0 || !o.perturb.empty();
+}
 
 // Whether any check reads byte code.
 inline bool NeedsCode(const Options& o) { return o.edges > 0 || o.bracket > 0; }

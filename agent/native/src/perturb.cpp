@@ -28,7 +28,8 @@ struct ScheduleFile {
                MISSTEP_HISTOGRAMS * MISSTEP_BUCKETS * sizeof(uint64_t)];
   misstep_record records[MISSTEP_SCHEDULE_CAPACITY];
 };
-static_assert(kEventStart == MISSTEP_EVENT_START && kEventWakeup == MISSTEP_EVENT_WAKEUP && kEventExpiry == MISSTEP_EVENT_EXPIRY);
+static_assert(kEventStart == MISSTEP_EVENT_START && kEventWakeup == MISSTEP_EVENT_WAKEUP &&
+              kEventExpiry == MISSTEP_EVENT_EXPIRY);
 static_assert(offsetof(ScheduleFile, stats) == MISSTEP_SCHEDULE_STATS_OFFSET);
 static_assert(offsetof(ScheduleFile, histograms) == MISSTEP_SCHEDULE_HISTOGRAMS_OFFSET);
 static_assert(offsetof(ScheduleFile, records) == MISSTEP_SCHEDULE_RECORDS_OFFSET);
@@ -39,10 +40,10 @@ static_assert(MISSTEP_BUCKETS == MISSTEP_SCHEDULE_BUCKETS_COUNT);
 
 namespace {
 
-constexpr uint64_t kAlive = 20'000'000;    // a thread that came to a point within this time is one that runs
-constexpr uint64_t kLookNanos = 50'000;    // between two looks at who may pass
-constexpr uint64_t kRoot = 0x6a766d;       // the path that all threads of the JVM come from
-constexpr size_t kMostNames = 4096;        // more names of threads than this share their counter
+constexpr uint64_t kAlive = 20'000'000;  // a thread that came to a point within this time is one that runs
+constexpr uint64_t kLookNanos = 50'000;  // between two looks at who may pass
+constexpr uint64_t kRoot = 0x6a766d;     // the path that all threads of the JVM come from
+constexpr size_t kMostNames = 4096;      // more names of threads than this share their counter
 
 uint64_t Nanos() {
   timespec ts = {};
@@ -72,7 +73,8 @@ std::string Perturber::Open(const std::string& plan, const std::string& schedule
   const int in = open(plan.c_str(), O_RDONLY | O_CLOEXEC);
   if (in < 0) return "cannot read " + plan + ": " + std::strerror(errno);
   struct stat st = {};
-  const bool whole = fstat(in, &st) == 0 && st.st_size == sizeof(config) && read(in, &config, sizeof(config)) == sizeof(config);
+  const bool whole =
+      fstat(in, &st) == 0 && st.st_size == sizeof(config) && read(in, &config, sizeof(config)) == sizeof(config);
   close(in);
   if (!whole || config.strategy == MISSTEP_STRATEGY_UNSPECIFIED || config.strategy > MISSTEP_STRATEGY_CHAOS) {
     return "option perturb=" + plan + ": expected a plan that this version of misstep wrote";

@@ -2,9 +2,9 @@
 // scheduler's (bpf/policy.h has the decisions), carried out by threads that wait at their own points.
 //
 // A thread comes to a point at its first instrumented method, after so many method entries as its slice stands for, and
-// where it blocks on a monitor or was woken. What this cannot do: threads that run no instrumented method (the VM's, the
-// collector's, the compilers') have no points; code between two points is not interrupted; a thread is identified by its
-// name and its place among those of that name instead of by its path of creation.
+// where it blocks on a monitor or was woken. What this cannot do: threads that run no instrumented method (the VM's,
+// the collector's, the compilers') have no points; code between two points is not interrupted; a thread is identified
+// by its name and its place among those of that name instead of by its path of creation.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ struct misstep_record;
 
 namespace misstep {
 
-// One nanosecond of a slice is this share of a method entry: a slice of 5 ms is 50,000 entries, about what a busy thread
-// passes in that time.
+// One nanosecond of a slice is this share of a method entry: a slice of 5 ms is 50,000 entries, about what a busy
+// thread passes in that time.
 constexpr uint64_t kNanosPerEntry = 100;
 
 // Events of bpf/intf.h: the first point of a thread, one after it was blocked, one after its share of method entries or
@@ -56,8 +56,8 @@ class Perturber {
   void Begin(PointState* state, std::string_view name, uint32_t tid);
   static void End(PointState* state) { state->seen.store(0, std::memory_order_relaxed); }
 
-  // A point of the calling thread, which may hold no lock of the agent: decides, writes it down, waits. Returns the method
-  // entries until the next one, at least 1.
+  // A point of the calling thread, which may hold no lock of the agent: decides, writes it down, waits. Returns the
+  // method entries until the next one, at least 1.
   int64_t Point(PointState* state, uint32_t event);
 
   // Threads whose states others look at. Those of index below size() are valid.

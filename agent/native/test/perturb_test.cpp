@@ -55,7 +55,8 @@ class Perturb : public testing::Test {
     EXPECT_EQ(header[0], uint64_t{MISSTEP_SCHEDULE_MAGIC});
     std::vector<misstep_record> records(header[2]);
     in.seekg(MISSTEP_SCHEDULE_RECORDS_OFFSET);
-    in.read(reinterpret_cast<char*>(records.data()), static_cast<std::streamsize>(records.size() * sizeof(misstep_record)));
+    in.read(reinterpret_cast<char*>(records.data()),
+            static_cast<std::streamsize>(records.size() * sizeof(misstep_record)));
     return records;
   }
 
