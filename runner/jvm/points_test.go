@@ -15,7 +15,7 @@ import (
 
 // Without sched_ext and without root the agent perturbs, and the same seed makes the same decisions.
 func TestPerturbationByTheAgent(t *testing.T) {
-	s := newStand(t)
+	s := withAgent(t)
 	s.Perturbers = []perturb.Perturber{perturb.Agent{}}
 	for feature := range jdks() {
 		decisions := func(seed uint64) map[[2]uint64]uint64 {
@@ -61,7 +61,7 @@ func TestPerturbationByTheAgent(t *testing.T) {
 }
 
 func TestPerturbationByTheAgentNeedsTheAgent(t *testing.T) {
-	s := newStand(t)
+	s := withAgent(t)
 	s.Perturbers = []perturb.Perturber{perturb.Agent{}}
 	recipe := recipeOf(17, "verified")
 	recipe.Perturbation = &misstepv1.Perturbation{Strategy: "chaos", Mechanism: perturb.MechanismAgent}

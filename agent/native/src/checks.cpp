@@ -158,8 +158,8 @@ void KeepTrace(JNIEnv* env, Slot* slot, std::span<Frame> gst) {
   traces.size = count + 1;
 }
 
-// Arms the countdown of a shadow buffer for the next entry check and the next point of the perturbation, whichever comes
-// first, both in method entries from here.
+// Arms the countdown of a shadow buffer for the next entry check and the next point of the perturbation, whichever
+// comes first, both in method entries from here.
 void Arm(uint64_t* shadow, int64_t check, int64_t point) {
   const int64_t countdown = check < point ? check : point;
   shadow[MISSTEP_SHADOW_CHECK / 8] = static_cast<uint64_t>(check);

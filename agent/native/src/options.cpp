@@ -171,7 +171,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, perturb, gst-asgct, shadow-gst, "
-             "asgct-shadow, reference, asgct-gst-bracket, edges, liveness, interval, jitter, burst, threads, signal, depth, "
+             "asgct-shadow, reference, asgct-gst-bracket, edges, liveness, interval, jitter, burst, threads, signal, "
+             "depth, "
              "max-mismatches";
     }
   }
