@@ -17,11 +17,12 @@ TEST(Options, Defaults) {
 
 TEST(Options, All) {
   Options o;
-  EXPECT_EQ(ParseOptions("out=/o,perturb=/o/p,seed=18446744073709551615,methods=0.25,include=a.*;b.*,exclude=c.*,gst-asgct=1e-3,"
-                         "shadow-gst=1,asgct-shadow=0.5,asgct-gst-bracket=0.25,edges=0.125,liveness=20,interval=250,"
-                         "jitter=0.5,signal=SIGRTMIN+3,depth=512,"
-                         "max-mismatches=9",
-                         &o),
+  EXPECT_EQ(ParseOptions(
+                "out=/o,perturb=/o/p,seed=18446744073709551615,methods=0.25,include=a.*;b.*,exclude=c.*,gst-asgct=1e-3,"
+                "shadow-gst=1,asgct-shadow=0.5,asgct-gst-bracket=0.25,edges=0.125,liveness=20,interval=250,"
+                "jitter=0.5,signal=SIGRTMIN+3,depth=512,"
+                "max-mismatches=9",
+                &o),
             "");
   EXPECT_EQ(o.perturb, "/o/p");
   EXPECT_EQ(o.seed, UINT64_MAX);
@@ -56,13 +57,14 @@ INSTANTIATE_TEST_SUITE_P(
     All, BadOptions,
     testing::Values(Bad{"", "option out is missing"}, Bad{"out=relative", "absolute path"},
                     Bad{"out=/o,frobnicate=1", "unknown option frobnicate"}, Bad{"out=/o,seed", "expected key=value"},
-                    Bad{"out=/o,perturb=p", "absolute path of a plan"}, Bad{"out=/o,seed=-1", "2^64-1"}, Bad{"out=/o,seed=18446744073709551616", "2^64-1"},
-                    Bad{"out=/o,seed=1,seed=2", "given twice"}, Bad{"out=/o,methods=1.5", "share from 0 to 1"},
-                    Bad{"out=/o,methods=nan", "share"}, Bad{"out=/o,gst-asgct=0x1p-3", "share"},
-                    Bad{"out=/o,interval=1", "microseconds"}, Bad{"out=/o,interval=", "microseconds"},
-                    Bad{"out=/o,jitter=2", "share"}, Bad{"out=/o,signal=SIGSEGV", "SIGPROF"},
-                    Bad{"out=/o,signal=SIGRTMIN+99", "SIGRTMIN"}, Bad{"out=/o,depth=1", "frames from 64"},
-                    Bad{"out=/o,max-mismatches=0", "from 1"}, Bad{"out=/o,only=", "a path"},
+                    Bad{"out=/o,perturb=p", "absolute path of a plan"}, Bad{"out=/o,seed=-1", "2^64-1"},
+                    Bad{"out=/o,seed=18446744073709551616", "2^64-1"}, Bad{"out=/o,seed=1,seed=2", "given twice"},
+                    Bad{"out=/o,methods=1.5", "share from 0 to 1"}, Bad{"out=/o,methods=nan", "share"},
+                    Bad{"out=/o,gst-asgct=0x1p-3", "share"}, Bad{"out=/o,interval=1", "microseconds"},
+                    Bad{"out=/o,interval=", "microseconds"}, Bad{"out=/o,jitter=2", "share"},
+                    Bad{"out=/o,signal=SIGSEGV", "SIGPROF"}, Bad{"out=/o,signal=SIGRTMIN+99", "SIGRTMIN"},
+                    Bad{"out=/o,depth=1", "frames from 64"}, Bad{"out=/o,max-mismatches=0", "from 1"},
+                    Bad{"out=/o,only=", "a path"},
                     Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,liveness=0", "nothing would be checked"},
                     Bad{"out=/o,methods=0", "contradicts"}, Bad{"out=/o,edges=2", "share"},
                     Bad{"out=/o,reference=trace", "trace:SHARE"}, Bad{"out=/o,reference=trace:0", "trace:SHARE"},
