@@ -34,7 +34,7 @@ func TestMoreThreadsThanSlots(t *testing.T) {
 func TestNoStackLeft(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			// The least that HotSpot takes on x86-64 is 136k (17) to 144k (25): room for a few frames beyond its own zones.
+			// Little more than the least that HotSpot takes: room for a few frames beyond its own zones.
 			r := run(t, j, Options{Seed: 1, Include: []string{"Crowd*"}, Checks: allChecks(0.01), Interval: 50 * time.Microsecond},
 				[]string{"-Xss160k", "-Xmx64m"}, "Crowd", "overflow", "8")
 			requireSound(t, r)
