@@ -114,29 +114,29 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 		defer share.process.stop()
 		socket, endShare = share.socket, share.end
 	}
-	read, write, err := os.Pipe()
+	sent, err := newFrames(m.scratch)
 	if err != nil {
-		return result, fmt.Errorf("making a pipe: %w", err)
+		return result, err
 	}
-	defer read.Close()
+	defer sent.close()
 	var said bytes.Buffer
 	process, err := start(launch{
-		path: m.qemu, args: m.arguments(firstExtraFD, socket), dir: m.scratch, output: &said, files: []*os.File{write},
+		path: m.qemu, args: m.arguments(firstExtraFD, socket), dir: m.scratch, output: &said, files: []*os.File{sent.write},
 		pin: m.mode == ModeDeterministic, cpu: m.pin,
 	})
-	_ = write.Close()
 	if err != nil {
 		return result, fmt.Errorf("starting qemu: %w", err)
 	}
+	sent.ended = process.done
 	stopKilling := context.AfterFunc(ctx, process.kill)
 	defer stopKilling()
 	defer process.stop()
 
 	receiver := receiver{dir: evidenceDir, stdout: stdout, stderr: stderr}
 	digest := sha256.New()
-	receiveErr := receiver.receive(io.TeeReader(read, digest))
+	receiveErr := receiver.receive(io.TeeReader(sent, digest))
 	if receiveErr != nil {
-		process.kill() // nobody reads the pipe any more
+		process.kill() // nobody reads any more
 	}
 	ending := time.AfterFunc(powerOff, process.kill)
 	defer ending.Stop()

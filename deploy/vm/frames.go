@@ -1,0 +1,69 @@
+package vm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// frames is what a guest sends, on its way through a file. Through a pipe it must not go: how fast its reader is would decide when qemu finds it
+// full, and the guest would be told in the middle of its run, at another instruction each time. A file takes everything at once.
+type frames struct {
+	write, read *os.File
+	ended       <-chan struct{} // closed when nobody writes any more
+	offset      int64           // read so far
+	freed       int64           // given back to the file system
+}
+
+const (
+	framesPoll = 10 * time.Millisecond
+	// framesKept is how much of what has been read stays on the disk, bytes.
+	framesKept = 8 << 20
+)
+
+// newFrames makes the file in a folder of the machine's own.
+func newFrames(dir string) (*frames, error) {
+	path := filepath.Join(dir, "frames")
+	write, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("making a file for the guest's frames: %w", err)
+	}
+	read, err := os.OpenFile(path, os.O_RDWR, 0) // RDWR, to free what is read
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making a file for the guest's frames: %w", err), write.Close())
+	}
+	return &frames{write: write, read: read}, nil
+}
+
+// Read waits for more until the writer has ended.
+func (f *frames) Read(p []byte) (int, error) {
+	for {
+		ended := false
+		select {
+		case <-f.ended: // asked before the file, so that nothing of its end is missed
+			ended = true
+		default:
+		}
+		n, err := f.read.Read(p)
+		f.offset += int64(n)
+		if f.offset-f.freed >= framesKept {
+			// A file system without holes keeps it until the machine's folder goes.
+			_ = unix.Fallocate(int(f.read.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.freed, f.offset-f.freed)
+			f.freed = f.offset
+		}
+		if n > 0 || err != nil && !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		if ended {
+			return 0, io.EOF
+		}
+		time.Sleep(framesPoll)
+	}
+}
+
+func (f *frames) close() { _, _ = f.write.Close(), f.read.Close() }
