@@ -147,13 +147,14 @@ func writeUserland(w *initramfs.Writer, trees []Tree) error {
 			}
 		}
 	}
-	for name, text := range map[string]string{
-		"etc/passwd": "root:x:0:0:root:/tmp/home:/bin/sh\nuser:x:1000:1000:user:/tmp/home:/bin/sh\nnobody:x:65534:65534:nobody:/tmp/home:/bin/sh\n",
-		"etc/group":  "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n",
-		"etc/hosts":  "127.0.0.1 localhost misstep\n",
+	// In one order: a machine's run depends on where in memory its files come to lie.
+	for _, file := range [][2]string{
+		{"etc/passwd", "root:x:0:0:root:/tmp/home:/bin/sh\nuser:x:1000:1000:user:/tmp/home:/bin/sh\nnobody:x:65534:65534:nobody:/tmp/home:/bin/sh\n"},
+		{"etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n"},
+		{"etc/hosts", "127.0.0.1 localhost misstep\n"},
 	} {
-		if !w.Has(name) {
-			if err := w.Bytes(name, 0o644, []byte(text)); err != nil {
+		if !w.Has(file[0]) {
+			if err := w.Bytes(file[0], 0o644, []byte(file[1])); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package vm
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"misstep/deploy/vm/initramfs"
 	"misstep/deploy/vm/wire"
 )
 
@@ -243,4 +245,24 @@ func TestConsoleEndBeginsAtThePanic(t *testing.T) {
 	assert.Equal(t, "Kernel panic: why\n  trace", consoleEnd(noise+"[ 1.0] Kernel panic: why\r\ntrace"))
 	assert.True(t, strings.HasPrefix(consoleEnd(noise+"Kernel panic: why\n"+noise), "Kernel panic: why\n"))
 	assert.Equal(t, "a\n  b", consoleEnd("a\nb"))
+}
+
+// The machine of the same files is the same machine, or virtual time would repeat nothing.
+func TestUserlandIsWrittenInOneOrder(t *testing.T) {
+	if _, _, err := findBusybox(); err != nil {
+		t.Skip(err)
+	}
+	tree := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		require.NoError(t, os.WriteFile(filepath.Join(tree, name), []byte(name), 0o644))
+	}
+	seen := map[string]bool{}
+	for range 12 {
+		h := sha256.New()
+		w := initramfs.NewWriter(h)
+		require.NoError(t, writeUserland(w, []Tree{{Host: tree}}))
+		require.NoError(t, w.Close())
+		seen[sum(h)] = true
+	}
+	assert.Len(t, seen, 1)
 }
