@@ -1,6 +1,7 @@
 package jvm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -120,7 +121,7 @@ func AgentOptions(r *misstepv1.Recipe, out string) agent.Options {
 			share = DefaultShares[c.GetName()]
 		}
 		checks[c.GetName()] = share
-		reference += c.GetReference() // asgct-shadow's: others have none
+		reference = cmp.Or(reference, c.GetReference()) // asgct-shadow's: others have none
 	}
 	return agent.Options{
 		Out: out, Seed: r.GetSeed(),

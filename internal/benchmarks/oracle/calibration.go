@@ -46,32 +46,40 @@ func any17(j jdk.Entry) bool { return j.Feature >= 17 }
 // recipes are the bugs of the calibration list with their triggers.
 var recipes = []recipe{
 	{
-		"JDK-8303444", "clinit", []string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
-		map[string]float64{"gst-asgct": 1}, 0, any17,
+		"JDK-8303444", "clinit",
+		[]string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
+		map[string]float64{"gst-asgct": 1},
+		0, any17,
 	},
 	{
 		"MISSTEP-epilogue-fabrication", "epilogue", nil,
-		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, any17,
+		map[string]float64{"asgct-shadow": 1},
+		200 * time.Microsecond, any17,
 	},
 	{
 		"JDK-8178287", "h2", nil,
-		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, any17,
+		map[string]float64{"asgct-shadow": 1},
+		200 * time.Microsecond, any17,
 	},
 	{
 		"JDK-8022893", "mix", nil,
-		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, any17,
+		map[string]float64{"asgct-shadow": 1},
+		200 * time.Microsecond, any17,
 	},
 	{
 		"MISSTEP-virtual-thread-thaw", "vthread-yield", nil,
-		map[string]float64{"gst-asgct": 0.01}, 0, func(j jdk.Entry) bool { return j.Feature >= 21 },
+		map[string]float64{"gst-asgct": 0.01},
+		0, func(j jdk.Entry) bool { return j.Feature >= 21 },
 	},
 	{
 		"JDK-8352649", "deopt", nil,
-		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, before([3]int{17, 0, 16}),
+		map[string]float64{"asgct-shadow": 1},
+		200 * time.Microsecond, before([3]int{17, 0, 16}),
 	},
 	{
 		"JDK-8339133", "deopt", nil,
-		map[string]float64{"asgct-shadow": 1}, 200 * time.Microsecond, before([3]int{8, 0, 422}),
+		map[string]float64{"asgct-shadow": 1},
+		200 * time.Microsecond, before([3]int{8, 0, 422}),
 	},
 }
 
