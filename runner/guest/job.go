@@ -18,7 +18,9 @@ import (
 
 // Executors by the name that a recipe gives.
 const (
-	Shared        = "vm"
+	// Shared is a machine in real time that sees the host's files.
+	Shared = "vm"
+	// Deterministic is one in virtual time that has no files but those it is given: the same recipe gives the same run.
 	Deterministic = "vm-deterministic"
 )
 
