@@ -1,6 +1,7 @@
 #include "perturb.h"
 
 #include <fcntl.h>
+#include <policy.h>  // of bpf/: the decisions have one definition
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,7 +12,6 @@
 #include <ctime>
 #include <mutex>
 
-#include "../../../bpf/policy.h"
 #include "../../abi.h"
 
 namespace misstep {

@@ -1,6 +1,7 @@
 #include "perturb.h"
 
 #include <gtest/gtest.h>
+#include <policy.h>  // of bpf/: the decisions have one definition
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "../../../bpf/policy.h"
 #include "../../abi.h"
 
 namespace misstep {

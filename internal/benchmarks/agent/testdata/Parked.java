@@ -4,7 +4,8 @@ import java.util.concurrent.CountDownLatch;
 public final class Parked {
   private Parked() {}
 
-  private static int down(int n, CountDownLatch ready, CountDownLatch end) throws InterruptedException {
+  private static int down(int n, CountDownLatch ready, CountDownLatch end)
+      throws InterruptedException {
     if (n > 0) {
       return down(n - 1, ready, end) + 1;
     }
