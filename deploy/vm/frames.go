@@ -34,6 +34,7 @@ func newFrames(dir string) (*frames, error) {
 		return nil, fmt.Errorf("making a file for the guest's frames: %w", err)
 	}
 	read, err := os.OpenFile(path, os.O_RDWR, 0) // RDWR, to free what is read
+	err = errors.Join(err, os.Remove(path))      // it goes with its descriptors
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making a file for the guest's frames: %w", err), write.Close())
 	}
