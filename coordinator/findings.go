@@ -14,6 +14,7 @@ import (
 
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
+	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -168,7 +169,7 @@ func addRates(tx store.Tx, f *misstepv1.Finding, counts []store.Count) error {
 	}
 	f.Rates, f.Factors = nil, triage.Factors(cells)
 	for _, r := range rates {
-		r.Low, r.High = triage.Wilson(r.GetHits(), r.GetTrials())
+		r.Low, r.High = interval.Wilson(r.GetHits(), r.GetTrials())
 		f.Rates = append(f.Rates, r)
 	}
 	slices.SortFunc(f.Rates, func(a, b *misstepv1.FindingRate) int {

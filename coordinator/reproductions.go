@@ -20,6 +20,7 @@ import (
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
+	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -389,7 +390,7 @@ func reproductionStatus(tx store.Tx, r *misstepv1.Reproduction, now time.Time) (
 		Others: r.GetOthers(), Reproducer: r.GetReproducer(), Failure: r.GetFailure(), Trials: r.GetNext() - uint64(len(r.GetPending())),
 	}
 	if plan.Tries > 0 {
-		low, high := triage.Wilson(uint64(plan.Hits), uint64(plan.Tries))
+		low, high := interval.Wilson(uint64(plan.Hits), uint64(plan.Tries))
 		st.Rate = &misstepv1.Reliability{Hits: uint32(plan.Hits), Tries: uint32(plan.Tries), Low: low, High: high} // bounded by maxProbes
 	}
 	if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {

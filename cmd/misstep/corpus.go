@@ -95,17 +95,7 @@ type corpusPush struct {
 
 // Run sends.
 func (c *corpusPush) Run(ctx context.Context, e *env) error {
-	ours, done, err := c.open(ctx, e)
-	if err != nil {
-		return err
-	}
-	defer done()
-	theirs, done, err := openCorpus(ctx, c.To)
-	if err != nil {
-		return err
-	}
-	defer done()
-	return e.syncCorpora(ctx, ours, theirs, c.trust, c.JSON)
+	return e.withTheirs(ctx, c.own, c.To, func(ours, theirs share.Corpus) error { return e.syncCorpora(ctx, ours, theirs, c.trust, c.JSON) })
 }
 
 type corpusPull struct {
@@ -117,17 +107,22 @@ type corpusPull struct {
 
 // Run fetches.
 func (c *corpusPull) Run(ctx context.Context, e *env) error {
-	ours, done, err := c.open(ctx, e)
+	return e.withTheirs(ctx, c.own, c.From, func(ours, theirs share.Corpus) error { return e.syncCorpora(ctx, theirs, ours, c.trust, c.JSON) })
+}
+
+// withTheirs opens both ends of a transfer for f.
+func (e *env) withTheirs(ctx context.Context, own own, where string, f func(ours, theirs share.Corpus) error) error {
+	ours, done, err := own.open(ctx, e)
 	if err != nil {
 		return err
 	}
 	defer done()
-	theirs, done, err := openCorpus(ctx, c.From)
+	theirs, done, err := openCorpus(ctx, where)
 	if err != nil {
 		return err
 	}
 	defer done()
-	return e.syncCorpora(ctx, theirs, ours, c.trust, c.JSON)
+	return f(ours, theirs)
 }
 
 // syncCorpora: exit 0 all bundles are there now, 1 some were refused.

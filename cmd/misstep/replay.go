@@ -18,6 +18,7 @@ import (
 	"misstep/corpus/bundle"
 	"misstep/corpus/memory"
 	"misstep/deploy/jdk"
+	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
 	"misstep/workloads"
@@ -83,7 +84,7 @@ func (c *replayCommand) Run(ctx context.Context, e *env) error {
 	} else if err := c.try(ctx, e, b, result, scratch); err != nil {
 		return fmt.Errorf("replay %s: %w", c.Bundle, err)
 	}
-	result.Low, result.High = triage.Wilson(uint64(result.Hits), uint64(result.Tries))
+	result.Low, result.High = interval.Wilson(uint64(result.Hits), uint64(result.Tries))
 	result.Reproduced = result.Hits > 0
 	if c.JSON {
 		err = e.json(result)

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"misstep/coordinator/triage"
+	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
 func reliabilityOf(hits, tries int) *misstepv1.Reliability {
-	low, high := triage.Wilson(uint64(hits), uint64(tries))
+	low, high := interval.Wilson(uint64(hits), uint64(tries))
 	return &misstepv1.Reliability{Hits: uint32(hits), Tries: uint32(tries), Low: low, High: high} // as many as were asked for
 }
 

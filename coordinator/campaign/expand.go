@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"misstep/internal/splitmix"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -263,13 +264,8 @@ const (
 
 // draw is the i-th number of a stream: splitmix64 (Steele, Lea, Flood 2014) over the three, chained so that neither seeds nor
 // indices that differ by one give related numbers.
-func draw(seed, stream, i uint64) uint64 { return mix(mix(mix(seed)^stream) ^ i) }
-
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+func draw(seed, stream, i uint64) uint64 {
+	return splitmix.Mix(splitmix.Mix(splitmix.Mix(seed)^stream) ^ i)
 }
 
 // permute maps [0, n) onto itself by a permutation that the key chooses: four Feistel rounds over the smallest even number of
@@ -283,7 +279,7 @@ func permute(x, n, key uint64) uint64 {
 	for {
 		l, r := x>>half, x&mask
 		for round := range uint64(4) {
-			l, r = r, l^(mix(key+round^mix(r))&mask)
+			l, r = r, l^(splitmix.Mix(key+round^splitmix.Mix(r))&mask)
 		}
 		if x = l<<half | r; x < n {
 			return x

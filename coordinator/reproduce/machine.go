@@ -5,14 +5,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"misstep/coordinator/triage"
+	"misstep/internal/interval"
+	"misstep/internal/splitmix"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -302,7 +302,7 @@ func (m *machine) now(a *arm) {
 
 // reliability of hits of tries.
 func reliability(hits, tries int) *misstepv1.Reliability {
-	l, h := triage.Wilson(uint64(hits), uint64(tries))
+	l, h := interval.Wilson(uint64(hits), uint64(tries))
 	return &misstepv1.Reliability{Hits: uint32(hits), Tries: uint32(tries), Low: l, High: h} // bounded by the budget
 }
 
@@ -328,22 +328,5 @@ func draw(seed uint64, key string, i uint64) uint64 {
 	for _, b := range []byte(key) {
 		h = (h ^ uint64(b)) * 0x100000001b3
 	}
-	return max(1, mix(mix(mix(seed)^h)^i))
-}
-
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// sortedKeys of a map.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return max(1, splitmix.Mix(splitmix.Mix(splitmix.Mix(seed)^h)^i))
 }

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -93,7 +94,7 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 				}
 			})
 		}
-		for _, k := range sortedKeys(p.GetParameters()) {
+		for _, k := range slices.Sorted(maps.Keys(p.GetParameters())) {
 			add("perturbation", fmt.Sprintf("%s %g", k, p.GetParameters()[k]), func(r *misstepv1.Recipe) {
 				delete(r.GetPerturbation().GetParameters(), k)
 			})

@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 	for _, p := range spec.GetPerturbations() {
 		add("perturbation "+p.GetStrategy(), func(n *misstepv1.Recipe) { n.Perturbation = proto.CloneOf(p) })
 	}
-	for _, k := range sortedKeys(r.GetPerturbation().GetParameters()) {
+	for _, k := range slices.Sorted(maps.Keys(r.GetPerturbation().GetParameters())) {
 		for _, f := range []float64{0.5, 2} {
 			value := r.GetPerturbation().GetParameters()[k] * f
 			if value > 0 && value < 1 && f > 1 || value >= 1 || f < 1 { // a probability stays below 1

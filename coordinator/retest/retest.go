@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"misstep/coordinator/triage"
+	"misstep/internal/interval"
 )
 
 // Count is hits of tries; void runs are not among the tries.
@@ -17,7 +18,7 @@ type Count struct {
 }
 
 // Interval is the 95 % Wilson interval of the rate.
-func (c Count) Interval() (low, high float64) { return triage.Wilson(c.Hits, c.Tries) }
+func (c Count) Interval() (low, high float64) { return interval.Wilson(c.Hits, c.Tries) }
 
 // State is the outcome of a retest.
 type State string

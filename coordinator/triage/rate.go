@@ -5,21 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 )
-
-// Wilson returns the ends of the 95 % interval of a rate from hits of trials (E. B. Wilson, 1927). Without trials nothing is
-// known: [0, 1].
-func Wilson(hits, trials uint64) (low, high float64) {
-	if trials == 0 {
-		return 0, 1
-	}
-	const z = 1.959963984540054
-	n, p := float64(trials), float64(min(hits, trials))/float64(trials)
-	middle := p + z*z/(2*n)
-	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return max(0, (middle-half)/(1+z*z/n)), min(1, (middle+half)/(1+z*z/n))
-}
 
 // Fisher is the two-sided p value of R. A. Fisher's exact test that a of n and b of m come from one rate: the probability of a
 // table with these margins that is no likelier than the one seen.
@@ -76,7 +64,7 @@ func Factors(cells []Cell) []*misstepv1.FindingFactor {
 		}
 		var some []*misstepv1.FindingFactor
 		for _, f := range byValue {
-			f.Low, f.High = Wilson(f.GetHits(), f.GetTrials())
+			f.Low, f.High = interval.Wilson(f.GetHits(), f.GetTrials())
 			some = append(some, f)
 		}
 		slices.SortFunc(some, func(a, b *misstepv1.FindingFactor) int {

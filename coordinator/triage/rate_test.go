@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/coordinator/triage"
+	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -41,7 +42,7 @@ func TestFactors(t *testing.T) {
 	var rows []row
 	for _, f := range got {
 		rows = append(rows, row{f.GetDimension(), f.GetValue(), f.GetHits(), f.GetTrials(), f.GetEffect()})
-		low, high := triage.Wilson(f.GetHits(), f.GetTrials())
+		low, high := interval.Wilson(f.GetHits(), f.GetTrials())
 		assert.Equal(t, []float64{low, high}, []float64{f.GetLow(), f.GetHigh()})
 	}
 	// A dimension with one value (workload) says nothing; the JDK makes no difference, the interval does.

@@ -3,7 +3,6 @@ package triage_test
 import (
 	"encoding/hex"
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -217,27 +216,4 @@ func FuzzCrash(f *testing.F) {
 		}
 		triage.Hang(&misstepv1.Hang{Cause: err, Threads: []*misstepv1.HungThread{{Name: thread, NativeFrames: []string{frame}, JavaFrames: []string{frame}}}})
 	})
-}
-
-// The ends of the interval are, by its definition, the rates p at which the observed rate lies z standard errors away.
-func TestWilson(t *testing.T) {
-	const z = 1.96
-	for _, c := range [][2]uint64{{1, 100}, {50, 100}, {8, 10}, {1, 2}, {999, 100_000}, {0, 10}, {10, 10}} {
-		low, high := triage.Wilson(c[0], c[1])
-		n, seen := float64(c[1]), float64(c[0])/float64(c[1])
-		for _, p := range []float64{low, high} {
-			if p > 0 && p < 1 {
-				assert.InDelta(t, z, math.Abs(seen-p)/math.Sqrt(p*(1-p)/n), 1e-3, "%d of %d", c[0], c[1])
-			}
-		}
-		assert.LessOrEqual(t, low, seen)
-		assert.GreaterOrEqual(t, high, seen)
-	}
-	low, high := triage.Wilson(0, 0)
-	assert.Equal(t, [2]float64{0, 1}, [2]float64{low, high}, "without trials nothing is known")
-	low, high = triage.Wilson(0, 10)
-	assert.Zero(t, low)
-	assert.InDelta(t, 0.2775, high, 1e-4)
-	_, high = triage.Wilson(10, 10)
-	assert.InDelta(t, 1, high, 1e-12)
 }

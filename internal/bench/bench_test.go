@@ -68,13 +68,4 @@ func TestStatistics(t *testing.T) {
 	require.True(t, math.IsNaN(Median(nil)))
 	require.InDelta(t, 4, Quantile([]float64{1, 4}, 1), 1e-12)
 	require.InDelta(t, 2, Slope([]float64{0, 1, 2}, []float64{1, 3, 5}), 1e-12)
-	low, high := Wilson(0, 10)
-	require.InDelta(t, 0, low, 1e-9)
-	require.InDelta(t, 0.2775, high, 1e-4) // R: binom::binom.wilson(0, 10)
-	low, high = Wilson(8, 10)
-	require.InDelta(t, 0.4902, low, 1e-4)
-	require.InDelta(t, 0.9433, high, 1e-4)
-	low, high = Wilson(0, 0)
-	require.InDelta(t, 0, low, 0)
-	require.InDelta(t, 1, high, 0)
 }

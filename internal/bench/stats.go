@@ -22,19 +22,6 @@ func Quantile(values []float64, q float64) float64 {
 	return sorted[low] + (at-float64(low))*(sorted[low+1]-sorted[low])
 }
 
-// Wilson gives the 95 % interval of a rate from hits of trials (E. B. Wilson, 1927). Without trials nothing is known: 0 to 1.
-func Wilson(hits, trials uint64) (low, high float64) {
-	if trials == 0 {
-		return 0, 1
-	}
-	const z = 1.959963984540054
-	n := float64(trials)
-	p := float64(hits) / n
-	centre := (p + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return max(0, centre-half), min(1, centre+half)
-}
-
 // Slope of the least-squares line through the points (x, y), NaN of fewer than two different x.
 func Slope(x, y []float64) float64 {
 	n := float64(min(len(x), len(y)))

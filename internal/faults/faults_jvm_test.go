@@ -8,9 +8,9 @@ import (
 
 	"misstep/agent"
 	"misstep/deploy/jdk"
-	"misstep/internal/bench"
 	"misstep/internal/benchmarks/trial"
 	"misstep/internal/faults"
+	"misstep/internal/interval"
 	"misstep/internal/testenv"
 )
 
@@ -119,9 +119,9 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 			t.Logf("%d walks, %v; missed %d of %d at entries, %d of %d in samples", r.Faults.Walks, fired, missed, entries, deepMissed, deep)
 			require.Greater(t, entries, uint64(300))
 			require.Greater(t, deep, uint64(30))
-			_, high := bench.Wilson(entries-missed, entries)
+			_, high := interval.Wilson(entries-missed, entries)
 			require.GreaterOrEqual(t, high, 0.99)
-			_, high = bench.Wilson(deep-deepMissed, deep)
+			_, high = interval.Wilson(deep-deepMissed, deep)
 			require.GreaterOrEqual(t, high, 0.99)
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"misstep/internal/bench"
 	"misstep/internal/benchmarks/trial"
 	"misstep/internal/faults"
+	"misstep/internal/interval"
 )
 
 // sensitivityGoal is the share of visible faults that must be detected, in per cent.
@@ -188,7 +189,7 @@ func (s *sensitivity) table() bench.Table {
 			if c == nil || c.Checked == 0 {
 				continue
 			}
-			low, high := bench.Wilson(c.Detected, c.Visible)
+			low, high := interval.Wilson(c.Detected, c.Visible)
 			share, interval := "-", "-"
 			if c.Visible > 0 {
 				share = fmt.Sprintf("%.2f %%", 100*float64(c.Detected)/float64(c.Visible))

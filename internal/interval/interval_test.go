@@ -1,0 +1,46 @@
+package interval_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/internal/interval"
+)
+
+// The ends of the interval are, by its definition, the rates p at which the observed rate lies z standard errors away.
+func TestWilson(t *testing.T) {
+	const z = 1.96
+	for _, c := range [][2]uint64{{1, 100}, {50, 100}, {8, 10}, {1, 2}, {999, 100_000}, {0, 10}, {10, 10}} {
+		low, high := interval.Wilson(c[0], c[1])
+		n, seen := float64(c[1]), float64(c[0])/float64(c[1])
+		for _, p := range []float64{low, high} {
+			if p > 0 && p < 1 {
+				assert.InDelta(t, z, math.Abs(seen-p)/math.Sqrt(p*(1-p)/n), 1e-3, "%d of %d", c[0], c[1])
+			}
+		}
+		assert.LessOrEqual(t, low, seen)
+		assert.GreaterOrEqual(t, high, seen)
+	}
+	low, high := interval.Wilson(0, 0)
+	assert.Equal(t, [2]float64{0, 1}, [2]float64{low, high}, "without trials nothing is known")
+	low, high = interval.Wilson(0, 10)
+	assert.Zero(t, low)
+	assert.InDelta(t, 0.2775, high, 1e-4)
+	_, high = interval.Wilson(10, 10)
+	assert.InDelta(t, 1, high, 1e-12)
+}
+
+func TestWilsonAgainstR(t *testing.T) {
+	low, high := interval.Wilson(0, 10)
+	require.InDelta(t, 0, low, 1e-9)
+	require.InDelta(t, 0.2775, high, 1e-4) // R: binom::binom.wilson(0, 10)
+	low, high = interval.Wilson(8, 10)
+	require.InDelta(t, 0.4902, low, 1e-4)
+	require.InDelta(t, 0.9433, high, 1e-4)
+	low, high = interval.Wilson(0, 0)
+	require.InDelta(t, 0, low, 0)
+	require.InDelta(t, 1, high, 0)
+}
