@@ -230,9 +230,12 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
   const double share = EntryShare(o);
   const Stage stage = agent->stage.load(std::memory_order_acquire);
   if (agent->perturber.on() && stage == Stage::kReady) {
-    slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_release);  // a wait is no work of the agent
-    const bool due = CheckIsDue(slot, shadow, share);
-    slot->status->phase.store(MISSTEP_PHASE_CHECK, std::memory_order_release);
+    bool due = false;
+    {
+      const PhaseScope wait(slot->status, MISSTEP_PHASE_NONE);  // a wait is no work of the agent
+      due = CheckIsDue(slot, shadow, share);
+      slot->status->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);  // which begins after it
+    }
     if (!due) return;
   } else {
     const int64_t skip = stage == Stage::kEnded ? INT64_MAX / 2 : DrawCountdown(share, &slot->random);
