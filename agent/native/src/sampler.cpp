@@ -329,7 +329,7 @@ bool UnderWay(const Slot& slot) {
 
 // Signals one thread as often as a burst asks for, each time as soon as the last signal was handled.
 bool SendBurst(Slot* slot, uint64_t now) {
-  constexpr uint64_t kMostBetween = 1'000'000;  // a thread that does not run ends its burst
+  constexpr uint64_t kMostBetween = 20'000'000;  // some time slices: a thread that does not run ends its burst
   if (!Send(slot, now)) return false;
   for (uint32_t i = 1; i < agent->options.burst; i++) {
     const uint64_t limit = MonotonicNanos() + kMostBetween;
