@@ -33,7 +33,7 @@ type figure struct {
 	// Sooner is the probability of a difference from scx_chaos such as the one seen if there were none (log-rank, by permutation, of seconds).
 	Sooner *float64 `json:"p_sooner_than_scx_chaos,omitempty"`
 
-	seconds []span
+	iterations, seconds []span
 }
 
 type estimate struct {
@@ -67,7 +67,6 @@ func (e estimate) String() string {
 
 func figureOf(l *lab, s *store, race, strategy string) (figure, bool) {
 	f := figure{Race: race, Strategy: strategy}
-	var iterations []span
 	for _, c := range cellsOf([]string{strategy}) {
 		if c.Race != race {
 			continue
@@ -83,14 +82,14 @@ func figureOf(l *lab, s *store, race, strategy string) (figure, bool) {
 			if r.Found {
 				f.Found++
 			}
-			iterations = append(iterations, span{float64(r.Ran), r.Found})
+			f.iterations = append(f.iterations, span{float64(r.Ran), r.Found})
 			f.seconds = append(f.seconds, span{r.Took, r.Found})
 		}
 	}
 	if f.Runs == 0 {
 		return f, f.Troubles > 0
 	}
-	f.Iterations, f.Seconds = estimateOf(iterations), estimateOf(f.seconds)
+	f.Iterations, f.Seconds = estimateOf(f.iterations), estimateOf(f.seconds)
 	return f, true
 }
 
@@ -160,8 +159,8 @@ func timeGoals(figures map[[2]string]figure) []bench.Goal {
 		// A median of ours that is not known gives no ratio; one of theirs that is not known gives a lower bound.
 		if chaos.Runs > 0 && peer.Runs > 0 && chaos.Iterations.Known && chaos.Seconds.Known {
 			compared++
-			iterations += math.Log(peer.Iterations.Median / chaos.Iterations.Median)
-			seconds += math.Log(peer.Seconds.Median / max(chaos.Seconds.Median, 1e-6))
+			iterations += math.Log(atLeast(peer.iterations) / chaos.Iterations.Median)
+			seconds += math.Log(atLeast(peer.seconds) / max(chaos.Seconds.Median, 1e-6))
 		}
 	}
 	all := float64(len(racesC) + len(racesJava))

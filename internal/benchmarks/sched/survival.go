@@ -32,6 +32,42 @@ func median(spans []span) (at float64, known bool) {
 	return spans[len(spans)-1].At, false
 }
 
+// atLeast is what the median is at least, or the median where it is known. A race repeats the same thing, so the time to its bug is taken to be
+// exponential: in the time of all runs together the rate cannot, with 95 % confidence, be above the one that would have shown more bugs.
+func atLeast(spans []span) float64 {
+	at, known := median(spans)
+	if known || len(spans) == 0 {
+		return at
+	}
+	events, total := 0, 0.0
+	for _, s := range spans {
+		total += s.At
+		if s.Found {
+			events++
+		}
+	}
+	return max(at, math.Ln2*total/mostEvents(events))
+}
+
+// mostEvents is the upper end of the one-sided 95 % interval of a Poisson distribution's mean of which so many events were seen.
+func mostEvents(seen int) float64 {
+	low, high := 0.0, 10+3*float64(seen)
+	for range 60 {
+		mean := (low + high) / 2
+		term, sum := math.Exp(-mean), 0.0
+		for k := range seen + 1 {
+			sum += term
+			term *= mean / float64(k+1)
+		}
+		if sum > 0.05 {
+			low = mean
+		} else {
+			high = mean
+		}
+	}
+	return low
+}
+
 // interval is one of at least 95 % for the median, by order statistics: between the k-th smallest and the k-th largest time lies the median with a
 // probability that the binomial distribution tells. For the lower end a censored run counts with the time it lasted, for the upper end as endless.
 func interval(spans []span) (low, high float64) {

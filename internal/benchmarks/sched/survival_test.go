@@ -44,6 +44,33 @@ func TestMedianOfCensoredTimes(t *testing.T) {
 	assert.True(t, math.IsNaN(at) && !known)
 }
 
+// The mean of k events at most has half the 95 % quantile of chi squared with 2(k+1) degrees of freedom.
+func TestAMedianIsAtLeast(t *testing.T) {
+	for seen, mean := range []float64{5.9915 / 2, 9.4877 / 2, 12.5916 / 2, 15.5073 / 2} {
+		assert.InDelta(t, mean, mostEvents(seen), 1e-3)
+	}
+	assert.InDelta(t, 7, atLeast(found(7)), 1e-12, "a known median is what it is")
+	assert.InDelta(t, math.Ln2*10/2.9957, atLeast(censored(1, 1, 1, 1, 1, 1, 1, 1, 1, 1)), 1e-3)
+	assert.InDelta(t, 9, atLeast(append(found(1), censored(9, 9)...)), 1e-12, "never less than the longest run")
+
+	// Exponential times with the median ln 2, 20 runs of a quarter each: the bound must be kept in 95 % of all cases.
+	random := rand.New(rand.NewPCG(5, 6))
+	const n = 4000
+	kept := 0
+	for range n {
+		var spans []span
+		for range 20 {
+			at := random.ExpFloat64()
+			spans = append(spans, span{min(at, 0.25), at < 0.25})
+		}
+		if atLeast(spans) <= math.Ln2 {
+			kept++
+		}
+	}
+	assert.Greater(t, kept, n*94/100)
+	assert.Less(t, kept, n*99/100, "a bound that is never reached is none")
+}
+
 func TestIntervalHoldsTheMedian(t *testing.T) {
 	low, high := interval(found(10, 9, 8, 7, 6, 5, 4, 3, 2, 1))
 	assert.Equal(t, [2]float64{2, 9}, [2]float64{low, high}, "the second and the ninth of ten: 97.9 %")
@@ -59,7 +86,7 @@ func TestIntervalHoldsTheMedian(t *testing.T) {
 	in := 0
 	for range n {
 		var spans []span
-		for range 10 {
+		for range 20 {
 			x := random.ExpFloat64() / math.Ln2
 			spans = append(spans, span{min(x, 2), x <= 2})
 		}
