@@ -3,6 +3,7 @@ package jvm
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -79,6 +80,24 @@ func TestChecksDoWork(t *testing.T) {
 			requireProof(t, outcome)
 			require.NotEmpty(t, s.evidence(t, outcome, "status.json"))
 		})
+	}
+}
+
+// A debugger that takes long does not make a hang of a JVM that was getting on.
+func TestSlowIsNoHang(t *testing.T) {
+	s := withAgent(t)
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "gdb"), fmt.Appendf(nil, "#!/bin/sh\nexec sleep %d\n", 1+int(progressAge.Seconds())), 0o755))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	for feature := range jdks() {
+		recipe := checked(feature, "fixture")
+		recipe.Workload.Arguments = []string{"work", "3600000"}
+		recipe.Limits.Wall = durationpb.New(12 * time.Second)
+		outcome, err := s.run(t, t.Context(), recipe)
+		require.NoError(t, err)
+		require.Nil(t, outcome.GetHang(), outcome.GetReason())
+		require.Equal(t, "time", outcome.GetApplicationFailure().GetReason(), outcome.GetReason())
+		return // one is enough: nothing of it is the JDK's
 	}
 }
 

@@ -35,6 +35,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	}
 	t.executor.Logger.WarnContext(ctx, "JVM hangs; looking at it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason", reason)
 	hang := &misstepv1.Hang{Cause: "limit"}
+	progressing := t.progressing() // before gdb stops it, which may take longer than progress may be old
 	threads, starved := watchThreads(ctx, t.jvm.PID())
 	native := t.nativeStacks(ctx)
 	t.exhibit("native-stacks.txt", native)
@@ -43,7 +44,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 
 	java, deadlock := parseThreadDump(string(dump))
 	// A JVM that reached a safepoint for its dump, and whose threads got on until now, is only late: no finding.
-	if slot == nil && dump != nil && !deadlock && t.progressing() {
+	if slot == nil && dump != nil && !deadlock && progressing {
 		t.fail("time", "%s, though it was getting on: raise limits.wall, or lower repetitions, ratio or shares", reason)
 		return
 	}
