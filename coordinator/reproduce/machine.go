@@ -76,6 +76,8 @@ type Plan struct {
 	Steps []*misstepv1.ReproductionStep
 	// Doing says in one line what is probed.
 	Doing string
+	// Best is the recipe of the highest rate met on the way to the minimised one; nil before amplifying is done.
+	Best *misstepv1.Recipe
 	// Recipe as it is now with Hits of Tries of its last measure.
 	Recipe      *misstepv1.Recipe
 	Hits, Tries int

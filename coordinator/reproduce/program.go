@@ -35,6 +35,7 @@ func (m *machine) program() (done bool) {
 	if !ok {
 		return false
 	}
+	m.plan.Best = best.recipe
 	final, ok := m.minimise(best, best != base)
 	if !ok {
 		return false

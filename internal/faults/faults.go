@@ -51,6 +51,11 @@ type Plan struct {
 	Where string
 	// Delay is the length of a delay; 0 leaves the injector's default.
 	Delay time.Duration
+	// Trials is the share of the JVMs that inject at all, 0 to 1; 0 is all. Which ones, and what they draw, the agent's seed says in place
+	// of Seed.
+	Trials float64
+	// Needs are arguments of the JVM without which nothing is injected; none has a comma.
+	Needs []string
 }
 
 // Environment gives the variables that switch the injector on in a JVM. library and log are absolute paths.
@@ -65,6 +70,12 @@ func (p Plan) Environment(library, log string) []string {
 	}
 	if p.Delay > 0 {
 		env = append(env, "MISSTEP_INJECT_MICROS="+strconv.FormatInt(p.Delay.Microseconds(), 10))
+	}
+	if p.Trials > 0 {
+		env = append(env, "MISSTEP_INJECT_TRIALS="+strconv.FormatFloat(p.Trials, 'g', -1, 64))
+	}
+	if len(p.Needs) > 0 {
+		env = append(env, "MISSTEP_INJECT_NEEDS="+strings.Join(p.Needs, ","))
 	}
 	return env
 }

@@ -8,11 +8,15 @@ import (
 )
 
 // Wrap makes dir/bin/java, which starts the JDK in home under the plan: a JAVA_HOME for an executor that passes no environment on.
-// The log lies in dir under LogName.
+// The log lies in dir under LogName, or in the JVM's working folder where the plan is for many trials, which may run at once.
 func Wrap(dir, home, library string, p Plan) error {
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\n")
-	for _, variable := range p.Environment(library, filepath.Join(dir, LogName)) {
+	log := filepath.Join(dir, LogName)
+	if p.Trials > 0 {
+		log = LogName
+	}
+	for _, variable := range p.Environment(library, log) {
 		b.WriteString("export '" + variable + "'\n")
 	}
 	fmt.Fprintf(&b, "exec '%s/bin/java' \"$@\"\n", home)
@@ -28,5 +32,5 @@ func Wrap(dir, home, library string, p Plan) error {
 	return nil
 }
 
-// LogName is the log's name in a folder made by Wrap.
+// LogName is the log's name in the folder that Wrap tells of.
 const LogName = "faults.bin"

@@ -8,6 +8,8 @@
 //   MISSTEP_INJECT_SEED     of all draws
 //   MISSTEP_INJECT_WHERE    signal: walks in signal handlers only; entry: walks at method entries only; else both
 //   MISSTEP_INJECT_MICROS   length of the class delay, default 20000
+//   MISSTEP_INJECT_TRIALS   share of the JVMs that inject at all; which ones, and all draws in them, the agent's seed says
+//   MISSTEP_INJECT_NEEDS    arguments of the JVM, separated by commas, without which nothing is injected
 //
 // Each fault is logged before the walk returns, by the number that the agent gives the walk (native/src/seam.h), and
 // each verdict on such a walk beside it. A fault that would change nothing (a swap of two equal frames) is not made.
@@ -405,6 +407,48 @@ void ReadClasses(const char* text) {
   }
 }
 
+// The arguments of this process, each ended by a zero, and an empty one at the end.
+struct Arguments {
+  char text[64 << 10];
+  Arguments() : text{} {
+    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    size_t size = 0;
+    for (ssize_t n = 1; fd >= 0 && n > 0 && size + 2 < sizeof(text); size += static_cast<size_t>(n)) {
+      n = read(fd, text + size, sizeof(text) - 2 - size);
+      if (n < 0) Refuse("cannot read", "/proc/self/cmdline");
+    }
+    if (fd >= 0) close(fd);
+  }
+  bool Has(const char* word, size_t length) const {
+    for (const char* a = text; *a != 0; a += std::strlen(a) + 1) {
+      if (std::strlen(a) == length && std::strncmp(a, word, length) == 0) return true;
+    }
+    return false;
+  }
+  // The seed in the agent's options, 0 without an agent.
+  uint64_t Seed() const {
+    for (const char* a = text; *a != 0; a += std::strlen(a) + 1) {
+      const char* seed = std::strncmp(a, "-agentpath:", 11) == 0 ? std::strstr(a, ",seed=") : nullptr;
+      if (seed != nullptr) return std::strtoull(seed + 6, nullptr, 10);
+    }
+    return 0;
+  }
+};
+
+// Whether this JVM injects, by the recipe that it runs; sets the seed where that is the recipe's.
+bool Chosen(const char* trials, double share, const char* needs) {
+  if (trials == nullptr && needs == nullptr) return true;
+  static Arguments arguments;
+  while (needs != nullptr && *needs != 0) {
+    const size_t length = std::strcspn(needs, ",");
+    if (!arguments.Has(needs, length)) return false;
+    needs += length + (needs[length] == ',' ? 1 : 0);
+  }
+  if (trials == nullptr) return true;
+  state.seed = arguments.Seed();
+  return state.seed != 0 && static_cast<double>(Mix(~state.seed) >> 11) * 0x1p-53 < share;
+}
+
 __attribute__((constructor)) void Start() {
   const char* path = std::getenv("MISSTEP_INJECT_LOG");
   if (path == nullptr) return;
@@ -424,6 +468,8 @@ __attribute__((constructor)) void Start() {
   state.at_entry = where == nullptr || std::strcmp(where, "signal") != 0;
   const char* classes = std::getenv("MISSTEP_INJECT_CLASSES");
   if (classes != nullptr) ReadClasses(classes);
+  const char* trials = std::getenv("MISSTEP_INJECT_TRIALS");
+  if (!Chosen(trials, number("MISSTEP_INJECT_TRIALS", 1), std::getenv("MISSTEP_INJECT_NEEDS"))) return;
   state.previous = Reserve<Previous>(kMostThreads);
   state.made = Reserve<Made>(kMostMade);
   // Only the first process of a tree makes the log: a launcher that starts itself again finds it made.

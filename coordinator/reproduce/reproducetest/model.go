@@ -188,30 +188,38 @@ func below(n, c int, p float64) float64 {
 	return min(1, sum)
 }
 
-// Ddmin is A. Zeller's and R. Hildebrandt's delta debugging (Simplifying and isolating failure-inducing input, 2002) over a recipe's
-// elements, each configuration judged by the same fixed number of repetitions, and none judged twice. It returns the recipe it ends
-// with.
+// Ddmin minimises a model's recipe by plain delta debugging, each configuration judged by the same fixed number of repetitions. It
+// returns the recipe it ends with.
 func Ddmin(d *Driver, recipe *misstepv1.Recipe, alpha, beta float64) *misstepv1.Recipe {
 	tries, hits := FixedTries(d.Model.Rate(recipe), alpha, beta)
-	known := map[string]bool{}
-	fails := func(r *misstepv1.Recipe) bool {
-		digest, err := misstepv1.RecipeDigest(r)
-		if err != nil {
-			panic(err) // models are valid text
-		}
-		if v, ok := known[digest]; ok {
-			return v
-		}
+	end, _ := PlainDdmin(recipe, reproduce.Elements(recipe, d.Model.Methods, Signature()), func(r *misstepv1.Recipe) (bool, error) {
 		seen := 0
 		for range tries {
 			if d.Try(r) == reproduce.Hit {
 				seen++
 			}
 		}
-		known[digest] = seen >= hits
-		return known[digest]
+		return seen >= hits, nil
+	})
+	return end
+}
+
+// PlainDdmin is A. Zeller's and R. Hildebrandt's delta debugging (Simplifying and isolating failure-inducing input, 2002) over all
+// elements of a recipe. test says whether a recipe still fails; it is asked once for each. It returns the recipe it ends with, or where
+// it was when test gave an error.
+func PlainDdmin(recipe *misstepv1.Recipe, all reproduce.ElementList, test func(*misstepv1.Recipe) (bool, error)) (*misstepv1.Recipe, error) {
+	known := map[string]bool{}
+	var failed error
+	fails := func(r *misstepv1.Recipe) bool {
+		digest, err := misstepv1.RecipeDigest(r)
+		if err != nil {
+			panic(err) // recipes that are run are valid text
+		}
+		if _, ok := known[digest]; !ok && failed == nil {
+			known[digest], failed = test(r)
+		}
+		return known[digest] && failed == nil
 	}
-	all := reproduce.Elements(recipe, d.Model.Methods, Signature())
 	keep := make([]int, len(all))
 	for i := range keep {
 		keep[i] = i
@@ -219,7 +227,7 @@ func Ddmin(d *Driver, recipe *misstepv1.Recipe, alpha, beta float64) *misstepv1.
 	build := func(keep []int) *misstepv1.Recipe {
 		return all.Without(recipe, func(i int) bool { return !slices.Contains(keep, i) })
 	}
-	for n := 2; len(keep) >= 2; {
+	for n := 2; len(keep) >= 2 && failed == nil; {
 		var parts [][]int
 		for i := range n {
 			parts = append(parts, keep[i*len(keep)/n:(i+1)*len(keep)/n])
@@ -248,5 +256,5 @@ func Ddmin(d *Driver, recipe *misstepv1.Recipe, alpha, beta float64) *misstepv1.
 	if len(keep) == 1 && fails(build(nil)) {
 		keep = nil
 	}
-	return build(keep)
+	return build(keep), failed
 }

@@ -1,172 +1,235 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
+	"misstep/coordinator/reproduce"
+	"misstep/coordinator/reproduce/reproducetest"
+	"misstep/internal/bench"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// realCase is a known bug that a small campaign finds on real JVMs.
-type realCase struct {
-	name     string
-	campaign string
-	// known as in the catalogue of known bugs, or a text of the finding's title when it has no id there.
-	known string
-	// affected builds of the catalogue.
-	affected []string
-}
-
-var realCases = []realCase{
-	{
-		name: "JDK-8303444", known: "JDK-8303444", affected: []string{"jdk17", "jdk25"},
-		campaign: `
-name: clinit
-seed: 7
-jdks: [jdk17]
-workloads: [{name: clinit}]
-flag_sets: [{name: c1, flags: [-XX:TieredStopAtLevel=1, -Xcomp]}]
-sampling: [{interval: 1ms, jitter: 0.5}]
-checks: [{name: gst-asgct, share: 1}, {name: liveness}]
-budget: {trials: 2}
-`,
-	},
-	{
-		name: "virtual thread resumed at depth", known: "continuation", affected: []string{"jdk25"},
-		campaign: `
-name: vthread
-seed: 7
-jdks: [jdk25]
-workloads: [{name: vthread-yield, arguments: ["64", "300"], repetitions: 1}]
-flag_sets: [{name: some, flags: [-Xss1m, -XX:+UseSerialGC]}]
-checks: [{name: gst-asgct, share: 0.1}, {name: liveness}]
-budget: {trials: 2}
-`,
-	},
-}
-
-// realResult is one reproduction on real JVMs.
+// realResult is what was measured of one reproduction on real JVMs. Everything in it is of fresh tries but the product's own figures.
 type realResult struct {
-	Case        string   `json:"case"`
-	JDK         string   `json:"jdk"`
-	Failure     string   `json:"failure,omitempty"`
-	Reliability string   `json:"reliability"`
-	Clean       string   `json:"clean"`
-	Needed      []string `json:"needed"`
-	Affected    []string `json:"affected"`
-	Wanted      []string `json:"wanted"`
-	Trials      uint64   `json:"trials"`
-	TookSeconds float64  `json:"took_seconds"`
+	Case string `json:"case"`
+	Sort string `json:"sort"`
+	made
+	Wanted []string `json:"wanted,omitempty"`
+	// Hits of tries of the finding's recipe as it was confirmed is Rate; of the best recipe met and of the reproducer, in turns.
+	BestHits   int `json:"best_hits"`
+	BestTries  int `json:"best_tries"`
+	FinalHits  int `json:"final_hits"`
+	FinalTries int `json:"final_tries"`
+	// Removable elements of the reproducer by exhaustive removal of one at a time, of Elements.
+	Removable []string `json:"removable,omitempty"`
+	Elements  int      `json:"elements"`
+	// Ddmin is the number of tries that plain ddmin took; DdminEnded is false when it was stopped at more than three times ours.
+	Ddmin      int  `json:"ddmin"`
+	DdminEnded bool `json:"ddmin_ended"`
+	// Done is how far it came: "", "reproduced", "compared", "removed", "all".
+	Done string `json:"done"`
 }
 
-func (r realResult) good() bool { return r.Failure == "" && slices.Equal(r.Affected, r.Wanted) }
+// Stages that are done.
+const (
+	doneMade     = "reproduced"
+	doneCompared = "compared"
+	doneRemoved  = "removed"
+	doneAll      = "all"
+)
+
+// kept is the reproducer's rate over the best one's, with the 95 % interval of its logarithm (Katz and others, 1978).
+func (r realResult) kept() (ratio, low, high float64) {
+	a, n, b, m := float64(r.FinalHits), float64(r.FinalTries), float64(r.BestHits), float64(r.BestTries)
+	if a == 0 || b == 0 {
+		return 0, 0, math.Inf(1)
+	}
+	ratio = (a / n) / (b / m)
+	const z = 1.96
+	width := z * math.Sqrt(max(0, 1/a-1/n+1/b-1/m))
+	return ratio, ratio * math.Exp(-width), ratio * math.Exp(width)
+}
+
+func (r realResult) share() float64 { return float64(r.search()) / float64(r.Ddmin) }
 
 func (r realResult) row() []string {
-	result := "reproduced"
 	if r.Failure != "" {
-		result = r.Failure
+		return []string{r.Case, r.Sort, r.Failure, "", "", "", "", "", "", ""}
 	}
-	return []string{
-		r.Case, r.JDK, result, r.Reliability, r.Clean, strings.Join(r.Needed, ", "), "by the engine's own test", fmt.Sprint(r.Trials),
-		strings.Join(r.Affected, " "), (time.Duration(r.TookSeconds) * time.Second).String(),
+	cells := []string{r.Case, r.Sort, bench.Figure(r.Rate), strings.Join(r.made.Kept, ", "), "-", "-", fmt.Sprint(r.search()), "-", "-", "-"}
+	if len(r.Wanted) > 0 {
+		cells[9] = map[bool]string{true: "right", false: "wrong: "}[slices.Equal(r.Affected, r.Wanted)] + fmt.Sprint(r.Affected)
 	}
+	if r.Done == doneMade {
+		return cells
+	}
+	ratio, low, high := r.kept()
+	cells[4] = fmt.Sprintf("%d/%d : %d/%d = %.2f (%.2f–%.2f)", r.FinalHits, r.FinalTries, r.BestHits, r.BestTries, ratio, low, high)
+	if r.Done == doneCompared {
+		return cells
+	}
+	cells[5] = fmt.Sprintf("%d of %d %s", len(r.Removable), r.Elements, strings.Join(r.Removable, ", "))
+	if r.Done == doneRemoved {
+		return cells
+	}
+	cells[7], cells[8] = fmt.Sprint(r.Ddmin), fmt.Sprintf("%.2f", r.share())
+	if !r.DdminEnded {
+		cells[7], cells[8] = "> "+cells[7], "< "+cells[8]
+	}
+	return cells
 }
 
-// runReal reproduces what the budget lets it. A case that the budget cuts short is left out and said so.
-func runReal(ctx context.Context, log io.Writer) (out []realResult) {
-	for _, c := range realCases {
-		begun := time.Now()
-		r, err := reproduceReal(ctx, c, log)
-		if ctx.Err() != nil {
-			fmt.Fprintf(log, "%s: the budget was used up\n", c.name)
+// runReal measures what the budget lets it, going on where an earlier run ended.
+func runReal(ctx context.Context, log io.Writer) (out []realResult, err error) {
+	l, err := openLab(ctx, filepath.Join("build", "bench", "repro"), log)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
+	for _, c := range realCases() {
+		if only := os.Getenv("CASES"); only != "" && !slices.Contains(strings.Split(only, ","), c.name) {
+			continue
+		}
+		r, err := l.measure(ctx, c)
+		if r.Done != "" || r.Failure != "" {
+			out = append(out, r)
+		}
+		if err != nil && ctx.Err() != nil {
+			fmt.Fprintf(log, "%s: the budget is used up after %q\n", c.name, r.Done)
 			break
 		}
 		if err != nil {
-			r.Failure = err.Error()
+			return out, err
 		}
-		r.TookSeconds = time.Since(begun).Seconds()
-		out = append(out, r)
+		fmt.Fprintln(log, strings.Join(r.row(), " | "))
 	}
-	return out
+	return out, nil
 }
 
-func reproduceReal(ctx context.Context, c realCase, log io.Writer) (realResult, error) {
-	r := realResult{Case: c.name, Wanted: c.affected}
-	dir, err := os.MkdirTemp("", "misstep-bench-repro-")
+// errEnough ends a ddmin that has cost more than the goal allows.
+var errEnough = errors.New("more than three times ours")
+
+// measure one case. The error is about what could not be run, or ctx's; what was done before it is in the result.
+func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
+	r := realResult{Case: c.name, Sort: c.sort, Wanted: c.affected}
+	digest, err := l.prepare(ctx, c)
 	if err != nil {
-		return r, fmt.Errorf("make folder: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "campaign.yaml")
-	if err := os.WriteFile(file, []byte(c.campaign), 0o644); err != nil {
-		return r, fmt.Errorf("write campaign: %w", err)
-	}
-	hunt := filepath.Join(dir, "hunt")
-	var found struct {
-		Findings []json.RawMessage `json:"findings"`
-	}
-	if err := misstep(ctx, log, &found, "hunt", file, "--dir", hunt, "--json"); err != nil {
 		return r, err
 	}
-	finding := ""
-	for _, raw := range found.Findings {
-		var f misstepv1.Finding
-		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(raw, &f); err != nil {
-			return r, fmt.Errorf("read a finding: %w", err)
+	if r.made, err = l.reproduction(ctx, c, digest); err != nil || r.Failure != "" {
+		return r, err
+	}
+	r.Done = doneMade
+	signature, found, best, final := &misstepv1.Signature{}, &misstepv1.Recipe{}, &misstepv1.Recipe{}, &misstepv1.Recipe{}
+	if err := errors.Join(read(r.Signature, signature), read(r.Found, found), read(r.Best, best), read(r.Final, final)); err != nil {
+		return r, err
+	}
+	// In turns, so that a machine that changes changes for both.
+	const wanted = 40
+	most := int(math.Ceil(2 * wanted / r.Rate))
+	for n := 10; ; n += 10 {
+		portion := func(_, tries, voids int) bool { return tries >= n || voids > n }
+		if r.BestHits, r.BestTries, err = l.sample(ctx, c, digest, "best", best, signature, portion); err != nil {
+			return r, err
 		}
-		if (f.GetKnownAs() == c.known || strings.Contains(f.GetTitle(), c.known)) && strings.Contains(strings.Join(f.GetSignature().GetParts(), " "), "gst-asgct") {
-			finding = f.GetId()
+		if r.FinalHits, r.FinalTries, err = l.sample(ctx, c, digest, "final", final, signature, portion); err != nil {
+			return r, err
+		}
+		if min(r.BestHits, r.FinalHits) >= wanted || n >= most {
 			break
 		}
 	}
-	if finding == "" {
-		return r, fmt.Errorf("the campaign did not find %s", c.known)
+	r.Done = doneCompared
+	if r.FinalHits == 0 {
+		return r, nil
 	}
-	var result struct {
-		Reproduction json.RawMessage `json:"reproduction"`
+	// Each judged by as many tries as tell 0.8 of the rate from 0.4 of it, ended when the verdict is certain.
+	p := float64(r.FinalHits) / float64(r.FinalTries)
+	judge := func(purpose string, recipe *misstepv1.Recipe, p float64) (keeps bool, tries int, err error) {
+		tries, hits := reproducetest.FixedTries(p, alpha, beta)
+		seen, _, err := l.sample(ctx, c, digest, purpose, recipe, signature, func(h, n, voids int) bool {
+			return h >= hits || n-h > tries-hits || voids > 3 && voids > 2*n
+		})
+		return seen >= hits, tries, err
 	}
-	if err := misstep(ctx, log, &result, "reproduce", finding, "--dir", hunt, "--json"); err != nil {
-		return r, err
-	}
-	var s misstepv1.ReproductionStatus
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(result.Reproduction, &s); err != nil {
-		return r, fmt.Errorf("read the reproduction: %w", err)
-	}
-	p := s.GetReproducer()
-	r.JDK, r.Trials = p.GetRecipe().GetJdk().GetName(), s.GetTrials()
-	r.Reliability = fmt.Sprintf("%d of %d", p.GetReliability().GetHits(), p.GetReliability().GetTries())
-	r.Clean = fmt.Sprintf("%d of %d", p.GetClean().GetHits(), p.GetClean().GetTries())
-	for _, e := range p.GetKept() {
-		r.Needed = append(r.Needed, e.GetKind()+" "+e.GetName())
-	}
-	for _, b := range p.GetBisection().GetBuilds() {
-		if b.GetAffected() > 0.5 && b.GetSkipped() == "" {
-			r.Affected = append(r.Affected, b.GetJdk().GetName())
+	removals := reproduce.Removals(final, signature)
+	r.Elements = len(removals)
+	for _, x := range removals {
+		keeps, _, err := judge("removal", x.Recipe, p)
+		if err != nil {
+			return r, err
+		}
+		if keeps {
+			r.Removable = append(r.Removable, x.Element.GetKind()+" "+x.Element.GetName())
 		}
 	}
+	r.Done = doneRemoved
+	// It is told the rate of the finding's recipe, is charged all its repetitions, and stops when it has cost more than the goal allows.
+	_, err = reproducetest.PlainDdmin(found, reproduce.Elements(found, r.Methods, signature), func(recipe *misstepv1.Recipe) (bool, error) {
+		keeps, tries, err := judge("ddmin", recipe, r.Rate)
+		if r.Ddmin += tries; err == nil && r.Ddmin > 3*r.search() {
+			err = errEnough
+		}
+		return keeps, err
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return r, err
+	}
+	r.DdminEnded, r.Done = err == nil, doneAll
 	return r, nil
 }
 
-// misstep runs the built binary and reads what it prints.
-func misstep(ctx context.Context, log io.Writer, into any, args ...string) error {
-	cmd := exec.CommandContext(ctx, "misstep", args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 20 * time.Second
-	var stdout bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, log
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("misstep %s: %w", strings.Join(args[:2], " "), err)
+// realGoals are what the cases measured so far say, with their table.
+func realGoals(results []realResult) ([]bench.Goal, bench.Table) {
+	t := bench.Table{
+		Title: "real JVMs, fresh tries: the reproducer's hits against those of the best recipe met, with the 95 % interval of the ratio; elements that can go; tries of the search and of plain ddmin",
+		Columns: []string{"case", "sort", "rate", "needed", "reproducer : best", "removable", "search", "ddmin", "share", "builds"},
 	}
-	return decode(stdout.Bytes(), into)
+	all, failed, wrong := 0, 0, 0
+	worst, dearest, removable := math.NaN(), math.NaN(), math.NaN()
+	for _, r := range results {
+		t.Rows = append(t.Rows, r.row())
+		switch {
+		case r.Failure != "":
+			failed++
+			continue
+		case len(r.Wanted) > 0 && !slices.Equal(r.Affected, r.Wanted):
+			wrong++
+		}
+		if r.Done != doneMade {
+			ratio, _, _ := r.kept()
+			worst = least(worst, ratio)
+		}
+		if r.Done == doneRemoved || r.Done == doneAll {
+			removable = -least(-removable, -float64(len(r.Removable)))
+		}
+		if r.Done == doneAll {
+			all++
+			dearest = -least(-dearest, -r.share())
+		}
+	}
+	return []bench.Goal{
+		{Name: "real cases measured to the end", Goal: 12, Measured: float64(all), Unit: "cases", AtLeast: true},
+		{Name: "real cases without a reproducer", Goal: 0, Measured: float64(failed), Unit: "cases"},
+		{Name: "real cases with other builds affected than is known", Goal: 0, Measured: float64(wrong), Unit: "cases"},
+		{Name: "rate kept of the best met, worst real case", Goal: 0.8, Measured: worst, Unit: "of 1", AtLeast: true},
+		{Name: "removable elements, worst real case", Goal: 0, Measured: removable, Unit: "elements"},
+		{Name: "tries against plain ddmin, dearest real case", Goal: 1.0 / 3, Measured: dearest, Unit: "of its tries"},
+	}, t
+}
+
+// least of a figure that may be unknown, NaN, and one that is known.
+func least(a, b float64) float64 {
+	if math.IsNaN(a) {
+		return b
+	}
+	return min(a, b)
 }

@@ -220,7 +220,7 @@ func (l *lab) cells(ctx context.Context, s *store, strategies []string) error {
 			continue
 		}
 		logf("%d cells to measure", len(left))
-		c, err := l.machine(left, uint64(len(s.entries))+1) // another machine for each boot
+		c, err := l.machine(left, uint64(len(s.Entries))+1) // another machine for each boot
 		if err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func (l *lab) cells(ctx context.Context, s *store, strategies []string) error {
 			if err := json.Unmarshal(line, &r); err != nil {
 				return fmt.Errorf("reading a result of the guest: %w: %.200q", err, line)
 			}
-			return s.add(entry{Kind: kindCell, Fingerprint: l.fingerprint(r.cell), Result: &r})
+			return s.Add(entry{Kind: kindCell, Fingerprint: l.fingerprint(r.cell), Result: &r})
 		})
 		if err != nil {
 			return err

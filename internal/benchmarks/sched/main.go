@@ -59,11 +59,12 @@ func host(ctx context.Context) error {
 		return err
 	}
 	defer l.close()
-	s, err := openStore(filepath.Join(dir, "sched.cells.jsonl"))
+	cells, err := bench.OpenStore[entry](filepath.Join(dir, "sched.cells.jsonl"))
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer cells.Close()
+	s := &store{cells}
 	var reached string
 	steps := []struct {
 		name string

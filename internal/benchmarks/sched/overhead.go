@@ -51,7 +51,7 @@ func (l *lab) overhead(ctx context.Context, s *store) error {
 		return err
 	}
 	for _, e := range all {
-		if err := s.add(e); err != nil {
+		if err := s.Add(e); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func (l *lab) again(ctx context.Context, s *store) error {
 			return err
 		}
 		for _, r := range results { // whole boots only
-			if err := s.add(entry{Kind: kindAgain, Fingerprint: l.policy, Boot: n + 1, Result: &r}); err != nil {
+			if err := s.Add(entry{Kind: kindAgain, Fingerprint: l.policy, Boot: n + 1, Result: &r}); err != nil {
 				return err
 			}
 		}
@@ -95,7 +95,7 @@ func (l *lab) recordings(ctx context.Context, s *store) error {
 		if err != nil && !errors.Is(err, vm.ErrDeparted) {
 			return err
 		}
-		if err := s.add(entry{Kind: kindRecording, Fingerprint: l.policy, Boot: n + 1, Same: err == nil}); err != nil {
+		if err := s.Add(entry{Kind: kindRecording, Fingerprint: l.policy, Boot: n + 1, Same: err == nil}); err != nil {
 			return err
 		}
 	}
@@ -151,7 +151,7 @@ func (l *lab) logs(ctx context.Context, s *store) error {
 		if err := json.Unmarshal(line, &t); err != nil {
 			return fmt.Errorf("reading a result of the guest: %w: %.200q", err, line)
 		}
-		return s.add(entry{Kind: kindLog, Fingerprint: l.policy, Log: &t})
+		return s.Add(entry{Kind: kindLog, Fingerprint: l.policy, Log: &t})
 	})
 }
 

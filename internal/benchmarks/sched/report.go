@@ -139,7 +139,7 @@ func report(l *lab, s *store) bench.Report {
 	r.Rows = struct {
 		Figures []figure `json:"figures"`
 		Entries []entry  `json:"entries"`
-	}{rows, s.entries}
+	}{rows, s.Entries}
 	return r
 }
 

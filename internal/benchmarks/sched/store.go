@@ -1,13 +1,6 @@
 package main
 
-import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-)
+import "misstep/internal/bench"
 
 // Kinds of entries.
 const (
@@ -29,48 +22,12 @@ type entry struct {
 	Overhead    *load     `json:"overhead,omitempty"`
 }
 
-// store keeps what was measured in a file, a line each, so that nothing is measured twice.
-type store struct {
-	file    *os.File
-	entries []entry
-}
-
-func openStore(path string) (*store, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("opening the measured figures: %w", err)
-	}
-	s := &store{file: file}
-	decoder := json.NewDecoder(bufio.NewReader(file))
-	for {
-		var e entry
-		if err := decoder.Decode(&e); err != nil {
-			if errors.Is(err, io.EOF) {
-				return s, nil
-			}
-			return nil, errors.Join(fmt.Errorf("reading the measured figures %s: %w; remove the file to measure anew", path, err), file.Close())
-		}
-		s.entries = append(s.entries, e)
-	}
-}
-
-func (s *store) close() { _ = s.file.Close() }
-
-func (s *store) add(e entry) error {
-	line, err := json.Marshal(e)
-	if err == nil {
-		_, err = s.file.Write(append(line, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("keeping a measured figure: %w", err)
-	}
-	s.entries = append(s.entries, e)
-	return nil
-}
+// store keeps what was measured.
+type store struct{ *bench.Store[entry] }
 
 // result of a cell with what it is measured on now.
 func (s *store) result(l *lab, c cell) (result, bool) {
-	for _, e := range s.entries {
+	for _, e := range s.Entries {
 		if e.Kind == kindCell && e.Result.cell == c && e.Fingerprint == l.fingerprint(c) {
 			return *e.Result, true
 		}
@@ -80,7 +37,7 @@ func (s *store) result(l *lab, c cell) (result, bool) {
 
 // of lists the entries of a kind that were measured with the scheduler as it is now.
 func (s *store) of(kind, fingerprint string) (all []entry) {
-	for _, e := range s.entries {
+	for _, e := range s.Entries {
 		if e.Kind == kind && e.Fingerprint == fingerprint {
 			all = append(all, e)
 		}

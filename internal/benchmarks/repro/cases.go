@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"misstep/internal/faults"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// realCase is a bug on real JVMs, seeded or known, that a small campaign finds. Its recipes have elements that the bug does not need.
+type realCase struct {
+	// Name and sort, for the table: "known bug", "injected fault", "planted race".
+	name, sort string
+	// jdk of the catalogue; with a plan it is wrapped.
+	jdk  string
+	plan *faults.Plan
+	// campaign in YAML without name and JDK.
+	campaign string
+	// finding has all of these texts in its signature.
+	finding []string
+	// builds to bisect over, and those of them that are known to be affected.
+	builds, affected []string
+}
+
+// build is the name of the JDK that the case's campaign uses.
+func (c realCase) build() string {
+	if c.plan == nil {
+		return c.jdk
+	}
+	return c.jdk + "-" + c.name
+}
+
+func (c realCase) yaml() string {
+	return fmt.Sprintf("name: %s\nseed: 7\njdks: [%s]\n%s", c.name, c.build(), strings.TrimLeft(c.campaign, "\n"))
+}
+
+// is says whether a finding is the case's.
+func (c realCase) is(f *misstepv1.Finding) bool {
+	signature := f.GetSignature().GetKind() + " " + strings.Join(f.GetSignature().GetParts(), " ")
+	return !slices.ContainsFunc(c.finding, func(text string) bool { return !strings.Contains(signature, text) })
+}
+
+// rates of injected faults for each trial.
+var rates = []float64{0.5, 0.1, 0.02}
+
+// realCases in the order in which they are measured: cheap ones first.
+func realCases() (out []realCase) {
+	upcall := func(program, jdk, place string) realCase {
+		return realCase{
+			name: program + "-" + jdk, sort: "known bug", jdk: jdk, finding: []string{"mismatch gst-asgct", place},
+			builds: []string{"jdk17", "jdk25"}, affected: []string{"jdk17", "jdk25"},
+			campaign: fmt.Sprintf(`
+workloads: [{name: small, arguments: [%s, "400", "3"]}]
+flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
+instrumentation: [{ratio: 1, include: ["Small*"]}]
+sampling: [{interval: 0.005s, jitter: 0.5}]
+checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 0.1}, {name: liveness}]
+budget: {trials: 2}
+`, program),
+		}
+	}
+	out = append(out, upcall("clinit", "jdk17", "upcall <clinit>"), upcall("clinit", "jdk25", "upcall <clinit>"))
+	out = append(out, realCase{
+		name: "yield-jdk25", sort: "known bug", jdk: "jdk25", finding: []string{"mismatch gst-asgct", "continuation"},
+		builds: []string{"jdk21", "jdk25", "jdk26", "jdk27", "jdk28"}, affected: []string{"jdk21", "jdk25", "jdk26", "jdk27", "jdk28"},
+		campaign: `
+workloads: [{name: small, arguments: [yield, "6", "3"]}]
+flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
+instrumentation: [{ratio: 1, include: ["Small*"]}]
+sampling: [{interval: 0.005s, jitter: 0.5}]
+checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 0.1}, {name: liveness}]
+budget: {trials: 2}
+`,
+	})
+	out = append(out, upcall("loader", "jdk17", "upcall loadClass"), upcall("loader", "jdk25", "upcall loadClass"))
+
+	race := func(name string, number, iterations int, class string) {
+		out = append(out, realCase{
+			name: "race-" + name, sort: "planted race", jdk: "jdk17", finding: []string{"crash", "Unsafe_PutLong"},
+			campaign: fmt.Sprintf(`
+workloads: [{name: small, arguments: [race, "%d", "%d"]}]
+flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
+instrumentation: [{ratio: 1, include: ["Race*", "%s*"]}]
+checks: [{name: liveness}, {name: shadow-gst, share: 0.01}]
+perturb: [{strategy: chaos, mechanism: agent}]
+budget: {trials: 20}
+`, number, iterations, class),
+		})
+	}
+	race("check-then-act", 1, 12, "CheckThenAct")
+	race("publication", 3, 600, "Publication")
+
+	for _, p := range rates {
+		injected := func(class string, rate float64, needs, campaign string, finding ...string) {
+			out = append(out, realCase{
+				name: fmt.Sprintf("%s-%g", class, p), sort: "injected fault", jdk: "jdk17", finding: finding,
+				plan:     &faults.Plan{Classes: []string{class}, Rate: rate, Trials: p, Needs: []string{needs}},
+				campaign: campaign + fmt.Sprintf("budget: {trials: %d}\n", int(8/p)),
+			})
+		}
+		const bracket = `
+workloads: [{name: small, arguments: [spin, "6", "20"]}]
+flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8, -XX:+AlwaysPreTouch]}]
+instrumentation: [{ratio: 0}]
+sampling: [{interval: 0.001s, jitter: 0.5}]
+checks: [{name: asgct-gst-bracket}, {name: liveness}]
+`
+		injected(faults.Crash, 1, "-Xss768k", bracket, "crash", "injector")
+		injected(faults.InvalidCode, 1, "-XX:MaxInlineLevel=8", bracket, "mismatch", "bracket")
+		injected(faults.Truncate, 0.3, "-Xss768k", `
+workloads: [{name: small, arguments: [calls, "3", "20"]}]
+flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8, -XX:+AlwaysPreTouch]}]
+instrumentation: [{ratio: 1, include: ["Small*"]}]
+checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 0.1}, {name: liveness}]
+`, "mismatch gst-asgct", "truncated", "Small.inner")
+	}
+	return out
+}
