@@ -42,9 +42,6 @@ func (c realCase) is(f *misstepv1.Finding) bool {
 	return !slices.ContainsFunc(c.finding, func(text string) bool { return !strings.Contains(signature, text) })
 }
 
-// rates of injected faults for each trial.
-var rates = []float64{0.5, 0.1, 0.02}
-
 // realCases in the order in which they are measured: cheap ones first.
 func realCases() (out []realCase) {
 	upcall := func(program, jdk, place string) realCase {
@@ -92,29 +89,33 @@ budget: {trials: 20}
 	race("check-then-act", 1, 12, "CheckThenAct")
 	race("publication", 3, 600, "Publication")
 
-	for _, p := range rates {
-		injected := func(class string, rate float64, needs, campaign string, finding ...string) {
-			out = append(out, realCase{
-				name: fmt.Sprintf("%s-%g", class, p), sort: "injected fault", jdk: "jdk17", finding: finding,
-				plan:     &faults.Plan{Classes: []string{class}, Rate: rate, Trials: p, Needs: []string{needs}},
-				campaign: campaign + fmt.Sprintf("budget: {trials: %d}\n", int(8/p)),
-			})
-		}
-		const bracket = `
+	// Frequent faults cost the least of all, rare ones the most.
+	return slices.Concat(injected(0.5), out, injected(0.1), injected(0.02))
+}
+
+// injected faults that each JVM has with probability p.
+func injected(p float64) (out []realCase) {
+	add := func(class string, rate float64, needs, campaign string, finding ...string) {
+		out = append(out, realCase{
+			name: fmt.Sprintf("%s-%g", class, p), sort: "injected fault", jdk: "jdk17", finding: finding,
+			plan:     &faults.Plan{Classes: []string{class}, Rate: rate, Trials: p, Needs: []string{needs}},
+			campaign: campaign + fmt.Sprintf("budget: {trials: %d}\n", int(8/p)),
+		})
+	}
+	const bracket = `
 workloads: [{name: small, arguments: [spin, "6", "20"]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8, -XX:+AlwaysPreTouch]}]
 instrumentation: [{ratio: 0}]
 sampling: [{interval: 0.001s, jitter: 0.5}]
 checks: [{name: asgct-gst-bracket}, {name: liveness}]
 `
-		injected(faults.Crash, 1, "-Xss768k", bracket, "crash", "injector")
-		injected(faults.InvalidCode, 1, "-XX:MaxInlineLevel=8", bracket, "mismatch", "bracket")
-		injected(faults.Truncate, 0.3, "-Xss768k", `
+	add(faults.Crash, 1, "-Xss768k", bracket, "crash", "injector")
+	add(faults.InvalidCode, 1, "-XX:MaxInlineLevel=8", bracket, "mismatch", "bracket")
+	add(faults.Truncate, 0.3, "-Xss768k", `
 workloads: [{name: small, arguments: [calls, "3", "20"]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8, -XX:+AlwaysPreTouch]}]
 instrumentation: [{ratio: 1, include: ["Small*"]}]
 checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 0.1}, {name: liveness}]
 `, "mismatch gst-asgct", "truncated", "Small.inner")
-	}
 	return out
 }

@@ -12,9 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -37,8 +39,10 @@ import (
 // entry is one line of what was measured on real JVMs: a reproduction, or a few tries of a recipe.
 type entry struct {
 	Case string `json:"case"`
-	// Digest of all that the figures depend on: the case, its JDKs, the agent, the engine's sources.
+	// Digest of what the figures depend on: the case, its JDKs and workload, the sources of engine and injector. The agent is a tool here,
+	// which only has to see the bug; it is named and not digested, or each change of it would throw days of measuring away.
 	Digest string `json:"digest"`
+	Agent  string `json:"agent"`
 	// Made is the case's reproduction, in the first entry of a case.
 	Made *made `json:"made,omitempty"`
 	// Purpose of the tries, Recipe that was tried by its digest (without a seed), and a letter for each: h, m or v.
@@ -78,8 +82,9 @@ type lab struct {
 	manifest  workloads.Manifest
 	agent     agent.Artefacts
 	injector  string
-	engine    []byte // sources
+	engine    []byte // sources of engine and injector
 	executor  *jvm.Executor
+	slots     int // tries at once
 	scratch   string
 	store     *bench.Store[entry]
 	log       io.Writer
@@ -90,7 +95,7 @@ func openLab(ctx context.Context, dir string, log io.Writer) (*lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find folder: %w", err)
 	}
-	l := &lab{dir: dir, home: filepath.Join(dir, "home"), log: log}
+	l := &lab{dir: dir, home: filepath.Join(dir, "home"), log: log, slots: max(2, runtime.NumCPU())}
 	l.jdks = jdk.Open(l.home)
 	if l.agent, err = agent.Find(filepath.Join("build", "agent")); err != nil {
 		return nil, err
@@ -112,7 +117,7 @@ func openLab(ctx context.Context, dir string, log io.Writer) (*lab, error) {
 	if l.manifest, err = workloads.Load(l.workload.Path); err != nil {
 		return nil, err
 	}
-	for _, glob := range []string{"coordinator/reproduce/*.go", "coordinator/bisect/*.go", "coordinator/triage/*.go"} {
+	for _, glob := range []string{"coordinator/reproduce/*.go", "coordinator/bisect/*.go", "agent/test/injector/*.cpp"} {
 		files, err := filepath.Glob(glob)
 		if err != nil || len(files) == 0 {
 			return nil, fmt.Errorf("find the engine's sources %s: start the benchmark at the root of the tree", glob)
@@ -151,7 +156,7 @@ func (l *lab) close() { _ = errors.Join(l.store.Close(), os.RemoveAll(l.scratch)
 // prepare adds the case's JDKs to the catalogue and digests what its figures depend on.
 func (l *lab) prepare(ctx context.Context, c realCase) (digest string, err error) {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%+v\n%s\n%s\n%s", c.yaml(), c.builds, l.workload.Digest, l.agent.Digest, l.engine)
+	fmt.Fprintf(sum, "%s\n%+v\n%s\n%s", c.yaml(), c.builds, l.workload.Digest, l.engine)
 	for _, name := range append([]string{c.jdk}, c.builds...) {
 		source, err := jdk.Open(home.Dir()).Get(name)
 		if err != nil {
@@ -159,11 +164,7 @@ func (l *lab) prepare(ctx context.Context, c realCase) (digest string, err error
 		}
 		fmt.Fprintf(sum, "\n%s", source.Digest)
 		if c.plan != nil {
-			library, err := os.ReadFile(l.injector)
-			if err != nil {
-				return "", fmt.Errorf("read the injector: %w (build it with: make agent)", err)
-			}
-			fmt.Fprintf(sum, "\n%+v %x", *c.plan, sha256.Sum256(library))
+			fmt.Fprintf(sum, "\n%+v", *c.plan)
 			dir := filepath.Join(l.dir, "jdks", c.build())
 			if err := faults.Wrap(dir, source.Path, l.injector, *c.plan); err != nil {
 				return "", err
@@ -205,7 +206,7 @@ func (l *lab) reproduction(ctx context.Context, c realCase, digest string) (made
 		m.Failure = err.Error()
 	}
 	m.TookSeconds = time.Since(begun).Seconds()
-	return m, l.store.Add(entry{Case: c.name, Digest: digest, Made: &m})
+	return m, l.store.Add(entry{Case: c.name, Digest: digest, Agent: l.agent.Digest, Made: &m})
 }
 
 func (l *lab) make(ctx context.Context, c realCase, dir string) (made, error) {
@@ -319,53 +320,67 @@ func (l *lab) results(c realCase, digest, purpose, recipe string) string {
 	return b.String()
 }
 
-// sample tries a recipe until enough says so of its results; each try has a seed of its own unless the recipe has one. What was tried
-// before counts.
-func (l *lab) sample(ctx context.Context, c realCase, digest, purpose string, recipe *misstepv1.Recipe, signature *misstepv1.Signature, enough func(hits, tries, voids int) bool) (hits, tries int, err error) {
+// sample tries a recipe until enough says so of the results, a letter for each try; each try has a seed of its own unless the recipe
+// has one. What was tried before counts.
+func (l *lab) sample(ctx context.Context, c realCase, digest, purpose string, recipe *misstepv1.Recipe, signature *misstepv1.Signature, enough func(results string) bool) (string, error) {
 	id, err := misstepv1.RecipeDigest(recipe)
 	if err != nil {
-		return 0, 0, err
+		return "", err
 	}
 	all, fresh := l.results(c, digest, purpose, id), ""
 	keep := func() error {
 		if fresh == "" {
 			return nil
 		}
-		e := entry{Case: c.name, Digest: digest, Purpose: purpose, Recipe: id, Results: fresh}
+		e := entry{Case: c.name, Digest: digest, Agent: l.agent.Digest, Purpose: purpose, Recipe: id, Results: fresh}
 		fresh = ""
 		return l.store.Add(e)
 	}
 	for {
-		hits, voids := strings.Count(all, "h"), strings.Count(all, "v")
-		tries := len(all) - voids
-		if enough(hits, tries, voids) {
-			return hits, tries, keep()
+		if enough(all) {
+			return all, keep()
 		}
-		run := proto.CloneOf(recipe)
-		if run.GetSeed() == 0 {
-			run.Seed = seed(purpose+id, len(all))
-		}
-		outcome, err := l.executor.Run(ctx, run, nil)
-		if err != nil {
-			return hits, tries, errors.Join(fmt.Errorf("%s: try a recipe: %w", c.name, err), keep())
-		}
-		letter := "m"
-		for _, found := range triage.Triage(outcome) {
-			if proto.Equal(found.Signature, signature) {
-				letter = "h"
+		// As many at once as there are CPUs; enough may be told of one too many.
+		letters := make([]byte, l.slots)
+		var g errgroup.Group
+		for i := range letters {
+			run := proto.CloneOf(recipe)
+			if run.GetSeed() == 0 {
+				run.Seed = seed(purpose+id, len(all)+i)
 			}
+			g.Go(func() (err error) {
+				letters[i], err = l.try(ctx, run, signature)
+				return err
+			})
 		}
-		if letter == "m" && outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID {
-			letter = "v"
+		if err := g.Wait(); err != nil {
+			return all, errors.Join(fmt.Errorf("%s: try a recipe: %w", c.name, err), keep())
 		}
-		all, fresh = all+letter, fresh+letter
+		all, fresh = all+string(letters), fresh+string(letters)
 		const portion = 20
 		if len(fresh) >= portion {
 			if err := keep(); err != nil {
-				return hits, tries, err
+				return all, err
 			}
 		}
 	}
+}
+
+// try runs a recipe once.
+func (l *lab) try(ctx context.Context, recipe *misstepv1.Recipe, signature *misstepv1.Signature) (letter byte, err error) {
+	outcome, err := l.executor.Run(ctx, recipe, nil)
+	if err != nil {
+		return 0, err
+	}
+	for _, found := range triage.Triage(outcome) {
+		if proto.Equal(found.Signature, signature) {
+			return 'h', nil
+		}
+	}
+	if outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID {
+		return 'v', nil
+	}
+	return 'm', nil
 }
 
 // seed of the i-th try for a purpose; never 0.

@@ -136,13 +136,17 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 	const wanted = 40
 	most := int(math.Ceil(2 * wanted / r.Rate))
 	for n := 10; ; n += 10 {
-		portion := func(_, tries, voids int) bool { return tries >= n || voids > n }
-		if r.BestHits, r.BestTries, err = l.sample(ctx, c, digest, "best", best, signature, portion); err != nil {
+		portion := func(results string) bool { return len(results) >= n }
+		ofBest, err := l.sample(ctx, c, digest, "best", best, signature, portion)
+		if err != nil {
 			return r, err
 		}
-		if r.FinalHits, r.FinalTries, err = l.sample(ctx, c, digest, "final", final, signature, portion); err != nil {
+		ofFinal, err := l.sample(ctx, c, digest, "final", final, signature, portion)
+		if err != nil {
 			return r, err
 		}
+		r.BestHits, r.BestTries = tally(ofBest)
+		r.FinalHits, r.FinalTries = tally(ofFinal)
 		if min(r.BestHits, r.FinalHits) >= wanted || n >= most {
 			break
 		}
@@ -155,10 +159,23 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 	p := float64(r.FinalHits) / float64(r.FinalTries)
 	judge := func(purpose string, recipe *misstepv1.Recipe, p float64) (keeps bool, tries int, err error) {
 		tries, hits := reproducetest.FixedTries(p, alpha, beta)
-		seen, _, err := l.sample(ctx, c, digest, purpose, recipe, signature, func(h, n, voids int) bool {
-			return h >= hits || n-h > tries-hits || voids > 3 && voids > 2*n
+		_, err = l.sample(ctx, c, digest, purpose, recipe, signature, func(results string) (certain bool) {
+			h, n := 0, 0
+			for _, letter := range results {
+				switch letter {
+				case 'h':
+					h, n = h+1, n+1
+				case 'm':
+					n++
+				}
+				if keeps = h >= hits; keeps || n-h > tries-hits {
+					return true
+				}
+			}
+			voids := len(results) - n
+			return voids > 3 && voids > 2*n
 		})
-		return seen >= hits, tries, err
+		return keeps, tries, err
 	}
 	removals := reproduce.Removals(final, signature)
 	r.Elements = len(removals)
@@ -187,10 +204,15 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 	return r, nil
 }
 
+// tally counts the tries that were not void.
+func tally(results string) (hits, tries int) {
+	return strings.Count(results, "h"), len(results) - strings.Count(results, "v")
+}
+
 // realGoals are what the cases measured so far say, with their table.
 func realGoals(results []realResult) ([]bench.Goal, bench.Table) {
 	t := bench.Table{
-		Title: "real JVMs, fresh tries: the reproducer's hits against those of the best recipe met, with the 95 % interval of the ratio; elements that can go; tries of the search and of plain ddmin",
+		Title:   "real JVMs, fresh tries: the reproducer's hits against those of the best recipe met, with the 95 % interval of the ratio; elements that can go; tries of the search and of plain ddmin",
 		Columns: []string{"case", "sort", "rate", "needed", "reproducer : best", "removable", "search", "ddmin", "share", "builds"},
 	}
 	all, failed, wrong := 0, 0, 0
