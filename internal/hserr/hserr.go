@@ -108,6 +108,7 @@ var (
 	stackSize   = regexp.MustCompile(`\(\d+K\)`)
 	bracket     = regexp.MustCompile(`\[[^\[\]]*\]`)
 	operation   = regexp.MustCompile(`^VM_Operation \(0x[0-9a-f]+\): (.*)$`)
+	hazard      = regexp.MustCompile(`,?\s*\b_(?:nested_)?threads_hazard_ptr(?:_cnt)?=\w+`)
 	requestedBy = regexp.MustCompile(`,? requested by thread 0x[0-9a-f]+`)
 )
 
@@ -131,7 +132,9 @@ func (p *parser) line(line string) {
 			return
 		}
 	}
-	p.state = inNothing
+	if p.state != inHead && p.state != inFrame || strings.HasPrefix(line, "-----") {
+		p.state = inNothing // what an error while the head is written says stands between its lines
+	}
 	switch {
 	case strings.HasPrefix(line, "Native frames:") && len(crash.NativeFrames) == 0:
 		p.state = inNative
@@ -219,7 +222,7 @@ func (p *parser) thread(line string) {
 		}
 		return ""
 	})
-	p.report.Crash.Thread = strings.Join(strings.Fields(stackSize.ReplaceAllString(text, "")), " ")
+	p.report.Crash.Thread = strings.Join(strings.Fields(hazard.ReplaceAllString(stackSize.ReplaceAllString(text, ""), "")), " ")
 }
 
 // finish makes the error and its detail of the head's lines.

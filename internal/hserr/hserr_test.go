@@ -18,7 +18,8 @@ import (
 var update = flag.Bool("update", false, "write the expected results anew")
 
 // samples are error files of real crashes: by Unsafe, by a native library, by CrashOnOutOfMemoryError, in a VM operation, by signals sent
-// to single threads, without native memory, over a stack full of garbage, on which the reporter itself trips. Sections about the machine are cut out.
+// to single threads, without native memory, over a stack full of garbage, on which the reporter itself trips. Those of a
+// fastdebug build are of HotSpot's own test crashes (-XX:ErrorHandlerTest), one with an error while its head is written, and of -XX:AbortVMOnException. Sections about the machine are cut out.
 func samples(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.log")
