@@ -23,7 +23,7 @@ func TestReleaseAndFastdebugAreOne(t *testing.T) {
 		s, _ := triage.Crash(report.Crash)
 		return s
 	}
-	release, fastdebug := of("jdk17-unsafe.log"), of("jdk17-fastdebug-unsafe.log")
+	release, fastdebug := of("jdk17-planted-unsafe.log"), of("jdk17-fastdebug-unsafe.log")
 	require.True(t, proto.Equal(release, fastdebug), "%v and %v", release, fastdebug)
 	require.False(t, proto.Equal(of("jdk17-fastdebug-assert.log"), of("jdk17-fastdebug-guarantee.log")), "what failed tells asserts of one function apart")
 }

@@ -49,6 +49,9 @@ type Plan struct {
 	Seed uint32
 	// Where: "signal" for walks in signal handlers, "entry" for those at method entries, empty for both.
 	Where string
+	// Method, "package.Class.method", restricts faults to walks through it, and those that have a place to its uppermost frame. Its name is
+	// looked up at method entries, so some of those must be walked. Empty for all walks, and a place drawn for each.
+	Method string
 	// Delay is the length of a delay; 0 leaves the injector's default.
 	Delay time.Duration
 	// Trials is the share of the JVMs that inject at all, 0 to 1; 0 is all. Which ones, and what they draw, the agent's seed says in place
@@ -67,6 +70,9 @@ func (p Plan) Environment(library, log string) []string {
 		"MISSTEP_INJECT_RATE=" + strconv.FormatFloat(p.Rate, 'g', -1, 64),
 		"MISSTEP_INJECT_SEED=" + strconv.FormatUint(uint64(p.Seed), 10),
 		"MISSTEP_INJECT_WHERE=" + p.Where,
+	}
+	if p.Method != "" {
+		env = append(env, "MISSTEP_INJECT_METHOD="+p.Method)
 	}
 	if p.Delay > 0 {
 		env = append(env, "MISSTEP_INJECT_MICROS="+strconv.FormatInt(p.Delay.Microseconds(), 10))

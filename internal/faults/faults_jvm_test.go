@@ -1,10 +1,14 @@
 package faults_test
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"misstep/agent"
 	"misstep/deploy/jdk"
@@ -12,6 +16,7 @@ import (
 	"misstep/internal/faults"
 	"misstep/internal/interval"
 	"misstep/internal/testenv"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // bed opens the catalogue that make test fills and the agent and injector that make agent built.
@@ -125,6 +130,44 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 			require.GreaterOrEqual(t, high, 0.99)
 		})
 	}
+}
+
+// With a place only walks through it are altered, and there.
+func TestFaultsAtAPlace(t *testing.T) {
+	b := bed(t)
+	on, ok := b.JDK(17)
+	if !ok {
+		t.Skip("the catalogue has no JDK 17")
+	}
+	r, err := b.Run(t.Context(), trial.Spec{
+		JDK: on, Workload: "mix", Arguments: []string{"100", "7"}, Repetitions: 1, Flags: []string{"-XX:TieredStopAtLevel=1"},
+		Agent: &agent.Options{
+			Seed: 1, Ratio: 1, Include: []string{"misstep.workloads.*", "java.util.stream.*"}, Checks: map[string]float64{"gst-asgct": 0.05},
+		},
+		Faults: &faults.Plan{Classes: []string{faults.DropMiddle}, Rate: 1, Where: "entry", Method: "java.util.stream.AbstractPipeline.evaluate"},
+	}, nil)
+	require.NoError(t, err)
+	require.Empty(t, r.Failure)
+	require.NotEmpty(t, r.Faults.Faults)
+	require.Less(t, r.Faults.Made, r.Faults.Walks, "some walks go elsewhere")
+	position := map[uint64]int32{}
+	for _, f := range r.Faults.Faults {
+		position[f.Walk&^(1<<63)] = f.Position
+	}
+	text, err := os.ReadFile(filepath.Join(r.Dir, "agent", "mismatches.jsonl"))
+	require.NoError(t, err)
+	found := 0
+	for line := range bytes.Lines(text) {
+		m := &misstepv1.Mismatch{}
+		require.NoError(t, protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(line, m))
+		at, altered := position[m.GetSequence()]
+		if !altered {
+			continue
+		}
+		found++
+		require.Equal(t, "java.util.stream.AbstractPipeline.evaluate", m.GetReference().GetFrames()[at].GetClassName()+"."+m.GetReference().GetFrames()[at].GetMethod())
+	}
+	require.NotZero(t, found)
 }
 
 func TestWithoutFaultsTheInjectorChangesNothing(t *testing.T) {

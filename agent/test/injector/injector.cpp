@@ -8,13 +8,16 @@
 //   MISSTEP_INJECT_SEED     of all draws
 //   MISSTEP_INJECT_WHERE    signal: walks in signal handlers only; entry: walks at method entries only; else both
 //   MISSTEP_INJECT_MICROS   length of the class delay, default 20000
-//   MISSTEP_INJECT_TRIALS   share of the JVMs that inject at all; which ones, and all draws in them, the agent's seed says
+//   MISSTEP_INJECT_TRIALS   share of the JVMs that inject at all; the agent's seed says which ones, and all draws
 //   MISSTEP_INJECT_NEEDS    arguments of the JVM, separated by commas, without which nothing is injected
+//   MISSTEP_INJECT_METHOD   "package.Class.method": only walks through it are altered, at its uppermost frame where the
+//                           class has a place; names are looked up at method entries, so some must be walked
 //
 // Each fault is logged before the walk returns, by the number that the agent gives the walk (native/src/seam.h), and
 // each verdict on such a walk beside it. A fault that would change nothing (a swap of two equal frames) is not made.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <jvmti.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -123,6 +126,13 @@ struct Made {
 constexpr uint32_t kMostMade = 1 << 15;  // slots of the table, by walk's hash
 constexpr uint64_t kClaimed = UINT64_MAX;
 
+// Methods by id, and whether each is the place. An id is looked up once, by a thread that stands in the method.
+struct Known {
+  std::atomic<uint64_t> method;  // written last
+  bool is_place;
+};
+constexpr uint32_t kMostMethods = 1 << 16;
+
 struct State {
   double rate;
   uint64_t seed;
@@ -136,6 +146,9 @@ struct State {
   std::atomic<uint32_t> threads;
   Made* made;
   std::atomic<Asgct> real;
+  const char* place;  // null for any
+  Known* methods;
+  std::atomic<jvmtiEnv*> jvmti;
 };
 State state;
 
@@ -229,9 +242,68 @@ bool Substitute(Trace* t, int32_t depth, const Previous* p) {
   return p->version.load(std::memory_order_relaxed) == version;
 }
 
-// Alters the answer. Returns the index at which, -1 when this class cannot be applied here.
-int32_t Alter(int32_t what, Trace* t, int32_t depth, Draws* draws) {
+// Whether a method is the place, by its names. JVMTI's calls are allowed where a method's entry is walked: in a native
+// method, on the stack of which the frame is.
+bool HasPlacesName(void* env, uint64_t method) {
+  jvmtiEnv* jvmti = state.jvmti.load(std::memory_order_acquire);
+  if (jvmti == nullptr) {
+    JavaVM* vm = nullptr;
+    if (static_cast<JNIEnv*>(env)->GetJavaVM(&vm) != JNI_OK) return false;
+    if (vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_1_2) != JNI_OK) return false;
+    state.jvmti.store(jvmti, std::memory_order_release);  // a second one of another thread does no harm
+  }
+  const auto id = reinterpret_cast<jmethodID>(method);
+  char* name = nullptr;
+  char* signature = nullptr;
+  jclass declaring = nullptr;
+  bool same = false;
+  if (jvmti->GetMethodName(id, &name, nullptr, nullptr) == JVMTI_ERROR_NONE &&
+      jvmti->GetMethodDeclaringClass(id, &declaring) == JVMTI_ERROR_NONE &&
+      jvmti->GetClassSignature(declaring, &signature, nullptr) == JVMTI_ERROR_NONE) {
+    // Lpackage/Class; and method against package.Class.method.
+    const char* p = state.place;
+    const char* c = signature + 1;
+    for (; *c != ';' && *c != 0 && (*c == '/' ? '.' : *c) == *p; c++) p++;
+    same = *c == ';' && *p == '.' && std::strcmp(p + 1, name) == 0;
+  }
+  if (declaring != nullptr) static_cast<JNIEnv*>(env)->DeleteLocalRef(declaring);
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(name));
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(signature));
+  return same;
+}
+
+// Whether a method is the place, by the table of those that were looked up. Looks it up where env is not null.
+bool IsPlace(void* env, uint64_t method) {
+  constexpr uint64_t kMostProbes = 16;
+  for (uint64_t probe = 0; probe < kMostProbes; probe++) {
+    Known* k = &state.methods[(Mix(method) + probe) % kMostMethods];
+    uint64_t is = k->method.load(std::memory_order_acquire);
+    if (is == 0) {
+      if (env == nullptr || !k->method.compare_exchange_strong(is, kClaimed)) return false;  // some later walk knows it
+      k->is_place = HasPlacesName(env, method);
+      k->method.store(is = method, std::memory_order_release);
+    }
+    if (is == method) return k->is_place;
+  }
+  return false;
+}
+
+// The uppermost frame of the place, -1 when the walk has none. env is null in a signal handler, where only those
+// methods are known that an entry's walk has met.
+int32_t PlaceIn(const Trace& t, void* env) {
+  for (int32_t i = 0; i < t.num_frames; i++) {
+    const uint64_t method = t.frames[i].method;
+    if (method == 0) continue;
+    if (IsPlace(env, method)) return i;
+  }
+  return -1;
+}
+
+// Alters the answer, at the frame at the index place when that is not negative. Returns the index at which, -1 when
+// this class cannot be applied here.
+int32_t Alter(int32_t what, Trace* t, int32_t depth, int32_t place, Draws* draws) {
   const int32_t n = t->num_frames;
+  const auto index = [&](int32_t many) { return place < 0 ? draws->Below(many) : place; };
   switch (what) {
     case kDropTop:
       if (n < 2) return -1;
@@ -239,7 +311,8 @@ int32_t Alter(int32_t what, Trace* t, int32_t depth, Draws* draws) {
       return 0;
     case kDropMiddle: {
       if (n < 3) return -1;
-      const int32_t at = 1 + draws->Below(n - 2);
+      const int32_t at = place < 0 ? 1 + draws->Below(n - 2) : place;
+      if (at < 1 || at > n - 2) return -1;
       Erase(t, at);
       return at;
     }
@@ -248,20 +321,20 @@ int32_t Alter(int32_t what, Trace* t, int32_t depth, Draws* draws) {
       t->num_frames--;
       return n - 1;
     case kTruncate: {
-      if (n < 3) return -1;
-      t->num_frames = 1 + draws->Below(n - 2);
+      if (n < 3 || place == n - 1) return -1;
+      t->num_frames = 1 + index(n - 2);
       return t->num_frames;
     }
     case kDuplicate: {
       if (n >= depth || n >= kMostFrames) return -1;
-      const int32_t at = draws->Below(n);
+      const int32_t at = index(n);
       std::memmove(t->frames + at + 1, t->frames + at, static_cast<size_t>(n - at) * sizeof(Frame));
       t->num_frames++;
       return at;
     }
     case kSwap: {
-      if (n < 2) return -1;
-      const int32_t at = draws->Below(n - 1);
+      if (n < 2 || place == n - 1) return -1;
+      const int32_t at = index(n - 1);
       const Frame upper = t->frames[at];
       t->frames[at] = t->frames[at + 1];
       t->frames[at + 1] = upper;
@@ -273,14 +346,14 @@ int32_t Alter(int32_t what, Trace* t, int32_t depth, Draws* draws) {
       if (threads == 0) return -1;
       const Previous& p = state.previous[draws->Next() % (threads < kMostThreads ? threads : kMostThreads)];
       if (p.trace.count <= 0 || p.trace.count > kMostFrames) return -1;
-      const int32_t at = draws->Below(n);
+      const int32_t at = index(n);
       const Frame by = p.trace.frames[draws->Below(p.trace.count)];
       if (by.method == 0) return -1;
       t->frames[at] = by;
       return at;
     }
     case kWrongBci: {
-      const int32_t at = draws->Below(n);
+      const int32_t at = index(n);
       if (t->frames[at].bci < 0) return -1;
       t->frames[at].bci += 1 + draws->Below(8);
       return at;
@@ -332,7 +405,7 @@ void Misbehave(int32_t what) {
   if (what == kCrash) *nowhere = 1;
 }
 
-void Inject(Trace* trace, int32_t depth, uint64_t walk, bool at_entry, Draws* draws) {
+void Inject(Trace* trace, int32_t depth, int32_t place, uint64_t walk, bool at_entry, Draws* draws) {
   const int32_t what = state.classes[draws->Next() % state.class_count];
   state.log->drawn.fetch_add(1, std::memory_order_relaxed);
   Made* m = Slot(walk);
@@ -342,7 +415,7 @@ void Inject(Trace* trace, int32_t depth, uint64_t walk, bool at_entry, Draws* dr
   Save(&m->before, *trace);
   int32_t at = 0;
   if (what < kDelay) {
-    at = Alter(what, trace, depth, draws);
+    at = Alter(what, trace, depth, place, draws);
     if (at < 0 || Same(m->before, *trace)) {
       trace->num_frames = m->before.count;
       std::memcpy(trace->frames, m->before.frames, static_cast<size_t>(m->before.count) * sizeof(Frame));
@@ -470,6 +543,8 @@ __attribute__((constructor)) void Start() {
   if (classes != nullptr) ReadClasses(classes);
   const char* trials = std::getenv("MISSTEP_INJECT_TRIALS");
   if (!Chosen(trials, number("MISSTEP_INJECT_TRIALS", 1), std::getenv("MISSTEP_INJECT_NEEDS"))) return;
+  state.place = std::getenv("MISSTEP_INJECT_METHOD");
+  state.methods = Reserve<Known>(kMostMethods);
   state.previous = Reserve<Previous>(kMostThreads);
   state.made = Reserve<Made>(kMostMade);
   // Only the first process of a tree makes the log: a launcher that starts itself again finds it made.
@@ -477,7 +552,8 @@ __attribute__((constructor)) void Start() {
   if (fd < 0 || ftruncate(fd, sizeof(Log)) != 0) Refuse("cannot make the log", path);
   void* memory = mmap(nullptr, sizeof(Log), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   close(fd);
-  if (memory == MAP_FAILED || state.previous == nullptr || state.made == nullptr) Refuse("cannot map the log", path);
+  if (memory == MAP_FAILED || state.previous == nullptr || state.made == nullptr || state.methods == nullptr)
+    Refuse("cannot map the log", path);
   auto* log = static_cast<Log*>(memory);
   log->magic = kMagic;
   state.log = log;
@@ -534,8 +610,14 @@ __attribute__((visibility("default"))) void AsyncGetCallTrace(Trace* trace, int3
   Draws draws = {Mix(state.seed) ^ Mix(n)};
   const bool here = at_entry ? state.at_entry : state.at_signal;
   const bool hit = static_cast<double>(draws.Next() >> 11) * 0x1.0p-53 < state.rate;
-  if (here && hit && state.class_count > 0) {
-    Inject(trace, depth, walk, at_entry, &draws);
+  int32_t place = -1;
+  bool through = true;
+  if (state.place != nullptr) {
+    place = PlaceIn(*trace, at_entry ? trace->env : nullptr);
+    through = place >= 0;
+  }
+  if (here && hit && through && state.class_count > 0) {
+    Inject(trace, depth, place, walk, at_entry, &draws);
   } else {
     Remember(trace->frames, count);
   }
