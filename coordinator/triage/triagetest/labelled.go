@@ -1,0 +1,111 @@
+// Package triagetest measures how well triage groups: it reads outcomes whose true cause is known, lets triage sort them, and counts what
+// came together that does not belong together, and the other way round.
+package triagetest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Kinds of labelled trials. A trial of KindNothing has shown nothing that could be a finding: the machine's or the workload's trouble.
+const (
+	KindMismatch = triage.KindMismatch
+	KindCrash    = triage.KindCrash
+	KindHang     = triage.KindHang
+	KindNothing  = "infrastructure"
+)
+
+// Kinds in the order of reports.
+var Kinds = []string{KindMismatch, KindCrash, KindHang, KindNothing}
+
+// Labelled is what one trial left, and its true cause. The evidence is only what belongs to that cause.
+type Labelled struct {
+	// Trial names the JVM; it may have shown more than one cause.
+	Trial string
+	// Label names the cause: what an engineer would call one bug.
+	Label string
+	// Kind of the cause, one of Kinds.
+	Kind string
+	// JDK and Workload that the trial ran.
+	JDK, Workload string
+	// Outcome that triage reads; nil when the trial ended in an infrastructure failure.
+	Outcome *misstepv1.Outcome
+	// Infrastructure is that failure's message.
+	Infrastructure string
+}
+
+type line struct {
+	Trial          string          `json:"trial"`
+	Label          string          `json:"label"`
+	Kind           string          `json:"kind"`
+	JDK            string          `json:"jdk"`
+	Workload       string          `json:"workload"`
+	Infrastructure string          `json:"infrastructure,omitempty"`
+	Outcome        json.RawMessage `json:"outcome,omitempty"`
+}
+
+// MarshalJSON gives one line of the form that Read takes.
+func (l Labelled) MarshalJSON() ([]byte, error) {
+	out := line{l.Trial, l.Label, l.Kind, l.JDK, l.Workload, l.Infrastructure, nil}
+	if l.Outcome != nil {
+		text, err := protojson.Marshal(l.Outcome)
+		if err != nil {
+			return nil, fmt.Errorf("write the outcome of %s: %w", l.Trial, err)
+		}
+		out.Outcome = text
+	}
+	return json.Marshal(out)
+}
+
+// Read reads labelled outcomes, a JSON object each.
+func Read(r io.Reader) ([]Labelled, error) {
+	decoder := json.NewDecoder(bufio.NewReader(r))
+	var all []Labelled
+	for {
+		var in line
+		if err := decoder.Decode(&in); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read labelled outcome %d: %w", len(all)+1, err)
+		}
+		l := Labelled{Trial: in.Trial, Label: in.Label, Kind: in.Kind, JDK: in.JDK, Workload: in.Workload, Infrastructure: in.Infrastructure}
+		if in.Outcome != nil {
+			l.Outcome = &misstepv1.Outcome{}
+			if err := protojson.Unmarshal(in.Outcome, l.Outcome); err != nil {
+				return nil, fmt.Errorf("read labelled outcome %d (%s): %w", len(all)+1, l.Trial, err)
+			}
+		}
+		all = append(all, l)
+	}
+}
+
+// Item is one hit of one trial: triage has put it into a finding, and Label says where it belongs. A trial is one item for each finding
+// that it hits, however many observations it made.
+type Item struct {
+	Trial, Label, Kind string
+	// Finding is its id, and Signature its text for people.
+	Finding, Signature string
+}
+
+// Group lets triage, as the coordinator calls it, sort the outcomes.
+func Group(all []Labelled) []Item {
+	var items []Item
+	for _, l := range all {
+		for _, h := range triage.Triage(l.Outcome) {
+			text := h.Signature.GetKind()
+			for _, p := range h.Signature.GetParts() {
+				text += " | " + p
+			}
+			items = append(items, Item{Trial: l.Trial, Label: l.Label, Kind: l.Kind, Finding: h.ID, Signature: text})
+		}
+	}
+	return items
+}

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"misstep/coordinator/triage/triagetest"
+	"misstep/internal/faults"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// experiment plants one cause. Each of its trials is one JVM.
+type experiment struct {
+	// label names the cause, kind is what it shows as; variant tells experiments of one label apart.
+	label, kind, variant string
+	// programs by turns; their arguments are part of the experiment.
+	programs []program
+	// flags of the JVM, after the common ones.
+	flags []string
+	// oldest and newest feature versions it is planted on; 0 is no bound.
+	oldest, newest int
+	// checks by their share, and the sampler's interval.
+	checks   map[string]float64
+	interval time.Duration
+	// include are the patterns of instrumented methods.
+	include []string
+	// wall is when the watchdog takes the JVM for hung; 0 is a minute.
+	wall time.Duration
+	// limits of the trial beside the wall.
+	memoryMiB, outputMiB, diskMiB uint32
+	// faults to inject; only mismatches of walks that were altered belong to the label.
+	faults *faults.Plan
+	// keep says which mismatches belong to the label where no fault was injected.
+	keep func(*misstepv1.Mismatch) bool
+	// refine tells causes apart that one experiment plants: it adds to the label.
+	refine func(*faults.Fault) string
+	// shell is a line that runs before the JVM starts, in its process. It may use $DIR, the folder of what was compiled.
+	shell string
+	// home replaces the JDK's home.
+	home string
+}
+
+// program is a workload of the catalogue, or one of the benchmark's own by its main class.
+type program struct {
+	name      string
+	arguments []string
+}
+
+// own marks a program of the benchmark; its main class follows.
+const own = "own:"
+
+// library stands for the path of the planted native library among a program's arguments.
+const library = "LIBRARY"
+
+var (
+	mix        = program{"mix", []string{"300", "7"}}
+	forkjoin   = program{"forkjoin", []string{"20000", "7"}}
+	exceptions = program{"exceptions", []string{"600", "7"}}
+	stubs      = program{"stubs", []string{"2"}}
+)
+
+// Methods through which walks are altered, each called in more than one way or at more than one depth.
+const (
+	throughJSON = "misstep.workloads.mix.Main.throughJson"
+	readValue   = "com.fasterxml.jackson.databind.ObjectMapper.readValue"
+	evaluate    = "java.util.stream.AbstractPipeline.evaluate"
+	doExec      = "java.util.concurrent.ForkJoinTask.doExec"
+	mergeSort   = "misstep.workloads.forkjoin.Main$MergeSort.compute"
+	applyAsInt  = "misstep.workloads.exceptions.Main$Calls.applyAsInt"
+	thrown      = "misstep.workloads.exceptions.Main.thrown"
+	copies      = "misstep.workloads.stubs.Copies.run"
+	harness     = "misstep.workloads.Harness.run"
+)
+
+// through gives the programs that come through a method.
+func through(method string) []program {
+	switch method {
+	case throughJSON, readValue:
+		return []program{mix}
+	case evaluate:
+		return []program{mix, forkjoin}
+	case doExec, mergeSort:
+		return []program{forkjoin}
+	case applyAsInt, thrown:
+		return []program{exceptions}
+	case copies:
+		return []program{stubs}
+	default:
+		return []program{mix, forkjoin, exceptions}
+	}
+}
+
+// injected are the corruptions of walks at method entries and in signal handlers.
+func injected() []experiment {
+	var all []experiment
+	add := func(where, class, method string) {
+		e := experiment{
+			label: where + ": " + class, kind: triagetest.KindMismatch, programs: through(method),
+			checks:  map[string]float64{"gst-asgct": 0.02},
+			flags:   []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"},
+			include: []string{"misstep.workloads.*", "com.fasterxml.jackson.databind.Obj*", "java.util.stream.*", "java.util.concurrent.F*", "java.util.regex.*"},
+			faults:  &faults.Plan{Classes: []string{class}, Rate: 1, Where: where, Method: method},
+		}
+		if method != "" {
+			e.label += " at " + method
+			if method == copies {
+				e.oldest = 11
+			}
+		} else {
+			e.faults.Rate = 0.05
+		}
+		if where == "signal" {
+			e.checks["asgct-shadow"], e.interval = 1, 250*time.Microsecond
+		}
+		if class == faults.WrongCode { // another code is another bug
+			e.refine = func(f *faults.Fault) string { return " " + decimal(f.After) }
+		}
+		all = append(all, e)
+	}
+	for _, c := range []struct {
+		class  string
+		entry  []string
+		signal []string
+	}{
+		{faults.DropMiddle, []string{throughJSON, evaluate, applyAsInt, harness}, []string{throughJSON, mergeSort}},
+		{faults.Truncate, []string{readValue, doExec, thrown, harness}, []string{readValue, mergeSort}},
+		{faults.Duplicate, []string{throughJSON, evaluate, doExec, copies}, []string{throughJSON, applyAsInt}},
+		{faults.Swap, []string{readValue, evaluate, applyAsInt}, []string{evaluate}},
+		{faults.Replace, []string{throughJSON, mergeSort, harness}, []string{throughJSON, thrown}},
+		{faults.WrongBci, []string{throughJSON, evaluate, thrown, harness}, nil},
+		{faults.DropTop, []string{""}, []string{""}},
+		{faults.DropBottom, []string{""}, []string{""}},
+		{faults.Stale, []string{""}, []string{""}},
+		{faults.Foreign, []string{""}, []string{""}},
+		{faults.WrongCode, []string{""}, nil},
+		{faults.InvalidCode, []string{""}, []string{""}},
+	} {
+		for _, m := range c.entry {
+			add("entry", c.class, m)
+		}
+		for _, m := range c.signal {
+			add("signal", c.class, m)
+		}
+	}
+	return all
+}
+
+// passes says that the reference goes through a method for which f holds.
+func passes(f func(class, method string) bool) func(*misstepv1.Mismatch) bool {
+	return func(m *misstepv1.Mismatch) bool {
+		return slices.ContainsFunc(m.GetReference().GetFrames(), func(fr *misstepv1.Frame) bool { return f(fr.GetClassName(), fr.GetMethod()) })
+	}
+}
+
+// calibration are the JDKs' own bugs, each in a program that is made to show it and, as far as is known, shows no other to that check. What
+// belongs to the label is said by what the program does; for the last by the state of the top and the instruction at the signal, which
+// is how that bug is defined, and which the signature holds too.
+func calibration() []experiment {
+	deoptimised := []string{
+		"-XX:-BackgroundCompilation", "-XX:-UseOnStackReplacement", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Deoptimised.*",
+	}
+	var all []experiment
+	for _, compiler := range []string{"-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"} {
+		all = append(all, experiment{
+			label: "MISSTEP-deoptimised-caller", variant: compiler, kind: triagetest.KindMismatch, programs: []program{{own + "Deoptimised", []string{"deoptimised"}}}, oldest: 17,
+			flags: append(slices.Clone(deoptimised), compiler), checks: map[string]float64{"gst-asgct": 1}, include: []string{"Deoptimised*"},
+			keep: passes(func(class, method string) bool { return class == "Deoptimised" && method == "outer" }),
+		})
+	}
+	return append(all,
+		experiment{
+			label: "JDK-8303444", kind: triagetest.KindMismatch, programs: []program{{"clinit", []string{"2"}}}, oldest: 17,
+			flags:  []string{"-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,misstep/workloads/clinit/*.*"},
+			checks: map[string]float64{"gst-asgct": 1}, include: []string{"misstep.workloads.clinit.*"},
+			keep: passes(func(class, method string) bool {
+				return strings.HasPrefix(class, "misstep.workloads.clinit.") && method == "<clinit>"
+			}),
+		},
+		experiment{
+			label: "MISSTEP-virtual-thread-thaw", kind: triagetest.KindMismatch, programs: []program{{"vthread-yield", []string{"16", "300"}}}, oldest: 21,
+			checks: map[string]float64{"gst-asgct": 0.02}, include: []string{"misstep.workloads.vthread.*"},
+			keep: passes(func(class, method string) bool { return class == "java.lang.VirtualThread" && method == "run" }),
+		},
+		experiment{
+			label: "MISSTEP-epilogue-fabrication", kind: triagetest.KindMismatch, programs: []program{{"epilogue", []string{"60000"}}},
+			checks: map[string]float64{"asgct-shadow": 1}, interval: 150 * time.Microsecond, include: []string{"misstep.workloads.epilogue.*", "java.util.regex.*"},
+			keep: func(m *misstepv1.Mismatch) bool {
+				return m.GetTopState() == "compiled" && len(m.GetCode()) > 0 && m.GetCode()[0] == 0x5d
+			},
+		},
+	)
+}
+
+// small are the flags of JVMs that live for a moment.
+var small = []string{"-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+
+func planted(arguments ...string) []program { return []program{{own + "Planted", arguments}} }
+
+func crashes() []experiment {
+	var all []experiment
+	add := func(label string, flags []string, arguments ...string) {
+		all = append(all, experiment{label: label, kind: triagetest.KindCrash, programs: planted(arguments...), flags: append(slices.Clone(small), flags...)})
+	}
+	add("unsafe write in storeCounter", nil, "unsafe-write")
+	add("unsafe write in flushBuffer", nil, "unsafe-write-elsewhere")
+	add("unsafe read in main", nil, "unsafe-read")
+	add("null write in native code", nil, "jni-write", library)
+	add("wild read in native code", nil, "jni-read", library)
+	add("endless recursion in native code", nil, "jni-stack", library)
+	add("null write in a thread of the library's", nil, "jni-thread", library)
+	add("abort in cleanup_pool", nil, "jni-abort-cleanup", library)
+	add("abort in flush_journal", nil, "jni-abort-flush", library)
+	add("SIGSEGV sent to the compiler", nil, "signal", library, "C1 Comp")
+	add("SIGSEGV sent to the VM thread", nil, "signal", library, "VM Thread")
+	for _, where := range []string{"entry", "signal"} {
+		e := experiment{
+			label: "crash in AsyncGetCallTrace, " + where, kind: triagetest.KindCrash, programs: []program{mix, exceptions, forkjoin},
+			checks: map[string]float64{"gst-asgct": 0.005}, include: []string{"misstep.workloads.*", "java.util.*"},
+			faults: &faults.Plan{Classes: []string{faults.Crash}, Rate: 0.01, Where: where},
+		}
+		if where == "signal" {
+			e.checks, e.interval = map[string]float64{"asgct-shadow": 1}, 250*time.Microsecond
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func hangs() []experiment {
+	var all []experiment
+	for label, mode := range map[string]string{
+		"deadlock of two monitors": "deadlock-monitors", "deadlock of two locks": "deadlock-locks", "deadlock of three monitors": "deadlock-three",
+		"lost notify": "lost-notify", "latch that nobody counts down": "latch", "endless loop in spinParser": "spin-parser", "endless loop in spinQueue": "spin-queue",
+	} {
+		all = append(all, experiment{label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small, wall: 2 * time.Second})
+	}
+	for label, mode := range map[string]string{
+		"loop without a safepoint poll in digest": "safepoint-digest", "loop without a safepoint poll in search": "safepoint-search",
+	} {
+		all = append(all, experiment{
+			label: label, kind: triagetest.KindHang, programs: planted(mode), wall: 4 * time.Second,
+			flags: []string{"-Xmx64m", "-XX:+UseSerialGC", "-XX:-UseCountedLoopSafepoints", "-XX:-BackgroundCompilation"},
+		})
+	}
+	all = append(all, experiment{
+		label: "starved by the scheduler", kind: triagetest.KindHang, programs: planted("sleep"), flags: small, wall: 5 * time.Second,
+		shell: "(sleep 2; echo $$ >" + throttled + "/cgroup.procs) &",
+	})
+	for _, where := range []string{"entry", "signal", "handler"} {
+		e := experiment{
+			label: "hang in AsyncGetCallTrace, " + where, kind: triagetest.KindHang, programs: []program{mix, exceptions, forkjoin},
+			checks: map[string]float64{"gst-asgct": 0.005}, include: []string{"misstep.workloads.*", "java.util.*"},
+			faults: &faults.Plan{Classes: []string{faults.Hang}, Rate: 0.01, Where: where},
+		}
+		if where != "entry" {
+			e.checks, e.interval = map[string]float64{"asgct-shadow": 1}, 250*time.Microsecond
+		}
+		if where == "handler" {
+			e.label, e.faults, e.shell = "spin in the agent's handler", nil, "export LD_PRELOAD=$DIR/libspin.so"
+		}
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b experiment) int { return strings.Compare(a.label, b.label) })
+	return all
+}
+
+// nothings are troubles of the machine, of limits and of the workload itself. Nothing of them may become a finding.
+func nothings() []experiment {
+	var all []experiment
+	add := func(label string, e experiment) {
+		e.label, e.kind = label, triagetest.KindNothing
+		if e.programs == nil {
+			e.programs = fixture("verified")
+		}
+		e.flags = append(slices.Clone(small), e.flags...)
+		all = append(all, e)
+	}
+	add("killed from outside", experiment{programs: fixture("kill", "KILL")})
+	add("asked from outside to end", experiment{programs: fixture("kill", "TERM")})
+	add("beyond its memory limit", experiment{programs: fixture("eat"), flags: []string{"-Xmx8g"}, memoryMiB: 150})
+	add("Java heap full", experiment{programs: fixture("eat")})
+	add("Java heap full, with an error file", experiment{programs: fixture("eat"), flags: []string{"-XX:+CrashOnOutOfMemoryError"}, oldest: 11})
+	add("no native memory for the heap", experiment{flags: []string{"-Xms40000g", "-Xmx40000g"}})
+	add("beyond its output limit", experiment{programs: fixture("print"), outputMiB: 1})
+	add("beyond its disk limit", experiment{programs: fixture("fill"), diskMiB: 8})
+	add("unknown flag", experiment{flags: []string{"-XX:+NoSuchFlag"}})
+	add("no main class", experiment{programs: []program{{own + "NoSuchClass", nil}}})
+	add("no JDK", experiment{home: "/nonexistent"})
+	add("library that cannot be loaded", experiment{programs: planted("jni-write", "/nonexistent/libplanted.so")})
+	add("exit code 1", experiment{programs: fixture("exit", "1")})
+	add("wrong result", experiment{programs: fixture("invalid")})
+	add("exception in main", experiment{programs: fixture("throw")})
+	for _, race := range []string{"CheckThenAct", "LostUpdate", "Shutdown"} {
+		add("race of the application: "+race, experiment{programs: []program{{own + race, []string{"2000", "1"}}}})
+	}
+	return all
+}
+
+func fixture(arguments ...string) []program { return []program{{own + "Fixture", arguments}} }
+
+func experiments() []experiment {
+	return slices.Concat(injected(), calibration(), crashes(), hangs(), nothings())
+}
