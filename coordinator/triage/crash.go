@@ -10,7 +10,7 @@ import (
 
 // Crash returns the signature of a crash and a title.
 func Crash(c *misstepv1.Crash) (*misstepv1.Signature, string) {
-	kind, frame := crashError(c), nativeFrame(c.GetProblematicFrame())
+	kind, frame := crashError(c), blamed(c)
 	chain := walkerChain(c)
 	thread := threadKind(c.GetThread())
 	op := vmOperation(c.GetVmOperation())
@@ -64,6 +64,34 @@ var (
 	anonymousNSE = regexp.MustCompile(`\(anonymous namespace\)::`)
 	versionSO    = regexp.MustCompile(`(\.so)(\.\d+)+$|-\d+(\.\d+)+(\.so)$`)
 )
+
+// blamed is the frame to blame: the problematic one, unless that is only the means of dying. abort is called by whoever gave up, and Unsafe
+// writes where it is told to; its functions in the VM have other names in each JDK.
+func blamed(c *misstepv1.Crash) string {
+	frame := nativeFrame(c.GetProblematicFrame())
+	switch {
+	case strings.HasPrefix(c.GetError(), "SIGABRT") && cLibrary(frame):
+		for _, raw := range c.GetNativeFrames() {
+			if f := nativeFrame(raw); !cLibrary(f) {
+				return f
+			}
+		}
+	case strings.HasPrefix(frame, "V Unsafe_"):
+		for _, raw := range c.GetJavaFrames() {
+			if f := nativeFrame(raw); strings.HasPrefix(f, "J ") && !strings.Contains(f, ".Unsafe.") {
+				_, method, _ := strings.Cut(strings.TrimPrefix(f, "J "), " ")
+				return "V Unsafe for " + method
+			}
+		}
+	}
+	return frame
+}
+
+// cLibrary says that a frame is of the C library, or of a library whose name is not known.
+func cLibrary(frame string) bool {
+	lib := strings.TrimPrefix(frame, "C ")
+	return strings.HasPrefix(lib, "libc.so") || strings.HasPrefix(lib, "libc-") || strings.HasPrefix(lib, "libpthread") || lib == "unknown"
+}
 
 // nativeFrame normalises one frame as hs_err prints it: "V  [libjvm.so+0x9c8a5c]  frame::sender(RegisterMap*) const+0x4c" is
 // "V frame::sender", "J 1234 c2 java.util.HashMap.get(…)… @ 0x…" is "J c2 java.util.HashMap.get".

@@ -12,7 +12,8 @@ import (
 // maxWaiters bounds the places in a hang's signature.
 const maxWaiters = 4
 
-// spinning is the share of a look in which a thread ran from which on it is taken to run all the time.
+// spinning is the share of the busiest thread's time on a CPU from which on a thread is taken to run all the time; on a loaded machine none
+// runs for half of a look.
 const spinning = 0.5
 
 // Hang returns the signature of a hang and a title: its cause and the threads that are to blame, grouped by place, since pools
@@ -23,9 +24,15 @@ func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
 	if cause == "deadlock" && !slices.ContainsFunc(h.GetThreads(), func(t *misstepv1.HungThread) bool { return t.GetHeldBy() != "" }) {
 		cause = "" // who waits for whom is not known: all threads of the application
 	}
+	most := 0.0
+	for _, t := range h.GetThreads() {
+		if !housekeeping(t.GetName()) {
+			most = max(most, t.GetRunning())
+		}
+	}
 	var places []string
 	for _, t := range h.GetThreads() {
-		if p := place(cause, t); p != "" && !slices.Contains(places, p) {
+		if p := place(cause, t, most); p != "" && !slices.Contains(places, p) {
 			places = append(places, p)
 		}
 	}
@@ -40,7 +47,8 @@ func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
 	return signature(KindHang, append([]string{h.GetCause()}, places...)...), clean(title)
 }
 
-func place(cause string, t *misstepv1.HungThread) string {
+// place is what a thread adds to the signature, "" for nothing. most is the share of the time that the busiest thread ran.
+func place(cause string, t *misstepv1.HungThread, most float64) string {
 	switch cause {
 	case "in-walk", "in-agent":
 		chain := walkChain(t.GetNativeFrames())
@@ -52,7 +60,7 @@ func place(cause string, t *misstepv1.HungThread) string {
 		return "" // whom the scheduler forgot is no matter of theirs
 	case "safepoint":
 		// The JVM did not stop, so there are no Java stacks: who kept running is to blame.
-		if t.GetRunning() < spinning || housekeeping(t.GetName()) {
+		if t.GetRunning() == 0 || t.GetRunning() < spinning*most || housekeeping(t.GetName()) {
 			return ""
 		}
 		for _, f := range t.GetNativeFrames() {

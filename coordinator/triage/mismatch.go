@@ -10,18 +10,21 @@ import (
 
 // Mismatch returns the signature of a mismatch and a title.
 func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
-	where, what := locate(m)
-	return signature(KindMismatch, m.GetCheck(), m.GetKind(), where),
-		clean(fmt.Sprintf("%s: %s at %s%s", m.GetCheck(), kindWords(m), what, depthWords(m)))
+	kind, where, what := locate(m)
+	return signature(KindMismatch, m.GetCheck(), kind, where),
+		clean(fmt.Sprintf("%s: %s %s%s", m.GetCheck(), kindWords(kind), placeWords(what), depthWords(m)))
 }
 
-// locate returns the edge part of the signature and its description for people.
-func locate(m *misstepv1.Mismatch) (part, what string) {
+// locate returns the kind, which is the agent's unless a part of the difference tells more, the edge part of the signature, and its
+// description for people.
+func locate(m *misstepv1.Mismatch) (kind, part, what string) {
+	kind = m.GetKind()
 	switch m.GetCheck() {
 	case "asgct-shadow":
 		return locateSampled(m)
 	case "edges":
-		return locateImpossible(m)
+		part, what = locateImpossible(m)
+		return kind, part, what
 	}
 	ref, sus := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
 	switch m.GetKind() {
@@ -30,97 +33,103 @@ func locate(m *misstepv1.Mismatch) (part, what string) {
 		j := stop(ref, sus)
 		e := edge{at(ref, j), at(ref, j+1)}
 		if part, ok := special(e); ok {
-			return part, e.what()
+			return kind, part, e.what()
 		}
 		if frozen(ref, sus) {
-			return "continuation", "a continuation: frames of the virtual thread are missing"
+			return kind, "continuation", "a continuation: frames of the virtual thread are missing"
 		}
 		if asynchronous(m) && j <= 1 {
-			return top(m), top(m) + " in " + name(at(ref, 0))
+			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
 		if deoptimised(m, e) {
-			return "deoptimised caller", name(e.caller) + ", deoptimised while it was calling " + name(e.callee)
+			return kind, "deoptimised caller", name(e.caller) + ", deoptimised while it was calling " + name(e.callee)
 		}
-		return e.String(), e.what()
+		return kind, e.String(), e.what()
 	case "missing":
 		u := diverge(m, ref, sus)
 		e := edge{fromBottom(ref, u), fromBottom(ref, u-1)}
 		if frozen(ref, sus) {
-			return "continuation", "a continuation: frames of the virtual thread are missing"
+			return kind, "continuation", "a continuation: frames of the virtual thread are missing"
 		}
 		if part, ok := special(e); ok {
-			return part, e.what()
+			return kind, part, e.what()
 		}
 		if asynchronous(m) && u >= len(ref)-2 {
-			return top(m), top(m) + " in " + name(at(ref, 0))
+			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
-		return e.String(), e.what()
+		kind, part = departure(kind, ref, sus, e.caller)
+		return kind, part, part
 	case "extra", "foreign":
 		// Fabricated frames come from whatever the dead part of the stack held: their names say nothing. What the reference has
 		// there does, unless the signal's own place explains it all.
 		u := diverge(m, ref, sus)
 		if asynchronous(m) {
 			if continuation(fromBottom(sus, u)) {
-				return "continuation", "a continuation"
+				return kind, "continuation", "a continuation"
 			}
-			return top(m), top(m) + " in " + name(at(ref, 0))
+			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
-		e := edge{fromBottom(ref, u), fromBottom(ref, u-1)}
-		if e.callee == nil { // the suspect goes on above the reference's top
-			e = edge{fromBottom(sus, u), fromBottom(sus, u-1)}
-		}
-		return e.String(), e.what()
+		kind, part = departure(kind, ref, sus, fromBottom(ref, u-1))
+		return kind, part, part
 	case "wrong-method":
 		u := diverge(m, ref, sus)
 		if asynchronous(m) && u >= len(ref)-2 {
-			return top(m), top(m) + " in " + name(at(ref, 0))
+			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
-		part = name(fromBottom(ref, u)) + " taken for " + name(fromBottom(sus, u))
-		return part, part
+		what = name(fromBottom(ref, u)) + " taken for " + name(fromBottom(sus, u))
+		kind, part = departure(kind, ref, sus, nil)
+		return kind, part, what
 	case "wrong-bci":
 		u := diverge(m, ref, sus)
 		f := fromBottom(ref, u)
 		if asynchronous(m) && u >= len(ref)-2 {
-			return top(m), top(m) + " in " + name(f)
+			return kind, top(m), top(m) + " in " + name(f)
 		}
-		return name(f), fmt.Sprintf("%s (bci %d taken for %d)", name(f), f.GetBci(), fromBottom(sus, u).GetBci())
+		return kind, name(f), fmt.Sprintf("%s (bci %d taken for %d)", name(f), f.GetBci(), fromBottom(sus, u).GetBci())
 	case "code":
-		return top(m), top(m)
+		return kind, code(m), code(m)
 	default:
 		u := diverge(m, ref, sus)
 		e := edge{fromBottom(ref, u), fromBottom(ref, u-1)}
-		return e.String(), e.what()
+		return kind, e.String(), e.what()
 	}
 }
 
 // locateSampled locates a mismatch of asgct-shadow. Its reference holds only instrumented methods, so neighbours in it are no edges:
 // what tells bugs apart is the last frame that a cut walk has, and where the signal hit.
-func locateSampled(m *misstepv1.Mismatch) (part, what string) {
+func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
+	kind = m.GetKind()
 	sus := m.GetSuspect().GetFrames()
 	bottom, here := fromBottom(sus, 0), top(m)
+	if m.GetKind() == "code" {
+		return kind, code(m), code(m)
+	}
 	inFrame := !strings.HasSuffix(here, " prologue") && !strings.HasSuffix(here, " epilogue")
 	if m.GetKind() == "truncated" && bottom != nil {
 		if e := (edge{callee: bottom}); upcall(bottom) != "" {
-			return e.String(), e.what() + " (here " + name(bottom) + ")"
+			return kind, e.String(), e.what() + " (here " + name(bottom) + ")"
 		}
 		if u := upcall(fromBottom(sus, 1)); u != "" { // it crossed the entry frame and lost its way in the compiled frame below
-			return "beyond upcall " + u, "the caller of " + name(bottom) + ", from which the VM called " + u
+			return kind, "beyond upcall " + u, "the caller of " + name(bottom) + ", from which the VM called " + u
 		}
 		if thrown(bottom) {
-			return "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"
+			return kind, "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"
 		}
 		// Inside a native method the walk starts from the thread's anchor, so where the signal hit cannot be to blame.
 		if inFrame && m.GetTopState() == "compiled" || native(at(sus, 0)) {
-			return "below " + name(bottom), "the caller of " + name(bottom)
+			return kind, "below " + name(bottom), "the caller of " + name(bottom)
 		}
 	}
 	if m.GetKind() != "truncated" && bottom != nil && continuation(bottom) && frozen(m.GetReference().GetFrames(), sus) {
-		return "continuation", "a continuation"
+		return kind, "continuation", "a continuation"
+	}
+	if other, place := deep(m); place != "" {
+		return other, place, place
 	}
 	if first := at(sus, 0); first != nil {
-		return here, here + " under " + name(first)
+		return kind, here, here + " under " + name(first)
 	}
-	return here, here
+	return kind, here, here
 }
 
 // thrown says that the frame may be a constructor that the VM calls to throw an exception.
@@ -247,8 +256,15 @@ func fromBottom(frames []*misstepv1.Frame, i int) *misstepv1.Frame {
 	return at(frames, len(frames)-1-i)
 }
 
-func kindWords(m *misstepv1.Mismatch) string {
-	switch m.GetKind() {
+func placeWords(what string) string {
+	if strings.HasPrefix(what, "after ") || strings.HasPrefix(what, "below ") {
+		return what
+	}
+	return "at " + what
+}
+
+func kindWords(kind string) string {
+	switch kind {
 	case "truncated":
 		return "the stack is cut off"
 	case "missing":
@@ -262,11 +278,11 @@ func kindWords(m *misstepv1.Mismatch) string {
 	case "wrong-bci":
 		return "a wrong bytecode index"
 	case "code":
-		return "code"
+		return "a code in place of a stack"
 	case "impossible-edge":
 		return "a call that the bytecode cannot make"
 	}
-	return m.GetKind()
+	return kind
 }
 
 func depthWords(m *misstepv1.Mismatch) string {

@@ -63,11 +63,18 @@ func frame(t *testing.T, s string) *misstepv1.Frame {
 	return &misstepv1.Frame{ClassName: m[1], Method: m[2], Descriptor_: m[3], Bci: int32(bci)}
 }
 
-// mismatch CHECK KIND state=S code=HEX: lines are frames, top first. One that starts with = is in both traces, < in the
+// mismatch CHECK KIND state=S code=HEX num=CODE: lines are frames, top first. One that starts with = is in both traces, < in the
 // reference only, > in the suspect only.
 func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
-	m := &misstepv1.Mismatch{Check: d.CmdArgs[0].Key, Kind: d.CmdArgs[1].Key, Reference: &misstepv1.Trace{}, Suspect: &misstepv1.Trace{}}
+	check, kind := d.CmdArgs[0].Key, d.CmdArgs[1].Key
+	options := *d
+	options.CmdArgs = d.CmdArgs[2:] // "code" is a kind too
+	d = &options
+	var num int
+	m := &misstepv1.Mismatch{Check: check, Kind: kind, Reference: &misstepv1.Trace{}, Suspect: &misstepv1.Trace{}}
 	d.MaybeScanArgs(t, "state", &m.TopState)
+	d.MaybeScanArgs(t, "num", &num)
+	m.Suspect.NumFrames = int32(num)
 	var code string
 	if d.MaybeScanArgs(t, "code", &code) {
 		var err error
@@ -87,14 +94,16 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	return m
 }
 
-// crash: lines are "key: value" as in hs_err, native frames follow "native:".
+// crash: lines are "key: value" as in hs_err, native frames follow "native:", Java frames "java:".
 func crash(t *testing.T, d *datadriven.TestData) *misstepv1.Crash {
 	c := &misstepv1.Crash{}
-	native := false
+	native, java := false, false
 	for l := range strings.Lines(d.Input) {
 		l = strings.TrimSpace(l)
 		key, value, _ := strings.Cut(l, ": ")
 		switch {
+		case java:
+			c.JavaFrames = append(c.JavaFrames, l)
 		case native:
 			c.NativeFrames = append(c.NativeFrames, l)
 		case key == "error":
@@ -111,6 +120,8 @@ func crash(t *testing.T, d *datadriven.TestData) *misstepv1.Crash {
 			c.InWalk, c.Phase = true, value
 		case l == "native:":
 			native = true
+		case l == "java:":
+			java = true
 		default:
 			d.Fatalf(t, "unknown line %q", l)
 		}
