@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"misstep/deploy/vm"
@@ -29,7 +30,11 @@ type lab struct {
 	kernel                          kernel.Kernel
 	policy                          string            // digest of our scheduler
 	digests                         map[string]string // of the races
+	only                            []string          // races to measure; empty: all
 }
+
+// measures tells whether a race is to be measured.
+func (l *lab) measures(race string) bool { return len(l.only) == 0 || slices.Contains(l.only, race) }
 
 func newLab(ctx context.Context) (*lab, error) {
 	l := &lab{home: home.Dir(), digests: map[string]string{}}
@@ -212,7 +217,7 @@ func (l *lab) cells(ctx context.Context, s *store, strategies []string) error {
 		}
 		var left []cell
 		for _, c := range cellsOf(strategies) {
-			if _, known := s.result(l, c); !known && c.isJava() == java {
+			if _, known := s.result(l, c); !known && c.isJava() == java && l.measures(c.Race) {
 				left = append(left, c)
 			}
 		}

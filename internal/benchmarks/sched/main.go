@@ -1,7 +1,8 @@
 // Command sched measures how soon each strategy of the scheduler, and scx_chaos, reaches each planted race, in a machine of virtual time.
 //
 // Figures do not move with the host's load. What was measured is kept in build/bench/sched.cells.jsonl and not measured again, so that a
-// benchmark that its budget ended goes on from there. STRATEGIES=chaos,none measures the cells of these only, and nothing else.
+// benchmark that its budget ended goes on from there. STRATEGIES=chaos,none measures the cells of these only, and nothing else; STEPS=again,logs
+// takes these steps only; RACES=aba,order3 measures these races only.
 package main
 
 import (
@@ -46,6 +47,49 @@ func run(ctx context.Context, args []string) error {
 // dir is where figures and what was built for them are kept.
 var dir = filepath.Join("build", "bench")
 
+// step of the benchmark.
+type step struct {
+	name string
+	run  func(context.Context) error
+}
+
+// stepsOf returns the steps to take: all, those named in only, or the cells of the named strategies.
+func stepsOf(l *lab, s *store, only, strategies string) ([]step, error) {
+	steps := []step{
+		{"overhead", func(ctx context.Context) error { return l.overhead(ctx, s) }},
+		{"cells", func(ctx context.Context) error { return l.cells(ctx, s, mainStrategies) }},
+		{"again", func(ctx context.Context) error { return l.again(ctx, s) }},
+		{"recordings", func(ctx context.Context) error { return l.recordings(ctx, s) }},
+		{"logs", func(ctx context.Context) error { return l.logs(ctx, s) }},
+		{"others", func(ctx context.Context) error { return l.cells(ctx, s, otherStrategies()) }},
+	}
+	if strategies != "" {
+		names, known := strings.Split(strategies, ","), append(otherStrategies(), mainStrategies...)
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				return nil, fmt.Errorf("STRATEGIES=%s: no strategy %q; there are %s", strategies, name, strings.Join(known, ", "))
+			}
+		}
+		return []step{{"cells", func(ctx context.Context) error { return l.cells(ctx, s, names) }}}, nil
+	}
+	if only == "" {
+		return steps, nil
+	}
+	var chosen []step
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(steps, func(x step) bool { return x.name == name })
+		if i < 0 {
+			var names []string
+			for _, x := range steps {
+				names = append(names, x.name)
+			}
+			return nil, fmt.Errorf("STEPS=%s: no step %q; there are %s", only, name, strings.Join(names, ", "))
+		}
+		chosen = append(chosen, steps[i])
+	}
+	return chosen, nil
+}
+
 func host(ctx context.Context) error {
 	budget, err := bench.Budget(os.Getenv("BUDGET"))
 	if err != nil {
@@ -66,26 +110,18 @@ func host(ctx context.Context) error {
 	defer cells.Close()
 	s := &store{cells}
 	var reached string
-	steps := []struct {
-		name string
-		run  func(context.Context) error
-	}{
-		{"overhead", func(ctx context.Context) error { return l.overhead(ctx, s) }},
-		{"time to the bug", func(ctx context.Context) error { return l.cells(ctx, s, mainStrategies) }},
-		{"the same seed again", func(ctx context.Context) error { return l.again(ctx, s) }},
-		{"recordings", func(ctx context.Context) error { return l.recordings(ctx, s) }},
-		{"logs in real time", func(ctx context.Context) error { return l.logs(ctx, s) }},
-		{"the other strategies", func(ctx context.Context) error { return l.cells(ctx, s, otherStrategies()) }},
-	}
-	if only := os.Getenv("STRATEGIES"); only != "" {
-		strategies := strings.Split(only, ",")
-		for _, name := range strategies {
-			if !slices.Contains(append(otherStrategies(), mainStrategies...), name) {
-				return fmt.Errorf("STRATEGIES=%s: no strategy %q; there are %s, %s", only, name, strings.Join(mainStrategies, ", "), strings.Join(otherStrategies(), ", "))
+	if races := os.Getenv("RACES"); races != "" {
+		l.only = strings.Split(races, ",")
+		known := slices.Concat(racesC, racesJava)
+		for _, name := range l.only {
+			if !slices.Contains(known, name) {
+				return fmt.Errorf("RACES=%s: no race %q; there are %s", races, name, strings.Join(known, ", "))
 			}
 		}
-		steps = steps[1:2]
-		steps[0].run = func(ctx context.Context) error { return l.cells(ctx, s, strategies) }
+	}
+	steps, err := stepsOf(l, s, os.Getenv("STEPS"), os.Getenv("STRATEGIES"))
+	if err != nil {
+		return err
 	}
 	for _, step := range steps {
 		fmt.Fprintln(os.Stderr, "sched:", step.name)
