@@ -30,6 +30,8 @@ var ErrCut = errors.New("schedule log was cut short")
 // Header says under what a log was recorded.
 type Header struct {
 	Perturbation
+	// Mechanism that took the decisions; empty is the kernel's scheduler, the one that can replay a log.
+	Mechanism string `json:"mechanism,omitempty"`
 	// Command that ran, for people.
 	Command []string `json:"command,omitempty"`
 }

@@ -15,6 +15,7 @@ import (
 	"misstep/deploy/vm"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
+	"misstep/runner/perturb"
 	"misstep/workloads"
 )
 
@@ -179,6 +180,11 @@ func bundleCommandLine(recipe *misstepv1.Recipe, workload string, manifest workl
 	}
 	if len(recipe.GetChecks()) > 0 {
 		command.AgentOptions = jvm.AgentOptions(recipe, bundle.Out).String()
+		if p := perturb.Of(recipe); p != nil {
+			if command.Plan, err = perturb.Plan(p); err != nil {
+				return bundle.Command{}, err
+			}
+		}
 	}
 	return command, nil
 }

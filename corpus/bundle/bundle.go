@@ -27,6 +27,7 @@ const (
 	nameRecipe     = "recipe.yaml"
 	nameScript     = "run.sh"
 	nameOnly       = "only.txt"
+	namePlan       = "perturb.bin"
 
 	dirWorkload   = "workload"
 	dirAgent      = "agent"
@@ -63,6 +64,9 @@ type Command struct {
 	AgentOptions string
 	// Only lists the exact methods to instrument; run.sh adds "only=" with a file of them.
 	Only []string
+	// Plan of a perturbation that the agent carries out at its instrumentation points (bpf's Perturbation.Plan); run.sh adds "perturb=" with a
+	// file of it. Empty for none, and without the agent.
+	Plan []byte
 	// Invocation after the flags: system properties, -cp, main class, arguments.
 	Invocation []string
 	// Wall is the time after which a try is a hang.

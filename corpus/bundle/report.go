@@ -44,10 +44,7 @@ func (t texts) readme() []byte {
 	if elements := needs(r); elements != "" {
 		b.WriteString("\n## What it needs\n\n" + elements)
 	}
-	if p := r.GetRecipe().GetPerturbation(); p.GetStrategy() != "" && p.GetStrategy() != "none" {
-		fmt.Fprintf(&b, "\nIt was found while the order of threads was perturbed (strategy %s, seed %d). `misstep replay` perturbs it again; `%s` does not, and may hit more rarely.\n",
-			p.GetStrategy(), p.GetSeed(), nameScript)
-	}
+	b.WriteString(perturbed(c))
 	b.WriteString("\n## What is in here\n\n")
 	b.WriteString("| path | content |\n|---|---|\n")
 	for _, row := range [][2]string{
@@ -72,6 +69,36 @@ func (t texts) readme() []byte {
 		fmt.Fprintf(&b, "\nThere is no test without Misstep's agent: %s.\n", markdown(t.unserved.Why))
 	}
 	return b.Bytes()
+}
+
+// perturbed tells what disturbed the order of threads when the finding was made, and what does when it is repeated.
+func perturbed(c *Contents) string {
+	p := c.Reproducer.GetRecipe().GetPerturbation()
+	if p.GetStrategy() == "" || p.GetStrategy() == "none" {
+		return ""
+	}
+	seed := p.GetSeed()
+	if seed == 0 {
+		seed = c.Reproducer.GetRecipe().GetSeed()
+	}
+	var b strings.Builder
+	by := "a scheduler in the kernel"
+	if p.GetMechanism() == "agent" {
+		by = "the agent"
+	}
+	fmt.Fprintf(&b, "\nIt was found while %s perturbed the order of threads (strategy %s, seed %d).", by, markdown(p.GetStrategy()), seed)
+	if c.planned() {
+		fmt.Fprintf(&b, " `%s` perturbs, too: the agent takes the same strategy's decisions from this seed (`%s`) where a thread enters an instrumented method or waits for a monitor, "+
+			"on any kernel and without root. `schedule.bin` in the agent's folder of a try (`-k`) holds what it did.", nameScript, namePlan)
+	} else {
+		fmt.Fprintf(&b, " `%s` does not perturb: no agent is in its JVM.", nameScript)
+	}
+	if by != "the agent" {
+		b.WriteString(" The kernel's scheduler also stops threads elsewhere, in the VM and in native code, and may hit where the script does not: " +
+			"`sudo misstep replay BUNDLE` on Linux 7.1 or newer with sched_ext, `misstep replay BUNDLE --executor vm-deterministic` anywhere (qemu, no root).")
+	}
+	b.WriteString("\n")
+	return b.String()
 }
 
 // report is a draft in the form of the JDK Bug System.

@@ -65,6 +65,9 @@ type scriptData struct {
 	WallSeconds, MinFeature                   int
 }
 
+// planned tells whether run.sh perturbs.
+func (c *Contents) planned() bool { return c.Command.AgentOptions != "" && len(c.Command.Plan) > 0 }
+
 func script(c *Contents) ([]byte, error) {
 	e := c.Expect
 	switch {
@@ -82,6 +85,9 @@ func script(c *Contents) ([]byte, error) {
 	}
 	if options != "" && len(c.Command.Only) > 0 {
 		options += ",only=" + Dir + "/" + nameOnly
+	}
+	if c.planned() {
+		options += ",perturb=" + Dir + "/" + namePlan
 	}
 	data := scriptData{
 		Title: oneLine(c.Reproducer.GetFinding().GetTitle()), Finding: oneLine(c.Reproducer.GetFinding().GetId()), Kind: e.Kind,

@@ -69,6 +69,7 @@ func TestRunScript(t *testing.T) {
 		"unknown option":     {nil, started, []string{"-x"}, 2, "usage: run.sh"},
 		"JDK is too old":     {func(c *Contents) { c.Command.MinFeature = 22 }, started, nil, 2, "the workload needs JDK 22 or later"},
 		"methods in a file":  {func(c *Contents) { c.Command.Only = []string{"a/B.<clinit>()V"} }, `grep -q '^a/B.<clinit>()V$' "$JAVA_HOME/../bundle of it/only.txt" && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
+		"a plan in a file":   {func(c *Contents) { c.Command.Plan = []byte("a plan\n") }, `for w in "$@"; do case $w in -agentpath:*) plan=${w#*,perturb=}; plan=${plan%%,*} ;; esac; done; grep -q 'a plan' "$plan" && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
 		"prints for an hour": {nil, mismatch + "head -c 50000000 /dev/zero\n", []string{"-n", "1"}, 0, "1 of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -189,6 +189,9 @@ func (g *gatherer) texts(c *Contents) error {
 	if len(c.Command.Only) > 0 {
 		g.text(nameOnly, []byte(strings.Join(c.Command.Only, "\n")+"\n"), false)
 	}
+	if c.planned() {
+		g.text(namePlan, c.Command.Plan, false)
+	}
 	return nil
 }
 

@@ -25,9 +25,12 @@ func (Agent) Mechanism() string { return MechanismAgent }
 // Check says what is wrong with a perturbation.
 func (Agent) Check(p *misstepv1.Perturbation) error { return of(p).Validate() }
 
+// Plan is a perturbation, with its seed filled in, as the agent reads it.
+func Plan(p *misstepv1.Perturbation) ([]byte, error) { return of(p).Plan() }
+
 // Begin writes the plan that the agent reads.
 func (Agent) Begin(_ context.Context, t Trial) (Session, error) {
-	plan, err := of(t.Perturbation).Plan()
+	plan, err := Plan(t.Perturbation)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +38,7 @@ func (Agent) Begin(_ context.Context, t Trial) (Session, error) {
 		return nil, fmt.Errorf("write the plan of the perturbation: %w", err)
 	}
 	s := &points{trial: t}
-	s.log, err = bpf.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, bpf.Header{Perturbation: of(t.Perturbation), Command: t.Command})
+	s.log, err = bpf.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, bpf.Header{Perturbation: of(t.Perturbation), Mechanism: MechanismAgent, Command: t.Command})
 	return s, err
 }
 
