@@ -18,6 +18,7 @@ var proofs = map[string]struct{ fires, fault string }{
 	"null-method-id":       {"CompareTest.NullMethodIdIsTolerated", "CompareTest.NullMethodIdIsTolerated"},
 	"retransformed":        {"CompareTest.RetransformedMethodsMayRunWithoutShadow", "CompareTest.RetransformedMethodsMayRunWithoutShadow"},
 	"retried":              {"CompareTest.ASecondWalkThatIsEqualIsRetried", "CompareTest.RetriedHidesNoLostFrame"},
+	"deopt-upcall":         {"CompareTest.MinusNineInAnUpcallOfADeoptimisation", "CompareTest.MinusNineWithoutADeoptimisationIsWrong"},
 	"moved":                {"BracketTest.ALoopMayComeBack", "BracketTest.MovedHidesNoFrameWithoutALoop"},
 	"vm-upcall":            {"Fault.None", "Edges.VmUpcallHidesNoFault"},
 	"method-handle":        {"Edges.MethodHandles", "Edges.MethodHandles"},

@@ -187,7 +187,9 @@ void JNICALL OnCompiledMethodUnload(jvmtiEnv*, jmethodID, const void* address) {
 }
 
 void JNICALL OnDynamicCode(jvmtiEnv*, const char* name, const void* address, jint size) {
-  agent->code.AddStub(name != nullptr ? name : "", reinterpret_cast<uint64_t>(address), static_cast<uint64_t>(size));
+  const std::string_view stub = name != nullptr ? name : "";
+  agent->code.AddStub(stub, reinterpret_cast<uint64_t>(address), static_cast<uint64_t>(size));
+  agent->deopt_stubs.Add(stub, reinterpret_cast<uint64_t>(address), static_cast<uint64_t>(size));
 }
 
 // Clears a pending exception of ours, so that it cannot become the application's.

@@ -45,6 +45,7 @@ struct Agent {
   Recorder recorder;
   MethodTable methods;
   CodeMap code;
+  DeoptStubs deopt_stubs;
   Threads threads;
   VirtualShadows virtual_shadows;
   Perturber perturber;

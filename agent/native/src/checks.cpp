@@ -73,11 +73,14 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     code = OwnWalk(slot, sequence);
     asgct = ToFrames(slot->asgct, code);
   }
-  Verdict verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth);
+  const bool deoptimises =
+      code == kDeoptCode &&
+      agent->deopt_stubs.OnStack(reinterpret_cast<uint64_t>(__builtin_frame_address(0)), slot->stack_end);
+  Verdict verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
   if (verdict.outcome != Outcome::kMatch) {
     ResolveOwnStack(env, gst);
     agent->methods.Resolve(asgct);
-    verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth);
+    verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
     // What is equal to GetStackTrace's is judged with it.
     const Origin origin = {.source = "asgct",
                            .num_frames = code,

@@ -1,6 +1,7 @@
 #include "code_map.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace misstep {
 
@@ -18,6 +19,27 @@ void NmethodBuilder::Add(std::span<const Frame> frames) {
     if (fresh) nmethod_.nodes.push_back({parent, *f});
     parent = it->second;
   }
+}
+
+void DeoptStubs::Add(std::string_view name, uint64_t start, uint64_t size) {
+  const bool deoptimises = name == "DeoptimizationBlob" || name == "UncommonTrapBlob";
+  if (!deoptimises) return;
+  const size_t at = count_.fetch_add(1);
+  if (at >= std::size(ranges_)) return;
+  Range& r = ranges_[at];
+  r.start.store(start, std::memory_order_relaxed);
+  r.end.store(start + size, std::memory_order_release);
+}
+
+bool DeoptStubs::OnStack(uint64_t from, uint64_t to) const {
+  const uint64_t end = std::min(to, from + kMostScanned);
+  for (uint64_t at = (from + 7) & ~uint64_t{7}; at + 8 <= end; at += 8) {
+    const uint64_t word = *reinterpret_cast<const volatile uint64_t*>(at);
+    for (const Range& r : ranges_) {
+      if (word < r.end.load(std::memory_order_acquire) && word >= r.start.load(std::memory_order_relaxed)) return true;
+    }
+  }
+  return false;
 }
 
 void CodeMap::Load(Nmethod nmethod, uint32_t key, uint64_t now_nanos) {

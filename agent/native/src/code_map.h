@@ -1,6 +1,7 @@
 // The code map: which compiled method or stub lies where, as JVMTI's CompiledMethodLoad and DynamicCodeGenerated tell.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -32,6 +33,27 @@ class NmethodBuilder {
   };
   Nmethod nmethod_;
   std::unordered_map<std::pair<int32_t, std::pair<uint64_t, int32_t>>, int32_t, Hash> nodes_;
+};
+
+// Where the stubs lie that deoptimise a frame, for those who may take no lock.
+class DeoptStubs {
+ public:
+  // Takes note of a stub when it is one of them.
+  void Add(std::string_view name, uint64_t start, uint64_t size);
+  // Whether a return address into one of them stands in [from, to) of the calling thread's stack, as far as
+  // kMostScanned goes. Async-signal-safe. What a frame has not written yet may hold an old one.
+  bool OnStack(uint64_t from, uint64_t to) const;
+
+  static constexpr uint64_t kMostScanned = 1 << 20;
+
+ private:
+  struct Range {
+    std::atomic<uint64_t> start = 0;
+    std::atomic<uint64_t> end = 0;  // 0: there is none
+  };
+  // One of each on every JDK; AOT code may bring a second.
+  Range ranges_[4];
+  std::atomic<size_t> count_ = 0;
 };
 
 class CodeMap final : public CodeLookup {

@@ -296,8 +296,10 @@ size_t TopGroup(std::span<const Frame> asgct, Region region, std::span<const Nme
   return group;
 }
 
-Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit) {
+Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit,
+                        bool deoptimises) {
   if (asgct_code <= 0) {
+    if (asgct_code == kDeoptCode && deoptimises) return Verdict::Tolerated(Rule::kDeoptUpcall);
     // GetStackTrace has just walked this stack, and the thread is in a native method: there is nothing that ASGCT may
     // not be able to walk. Only a collection of another thread may be under way for longer than a retry takes.
     if (asgct_code != -2) return Verdict::Mismatch(Kind::kCode, 0);
@@ -354,6 +356,7 @@ Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame
 }
 
 Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
+  if (s.code == kDeoptCode && s.deoptimises && !Possible(s)) return Verdict::Tolerated(Rule::kDeoptUpcall);
   if (s.code <= 0) return Possible(s) ? Verdict::Unwalkable(s.code) : Verdict::Mismatch(Kind::kCode, 0);
   if (s.asgct.size() >= s.limit) return Verdict::Void(Reason::kDepth);
   if (HasRole(s.asgct, Role::kContinuation)) return Verdict::Void(Reason::kVirtualThread);

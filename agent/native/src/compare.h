@@ -90,11 +90,19 @@ class CodeLookup {
   ~CodeLookup() = default;
 };
 
+// ASGCT walks nothing from the beginning of a deoptimisation to its end. An uncommon trap for a class that is not
+// loaded yet loads it in between, which runs the Java code of class loaders and transformers (HotSpot:
+// Deoptimization::load_class_by_index). The trap's blob is on the stack then: without it -9 is as wrong as any code.
+inline constexpr int32_t kDeoptCode = -9;
+
 // gst-asgct: both walks at the same safepoint. Frames top first. limit is the depth that both were given.
 //
 // Divergence is the index from the bottom of gst of the first difference; for kind truncated it is the deepest frame
 // that asgct still has: what is below it was lost.
-Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit);
+//
+// deoptimises: the stack holds a return address into the code that deoptimises (DeoptStubs).
+Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit,
+                        bool deoptimises = false);
 
 // Whether a walk at a method entry is worth a second one: GetStackTrace makes missing jmethodIDs, and a GC that was
 // under way is over. What the second walk shows counts; a match is said to be one of a second try.
@@ -112,6 +120,7 @@ struct Sample {
   uint32_t limit = 0;
   Region region = Region::kUnknown;
   std::vector<NmethodRef> at_pc;  // compiled code that holds pc
+  bool deoptimises = false;       // at code -9: the stack holds a return address into the code that deoptimises
   bool carrier = false;           // a virtual thread may be mounted: its frames are not on this shadow
   uint64_t root = 0;              // the thread's bottom method as an earlier walk that matched gave it, 0 = not known
   bool known_bottom = true;       // asgct's bottom method was at the bottom of a walk that matched, or none matched yet

@@ -42,6 +42,10 @@ inline bool NeedsMethods(const Options& o) {
   return o.gst_asgct > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0 || !o.perturb.empty();
 }
 
+// Whether a thread that the sampler chooses takes the ticks of some milliseconds by a timer of its own: the sampler's
+// thread is not woken up often enough for short intervals.
+inline bool UsesTurns(const Options& o) { return o.asgct_shadow > 0 && o.burst == 1 && o.interval_micros < 1000; }
+
 // Whether any check reads byte code.
 inline bool NeedsCode(const Options& o) { return o.edges > 0 || o.bracket > 0; }
 

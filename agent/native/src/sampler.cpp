@@ -23,13 +23,17 @@ namespace {
 
 constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
 constexpr size_t kMostDeferred = 512;
-constexpr uint64_t kRanNanos = 20'000;  // CPU time since the last look that makes a thread a running one
+constexpr uint64_t kTurnNanos = 4'000'000;  // time whose ticks a turn has
+constexpr uint32_t kMostSpare = 3;          // turns whose ticks are made up for
+constexpr uint64_t kRanNanos = 20'000;      // CPU time since the last look that makes a thread a running one
 
 pthread_t sampler_thread;
 pthread_t judge_thread;
 bool started = false;
 std::atomic<bool> stop_sampler = false;
 std::atomic<bool> stop_judge = false;
+std::atomic<bool> stop_turns = false;
+std::atomic<uint32_t> spare_ticks = 0;  // of turns that ended early
 pid_t own_pid = 0;
 
 // Reads bytes of this process that may not be there, without a fault.
@@ -87,10 +91,72 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     Walk(&trace, context, t->sample);
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
     t->num_frames = trace.num_frames;
+    t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, slot->stack_end);
     slot->busy = 0;
   }
   status->enter_nanos.store(enter_before, std::memory_order_relaxed);
   status->phase.store(phase_before, std::memory_order_release);
+}
+
+uint64_t OwnCpuNanos() {
+  timespec ts = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+  return static_cast<uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ts.tv_nsec);
+}
+
+// Time from one tick to the next.
+uint64_t DrawStep(uint64_t* random) {
+  const double vary = 1.0 + agent->options.jitter * (2.0 * Uniform(random) - 1.0);
+  return static_cast<uint64_t>(agent->options.interval_micros * 1000.0 * vary);
+}
+
+// Has the thread's timer bring its next tick.
+void SetTimer(const Turn& turn, uint64_t at) {
+  const itimerspec when = {
+      .it_interval = {}, .it_value = {static_cast<time_t>(at / 1'000'000'000), static_cast<long>(at % 1'000'000'000)}};
+  timer_settime(turn.timer, TIMER_ABSTIME, &when, nullptr);
+}
+
+// A ticket that nobody has, taken; null when the judge has not come by for too long.
+Ticket* ClaimTicket(Slot* slot) {
+  for (Ticket& t : slot->tickets) {
+    TicketState idle = TicketState::kIdle;
+    if (t.state.compare_exchange_strong(idle, TicketState::kFilling, std::memory_order_seq_cst)) return &t;
+  }
+  return nullptr;
+}
+
+// One tick of the thread's own turn. A tick without a sample is none that was sent: there is no free ticket, the thread
+// is in the agent, or it is not this check's share.
+void TakeTick(Slot* slot, void* context) {
+  Turn& turn = slot->turn;
+  const uint64_t began = MonotonicNanos();
+  const uint64_t step = DrawStep(&turn.random);
+  // A thread that only ran to take the last signal does not run: its stack is the one that was just walked.
+  if (OwnCpuNanos() - turn.cpu < std::min(kRanNanos, step / 4)) {
+    spare_ticks.fetch_add(turn.ticks.exchange(0), std::memory_order_relaxed);
+    return;
+  }
+  const bool drawn = agent->options.asgct_shadow >= 1 || Uniform(&turn.random) < agent->options.asgct_shadow;
+  if (drawn && slot->status->phase.load(std::memory_order_relaxed) == MISSTEP_PHASE_NONE) {
+    if (Ticket* t = ClaimTicket(slot); t != nullptr) {
+      if (stop_turns.load(std::memory_order_seq_cst)) {
+        t->state.store(TicketState::kIdle, std::memory_order_release);
+        return;
+      }
+      t->sample = agent->status->sent.fetch_add(1, std::memory_order_relaxed) + 1;
+      agent->status->delivered.fetch_add(1, std::memory_order_relaxed);
+      Fill(slot, t, context);
+      t->state.store(TicketState::kReady, std::memory_order_release);
+      slot->ready.fetch_add(1, std::memory_order_release);
+    }
+  }
+  turn.cpu = OwnCpuNanos();
+  if (turn.ticks.fetch_sub(1, std::memory_order_acq_rel) <= 1) return;
+  // What was missed is left out, and no thread spends more than half of its time here.
+  const uint64_t now = MonotonicNanos();
+  turn.at = turn.at + step > now ? turn.at + step : now + step;
+  SetTimer(turn, std::max(turn.at, now + (now - began)));
 }
 
 void Handle(int, siginfo_t* info, void* context) {
@@ -99,13 +165,17 @@ void Handle(int, siginfo_t* info, void* context) {
   if (a != nullptr && a->status != nullptr) {
     Slot* slot = Threads::Current();
     bool filled = false;
-    if (slot != nullptr && info->si_code == SI_QUEUE && info->si_pid == own_pid) {
+    if (slot != nullptr && info->si_code == SI_TIMER && info->si_value.sival_ptr == slot &&
+        slot->turn.ticks.load(std::memory_order_acquire) > 0) {
+      TakeTick(slot, context);
+      filled = true;
+    } else if (slot != nullptr && info->si_code == SI_QUEUE && info->si_pid == own_pid) {
       const auto value = reinterpret_cast<uint64_t>(info->si_value.sival_ptr);
       const uint64_t sequence = value >> kSignalForBits;
       const auto what = static_cast<SignalFor>(value & ((1 << kSignalForBits) - 1));
       Ticket* t = what == SignalFor::kBracketFirst    ? &slot->bracket.first
                   : what == SignalFor::kBracketSecond ? &slot->bracket.second
-                                                      : &slot->tickets[sequence % kTickets];
+                                                      : &slot->tickets[sequence % kWarmTickets];
       TicketState pending = TicketState::kPending;
       // A late signal meets a ticket that was given up (idle) or is another's: it is stray, its sample was counted
       // lost.
@@ -113,6 +183,7 @@ void Handle(int, siginfo_t* info, void* context) {
         a->status->delivered.fetch_add(1, std::memory_order_relaxed);
         Fill(slot, t, context);
         t->state.store(TicketState::kReady, std::memory_order_release);
+        if (what == SignalFor::kSample) slot->ready.fetch_add(1, std::memory_order_release);
         if (what == SignalFor::kBracketFirst) WakeBracketer();
         filled = true;
       }
@@ -145,6 +216,7 @@ class Judge {
   void Round(uint64_t now, bool end) {
     for (size_t i = 0; i < agent->threads.size(); i++) {
       Slot* slot = agent->threads.at(i);
+      if (slot->ready.load(std::memory_order_acquire) == 0 && !end) continue;
       for (Ticket& t : slot->tickets) {
         if (t.state.load(std::memory_order_acquire) == TicketState::kReady) Take(*slot, &t, now, end);
       }
@@ -162,6 +234,7 @@ class Judge {
 
  private:
   void Take(Slot& slot, Ticket* t, uint64_t now, bool end) {
+    slot.ready.fetch_sub(1, std::memory_order_relaxed);
     if (t->busy || t->shadow_overflow) {
       const bool busy = t->busy;
       const uint64_t sample = t->sample;
@@ -181,6 +254,7 @@ class Judge {
     }
     o->sample.code = t->num_frames;
     o->sample.limit = agent->options.depth;
+    o->sample.deoptimises = t->deoptimises;
     o->sample.root = slot.root;
     o->sample.carrier = slot.carrier.load(std::memory_order_relaxed);
     o->pc = t->pc;
@@ -289,7 +363,7 @@ Ticket* FreeTicket(Slot* slot, uint64_t now) {
       Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kLost));
     }
   }
-  Ticket* t = &slot->tickets[slot->next_ticket % kTickets];
+  Ticket* t = &slot->tickets[slot->next_ticket % kWarmTickets];
   return t->state.load(std::memory_order_acquire) == TicketState::kIdle ? t : nullptr;
 }
 
@@ -342,11 +416,37 @@ bool SendBurst(Slot* slot, uint64_t now) {
   return true;
 }
 
+// Gives the thread the ticks of the next milliseconds with those that other turns have left over, or more of them when
+// it has not come to the end of its last ones.
+bool GiveTurn(Slot* slot, uint64_t now) {
+  const auto own = static_cast<uint32_t>(kTurnNanos / 1000 / agent->options.interval_micros);
+  Turn& turn = slot->turn;
+  for (uint32_t left = turn.ticks.load(std::memory_order_acquire); left > 0;) {
+    if (left > own || turn.ticks.compare_exchange_weak(left, left + own)) return true;
+  }
+  if (UnderWay(*slot)) return false;
+  // As in SendTicket: the thread does not end, and with it the timer, before this is done.
+  slot->sending.store(true, std::memory_order_seq_cst);
+  const bool active = slot->state.load(std::memory_order_seq_cst) == SlotState::kActive;
+  if (active) {
+    const uint32_t ticks = own + std::min(spare_ticks.exchange(0), kMostSpare * own);
+    turn.ticks.store(ticks, std::memory_order_release);
+    SetTimer(turn, now + 1);
+  }
+  slot->sending.store(false, std::memory_order_seq_cst);
+  return active;
+}
+
+// What a tick of the sampler is for.
+enum class TickFor : uint8_t { kSample, kTurn, kBracket };
+
 // Does for one thread what this tick is for. Returns false when the thread cannot take it now.
-bool Signal(Slot* slot, bool bracket, uint64_t now) {
+bool Signal(Slot* slot, TickFor what, uint64_t now) {
   if (!MaySignal(*slot)) return false;
-  if (!bracket) return SendBurst(slot, now);
-  return !UnderWay(*slot) && BeginBracket(slot);
+  if (what == TickFor::kTurn && slot->turn.has_timer) return GiveTurn(slot, now);
+  if (slot->turn.ticks.load(std::memory_order_acquire) > 0) return false;
+  if (what == TickFor::kBracket) return !UnderWay(*slot) && BeginBracket(slot);
+  return SendBurst(slot, now);
 }
 
 // CPU time that the thread used since it was last looked at, in nanoseconds; 0 when too little to call it running.
@@ -358,7 +458,7 @@ uint64_t Ran(Slot* slot) {
 }
 
 // One tick: chooses a thread as the option threads says, from those that ran since they were last looked at.
-void Tick(uint64_t* random, uint64_t now, bool bracket) {
+void Tick(uint64_t* random, uint64_t now, TickFor what) {
   static size_t turn = 0;  // of round-robin: the sampler's alone
   const Options& o = agent->options;
   const size_t n = agent->threads.size();
@@ -373,7 +473,7 @@ void Tick(uint64_t* random, uint64_t now, bool bracket) {
       total += ran;
       if (ran > 0 && Uniform(random) * static_cast<double>(total) < static_cast<double>(ran)) chosen = slot;
     }
-    if (chosen != nullptr) Signal(chosen, bracket, now);
+    if (chosen != nullptr) Signal(chosen, what, now);
     return;
   }
   const size_t first = o.threads == ThreadChoice::kRoundRobin ? turn : NextRandom(random) % n;
@@ -382,7 +482,7 @@ void Tick(uint64_t* random, uint64_t now, bool bracket) {
     Slot* slot = agent->threads.at(at);
     if (!MaySignal(*slot)) continue;
     if (o.threads == ThreadChoice::kName && !slot->chosen.load(std::memory_order_relaxed)) continue;
-    if (Ran(slot) == 0 || !Signal(slot, bracket, now)) continue;
+    if (Ran(slot) == 0 || !Signal(slot, what, now)) continue;
     turn = at + 1;
     return;
   }
@@ -405,22 +505,27 @@ void* RunSampler(void*) {
   prctl(PR_SET_TIMERSLACK, 1000UL);
   const Options& o = agent->options;
   uint64_t random = o.seed ^ 0x6d697373746570;
-  const bool sampling = o.asgct_shadow > 0 || o.bracket > 0;
+  const bool turns = UsesTurns(o);
+  const bool sampling = (o.asgct_shadow > 0 && !turns) || o.bracket > 0;
   const uint64_t probe_every = uint64_t{o.liveness_millis} * 1'000'000;
   uint64_t now = MonotonicNanos();
   uint64_t next_tick = now;
+  uint64_t next_turn = now;
   uint64_t next_probe = now;
   while (!stop_sampler.load(std::memory_order_acquire)) {
     now = MonotonicNanos();
     agent->status->heartbeat.store(now, std::memory_order_relaxed);
     if (sampling && now >= next_tick) {
       // Each check has its own share of the ticks; both may want the same one, for different threads.
-      if (Uniform(&random) < o.bracket) Tick(&random, now, true);
-      if (Uniform(&random) < o.asgct_shadow) Tick(&random, now, false);
+      if (Uniform(&random) < o.bracket) Tick(&random, now, TickFor::kBracket);
+      if (!turns && Uniform(&random) < o.asgct_shadow) Tick(&random, now, TickFor::kSample);
       if (o.bracket > 0) SweepBrackets(now);
-      const double vary = 1.0 + o.jitter * (2.0 * Uniform(&random) - 1.0);
       // After a delay the missed ticks are left out: no burst.
-      next_tick = std::max(next_tick + static_cast<uint64_t>(o.interval_micros * 1000.0 * vary), now);
+      next_tick = std::max(next_tick + DrawStep(&random), now);
+    }
+    if (turns && now >= next_turn) {
+      Tick(&random, now, TickFor::kTurn);
+      next_turn = std::max(next_turn + kTurnNanos, now);
     }
     if (probe_every != 0 && now >= next_probe) {
       Probe(now);
@@ -428,6 +533,7 @@ void* RunSampler(void*) {
     }
     uint64_t wake = now + 50'000'000;  // so that a stop is seen soon
     if (sampling) wake = std::min(wake, next_tick);
+    if (turns) wake = std::min(wake, next_turn);
     if (probe_every != 0) wake = std::min(wake, next_probe);
     SleepUntil(wake);
   }
@@ -516,6 +622,7 @@ void StartSampler(JNIEnv* env) {
   if (agent->options.bracket > 0 && !StartBracketer(env)) {
     Log("cannot start the bracket thread: asgct-gst-bracket does nothing");
   }
+  stop_sampler = stop_judge = stop_turns = false;
   judge = new Judge();
   if (sampling && !StartThread(&judge_thread, RunJudge)) {
     Log("cannot start the judge thread: asgct-shadow, asgct-gst-bracket and liveness are off");
@@ -531,6 +638,7 @@ void StopSampler() {
     pthread_join(sampler_thread, nullptr);
   }
   if (judge == nullptr) return;
+  stop_turns.store(true, std::memory_order_seq_cst);
   // Signals on their way: those not handled yet are given up, a handler at work is waited for, within reason.
   const uint64_t limit = MonotonicNanos() + 2'000'000'000;
   for (size_t i = 0; i < agent->threads.size(); i++) {
@@ -539,7 +647,7 @@ void StopSampler() {
       if (t.state.compare_exchange_strong(pending, TicketState::kIdle)) {
         Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kExit));
       }
-      while (t.state.load(std::memory_order_acquire) == TicketState::kFilling && MonotonicNanos() < limit) {
+      while (t.state.load(std::memory_order_seq_cst) == TicketState::kFilling && MonotonicNanos() < limit) {
         SleepUntil(MonotonicNanos() + 1'000'000);
       }
     }

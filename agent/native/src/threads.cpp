@@ -1,9 +1,14 @@
 #include "threads.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <ctime>
+#include <span>
 
 #include "agent.h"
 #include "bracketer.h"
@@ -57,6 +62,27 @@ bool Allocate(Slot* slot, uint32_t depth) {
   return true;
 }
 
+// Makes the timer of the calling thread's turns. Where there is none, the sampler's own signals have to do.
+bool MakeTimer(Slot* slot) {
+  sigevent event = {};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = agent->options.signal;
+  event.sigev_value.sival_ptr = slot;
+  event._sigev_un._tid = slot->tid;  // sigev_notify_thread_id, which older headers do not name
+  return timer_create(CLOCK_MONOTONIC, &event, &slot->turn.timer) == 0;
+}
+
+// Where the calling thread's stack ends, at its oldest frames. 0 when the C library does not know.
+uint64_t StackEnd() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  void* low = nullptr;
+  size_t size = 0;
+  const bool known = pthread_attr_getstack(&attributes, &low, &size) == 0;
+  pthread_attr_destroy(&attributes);
+  return known ? reinterpret_cast<uint64_t>(low) + size : 0;
+}
+
 }  // namespace
 
 uint64_t NextRandom(uint64_t* state) {
@@ -101,6 +127,7 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
       base + MISSTEP_SHADOW_HEADER + uint64_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
   slot->tid = static_cast<int32_t>(syscall(SYS_gettid));
   slot->env = env;
+  slot->stack_end = StackEnd();
   slot->busy = 0;
   slot->bracket.thread = nullptr;
   slot->traces.size = 0;
@@ -112,13 +139,17 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_relaxed);
   slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);
   // The handler touches these pages: have them there before the first signal.
-  for (Ticket& t : slot->tickets) {
+  for (const Ticket& t : std::span(slot->tickets).first(kWarmTickets)) {
     *reinterpret_cast<volatile uint64_t*>(t.frames) = 0;
     *reinterpret_cast<volatile uint64_t*>(t.shadow) = 0;
   }
   *reinterpret_cast<volatile uint64_t*>(slot->bracket.first.frames) = 0;
   *reinterpret_cast<volatile uint64_t*>(slot->bracket.second.frames) = 0;
   if (agent->perturber.on()) agent->perturber.Begin(&slot->point, slot->name, static_cast<uint32_t>(slot->tid));
+  slot->turn.ticks = 0;
+  slot->turn.cpu = 0;
+  slot->turn.random = NextRandom(&slot->random);
+  slot->turn.has_timer = UsesTurns(agent->options) && MakeTimer(slot);
   current_slot = slot;
   slot->state.store(SlotState::kActive, std::memory_order_seq_cst);
   return slot;
@@ -133,6 +164,9 @@ void Threads::End() {
   while (slot->sending.load(std::memory_order_seq_cst) || slot->bracket.walking.load(std::memory_order_seq_cst)) {
     sched_yield();
   }
+  slot->turn.ticks.store(0, std::memory_order_relaxed);
+  if (slot->turn.has_timer) timer_delete(slot->turn.timer);
+  slot->turn.has_timer = false;
   current_slot = nullptr;
   Perturber::End(&slot->point);
   for (Ticket& t : slot->tickets) {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct Ticket {
   uint32_t code_size = 0;
   int32_t num_frames = 0;
   bool busy = false;             // the signal met a walk of the same thread
+  bool deoptimises = false;      // at code -9: see DeoptStubs
   bool shadow_overflow = false;  // deeper than the buffers
   uint32_t shadow_size = 0;
   AsgctFrame* frames = nullptr;  // options.depth of them
@@ -84,7 +86,8 @@ enum class SlotState : uint32_t {
   kDead,    // to be given to another thread
 };
 
-constexpr int kTickets = 8;  // the longest burst
+constexpr int kTickets = 32;     // what a thread's turn fills until the judge comes by
+constexpr int kWarmTickets = 8;  // with memory from the start, as many as a burst has
 constexpr uint32_t kShadowEntries = 16384;
 
 enum class BracketState : uint32_t {
@@ -106,16 +109,31 @@ struct BracketSlot {
   jint gst_count = 0;
 };
 
+// The ticks of some milliseconds, all of which one thread takes: its own timer brings the signals, so that they come in
+// time however late the sampler wakes up on a busy machine. The thread goes on as long as it runs.
+struct Turn {
+  timer_t timer = nullptr;
+  std::atomic<bool> has_timer = false;
+  std::atomic<uint32_t> ticks = 0;  // to come; 0: it is not this thread's turn, and the sampler's signals may come
+  // The handler's:
+  uint64_t at = 0;   // when the last tick was due
+  uint64_t cpu = 0;  // CPU time at the end of the last tick
+  uint64_t random = 0;
+};
+
 struct Slot {
   std::atomic<SlotState> state = SlotState::kFree;
   std::atomic<bool> sending = false;  // the sampler is about to signal this thread (rule 2)
   std::atomic<int32_t> tid = 0;       // the sampler may look at it while the slot changes hands
   JNIEnv* env = nullptr;
   uint64_t* shadow = nullptr;  // the buffer of abi.h
+  uint64_t stack_end = 0;      // the thread's stack lies below; 0 where that is not known
   ThreadStatus* status = nullptr;
   Ticket tickets[kTickets];
   BracketSlot bracket;
-  uint64_t next_ticket = 0;            // the sampler's
+  uint64_t next_ticket = 0;         // the sampler's
+  std::atomic<uint32_t> ready = 0;  // tickets for the judge
+  Turn turn;
   std::atomic<uint64_t> last_cpu = 0;  // the sampler's: CPU time when last looked at
   uint64_t root = 0;                   // the judge's: bottom method of the last walk that matched
   std::atomic<bool> chosen = false;    // its name is one that the option threads asks for

@@ -25,6 +25,7 @@ enum class Rule : uint8_t {
   kNullMethodId,       // ASGCT had no jmethodID for a method
   kRetransformed,      // the method may run a version without instrumentation
   kRetried,            // equal when walked a second time after -2
+  kDeoptUpcall,        // -9 in Java code that the VM called in the middle of a deoptimisation
   kMoved,  // the thread left a frame that both ASGCT walks show, and came back: a loop or a call in turn allows it
   // Of edges.cpp:
   kVmUpcall,      // the VM may call this method from that instruction
@@ -43,6 +44,7 @@ inline constexpr const char* kRuleNames[] = {
     "null-method-id",
     "retransformed",
     "retried",
+    "deopt-upcall",
     "moved",
     "vm-upcall",
     "method-handle",

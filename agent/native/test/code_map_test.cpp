@@ -59,6 +59,23 @@ TEST(CodeMap, OverlappingLoadRetires) {
   EXPECT_EQ(map.Find(1190, &at), Region::kUnknown);
 }
 
+TEST(DeoptStubs, FindsAReturnAddressOnTheStack) {
+  DeoptStubs stubs;
+  uint64_t stack[] = {0, 4000, 1050, 7};
+  const auto at = [&](size_t i) { return reinterpret_cast<uint64_t>(stack + i); };
+  EXPECT_FALSE(stubs.OnStack(at(0), at(4))) << "no stub is known";
+  stubs.Add("StubRoutines (1)", 4000, 100);
+  EXPECT_FALSE(stubs.OnStack(at(0), at(4))) << "another stub";
+  stubs.Add("DeoptimizationBlob", 9000, 100);
+  stubs.Add("UncommonTrapBlob", 1000, 100);
+  EXPECT_TRUE(stubs.OnStack(at(0), at(4)));
+  EXPECT_TRUE(stubs.OnStack(at(0) + 5, at(4))) << "sp is anything";
+  EXPECT_FALSE(stubs.OnStack(at(3), at(4))) << "it was below";
+  EXPECT_FALSE(stubs.OnStack(at(0), at(2))) << "beyond the stack's end";
+  stack[2] = 1100;
+  EXPECT_FALSE(stubs.OnStack(at(0), at(4))) << "just behind the stub";
+}
+
 TEST(NmethodBuilder, KeepsEachPositionOnce) {
   NmethodBuilder builder(1, 2, 3);
   const std::vector<Frame> one = {{11, 5, nullptr}, {3, 7, nullptr}};

@@ -185,6 +185,34 @@ TEST_F(CompareTest, AtAnEntryOnlyACollectionMakesAStackUnwalkable) {
   }
 }
 
+// A class loader's code within a deoptimisation: not walked, at entries and in samples alike.
+TEST_F(CompareTest, MinusNineInAnUpcallOfADeoptimisation) {
+  EXPECT_RULE(CompareGstAsgct(Frames("a@1"), {}, -9, kLimit, true), Rule::kDeoptUpcall);
+  Sample s;
+  s.limit = kLimit;
+  s.region = Region::kCompiled;
+  s.at_pc = {Compiled({"b@50 a@50"})};
+  s.code = -9;
+  s.deoptimises = true;
+  EXPECT_RULE(CompareAsgctShadow(s, *this), Rule::kDeoptUpcall);
+}
+TEST_F(CompareTest, MinusNineWithoutADeoptimisationIsWrong) {
+  EXPECT_MISMATCH(CompareGstAsgct(Frames("a@1"), {}, -9, kLimit, false), Kind::kCode, 0);
+  Sample s;
+  s.limit = kLimit;
+  s.region = Region::kCompiled;
+  s.at_pc = {Compiled({"b@50 a@50"})};
+  s.code = -9;
+  EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kCode, 0);
+  // Nor does one explain any other code.
+  s.deoptimises = true;
+  for (const int32_t code : {0, -1, -3, -4, -7, -8, -10}) {
+    s.code = code;
+    EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kCode, 0);
+    EXPECT_MISMATCH(CompareGstAsgct(Frames("a@1"), {}, code, kLimit, true), Kind::kCode, 0);
+  }
+}
+
 TEST_F(CompareTest, VirtualThreadGoesOnIntoTheCarrier) {
   EXPECT_RULE(JudgeWalks("a@1 b@1", "a@1 b@1 enterSpecial@4 jdk@3"), Rule::kVirtualThread);
 }

@@ -91,11 +91,12 @@ class Folder {
   char path_[32] = "/tmp/misstep-protocol-XXXXXX";
 };
 
-TEST(Protocol, EverySignalGetsOneVerdict) {
+// Runs the sampler over threads that come and go, and asks for one verdict of each signal.
+void EverySignalGetsOneVerdict(const std::string& sampling) {
   const Folder folder;
   auto a = std::make_unique<Agent>();
   const std::string options =
-      "out=" + folder.path() + ",seed=7,gst-asgct=0,shadow-gst=0,interval=50,jitter=0.5,liveness=5,depth=64";
+      "out=" + folder.path() + ",seed=7,gst-asgct=0,shadow-gst=0,jitter=0.5,liveness=5,depth=64," + sampling;
   ASSERT_EQ(ParseOptions(options, &a->options), "");
   std::string error;
   a->status = CreateStatus(folder.path() + "/status.bin", &error);
@@ -105,7 +106,7 @@ TEST(Protocol, EverySignalGetsOneVerdict) {
   ASSERT_EQ(a->methods.Reserve(kMethods), 1u);
   a->methods.Register(Class("T", 1));
   Publish(&a->methods, "T", kFirstMethod);
-  agent = a.release();  // for ever: the handler stays installed
+  agent = a.release();  // for ever: its handler stays installed
   ASSERT_EQ(InstallHandler(agent->options.signal), "");
   StartSampler(nullptr);
   std::atomic<uint64_t> seeds = 0;
@@ -136,6 +137,12 @@ TEST(Protocol, EverySignalGetsOneVerdict) {
     EXPECT_EQ(agent->threads.at(i)->status->tid, 0u) << "no thread is left";
   }
 }
+
+// By the threads' own timers.
+TEST(Protocol, TurnsGiveEachSignalOneVerdict) { EverySignalGetsOneVerdict("interval=50,signal=SIGPROF"); }
+
+// By the sampler's signals: bursts are never a thread's own.
+TEST(Protocol, BurstsGiveEachSignalOneVerdict) { EverySignalGetsOneVerdict("interval=50,burst=2,signal=SIGURG"); }
 
 TEST(Shared, TablesTakeManyThreads) {
   MethodTable table;
