@@ -381,6 +381,15 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
     // Nothing of the shadow is left, but the thread's bottom is there: it is the top that was lost.
     return Verdict::Mismatch(Kind::kMissing, 0);
   }
+  if (v.kind == Kind::kMissing && s.root != 0 && stack.front().method != s.root) {
+    // The frames of a recursion look the same wherever it is cut off. The thread's bottom is not there: what is missing
+    // is what was below.
+    const std::vector<uint32_t> keys = SureKeys(stack);
+    const size_t lost = s.shadow.size() - keys.size();
+    if (std::equal(keys.begin(), keys.end(), s.shadow.begin() + static_cast<long>(lost))) {
+      return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(lost));
+    }
+  }
   return v;
 }
 

@@ -416,6 +416,21 @@ TEST_F(CompareTest, RecursionIsCounted) {
   EXPECT_EQ(Judge("a r r", "r@50 r@50 r@50 r@50 a@50").outcome, Outcome::kMismatch);
 }
 
+// What is left of a recursion is its top when the thread's bottom has gone, and its bottom when that is there.
+TEST_F(CompareTest, ARecursionThatIsCutOffIsTruncated) {
+  const std::vector<Frame> frames = Frames("r@50 r@50 jdk@3");
+  const std::vector<uint32_t> keys = Shadow("r r r r");
+  Sample s;
+  s.shadow = keys;
+  s.asgct = frames;
+  s.code = 3;
+  s.limit = kLimit;
+  s.root = frames[2].method + 1;
+  EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kTruncated, 2);
+  s.root = frames[2].method;
+  EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kMissing, 2);
+}
+
 TEST_F(CompareTest, CarrierOfAVirtualThreadIsVoid) {
   EXPECT_VOID(Judge("a", "c@50 enterSpecial@3 a@50"), Reason::kVirtualThread);
 }

@@ -33,9 +33,13 @@ public final class Deoptimised {
     return probe(Class.forName(load).getDeclaredConstructor().newInstance());
   }
 
-  /** Its entry is checked: there outer is deoptimised, or not. */
+  /** Its entry is checked, and it runs long enough to be sampled: outer is deoptimised by then, or not. */
   static int probe(Object o) {
-    return o == null ? 1 : 2;
+    int x = 1;
+    for (int i = 0; i < 30_000_000; i++) {
+      x = x * 31 + i;
+    }
+    return o == null || x == 0 ? 1 : 2;
   }
 
   public static void main(String[] args) throws ReflectiveOperationException {
