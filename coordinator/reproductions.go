@@ -30,6 +30,7 @@ const (
 	maxPerturbations = 16
 	maxProbes        = 1_000_000
 	maxMethods       = 64
+	maxInstrumented  = 4096
 	maxOthers        = 1000
 	maxTrouble       = 400
 	// searchShare of the time is for everything but verifying.
@@ -72,8 +73,9 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 		}
 		spec := &misstepv1.ReproductionSpec{
 			FindingId: id, Signature: f.GetSignature(), Recipe: f.GetExampleRecipe(), Builds: req.GetBuilds(), Perturbations: req.GetPerturbations(),
-			Methods: methodsOf(f), Trials: cmp.Or(req.GetTrials(), reproduce.DefaultTrials), Time: req.GetTime(), Seed: req.GetSeed(),
+			Methods: methodsOf(f), Instrumented: req.GetInstrumented(), Trials: cmp.Or(req.GetTrials(), reproduce.DefaultTrials), Time: req.GetTime(), Seed: req.GetSeed(),
 		}
+		spec.Instrumented = slices.DeleteFunc(slices.Clone(spec.GetInstrumented()), func(m string) bool { return slices.Contains(spec.GetMethods(), m) })
 		if spec.GetTime().AsDuration() == 0 {
 			spec.Time = durationpb.New(reproduce.DefaultTime)
 		}
@@ -105,6 +107,8 @@ func checkReproduction(req *misstepv1.StartReproductionRequest) error {
 		return fmt.Errorf("builds: expected at most %d, got %d", maxBuilds, len(req.GetBuilds()))
 	case len(req.GetPerturbations()) > maxPerturbations:
 		return fmt.Errorf("perturbations: expected at most %d, got %d", maxPerturbations, len(req.GetPerturbations()))
+	case len(req.GetInstrumented()) > maxInstrumented:
+		return fmt.Errorf("instrumented: expected at most %d methods, got %d", maxInstrumented, len(req.GetInstrumented()))
 	case req.GetTrials() > maxProbes:
 		return fmt.Errorf("trials: expected at most %d, got %d", maxProbes, req.GetTrials())
 	case req.GetTime() != nil && (!req.GetTime().IsValid() || req.GetTime().AsDuration() < 0):

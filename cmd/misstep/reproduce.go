@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"misstep/agent"
 	"misstep/corpus/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -167,6 +168,9 @@ func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c
 	request := &misstepv1.StartReproductionRequest{
 		FindingId: id, Trials: c.BudgetTrials, Time: durationpb.New(c.BudgetTime), AgentDigest: artefacts.Digest,
 	}
+	if request.Instrumented, err = instrumented(ctx, st, id); err != nil {
+		return nil, err
+	}
 	for _, name := range c.Perturb {
 		request.Perturbations = append(request.Perturbations, &misstepv1.Perturbation{Strategy: name})
 	}
@@ -194,6 +198,34 @@ func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c
 		}
 	}
 	return request, nil
+}
+
+// instrumented methods of the trial that found it, by its evidence; none when that has no list.
+func instrumented(ctx context.Context, st *station, id string) ([]string, error) {
+	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
+	if err != nil {
+		return nil, err
+	}
+	for _, ev := range response.GetFinding().GetExample().GetEvidence() {
+		if ev.GetName() != agent.FileMethods {
+			continue
+		}
+		d, err := digest(ev.GetDigest(), "evidence "+ev.GetName())
+		if err != nil {
+			return nil, err
+		}
+		r, _, err := st.blobs.Open(ctx, d)
+		if err != nil {
+			return nil, fmt.Errorf("read the methods that were instrumented: %w", err)
+		}
+		defer r.Close()
+		data, err := io.ReadAll(io.LimitReader(r, agent.MaxMethodsBytes+1))
+		if err != nil {
+			return nil, fmt.Errorf("read the methods that were instrumented: %w", err)
+		}
+		return agent.ParseMethods(data), nil
+	}
+	return nil, nil
 }
 
 // tryClean repeats a bundle in a new folder with nothing from any cache, without a coordinator and with a fresh seed for each try, unless

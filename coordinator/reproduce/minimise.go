@@ -262,6 +262,16 @@ func narrow(r *misstepv1.Recipe, only []string) []element {
 	}}}
 }
 
+// listed narrows an instrumentation by ratio to all methods that the finding's trial instrumented, where those of the evidence were not
+// enough: the same by construction, but for classes that load in another order, and fewer can then halve them.
+func (r *reducer) listed() bool {
+	spec := r.r.GetSpec()
+	if len(spec.GetInstrumented()) == 0 {
+		return true
+	}
+	return r.reduce(narrow(r.recipe, slices.Concat(spec.GetMethods(), spec.GetInstrumented())), false)
+}
+
 // fewer narrows the instrumentation to single methods: to the likeliest one at once, else to those of the evidence, which are then
 // halved.
 func (r *reducer) fewer() bool {
@@ -469,7 +479,7 @@ func (m *machine) minimise(best *arm, amplified bool) (outcome, bool) {
 		}
 	}
 	r.hits, r.tries = r.hits+again.hits, r.tries+len(again.results)
-	ready := r.reduce(first, false) && r.fewer() && r.lower()
+	ready := r.reduce(first, false) && r.listed() && r.fewer() && r.lower()
 	m.plan.Recipe = r.recipe
 	m.plan.Left = m.guess(r.rate(), max(2, r.all-r.done), true)
 	if !ready {

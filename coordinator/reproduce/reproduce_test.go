@@ -12,6 +12,7 @@ import (
 
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/reproduce/reproducetest"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 func seed(t *testing.T) uint64 {
@@ -58,6 +59,29 @@ func TestModels(t *testing.T) {
 				assert.Less(t, model.Rate(removal.Recipe), 0.8*rate, "%v can go", removal.Element)
 			}
 			t.Logf("%d tries", search)
+		})
+	}
+}
+
+// A crash in native code has no frames that name the method it takes; the list of what its trial instrumented has.
+func TestNarrowsToMethodsThatNoFrameNames(t *testing.T) {
+	s := seed(t)
+	names := reproducetest.MethodNames(200)
+	for name, framed := range map[string][]string{"no frames": nil, "other frames": names[:5]} {
+		t.Run(name, func(t *testing.T) {
+			recipe := reproducetest.Recipe()
+			recipe.JvmFlags = recipe.GetJvmFlags()[:2]
+			model := reproducetest.Model{Recipe: recipe, Methods: framed, Rate: func(r *misstepv1.Recipe) float64 {
+				return 0.9 * reproducetest.If(reproducetest.Instruments(r, names[140]), 0)
+			}}
+			r := reproducetest.Start(model, s)
+			r.Spec.Instrumented = names[len(framed):]
+			d := &reproducetest.Driver{Model: model, Rand: rand.New(rand.NewPCG(s, 1))}
+			plan := d.Run(r)
+			require.Empty(t, plan.Failure)
+			require.Equal(t, names[140:141], plan.Reproducer.GetRecipe().GetInstrumentation().GetOnly())
+			t.Logf("%d tries", d.Tries)
+			require.Less(t, d.Tries, 600, "halving, not one by one")
 		})
 	}
 }

@@ -11,10 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
+	"misstep/agent"
 	"misstep/corpus"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/scratch"
@@ -54,6 +56,11 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 	default:
 	}
 	t.exhibit("command.sh", script(t.java(), t.args))
+	if bound > maxQuiet {
+		if err := t.keepMethods(); err != nil {
+			return err
+		}
+	}
 	if t.recorded {
 		text, err := json.MarshalIndent(t.status, "", "  ")
 		if err != nil {
@@ -87,24 +94,51 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 	return nil
 }
 
-// putFile takes regular files only: a workload may have laid a link or a pipe in its folder.
 func putFile(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, name string, root *os.Root, path string, bound int64) error {
-	f, err := root.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("keep evidence: %w", err)
+	f, err := openFile(root, path)
+	if f == nil || err != nil {
+		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
+	return put(ctx, store, outcome, name, f, bound)
+}
+
+// openFile opens regular files only: a workload may have laid a link or a pipe in its folder. Nil is none, or an empty one.
+func openFile(root *os.Root, path string) (*os.File, error) {
+	f, err := root.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep evidence: %w", err)
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// keepMethods makes evidence of the agent's list of instrumented methods, sorted, so that trials of one program have one blob. A list that
+// is not whole is left out.
+func (t *trial) keepMethods() error {
+	root, err := os.OpenRoot(t.folder.Path)
 	if err != nil {
 		return fmt.Errorf("keep evidence: %w", err)
 	}
-	if !info.Mode().IsRegular() || info.Size() == 0 {
-		return nil
+	defer root.Close()
+	f, err := openFile(root, filepath.Join(dirAgent, agent.FileMethods))
+	if f == nil || err != nil {
+		return err
 	}
-	return put(ctx, store, outcome, name, f, bound)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, agent.MaxMethodsBytes+1))
+	if err != nil {
+		return fmt.Errorf("keep evidence: %w", err)
+	}
+	if methods := agent.ParseMethods(data); len(methods) > 0 {
+		t.exhibit(agent.FileMethods, []byte(strings.Join(methods, "\n")+"\n"))
+	}
+	return nil
 }
 
 // putSchedule keeps the perturbation's log, if it wrote one.

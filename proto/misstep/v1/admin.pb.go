@@ -1580,7 +1580,10 @@ type StartReproductionRequest struct {
 	// seed of everything that is drawn.
 	Seed uint64 `protobuf:"varint,6,opt,name=seed,proto3" json:"seed,omitempty"`
 	// agent_digest to run with; empty takes the one that found it.
-	AgentDigest   string `protobuf:"bytes,7,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	AgentDigest string `protobuf:"bytes,7,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	// instrumented methods of the trial that found it, "package/Class.name(descriptor)result": what instrumenting is narrowed to where
+	// those of its stacks are not enough. At most 4,096; none where the trial had more, or nobody knows.
+	Instrumented  []string `protobuf:"bytes,40,rep,name=instrumented,proto3" json:"instrumented,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1662,6 +1665,13 @@ func (x *StartReproductionRequest) GetAgentDigest() string {
 		return x.AgentDigest
 	}
 	return ""
+}
+
+func (x *StartReproductionRequest) GetInstrumented() []string {
+	if x != nil {
+		return x.Instrumented
+	}
+	return nil
 }
 
 // StartReproductionResponse names it.
@@ -2267,7 +2277,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\aoutcome\x18\x03 \x01(\v2\x13.misstep.v1.OutcomeR\aoutcome\x12;\n" +
 	"\afailure\x18\x04 \x01(\v2!.misstep.v1.InfrastructureFailureR\afailure\x12\x1f\n" +
 	"\vfinding_ids\x18\x05 \x03(\tR\n" +
-	"findingIds\"\xa5\x02\n" +
+	"findingIds\"\xc9\x02\n" +
 	"\x18StartReproductionRequest\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x12,\n" +
@@ -2276,7 +2286,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12-\n" +
 	"\x04time\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04time\x12\x12\n" +
 	"\x04seed\x18\x06 \x01(\x04R\x04seed\x12!\n" +
-	"\fagent_digest\x18\a \x01(\tR\vagentDigest\"`\n" +
+	"\fagent_digest\x18\a \x01(\tR\vagentDigest\x12\"\n" +
+	"\finstrumented\x18( \x03(\tR\finstrumented\"`\n" +
 	"\x19StartReproductionResponse\x12'\n" +
 	"\x0freproduction_id\x18\x01 \x01(\tR\x0ereproductionId\x12\x1a\n" +
 	"\bexisting\x18\x02 \x01(\bR\bexisting\"A\n" +

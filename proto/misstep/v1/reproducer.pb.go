@@ -751,7 +751,9 @@ type ReproductionSpec struct {
 	// time at most; absent takes 24 hours.
 	Time *durationpb.Duration `protobuf:"bytes,8,opt,name=time,proto3" json:"time,omitempty"`
 	// seed of everything that is drawn.
-	Seed          uint64 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
+	Seed uint64 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
+	// instrumented methods of the trial that found it, those in methods left out: halved down to single ones where methods are not enough.
+	Instrumented  []string `protobuf:"bytes,40,rep,name=instrumented,proto3" json:"instrumented,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,6 +849,13 @@ func (x *ReproductionSpec) GetSeed() uint64 {
 		return x.Seed
 	}
 	return 0
+}
+
+func (x *ReproductionSpec) GetInstrumented() []string {
+	if x != nil {
+		return x.Instrumented
+	}
+	return nil
 }
 
 // Reproduction is a reproduction as it is stored: its spec and the results of its probes. Everything else follows from these two,
@@ -1211,7 +1220,7 @@ const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\bJdkBuild\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x12\x18\n" +
 	"\afeature\x18\x02 \x01(\rR\afeature\x12\x16\n" +
-	"\x06vendor\x18\x03 \x01(\tR\x06vendor\"\xf5\x02\n" +
+	"\x06vendor\x18\x03 \x01(\tR\x06vendor\"\x99\x03\n" +
 	"\x10ReproductionSpec\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x123\n" +
@@ -1222,7 +1231,8 @@ const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\amethods\x18\x06 \x03(\tR\amethods\x12\x16\n" +
 	"\x06trials\x18\a \x01(\x04R\x06trials\x12-\n" +
 	"\x04time\x18\b \x01(\v2\x19.google.protobuf.DurationR\x04time\x12\x12\n" +
-	"\x04seed\x18\t \x01(\x04R\x04seed\"\xc2\x04\n" +
+	"\x04seed\x18\t \x01(\x04R\x04seed\x12\"\n" +
+	"\finstrumented\x18( \x03(\tR\finstrumented\"\xc2\x04\n" +
 	"\fReproduction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1c.misstep.v1.ReproductionSpecR\x04spec\x123\n" +

@@ -1,8 +1,8 @@
 import java.lang.reflect.Field;
 
 /**
- * In place of that of workloads/races: one whose bug ends the JVM as a wrong pointer does. For a runner that is an outcome, where an
- * exit code is the program's own failure.
+ * In place of that of workloads/races: one whose bug ends the JVM as a wrong pointer does. For a
+ * runner that is an outcome, where an exit code is the program's own failure.
  */
 final class Race {
   /** One iteration's bug, or null. */

@@ -4,11 +4,13 @@ import java.lang.invoke.MethodType;
 import java.util.function.IntSupplier;
 
 /**
- * Programs of some milliseconds, each with one shape of stack, so that a trial costs little more than its JVM: what is measured on
- * them takes many thousand trials. The arguments are the program's name and two numbers.
+ * Programs of some milliseconds, each with one shape of stack, so that a trial costs little more
+ * than its JVM: what is measured on them takes many thousand trials. The arguments are the
+ * program's name and two numbers.
  *
- * <p>The programs named after an upcall run a method in it that compiled code began. What begins it is compiled before, in the
- * background unless {@code -Xbatch} waits for it, by being called so often: no dear {@code -Xcomp} is needed.
+ * <p>The programs named after an upcall run a method in it that compiled code began. What begins it
+ * is compiled before, in the background unless {@code -Xbatch} waits for it, by being called so
+ * often: no dear {@code -Xcomp} is needed.
  */
 public final class Small {
   private static volatile int sink;
@@ -43,7 +45,11 @@ public final class Small {
         }
         return;
       case "yield":
-        Thread t = (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, (Runnable) () -> yields(first, second));
+        Thread t =
+            (Thread)
+                Thread.class
+                    .getMethod("startVirtualThread", Runnable.class)
+                    .invoke(null, (Runnable) () -> yields(first, second));
         t.join();
         end();
         return;
@@ -60,7 +66,8 @@ public final class Small {
         begin = again -> again ? 1 : new Finalized().value;
         break;
       case "loader":
-        begin = (Begin) new Loader().findClass("Small$Loads").getDeclaredConstructor().newInstance();
+        begin =
+            (Begin) new Loader().findClass("Small$Loads").getDeclaredConstructor().newInstance();
         break;
       default:
         throw new IllegalArgumentException("no program \"" + args[0] + "\"");
@@ -73,12 +80,23 @@ public final class Small {
   }
 
   static void end() {
-    System.out.println("misstep: " + System.getProperty("misstep.name") + " verified " + System.getProperty("misstep.repetitions") + " repetitions");
+    System.out.println(
+        "misstep: "
+            + System.getProperty("misstep.name")
+            + " verified "
+            + System.getProperty("misstep.repetitions")
+            + " repetitions");
   }
 
   private static void check(int got, int want) {
     if (got != want) {
-      System.err.println("misstep: " + System.getProperty("misstep.name") + " validation failed: got " + got + ", want " + want);
+      System.err.println(
+          "misstep: "
+              + System.getProperty("misstep.name")
+              + " validation failed: got "
+              + got
+              + ", want "
+              + want);
       System.exit(3);
     }
   }
@@ -155,7 +173,9 @@ public final class Small {
 
     static {
       try {
-        FIBONACCI = MethodHandles.lookup().findStatic(Small.class, "fibonacci", MethodType.methodType(int.class, int.class));
+        FIBONACCI =
+            MethodHandles.lookup()
+                .findStatic(Small.class, "fibonacci", MethodType.methodType(int.class, int.class));
       } catch (ReflectiveOperationException e) {
         throw new ExceptionInInitializerError(e);
       }

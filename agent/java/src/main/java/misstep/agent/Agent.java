@@ -29,11 +29,14 @@ public final class Agent {
 
   private static void install(Instrumentation instrumentation)
       throws IOException, ClassNotFoundException {
-    MethodChoice choice = Options.methodChoice(Native.options());
+    String options = Native.options();
+    MethodChoice choice = Options.methodChoice(options);
+    String out = Options.out(options);
+    MethodList list = out.isEmpty() ? null : new MethodList(out + '/' + MethodList.NAME);
     // Initialized now, and not by the first instrumented method, whoever that will be.
     Class.forName(Patch.SHADOW.replace('/', '.'), true, null);
     warmUp();
-    instrumentation.addTransformer(new Transformer(choice), true);
+    instrumentation.addTransformer(new Transformer(choice, list), true);
     Native.ready();
   }
 

@@ -17,6 +17,7 @@ import java.util.Set;
  * has validated all of them.
  *
  * <ul>
+ *   <li>{@code out}: folder for the agent's files, among them that of {@link MethodList}
  *   <li>{@code seed}: unsigned 64 bits, decimal or 0x and hexadecimal; absent means 0
  *   <li>{@code methods}: ratio of methods in [0, 1]; absent means 0, nothing
  *   <li>{@code include}, {@code exclude}: patterns, see {@link MethodChoice}
@@ -68,6 +69,16 @@ final class Options {
       return MethodChoice.exactly(methodsIn(Paths.get(only)));
     }
     return MethodChoice.byRatio(ratio, seed, include, exclude);
+  }
+
+  /** The folder for the agent's files, empty when there is none. */
+  static String out(String options) {
+    for (String pair : split(options, ',')) {
+      if (pair.startsWith("out=")) {
+        return pair.substring("out=".length());
+      }
+    }
+    return "";
   }
 
   private static long seed(String value) {

@@ -1,5 +1,6 @@
 package misstep.agent;
 
+import java.io.IOException;
 import java.lang.instrument.ClassFileTransformer;
 import java.security.ProtectionDomain;
 import java.util.List;
@@ -35,9 +36,12 @@ final class Transformer implements ClassFileTransformer {
   private final ThreadLocal<Boolean> busy = new ThreadLocal<>();
   private final Instrumenter instrumenter = new Instrumenter(Patch.SHADOW);
   private final Instrumenter.Choice choice;
+  private final MethodList list;
 
-  Transformer(Instrumenter.Choice choice) {
+  /** List may be null. */
+  Transformer(Instrumenter.Choice choice, MethodList list) {
     this.choice = choice;
+    this.list = list;
   }
 
   @Override
@@ -72,7 +76,22 @@ final class Transformer implements ClassFileTransformer {
       return null;
     }
     register(loader, className, redefined, made.methods);
+    if (list != null) {
+      list(className, made.methods);
+    }
     return made.bytes;
+  }
+
+  /**
+   * A disk that is full does not keep a class from being instrumented, whose ids are given away
+   * already.
+   */
+  private void list(String className, List<Instrumented.Method> methods) {
+    try {
+      list.add(className, methods);
+    } catch (IOException e) {
+      tellOfFailure(className, e);
+    }
   }
 
   /** Tells the native half, in one call for each run of consecutive ids. */

@@ -58,7 +58,7 @@ class AgentIT {
     List<String> program = List.of("-cp", "target/test-classes", Everything.class.getName());
     Run plain = run(jdk, program);
     assertEquals(0, plain.exit, plain.err);
-    List<String> arguments = agent(jdk, "methods=1,seed=1");
+    List<String> arguments = agent(jdk, "methods=1,seed=1,out=" + dir);
     arguments.addAll(List.of("-cp", fakeNative() + ":target/test-classes"));
     arguments.add(Everything.class.getName());
     Run instrumented = run(jdk, arguments);
@@ -67,6 +67,11 @@ class AgentIT {
     assertTrue(told.contains("registered misstep/fixtures/Shapes"), told);
     assertTrue(told.contains("registered java/util/"), told);
     assertEquals(List.of(), told.lines().filter(s -> s.startsWith("failed")).toList());
+    List<String> listed = Files.readAllLines(dir.resolve(MethodList.NAME));
+    assertTrue(listed.stream().anyMatch(s -> s.startsWith("misstep/fixtures/Shapes.")));
+    assertTrue(
+        listed.size() < MethodList.MOST + 2 || listed.get(MethodList.MOST + 1).equals("..."));
+    assertTrue(listed.size() <= MethodList.MOST + 2, listed.size() + " lines");
   }
 
   @ParameterizedTest

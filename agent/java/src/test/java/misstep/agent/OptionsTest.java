@@ -27,6 +27,12 @@ class OptionsTest {
   }
 
   @Test
+  void folderOfTheAgent() {
+    assertEquals("/tmp/x", Options.out("seed=4,out=/tmp/x,methods=1"));
+    assertEquals("", Options.out("seed=4"));
+  }
+
+  @Test
   void nothingIsChosenUnasked() throws IOException {
     assertFalse(Options.methodChoice("").chooses("a/B", "m", "()V"));
     assertFalse(Options.methodChoice("out=/tmp/x,seed=4").chooses("a/B", "m", "()V"));

@@ -1,0 +1,53 @@
+package misstep.agent;
+
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import misstep.agent.instrument.Instrumented;
+
+/**
+ * The file of the methods that are instrumented, one a line as the option {@code only} takes them,
+ * written as classes are loaded so that it is there when the JVM dies. Its first line says so in a
+ * comment. Whoever narrows the instrumentation to the methods that a finding needs begins with it.
+ *
+ * <p>Safe for use by several threads.
+ */
+final class MethodList {
+  /** Name of the file in the agent's folder. */
+  static final String NAME = "methods.txt";
+
+  /**
+   * Methods at most. A list that has more ends in a line of "...", and is of no use for narrowing.
+   */
+  static final int MOST = 4096;
+
+  private final FileOutputStream file;
+  private int left = MOST;
+
+  /** Makes the file, and has all classes that writing takes loaded now. */
+  MethodList(String path) throws IOException {
+    file = new FileOutputStream(path);
+    write(new StringBuilder("# instrumented methods\n"));
+  }
+
+  /** Notes the methods of a class, given by its internal name. */
+  synchronized void add(String className, List<Instrumented.Method> methods) throws IOException {
+    if (left < 0) {
+      return;
+    }
+    StringBuilder lines = new StringBuilder();
+    for (Instrumented.Method m : methods) {
+      if (--left < 0) {
+        lines.append("...\n");
+        break;
+      }
+      lines.append(className).append('.').append(m.key).append('\n');
+    }
+    write(lines);
+  }
+
+  private void write(StringBuilder lines) throws IOException {
+    file.write(lines.toString().getBytes(StandardCharsets.UTF_8));
+  }
+}
