@@ -7,36 +7,38 @@ import (
 )
 
 const (
-	// FileMethods is the list of instrumented methods in the agent's folder, which the Java half writes (MethodList.java); sorted it is
-	// evidence of that name.
+	// FileMethods is the list of instrumented methods in the agent's folder, which the Java half writes (MethodList.java), and the evidence
+	// that is made of it.
 	FileMethods = "methods.txt"
-	// MaxMethods that a list has, and MaxMethodsBytes of it.
+	// MaxMethods that are taken from a list, and MaxMethodsBytes that are read of it.
 	MaxMethods      = 4096
-	MaxMethodsBytes = 1 << 20
+	MaxMethodsBytes = 8 << 20
 )
 
-// ParseMethods reads a list of instrumented methods, "package/Class.name(descriptor)result" a line, and gives them sorted, each once.
-// Empty is a list that had no room for all of them, or is none: what is narrowed to a part may miss what a finding needs. A last line
-// that a dying JVM did not finish is left out.
-func ParseMethods(data []byte) (methods []string) {
-	text := string(data)
-	end := strings.LastIndexByte(text, '\n') + 1
-	if len(data) > MaxMethodsBytes || !utf8.ValidString(text[:end]) {
-		return nil
-	}
-	for line := range strings.Lines(text[:end]) {
-		line = strings.TrimSuffix(line, "\n")
-		switch dot, open := strings.IndexByte(line, '.'), strings.IndexByte(line, '('); {
-		case line == "" || line[0] == '#':
-		case dot <= 0 || open < dot+2 || strings.ContainsAny(line, " \r"):
-			return nil
+// ParseMethods reads a list of instrumented methods, "package/Class.name(descriptor)result" a line, and gives them sorted, each once. Of
+// too many those of the program stay before those of the JDK. Lines that are no method are left out, as the last one of a JVM that died
+// while it wrote.
+func ParseMethods(data []byte) []string {
+	text := string(data[:min(len(data), MaxMethodsBytes)])
+	var own, jdk []string
+	for line := range strings.Lines(text) {
+		name, whole := strings.CutSuffix(line, "\n")
+		dot, open := strings.IndexByte(name, '.'), strings.IndexByte(name, '(')
+		switch {
+		case !whole || dot <= 0 || open < dot+2 || name[0] == '#' || strings.ContainsAny(name, " \r") || !utf8.ValidString(name):
+		case slices.ContainsFunc(platform, func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
+			jdk = append(jdk, name)
 		default:
-			methods = append(methods, line)
+			own = append(own, name)
 		}
 	}
+	slices.Sort(own)
+	slices.Sort(jdk)
+	methods := append(slices.Compact(own), slices.Compact(jdk)...)
+	methods = methods[:min(len(methods), MaxMethods)]
 	slices.Sort(methods)
-	if methods = slices.Compact(methods); len(methods) > MaxMethods {
-		return nil
-	}
 	return methods
 }
+
+// platform are the beginnings of the names of the JDK's packages.
+var platform = []string{"java/", "javax/", "jdk/", "sun/", "com/sun/"}

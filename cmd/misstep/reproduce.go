@@ -219,7 +219,7 @@ func instrumented(ctx context.Context, st *station, id string) ([]string, error)
 			return nil, fmt.Errorf("read the methods that were instrumented: %w", err)
 		}
 		defer r.Close()
-		data, err := io.ReadAll(io.LimitReader(r, agent.MaxMethodsBytes+1))
+		data, err := io.ReadAll(io.LimitReader(r, agent.MaxMethodsBytes))
 		if err != nil {
 			return nil, fmt.Errorf("read the methods that were instrumented: %w", err)
 		}

@@ -263,7 +263,7 @@ func narrow(r *misstepv1.Recipe, only []string) []element {
 }
 
 // listed narrows an instrumentation by ratio to all methods that the finding's trial instrumented, where those of the evidence were not
-// enough: the same by construction, but for classes that load in another order, and fewer can then halve them.
+// enough; fewer can halve them then. The list may have no room for all that were, so it is tested as any reduction.
 func (r *reducer) listed() bool {
 	spec := r.r.GetSpec()
 	if len(spec.GetInstrumented()) == 0 {

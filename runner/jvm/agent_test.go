@@ -124,6 +124,7 @@ func TestKnownBugIsFound(t *testing.T) {
 			}
 			require.Contains(t, kinds, "truncated")
 			require.NotEmpty(t, s.evidence(t, outcome, "mismatches.jsonl"))
+			require.Contains(t, s.evidence(t, outcome, agent.FileMethods), "misstep/workloads/clinit/Main.main([Ljava/lang/String;)V\n")
 		})
 	}
 }

@@ -118,8 +118,7 @@ func openFile(root *os.Root, path string) (*os.File, error) {
 	return f, nil
 }
 
-// keepMethods makes evidence of the agent's list of instrumented methods, sorted, so that trials of one program have one blob. A list that
-// is not whole is left out.
+// keepMethods makes evidence of the agent's list of instrumented methods, sorted, so that trials of one program have one blob.
 func (t *trial) keepMethods() error {
 	root, err := os.OpenRoot(t.folder.Path)
 	if err != nil {
@@ -131,7 +130,7 @@ func (t *trial) keepMethods() error {
 		return err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, agent.MaxMethodsBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, agent.MaxMethodsBytes))
 	if err != nil {
 		return fmt.Errorf("keep evidence: %w", err)
 	}

@@ -1582,7 +1582,7 @@ type StartReproductionRequest struct {
 	// agent_digest to run with; empty takes the one that found it.
 	AgentDigest string `protobuf:"bytes,7,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
 	// instrumented methods of the trial that found it, "package/Class.name(descriptor)result": what instrumenting is narrowed to where
-	// those of its stacks are not enough. At most 4,096; none where the trial had more, or nobody knows.
+	// those of its stacks are not enough. At most 4,096; none where nobody knows them.
 	Instrumented  []string `protobuf:"bytes,40,rep,name=instrumented,proto3" json:"instrumented,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

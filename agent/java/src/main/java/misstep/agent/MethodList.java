@@ -17,10 +17,8 @@ final class MethodList {
   /** Name of the file in the agent's folder. */
   static final String NAME = "methods.txt";
 
-  /**
-   * Methods at most. A list that has more ends in a line of "...", and is of no use for narrowing.
-   */
-  static final int MOST = 4096;
+  /** Methods at most; those of classes that are loaded later are left out. */
+  static final int MOST = 1 << 16;
 
   private final FileOutputStream file;
   private int left = MOST;
@@ -33,15 +31,13 @@ final class MethodList {
 
   /** Notes the methods of a class, given by its internal name. */
   synchronized void add(String className, List<Instrumented.Method> methods) throws IOException {
-    if (left < 0) {
+    if (left < methods.size()) {
+      left = 0;
       return;
     }
+    left -= methods.size();
     StringBuilder lines = new StringBuilder();
     for (Instrumented.Method m : methods) {
-      if (--left < 0) {
-        lines.append("...\n");
-        break;
-      }
       lines.append(className).append('.').append(m.key).append('\n');
     }
     write(lines);
