@@ -245,17 +245,19 @@ func (r *reducer) reduce(elements []element, needed bool) bool {
 	return r.reduce(elements[half:], len(r.removed)-before == half)
 }
 
-// narrow is the element whose removal leaves only the methods given to be instrumented; nil when the recipe names methods already
-// or needs none.
+// narrow is the element whose removal leaves only the methods given to be instrumented; nil when the recipe names methods already,
+// instruments none, or needs none.
 func narrow(r *misstepv1.Recipe, only []string) []element {
-	needs := slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() != "liveness" })
+	// Checks need methods, and so do the agent's perturbations.
+	needs := r.GetPerturbation().GetMechanism() == "agent" ||
+		slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() != "liveness" })
 	i := r.GetInstrumentation()
-	if len(i.GetOnly()) > 0 || len(only) == 0 || !needs {
-		return nil
-	}
 	ratio := 1.0
 	if i != nil {
 		ratio = i.GetRatio()
+	}
+	if len(i.GetOnly()) > 0 || len(only) == 0 || ratio == 0 || !needs {
+		return nil
 	}
 	return []element{{"instrumentation", fmt.Sprintf("ratio %g", ratio), func(r *misstepv1.Recipe) {
 		r.Instrumentation = &misstepv1.Instrumentation{Only: slices.Clone(only)}
