@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,13 +41,13 @@ type runFlags struct {
 }
 
 type runCommand struct {
-	Strategy           string             `help:"Strategy, see sched strategies." default:"chaos"`
-	Seed               uint64             `help:"Seed of all decisions." default:"1"`
-	Param              map[string]float64 `help:"Parameter of the strategy." placeholder:"NAME=VALUE"`
-	Log                string             `help:"Write the decisions to this file, for sched replay; of several runs, the last one's." placeholder:"FILE"`
-	RepeatUntilFailure bool               `help:"Run again with the next seed until a run fails."`
-	MaxRuns            int                `help:"Stop after so many runs that did not fail." placeholder:"N"`
-	ErrorCommand       string             `help:"Shell command to run after a failure, with MISSTEP_SEED and MISSTEP_EXIT set." placeholder:"COMMAND"`
+	Strategy           string            `help:"Strategy, see sched strategies." default:"chaos"`
+	Seed               uint64            `help:"Seed of all decisions." default:"1"`
+	Param              map[string]string `help:"Parameter of the strategy." placeholder:"NAME=VALUE"`
+	Log                string            `help:"Write the decisions to this file, for sched replay; of several runs, the last one's." placeholder:"FILE"`
+	RepeatUntilFailure bool              `help:"Run again with the next seed until a run fails."`
+	MaxRuns            int               `help:"Stop after so many runs that did not fail." placeholder:"N"`
+	ErrorCommand       string            `help:"Shell command to run after a failure, with MISSTEP_SEED and MISSTEP_EXIT set." placeholder:"COMMAND"`
 	runFlags           `embed:""`
 }
 
@@ -144,7 +145,14 @@ func printJSON(w io.Writer, value any) error {
 
 // Run runs the command once or until it fails.
 func (c *runCommand) Run(s *streams) error {
-	p := Perturbation{Strategy: c.Strategy, Seed: c.Seed, Parameters: c.Param}
+	p := Perturbation{Strategy: c.Strategy, Seed: c.Seed, Parameters: map[string]float64{}}
+	for name, text := range c.Param {
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("--param %s=%s: want a number", name, text)
+		}
+		p.Parameters[name] = value
+	}
 	if err := p.Validate(); err != nil {
 		return err
 	}
@@ -209,6 +217,10 @@ func (c *replayCommand) Run(s *streams) error {
 	log, err := ReadLog(f)
 	if err != nil {
 		return fmt.Errorf("replay %s: %w", c.File, err)
+	}
+	if m := log.Header.Mechanism; m != "" {
+		return fmt.Errorf("replay %s: these are decisions of the mechanism %.40q, taken at points that the scheduler does not see; "+
+			"the recipe's seed takes the same ones again: misstep run RECIPE, misstep replay BUNDLE", c.File, m)
 	}
 	command, err := c.command()
 	if err != nil {

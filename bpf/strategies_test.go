@@ -89,6 +89,10 @@ func TestCommandLine(t *testing.T) {
 	assert.Equal(t, 125, code)
 	assert.Contains(t, text, "probability = 2 is not in [0, 1]")
 
+	code, _, text = command(t, "run", "--strategy", "delay", "--param", "probability=half", "--", "true")
+	assert.Equal(t, 125, code)
+	assert.Contains(t, text, "--param probability=half: want a number")
+
 	code, _, text = command(t, "run", "--strategy", "none", "--")
 	assert.Equal(t, 125, code)
 	assert.NotEmpty(t, text)
@@ -98,6 +102,15 @@ func TestCommandLine(t *testing.T) {
 	code, _, text = command(t, "replay", file, "--", "true")
 	assert.Equal(t, 125, code)
 	assert.Contains(t, text, "not a schedule log")
+
+	var log bytes.Buffer
+	writer, err := NewLogWriter(&log, Header{Perturbation: Perturbation{Strategy: "delay"}, Mechanism: "agent"})
+	require.NoError(t, err)
+	require.NoError(t, writer.Close(0))
+	require.NoError(t, os.WriteFile(file, log.Bytes(), 0o644))
+	code, _, text = command(t, "replay", file, "--", "true")
+	assert.Equal(t, 125, code)
+	assert.Contains(t, text, `decisions of the mechanism "agent"`)
 }
 
 func TestContradictoryFlags(t *testing.T) {

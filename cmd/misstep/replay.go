@@ -20,6 +20,7 @@ import (
 	"misstep/deploy/jdk"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/guest"
 	"misstep/runner/jvm"
 	"misstep/workloads"
 )
@@ -35,7 +36,7 @@ type replayCommand struct {
 	Recording bool   `help:"Repeat the recorded machine that the bundle carries, byte for byte, instead of trying."`
 	GDB       string `name:"gdb" help:"With --recording: wait for a debugger at this address of qemu before the first instruction." placeholder:"tcp:127.0.0.1:1234"`
 
-	JSON bool `help:"Print {bundle, finding, jdk, hits, tries, low, high, reproduced, others}."`
+	JSON bool `help:"Print {bundle, finding, jdk, hits, tries, low, high, reproduced, others, same_schedule}."`
 }
 
 // replayResult is what `misstep replay --json` prints. Tries counts runs that could have shown the finding: not the void ones.
@@ -49,6 +50,9 @@ type replayResult struct {
 	High       float64        `json:"high"`
 	Reproduced bool           `json:"reproduced"`
 	Others     map[string]int `json:"others"` // other outcomes by finding id or kind
+	// SameSchedule counts tries whose threads were perturbed by the very decisions of the bundle's schedule.log, byte for byte; nil when
+	// there is nothing to compare, or the machine's time was not virtual.
+	SameSchedule *int `json:"same_schedule,omitempty"`
 }
 
 // Run repeats a finding: exit 0 reproduced, 1 not reproduced, 2 could not run.
@@ -112,6 +116,12 @@ func (c *replayCommand) try(ctx context.Context, e *env, b *bundle.Bundle, resul
 	if c.Executor != "" {
 		replay.recipe.Executor = c.Executor
 	}
+	recorded := ""
+	if replay.recipe.GetExecutor() == guest.Deterministic {
+		if recorded = scheduleOf(b.Reproducer().GetEvidence()); recorded != "" {
+			result.SameSchedule = new(int)
+		}
+	}
 	recorder := &recorder{env: e, host: replay.host, scratch: scratch, keep: c.Record}
 	for try := range c.Tries {
 		executor, err := recorder.next()
@@ -123,7 +133,12 @@ func (c *replayCommand) try(ctx context.Context, e *env, b *bundle.Bundle, resul
 			return fmt.Errorf("try %d: %w", try+1, err)
 		}
 		hit := result.count(outcome, b.Reproducer().GetFinding())
-		fmt.Fprintf(e.stderr, "try %d of %d: %s\n", try+1, c.Tries, map[bool]string{true: "reproduced", false: kindName(outcome.GetKind())}[hit])
+		same := ""
+		if recorded != "" && scheduleOf(outcome.GetEvidence()) == recorded {
+			*result.SameSchedule++
+			same = ", by the same decisions as in the bundle's " + jvm.FileSchedule
+		}
+		fmt.Fprintf(e.stderr, "try %d of %d: %s%s\n", try+1, c.Tries, map[bool]string{true: "reproduced", false: kindName(outcome.GetKind())}[hit], same)
 		if hit {
 			if err := recorder.hit(); err != nil {
 				return err
@@ -131,6 +146,16 @@ func (c *replayCommand) try(ctx context.Context, e *env, b *bundle.Bundle, resul
 		}
 	}
 	return nil
+}
+
+// scheduleOf returns the digest of the schedule log among evidence, or nothing.
+func scheduleOf(evidence []*misstepv1.Evidence) string {
+	for _, x := range evidence {
+		if x.GetName() == jvm.FileSchedule {
+			return x.GetDigest()
+		}
+	}
+	return ""
 }
 
 // count files one outcome under hit, other or void, and says whether it was a hit.
@@ -169,6 +194,9 @@ func (r *replayResult) print(e *env, f *misstepv1.Finding) error {
 	verdict := map[bool]string{true: "reproduced", false: "not reproduced"}[r.Reproduced]
 	_, err := fmt.Fprintf(e.stdout, "%s: %d of %d tries (95 %% interval %.2f–%.2f) on %s\n%s: %s%s\n", verdict, r.Hits, r.Tries, r.Low, r.High,
 		r.JDK, f.GetId(), f.GetTitle(), known)
+	if err == nil && r.SameSchedule != nil {
+		_, err = fmt.Fprintf(e.stdout, "%d of %d tries took the decisions of the bundle's %s, byte for byte\n", *r.SameSchedule, r.Tries, jvm.FileSchedule)
+	}
 	if err == nil && len(others) > 0 {
 		_, err = fmt.Fprintf(e.stdout, "seen besides: %s\n", strings.Join(others, ", "))
 	}

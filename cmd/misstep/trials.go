@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +62,10 @@ func inForce(p *misstepv1.PerturbationReport) string {
 		return "-"
 	case p.GetMechanism() == "":
 		return p.GetStrategy()
-	default:
-		return fmt.Sprintf("%s, seed %d, by %s", p.GetStrategy(), p.GetSeed(), p.GetMechanism())
 	}
+	words := []string{p.GetStrategy()}
+	for _, name := range slices.Sorted(maps.Keys(p.GetParameters())) {
+		words = append(words, fmt.Sprintf("%s=%.3g", name, p.GetParameters()[name]))
+	}
+	return fmt.Sprintf("%s, seed %d, by %s", strings.Join(words, " "), p.GetSeed(), p.GetMechanism())
 }

@@ -35,6 +35,51 @@ func TestRecordingTravelsAlong(t *testing.T) {
 	assert.Contains(t, string(readme), "strategy chaos, seed 5")
 }
 
+func TestReadmeTellsWhatPerturbs(t *testing.T) {
+	for name, test := range map[string]struct {
+		change    func(c *Contents)
+		says, not []string
+	}{
+		"nothing": {func(c *Contents) { c.Reproducer.Recipe.Perturbation = nil }, nil, []string{"perturb"}},
+		"the kernel's scheduler": {
+			func(c *Contents) { c.Command.Plan = []byte("plan") },
+			[]string{"a scheduler in the kernel perturbed", "strategy delay, seed 77", "`run.sh` perturbs, too", "--executor vm-deterministic"}, nil,
+		},
+		"the agent": {
+			func(c *Contents) {
+				c.Command.Plan, c.Reproducer.Recipe.Perturbation.Mechanism = []byte("plan"), "agent"
+			},
+			[]string{"while the agent perturbed", "`run.sh` perturbs, too"},
+			[]string{"vm-deterministic"},
+		},
+		"no agent in the script's JVM": {
+			func(c *Contents) {
+				c.Reproducer.Finding.Signature = &misstepv1.Signature{Kind: "crash"}
+				c.Command.AgentOptions, c.Command.Plan = "", []byte("plan")
+			},
+			[]string{"`run.sh` does not perturb", "--executor vm-deterministic"},
+			[]string{"perturb.bin"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := sample(t)
+			c.Reproducer.Recipe.Seed = 77
+			c.Reproducer.Recipe.Perturbation = &misstepv1.Perturbation{Strategy: "delay"}
+			test.change(&c)
+			b, err := read(build(t, c))
+			require.NoError(t, err)
+			readme, err := b.ReadFile("README.md")
+			require.NoError(t, err)
+			for _, words := range test.says {
+				assert.Contains(t, string(readme), words)
+			}
+			for _, words := range test.not {
+				assert.NotContains(t, string(readme), words)
+			}
+		})
+	}
+}
+
 func TestRecordingsThatCannotGoIn(t *testing.T) {
 	for want, change := range map[string]func(c *Contents){
 		"no such file":     func(c *Contents) { c.Recording = filepath.Join(c.Recording, "gone") },

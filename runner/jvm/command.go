@@ -29,9 +29,10 @@ const (
 	fileStatus  = "status.bin"
 	fileRecords = "mismatches.jsonl"
 	fileLog     = "agent.log"
-	// fileSchedule is evidence, not in the folder.
-	fileSchedule = "schedule.log"
 )
+
+// FileSchedule is the name of the schedule log among a trial's evidence.
+const FileSchedule = "schedule.log"
 
 func (t *trial) path(names ...string) string {
 	return filepath.Join(append([]string{t.folder.Path}, names...)...)

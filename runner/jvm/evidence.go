@@ -149,7 +149,7 @@ func (t *trial) putSchedule(ctx context.Context, outcome *misstepv1.Outcome, bou
 	if err != nil || size == 0 {
 		return err
 	}
-	return put(ctx, t.executor.Corpus, outcome, fileSchedule, io.NewSectionReader(t.schedule, 0, size), bound)
+	return put(ctx, t.executor.Corpus, outcome, FileSchedule, io.NewSectionReader(t.schedule, 0, size), bound)
 }
 
 func put(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, name string, from io.Reader, bound int64) error {

@@ -37,6 +37,7 @@ func TestPerturbationByTheAgent(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, "delay", log.Header.Strategy)
 			assert.Equal(t, seed, log.Header.Seed)
+			assert.Equal(t, "agent", log.Header.Mechanism, "no log for the scheduler to replay")
 			taken := map[[2]uint64]uint64{}
 			for _, d := range log.Decisions {
 				taken[[2]uint64{d.Path, uint64(d.Counter)}] = d.Delay
