@@ -85,3 +85,20 @@ func TestNarrowsToMethodsThatNoFrameNames(t *testing.T) {
 		})
 	}
 }
+
+// Where nothing is instrumented, naming methods would be more and not less.
+func TestNothingInstrumentedStaysSo(t *testing.T) {
+	s := seed(t)
+	recipe := reproducetest.Recipe()
+	recipe.Instrumentation = &misstepv1.Instrumentation{}
+	recipe.Checks = []*misstepv1.Check{{Name: "asgct-gst-bracket"}}
+	model := reproducetest.Model{Recipe: recipe, Methods: reproducetest.MethodNames(3), Rate: func(r *misstepv1.Recipe) float64 {
+		return 0.9 * reproducetest.If(reproducetest.Has(r, "-Xcomp"), 0)
+	}}
+	r := reproducetest.Start(model, s)
+	r.Spec.Signature = &misstepv1.Signature{Kind: "crash"}
+	plan := (&reproducetest.Driver{Model: model, Rand: rand.New(rand.NewPCG(s, 1))}).Run(r)
+	require.Empty(t, plan.Failure)
+	require.Empty(t, plan.Reproducer.GetRecipe().GetInstrumentation().GetOnly())
+	require.Equal(t, []string{"-Xcomp"}, plan.Reproducer.GetRecipe().GetJvmFlags())
+}

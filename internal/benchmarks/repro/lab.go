@@ -222,7 +222,7 @@ func (l *lab) make(ctx context.Context, c realCase, dir string) (made, error) {
 		var found struct {
 			Findings []json.RawMessage `json:"findings"`
 		}
-		if err := l.misstep(ctx, &found, "hunt", file, "--dir", dir, "--json"); err != nil {
+		if err := l.misstep(ctx, &found, "hunt", file, "--dir", dir, "--json", "--slots", fmt.Sprint(l.slots)); err != nil {
 			return made{}, err
 		}
 		var seen []string
@@ -250,7 +250,7 @@ func (l *lab) make(ctx context.Context, c realCase, dir string) (made, error) {
 	var result struct {
 		Reproduction json.RawMessage `json:"reproduction"`
 	}
-	if err := l.misstep(ctx, &result, "reproduce", string(id), "--dir", dir, "--json", "--jdks", strings.Join(builds, ","),
+	if err := l.misstep(ctx, &result, "reproduce", string(id), "--dir", dir, "--json", "--jdks", strings.Join(builds, ","), "--slots", fmt.Sprint(l.slots),
 		"--budget-trials", "200000", "--budget-time", "1000h"); err != nil {
 		return made{}, err
 	}
