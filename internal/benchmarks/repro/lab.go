@@ -202,12 +202,18 @@ func (l *lab) reproduction(ctx context.Context, c realCase, digest string) (made
 	if ctx.Err() != nil {
 		return made{}, ctx.Err()
 	}
+	if errors.Is(err, errNothing) {
+		m.Failure, err = err.Error(), nil
+	}
 	if err != nil {
-		m.Failure = err.Error()
+		return made{}, err
 	}
 	m.TookSeconds = time.Since(begun).Seconds()
 	return m, l.store.Add(entry{Case: c.name, Digest: digest, Agent: l.agent.Digest, Made: &m})
 }
+
+// errNothing is what the product says when it looked and has no finding or no reproducer; other errors are no results.
+var errNothing = errors.New("nothing")
 
 func (l *lab) make(ctx context.Context, c realCase, dir string) (made, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -237,7 +243,7 @@ func (l *lab) make(ctx context.Context, c realCase, dir string) (made, error) {
 			}
 		}
 		if len(id) == 0 {
-			return made{}, fmt.Errorf("the campaign did not find %q but %q", c.finding, seen)
+			return made{}, fmt.Errorf("%w found like %q, but %q", errNothing, c.finding, seen)
 		}
 		if err := os.WriteFile(idFile, id, 0o644); err != nil {
 			return made{}, fmt.Errorf("keep the finding: %w", err)
@@ -408,7 +414,11 @@ func (l *lab) misstep(ctx context.Context, into any, args ...string) error {
 	cmd.WaitDelay = 20 * time.Second
 	var stdout bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, l.log
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 && args[0] == "reproduce" {
+		return fmt.Errorf("%w reproduced: misstep %s says why", errNothing, strings.Join(args[:2], " "))
+	}
+	if err != nil {
 		return fmt.Errorf("misstep %s: %w", strings.Join(args[:2], " "), err)
 	}
 	if err := json.Unmarshal(stdout.Bytes(), into); err != nil {

@@ -66,7 +66,7 @@ func (r realResult) row() []string {
 	}
 	cells := []string{r.Case, r.Sort, bench.Figure(r.Rate), strings.Join(r.made.Kept, ", "), "-", "-", fmt.Sprint(r.search()), "-", "-", "-"}
 	if len(r.Wanted) > 0 {
-		cells[9] = map[bool]string{true: "right", false: "wrong: "}[slices.Equal(r.Affected, r.Wanted)] + fmt.Sprint(r.Affected)
+		cells[9] = map[bool]string{true: "right ", false: "wrong "}[slices.Equal(r.Affected, r.Wanted)] + fmt.Sprint(r.Affected)
 	}
 	if r.Done == doneMade {
 		return cells
