@@ -76,22 +76,27 @@ func blamed(c *misstepv1.Crash) string {
 				return f
 			}
 		}
-	case strings.HasPrefix(frame, "V Unsafe_"):
+	case strings.HasPrefix(frame, "V Unsafe_"), frame == "V libjvm.so":
+		unsafe := false
 		for _, raw := range c.GetJavaFrames() {
-			if f := nativeFrame(raw); strings.HasPrefix(f, "J ") && !strings.Contains(f, ".Unsafe.") {
+			f := nativeFrame(raw)
+			if strings.Contains(f, ".Unsafe.") {
+				unsafe = true
+			} else if unsafe {
 				_, method, _ := strings.Cut(strings.TrimPrefix(f, "J "), " ")
 				return "V Unsafe for " + method
+			} else {
+				break
 			}
 		}
 	}
 	return frame
 }
 
-// cLibrary says that a frame is of the C library, or of a library whose name is not known.
-func cLibrary(frame string) bool {
-	lib := strings.TrimPrefix(frame, "C ")
-	return strings.HasPrefix(lib, "libc.so") || strings.HasPrefix(lib, "libc-") || strings.HasPrefix(lib, "libpthread") || lib == "unknown"
-}
+var cLibraryRE = regexp.MustCompile(`^C (libc\.so|libc-|libpthread|unknown( (__)?(GI_)?(pthread_kill|raise|abort)|$))`)
+
+// cLibrary says that a frame is of the C library, or of no library that is known.
+func cLibrary(frame string) bool { return cLibraryRE.MatchString(frame) }
 
 // nativeFrame normalises one frame as hs_err prints it: "V  [libjvm.so+0x9c8a5c]  frame::sender(RegisterMap*) const+0x4c" is
 // "V frame::sender", "J 1234 c2 java.util.HashMap.get(…)… @ 0x…" is "J c2 java.util.HashMap.get".

@@ -21,6 +21,11 @@ func departure(kind string, ref, sus []*misstepv1.Frame, agree *misstepv1.Frame)
 		return kind, "the whole stack"
 	}
 	n := agreed(ref, sus)
+	if kind == "foreign" {
+		if i := wrongLocation(ref[:n], sus[:n]); i >= 0 {
+			return "wrong-bci", name(ref[i])
+		}
+	}
 	kind = shape(kind, ref[n:], sus[n:])
 	mine := own(ref)
 	if n <= mine && (kind == "foreign" || kind == "extra") {
@@ -60,10 +65,44 @@ func shape(kind string, ref, sus []*misstepv1.Frame) string {
 			return "missing"
 		}
 	}
-	if len(ref) > 1 && len(sus) > 1 && goOn(ref[1:], sus[1:]) {
-		return "wrong-method"
+	if len(ref) > 1 && len(sus) > 1 {
+		switch {
+		case goOn(ref[1:], sus[1:]):
+			return "wrong-method"
+		case sameMethod(ref[0], sus[1]) && sameMethod(ref[1], sus[0]):
+			return "swapped"
+		}
 	}
 	return kind
+}
+
+// wrongLocation is the uppermost of frames of equal methods that differ in the byte code index, -1 for none.
+func wrongLocation(ref, sus []*misstepv1.Frame) int {
+	for i, r := range ref {
+		if r.GetBci() != sus[i].GetBci() && (!native(r) || !native(sus[i])) {
+			return i
+		}
+	}
+	return -1
+}
+
+// bottomLost says that a walk has all but the very last frame of a reference that has all.
+func bottomLost(ref, sus []*misstepv1.Frame) bool {
+	const enough = 3 // in a shorter stack the place above the last frame is as likely to blame
+	if len(ref) < enough {
+		return false
+	}
+	return len(sus) == len(ref)-1 && agreed(ref, sus) == len(sus)
+}
+
+// among leaves those of sus's frames that are of methods in ref: the reference of a sample has instrumented methods only.
+func among(ref, sus []*misstepv1.Frame) (some []*misstepv1.Frame) {
+	for _, f := range sus {
+		if slices.ContainsFunc(ref, func(r *misstepv1.Frame) bool { return sameMethod(r, f) }) {
+			some = append(some, f)
+		}
+	}
+	return some
 }
 
 // goOn says that two stacks go on alike for two frames, or as long as they both are.
@@ -108,18 +147,15 @@ func deep(m *misstepv1.Mismatch) (kind, part string) {
 		}
 		return kind, "below " + name(fromBottom(sus, 0))
 	}
-	// The reference has the instrumented methods only.
-	var some []*misstepv1.Frame
-	for _, f := range sus {
-		if slices.ContainsFunc(ref, func(r *misstepv1.Frame) bool { return sameMethod(r, f) }) {
-			some = append(some, f)
-		}
-	}
+	some := among(ref, sus)
 	n := agreed(ref, some)
 	if n < deepEnough {
 		return kind, ""
 	}
 	kind = shape("foreign", ref[n:], some[n:])
+	if kind == "wrong-method" { // by which frame it was replaced depends on which are instrumented
+		kind = "missing"
+	}
 	return kind, departed(kind, ref, n)
 }
 

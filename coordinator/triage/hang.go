@@ -31,7 +31,10 @@ func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
 		}
 	}
 	var places []string
-	for _, t := range h.GetThreads() {
+	for i, t := range h.GetThreads() {
+		if i > 0 && housekeeping(t.GetName()) { // the first one of a hang in a walk is the culprit
+			continue
+		}
 		if p := place(cause, t, most); p != "" && !slices.Contains(places, p) {
 			places = append(places, p)
 		}

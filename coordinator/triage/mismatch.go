@@ -38,6 +38,9 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		if frozen(ref, sus) {
 			return kind, "continuation", "a continuation: frames of the virtual thread are missing"
 		}
+		if bottomLost(ref, sus) {
+			return kind, bottomFrame, bottomFrame
+		}
 		if asynchronous(m) && j <= 1 {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
@@ -95,6 +98,9 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 	}
 }
 
+// bottomFrame is the part for a walk that has all but the last frame: whose it is does not matter.
+const bottomFrame = "the bottom frame"
+
 // locateSampled locates a mismatch of asgct-shadow. Its reference holds only instrumented methods, so neighbours in it are no edges:
 // what tells bugs apart is the last frame that a cut walk has, and where the signal hit.
 func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
@@ -125,6 +131,9 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 	}
 	if other, place := deep(m); place != "" {
 		return other, place, place
+	}
+	if here == "top: compiled epilogue" {
+		kind = "foreign" // what the dead part of the stack held makes it look lost, made up or cut off
 	}
 	if first := at(sus, 0); first != nil {
 		return kind, here, here + " under " + name(first)
@@ -273,6 +282,8 @@ func kindWords(kind string) string {
 		return "frames too many"
 	case "foreign":
 		return "frames of no caller"
+	case "swapped":
+		return "frames in the wrong order"
 	case "wrong-method":
 		return "a wrong method"
 	case "wrong-bci":

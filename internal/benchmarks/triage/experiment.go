@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 type experiment struct {
 	// label names the cause, kind is what it shows as; variant tells experiments of one label apart.
 	label, kind, variant string
+	// held back: triage was not improved by looking at it, so it is what triage is judged by.
+	held bool
 	// programs by turns; their arguments are part of the experiment.
 	programs []program
 	// flags of the JVM, after the common ones.
@@ -58,6 +61,9 @@ var (
 	forkjoin   = program{"forkjoin", []string{"20000", "7"}}
 	exceptions = program{"exceptions", []string{"600", "7"}}
 	stubs      = program{"stubs", []string{"2"}}
+	epilogue   = program{"epilogue", []string{"1500"}}
+	churn      = program{"churn", []string{"15"}}
+	deopt      = program{"deopt", []string{"8"}}
 )
 
 // Methods through which walks are altered, each called in more than one way or at more than one depth.
@@ -71,6 +77,15 @@ const (
 	thrown      = "misstep.workloads.exceptions.Main.thrown"
 	copies      = "misstep.workloads.stubs.Copies.run"
 	harness     = "misstep.workloads.Harness.run"
+	repeat      = "misstep.workloads.Harness.repeat"
+	collect     = "java.util.stream.ReferencePipeline.collect"
+	writeValue  = "com.fasterxml.jackson.databind.ObjectMapper.writeValueAsString"
+	group       = "java.util.regex.Pattern$GroupHead.match"
+	calls       = "misstep.workloads.stubs.Main.calls"
+	narrow      = "misstep.workloads.epilogue.Main.narrow"
+	fibonacci   = "misstep.workloads.churn.Main.fibonacci"
+	threadRun   = "java.lang.Thread.run"
+	churned     = "misstep.workloads.deopt.Main.churn"
 )
 
 // through gives the programs that come through a method.
@@ -84,19 +99,65 @@ func through(method string) []program {
 		return []program{forkjoin}
 	case applyAsInt, thrown:
 		return []program{exceptions}
-	case copies:
+	case collect, writeValue:
+		return []program{mix}
+	case group:
+		return []program{mix, epilogue}
+	case copies, calls:
 		return []program{stubs}
+	case narrow:
+		return []program{epilogue}
+	case fibonacci:
+		return []program{churn}
+	case churned:
+		return []program{deopt}
+	case threadRun:
+		return []program{churn, deopt}
+	case repeat:
+		return []program{epilogue, stubs, deopt}
 	default:
 		return []program{mix, forkjoin, exceptions}
 	}
 }
 
-// injected are the corruptions of walks at method entries and in signal handlers.
-func injected() []experiment {
-	var all []experiment
+// corruption is a class of faults with the methods through which walks are altered, at entries and in signal handlers; an empty one stands for
+// all walks.
+type corruption struct {
+	class         string
+	entry, signal []string
+}
+
+// tuned are the corruptions that triage was improved by.
+var tuned = []corruption{
+	{faults.DropMiddle, []string{throughJSON, evaluate, applyAsInt, harness}, []string{throughJSON, mergeSort}},
+	{faults.Truncate, []string{readValue, doExec, thrown, harness}, []string{readValue, mergeSort}},
+	{faults.Duplicate, []string{throughJSON, evaluate, doExec, copies}, []string{throughJSON, applyAsInt}},
+	{faults.Swap, []string{readValue, evaluate, applyAsInt}, []string{evaluate}},
+	{faults.Replace, []string{throughJSON, mergeSort, harness}, []string{throughJSON, thrown}},
+	{faults.WrongBci, []string{throughJSON, evaluate, thrown, harness}, nil},
+	{faults.DropTop, []string{""}, []string{""}},
+	{faults.DropBottom, []string{""}, []string{""}},
+	{faults.Stale, []string{""}, []string{""}},
+	{faults.Foreign, []string{""}, []string{""}},
+	{faults.WrongCode, []string{""}, nil},
+	{faults.InvalidCode, []string{""}, []string{""}},
+}
+
+// judged are corruptions at other places, most of them in other programs, that were written down before triage had seen one of them.
+var judged = []corruption{
+	{faults.DropMiddle, []string{writeValue, group, narrow, repeat, churned}, []string{narrow, group}},
+	{faults.Truncate, []string{collect, fibonacci}, []string{collect, fibonacci, narrow}},
+	{faults.Duplicate, []string{collect, fibonacci, repeat}, []string{calls, narrow}},
+	{faults.Swap, []string{writeValue, calls, repeat}, []string{group}},
+	{faults.Replace, []string{group, calls, fibonacci, threadRun}, []string{collect}},
+	{faults.WrongBci, []string{writeValue, narrow, churned, repeat, group}, nil},
+}
+
+// injected makes experiments of corruptions.
+func injected(all []corruption, held bool) (out []experiment) {
 	add := func(where, class, method string) {
 		e := experiment{
-			label: where + ": " + class, kind: triagetest.KindMismatch, programs: through(method),
+			label: where + ": " + class, kind: triagetest.KindMismatch, programs: through(method), held: held,
 			checks:  map[string]float64{"gst-asgct": 0.02},
 			flags:   []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"},
 			include: []string{"misstep.workloads.*", "com.fasterxml.jackson.databind.Obj*", "java.util.stream.*", "java.util.concurrent.F*", "java.util.regex.*"},
@@ -104,7 +165,7 @@ func injected() []experiment {
 		}
 		if method != "" {
 			e.label += " at " + method
-			if method == copies {
+			if method == copies || method == calls {
 				e.oldest = 11
 			}
 		} else {
@@ -114,28 +175,11 @@ func injected() []experiment {
 			e.checks["asgct-shadow"], e.interval = 1, 250*time.Microsecond
 		}
 		if class == faults.WrongCode { // another code is another bug
-			e.refine = func(f *faults.Fault) string { return " " + decimal(f.After) }
+			e.refine = func(f *faults.Fault) string { return " " + strconv.Itoa(int(f.After)) }
 		}
-		all = append(all, e)
+		out = append(out, e)
 	}
-	for _, c := range []struct {
-		class  string
-		entry  []string
-		signal []string
-	}{
-		{faults.DropMiddle, []string{throughJSON, evaluate, applyAsInt, harness}, []string{throughJSON, mergeSort}},
-		{faults.Truncate, []string{readValue, doExec, thrown, harness}, []string{readValue, mergeSort}},
-		{faults.Duplicate, []string{throughJSON, evaluate, doExec, copies}, []string{throughJSON, applyAsInt}},
-		{faults.Swap, []string{readValue, evaluate, applyAsInt}, []string{evaluate}},
-		{faults.Replace, []string{throughJSON, mergeSort, harness}, []string{throughJSON, thrown}},
-		{faults.WrongBci, []string{throughJSON, evaluate, thrown, harness}, nil},
-		{faults.DropTop, []string{""}, []string{""}},
-		{faults.DropBottom, []string{""}, []string{""}},
-		{faults.Stale, []string{""}, []string{""}},
-		{faults.Foreign, []string{""}, []string{""}},
-		{faults.WrongCode, []string{""}, nil},
-		{faults.InvalidCode, []string{""}, []string{""}},
-	} {
+	for _, c := range all {
 		for _, m := range c.entry {
 			add("entry", c.class, m)
 		}
@@ -143,7 +187,7 @@ func injected() []experiment {
 			add("signal", c.class, m)
 		}
 	}
-	return all
+	return out
 }
 
 // passes says that the reference goes through a method for which f holds.
@@ -213,6 +257,14 @@ func crashes() []experiment {
 	add("abort in flush_journal", nil, "jni-abort-flush", library)
 	add("SIGSEGV sent to the compiler", nil, "signal", library, "C1 Comp")
 	add("SIGSEGV sent to the VM thread", nil, "signal", library, "VM Thread")
+	known := len(all)
+	add("unsafe write in growTable", nil, "unsafe-write-table")
+	add("division by zero in native code", nil, "jni-divide", library)
+	add("abort in parse_header", nil, "jni-abort-parse", library)
+	add("SIGSEGV sent to a collector thread", []string{"-XX:-UseSerialGC", "-XX:+UseParallelGC"}, "signal", library, "GC")
+	for i := range all[known:] {
+		all[known+i].held = true
+	}
 	for _, where := range []string{"entry", "signal"} {
 		e := experiment{
 			label: "crash in AsyncGetCallTrace, " + where, kind: triagetest.KindCrash, programs: []program{mix, exceptions, forkjoin},
@@ -234,6 +286,12 @@ func hangs() []experiment {
 		"lost notify": "lost-notify", "latch that nobody counts down": "latch", "endless loop in spinParser": "spin-parser", "endless loop in spinQueue": "spin-queue",
 	} {
 		all = append(all, experiment{label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small, wall: 2 * time.Second})
+	}
+	for label, mode := range map[string]string{
+		"deadlock of a pool's workers": "deadlock-pool", "permit that nobody gives back": "permit", "join of a thread that sleeps": "join",
+		"endless loop in spinIndex": "spin-index",
+	} {
+		all = append(all, experiment{label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small, wall: 2 * time.Second, held: true})
 	}
 	for label, mode := range map[string]string{
 		"loop without a safepoint poll in digest": "safepoint-digest", "loop without a safepoint poll in search": "safepoint-search",
@@ -300,5 +358,5 @@ func nothings() []experiment {
 func fixture(arguments ...string) []program { return []program{{own + "Fixture", arguments}} }
 
 func experiments() []experiment {
-	return slices.Concat(injected(), calibration(), crashes(), hangs(), nothings())
+	return slices.Concat(injected(tuned, false), injected(judged, true), calibration(), crashes(), hangs(), nothings())
 }

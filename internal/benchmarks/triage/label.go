@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strconv"
 
 	"google.golang.org/protobuf/proto"
 
@@ -82,5 +81,3 @@ func slim(l triagetest.Labelled) triagetest.Labelled {
 	l.Outcome = o
 	return l
 }
-
-func decimal(n int32) string { return strconv.FormatInt(int64(n), 10) }

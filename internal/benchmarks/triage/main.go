@@ -3,7 +3,8 @@
 // without the labels, and reports precision and recall.
 //
 // What the trials left is kept in build/bench/triage.outcomes.jsonl: a later run goes on from there, and with ROUNDS=0 it makes no trial and
-// only measures, which takes a second.
+// only measures, which takes a second. SAMPLE=FILE writes a sample of them that is small enough to be committed: the test of coordinator/triage
+// holds precision and recall by one. ONLY=TEXT makes the trials of labels that contain it.
 package main
 
 import (
@@ -63,6 +64,11 @@ func run(stdout io.Writer) error {
 	before := len(s.all)
 	if many > 0 {
 		if err := makeOutcomes(ctx, s, many, start.Add(budget)); err != nil {
+			return err
+		}
+	}
+	if path := os.Getenv("SAMPLE"); path != "" {
+		if err := writeSample(path, s.all); err != nil {
 			return err
 		}
 	}

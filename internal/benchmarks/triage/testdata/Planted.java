@@ -1,5 +1,8 @@
 import java.lang.reflect.Field;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -19,6 +22,10 @@ public final class Planted {
 
   static native void abortInFlush();
 
+  static native void divide();
+
+  static native void abortInParse();
+
   static native void signalThread(String name);
 
   public static void main(String[] args) throws Exception {
@@ -34,6 +41,15 @@ public final class Planted {
         break;
       case "unsafe-read":
         sink = unsafe().getLong(8);
+        break;
+      case "unsafe-write-table":
+        growTable(unsafe(), 3);
+        break;
+      case "jni-divide":
+        divide();
+        break;
+      case "jni-abort-parse":
+        abortInParse();
         break;
       case "jni-write":
         writeNull();
@@ -85,6 +101,20 @@ public final class Planted {
       case "safepoint-search":
         for (int i = 0; i < 20_000; i++) sink += search(100);
         while (true) sink += search(Integer.MAX_VALUE);
+      case "deadlock-pool":
+        deadlockPool();
+        break;
+      case "permit":
+        new Semaphore(0).acquire();
+        break;
+      case "join":
+        Thread waiting = new Thread(Planted::idle, "idle");
+        waiting.start();
+        waiting.join();
+        break;
+      case "spin-index":
+        spinIndex(new int[7]);
+        break;
       case "sleep":
         while (true) sink++;
       default:
@@ -105,6 +135,13 @@ public final class Planted {
 
   private static void flushBuffer(sun.misc.Unsafe unsafe) {
     unsafe.putAddress(16, 1);
+  }
+
+  private static void growTable(sun.misc.Unsafe unsafe, int depth) {
+    if (depth > 0) {
+      growTable(unsafe, depth - 1);
+    }
+    unsafe.putInt(4L, 1);
   }
 
   private static Thread locker(String name, Object mine, Object yours, CountDownLatch ready) {
@@ -164,6 +201,39 @@ public final class Planted {
     mine.lock();
     arrive(ready);
     yours.lock();
+  }
+
+  private static void deadlockPool() throws Exception {
+    Object orders = new Object();
+    StringBuffer stock = new StringBuffer();
+    CountDownLatch ready = new CountDownLatch(2);
+    ExecutorService pool = Executors.newFixedThreadPool(2);
+    pool.submit(() -> reserve(orders, stock, ready));
+    pool.submit(() -> reserve(stock, orders, ready)).get();
+  }
+
+  private static void reserve(Object mine, Object yours, CountDownLatch ready) {
+    synchronized (mine) {
+      arrive(ready);
+      synchronized (yours) {
+        sink++;
+      }
+    }
+  }
+
+  private static void idle() {
+    try {
+      Thread.sleep(1_000_000);
+    } catch (InterruptedException e) {
+      sink++;
+    }
+  }
+
+  private static void spinIndex(int[] table) {
+    int at = 0;
+    while (table[at] == 0) {
+      at = (at + 1) % table.length;
+    }
   }
 
   private static void lostNotify() throws InterruptedException {

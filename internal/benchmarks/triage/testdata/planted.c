@@ -52,6 +52,12 @@ JNIEXPORT void JNICALL Java_Planted_crashInNativeThread(JNIEnv* env, jclass c) {
 
 __attribute__((noinline)) void cleanup_pool(void) { abort(); }
 __attribute__((noinline)) void flush_journal(void) { abort(); }
+__attribute__((noinline)) void parse_header(void) { abort(); }
+JNIEXPORT void JNICALL Java_Planted_abortInParse(JNIEnv* env, jclass c) { parse_header(); }
+
+__attribute__((noinline)) int average(volatile int sum, volatile int count) { return sum / count; }
+JNIEXPORT void JNICALL Java_Planted_divide(JNIEnv* env, jclass c) { nowhere += average(7, 0); }
+
 JNIEXPORT void JNICALL Java_Planted_abortInCleanup(JNIEnv* env, jclass c) { cleanup_pool(); }
 JNIEXPORT void JNICALL Java_Planted_abortInFlush(JNIEnv* env, jclass c) { flush_journal(); }
 

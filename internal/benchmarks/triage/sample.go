@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"misstep/coordinator/triage/triagetest"
+)
+
+// Bounds of a sample that is small enough to be committed.
+const (
+	sampleTrials     = 2       // of one label, each on another JDK
+	sampleMismatches = 2       // of one trial
+	sampleLine       = 9 << 10 // bytes of one trial
+)
+
+// writeSample writes the smallest trials of each label.
+func writeSample(path string, all []triagetest.Labelled) error {
+	type choice struct {
+		triagetest.Labelled
+		line []byte
+	}
+	byLabel := map[string][]choice{}
+	for _, l := range all {
+		if l.Outcome == nil {
+			continue
+		}
+		l.Outcome = proto.CloneOf(l.Outcome)
+		l.Outcome.Mismatches = l.Outcome.Mismatches[:min(sampleMismatches, len(l.Outcome.GetMismatches()))]
+		line, err := json.Marshal(l)
+		if err != nil {
+			return fmt.Errorf("write the sample: %w", err)
+		}
+		if len(line) <= sampleLine {
+			byLabel[l.Label] = append(byLabel[l.Label], choice{l, line})
+		}
+	}
+	var chosen []choice
+	for _, some := range byLabel {
+		slices.SortFunc(some, func(a, b choice) int { return cmp.Or(cmp.Compare(len(a.line), len(b.line)), cmp.Compare(a.Trial, b.Trial)) })
+		jdks := map[string]bool{}
+		for _, c := range some {
+			if !jdks[c.JDK] && len(jdks) < sampleTrials {
+				jdks[c.JDK] = true
+				chosen = append(chosen, c)
+			}
+		}
+	}
+	slices.SortFunc(chosen, func(a, b choice) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Trial, b.Trial)) })
+	var out bytes.Buffer
+	for _, c := range chosen {
+		out.Write(c.line)
+		out.WriteByte('\n')
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("write the sample: %w", err)
+	}
+	note("%d outcomes of %d labels in %d bytes", len(chosen), len(byLabel), out.Len())
+	return nil
+}
