@@ -132,9 +132,6 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 	if other, place := deep(m); place != "" {
 		return other, place, place
 	}
-	if here == "top: compiled epilogue" {
-		kind = "foreign" // what the dead part of the stack held makes it look lost, made up or cut off
-	}
 	if first := at(sus, 0); first != nil {
 		return kind, here, here + " under " + name(first)
 	}

@@ -88,7 +88,7 @@ func (c Command) wallSeconds() int {
 type Expect struct {
 	// Kind of the finding: "mismatch", "crash" or "hang".
 	Kind string
-	// Check and MismatchKind of a mismatch record.
+	// Check of a mismatch record, and MismatchKind of the signature; see recordedAs.
 	Check, MismatchKind string
 	// Contains are texts that the record (or for a crash the hs_err file) must hold, all of them.
 	Contains []string

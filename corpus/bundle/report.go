@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"misstep/corpus/bundle/standalone"
@@ -236,7 +237,7 @@ func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 		return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
 	}
 	for _, m := range o.GetMismatches() {
-		if m.GetCheck() == e.Check && m.GetKind() == e.MismatchKind && mentions(m, e.Contains) && (best == nil || length(m) < length(best)) {
+		if m.GetCheck() == e.Check && slices.Contains(recordedAs(e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) && (best == nil || length(m) < length(best)) {
 			best = m
 		}
 	}

@@ -42,6 +42,31 @@ func ExpectOf(f *misstepv1.Finding) Expect {
 	return e
 }
 
+// recordedAs gives the kinds under which the agent may have recorded a mismatch whose signature has the kind: of a walk that goes wrong in two
+// places a signature tells the upper one, the agent both at once.
+func recordedAs(kind string) []string {
+	switch kind {
+	case "missing":
+		return []string{"missing", "foreign", "wrong-method"}
+	case "extra", "wrong-method", "wrong-bci":
+		return []string{kind, "foreign"}
+	case "swapped":
+		return []string{"foreign"}
+	case "foreign":
+		return []string{"foreign", "extra"}
+	}
+	return []string{kind}
+}
+
+// kindPattern is the extended regular expression for them.
+func kindPattern(kind string) string {
+	all := recordedAs(kind)
+	if len(all) == 1 {
+		return shellPattern(all[0])
+	}
+	return "(" + strings.Join(all, "|") + ")"
+}
+
 var framePattern = regexp.MustCompile(`^[VCJjv]\s+(?:\[([^\]+]+)[^\]]*\]\s*)?([^\s(+]*)`)
 
 // frameFunction takes the function out of hs_err's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", else the library.
@@ -91,7 +116,7 @@ func script(c *Contents) ([]byte, error) {
 	}
 	data := scriptData{
 		Title: oneLine(c.Reproducer.GetFinding().GetTitle()), Finding: oneLine(c.Reproducer.GetFinding().GetId()), Kind: e.Kind,
-		Check: shellPattern(e.Check), MismatchKind: shellPattern(e.MismatchKind),
+		Check: shellPattern(e.Check), MismatchKind: kindPattern(e.MismatchKind),
 		Agent: options != "", AgentOptions: shellWord(options), WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
 	}
 	for _, text := range e.Contains {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -109,6 +111,18 @@ func TestRunScriptWithoutAJDK(t *testing.T) {
 	out, _ := cmd.CombinedOutput() // the exit code is looked at below
 	assert.Equal(t, 2, cmd.ProcessState.ExitCode())
 	assert.Contains(t, string(out), "/no/jdk/here/bin/java is not there: name the folder of a JDK")
+}
+
+// A signature's kind may be recorded by the agent as another one; a kind that only signatures have is never grepped for.
+func TestKindPattern(t *testing.T) {
+	for kind, recorded := range map[string][]string{
+		"truncated": {"truncated"}, "swapped": {"foreign"}, "missing": {"missing", "foreign", "wrong-method"}, "impossible-edge": {"impossible-edge"},
+	} {
+		re := regexp.MustCompile("^" + kindPattern(kind) + "$")
+		for _, k := range []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code", "impossible-edge", "swapped"} {
+			require.Equal(t, slices.Contains(recorded, k), re.MatchString(k), "%s recorded as %s", kind, k)
+		}
+	}
 }
 
 func TestShellWord(t *testing.T) {
