@@ -1,7 +1,6 @@
 package triage
 
 import (
-	"slices"
 	"strconv"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -97,8 +96,12 @@ func bottomLost(ref, sus []*misstepv1.Frame) bool {
 
 // among leaves those of sus's frames that are of methods in ref: the reference of a sample has instrumented methods only.
 func among(ref, sus []*misstepv1.Frame) (some []*misstepv1.Frame) {
+	instrumented := map[string]bool{}
+	for _, r := range ref {
+		instrumented[name(r)] = true
+	}
 	for _, f := range sus {
-		if slices.ContainsFunc(ref, func(r *misstepv1.Frame) bool { return sameMethod(r, f) }) {
+		if instrumented[name(f)] {
 			some = append(some, f)
 		}
 	}
@@ -132,9 +135,9 @@ func own(ref []*misstepv1.Frame) int {
 // deepEnough is the number of instrumented frames that a sampled walk has right before where the signal hit is not to blame.
 const deepEnough = 2
 
-// deep is the kind and the part for a sampled walk that went wrong far below the top frame, an empty part for others. Every frame of interpreted
-// and native code is one of its own, so a walk that has found two callers has left behind whatever state the top was in; compiled code and stubs
-// may stand for any number of frames.
+// deep is the kind and the part for a sampled walk that went wrong far below the top frame, an empty part for others. A frame of interpreted
+// or native code is one of its own, so a walk that has found two instrumented frames has left behind whatever state the top was in; compiled code
+// and stubs on top may stand for any number of frames.
 func deep(m *misstepv1.Mismatch) (kind, part string) {
 	kind = m.GetKind()
 	if s := m.GetTopState(); s != "interpreted" && s != "native" {

@@ -75,9 +75,26 @@ func name(f *misstepv1.Frame) string {
 	return Class(f.GetClassName()) + "." + Method(f.GetMethod())
 }
 
-func sameMethod(a, b *misstepv1.Frame) bool {
-	return a.GetMethod() == b.GetMethod() && (a.GetDescriptor_() == "" || b.GetDescriptor_() == "" || a.GetDescriptor_() == b.GetDescriptor_()) &&
-		Class(a.GetClassName()) == Class(b.GetClassName())
+func sameMethod(a, b *misstepv1.Frame) bool { return methodOf(a).same(methodOf(b)) }
+
+// method is what of a frame says which method it is of.
+type method struct{ class, name, descriptor string }
+
+func methodOf(f *misstepv1.Frame) method {
+	return method{Class(f.GetClassName()), f.GetMethod(), f.GetDescriptor_()}
+}
+
+func methods(frames []*misstepv1.Frame) []method {
+	all := make([]method, len(frames))
+	for i, f := range frames {
+		all[i] = methodOf(f)
+	}
+	return all
+}
+
+// same says that two frames are of one method; a frame may lack its descriptor.
+func (m method) same(o method) bool {
+	return m.class == o.class && m.name == o.name && (m.descriptor == "" || o.descriptor == "" || m.descriptor == o.descriptor)
 }
 
 // String is the edge as a part of a signature.

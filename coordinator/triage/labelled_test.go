@@ -1,6 +1,7 @@
 package triage_test
 
 import (
+	"compress/gzip"
 	"os"
 	"testing"
 
@@ -18,10 +19,12 @@ const (
 // A change that groups real outcomes of known cause worse is seen. The sample is of the trials of make bench-triage, taken with SAMPLE: a trial or two
 // of each label, so what counts here are pairs of few outcomes and not the bench's figures.
 func TestLabelledOutcomes(t *testing.T) {
-	f, err := os.Open("triagetest/testdata/labelled.jsonl")
+	f, err := os.Open("triagetest/testdata/labelled.jsonl.gz")
 	require.NoError(t, err)
 	defer f.Close()
-	all, err := triagetest.Read(f)
+	text, err := gzip.NewReader(f)
+	require.NoError(t, err)
+	all, err := triagetest.Read(text)
 	require.NoError(t, err)
 	require.Greater(t, len(all), 60)
 	items := triagetest.Group(all)

@@ -222,9 +222,11 @@ func stop(ref, sus []*misstepv1.Frame) int {
 	if len(sus) == 0 {
 		return -1
 	}
-	for j := range ref {
+	// Recursion makes this quadratic, so names are normalised once.
+	above, below := methods(ref), methods(sus)
+	for j := range above {
 		score := 0
-		for a, b := j, len(sus)-1; a >= 0 && b >= 0 && sameMethod(ref[a], sus[b]); a, b = a-1, b-1 {
+		for a, b := j, len(below)-1; a >= 0 && b >= 0 && above[a].same(below[b]); a, b = a-1, b-1 {
 			score++
 		}
 		off := max(j-(len(sus)-1), len(sus)-1-j)

@@ -58,6 +58,18 @@ func measure(all []triagetest.Labelled) bench.Report {
 	rows = append(rows,
 		row{"labels that triage was improved by", triagetest.Measure(of(func(i triagetest.Item) bool { return !held[i.Label] }), seed)},
 		row{"labels held back", triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] }), seed)})
+	// What costs most, by name: of these the evidence does not say the cause (docs/design/0010-triage.md).
+	cutOff := func(i triagetest.Item) bool {
+		return strings.HasPrefix(i.Label, "entry: truncate") || i.Label == "MISSTEP-deoptimised-caller"
+	}
+	another := func(i triagetest.Item) bool {
+		return strings.HasSuffix(i.Label, ": stale") || strings.HasSuffix(i.Label, ": foreign")
+	}
+	rows = append(rows,
+		row{"all, without walks cut off at entries", triagetest.Measure(of(func(i triagetest.Item) bool { return !cutOff(i) }), seed)},
+		row{"all, without answers of another walk", triagetest.Measure(of(func(i triagetest.Item) bool { return !another(i) }), seed)},
+		row{"all, without both", triagetest.Measure(of(func(i triagetest.Item) bool { return !cutOff(i) && !another(i) }), seed)},
+		row{"held back, without both", triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] && !cutOff(i) && !another(i) }), seed)})
 	rows = append(rows, row{"entry and signal as one label", triagetest.Measure(oneWay(findings), seed)})
 
 	merged, split := triagetest.Merged(items), triagetest.Split(findings)

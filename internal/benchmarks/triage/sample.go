@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -15,12 +16,11 @@ import (
 
 // Bounds of a sample that is small enough to be committed.
 const (
-	sampleTrials     = 2       // of one label, each on another JDK
-	sampleMismatches = 2       // of one trial
-	sampleLine       = 9 << 10 // bytes of one trial
+	sampleTrials = 2       // of one label, each on another JDK
+	sampleLine   = 8 << 10 // bytes of one trial
 )
 
-// writeSample writes the smallest trials of each label.
+// writeSample writes the smallest trials of each label with their most frequent mismatch, gzipped.
 func writeSample(path string, all []triagetest.Labelled) error {
 	type choice struct {
 		triagetest.Labelled
@@ -32,7 +32,7 @@ func writeSample(path string, all []triagetest.Labelled) error {
 			continue
 		}
 		l.Outcome = proto.CloneOf(l.Outcome)
-		l.Outcome.Mismatches = l.Outcome.Mismatches[:min(sampleMismatches, len(l.Outcome.GetMismatches()))]
+		l.Outcome.Mismatches = l.Outcome.Mismatches[:min(1, len(l.Outcome.GetMismatches()))]
 		line, err := json.Marshal(l)
 		if err != nil {
 			return fmt.Errorf("write the sample: %w", err)
@@ -43,10 +43,12 @@ func writeSample(path string, all []triagetest.Labelled) error {
 	}
 	var chosen []choice
 	for _, some := range byLabel {
-		slices.SortFunc(some, func(a, b choice) int { return cmp.Or(cmp.Compare(len(a.line), len(b.line)), cmp.Compare(a.Trial, b.Trial)) })
+		slices.SortFunc(some, func(a, b choice) int {
+			return cmp.Or(cmp.Compare(len(a.line), len(b.line)), cmp.Compare(a.Trial, b.Trial))
+		})
 		jdks := map[string]bool{}
 		for _, c := range some {
-			if !jdks[c.JDK] && len(jdks) < sampleTrials {
+			if len(jdks) < sampleTrials && !jdks[c.JDK] {
 				jdks[c.JDK] = true
 				chosen = append(chosen, c)
 			}
@@ -54,13 +56,21 @@ func writeSample(path string, all []triagetest.Labelled) error {
 	}
 	slices.SortFunc(chosen, func(a, b choice) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Trial, b.Trial)) })
 	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	size := 0
 	for _, c := range chosen {
-		out.Write(c.line)
-		out.WriteByte('\n')
+		n, err := zipped.Write(append(c.line, '\n'))
+		if err != nil {
+			return fmt.Errorf("write the sample: %w", err)
+		}
+		size += n
+	}
+	if err := zipped.Close(); err != nil {
+		return fmt.Errorf("write the sample: %w", err)
 	}
 	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the sample: %w", err)
 	}
-	note("%d outcomes of %d labels in %d bytes", len(chosen), len(byLabel), out.Len())
+	note("%d outcomes of %d labels in %d bytes, %d unzipped", len(chosen), len(byLabel), out.Len(), size)
 	return nil
 }

@@ -258,7 +258,10 @@ public final class Planted {
     }
   }
 
-  /** Compiled by C2 without polls in counted loops the JVM cannot stop it; the division keeps it from becoming a formula. */
+  /**
+   * Compiled by C2 without polls in counted loops the JVM cannot stop it; the division keeps it
+   * from becoming a formula.
+   */
   private static int digest(int n) {
     int x = 1_000_003;
     for (int i = 1; i < n; i++) x = (x ^ i) / ((x & 7) + 1) + 1_000_003;

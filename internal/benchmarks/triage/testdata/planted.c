@@ -1,4 +1,4 @@
-// The native half of Planted.java, and with -DSPIN a library that is loaded before the JVM and lets the agent's handler hang.
+// The native half of Planted.java, and with -DSPIN a library that is loaded before the JVM: the agent's handler hangs.
 #include <stdint.h>
 
 #ifdef SPIN
