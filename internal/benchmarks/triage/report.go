@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"misstep/coordinator/triage/triagetest"
 	"misstep/internal/bench"
 )
@@ -66,10 +68,11 @@ func measure(all []triagetest.Labelled) bench.Report {
 		return strings.HasSuffix(i.Label, ": stale") || strings.HasSuffix(i.Label, ": foreign")
 	}
 	rows = append(rows,
-		row{"all, without walks cut off at entries", triagetest.Measure(of(func(i triagetest.Item) bool { return !cutOff(i) }), seed)},
-		row{"all, without answers of another walk", triagetest.Measure(of(func(i triagetest.Item) bool { return !another(i) }), seed)},
-		row{"all, without both", triagetest.Measure(of(func(i triagetest.Item) bool { return !cutOff(i) && !another(i) }), seed)},
-		row{"held back, without both", triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] && !cutOff(i) && !another(i) }), seed)})
+		row{"corrupted walks at entries", triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "entry: ") }), seed)},
+		row{"corrupted walks in handlers", triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "signal: ") }), seed)},
+		row{"all, without cut-off walks and other walks' answers", triagetest.Measure(of(func(i triagetest.Item) bool { return !cutOff(i) && !another(i) }), seed)},
+		row{"held back, without those", triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] && !cutOff(i) && !another(i) }), seed)})
+	rows = append(rows, row{"one outcome a trial, its most frequent mismatch", triagetest.Measure(triagetest.Group(mostFrequent(all)), seed)})
 	rows = append(rows, row{"entry and signal as one label", triagetest.Measure(oneWay(findings), seed)})
 
 	merged, split := triagetest.Merged(items), triagetest.Split(findings)
@@ -98,6 +101,18 @@ func taken0(taken, of int) float64 {
 		return math.NaN()
 	}
 	return float64(taken)
+}
+
+// mostFrequent leaves each trial with a finding its most frequent mismatch.
+func mostFrequent(all []triagetest.Labelled) (out []triagetest.Labelled) {
+	for _, l := range all {
+		if l.Kind != triagetest.KindNothing && l.Outcome != nil {
+			l.Outcome = proto.CloneOf(l.Outcome)
+			l.Outcome.Mismatches = l.Outcome.Mismatches[:min(1, len(l.Outcome.GetMismatches()))]
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // oneWay takes the way of walking out of the labels.
