@@ -186,6 +186,7 @@ func clinit(depth int) *misstepv1.Mismatch {
 
 // Whatever an agent reports, triage answers with bounded, printable text, and does so again.
 func FuzzMismatch(f *testing.F) {
+	f.Add("foreign", "asgct-shadow", "run", uint8(9), uint8(7), []byte{0x90})
 	f.Add("truncated", "a.B", "<clinit>", uint8(4), uint8(2), []byte{0x5d})
 	f.Add("foreign", "a.B$$Lambda/0x1", "run\n", uint8(0), uint8(9), []byte{})
 	f.Fuzz(func(t *testing.T, kind, class, method string, refs, suspects uint8, code []byte) {
@@ -197,6 +198,8 @@ func FuzzMismatch(f *testing.F) {
 			return out
 		}
 		m := &misstepv1.Mismatch{Check: class, Kind: kind, Code: code, Divergence: uint32(refs), Reference: &misstepv1.Trace{Frames: frames(refs)}, Suspect: &misstepv1.Trace{Frames: frames(suspects)}}
+		m.TopState = []string{"", "interpreted", "native", "compiled"}[refs%4]
+		m.Suspect.NumFrames = int32(suspects) - 20
 		sig, title := triage.Mismatch(m)
 		again, _ := triage.Mismatch(m)
 		if !proto.Equal(sig, again) || triage.ID(sig) != triage.ID(again) {
