@@ -169,10 +169,7 @@ func (l *lab) prepare(ctx context.Context, c realCase) (digest string, err error
 			if err := faults.Wrap(dir, source.Path, l.injector, *c.plan); err != nil {
 				return "", err
 			}
-			source.Path = dir
-		}
-		if c.plan != nil {
-			name = c.build()
+			name, source.Path = c.build(), dir
 		}
 		if err := l.add(ctx, name, source.Path); err != nil {
 			return "", err
@@ -198,7 +195,9 @@ func (l *lab) reproduction(ctx context.Context, c realCase, digest string) (made
 		}
 	}
 	begun := time.Now()
-	m, err := l.make(ctx, c, filepath.Join(l.dir, "cases", c.name+"-"+digest))
+	// A reproduction that is under way asks for its agent.
+	_, agent, _ := strings.Cut(l.agent.Digest, ":")
+	m, err := l.make(ctx, c, filepath.Join(l.dir, "cases", c.name+"-"+digest+"-"+agent[:8]))
 	if ctx.Err() != nil {
 		return made{}, ctx.Err()
 	}
@@ -287,11 +286,15 @@ func (l *lab) result(ctx context.Context, dir string, status *misstepv1.Reproduc
 	if !p.GetSeedMatters() {
 		final.Seed = 0
 	}
+	best := proto.CloneOf(plan.Best)
+	for _, r := range []*misstepv1.Recipe{final, found, best} {
+		r.AgentDigest = "" // whichever is there when it is tried
+	}
 	found.FlagSet, found.Seed = "", 0 // as confirming begins where no seed chooses methods, which it does in no case
 	for _, x := range []struct {
 		to   *json.RawMessage
 		from proto.Message
-	}{{&m.Signature, record.GetSpec().GetSignature()}, {&m.Found, found}, {&m.Best, plan.Best}, {&m.Final, final}} {
+	}{{&m.Signature, record.GetSpec().GetSignature()}, {&m.Found, found}, {&m.Best, best}, {&m.Final, final}} {
 		if *x.to, err = protojson.Marshal(x.from); err != nil {
 			return m, fmt.Errorf("keep a recipe: %w", err)
 		}
