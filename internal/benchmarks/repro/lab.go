@@ -196,8 +196,8 @@ func (l *lab) reproduction(ctx context.Context, c realCase, digest string) (made
 	}
 	begun := time.Now()
 	// A reproduction that is under way asks for its agent.
-	_, agent, _ := strings.Cut(l.agent.Digest, ":")
-	m, err := l.make(ctx, c, filepath.Join(l.dir, "cases", c.name+"-"+digest+"-"+agent[:8]))
+	agentID := strings.TrimPrefix(l.agent.Digest, "sha256:")[:8]
+	m, err := l.make(ctx, c, filepath.Join(l.dir, "cases", c.name+"-"+digest+"-"+agentID))
 	if ctx.Err() != nil {
 		return made{}, ctx.Err()
 	}
