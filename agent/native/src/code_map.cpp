@@ -31,7 +31,7 @@ void DeoptStubs::Add(std::string_view name, uint64_t start, uint64_t size) {
   r.end.store(start + size, std::memory_order_release);
 }
 
-bool DeoptStubs::OnStack(uint64_t from, uint64_t to) const {
+[[gnu::no_sanitize_address]] bool DeoptStubs::OnStack(uint64_t from, uint64_t to) const {
   const uint64_t end = std::min(to, from + kMostScanned);
   for (uint64_t at = (from + 7) & ~uint64_t{7}; at + 8 <= end; at += 8) {
     const uint64_t word = *reinterpret_cast<const volatile uint64_t*>(at);

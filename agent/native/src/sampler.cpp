@@ -22,7 +22,7 @@ namespace misstep {
 namespace {
 
 constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
-constexpr size_t kMostDeferred = 512;
+constexpr size_t kMostDeferred = 4096;
 constexpr uint64_t kTurnNanos = 4'000'000;  // time whose ticks a turn has
 constexpr uint32_t kMostSpare = 3;          // turns whose ticks are made up for
 constexpr uint64_t kRanNanos = 20'000;      // CPU time since the last look that makes a thread a running one

@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <ctime>
 #include <span>
 
@@ -69,7 +71,12 @@ bool MakeTimer(Slot* slot) {
   event.sigev_signo = agent->options.signal;
   event.sigev_value.sival_ptr = slot;
   event._sigev_un._tid = slot->tid;  // sigev_notify_thread_id, which older headers do not name
-  return timer_create(CLOCK_MONOTONIC, &event, &slot->turn.timer) == 0;
+  if (timer_create(CLOCK_MONOTONIC, &event, &slot->turn.timer) == 0) return true;
+  static std::atomic<bool> told = false;
+  if (!told.exchange(true)) {
+    Log(std::string("threads get fewer signals than the interval asks for: cannot make a timer: ") + strerror(errno));
+  }
+  return false;
 }
 
 // Where the calling thread's stack ends, at its oldest frames. 0 when the C library does not know.
