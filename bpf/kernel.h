@@ -96,7 +96,7 @@ enum scx_enq_flags {
 };
 enum scx_wake_flags { SCX_WAKE_FORK = 4ULL };
 enum scx_kick_flags { SCX_KICK_IDLE = 1ULL, SCX_KICK_PREEMPT = 2ULL };
-enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 0x8000000000000002ULL };
+enum scx_dsq_id_flags { SCX_DSQ_GLOBAL = 0x8000000000000001ULL, SCX_DSQ_LOCAL = 0x8000000000000002ULL };
 enum scx_ops_flags { SCX_OPS_ENQ_LAST = 2ULL, SCX_OPS_SWITCH_PARTIAL = 8ULL };
 
 // KERNEL(enum, enumerator) is the running kernel's value of an enumerator.

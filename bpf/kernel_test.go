@@ -188,6 +188,12 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 			assert.False(t, recorded.Cut)
 			assert.Len(t, recorded.Decisions, int(r.Decisions))
 			assert.Len(t, recorded.Threads, int(r.ThreadCount))
+			if s.Name == "none" { // which does not ask the policy
+				for _, d := range recorded.Decisions {
+					require.Equal(t, [3]uint64{0, 20e6, 0}, [3]uint64{d.Delay, d.Slice, d.Rank}, "what the policy says when all is off")
+					require.Zero(t, d.Marks)
+				}
+			}
 		})
 	}
 }

@@ -141,6 +141,13 @@ struct {
   __type(value, struct epoch_state);
 } epochs SEC(".maps");
 
+// quiet tells whether nothing is ever held back, reordered or cut short. All threads then wait in the kernel's own
+// global queue, first come, first served: READY and its order are not needed, nor what the running thread's CPU is
+// doing. The verifier knows the configuration and drops the branches that are not taken.
+static __always_inline bool quiet(void) {
+  return config.strategy == MISSTEP_STRATEGY_NONE && !(config.flags & MISSTEP_FLAG_REPLAY);
+}
+
 static __always_inline void count(__u32 stat) {
   __u64 *n = bpf_map_lookup_elem(&stats, &stat);
   if (n) *n += 1;
@@ -196,14 +203,13 @@ static __always_inline void log_record(struct task_state *t, __u64 now, __u16 ki
 
 // classify follows a thread's name, which a JVM sets only after the thread's start.
 static __always_inline void classify(struct task_struct *p, struct task_state *t) {
-  __u64 name[2];
-  bpf_probe_read_kernel(name, sizeof(name), p->comm);
+  const __u64 *name = (const __u64 *)p->comm;
   if (t->thread.role && name[0] == t->name[0] && name[1] == t->name[1]) return;
   t->name[0] = name[0];
   t->name[1] = name[1];
-  __builtin_memcpy(t->thread.comm, name, MISSTEP_COMM);
+  __builtin_memcpy(t->thread.comm, t->name, MISSTEP_COMM);
   t->thread.comm[MISSTEP_COMM - 1] = 0;
-  t->thread.role = misstep_role_of(name[0], name[1]);
+  t->thread.role = misstep_role_of(t->name[0], t->name[1]);
 }
 
 // knobs_at returns the knobs in force and their epoch.
@@ -231,6 +237,10 @@ __noinline int choose(struct task_state *t MISSTEP_NONNULL, __u32 event) {
   __u32 departed = 0;
 
   if (t->counter == 0) event = MISSTEP_EVENT_START;
+  if (quiet()) {  // what misstep_decide says when every mechanism is off
+    t->decision = (struct misstep_decision){.slice = config.knobs.slice_long, .event = event};
+    goto decided;
+  }
   point.path = t->thread.path;
   point.elapsed = elapsed_at(now);
   point.counter = t->counter;
@@ -292,6 +302,10 @@ static __always_inline void insert(struct task_struct *p, __u64 dsq, __u64 slice
 
 static __always_inline void insert_local(struct task_struct *p, __u64 slice, __u64 enq_flags) {
   scx_bpf_dsq_insert___v2(p, KERNEL(enum scx_dsq_id_flags, SCX_DSQ_LOCAL), slice, enq_flags);
+}
+
+static __always_inline void insert_global(struct task_struct *p, __u64 slice, __u64 enq_flags) {
+  scx_bpf_dsq_insert___v2(p, KERNEL(enum scx_dsq_id_flags, SCX_DSQ_GLOBAL), slice, enq_flags);
 }
 
 // make_room finds a CPU for a thread that became ready: an idle one, else, where ranks count, the one whose thread
@@ -407,6 +421,9 @@ OP(__s32, op_select_cpu)(__u64 *ctx) {
     count(t->ours ? MISSTEP_STAT_DIRECT : MISSTEP_STAT_OUTSIDE);
     insert_local(p, t->ours ? t->decision.slice : MISSTEP_SLICE_DEFAULT, 0);
     t->chosen = false;
+  } else if (quiet() && t->ours) {  // an enqueue would do no more
+    insert_global(p, t->decision.slice, 0);
+    t->chosen = false;
   }
   return cpu;
 }
@@ -426,7 +443,10 @@ OP(int, op_enqueue)(__u64 *ctx) {
     if (last) {
       insert_local(p, MISSTEP_SLICE_DEFAULT, enq_flags);
     } else {
-      insert(p, DSQ_READY, MISSTEP_SLICE_DEFAULT, bpf_ktime_get_ns(), enq_flags);
+      if (quiet())
+        insert_global(p, MISSTEP_SLICE_DEFAULT, enq_flags);
+      else
+        insert(p, DSQ_READY, MISSTEP_SLICE_DEFAULT, bpf_ktime_get_ns(), enq_flags);
       make_room(p, 0, false);
     }
     return 0;
@@ -448,6 +468,9 @@ OP(int, op_enqueue)(__u64 *ctx) {
     arm_release(t->due);
   } else if (last) {
     insert_local(p, t->decision.slice, enq_flags);
+  } else if (quiet()) {
+    insert_global(p, t->decision.slice, enq_flags);
+    make_room(p, t->key, false);
   } else {
     insert(p, DSQ_READY, t->decision.slice, t->key, enq_flags);
     make_room(p, t->key, t->decision.rank != 0);
@@ -464,17 +487,13 @@ OP(int, op_dispatch)(__u64 *ctx) {
 OP(int, op_running)(__u64 *ctx) {
   struct task_struct *p = (struct task_struct *)ctx[0];
   struct task_state *t = state_of(p);
-  struct cpu_state *c = cpu_of(scx_bpf_task_cpu(p));
   __u64 now = bpf_ktime_get_ns();
 
-  if (!t || !c) {
+  if (!t) {
     IMPOSSIBLE("a running task without state", p->pid);
     return 0;
   }
   if (!t->ours) return 0;
-  c->turn = (c->turn | 1) + 2;  // odd: one of ours
-  c->key = t->key;
-  c->forced = c->overtaken = false;
   t->ran_from = now;
   if (t->ready_at) {
     __u64 waited = now > t->ready_at ? now - t->ready_at : 0;
@@ -482,6 +501,15 @@ OP(int, op_running)(__u64 *ctx) {
     if (waited > t->thread.wait_longest) t->thread.wait_longest = waited;
     t->ready_at = 0;
   }
+  if (quiet()) return 0;
+  struct cpu_state *c = cpu_of(scx_bpf_task_cpu(p));
+  if (!c) {
+    IMPOSSIBLE("no such CPU", scx_bpf_task_cpu(p));
+    return 0;
+  }
+  c->turn = (c->turn | 1) + 2;  // odd: one of ours
+  c->key = t->key;
+  c->forced = c->overtaken = false;
   if (t->decision.slice < MISSTEP_SLICE_DEFAULT) {
     c->armed = c->turn;
     bpf_timer_start(&c->timer, p->scx.slice, BPF_F_TIMER_CPU_PIN);
@@ -493,14 +521,19 @@ OP(int, op_stopping)(__u64 *ctx) {
   struct task_struct *p = (struct task_struct *)ctx[0];
   bool runnable = ctx[1];
   struct task_state *t = state_of(p);
-  struct cpu_state *c = cpu_of(scx_bpf_task_cpu(p));
 
-  if (!t || !c) {
+  if (!t) {
     IMPOSSIBLE("a stopping task without state", p->pid);
     return 0;
   }
   if (!t->ours) return 0;
   t->thread.ran += bpf_ktime_get_ns() - t->ran_from;
+  if (quiet()) return 0;
+  struct cpu_state *c = cpu_of(scx_bpf_task_cpu(p));
+  if (!c) {
+    IMPOSSIBLE("no such CPU", scx_bpf_task_cpu(p));
+    return 0;
+  }
   if (runnable && c->forced) {
     count(MISSTEP_STAT_FORCED);
     t->thread.forced++;

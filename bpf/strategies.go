@@ -79,7 +79,7 @@ func role(name, doc string) Parameter {
 var strategies = []Strategy{
 	{
 		Name: "none", kind: schedMisstepStrategyMISSTEP_STRATEGY_NONE,
-		Doc:   "Perturbs nothing: first come, first served. The baseline, and the cost of the scheduler itself.",
+		Doc:   "Perturbs nothing: first come, first served, and counted. The baseline.",
 		apply: func(map[string]float64, uint64, *schedMisstepConfig) {},
 	},
 	{
