@@ -10,8 +10,9 @@ const (
 	// FileMethods is the list of instrumented methods in the agent's folder, which the Java half writes (MethodList.java), and the evidence
 	// that is made of it.
 	FileMethods = "methods.txt"
-	// MaxMethods that are taken from a list, and MaxMethodsBytes that are read of it.
-	MaxMethods      = 4096
+	// MaxMethods that are taken from a list.
+	MaxMethods = 4096
+	// MaxMethodsBytes that are read of a list.
 	MaxMethodsBytes = 8 << 20
 )
 

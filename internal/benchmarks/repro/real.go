@@ -64,7 +64,7 @@ func (r realResult) row() []string {
 	if r.Failure != "" {
 		return []string{r.Case, r.Sort, r.Failure, "", "", "", "", "", "", ""}
 	}
-	cells := []string{r.Case, r.Sort, bench.Figure(r.Rate), strings.Join(r.made.Kept, ", "), "-", "-", fmt.Sprint(r.search()), "-", "-", "-"}
+	cells := []string{r.Case, r.Sort, bench.Figure(r.Rate), strings.Join(r.Kept, ", "), "-", "-", fmt.Sprint(r.search()), "-", "-", "-"}
 	if len(r.Wanted) > 0 {
 		cells[9] = map[bool]string{true: "right ", false: "wrong "}[slices.Equal(r.Affected, r.Wanted)] + fmt.Sprint(r.Affected)
 	}
