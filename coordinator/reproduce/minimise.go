@@ -19,6 +19,9 @@ type element struct {
 	drop       func(*misstepv1.Recipe)
 }
 
+// id tells elements of a recipe apart.
+func (e element) id() string { return e.kind + " " + e.name }
+
 func (e element) proto() *misstepv1.RecipeElement {
 	return &misstepv1.RecipeElement{Kind: e.kind, Name: e.name}
 }
@@ -150,17 +153,56 @@ type outcome struct {
 	removed, kept []*misstepv1.RecipeElement
 }
 
+// passes of minimising, from coarse to sharp. Most elements do nothing and most others are needed outright, which a coarse comparison tells
+// by a few hits. When the audit then finds the rate lost, the next pass begins anew with a sharper one.
+var passes = []comparison{
+	{upper: 1, lower: 0.2, alpha: 0.05, beta: 0.02, patience: 60},
+	{upper: 0.9, lower: 0.4, alpha: 0.05, beta: 0.03, patience: 60},
+	{upper: 0.9, lower: 0.55, alpha: 0.03, beta: 0.03, patience: 200},
+}
+
+var (
+	// keepsMost is the audit's, for what is done once and where a rate in between is to be expected. Rates above 0.72 rather pass.
+	keepsMost = comparison{upper: 1, lower: 0.5, alpha: 0.02, beta: 0.001, patience: 300}
+	// halved ends a test of a pass when the recipe looks like half of the rate: a coarse comparison takes long there, and all that
+	// follows would be compared with a rate that is lost already.
+	halved = comparison{upper: 1, lower: 0.5, alpha: 1e-9, beta: 0.03, patience: 300}
+	// keepsAll tells a loss of a quarter.
+	keepsAll = comparison{upper: 0.95, lower: 0.75, alpha: 0.03, beta: 0.05, patience: 200}
+)
+
+const (
+	// referenceHits, less where hits are frequent, are had before anything is compared with the reference.
+	referenceHits = 50
+	// missed is the chance that any of the elements that are left at the end could go with 0.8 of the rate.
+	missed = 0.02
+)
+
+// goes tests an element at the end, when there are n in all.
+func goes(n int) comparison {
+	return comparison{upper: 0.8, lower: 0.4, alpha: 0.03, beta: missed / float64(n), patience: 200}
+}
+
 // reducer makes one recipe smaller.
 type reducer struct {
 	*machine
-	// hits of tries of the recipe to begin with: the rate to keep. It stays, so that many small losses do not pass one by one.
-	hits, tries int
-	recipe      *misstepv1.Recipe
-	removed     []element
+	// reference has the tries of the recipe to begin with, whose rate is to be kept. It stays, so that many small losses do not pass one by one.
+	reference []bool
+	// more tries of it are had from again.
+	again *arm
+	// least tries of it that every test looks at.
+	least int
+	// best is the recipe to begin with, recipe what is left of it.
+	best, recipe *misstepv1.Recipe
+	removed      []element
 	// undo holds the recipes before each accepted reduction, with how many elements were removed by then.
 	undo []undoStep
 	// banned elements were removed by themselves, and the rate was found lost later.
 	banned map[string]bool
+	// lost recipes, by arm, did not keep the rate in an audit.
+	lost map[string]bool
+	// pass is the comparison of this pass.
+	pass comparison
 	// done counts the elements that are settled, of all.
 	done, all int
 }
@@ -171,7 +213,15 @@ type undoStep struct {
 }
 
 // rate to keep.
-func (r *reducer) rate() float64 { return (float64(r.hits) + 0.5) / float64(r.tries+1) }
+func (r *reducer) rate() float64 { return count(r.reference, r.least).rate() }
+
+// count of the first n results.
+func count(results []bool, n int) (c counts) {
+	for _, hit := range results[:min(n, len(results))] {
+		c.add(hit)
+	}
+	return c
+}
 
 // answers of a test of the reducer.
 type answer int
@@ -183,18 +233,54 @@ const (
 )
 
 // changed tests whether the rate is kept by a change; it does not take it.
-func (r *reducer) changed(to *misstepv1.Recipe, purpose string, t test) answer {
+func (r *reducer) changed(to *misstepv1.Recipe, c comparison, also ...comparison) answer {
 	if proto.Equal(to, r.recipe) || !valid(to) {
 		return no
 	}
-	a := r.arm(purpose, to)
-	switch v, ok := r.judge(a, t); {
-	case v == high:
-		return yes
-	case v == low || !ok:
+	a := r.arm("keeps", to)
+	if r.lost[a.key] {
 		return no
 	}
-	return wait
+	return r.compare(a, c, also...)
+}
+
+// keeps tests with the comparison of this pass whether the rate is kept by a change.
+func (r *reducer) keeps(to *misstepv1.Recipe) answer {
+	return r.changed(to, r.pass, halved)
+}
+
+// compare an arm with the reference, which has as many tries as the arm at least: which of its tries count depends on the arm's alone. It is
+// no as soon as any of the others says so, too.
+func (r *reducer) compare(a *arm, c comparison, also ...comparison) answer {
+	pace := pace(count(r.reference, r.least))
+	of := counts{}
+	for {
+		reference := count(r.reference, max(of.tries, r.least))
+		v := c.judge(reference, of)
+		switch {
+		case v == high:
+			return yes
+		case v == low || slices.ContainsFunc(also, func(c comparison) bool { return c.judge(reference, of) == low }):
+			return no
+		}
+		n, waits := of.tries+pace, false
+		if n > len(a.results) {
+			n = of.tries + c.lacks(reference, of)
+			if !r.ask(a, n-len(a.results)) {
+				return no
+			}
+			waits = true
+		}
+		if lacks := n - len(r.reference); lacks > 0 && r.ask(r.again, lacks) {
+			waits = true
+		}
+		if waits {
+			return wait
+		}
+		for _, hit := range a.results[of.tries:n] {
+			of.add(hit)
+		}
+	}
 }
 
 func (r *reducer) drop(elements []element) *misstepv1.Recipe {
@@ -211,38 +297,51 @@ func (r *reducer) take(to *misstepv1.Recipe, elements ...element) {
 	r.removed = append(r.removed, elements...)
 }
 
-// reduce removes what it can of the elements: all at once, else each half likewise. needed says that not all can go. It is false
-// while it waits.
-func (r *reducer) reduce(elements []element, needed bool) bool {
-	if len(elements) == 0 {
-		return true
-	}
-	if !needed {
-		r.plan.Doing = fmt.Sprintf("leaves out %d elements at once", len(elements))
-		if len(elements) == 1 {
-			r.plan.Doing = "leaves out " + elements[0].kind + " " + elements[0].name
+// reduce removes what it can of the elements in groups, as F. K. Hwang does (A method for detecting all defective members in a population
+// by group testing, 1972): a group that cannot go is halved until one needed element is found, and those of it that were not looked at join the
+// next group. It is false while it waits.
+func (r *reducer) reduce(pool []element) bool {
+	needed, settled := 0, 0
+	for len(pool) > 0 {
+		group := pool[:groupSize(needed, settled, len(pool))]
+		for first := true; first || len(group) > 1; first = false {
+			part := group
+			if !first {
+				part = group[:len(group)/2]
+			}
+			r.plan.Doing = fmt.Sprintf("leaves out %d elements at once", len(part))
+			if len(part) == 1 {
+				r.plan.Doing = "leaves out " + part[0].kind + " " + part[0].name
+			}
+			switch r.keeps(r.drop(part)) {
+			case wait:
+				return false
+			case yes:
+				r.take(r.drop(part), part...)
+				r.done += len(part)
+				settled += len(part)
+				pool, group = pool[len(part):], group[len(part):]
+			case no:
+				group = part
+			}
 		}
-		switch r.changed(r.drop(elements), "drop", keeps(r.rate())) {
-		case wait:
-			return false
-		case yes:
-			r.take(r.drop(elements), elements...)
-			r.done += len(elements)
-			return true
-		case no:
+		if len(group) == 1 {
+			r.done++
+			needed++
+			settled++
+			pool = pool[1:]
 		}
 	}
-	if len(elements) == 1 {
-		r.done++
-		return true
+	return true
+}
+
+// groupSize is the size of group that can go about every other time, when so many of those settled were needed: all at first.
+func groupSize(needed, settled, left int) int {
+	if needed == 0 {
+		return left
 	}
-	half := len(elements) / 2
-	before := len(r.removed)
-	if !r.reduce(elements[:half], false) {
-		return false
-	}
-	// When all of the first half could go, the second half is why all together could not.
-	return r.reduce(elements[half:], len(r.removed)-before == half)
+	const usual = 20 // elements to a needed one, as long as nothing is known
+	return max(1, min(left, int(math.Round(math.Ln2*float64(settled+usual)/float64(needed+1)))))
 }
 
 // narrow is the element whose removal leaves only the methods given to be instrumented; nil when the recipe names methods already,
@@ -271,7 +370,7 @@ func (r *reducer) listed() bool {
 	if len(spec.GetInstrumented()) == 0 {
 		return true
 	}
-	return r.reduce(narrow(r.recipe, slices.Concat(spec.GetMethods(), spec.GetInstrumented())), false)
+	return r.reduce(narrow(r.recipe, slices.Concat(spec.GetMethods(), spec.GetInstrumented())))
 }
 
 // fewer narrows the instrumentation to single methods: to the likeliest one at once, else to those of the evidence, which are then
@@ -281,7 +380,7 @@ func (r *reducer) fewer() bool {
 	if i := r.recipe.GetInstrumentation().GetOnly(); len(i) > 1 && len(candidates) > 0 && slices.Contains(i, candidates[0]) {
 		r.plan.Doing = "instruments only " + candidates[0]
 		to := r.drop([]element{{drop: func(r *misstepv1.Recipe) { r.Instrumentation.Only = candidates[:1] }}})
-		switch r.changed(to, "drop", keeps(r.rate())) {
+		switch r.keeps(to) {
 		case wait:
 			return false
 		case yes:
@@ -293,7 +392,7 @@ func (r *reducer) fewer() bool {
 		case no:
 		}
 	}
-	return r.reduce(methods(r.recipe), false)
+	return r.reduce(methods(r.recipe))
 }
 
 // lower tries smaller numbers of repetitions and arguments where 1 is too small.
@@ -308,11 +407,11 @@ func (r *reducer) lower() bool {
 				to := proto.CloneOf(r.recipe)
 				change(to, next)
 				r.plan.Doing = fmt.Sprintf("%s %d instead of %d", kind, next, value)
-				t := keepsMost(r.rate())
+				c := keepsMost
 				if by == 2 {
-					t = keepsAll(r.rate())
+					c = keepsAll
 				}
-				answer := r.changed(to, "lower", t)
+				answer := r.changed(to, c)
 				if answer == wait {
 					return false
 				}
@@ -340,29 +439,65 @@ func (r *reducer) lower() bool {
 	return true
 }
 
-// audit measures the recipe as it is with fresh tries. Where the rate is lost, reductions are taken back, the last first, until it is
+// smallest recipe that keeps the rate, with its tries.
+func (r *reducer) smallest(first []element) (*arm, bool) {
+	for i, pass := range passes {
+		r.pass, r.recipe, r.removed, r.undo, r.done = pass, r.best, nil, nil, 0
+		if !r.reduce(first) || !r.listed() || !r.fewer() || !r.lower() {
+			return nil, false
+		}
+		if len(r.undo) == 0 || i == len(passes)-1 {
+			break
+		}
+		a := r.arm("keeps", r.recipe)
+		r.now(a)
+		r.plan.Doing = "checks that the rate is kept"
+		answer := r.compare(a, keepsMost)
+		if answer == wait {
+			return nil, false
+		}
+		if answer == yes {
+			break
+		}
+	}
+	for {
+		final, ok := r.audit()
+		if !ok {
+			return nil, false
+		}
+		before := len(r.removed)
+		if !r.singles() {
+			return nil, false
+		}
+		if len(r.removed) == before {
+			return final, true
+		}
+	}
+}
+
+// audit compares the recipe as it is more sharply. Where the rate is lost, reductions are taken back, the last first, until it is
 // there again.
 func (r *reducer) audit() (*arm, bool) {
 	var back []element // what was taken back last
 	for {
-		t := keepsMost(r.rate())
-		t.beta = 0.01 // taking a good reduction back is dear here
-		a := r.arm("audit", r.recipe)
+		a := r.arm("keeps", r.recipe)
 		r.now(a)
 		r.plan.Doing = "checks that the rate is kept"
-		v, ok := r.judge(a, t)
-		if v == low { // a false alarm would cost a good reduction, so it has to be low twice
-			v, ok = r.judge(r.arm("audit again", r.recipe), t)
+		if len(r.undo) == 0 {
+			c := count(r.reference, len(r.reference))
+			return &arm{key: r.again.key, recipe: r.recipe, results: r.reference, hits: c.hits}, true
 		}
-		switch {
-		case v == undecided && ok:
+		switch r.compare(a, keepsMost) {
+		case wait:
 			return nil, false
-		case v != low || len(r.undo) == 0:
+		case yes:
 			if len(back) == 1 { // it was this one; those taken back before it may go again
-				r.banned[back[0].kind+" "+back[0].name] = true
+				r.banned[back[0].id()] = true
 			}
 			return a, true
+		case no:
 		}
+		r.lost[a.key] = true
 		last := r.undo[len(r.undo)-1]
 		r.undo = r.undo[:len(r.undo)-1]
 		back = slices.Clone(r.removed[last.removed:])
@@ -370,40 +505,42 @@ func (r *reducer) audit() (*arm, bool) {
 	}
 }
 
-// singles tries every element that is left by itself until none can go.
+// singles tries every element that is left by itself, and takes out what can go. It is false while it waits.
 func (r *reducer) singles() bool {
-	for {
-		left := r.left()
-		removed := false
-		waiting := false
-		for _, e := range left {
-			if r.banned[e.kind+" "+e.name] {
-				continue
-			}
-			r.plan.Doing = fmt.Sprintf("tries each of the %d elements left once more", len(left))
-			to := r.drop([]element{e})
-			switch r.changed(to, "single", keeps(r.rate())) { // with tries of its own: an error of the first test is not repeated
-			case wait:
-				waiting = true // the others are asked for, too: most of them are needed, so little is wasted
-				continue
-			case no:
-				continue
-			case yes:
-			}
-			if waiting {
-				continue // in order, or the result would depend on who was faster
-			}
-			r.take(to, e)
-			removed = true
-			break
-		}
-		switch {
-		case waiting && !removed:
-			return false
-		case !removed:
-			return true
+	left := r.free()
+	var can []element
+	waiting := false
+	for _, e := range left {
+		r.plan.Doing = fmt.Sprintf("tries each of the %d elements left once more", len(left))
+		switch r.changed(r.drop([]element{e}), goes(len(left))) {
+		case wait:
+			waiting = true // the others are asked for, too: most of them are needed, so little is wasted
+		case yes:
+			can = append(can, e)
+		case no:
 		}
 	}
+	if waiting {
+		return false
+	}
+	if len(can) > 1 { // all at once as a rule
+		switch r.changed(r.drop(can), goes(len(left))) {
+		case wait:
+			return false
+		case yes:
+		case no:
+			can = can[:1]
+		}
+	}
+	if len(can) > 0 {
+		r.take(r.drop(can), can...)
+	}
+	return true
+}
+
+// free elements may still go.
+func (r *reducer) free() ElementList {
+	return slices.DeleteFunc(r.left(), func(e element) bool { return r.banned[e.id()] })
 }
 
 func (r *reducer) left() ElementList {
@@ -467,40 +604,34 @@ func (m *machine) minimise(best *arm, amplified bool) (outcome, bool) {
 	m.begin(StepMinimise)
 	m.now(best)
 	first := append(narrow(best.recipe, m.r.GetSpec().GetMethods()), elements(best.recipe, m.r.GetSpec().GetSignature())...)
-	r := &reducer{machine: m, recipe: best.recipe, banned: map[string]bool{}, all: len(first) + 4}
-	// All tests compare with this rate, so it is measured to a seventh. What won a race was chosen for its luck, too, and does not count.
-	again := m.arm("best", best.recipe)
+	r := &reducer{machine: m, recipe: best.recipe, banned: map[string]bool{}, lost: map[string]bool{}, all: len(first) + 4}
+	// All tests compare with this rate. What won a race was chosen for its luck, too, and does not count.
+	r.again = m.arm("best", best.recipe)
+	hits := 0
 	if !amplified {
-		r.hits, r.tries = best.hits, len(best.results)
+		r.reference, hits = slices.Clone(best.results), best.hits
 	}
-	if wanted := int(math.Ceil(50 * (1 - best.rate()))); wanted > r.hits || amplified && r.hits < enoughHits {
+	if wanted := max(int(math.Ceil(referenceHits*(1-best.rate()))), enoughHits) - hits; wanted > 0 {
 		m.plan.Doing = "measures the rate to keep"
 		m.plan.Left = m.guess(best.rate(), r.all, true)
-		if !m.measure(again, max(wanted, enoughHits)-r.hits, 0, int(math.Ceil(100/best.rate()))) {
+		if !m.measure(r.again, wanted, 0, int(math.Ceil(100/best.rate()))) {
 			return outcome{}, false
 		}
+		for n := 0; wanted > 0 && n < len(r.again.results); n++ { // it has more by now
+			r.least++
+			if r.again.results[n] {
+				wanted--
+			}
+		}
 	}
-	r.hits, r.tries = r.hits+again.hits, r.tries+len(again.results)
-	ready := r.reduce(first, false) && r.listed() && r.fewer() && r.lower()
+	r.least += len(r.reference)
+	r.reference = append(r.reference, r.again.results...)
+	r.best = best.recipe
+	final, ok := r.smallest(first)
 	m.plan.Recipe = r.recipe
 	m.plan.Left = m.guess(r.rate(), max(2, r.all-r.done), true)
-	if !ready {
+	if !ok {
 		return outcome{}, false
-	}
-	var final *arm
-	for {
-		a, ok := r.audit()
-		if !ok {
-			return outcome{}, false
-		}
-		before := len(r.removed)
-		if !r.singles() {
-			m.plan.Left = m.guess(r.rate(), 2, true)
-			return outcome{}, false
-		}
-		if final = a; len(r.removed) == before {
-			break
-		}
 	}
 	result := outcome{measured: final}
 	for _, e := range r.removed {

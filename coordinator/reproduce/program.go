@@ -15,8 +15,8 @@ import (
 const (
 	// enough hits to know a rate within a third.
 	enoughHits = 10
-	// often is the rate from which amplifying is not worth its cost: three runs to a hit.
-	often = 1.0 / 3
+	// often is the rate from which amplifying is not worth its cost: about twenty neighbours take fifty times a hit's wait.
+	often = 0.25
 	// sure is the confidence at which a bisection ends.
 	sure = 0.98
 )
@@ -90,6 +90,10 @@ func (m *machine) confirm() (*arm, bool) {
 	m.plan.Doing = "repeats the finding's recipe"
 	m.plan.Left = m.guess(a.rate(), 12, true)
 	if !m.measure(a, enoughHits, enoughHits, most) {
+		return nil, false
+	}
+	// Near the rate that decides whether to amplify more hits are had: minimising needs them anyway.
+	if a.rate() > often/2 && !m.measure(a, int(referenceHits/2*(1-a.rate())), enoughHits, most) {
 		return nil, false
 	}
 	if a.hits == 0 && recipe.GetSeed() == 0 && len(a.results) > 0 {

@@ -53,6 +53,14 @@ func TestModels(t *testing.T) {
 					search += int(st.GetTries())
 				}
 			}
+			counted, made := 0, 0
+			for _, st := range plan.Steps {
+				counted += int(st.GetTries())
+			}
+			for _, a := range r.GetArms() {
+				made += strings.Count(a.GetResults(), string(rune(reproduce.Hit))) + strings.Count(a.GetResults(), string(rune(reproduce.Miss)))
+			}
+			assert.Equal(t, made, counted, "later tries changed what earlier ones led to")
 			t.Logf("rate %.3f of %.3f at first, %.3f best met; kept %v", rate, model.Rate(model.Recipe), d.Best, plan.Reproducer.GetKept())
 			assert.GreaterOrEqual(t, rate, 0.8*d.Best)
 			for _, removal := range reproduce.Removals(final, reproducetest.Signature()) {

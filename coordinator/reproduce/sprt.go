@@ -22,22 +22,6 @@ type test struct {
 	most        int
 }
 
-// keeps tests whether a reduction keeps the rate p: 0.8·p against 0.4·p. A wrong reduction makes all that follow dear until the audit
-// takes it back, a reduction that was missed is only tried again at the end: so alpha is the smaller.
-func keeps(p float64) test {
-	return test{upper: 0.8 * p, lower: 0.4 * p, alpha: 0.03, beta: 0.05, most: int(math.Ceil(60 / p))}
-}
-
-// keepsMost is a sharper and dearer test, 0.9·p against 0.55·p, for what is done once and where a rate in between is to be expected.
-func keepsMost(p float64) test {
-	return test{upper: 0.9 * p, lower: 0.55 * p, alpha: 0.03, beta: 0.05, most: int(math.Ceil(100 / p))}
-}
-
-// keepsAll tells 0.95·p from 0.75·p.
-func keepsAll(p float64) test {
-	return test{upper: 0.95 * p, lower: 0.75 * p, alpha: 0.03, beta: 0.05, most: int(math.Ceil(200 / p))}
-}
-
 // helps tests whether a neighbour's rate is three times p, or half way from p to 1 where that is less, rather than p. The ratio drifts
 // upwards from 1.8·p on, so what doubles the rate is found as a rule, and a neighbour that does nothing costs 2.5/p tries.
 func helps(p float64) test {
