@@ -2,8 +2,8 @@
 // the results.
 //
 // The way is confirm, amplify, minimise, bisect, verify. A failure is random, so nothing is concluded from one run: amplify looks for
-// neighbours that hit at least twice as often, minimise accepts a reduction when a sequential test says that the rate is kept
-// (0.8·p against 0.4·p), bisect weighs histories of builds. Only the pinned signature is a hit.
+// neighbours that hit at least twice as often, minimise accepts a reduction when a sequential comparison with the best recipe's own tries says
+// that the rate is kept, bisect weighs histories of builds. Only the pinned signature is a hit.
 //
 // Everything here is a pure function of a Reproduction message, which holds the spec and the result of every try: Next runs the whole
 // program from its beginning over the results that are there, and where one is missing it asks for it. So there is no state to keep

@@ -149,7 +149,7 @@ func without(list []string, x string) []string {
 
 // outcome of minimising.
 type outcome struct {
-	measured      *arm // the final recipe with fresh tries
+	measured      *arm // the final recipe with its tries
 	removed, kept []*misstepv1.RecipeElement
 }
 
