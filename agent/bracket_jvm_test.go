@@ -51,7 +51,7 @@ func TestSamplesAreJudgedByTraces(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
 			o := Options{Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Reference: "trace:0.2", Interval: 500 * time.Microsecond, Include: []string{"Mixed*"}}
-			r := run(t, j, o, nil, "Mixed", "1", "1")
+			r := run(t, j, o, nil, "Mixed", "4", "1")
 			requireSound(t, r)
 			t.Logf("%d of %d samples by traces, %+v", r.status.Traced, r.status.Answered, r.check("asgct-shadow"))
 			require.Greater(t, r.status.Traced, uint64(5))

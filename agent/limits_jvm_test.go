@@ -71,7 +71,7 @@ func TestFullDisk(t *testing.T) {
 	}
 
 	// No room for the flight record: the JVM does not start, and says so.
-	for _, name := range []string{"ballast", "status.bin", "mismatches.jsonl", "agent.log"} {
+	for _, name := range []string{"ballast", "status.bin", "mismatches.jsonl", "methods.txt", "agent.log"} {
 		if err := os.Remove(filepath.Join(out, name)); err != nil {
 			require.ErrorIs(t, err, os.ErrNotExist)
 		}

@@ -252,15 +252,6 @@ func (m *machine) limit() int {
 	return trials - max(trials/10, min(10, trials/2))
 }
 
-// judge runs a sequential test on an arm; undecided with ok means that tries are missing, without it that there will be none.
-func (m *machine) judge(a *arm, t test) (v verdict, ok bool) {
-	v, _, more := t.judge(a.results)
-	if v != undecided {
-		return v, true
-	}
-	return undecided, m.ask(a, more)
-}
-
 // measure wants an arm to have hits hits and at least least tries, or most tries; ready when it has, or when no more can be had.
 func (m *machine) measure(a *arm, hits, least, most int) (ready bool) {
 	n := len(a.results)

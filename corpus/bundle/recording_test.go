@@ -43,7 +43,8 @@ func TestReadmeTellsWhatPerturbs(t *testing.T) {
 		"nothing": {func(c *Contents) { c.Reproducer.Recipe.Perturbation = nil }, nil, []string{"perturb"}},
 		"the kernel's scheduler": {
 			func(c *Contents) { c.Command.Plan = []byte("plan") },
-			[]string{"a scheduler in the kernel perturbed", "strategy delay, seed 77", "`run.sh` perturbs, too", "--executor vm-deterministic"}, nil,
+			[]string{"a scheduler in the kernel perturbed", "strategy delay, seed 77", "`run.sh` perturbs, too", "--executor vm-deterministic"},
+			nil,
 		},
 		"the agent": {
 			func(c *Contents) {

@@ -65,7 +65,8 @@ public final class DeoptUpcall {
 
   public static void main(String[] args) throws ReflectiveOperationException {
     Slow loader = new Slow();
-    IntSupplier site = (IntSupplier) loader.loadClass("DeoptUpcall$Site").getDeclaredConstructor().newInstance();
+    IntSupplier site =
+        (IntSupplier) loader.loadClass("DeoptUpcall$Site").getDeclaredConstructor().newInstance();
     if (site.getAsInt() != 7 || loader.spun == 0) {
       System.exit(3);
     }

@@ -59,10 +59,12 @@ public final class Popped {
     }
     String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
     Process debugger =
-        new ProcessBuilder(java, "-cp", System.getProperty("java.class.path"), "Popped", args[0], "debug")
+        new ProcessBuilder(
+                java, "-cp", System.getProperty("java.class.path"), "Popped", args[0], "debug")
             .redirectError(ProcessBuilder.Redirect.INHERIT)
             .start();
-    try (BufferedReader out = new BufferedReader(new InputStreamReader(debugger.getInputStream()))) {
+    try (BufferedReader out =
+        new BufferedReader(new InputStreamReader(debugger.getInputStream()))) {
       if (!"armed".equals(out.readLine())) {
         System.exit(4);
       }
@@ -90,7 +92,9 @@ public final class Popped {
     ReferenceType program = vm.classesByName("Popped").get(0);
     for (String name : List.of("stop", "stopEarly")) {
       List<Location> lines = program.methodsByName(name).get(0).allLineLocations();
-      vm.eventRequestManager().createBreakpointRequest(lines.get(name.equals("stop") ? 0 : 1)).enable();
+      vm.eventRequestManager()
+          .createBreakpointRequest(lines.get(name.equals("stop") ? 0 : 1))
+          .enable();
     }
     System.out.println("armed");
     for (int hits = 0; hits < 2; ) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -100,10 +101,7 @@ func Group(all []Labelled) []Item {
 	var items []Item
 	for _, l := range all {
 		for _, h := range triage.Triage(l.Outcome) {
-			text := h.Signature.GetKind()
-			for _, p := range h.Signature.GetParts() {
-				text += " | " + p
-			}
+			text := strings.Join(append([]string{h.Signature.GetKind()}, h.Signature.GetParts()...), " | ")
 			items = append(items, Item{Trial: l.Trial, Label: l.Label, Kind: l.Kind, Finding: h.ID, Signature: text})
 		}
 	}

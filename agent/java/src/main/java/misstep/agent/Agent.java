@@ -31,13 +31,25 @@ public final class Agent {
       throws IOException, ClassNotFoundException {
     String options = Native.options();
     MethodChoice choice = Options.methodChoice(options);
-    String out = Options.out(options);
-    MethodList list = out.isEmpty() ? null : new MethodList(out + '/' + MethodList.NAME);
+    MethodList list = methodList(Options.out(options));
     // Initialized now, and not by the first instrumented method, whoever that will be.
     Class.forName(Patch.SHADOW.replace('/', '.'), true, null);
     warmUp();
     instrumentation.addTransformer(new Transformer(choice, list), true);
     Native.ready();
+  }
+
+  /** The list in the agent's folder; null without a folder, or when the disk is full. */
+  private static MethodList methodList(String out) {
+    if (out.isEmpty()) {
+      return null;
+    }
+    try {
+      return new MethodList(out + '/' + MethodList.NAME);
+    } catch (IOException e) {
+      complain("the instrumented methods are not listed: " + e.getMessage());
+      return null;
+    }
   }
 
   /**
