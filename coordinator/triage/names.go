@@ -13,9 +13,9 @@ var classRules = []struct {
 }{
 	// Lambda proxies: Foo$$Lambda$14/0x00000008000c0a40 (11–20), Foo$$Lambda/0x00007f… (21+), Foo$$Lambda$14/1234567 (8).
 	{regexp.MustCompile(`\$\$Lambda(\$\d+)?([/+.](0x[0-9a-fA-F]+|\d+))?$`), `$$$$Lambda`},
-	// Hidden and VM-anonymous classes: Foo/0x0000000800066c00, Foo+0x…, Foo/1234567.
+	// Hidden and VM-anonymous classes: Foo/0x0000000800066c00, Foo+0x…, Foo/1234567, and Foo.1234567 by JVMTI's signatures of 8.
 	{regexp.MustCompile(`[/+.]0x[0-9a-fA-F]+$`), ``},
-	{regexp.MustCompile(`/\d+$`), ``},
+	{regexp.MustCompile(`[/.]\d+$`), ``},
 	// LambdaForm$MH001, LambdaForm$DMH003_000_L, LambdaForm$reinvoker012.
 	{regexp.MustCompile(`LambdaForm\$([A-Za-z]+)[0-9_]*[A-Z_]*$`), `LambdaForm$$$1`},
 	// java.lang.reflect.Proxy: $Proxy12, com.sun.proxy.$Proxy3 (8–15), jdk.proxy2.$Proxy7 (16+).

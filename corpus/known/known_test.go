@@ -54,6 +54,8 @@ func TestLabel(t *testing.T) {
 		{mismatch("gst-asgct", "truncated", "upcall <clinit>"), jdk28ea, "JDK-8303444"},
 		{mismatch("gst-asgct", "truncated", "upcall linkCallSite"), jdk25, "JDK-8303444"},
 		{mismatch("asgct-shadow", "truncated", "upcall <clinit>"), jdk17, "JDK-8303444"},
+		{mismatch("asgct-gst-bracket", "truncated", "upcall loadClass"), jdk28ea, "JDK-8303444"},
+		{mismatch("asgct-gst-bracket", "foreign", "upcall loadClass"), jdk28ea, ""},
 		{mismatch("gst-asgct", "truncated", "upcall <clinit>"), "", "JDK-8303444"},
 		{mismatch("gst-asgct", "truncated", "a.B.f <- a.B.g"), jdk17, ""},
 		{mismatch("gst-asgct", "truncated", "native a.B.f"), jdk17, ""},
