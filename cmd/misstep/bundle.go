@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
+	"misstep/coordinator/triage"
 	"misstep/corpus/bundle"
 	"misstep/deploy/vm"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -137,6 +140,10 @@ func (e *env) writeReproducer(ctx context.Context, st *station, reproducer *miss
 	command, err := bundleCommandLine(recipe, workload, manifest)
 	if err != nil {
 		return err
+	}
+	if finding := reproducer.GetFinding(); triage.Shown(finding.GetExample(), finding.GetSignature()) != nil {
+		reproducer = proto.CloneOf(reproducer)
+		reproducer.Finding.Example = example(finding)
 	}
 	contents := bundle.Contents{
 		Reproducer: reproducer,

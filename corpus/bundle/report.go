@@ -230,14 +230,14 @@ func lines(b *strings.Builder, title string, all []string) {
 	}
 }
 
-// chooseMismatch takes the record that fits what is expected and is shortest to read.
+// chooseMismatch takes the record that fits what is expected and is shortest to read. An outcome may have left out the stacks of others.
 func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 	var best *misstepv1.Mismatch
 	length := func(m *misstepv1.Mismatch) int {
 		return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
 	}
 	for _, m := range o.GetMismatches() {
-		if m.GetCheck() == e.Check && slices.Contains(recordedAs(e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) && (best == nil || length(m) < length(best)) {
+		if length(m) > 0 && m.GetCheck() == e.Check && slices.Contains(recordedAs(e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) && (best == nil || length(m) < length(best)) {
 			best = m
 		}
 	}

@@ -35,3 +35,13 @@ func TestReproductionInWords(t *testing.T) {
 	assert.Contains(t, affected(r), "First affected: b (last good: a). Last affected: b (first fixed: none tried). Confidence 99 %.")
 	assert.Equal(t, " That took 6s a hit on the machine that measured it. From this bundle alone, in a new folder: 9 of 10.", clean(r))
 }
+
+// A finding without a method in its signature: the records of other findings, whose stacks were left out, are no example of it.
+func TestARecordWithoutStacksIsNoExample(t *testing.T) {
+	frames := []*misstepv1.Frame{{ClassName: "a.B", Method: "f"}}
+	bare := &misstepv1.Mismatch{Check: "edges", Kind: "impossible-edge", Reference: &misstepv1.Trace{}, Suspect: &misstepv1.Trace{}}
+	whole := &misstepv1.Mismatch{Check: "edges", Kind: "impossible-edge", Reference: &misstepv1.Trace{Frames: frames}, Suspect: &misstepv1.Trace{}}
+	e := Expect{Check: "edges", MismatchKind: "impossible-edge"}
+	assert.Same(t, whole, chooseMismatch(&misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{bare, whole}}, e))
+	assert.Nil(t, chooseMismatch(&misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{bare}}, e))
+}
