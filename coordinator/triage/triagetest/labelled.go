@@ -53,7 +53,7 @@ type line struct {
 	Outcome        json.RawMessage `json:"outcome,omitempty"`
 }
 
-// MarshalJSON gives one line of the form that Read takes.
+// MarshalJSON gives one line of the form that UnmarshalJSON takes.
 func (l Labelled) MarshalJSON() ([]byte, error) {
 	out := line{l.Trial, l.Label, l.Kind, l.JDK, l.Workload, l.Infrastructure, nil}
 	if l.Outcome != nil {
@@ -66,23 +66,33 @@ func (l Labelled) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
+// UnmarshalJSON reads what MarshalJSON gives.
+func (l *Labelled) UnmarshalJSON(text []byte) error {
+	var in line
+	if err := json.Unmarshal(text, &in); err != nil {
+		return fmt.Errorf("read labelled outcome: %w", err)
+	}
+	*l = Labelled{Trial: in.Trial, Label: in.Label, Kind: in.Kind, JDK: in.JDK, Workload: in.Workload, Infrastructure: in.Infrastructure}
+	if in.Outcome == nil {
+		return nil
+	}
+	l.Outcome = &misstepv1.Outcome{}
+	if err := protojson.Unmarshal(in.Outcome, l.Outcome); err != nil {
+		return fmt.Errorf("read labelled outcome of %s: %w", l.Trial, err)
+	}
+	return nil
+}
+
 // Read reads labelled outcomes, a JSON object each.
 func Read(r io.Reader) ([]Labelled, error) {
 	decoder := json.NewDecoder(bufio.NewReader(r))
 	var all []Labelled
 	for {
-		var in line
-		if err := decoder.Decode(&in); errors.Is(err, io.EOF) {
+		var l Labelled
+		if err := decoder.Decode(&l); errors.Is(err, io.EOF) {
 			return all, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("read labelled outcome %d: %w", len(all)+1, err)
-		}
-		l := Labelled{Trial: in.Trial, Label: in.Label, Kind: in.Kind, JDK: in.JDK, Workload: in.Workload, Infrastructure: in.Infrastructure}
-		if in.Outcome != nil {
-			l.Outcome = &misstepv1.Outcome{}
-			if err := protojson.Unmarshal(in.Outcome, l.Outcome); err != nil {
-				return nil, fmt.Errorf("read labelled outcome %d (%s): %w", len(all)+1, l.Trial, err)
-			}
 		}
 		all = append(all, l)
 	}

@@ -55,26 +55,26 @@ func run(stdout io.Writer) error {
 	if err := os.MkdirAll(resultsDir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of results: %w", err)
 	}
-	s, err := openStore(filepath.Join(resultsDir, "triage.outcomes.jsonl"))
+	s, err := bench.OpenStore[triagetest.Labelled](filepath.Join(resultsDir, "triage.outcomes.jsonl"))
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	start := time.Now()
-	before := len(s.all)
+	before := len(s.Entries)
 	if many > 0 {
 		if err := makeOutcomes(ctx, s, many, start.Add(budget)); err != nil {
 			return err
 		}
 	}
 	if path := os.Getenv("SAMPLE"); path != "" {
-		if err := writeSample(path, s.all); err != nil {
+		if err := writeSample(path, s.Entries); err != nil {
 			return err
 		}
 	}
-	report := measure(s.all)
+	report := measure(s.Entries)
 	report.Date, report.Budget = start, budget
-	report.Reached = fmt.Sprintf("%d lines were there, %d made in %v", before, len(s.all)-before, time.Since(start).Round(time.Second))
+	report.Reached = fmt.Sprintf("%d lines were there, %d made in %v", before, len(s.Entries)-before, time.Since(start).Round(time.Second))
 	return report.Finish(stdout, resultsDir)
 }
 
@@ -87,7 +87,7 @@ type task struct {
 }
 
 // makeOutcomes makes the trials that the store has not, round by round, until the time is up.
-func makeOutcomes(ctx context.Context, s *store, many int, until time.Time) error {
+func makeOutcomes(ctx context.Context, s *bench.Store[triagetest.Labelled], many int, until time.Time) error {
 	dir, err := os.MkdirTemp("", "misstep-bench-triage-")
 	if err != nil {
 		return fmt.Errorf("make a folder for the trials: %w", err)
@@ -100,11 +100,15 @@ func makeOutcomes(ctx context.Context, s *store, many int, until time.Time) erro
 	defer b.close()
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
+	done := map[string]bool{}
+	for _, l := range s.Entries {
+		done[l.Trial] = true
+	}
 	var tasks []task
 	for round := range many {
 		for i, e := range experiments() {
 			t := task{e, fmt.Sprintf("%s %s, trial %d", e.label, e.variant, round), round, uint64(round)<<16 | uint64(i)}
-			if only := os.Getenv("ONLY"); !s.done[t.name] && strings.Contains(e.label, only) {
+			if only := os.Getenv("ONLY"); !done[t.name] && strings.Contains(e.label, only) {
 				tasks = append(tasks, t)
 			}
 		}
@@ -140,7 +144,7 @@ func makeOutcomes(ctx context.Context, s *store, many int, until time.Time) erro
 }
 
 // make makes one trial and keeps what it left.
-func (b *bed) make(ctx context.Context, t task, s *store, lock *sync.Mutex) error {
+func (b *bed) make(ctx context.Context, t task, s *bench.Store[triagetest.Labelled], lock *sync.Mutex) error {
 	fit := b.fits(t.experiment)
 	if len(fit) == 0 || strings.Contains(t.shell, throttled) && !b.starves {
 		note("%s: cannot be planted here", t.label)
@@ -159,7 +163,7 @@ func (b *bed) make(ctx context.Context, t task, s *store, lock *sync.Mutex) erro
 	hits := triagetest.Group(made)
 	note("%s on %s, %s: %d findings %s, %.1f s", t.name, j.Name, p.name, len(hits), made[0].Infrastructure, time.Since(begun).Seconds())
 	for _, l := range made {
-		if err := s.add(l); err != nil {
+		if err := s.Add(l); err != nil {
 			return err
 		}
 	}
