@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -81,7 +82,9 @@ func (m *machine) arguments(streamFD int, shareSocket string) []string {
 	if m.accel == AccelKVM {
 		args = append(args, "-accel", "kvm", "-cpu", "host")
 	} else {
-		args = append(args, "-accel", "tcg,thread=multi", "-cpu", cpuModel)
+		// Not a thread for each CPU: there a CPU may run an instruction of the kernel that the other has just patched, which the kernel takes
+		// for a breakpoint and dies of ("Oops: int3"), 1 boot in 25 on a loaded host with qemu 7.2 (docs/design/0006-vm-executor.md).
+		args = append(args, "-accel", "tcg,thread=single", "-cpu", cpuModel)
 	}
 	return append(args,
 		"-object", fmt.Sprintf("memory-backend-memfd,id=memory,size=%dM,share=on", m.memory), "-numa", "node,memdev=memory",
@@ -181,14 +184,25 @@ func (m *machine) lastWords(said *bytes.Buffer, shareSaid string) string {
 	return out.String()
 }
 
-// consoleEnd returns what of a console says how a guest ended: its last lines, or a panic's first ones, the rest of which is a trace.
+// oops is how a kernel begins to say what it died of: lines before the panic, of x86 and of what is common to all.
+var oops = regexp.MustCompile(`(?m)^.*(?:BUG: |Oops: |general protection fault|invalid opcode: |double fault: |stack-protector: |PANIC: ).*$`)
+
+// consoleEnd returns what of a console says how a guest ended: its last lines, or a panic with the first of the faults before it and its trace.
 func consoleEnd(console string) string {
-	const lines = 12
+	const lines, trace = 12, 60
 	if i := strings.LastIndex(console, "Kernel panic"); i >= 0 {
-		panicked := strings.Split(console[i:], "\n")
-		console = strings.Join(panicked[:min(len(panicked), lines)], "\n")
+		panicked := head(console[i:], lines)
+		if fault := oops.FindStringIndex(console[:i]); fault != nil {
+			panicked = head(strings.TrimRight(console[fault[0]:i], "\r\n"), trace) + "\n" + panicked
+		}
+		return tail(panicked, trace+lines)
 	}
 	return tail(console, lines)
+}
+
+func head(text string, lines int) string {
+	all := strings.Split(text, "\n")
+	return strings.Join(all[:min(len(all), lines)], "\n")
 }
 
 func tail(text string, lines int) string {

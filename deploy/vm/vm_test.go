@@ -37,7 +37,7 @@ func TestArgumentsOfADeterministicMachine(t *testing.T) {
 func TestArgumentsOfASharedMachine(t *testing.T) {
 	m := &machine{mode: ModeShared, accel: AccelTCG, cpus: 2, memory: 512, scratch: "/s"}
 	line := strings.Join(m.arguments(3, "/s/share.sock"), " ")
-	for _, want := range []string{"-accel tcg,thread=multi", "-smp 2", "path=/s/share.sock", "share=on", "-nic none"} {
+	for _, want := range []string{"-accel tcg,thread=single", "-smp 2", "path=/s/share.sock", "share=on", "-nic none"} {
 		assert.Contains(t, line, want)
 	}
 	assert.NotContains(t, line, "icount")
@@ -244,6 +244,8 @@ func TestConsoleEndBeginsAtThePanic(t *testing.T) {
 	noise := strings.Repeat("noise\r\n", 30)
 	assert.Equal(t, "Kernel panic: why\n  trace", consoleEnd(noise+"[ 1.0] Kernel panic: why\r\ntrace"))
 	assert.True(t, strings.HasPrefix(consoleEnd(noise+"Kernel panic: why\n"+noise), "Kernel panic: why\n"))
+	assert.Equal(t, "[ 4.6] BUG: unable to handle page fault\n  RIP: f+0x1\n  Kernel panic: why",
+		consoleEnd(noise+"[ 4.6] BUG: unable to handle page fault\r\nRIP: f+0x1\r\nKernel panic: why"), "what it panicked of")
 	assert.Equal(t, "a\n  b", consoleEnd("a\nb"))
 }
 
