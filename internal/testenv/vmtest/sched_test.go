@@ -79,31 +79,33 @@ func relay(t *testing.T, exit int, output string) (passed []string) {
 	return passed
 }
 
-func binary(t *testing.T) string {
+// binary compiles a package's tests.
+func binary(t *testing.T, folder string) string {
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.Chmod(dir, 0o755))
-	path := filepath.Join(dir, "bpf.test")
-	build(t, "test", "-c", "-o", path, "./bpf")
+	path := filepath.Join(dir, filepath.Base(folder)+".test")
+	build(t, "test", "-c", "-o", path, "./"+folder)
 	return path
 }
 
 // Everything but the JVM, in virtual time on one CPU: a busy host cannot make it fail.
 func TestSchedulerInVirtualTime(t *testing.T) {
-	path := binary(t)
+	path := binary(t, "bpf")
 	c := vm.Config{Mode: vm.ModeDeterministic, Memory: 1024, Trees: []vm.Tree{{Host: path, Guest: "/bpf.test"}}}
 	exit, output := boot(t, c, "/bpf.test", "-test.v", "-test.run", "^TestKernel", "-test.skip", "JVM", "-test.timeout", "60m")
 	passed := relay(t, exit, output)
 	assert.Contains(t, strings.Join(passed, "\n"), "TestKernelEachStrategyDoesItsWork/chaos", "a machine in which everything is skipped proves nothing")
 }
 
-// A JVM under each strategy, on two CPUs.
+// A JVM under each strategy, on two CPUs; and a trial whose scheduler the kernel takes out.
 func TestJVMUnderTheScheduler(t *testing.T) {
-	path := binary(t)
+	const both = `"$1" -test.v -test.run ^TestKernelCountersOfAJVM -test.timeout 25m; a=$?; "$2" -test.v -test.run ^TestKernelEjection -test.timeout 25m && exit $a`
 	javac := testenv.Javac(t)
 	java := filepath.Join(filepath.Dir(javac), "java")
 	c := vm.Config{Mode: vm.ModeShared, Dir: "/", Env: []string{"MISSTEP_TEST_JAVA=" + java}}
-	exit, output := boot(t, c, path, "-test.v", "-test.run", "^TestKernelCountersOfAJVM", "-test.timeout", "25m")
+	exit, output := boot(t, c, "/bin/sh", "-c", both, "sh", binary(t, "bpf"), binary(t, "runner/jvm"))
 	passed := relay(t, exit, output)
 	assert.Contains(t, strings.Join(passed, "\n"), "TestKernelCountersOfAJVM/chaos")
+	assert.Contains(t, passed, "TestKernelEjectionVoidsATrial")
 }
