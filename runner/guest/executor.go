@@ -2,6 +2,7 @@ package guest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -142,15 +143,12 @@ func (e *Executor) machine(ctx context.Context, recipe *misstepv1.Recipe, folder
 	}
 	j := job{Jdk: home, Feature: feature, Workload: workload, Patches: e.PatchCache}
 	var patch string
+	identity := cmp.Or(recipe.GetJdk().GetDigest(), home)
 	if len(recipe.GetChecks()) > 0 {
 		if e.Agent.Library == "" {
 			return none, nil, runner.Permanent(errors.New("run recipe: it asks for checks, and this runner has no agent; build it with `make agent`"))
 		}
 		j.Agent = e.Agent.Dir
-		identity := recipe.GetJdk().GetDigest()
-		if identity == "" {
-			identity = home
-		}
 		if patch, err = agent.Prepare(ctx, e.Agent, filepath.Join(home, "bin", "java"), feature, e.PatchCache, identity); err != nil {
 			return none, nil, err
 		}
@@ -183,12 +181,19 @@ func (e *Executor) machine(ctx context.Context, recipe *misstepv1.Recipe, folder
 		if err != nil {
 			return none, nil, err
 		}
-		c.Trees = []vm.Tree{jre, {Host: workload}, {Host: e.Program}, {Host: path, Guest: "/job.json"}}
+		// The guest's own places, so that the machine is the same one from wherever the files came: a catalogue, a bundle.
+		jre.Guest = placeJdk
+		c.Trees = []vm.Tree{jre, {Host: workload, Guest: placeWorkload}, {Host: e.Program, Guest: placeProgram}, {Host: path, Guest: placeJob}}
+		j.Jdk, j.Workload, j.Patches = placeJdk, placeWorkload, placePatches
 		if j.Agent != "" {
-			c.Trees = append(c.Trees, vm.Tree{Host: e.Agent.Library}, vm.Tree{Host: e.Agent.Jar}, vm.Tree{Host: patch})
+			j.Agent = placeAgent
+			c.Trees = append(c.Trees, place(e.Agent.Library, placeAgent), place(e.Agent.Jar, placeAgent), place(patch, placePatches))
 		}
 	}
 	inside := proto.CloneOf(recipe)
+	if c.Mode == vm.ModeDeterministic { // whatever a catalogue calls it
+		inside.Jdk = &misstepv1.Jdk{Name: fmt.Sprintf("jdk%d", feature), Digest: identity}
+	}
 	if inside.Limits == nil {
 		inside.Limits = &misstepv1.Limits{}
 	}
@@ -201,11 +206,26 @@ func (e *Executor) machine(ctx context.Context, recipe *misstepv1.Recipe, folder
 	if err := j.write(path); err != nil {
 		return none, nil, err
 	}
-	command := append([]string{e.Program}, e.Command...)
+	program := e.Program
 	if c.Mode == vm.ModeDeterministic {
-		path = "/job.json"
+		program, path = placeProgram, placeJob
 	}
-	return c, append(command, path), nil
+	return c, append(append([]string{program}, e.Command...), path), nil
+}
+
+// Places of files in a deterministic guest.
+const (
+	placeProgram  = "/trial/misstep"
+	placeJob      = "/trial/job.json"
+	placeJdk      = "/trial/jdk"
+	placeWorkload = "/trial/workload"
+	placeAgent    = "/trial/agent"
+	placePatches  = "/trial/patches"
+)
+
+// place puts a file into a folder of the guest, under its own name.
+func place(file, folder string) vm.Tree {
+	return vm.Tree{Host: file, Guest: filepath.Join(folder, filepath.Base(file))}
 }
 
 func (e *Executor) log(ctx context.Context) func(string, ...any) {

@@ -61,24 +61,30 @@ func leave(files map[string]string) func(vm.Config, []string, io.Writer) (vm.Res
 }
 
 func TestMachinesOfARecipe(t *testing.T) {
-	for executor, check := range map[string]func(c vm.Config, inside *misstepv1.Recipe){
-		Shared: func(c vm.Config, inside *misstepv1.Recipe) {
+	for executor, check := range map[string]func(c vm.Config, j job, inside *misstepv1.Recipe){
+		Shared: func(c vm.Config, j job, inside *misstepv1.Recipe) {
 			assert.Equal(t, vm.ModeShared, c.Mode)
 			assert.Equal(t, 10*time.Minute, inside.GetLimits().GetWall().AsDuration(), "qemu translates")
 			assert.Empty(t, c.Trees)
 			assert.Zero(t, c.Seed)
+			assert.FileExists(t, filepath.Join(j.Jdk, "bin", "java"), "the host's path")
+			assert.Equal(t, job{Jdk: j.Jdk, Feature: 17, Workload: "/w", Patches: "/patches"}, j)
+			assert.Equal(t, "mine", inside.GetJdk().GetName())
 		},
-		Deterministic: func(c vm.Config, inside *misstepv1.Recipe) {
+		Deterministic: func(c vm.Config, j job, inside *misstepv1.Recipe) {
 			assert.Equal(t, vm.ModeDeterministic, c.Mode)
 			assert.Equal(t, time.Minute, inside.GetLimits().GetWall().AsDuration(), "of the guest's own")
 			assert.Len(t, c.Trees, 4)
 			assert.Equal(t, uint64(9), c.Seed)
+			assert.Equal(t, job{Jdk: "/trial/jdk", Feature: 17, Workload: "/trial/workload", Patches: "/trial/patches"}, j, "nothing tells where the files came from")
+			assert.Equal(t, "jdk17", inside.GetJdk().GetName())
 		},
 	} {
 		e := stand(t, func(c vm.Config, command []string, _ io.Writer) (vm.Result, error) {
 			assert.True(t, c.Root)
 			assert.Equal(t, 512+1024, c.Memory)
-			assert.Equal(t, []string{"/bin/misstep", "trial"}, command[:2])
+			program := map[string]string{Shared: "/bin/misstep", Deterministic: "/trial/misstep"}[executor]
+			assert.Equal(t, []string{program, "trial"}, command[:2])
 			path := command[2]
 			for _, tree := range c.Trees {
 				if tree.Guest == path {
@@ -87,13 +93,15 @@ func TestMachinesOfARecipe(t *testing.T) {
 			}
 			j, err := readJob(path)
 			require.NoError(t, err)
-			assert.Equal(t, "/w", j.Workload)
 			inside, err := j.recipe()
 			require.NoError(t, err)
-			check(c, inside)
+			j.Recipe = nil
+			check(c, j, inside)
 			return leave(map[string]string{fileOutcome: `{"kind":"OUTCOME_KIND_CLEAN"}`})(c, command, io.Discard)
 		})
-		outcome, err := e.Run(t.Context(), recipe(executor), nil)
+		r := recipe(executor)
+		r.Jdk = &misstepv1.Jdk{Name: "mine"}
+		outcome, err := e.Run(t.Context(), r, nil)
 		require.NoError(t, err)
 		assert.Equal(t, misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, outcome.GetKind())
 		left, err := os.ReadDir(e.Scratch)

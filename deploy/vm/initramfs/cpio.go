@@ -99,7 +99,9 @@ func (w *Writer) CharDevice(name string, perm os.FileMode, major, minor uint32) 
 // Has says whether name was written.
 func (w *Writer) Has(name string) bool { return w.seen[clean(name)] }
 
-// Host copies a file of the host; links are followed. A name that is there already is left as it is.
+// Host copies a file of the host; links are followed. Everybody may read it, and execute it when somebody may here, whatever else its
+// mode says: the guest's ordinary user is not its owner, and a mode follows from how a file was unpacked. A name that is there already is
+// left as it is.
 func (w *Writer) Host(name, file string) error {
 	if w.Has(name) {
 		return nil
@@ -116,11 +118,15 @@ func (w *Writer) Host(name, file string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("initramfs: %s is not a regular file", file)
 	}
-	return w.File(name, info.Mode(), f, info.Size())
+	perm := os.FileMode(0o644)
+	if info.Mode()&0o111 != 0 {
+		perm = 0o755
+	}
+	return w.File(name, perm, f, info.Size())
 }
 
-// Tree copies the host's folder dir as name. Links within it are kept as they are; of a link that leads out of it to a file or a folder, as
-// Debian's JDKs have them to /etc, the target is copied. skip, when not nil, is asked with each path relative to dir and
+// Tree copies the host's folder dir as name. Links within it are kept, as relative ones; of a link that leads out of it to a file or a
+// folder, as Debian's JDKs have them to /etc, the target is copied. skip, when not nil, is asked with each path relative to dir and
 // leaves out those (folders with all in them) for which it returns true. Sockets, pipes and devices are left out.
 func (w *Writer) Tree(name, dir string, skip func(rel string) bool) error {
 	return filepath.WalkDir(dir, func(p string, entry os.DirEntry, err error) error {
@@ -167,6 +173,15 @@ func (w *Writer) link(name, p, dir string) error {
 		return w.Symlink(name, text)
 	}
 	if rel, err := filepath.Rel(top, end); err == nil && filepath.IsLocal(rel) {
+		if filepath.IsAbs(text) { // to where dir is on the host
+			from, err := filepath.EvalSymlinks(filepath.Dir(p))
+			if err != nil {
+				return fmt.Errorf("initramfs: %w", err)
+			}
+			if text, err = filepath.Rel(from, end); err != nil {
+				return fmt.Errorf("initramfs: %w", err)
+			}
+		}
 		return w.Symlink(name, text)
 	}
 	info, err := os.Stat(end)
