@@ -23,6 +23,9 @@ namespace {
 
 int log_fd = -1;
 
+// Name of the class that this thread instruments, null when it does not.
+thread_local const std::string* instrumenting = nullptr;
+
 template <typename T>
 void Free(T* memory) {
   if (memory != nullptr) agent->jvmti->Deallocate(reinterpret_cast<unsigned char*>(memory));
@@ -33,6 +36,46 @@ std::string InternalName(const char* signature) {
   std::string s = signature != nullptr ? signature : "";
   if (s.size() >= 2 && s.front() == 'L' && s.back() == ';') return s.substr(1, s.size() - 2);
   return s;
+}
+
+// The internal name of a class.
+bool NameOf(jclass klass, std::string* name) {
+  char* signature = nullptr;
+  if (agent->jvmti->GetClassSignature(klass, &signature, nullptr) != JVMTI_ERROR_NONE) return false;
+  *name = InternalName(signature);
+  Free(signature);
+  return true;
+}
+
+// What JVMTI tells of a method, without its code.
+bool Read(jmethodID method, PreparedMethod* m, bool* has_code) {
+  constexpr jint kStatic = 0x0008;
+  constexpr jint kNative = 0x0100;
+  constexpr jint kAbstract = 0x0400;
+  char* name = nullptr;
+  char* descriptor = nullptr;
+  if (agent->jvmti->GetMethodName(method, &name, &descriptor, nullptr) != JVMTI_ERROR_NONE) return false;
+  jint modifiers = 0;
+  agent->jvmti->GetMethodModifiers(method, &modifiers);
+  m->method = reinterpret_cast<uint64_t>(method);
+  m->name = name;
+  m->descriptor = descriptor;
+  m->native = (modifiers & kNative) != 0;
+  m->is_static = (modifiers & kStatic) != 0;
+  *has_code = (modifiers & (kNative | kAbstract)) == 0;
+  Free(name);
+  Free(descriptor);
+  return true;
+}
+
+// A frame of a version that another has replaced has a jmethodID of its own, which its class does not list (HotSpot:
+// VM_RedefineClasses::check_methods_and_mark_as_obsolete).
+void PublishObsolete(jclass klass, jmethodID method) {
+  MaySafepoint();
+  std::string name;
+  PreparedMethod m;
+  bool has_code = false;
+  if (NameOf(klass, &name) && Read(method, &m, &has_code)) agent->methods.PublishObsolete(name, m);
 }
 
 // The last registration made for this class in this loader, if any.
@@ -99,10 +142,16 @@ class EdgeFacts {
   ClassFacts facts_;
 };
 
-// A class that gets other code has frames of both versions for a while.
+// A class that gets other code has frames of both versions for a while. One that is loaded in the middle of another's
+// instrumentation keeps its code: the JVM calls no transformer within itself (java.instrument: Reentrancy.c).
 void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv*, jclass redefined, jobject, const char* name, jobject, jint,
                              const unsigned char*, jint*, unsigned char**) {
-  if (redefined != nullptr && name != nullptr) agent->methods.Redefine(name);
+  if (name == nullptr) return;
+  if (redefined != nullptr) {
+    agent->methods.Redefine(name);
+  } else if (instrumenting != nullptr && !std::string_view(name).starts_with("misstep/agent/")) {
+    NotInstrumented(name, "it was loaded while its thread instrumented " + *instrumenting);
+  }
 }
 
 void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
@@ -235,7 +284,11 @@ void LinkShadow(JNIEnv* env, jthread thread) {
 
 void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
   const bool methods = NeedsMethods(agent->options);
-  if (methods) LinkShadow(env, thread);
+  if (methods) {
+    LinkShadow(env, thread);
+    if (jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr) != JVMTI_ERROR_NONE)
+      Log("classes that stay without instrumentation are not told of: the JVMTI event ClassFileLoadHook is refused");
+  }
   if (agent->options.bracket > 0) OnThreadStart(jvmti, env, thread);
   // Classes prepared before the event could be sent.
   jint count = 0;
@@ -375,39 +428,33 @@ void Log(std::string_view line) {
   [[maybe_unused]] const ssize_t n = write(log_fd, whole.data(), whole.size());
 }
 
+void NotInstrumented(std::string_view class_name, std::string_view why) {
+  // A class loaded in an endless variety must not fill the disk.
+  constexpr uint64_t kMostLogged = 10000;
+  if (agent->status->failed.fetch_add(1) >= kMostLogged) return;
+  Log(std::string("not instrumented: ").append(class_name).append(": ").append(why));
+}
+
+void Instrumenting(const std::string* class_name) { instrumenting = class_name; }
+
 void PublishClass(JNIEnv* env, jclass klass) {
-  jvmtiEnv* jvmti = agent->jvmti;
   MaySafepoint();
   jint count = 0;
   jmethodID* methods = nullptr;
   // This makes the jmethodIDs that ASGCT can only look up. It fails for classes that are not prepared yet: their event
   // comes, and for arrays and primitives, which have no methods.
-  if (jvmti->GetClassMethods(klass, &count, &methods) != JVMTI_ERROR_NONE) return;
-  char* signature = nullptr;
-  if (count > 0 && jvmti->GetClassSignature(klass, &signature, nullptr) == JVMTI_ERROR_NONE) {
-    const std::string name = InternalName(signature);
-    Free(signature);
+  if (agent->jvmti->GetClassMethods(klass, &count, &methods) != JVMTI_ERROR_NONE) return;
+  std::string name;
+  if (count > 0 && NameOf(klass, &name)) {
     EdgeFacts edges(env, klass);
     std::vector<PreparedMethod> prepared;
     prepared.reserve(static_cast<size_t>(count));
     for (jint i = 0; i < count; i++) {
-      char* method_name = nullptr;
-      char* descriptor = nullptr;
-      jint modifiers = 0;
-      if (jvmti->GetMethodName(methods[i], &method_name, &descriptor, nullptr) != JVMTI_ERROR_NONE) continue;
-      jvmti->GetMethodModifiers(methods[i], &modifiers);
-      constexpr jint kStatic = 0x0008;
-      constexpr jint kNative = 0x0100;
-      constexpr jint kAbstract = 0x0400;
-      PreparedMethod& m = prepared.emplace_back();
-      m.method = reinterpret_cast<uint64_t>(methods[i]);
-      m.name = method_name;
-      m.descriptor = descriptor;
-      m.native = (modifiers & kNative) != 0;
-      m.is_static = (modifiers & kStatic) != 0;
-      if (edges.on() && (modifiers & (kNative | kAbstract)) == 0) edges.ReadCode(methods[i], &m.sites);
-      Free(method_name);
-      Free(descriptor);
+      PreparedMethod m;
+      bool has_code = false;
+      if (!Read(methods[i], &m, &has_code)) continue;
+      if (edges.on() && has_code) edges.ReadCode(methods[i], &m.sites);
+      prepared.push_back(std::move(m));
     }
     agent->methods.Publish(name, prepared, RegistrationsFor(env, name, klass), edges.facts());
   }
@@ -424,6 +471,7 @@ void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames) {
     if (agent->jvmti->GetMethodDeclaringClass(reinterpret_cast<jmethodID>(f.method), &klass) != JVMTI_ERROR_NONE)
       continue;
     PublishClass(env, klass);
+    if (agent->methods.Find(f.method) == nullptr) PublishObsolete(klass, reinterpret_cast<jmethodID>(f.method));
     env->DeleteLocalRef(klass);
     missing = true;
     agent->methods.Resolve(frames);

@@ -72,7 +72,13 @@ Slot* SlotOfThisThread(JNIEnv* env, jobject thread);
 // Appends one line to agent.log. Not for signal handlers.
 void Log(std::string_view line);
 
-// Publishes the methods of a prepared class to the method table. Calls JVMTI and JNI.
+// Counts and logs a class or method that stays as it is although it may have been chosen.
+void NotInstrumented(std::string_view class_name, std::string_view why);
+
+// Says which class the calling thread instruments, null for none.
+void Instrumenting(const std::string* class_name);
+
+// Publishes the methods of a prepared class, or of one whose code changes, to the method table. Calls JVMTI and JNI.
 void PublishClass(JNIEnv* env, jclass klass);
 
 // Resolves frames of the calling thread's own stack; asks JVMTI about methods that no event has told of yet, which is

@@ -236,7 +236,8 @@ Explained ExplainEdge(const Frame& caller, const Frame& callee) {
   if (caller.info == nullptr || callee.info == nullptr) return Explained::kUnknown;
   const MethodInfo& to = *callee.info;
   if (caller.info->native) return Explained::kNativeCaller;
-  if (caller.info->body == nullptr) return Explained::kUnknown;
+  const bool redefined = caller.info->klass != nullptr && caller.info->klass->redefined.load(std::memory_order_relaxed);
+  if (caller.info->body == nullptr) return redefined ? Explained::kRedefined : Explained::kUnknown;
   const Site* site = SiteAt(caller);
   const CallTarget* target =
       site == nullptr || site->target < 0 ? nullptr : &(*caller.info->body->targets)[static_cast<size_t>(site->target)];
@@ -249,10 +250,7 @@ Explained ExplainEdge(const Frame& caller, const Frame& callee) {
   const bool entry = caller.bci == 0 || caller.bci == -1;
   if (to.upcall != Upcall::kNone && Permits(site, entry, to.upcall)) return Explained::kUpcall;
   if (target != nullptr && target->polymorphic && HandleCalls(*target, to)) return Explained::kMethodHandle;
-  if (caller.info->klass != nullptr && caller.info->klass->redefined.load(std::memory_order_relaxed)) {
-    return Explained::kRedefined;
-  }
-  return Explained::kNothing;
+  return redefined ? Explained::kRedefined : Explained::kNothing;
 }
 
 Verdict CheckEdges(std::span<const Frame> frames, EdgeCounts* counts) {

@@ -16,13 +16,18 @@ Role RoleOf(std::string_view class_name, std::string_view name) {
   return Role::kPlain;
 }
 
-}  // namespace
-
-uint32_t MethodTable::KeyOf(std::string_view class_name, std::string_view name, std::string_view descriptor) {
+std::string KeyText(std::string_view class_name, std::string_view name, std::string_view descriptor) {
   std::string text;
   text.reserve(class_name.size() + name.size() + descriptor.size() + 1);
   text.append(class_name).append(".").append(name).append(descriptor);
-  const auto [it, fresh] = keys_.emplace(std::move(text), static_cast<uint32_t>(key_names_.size()));
+  return text;
+}
+
+}  // namespace
+
+uint32_t MethodTable::KeyOf(std::string_view class_name, std::string_view name, std::string_view descriptor) {
+  const auto [it, fresh] =
+      keys_.emplace(KeyText(class_name, name, descriptor), static_cast<uint32_t>(key_names_.size()));
   if (fresh) key_names_.push_back({symbols_.Intern(class_name), symbols_.Intern(name), symbols_.Intern(descriptor)});
   return it->second;
 }
@@ -70,17 +75,16 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
   }
   for (size_t i = 0; i < methods.size(); i++) {
     const PreparedMethod& m = methods[i];
-    if (by_method_.contains(m.method)) continue;
-    MethodInfo& info = infos_.emplace_back();
-    info.class_name = interned;
-    info.name = symbols_.Intern(m.name);
-    info.descriptor = symbols_.Intern(m.descriptor);
-    info.native = m.native;
-    info.is_static = m.is_static;
-    info.upcall = UpcallOf(interned, info.name, info.descriptor);
-    info.klass = node;
-    if (!bodies.empty()) info.body = bodies[i];
-    info.role = RoleOf(interned, info.name);
+    const auto known = by_method_.find(m.method);
+    const MethodInfo* before = known == by_method_.end() ? nullptr : known->second;
+    MethodInfo info;
+    if (before != nullptr) {
+      info = *before;
+    } else {
+      info = Describe(interned, m);
+      info.klass = node;
+      if (!bodies.empty()) info.body = bodies[i];
+    }
     const std::string text = m.name + m.descriptor;
     for (const auto& registration : registrations) {
       for (const RegisteredMethod& r : registration->methods) {
@@ -91,8 +95,37 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
         info.retransformed = registration->retransformed;
       }
     }
-    by_method_.emplace(m.method, &info);
+    if (before != nullptr) {
+      // The same code again, or none of ours: nothing changes for the frames of the version before.
+      if (info.key == before->key && info.push_end == before->push_end && info.exits == before->exits) continue;
+      info.retransformed = true;
+    }
+    by_method_[m.method] = &infos_.emplace_back(std::move(info));
   }
+}
+
+void MethodTable::PublishObsolete(std::string_view class_name, const PreparedMethod& m) {
+  const WriteLock lock(mutex_);
+  if (by_method_.contains(m.method)) return;
+  const std::string_view interned = symbols_.Intern(class_name);
+  MethodInfo info = Describe(interned, m);
+  info.klass = sites_.Node(interned);
+  const auto key = keys_.find(KeyText(class_name, m.name, m.descriptor));
+  if (key != keys_.end()) info.key = key->second;
+  info.retransformed = true;
+  by_method_.emplace(m.method, &infos_.emplace_back(std::move(info)));
+}
+
+MethodInfo MethodTable::Describe(std::string_view interned_class, const PreparedMethod& m) {
+  MethodInfo info;
+  info.class_name = interned_class;
+  info.name = symbols_.Intern(m.name);
+  info.descriptor = symbols_.Intern(m.descriptor);
+  info.native = m.native;
+  info.is_static = m.is_static;
+  info.upcall = UpcallOf(interned_class, info.name, info.descriptor);
+  info.role = RoleOf(interned_class, info.name);
+  return info;
 }
 
 void MethodTable::Redefine(std::string_view class_name) {

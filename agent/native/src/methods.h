@@ -54,14 +54,17 @@ class MethodTable {
  public:
   // First of count fresh ids, from 1.
   uint32_t Reserve(uint32_t count);
-  // Stores what the transformer told of a class that is not defined yet.
+  // Stores what the transformer told of a class that is not defined yet, or that gets other code.
   void Register(Registration registration);
   // The registrations of a class name; the caller knows which loader is meant. The last one made for a loader counts.
   std::vector<std::shared_ptr<const Registration>> Registrations(std::string_view class_name) const;
   // Publishes the methods of a prepared class, the instrumented ones by these registrations. facts are null when edges
-  // are not judged.
+  // are not judged. A method that is published already and has another registration by now is retransformed: its frames
+  // run the version before or the one that was registered.
   void Publish(std::string_view class_name, std::span<const PreparedMethod> methods,
                std::span<const std::shared_ptr<const Registration>> registrations, const ClassFacts* facts = nullptr);
+  // Publishes a method of which another version has taken the place and the jmethodID, while frames still run it.
+  void PublishObsolete(std::string_view class_name, const PreparedMethod& method);
   // Tells that a class of this name gets other code: its frames may run the old or the new one.
   void Redefine(std::string_view class_name);
 
@@ -75,6 +78,7 @@ class MethodTable {
 
  private:
   uint32_t KeyOf(std::string_view class_name, std::string_view name, std::string_view descriptor) REQUIRES(mutex_);
+  MethodInfo Describe(std::string_view interned_class, const PreparedMethod& method) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   Symbols symbols_ GUARDED_BY(mutex_);

@@ -43,12 +43,12 @@ JNIEXPORT jint JNICALL Java_misstep_agent_Native_reserve(JNIEnv*, jclass, jint n
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_registered(JNIEnv* env, jclass, jobject loader, jstring class_name,
                                                             jint first_id, jobjectArray names, jintArray push_ends,
-                                                            jobjectArray exits, jboolean retransformed) {
+                                                            jobjectArray exits, jclass redefined) {
   misstep::MaySafepoint();
   misstep::Registration r;
   r.class_name = misstep::Text(env, class_name);
   r.first_id = static_cast<uint32_t>(first_id);
-  r.retransformed = retransformed == JNI_TRUE;
+  r.retransformed = redefined != nullptr;
   const std::vector<jint> ends = misstep::Ints(env, push_ends);
   const jsize count = env->GetArrayLength(names);
   for (jsize i = 0; i < count; i++) {
@@ -65,16 +65,23 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_registered(JNIEnv* env, jclass,
   }
   if (loader != nullptr) r.loader = env->NewWeakGlobalRef(loader);
   agent->methods.Register(std::move(r));
+  // Its methods are published already, and no event comes when they change.
+  if (redefined != nullptr) misstep::PublishClass(env, redefined);
   agent->status->instrumented.store(agent->methods.instrumented(), std::memory_order_relaxed);
 }
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_failed(JNIEnv* env, jclass, jstring class_name, jstring why) {
-  // A class loaded in an endless variety must not fill the disk.
-  constexpr uint64_t kMostLogged = 10000;
-  if (agent->status->failed.fetch_add(1) < kMostLogged) {
-    misstep::Log("not instrumented: " + misstep::Text(env, class_name) + ": " + misstep::Text(env, why));
-  }
+  misstep::NotInstrumented(misstep::Text(env, class_name), misstep::Text(env, why));
 }
+
+// The name outlives the Java frame that gave it: it is the thread's until end() or the next begin().
+JNIEXPORT void JNICALL Java_misstep_agent_Native_begin(JNIEnv* env, jclass, jstring class_name) {
+  thread_local std::string name;
+  name = misstep::Text(env, class_name);
+  misstep::Instrumenting(&name);
+}
+
+JNIEXPORT void JNICALL Java_misstep_agent_Native_end(JNIEnv*, jclass) { misstep::Instrumenting(nullptr); }
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv* env, jclass) { misstep::Ready(env); }
 

@@ -235,6 +235,16 @@ TEST(Edges, RetransformedFiresAndHidesNoFaultElsewhere) {
   EXPECT_EQ(v.divergence, 1u);
 }
 
+TEST(Edges, AnObsoleteVersionIsOneOfARedefinedClass) {
+  Shapes p;
+  p.table_.PublishObsolete("Main", {4711, "main", "()V", false});
+  const Frame obsolete = {.method = 4711, .bci = 0, .info = p.table_.Find(4711)};
+  EXPECT_EQ(Check({p.Frame("Shape.area()I"), obsolete}).reason, Reason::kUnknownMethod);
+  p.table_.Redefine("Main");
+  EXPECT_EQ(Check({p.Frame("Shape.area()I"), obsolete}).rule, Rule::kRetransformed);
+  EXPECT_EQ(Check({p.Frame("Shape.area()I"), obsolete, p.Frame("Circle.area()I", 1)}).kind, Kind::kImpossibleEdge);
+}
+
 TEST(Edges, UnknownFramesProveNothingButHideNothing) {
   Shapes p;
   const Frame unknown = {.method = 4711, .bci = 3};

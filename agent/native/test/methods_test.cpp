@@ -64,6 +64,56 @@ TEST(MethodTable, NotEveryClassOfTheNameIsInstrumented) {
   EXPECT_EQ(table.Find(100)->key, 0u);
 }
 
+TEST(MethodTable, AClassThatIsInstrumentedAfterItWasPublished) {
+  MethodTable table;
+  const std::vector<PreparedMethod> prepared = {{100, "x", "()V", false}, {101, "y", "()V", false}};
+  table.Publish("a/B", prepared, {});
+  const auto again = [&](int32_t push_end) {
+    Registration r;
+    r.class_name = "a/B";
+    r.first_id = table.Reserve(1);
+    r.retransformed = true;
+    r.methods = {{"x()V", push_end, {{20, 24}}}};
+    table.Register(r);
+    table.Publish("a/B", prepared, table.Registrations("a/B"));
+  };
+  again(6);
+  const MethodInfo* x = table.Find(100);
+  EXPECT_NE(x->key, 0u);
+  EXPECT_EQ(x->push_end, 6);
+  EXPECT_TRUE(x->retransformed);
+  EXPECT_EQ(table.Find(101)->key, 0u);
+  // The version before may still run, under a jmethodID of its own.
+  table.PublishObsolete("a/B", {102, "x", "()V", false});
+  EXPECT_EQ(table.Find(102)->key, x->key);
+  EXPECT_TRUE(table.Find(102)->retransformed);
+  table.PublishObsolete("a/B", {103, "y", "()V", false});
+  EXPECT_EQ(table.Find(103)->key, 0u);
+}
+
+TEST(MethodTable, TheSameInstrumentationAgainChangesNothing) {
+  // Another agent has a class retransformed that was instrumented as it was loaded.
+  MethodTable table;
+  const std::vector<PreparedMethod> prepared = {{100, "x", "()V", false}};
+  const auto transform = [&](int32_t push_end, bool retransformed) {
+    Registration r;
+    r.class_name = "a/B";
+    r.first_id = table.Reserve(1);
+    r.retransformed = retransformed;
+    r.methods = {{"x()V", push_end, {}}};
+    table.Register(r);
+    table.Publish("a/B", prepared, table.Registrations("a/B"));
+    return table.Find(100);
+  };
+  const MethodInfo* x = transform(6, false);
+  EXPECT_FALSE(x->retransformed);
+  EXPECT_EQ(transform(6, true), x);
+  const MethodInfo* other = transform(9, true);
+  EXPECT_TRUE(other->retransformed);
+  EXPECT_EQ(other->push_end, 9);
+  EXPECT_EQ(other->key, x->key);
+}
+
 TEST(MethodTable, KnowsItsRuntime) {
   MethodTable table;
   const std::vector<PreparedMethod> prepared = {

@@ -25,7 +25,7 @@ final class Native {
    * @param nameAndDescriptor "name(descriptor)result" of each
    * @param pushEndBci for each the first bci after the push is complete
    * @param exitStartBcis for each the [start, end) pairs of bcis in which it pops and leaves
-   * @param retransformed true if the class was loaded before and now changes its code
+   * @param redefined the class, if it was loaded before and now changes its code; else null
    */
   static native void registered(
       ClassLoader loader,
@@ -34,7 +34,18 @@ final class Native {
       String[] nameAndDescriptor,
       int[] pushEndBci,
       int[][] exitStartBcis,
-      boolean retransformed);
+      Class<?> redefined);
+
+  /**
+   * Tells that this thread begins to instrument a class. Others that it loads until {@link #end} get
+   * no instrumentation, which the native half tells of.
+   *
+   * @param className internal name
+   */
+  static native void begin(String className);
+
+  /** Tells that this thread instruments no class any more. */
+  static native void end();
 
   /**
    * Counts and logs a class or method that stays as it is although it was chosen.

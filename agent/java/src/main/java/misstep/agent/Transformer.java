@@ -12,8 +12,8 @@ import misstep.agent.instrument.Instrumenter;
  * Instruments classes as the JVM loads them. Whatever goes wrong, the class is loaded as it is and
  * the native half is told why: a transformer must not break the program.
  *
- * <p>Safe for use by several threads. While a thread instruments one class, others that it loads on
- * the way are left alone, else it would never end.
+ * <p>Safe for use by several threads. While a thread instruments one class, the JVM does not show it
+ * others that it loads on the way (java.instrument: Reentrancy.c); the native half tells of them.
  */
 final class Transformer implements ClassFileTransformer {
   private static final AnnotationRule NONE =
@@ -33,7 +33,6 @@ final class Transformer implements ClassFileTransformer {
         }
       };
 
-  private final ThreadLocal<Boolean> busy = new ThreadLocal<>();
   private final Instrumenter instrumenter = new Instrumenter(Patch.SHADOW);
   private final Instrumenter.Choice choice;
   private final MethodList list;
@@ -51,12 +50,12 @@ final class Transformer implements ClassFileTransformer {
       Class<?> redefined,
       ProtectionDomain domain,
       byte[] file) {
-    if (className == null || Untouchable.isClass(className) || busy.get() != null) {
+    if (className == null || Untouchable.isClass(className)) {
       return null;
     }
-    busy.set(Boolean.TRUE);
     try {
-      return instrument(loader, className, redefined != null, file);
+      Native.begin(className);
+      return instrument(loader, className, redefined, file);
     } catch (StackOverflowError e) {
       tellOfFailure(className, e); // the program's own recursion came first; it may go on
       return null;
@@ -64,11 +63,19 @@ final class Transformer implements ClassFileTransformer {
       tellOfFailure(className, e);
       return null;
     } finally {
-      busy.remove();
+      end();
     }
   }
 
-  private byte[] instrument(ClassLoader loader, String className, boolean redefined, byte[] file) {
+  private static void end() {
+    try {
+      Native.end();
+    } catch (StackOverflowError e) {
+      // There is no room to tell it: the native half believes it until the thread's next class.
+    }
+  }
+
+  private byte[] instrument(ClassLoader loader, String className, Class<?> redefined, byte[] file) {
     Instrumented made =
         instrumenter.instrument(
             file, choice, loader == null ? BOOT : NONE, NativeIds.INSTANCE, NativeIds.INSTANCE);
@@ -96,7 +103,7 @@ final class Transformer implements ClassFileTransformer {
 
   /** Tells the native half, in one call for each run of consecutive ids. */
   private static void register(
-      ClassLoader loader, String className, boolean redefined, List<Instrumented.Method> methods) {
+      ClassLoader loader, String className, Class<?> redefined, List<Instrumented.Method> methods) {
     int from = 0;
     for (int to = 1; to <= methods.size(); to++) {
       if (to < methods.size() && methods.get(to).id == methods.get(to - 1).id + 1) {

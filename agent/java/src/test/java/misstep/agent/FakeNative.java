@@ -39,13 +39,17 @@ final class FakeNative {
 
         static synchronized void registered(
             ClassLoader loader, String className, int firstId, String[] methods,
-            int[] pushEnds, int[][] exits, boolean retransformed) {
+            int[] pushEnds, int[][] exits, Class<?> redefined) {
           if (Boolean.getBoolean("fake.broken") && firstId % 3 == 0) {
             throw new IllegalStateException("broken on purpose");
           }
           TOLD.append("registered ").append(className).append(' ').append(methods.length);
-          TOLD.append(retransformed ? " again\\n" : "\\n");
+          TOLD.append(redefined != null ? " again\\n" : "\\n");
         }
+
+        static void begin(String className) {}
+
+        static void end() {}
 
         static synchronized void failed(String className, String why) {
           TOLD.append("failed ").append(className).append(": ").append(why).append('\\n');

@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"archive/zip"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// early gives the JVM flags that start threads before the agent's Java half instruments anything, and the one that works below the JVM's
+// own agent code after it.
+func early(t *testing.T) (flags []string, work string) {
+	t.Helper()
+	library, err := filepath.Abs(filepath.Join("..", "build", "agent-early", "libmisstep_early.so"))
+	require.NoError(t, err)
+	if _, err := os.Stat(library); err != nil {
+		t.Skipf("the test fixture is not built (make agent): %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "early.jar")
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	jar := zip.NewWriter(file)
+	manifest, err := jar.Create("META-INF/MANIFEST.MF")
+	require.NoError(t, err)
+	_, err = manifest.Write([]byte("Manifest-Version: 1.0\nPremain-Class: Early\nCan-Retransform-Classes: true\n\n"))
+	require.NoError(t, err)
+	require.NoError(t, jar.Close())
+	require.NoError(t, file.Close())
+	return []string{"-agentpath:" + library, "-javaagent:" + path}, "-javaagent:" + path + "=work"
+}
+
+// earlyWorks is how often the program works: below premain, in main, on a thread of another Java agent, on those of JVMTI and JNI.
+const earlyWorks = 6
+
+// requireNoPattern asks that a check of samples agrees but for the odd fault of the JVM, which has some at any place: what is below the
+// first instrumented method of a thread is in each of its samples.
+func requireNoPattern(t *testing.T, r result, check string) {
+	t.Helper()
+	c := r.check(check)
+	t.Logf("%+v", c)
+	require.NotZero(t, c.Match+sum(c.Tolerated), check)
+	require.LessOrEqual(t, c.Mismatch, 2+c.Total/20, "%s: %+v", check, r.mismatches)
+}
+
+func sum(counts map[string]uint64) uint64 {
+	var n uint64
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// Threads that were there before their shadow could be: what they have below their first instrumented method is on no shadow, which is no
+// difference. Where a class gets its instrumentation while its methods run, these may or may not be on the shadow, which is a rule.
+func TestThreadsFromBeforeTheShadow(t *testing.T) {
+	for _, j := range jvms(t) {
+		for _, mode := range []string{"kept", "retransformed"} {
+			t.Run(j.String()+"/"+mode, func(t *testing.T) {
+				flags, work := early(t)
+				o := Options{
+					Seed: 1, Include: []string{"Early*"}, Interval: time.Millisecond, Threads: "name:early*",
+					Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "asgct-shadow": 1, "edges": 1},
+				}
+				r := run(t, j, o, flags, work, "Early", mode)
+				requireSound(t, r)
+				require.Contains(t, r.output, fmt.Sprintf("early: verified %d", earlyWorks))
+				entries := r.check("shadow-gst")
+				t.Logf("%+v", entries)
+				// 100 calls that go 0 to 9 deeper, each with its leaf.
+				require.GreaterOrEqual(t, entries.Total, uint64(earlyWorks*650))
+				require.Equal(t, entries.Total, entries.Match+entries.Tolerated["retransformed"], "%+v", r.mismatches)
+				require.Equal(t, mode == "retransformed", entries.Tolerated["retransformed"] > 0)
+				require.Equal(t, r.check("gst-asgct").Total, r.check("gst-asgct").Match, "%+v", r.mismatches)
+				require.Equal(t, entries.Total, r.check("gst-asgct").Total)
+				requireNoPattern(t, r, "asgct-shadow")
+				requireNoPattern(t, r, "edges")
+			})
+		}
+		t.Run(j.String()+"/brackets", func(t *testing.T) {
+			flags, _ := early(t)
+			o := Options{Seed: 1, Interval: time.Millisecond, Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1}}
+			r := run(t, j, o, flags, "Early", "kept")
+			requireSound(t, r)
+			requireNoPattern(t, r, "asgct-gst-bracket")
+			requireNoPattern(t, r, "edges")
+		})
+	}
+}
+
+// A fault above such frames is caught all the same: here that of Deoptimised, above one of a thread from before and of a class that was
+// instrumented while it stood there.
+func TestAFaultOnAThreadFromBeforeTheShadow(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			flags, _ := early(t)
+			flags = append(flags, "-XX:TieredStopAtLevel=1", "-XX:-BackgroundCompilation", "-XX:-UseOnStackReplacement",
+				"-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Deoptimised.*")
+			o := Options{
+				Seed: 1, Include: []string{"Deoptimised*", "Early*"}, Interval: time.Millisecond,
+				Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "asgct-shadow": 1},
+			}
+			r := run(t, j, o, flags, "Early", "Deoptimised", "deoptimised")
+			requireSound(t, r)
+			require.Contains(t, r.output, "deoptimised: verified")
+			require.NotZero(t, r.check("shadow-gst").Tolerated["retransformed"])
+			require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
+			found := map[string]bool{}
+			for _, m := range r.mismatches {
+				if m.Thread == "early-java" && m.Kind == "truncated" && m.boundary() == "Deoptimised.inner" {
+					found[m.Check] = true
+				}
+			}
+			require.Equal(t, map[string]bool{"gst-asgct": true, "asgct-shadow": true}, found, "%+v", r.mismatches)
+		})
+	}
+}
+
+// A class that is loaded while its thread instruments another cannot be instrumented: the JVM asks no transformer within itself. It is told
+// of. One that is loaded within a shadow push is instrumented as any other.
+func TestClassesLoadedByTheTransformerAndByAPush(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			flags, _ := early(t)
+			o := Options{Seed: 1, Out: t.TempDir(), Include: []string{"EarlyLoads*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1}}
+			r := run(t, j, o, flags, "Early", "loads")
+			requireSound(t, r)
+			require.Contains(t, r.output, "early: verified")
+			require.Empty(t, r.mismatches)
+			methods, err := os.ReadFile(filepath.Join(o.Out, "methods.txt"))
+			require.NoError(t, err)
+			require.Contains(t, string(methods), "EarlyLoads$Trigger.value()I")
+			require.Contains(t, string(methods), "EarlyLoads$InPush.value()I")
+			require.NotContains(t, string(methods), "EarlyLoads$InTransformer")
+			log, err := os.ReadFile(filepath.Join(o.Out, "agent.log"))
+			require.NoError(t, err)
+			require.Regexp(t, `not instrumented: EarlyLoads\$InTransformer: it was loaded while its thread instrumented EarlyLoads`, string(log))
+			require.Equal(t, uint64(strings.Count(string(log), "not instrumented: ")), r.status.Failed)
+		})
+	}
+}
