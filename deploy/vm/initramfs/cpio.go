@@ -125,9 +125,9 @@ func (w *Writer) Host(name, file string) error {
 	return w.File(name, perm, f, info.Size())
 }
 
-// Tree copies the host's folder dir as name. Links within it are kept, as relative ones; of a link that leads out of it to a file or a
-// folder, as Debian's JDKs have them to /etc, the target is copied. skip, when not nil, is asked with each path relative to dir and
-// leaves out those (folders with all in them) for which it returns true. Sockets, pipes and devices are left out.
+// Tree copies the host's folder dir as name. Links within it are kept and lead straight to their ends; of a link that leads out of it to a
+// file or a folder, as Debian's JDKs have them to /etc, the target is copied. skip, when not nil, is asked with each path relative to dir
+// and leaves out those (folders with all in them) for which it returns true. Sockets, pipes and devices are left out.
 func (w *Writer) Tree(name, dir string, skip func(rel string) bool) error {
 	return filepath.WalkDir(dir, func(p string, entry os.DirEntry, err error) error {
 		if err != nil {
@@ -173,16 +173,15 @@ func (w *Writer) link(name, p, dir string) error {
 		return w.Symlink(name, text)
 	}
 	if rel, err := filepath.Rel(top, end); err == nil && filepath.IsLocal(rel) {
-		if filepath.IsAbs(text) { // to where dir is on the host
-			from, err := filepath.EvalSymlinks(filepath.Dir(p))
-			if err != nil {
-				return fmt.Errorf("initramfs: %w", err)
-			}
-			if text, err = filepath.Rel(from, end); err != nil {
-				return fmt.Errorf("initramfs: %w", err)
-			}
+		// Straight to its end: what it says may go by where dir is on the host.
+		from, err := filepath.EvalSymlinks(filepath.Dir(p))
+		if err != nil {
+			return fmt.Errorf("initramfs: %w", err)
 		}
-		return w.Symlink(name, text)
+		if rel, err = filepath.Rel(from, end); err != nil {
+			return fmt.Errorf("initramfs: %w", err)
+		}
+		return w.Symlink(name, rel)
 	}
 	info, err := os.Stat(end)
 	if err != nil {

@@ -101,7 +101,8 @@ func TestTreeIsTheSameWheneverWritten(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "skipped/deep"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin/java"), []byte("java"), 0o755))
 	for link, target := range map[string]string{
-		"inside": "bin/java", "absolute": filepath.Join(dir, "bin/java"), "file": filepath.Join(outside, "conf"), "folder": outside, "dangling": "nowhere",
+		"inside": "bin/java", "absolute": filepath.Join(dir, "bin/java"), "bin/around": "../../" + filepath.Base(dir) + "/inside",
+		"file": filepath.Join(outside, "conf"), "folder": outside, "dangling": "nowhere",
 	} {
 		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
@@ -117,7 +118,7 @@ func TestTreeIsTheSameWheneverWritten(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(dir, "bin/java"), 0o700))
 	assert.Equal(t, first, pack())
 	assert.Equal(t, []string{
-		`40755 0:0 jdk ""`, `120777 0:0 jdk/absolute "bin/java"`, `40755 0:0 jdk/bin ""`, `100755 0:0 jdk/bin/java "java"`, `120777 0:0 jdk/dangling "nowhere"`,
+		`40755 0:0 jdk ""`, `120777 0:0 jdk/absolute "bin/java"`, `40755 0:0 jdk/bin ""`, `120777 0:0 jdk/bin/around "java"`, `100755 0:0 jdk/bin/java "java"`, `120777 0:0 jdk/dangling "nowhere"`,
 		`100644 0:0 jdk/file "outside"`, `40755 0:0 jdk/folder ""`, `120777 0:0 jdk/folder/circle "."`, `100644 0:0 jdk/folder/conf "outside"`,
 		`120777 0:0 jdk/inside "bin/java"`,
 	}, list(t, first))
