@@ -104,10 +104,10 @@ func TestMain(m *testing.M) {
 
 // mismatch is what the tests look at in a record.
 type mismatch struct {
-	Check, Kind, Thread, TopState, Count string
-	Code                                 []byte
-	Divergence                           int
-	Reference, Suspect                   struct {
+	Check, Kind, Thread, TopState, Count, Sequence string
+	Code                                           []byte
+	Divergence                                     int
+	Reference, Suspect                             struct {
 		Source string
 		Frames []struct {
 			ClassName, Method, Descriptor string
@@ -313,6 +313,7 @@ func TestTheJVMRefusesBadOptions(t *testing.T) {
 		"out=" + out + ",signal=SIGSEGV":   "expected SIGPROF",
 		"out=" + out + ",asgct-shadow=2":   "expected a share",
 		"out=" + out + ",max-mismatches=0": "expected a number",
+		"out=" + out + ",evidence=most":    "option evidence=most: expected distinct or every",
 	} {
 		cmd := exec.Command(filepath.Join(j.home, "bin", "java"), "-agentpath:"+a.Library+"="+options, "-version")
 		output, err := cmd.CombinedOutput()

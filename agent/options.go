@@ -45,7 +45,9 @@ type Options struct {
 	Signal string
 	// Depth is the number of frames a walk may have.
 	Depth int
-	// MaxMismatches bounds the distinct records kept.
+	// Evidence says which mismatches have a record of their own: "distinct" (default) or "every".
+	Evidence string
+	// MaxMismatches bounds the records kept.
 	MaxMismatches int
 	// Liveness is the time between liveness probes.
 	Liveness time.Duration
@@ -108,6 +110,9 @@ func (o Options) String() string {
 	if o.Depth > 0 {
 		add("depth", strconv.Itoa(o.Depth))
 	}
+	if o.Evidence != "" {
+		add("evidence", o.Evidence)
+	}
 	if o.MaxMismatches > 0 {
 		add("max-mismatches", strconv.Itoa(o.MaxMismatches))
 	}
@@ -132,7 +137,7 @@ func (o Options) validate() error {
 			}
 		}
 	}
-	for _, word := range []string{o.Threads, o.Reference} {
+	for _, word := range []string{o.Threads, o.Reference, o.Evidence} {
 		if strings.ContainsAny(word, ",=\n") {
 			return fmt.Errorf("agent options: %q has one of comma, equals sign, line break", word)
 		}

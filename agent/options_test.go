@@ -15,14 +15,14 @@ func TestJVMArgs(t *testing.T) {
 	o := Options{
 		Out: out, Seed: 7, Ratio: 0.25, Include: []string{"a.*", "b.C"}, Exclude: []string{"a.x.*"},
 		Checks:   map[string]float64{"gst-asgct": 0.001, "asgct-shadow": 1, "liveness": 1},
-		Interval: time.Millisecond, Jitter: 0.5, Signal: "SIGVTALRM", Depth: 512, MaxMismatches: 9, Liveness: 200 * time.Millisecond,
+		Interval: time.Millisecond, Jitter: 0.5, Signal: "SIGVTALRM", Depth: 512, Evidence: "every", MaxMismatches: 9, Liveness: 200 * time.Millisecond,
 	}
 	args, err := JVMArgs(a, "/p.jar", 25, o)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"--patch-module=java.base=/p.jar",
 		"-agentpath:/a/libmisstep.so=out=" + out + ",seed=7,methods=0.25,include=a.*;b.C,exclude=a.x.*," +
-			"gst-asgct=0.001,shadow-gst=0,asgct-shadow=1,liveness=200,interval=1000,jitter=0.5,signal=SIGVTALRM,depth=512,max-mismatches=9",
+			"gst-asgct=0.001,shadow-gst=0,asgct-shadow=1,liveness=200,interval=1000,jitter=0.5,signal=SIGVTALRM,depth=512,evidence=every,max-mismatches=9",
 		"-javaagent:/a/misstep-agent.jar",
 	}, args)
 	args, err = JVMArgs(a, "/p.jar", 8, o)
@@ -54,6 +54,7 @@ func TestJVMArgsRefuses(t *testing.T) {
 		"comma":          {Out: out + ",x"},
 		"white space":    {Out: out, Include: []string{"a b"}},
 		"equals sign":    {Out: out, Threads: "name:a=b"},
+		"of comma":       {Out: out, Evidence: "every,out=/x"},
 		"semicolon":      {Out: out, Exclude: []string{"a;b"}},
 		"line break":     {Out: out, Only: []string{"a\nb"}},
 		"unknown check":  {Out: out, Checks: map[string]float64{"nonsense": 1}},

@@ -220,6 +220,7 @@ func (e *Expansion) Recipe(i uint64) *misstepv1.Recipe {
 		AgentDigest:     e.agent,
 		FlagSet:         on.set,
 		Executor:        e.c.GetExecutor(),
+		Evidence:        e.c.GetEvidence(),
 	}
 	for _, ch := range e.c.GetChecks() {
 		r.Checks = append(r.Checks, proto.CloneOf(ch))

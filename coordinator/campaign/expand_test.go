@@ -94,6 +94,7 @@ func TestRecipe(t *testing.T) {
 	c := wide(misstepv1.Strategy_STRATEGY_ROUND_ROBIN, 5)
 	c.Instrumentation, c.Sampling, c.FlagSets, c.Perturb = nil, nil, nil, nil
 	c.Jdks, c.Workloads = c.GetJdks()[:1], c.GetWorkloads()[:1]
+	c.Evidence, c.Limits.Mismatches = "every", 77
 	e := expansion(t, c)
 	require.EqualValues(t, 1, e.Size())
 	r := e.Recipe(0)
@@ -104,8 +105,9 @@ func TestRecipe(t *testing.T) {
 		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}},
 		Limits: &misstepv1.Limits{
 			Wall: durationpb.New(120e9), MemoryMib: 100, OutputMib: campaign.DefaultOutputMiB, DiskMib: campaign.DefaultDiskMiB, StackDepth: campaign.DefaultStackDepth,
+			Mismatches: 77,
 		},
-		Seed: r.GetSeed(), AgentDigest: "sha256:" + strings.Repeat("c", 64),
+		Seed: r.GetSeed(), AgentDigest: "sha256:" + strings.Repeat("c", 64), Evidence: "every",
 	}
 	assert.True(t, proto.Equal(want, r), "want %v\n got %v", want, r)
 	// The seed is part of what a stored campaign means: the same for ever.

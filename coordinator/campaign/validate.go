@@ -54,6 +54,9 @@ var checks = map[string]struct{ instrumentation, signals, traces bool }{
 	"liveness":          {},
 }
 
+// What may be kept of mismatches; "" is the first.
+var evidence = []string{"distinct", "every"}
+
 var (
 	nameRE     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 	setRE      = regexp.MustCompile(`^[A-Za-z0-9._+=,-]{1,64}$`)
@@ -88,6 +91,9 @@ func Validate(c *misstepv1.Campaign) []Violation {
 	v.sampling(c)
 	v.checks(c)
 	v.perturb(c)
+	if e := c.GetEvidence(); e != "" && !slices.Contains(evidence, e) {
+		v.addf("evidence", "no such evidence is kept: %s%s", quote(e), among(e, evidence))
+	}
 	v.limits(c.GetLimits())
 	v.budget(c.GetBudget())
 	if _, ok := misstepv1.Strategy_name[int32(c.GetStrategy())]; !ok {
@@ -315,7 +321,8 @@ func (v *validator) limits(l *misstepv1.Limits) {
 		{"memory_mib", l.GetMemoryMib(), 64, 1 << 22},
 		{"output_mib", l.GetOutputMib(), 1, 1 << 16},
 		{"disk_mib", l.GetDiskMib(), 1, 1 << 22},
-		{"stack_depth", l.GetStackDepth(), 16, 1 << 14},
+		{"stack_depth", l.GetStackDepth(), 64, 1 << 14},
+		{"mismatches", l.GetMismatches(), 1, 1 << 12},
 	} {
 		if b.value != 0 && (b.value < b.min || b.value > b.max) {
 			v.addf("limits."+b.field, "expected a number from %d to %d, got %d", b.min, b.max, b.value)

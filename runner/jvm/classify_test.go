@@ -162,7 +162,9 @@ func TestScriptCanBeRun(t *testing.T) {
 
 func TestLimitsOf(t *testing.T) {
 	l := limitsOf(nil)
-	require.Equal(t, limits{DefaultWall, DefaultMemory, DefaultOutput, DefaultDisk, DefaultDepth}, l)
-	l = limitsOf(&misstepv1.Limits{MemoryMib: 1, OutputMib: 2, DiskMib: 3, StackDepth: 4})
-	require.Equal(t, limits{DefaultWall, 1 << 20, 2 << 20, 3 << 20, 4}, l)
+	require.Equal(t, limits{DefaultWall, DefaultMemory, DefaultOutput, DefaultDisk, DefaultDepth, DefaultMismatches}, l)
+	l = limitsOf(&misstepv1.Limits{MemoryMib: 1, OutputMib: 2, DiskMib: 3, StackDepth: 4, Mismatches: 5})
+	require.Equal(t, limits{DefaultWall, 1 << 20, 2 << 20, 3 << 20, 4, 5}, l)
+	o := AgentOptions(&misstepv1.Recipe{Limits: &misstepv1.Limits{StackDepth: 64, Mismatches: 5}, Evidence: "every"}, "/out")
+	require.Contains(t, o.String(), ",depth=64,evidence=every,max-mismatches=5")
 }

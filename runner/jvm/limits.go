@@ -18,6 +18,8 @@ const (
 	DefaultDisk = 512 << 20
 	// DefaultDepth bounds the frames of a walk.
 	DefaultDepth = 1024
+	// DefaultMismatches bounds the mismatch records that the agent writes.
+	DefaultMismatches = 1024
 	// hardOutput is how many times the bound on kept output a program may print before it is stopped for it.
 	hardOutput = 8
 )
@@ -33,7 +35,7 @@ var DefaultShares = map[string]float64{
 type limits struct {
 	wall                 time.Duration
 	memory, output, disk uint64
-	depth                int
+	depth, mismatches    int
 }
 
 func limitsOf(l *misstepv1.Limits) limits {
@@ -48,13 +50,16 @@ func limitsOf(l *misstepv1.Limits) limits {
 		memory: or(l.GetMemoryMib(), DefaultMemory),
 		output: or(l.GetOutputMib(), DefaultOutput),
 		disk:   or(l.GetDiskMib(), DefaultDisk),
-		depth:  int(l.GetStackDepth()),
+		depth:  int(l.GetStackDepth()), mismatches: int(l.GetMismatches()),
 	}
 	if out.wall <= 0 {
 		out.wall = DefaultWall
 	}
 	if out.depth == 0 {
 		out.depth = DefaultDepth
+	}
+	if out.mismatches == 0 {
+		out.mismatches = DefaultMismatches
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxRecords     = 1024     // mismatch records that the agent may write
+	maxRecords     = 4096     // different mismatches that are read
 	maxRecordBytes = 4 << 20  // of one line
 	maxRecordsRead = 64 << 20 // bytes of the whole file
 	maxMismatches  = 64       // in an outcome

@@ -351,7 +351,8 @@ std::string Start(JavaVM* vm, const char* text) {
   }
   a->status = CreateStatus(a->options.out + "/status.bin", &error);
   if (a->status == nullptr) return error;
-  error = a->recorder.Open(a->options.out + "/mismatches.jsonl", a->options.max_mismatches);
+  error = a->recorder.Open(a->options.out + "/mismatches.jsonl", a->options.max_mismatches,
+                           a->options.evidence == Evidence::kEvery);
   if (!error.empty()) return error;
   const std::string log = a->options.out + "/agent.log";
   log_fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);

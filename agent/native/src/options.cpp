@@ -165,6 +165,9 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else if (key == "depth") {
       if (!ParseUnsigned(value, 64, 16384, &n)) return Wrong(key, value, "frames from 64 to 16384");
       o->depth = static_cast<uint32_t>(n);
+    } else if (key == "evidence") {
+      if (value != "distinct" && value != "every") return Wrong(key, value, "distinct or every");
+      o->evidence = value == "every" ? Evidence::kEvery : Evidence::kDistinct;
     } else if (key == "max-mismatches") {
       if (!ParseUnsigned(value, 1, 4096, &n)) return Wrong(key, value, "a number from 1 to 4096");
       o->max_mismatches = static_cast<uint32_t>(n);
@@ -172,8 +175,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, perturb, gst-asgct, shadow-gst, "
              "asgct-shadow, reference, asgct-gst-bracket, edges, liveness, interval, jitter, burst, threads, signal, "
-             "depth, "
-             "max-mismatches";
+             "depth, evidence, max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";

@@ -15,6 +15,12 @@ enum class ThreadChoice : uint8_t {
   kCpu,         // by the CPU time that each used
 };
 
+// Which mismatches have a record of their own.
+enum class Evidence : uint8_t {
+  kDistinct,  // the first of each check, kind and boundary; it counts the others
+  kEvery,     // each, as long as there is room
+};
+
 struct Options {
   std::string perturb;              // plan of the perturbation at instrumentation points, empty for none
   std::string out;                  // folder for status.bin, mismatches.jsonl and agent.log; required
@@ -34,7 +40,8 @@ struct Options {
   std::string thread_pattern = "*";  // of names, for kName
   int signal = 27;                   // SIGPROF
   uint32_t depth = 2048;             // frames a walk may have
-  uint32_t max_mismatches = 64;      // distinct records kept
+  Evidence evidence = Evidence::kDistinct;
+  uint32_t max_mismatches = 64;  // records kept
 };
 
 // Whether any check needs instrumented methods, and with them the patch of java.lang.Thread.

@@ -159,9 +159,10 @@ std::string Boundary(const Mismatch& m) {
   return s;
 }
 
-std::string Recorder::Open(const std::string& path, uint32_t most) {
+std::string Recorder::Open(const std::string& path, uint32_t most, bool every) {
   const WriteLock lock(mutex_);
   most_ = most;
+  every_ = every;
   // Not O_APPEND: with it pwrite() would append too. Nobody else writes this file.
   fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd_ < 0) return "cannot create " + path + ": " + std::strerror(errno);
@@ -174,12 +175,13 @@ void Recorder::Report(const Mismatch& m) {
   const std::string line = MismatchLine(m, &count_at);
   const WriteLock lock(mutex_);
   if (fd_ < 0) return;
-  if (const auto it = written_.find(boundary); it != written_.end()) {
+  const bool room = records_ < most_;
+  if (const auto it = written_.find(boundary); it != written_.end() && !(every_ && room)) {
     const std::string count = PaddedCount(++it->second.count);
     [[maybe_unused]] const ssize_t n = pwrite(fd_, count.data(), count.size(), static_cast<off_t>(it->second.count_at));
     return;
   }
-  if (written_.size() >= most_) return;
+  if (!room) return;
   size_t done = 0;
   while (done < line.size()) {
     const ssize_t n = pwrite(fd_, line.data() + done, line.size() - done, static_cast<off_t>(size_ + done));
@@ -191,7 +193,8 @@ void Recorder::Report(const Mismatch& m) {
     }
     done += static_cast<size_t>(n);
   }
-  written_.emplace(boundary, Written{size_ + count_at, 1});
+  written_[boundary] = Written{size_ + count_at, 1};
+  records_++;
   size_ += line.size();
 }
 

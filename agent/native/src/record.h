@@ -52,8 +52,9 @@ std::string Boundary(const Mismatch& m);
 class Recorder {
  public:
   // Opens path for appending. Returns an empty string or one line that says why not.
-  std::string Open(const std::string& path, uint32_t most);
-  // Writes a new record or raises the count of the one like it. Beyond the bound it only counts.
+  std::string Open(const std::string& path, uint32_t most, bool every = false);
+  // Writes a new record, always if every one is kept; else or beyond the bound it raises the count of the last one like
+  // it, if there is one.
   void Report(const Mismatch& m);
 
  private:
@@ -64,6 +65,8 @@ class Recorder {
   Mutex mutex_;
   int fd_ GUARDED_BY(mutex_) = -1;
   uint32_t most_ GUARDED_BY(mutex_) = 0;
+  bool every_ GUARDED_BY(mutex_) = false;
+  uint32_t records_ GUARDED_BY(mutex_) = 0;
   uint64_t size_ GUARDED_BY(mutex_) = 0;
   std::unordered_map<std::string, Written> written_ GUARDED_BY(mutex_);
 };

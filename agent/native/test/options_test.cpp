@@ -21,7 +21,7 @@ TEST(Options, All) {
                 "out=/o,perturb=/o/p,seed=18446744073709551615,methods=0.25,include=a.*;b.*,exclude=c.*,gst-asgct=1e-3,"
                 "shadow-gst=1,asgct-shadow=0.5,asgct-gst-bracket=0.25,edges=0.125,liveness=20,interval=250,"
                 "jitter=0.5,signal=SIGRTMIN+3,depth=512,"
-                "max-mismatches=9",
+                "evidence=every,max-mismatches=9",
                 &o),
             "");
   EXPECT_EQ(o.perturb, "/o/p");
@@ -33,6 +33,7 @@ TEST(Options, All) {
   EXPECT_EQ(o.edges, 0.125);
   EXPECT_EQ(o.signal, SIGRTMIN + 3);
   EXPECT_EQ(o.depth, 512u);
+  EXPECT_EQ(o.evidence, Evidence::kEvery);
   EXPECT_EQ(o.max_mismatches, 9u);
 }
 
@@ -64,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"out=/o,interval=", "microseconds"}, Bad{"out=/o,jitter=2", "share"},
                     Bad{"out=/o,signal=SIGSEGV", "SIGPROF"}, Bad{"out=/o,signal=SIGRTMIN+99", "SIGRTMIN"},
                     Bad{"out=/o,depth=1", "frames from 64"}, Bad{"out=/o,max-mismatches=0", "from 1"},
-                    Bad{"out=/o,only=", "a path"},
+                    Bad{"out=/o,evidence=some", "distinct or every"}, Bad{"out=/o,only=", "a path"},
                     Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,liveness=0", "nothing would be checked"},
                     Bad{"out=/o,methods=0", "contradicts"}, Bad{"out=/o,edges=2", "share"},
                     Bad{"out=/o,reference=trace", "trace:SHARE"}, Bad{"out=/o,reference=trace:0", "trace:SHARE"},

@@ -78,6 +78,19 @@ TEST(Record, CountsInPlaceAndBounds) {
   std::remove(path.c_str());
 }
 
+TEST(Record, KeepsEveryOneUpToTheBound) {
+  const std::string path = testing::TempDir() + "every-" + std::to_string(getpid()) + ".jsonl";
+  Recorder recorder;
+  ASSERT_EQ(recorder.Open(path, 3, true), "");
+  for (const char* method : {"x", "x", "y", "x", "y", "z"}) recorder.Report(Make(method));
+  std::ifstream in(path);
+  std::string line;
+  std::vector<std::string> counts;
+  while (std::getline(in, line)) counts.push_back(line.substr(line.find("\"count\":") + 8, 3));
+  EXPECT_EQ(counts, (std::vector<std::string>{"\"1\"", "\"2\"", "\"2\""}));
+  std::remove(path.c_str());
+}
+
 TEST(Record, BoundaryTellsMismatchesApart) {
   EXPECT_EQ(Boundary(Make("x")), Boundary(Make("x")));
   EXPECT_NE(Boundary(Make("x")), Boundary(Make("y")));

@@ -107,7 +107,9 @@ type Campaign struct {
 	// strategy orders the trials.
 	Strategy Strategy `protobuf:"varint,13,opt,name=strategy,proto3,enum=misstep.v1.Strategy" json:"strategy,omitempty"`
 	// executor of every recipe, as in Recipe.executor: "" or "host", "vm", "vm-deterministic".
-	Executor      string `protobuf:"bytes,14,opt,name=executor,proto3" json:"executor,omitempty"`
+	Executor string `protobuf:"bytes,14,opt,name=executor,proto3" json:"executor,omitempty"`
+	// evidence of every recipe, as in Recipe.evidence: "" or "distinct", "every".
+	Evidence      string `protobuf:"bytes,15,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -236,6 +238,13 @@ func (x *Campaign) GetStrategy() Strategy {
 func (x *Campaign) GetExecutor() string {
 	if x != nil {
 		return x.Executor
+	}
+	return ""
+}
+
+func (x *Campaign) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
 	}
 	return ""
 }
@@ -437,7 +446,7 @@ var File_misstep_v1_campaign_proto protoreflect.FileDescriptor
 const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\n" +
 	"\x19misstep/v1/campaign.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xd4\x04\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xf0\x04\n" +
 	"\bCampaign\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -453,7 +462,8 @@ const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\x06limits\x18\v \x01(\v2\x12.misstep.v1.LimitsR\x06limits\x12*\n" +
 	"\x06budget\x18\f \x01(\v2\x12.misstep.v1.BudgetR\x06budget\x120\n" +
 	"\bstrategy\x18\r \x01(\x0e2\x14.misstep.v1.StrategyR\bstrategy\x12\x1a\n" +
-	"\bexecutor\x18\x0e \x01(\tR\bexecutor\"\x83\x01\n" +
+	"\bexecutor\x18\x0e \x01(\tR\bexecutor\x12\x1a\n" +
+	"\bevidence\x18\x0f \x01(\tR\bevidence\"\x83\x01\n" +
 	"\x10CampaignWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x02 \x03(\tR\targuments\x12 \n" +

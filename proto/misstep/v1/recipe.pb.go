@@ -51,7 +51,10 @@ type Recipe struct {
 	FlagSet string `protobuf:"bytes,11,opt,name=flag_set,json=flagSet,proto3" json:"flag_set,omitempty"`
 	// executor that runs it: "" or "host" is this machine; "vm" a virtual machine with sched_ext that shares the host's files, in
 	// real time; "vm-deterministic" one in virtual time, in which the same recipe gives the same run.
-	Executor      string `protobuf:"bytes,12,opt,name=executor,proto3" json:"executor,omitempty"`
+	Executor string `protobuf:"bytes,12,opt,name=executor,proto3" json:"executor,omitempty"`
+	// evidence of mismatches: "distinct" (also when empty) has one record for each check, kind and place, which counts all that are like
+	// it; "every" has a record of each mismatch, as long as there is room.
+	Evidence      string `protobuf:"bytes,14,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -166,6 +169,13 @@ func (x *Recipe) GetFlagSet() string {
 func (x *Recipe) GetExecutor() string {
 	if x != nil {
 		return x.Executor
+	}
+	return ""
+}
+
+func (x *Recipe) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
 	}
 	return ""
 }
@@ -699,7 +709,9 @@ type Limits struct {
 	// disk_mib bounds the trial's own folder in MiB.
 	DiskMib uint32 `protobuf:"varint,4,opt,name=disk_mib,json=diskMib,proto3" json:"disk_mib,omitempty"`
 	// stack_depth bounds the frames of each walked stack.
-	StackDepth    uint32 `protobuf:"varint,5,opt,name=stack_depth,json=stackDepth,proto3" json:"stack_depth,omitempty"`
+	StackDepth uint32 `protobuf:"varint,5,opt,name=stack_depth,json=stackDepth,proto3" json:"stack_depth,omitempty"`
+	// mismatches bounds the records of mismatches that the agent keeps; those beyond it are counted. 0 is 1024, 4096 the most.
+	Mismatches    uint32 `protobuf:"varint,6,opt,name=mismatches,proto3" json:"mismatches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -769,12 +781,19 @@ func (x *Limits) GetStackDepth() uint32 {
 	return 0
 }
 
+func (x *Limits) GetMismatches() uint32 {
+	if x != nil {
+		return x.Mismatches
+	}
+	return 0
+}
+
 var File_misstep_v1_recipe_proto protoreflect.FileDescriptor
 
 const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\n" +
 	"\x17misstep/v1/recipe.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\xf6\x03\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\x92\x04\n" +
 	"\x06Recipe\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x120\n" +
 	"\bworkload\x18\x02 \x01(\v2\x14.misstep.v1.WorkloadR\bworkload\x12\x1b\n" +
@@ -788,7 +807,8 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\fagent_digest\x18\n" +
 	" \x01(\tR\vagentDigest\x12\x19\n" +
 	"\bflag_set\x18\v \x01(\tR\aflagSet\x12\x1a\n" +
-	"\bexecutor\x18\f \x01(\tR\bexecutor\"K\n" +
+	"\bexecutor\x18\f \x01(\tR\bexecutor\x12\x1a\n" +
+	"\bevidence\x18\x0e \x01(\tR\bevidence\"K\n" +
 	"\x03Jdk\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +
@@ -831,7 +851,7 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\x0eParameterRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x01R\x03min\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x01R\x03max\x12\x14\n" +
-	"\x05whole\x18\x03 \x01(\bR\x05whole\"\xb1\x01\n" +
+	"\x05whole\x18\x03 \x01(\bR\x05whole\"\xd1\x01\n" +
 	"\x06Limits\x12-\n" +
 	"\x04wall\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x04wall\x12\x1d\n" +
 	"\n" +
@@ -840,7 +860,10 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"output_mib\x18\x03 \x01(\rR\toutputMib\x12\x19\n" +
 	"\bdisk_mib\x18\x04 \x01(\rR\adiskMib\x12\x1f\n" +
 	"\vstack_depth\x18\x05 \x01(\rR\n" +
-	"stackDepthB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"stackDepth\x12\x1e\n" +
+	"\n" +
+	"mismatches\x18\x06 \x01(\rR\n" +
+	"mismatchesB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_recipe_proto_rawDescOnce sync.Once
