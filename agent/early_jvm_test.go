@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,6 +117,30 @@ func TestAFaultOnAThreadFromBeforeTheShadow(t *testing.T) {
 				}
 			}
 			require.Equal(t, map[string]bool{"gst-asgct": true, "asgct-shadow": true}, found, "%+v", r.mismatches)
+		})
+	}
+}
+
+// Without options all methods are instrumented, and no class is loaded in the middle of another's instrumentation.
+func TestTheDefaultsInstrumentAll(t *testing.T) {
+	a := built(t)
+	cache, err := filepath.Abs(filepath.Join("..", "build", "agent-test-cache"))
+	require.NoError(t, err)
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			java := filepath.Join(j.home, "bin", "java")
+			patch, err := Prepare(t.Context(), a, java, j.feature, cache, fmt.Sprintf("%016d", j.feature))
+			require.NoError(t, err)
+			out := t.TempDir()
+			output, err := exec.Command(java, "--patch-module=java.base="+patch, "-agentpath:"+a.Library+"=out="+out, "-javaagent:"+a.Jar,
+				"-cp", classes(t), "Clinit").CombinedOutput()
+			require.NoErrorf(t, err, "%s", output)
+			status, err := ReadStatus(filepath.Join(out, "status.bin"))
+			require.NoError(t, err)
+			require.Greater(t, status.Instrumented, uint64(100))
+			log, err := os.ReadFile(filepath.Join(out, "agent.log"))
+			require.NoError(t, err)
+			require.NotContains(t, string(log), "not instrumented")
 		})
 	}
 }

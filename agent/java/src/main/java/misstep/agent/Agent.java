@@ -58,6 +58,8 @@ public final class Agent {
    * depending on which thread comes first.
    */
   private static void warmUp() throws IOException {
+    // ASM boxes the constants of a class, and Long has its cache in a class of its own.
+    Long.valueOf(0);
     try (InputStream in = Agent.class.getResourceAsStream("instrument/InitCall.class")) {
       if (in == null) {
         throw new IOException("the agent's jar is not complete");

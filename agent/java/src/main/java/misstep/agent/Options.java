@@ -18,8 +18,8 @@ import java.util.Set;
  *
  * <ul>
  *   <li>{@code out}: folder for the agent's files, among them that of {@link MethodList}
- *   <li>{@code seed}: unsigned 64 bits, decimal or 0x and hexadecimal; absent means 0
- *   <li>{@code methods}: ratio of methods in [0, 1]; absent means 0, nothing
+ *   <li>{@code seed}: unsigned 64 bits, decimal or 0x and hexadecimal; absent means 1
+ *   <li>{@code methods}: ratio of methods in [0, 1]; absent means 1, all
  *   <li>{@code include}, {@code exclude}: patterns, see {@link MethodChoice}
  *   <li>{@code only}: path of a UTF-8 file with one "package/Class.name(descriptor)result" a line;
  *       blank lines and lines that begin with # are passed over
@@ -35,8 +35,8 @@ final class Options {
    * @throws IOException if the file of {@code only} cannot be read
    */
   static MethodChoice methodChoice(String options) throws IOException {
-    long seed = 0;
-    double ratio = 0;
+    long seed = 1;
+    double ratio = 1;
     List<String> include = Collections.emptyList();
     List<String> exclude = Collections.emptyList();
     String only = "";

@@ -33,9 +33,14 @@ class OptionsTest {
   }
 
   @Test
-  void nothingIsChosenUnasked() throws IOException {
-    assertFalse(Options.methodChoice("").chooses("a/B", "m", "()V"));
-    assertFalse(Options.methodChoice("out=/tmp/x,seed=4").chooses("a/B", "m", "()V"));
+  void defaultsAreThoseOfTheNativeHalf() throws IOException {
+    assertTrue(Options.methodChoice("out=/tmp/x").chooses("a/B", "m", "()V"));
+    assertFalse(Options.methodChoice("out=/tmp/x,methods=0").chooses("a/B", "m", "()V"));
+    MethodChoice unasked = Options.methodChoice("methods=0.5");
+    MethodChoice one = Options.methodChoice("methods=0.5,seed=1");
+    for (int i = 0; i < 100; i++) {
+      assertEquals(one.chooses("a/B", "m" + i, "()V"), unasked.chooses("a/B", "m" + i, "()V"));
+    }
   }
 
   @Test
