@@ -12,8 +12,9 @@ import (
 func TestErrorsOfTheComparisons(t *testing.T) {
 	random := rand.New(rand.NewPCG(8303444, 5))
 	const runs = 400
+	single, plain := goes(4)
 	for _, p := range []float64{0.95, 0.4, 0.1} {
-		for name, c := range map[string]comparison{"coarse": passes[0], "sharper": passes[1], "sharpest": passes[2], "audit": keepsMost, "single of 4": goes(4)} {
+		for name, c := range map[string]comparison{"coarse": coarse, "keeps well": keepsWell, "single of 4": single, "plain": plain} {
 			wrong := func(share float64, v verdict) (wrong, tries float64) {
 				n, sum := 0, 0
 				for range runs {
@@ -72,7 +73,7 @@ func TestBestLikelihood(t *testing.T) {
 // As many tries are asked for as a verdict needs at least.
 func TestNothingIsWasted(t *testing.T) {
 	reference := counts{25, 25}
-	c := passes[1]
+	c := keepsWell
 	n := c.lacks(reference, counts{})
 	assert.Equal(t, undecided, c.judge(reference, counts{0, n - 1}))
 	assert.Equal(t, undecided, c.judge(reference, counts{n - 1, n - 1}))

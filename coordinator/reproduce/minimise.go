@@ -56,10 +56,14 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 		{"output_mib", l.GetOutputMib(), campaign.DefaultOutputMiB, func(r *misstepv1.Recipe) { r.Limits.OutputMib = 0 }},
 		{"disk_mib", l.GetDiskMib(), campaign.DefaultDiskMiB, func(r *misstepv1.Recipe) { r.Limits.DiskMib = 0 }},
 		{"stack_depth", l.GetStackDepth(), campaign.DefaultStackDepth, func(r *misstepv1.Recipe) { r.Limits.StackDepth = 0 }},
+		{"mismatches", l.GetMismatches(), 0, func(r *misstepv1.Recipe) { r.Limits.Mismatches = 0 }},
 	} {
 		if x.value != 0 && x.value != x.standard {
 			add("limit", x.name+" "+strconv.FormatUint(uint64(x.value), 10), x.drop)
 		}
+	}
+	if e := r.GetEvidence(); e != "" {
+		add("evidence", e, func(r *misstepv1.Recipe) { r.Evidence = "" })
 	}
 	check := checkOf(sig)
 	for _, c := range r.GetChecks() {
@@ -153,34 +157,33 @@ type outcome struct {
 	removed, kept []*misstepv1.RecipeElement
 }
 
-// passes of minimising, from coarse to sharp. Most elements do nothing and most others are needed outright, which a coarse comparison tells
-// by a few hits. When the audit then finds the rate lost, the next pass begins anew with a sharper one.
-var passes = []comparison{
-	{upper: 1, lower: 0.2, alpha: 0.05, beta: 0.02, patience: 60},
-	{upper: 0.9, lower: 0.4, alpha: 0.05, beta: 0.03, patience: 60},
-	{upper: 0.9, lower: 0.55, alpha: 0.03, beta: 0.03, patience: 200},
-}
-
 var (
-	// keepsMost is the audit's, for what is done once and where a rate in between is to be expected. Rates above 0.72 rather pass.
-	keepsMost = comparison{upper: 1, lower: 0.5, alpha: 0.02, beta: 0.001, patience: 300}
-	// halved ends a test of a pass when the recipe looks like half of the rate: a coarse comparison takes long there, and all that
-	// follows would be compared with a rate that is lost already.
-	halved = comparison{upper: 1, lower: 0.5, alpha: 1e-9, beta: 0.03, patience: 300}
-	// keepsAll tells a loss of a quarter.
-	keepsAll = comparison{upper: 0.95, lower: 0.75, alpha: 0.03, beta: 0.05, patience: 200}
+	// coarse is the comparison by which most is left out: nearly all elements do nothing or are needed outright, which it tells by a few hits.
+	coarse = comparison{upper: 1, lower: 0.35, alpha: 0.03, beta: 0.02, patience: 60}
+	// halved ends a test when the recipe looks like half of the rate: a coarse comparison takes long there, and all that follows would be
+	// compared with a rate that is lost already; a sharp one takes long to say what is plain.
+	halved = comparison{upper: 1, lower: 0.5, alpha: 1e-9, beta: 0.02, patience: 300}
+	// keepsWell says of what is left that it keeps the rate.
+	keepsWell = comparison{upper: 1, lower: 0.75, alpha: 0.04, beta: 0.02, patience: 500}
 )
 
 const (
 	// referenceHits, less where hits are frequent, are had before anything is compared with the reference.
 	referenceHits = 50
-	// missed is the chance that any of the elements that are left at the end could go with 0.8 of the rate.
+	// missed is the chance that any of the elements that are left at the end could go with all of the rate.
 	missed = 0.02
+	// frequent is the rate from which numbers are halved, too.
+	frequent = 0.25
+	// canGo is the share of the rate that an element must leave for it to be tried once more at the end.
+	canGo = 0.9
 )
 
-// goes tests an element at the end, when there are n in all.
-func goes(n int) comparison {
-	return comparison{upper: 0.8, lower: 0.4, alpha: 0.03, beta: missed / float64(n), patience: 200}
+// goes tests an element at the end, when there are n in all; both may say no.
+func goes(n int) (sharp, plain comparison) {
+	sharp, plain = keepsWell, halved
+	sharp.beta, plain.beta = missed/2/float64(n), missed/2/float64(n)
+	sharp.patience = 400 // an element in between may stay as well as go
+	return sharp, plain
 }
 
 // reducer makes one recipe smaller.
@@ -195,21 +198,10 @@ type reducer struct {
 	// best is the recipe to begin with, recipe what is left of it.
 	best, recipe *misstepv1.Recipe
 	removed      []element
-	// undo holds the recipes before each accepted reduction, with how many elements were removed by then.
-	undo []undoStep
-	// banned elements were removed by themselves, and the rate was found lost later.
-	banned map[string]bool
-	// lost recipes, by arm, did not keep the rate in an audit.
-	lost map[string]bool
-	// pass is the comparison of this pass.
-	pass comparison
+	// back holds elements that were put back, with what each costs by itself at least: the logarithm of a share of the rate.
+	back map[string]float64
 	// done counts the elements that are settled, of all.
 	done, all int
-}
-
-type undoStep struct {
-	recipe  *misstepv1.Recipe
-	removed int
 }
 
 // rate to keep.
@@ -237,16 +229,12 @@ func (r *reducer) changed(to *misstepv1.Recipe, c comparison, also ...comparison
 	if proto.Equal(to, r.recipe) || !valid(to) {
 		return no
 	}
-	a := r.arm("keeps", to)
-	if r.lost[a.key] {
-		return no
-	}
-	return r.compare(a, c, also...)
+	return r.compare(r.arm("keeps", to), c, also...)
 }
 
-// keeps tests with the comparison of this pass whether the rate is kept by a change.
+// keeps tests coarsely whether the rate is kept by a change.
 func (r *reducer) keeps(to *misstepv1.Recipe) answer {
-	return r.changed(to, r.pass, halved)
+	return r.changed(to, coarse, halved)
 }
 
 // compare an arm with the reference, which has as many tries as the arm at least: which of its tries count depends on the arm's alone. It is
@@ -292,7 +280,6 @@ func (r *reducer) drop(elements []element) *misstepv1.Recipe {
 }
 
 func (r *reducer) take(to *misstepv1.Recipe, elements ...element) {
-	r.undo = append(r.undo, undoStep{r.recipe, len(r.removed)})
 	r.recipe = to
 	r.removed = append(r.removed, elements...)
 }
@@ -379,15 +366,12 @@ func (r *reducer) fewer() bool {
 	candidates := r.r.GetSpec().GetMethods()
 	if i := r.recipe.GetInstrumentation().GetOnly(); len(i) > 1 && len(candidates) > 0 && slices.Contains(i, candidates[0]) {
 		r.plan.Doing = "instruments only " + candidates[0]
-		to := r.drop([]element{{drop: func(r *misstepv1.Recipe) { r.Instrumentation.Only = candidates[:1] }}})
-		switch r.keeps(to) {
+		others := slices.DeleteFunc(methods(r.recipe), func(e element) bool { return e.name == candidates[0] })
+		switch to := r.drop(others); r.keeps(to) {
 		case wait:
 			return false
 		case yes:
-			for _, name := range without(i, candidates[0]) {
-				r.removed = append(r.removed, element{kind: "method", name: name})
-			}
-			r.take(to)
+			r.take(to, others...)
 			return true
 		case no:
 		}
@@ -399,26 +383,22 @@ func (r *reducer) fewer() bool {
 func (r *reducer) lower() bool {
 	shrink := func(kind string, value uint64, change func(*misstepv1.Recipe, uint64)) bool {
 		steps := []uint64{10, 2}
-		if r.rate() < often {
+		if r.rate() < frequent {
 			steps = steps[:1] // half as much gives a rate in between as a rule, and telling that takes too long where hits are rare
 		}
 		for _, by := range steps {
 			for next := value / by; next > 1; next = value / by {
-				to := proto.CloneOf(r.recipe)
-				change(to, next)
+				e := element{kind, fmt.Sprintf("%d to %d", value, next), func(r *misstepv1.Recipe) { change(r, next) }}
+				to := r.drop([]element{e})
 				r.plan.Doing = fmt.Sprintf("%s %d instead of %d", kind, next, value)
-				c := keepsMost
-				if by == 2 {
-					c = keepsAll
-				}
-				answer := r.changed(to, c)
+				answer := r.changed(to, keepsWell, halved)
 				if answer == wait {
 					return false
 				}
 				if answer == no {
 					break
 				}
-				r.take(to, element{kind: kind, name: fmt.Sprintf("%d to %d", value, next)})
+				r.take(to, e)
 				value = next
 			}
 		}
@@ -441,78 +421,67 @@ func (r *reducer) lower() bool {
 
 // smallest recipe that keeps the rate, with its tries.
 func (r *reducer) smallest(first []element) (*arm, bool) {
-	for i, pass := range passes {
-		r.pass, r.recipe, r.removed, r.undo, r.done = pass, r.best, nil, nil, 0
-		if !r.reduce(first) || !r.listed() || !r.fewer() || !r.lower() {
-			return nil, false
-		}
-		if len(r.undo) == 0 || i == len(passes)-1 {
-			break
-		}
-		a := r.arm("keeps", r.recipe)
-		r.now(a)
-		r.plan.Doing = "checks that the rate is kept"
-		answer := r.compare(a, keepsMost)
+	if !r.reduce(first) || !r.listed() || !r.fewer() {
+		return nil, false
+	}
+	for {
+		answer := r.settled()
 		if answer == wait {
 			return nil, false
 		}
 		if answer == yes {
 			break
 		}
-	}
-	for {
-		final, ok := r.audit()
-		if !ok {
+		// What was needed before, when the rate was lost already, may not be now. What was put back is too dear for a coarse test.
+		if !r.reduce(r.free(math.Inf(-1))) {
 			return nil, false
 		}
-		before := len(r.removed)
+	}
+	if !r.lower() {
+		return nil, false
+	}
+	for {
+		before := r.recipe
 		if !r.singles() {
 			return nil, false
 		}
-		if len(r.removed) == before {
-			return final, true
+		if r.recipe == before {
+			break
 		}
 	}
+	a := r.arm("keeps", r.recipe)
+	if r.recipe == r.best {
+		c := count(r.reference, len(r.reference))
+		a = &arm{key: r.again.key, recipe: r.recipe, results: r.reference, hits: c.hits}
+	}
+	r.now(a)
+	return a, true
 }
 
-// audit compares the recipe as it is more sharply. Where the rate is lost, reductions are taken back, the last first, until it is
-// there again.
-func (r *reducer) audit() (*arm, bool) {
-	var back []element // what was taken back last
-	for {
-		a := r.arm("keeps", r.recipe)
-		r.now(a)
-		r.plan.Doing = "checks that the rate is kept"
-		if len(r.undo) == 0 {
-			c := count(r.reference, len(r.reference))
-			return &arm{key: r.again.key, recipe: r.recipe, results: r.reference, hits: c.hits}, true
-		}
-		switch r.compare(a, keepsMost) {
-		case wait:
-			return nil, false
-		case yes:
-			if len(back) == 1 { // it was this one; those taken back before it may go again
-				r.banned[back[0].id()] = true
-			}
-			return a, true
-		case no:
-		}
-		r.lost[a.key] = true
-		last := r.undo[len(r.undo)-1]
-		r.undo = r.undo[:len(r.undo)-1]
-		back = slices.Clone(r.removed[last.removed:])
-		r.recipe, r.removed = last.recipe, r.removed[:last.removed]
+// settled says whether what is left keeps the rate as it is. If not, what it needs is put back.
+func (r *reducer) settled() answer {
+	if r.recipe == r.best {
+		return yes
 	}
+	a := r.arm("keeps", r.recipe)
+	r.now(a)
+	r.plan.Doing = "checks that the rate is kept"
+	answer := r.compare(a, keepsWell, halved)
+	if answer == no && !r.screen() {
+		return wait
+	}
+	return answer
 }
 
 // singles tries every element that is left by itself, and takes out what can go. It is false while it waits.
 func (r *reducer) singles() bool {
-	left := r.free()
+	left := r.free(-math.Log(canGo))
+	sharp, plain := goes(len(left))
 	var can []element
 	waiting := false
 	for _, e := range left {
 		r.plan.Doing = fmt.Sprintf("tries each of the %d elements left once more", len(left))
-		switch r.changed(r.drop([]element{e}), goes(len(left))) {
+		switch r.changed(r.drop([]element{e}), sharp, plain) {
 		case wait:
 			waiting = true // the others are asked for, too: most of them are needed, so little is wasted
 		case yes:
@@ -524,7 +493,7 @@ func (r *reducer) singles() bool {
 		return false
 	}
 	if len(can) > 1 { // all at once as a rule
-		switch r.changed(r.drop(can), goes(len(left))) {
+		switch r.changed(r.drop(can), sharp, plain) {
 		case wait:
 			return false
 		case yes:
@@ -538,9 +507,12 @@ func (r *reducer) singles() bool {
 	return true
 }
 
-// free elements may still go.
-func (r *reducer) free() ElementList {
-	return slices.DeleteFunc(r.left(), func(e element) bool { return r.banned[e.id()] })
+// free elements may still go: those that were never put back, and those that may cost less than so much.
+func (r *reducer) free(most float64) ElementList {
+	return slices.DeleteFunc(r.left(), func(e element) bool {
+		loss, back := r.back[e.id()]
+		return back && loss >= most
+	})
 }
 
 func (r *reducer) left() ElementList {
@@ -604,7 +576,7 @@ func (m *machine) minimise(best *arm, amplified bool) (outcome, bool) {
 	m.begin(StepMinimise)
 	m.now(best)
 	first := append(narrow(best.recipe, m.r.GetSpec().GetMethods()), elements(best.recipe, m.r.GetSpec().GetSignature())...)
-	r := &reducer{machine: m, recipe: best.recipe, banned: map[string]bool{}, lost: map[string]bool{}, all: len(first) + 4}
+	r := &reducer{machine: m, recipe: best.recipe, back: map[string]float64{}, all: len(first) + 4}
 	// All tests compare with this rate. What won a race was chosen for its luck, too, and does not count.
 	r.again = m.arm("best", best.recipe)
 	hits := 0

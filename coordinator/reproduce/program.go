@@ -15,8 +15,9 @@ import (
 const (
 	// enough hits to know a rate within a third.
 	enoughHits = 10
-	// often is the rate from which amplifying is not worth its cost: about twenty neighbours take fifty times a hit's wait.
-	often = 0.25
+	// often is the rate from which amplifying is not worth its cost: about twenty neighbours take fifty times a hit's wait, and to know
+	// at the end that the rate is kept takes five hundred times it where hits are rare, twenty times it where nearly every try hits.
+	often = 0.6
 	// sure is the confidence at which a bisection ends.
 	sure = 0.98
 )

@@ -161,16 +161,19 @@ func (d *Driver) Run(r *misstepv1.Reproduction) reproduce.Plan {
 	}
 }
 
-// FixedTries is the fewest tries, and the hits among them, by which a fixed number of repetitions tells 0.8·p from 0.4·p with the
-// errors alpha (0.4·p taken for kept) and beta (0.8·p taken for lost).
-func FixedTries(p, alpha, beta float64) (tries, hits int) {
-	for c := 1; ; c++ {
-		// The least n at which c hits are likely enough under 0.8·p; they must be rare enough under 0.4·p.
-		n := int(math.Ceil(float64(c) / (0.8 * p)))
-		for below(n, c, 0.8*p) > beta {
+// Errors of a test by a fixed number of repetitions: Alpha is the chance that it takes a rate of Lower·p for kept, Beta that it takes one of
+// Upper·p for lost.
+type Errors struct{ Upper, Lower, Alpha, Beta float64 }
+
+// FixedTries is the fewest tries, and the hits among them, by which a fixed number of repetitions tells the rates with these errors.
+func FixedTries(p float64, e Errors) (tries, hits int) {
+	for c := 1; ; c += max(1, c/100) {
+		// The least n at which c hits are likely enough under the upper rate; they must be rare enough under the lower one.
+		n := int(math.Ceil(float64(c) / (e.Upper * p)))
+		for below(n, c, e.Upper*p) > e.Beta {
 			n += max(1, n/200)
 		}
-		if 1-below(n, c, 0.4*p) <= alpha {
+		if 1-below(n, c, e.Lower*p) <= e.Alpha {
 			return n, c
 		}
 	}
@@ -190,8 +193,8 @@ func below(n, c int, p float64) float64 {
 
 // Ddmin minimises a model's recipe by plain delta debugging, each configuration judged by the same fixed number of repetitions. It
 // returns the recipe it ends with.
-func Ddmin(d *Driver, recipe *misstepv1.Recipe, alpha, beta float64) *misstepv1.Recipe {
-	tries, hits := FixedTries(d.Model.Rate(recipe), alpha, beta)
+func Ddmin(d *Driver, recipe *misstepv1.Recipe, e Errors) *misstepv1.Recipe {
+	tries, hits := FixedTries(d.Model.Rate(recipe), e)
 	end, _ := PlainDdmin(recipe, reproduce.Elements(recipe, d.Model.Methods, Signature()), func(r *misstepv1.Recipe) (bool, error) {
 		seen := 0
 		for range tries {

@@ -58,6 +58,31 @@ func Models() (out []Model) {
 	add(Model{Name: "race: seen with 0.1, two flags help by half each", Rate: func(r *misstepv1.Recipe) float64 {
 		return 0.1 * If(Has(r, "-XX:+UseParallelGC"), 0.4) * If(Has(r, "-Xss512k"), 0.4) * If(Instruments(r, method[5]), 0)
 	}})
+	// Many things that help a little, as on real JVMs, where flags and checks shift moments: left out one by one each loss is small, together
+	// they are most of the rate.
+	losses := func(name string, p float64, each ...float64) {
+		conditions := []func(*misstepv1.Recipe) bool{
+			func(r *misstepv1.Recipe) bool { return Has(r, "-Xmx256m") },
+			func(r *misstepv1.Recipe) bool { return r.GetWorkload().GetRepetitions() > 1 },
+			func(r *misstepv1.Recipe) bool { return Checks(r, "shadow-gst") },
+			func(r *misstepv1.Recipe) bool { return Has(r, "-Xss512k") },
+			func(r *misstepv1.Recipe) bool { return r.GetSampling() != nil },
+			func(r *misstepv1.Recipe) bool { return r.GetPerturbation() != nil },
+		}
+		add(Model{Name: fmt.Sprintf("%s: losses of %g", name, each), Rate: func(r *misstepv1.Recipe) float64 {
+			rate := p * If(Has(r, "-Xcomp"), 0) * If(Instruments(r, method[0]), 0)
+			for i, factor := range each {
+				rate *= If(conditions[i](r), factor)
+			}
+			return rate
+		}})
+	}
+	losses("frequent", 0.9, 0.9, 0.9, 0.9, 0.9, 0.9)
+	losses("frequent", 0.9, 0.7, 0.85, 0.95)
+	losses("half", 0.5, 0.8, 0.8, 0.8)
+	losses("half", 0.5, 0.75, 0.6)
+	losses("0.1", 0.1, 0.85, 0.85, 0.85, 0.85)
+	losses("0.1", 0.1, 0.7, 0.7)
 	add(Model{
 		Name: "methods chosen by the seed",
 		Recipe: func() *misstepv1.Recipe {

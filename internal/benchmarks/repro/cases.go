@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -93,12 +94,15 @@ budget: {trials: 20}
 	return slices.Concat(injected(0.5), out, injected(0.1), injected(0.02))
 }
 
-// injected faults that each JVM has with probability p.
+// injected faults that a trial of the campaign has with about probability p. Each walk draws, so that what makes more walks makes them more
+// frequent, as with a race.
 func injected(p float64) (out []realCase) {
-	add := func(class string, rate float64, needs, campaign string, finding ...string) {
+	// each is the chance of one of n walks of a trial.
+	each := func(n float64) float64 { return 1 - math.Pow(1-p, 1/n) }
+	add := func(plan faults.Plan, campaign string, finding ...string) {
+		plan.Trials = 1 // all, each with draws of its own
 		out = append(out, realCase{
-			name: fmt.Sprintf("%s-%g", class, p), sort: "injected fault", jdk: "jdk17", finding: finding,
-			plan:     &faults.Plan{Classes: []string{class}, Rate: rate, Trials: p, Needs: []string{needs}},
+			name: fmt.Sprintf("%s-%g", plan.Classes[0], p), sort: "injected fault", jdk: "jdk17", finding: finding, plan: &plan,
 			campaign: campaign + fmt.Sprintf("budget: {trials: %d}\n", int(8/p)),
 		})
 	}
@@ -109,9 +113,9 @@ instrumentation: [{ratio: 0}]
 sampling: [{interval: 0.001s, jitter: 0.5}]
 checks: [{name: asgct-gst-bracket}, {name: liveness}]
 `
-	add(faults.Crash, 1, "-Xss768k", bracket, "crash", "injector")
-	add(faults.InvalidCode, 1, "-XX:MaxInlineLevel=8", bracket, "mismatch", "bracket")
-	add(faults.Truncate, 0.3, "-Xss768k", `
+	add(faults.Plan{Classes: []string{faults.Crash}, Rate: each(30), Needs: []string{"-Xss768k"}}, bracket, "crash", "injector")
+	add(faults.Plan{Classes: []string{faults.InvalidCode}, Rate: each(30), Needs: []string{"-XX:MaxInlineLevel=8"}}, bracket, "mismatch", "bracket")
+	add(faults.Plan{Classes: []string{faults.Truncate}, Rate: each(20), Method: "Small.inner", Needs: []string{"-Xss768k"}}, `
 workloads: [{name: small, arguments: [calls, "3", "20"]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8, -XX:+AlwaysPreTouch]}]
 instrumentation: [{ratio: 1, include: ["Small*"]}]

@@ -84,7 +84,7 @@ type lab struct {
 	injector  string
 	engine    []byte // sources of engine and injector
 	executor  *jvm.Executor
-	slots     int // tries at once
+	slots     int // tries at once: a JVM waits for its runner half of the time
 	scratch   string
 	store     *bench.Store[entry]
 	log       io.Writer
@@ -95,7 +95,7 @@ func openLab(ctx context.Context, dir string, log io.Writer) (*lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find folder: %w", err)
 	}
-	l := &lab{dir: dir, home: filepath.Join(dir, "home"), log: log, slots: max(2, runtime.NumCPU())}
+	l := &lab{dir: dir, home: filepath.Join(dir, "home"), log: log, slots: 2 * runtime.NumCPU()}
 	l.jdks = jdk.Open(l.home)
 	if l.agent, err = agent.Find(filepath.Join("build", "agent")); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,4 +49,17 @@ func TestRateKept(t *testing.T) {
 	require.Equal(t, []float64{1, 1}, []float64{ratio, low})
 	ratio, _, _ = realResult{FinalTries: 40, BestHits: 40, BestTries: 40}.kept()
 	require.Zero(t, ratio)
+}
+
+func TestSequentialVerdicts(t *testing.T) {
+	certain, _ := sequential("", 0.5, sameErrors)
+	require.False(t, certain)
+	certain, keeps := sequential(strings.Repeat("m", 60), 0.5, sameErrors)
+	require.Equal(t, []bool{true, false}, []bool{certain, keeps})
+	certain, keeps = sequential(strings.Repeat("hm", 400), 0.5, sameErrors)
+	require.Equal(t, []bool{true, true}, []bool{certain, keeps})
+	certain, _ = sequential(strings.Repeat("v", 60), 0.5, sameErrors)
+	require.False(t, certain)
+	require.True(t, void(strings.Repeat("v", 60)))
+	require.False(t, void("vhm"))
 }

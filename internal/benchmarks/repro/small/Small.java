@@ -23,13 +23,15 @@ public final class Small {
     Begin begin;
     switch (args[0]) {
       case "calls":
-        for (int i = 0; i < second; i++) {
+        for (int i = 0; i < second * repetitions(); i++) {
           check(outer(first), 2 * first + 4);
         }
         end();
         return;
       case "spin":
-        spin(first, second);
+        for (int i = 0; i < repetitions(); i++) {
+          spin(first, second);
+        }
         end();
         return;
       case "race": // a planted one: 1 CheckThenAct, 2 LostUpdate, 3 Publication, 4 Shutdown
@@ -77,6 +79,11 @@ public final class Small {
     }
     check(down(second, begin, false), 144);
     end();
+  }
+
+  /** Of the programs "calls" and "spin"; the others have one upcall to make. */
+  private static int repetitions() {
+    return Math.max(1, Integer.getInteger("misstep.repetitions", 1));
   }
 
   static void end() {
