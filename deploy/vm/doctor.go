@@ -41,6 +41,15 @@ func Doctor(ctx context.Context, home string) []Check {
 		}
 		return "embedded", nil
 	}))
+	checks = append(checks, check("stopped clock (deterministic mode)", "run `go generate ./deploy/vm` and build again, as make does, or have a C compiler here", func() (string, error) {
+		if _, err := embedded.ReadFile("embedded/clock.so"); err == nil {
+			return "embedded", nil
+		}
+		if path, err := exec.LookPath("cc"); err == nil {
+			return "compiled by " + path, nil
+		}
+		return "", fmt.Errorf("this program was built without it")
+	}))
 	checks = append(checks, check("kernel with sched_ext", "run `misstep vm kernel`; it takes apt-get, dpkg-deb and a source of Debian's archive", func() (string, error) {
 		k, ok, err := kernel.Fetcher{Cache: c.cache("kernel")}.Cached()
 		if err != nil {

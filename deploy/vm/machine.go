@@ -28,6 +28,7 @@ const (
 type machine struct {
 	qemu, virtiofsd string
 	scratch         string // folder for sockets and logs, removed by the caller
+	clock           bool   // qemu's gettimeofday stands still, by the library in scratch
 	log             func(string, ...any)
 
 	mode         Mode
@@ -98,6 +99,14 @@ func (m *machine) commandLine() string {
 	return "console=ttyS0 quiet panic=-1 nokaslr mitigations=off 8250.nr_uarts=1 init=/init cryptomgr.notests initcall_blacklist=load_system_certificate_list"
 }
 
+// environment returns what qemu's has beside this process's own.
+func (m *machine) environment() []string {
+	if !m.clock {
+		return nil
+	}
+	return []string{"LD_PRELOAD=./" + clockName} // from scratch, where qemu starts: no list of this form can name a path with blanks or colons
+}
+
 // run boots the machine and stays with it to its end.
 func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io.Writer) (Result, error) {
 	result := Result{Accel: m.accel}
@@ -124,7 +133,7 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 	defer sent.close()
 	var said bytes.Buffer
 	process, err := start(launch{
-		path: m.qemu, args: m.arguments(firstExtraFD, socket), dir: m.scratch, output: &said, files: []*os.File{sent.write},
+		path: m.qemu, args: m.arguments(firstExtraFD, socket), env: m.environment(), dir: m.scratch, output: &said, files: []*os.File{sent.write},
 		pin: m.mode == ModeDeterministic, cpu: m.pin,
 	})
 	if err != nil {
@@ -161,6 +170,8 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 		return result, fmt.Errorf("%w before the command's end (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said, shareSaid))
 	case receiver.exit.Failure != "":
 		return result, fmt.Errorf("the guest could not run the command: %s%s", receiver.exit.Failure, m.lastWords(&said, shareSaid))
+	case m.clock && bytes.Contains(said.Bytes(), []byte(clockName)): // the loader goes on without it
+		return result, unavailable("qemu cannot load what stops its clock: "+strings.TrimSpace(said.String()), "set TMPDIR to a folder whose files may be executed")
 	case exitErr != nil:
 		return result, fmt.Errorf("%w while powering off (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said, shareSaid))
 	}

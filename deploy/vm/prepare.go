@@ -38,6 +38,11 @@ func prepare(ctx context.Context, c Config, command []string, scratch string) (*
 		}
 		m.replay, m.replayFile = replayRecord, filepath.Join(absolute, replayFileName)
 	}
+	if m.mode == ModeDeterministic {
+		if err := m.stopClock(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if m.mode == ModeShared {
 		if m.virtiofsd, err = findVirtiofsd(); err != nil {
 			return nil, err

@@ -20,6 +20,7 @@ const firstExtraFD = 3
 type launch struct {
 	path   string
 	args   []string
+	env    []string // NAME=VALUE, beside this process's own
 	dir    string
 	output io.Writer
 	files  []*os.File
@@ -39,6 +40,7 @@ type process struct {
 // start starts a process from a thread of its own.
 func start(l launch) (*process, error) {
 	cmd := exec.Command(l.path, l.args...)
+	cmd.Env = append(os.Environ(), l.env...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = l.dir, l.output, l.output, l.files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 5 * time.Second

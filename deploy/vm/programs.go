@@ -10,10 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// embedded holds the guest's init when it was generated before this package was built; make does so.
+// embedded holds the guest's init and the library that stops qemu's clock when they were generated before this package was built; make does so.
 //
 //go:generate env CGO_ENABLED=0 GOARCH=amd64 go build -trimpath -ldflags "-s -w" -o embedded/init ./guest
 //go:embed all:embedded
@@ -54,6 +55,11 @@ func guestProgram(ctx context.Context, c Config) ([]byte, error) {
 	return data, nil
 }
 
+// static tells whether a program needs no loader.
+func static(file *elf.File) bool {
+	return !slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+}
+
 // findBusybox returns a statically linked busybox and the names it answers to.
 func findBusybox() (path string, applets []string, err error) {
 	remedy := "install the package busybox-static (deploy/vm/install.sh does)"
@@ -66,10 +72,8 @@ func findBusybox() (path string, applets []string, err error) {
 		return "", nil, fmt.Errorf("reading %s: %w", path, err)
 	}
 	defer file.Close()
-	for _, p := range file.Progs {
-		if p.Type == elf.PT_INTERP {
-			return "", nil, unavailable(path+" is not statically linked", remedy)
-		}
+	if !static(file) {
+		return "", nil, unavailable(path+" is not statically linked", remedy)
 	}
 	out, err := exec.Command(path, "--list").Output()
 	if err != nil {

@@ -27,6 +27,8 @@ type Recording struct {
 	Command []string `json:"command"`
 	Memory  int      `json:"memory"` // MiB
 	Seed    uint64   `json:"seed"`
+	// StoppedClock: qemu read one time for ever, as all deterministic machines since version 2. In version 1 it read the host's.
+	StoppedClock bool `json:"stopped_clock"`
 	// Files are the SHA-256 digests of the recording's files by name, the initrd's being that of the unpacked file.
 	Files  map[string]string `json:"files"`
 	Frames string            `json:"frames"` // SHA-256 of all that the guest sent: a replay sends the same
@@ -34,7 +36,8 @@ type Recording struct {
 	Run    time.Duration     `json:"run_nanos"`
 }
 
-const recordingVersion = 1
+// recordingVersion is that of new recordings; those of version 1 are read, too.
+const recordingVersion = 2
 
 // Names within a recording's folder.
 const (
@@ -55,7 +58,7 @@ func (m *machine) keepRecording(ctx context.Context, dir string, command []strin
 	}
 	r := Recording{
 		Version: recordingVersion, QEMU: version, Release: m.release, Command: command, Memory: m.memory, Seed: m.seed,
-		Files: map[string]string{}, Frames: result.frames, Exit: result.Exit, Run: result.Run,
+		StoppedClock: m.clock, Files: map[string]string{}, Frames: result.frames, Exit: result.Exit, Run: result.Run,
 	}
 	if err := copyFile(filepath.Join(dir, recordedKernel), m.kernel); err != nil {
 		return fmt.Errorf("keeping the recording's kernel: %w", err)
@@ -89,8 +92,8 @@ func ReadRecording(dir string) (Recording, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return Recording{}, fmt.Errorf("vm: recording %s: %w", dir, err)
 	}
-	if r.Version != recordingVersion {
-		return Recording{}, fmt.Errorf("vm: recording %s is of version %d, this program knows %d", dir, r.Version, recordingVersion)
+	if r.Version < 1 || r.Version > recordingVersion {
+		return Recording{}, fmt.Errorf("vm: recording %s is of version %d, this program knows 1 to %d", dir, r.Version, recordingVersion)
 	}
 	for _, name := range []string{recordedKernel, recordedInitrd, replayFileName} {
 		if r.Files[name] == "" {
@@ -156,6 +159,11 @@ func Replay(ctx context.Context, dir string, c ReplayConfig, stdout, stderr io.W
 		qemu: qemu, scratch: scratch, log: log, mode: ModeDeterministic, accel: AccelTCG, cpus: 1, memory: r.Memory, seed: r.Seed, pin: c.Pin - 1,
 		kernel: filepath.Join(absolute, recordedKernel), release: r.Release, initrd: initrd,
 		replay: replayPlay, replayFile: filepath.Join(absolute, replayFileName), debug: c.Debug,
+	}
+	if r.StoppedClock {
+		if err := m.stopClock(ctx); err != nil {
+			return Result{}, fmt.Errorf("vm: %w", err)
+		}
 	}
 	result, err := m.run(ctx, c.EvidenceDir, stdout, stderr)
 	if err != nil {
