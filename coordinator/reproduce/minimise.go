@@ -240,10 +240,13 @@ func (r *reducer) keeps(to *misstepv1.Recipe) answer {
 // compare an arm with the reference, which has as many tries as the arm at least: which of its tries count depends on the arm's alone. It is
 // no as soon as any of the others says so, too.
 func (r *reducer) compare(a *arm, c comparison, also ...comparison) answer {
-	pace := pace(count(r.reference, r.least))
+	reference := count(r.reference, r.least)
+	pace := pace(reference)
 	of := counts{}
 	for {
-		reference := count(r.reference, max(of.tries, r.least))
+		for n := min(of.tries, len(r.reference)); reference.tries < n; {
+			reference.add(r.reference[reference.tries])
+		}
 		v := c.judge(reference, of)
 		switch {
 		case v == high:
