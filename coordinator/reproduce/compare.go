@@ -16,7 +16,8 @@ type comparison struct {
 	upper, lower float64
 	// alpha is the chance to take lower·p for high, beta that to take upper·p for low (measured in compare_test.go).
 	alpha, beta float64
-	// patience bounds the tries: after patience/p of them the likelier one is taken.
+	// patience bounds the tries: after patience·(1−p)/p of them, and some hits' wait, the likelier one is taken. Without a bound a rate half-way
+	// between the two would take the longest of all, and there either verdict is right.
 	patience float64
 }
 
@@ -61,7 +62,11 @@ func (c comparison) bounds() (accept, reject float64) {
 }
 
 // most tries of a recipe.
-func (c comparison) most(reference counts) int { return int(math.Ceil(c.patience / reference.rate())) }
+func (c comparison) most(reference counts) int {
+	const some = 30
+	p := reference.rate()
+	return int(math.Ceil((c.patience*(1-p) + some) / p))
+}
 
 // judge says what follows from the counts.
 func (c comparison) judge(reference, of counts) verdict {

@@ -164,7 +164,7 @@ var (
 	// compared with a rate that is lost already; a sharp one takes long to say what is plain.
 	halved = comparison{upper: 1, lower: 0.5, alpha: 1e-9, beta: 0.02, patience: 300}
 	// keepsWell says of what is left that it keeps the rate.
-	keepsWell = comparison{upper: 1, lower: 0.75, alpha: 0.04, beta: 0.02, patience: 500}
+	keepsWell = comparison{upper: 1, lower: 0.75, alpha: 0.04, beta: 0.02, patience: 400}
 )
 
 const (
@@ -182,7 +182,6 @@ const (
 func goes(n int) (sharp, plain comparison) {
 	sharp, plain = keepsWell, halved
 	sharp.beta, plain.beta = missed/2/float64(n), missed/2/float64(n)
-	sharp.patience = 400 // an element in between may stay as well as go
 	return sharp, plain
 }
 
@@ -453,7 +452,7 @@ func (r *reducer) smallest(first []element) (*arm, bool) {
 		}
 	}
 	a := r.arm("keeps", r.recipe)
-	if r.recipe == r.best {
+	if len(r.removed) == 0 {
 		c := count(r.reference, len(r.reference))
 		a = &arm{key: r.again.key, recipe: r.recipe, results: r.reference, hits: c.hits}
 	}
@@ -463,7 +462,7 @@ func (r *reducer) smallest(first []element) (*arm, bool) {
 
 // settled says whether what is left keeps the rate as it is. If not, what it needs is put back.
 func (r *reducer) settled() answer {
-	if r.recipe == r.best {
+	if len(r.removed) == 0 {
 		return yes
 	}
 	a := r.arm("keeps", r.recipe)

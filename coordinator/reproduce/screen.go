@@ -132,6 +132,9 @@ func information(rows []row) (sum float64) {
 // screens are the errors of a loss's logarithm that are had before something is put back, one after the other as long as it is not enough.
 var screens = []float64{0.14, 0.08, 0.05}
 
+// screenTries are had in any case: where nearly every try hits they tell more than the first of these errors wants, and cost next to nothing.
+const screenTries = 200
+
 // wanted is the share of the rate that a prediction must come to; a little more than what a test of it takes for kept.
 const wanted = 0.93
 
@@ -145,7 +148,7 @@ func (r *reducer) screen() bool {
 	for i, out := range rows {
 		recipes[i] = r.leaving(func(j int) bool { return out&(1<<j) != 0 }, factors)
 	}
-	each := 2
+	each := (screenTries + len(rows) - 1) / len(rows)
 	back := 0
 	for stage := 0; ; stage++ {
 		last := stage >= len(screens)
@@ -190,12 +193,12 @@ func (r *reducer) screen() bool {
 			back = min(back+1, len(order)) // no measure was sharp enough; in the end everything is back
 		}
 		to := r.leaving(func(j int) bool { return slices.Index(order, j) >= back }, factors)
-		if back == len(order) {
-			r.recipe, r.removed = r.best, nil
-			return true
-		}
 		r.plan.Doing = fmt.Sprintf("puts %d elements back", back)
-		switch r.changed(to, keepsWell, halved) {
+		verdict := yes // with all of them it is the best recipe
+		if back < len(order) {
+			verdict = r.changed(to, keepsWell, halved)
+		}
+		switch verdict {
 		case wait:
 			return false
 		case yes:

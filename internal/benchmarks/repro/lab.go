@@ -31,6 +31,7 @@ import (
 	"misstep/internal/home"
 	"misstep/internal/splitmix"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
 	"misstep/runner/jvm"
 	"misstep/runner/perturb"
 	"misstep/workloads"
@@ -378,6 +379,9 @@ func (l *lab) sample(ctx context.Context, c realCase, digest, purpose string, re
 // try runs a recipe once.
 func (l *lab) try(ctx context.Context, recipe *misstepv1.Recipe, signature *misstepv1.Signature) (letter byte, err error) {
 	outcome, err := l.executor.Run(ctx, recipe, nil)
+	if runner.IsPermanent(err) {
+		return 'v', nil // it cannot be run: the agent refuses checks without instrumented methods, say
+	}
 	if err != nil {
 		return 0, err
 	}
