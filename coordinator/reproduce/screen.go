@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -59,9 +60,16 @@ func fit(rows []row, factors int) (base float64, losses []float64) {
 		usualLoss = 0.1
 		rounds    = 60
 		certain   = 1e-4
+		highest   = 1e-3 // minus the logarithm of the highest rate
 	)
 	x := make([]float64, factors+1) // the base rate's own logarithm is the last, and has no prior
-	x[factors] = math.Ln2
+	var whole counts // begin with the rate where nothing is out
+	for _, r := range rows {
+		if r.out == 0 {
+			whole.hits, whole.tries = whole.hits+r.hits, whole.tries+r.tries
+		}
+	}
+	x[factors] = max(2*highest, -math.Log(whole.rate()))
 	at := make([]float64, len(rows)) // minus the logarithm of each row's rate
 	set := func() {
 		for i, r := range rows {
@@ -76,18 +84,18 @@ func fit(rows []row, factors int) (base float64, losses []float64) {
 	set()
 	for range rounds {
 		most := 0.0
-		for j := range x {
+		for j := factors; j >= 0; j-- { // the base rate first
 			// Newton's step in this coordinate, kept small and where all rates stay below 1.
 			slope, bend, room := 0.0, 1e-9, math.Inf(1)
 			for i, r := range rows {
 				if j < factors && r.out&(1<<j) == 0 || r.tries == 0 {
 					continue
 				}
-				q := math.Exp(-at[i])
+				odds := 1 / math.Expm1(at[i]) // of a hit
 				misses := float64(r.tries - r.hits)
-				slope += misses*q/(1-q) - float64(r.hits)
-				bend += misses * q / ((1 - q) * (1 - q))
-				room = min(room, at[i])
+				slope += misses*odds - float64(r.hits)
+				bend += misses * odds * (1 + odds)
+				room = min(room, at[i]-highest)
 			}
 			if j < factors {
 				switch pull := 1 / usualLoss; {
@@ -101,7 +109,7 @@ func fit(rows []row, factors int) (base float64, losses []float64) {
 					slope -= math.Copysign(pull, slope)
 				}
 			}
-			step := min(max(slope/bend, -0.9*room, -0.5), 0.5)
+			step := min(max(slope/bend, -0.9*max(0, room), -0.5), 0.5)
 			if j < factors && x[j] != 0 && (x[j]+step)*x[j] < 0 {
 				step = -x[j] // not past the prior's edge at once
 			}
@@ -150,47 +158,29 @@ func (r *reducer) screen() bool {
 	}
 	each := (screenTries + len(rows) - 1) / len(rows)
 	back := 0
+	order := make([]int, len(factors)) // the dearest first
+	for j := range order {
+		order[j] = j
+	}
 	for stage := 0; ; stage++ {
-		last := stage >= len(screens)
-		if !last {
+		if stage < len(screens) {
 			r.plan.Doing = fmt.Sprintf("measures what each of %d elements is worth", len(factors))
 			ok := false
 			if each, ok = r.tryAll(recipes, each, 1/(screens[stage]*screens[stage])); !ok {
 				return false
 			}
-		}
-		data := []row{{counts: count(r.reference, r.least)}} // no later ones: what follows may not depend on them
-		for i, recipe := range recipes {
-			a := r.arm("screen", recipe)
-			data = append(data, row{rows[i], count(a.results, each)})
-		}
-		_, losses := fit(data, len(factors))
-		for j := range factors {
-			factors[j].loss = losses[j]
-		}
-		// The dearest first.
-		order := make([]int, len(factors))
-		for j := range order {
-			order[j] = j
-		}
-		slices.SortStableFunc(order, func(i, j int) int {
-			switch a, b := factors[i].loss, factors[j].loss; {
-			case a > b:
-				return -1
-			case a < b:
-				return 1
+			data := []row{{counts: count(r.reference, r.least)}} // no later ones: what follows may not depend on them
+			for i, recipe := range recipes {
+				data = append(data, row{rows[i], count(r.arm("screen", recipe).results, each)})
 			}
-			return 0
-		})
-		needs := len(order)
-		for kept := 1.0; needs > 0; needs-- {
-			kept *= factors[order[needs-1]].keptAlone()
-			if kept < wanted {
-				break
+			_, losses := fit(data, len(factors))
+			for j := range factors {
+				factors[j].loss = losses[j]
 			}
-		}
-		if back = max(needs, back); last {
-			back = min(back+1, len(order)) // no measure was sharp enough; in the end everything is back
+			slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(factors[j].loss, factors[i].loss) })
+			back = max(back, needed(factors, order))
+		} else { // no measure was sharp enough; in the end everything is back
+			back = min(max(1, 2*back), len(order))
 		}
 		to := r.leaving(func(j int) bool { return slices.Index(order, j) >= back }, factors)
 		r.plan.Doing = fmt.Sprintf("puts %d elements back", back)
@@ -216,6 +206,17 @@ func (r *reducer) screen() bool {
 		case no:
 		}
 	}
+}
+
+// needed is how many of the dearest must be back for the rate that is wanted.
+func needed(factors []factor, order []int) int {
+	kept := 1.0
+	for n := len(order); n > 0; n-- {
+		if kept *= factors[order[n-1]].keptAlone(); kept < wanted {
+			return n
+		}
+	}
+	return 0
 }
 
 // tryAll has every recipe tried as often as the others, until the design tells as much as is wanted. It returns how often that was.
