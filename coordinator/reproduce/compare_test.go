@@ -11,10 +11,17 @@ import (
 // The comparisons keep the errors they state though the reference's rate is only known from tries of its own, whatever it is.
 func TestErrorsOfTheComparisons(t *testing.T) {
 	random := rand.New(rand.NewPCG(8303444, 5))
-	const runs = 400
+	const (
+		runs  = 400
+		ended = 0.03 // by patience alone
+	)
 	single, plain := goes(4)
 	for _, p := range []float64{0.95, 0.4, 0.1} {
-		for name, c := range map[string]comparison{"coarse": coarse, "keeps well": keepsWell, "single of 4": single, "plain": plain} {
+		for _, x := range []struct {
+			name string
+			comparison
+		}{{"coarse", coarse}, {"keeps well", keepsWell}, {"single of 4", single}, {"plain", plain}} {
+			name, c := x.name, x.comparison
 			wrong := func(share float64, v verdict) (wrong, tries float64) {
 				n, sum := 0, 0
 				for range runs {
@@ -39,8 +46,8 @@ func TestErrorsOfTheComparisons(t *testing.T) {
 			beta, short := wrong(c.upper, low)
 			_, whole := wrong(1, low)
 			t.Logf("%-11s p %.2f: alpha %.3f of %.3f in %.1f/p tries, beta %.3f of %.3f in %.1f/p; %.1f/p at p", name, p, alpha, c.alpha, long*p, beta, c.beta, short*p, whole*p)
-			assert.LessOrEqual(t, alpha, 2*c.alpha+0.02, "%s at %g", name, p)
-			assert.LessOrEqual(t, beta, 2*c.beta+0.02, "%s at %g", name, p)
+			assert.LessOrEqual(t, alpha, 1.5*c.alpha+ended, "%s at %g", name, p)
+			assert.LessOrEqual(t, beta, 1.5*c.beta+ended, "%s at %g", name, p)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func fit(rows []row, factors int) (base float64, losses []float64) {
 		highest   = 1e-3 // minus the logarithm of the highest rate
 	)
 	x := make([]float64, factors+1) // the base rate's own logarithm is the last, and has no prior
-	var whole counts // begin with the rate where nothing is out
+	var whole counts                // begin with the rate where nothing is out
 	for _, r := range rows {
 		if r.out == 0 {
 			whole.hits, whole.tries = whole.hits+r.hits, whole.tries+r.tries
