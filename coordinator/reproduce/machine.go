@@ -255,6 +255,10 @@ func (m *machine) limit() int {
 // measure wants an arm to have hits hits and at least least tries, or most tries; ready when it has, or when no more can be had.
 func (m *machine) measure(a *arm, hits, least, most int) (ready bool) {
 	n := len(a.results)
+	if a.open { // what is pending counts, or it would change later what followed
+		m.waiting = true
+		return false
+	}
 	if a.hits >= hits && n >= least || n >= most {
 		return true
 	}

@@ -136,7 +136,9 @@ func methods(r *misstepv1.Recipe) (out []element) {
 	if only := r.GetInstrumentation().GetOnly(); len(only) > 1 {
 		for _, name := range only {
 			out = append(out, element{"method", name, func(r *misstepv1.Recipe) {
-				r.Instrumentation.Only = without(r.Instrumentation.Only, name)
+				if r.Instrumentation != nil { // the recipe may instrument by ratio again
+					r.Instrumentation.Only = without(r.Instrumentation.Only, name)
+				}
 			}})
 		}
 	}
@@ -253,10 +255,13 @@ func (r *reducer) compare(a *arm, c comparison, also ...comparison) answer {
 		case v == low || slices.ContainsFunc(also, func(c comparison) bool { return c.judge(reference, of) == low }):
 			return no
 		}
-		n, waits := of.tries+pace, false
+		n, waits := of.tries+min(pace, max(1, c.most(reference)-of.tries)), false
 		if n > len(a.results) {
 			n = of.tries + c.lacks(reference, of)
-			if !r.ask(a, n-len(a.results)) {
+			if !r.ask(a, n-len(a.results)) { // no more can be had: the likelier, if anything is known
+				if of.tries > 0 && c.llr(reference, of) > 0 {
+					return yes
+				}
 				return no
 			}
 			waits = true
@@ -426,12 +431,13 @@ func (r *reducer) smallest(first []element) (*arm, bool) {
 	if !r.reduce(first) || !r.listed() || !r.fewer() {
 		return nil, false
 	}
-	for {
+	for round := 1; ; round++ {
 		answer := r.settled()
 		if answer == wait {
 			return nil, false
 		}
-		if answer == yes {
+		const enough = 6
+		if answer == yes || round == enough {
 			break
 		}
 		// What was needed before, when the rate was lost already, may not be now. What was put back is too dear for a coarse test.
@@ -532,15 +538,7 @@ func Elements(recipe *misstepv1.Recipe, evidence []string, sig *misstepv1.Signat
 	if len(list) > 0 && list[0].kind == "instrumentation" {
 		list[0].drop(narrowed)
 	}
-	for _, e := range methods(narrowed) {
-		drop := e.drop
-		e.drop = func(r *misstepv1.Recipe) {
-			if r.Instrumentation != nil {
-				drop(r)
-			}
-		}
-		list = append(list, e)
-	}
+	list = append(list, methods(narrowed)...)
 	return list
 }
 
@@ -588,10 +586,11 @@ func (m *machine) minimise(best *arm, amplified bool) (outcome, bool) {
 	if wanted := max(int(math.Ceil(referenceHits*(1-best.rate()))), enoughHits) - hits; wanted > 0 {
 		m.plan.Doing = "measures the rate to keep"
 		m.plan.Left = m.guess(best.rate(), r.all, true)
-		if !m.measure(r.again, wanted, 0, int(math.Ceil(100/best.rate()))) {
+		most := int(math.Ceil(100 / best.rate()))
+		if !m.measure(r.again, wanted, 0, most) {
 			return outcome{}, false
 		}
-		for n := 0; wanted > 0 && n < len(r.again.results); n++ { // it has more by now
+		for n := 0; wanted > 0 && n < min(most, len(r.again.results)); n++ { // it has more by now
 			r.least++
 			if r.again.results[n] {
 				wanted--
@@ -600,6 +599,9 @@ func (m *machine) minimise(best *arm, amplified bool) (outcome, bool) {
 	}
 	r.least += len(r.reference)
 	r.reference = append(r.reference, r.again.results...)
+	if len(r.reference) == 0 { // nothing more can be had
+		r.reference, r.least = best.results, len(best.results)
+	}
 	r.best = best.recipe
 	final, ok := r.smallest(first)
 	m.plan.Recipe = r.recipe

@@ -49,7 +49,8 @@ func design(factors int) (rows []uint64) {
 		}
 		rows = append(rows, out, all&^out)
 	}
-	return rows
+	slices.Sort(rows)
+	return slices.Compact(rows) // of one or two factors
 }
 
 // fit finds the base rate p and the loss of each factor that suit the rows best when rates multiply: row i has p·exp(-Σ losses of what is out).
@@ -151,10 +152,12 @@ const wanted = 0.93
 // false while it waits.
 func (r *reducer) screen() bool {
 	factors := r.factors()
-	rows := design(len(factors))
-	recipes := make([]*misstepv1.Recipe, len(rows))
-	for i, out := range rows {
-		recipes[i] = r.leaving(func(j int) bool { return out&(1<<j) != 0 }, factors)
+	var rows []uint64
+	var recipes []*misstepv1.Recipe
+	for _, out := range design(len(factors)) {
+		if recipe := r.leaving(func(j int) bool { return out&(1<<j) != 0 }, factors); valid(recipe) {
+			rows, recipes = append(rows, out), append(recipes, recipe)
+		}
 	}
 	each := (screenTries + len(rows) - 1) / len(rows)
 	back := 0
@@ -168,6 +171,9 @@ func (r *reducer) screen() bool {
 			ok := false
 			if each, ok = r.tryAll(recipes, each, 1/(screens[stage]*screens[stage])); !ok {
 				return false
+			}
+			if r.cut { // it stays as it is: rarer than it could be, and small
+				return true
 			}
 			data := []row{{counts: count(r.reference, r.least)}} // no later ones: what follows may not depend on them
 			for i, recipe := range recipes {
@@ -193,17 +199,20 @@ func (r *reducer) screen() bool {
 			return false
 		case yes:
 			r.recipe, r.removed = to, nil
-			for i, j := range order {
-				if i >= back {
-					r.removed = append(r.removed, factors[j].elements...)
+			for j, f := range factors { // in the order in which they were left out, which they are left out in again
+				if slices.Index(order, j) >= back {
+					r.removed = append(r.removed, f.elements...)
 					continue
 				}
-				for _, e := range factors[j].elements {
-					r.back[e.id()] = factors[j].loss - screens[min(stage, len(screens)-1)]
+				for _, e := range f.elements {
+					r.back[e.id()] = f.loss - screens[min(stage, len(screens)-1)]
 				}
 			}
 			return true
 		case no:
+			if r.cut {
+				return true
+			}
 		}
 	}
 }
