@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -83,17 +84,22 @@ func (c comparison) judge(reference, of counts) verdict {
 }
 
 // lacks says how many more tries to ask for: as many as a verdict needs at least, so none is wasted, or half of a hit's wait, so that a
-// fleet is not held up by rare bugs.
-func (c comparison) lacks(reference, of counts) int {
-	accept, reject := c.bounds()
+// fleet is not held up by rare bugs. A verdict is also that any of the others says low.
+func (c comparison) lacks(reference, of counts, also ...comparison) int {
 	least, rest := pace(reference), c.most(reference)-of.tries
 	if least >= rest {
 		return max(rest, 1)
 	}
 	return least + sort.Search(rest-least, func(i int) bool {
 		n := least + i
-		return c.llr(reference, counts{of.hits + n, of.tries + n}) >= accept || c.llr(reference, counts{of.hits, of.tries + n}) <= reject
+		missed := counts{of.hits, of.tries + n}
+		return c.judge(reference, counts{of.hits + n, of.tries + n}) == high || c.rejects(reference, missed, also)
 	})
+}
+
+// rejects tells whether it or any of the others says low.
+func (c comparison) rejects(reference, of counts, also []comparison) bool {
+	return c.judge(reference, of) == low || slices.ContainsFunc(also, func(c comparison) bool { return c.judge(reference, of) == low })
 }
 
 // pace is half of a hit's wait: a recipe's tries are judged in steps of it.

@@ -20,7 +20,7 @@ func TestErrorsOfTheComparisons(t *testing.T) {
 		for _, x := range []struct {
 			name string
 			comparison
-		}{{"coarse", coarse}, {"keeps well", keepsWell}, {"single of 4", single}, {"plain", plain}} {
+		}{{"coarse", coarse}, {"keeps well", keepsWell}, {"keeps most", keepsMost}, {"single of 4", single}, {"plain", plain}} {
 			name, c := x.name, x.comparison
 			wrong := func(share float64, v verdict) (wrong, tries float64) {
 				n, sum := 0, 0

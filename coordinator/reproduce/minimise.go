@@ -121,8 +121,8 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 		add("instrumentation", "include "+pattern, func(r *misstepv1.Recipe) { r.Instrumentation.Include = without(r.Instrumentation.Include, pattern) })
 	}
 	if args := r.GetWorkload().GetArguments(); len(args) > 1 {
-		for _, a := range args {
-			add("argument", a, func(r *misstepv1.Recipe) { r.Workload.Arguments = without(r.Workload.Arguments, a) })
+		for i, a := range args {
+			add("argument", a, func(r *misstepv1.Recipe) { r.Workload.Arguments = withoutArgument(r.Workload.Arguments, a, i) })
 		}
 	}
 	for _, f := range r.GetJvmFlags() {
@@ -153,6 +153,17 @@ func without(list []string, x string) []string {
 	return list
 }
 
+// withoutArgument a, which was the i-th of all and may be 1 by now. Arguments before it may be gone, so it is the last of those that it can be.
+func withoutArgument(list []string, a string, i int) []string {
+	_, err := strconv.ParseUint(a, 10, 63)
+	for j := min(i, len(list)-1); j >= 0; j-- {
+		if list[j] == a || err == nil && list[j] == "1" {
+			return slices.Delete(slices.Clone(list), j, j+1)
+		}
+	}
+	return list
+}
+
 // outcome of minimising.
 type outcome struct {
 	measured      *arm // the final recipe with its tries
@@ -167,6 +178,9 @@ var (
 	halved = comparison{upper: 1, lower: 0.5, alpha: 1e-9, beta: 0.02, patience: 300}
 	// keepsWell says of what is left that it keeps the rate.
 	keepsWell = comparison{upper: 1, lower: 0.75, alpha: 0.04, beta: 0.02, patience: 400}
+	// keepsMost says it where most of the rate is enough: of all that coarse tests left out, since its no begins a screen, which costs more than to be
+	// sure, and of what a screen has measured.
+	keepsMost = comparison{upper: 0.95, lower: 0.7, alpha: 0.03, beta: 0.008, patience: 400}
 )
 
 const (
@@ -194,7 +208,7 @@ type reducer struct {
 	reference []bool
 	// more tries of it are had from again.
 	again *arm
-	// least tries of it that every test looks at.
+	// least tries of it that every test looks at: as many as an earlier one had, so that the luck of the first few does not come again and again.
 	least int
 	// best is the recipe to begin with, recipe what is left of it.
 	best, recipe *misstepv1.Recipe
@@ -244,20 +258,20 @@ func (r *reducer) compare(a *arm, c comparison, also ...comparison) answer {
 	reference := count(r.reference, r.least)
 	pace := pace(reference)
 	of := counts{}
+	defer func() { r.least = max(r.least, min(reference.tries, len(r.reference))) }()
 	for {
 		for n := min(of.tries, len(r.reference)); reference.tries < n; {
 			reference.add(r.reference[reference.tries])
 		}
-		v := c.judge(reference, of)
 		switch {
-		case v == high:
+		case c.judge(reference, of) == high:
 			return yes
-		case v == low || slices.ContainsFunc(also, func(c comparison) bool { return c.judge(reference, of) == low }):
+		case c.rejects(reference, of, also):
 			return no
 		}
 		n, waits := of.tries+min(pace, max(1, c.most(reference)-of.tries)), false
 		if n > len(a.results) {
-			n = of.tries + c.lacks(reference, of)
+			n = of.tries + c.lacks(reference, of, also...)
 			if !r.ask(a, n-len(a.results)) { // no more can be had: the likelier, if anything is known
 				if of.tries > 0 && c.llr(reference, of) > 0 {
 					return yes
@@ -474,7 +488,11 @@ func (r *reducer) settled() answer {
 	a := r.arm("keeps", r.recipe)
 	r.now(a)
 	r.plan.Doing = "checks that the rate is kept"
-	answer := r.compare(a, keepsWell, halved)
+	c := keepsMost
+	if len(r.back) > 0 { // there are many small losses
+		c = keepsWell
+	}
+	answer := r.compare(a, c, halved)
 	if answer == no && !r.screen() {
 		return wait
 	}

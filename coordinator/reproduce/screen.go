@@ -192,7 +192,11 @@ func (r *reducer) screen() bool {
 		r.plan.Doing = fmt.Sprintf("puts %d elements back", back)
 		verdict := yes // with all of them it is the best recipe
 		if back < len(order) {
-			verdict = r.changed(to, keepsWell, halved)
+			c := keepsWell
+			if stage > 0 && stage < len(screens) {
+				c = keepsMost
+			}
+			verdict = r.changed(to, c, halved)
 		}
 		switch verdict {
 		case wait:

@@ -83,6 +83,18 @@ func Recipe() *misstepv1.Recipe {
 	}
 }
 
+// Small recipe that instruments one method: five flags, two checks, sampling, three arguments.
+func Small() *misstepv1.Recipe {
+	r := Recipe()
+	r.Workload = &misstepv1.Workload{Name: "model", Digest: r.Workload.Digest, Arguments: []string{"spin", "6", "20"}}
+	r.JvmFlags = []string{"-Xcomp", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-Xss512k", "-XX:+UseParallelGC"}
+	r.Instrumentation, r.Perturbation = &misstepv1.Instrumentation{Only: MethodNames(1)}, nil
+	r.Sampling.Interval = durationpb.New(time.Millisecond)
+	r.Checks = []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "liveness"}}
+	r.Limits = &misstepv1.Limits{Wall: durationpb.New(time.Minute)}
+	return r
+}
+
 // MethodNames are n candidate methods.
 func MethodNames(n int) (out []string) {
 	for i := range n {

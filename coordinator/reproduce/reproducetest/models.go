@@ -81,6 +81,15 @@ func Models() (out []Model) {
 	losses("frequent", 0.9, 0.7, 0.85, 0.95)
 	losses("half", 0.5, 0.8, 0.8, 0.8)
 	losses("half", 0.5, 0.75, 0.6)
+	// A recipe of a dozen elements of which one is needed: plain ddmin halves as fast as anything here.
+	for _, p := range []float64{0.8, 0.4, 0.1} {
+		add(Model{Name: fmt.Sprintf("a dozen elements %g: one flag", p), Recipe: Small(), Rate: func(r *misstepv1.Recipe) float64 {
+			return p * If(Has(r, "-Xss512k"), 0)
+		}})
+		add(Model{Name: fmt.Sprintf("a dozen elements %g: one flag, losses of 0.9 and 0.95", p), Recipe: Small(), Rate: func(r *misstepv1.Recipe) float64 {
+			return p * If(Has(r, "-Xss512k"), 0) * If(Has(r, "-Xmx256m"), 0.9) * If(r.GetSampling() != nil, 0.95)
+		}})
+	}
 	losses("0.1", 0.1, 0.85, 0.85, 0.85, 0.85)
 	losses("0.1", 0.1, 0.7, 0.7)
 	add(Model{
