@@ -50,7 +50,7 @@ func realCases() (out []realCase) {
 			name: program + "-" + jdk, sort: "known bug", jdk: jdk, finding: []string{"mismatch gst-asgct", place},
 			builds: []string{"jdk17", "jdk25"}, affected: []string{"jdk17", "jdk25"},
 			campaign: fmt.Sprintf(`
-workloads: [{name: small, arguments: [%s, "400", "3"]}]
+workloads: [{name: small, arguments: [%s]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
 instrumentation: [{ratio: 1, include: ["Small*"]}]
 sampling: [{interval: 0.005s, jitter: 0.5}]
@@ -64,7 +64,7 @@ budget: {trials: 2}
 		name: "yield-jdk25", sort: "known bug", jdk: "jdk25", finding: []string{"mismatch gst-asgct", "continuation"},
 		builds: []string{"jdk21", "jdk25", "jdk26", "jdk27", "jdk28"}, affected: []string{"jdk21", "jdk25", "jdk26", "jdk27", "jdk28"},
 		campaign: `
-workloads: [{name: small, arguments: [yield, "6", "3"]}]
+workloads: [{name: small, arguments: [yield]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
 instrumentation: [{ratio: 1, include: ["Small*"]}]
 sampling: [{interval: 0.005s, jitter: 0.5}]
@@ -92,21 +92,21 @@ budget: {trials: 20}
 
 	// Frequent faults cost the least of all, rare ones the most. One crash in twenty is a hang of its own instead: it met malloc, which the error
 	// file needs. The others wait for those, so there is one case of it.
-	crash := injectedFault(0.5, faults.Plan{Classes: []string{faults.Crash}, Rate: each(0.5, 30), Needs: []string{"-Xss768k"}}, bracket, "crash", "injector")
+	crash := injectedFault(0.5, faults.Plan{Classes: []string{faults.Crash}, Trials: 0.5, Rate: 1, Needs: []string{"-Xss768k"}}, bracket, "crash", "injector")
 	return slices.Concat(injected(0.5), out, injected(0.1), []realCase{crash}, injected(0.02))
 }
 
 // Campaigns of injected faults.
 const (
 	bracket = `
-workloads: [{name: small, arguments: [spin, "6", "20"]}]
+workloads: [{name: small}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8, -XX:+AlwaysPreTouch]}]
 instrumentation: [{ratio: 0}]
 sampling: [{interval: 0.001s, jitter: 0.5}]
 checks: [{name: asgct-gst-bracket}, {name: liveness}]
 `
 	entries = `
-workloads: [{name: small, arguments: [calls, "3", "20"]}]
+workloads: [{name: small}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8, -XX:+AlwaysPreTouch]}]
 instrumentation: [{ratio: 1, include: ["Small*"]}]
 checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 0.1}, {name: liveness}]
@@ -116,21 +116,25 @@ checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 0.1}, {name: liv
 // each is the chance of one of n walks when a trial of n is to have p.
 func each(p, n float64) float64 { return 1 - math.Pow(1-p, 1/n) }
 
-// injected faults of which a trial has one with about probability p. Each walk draws, so that what makes more walks makes them more frequent, as
-// with a race.
+// injected faults of which a trial has one with about probability p. The frequent ones are drawn once for a trial, so that nothing but what
+// they need matters. Of the others each walk draws, so that what makes more walks makes them more frequent, as with a race: amplifying has
+// something to find.
 func injected(p float64) []realCase {
-	inner := func(class, needs string) faults.Plan {
-		return faults.Plan{Classes: []string{class}, Rate: each(p, 20), Method: "Small.inner", Needs: []string{needs}}
+	plan := func(class, method, needs string, walks float64) faults.Plan {
+		plan := faults.Plan{Classes: []string{class}, Trials: 1, Rate: each(p, walks), Method: method, Needs: []string{needs}}
+		if p >= 0.5 {
+			plan.Trials, plan.Rate = p, 1
+		}
+		return plan
 	}
 	return []realCase{
-		injectedFault(p, faults.Plan{Classes: []string{faults.InvalidCode}, Rate: each(p, 30), Needs: []string{"-XX:MaxInlineLevel=8"}}, bracket, "mismatch", "bracket"),
-		injectedFault(p, inner(faults.Truncate, "-Xss768k"), entries, "mismatch gst-asgct", "truncated"),
-		injectedFault(p, inner(faults.Duplicate, "-XX:+AlwaysPreTouch"), entries, "mismatch gst-asgct", "extra"),
+		injectedFault(p, plan(faults.InvalidCode, "", "-XX:MaxInlineLevel=8", 80), bracket, "mismatch", "bracket"),
+		injectedFault(p, plan(faults.Truncate, "Small.inner", "-Xss768k", 40), entries, "mismatch gst-asgct", "truncated"),
+		injectedFault(p, plan(faults.Duplicate, "Small.inner", "-XX:+AlwaysPreTouch", 40), entries, "mismatch gst-asgct", "extra"),
 	}
 }
 
 func injectedFault(p float64, plan faults.Plan, campaign string, finding ...string) realCase {
-	plan.Trials = 1 // all, each with draws of its own
 	return realCase{
 		name: fmt.Sprintf("%s-%g", plan.Classes[0], p), sort: "injected fault", jdk: "jdk17", finding: finding, plan: &plan,
 		campaign: campaign + fmt.Sprintf("budget: {trials: %d}\n", int(8/p)),

@@ -182,17 +182,18 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 		}
 	}
 	r.Done = doneRemoved
-	// It is told the rate of the finding's recipe, is charged all its repetitions, and stops when it has cost more than the goal allows.
+	// It is told the rate of the finding's recipe, is charged all its repetitions though a test ends once they can change nothing, and stops at
+	// the test that makes it cost more than the goal allows.
 	tries, hits := reproducetest.FixedTries(r.Rate, sameErrors)
 	_, err = reproducetest.PlainDdmin(found, reproduce.Elements(found, r.Methods, signature), func(recipe *misstepv1.Recipe) (keeps bool, err error) {
+		if r.Ddmin += tries; r.Ddmin > 3*r.search() {
+			return false, errEnough
+		}
 		_, err = l.sample(ctx, c, digest, "ddmin", recipe, signature, func(results string) bool {
 			h, n := tally(results)
 			keeps = h >= hits
 			return keeps || n-h > tries-hits || void(results)
 		})
-		if r.Ddmin += tries; err == nil && r.Ddmin > 3*r.search() {
-			err = errEnough
-		}
 		return keeps, err
 	})
 	if err != nil && !errors.Is(err, errEnough) {

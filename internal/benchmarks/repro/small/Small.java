@@ -6,7 +6,7 @@ import java.util.function.IntSupplier;
 /**
  * Programs of some milliseconds, each with one shape of stack, so that a trial costs little more
  * than its JVM: what is measured on them takes many thousand trials. The arguments are the
- * program's name and two numbers.
+ * program's name and two numbers, which those with an upcall need not be told.
  *
  * <p>The programs named after an upcall run a method in it that compiled code began. What begins it
  * is compiled before, in the background unless {@code -Xbatch} waits for it, by being called so
@@ -18,8 +18,8 @@ public final class Small {
   private Small() {}
 
   public static void main(String[] args) throws Throwable {
-    int first = Integer.parseInt(args[1]);
-    int second = Integer.parseInt(args[2]);
+    int first = args.length > 1 ? Integer.parseInt(args[1]) : 400;
+    int second = args.length > 2 ? Integer.parseInt(args[2]) : 3;
     Begin begin;
     switch (args[0]) {
       case "calls":
