@@ -62,7 +62,7 @@ budget: {trials: 2}
 	out = append(out, upcall("clinit", "jdk17", "upcall <clinit>"), upcall("clinit", "jdk25", "upcall <clinit>"))
 	out = append(out, realCase{
 		name: "yield-jdk25", sort: "known bug", jdk: "jdk25", finding: []string{"mismatch gst-asgct", "continuation"},
-		builds: []string{"jdk21", "jdk25", "jdk26", "jdk27", "jdk28"}, affected: []string{"jdk21", "jdk25", "jdk26", "jdk27", "jdk28"},
+		builds: []string{"jdk11", "jdk17", "jdk21", "jdk25", "jdk26", "jdk27", "jdk28"}, affected: []string{"jdk21", "jdk25", "jdk26", "jdk27", "jdk28"},
 		campaign: `
 workloads: [{name: small, arguments: [yield]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
