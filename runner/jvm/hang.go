@@ -93,10 +93,21 @@ func btoi(b bool) int {
 	return 0
 }
 
-// watchThreads looks twice at a process's threads, without stopping it, and says what share of the time between each ran. It is
-// starved when some could run and none did: on a loaded machine each gets its turn in half a second, under a scheduler that
-// forgot them none does.
+// watchThreads looks at a process's threads as often as they seem starved: on a loaded machine they get their turn sooner or later, under a
+// scheduler that forgot them never.
 func watchThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThread, starved bool) {
+	const looks = 4
+	for range looks {
+		if threads, starved = lookAtThreads(ctx, pid); !starved {
+			break
+		}
+	}
+	return threads, starved
+}
+
+// lookAtThreads looks twice at a process's threads, without stopping it, and says what share of the time between each ran. It is
+// starved when some could run and none did.
+func lookAtThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThread, starved bool) {
 	before := kernelThreads(pid)
 	start := map[int64]schedule{}
 	for _, t := range before {

@@ -182,17 +182,17 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 		}
 	}
 	r.Done = doneRemoved
-	// It is told the rate of the finding's recipe, is charged all its repetitions though a test ends once they can change nothing, and stops at
-	// the test that makes it cost more than the goal allows.
+	// It is told the rate of the finding's recipe, is charged all its repetitions though a test ends once its verdict is foreseen, and stops
+	// at the test that makes it cost more than the goal allows.
 	tries, hits := reproducetest.FixedTries(r.Rate, sameErrors)
 	_, err = reproducetest.PlainDdmin(found, reproduce.Elements(found, r.Methods, signature), func(recipe *misstepv1.Recipe) (keeps bool, err error) {
 		if r.Ddmin += tries; r.Ddmin > 3*r.search() {
 			return false, errEnough
 		}
-		_, err = l.sample(ctx, c, digest, "ddmin", recipe, signature, func(results string) bool {
+		_, err = l.sample(ctx, c, digest, "ddmin", recipe, signature, func(results string) (ended bool) {
 			h, n := tally(results)
-			keeps = h >= hits
-			return keeps || n-h > tries-hits || void(results)
+			ended, keeps = foreseen(h, n, tries, hits)
+			return ended || void(results)
 		})
 		return keeps, err
 	})
@@ -201,6 +201,22 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 	}
 	r.DdminEnded, r.Done = err == nil, doneAll
 	return r, nil
+}
+
+// foreseen says whether a test of so many tries will have so many hits, after h hits of the first n: when the others can change nothing, or
+// would by a chance of less than one in a million (W. Hoeffding's bound, Probability inequalities for sums of bounded random variables, 1963).
+func foreseen(h, n, tries, hits int) (ended, keeps bool) {
+	if h >= hits || n-h > tries-hits {
+		return true, h >= hits
+	}
+	p, q := float64(hits)/float64(tries), float64(h)/float64(max(1, n))
+	term := func(x, y float64) float64 {
+		if x == 0 {
+			return 0
+		}
+		return x * math.Log(x/y)
+	}
+	return float64(n)*(term(q, p)+term(1-q, 1-p)) > math.Log(1e6), q > p
 }
 
 // sequential is A. Wald's test of a recipe's rate: Upper·p against Lower·p. After 250/p tries the likelier is taken.

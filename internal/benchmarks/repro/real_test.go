@@ -63,3 +63,18 @@ func TestSequentialVerdicts(t *testing.T) {
 	require.True(t, void(strings.Repeat("v", 60)))
 	require.False(t, void("vhm"))
 }
+
+func TestVerdictsAreForeseen(t *testing.T) {
+	for _, x := range []struct {
+		h, n         int
+		ended, keeps bool
+	}{
+		{0, 0, false, false}, {60, 70, true, true}, {10, 51, true, false}, {50, 60, false, true}, {0, 5, false, false},
+		{0, 30, true, false}, {29, 30, false, true},
+	} {
+		ended, keeps := foreseen(x.h, x.n, 100, 60)
+		require.Equal(t, []bool{x.ended, x.ended && x.keeps}, []bool{ended, ended && keeps}, "%+v", x)
+	}
+	ended, keeps := foreseen(0, 900, 6800, 120)
+	require.Equal(t, []bool{true, false}, []bool{ended, keeps})
+}
