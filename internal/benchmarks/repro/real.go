@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/proto"
+
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/reproduce/reproducetest"
 	"misstep/internal/bench"
@@ -182,9 +184,13 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 		}
 	}
 	r.Done = doneRemoved
-	// It is told the rate of the finding's recipe, is charged all its repetitions though a test ends once its verdict is foreseen, and stops
+	// It is told the rate of the finding's recipe, as well as that is known, is charged all its repetitions though a test ends once its verdict is foreseen, and stops
 	// at the test that makes it cost more than the goal allows.
-	tries, hits := reproducetest.FixedTries(r.Rate, sameErrors)
+	rate := r.Rate
+	if proto.Equal(found, best) {
+		rate = p
+	}
+	tries, hits := reproducetest.FixedTries(rate, sameErrors)
 	_, err = reproducetest.PlainDdmin(found, reproduce.Elements(found, r.Methods, signature), func(recipe *misstepv1.Recipe) (keeps bool, err error) {
 		if r.Ddmin += tries; r.Ddmin > 3*r.search() {
 			return false, errEnough
