@@ -76,7 +76,7 @@ budget: {trials: 2}
 
 	race := func(name string, number, iterations int, class string) {
 		out = append(out, realCase{
-			name: "race-" + name, sort: "planted race", jdk: "jdk17", finding: []string{"crash", "Unsafe_PutLong"},
+			name: "race-" + name, sort: "planted race", jdk: "jdk17", finding: []string{"crash", "Unsafe"},
 			campaign: fmt.Sprintf(`
 workloads: [{name: small, arguments: [race, "%d", "%d"]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
