@@ -15,7 +15,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"misstep/coordinator"
+	"misstep/coordinator/store"
+	"misstep/coordinator/store/sqlite"
 	"misstep/corpus"
 	"misstep/corpus/localdir"
 	"misstep/corpus/share"
@@ -43,16 +44,11 @@ func (c *corpusGC) Run(ctx context.Context, e *env) error {
 	m := marker{marked: map[corpus.Digest]bool{}}
 	if _, err := os.Stat(filepath.Join(c.Dir, "store.db")); err == nil {
 		blobs = filepath.Join(c.Dir, "blobs")
-		st, err := embed(c.Dir, coordinator.Config{Logger: e.warnings()})
-		if err != nil {
-			return err
-		}
-		defer st.close()
-		if err := m.station(ctx, st); err != nil {
+		if err := m.coordinator(ctx, filepath.Join(c.Dir, "store.db")); err != nil {
 			return err
 		}
 	}
-	store, err := localdir.New(blobs)
+	local, err := localdir.New(blobs)
 	if err != nil {
 		return err
 	}
@@ -65,10 +61,10 @@ func (c *corpusGC) Run(ctx context.Context, e *env) error {
 			m.marked[b.Digest] = true
 		}
 	}
-	if err := m.trees(ctx, store); err != nil {
+	if err := m.trees(ctx, local); err != nil {
 		return err
 	}
-	swept, err := store.Sweep(ctx, func(d corpus.Digest) bool { return m.marked[d] }, before, c.Delete)
+	swept, err := local.Sweep(ctx, func(d corpus.Digest) bool { return m.marked[d] }, before, c.Delete)
 	if err != nil {
 		return err
 	}
@@ -110,67 +106,77 @@ func (m marker) message(message proto.Message) error {
 	return nil
 }
 
-// station marks what findings, reproductions, campaigns that run, and trials that hit a finding or did not end cleanly refer to.
-func (m marker) station(ctx context.Context, st *station) error {
-	findings, err := st.ListFindings(ctx, &misstepv1.ListFindingsRequest{})
+// coordinator marks what the rows of a coordinator's store refer to.
+func (m marker) coordinator(ctx context.Context, path string) (err error) {
+	st, err := sqlite.Open(ctx, path)
 	if err != nil {
 		return err
 	}
-	for _, f := range findings.GetFindings() {
-		whole, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: f.GetId()})
-		if err != nil {
-			return err
-		}
-		if err := m.message(whole); err != nil {
-			return err
-		}
-	}
-	reproductions, err := st.ListReproductions(ctx, &misstepv1.ListReproductionsRequest{})
+	defer func() { err = errors.Join(err, st.Close()) }()
+	return st.View(ctx, m.rows)
+}
+
+// rows marks what findings (merged ones, too: they may be split off again), reproductions, campaigns that run, and trials that hit a finding
+// or did not end cleanly refer to. Probes' results are in their reproduction.
+func (m marker) rows(tx store.Tx) error {
+	findings, err := tx.Findings()
 	if err != nil {
 		return err
 	}
-	for _, r := range reproductions.GetReproductions() {
-		whole, err := st.GetReproduction(ctx, &misstepv1.GetReproductionRequest{ReproductionId: r.GetId()})
-		if err != nil {
-			return err
-		}
-		if err := m.message(whole); err != nil {
+	for _, f := range findings {
+		if err := m.message(f.Proto); err != nil {
 			return err
 		}
 	}
-	campaigns, err := st.ListCampaigns(ctx, &misstepv1.ListCampaignsRequest{})
+	reproductions, err := tx.Reproductions(false)
 	if err != nil {
 		return err
 	}
-	for _, c := range campaigns.GetCampaigns() {
-		if err := m.message(c); err != nil {
+	for _, r := range reproductions {
+		if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
+			r.Spec.Builds = nil // what it has tried of them is in its reproducer
+		}
+		if err := m.message(r); err != nil {
 			return err
 		}
-		if err := m.trials(ctx, st, c); err != nil {
+	}
+	campaigns, err := tx.Campaigns(false)
+	if err != nil {
+		return err
+	}
+	for _, c := range campaigns {
+		running := c.State == misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING
+		if running {
+			if err := m.message(c.Submission); err != nil {
+				return err
+			}
+		}
+		if c.Probes {
+			continue
+		}
+		if err := m.trials(tx, c.ID, running); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m marker) trials(ctx context.Context, st *station, c *misstepv1.CampaignStatus) error {
-	running := c.GetState() == misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING
-	for token := ""; ; {
-		page, err := st.ListTrials(ctx, &misstepv1.ListTrialsRequest{CampaignId: c.GetId(), PageToken: token})
-		if err != nil {
+func (m marker) trials(tx store.Tx, campaign string, all bool) error {
+	const page = 100
+	for after := uint64(0); ; {
+		trials, err := tx.Trials(campaign, after, page)
+		if err != nil || len(trials) == 0 {
 			return err
 		}
-		for _, trial := range page.GetTrials() {
-			clean := len(trial.GetFindingIds()) == 0 && trial.GetOutcome().GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN
-			if clean && !running {
+		for _, t := range trials {
+			after = t.ID
+			clean := len(t.FindingIDs) == 0 && t.Outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN
+			if clean && !all {
 				continue
 			}
-			if err := m.message(trial); err != nil {
+			if err := errors.Join(m.message(t.Recipe), m.message(t.Outcome)); err != nil {
 				return err
 			}
-		}
-		if token = page.GetNextPageToken(); token == "" {
-			return nil
 		}
 	}
 }
