@@ -155,12 +155,7 @@ func (t *trial) core(ctx context.Context, crash *misstepv1.Crash) int64 {
 	t.exhibit("core-stack.txt", text)
 	for tid, frames := range parseGDB(string(text)) { // one thread
 		for _, f := range frames {
-			name, library, _ := strings.Cut(f, " from ")
-			line := "C  [" + cmp.Or(library, "unknown") + "]"
-			if name != "??" {
-				line += "  " + name
-			}
-			crash.NativeFrames = append(crash.NativeFrames, line)
+			crash.NativeFrames = append(crash.NativeFrames, hsErrFrame(f))
 		}
 		if len(frames) > 0 {
 			crash.ProblematicFrame = crash.GetNativeFrames()[0]
@@ -168,6 +163,20 @@ func (t *trial) core(ctx context.Context, crash *misstepv1.Crash) int64 {
 		return tid
 	}
 	return 0
+}
+
+// hsErrFrame writes a frame of parseGDB as hs_err has it, which calls the VM's own frames V: triage blames those and follows the walker by them.
+func hsErrFrame(f string) string {
+	name, library, _ := strings.Cut(f, " from ")
+	letter := "C"
+	if library == "libjvm.so" {
+		letter = "V"
+	}
+	line := letter + "  [" + cmp.Or(library, "unknown") + "]"
+	if name != "??" {
+		line += "  " + name
+	}
+	return line
 }
 
 func (t *trial) errorFile() (*hserr.Report, error) {

@@ -58,6 +58,21 @@ func TestRealStacks(t *testing.T) {
 	}
 }
 
+// TestCoreFrames: frames that gdb finds in a core file read as those of an error file do, in which the VM's own are V.
+func TestCoreFrames(t *testing.T) {
+	stacks := parseGDB(`Thread 1 (Thread 0x7f0f (LWP 77)):
+#0  0x00007f01 in frame::sender(RegisterMap*) const () from /jdk/lib/server/libjvm.so
+#1  0x00007f02 in ?? () from /jdk/lib/server/libjvm.so
+#2  0x00007f03 in raise () from /lib/x86_64-linux-gnu/libc.so.6
+#3  0x00007f04 in ?? ()
+`)
+	var lines []string
+	for _, f := range stacks[77] {
+		lines = append(lines, hsErrFrame(f))
+	}
+	require.Equal(t, []string{"V  [libjvm.so]  frame::sender(RegisterMap*) const", "V  [libjvm.so]", "C  [libc.so.6]  raise", "C  [unknown]"}, lines)
+}
+
 func FuzzStacks(f *testing.F) {
 	files, err := filepath.Glob("testdata/stacks/*.txt")
 	require.NoError(f, err)
