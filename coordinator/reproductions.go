@@ -265,18 +265,10 @@ func (s *Server) resultOf(tx store.Tx, r *misstepv1.Reproduction, t *store.Trial
 	switch o := t.Outcome; {
 	case hit:
 		return reproduce.Hit, "", nil
-	case o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID:
-		return reproduce.Void, clipLine(o.GetReason()), nil
-	case o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE && !compared(o):
-		// A JVM that did not start, for a flag that this build does not know, is no proof that the bug is not there.
+	case triage.Void(o):
 		return reproduce.Void, clipLine(o.GetReason()), nil
 	}
 	return reproduce.Miss, "", nil
-}
-
-// compared says that at least one check did something.
-func compared(o *misstepv1.Outcome) bool {
-	return slices.ContainsFunc(o.GetChecks(), func(c *misstepv1.CheckCount) bool { return c.GetTotal() > 0 })
 }
 
 func clipLine(s string) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,8 @@ type replayResult struct {
 	// SameSchedule counts tries whose threads were perturbed by the very decisions of the bundle's schedule.log, byte for byte; nil when
 	// there is nothing to compare, or the machine's time was not virtual.
 	SameSchedule *int `json:"same_schedule,omitempty"`
+
+	trouble string // why the last void try proved nothing
 }
 
 // Run repeats a finding: exit 0 reproduced, 1 not reproduced, 2 could not run.
@@ -99,7 +102,7 @@ func (c *replayCommand) Run(ctx context.Context, e *env) error {
 	case err != nil:
 		return err
 	case result.Tries == 0:
-		return &exitError{code: exitCannot, err: errors.New("no try proved anything: every one was void")}
+		return &exitError{code: exitCannot, err: result.allVoid()}
 	case !result.Reproduced:
 		return &exitError{code: exitFound}
 	}
@@ -171,8 +174,9 @@ func (r *replayResult) count(outcome *misstepv1.Outcome, finding *misstepv1.Find
 	if hit {
 		r.Hits++
 	}
-	if outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID && !hit {
+	if !hit && triage.Void(outcome) {
 		r.Others["void"]++
+		r.trouble = outcome.GetReason()
 		return false
 	}
 	r.Tries++
@@ -180,6 +184,11 @@ func (r *replayResult) count(outcome *misstepv1.Outcome, finding *misstepv1.Find
 		r.Others[kindName(k)]++
 	}
 	return hit
+}
+
+// allVoid is the error for when there were void tries only.
+func (r *replayResult) allVoid() error {
+	return fmt.Errorf("no try proved anything: every one was void, the last as %s", cmp.Or(r.trouble, "nothing was compared"))
 }
 
 func (r *replayResult) print(e *env, f *misstepv1.Finding) error {

@@ -148,6 +148,9 @@ func (c *retestCommand) fill(ctx context.Context, e *env, r *retested) error {
 		r.Now = retest.Count{Hits: uint64(seen.Hits), Tries: uint64(seen.Tries)} // not negative
 		fmt.Fprintf(e.stderr, "%s on %s: %d of %d tries, at most %d\n", r.Finding, r.JDK, seen.Hits, seen.Tries, tries)
 	}
+	if seen.Tries == 0 {
+		return seen.allVoid()
+	}
 	r.Low, r.High = r.Now.Interval()
 	r.Verdict = retest.Judge(r.Known, r.Now, c.Confidence)
 	return nil

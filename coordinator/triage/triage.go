@@ -77,6 +77,22 @@ func Triage(o *misstepv1.Outcome) []Hit {
 	return out
 }
 
+// Void says that an outcome which does not show the finding that was looked for proves nothing of it either: it is void, or its JVM ended
+// badly before any check took anything. A JVM that did not start, for a flag that its build does not know or an agent that it does not bear,
+// is no proof that a bug is not there. A crash or hang without any check asked for counts: nothing else could be seen.
+func Void(o *misstepv1.Outcome) bool {
+	took := slices.ContainsFunc(o.GetChecks(), func(c *misstepv1.CheckCount) bool { return c.GetTotal() > 0 })
+	switch o.GetKind() {
+	case misstepv1.OutcomeKind_OUTCOME_KIND_VOID:
+		return true
+	case misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE:
+		return !took
+	case misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, misstepv1.OutcomeKind_OUTCOME_KIND_HANG:
+		return len(o.GetChecks()) > 0 && !took
+	}
+	return false
+}
+
 // ID names the finding of a signature: "F" and the first 12 hex digits of the digest of its canonical text.
 func ID(s *misstepv1.Signature) string {
 	text, err := misstepv1.Canonical(s)

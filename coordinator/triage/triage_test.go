@@ -231,3 +231,28 @@ func FuzzCrash(f *testing.F) {
 		triage.Hang(&misstepv1.Hang{Cause: err, Threads: []*misstepv1.HungThread{{Name: thread, NativeFrames: []string{frame}, JavaFrames: []string{frame}}}})
 	})
 }
+
+// What proves nothing of a finding that it does not show: see runner/jvm for how each comes about.
+func TestVoid(t *testing.T) {
+	nothing, one := []*misstepv1.CheckCount{{Check: "gst-asgct"}}, []*misstepv1.CheckCount{{Check: "gst-asgct", Total: 1}}
+	const failure, crash = misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE, misstepv1.OutcomeKind_OUTCOME_KIND_CRASH
+	for _, test := range []struct {
+		kind   misstepv1.OutcomeKind
+		checks []*misstepv1.CheckCount
+		want   bool
+	}{
+		{misstepv1.OutcomeKind_OUTCOME_KIND_VOID, one, true},
+		{failure, nil, true},
+		{failure, nothing, true},
+		{failure, one, false},
+		{crash, nothing, true},
+		{crash, one, false},
+		{crash, nil, false},
+		{misstepv1.OutcomeKind_OUTCOME_KIND_HANG, nothing, true},
+		{misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, one, false},
+		{misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, one, false},
+		{misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, nil, false},
+	} {
+		assert.Equal(t, test.want, triage.Void(&misstepv1.Outcome{Kind: test.kind, Checks: test.checks}), "%v %v", test.kind, test.checks)
+	}
+}

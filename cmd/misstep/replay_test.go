@@ -1,0 +1,33 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"misstep/coordinator/retest"
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// A JVM that does not start, for a flag that its build does not know, never makes a finding "fixed".
+func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
+	checks := []*misstepv1.CheckCount{{Check: "gst-asgct"}}
+	refused := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE, Checks: checks, Reason: "exit: Unrecognized VM option 'UseBiasedLocking'"}
+	crashed := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Checks: checks, Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)"}}
+	finding := &misstepv1.Finding{Signature: &misstepv1.Signature{Kind: triage.KindMismatch, Parts: []string{"gst-asgct", "truncated", "upcall <clinit>"}}}
+	seen := replayResult{Others: map[string]int{}}
+	for range 100 {
+		assert.False(t, seen.count(crashed, finding))
+		assert.False(t, seen.count(refused, finding))
+	}
+	assert.Zero(t, seen.Tries)
+	assert.ErrorContains(t, seen.allVoid(), "Unrecognized VM option 'UseBiasedLocking'")
+	verdict := retest.Judge(retest.Count{Hits: 10, Tries: 10}, retest.Count{Hits: uint64(seen.Hits), Tries: uint64(seen.Tries)}, 0.99)
+	assert.Equal(t, retest.Void, verdict.State)
+
+	// A finding that is itself such a crash is hit by it.
+	signature, _ := triage.Crash(crashed.GetCrash())
+	assert.True(t, seen.count(crashed, &misstepv1.Finding{Signature: signature}))
+	assert.Equal(t, 1, seen.Tries)
+}
