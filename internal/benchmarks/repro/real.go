@@ -190,7 +190,7 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 	if proto.Equal(found, best) {
 		rate = p
 	}
-	const mostMade = 1500
+	const mostMade = 500
 	made := 0
 	tries, hits := reproducetest.FixedTries(rate, sameErrors)
 	_, err = reproducetest.PlainDdmin(found, reproduce.Elements(found, r.Methods, signature), func(recipe *misstepv1.Recipe) (keeps bool, err error) {
