@@ -114,20 +114,28 @@ func (s *Server) GetFinding(ctx context.Context, req *misstepv1.GetFindingReques
 		if err != nil {
 			return err
 		}
-		counts, err := tx.Counts()
-		if err != nil {
+		var all []*misstepv1.Finding
+		if resp.Finding, all, err = whole(tx, g, id); err != nil {
 			return err
 		}
-		all := g.protos()
-		i := slices.IndexFunc(all, func(f *misstepv1.Finding) bool { return f.GetId() == g.Head(id) })
-		resp.Finding = all[i]
 		resp.Finding.Nearest = triage.Nearest(resp.GetFinding(), all, maxNearest)
-		return addRates(tx, resp.GetFinding(), counts)
+		return nil
 	})
 	if err != nil {
 		return nil, s.toStatus(err)
 	}
 	return resp, nil
+}
+
+// whole is the finding that a stored one counts for, with its aliases folded in and its rates; all are the findings as they stand.
+func whole(tx store.Tx, g groups, id string) (f *misstepv1.Finding, all []*misstepv1.Finding, err error) {
+	counts, err := tx.Counts()
+	if err != nil {
+		return nil, nil, err
+	}
+	all = g.protos()
+	f = all[slices.IndexFunc(all, func(f *misstepv1.Finding) bool { return f.GetId() == g.Head(id) })]
+	return f, all, addRates(tx, f, counts)
 }
 
 // addRates fills in the hits, and hits of trials for the combinations that the finding's campaigns tried, those without a hit included:

@@ -182,20 +182,37 @@ func (s *Server) concludeReproduction(tx store.Tx, r *misstepv1.Reproduction, pl
 	r.State, r.Failure = misstepv1.ReproductionState_REPRODUCTION_STATE_FAILED, plan.Failure
 	if p := plan.Reproducer; p != nil {
 		r.State = misstepv1.ReproductionState_REPRODUCTION_STATE_DONE
-		f, err := tx.Finding(r.GetSpec().GetFindingId())
+		g, err := loadGroups(tx)
 		if err != nil {
 			return err
 		}
-		p.Finding = f.Proto
+		if p.Finding, _, err = whole(tx, g, r.GetSpec().GetFindingId()); err != nil {
+			return err
+		}
 		p.Finding.ExampleRecipe = p.GetRecipe()
 		if r.GetExample() != nil {
 			p.Finding.Example = r.GetExample()
+			signAsShown(p.GetFinding())
 		}
 		p.Evidence = p.GetFinding().GetExample().GetEvidence()
 		r.Reproducer, r.Example = p, nil
 	}
 	s.config.Logger.Info("reproduction ended", slog.String("reproduction", r.GetId()), slog.String("finding", r.GetSpec().GetFindingId()), slog.String("failure", r.GetFailure()))
 	return s.endReproduction(tx, r, now)
+}
+
+// signAsShown gives a merged finding the signature by which its example shows it, unless that is its own: a bundle's tries are held against it.
+func signAsShown(f *misstepv1.Finding) {
+	shown := triage.Triage(f.GetExample())
+	if slices.ContainsFunc(shown, func(h triage.Hit) bool { return h.ID == f.GetId() }) {
+		return
+	}
+	for _, h := range shown {
+		if slices.Contains(f.GetAliases(), h.ID) {
+			f.Signature, f.Title = h.Signature, h.Title
+			return
+		}
+	}
 }
 
 // endReproduction stores r, whose state says how it ended, and cancels what it has under way.
@@ -360,9 +377,14 @@ func (s *Server) ListReproductions(ctx context.Context, req *misstepv1.ListRepro
 		if err != nil {
 			return err
 		}
+		decisions, err := tx.Decisions()
+		if err != nil {
+			return err
+		}
+		g := triage.NewGrouping(decisions)
 		resp.Reproductions = nil
 		for _, r := range all {
-			if req.GetFindingId() != "" && r.GetSpec().GetFindingId() != req.GetFindingId() {
+			if req.GetFindingId() != "" && g.Head(r.GetSpec().GetFindingId()) != g.Head(req.GetFindingId()) {
 				continue
 			}
 			st, err := reproductionStatus(tx, r, now)

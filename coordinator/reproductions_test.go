@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/coordinator"
@@ -20,6 +21,7 @@ import (
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
 	"misstep/coordinator/store/sqlite"
+	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -213,10 +215,53 @@ func TestReproduction(t *testing.T) {
 			for _, rate := range f.GetFinding().GetRates() {
 				assert.EqualValues(t, 8, rate.GetTrials())
 			}
+			// Its bundle says where the bug showed and where it did not.
+			require.NotEmpty(t, p.GetFinding().GetRates())
+			require.Len(t, p.GetFinding().GetRates(), len(f.GetFinding().GetRates()))
+			for i, rate := range f.GetFinding().GetRates() {
+				assert.True(t, proto.Equal(rate, p.GetFinding().GetRates()[i]), "%v", p.GetFinding().GetRates())
+			}
 			list, err := l.server.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{FindingId: id})
 			require.NoError(t, err)
 			assert.Len(t, list.GetReproductions(), 1)
 		})
+	}
+}
+
+// Findings that people said are one: a reproduction of either is of both, and one whose runs show the merged one's stacks says so.
+func TestReproductionOfMergedFindings(t *testing.T) {
+	l := newLab(t, memory.New(), bug(0.7))
+	l.other = 1
+	alias := l.find(8)
+	list, err := l.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
+	require.NoError(t, err)
+	require.Len(t, list.GetFindings(), 2)
+	head := list.GetFindings()[0]
+	if head.GetId() == alias {
+		head = list.GetFindings()[1]
+	}
+	reproduce := func(finding string, seed uint64) *misstepv1.ReproductionStatus {
+		started, err := l.server.StartReproduction(t.Context(), &misstepv1.StartReproductionRequest{FindingId: finding, Seed: seed})
+		require.NoError(t, err)
+		l.work(4, 10_000)
+		st := l.get(started.GetReproductionId())
+		require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, st.GetState(), st.GetFailure())
+		return st
+	}
+	alone := reproduce(alias, 1)
+	assert.Empty(t, alone.GetReproducer().GetFinding().GetAliases())
+	_, err = l.server.MergeFindings(t.Context(), &misstepv1.MergeFindingsRequest{FindingId: alias, IntoId: head.GetId()})
+	require.NoError(t, err)
+	l.other = 0 // from now on the bug shows as the merged one only
+	together := reproduce(head.GetId(), 2).GetReproducer().GetFinding()
+	assert.Equal(t, head.GetId(), together.GetId())
+	assert.Equal(t, []string{alias}, together.GetAliases())
+	assert.NotNil(t, triage.Shown(together.GetExample(), together.GetSignature()), "the example does not show %v", together.GetSignature())
+	assert.True(t, proto.Equal(alone.GetReproducer().GetFinding().GetSignature(), together.GetSignature()))
+	for _, id := range []string{alias, head.GetId()} {
+		list, err := l.server.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{FindingId: id})
+		require.NoError(t, err)
+		assert.Len(t, list.GetReproductions(), 2, id)
 	}
 }
 
