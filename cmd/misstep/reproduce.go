@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/agent"
+	"misstep/coordinator/triage"
 	"misstep/corpus/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -262,10 +263,20 @@ func (e *env) tryClean(ctx context.Context, path string, tries uint32) (*misstep
 		if err != nil {
 			return nil, fmt.Errorf("replay %s: try %d: %w", path, try+1, err)
 		}
-		result.count(outcome, b.Reproducer().GetFinding())
+		result.count(outcome, asShown(b.Reproducer().GetFinding(), outcome))
 		fmt.Fprintf(e.stderr, "clean: %d of %d tries of the bundle showed it\n", result.Hits, result.Tries)
 	}
 	return reliabilityOf(result.Hits, result.Tries), nil
+}
+
+// asShown is a finding under the signature by which an outcome shows it: its own, or that of one merged into it.
+func asShown(f *misstepv1.Finding, o *misstepv1.Outcome) *misstepv1.Finding {
+	for _, hit := range triage.Triage(o) {
+		if hit.ID == f.GetId() || slices.Contains(f.GetAliases(), hit.ID) {
+			return &misstepv1.Finding{Id: f.GetId(), Signature: hit.Signature}
+		}
+	}
+	return f
 }
 
 // watchReproduction shows a reproduction's progress until it has ended.
