@@ -23,6 +23,7 @@ import (
 
 	"misstep/corpus"
 	"misstep/corpus/memory"
+	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -343,6 +344,16 @@ func TestWriteSaysWhatIsMissing(t *testing.T) {
 		change(&c)
 		require.ErrorContains(t, Write(t.Context(), io.Discard, c), want)
 	}
+}
+
+// The oldest JDK that a workload may need is 8; the standalone test is for 17 and later.
+func TestTheJtregTestCompilesOnJDK8(t *testing.T) {
+	b, err := read(build(t, sample(t)))
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "bundle")
+	require.NoError(t, b.Extract(dir))
+	out, err := exec.Command(testenv.Javac(t), "--release", "8", "-d", t.TempDir(), filepath.Join(dir, "jtreg", "BundleTest.java")).CombinedOutput()
+	require.NoError(t, err, string(out))
 }
 
 type fullDisk struct{ left int }

@@ -8,11 +8,12 @@
  */
 
 import java.nio.file.Path;
+import java.nio.file.Paths;
 
 /** Fails when the finding shows within 7 tries, passes when it does not. */
 public class BundleTest {
   public static void main(String[] args) throws Exception {
-    Path script = Path.of(System.getProperty("test.src", "."), "..", "run.sh");
+    Path script = Paths.get(System.getProperty("test.src", "."), "..", "run.sh");
     String jdk = System.getProperty("test.jdk", System.getProperty("java.home"));
     ProcessBuilder run =
         new ProcessBuilder("bash", script.toString(), "-f", "-n", "7", jdk);
