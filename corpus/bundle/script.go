@@ -67,15 +67,26 @@ func kindPattern(kind string) string {
 	return "(" + strings.Join(all, "|") + ")"
 }
 
-var framePattern = regexp.MustCompile(`^[VCJjv]\s+(?:\[([^\]+]+)[^\]]*\]\s*)?([^\s(+]*)`)
+var (
+	framePattern = regexp.MustCompile(`^[VCJjv]\s+(?:\[([^\]+]+)[^\]]*\]\s*)?([^\s(+]*)`)
+	// javaPattern is "J 1432% c1 a.B.c(I)V …", where number and tier may lack, and "j  a.B.c(I)V+1".
+	javaPattern = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(?:c1|c2|jvmci|C1|C2)\s+)?([^\s(]+)\(`)
+	// ofTheRun begins what differs between runs in the name of a generated class: a number or an address.
+	ofTheRun = regexp.MustCompile(`(\$\$|\$Proxy|Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
+)
 
-// frameFunction takes the function out of hs_err's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", else the library.
+// frameFunction takes the function out of hs_err's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", else the library; of a
+// Java frame class and method, without what differs between runs. It is empty for an address alone.
 func frameFunction(frame string) string {
-	match := framePattern.FindStringSubmatch(strings.TrimPrefix(strings.TrimSpace(frame), "# "))
+	frame = strings.TrimPrefix(strings.TrimSpace(frame), "# ")
+	if match := javaPattern.FindStringSubmatch(frame); match != nil {
+		return ofTheRun.ReplaceAllString(match[1], "")
+	}
+	match := framePattern.FindStringSubmatch(frame)
 	if match == nil {
 		return ""
 	}
-	if match[2] != "" {
+	if match[2] != "" && !strings.HasPrefix(match[2], "0x") {
 		return match[2]
 	}
 	return match[1]

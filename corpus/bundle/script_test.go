@@ -138,13 +138,19 @@ func TestShellWord(t *testing.T) {
 
 func TestFrameFunction(t *testing.T) {
 	for frame, want := range map[string]string{
-		"V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x20": "frame::sender",
-		"# C  [libc.so.6+0x9aaee]  __memset_avx2+0x1e":                    "__memset_avx2",
-		"C  [libmisstep.so+0x123]":                                        "libmisstep.so",
-		"v  ~StubRoutines::call_stub 0x00007f":                            "~StubRoutines::call_stub",
-		"j  a.B.c(I)V+1":                                                  "a.B.c",
-		"":                                                                "",
-		"0x0000":                                                          "",
+		"V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x20":                                     "frame::sender",
+		"# C  [libc.so.6+0x9aaee]  __memset_avx2+0x1e":                                                        "__memset_avx2",
+		"C  [libmisstep.so+0x123]":                                                                            "libmisstep.so",
+		"v  ~StubRoutines::call_stub 0x00007f":                                                                "~StubRoutines::call_stub",
+		"# J 10 c1 Crash.down(ILsun/misc/Unsafe;)V (19 bytes) @ 0x00007f57a8b90e40 [0x00007f57a8b90dc0+0x80]": "Crash.down",
+		"J 1432% C2 a.B$C.<init>(I)V (12 bytes) @ 0x00007f57a8b90e40":                                         "a.B$C.<init>",
+		"J 12  sun.misc.Unsafe.putAddress(JJ)V (0 bytes) @ 0x00007f0011223344":                                "sun.misc.Unsafe.putAddress",
+		"J 3 c2 a.B$$Lambda$14/0x0000000800c0a400.run()V (4 bytes)":                                           "a.B",
+		"j  java.lang.invoke.LambdaForm$MH/0x0000000800066c00.invoke(Ljava/lang/Object;)V+7":                  "java.lang.invoke.",
+		"C  0x00007f57a8b90e40":                                                                               "",
+		"j  a.B.c(I)V+1":                                                                                      "a.B.c",
+		"":                                                                                                    "",
+		"0x0000":                                                                                              "",
 	} {
 		assert.Equal(t, want, frameFunction(frame), frame)
 	}
