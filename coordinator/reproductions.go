@@ -57,15 +57,13 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 			return err
 		}
 		id = g.Head(id)
-		running, err := tx.Reproductions(true)
+		existing, err := reproductionFor(tx, g, id, req)
 		if err != nil {
 			return err
 		}
-		for _, r := range running {
-			if g.Head(r.GetSpec().GetFindingId()) == id {
-				resp.ReproductionId, resp.Existing = r.GetId(), true
-				return nil
-			}
+		if existing != "" {
+			resp.ReproductionId, resp.Existing = existing, true
+			return nil
 		}
 		f := g.rows[id]
 		if f.GetExampleRecipe() == nil {
@@ -73,12 +71,10 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 		}
 		spec := &misstepv1.ReproductionSpec{
 			FindingId: id, Signature: f.GetSignature(), Recipe: f.GetExampleRecipe(), Builds: req.GetBuilds(), Perturbations: req.GetPerturbations(),
-			Methods: methodsOf(f), Instrumented: req.GetInstrumented(), Trials: cmp.Or(req.GetTrials(), reproduce.DefaultTrials), Time: req.GetTime(), Seed: req.GetSeed(),
+			Methods: methodsOf(f), Instrumented: req.GetInstrumented(), Seed: req.GetSeed(),
 		}
+		spec.Trials, spec.Time = budget(req)
 		spec.Instrumented = slices.DeleteFunc(slices.Clone(spec.GetInstrumented()), func(m string) bool { return slices.Contains(spec.GetMethods(), m) })
-		if spec.GetTime().AsDuration() == 0 {
-			spec.Time = durationpb.New(reproduce.DefaultTime)
-		}
 		if req.GetAgentDigest() != "" {
 			spec.Recipe.AgentDigest = req.GetAgentDigest()
 		}
@@ -99,6 +95,43 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 	}
 	s.config.Logger.Info("reproduction started", slog.String("reproduction", resp.GetReproductionId()), slog.String("finding", req.GetFindingId()))
 	return resp, nil
+}
+
+// reproductionFor is the id of the one to go on with: that which runs for the finding, or the newest when it is done and was asked for
+// likewise; else none.
+func reproductionFor(tx store.Tx, g groups, id string, req *misstepv1.StartReproductionRequest) (string, error) {
+	all, err := tx.Reproductions(false)
+	if err != nil {
+		return "", err
+	}
+	all = slices.DeleteFunc(all, func(r *misstepv1.Reproduction) bool { return g.Head(r.GetSpec().GetFindingId()) != id })
+	for i, r := range all {
+		done := r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_DONE && i == 0 && !req.GetAgain() && asksFor(req, r.GetSpec())
+		if done || r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
+			return r.GetId(), nil
+		}
+	}
+	return "", nil
+}
+
+// asksFor says whether a request is for what a spec has. What follows from the finding's example does not count: a hit of a probe may have
+// replaced it.
+func asksFor(req *misstepv1.StartReproductionRequest, spec *misstepv1.ReproductionSpec) bool {
+	asked := &misstepv1.ReproductionSpec{Builds: req.GetBuilds(), Perturbations: req.GetPerturbations(), Seed: req.GetSeed()}
+	asked.Trials, asked.Time = budget(req)
+	had := &misstepv1.ReproductionSpec{
+		Builds: spec.GetBuilds(), Perturbations: spec.GetPerturbations(), Seed: spec.GetSeed(), Trials: spec.GetTrials(), Time: spec.GetTime(),
+	}
+	return proto.Equal(asked, had) && (req.GetAgentDigest() == "" || req.GetAgentDigest() == spec.GetRecipe().GetAgentDigest())
+}
+
+// budget of a request, with what is taken where it names none.
+func budget(req *misstepv1.StartReproductionRequest) (trials uint64, time *durationpb.Duration) {
+	time = req.GetTime()
+	if time.AsDuration() == 0 {
+		time = durationpb.New(reproduce.DefaultTime)
+	}
+	return cmp.Or(req.GetTrials(), reproduce.DefaultTrials), time
 }
 
 func checkReproduction(req *misstepv1.StartReproductionRequest) error {
@@ -341,6 +374,30 @@ func (s *Server) CancelReproduction(ctx context.Context, req *misstepv1.CancelRe
 	return &misstepv1.CancelReproductionResponse{}, nil
 }
 
+// RecordClean implements the AdminService.
+func (s *Server) RecordClean(ctx context.Context, req *misstepv1.RecordCleanRequest) (*misstepv1.RecordCleanResponse, error) {
+	hits, tries := req.GetClean().GetHits(), req.GetClean().GetTries()
+	if hits > tries || tries == 0 {
+		return nil, status.Errorf(codes.InvalidArgument, "clean: expected hits of at least one try, got %d of %d", hits, tries)
+	}
+	err := s.update(ctx, func(tx store.Tx, _ time.Time) error {
+		r, err := findReproduction(tx, req.GetReproductionId())
+		if err != nil {
+			return err
+		}
+		if r.GetReproducer() == nil {
+			return status.Errorf(codes.FailedPrecondition, "reproduction %s has no reproducer", r.GetId())
+		}
+		low, high := interval.Wilson(uint64(hits), uint64(tries))
+		r.Reproducer.Clean = &misstepv1.Reliability{Hits: hits, Tries: tries, Low: low, High: high}
+		return tx.PutReproduction(r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &misstepv1.RecordCleanResponse{}, nil
+}
+
 func findReproduction(tx store.Tx, id string) (*misstepv1.Reproduction, error) {
 	if r, err := tx.Reproduction(id); err == nil || !errors.Is(err, store.ErrNotFound) {
 		return r, err
@@ -360,7 +417,11 @@ func (s *Server) GetReproduction(ctx context.Context, req *misstepv1.GetReproduc
 		if err != nil {
 			return err
 		}
-		resp.Reproduction, err = reproductionStatus(tx, r, now)
+		decisions, err := tx.Decisions()
+		if err != nil {
+			return err
+		}
+		resp.Reproduction, err = reproductionStatus(tx, triage.NewGrouping(decisions), r, now)
 		return err
 	})
 	if err != nil {
@@ -387,7 +448,7 @@ func (s *Server) ListReproductions(ctx context.Context, req *misstepv1.ListRepro
 			if req.GetFindingId() != "" && g.Head(r.GetSpec().GetFindingId()) != g.Head(req.GetFindingId()) {
 				continue
 			}
-			st, err := reproductionStatus(tx, r, now)
+			st, err := reproductionStatus(tx, g, r, now)
 			if err != nil {
 				return err
 			}
@@ -401,8 +462,12 @@ func (s *Server) ListReproductions(ctx context.Context, req *misstepv1.ListRepro
 	return resp, nil
 }
 
-func reproductionStatus(tx store.Tx, r *misstepv1.Reproduction, now time.Time) (*misstepv1.ReproductionStatus, error) {
+func reproductionStatus(tx store.Tx, g triage.Grouping, r *misstepv1.Reproduction, now time.Time) (*misstepv1.ReproductionStatus, error) {
 	plan := reproduce.Next(r)
+	if f := r.GetReproducer().GetFinding(); f != nil { // which may have been merged since
+		f.Id = g.Head(f.GetId())
+		f.Aliases = g.Aliases(f.GetId())
+	}
 	st := &misstepv1.ReproductionStatus{
 		Id: r.GetId(), FindingId: r.GetSpec().GetFindingId(), State: r.GetState(), Started: r.GetStarted(), Ended: r.GetEnded(), Steps: plan.Steps,
 		Others: r.GetOthers(), Reproducer: r.GetReproducer(), Failure: r.GetFailure(), Trials: r.GetNext() - uint64(len(r.GetPending())),

@@ -265,6 +265,66 @@ func TestReproductionOfMergedFindings(t *testing.T) {
 	}
 }
 
+// The same request goes on with what was done for it, and keeps what its bundle showed alone; another one, or again, starts anew.
+func TestReproductionIsNotRepeated(t *testing.T) {
+	l := newLab(t, memory.New(), bug(1))
+	request := func(change func(*misstepv1.StartReproductionRequest)) *misstepv1.StartReproductionRequest {
+		r := &misstepv1.StartReproductionRequest{Builds: builds(1), Seed: 5, Trials: 2000, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos", Mechanism: "agent"}}}
+		change(r)
+		return r
+	}
+	finding := l.find(8)
+	start := func(r *misstepv1.StartReproductionRequest) (string, bool) {
+		r.FindingId = finding
+		started, err := l.server.StartReproduction(t.Context(), r)
+		require.NoError(t, err)
+		return started.GetReproductionId(), started.GetExisting()
+	}
+	same := func(*misstepv1.StartReproductionRequest) {}
+	first, existing := start(request(same))
+	require.False(t, existing)
+	clean := func(id string, hits, tries uint32) codes.Code {
+		_, err := l.server.RecordClean(t.Context(), &misstepv1.RecordCleanRequest{ReproductionId: id, Clean: &misstepv1.Reliability{Hits: hits, Tries: tries}})
+		return status.Code(err)
+	}
+	assert.Equal(t, codes.FailedPrecondition, clean(first, 1, 2))
+	l.work(4, 10_000)
+	require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, l.get(first).GetState())
+	assert.Equal(t, codes.InvalidArgument, clean(first, 3, 2))
+	assert.Equal(t, codes.InvalidArgument, clean(first, 0, 0))
+	assert.Equal(t, codes.NotFound, clean("Rnone", 1, 2))
+	require.Equal(t, codes.OK, clean(first, 7, 10))
+	l.restart()
+	kept := l.get(first).GetReproducer().GetClean()
+	assert.EqualValues(t, 7, kept.GetHits())
+	assert.InDelta(t, 0.40, kept.GetLow(), 0.01)
+
+	again, existing := start(request(same))
+	assert.Equal(t, first, again)
+	assert.True(t, existing)
+	_, existing = start(request(func(r *misstepv1.StartReproductionRequest) { r.Instrumented = []string{"app/Later.method()V"} }))
+	assert.True(t, existing, "what follows from the example does not count")
+	for name, change := range map[string]func(*misstepv1.StartReproductionRequest){
+		"again":         func(r *misstepv1.StartReproductionRequest) { r.Again = true },
+		"seed":          func(r *misstepv1.StartReproductionRequest) { r.Seed++ },
+		"builds":        func(r *misstepv1.StartReproductionRequest) { r.Builds = builds(2) },
+		"trials":        func(r *misstepv1.StartReproductionRequest) { r.Trials++ },
+		"time":          func(r *misstepv1.StartReproductionRequest) { r.Time = durationpb.New(time.Hour) },
+		"agent":         func(r *misstepv1.StartReproductionRequest) { r.AgentDigest = digest("f") },
+		"perturbations": func(r *misstepv1.StartReproductionRequest) { r.Perturbations = nil },
+	} {
+		id, existing := start(request(change))
+		assert.False(t, existing, name)
+		_, err := l.server.CancelReproduction(t.Context(), &misstepv1.CancelReproductionRequest{ReproductionId: id})
+		require.NoError(t, err)
+		l.now = l.now.Add(time.Second)
+		_, existing = start(request(same))
+		assert.False(t, existing, "the newest was cancelled")
+		l.now = l.now.Add(time.Second)
+		l.work(4, 10_000)
+	}
+}
+
 func TestReproductionEnds(t *testing.T) {
 	start := func(t *testing.T, l *lab, req *misstepv1.StartReproductionRequest) string {
 		req.FindingId = l.find(8)

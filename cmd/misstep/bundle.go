@@ -109,9 +109,8 @@ func (e *env) writeBundle(ctx context.Context, st *station, id, path, recording 
 		return err
 	}
 	for _, r := range done.GetReproductions() {
-		if reproducer := r.GetReproducer(); reproducer != nil {
-			reproducer.Finding.Id, reproducer.Finding.Aliases = finding.GetId(), finding.GetAliases() // it may be one that was merged since
-			return e.writeReproducer(ctx, st, reproducer, path, recording)
+		if r.GetReproducer() != nil {
+			return e.writeReproducer(ctx, st, r.GetReproducer(), path, recording)
 		}
 	}
 	others, err := otherJdks(ctx, st, finding)

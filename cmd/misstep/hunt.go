@@ -99,7 +99,7 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 				bundles[f.GetId()] = path
 				continue
 			}
-			fmt.Fprintf(e.stderr, "misstep: %s is bundled as it was found: %v\n", f.GetId(), err)
+			fmt.Fprintf(e.stderr, "misstep: %s is bundled as far as it came: %v\n", f.GetId(), err)
 		}
 		if err := e.writeBundle(after, st, f.GetId(), path, ""); err != nil {
 			fmt.Fprintf(e.stderr, "misstep: no bundle for %s: %v\n", f.GetId(), err)

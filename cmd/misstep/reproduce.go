@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,6 +33,7 @@ type reproduceLimits struct {
 	JDKs         []string      `name:"jdks" help:"Builds of the catalogue to bisect over (default: all)." sep:"," placeholder:"NAME"`
 	Perturb      []string      `help:"Perturbation strategies that amplifying may try." sep:"," placeholder:"STRATEGY"`
 	CleanTries   uint32        `help:"Tries from the bundle alone at the end." default:"10" placeholder:"N"`
+	Again        bool          `help:"Reproduce anew what was reproduced with the same options before."`
 }
 
 type reproduceStart struct {
@@ -123,18 +123,15 @@ func (e *env) reproduce(ctx context.Context, st *station, id, out string, c repr
 		return nil, err
 	}
 	if started.GetExisting() {
-		fmt.Fprintf(e.stderr, "continuing reproduction %s of %s\n", started.GetReproductionId(), id)
+		fmt.Fprintf(e.stderr, "going on with reproduction %s of %s\n", started.GetReproductionId(), id)
 	}
 	var status *misstepv1.ReproductionStatus
 	err = run(func(ctx context.Context) (err error) {
 		status, err = watchReproduction(ctx, e.stderr, st, started.GetReproductionId())
 		return err
 	})
-	if errors.Is(err, context.Canceled) {
-		return nil, &exitError{code: exitCannot, err: fmt.Errorf("%w; nothing finished is lost, the same command goes on", errInterrupted)}
-	}
 	if err != nil {
-		return nil, err
+		return nil, goesOn(ctx, err)
 	}
 	if status.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_DONE {
 		why := status.GetFailure()
@@ -145,19 +142,32 @@ func (e *env) reproduce(ctx context.Context, st *station, id, out string, c repr
 	}
 	reproducer := status.GetReproducer()
 	if err := e.writeReproducer(ctx, st, reproducer, out, ""); err != nil {
-		return nil, err
+		return nil, goesOn(ctx, err)
 	}
-	if c.CleanTries == 0 {
+	if known := reproducer.GetClean(); c.CleanTries == 0 || known.GetHits() > 0 && known.GetTries() >= c.CleanTries {
 		return status, nil
 	}
 	if reproducer.Clean, err = e.tryClean(ctx, out, c.CleanTries); err != nil {
-		return nil, err
+		return nil, goesOn(ctx, err)
+	}
+	if reproducer.GetClean().GetTries() > 0 {
+		if _, err := st.RecordClean(ctx, &misstepv1.RecordCleanRequest{ReproductionId: status.GetId(), Clean: reproducer.GetClean()}); err != nil {
+			return nil, err
+		}
 	}
 	if reproducer.GetClean().GetHits() == 0 {
 		return nil, &exitError{code: exitFound, err: fmt.Errorf("%s: the bundle did not show the finding in %d tries from a clean folder, though %d of %d trials did",
 			out, reproducer.GetClean().GetTries(), reproducer.GetReliability().GetHits(), reproducer.GetReliability().GetTries())}
 	}
 	return status, e.writeReproducer(ctx, st, reproducer, out, "")
+}
+
+// goesOn says of an interruption that nothing is lost by it.
+func goesOn(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return &exitError{code: exitCannot, err: fmt.Errorf("%w; nothing finished is lost, the same command goes on", errInterrupted)}
+	}
+	return err
 }
 
 // reproductionRequest resolves builds in the catalogue and gives a coordinator elsewhere what it lacks of them.
@@ -167,7 +177,7 @@ func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c
 		return nil, err
 	}
 	request := &misstepv1.StartReproductionRequest{
-		FindingId: id, Trials: c.BudgetTrials, Time: durationpb.New(c.BudgetTime), AgentDigest: artefacts.Digest,
+		FindingId: id, Trials: c.BudgetTrials, Time: durationpb.New(c.BudgetTime), AgentDigest: artefacts.Digest, Again: c.Again,
 	}
 	if request.Instrumented, err = instrumented(ctx, st, id); err != nil {
 		return nil, err

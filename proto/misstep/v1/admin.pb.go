@@ -1581,6 +1581,8 @@ type StartReproductionRequest struct {
 	Seed uint64 `protobuf:"varint,6,opt,name=seed,proto3" json:"seed,omitempty"`
 	// agent_digest to run with; empty takes the one that found it.
 	AgentDigest string `protobuf:"bytes,7,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	// again starts a new one though the newest is done and was asked for likewise.
+	Again bool `protobuf:"varint,8,opt,name=again,proto3" json:"again,omitempty"`
 	// instrumented methods of the trial that found it, "package/Class.name(descriptor)result": what instrumenting is narrowed to where
 	// those of its stacks are not enough. At most 4,096; none where nobody knows them.
 	Instrumented  []string `protobuf:"bytes,40,rep,name=instrumented,proto3" json:"instrumented,omitempty"`
@@ -1667,6 +1669,13 @@ func (x *StartReproductionRequest) GetAgentDigest() string {
 	return ""
 }
 
+func (x *StartReproductionRequest) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
 func (x *StartReproductionRequest) GetInstrumented() []string {
 	if x != nil {
 		return x.Instrumented
@@ -1679,7 +1688,7 @@ type StartReproductionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// reproduction_id: "R" and 12 hex digits.
 	ReproductionId string `protobuf:"bytes,1,opt,name=reproduction_id,json=reproductionId,proto3" json:"reproduction_id,omitempty"`
-	// existing says that it was running before.
+	// existing says that it was running before, or done.
 	Existing      bool `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1996,6 +2005,98 @@ func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
+// RecordCleanRequest tells of tries from a bundle alone.
+type RecordCleanRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// reproduction_id or an unambiguous prefix of it.
+	ReproductionId string `protobuf:"bytes,1,opt,name=reproduction_id,json=reproductionId,proto3" json:"reproduction_id,omitempty"`
+	// clean is hits of tries; the interval is reckoned anew.
+	Clean         *Reliability `protobuf:"bytes,2,opt,name=clean,proto3" json:"clean,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordCleanRequest) Reset() {
+	*x = RecordCleanRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordCleanRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordCleanRequest) ProtoMessage() {}
+
+func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
+func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *RecordCleanRequest) GetReproductionId() string {
+	if x != nil {
+		return x.ReproductionId
+	}
+	return ""
+}
+
+func (x *RecordCleanRequest) GetClean() *Reliability {
+	if x != nil {
+		return x.Clean
+	}
+	return nil
+}
+
+// RecordCleanResponse is empty.
+type RecordCleanResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordCleanResponse) Reset() {
+	*x = RecordCleanResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordCleanResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordCleanResponse) ProtoMessage() {}
+
+func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
+func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+}
+
 // ReproductionStatus is how far a reproduction has come.
 type ReproductionStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2035,7 +2136,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2047,7 +2148,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2060,7 +2161,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -2277,7 +2378,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\aoutcome\x18\x03 \x01(\v2\x13.misstep.v1.OutcomeR\aoutcome\x12;\n" +
 	"\afailure\x18\x04 \x01(\v2!.misstep.v1.InfrastructureFailureR\afailure\x12\x1f\n" +
 	"\vfinding_ids\x18\x05 \x03(\tR\n" +
-	"findingIds\"\xc9\x02\n" +
+	"findingIds\"\xdf\x02\n" +
 	"\x18StartReproductionRequest\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x12,\n" +
@@ -2286,7 +2387,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12-\n" +
 	"\x04time\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04time\x12\x12\n" +
 	"\x04seed\x18\x06 \x01(\x04R\x04seed\x12!\n" +
-	"\fagent_digest\x18\a \x01(\tR\vagentDigest\x12\"\n" +
+	"\fagent_digest\x18\a \x01(\tR\vagentDigest\x12\x14\n" +
+	"\x05again\x18\b \x01(\bR\x05again\x12\"\n" +
 	"\finstrumented\x18( \x03(\tR\finstrumented\"`\n" +
 	"\x19StartReproductionResponse\x12'\n" +
 	"\x0freproduction_id\x18\x01 \x01(\tR\x0ereproductionId\x12\x1a\n" +
@@ -2302,7 +2404,11 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\rreproductions\x18\x01 \x03(\v2\x1e.misstep.v1.ReproductionStatusR\rreproductions\"D\n" +
 	"\x19CancelReproductionRequest\x12'\n" +
 	"\x0freproduction_id\x18\x01 \x01(\tR\x0ereproductionId\"\x1c\n" +
-	"\x1aCancelReproductionResponse\"\xba\x04\n" +
+	"\x1aCancelReproductionResponse\"l\n" +
+	"\x12RecordCleanRequest\x12'\n" +
+	"\x0freproduction_id\x18\x01 \x01(\tR\x0ereproductionId\x12-\n" +
+	"\x05clean\x18\x02 \x01(\v2\x17.misstep.v1.ReliabilityR\x05clean\"\x15\n" +
+	"\x13RecordCleanResponse\"\xba\x04\n" +
 	"\x12ReproductionStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -2327,7 +2433,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xa4\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xf4\n" +
 	"\n" +
 	"\fAdminService\x12W\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\x12T\n" +
@@ -2346,7 +2452,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x11StartReproduction\x12$.misstep.v1.StartReproductionRequest\x1a%.misstep.v1.StartReproductionResponse\x12Z\n" +
 	"\x0fGetReproduction\x12\".misstep.v1.GetReproductionRequest\x1a#.misstep.v1.GetReproductionResponse\x12`\n" +
 	"\x11ListReproductions\x12$.misstep.v1.ListReproductionsRequest\x1a%.misstep.v1.ListReproductionsResponse\x12c\n" +
-	"\x12CancelReproduction\x12%.misstep.v1.CancelReproductionRequest\x1a&.misstep.v1.CancelReproductionResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"\x12CancelReproduction\x12%.misstep.v1.CancelReproductionRequest\x1a&.misstep.v1.CancelReproductionResponse\x12N\n" +
+	"\vRecordClean\x12\x1e.misstep.v1.RecordCleanRequest\x1a\x1f.misstep.v1.RecordCleanResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_admin_proto_rawDescOnce sync.Once
@@ -2361,7 +2468,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -2398,101 +2505,106 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*ListReproductionsResponse)(nil),  // 32: misstep.v1.ListReproductionsResponse
 	(*CancelReproductionRequest)(nil),  // 33: misstep.v1.CancelReproductionRequest
 	(*CancelReproductionResponse)(nil), // 34: misstep.v1.CancelReproductionResponse
-	(*ReproductionStatus)(nil),         // 35: misstep.v1.ReproductionStatus
-	nil,                                // 36: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 37: misstep.v1.CampaignStatus.UnplacedEntry
-	(*Campaign)(nil),                   // 38: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 39: misstep.v1.Jdk
-	(*Workload)(nil),                   // 40: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 41: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 42: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 43: misstep.v1.SignalCount
-	(*Finding)(nil),                    // 44: misstep.v1.Finding
-	(*TriageDecision)(nil),             // 45: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 46: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 47: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 48: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 49: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 50: misstep.v1.Perturbation
-	(*durationpb.Duration)(nil),        // 51: google.protobuf.Duration
-	(ReproductionState)(0),             // 52: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 53: misstep.v1.ReproductionStep
+	(*RecordCleanRequest)(nil),         // 35: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 36: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 37: misstep.v1.ReproductionStatus
+	nil,                                // 38: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 39: misstep.v1.CampaignStatus.UnplacedEntry
+	(*Campaign)(nil),                   // 40: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 41: misstep.v1.Jdk
+	(*Workload)(nil),                   // 42: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 43: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 44: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 45: misstep.v1.SignalCount
+	(*Finding)(nil),                    // 46: misstep.v1.Finding
+	(*TriageDecision)(nil),             // 47: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 48: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 49: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 50: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 51: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 52: misstep.v1.Perturbation
+	(*durationpb.Duration)(nil),        // 53: google.protobuf.Duration
 	(*Reliability)(nil),                // 54: misstep.v1.Reliability
-	(*Reproducer)(nil),                 // 55: misstep.v1.Reproducer
+	(ReproductionState)(0),             // 55: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 56: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 57: misstep.v1.Reproducer
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	38, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	39, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	40, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	40, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	41, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	42, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	9,  // 5: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	9,  // 6: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	38, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	40, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 8: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	41, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	41, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	36, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	42, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	43, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	37, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	44, // 15: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	44, // 16: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	45, // 17: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	45, // 18: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	45, // 19: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	45, // 20: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	43, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	43, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	38, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	44, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	45, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	39, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	46, // 15: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	46, // 16: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	47, // 17: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	47, // 18: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	47, // 19: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	47, // 20: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
 	26, // 21: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	46, // 22: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	47, // 23: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	48, // 24: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	49, // 25: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	50, // 26: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	51, // 27: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	35, // 28: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	35, // 29: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	52, // 30: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	41, // 31: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	41, // 32: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	53, // 33: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	54, // 34: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	51, // 35: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	55, // 36: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	1,  // 37: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	5,  // 38: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	7,  // 39: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	10, // 40: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	12, // 41: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	14, // 42: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	16, // 43: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	18, // 44: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	20, // 45: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	22, // 46: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	24, // 47: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	27, // 48: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	29, // 49: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	31, // 50: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	33, // 51: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	4,  // 52: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	6,  // 53: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	8,  // 54: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	11, // 55: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	13, // 56: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	15, // 57: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	17, // 58: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	19, // 59: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	21, // 60: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	23, // 61: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	25, // 62: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	28, // 63: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	30, // 64: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	32, // 65: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	34, // 66: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	52, // [52:67] is the sub-list for method output_type
-	37, // [37:52] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	48, // 22: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	49, // 23: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	50, // 24: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	51, // 25: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	52, // 26: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	53, // 27: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	37, // 28: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	37, // 29: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	54, // 30: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	55, // 31: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	43, // 32: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	43, // 33: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	56, // 34: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	54, // 35: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	53, // 36: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	57, // 37: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	1,  // 38: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	5,  // 39: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	7,  // 40: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	10, // 41: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	12, // 42: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	14, // 43: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	16, // 44: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	18, // 45: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	20, // 46: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	22, // 47: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	24, // 48: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	27, // 49: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	29, // 50: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	31, // 51: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	33, // 52: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	35, // 53: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 54: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	6,  // 55: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	8,  // 56: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	11, // 57: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	13, // 58: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	15, // 59: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	17, // 60: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	19, // 61: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	21, // 62: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	23, // 63: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	25, // 64: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	28, // 65: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	30, // 66: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	32, // 67: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	34, // 68: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	36, // 69: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	54, // [54:70] is the sub-list for method output_type
+	38, // [38:54] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -2511,7 +2623,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

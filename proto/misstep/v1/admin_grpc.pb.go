@@ -34,6 +34,7 @@ const (
 	AdminService_GetReproduction_FullMethodName    = "/misstep.v1.AdminService/GetReproduction"
 	AdminService_ListReproductions_FullMethodName  = "/misstep.v1.AdminService/ListReproductions"
 	AdminService_CancelReproduction_FullMethodName = "/misstep.v1.AdminService/CancelReproduction"
+	AdminService_RecordClean_FullMethodName        = "/misstep.v1.AdminService/RecordClean"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -65,7 +66,7 @@ type AdminServiceClient interface {
 	// ListTrials of a campaign in order of their end.
 	ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error)
 	// StartReproduction goes from a finding to a verified reproducer: its probes are jobs like any other. One that runs for the finding
-	// already is returned instead. NOT_FOUND, INVALID_ARGUMENT.
+	// already is returned instead, and so is the newest when it is done and was asked for likewise. NOT_FOUND, INVALID_ARGUMENT.
 	StartReproduction(ctx context.Context, in *StartReproductionRequest, opts ...grpc.CallOption) (*StartReproductionResponse, error)
 	// GetReproduction with its progress; NOT_FOUND.
 	GetReproduction(ctx context.Context, in *GetReproductionRequest, opts ...grpc.CallOption) (*GetReproductionResponse, error)
@@ -73,6 +74,9 @@ type AdminServiceClient interface {
 	ListReproductions(ctx context.Context, in *ListReproductionsRequest, opts ...grpc.CallOption) (*ListReproductionsResponse, error)
 	// CancelReproduction ends one that runs; what is known so far stays.
 	CancelReproduction(ctx context.Context, in *CancelReproductionRequest, opts ...grpc.CallOption) (*CancelReproductionResponse, error)
+	// RecordClean keeps with a reproduction that is done how reliable its bundle was alone; it replaces what was kept. NOT_FOUND,
+	// INVALID_ARGUMENT, FAILED_PRECONDITION when it has no reproducer.
+	RecordClean(ctx context.Context, in *RecordCleanRequest, opts ...grpc.CallOption) (*RecordCleanResponse, error)
 }
 
 type adminServiceClient struct {
@@ -233,6 +237,16 @@ func (c *adminServiceClient) CancelReproduction(ctx context.Context, in *CancelR
 	return out, nil
 }
 
+func (c *adminServiceClient) RecordClean(ctx context.Context, in *RecordCleanRequest, opts ...grpc.CallOption) (*RecordCleanResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RecordCleanResponse)
+	err := c.cc.Invoke(ctx, AdminService_RecordClean_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -262,7 +276,7 @@ type AdminServiceServer interface {
 	// ListTrials of a campaign in order of their end.
 	ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error)
 	// StartReproduction goes from a finding to a verified reproducer: its probes are jobs like any other. One that runs for the finding
-	// already is returned instead. NOT_FOUND, INVALID_ARGUMENT.
+	// already is returned instead, and so is the newest when it is done and was asked for likewise. NOT_FOUND, INVALID_ARGUMENT.
 	StartReproduction(context.Context, *StartReproductionRequest) (*StartReproductionResponse, error)
 	// GetReproduction with its progress; NOT_FOUND.
 	GetReproduction(context.Context, *GetReproductionRequest) (*GetReproductionResponse, error)
@@ -270,6 +284,9 @@ type AdminServiceServer interface {
 	ListReproductions(context.Context, *ListReproductionsRequest) (*ListReproductionsResponse, error)
 	// CancelReproduction ends one that runs; what is known so far stays.
 	CancelReproduction(context.Context, *CancelReproductionRequest) (*CancelReproductionResponse, error)
+	// RecordClean keeps with a reproduction that is done how reliable its bundle was alone; it replaces what was kept. NOT_FOUND,
+	// INVALID_ARGUMENT, FAILED_PRECONDITION when it has no reproducer.
+	RecordClean(context.Context, *RecordCleanRequest) (*RecordCleanResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -324,6 +341,9 @@ func (UnimplementedAdminServiceServer) ListReproductions(context.Context, *ListR
 }
 func (UnimplementedAdminServiceServer) CancelReproduction(context.Context, *CancelReproductionRequest) (*CancelReproductionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CancelReproduction not implemented")
+}
+func (UnimplementedAdminServiceServer) RecordClean(context.Context, *RecordCleanRequest) (*RecordCleanResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RecordClean not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -616,6 +636,24 @@ func _AdminService_CancelReproduction_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_RecordClean_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecordCleanRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).RecordClean(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_RecordClean_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).RecordClean(ctx, req.(*RecordCleanRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -682,6 +720,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CancelReproduction",
 			Handler:    _AdminService_CancelReproduction_Handler,
+		},
+		{
+			MethodName: "RecordClean",
+			Handler:    _AdminService_RecordClean_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
