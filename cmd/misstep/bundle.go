@@ -186,7 +186,8 @@ func bundleCommandLine(recipe *misstepv1.Recipe, workload string, manifest workl
 		MinFeature: manifest.MinFeature,
 	}
 	if len(recipe.GetChecks()) > 0 {
-		command.AgentOptions = jvm.AgentOptions(recipe, bundle.Out).String()
+		options := jvm.AgentOptions(recipe, bundle.Out)
+		command.AgentOptions, command.Instruments = options.String(), options.NeedsMethods()
 		if p := perturb.Of(recipe); p != nil {
 			if command.Plan, err = perturb.Plan(p); err != nil {
 				return bundle.Command{}, err

@@ -62,6 +62,9 @@ type Command struct {
 	JVMFlags []string
 	// AgentOptions is the agent's option string, with Out for its folder and without "only="; empty runs without the agent.
 	AgentOptions string
+	// Instruments says that the agent instruments methods: then, and with a plan, run.sh patches java.lang.Thread for it and loads its Java part.
+	// Where no check asks for that the JVM is one without either.
+	Instruments bool
 	// Only lists the exact methods to instrument; run.sh adds "only=" with a file of them.
 	Only []string
 	// Plan of a perturbation that the agent carries out at its instrumentation points (bpf's Perturbation.Plan); run.sh adds "perturb=" with a

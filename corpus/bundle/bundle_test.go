@@ -72,7 +72,7 @@ func sample(t testing.TB) Contents {
 			Evidence:  []*misstepv1.Evidence{{Name: "mismatches.jsonl", Digest: evidence.String(), Size: uint64(size)}},
 		},
 		Command: Command{
-			JVMFlags: []string{"-Xmx128m", "-Xcomp"}, AgentOptions: "seed=42,methods=1,gst-asgct=1", Wall: time.Minute, MinFeature: 17,
+			JVMFlags: []string{"-Xmx128m", "-Xcomp"}, AgentOptions: "seed=42,methods=1,gst-asgct=1", Instruments: true, Wall: time.Minute, MinFeature: 17,
 			Invocation: []string{"-Djava.io.tmpdir=" + Scratch, "-cp", Dir + "/workload/lib/clinit.jar", "a.Main", "it's 5"},
 		},
 	}

@@ -95,7 +95,7 @@ func frameFunction(frame string) string {
 type scriptData struct {
 	Title, Finding, Kind, Check, MismatchKind string
 	Contains                                  []string
-	Agent, Only                               bool
+	Agent, Instruments                        bool
 	JVMFlags, Invocation                      []string
 	AgentOptions                              string
 	WallSeconds, MinFeature                   int
@@ -128,7 +128,7 @@ func script(c *Contents) ([]byte, error) {
 	data := scriptData{
 		Title: oneLine(c.Reproducer.GetFinding().GetTitle()), Finding: oneLine(c.Reproducer.GetFinding().GetId()), Kind: e.Kind,
 		Check: shellPattern(e.Check), MismatchKind: kindPattern(e.MismatchKind),
-		Agent: options != "", AgentOptions: shellWord(options), WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
+		Agent: options != "", Instruments: options != "" && (c.Command.Instruments || c.planned()), AgentOptions: shellWord(options), WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
 	}
 	for _, text := range e.Contains {
 		data.Contains = append(data.Contains, shellWord(text))
