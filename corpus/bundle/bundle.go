@@ -93,8 +93,12 @@ type Expect struct {
 	Kind string
 	// Check of a mismatch record, and MismatchKind of the signature; see recordedAs.
 	Check, MismatchKind string
-	// Contains are texts that the record (or for a crash the hs_err file) must hold, all of them.
+	// Contains are texts that the record (or for a crash what the error file's head says of the place) must hold, all of them.
 	Contains []string
+	// Like and Unlike are extended regular expressions that a mismatch's record must match, and must not.
+	Like, Unlike []string
+	// Signal that killed a JVM which could not write an error file; 0 for a crash that has one.
+	Signal int
 }
 
 // Contents is what Write takes.

@@ -33,7 +33,7 @@ func (t texts) readme() []byte {
 		fmt.Fprintf(&b, " Known as **%s**.", markdown(known))
 	}
 	b.WriteString("\n\n## Repeat it\n\n```\n./run.sh /path/to/jdk\n```\n\n")
-	b.WriteString("It needs bash, coreutils, grep and the JDK; tries 10 times and says how often the bug showed (exit 0 reproduced, 1 not, 2 could not run). ")
+	b.WriteString("It needs bash, coreutils and the JDK; tries 10 times and says how often the bug showed (exit 0 reproduced, 1 not, 2 could not run). ")
 	b.WriteString("`./run.sh -k -n 1 JDK` keeps the files of a try. `misstep replay` does the same with more checks. `sha256sum -c MANIFEST.sha256` verifies the files.\n\n")
 	b.WriteString("## What is wrong\n\n" + wrong(c) + "\n")
 	b.WriteString("## Where it was seen\n\n")
@@ -117,7 +117,7 @@ func (t texts) report() []byte {
 	if known := f.GetKnownAs(); known != "" {
 		fmt.Fprintf(&b, "\n**Known as**: %s (compare before filing)\n", markdown(known))
 	}
-	b.WriteString("\n**Steps to reproduce**:\n\n1. Unpack the attached bundle.\n2. `./run.sh /path/to/jdk` (bash, coreutils and grep; no installation)\n\n")
+	b.WriteString("\n**Steps to reproduce**:\n\n1. Unpack the attached bundle.\n2. `./run.sh /path/to/jdk` (bash and coreutils; no installation)\n\n")
 	b.WriteString("As a jtreg test: `jtreg -jdk:/path/to/jdk jtreg`.")
 	if t.unserved == nil {
 		b.WriteString(" With nothing of Misstep in the JVM, a C++ compiler given: `standalone/run.sh /path/to/jdk`.")
@@ -237,7 +237,7 @@ func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 		return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
 	}
 	for _, m := range o.GetMismatches() {
-		if length(m) > 0 && m.GetCheck() == e.Check && slices.Contains(recordedAs(e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) && (best == nil || length(m) < length(best)) {
+		if length(m) > 0 && m.GetCheck() == e.Check && slices.Contains(recordedAs(e.Check, e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) && (best == nil || length(m) < length(best)) {
 			best = m
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"text/template"
 	"time"
-
-	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // defaultWall bounds a try when the recipe does not.
@@ -21,84 +19,15 @@ var scriptText string
 
 var scriptTemplate = template.Must(template.New(nameScript).Parse(scriptText))
 
-// ExpectOf says what repeats the finding: for a mismatch its check and kind (and the class initialiser when that is the
-// boundary), for a crash the function of the problematic frame, for a hang that the time runs out.
-func ExpectOf(f *misstepv1.Finding) Expect {
-	e := Expect{Kind: f.GetSignature().GetKind()}
-	parts := f.GetSignature().GetParts()
-	switch e.Kind {
-	case "mismatch":
-		if len(parts) >= 2 {
-			e.Check, e.MismatchKind = parts[0], parts[1]
-		}
-		if len(parts) >= 3 && strings.Contains(parts[2], "<clinit>") {
-			e.Contains = []string{`"<clinit>"`}
-		}
-	case "crash":
-		if name := frameFunction(f.GetExample().GetCrash().GetProblematicFrame()); name != "" {
-			e.Contains = []string{name}
-		}
-	}
-	return e
-}
-
-// recordedAs gives the kinds under which the agent may have recorded a mismatch whose signature has the kind: of a walk that goes wrong in two
-// places a signature tells the upper one, the agent both at once.
-func recordedAs(kind string) []string {
-	switch kind {
-	case "missing":
-		return []string{"missing", "foreign", "wrong-method"}
-	case "extra", "wrong-method", "wrong-bci":
-		return []string{kind, "foreign"}
-	case "swapped":
-		return []string{"foreign"}
-	case "foreign":
-		return []string{"foreign", "extra"}
-	}
-	return []string{kind}
-}
-
-// kindPattern is the extended regular expression for them.
-func kindPattern(kind string) string {
-	all := recordedAs(kind)
-	if len(all) == 1 {
-		return shellPattern(all[0])
-	}
-	return "(" + strings.Join(all, "|") + ")"
-}
-
-var (
-	framePattern = regexp.MustCompile(`^[VCJjv]\s+(?:\[([^\]+]+)[^\]]*\]\s*)?([^\s(+]*)`)
-	// javaPattern is "J 1432% c1 a.B.c(I)V …", where number and tier may lack, and "j  a.B.c(I)V+1".
-	javaPattern = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(?:c1|c2|jvmci|C1|C2)\s+)?([^\s(]+)\(`)
-	// ofTheRun begins what differs between runs in the name of a generated class: a number or an address.
-	ofTheRun = regexp.MustCompile(`(\$\$|\$Proxy|Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
-)
-
-// frameFunction takes the function out of hs_err's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", else the library; of a
-// Java frame class and method, without what differs between runs. It is empty for an address alone.
-func frameFunction(frame string) string {
-	frame = strings.TrimPrefix(strings.TrimSpace(frame), "# ")
-	if match := javaPattern.FindStringSubmatch(frame); match != nil {
-		return ofTheRun.ReplaceAllString(match[1], "")
-	}
-	match := framePattern.FindStringSubmatch(frame)
-	if match == nil {
-		return ""
-	}
-	if match[2] != "" && !strings.HasPrefix(match[2], "0x") {
-		return match[2]
-	}
-	return match[1]
-}
-
 type scriptData struct {
-	Title, Finding, Kind, Check, MismatchKind string
-	Contains                                  []string
-	Agent, Instruments                        bool
-	JVMFlags, Invocation                      []string
-	AgentOptions                              string
-	WallSeconds, MinFeature                   int
+	Title, Finding, Kind    string
+	Contains                []string // of a crash, quoted
+	Signal                  int      // with which the shell sees a JVM end that wrote no error file
+	Like, Unlike            []string // of a mismatch, quoted
+	Agent, Instruments      bool
+	JVMFlags, Invocation    []string
+	AgentOptions            string
+	WallSeconds, MinFeature int
 }
 
 // planned tells whether run.sh perturbs.
@@ -127,11 +56,19 @@ func script(c *Contents) ([]byte, error) {
 	}
 	data := scriptData{
 		Title: oneLine(c.Reproducer.GetFinding().GetTitle()), Finding: oneLine(c.Reproducer.GetFinding().GetId()), Kind: e.Kind,
-		Check: shellPattern(e.Check), MismatchKind: kindPattern(e.MismatchKind),
 		Agent: options != "", Instruments: options != "" && (c.Command.Instruments || c.planned()), AgentOptions: shellWord(options), WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
 	}
-	for _, text := range e.Contains {
-		data.Contains = append(data.Contains, shellWord(text))
+	like, unlike := e.Record()
+	for _, list := range []struct {
+		to   *[]string
+		from []string
+	}{{&data.Contains, e.Contains}, {&data.Like, like}, {&data.Unlike, unlike}} {
+		for _, text := range list.from {
+			*list.to = append(*list.to, shellWord(text))
+		}
+	}
+	if e.Signal != 0 {
+		data.Signal = 128 + e.Signal
 	}
 	for _, word := range c.Command.JVMFlags {
 		data.JVMFlags = append(data.JVMFlags, shellWord(word))

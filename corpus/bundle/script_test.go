@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"misstep/internal/hserr"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -44,11 +45,31 @@ func TestRunScript(t *testing.T) {
 		c.Reproducer.Finding.Signature = &misstepv1.Signature{Kind: "crash"}
 		c.Reproducer.Finding.Example = &misstepv1.Outcome{Crash: &misstepv1.Crash{ProblematicFrame: "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x20"}}
 	}
+	crashedBy := func(crash *misstepv1.Crash) func(c *Contents) {
+		return func(c *Contents) {
+			crashed(c)
+			c.Reproducer.Finding.Example.Crash = crash
+		}
+	}
+	unwritten := crashedBy(&misstepv1.Crash{Error: "SIGSEGV (0xb)", Detail: hserr.Unwritten, ProblematicFrame: "C  [libjvm.so]  frame::sender"})
+	asserted := crashedBy(&misstepv1.Crash{
+		Error: "Internal Error", Detail: "Internal Error (/build/jdk/src/frame.cpp:20); guarantee(n == 0) failed", ProblematicFrame: "V  [libjvm.so+0x1]  report_vm_error+0x1",
+	})
+	compiled := crashedBy(&misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "J 10 c1 Crash.down(I)V (19 bytes) @ 0x00007f57a8b90e40"})
+	file := func(head string) string { return started + "printf '" + head + "' >\"$errors\"; exit 134\n" }
+	deoptimised := func(c *Contents) {
+		c.Reproducer.Finding.Signature.Parts = []string{"gst-asgct", "truncated", "deoptimised caller"}
+	}
+	cut := func(method, descriptor string) string {
+		return started + `echo '{"check":"gst-asgct","kind":"truncated","reference":{"source":"gst","frames":[],"numFrames":2},"suspect":{"source":"asgct","frames":[` +
+			`{"className":"a.B","method":"` + method + `","descriptor":"` + descriptor + `","bci":4}],"numFrames":1},"divergence":0,"topState":""}' >"$out/mismatches.jsonl"` + "\n"
+	}
 	hung := func(c *Contents) {
 		c.Reproducer.Finding.Signature = &misstepv1.Signature{Kind: "hang"}
 		c.Command.Wall = 1
 	}
 	other := `echo '{"check":"gst-asgct","kind":"wrong-bci","method":"<clinit>"}' >"$out/mismatches.jsonl"` + "\n"
+	coreutils := onlyCoreutils(t)
 	for name, test := range map[string]struct {
 		change    func(*Contents)
 		behaviour string
@@ -56,25 +77,35 @@ func TestRunScript(t *testing.T) {
 		exit      int
 		says      string
 	}{
-		"a mismatch":          {nil, mismatch, nil, 0, "10 of 10 tries reproduced finding F0123456789ab"},
-		"tries are counted":   {nil, mismatch, []string{"-n", "2"}, 0, "2 of 2 tries"},
-		"another mismatch":    {nil, started + other, []string{"-n", "2"}, 1, "0 of 2 tries"},
-		"nothing":             {nil, started, []string{"-n", "1"}, 1, "try 1 of 1: not reproduced"},
-		"no agent":            {nil, "echo no such option\n", []string{"-n", "1"}, 2, "void, the agent did not start: no such option"},
-		"workload fails":      {nil, started + "exit 3\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 3"},
-		"crash found":         {crashed, crash, []string{"-n", "1"}, 0, "1 of 1 tries"},
-		"crash instead":       {nil, crash, []string{"-n", "1"}, 1, "another crash: # V  [libjvm.so+0x8a]  frame::sender"},
-		"no crash":            {crashed, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
-		"hang found":          {hung, started + "sleep 60\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
-		"no hang":             {hung, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
-		"bad number":          {nil, started, []string{"-n", "0"}, 2, "want a number from 1"},
-		"unknown option":      {nil, started, []string{"-x"}, 2, "usage: run.sh"},
-		"JDK is too old":      {func(c *Contents) { c.Command.MinFeature = 22 }, started, nil, 2, "the workload needs JDK 22 or later"},
-		"methods in a file":   {func(c *Contents) { c.Command.Only = []string{"a/B.<clinit>()V"} }, `grep -q '^a/B.<clinit>()V$' "$JAVA_HOME/../bundle of it/only.txt" && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
-		"a plan in a file":    {func(c *Contents) { c.Command.Plan = []byte("a plan\n") }, `for w in "$@"; do case $w in -agentpath:*) plan=${w#*,perturb=}; plan=${plan%%,*} ;; esac; done; grep -q 'a plan' "$plan" && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
-		"instruments":         {nil, `[[ " $* " == *" --patch-module=java.base="*" -agentpath:"*" -javaagent:"* ]] && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
-		"instruments nothing": {func(c *Contents) { c.Command.Instruments = false }, `[[ " $* " != *" --patch-module"* && " $* " != *" -javaagent:"* ]] && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
-		"prints for an hour":  {nil, mismatch + "head -c 50000000 /dev/zero\n", []string{"-n", "1"}, 0, "1 of 1"},
+		"a mismatch":                  {nil, mismatch, nil, 0, "10 of 10 tries reproduced finding F0123456789ab"},
+		"tries are counted":           {nil, mismatch, []string{"-n", "2"}, 0, "2 of 2 tries"},
+		"another mismatch":            {nil, started + other, []string{"-n", "2"}, 1, "0 of 2 tries"},
+		"nothing":                     {nil, started, []string{"-n", "1"}, 1, "try 1 of 1: not reproduced"},
+		"no agent":                    {nil, "echo no such option\n", []string{"-n", "1"}, 2, "void, the agent did not start: no such option"},
+		"workload fails":              {nil, started + "exit 3\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 3"},
+		"crash found":                 {crashed, crash, []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"crash instead":               {nil, crash, []string{"-n", "1"}, 1, "another crash: # V  [libjvm.so+0x8a]  frame::sender"},
+		"crash in compiled code":      {compiled, file(`#\n# Problematic frame:\n# J 1432 c2 Crash.down(I)V (19 bytes) @ 0x00007f32dd11162c\n`), []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"crash elsewhere":             {compiled, file(`#\n# Problematic frame:\n# J 10 c2 Crash.up(I)V (19 bytes)\n`), []string{"-n", "1"}, 1, "another crash: # J 10 c2 Crash.up(I)V"},
+		"assertion":                   {asserted, file(`#\n#  Internal Error (frame.cpp:33), pid=1, tid=2\n#  guarantee(n == 0) failed\n`), []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"another assertion":           {asserted, file(`#\n#  Internal Error (heap.cpp:20), pid=1, tid=2\n#  guarantee(n == 0) failed\n`), []string{"-n", "1"}, 1, "another crash: #  guarantee(n == 0) failed"},
+		"no error file":               {unwritten, started + "kill -SEGV $$\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"an error file":               {unwritten, crash, []string{"-n", "1"}, 1, "another crash: # V  [libjvm.so+0x8a]"},
+		"no error file instead":       {nil, started + "kill -SEGV $$\n", []string{"-n", "1"}, 1, "another crash: signal 11, without an error file"},
+		"crash before the agent":      {nil, `printf '# Problematic frame:\n# C  [libc.so.6+0x1]\n' >"$errors"; exit 134` + "\n", []string{"-n", "1"}, 2, "void, the agent did not start"},
+		"deoptimised caller":          {deoptimised, cut("call", "()V"), []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"upcall of loadClass instead": {deoptimised, cut("loadClass", "(Ljava/lang/String;)Ljava/lang/Class;"), []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"no crash":                    {crashed, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"hang found":                  {hung, started + "sleep 60\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"no hang":                     {hung, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"bad number":                  {nil, started, []string{"-n", "0"}, 2, "want a number from 1"},
+		"unknown option":              {nil, started, []string{"-x"}, 2, "usage: run.sh"},
+		"JDK is too old":              {func(c *Contents) { c.Command.MinFeature = 22 }, started, nil, 2, "the workload needs JDK 22 or later"},
+		"methods in a file":           {func(c *Contents) { c.Command.Only = []string{"a/B.<clinit>()V"} }, `grep -q '^a/B.<clinit>()V$' "$JAVA_HOME/../bundle of it/only.txt" && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
+		"a plan in a file":            {func(c *Contents) { c.Command.Plan = []byte("a plan\n") }, `for w in "$@"; do case $w in -agentpath:*) plan=${w#*,perturb=}; plan=${plan%%,*} ;; esac; done; grep -q 'a plan' "$plan" && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
+		"instruments":                 {nil, `[[ " $* " == *" --patch-module=java.base="*" -agentpath:"*" -javaagent:"* ]] && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
+		"instruments nothing":         {func(c *Contents) { c.Command.Instruments = false }, `[[ " $* " != *" --patch-module"* && " $* " != *" -javaagent:"* ]] && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},
+		"prints for an hour":          {nil, mismatch + "head -c 50000000 /dev/zero\n", []string{"-n", "1"}, 0, "1 of 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +124,7 @@ func TestRunScript(t *testing.T) {
 
 			cmd := exec.Command(filepath.Join(dir, "run.sh"), append(test.arguments, jdk)...)
 			cmd.Dir = root
-			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "JAVA_TOOL_OPTIONS=-of-the-caller")
+			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "JAVA_TOOL_OPTIONS=-of-the-caller", "PATH="+coreutils)
 			out, _ := cmd.CombinedOutput() // the exit code is looked at below
 			assert.Equal(t, test.exit, cmd.ProcessState.ExitCode(), string(out))
 			assert.Contains(t, string(out), test.says)
@@ -102,6 +133,18 @@ func TestRunScript(t *testing.T) {
 			assert.Empty(t, left, "nothing is left")
 		})
 	}
+}
+
+// onlyCoreutils is a folder with bash and programs of coreutils: all that a bundle's script may need besides a JDK.
+func onlyCoreutils(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"bash", "dirname", "env", "head", "mkdir", "mktemp", "readlink", "rm", "tail", "timeout"} {
+		path, err := exec.LookPath(name)
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(path, filepath.Join(dir, name)))
+	}
+	return dir
 }
 
 func TestRunScriptWithoutAJDK(t *testing.T) {
@@ -120,7 +163,7 @@ func TestKindPattern(t *testing.T) {
 	for kind, recorded := range map[string][]string{
 		"truncated": {"truncated"}, "swapped": {"foreign"}, "missing": {"missing", "foreign", "wrong-method"}, "impossible-edge": {"impossible-edge"},
 	} {
-		re := regexp.MustCompile("^" + kindPattern(kind) + "$")
+		re := regexp.MustCompile("^" + kindPattern("gst-asgct", kind) + "$")
 		for _, k := range []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code", "impossible-edge", "swapped"} {
 			require.Equal(t, slices.Contains(recorded, k), re.MatchString(k), "%s recorded as %s", kind, k)
 		}

@@ -26,6 +26,9 @@ const (
 // ErrNotCrash says that the text is no error file of HotSpot.
 var ErrNotCrash = errors.New("not an error file of HotSpot")
 
+// Unwritten is the detail of a crash of which there is no error file.
+const Unwritten = "the JVM died without writing an error file"
+
 // Report is what an error file says.
 type Report struct {
 	// Crash for the outcome; in_walk and phase are not the file's to know.

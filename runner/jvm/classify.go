@@ -138,7 +138,7 @@ func (t *trial) crash(ctx context.Context) (crash *misstepv1.Crash, memory strin
 	}
 	crash = &misstepv1.Crash{
 		Error:  fmt.Sprintf("%s (0x%x)", unix.SignalName(signal), int(signal)),
-		Detail: "the JVM died without writing an error file",
+		Detail: hserr.Unwritten,
 	}
 	t.locate(crash, t.core(ctx, crash))
 	return crash, "", nil

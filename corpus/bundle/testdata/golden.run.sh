@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Repeats finding F0123456789ab: gst-asgct: the stack is cut off at <clinit> under a.Main.run
-# Needs bash, coreutils, grep and a JDK; sends nothing anywhere; writes to a temporary folder that it removes (-k keeps it).
+# Needs bash, coreutils and a JDK; sends nothing anywhere; writes to a temporary folder that it removes (-k keeps it).
 set -u
 
 usage='usage: run.sh [-n TRIES] [-f] [-k] [JDK]
@@ -107,11 +107,52 @@ run() {
   )
 }
 
+# place prints what an error file's head says of the place of the crash: the problematic frame, or an assertion.
+place() {
+  local LC_ALL=C line next=
+  while IFS= read -r line; do
+    if [ -n "$next" ]; then
+      echo "$line"
+      return
+    fi
+    case $line in
+      '# Problematic frame'*) next=1 ;;
+      '#  Internal Error'*)
+        echo "$line"
+        next=1
+        ;;
+    esac
+  done <"$try/hs_err.log"
+}
+
+# A record of the finding matches each of "like" and none of "unlike".
+like=(
+  '"check": ?"gst-asgct"'
+  '"kind": ?"truncated"'
+  '"<clinit>"'
+)
+unlike=(
+)
+
+recorded() {
+  local LC_ALL=C pattern
+  for pattern in "${like[@]}"; do
+    [[ $1 =~ $pattern ]] || return 1
+  done
+  for pattern in ${unlike[@]+"${unlike[@]}"}; do
+    [[ $1 =~ $pattern ]] && return 1
+  done
+  return 0
+}
+
 # hit tells whether the try showed the finding.
 hit() {
+  local record
   [ -s "$try/agent/mismatches.jsonl" ] || return 1
-  grep -E '"check": ?"gst-asgct"' "$try/agent/mismatches.jsonl" | grep -E '"kind": ?"truncated"' | grep -F -e '"<clinit>"' >"$try/hits"
-  [ -s "$try/hits" ]
+  while IFS= read -r record; do
+    recorded "$record" && return 0
+  done <"$try/agent/mismatches.jsonl"
+  return 1
 }
 
 hits=0
@@ -125,15 +166,18 @@ for ((number = 1; number <= tries; number++)); do
     hits=$((hits + 1))
     counted=$((counted + 1))
     echo "try $number of $tries: reproduced"
+  elif [ ! -s "$try/agent/status.bin" ]; then
+    echo "try $number of $tries: void, the agent did not start: $(tail -n 1 "$try/output")"
   elif [ -s "$try/hs_err.log" ]; then
     counted=$((counted + 1))
-    echo "try $number of $tries: another crash: $(grep -A 1 -m 1 '^# Problematic frame' "$try/hs_err.log" | tail -n 1)"
+    echo "try $number of $tries: another crash: $(place | tail -n 1)"
     head -n 40 "$try/hs_err.log" >&2
   elif [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
     counted=$((counted + 1))
     echo "try $number of $tries: no end within 60 s"
-  elif [ ! -s "$try/agent/status.bin" ]; then
-    echo "try $number of $tries: void, the agent did not start: $(tail -n 1 "$try/output")"
+  elif [[ $status =~ ^(132|133|134|135|136|139|159)$ ]]; then
+    counted=$((counted + 1))
+    echo "try $number of $tries: another crash: signal $((status - 128)), without an error file"
   elif [ "$status" -ne 0 ]; then
     echo "try $number of $tries: void, the workload failed with exit code $status: $(tail -n 1 "$try/output")"
   else

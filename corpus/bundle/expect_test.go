@@ -1,0 +1,36 @@
+package bundle
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// What a signature's place says of a record; cmd/misstep tries it on real ones.
+func TestExpectOfAPlace(t *testing.T) {
+	for place, want := range map[string]Expect{
+		"upcall <clinit>":         {Contains: []string{`"<clinit>"`}},
+		"beyond upcall loadClass": {Like: []string{`"method":"loadClass"`}},
+		"upcall exception":        {Like: []string{`"method":"<init>"`}},
+		"continuation":            {Like: []string{seam}},
+		"deoptimised caller":      {Unlike: []string{upcallFrame, virtualThread}},
+		"after a.B$#.c":           {Like: []string{`"className":"[^"]*a\.B\$[0-9]+[^"]*","method":"c"`}},
+		"native jdk.internal.reflect.NativeMethodAccessorImpl.invoke0": {Like: []string{`"className":"[^"]*reflect\.NativeMethodAccessorImpl[^"]*","method":"invoke0"`}},
+		"a.B.<init> <- a.C.lambda$main$#":                              {Like: []string{`"className":"[^"]*a\.B[^"]*","method":"<init>"`, `"className":"[^"]*a\.C[^"]*","method":"lambda\$main\$[0-9]+"`}},
+		"a.B.c <- (nothing)":                                           {Like: []string{`"className":"[^"]*a\.B[^"]*","method":"c"`}},
+		"top: compiled epilogue":                                       {Like: []string{`"topState":"compiled"`}},
+		"top: unknown code unknown":                                    {},
+		"code -5, top: native body":                                    {Like: []string{`"numFrames":-5\},"divergence"`, `"topState":"native"`}},
+		"the whole stack":                                              {},
+		"no such code":                                                 {},
+		"a.Ünicode.c":                                                  {}, // the agent's text may differ
+		`a.B".c`:                                                       {},
+		"a.B.c…":                                                       {},
+	} {
+		want.Kind, want.Check, want.MismatchKind = "mismatch", "gst-asgct", "truncated"
+		got := ExpectOf(&misstepv1.Finding{Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}}})
+		assert.Equal(t, want, got, place)
+	}
+}
