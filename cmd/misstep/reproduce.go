@@ -15,6 +15,7 @@ import (
 
 	"misstep/agent"
 	"misstep/coordinator/triage"
+	"misstep/corpus"
 	"misstep/corpus/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -147,7 +148,7 @@ func (e *env) reproduce(ctx context.Context, st *station, id, out string, c repr
 	if known := reproducer.GetClean(); c.CleanTries == 0 || known.GetHits() > 0 && known.GetTries() >= c.CleanTries {
 		return status, nil
 	}
-	if reproducer.Clean, err = e.tryClean(ctx, out, c.CleanTries); err != nil {
+	if reproducer.Clean, err = e.tryClean(ctx, st.blobs, out, c.CleanTries); err != nil {
 		return nil, goesOn(ctx, err)
 	}
 	if reproducer.GetClean().GetTries() > 0 {
@@ -241,7 +242,7 @@ func instrumented(ctx context.Context, st *station, id string) ([]string, error)
 
 // tryClean repeats a bundle in a new folder with nothing from any cache, without a coordinator and with a fresh seed for each try, unless
 // the bug needs its own.
-func (e *env) tryClean(ctx context.Context, path string, tries uint32) (*misstepv1.Reliability, error) {
+func (e *env) tryClean(ctx context.Context, blobs corpus.Source, path string, tries uint32) (*misstepv1.Reliability, error) {
 	b, err := bundle.Open(path)
 	if err != nil {
 		return nil, err
@@ -252,7 +253,11 @@ func (e *env) tryClean(ctx context.Context, path string, tries uint32) (*misstep
 		return nil, fmt.Errorf("make scratch folder: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	replay, err := e.prepareReplay(ctx, b, "", scratch)
+	home, err := e.sameBuild(ctx, blobs, b.Reproducer().GetRecipe().GetJdk())
+	if err != nil {
+		return nil, fmt.Errorf("replay %s: %w", path, err)
+	}
+	replay, err := e.prepareReplay(ctx, b, home, scratch)
 	if err != nil {
 		return nil, fmt.Errorf("replay %s: %w", path, err)
 	}
@@ -277,6 +282,19 @@ func (e *env) tryClean(ctx context.Context, path string, tries uint32) (*misstep
 		fmt.Fprintf(e.stderr, "clean: %d of %d tries of the bundle showed it\n", result.Hits, result.Tries)
 	}
 	return reliabilityOf(result.Hits, result.Tries), nil
+}
+
+// sameBuild is the folder of exactly this JDK out of the corpus, or nothing when the catalogue has it: the JDK of the PATH, which a replay
+// would take otherwise, is no proof of the bundle.
+func (e *env) sameBuild(ctx context.Context, blobs corpus.Source, jdk *misstepv1.Jdk) (string, error) {
+	if _, here := e.jdks().ByDigest(jdk.GetDigest()); here {
+		return "", nil
+	}
+	home, _, err := e.provider(blobs).JDK(ctx, jdk)
+	if err != nil {
+		return "", fmt.Errorf("%w; add that build (%s, %s) with `misstep jdk add`, or leave the tries from the bundle alone out with --clean-tries 0", err, jdk.GetVersion(), jdk.GetDigest())
+	}
+	return home, nil
 }
 
 // asShown is a finding under the signature by which an outcome shows it: its own, or that of one merged into it.

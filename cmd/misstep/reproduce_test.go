@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"math/rand/v2"
 	"testing"
 
@@ -8,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/coordinator/triage"
+	"misstep/corpus/memory"
+	"misstep/deploy/jdk"
+	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/sim"
 )
@@ -31,4 +35,23 @@ func TestMergedFindingIsShownByEither(t *testing.T) {
 	}
 	assert.Equal(t, 2, seen.Hits)
 	assert.Equal(t, map[string]int{of("duplicate").ID: 1}, seen.Others)
+}
+
+// A bundle is tried on the very build of its reproducer: from the catalogue, else from the coordinator's corpus, never on what JAVA_HOME names.
+func TestBundleIsTriedOnItsOwnBuild(t *testing.T) {
+	catalogue := jdk.Open(testenv.Home(t))
+	entry, err := catalogue.Get("jdk17")
+	require.NoError(t, err)
+	t.Setenv("JAVA_HOME", entry.Path)
+	at := func(home string) *env { return &env{cli: &cli{Home: home}, stderr: io.Discard} }
+	own := &misstepv1.Jdk{Name: "jdk17", Digest: entry.Digest, Version: entry.Version}
+
+	home, err := at(testenv.Home(t)).sameBuild(t.Context(), memory.New(), own)
+	require.NoError(t, err)
+	assert.Empty(t, home, "the catalogue has it")
+
+	_, err = at(t.TempDir()).sameBuild(t.Context(), memory.New(), own)
+	require.ErrorContains(t, err, entry.Digest)
+	require.ErrorContains(t, err, "jdk17")
+	require.ErrorContains(t, err, "--clean-tries 0")
 }
