@@ -70,6 +70,14 @@ func (t *liveTable) capable(need string) bool {
 	return false
 }
 
+// lacks says that runners called of late and none of them has a capability.
+func (t *liveTable) lacks(need string) bool {
+	t.mu.Lock()
+	known := len(t.runners) > 0
+	t.mu.Unlock()
+	return known && !t.capable(need)
+}
+
 func (t *liveTable) of(lease string) *misstepv1.Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/campaign"
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
@@ -69,8 +70,14 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 		if f.GetExampleRecipe() == nil {
 			return status.Errorf(codes.FailedPrecondition, "finding %s has no recipe to begin with", id)
 		}
+		for _, p := range req.GetPerturbations() {
+			if need := campaign.Need(f.GetExampleRecipe().GetExecutor(), p); need != "" && s.live.lacks(need) {
+				return status.Errorf(codes.FailedPrecondition, "perturbations: %s takes %s, which no connected runner has; mechanism agent takes nothing", p.GetStrategy(), need)
+			}
+		}
 		spec := &misstepv1.ReproductionSpec{
-			FindingId: id, Signature: f.GetSignature(), Recipe: f.GetExampleRecipe(), Builds: req.GetBuilds(), Perturbations: req.GetPerturbations(),
+			FindingId: id, Signature: f.GetSignature(), Recipe: f.GetExampleRecipe(), Builds: req.GetBuilds(),
+			Perturbations: suited(req.GetPerturbations(), f.GetExampleRecipe()),
 			Methods: methodsOf(f), Instrumented: req.GetInstrumented(), Seed: req.GetSeed(),
 		}
 		spec.Trials, spec.Time = budget(req)
@@ -117,12 +124,17 @@ func reproductionFor(tx store.Tx, g groups, id string, req *misstepv1.StartRepro
 // asksFor says whether a request is for what a spec has. What follows from the finding's example does not count: a hit of a probe may have
 // replaced it.
 func asksFor(req *misstepv1.StartReproductionRequest, spec *misstepv1.ReproductionSpec) bool {
-	asked := &misstepv1.ReproductionSpec{Builds: req.GetBuilds(), Perturbations: req.GetPerturbations(), Seed: req.GetSeed()}
+	asked := &misstepv1.ReproductionSpec{Builds: req.GetBuilds(), Perturbations: suited(req.GetPerturbations(), spec.GetRecipe()), Seed: req.GetSeed()}
 	asked.Trials, asked.Time = budget(req)
 	had := &misstepv1.ReproductionSpec{
 		Builds: spec.GetBuilds(), Perturbations: spec.GetPerturbations(), Seed: spec.GetSeed(), Trials: spec.GetTrials(), Time: spec.GetTime(),
 	}
 	return proto.Equal(asked, had) && (req.GetAgentDigest() == "" || req.GetAgentDigest() == spec.GetRecipe().GetAgentDigest())
+}
+
+// suited are the perturbations that a recipe's trials can have.
+func suited(all []*misstepv1.Perturbation, r *misstepv1.Recipe) []*misstepv1.Perturbation {
+	return slices.DeleteFunc(slices.Clone(all), func(p *misstepv1.Perturbation) bool { return !campaign.Suits(p, r) })
 }
 
 // budget of a request, with what is taken where it names none.

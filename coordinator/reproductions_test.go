@@ -380,6 +380,37 @@ func TestReproductionEnds(t *testing.T) {
 		assert.NotEqual(t, misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING, st.GetState())
 		assert.Less(t, st.GetTrials(), uint64(200))
 	})
+	t.Run("perturbations", func(t *testing.T) {
+		l := newLab(t, memory.New(), bug(0.7))
+		finding := l.find(8)
+		_, err := l.server.StartReproduction(t.Context(), &misstepv1.StartReproductionRequest{FindingId: finding, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos"}}})
+		assert.Equal(t, codes.FailedPrecondition, status.Code(err), "trials that no runner takes would use up the time")
+		assert.ErrorContains(t, err, "sched_ext")
+
+		// Where the agent has no points to perturb at, what it could do is left out, and the same request is still the same.
+		require.NoError(t, l.store.Update(t.Context(), func(tx store.Tx) error {
+			f, err := tx.Finding(finding)
+			if err != nil {
+				return err
+			}
+			f.Proto.ExampleRecipe.Instrumentation = &misstepv1.Instrumentation{}
+			return tx.PutFinding(f)
+		}))
+		l.rate = func(*misstepv1.Recipe) float64 { return 0.1 }
+		req := &misstepv1.StartReproductionRequest{FindingId: finding, Trials: 300, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos", Mechanism: "agent"}}}
+		started, err := l.server.StartReproduction(t.Context(), req)
+		require.NoError(t, err)
+		require.NoError(t, l.store.View(t.Context(), func(tx store.Tx) error {
+			r, err := tx.Reproduction(started.GetReproductionId())
+			assert.Empty(t, r.GetSpec().GetPerturbations())
+			return err
+		}))
+		l.work(4, 10_000)
+		require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, l.get(started.GetReproductionId()).GetState())
+		again, err := l.server.StartReproduction(t.Context(), req)
+		require.NoError(t, err)
+		assert.Equal(t, started.GetReproductionId(), again.GetReproductionId())
+	})
 	t.Run("bad requests", func(t *testing.T) {
 		l := newLab(t, memory.New(), bug(1))
 		for _, c := range []struct {

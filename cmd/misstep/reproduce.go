@@ -14,10 +14,12 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/agent"
+	"misstep/coordinator/campaign"
 	"misstep/coordinator/triage"
 	"misstep/corpus"
 	"misstep/corpus/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/perturb"
 )
 
 type reproduceCommand struct {
@@ -32,7 +34,7 @@ type reproduceLimits struct {
 	BudgetTrials uint64        `help:"Trials at most (default: 20,000)." placeholder:"N"`
 	BudgetTime   time.Duration `help:"Time at most." default:"1h" placeholder:"DURATION"`
 	JDKs         []string      `name:"jdks" help:"Builds of the catalogue to bisect over (default: all)." sep:"," placeholder:"NAME"`
-	Perturb      []string      `help:"Perturbation strategies that amplifying may try." sep:"," placeholder:"STRATEGY"`
+	Perturb      []string      `help:"Perturbations that amplifying may try, by sched_ext or @agent (default: chaos@agent; none for none)." sep:"," placeholder:"STRATEGY[@MECHANISM]"`
 	CleanTries   uint32        `help:"Tries from the bundle alone at the end." default:"10" placeholder:"N"`
 	Again        bool          `help:"Reproduce anew what was reproduced with the same options before."`
 }
@@ -180,11 +182,21 @@ func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c
 	request := &misstepv1.StartReproductionRequest{
 		FindingId: id, Trials: c.BudgetTrials, Time: durationpb.New(c.BudgetTime), AgentDigest: artefacts.Digest, Again: c.Again,
 	}
-	if request.Instrumented, err = instrumented(ctx, st, id); err != nil {
+	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
+	if err != nil {
 		return nil, err
 	}
-	for _, name := range c.Perturb {
-		request.Perturbations = append(request.Perturbations, &misstepv1.Perturbation{Strategy: name})
+	if request.Instrumented, err = instrumented(ctx, st, response.GetFinding()); err != nil {
+		return nil, err
+	}
+	var have []string
+	if st.remote {
+		have = []string{perturb.MechanismScheduler} // or its coordinator says that no runner has it
+	} else {
+		have = e.executors(ctx)
+	}
+	if request.Perturbations, err = perturbations(c.Perturb, response.GetFinding().GetExampleRecipe(), have); err != nil {
+		return nil, fmt.Errorf("--perturb %w", err)
 	}
 	entries, err := e.jdks().List()
 	if err != nil {
@@ -212,13 +224,38 @@ func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c
 	return request, nil
 }
 
-// instrumented methods of the trial that found it, by its evidence; none when that has no list.
-func instrumented(ctx context.Context, st *station, id string) ([]string, error) {
-	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
-	if err != nil {
-		return nil, err
+// perturbations by STRATEGY or STRATEGY@MECHANISM for a recipe, on a machine that has these capabilities. Where nobody names any it is the one
+// that takes neither a kernel of its kind nor root.
+func perturbations(names []string, recipe *misstepv1.Recipe, have []string) ([]*misstepv1.Perturbation, error) {
+	if len(names) == 0 {
+		return []*misstepv1.Perturbation{{Strategy: "chaos", Mechanism: perturb.MechanismAgent}}, nil // left out where it cannot be
 	}
-	for _, ev := range response.GetFinding().GetExample().GetEvidence() {
+	var all []*misstepv1.Perturbation
+	known := strategies()
+	for _, name := range names {
+		strategy, mechanism, _ := strings.Cut(name, "@")
+		p := &misstepv1.Perturbation{Strategy: strategy, Mechanism: mechanism}
+		need := campaign.Need(recipe.GetExecutor(), p)
+		switch {
+		case !slices.ContainsFunc(known, func(s campaign.Strategy) bool { return s.Name == strategy }):
+			return nil, fmt.Errorf("%s: no strategy is called %q; `misstep sched strategies` explains them", name, strategy)
+		case !slices.Contains([]string{"", perturb.MechanismScheduler, perturb.MechanismAgent}, mechanism):
+			return nil, fmt.Errorf("%s: no mechanism is called %q; there are %s and %s", name, mechanism, perturb.MechanismScheduler, perturb.MechanismAgent)
+		case strategy == campaign.None:
+		case need == perturb.MechanismScheduler && !slices.Contains(have, need):
+			return nil, fmt.Errorf("%s: this machine has no %s; %s@%s perturbs at the agent's instrumentation points", name, need, strategy, perturb.MechanismAgent)
+		case !campaign.Suits(p, recipe):
+			return nil, fmt.Errorf("%s: the finding's recipe has no checks or instruments no methods, so the agent has no points to perturb at", name)
+		default:
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// instrumented methods of the trial that found it, by its evidence; none when that has no list.
+func instrumented(ctx context.Context, st *station, f *misstepv1.Finding) ([]string, error) {
+	for _, ev := range f.GetExample().GetEvidence() {
 		if ev.GetName() != agent.FileMethods {
 			continue
 		}

@@ -56,6 +56,13 @@ func Need(executor string, p *misstepv1.Perturbation) string {
 	}
 }
 
+// Suits says whether trials of a recipe can have a perturbation: one by the agent takes checks, which load it, and methods to perturb at.
+func Suits(p *misstepv1.Perturbation, r *misstepv1.Recipe) bool {
+	i := r.GetInstrumentation()
+	points := len(r.GetChecks()) > 0 && (i == nil || i.GetRatio() > 0 || len(i.GetOnly()) > 0)
+	return p.GetMechanism() != mechanisms[1] || points
+}
+
 // alternatives are the perturbations of a campaign, one for each seed; nil stands for none.
 func alternatives(list []*misstepv1.Perturbation) []*misstepv1.Perturbation {
 	var out []*misstepv1.Perturbation
