@@ -78,7 +78,7 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 		spec := &misstepv1.ReproductionSpec{
 			FindingId: id, Signature: f.GetSignature(), Recipe: f.GetExampleRecipe(), Builds: req.GetBuilds(),
 			Perturbations: suited(req.GetPerturbations(), f.GetExampleRecipe()),
-			Methods: methodsOf(f), Instrumented: req.GetInstrumented(), Seed: req.GetSeed(),
+			Methods:       methodsOf(f), Instrumented: req.GetInstrumented(), Seed: req.GetSeed(),
 		}
 		spec.Trials, spec.Time = budget(req)
 		spec.Instrumented = slices.DeleteFunc(slices.Clone(spec.GetInstrumented()), func(m string) bool { return slices.Contains(spec.GetMethods(), m) })

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -67,7 +68,7 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	}
 	defer st.close()
 
-	id, err := resume(ctx, st, request, e)
+	id, err := resume(ctx, st, request, c.Reproduce, e)
 	if err != nil {
 		return err
 	}
@@ -144,11 +145,18 @@ func (e *env) runMeanwhile(ctx context.Context, st *station, slots int, scratch 
 }
 
 // resume continues the unfinished campaign of the same spec in this folder; otherwise it submits the spec. A spec that has run
-// to its end here before gets a fresh seed, so that a further run looks further.
-func resume(ctx context.Context, st *station, request *misstepv1.SubmitCampaignRequest, e *env) (string, error) {
+// to its end here before gets a fresh seed, so that a further run looks further; but with reproduce one goes on first whose findings were being
+// reproduced when it was interrupted.
+func resume(ctx context.Context, st *station, request *misstepv1.SubmitCampaignRequest, reproduce bool, e *env) (string, error) {
 	list, err := st.ListCampaigns(ctx, &misstepv1.ListCampaignsRequest{})
 	if err != nil {
 		return "", err
+	}
+	var reproducing []string
+	if reproduce {
+		if reproducing, err = underReproduction(ctx, st); err != nil {
+			return "", err
+		}
 	}
 	seed := request.GetCampaign().GetSeed()
 	var earlier uint64
@@ -163,6 +171,10 @@ func resume(ctx context.Context, st *station, request *misstepv1.SubmitCampaignR
 			fmt.Fprintf(e.stderr, "continuing campaign %s: %d trials done\n", s.GetId(), finished(s))
 			return s.GetId(), nil
 		}
+		if slices.ContainsFunc(s.GetFindingIds(), func(id string) bool { return slices.Contains(reproducing, id) }) {
+			fmt.Fprintf(e.stderr, "campaign %s ended: going on with the reproduction of its findings\n", s.GetId())
+			return s.GetId(), nil
+		}
 		earlier++
 	}
 	request.Campaign.Seed = seed + earlier
@@ -174,6 +186,26 @@ func resume(ctx context.Context, st *station, request *misstepv1.SubmitCampaignR
 		return "", err
 	}
 	return response.GetCampaignId(), nil
+}
+
+// underReproduction are the findings with a reproduction that has not ended, those merged into them included.
+func underReproduction(ctx context.Context, st *station) ([]string, error) {
+	list, err := st.ListReproductions(ctx, &misstepv1.ListReproductionsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, r := range list.GetReproductions() {
+		if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
+			continue
+		}
+		response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: r.GetFindingId()})
+		if err != nil {
+			return nil, err
+		}
+		ids = append(append(ids, response.GetFinding().GetId()), response.GetFinding().GetAliases()...)
+	}
+	return ids, nil
 }
 
 // lock keeps two hunts out of one folder; the lock goes with the process.

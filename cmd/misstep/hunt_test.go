@@ -2,14 +2,20 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -17,6 +23,8 @@ import (
 	"misstep/coordinator"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+	"misstep/runner/sim"
 )
 
 // allTrials reads every finished trial of a campaign.
@@ -140,6 +148,54 @@ budget: {trials: 8}
 	status := hunt(t, home, dir, spec)
 	require.Equal(t, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, status.GetState())
 	require.Equal(t, map[string]uint64{"clean": 8}, status.GetOutcomes())
+}
+
+// TestHuntGoesOnReproducing: the same command in a folder whose findings were being reproduced goes on with them instead of hunting on.
+func TestHuntGoesOnReproducing(t *testing.T) {
+	st, err := embed(t.TempDir(), huntTiming(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	defer st.close()
+	request := func() *misstepv1.SubmitCampaignRequest { // resume gives it another seed
+		digest := "sha256:" + strings.Repeat("b", 64)
+		return &misstepv1.SubmitCampaignRequest{
+			Campaign: &misstepv1.Campaign{
+				Name: "sim", Seed: 3, Jdks: []string{"jdk21"}, Workloads: []*misstepv1.CampaignWorkload{{Name: "w", Repetitions: 1}},
+				Checks: []*misstepv1.Check{{Name: "gst-asgct"}}, Budget: &misstepv1.Budget{Trials: 1},
+				FlagSets: []*misstepv1.FlagSet{{Name: "some", Flags: []string{"-Xcomp", "-XX:-Inline"}}},
+			},
+			Jdks: []*misstepv1.Jdk{{Name: "jdk21", Digest: digest}}, Workloads: []*misstepv1.Workload{{Name: "w", Digest: digest}},
+		}
+	}
+	var log bytes.Buffer
+	e := &env{stderr: &log}
+	resumed := func(reproduce bool) string {
+		id, err := resume(t.Context(), st, request(), reproduce, e)
+		require.NoError(t, err)
+		return id
+	}
+	first := resumed(true)
+	assert.Equal(t, first, resumed(true), "it runs")
+	machine, err := sim.New(sim.Script{Events: []sim.Event{{Rate: 1, Outcome: sim.Mismatch("Bug")}}}, runner.SystemClock{})
+	require.NoError(t, err)
+	r, err := runner.New(runner.Config{Client: st.leases, Executor: machine, Slots: 1, Host: "sim", Backoff: func() backoff.BackOff { return backoff.NewConstantBackOff(20 * time.Millisecond) }})
+	require.NoError(t, err)
+	working, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(working) }()
+	require.NoError(t, watch(t.Context(), io.Discard, st, first))
+	stop()
+	<-done
+	found, err := st.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{CampaignId: first})
+	require.NoError(t, err)
+	require.Len(t, found.GetFindings(), 1)
+	started, err := st.StartReproduction(t.Context(), &misstepv1.StartReproductionRequest{FindingId: found.GetFindings()[0].GetId()})
+	require.NoError(t, err)
+
+	assert.Equal(t, first, resumed(true))
+	assert.Contains(t, log.String(), "going on with the reproduction")
+	_, err = st.CancelReproduction(t.Context(), &misstepv1.CancelReproductionRequest{ReproductionId: started.GetReproductionId()})
+	require.NoError(t, err)
+	assert.NotEqual(t, first, resumed(true), "nothing is left to reproduce")
 }
 
 // TestFullDisk runs a hunt in a folder on a full disk: a clear error that names the folder.
