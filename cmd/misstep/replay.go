@@ -120,7 +120,7 @@ func (c *replayCommand) try(ctx context.Context, e *env, b *bundle.Bundle, resul
 		replay.recipe.Executor = c.Executor
 	}
 	recorded := ""
-	if replay.recipe.GetExecutor() == guest.Deterministic {
+	if replay.recipe.GetExecutor() == guest.Deterministic && !bundle.FreshSeeds(b.Reproducer()) { // other seeds take other decisions
 		if recorded = scheduleOf(b.Reproducer().GetEvidence()); recorded != "" {
 			result.SameSchedule = new(int)
 		}
@@ -131,7 +131,7 @@ func (c *replayCommand) try(ctx context.Context, e *env, b *bundle.Bundle, resul
 		if err != nil {
 			return err
 		}
-		outcome, err := executor.Run(ctx, replay.recipe, nil)
+		outcome, err := executor.Run(ctx, ofTry(b.Reproducer(), replay.recipe, try), nil)
 		if err != nil {
 			return fmt.Errorf("try %d: %w", try+1, err)
 		}
@@ -149,6 +149,15 @@ func (c *replayCommand) try(ctx context.Context, e *env, b *bundle.Bundle, resul
 		}
 	}
 	return nil
+}
+
+// ofTry is the recipe of a try, counted from 0, as run.sh would have it.
+func ofTry(r *misstepv1.Reproducer, recipe *misstepv1.Recipe, try uint32) *misstepv1.Recipe {
+	recipe = proto.CloneOf(recipe)
+	if bundle.FreshSeeds(r) {
+		recipe.Seed += uint64(try) + 1
+	}
+	return recipe
 }
 
 // scheduleOf returns the digest of the schedule log among evidence, or nothing.

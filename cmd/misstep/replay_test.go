@@ -31,3 +31,19 @@ func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
 	assert.True(t, seen.count(crashed, &misstepv1.Finding{Signature: signature}))
 	assert.Equal(t, 1, seen.Tries)
 }
+
+// The seeds of tries are those of a bundle's run.sh.
+func TestSeedsOfTries(t *testing.T) {
+	recipe := &misstepv1.Recipe{Seed: 42}
+	seeds := func(r *misstepv1.Reproducer) (all []uint64) {
+		for try := range uint32(3) {
+			all = append(all, ofTry(r, recipe, try).GetSeed())
+		}
+		return all
+	}
+	measured := &misstepv1.Reliability{Hits: 5, Tries: 10}
+	assert.Equal(t, []uint64{43, 44, 45}, seeds(&misstepv1.Reproducer{Reliability: measured}))
+	assert.Equal(t, []uint64{42, 42, 42}, seeds(&misstepv1.Reproducer{Reliability: measured, SeedMatters: true}))
+	assert.Equal(t, []uint64{42, 42, 42}, seeds(&misstepv1.Reproducer{}), "as it was found")
+	assert.Equal(t, uint64(42), recipe.GetSeed())
+}

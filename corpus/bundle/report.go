@@ -34,6 +34,9 @@ func (t texts) readme() []byte {
 	}
 	b.WriteString("\n\n## Repeat it\n\n```\n./run.sh /path/to/jdk\n```\n\n")
 	b.WriteString("It needs bash, coreutils and the JDK; tries 10 times and says how often the bug showed (exit 0 reproduced, 1 not, 2 could not run). ")
+	if FreshSeeds(r) {
+		b.WriteString("Each try has a seed of its own, as when the rate was measured. ")
+	}
 	b.WriteString("`./run.sh -k -n 1 JDK` keeps the files of a try. `misstep replay` does the same with more checks. `sha256sum -c MANIFEST.sha256` verifies the files.\n\n")
 	b.WriteString("## What is wrong\n\n" + wrong(c) + "\n")
 	b.WriteString("## Where it was seen\n\n")
@@ -89,8 +92,12 @@ func perturbed(c *Contents) string {
 	}
 	fmt.Fprintf(&b, "\nIt was found while %s perturbed the order of threads (strategy %s, seed %d).", by, markdown(p.GetStrategy()), seed)
 	if c.planned() {
-		fmt.Fprintf(&b, " `%s` perturbs, too: the agent takes the same strategy's decisions from this seed (`%s`) where a thread enters an instrumented method or waits for a monitor, "+
-			"on any kernel and without root. `schedule.bin` in the agent's folder of a try (`-k`) holds what it did.", nameScript, namePlan)
+		whose := "this seed"
+		if FreshSeeds(c.Reproducer) && p.GetSeed() == 0 {
+			whose = "the try's seed"
+		}
+		fmt.Fprintf(&b, " `%s` perturbs, too: the agent takes the same strategy's decisions from %s (`%s`) where a thread enters an instrumented method or waits for a monitor, "+
+			"on any kernel and without root. `schedule.bin` in the agent's folder of a try (`-k`) holds what it did.", nameScript, whose, namePlan)
 	} else {
 		fmt.Fprintf(&b, " `%s` does not perturb: no agent is in its JVM.", nameScript)
 	}

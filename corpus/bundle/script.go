@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // defaultWall bounds a try when the recipe does not.
@@ -24,11 +26,22 @@ type scriptData struct {
 	Contains                []string // of a crash, quoted
 	Signal                  int      // with which the shell sees a JVM end that wrote no error file
 	Like, Unlike            []string // of a mismatch, quoted
+	Seed                    int64    // of the recipe, to which a try's number is added
+	FreshSeeds, FreshPlan   bool
 	Agent, Instruments      bool
 	JVMFlags, Invocation    []string
 	AgentOptions            string
 	WallSeconds, MinFeature int
 }
+
+// FreshSeeds says that each try of a reproducer is to have a seed of its own, the recipe's and the try's number, since its rate was measured so. Where
+// the bug needs the recipe's seed, or nothing was measured, each try has that one.
+func FreshSeeds(r *misstepv1.Reproducer) bool {
+	return r.GetReliability().GetTries() > 0 && !r.GetSeedMatters()
+}
+
+// seedOption is the seed among the agent's options.
+var seedOption = regexp.MustCompile(`\bseed=[0-9]+`)
 
 // planned tells whether run.sh perturbs.
 func (c *Contents) planned() bool { return c.Command.AgentOptions != "" && len(c.Command.Plan) > 0 }
@@ -44,7 +57,11 @@ func script(c *Contents) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("run.sh: finding of kind %.40q: want mismatch, crash or hang", e.Kind)
 	}
-	options := c.Command.AgentOptions
+	options, fresh, plan := c.Command.AgentOptions, FreshSeeds(c.Reproducer), Dir+"/"+namePlan
+	freshPlan := fresh && c.Reproducer.GetRecipe().GetPerturbation().GetSeed() == 0 // else it has its own
+	if freshPlan {
+		plan = Out + "/" + namePlan
+	}
 	if options != "" && !strings.Contains(options, Out) {
 		options = "out=" + Out + "," + options
 	}
@@ -52,11 +69,16 @@ func script(c *Contents) ([]byte, error) {
 		options += ",only=" + Dir + "/" + nameOnly
 	}
 	if c.planned() {
-		options += ",perturb=" + Dir + "/" + namePlan
+		options += ",perturb=" + plan
 	}
 	data := scriptData{
 		Title: oneLine(c.Reproducer.GetFinding().GetTitle()), Finding: oneLine(c.Reproducer.GetFinding().GetId()), Kind: e.Kind,
 		Agent: options != "", Instruments: options != "" && (c.Command.Instruments || c.planned()), AgentOptions: shellWord(options), WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
+	}
+	if fresh {
+		data.AgentOptions = seedOption.ReplaceAllString(data.AgentOptions, `seed='"$$seed"'`)
+		data.FreshSeeds, data.FreshPlan = options != "", c.planned() && freshPlan
+		data.Seed = int64(c.Reproducer.GetRecipe().GetSeed()) // bash reckons with 64 bits and a sign
 	}
 	like, unlike := e.Record()
 	for _, list := range []struct {

@@ -135,6 +135,45 @@ func TestRunScript(t *testing.T) {
 	}
 }
 
+// A reproducer that any seed shows is tried with other seeds, as its rate was measured; one that needs its seed, or was not measured, with that.
+func TestRunScriptSeeds(t *testing.T) {
+	// The JVM notes its seed and the first nine bytes of its plan.
+	const note = `for w in "$@"; do case $w in -agentpath:*) w=${w#*=}; seed=${w#*seed=}; plan=${w#*perturb=}; echo "${seed%%,*} $(head -c 9 "${plan%%,*}" | od -An -tu1)" >>"$JAVA_HOME/seeds" ;; esac; done` + "\n" + started
+	for name, test := range map[string]struct {
+		change func(*misstepv1.Reproducer)
+		want   string
+	}{
+		"not measured":               {func(r *misstepv1.Reproducer) { r.Reliability = nil }, "42 42 0 0 0 0 0 0 0 7\n42 42 0 0 0 0 0 0 0 7\n"},
+		"measured":                   {nil, "43 43 0 0 0 0 0 0 0 7\n44 44 0 0 0 0 0 0 0 7\n"},
+		"its own":                    {func(r *misstepv1.Reproducer) { r.SeedMatters = true }, "42 42 0 0 0 0 0 0 0 7\n42 42 0 0 0 0 0 0 0 7\n"},
+		"a perturbation with a seed": {func(r *misstepv1.Reproducer) { r.Recipe.Perturbation.Seed = 42 }, "43 42 0 0 0 0 0 0 0 7\n44 42 0 0 0 0 0 0 0 7\n"},
+		"the last seeds":             {func(r *misstepv1.Reproducer) { r.Recipe.Seed = 1<<64 - 2 }, "18446744073709551615 255 255 255 255 255 255 255 255 7\n0 0 0 0 0 0 0 0 0 7\n"},
+		"beyond a sign":              {func(r *misstepv1.Reproducer) { r.Recipe.Seed = 1<<63 - 2 }, "9223372036854775807 255 255 255 255 255 255 255 127 7\n9223372036854775808 0 0 0 0 0 0 0 128 7\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := sample(t)
+			c.Command.Plan = []byte{42, 0, 0, 0, 0, 0, 0, 0, 7}
+			c.Reproducer.Reliability = &misstepv1.Reliability{Hits: 5, Tries: 10}
+			c.Reproducer.Recipe.Perturbation = &misstepv1.Perturbation{Strategy: "delay"}
+			if test.change != nil {
+				test.change(c.Reproducer)
+			}
+			b, err := read(build(t, c))
+			require.NoError(t, err)
+			root := t.TempDir()
+			dir, jdk := filepath.Join(root, "bundle"), filepath.Join(root, "jdk")
+			require.NoError(t, b.Extract(dir))
+			writeFile(t, filepath.Join(jdk, "bin", "java"), benchJava, 0o755)
+			writeFile(t, filepath.Join(jdk, "behaviour"), note, 0o644)
+			out, _ := exec.Command(filepath.Join(dir, "run.sh"), "-n", "2", jdk).CombinedOutput() // not reproduced
+			got, err := os.ReadFile(filepath.Join(jdk, "seeds"))
+			require.NoError(t, err, string(out))
+			assert.Equal(t, test.want, regexp.MustCompile(` +`).ReplaceAllString(string(got), " "))
+		})
+	}
+}
+
 // onlyCoreutils is a folder with bash and programs of coreutils: all that a bundle's script may need besides a JDK.
 func onlyCoreutils(t *testing.T) string {
 	t.Helper()
