@@ -97,6 +97,7 @@ func TestRunScript(t *testing.T) {
 		"upcall of loadClass instead": {deoptimised, cut("loadClass", "(Ljava/lang/String;)Ljava/lang/Class;"), []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"no crash":                    {crashed, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"hang found":                  {hung, started + "sleep 60\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"killed by another":           {hung, started + "kill -KILL $$\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 137"},
 		"no hang":                     {hung, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"bad number":                  {nil, started, []string{"-n", "0"}, 2, "want a number from 1"},
 		"unknown option":              {nil, started, []string{"-x"}, 2, "usage: run.sh"},

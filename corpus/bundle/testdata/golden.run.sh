@@ -131,8 +131,7 @@ like=(
   '"kind": ?"truncated"'
   '"<clinit>"'
 )
-unlike=(
-)
+unlike=()
 
 recorded() {
   local LC_ALL=C pattern
@@ -155,13 +154,18 @@ hit() {
   return 1
 }
 
+# hung tells whether the try's time ran out: 124 by timeout, 137 when it had to kill, as the kernel does where memory is short, but at any time.
+hung() { [ "$status" -eq 124 ] || { [ "$status" -eq 137 ] && [ "$took" -ge 60 ]; }; }
+
 hits=0
 counted=0
 for ((number = 1; number <= tries; number++)); do
   try=$work/try-$number
   mkdir "$try" || die "cannot write to $work"
+  began=$SECONDS
   run
   status=$?
+  took=$((SECONDS - began))
   if hit; then
     hits=$((hits + 1))
     counted=$((counted + 1))
@@ -172,7 +176,7 @@ for ((number = 1; number <= tries; number++)); do
     counted=$((counted + 1))
     echo "try $number of $tries: another crash: $(place | tail -n 1)"
     head -n 40 "$try/hs_err.log" >&2
-  elif [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
+  elif hung; then
     counted=$((counted + 1))
     echo "try $number of $tries: no end within 60 s"
   elif [[ $status =~ ^(132|133|134|135|136|139|159)$ ]]; then
