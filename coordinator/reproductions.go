@@ -112,13 +112,17 @@ func reproductionFor(tx store.Tx, g groups, id string, req *misstepv1.StartRepro
 		return "", err
 	}
 	all = slices.DeleteFunc(all, func(r *misstepv1.Reproduction) bool { return g.Head(r.GetSpec().GetFindingId()) != id })
-	for i, r := range all {
-		done := r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_DONE && i == 0 && !req.GetAgain() && asksFor(req, r.GetSpec())
-		if done || r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
-			return r.GetId(), nil
-		}
+	if i := slices.IndexFunc(all, running); i >= 0 {
+		return all[i].GetId(), nil
+	}
+	if len(all) > 0 && all[0].GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_DONE && !req.GetAgain() && asksFor(req, all[0].GetSpec()) {
+		return all[0].GetId(), nil
 	}
 	return "", nil
+}
+
+func running(r *misstepv1.Reproduction) bool {
+	return r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING
 }
 
 // asksFor says whether a request is for what a spec has. What follows from the finding's example does not count: a hit of a probe may have

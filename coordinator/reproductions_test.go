@@ -385,7 +385,7 @@ func TestReproductionEnds(t *testing.T) {
 		finding := l.find(8)
 		_, err := l.server.StartReproduction(t.Context(), &misstepv1.StartReproductionRequest{FindingId: finding, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos"}}})
 		assert.Equal(t, codes.FailedPrecondition, status.Code(err), "trials that no runner takes would use up the time")
-		assert.ErrorContains(t, err, "sched_ext")
+		require.ErrorContains(t, err, "sched_ext")
 
 		// Where the agent has no points to perturb at, what it could do is left out, and the same request is still the same.
 		require.NoError(t, l.store.Update(t.Context(), func(tx store.Tx) error {

@@ -184,7 +184,7 @@ func TestHuntGoesOnReproducing(t *testing.T) {
 	go func() { done <- r.Run(working) }()
 	require.NoError(t, watch(t.Context(), io.Discard, st, first))
 	stop()
-	<-done
+	require.ErrorIs(t, <-done, context.Canceled)
 	found, err := st.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{CampaignId: first})
 	require.NoError(t, err)
 	require.Len(t, found.GetFindings(), 1)

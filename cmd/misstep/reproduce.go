@@ -189,14 +189,13 @@ func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c
 	if request.Instrumented, err = instrumented(ctx, st, response.GetFinding()); err != nil {
 		return nil, err
 	}
-	var have []string
-	if st.remote {
-		have = []string{perturb.MechanismScheduler} // or its coordinator says that no runner has it
-	} else {
-		have = e.executors(ctx)
-	}
-	if request.Perturbations, err = perturbations(c.Perturb, response.GetFinding().GetExampleRecipe(), have); err != nil {
+	if request.Perturbations, err = perturbations(c.Perturb); err != nil {
 		return nil, fmt.Errorf("--perturb %w", err)
+	}
+	if len(c.Perturb) > 0 {
+		if err := e.amplifiable(ctx, st, request, response.GetFinding().GetExampleRecipe()); err != nil {
+			return nil, fmt.Errorf("--perturb %w", err)
+		}
 	}
 	entries, err := e.jdks().List()
 	if err != nil {
@@ -224,33 +223,53 @@ func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c
 	return request, nil
 }
 
-// perturbations by STRATEGY or STRATEGY@MECHANISM for a recipe, on a machine that has these capabilities. Where nobody names any it is the one
-// that takes neither a kernel of its kind nor root.
-func perturbations(names []string, recipe *misstepv1.Recipe, have []string) ([]*misstepv1.Perturbation, error) {
+// perturbations by STRATEGY or STRATEGY@MECHANISM. Where nobody names any it is the one that takes neither a kernel of its kind nor root; the
+// coordinator leaves it out where it cannot be.
+func perturbations(names []string) ([]*misstepv1.Perturbation, error) {
 	if len(names) == 0 {
-		return []*misstepv1.Perturbation{{Strategy: "chaos", Mechanism: perturb.MechanismAgent}}, nil // left out where it cannot be
+		names = []string{"chaos@" + perturb.MechanismAgent}
 	}
 	var all []*misstepv1.Perturbation
 	known := strategies()
 	for _, name := range names {
 		strategy, mechanism, _ := strings.Cut(name, "@")
-		p := &misstepv1.Perturbation{Strategy: strategy, Mechanism: mechanism}
-		need := campaign.Need(recipe.GetExecutor(), p)
 		switch {
 		case !slices.ContainsFunc(known, func(s campaign.Strategy) bool { return s.Name == strategy }):
 			return nil, fmt.Errorf("%s: no strategy is called %q; `misstep sched strategies` explains them", name, strategy)
 		case !slices.Contains([]string{"", perturb.MechanismScheduler, perturb.MechanismAgent}, mechanism):
 			return nil, fmt.Errorf("%s: no mechanism is called %q; there are %s and %s", name, mechanism, perturb.MechanismScheduler, perturb.MechanismAgent)
-		case strategy == campaign.None:
-		case need == perturb.MechanismScheduler && !slices.Contains(have, need):
-			return nil, fmt.Errorf("%s: this machine has no %s; %s@%s perturbs at the agent's instrumentation points", name, need, strategy, perturb.MechanismAgent)
-		case !campaign.Suits(p, recipe):
-			return nil, fmt.Errorf("%s: the finding's recipe has no checks or instruments no methods, so the agent has no points to perturb at", name)
-		default:
-			all = append(all, p)
+		case strategy != campaign.None:
+			all = append(all, &misstepv1.Perturbation{Strategy: strategy, Mechanism: mechanism})
 		}
 	}
 	return all, nil
+}
+
+// amplifiable refuses perturbations that somebody named and the recipe or this machine cannot have, unless a reproduction runs, which has its own.
+func (e *env) amplifiable(ctx context.Context, st *station, request *misstepv1.StartReproductionRequest, recipe *misstepv1.Recipe) error {
+	under, err := underReproduction(ctx, st)
+	if err != nil || slices.Contains(under, request.GetFindingId()) {
+		return err
+	}
+	have := []string{perturb.MechanismScheduler} // or the coordinator says that no runner has it
+	if !st.remote {
+		have = e.executors(ctx)
+	}
+	return impossible(request.GetPerturbations(), recipe, have)
+}
+
+// impossible says which of the perturbations trials of a recipe cannot have on a machine with these capabilities.
+func impossible(all []*misstepv1.Perturbation, recipe *misstepv1.Recipe, have []string) error {
+	for _, p := range all {
+		need := campaign.Need(recipe.GetExecutor(), p)
+		if need == perturb.MechanismScheduler && !slices.Contains(have, need) {
+			return fmt.Errorf("%s: this machine has no %s; %s@%s perturbs at the agent's instrumentation points", p.GetStrategy(), need, p.GetStrategy(), perturb.MechanismAgent)
+		}
+		if !campaign.Suits(p, recipe) {
+			return fmt.Errorf("%s@%s: the finding's recipe has no checks or instruments no methods, so the agent has no points to perturb at", p.GetStrategy(), p.GetMechanism())
+		}
+	}
+	return nil
 }
 
 // instrumented methods of the trial that found it, by its evidence; none when that has no list.

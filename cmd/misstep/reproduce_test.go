@@ -81,7 +81,10 @@ func TestPerturbationsToAmplifyBy(t *testing.T) {
 		{[]string{"chaos@magic"}, recipe, nil, nil, `no mechanism is called "magic"`},
 		{[]string{"mayhem@agent"}, recipe, nil, nil, `no strategy is called "mayhem"`},
 	} {
-		got, err := perturbations(c.names, c.recipe, c.have)
+		got, err := perturbations(c.names)
+		if err == nil {
+			err = impossible(got, c.recipe, c.have)
+		}
 		if c.err != "" {
 			require.ErrorContains(t, err, c.err, "%v", c.names)
 			continue
