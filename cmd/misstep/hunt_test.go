@@ -150,6 +150,22 @@ budget: {trials: 8}
 	require.Equal(t, map[string]uint64{"clean": 8}, status.GetOutcomes())
 }
 
+// meanwhile runs trials of the station's on a machine of the test's until work is done.
+func meanwhile(t *testing.T, st *station, agent string, machine runner.Executor, work func()) {
+	t.Helper()
+	r, err := runner.New(runner.Config{
+		Client: st.leases, Executor: machine, Slots: 4, Host: "sim", AgentDigest: agent,
+		Backoff: func() backoff.BackOff { return backoff.NewConstantBackOff(20 * time.Millisecond) },
+	})
+	require.NoError(t, err)
+	working, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(working) }()
+	work()
+	stop()
+	require.ErrorIs(t, <-done, context.Canceled)
+}
+
 // TestHuntGoesOnReproducing: the same command in a folder whose findings were being reproduced goes on with them instead of hunting on.
 func TestHuntGoesOnReproducing(t *testing.T) {
 	st, err := embed(t.TempDir(), huntTiming(slog.New(slog.DiscardHandler)))
@@ -177,14 +193,7 @@ func TestHuntGoesOnReproducing(t *testing.T) {
 	assert.Equal(t, first, resumed(true), "it runs")
 	machine, err := sim.New(sim.Script{Events: []sim.Event{{Rate: 1, Outcome: sim.Mismatch("Bug")}}}, runner.SystemClock{})
 	require.NoError(t, err)
-	r, err := runner.New(runner.Config{Client: st.leases, Executor: machine, Slots: 1, Host: "sim", Backoff: func() backoff.BackOff { return backoff.NewConstantBackOff(20 * time.Millisecond) }})
-	require.NoError(t, err)
-	working, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- r.Run(working) }()
-	require.NoError(t, watch(t.Context(), io.Discard, st, first))
-	stop()
-	require.ErrorIs(t, <-done, context.Canceled)
+	meanwhile(t, st, "", machine, func() { require.NoError(t, watch(t.Context(), io.Discard, st, first)) })
 	found, err := st.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{CampaignId: first})
 	require.NoError(t, err)
 	require.Len(t, found.GetFindings(), 1)
