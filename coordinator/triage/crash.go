@@ -82,16 +82,19 @@ func blamed(c *misstepv1.Crash) string {
 			f := nativeFrame(raw)
 			if strings.Contains(f, ".Unsafe.") {
 				unsafe = true
-			} else if unsafe {
+			} else if !unsafe {
+				break
+			} else if !reflectionRE.MatchString(f) {
 				_, method, _ := strings.Cut(strings.TrimPrefix(f, "J "), " ")
 				return "V Unsafe for " + method
-			} else {
-				break
 			}
 		}
 	}
 	return frame
 }
+
+// reflectionRE knows the frames between a method that is called by reflection and its caller: stubs to 17, method handles from 18 on.
+var reflectionRE = regexp.MustCompile(`^v |^J \w+ (java\.lang\.(reflect|invoke)|(jdk\.internal|sun)\.reflect)\.`)
 
 var cLibraryRE = regexp.MustCompile(`^C (libc\.so|libc-|libpthread|unknown( (__)?(GI_)?(pthread_kill|raise|abort)|$))`)
 
