@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"misstep/coordinator/retest"
 	"misstep/coordinator/triage"
@@ -22,7 +23,7 @@ func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
 		assert.False(t, seen.count(refused, finding))
 	}
 	assert.Zero(t, seen.Tries)
-	assert.ErrorContains(t, seen.allVoid(), "Unrecognized VM option 'UseBiasedLocking'")
+	require.ErrorContains(t, seen.allVoid(), "Unrecognized VM option 'UseBiasedLocking'")
 	verdict := retest.Judge(retest.Count{Hits: 10, Tries: 10}, retest.Count{Hits: uint64(seen.Hits), Tries: uint64(seen.Tries)}, 0.99)
 	assert.Equal(t, retest.Void, verdict.State)
 
