@@ -170,11 +170,28 @@ func scheduleOf(evidence []*misstepv1.Evidence) string {
 	return ""
 }
 
+// shows tells which hits are a finding's: of its own signature, of what was merged into it, or, where an older version of triage wrote the
+// signature, of the one that its example has today. Otherwise the bug would look fixed.
+func shows(f *misstepv1.Finding) func(triage.Hit) bool {
+	is := func(h triage.Hit) bool {
+		return proto.Equal(h.Signature, f.GetSignature()) || h.ID == f.GetId() || slices.Contains(f.GetAliases(), h.ID)
+	}
+	today := triage.Triage(f.GetExample())
+	if slices.ContainsFunc(today, is) {
+		return is
+	}
+	today = slices.DeleteFunc(today, func(h triage.Hit) bool { return h.Signature.GetKind() != f.GetSignature().GetKind() })
+	if len(today) != 1 { // it cannot be told which
+		return is
+	}
+	return func(h triage.Hit) bool { return is(h) || h.ID == today[0].ID }
+}
+
 // count files one outcome under hit, other or void, and says whether it was a hit.
 func (r *replayResult) count(outcome *misstepv1.Outcome, finding *misstepv1.Finding) bool {
-	hit := false
+	hit, shows := false, shows(finding)
 	for _, found := range triage.Triage(outcome) {
-		if proto.Equal(found.Signature, finding.GetSignature()) {
+		if shows(found) {
 			hit = true
 		} else {
 			r.Others[found.ID]++

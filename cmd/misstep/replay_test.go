@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -9,6 +10,7 @@ import (
 	"misstep/coordinator/retest"
 	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/sim"
 )
 
 // A JVM that does not start, for a flag that its build does not know, never makes a finding "fixed".
@@ -47,4 +49,16 @@ func TestSeedsOfTries(t *testing.T) {
 	assert.Equal(t, []uint64{42, 42, 42}, seeds(&misstepv1.Reproducer{Reliability: measured, SeedMatters: true}))
 	assert.Equal(t, []uint64{42, 42, 42}, seeds(&misstepv1.Reproducer{}), "as it was found")
 	assert.Equal(t, uint64(42), recipe.GetSeed())
+}
+
+// A bundle whose signature an older triage wrote is shown by what its example is called today; what cannot be told stays a miss.
+func TestFindingsOfAnOlderTriage(t *testing.T) {
+	outcome := sim.Mismatch("Bug")(&misstepv1.Recipe{}, rand.New(rand.NewPCG(1, 1)))
+	hit := triage.Triage(outcome)[0]
+	old := &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "as it was written then"}}
+	assert.True(t, shows(&misstepv1.Finding{Id: "F1", Signature: old, Example: outcome})(hit))
+	assert.False(t, shows(&misstepv1.Finding{Id: "F1", Signature: old})(hit))
+	assert.False(t, shows(&misstepv1.Finding{Id: "F1", Signature: &misstepv1.Signature{Kind: "crash"}, Example: outcome})(hit))
+	other := triage.Hit{ID: "F2", Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"other"}}}
+	assert.False(t, shows(&misstepv1.Finding{Id: "F1", Signature: old, Example: outcome})(other))
 }

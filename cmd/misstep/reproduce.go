@@ -15,7 +15,6 @@ import (
 
 	"misstep/agent"
 	"misstep/coordinator/campaign"
-	"misstep/coordinator/triage"
 	"misstep/corpus"
 	"misstep/corpus/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -153,16 +152,14 @@ func (e *env) reproduce(ctx context.Context, st *station, id, out string, c repr
 	if reproducer.Clean, err = e.tryClean(ctx, st.blobs, out, c.CleanTries); err != nil {
 		return nil, goesOn(ctx, err)
 	}
-	if reproducer.GetClean().GetTries() > 0 {
-		if _, err := st.RecordClean(ctx, &misstepv1.RecordCleanRequest{ReproductionId: status.GetId(), Clean: reproducer.GetClean()}); err != nil {
-			return nil, err
-		}
+	if _, err := st.RecordClean(ctx, &misstepv1.RecordCleanRequest{ReproductionId: status.GetId(), Clean: reproducer.GetClean()}); err != nil {
+		return nil, goesOn(ctx, err)
 	}
 	if reproducer.GetClean().GetHits() == 0 {
 		return nil, &exitError{code: exitFound, err: fmt.Errorf("%s: the bundle did not show the finding in %d tries from a clean folder, though %d of %d trials did",
 			out, reproducer.GetClean().GetTries(), reproducer.GetReliability().GetHits(), reproducer.GetReliability().GetTries())}
 	}
-	return status, e.writeReproducer(ctx, st, reproducer, out, "")
+	return status, goesOn(ctx, e.writeReproducer(ctx, st, reproducer, out, ""))
 }
 
 // goesOn says of an interruption that nothing is lost by it.
@@ -334,8 +331,11 @@ func (e *env) tryClean(ctx context.Context, blobs corpus.Source, path string, tr
 		if err != nil {
 			return nil, fmt.Errorf("replay %s: try %d: %w", path, try+1, err)
 		}
-		result.count(outcome, asShown(b.Reproducer().GetFinding(), outcome))
+		result.count(outcome, b.Reproducer().GetFinding())
 		fmt.Fprintf(e.stderr, "clean: %d of %d tries of the bundle showed it\n", result.Hits, result.Tries)
+	}
+	if result.Tries == 0 {
+		return nil, &exitError{code: exitCannot, err: fmt.Errorf("replay %s: %w", path, result.allVoid())}
 	}
 	return reliabilityOf(result.Hits, result.Tries), nil
 }
@@ -351,16 +351,6 @@ func (e *env) sameBuild(ctx context.Context, blobs corpus.Source, jdk *misstepv1
 		return "", fmt.Errorf("%w; add that build (%s, %s) with `misstep jdk add`, or leave the tries from the bundle alone out with --clean-tries 0", err, jdk.GetVersion(), jdk.GetDigest())
 	}
 	return home, nil
-}
-
-// asShown is a finding under the signature by which an outcome shows it: its own, or that of one merged into it.
-func asShown(f *misstepv1.Finding, o *misstepv1.Outcome) *misstepv1.Finding {
-	for _, hit := range triage.Triage(o) {
-		if hit.ID == f.GetId() || slices.Contains(f.GetAliases(), hit.ID) {
-			return &misstepv1.Finding{Id: f.GetId(), Signature: hit.Signature}
-		}
-	}
-	return f
 }
 
 // watchReproduction shows a reproduction's progress until it has ended.

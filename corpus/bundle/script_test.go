@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -68,6 +69,10 @@ func TestRunScript(t *testing.T) {
 		c.Reproducer.Finding.Signature = &misstepv1.Signature{Kind: "hang"}
 		c.Command.Wall = 1
 	}
+	ended := func(c *Contents) { // long before a hang would be told
+		hung(c)
+		c.Command.Wall = time.Hour
+	}
 	other := `echo '{"check":"gst-asgct","kind":"wrong-bci","method":"<clinit>"}' >"$out/mismatches.jsonl"` + "\n"
 	coreutils := onlyCoreutils(t)
 	for name, test := range map[string]struct {
@@ -97,8 +102,8 @@ func TestRunScript(t *testing.T) {
 		"upcall of loadClass instead": {deoptimised, cut("loadClass", "(Ljava/lang/String;)Ljava/lang/Class;"), []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"no crash":                    {crashed, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"hang found":                  {hung, started + "sleep 60\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
-		"killed by another":           {hung, started + "kill -KILL $$\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 137"},
-		"no hang":                     {hung, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"killed by another":           {ended, started + "kill -KILL $$\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 137"},
+		"no hang":                     {ended, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"bad number":                  {nil, started, []string{"-n", "0"}, 2, "want a number from 1"},
 		"unknown option":              {nil, started, []string{"-x"}, 2, "usage: run.sh"},
 		"JDK is too old":              {func(c *Contents) { c.Command.MinFeature = 22 }, started, nil, 2, "the workload needs JDK 22 or later"},
