@@ -70,9 +70,9 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 		if f.GetExampleRecipe() == nil {
 			return status.Errorf(codes.FailedPrecondition, "finding %s has no recipe to begin with", id)
 		}
-		for _, p := range req.GetPerturbations() {
+		for _, p := range suited(req.GetPerturbations(), f.GetExampleRecipe()) {
 			if need := campaign.Need(f.GetExampleRecipe().GetExecutor(), p); need != "" && s.live.lacks(need) {
-				return status.Errorf(codes.FailedPrecondition, "perturbations: %s takes %s, which no connected runner has; mechanism agent takes nothing", p.GetStrategy(), need)
+				return status.Errorf(codes.FailedPrecondition, "perturbations: %s takes %s, which no connected runner has", p.GetStrategy(), need)
 			}
 		}
 		spec := &misstepv1.ReproductionSpec{

@@ -167,7 +167,7 @@ var (
 	// javaPattern is "J 1432% c1 a.B.c(I)V …", where number and tier may lack, and "j  a.B.c(I)V+1".
 	javaPattern = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(?:c1|c2|jvmci|C1|C2)\s+)?([^\s(]+)\(`)
 	// ofTheRun begins what differs between runs in the name of a generated class: a number or an address.
-	ofTheRun = regexp.MustCompile(`(\$\$|\$Proxy|Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
+	ofTheRun = regexp.MustCompile(`(\$\$|\$Proxy|Generated\w*Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
 )
 
 // frameFunction takes the function out of hs_err's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", else the library; of a
@@ -175,7 +175,10 @@ var (
 func frameFunction(frame string) string {
 	frame = strings.TrimPrefix(strings.TrimSpace(frame), "# ")
 	if match := javaPattern.FindStringSubmatch(frame); match != nil {
-		return ofTheRun.ReplaceAllString(match[1], "")
+		if name := ofTheRun.ReplaceAllString(match[1], ""); name != "" {
+			return name
+		}
+		return match[1] // a class in no package may differ, but nothing at all would be any crash
 	}
 	match := framePattern.FindStringSubmatch(frame)
 	if match == nil {

@@ -238,9 +238,12 @@ func TestFrameFunction(t *testing.T) {
 		"J 3 c2 a.B$$Lambda$14/0x0000000800c0a400.run()V (4 bytes)":                                           "a.B",
 		"j  java.lang.invoke.LambdaForm$MH/0x0000000800066c00.invoke(Ljava/lang/Object;)V+7":                  "java.lang.invoke.",
 		"C  0x00007f57a8b90e40":                                                                               "",
-		"j  a.B.c(I)V+1":                                                                                      "a.B.c",
-		"":                                                                                                    "",
-		"0x0000":                                                                                              "",
+		"J 9 c1 a.ResourceAccessor.foo()V (4 bytes) @ 0x00007f57a8b90e40":                                     "a.ResourceAccessor.foo",
+		"j  jdk.internal.reflect.GeneratedMethodAccessor12.invoke(Ljava/lang/Object;)V+7":                     "jdk.internal.reflect.",
+		"j  $Proxy5.run()V+1": "$Proxy5.run",
+		"j  a.B.c(I)V+1":      "a.B.c",
+		"":                    "",
+		"0x0000":              "",
 	} {
 		assert.Equal(t, want, frameFunction(frame), frame)
 	}

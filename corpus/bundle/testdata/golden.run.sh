@@ -146,7 +146,7 @@ recorded() {
 
 # hit tells whether the try showed the finding.
 hit() {
-  local record
+  local record LC_ALL=C
   [ -s "$try/agent/mismatches.jsonl" ] || return 1
   while IFS= read -r record; do
     recorded "$record" && return 0
