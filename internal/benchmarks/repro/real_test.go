@@ -69,8 +69,13 @@ func TestVerdictsAreForeseen(t *testing.T) {
 		h, n         int
 		ended, keeps bool
 	}{
-		{0, 0, false, false}, {60, 70, true, true}, {10, 51, true, false}, {50, 60, false, true}, {0, 5, false, false},
-		{0, 30, true, false}, {29, 30, false, true},
+		{0, 0, false, false},
+		{60, 70, true, true},
+		{10, 51, true, false},
+		{50, 60, false, true},
+		{0, 5, false, false},
+		{0, 30, true, false},
+		{29, 30, false, true},
 	} {
 		ended, keeps := foreseen(x.h, x.n, 100, 60)
 		require.Equal(t, []bool{x.ended, x.ended && x.keeps}, []bool{ended, ended && keeps}, "%+v", x)
