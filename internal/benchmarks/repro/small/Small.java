@@ -139,12 +139,12 @@ public final class Small {
 
   /** Without virtual threads, before 21, on this one. */
   private static void yieldsOnAVirtualThread(int depth, int rounds) throws Throwable {
-    Runnable yields = () -> yields(depth, rounds);
+    Runnable r = () -> yields(depth, rounds);
     Thread t;
     try {
-      t = (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, yields);
+      t = (Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, r);
     } catch (NoSuchMethodException e) {
-      yields.run();
+      r.run();
       return;
     }
     t.join();
