@@ -296,10 +296,15 @@ func (s *Server) probed(tx store.Tx, t *store.Trial, now time.Time) error {
 		return err
 	}
 	reproduce.Apply(arm, int(p.GetTry()), result, t.Outcome.GetWall().AsDuration(), trouble)
-	if result == reproduce.Hit && strings.HasPrefix(arm.GetKey(), reproduce.StepVerify+"/") && (r.GetExample() == nil || frames(t.Outcome) < frames(r.GetExample())) {
+	if result == reproduce.Hit && strings.HasPrefix(arm.GetKey(), reproduce.StepVerify+"/") && (r.GetExample() == nil || shorter(t.Outcome, r.GetExample()) < 0) {
 		r.Example = t.Outcome
 	}
 	return s.pursue(tx, r, now)
+}
+
+// shorter compares outcomes by their frames, then by their recipes, since which of two trials ended first is chance.
+func shorter(a, b *misstepv1.Outcome) int {
+	return cmp.Or(cmp.Compare(frames(a), frames(b)), cmp.Compare(a.GetRecipeDigest(), b.GetRecipeDigest()))
 }
 
 func frames(o *misstepv1.Outcome) (n int) {

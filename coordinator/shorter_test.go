@@ -1,0 +1,20 @@
+package coordinator
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Of the hits that verify a reproducer the same one is its example, whichever ended first.
+func TestExampleIsNoMatterOfWhoEndedFirst(t *testing.T) {
+	of := func(digest string, frames int) *misstepv1.Outcome {
+		return &misstepv1.Outcome{RecipeDigest: digest, Crash: &misstepv1.Crash{JavaFrames: slices.Repeat([]string{"j"}, frames)}}
+	}
+	for _, hits := range [][]*misstepv1.Outcome{{of("b", 3), of("a", 3), of("0", 5)}, {of("0", 5), of("a", 3), of("b", 3)}} {
+		assert.Equal(t, "a", slices.MinFunc(hits, shorter).GetRecipeDigest())
+	}
+}
