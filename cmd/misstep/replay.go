@@ -87,7 +87,7 @@ func (c *replayCommand) Run(ctx context.Context, e *env) error {
 		if err != nil {
 			return fmt.Errorf("replay %s: %w", c.Bundle, err)
 		}
-		result.count(outcome, finding)
+		result.count(outcome, shows(finding))
 	} else if err := c.try(ctx, e, b, result, scratch); err != nil {
 		return fmt.Errorf("replay %s: %w", c.Bundle, err)
 	}
@@ -125,6 +125,7 @@ func (c *replayCommand) try(ctx context.Context, e *env, b *bundle.Bundle, resul
 			result.SameSchedule = new(int)
 		}
 	}
+	shown := shows(b.Reproducer().GetFinding())
 	recorder := &recorder{env: e, host: replay.host, scratch: scratch, keep: c.Record}
 	for try := range c.Tries {
 		executor, err := recorder.next()
@@ -135,7 +136,7 @@ func (c *replayCommand) try(ctx context.Context, e *env, b *bundle.Bundle, resul
 		if err != nil {
 			return fmt.Errorf("try %d: %w", try+1, err)
 		}
-		hit := result.count(outcome, b.Reproducer().GetFinding())
+		hit := result.count(outcome, shown)
 		same := ""
 		if recorded != "" && scheduleOf(outcome.GetEvidence()) == recorded {
 			*result.SameSchedule++
@@ -187,11 +188,11 @@ func shows(f *misstepv1.Finding) func(triage.Hit) bool {
 	return func(h triage.Hit) bool { return is(h) || h.ID == today[0].ID }
 }
 
-// count files one outcome under hit, other or void, and says whether it was a hit.
-func (r *replayResult) count(outcome *misstepv1.Outcome, finding *misstepv1.Finding) bool {
-	hit, shows := false, shows(finding)
+// count files one outcome under hit, other or void, and says whether it was a hit: shown tells which are the finding's.
+func (r *replayResult) count(outcome *misstepv1.Outcome, shown func(triage.Hit) bool) bool {
+	hit := false
 	for _, found := range triage.Triage(outcome) {
-		if shows(found) {
+		if shown(found) {
 			hit = true
 		} else {
 			r.Others[found.ID]++

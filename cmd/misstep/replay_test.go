@@ -21,8 +21,8 @@ func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
 	finding := &misstepv1.Finding{Signature: &misstepv1.Signature{Kind: triage.KindMismatch, Parts: []string{"gst-asgct", "truncated", "upcall <clinit>"}}}
 	seen := replayResult{Others: map[string]int{}}
 	for range 100 {
-		assert.False(t, seen.count(crashed, finding))
-		assert.False(t, seen.count(refused, finding))
+		assert.False(t, seen.count(crashed, shows(finding)))
+		assert.False(t, seen.count(refused, shows(finding)))
 	}
 	assert.Zero(t, seen.Tries)
 	require.ErrorContains(t, seen.allVoid(), "Unrecognized VM option 'UseBiasedLocking'")
@@ -31,7 +31,7 @@ func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
 
 	// A finding that is itself such a crash is hit by it.
 	signature, _ := triage.Crash(crashed.GetCrash())
-	assert.True(t, seen.count(crashed, &misstepv1.Finding{Signature: signature}))
+	assert.True(t, seen.count(crashed, shows(&misstepv1.Finding{Signature: signature})))
 	assert.Equal(t, 1, seen.Tries)
 }
 

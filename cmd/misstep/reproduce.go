@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/agent"
@@ -321,17 +320,13 @@ func (e *env) tryClean(ctx context.Context, blobs corpus.Source, path string, tr
 	if err != nil {
 		return nil, err
 	}
-	result := replayResult{Others: map[string]int{}}
+	result, shown := replayResult{Others: map[string]int{}}, shows(b.Reproducer().GetFinding())
 	for try := range tries {
-		recipe := proto.CloneOf(replay.recipe)
-		if !b.Reproducer().GetSeedMatters() {
-			recipe.Seed += uint64(try) + 1
-		}
-		outcome, err := executor.Run(ctx, recipe, nil)
+		outcome, err := executor.Run(ctx, ofTry(b.Reproducer(), replay.recipe, try), nil)
 		if err != nil {
 			return nil, fmt.Errorf("replay %s: try %d: %w", path, try+1, err)
 		}
-		result.count(outcome, b.Reproducer().GetFinding())
+		result.count(outcome, shown)
 		fmt.Fprintf(e.stderr, "clean: %d of %d tries of the bundle showed it\n", result.Hits, result.Tries)
 	}
 	if result.Tries == 0 {

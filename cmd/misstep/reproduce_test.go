@@ -39,7 +39,7 @@ func TestMergedFindingIsShownByEither(t *testing.T) {
 	finding := &misstepv1.Finding{Id: of("truncated").ID, Signature: of("truncated").Signature, Aliases: []string{of("wrong-bci").ID}}
 	seen := replayResult{Others: map[string]int{}}
 	for _, kind := range []string{"truncated", "wrong-bci", "duplicate"} {
-		seen.count(outcome(kind), finding)
+		seen.count(outcome(kind), shows(finding))
 	}
 	assert.Equal(t, 2, seen.Hits)
 	assert.Equal(t, map[string]int{of("duplicate").ID: 1}, seen.Others)

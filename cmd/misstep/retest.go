@@ -134,7 +134,7 @@ func (c *retestCommand) fill(ctx context.Context, e *env, r *retested) error {
 	if err != nil {
 		return err
 	}
-	seen := replayResult{Others: map[string]int{}}
+	seen, shown := replayResult{Others: map[string]int{}}, shows(finding)
 	for try := range tries {
 		recipe := proto.CloneOf(replay.recipe)
 		if !b.Reproducer().GetSeedMatters() { // the known rate is one over seeds
@@ -144,7 +144,7 @@ func (c *retestCommand) fill(ctx context.Context, e *env, r *retested) error {
 		if err != nil {
 			return fmt.Errorf("try %d: %w", try+1, err)
 		}
-		seen.count(outcome, finding)
+		seen.count(outcome, shown)
 		r.Now = retest.Count{Hits: uint64(seen.Hits), Tries: uint64(seen.Tries)} // not negative
 		fmt.Fprintf(e.stderr, "%s on %s: %d of %d tries, at most %d\n", r.Finding, r.JDK, seen.Hits, seen.Tries, tries)
 	}
