@@ -58,9 +58,13 @@ func Need(executor string, p *misstepv1.Perturbation) string {
 
 // Suits says whether trials of a recipe can have a perturbation: one by the agent takes checks, which load it, and methods to perturb at.
 func Suits(p *misstepv1.Perturbation, r *misstepv1.Recipe) bool {
+	return p.GetMechanism() != mechanisms[1] || len(r.GetChecks()) > 0 && Instruments(r)
+}
+
+// Instruments says whether trials of a recipe may instrument methods: all, when it says nothing of them.
+func Instruments(r *misstepv1.Recipe) bool {
 	i := r.GetInstrumentation()
-	points := len(r.GetChecks()) > 0 && (i == nil || i.GetRatio() > 0 || len(i.GetOnly()) > 0)
-	return p.GetMechanism() != mechanisms[1] || points
+	return i == nil || i.GetRatio() > 0 || len(i.GetOnly()) > 0
 }
 
 // alternatives are the perturbations of a campaign, one for each seed; nil stands for none.

@@ -93,13 +93,17 @@ func (c comparison) lacks(reference, of counts, also ...comparison) int {
 	return least + sort.Search(rest-least, func(i int) bool {
 		n := least + i
 		missed := counts{of.hits, of.tries + n}
-		return c.judge(reference, counts{of.hits + n, of.tries + n}) == high || c.rejects(reference, missed, also)
+		return c.judge(reference, counts{of.hits + n, of.tries + n}) == high || c.verdict(reference, missed, also) == low
 	})
 }
 
-// rejects tells whether it or any of the others says low.
-func (c comparison) rejects(reference, of counts, also []comparison) bool {
-	return c.judge(reference, of) == low || slices.ContainsFunc(also, func(c comparison) bool { return c.judge(reference, of) == low })
+// verdict is its own, or low when it has none and any of the others says so.
+func (c comparison) verdict(reference, of counts, also []comparison) verdict {
+	v := c.judge(reference, of)
+	if v == undecided && slices.ContainsFunc(also, func(c comparison) bool { return c.judge(reference, of) == low }) {
+		return low
+	}
+	return v
 }
 
 // pace is half of a hit's wait: a recipe's tries are judged in steps of it.

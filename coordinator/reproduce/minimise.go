@@ -263,10 +263,10 @@ func (r *reducer) compare(a *arm, c comparison, also ...comparison) answer {
 		for n := min(of.tries, len(r.reference)); reference.tries < n; {
 			reference.add(r.reference[reference.tries])
 		}
-		switch {
-		case c.judge(reference, of) == high:
+		switch c.verdict(reference, of, also) {
+		case high:
 			return yes
-		case c.rejects(reference, of, also):
+		case low:
 			return no
 		}
 		n, waits := of.tries+min(pace, max(1, c.most(reference)-of.tries)), false

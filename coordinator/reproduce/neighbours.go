@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"misstep/coordinator/campaign"
 	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -121,7 +122,7 @@ func checkOf(s *misstepv1.Signature) string {
 
 // valid says whether the recipe's checks have what they need; one that does not would only give void trials.
 func valid(r *misstepv1.Recipe) bool {
-	instrumented := r.GetInstrumentation() == nil || r.GetInstrumentation().GetRatio() > 0 || len(r.GetInstrumentation().GetOnly()) > 0
+	instrumented := campaign.Instruments(r)
 	for _, c := range r.GetChecks() {
 		switch c.GetName() {
 		case "gst-asgct", "shadow-gst":
