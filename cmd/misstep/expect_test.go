@@ -1,9 +1,7 @@
 package main
 
 import (
-	"compress/gzip"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,12 +29,7 @@ func record(m *misstepv1.Mismatch) string {
 
 // A record that shows a finding is a hit for its bundle's script, whatever the finding; most records of other findings with its check and kind are none.
 func TestABundlesScriptHitsWhatShowsItsFinding(t *testing.T) {
-	f, err := os.Open("../../coordinator/triage/triagetest/testdata/labelled.jsonl.gz")
-	require.NoError(t, err)
-	defer f.Close()
-	text, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	all, err := triagetest.Read(text)
+	all, err := triagetest.Open("../../coordinator/triage/triagetest/testdata/labelled.jsonl.gz")
 	require.NoError(t, err)
 	records, wanted := map[string][]string{}, map[string]bundle.Expect{} // by finding
 	for _, labelled := range all {

@@ -1,8 +1,6 @@
 package triage_test
 
 import (
-	"compress/gzip"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,12 +18,7 @@ const (
 // of each label, so what counts here are pairs of few outcomes and not the bench's figures.
 // That precision is as low as it is comes from walks cut off at entries, which are one finding by decision (docs/design/0003-edges.md).
 func TestLabelledOutcomes(t *testing.T) {
-	f, err := os.Open("triagetest/testdata/labelled.jsonl.gz")
-	require.NoError(t, err)
-	defer f.Close()
-	text, err := gzip.NewReader(f)
-	require.NoError(t, err)
-	all, err := triagetest.Read(text)
+	all, err := triagetest.Open("triagetest/testdata/labelled.jsonl.gz")
 	require.NoError(t, err)
 	require.Greater(t, len(all), 60)
 	items := triagetest.Group(all)

@@ -4,10 +4,12 @@ package triagetest
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -96,6 +98,20 @@ func Read(r io.Reader) ([]Labelled, error) {
 		}
 		all = append(all, l)
 	}
+}
+
+// Open reads the labelled outcomes of a compressed file.
+func Open(path string) ([]Labelled, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open labelled outcomes: %w", err)
+	}
+	defer f.Close()
+	text, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("open labelled outcomes %s: %w", path, err)
+	}
+	return Read(text)
 }
 
 // Item is one hit of one trial: triage has put it into a finding, and Label says where it belongs. A trial is one item for each finding
