@@ -134,7 +134,7 @@ like=(
 unlike=()
 
 recorded() {
-  local LC_ALL=C pattern
+  local pattern
   for pattern in "${like[@]}"; do
     [[ $1 =~ $pattern ]] || return 1
   done
@@ -146,7 +146,7 @@ recorded() {
 
 # hit tells whether the try showed the finding.
 hit() {
-  local record LC_ALL=C
+  local record LC_ALL=C # records are bytes, in "recorded" too
   [ -s "$try/agent/mismatches.jsonl" ] || return 1
   while IFS= read -r record; do
     recorded "$record" && return 0
