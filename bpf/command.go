@@ -108,14 +108,20 @@ func (c *strategiesCommand) Run(s *streams) error {
 		for line := range strings.SplitSeq(wrapped(x.Doc, 100), "\n") {
 			fmt.Fprintf(s.stdout, "    %s\n", line)
 		}
-		for _, p := range x.Parameters {
-			fmt.Fprintf(s.stdout, "  %s=%s in %s\n", p.Name, number(p.Default), p.Range())
-			for line := range strings.SplitSeq(wrapped(p.Doc, 100), "\n") {
-				fmt.Fprintf(s.stdout, "      %s\n", line)
-			}
+		explain(s.stdout, x.Parameters)
+	}
+	fmt.Fprintf(s.stdout, "\nAll but none have these, too:\n")
+	explain(s.stdout, bounds)
+	return nil
+}
+
+func explain(w io.Writer, parameters []Parameter) {
+	for _, p := range parameters {
+		fmt.Fprintf(w, "  %s=%s in %s\n", p.Name, number(p.Default), p.Range())
+		for line := range strings.SplitSeq(wrapped(p.Doc, 100), "\n") {
+			fmt.Fprintf(w, "      %s\n", line)
 		}
 	}
-	return nil
 }
 
 func wrapped(text string, width int) string {
@@ -316,7 +322,7 @@ func (s Strategy) MarshalJSON() ([]byte, error) {
 		Whole   bool    `json:"whole,omitempty"`
 	}
 	all := []parameter{}
-	for _, p := range s.Parameters {
+	for _, p := range s.All() {
 		all = append(all, parameter(p))
 	}
 	return json.Marshal(map[string]any{"name": s.Name, "doc": s.Doc, "parameters": all})

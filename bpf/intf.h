@@ -84,13 +84,14 @@ struct misstep_knobs {
   __u32 change_points;
   __u32 change_span;          // decisions of one thread over which its change points are spread
   __s32 bias[MISSTEP_ROLES];  // percent, -100 held back to 100 favoured
-  __u32 reserved;
+  __u32 until;                // from this own decision on a thread is left alone; 0 is never
 };
 
 enum misstep_flag {
   MISSTEP_FLAG_NONE = 0,
   MISSTEP_FLAG_LOG = 1,     // write a record for each decision
   MISSTEP_FLAG_REPLAY = 2,  // take decisions from the map `replay` first
+  MISSTEP_FLAG_SPARE = 256,  // shifted left by a role: its threads are left alone
 };
 
 // Set once before loading; read-only for the verifier.
@@ -101,7 +102,7 @@ struct misstep_config {
   __u32 strategy;     // enum misstep_strategy
   __u32 flags;        // enum misstep_flag, or-ed
   __s32 loader_tgid;  // children of this process that enter SCHED_EXT are roots of the tree
-  __u32 reserved;
+  __u32 from;         // own decisions of a thread before this one cut its run into slices and do no more
   struct misstep_knobs knobs;
 };
 

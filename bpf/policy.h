@@ -221,6 +221,19 @@ MISSTEP_FUNCTION int misstep_decide(__u64 seed, const struct misstep_knobs *k MI
   return 0;
 }
 
+// Takes out of a decision what the configuration leaves alone: threads of spared roles, and own decisions that are not in
+// [from, until). Slices are cut before `from`, too, so that a thread's counter means the same whatever its bounds are.
+MISSTEP_INLINE void misstep_confine(__u32 from, __u32 until, __u32 flags, const struct misstep_point *p,
+                                    struct misstep_decision *d) {
+  int spared = p->role < MISSTEP_ROLES && (flags & (__u32)MISSTEP_FLAG_SPARE << p->role);
+  int over = until && p->counter >= until;
+  if (!spared && !over && p->counter >= from) return;
+  d->delay = 0;
+  d->rank = 0;
+  d->marks = 0;
+  if (spared || over) d->slice = MISSTEP_SLICE_DEFAULT;
+}
+
 MISSTEP_INLINE __u64 misstep_chaos_draw(__u64 seed, __u64 epoch, __u64 knob) {
   return misstep_draw(seed, epoch, knob, MISSTEP_LANE_CHAOS);
 }

@@ -67,8 +67,9 @@ func knobs(t testing.TB, p Perturbation) []string {
 	c, err := p.config()
 	require.NoError(t, err)
 	k := c.Knobs
-	args := []string{}
+	args := []string{fmt.Sprintf("from=%d", c.From), fmt.Sprintf("flags=%d", c.Flags)}
 	for name, value := range map[string]uint64{
+		"until": uint64(k.Until),
 		"delay_wakeup": k.DelayWakeup, "delay_expiry": k.DelayExpiry, "delay_min": k.DelayMin, "delay_max": k.DelayMax,
 		"slice_short": k.SliceShort, "slice_min": k.SliceMin, "slice_max": k.SliceMax, "slice_long": k.SliceLong, "wait_max": k.WaitMax,
 		"window_share": k.WindowShare, "window_min": k.WindowMin, "window_max": k.WindowMax, "window_low": k.WindowLow, "target": k.Target,
@@ -130,6 +131,37 @@ func TestDecisionsComeFromSeedThreadAndCounter(t *testing.T) {
 			if s.Name != "roles" || slices.ContainsFunc(first, func(d decision) bool { return d.delay > 0 }) {
 				assert.NotEqual(t, first, decide(t, p, 12, EventExpiry, RoleGC, 2000, 0, 3e6), "another thread")
 			}
+		})
+	}
+}
+
+// A perturbation that is confined decides as the whole one where it may, and leaves the rest alone.
+func TestConfinedToAFewDecisions(t *testing.T) {
+	const n = 400
+	for _, s := range withKnobs() {
+		if s.Name == "none" {
+			continue
+		}
+		t.Run(s.Name, func(t *testing.T) {
+			of := func(parameters map[string]float64, role Role) []decision {
+				return decide(t, Perturbation{s.Name, 7, parameters}, 11, EventExpiry, role, n, 0, 3e6)
+			}
+			whole := of(nil, RoleMutator)
+			some := of(map[string]float64{"from": 100, "until": 250}, RoleMutator)
+			assert.Equal(t, whole[100:250], some[100:250])
+			alone := decision{slice: 20e6}
+			for i := range n {
+				switch {
+				case i < 100:
+					assert.Equal(t, decision{slice: whole[i].slice}, decision{some[i].delay, some[i].slice, some[i].rank, 0}, "only slices before from")
+				case i >= 250:
+					assert.Equal(t, alone, some[i], "alone from until on")
+				}
+			}
+			for _, d := range of(map[string]float64{"spare_gc": 1}, RoleGC) {
+				assert.Equal(t, alone, d, "its role is spared")
+			}
+			assert.Equal(t, whole, of(map[string]float64{"spare_gc": 1, "spare_vm": 1}, RoleMutator), "others are not")
 		})
 	}
 }

@@ -264,6 +264,7 @@ __noinline int choose(struct task_state *t MISSTEP_NONNULL, __u32 event) {
     return 0;
   }
   misstep_decide(config.seed, knobs, epoch, &point, &t->decision);
+  misstep_confine(config.from, config.knobs.until, config.flags, &point, &t->decision);
   t->decision.marks |= departed;
 decided:
   count(MISSTEP_STAT_DECISIONS);

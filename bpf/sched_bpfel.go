@@ -27,7 +27,7 @@ type schedMisstepConfig struct {
 	Strategy   uint32
 	Flags      uint32
 	LoaderTgid int32
-	Reserved   uint32
+	From       uint32
 	Knobs      schedMisstepKnobs
 }
 
@@ -64,6 +64,7 @@ const (
 	schedMisstepFlagMISSTEP_FLAG_NONE   schedMisstepFlag = 0
 	schedMisstepFlagMISSTEP_FLAG_LOG    schedMisstepFlag = 1
 	schedMisstepFlagMISSTEP_FLAG_REPLAY schedMisstepFlag = 2
+	schedMisstepFlagMISSTEP_FLAG_SPARE  schedMisstepFlag = 256
 )
 
 type schedMisstepHistogram uint32
@@ -95,7 +96,7 @@ type schedMisstepKnobs struct {
 	ChangePoints uint32
 	ChangeSpan   uint32
 	Bias         [6]int32
-	Reserved     uint32
+	Until        uint32
 }
 
 type schedMisstepMark uint32

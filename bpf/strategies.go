@@ -39,7 +39,7 @@ type Strategy struct {
 	Name string
 	// Doc explains it in a few lines.
 	Doc string
-	// Parameters in the order of their explanation.
+	// Parameters in the order of their explanation, its own. Bounds come on top of them.
 	Parameters []Parameter
 
 	kind  schedMisstepStrategy
@@ -186,6 +186,36 @@ var strategies = []Strategy{
 	},
 }
 
+// bounds are parameters of every strategy that perturbs: which decisions it may take at all. A reproducer is narrowed by them to the few that matter.
+var bounds = func() []Parameter {
+	const most = 1<<32 - 1
+	all := []Parameter{
+		{Name: "from", Doc: "own decisions of a thread before this one cut its run into slices and do no more", Max: most, Whole: true},
+		{Name: "until", Doc: "from this own decision on a thread is left alone; 0 is never", Max: most, Whole: true},
+	}
+	for _, role := range roleNames[1:] {
+		all = append(all, Parameter{Name: "spare_" + role, Doc: "1 leaves threads of role " + role + " alone", Max: 1, Whole: true})
+	}
+	return all
+}()
+
+func confine(v map[string]float64, c *schedMisstepConfig) {
+	c.From, c.Knobs.Until = uint32(v["from"]), uint32(v["until"])
+	for i, role := range roleNames {
+		if v["spare_"+role] != 0 {
+			c.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_SPARE) << i
+		}
+	}
+}
+
+// All parameters: the strategy's own, then the bounds that every strategy that perturbs has.
+func (s Strategy) All() []Parameter {
+	if len(s.Parameters) == 0 {
+		return nil
+	}
+	return slices.Concat(s.Parameters, bounds)
+}
+
 func delays(v map[string]float64, c *schedMisstepConfig) {
 	c.Knobs.DelayMin, c.Knobs.DelayMax, c.Knobs.SliceLong = nanos(v["min_us"]), nanos(v["max_us"]), nanos(v["slice_us"])
 }
@@ -229,20 +259,21 @@ func (p Perturbation) config() (schedMisstepConfig, error) {
 	}
 	s := strategies[i]
 	values := map[string]float64{}
-	for _, parameter := range s.Parameters {
+	parameters := s.All()
+	for _, parameter := range parameters {
 		values[parameter.Name] = parameter.Default
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Parameters)) {
 		value := p.Parameters[name]
-		j := slices.IndexFunc(s.Parameters, func(x Parameter) bool { return x.Name == name })
+		j := slices.IndexFunc(parameters, func(x Parameter) bool { return x.Name == name })
 		switch {
-		case j < 0 && len(s.Parameters) == 0:
+		case j < 0 && len(parameters) == 0:
 			return schedMisstepConfig{}, fmt.Errorf("%w: strategy %s has no parameters, not %q either", ErrInvalid, s.Name, name)
 		case j < 0:
-			return schedMisstepConfig{}, fmt.Errorf("%w: strategy %s has no parameter %q; it has %s", ErrInvalid, s.Name, name, names(s.Parameters))
-		case math.IsNaN(value) || value < s.Parameters[j].Min || value > s.Parameters[j].Max:
-			return schedMisstepConfig{}, fmt.Errorf("%w: %s %s = %s is not in %s", ErrInvalid, s.Name, name, number(value), s.Parameters[j].Range())
-		case s.Parameters[j].Whole && value != math.Trunc(value):
+			return schedMisstepConfig{}, fmt.Errorf("%w: strategy %s has no parameter %q; it has %s", ErrInvalid, s.Name, name, names(parameters))
+		case math.IsNaN(value) || value < parameters[j].Min || value > parameters[j].Max:
+			return schedMisstepConfig{}, fmt.Errorf("%w: %s %s = %s is not in %s", ErrInvalid, s.Name, name, number(value), parameters[j].Range())
+		case parameters[j].Whole && value != math.Trunc(value):
 			return schedMisstepConfig{}, fmt.Errorf("%w: %s %s = %v is not a whole number", ErrInvalid, s.Name, name, value)
 		}
 		values[name] = value
@@ -250,11 +281,15 @@ func (p Perturbation) config() (schedMisstepConfig, error) {
 	if low, high := values["min_us"], values["max_us"]; low > high {
 		return schedMisstepConfig{}, fmt.Errorf("%w: %s min_us = %v is above max_us = %v", ErrInvalid, s.Name, low, high)
 	}
+	if from, until := values["from"], values["until"]; until != 0 && from >= until {
+		return schedMisstepConfig{}, fmt.Errorf("%w: %s from = %s leaves no decision before until = %s", ErrInvalid, s.Name, number(from), number(until))
+	}
 	c := schedMisstepConfig{Seed: p.Seed, Strategy: uint32(s.kind)}
 	c.Knobs.Order = uint32(schedMisstepOrderMISSTEP_ORDER_FIFO)
 	c.Knobs.Target = 1 << 32
 	c.Knobs.SliceLong = nanos(20000)
 	s.apply(values, p.Seed, &c)
+	confine(values, &c)
 	return c, nil
 }
 

@@ -22,7 +22,7 @@ static const struct {
 } fields[] = {
     KNOB(delay_wakeup), KNOB(delay_expiry), KNOB(delay_min), KNOB(delay_max),     KNOB(slice_short), KNOB(slice_min),
     KNOB(slice_max),    KNOB(slice_long),   KNOB(wait_max),  KNOB(window_share),  KNOB(window_min),  KNOB(window_max),
-    KNOB(window_low),   KNOB(target),       KNOB(order),     KNOB(change_points), KNOB(change_span),
+    KNOB(window_low),   KNOB(target),       KNOB(order),     KNOB(change_points), KNOB(change_span), KNOB(until),
 };
 
 static int fail(const char *what) {
@@ -52,14 +52,21 @@ static int set(struct misstep_knobs *k, const char *text) {
 static int decide(int n, char **a) {
   if (n < 7) return fail("decide: arguments");
   struct misstep_knobs k = {.order = MISSTEP_ORDER_FIFO, .target = MISSTEP_ONE};
+  __u32 from = 0, flags = 0;
   for (int i = 7; i < n; i++)
-    if (!set(&k, a[i])) return fail(a[i]);
+    if (!strncmp(a[i], "from=", 5))
+      from = strtoul(a[i] + 5, NULL, 10);
+    else if (!strncmp(a[i], "flags=", 6))
+      flags = strtoul(a[i] + 6, NULL, 10);
+    else if (!set(&k, a[i]))
+      return fail(a[i]);
   __u64 seed = strtoull(a[0], NULL, 10), step = strtoull(a[6], NULL, 10);
   struct misstep_point p = {.path = strtoull(a[1], NULL, 10), .event = atoi(a[2]), .role = atoi(a[3])};
   p.elapsed = strtoull(a[5], NULL, 10);
   for (int i = 0, count = atoi(a[4]); i < count; i++, p.counter++, p.elapsed += step) {
     struct misstep_decision d;
     misstep_decide(seed, &k, 0, &p, &d);
+    misstep_confine(from, k.until, flags, &p, &d);
     printf("%llu %llu %llu %u\n", d.delay, d.slice, d.rank, d.marks);
   }
   return 0;

@@ -130,7 +130,7 @@ func strategies() []campaign.Strategy {
 	var all []campaign.Strategy
 	for _, s := range bpf.Strategies() {
 		one := campaign.Strategy{Name: s.Name}
-		for _, p := range s.Parameters {
+		for _, p := range s.All() {
 			one.Parameters = append(one.Parameters, campaign.Parameter{
 				Name: p.Name, Unit: p.Unit, Min: p.Min, Max: p.Max, Default: p.Default, Whole: p.Whole,
 			})

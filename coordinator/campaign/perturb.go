@@ -39,8 +39,11 @@ func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 // Executors that recipes may name; "" is the first.
 var executors = []string{"host", "vm", "vm-deterministic"}
 
+// MechanismAgent carries a perturbation out at the agent's instrumentation points.
+const MechanismAgent = "agent"
+
 // mechanisms by which a perturbation may be carried out; "" is the first.
-var mechanisms = []string{"sched_ext", "agent"}
+var mechanisms = []string{"sched_ext", MechanismAgent}
 
 // Need is the capability that a runner must have for recipes of this executor and perturbation, or "" when any will do.
 func Need(executor string, p *misstepv1.Perturbation) string {
@@ -58,7 +61,7 @@ func Need(executor string, p *misstepv1.Perturbation) string {
 
 // Suits says whether trials of a recipe can have a perturbation: one by the agent takes checks, which load it, and methods to perturb at.
 func Suits(p *misstepv1.Perturbation, r *misstepv1.Recipe) bool {
-	return p.GetMechanism() != mechanisms[1] || len(r.GetChecks()) > 0 && Instruments(r)
+	return p.GetMechanism() != MechanismAgent || len(r.GetChecks()) > 0 && Instruments(r)
 }
 
 // Instruments says whether trials of a recipe may instrument methods: all, when it says nothing of them.
@@ -246,6 +249,9 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 	}
 	if low, high := most["min_us"], least["max_us"]; low > high {
 		v.addf(at, "min_us of strategy %s may be %s, which is above the max_us of %s that it may meet", s.Name, number(low), number(high))
+	}
+	if first, end := most["from"], least["until"]; end != 0 && first >= end {
+		v.addf(at, "from of strategy %s may be %s, which leaves no decision before the until of %s that it may meet", s.Name, number(first), number(end))
 	}
 }
 

@@ -2,9 +2,12 @@ package reproduce
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -21,4 +24,44 @@ func TestArgumentsAreLeftOut(t *testing.T) {
 	assert.Equal(t, []string{"1", "1"}, without("x", "6 to 1", "20"))
 	assert.Equal(t, []string{"1", "x", "1"}, without("6 to 1", "20 to 1", "20"))
 	assert.Empty(t, without("1", "x", "6 to 1", "6", "20 to 1", "20"))
+}
+
+// Settings of sampling and checks are elements of their own. What confines a perturbation is none: without it there would be more of it.
+func TestSettingsAreElements(t *testing.T) {
+	recipe := &misstepv1.Recipe{
+		Sampling:     &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Burst: 4, Threads: "cpu"},
+		Checks:       []*misstepv1.Check{{Name: "asgct-shadow", Reference: "trace:0.1"}},
+		Perturbation: &misstepv1.Perturbation{Strategy: "delay", Parameters: map[string]float64{"probability": 0.7, "from": 3, "until": 9, "spare_gc": 1}},
+	}
+	list := Elements(recipe, nil, &misstepv1.Signature{Kind: "mismatch", Parts: []string{"asgct-shadow"}})
+	var names []string
+	for _, e := range list {
+		names = append(names, e.id())
+	}
+	assert.Subset(t, names, []string{"sampling burst 4", "sampling threads cpu", "check asgct-shadow by trace:0.1", "perturbation probability 0.7"})
+	for _, parameter := range []string{"from", "until", "spare_gc"} {
+		assert.NotContains(t, strings.Join(names, "\n"), "perturbation "+parameter)
+	}
+	smaller := list.Without(recipe, func(int) bool { return true })
+	assert.Nil(t, smaller.GetPerturbation())
+	assert.Empty(t, smaller.GetSampling().GetThreads())
+	assert.Zero(t, smaller.GetSampling().GetBurst())
+	assert.Empty(t, smaller.GetChecks()[0].GetReference())
+}
+
+// Neighbours are recipes that can be run: a probability is 1 at most, and the agent's perturbation has methods to perturb at.
+func TestNeighboursCanBeRun(t *testing.T) {
+	recipe := &misstepv1.Recipe{
+		Workload: &misstepv1.Workload{}, Instrumentation: &misstepv1.Instrumentation{Ratio: 1}, Checks: []*misstepv1.Check{{Name: "liveness"}},
+		Perturbation: &misstepv1.Perturbation{Strategy: "delay", Mechanism: "agent", Parameters: map[string]float64{"probability": 0.7, "max_us": 50, "until": 8}},
+	}
+	m := &machine{r: &misstepv1.Reproduction{Spec: &misstepv1.ReproductionSpec{}}, arms: map[string]*misstepv1.ReproductionArm{}}
+	var names []string
+	for _, n := range m.neighbours(&arm{recipe: recipe}) {
+		names = append(names, n.name)
+	}
+	assert.Subset(t, names, []string{"probability 1", "probability 0.35", "max_us 100", "max_us 25"})
+	assert.NotContains(t, names, "until 16")
+	recipe.Instrumentation.Ratio = 0
+	assert.False(t, valid(recipe), "it has no methods")
 }

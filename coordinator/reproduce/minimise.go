@@ -68,6 +68,13 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 	check := checkOf(sig)
 	for _, c := range r.GetChecks() {
 		name := c.GetName()
+		if c.GetReference() != "" {
+			add("check", name+" by "+c.GetReference(), func(r *misstepv1.Recipe) {
+				if i := slices.IndexFunc(r.Checks, func(c *misstepv1.Check) bool { return c.GetName() == name }); i >= 0 {
+					r.Checks[i].Reference = ""
+				}
+			})
+		}
 		if name != check && (check != "" || len(r.GetChecks()) > 1) {
 			add("check", name, func(r *misstepv1.Recipe) {
 				r.Checks = slices.DeleteFunc(r.Checks, func(c *misstepv1.Check) bool { return c.GetName() == name })
@@ -82,6 +89,20 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 				}
 			})
 		}
+		if s.GetBurst() > 1 {
+			add("sampling", fmt.Sprintf("burst %d", s.GetBurst()), func(r *misstepv1.Recipe) {
+				if r.Sampling != nil {
+					r.Sampling.Burst = 0
+				}
+			})
+		}
+		if s.GetThreads() != "" {
+			add("sampling", "threads "+s.GetThreads(), func(r *misstepv1.Recipe) {
+				if r.Sampling != nil {
+					r.Sampling.Threads = ""
+				}
+			})
+		}
 		if s.GetSignal() != "" {
 			add("sampling", "signal "+s.GetSignal(), func(r *misstepv1.Recipe) {
 				if r.Sampling != nil {
@@ -93,7 +114,7 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 			add("sampling", "interval "+s.GetInterval().AsDuration().String(), func(r *misstepv1.Recipe) { r.Sampling = nil })
 		}
 	}
-	if p := r.GetPerturbation(); p.GetStrategy() != "" && p.GetStrategy() != "none" {
+	if p := r.GetPerturbation(); disturbed(r) {
 		if p.GetSeed() != 0 {
 			add("perturbation", "seed "+strconv.FormatUint(p.GetSeed(), 10), func(r *misstepv1.Recipe) {
 				if r.Perturbation != nil {
@@ -102,6 +123,9 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 			})
 		}
 		for _, k := range slices.Sorted(maps.Keys(p.GetParameters())) {
+			if confines(k) {
+				continue
+			}
 			add("perturbation", fmt.Sprintf("%s %g", k, p.GetParameters()[k]), func(r *misstepv1.Recipe) {
 				delete(r.GetPerturbation().GetParameters(), k)
 			})
@@ -356,7 +380,7 @@ func groupSize(needed, settled, left int) int {
 // instruments none, or needs none.
 func narrow(r *misstepv1.Recipe, only []string) []element {
 	// Checks need methods, and so do the agent's perturbations.
-	needs := r.GetPerturbation().GetMechanism() == "agent" ||
+	needs := r.GetPerturbation().GetMechanism() == campaign.MechanismAgent ||
 		slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() != "liveness" })
 	i := r.GetInstrumentation()
 	ratio := 1.0
@@ -459,7 +483,7 @@ func (r *reducer) smallest(first []element) (*arm, bool) {
 			return nil, false
 		}
 	}
-	if !r.lower() {
+	if !r.lower() || !r.confine() {
 		return nil, false
 	}
 	for {

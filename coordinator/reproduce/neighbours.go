@@ -29,6 +29,7 @@ var flagsWorthTrying = [][]string{
 	{"-XX:-TieredCompilation"},
 	{"-XX:-Inline"},
 	{"-XX:+UseSerialGC", "-Xmn4m"},
+	{"-XX:+UseParallelGC", "-Xmx64m"},
 }
 
 // neighbours of a recipe, those that are no change left out.
@@ -53,6 +54,12 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 		for _, f := range []float64{0.25, 4} {
 			interval := min(max(time.Duration(float64(d)*f), 100*time.Microsecond), 100*time.Millisecond)
 			add(fmt.Sprintf("sampling interval %v", interval), func(n *misstepv1.Recipe) { n.Sampling.Interval = durationpb.New(interval) })
+		}
+	}
+	if s := r.GetSampling(); s.GetInterval().AsDuration() > 0 {
+		add("sampling jitter 1", func(n *misstepv1.Recipe) { n.Sampling.Jitter = 1 })
+		if has(r, "asgct-shadow") {
+			add("sampling burst 8", func(n *misstepv1.Recipe) { n.Sampling.Burst = 8 })
 		}
 	}
 	for _, flags := range flagsWorthTrying {
@@ -89,15 +96,18 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.GetPerturbation().GetParameters())) {
 		for _, f := range []float64{0.5, 2} {
-			value := r.GetPerturbation().GetParameters()[k] * f
-			if value > 0 && value < 1 && f > 1 || value >= 1 || f < 1 { // a probability stays below 1
+			old := r.GetPerturbation().GetParameters()[k]
+			value := old * f
+			if old < 1 { // a probability
+				value = min(value, 1)
+			}
+			if !confines(k) {
 				add(fmt.Sprintf("%s %g", k, value), func(n *misstepv1.Recipe) { n.Perturbation.Parameters[k] = value })
 			}
 		}
 	}
 	// A seed that hit once may be one that always does, where it decides more than moments that no run repeats.
-	drawn := r.GetPerturbation().GetStrategy() != "" && r.GetPerturbation().GetStrategy() != "none"
-	if r.GetSeed() == 0 && drawn {
+	if r.GetSeed() == 0 && disturbed(r) {
 		const most = 3
 		probe := Probe{Key: base.key, recipe: r, seed: spec.GetSeed()}
 		seeds := 0
@@ -112,6 +122,11 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 	return out
 }
 
+// has says whether the recipe has a check.
+func has(r *misstepv1.Recipe, check string) bool {
+	return slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() == check })
+}
+
 // checkOf a mismatch's signature; "" for crash and hang.
 func checkOf(s *misstepv1.Signature) string {
 	if s.GetKind() == triage.KindMismatch && len(s.GetParts()) > 0 {
@@ -122,6 +137,9 @@ func checkOf(s *misstepv1.Signature) string {
 
 // valid says whether the recipe's checks have what they need; one that does not would only give void trials.
 func valid(r *misstepv1.Recipe) bool {
+	if !campaign.Suits(r.GetPerturbation(), r) {
+		return false
+	}
 	instrumented := campaign.Instruments(r)
 	for _, c := range r.GetChecks() {
 		switch c.GetName() {

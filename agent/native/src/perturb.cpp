@@ -140,6 +140,7 @@ void Perturber::Decide(PointState* state, uint32_t event, uint64_t elapsed, miss
   point.event = event;
   point.role = state->role;
   misstep_decide(config_->seed, &knobs, epoch, &point, d);
+  misstep_confine(config_->from, config_->knobs.until, config_->flags, &point, d);
 }
 
 int64_t Perturber::Point(PointState* state, uint32_t event) {

@@ -55,6 +55,13 @@ func Models() (out []Model) {
 			return saturating(q, r.GetWorkload().GetRepetitions()) * If(r.GetPerturbation() != nil, 0.02) * If(Instruments(r, method[0]), 0)
 		},
 	})
+	// A scheduler's perturbation of which ten decisions of the program's threads matter.
+	add(Model{Name: "race: a few decisions matter", Rate: func(r *misstepv1.Recipe) float64 {
+		p := r.GetPerturbation()
+		set := p.GetParameters()
+		return 0.7 * If(p != nil, 0) * If(set["until"] == 0 || set["until"] >= 40, 0.05) * If(set["from"] <= 30, 0.1) * If(set["spare_mutator"] == 0, 0) *
+			If(Instruments(r, method[0]), 0)
+	}})
 	add(Model{Name: "race: seen with 0.1, two flags help by half each", Rate: func(r *misstepv1.Recipe) float64 {
 		return 0.1 * If(Has(r, "-XX:+UseParallelGC"), 0.4) * If(Has(r, "-Xss512k"), 0.4) * If(Instruments(r, method[5]), 0)
 	}})

@@ -1,0 +1,124 @@
+package reproduce
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"misstep/coordinator/campaign"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Parameters of every strategy that confine a perturbation (`misstep sched strategies`): the first own decision of a thread that counts, the first
+// that does not any more, and with the name of a role that its threads are left alone.
+const (
+	paramFrom  = "from"
+	paramUntil = "until"
+	paramSpare = "spare_"
+)
+
+// confines says whether a parameter leaves decisions out. Leaving it out would make the recipe larger.
+func confines(parameter string) bool {
+	return parameter == paramFrom || parameter == paramUntil || strings.HasPrefix(parameter, paramSpare)
+}
+
+// disturbed says whether a recipe perturbs anything.
+func disturbed(r *misstepv1.Recipe) bool {
+	s := r.GetPerturbation().GetStrategy()
+	return s != "" && s != campaign.None
+}
+
+// confine narrows a perturbation that the bug needs to the few decisions that matter: threads of the JVM's own are left alone, then all threads
+// from one of their own decisions on, then before another. Each by the sharp test, so it is not done where hits are rare. It is false while it waits.
+func (r *reducer) confine() bool {
+	if !disturbed(r.recipe) || r.rate() < frequent {
+		return true
+	}
+	try := func(name string, values map[string]float64) answer {
+		e := element{"perturbation", name, func(r *misstepv1.Recipe) {
+			if r.Perturbation == nil {
+				return
+			}
+			if r.Perturbation.Parameters == nil {
+				r.Perturbation.Parameters = map[string]float64{}
+			}
+			for k, v := range values {
+				r.Perturbation.Parameters[k] = v
+			}
+		}}
+		to := proto.CloneOf(r.recipe)
+		e.drop(to)
+		r.plan.Doing = "leaves alone " + name
+		answer := r.changed(to, keepsWell, halved)
+		if answer == yes {
+			r.take(to, e)
+		}
+		return answer
+	}
+	return r.spare(try) && r.until(try) && r.from(try)
+}
+
+// spare leaves the JVM's own threads alone, which come to no decisions of the agent's.
+func (r *reducer) spare(try func(string, map[string]float64) answer) bool {
+	if r.recipe.GetPerturbation().GetMechanism() == campaign.MechanismAgent {
+		return true
+	}
+	all := map[string]float64{}
+	roles := []string{"sampler", "compiler", "gc", "vm"}
+	for _, role := range roles {
+		all[paramSpare+role] = 1
+	}
+	switch try("all threads but the program's", all) {
+	case wait:
+		return false
+	case yes:
+		return true
+	case no:
+	}
+	for _, role := range roles {
+		if try("threads of role "+role, map[string]float64{paramSpare + role: 1}) == wait {
+			return false
+		}
+	}
+	return true
+}
+
+// until leaves all threads alone from a power of four of own decisions on, the least that will do.
+func (r *reducer) until(try func(string, map[string]float64) answer) bool {
+	const powers = 9 // 4^8 is the last that is tried
+	for low, high := 0, powers; low < high; {
+		mid := (low + high) / 2
+		value := uint64(1) << (2 * mid)
+		if old := r.recipe.GetPerturbation().GetParameters()[paramUntil]; old != 0 && float64(value) >= old {
+			high = mid // it has a lower one
+			continue
+		}
+		switch try(fmt.Sprintf("threads from their own decision %d on", value), map[string]float64{paramUntil: float64(value)}) {
+		case wait:
+			return false
+		case yes:
+			high = mid
+		case no:
+			low = mid + 1
+		}
+	}
+	return true
+}
+
+// from leaves the decisions before the last eighth, or more of them, alone where there is an end.
+func (r *reducer) from(try func(string, map[string]float64) answer) bool {
+	low, high := uint64(r.recipe.GetPerturbation().GetParameters()[paramFrom]), uint64(r.recipe.GetPerturbation().GetParameters()[paramUntil])
+	for end := high; low+max(1, end/8) < high; {
+		mid := (low + high) / 2
+		switch try(fmt.Sprintf("threads before their own decision %d", mid), map[string]float64{paramFrom: float64(mid)}) {
+		case wait:
+			return false
+		case yes:
+			low = mid
+		case no:
+			high = mid
+		}
+	}
+	return true
+}
