@@ -69,7 +69,7 @@ func knobs(t testing.TB, p Perturbation) []string {
 	k := c.Knobs
 	args := []string{fmt.Sprintf("from=%d", c.From), fmt.Sprintf("flags=%d", c.Flags)}
 	for name, value := range map[string]uint64{
-		"until": uint64(k.Until),
+		"until":        uint64(k.Until),
 		"delay_wakeup": k.DelayWakeup, "delay_expiry": k.DelayExpiry, "delay_min": k.DelayMin, "delay_max": k.DelayMax,
 		"slice_short": k.SliceShort, "slice_min": k.SliceMin, "slice_max": k.SliceMax, "slice_long": k.SliceLong, "wait_max": k.WaitMax,
 		"window_share": k.WindowShare, "window_min": k.WindowMin, "window_max": k.WindowMax, "window_low": k.WindowLow, "target": k.Target,

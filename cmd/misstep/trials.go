@@ -65,7 +65,7 @@ func inForce(p *misstepv1.PerturbationReport) string {
 	}
 	words := []string{p.GetStrategy()}
 	for _, name := range slices.Sorted(maps.Keys(p.GetParameters())) {
-		words = append(words, fmt.Sprintf("%s=%.3g", name, p.GetParameters()[name]))
+		words = append(words, fmt.Sprintf("%s=%.6g", name, p.GetParameters()[name]))
 	}
 	return fmt.Sprintf("%s, seed %d, by %s", strings.Join(words, " "), p.GetSeed(), p.GetMechanism())
 }

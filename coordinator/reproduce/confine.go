@@ -2,26 +2,12 @@ package reproduce
 
 import (
 	"fmt"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
 )
-
-// Parameters of every strategy that confine a perturbation (`misstep sched strategies`): the first own decision of a thread that counts, the first
-// that does not any more, and with the name of a role that its threads are left alone.
-const (
-	paramFrom  = "from"
-	paramUntil = "until"
-	paramSpare = "spare_"
-)
-
-// confines says whether a parameter leaves decisions out. Leaving it out would make the recipe larger.
-func confines(parameter string) bool {
-	return parameter == paramFrom || parameter == paramUntil || strings.HasPrefix(parameter, paramSpare)
-}
 
 // disturbed says whether a recipe perturbs anything.
 func disturbed(r *misstepv1.Recipe) bool {
@@ -67,7 +53,7 @@ func (r *reducer) spare(try func(string, map[string]float64) answer) bool {
 	all := map[string]float64{}
 	roles := []string{"sampler", "compiler", "gc", "vm"}
 	for _, role := range roles {
-		all[paramSpare+role] = 1
+		all[misstepv1.PerturbSpare+role] = 1
 	}
 	switch try("all threads but the program's", all) {
 	case wait:
@@ -77,7 +63,7 @@ func (r *reducer) spare(try func(string, map[string]float64) answer) bool {
 	case no:
 	}
 	for _, role := range roles {
-		if try("threads of role "+role, map[string]float64{paramSpare + role: 1}) == wait {
+		if try("threads of role "+role, map[string]float64{misstepv1.PerturbSpare + role: 1}) == wait {
 			return false
 		}
 	}
@@ -90,11 +76,11 @@ func (r *reducer) until(try func(string, map[string]float64) answer) bool {
 	for low, high := 0, powers; low < high; {
 		mid := (low + high) / 2
 		value := uint64(1) << (2 * mid)
-		if old := r.recipe.GetPerturbation().GetParameters()[paramUntil]; old != 0 && float64(value) >= old {
+		if old := r.recipe.GetPerturbation().GetParameters()[misstepv1.PerturbUntil]; old != 0 && float64(value) >= old {
 			high = mid // it has a lower one
 			continue
 		}
-		switch try(fmt.Sprintf("threads from their own decision %d on", value), map[string]float64{paramUntil: float64(value)}) {
+		switch try(fmt.Sprintf("threads from their own decision %d on", value), map[string]float64{misstepv1.PerturbUntil: float64(value)}) {
 		case wait:
 			return false
 		case yes:
@@ -108,10 +94,10 @@ func (r *reducer) until(try func(string, map[string]float64) answer) bool {
 
 // from leaves the decisions before the last eighth, or more of them, alone where there is an end.
 func (r *reducer) from(try func(string, map[string]float64) answer) bool {
-	low, high := uint64(r.recipe.GetPerturbation().GetParameters()[paramFrom]), uint64(r.recipe.GetPerturbation().GetParameters()[paramUntil])
+	low, high := uint64(r.recipe.GetPerturbation().GetParameters()[misstepv1.PerturbFrom]), uint64(r.recipe.GetPerturbation().GetParameters()[misstepv1.PerturbUntil])
 	for end := high; low+max(1, end/8) < high; {
 		mid := (low + high) / 2
-		switch try(fmt.Sprintf("threads before their own decision %d", mid), map[string]float64{paramFrom: float64(mid)}) {
+		switch try(fmt.Sprintf("threads before their own decision %d", mid), map[string]float64{misstepv1.PerturbFrom: float64(mid)}) {
 		case wait:
 			return false
 		case yes:

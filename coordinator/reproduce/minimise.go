@@ -123,7 +123,7 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 			})
 		}
 		for _, k := range slices.Sorted(maps.Keys(p.GetParameters())) {
-			if confines(k) {
+			if misstepv1.Confines(k) {
 				continue
 			}
 			add("perturbation", fmt.Sprintf("%s %g", k, p.GetParameters()[k]), func(r *misstepv1.Recipe) {

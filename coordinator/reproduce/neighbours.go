@@ -101,7 +101,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 			if old < 1 { // a probability
 				value = min(value, 1)
 			}
-			if !confines(k) {
+			if !misstepv1.Confines(k) {
 				add(fmt.Sprintf("%s %g", k, value), func(n *misstepv1.Recipe) { n.Perturbation.Parameters[k] = value })
 			}
 		}

@@ -53,6 +53,13 @@ func TestReadmeTellsWhatPerturbs(t *testing.T) {
 			[]string{"while the agent perturbed", "`run.sh` perturbs, too"},
 			[]string{"vm-deterministic"},
 		},
+		"a few decisions": {
+			func(c *Contents) {
+				c.Reproducer.Recipe.Perturbation.Parameters = map[string]float64{"from": 16, "until": 64, "spare_vm": 1, "spare_gc": 1, "spare_compiler": 0}
+			},
+			[]string{"those from 16 to 63 matter", "left alone: gc, vm."},
+			nil,
+		},
 		"no agent in the script's JVM": {
 			func(c *Contents) {
 				c.Reproducer.Finding.Signature = &misstepv1.Signature{Kind: "crash"}

@@ -3,6 +3,7 @@ package bundle
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func perturbed(c *Contents) string {
 	if p.GetMechanism() == "agent" {
 		by = "the agent"
 	}
-	fmt.Fprintf(&b, "\nIt was found while %s perturbed the order of threads (strategy %s, seed %d).", by, markdown(p.GetStrategy()), seed)
+	fmt.Fprintf(&b, "\nIt was found while %s perturbed the order of threads (strategy %s, seed %d).%s", by, markdown(p.GetStrategy()), seed, confined(p))
 	if c.planned() {
 		whose := "this seed"
 		if FreshSeeds(c.Reproducer) && p.GetSeed() == 0 {
@@ -107,6 +108,27 @@ func perturbed(c *Contents) string {
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// confined tells which decisions of a perturbation count, when not all do.
+func confined(p *misstepv1.Perturbation) string {
+	var alone []string
+	for _, name := range slices.Sorted(maps.Keys(p.GetParameters())) {
+		if role, spares := strings.CutPrefix(name, misstepv1.PerturbSpare); spares && p.GetParameters()[name] != 0 {
+			alone = append(alone, role)
+		}
+	}
+	out := ""
+	switch from, until := p.GetParameters()[misstepv1.PerturbFrom], p.GetParameters()[misstepv1.PerturbUntil]; {
+	case until != 0:
+		out = fmt.Sprintf(" Of each thread's own decisions those from %.0f to %.0f matter.", from, until-1)
+	case from != 0:
+		out = fmt.Sprintf(" Of each thread's own decisions those from %.0f on matter.", from)
+	}
+	if len(alone) > 0 {
+		out += fmt.Sprintf(" Threads of these roles are left alone: %s.", markdown(strings.Join(alone, ", ")))
+	}
+	return out
 }
 
 // report is a draft in the form of the JDK Bug System.
