@@ -14,7 +14,7 @@ var proofs = map[string]struct{ fires, fault string }{
 	"inline-imprecision":   {"CompareTest.InlineImprecisionSwapsTheTop", "CompareTest.InlineImprecisionOnlyWithinThatCode"},
 	"top-frame-missing":    {"CompareTest.TopFrameMissing", "CompareTest.TopFrameMissingIsOnePhysicalFrame"},
 	"virtual-thread":       {"CompareTest.VirtualThreadGoesOnIntoTheCarrier", "CompareTest.VirtualThreadHidesNoLostFrame"},
-	"depth-limit":          {"CompareTest.DepthLimitComparesWhatIsThere", "CompareTest.DepthLimitComparesWhatIsThere"},
+	"depth-limit":          {"CompareTest.DepthLimitComparesWhatIsThere", "CompareTest.DepthLimitHidesNoLostBottom"},
 	"null-method-id":       {"CompareTest.NullMethodIdIsTolerated", "CompareTest.NullMethodIdIsTolerated"},
 	"retransformed":        {"CompareTest.RetransformedMethodsMayRunWithoutShadow", "CompareTest.RetransformedMethodsMayRunWithoutShadow"},
 	"retried":              {"CompareTest.ASecondWalkThatIsEqualIsRetried", "CompareTest.RetriedHidesNoLostFrame"},

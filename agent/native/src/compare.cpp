@@ -309,11 +309,11 @@ Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct
   const std::vector<Location> a = Locations(asgct, false);
   if (g == a) return Verdict::Match();
   const auto top_equal = [&](size_t n) { return std::equal(g.end() - n, g.end(), a.end() - n, a.end()); };
-  if (gst.size() >= limit || asgct.size() >= limit) {
-    // One of them was cut; at equal lengths both were, at the same place.
-    if (top_equal(std::min(g.size(), a.size())) && std::max(g.size(), a.size()) >= limit) {
-      return Verdict::Tolerated(Rule::kDepthLimit);
-    }
+  // One of them was cut, the other ends next to it; at equal lengths both were, at the same place. A walk that ends
+  // well before the limit was not cut by it.
+  const size_t shorter = std::min(g.size(), a.size());
+  if (std::max(g.size(), a.size()) >= limit && shorter + 1 >= limit && top_equal(shorter)) {
+    return Verdict::Tolerated(Rule::kDepthLimit);
   }
   // On a virtual thread GetStackTrace ends at its bottom, while ASGCT goes on through Continuation.enterSpecial into
   // the carrier: what is above that must be equal all the same.

@@ -254,6 +254,12 @@ TEST_F(CompareTest, DepthLimitComparesWhatIsThere) {
   other.replace(8, 3, "b@1");
   EXPECT_EQ(JudgeWalks(deep, other).outcome, Outcome::kMismatch);
 }
+TEST_F(CompareTest, DepthLimitHidesNoLostBottom) {
+  std::string deep = "c@1 b@1";
+  for (uint32_t i = 2; i < kLimit; i++) deep += " a@1";
+  EXPECT_MISMATCH(JudgeWalks(deep, "c@1 b@1"), Kind::kTruncated, kLimit - 2);
+  EXPECT_MISMATCH(JudgeWalks("c@1 b@1", deep), Kind::kExtra, 0);
+}
 
 // --- shadow-gst ---
 
