@@ -59,6 +59,7 @@ func Words() Catalogue {
 			{"gst-error", "GetStackTrace failed or gave nothing", "JVMTI GetStackTrace"},
 			{"overdue", "a thread was found in the agent for longer than five seconds; the watcher outside decides", "the option liveness"},
 			{"send-failed", "the kernel refused the signal", "rt_tgsigqueueinfo(2)"},
+			{"overrun", "it may rest on an event still to come, and too many others wait for theirs", "the judge: 4096 samples"},
 		},
 		Kinds: []Word{
 			{"truncated", "the bottom of the stack is lost without an error code", "JDK-8303444"},

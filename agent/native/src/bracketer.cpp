@@ -266,7 +266,7 @@ void JudgeBrackets(uint64_t now, bool end) {
     b.second.state.store(TicketState::kIdle, std::memory_order_release);
     b.state.store(BracketState::kIdle, std::memory_order_release);
     const BracketVerdict v = Compare(o.get());
-    if (v.verdict.outcome == Outcome::kMismatch && v.verdict.kind != Kind::kCode && !end) {
+    if (v.verdict.outcome == Outcome::kMismatch && v.verdict.kind != Kind::kCode) {
       deferred.push_back(std::move(o));
     } else {
       Finish(*o, v);
@@ -278,6 +278,8 @@ void JudgeBrackets(uint64_t now, bool end) {
     Finish(*o, Compare(o.get()));
   }
 }
+
+bool BracketsWait() { return !deferred.empty(); }
 
 bool StartBracketer(JNIEnv* env) {
   edges_random = agent->options.seed ^ 0x627261636b6574;

@@ -28,6 +28,8 @@ void EndBracket(Slot* slot);
 
 // The judge's: judges brackets whose walks are all there, and what waited long enough. At the end everything.
 void JudgeBrackets(uint64_t now, bool end);
+// Whether brackets wait for events still to come.
+bool BracketsWait();
 
 // From a thread of the JVM. Returns false when there can be no thread.
 bool StartBracketer(JNIEnv* env);

@@ -218,7 +218,7 @@ class Judge {
       Slot* slot = agent->threads.at(i);
       if (slot->ready.load(std::memory_order_acquire) == 0 && !end) continue;
       for (Ticket& t : slot->tickets) {
-        if (t.state.load(std::memory_order_acquire) == TicketState::kReady) Take(*slot, &t, now, end);
+        if (t.state.load(std::memory_order_acquire) == TicketState::kReady) Take(*slot, &t, now);
       }
     }
     while (!deferred_.empty() && (end || deferred_.front()->since + kEarlyNanos <= now)) {
@@ -232,8 +232,11 @@ class Judge {
     }
   }
 
+  // Whether samples wait for events still to come.
+  bool Waiting() const { return !deferred_.empty(); }
+
  private:
-  void Take(Slot& slot, Ticket* t, uint64_t now, bool end) {
+  void Take(Slot& slot, Ticket* t, uint64_t now) {
     slot.ready.fetch_sub(1, std::memory_order_relaxed);
     if (t->busy || t->shadow_overflow) {
       const bool busy = t->busy;
@@ -265,7 +268,7 @@ class Judge {
     o->thread = slot.name;
     o->tid = slot.tid;
     o->since = now;
-    const Verdict verdict = Compare(o.get());
+    Verdict verdict = Compare(o.get());
     if (verdict.reason == Reason::kVirtualThread) slot.carrier.store(true, std::memory_order_relaxed);
     if (verdict.outcome == Outcome::kMatch && !o->keys.empty()) {
       slot.root = o->frames.back().method;
@@ -273,9 +276,12 @@ class Judge {
     }
     // Last: without a ticket under way the slot may become another thread's, whose root is another.
     t->state.store(TicketState::kIdle, std::memory_order_release);
-    if (MayBeEarly(o->sample, verdict) && !end && deferred_.size() < kMostDeferred) {
-      deferred_.push_back(std::move(o));
-      return;
+    if (MayBeEarly(o->sample, verdict)) {
+      if (deferred_.size() < kMostDeferred) {
+        deferred_.push_back(std::move(o));
+        return;
+      }
+      verdict = Verdict::Void(Reason::kOverrun);
     }
     Finish(*o, verdict);
   }
@@ -656,6 +662,15 @@ void StopSampler() {
   if (agent->options.asgct_shadow > 0 || agent->options.bracket > 0) {
     stop_judge.store(true, std::memory_order_release);
     pthread_join(judge_thread, nullptr);
+  }
+  // What waits for events waits here, too: the JVM sends them until it is dead.
+  const uint64_t patience = MonotonicNanos() + 2 * kEarlyNanos;
+  for (uint64_t now = 0; now < patience;) {
+    now = MonotonicNanos();
+    judge->Round(now, false);
+    JudgeBrackets(now, false);
+    if (!judge->Waiting() && !BracketsWait()) break;
+    SleepUntil(now + 1'000'000);
   }
   judge->Round(MonotonicNanos(), true);
   JudgeBrackets(MonotonicNanos(), true);

@@ -66,12 +66,13 @@ enum class Reason : uint8_t {
   kGstError,       // GetStackTrace failed
   kOverdue,        // a thread was found in the agent for longer than the liveness limit
   kSendFailed,     // the kernel refused the signal
+  kOverrun,        // too many others wait for events that it may rest on
   kCount,
 };
 inline constexpr const char* kReasonNames[] = {
     "",        "lost",           "thread-end",   "exit",           "walker-busy",
     "depth",   "unknown-method", "unknown-code", "virtual-thread", "gst-error",
-    "overdue", "send-failed",
+    "overdue", "send-failed",    "overrun",
 };
 static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
 
