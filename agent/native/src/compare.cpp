@@ -18,16 +18,22 @@ bool Instrumented(const Frame& f) { return f.info != nullptr && f.info->key != 0
 
 // The presence of a frame by its bci; callee is the frame above it, null for the top one.
 //
-// At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself. Within a
-// pop the entry is gone once exit() has run; at its end stands the return (or athrow), where it is gone already.
+// At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself: constructors
+// call others there, and the VM calls what it likes. Within a pop the entry is gone once exit() has run; at its end
+// stands the return (or athrow), where it is gone already. A compiled method at its entry has a bci of -1.
 Presence PresenceOf(const Frame& f, const Frame* callee) {
   if (!Instrumented(f)) return Presence::kOff;
   const MethodInfo& m = *f.info;
-  if (m.retransformed || f.bci < 0) return Presence::kMaybe;
+  if (m.retransformed) return Presence::kMaybe;
   const Role role = callee != nullptr && callee->info != nullptr ? callee->info->role : Role::kPlain;
   const bool in_push = callee == nullptr || role == Role::kEnter || role == Role::kRuntime;
   const bool in_pop = callee == nullptr || role == Role::kExit;
-  if (f.bci < m.push_end) return in_push ? Presence::kMaybe : Presence::kOff;
+  if (f.bci < m.push_end) {
+    if (in_push) return Presence::kMaybe;
+    const bool upcall = callee->info == nullptr || callee->info->upcall != Upcall::kNone;
+    if (f.bci < 0 && upcall) return Presence::kMaybe;
+    return upcall || m.name == "<init>" ? Presence::kOff : Presence::kOn;
+  }
   for (const auto& [start, end] : m.exits) {
     if (f.bci == end) return Presence::kMaybe;
     if (f.bci >= start && f.bci < end) return in_pop ? Presence::kMaybe : Presence::kOn;

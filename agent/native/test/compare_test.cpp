@@ -22,6 +22,8 @@ class World {
     Add("check").role = Role::kRuntime;
     Add("enterSpecial").role = Role::kContinuation;
     Add("jdk");  // not instrumented
+    Add("loadClass").upcall = Upcall::kLoad;
+    Info("init").name = "<init>";
   }
   MethodInfo& Add(const std::string& name) {
     MethodInfo& m = infos_.emplace_back();
@@ -282,6 +284,14 @@ TEST_F(CompareTest, ConstructorPrologueIsCertain) {
   // A constructor at its super() call cannot be on the shadow.
   EXPECT_EQ(JudgeEntry("a init b", "check@-1 enter@9 b@1 init@2 a@50").outcome, Outcome::kMismatch);
   EXPECT_EQ(JudgeEntry("a", "check@-1 enter@9 b@50 init@2 a@50").outcome, Outcome::kMismatch);
+}
+
+// An ordinary method calls nothing before its push, but for the VM on its behalf.
+TEST_F(CompareTest, ConstructorPrologueIsNoOrdinaryMethods) {
+  EXPECT_RULE(JudgeEntry("a", "loadClass@1 b@0 a@50"), Rule::kConstructorPrologue);
+  EXPECT_RULE(JudgeEntry("a", "loadClass@1 b@-1 a@50"), Rule::kPushPopWindow);
+  EXPECT_MISMATCH(Judge("a b", "b@50 x@0 a@50"), Kind::kExtra, 1);
+  EXPECT_MISMATCH(Judge("a b", "b@50 x@-1 a@50"), Kind::kExtra, 1);
 }
 
 TEST_F(CompareTest, PopWindow) {
