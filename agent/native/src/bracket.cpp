@@ -96,7 +96,8 @@ Verdict KindAt(const Levels& gst, const Levels& asgct, size_t at) {
   return Verdict::Mismatch(Kind::kWrongMethod, index(at));
 }
 
-// Whether the thread can have come from one stack to the other. A mismatch names the lowest level at which it cannot.
+// Whether the thread can have come from one stack to the other. A mismatch names the lowest level at which it cannot; no
+// match is where a method is not known, or another version of a redefined one.
 Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
   const Levels& before = gst_first ? gst : asgct;
   const Levels& after = gst_first ? asgct : gst;
@@ -107,6 +108,8 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
     const Level& a = after.all[l];
     if (l > before.sure || l > after.sure || asgct.all[l].method == 0) break;
     if (a.method != b.method) {
+      if (a.info == nullptr || b.info == nullptr) return Verdict::Void(Reason::kUnknownMethod);
+      if (OtherVersion(*a.info, *b.info)) return Verdict::Tolerated(Rule::kRetransformed);
       const Verdict v = KindAt(gst, asgct, l);
       if (l == 0 && IsMain(gst.all[0]) && v.kind != Kind::kTruncated) break;
       return v;
@@ -171,8 +174,11 @@ BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
   const Levels before = levels(b.before, mounted_before);
   const Levels after = levels(b.after, mounted_after);
   const Levels gst = LevelsOf(b.gst.subspan(MountedFrames(b.gst)), 0);
-  if (const Verdict v = CanFollow(gst, before, false); v.outcome == Outcome::kMismatch) return {v, false};
-  if (const Verdict v = CanFollow(gst, after, true); v.outcome == Outcome::kMismatch) return {v, true};
+  const Verdict first = CanFollow(gst, before, false);
+  if (first.outcome == Outcome::kMismatch) return {first, false};
+  const Verdict second = CanFollow(gst, after, true);
+  if (second.outcome != Outcome::kMatch) return {second, true};
+  if (first.outcome != Outcome::kMatch) return {first, false};
   for (const Levels* l : {&before, &gst, &after}) {
     if (l->all.empty()) return {Verdict::Void(Reason::kGstError)};
   }

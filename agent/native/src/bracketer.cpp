@@ -266,7 +266,9 @@ void JudgeBrackets(uint64_t now, bool end) {
     b.second.state.store(TicketState::kIdle, std::memory_order_release);
     b.state.store(BracketState::kIdle, std::memory_order_release);
     const BracketVerdict v = Compare(o.get());
-    if (v.verdict.outcome == Outcome::kMismatch && v.verdict.kind != Kind::kCode) {
+    const bool early = v.verdict.outcome == Outcome::kMismatch ? v.verdict.kind != Kind::kCode
+                                                               : v.verdict.reason == Reason::kUnknownMethod;
+    if (early) {
       deferred.push_back(std::move(o));
     } else {
       Finish(*o, v);

@@ -414,6 +414,9 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
     if (suspect[i].method == trace[i].method && (moves || suspect[i].bci == bci)) continue;
     if (suspect[i].method == 0) return Verdict::Tolerated(Rule::kNullMethodId);
     if (suspect[i].method == trace[i].method) return Verdict::Mismatch(Kind::kWrongBci, static_cast<uint32_t>(i));
+    const MethodInfo* walked = s.asgct[s.asgct.size() - 1 - i].info;
+    if (walked == nullptr || trace[i].info == nullptr) return Verdict::Void(Reason::kUnknownMethod);
+    if (OtherVersion(*walked, *trace[i].info)) return Verdict::Tolerated(Rule::kRetransformed);
     // Named by what is below the method that moves: above it the trace says nothing.
     std::vector<Location> trusted;
     for (const Frame& f : trace.first(trace.size() - 1)) trusted.push_back({f.method, f.bci == -1 ? -3 : f.bci});

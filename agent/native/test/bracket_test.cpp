@@ -63,9 +63,9 @@ struct BracketTest : testing::Test, CodeLookup {
     return frames;
   }
   BracketVerdict Judge(const std::string& before, const std::string& gst, const std::string& after) {
-    const std::vector<Frame> b = Frames(before);
-    const std::vector<Frame> g = Frames(gst);
-    const std::vector<Frame> a = Frames(after);
+    return Judge(Frames(before), Frames(gst), Frames(after));
+  }
+  BracketVerdict Judge(const std::vector<Frame>& b, const std::vector<Frame>& g, const std::vector<Frame>& a) {
     const auto walk = [](const std::vector<Frame>& f) {
       return BracketWalk{.frames = f, .code = static_cast<int32_t>(f.size()), .region = Region::kInterpreter};
     };
@@ -99,6 +99,28 @@ struct BracketTest : testing::Test, CodeLookup {
 
 TEST_F(BracketTest, TheSameStackMatches) {
   EXPECT_MATCH(Judge("b@1 a@20 run@10", "b@4 a@20 run@10", "b@7 a@20 run@10"));
+}
+
+// Its class was redefined between the first signal and GetStackTrace: the frame goes on in the old version.
+TEST_F(BracketTest, ARedefinedMethodHasAnotherId) {
+  const std::vector<Frame> before = Frames("b@1 a@20 run@10");
+  MethodInfo obsolete = *before[1].info;
+  std::vector<Frame> later = before;
+  later[1] = {1000, 20, &obsolete};
+  EXPECT_MISMATCH(Judge(before, later, later), Kind::kWrongMethod, 1, false);
+  obsolete.retransformed = true;
+  EXPECT_RULE(Judge(before, later, later), Rule::kRetransformed);
+  EXPECT_MISMATCH(Judge(before, later, Frames("b@1 run@10")), Kind::kMissing, 1, true);
+}
+
+// A bottom of which no event has told.
+TEST_F(BracketTest, AnUnknownMethodIsNotJudged) {
+  const std::vector<Frame> gst = Frames("b@1 run@20");
+  std::vector<Frame> before = gst;
+  before[1] = {1000, 20, nullptr};
+  const BracketVerdict v = Judge(before, gst, gst);
+  EXPECT_EQ(v.verdict.outcome, Outcome::kVoid);
+  EXPECT_EQ(v.verdict.reason, Reason::kUnknownMethod);
 }
 
 TEST_F(BracketTest, TheTopMayDoAnything) {

@@ -510,6 +510,29 @@ TEST_F(CompareTest, TraceIsExactBelowTheMethodThatMoves) {
   EXPECT_MISMATCH(judge("b@1 jdk@3 e@4 a@50", "c@7 b@60 jdk@3"), Kind::kTruncated, 2);
 }
 
+// A frame of a class that was redefined since the trace was taken.
+TEST_F(CompareTest, TraceOfARedefinedMethod) {
+  const std::vector<Frame> trace = Frames("a@50 jdk@3 b@1");  // bottom first
+  std::vector<Frame> walk = Frames("c@7 b@60 jdk@3 a@50");
+  MethodInfo obsolete = *walk[2].info;
+  walk[2].method = 1000;
+  const auto judge = [&](const MethodInfo* info) {
+    walk[2].info = info;
+    Sample s;
+    s.asgct = walk;
+    s.code = static_cast<int32_t>(walk.size());
+    s.limit = kLimit;
+    s.region = Region::kInterpreter;
+    return CompareTrace(trace, s, *this);
+  };
+  EXPECT_VOID(judge(nullptr), Reason::kUnknownMethod);
+  EXPECT_MISMATCH(judge(&obsolete), Kind::kWrongMethod, 1);
+  obsolete.retransformed = true;
+  EXPECT_RULE(judge(&obsolete), Rule::kRetransformed);
+  obsolete.name = "other";
+  EXPECT_MISMATCH(judge(&obsolete), Kind::kWrongMethod, 1);
+}
+
 TEST_F(CompareTest, SampleErrorCodes) {
   Sample s;
   s.limit = kLimit;
