@@ -81,12 +81,15 @@ std::string Perturber::Open(const std::string& plan, const std::string& schedule
   }
   const int out = open(schedule.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (out < 0) return "cannot create " + schedule + ": " + std::strerror(errno);
-  void* memory = MAP_FAILED;
-  if (ftruncate(out, sizeof(ScheduleFile)) == 0) {
-    memory = mmap(nullptr, sizeof(ScheduleFile), PROT_READ | PROT_WRITE, MAP_SHARED, out, 0);
+  // As in CreateStatus: a full disk is an error now, not a SIGBUS later.
+  const int full = posix_fallocate(out, 0, sizeof(ScheduleFile));
+  if (full != 0) {
+    close(out);
+    return "cannot reserve " + schedule + ": " + std::strerror(full);
   }
+  void* memory = mmap(nullptr, sizeof(ScheduleFile), PROT_READ | PROT_WRITE, MAP_SHARED, out, 0);
   close(out);
-  if (memory == MAP_FAILED) return "cannot make " + schedule + ": " + std::strerror(errno);
+  if (memory == MAP_FAILED) return "cannot map " + schedule + ": " + std::strerror(errno);
   file_ = static_cast<ScheduleFile*>(memory);
   file_->magic = MISSTEP_SCHEDULE_MAGIC;
   file_->capacity = MISSTEP_SCHEDULE_CAPACITY;

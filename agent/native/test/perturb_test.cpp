@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <policy.h>  // of bpf/: the decisions have one definition
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -79,6 +80,16 @@ class Perturb : public testing::Test {
 
   std::string folder_;
 };
+
+// A page of a mapped file that finds no room on the disk is a SIGBUS in the JVM: a crash that is ours.
+TEST_F(Perturb, TheScheduleHasItsRoomOnTheDisk) {
+  Write(Delays(1));
+  Perturber p;
+  ASSERT_EQ(p.Open(Plan(), Schedule()), "");
+  struct stat st = {};
+  ASSERT_EQ(stat(Schedule().c_str(), &st), 0);
+  EXPECT_GE(st.st_blocks * 512, st.st_size);
+}
 
 TEST_F(Perturb, DecisionsComeFromTheSeed) {
   const auto one = Run(7, 100);
