@@ -238,7 +238,7 @@ func (t *trial) failure(memory string) (*misstepv1.ApplicationFailure, error) {
 	stdout, stderr := t.stdout.Tail(), t.stderr.Tail()
 	if t.checked() && result.ExitCode != 0 && !t.status.Started {
 		if line := agentRefusal(stderr, stdout); line != "" {
-			return nil, runner.Permanent(fmt.Errorf("start the agent: %s", line))
+			return nil, refused(t.folder.Path, line)
 		}
 	}
 	failure := t.manifest.Judge(result.ExitCode, stdout, stderr)
@@ -258,6 +258,16 @@ func (t *trial) failure(memory string) (*misstepv1.ApplicationFailure, error) {
 // fromOutside knows the exit codes of a JVM that ended in order on SIGHUP, SIGINT or SIGTERM: 128 and the signal's number.
 func fromOutside(code int) bool {
 	return code == 128+int(syscall.SIGHUP) || code == 128+int(syscall.SIGINT) || code == 128+int(syscall.SIGTERM)
+}
+
+// refused is the error about an agent that did not start. It will refuse the same recipe again, unless it was the disk that was full.
+func refused(folder, line string) error {
+	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
+		if strings.Contains(strings.ToLower(line), full.Error()) {
+			return scratch.Explain(folder, fmt.Errorf("start the agent: %s: %w", line, full))
+		}
+	}
+	return runner.Permanent(fmt.Errorf("start the agent: %s", line))
 }
 
 var refusals = []*regexp.Regexp{

@@ -13,6 +13,8 @@ import (
 
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+	"misstep/runner/scratch"
 )
 
 func record(t *testing.T, check string, caller string, extra int, count uint64) string {
@@ -148,6 +150,13 @@ func TestStuck(t *testing.T) {
 	}
 	slot, _ := s.look(in(agent.PhaseWalk, old), false)
 	require.Nil(t, slot, "there is no record")
+}
+
+func TestAnAgentOnAFullDiskIsTriedAgain(t *testing.T) {
+	err := refused("/scratch", "misstep: cannot reserve /scratch/x/agent/status.bin: No space left on device")
+	require.ErrorIs(t, err, scratch.ErrNoSpace)
+	require.False(t, runner.IsPermanent(err))
+	require.True(t, runner.IsPermanent(refused("/scratch", "misstep: unknown option foo")))
 }
 
 func TestAgentRefusal(t *testing.T) {
