@@ -65,6 +65,18 @@ func TestDamagedRecords(t *testing.T) {
 	require.Zero(t, damaged)
 }
 
+func TestARecordOfTheDeepestStacksIsRead(t *testing.T) {
+	deep := &misstepv1.Trace{}
+	for range 1 << 14 { // the most that limits.stack_depth takes
+		deep.Frames = append(deep.Frames, &misstepv1.Frame{ClassName: strings.Repeat("c", 80), Method: strings.Repeat("m", 40), Descriptor_: strings.Repeat("d", 120)})
+	}
+	text, err := protojson.Marshal(&misstepv1.Mismatch{Check: "gst-asgct", Kind: "missing", Reference: deep, Suspect: deep})
+	require.NoError(t, err)
+	mismatches, damaged := read(t, string(text)+"\n")
+	require.Zero(t, damaged)
+	require.Len(t, mismatches, 1)
+}
+
 func TestAtMostSoManyMismatches(t *testing.T) {
 	var text strings.Builder
 	for i := range 3 * maxRecords {

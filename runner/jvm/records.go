@@ -17,7 +17,7 @@ import (
 
 const (
 	maxRecords     = 4096     // different mismatches that are read
-	maxRecordBytes = 4 << 20  // of one line
+	maxRecordBytes = 32 << 20 // of one line: two traces of the deepest stacks, 16,384 frames each
 	maxRecordsRead = 64 << 20 // bytes of the whole file
 	maxMismatches  = 64       // in an outcome
 )
