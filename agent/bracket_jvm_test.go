@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,8 +18,13 @@ func brackets() Options {
 func TestBracketsNeedNoInstrumentation(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			r := run(t, j, brackets(), nil, "Mixed", "2", "1")
+			o := brackets()
+			o.Out = t.TempDir()
+			r := run(t, j, o, nil, "Mixed", "2", "1")
 			requireSound(t, r)
+			log, err := os.ReadFile(filepath.Join(o.Out, "agent.log"))
+			require.NoError(t, err)
+			require.NotContains(t, string(log), "without checks", "the agent's own thread takes no slot")
 			c := r.check("asgct-gst-bracket")
 			t.Logf("%+v", c)
 			require.Zero(t, r.status.Instrumented)

@@ -31,6 +31,23 @@ func TestMoreThreadsThanSlots(t *testing.T) {
 	}
 }
 
+func TestMoreVirtualThreadsThanShadows(t *testing.T) {
+	for _, j := range jvms(t) {
+		if j.feature < 21 {
+			continue
+		}
+		out := t.TempDir()
+		r := run(t, j, Options{Out: out, Seed: 1, Include: []string{"Virtual*"}, Checks: allChecks(0.01), Interval: time.Millisecond}, nil, "Virtual", "0.1", "parked", "6000")
+		requireSound(t, r)
+		require.Contains(t, r.output, "virtual: verified 6000")
+		log, err := os.ReadFile(filepath.Join(out, "agent.log"))
+		require.NoError(t, err)
+		require.Contains(t, string(log), "4096 at a time have a shadow")
+		require.NotZero(t, r.check("gst-asgct").Total)
+		require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
+	}
+}
+
 func TestNoStackLeft(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {

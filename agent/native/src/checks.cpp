@@ -198,7 +198,7 @@ uint64_t* CurrentShadow(JNIEnv* env, const Slot& slot) {
 }  // namespace
 
 Slot* SlotOfThisThread(JNIEnv* env, jobject thread) {
-  if (Slot* slot = Threads::Current(); slot != nullptr) return slot;
+  if (Slot* slot = Threads::Current(); slot != nullptr || Threads::IsExcluded()) return slot;
   std::string name;
   jvmtiThreadInfo info = {};
   MaySafepoint();
@@ -295,6 +295,11 @@ JNIEXPORT jlong JNICALL Java_java_lang_MisstepShadow_attach(JNIEnv* env, jclass,
         agent->virtual_thread_class != nullptr && env->IsInstanceOf(thread, agent->virtual_thread_class) == JNI_TRUE;
     if (slot != nullptr && is_virtual) slot->carrier = true;
     if (slot != nullptr) buffer = is_virtual ? agent->virtual_shadows.Attach(env, thread) : slot->shadow;
+    static std::atomic<bool> told = false;
+    if (is_virtual && slot != nullptr && buffer == nullptr && !told.exchange(true)) {
+      Log("virtual threads without checks: " + std::to_string(VirtualShadows::kMost) +
+          " at a time have a shadow, further ones run unchecked");
+    }
     if (buffer != nullptr) {
       const double share = EntryShare(agent->options);
       // The first point is at the thread's start.

@@ -103,6 +103,8 @@ Slot* Threads::Current() { return current_slot; }
 
 void Threads::ExcludeThisThread() { excluded = true; }
 
+bool Threads::IsExcluded() { return excluded; }
+
 Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* status, std::string name) {
   if (excluded) return nullptr;
   Slot* slot = nullptr;

@@ -167,6 +167,7 @@ class Threads {
   void End();
   // Says that the calling thread is one of the agent's own, which never gets a slot.
   static void ExcludeThisThread();
+  static bool IsExcluded();
   // The calling thread's slot, null when it has none. Async-signal-safe.
   static Slot* Current();
 

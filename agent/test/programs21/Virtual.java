@@ -1,5 +1,6 @@
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -20,8 +21,36 @@ public final class Virtual {
     return deep(n - 1, yield) + 1;
   }
 
+  /** So many threads that all are alive at once, and have called. */
+  static void parked(int threads) throws Exception {
+    CountDownLatch all = new CountDownLatch(threads);
+    try (ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor()) {
+      List<Future<Integer>> futures = new ArrayList<>();
+      for (int i = 0; i < threads; i++) {
+        futures.add(
+            executor.submit(
+                () -> {
+                  int sum = fib(10);
+                  all.countDown();
+                  all.await();
+                  return sum;
+                }));
+      }
+      for (Future<Integer> future : futures) {
+        if (future.get() != 55) {
+          throw new AssertionError("wrong sum");
+        }
+      }
+    }
+    System.out.println("virtual: verified " + threads);
+  }
+
   public static void main(String[] args) throws Exception {
     long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
+    if (args[1].equals("parked")) {
+      parked(Integer.parseInt(args[2]));
+      return;
+    }
     boolean yield = args[1].equals("yield");
     long count = 0;
     do {
