@@ -78,22 +78,27 @@ void PublishObsolete(jclass klass, jmethodID method) {
   if (NameOf(klass, &name) && Read(method, &m, &has_code)) agent->methods.PublishObsolete(name, m);
 }
 
-// The last registration made for this class in this loader, if any.
+// The registrations made for this class in this loader. Those of loaders that are gone are forgotten: a program that
+// loads a class again and again, each time in another loader, has no end of them.
 std::vector<std::shared_ptr<const Registration>> RegistrationsFor(JNIEnv* env, const std::string& name, jclass klass) {
   std::vector<std::shared_ptr<const Registration>> mine;
+  std::vector<std::shared_ptr<const Registration>> gone;
   const auto all = agent->methods.Registrations(name);
   if (all.empty()) return mine;
   jobject loader = nullptr;
   MaySafepoint();
   if (agent->jvmti->GetClassLoader(klass, &loader) != JVMTI_ERROR_NONE) return mine;
   for (const auto& r : all) {
-    // Null is the boot loader; a weak reference whose loader is gone must not be taken for it.
-    const bool same = r->loader == nullptr || loader == nullptr
-                          ? r->loader == nullptr && loader == nullptr
-                          : env->IsSameObject(static_cast<jobject>(r->loader), loader) == JNI_TRUE;
-    if (same) mine.push_back(r);
+    const auto weak = static_cast<jobject>(r->loader.get());
+    if (weak != nullptr && env->IsSameObject(weak, nullptr) == JNI_TRUE) {
+      gone.push_back(r);
+    } else if (weak == nullptr || loader == nullptr ? weak == nullptr && loader == nullptr
+                                                    : env->IsSameObject(weak, loader) == JNI_TRUE) {
+      mine.push_back(r);
+    }
   }
   if (loader != nullptr) env->DeleteLocalRef(loader);
+  if (!gone.empty()) agent->methods.Forget(name, gone);
   return mine;
 }
 

@@ -96,8 +96,8 @@ Verdict KindAt(const Levels& gst, const Levels& asgct, size_t at) {
   return Verdict::Mismatch(Kind::kWrongMethod, index(at));
 }
 
-// Whether the thread can have come from one stack to the other. A mismatch names the lowest level at which it cannot; no
-// match is where a method is not known, or another version of a redefined one.
+// Whether the thread can have come from one stack to the other. A mismatch names the lowest level at which it cannot;
+// where a method is not known, or is another version of a redefined one, there is no match.
 Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
   const Levels& before = gst_first ? gst : asgct;
   const Levels& after = gst_first ? asgct : gst;

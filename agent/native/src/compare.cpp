@@ -18,8 +18,8 @@ bool Instrumented(const Frame& f) { return f.info != nullptr && f.info->key != 0
 
 // The presence of a frame by its bci; callee is the frame above it, null for the top one.
 //
-// At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself: constructors
-// call others there, and the VM calls what it likes. Within a pop the entry is gone once exit() has run; at its end
+// At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself: there
+// constructors call others, and the VM calls its own. Within a pop the entry is gone once exit() has run; at its end
 // stands the return (or athrow), where it is gone already. A compiled method at its entry has a bci of -1.
 Presence PresenceOf(const Frame& f, const Frame* callee) {
   if (!Instrumented(f)) return Presence::kOff;

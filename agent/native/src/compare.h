@@ -49,8 +49,8 @@ struct Frame {
   const MethodInfo* info = nullptr;
 };
 
-// Whether these are two versions of one method: when its class is redefined, frames that go on running the old one get a
-// jmethodID of their own (HotSpot: VM_RedefineClasses::check_methods_and_mark_as_obsolete).
+// Whether these are two versions of one method: when its class is redefined, frames that go on running the old one get
+// a jmethodID of their own (HotSpot: VM_RedefineClasses::check_methods_and_mark_as_obsolete).
 inline bool OtherVersion(const MethodInfo& a, const MethodInfo& b) {
   const auto changed = [](const MethodInfo& m) {
     return m.retransformed || (m.klass != nullptr && m.klass->redefined.load(std::memory_order_relaxed));

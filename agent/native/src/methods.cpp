@@ -1,5 +1,7 @@
 #include "methods.h"
 
+#include <algorithm>
+
 namespace misstep {
 namespace {
 
@@ -56,6 +58,14 @@ std::vector<std::shared_ptr<const Registration>> MethodTable::Registrations(std:
   const ReadLock lock(mutex_);
   const auto it = registrations_.find(std::string(class_name));
   return it == registrations_.end() ? std::vector<std::shared_ptr<const Registration>>() : it->second;
+}
+
+// The caller's references keep what is dropped until the lock is free: the end of a loader's reference is a JNI call.
+void MethodTable::Forget(std::string_view class_name, std::span<const std::shared_ptr<const Registration>> gone) {
+  const WriteLock lock(mutex_);
+  const auto it = registrations_.find(std::string(class_name));
+  if (it == registrations_.end()) return;
+  std::erase_if(it->second, [&](const auto& r) { return std::find(gone.begin(), gone.end(), r) != gone.end(); });
 }
 
 void MethodTable::Publish(std::string_view class_name, std::span<const PreparedMethod> methods,

@@ -24,9 +24,9 @@ struct RegisteredMethod {
   std::vector<std::pair<int32_t, int32_t>> exits;
 };
 
-// One instrumented class. loader is the caller's (a weak reference), only kept here.
+// One instrumented class. loader is the caller's (a weak reference, null for the boot loader), only kept here.
 struct Registration {
-  void* loader = nullptr;
+  std::shared_ptr<void> loader;
   std::string class_name;
   uint32_t first_id = 0;
   bool retransformed = false;
@@ -58,6 +58,8 @@ class MethodTable {
   void Register(Registration registration);
   // The registrations of a class name; the caller knows which loader is meant. The last one made for a loader counts.
   std::vector<std::shared_ptr<const Registration>> Registrations(std::string_view class_name) const;
+  // Drops registrations whose loader is gone: no class of theirs can be prepared any more.
+  void Forget(std::string_view class_name, std::span<const std::shared_ptr<const Registration>> gone);
   // Publishes the methods of a prepared class, the instrumented ones by these registrations. facts are null when edges
   // are not judged. A method that is published already and has another registration by now is retransformed: its frames
   // run the version before or the one that was registered.

@@ -25,6 +25,19 @@ std::vector<jint> Ints(JNIEnv* env, jintArray array) {
   return all;
 }
 
+// A weak reference that a thread of the JVM's ends.
+std::shared_ptr<void> Weak(JNIEnv* env, jobject object) {
+  JavaVM* vm = nullptr;
+  env->GetJavaVM(&vm);
+  return {env->NewWeakGlobalRef(object), [vm](void* weak) {
+            JNIEnv* here = nullptr;
+            MaySafepoint();
+            if (weak != nullptr && vm->GetEnv(reinterpret_cast<void**>(&here), JNI_VERSION_1_6) == JNI_OK) {
+              here->DeleteWeakGlobalRef(static_cast<jweak>(weak));
+            }
+          }};
+}
+
 }  // namespace
 }  // namespace misstep
 
@@ -63,7 +76,7 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_registered(JNIEnv* env, jclass,
     for (size_t p = 0; p + 1 < bcis.size(); p += 2) m.exits.emplace_back(bcis[p], bcis[p + 1]);
     r.methods.push_back(std::move(m));
   }
-  if (loader != nullptr) r.loader = env->NewWeakGlobalRef(loader);
+  if (loader != nullptr) r.loader = misstep::Weak(env, loader);
   agent->methods.Register(std::move(r));
   // Its methods are published already, and no event comes when they change.
   if (redefined != nullptr) misstep::PublishClass(env, redefined);

@@ -52,6 +52,35 @@ TEST(MethodTable, TheSameMethodTransformedTwiceHasOneKey) {
   EXPECT_EQ(ids[0], ids[1]);
 }
 
+// A class that comes again and again in loaders that go.
+TEST(MethodTable, RegistrationsOfLoadersThatAreGoneAreForgotten) {
+  MethodTable table;
+  int ended = 0;
+  int places[3] = {};
+  for (int& place : places) {
+    Registration r;
+    r.class_name = "a/B";
+    r.loader = std::shared_ptr<void>(&place, [&](void*) { ended++; });
+    r.first_id = table.Reserve(1);
+    r.methods = {{"x()V", 6, {}}};
+    table.Register(std::move(r));
+  }
+  {
+    const auto all = table.Registrations("a/B");
+    ASSERT_EQ(all.size(), 3u);
+    table.Forget("a/B", std::span(all).first(2));
+    EXPECT_EQ(ended, 0) << "not while the table is locked";
+  }
+  EXPECT_EQ(ended, 2);
+  const auto left = table.Registrations("a/B");
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0]->loader.get(), &places[2]);
+  std::vector<uint32_t> ids = {1, 3};
+  table.KeysOf(ids);
+  EXPECT_NE(ids[0], 0u) << "entries on shadows keep their names";
+  EXPECT_EQ(ids[0], ids[1]);
+}
+
 TEST(MethodTable, NotEveryClassOfTheNameIsInstrumented) {
   MethodTable table;
   Registration r;
