@@ -142,6 +142,33 @@ func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
 	assert.ErrorIs(t, err, ErrUnsupported)
 }
 
+// Who may not load one at all is told so, whoever's scheduler is in force: ErrBusy is for those who only have to wait.
+func TestBusyIsForThoseWhoCould(t *testing.T) {
+	require.NoError(t, free(0, "disabled", ""))
+	for _, ops := range []string{"", "misstep", "lavd"} {
+		err := free(1000, "enabled", ops)
+		require.ErrorIs(t, err, ErrUnsupported)
+		require.NotErrorIs(t, err, ErrBusy)
+		require.ErrorContains(t, err, "needs root")
+	}
+	ours, another := free(0, "enabled", "misstep"), free(0, "enabled", "lavd")
+	for _, err := range []error{ours, another} {
+		require.ErrorIs(t, err, ErrUnsupported)
+		require.ErrorIs(t, err, ErrBusy)
+	}
+	require.ErrorIs(t, ours, ErrTurn)
+	require.NotErrorIs(t, another, ErrTurn)
+	require.ErrorContains(t, another, `"lavd" is enabled: end it first`)
+	require.Contains(t, readFile(t, "sched.bpf.c"), `.name = "`+opsName+`"`)
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
 func TestHistogramsInWords(t *testing.T) {
 	h := make(Histogram, buckets)
 	assert.Equal(t, "none", h.String())

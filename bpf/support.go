@@ -13,8 +13,14 @@ import (
 // ErrUnsupported is wrapped by errors that say why no scheduler can be loaded here and what to do.
 var ErrUnsupported = errors.New("cannot perturb scheduling here")
 
-// ErrBusy is wrapped, too, when this machine could but for the scheduler of somebody else.
+// ErrBusy is wrapped, too, when this process could but for a scheduler that is there already.
 var ErrBusy = errors.New("there can be one scheduler only")
+
+// ErrTurn is wrapped beside ErrBusy when that scheduler is one of ours, which ends with its trial.
+var ErrTurn = errors.New("another run of misstep has it")
+
+// opsName is the scheduler's name in the kernel (sched.bpf.c).
+const opsName = "misstep"
 
 const remedy = "use a machine or a virtual machine with Linux 7.1 or newer and CONFIG_SCHED_CLASS_EXT=y (`misstep vm run` brings one)"
 
@@ -42,12 +48,21 @@ func Supported() error {
 	if err := kernel.TypeByName("scx_bpf_dsq_move_to_local___v2", &insert); err != nil {
 		return fmt.Errorf("%w: the sched_ext of kernel %s is too old: %s", ErrUnsupported, release, remedy)
 	}
-	if text := strings.TrimSpace(string(state)); text != "disabled" {
-		ops, _ := os.ReadFile("/sys/kernel/sched_ext/root/ops")
-		return fmt.Errorf("%w: %w, and %q is %s: end it first", ErrUnsupported, ErrBusy, strings.TrimSpace(string(ops)), text)
-	}
-	if os.Geteuid() != 0 {
+	ops, _ := os.ReadFile("/sys/kernel/sched_ext/root/ops")
+	return free(os.Geteuid(), strings.TrimSpace(string(state)), strings.TrimSpace(string(ops)))
+}
+
+// free says whether this user may load a scheduler, and then whether none is in the way: state is the kernel's word, ops the name of the one
+// in force.
+func free(uid int, state, ops string) error {
+	switch {
+	case uid != 0:
 		return fmt.Errorf("%w: loading a scheduler needs root: run with sudo; the command itself then runs as you (--user)", ErrUnsupported)
+	case state == "disabled":
+		return nil
+	case ops == opsName:
+		return fmt.Errorf("%w: %w, and %q is %s (%w): end it first", ErrUnsupported, ErrBusy, ops, state, ErrTurn)
+	default:
+		return fmt.Errorf("%w: %w, and %q is %s: end it first", ErrUnsupported, ErrBusy, ops, state)
 	}
-	return nil
 }

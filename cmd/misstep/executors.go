@@ -45,16 +45,19 @@ func (e *env) route(host *jvm.Executor, record string) (runner.Executor, error) 
 
 // ordinary is the user whom JVMs run as where a scheduler can be loaded, which takes root and is no reason for the JVM to have it: who
 // called sudo, else nobody. Nil elsewhere: JVMs run as this process does.
-func ordinary() *syscall.Credential {
-	if os.Getuid() != 0 || bpf.Supported() != nil {
+func ordinary() *syscall.Credential { return ordinaryOf(os.Getuid(), bpf.Supported()) }
+
+// ordinaryOf is ordinary of a user and of what bpf.Supported says: where a scheduler is in force now, this process's may be the next.
+func ordinaryOf(uid int, supported error) *syscall.Credential {
+	if uid != 0 || supported != nil && !errors.Is(supported, bpf.ErrBusy) {
 		return nil
 	}
 	const nobody = 65534
 	user := syscall.Credential{Uid: nobody, Gid: nobody}
-	uid, err1 := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
-	gid, err2 := strconv.ParseUint(os.Getenv("SUDO_GID"), 10, 32)
-	if err1 == nil && err2 == nil && uid != 0 {
-		user.Uid, user.Gid = uint32(uid), uint32(gid)
+	caller, err1 := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
+	group, err2 := strconv.ParseUint(os.Getenv("SUDO_GID"), 10, 32)
+	if err1 == nil && err2 == nil && caller != 0 {
+		user.Uid, user.Gid = uint32(caller), uint32(group)
 	}
 	return &user
 }
@@ -66,11 +69,14 @@ func (e *env) capabilities(ctx context.Context, host *jvm.Executor) []string {
 
 // executors are what this machine has for trials beside plain ones.
 func (e *env) executors(ctx context.Context) (all []string) {
-	if bpf.Supported() == nil {
+	if takesTurns(bpf.Supported()) {
 		all = append(all, perturb.MechanismScheduler)
 	}
 	return append(all, guest.Available(vm.Doctor(ctx, e.home()))...)
 }
+
+// takesTurns says, of what bpf.Supported says, whether trials can have the kernel's scheduler: at once, or when it is their turn.
+func takesTurns(supported error) bool { return supported == nil || errors.Is(supported, bpf.ErrTurn) }
 
 // placeable says what a campaign takes that this machine lacks; a hunt has no other.
 func (e *env) placeable(ctx context.Context, c *misstepv1.Campaign) error {
