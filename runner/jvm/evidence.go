@@ -19,6 +19,7 @@ import (
 	"misstep/agent"
 	"misstep/corpus"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/perturb"
 	"misstep/runner/scratch"
 )
 
@@ -148,6 +149,9 @@ func (t *trial) putSchedule(ctx context.Context, outcome *misstepv1.Outcome, bou
 	size, err := t.schedule.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {
 		return err
+	}
+	if bound > maxQuiet { // all of it, or a replay departs where it was cut
+		bound = perturb.MaxLog
 	}
 	return put(ctx, t.executor.Corpus, outcome, FileSchedule, io.NewSectionReader(t.schedule, 0, size), bound)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"misstep/corpus/memory"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/perturb"
@@ -95,6 +96,20 @@ func TestPerturbationIsProved(t *testing.T) {
 				assert.Equal(t, "schedule of java", s.evidence(t, outcome, "schedule.log"))
 			})
 		}
+	}
+}
+
+// A replay departs where its log was cut, so all that the perturbation wrote is kept of a trial that found something.
+func TestScheduleOfAFindingIsWhole(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "schedule"))
+	require.NoError(t, err)
+	defer file.Close()
+	require.NoError(t, file.Truncate(perturb.MaxLog))
+	for bound, want := range map[int64]uint64{maxExhibit: perturb.MaxLog, maxQuiet: maxQuiet} {
+		x, outcome := &trial{executor: &Executor{Corpus: memory.New()}, schedule: file}, &misstepv1.Outcome{}
+		require.NoError(t, x.putSchedule(t.Context(), outcome, bound))
+		require.Len(t, outcome.GetEvidence(), 1)
+		require.Equal(t, want, outcome.GetEvidence()[0].GetSize())
 	}
 }
 
