@@ -3,6 +3,7 @@ package jvm
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -178,7 +179,17 @@ func TestAgentRefusal(t *testing.T) {
 }
 
 func TestScriptCanBeRun(t *testing.T) {
-	require.Equal(t, "/jdk/bin/java \\\n  -Xmx64m \\\n  '-Dx=a b' \\\n  'it'\\''s' \\\n  ''\n", string(script("/jdk/bin/java", []string{"-Xmx64m", "-Dx=a b", "it's", ""})))
+	require.Equal(t, "# It takes these folders, which are gone when the trial has ended:\n# mkdir -p '/a b/work' /agent\n"+
+		"exec /jdk/bin/java \\\n  -Xmx64m \\\n  '-Dx=a b' \\\n  'it'\\''s' \\\n  ''\n",
+		string(script("/jdk/bin/java", []string{"-Xmx64m", "-Dx=a b", "it's", ""}, "/a b/work", "/agent")))
+
+	// A schedule log knows threads by who created them: who runs the script must become the program, not its parent.
+	file := filepath.Join(t.TempDir(), "command.sh")
+	require.NoError(t, os.WriteFile(file, script("/bin/sh", []string{"-c", "echo $$ $PPID"}), 0o644))
+	cmd := exec.Command("bash", file)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf("%d %d\n", cmd.Process.Pid, os.Getpid()), string(out))
 }
 
 func TestLimitsOf(t *testing.T) {

@@ -148,10 +148,15 @@ func (t *trial) environment() []string {
 	}
 }
 
-// script is the command line as a person could run it.
-func script(java string, args []string) []byte {
+// script is the command line as a person could run it, with the folders that it takes. It forks nothing and becomes the JVM, whose threads then have
+// the paths of creation that they have in the trial's schedule log.
+func script(java string, args []string, folders ...string) []byte {
 	var b strings.Builder
-	b.WriteString(quote(java))
+	b.WriteString("# It takes these folders, which are gone when the trial has ended:\n# mkdir -p")
+	for _, folder := range folders {
+		b.WriteString(" " + quote(folder))
+	}
+	b.WriteString("\nexec " + quote(java))
 	for _, arg := range args {
 		b.WriteString(" \\\n  " + quote(arg))
 	}

@@ -56,7 +56,7 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 		bound = maxQuiet
 	default:
 	}
-	t.exhibit("command.sh", script(t.java(), t.args))
+	t.exhibit("command.sh", script(t.java(), t.args, t.path(dirWork), t.path(dirTemp), t.path(dirHome), t.path(dirAgent)))
 	if bound > maxQuiet {
 		if err := t.keepMethods(); err != nil {
 			return err
