@@ -164,6 +164,41 @@ func TestFailuresOfMachinesAreOurs(t *testing.T) {
 	}
 }
 
+// A machine that dies once it has brought everything out takes nothing with it; one that dies before leaves nothing to believe.
+func TestOutcomeOfAMachineThatDiedAtItsEnd(t *testing.T) {
+	digest := corpus.DigestBytes([]byte("frames")).String()
+	outcome := `{"kind":"OUTCOME_KIND_CRASH","evidence":[{"name":"x","digest":"` + digest + `","size":"6"}]}`
+	for name, c := range map[string]struct {
+		files  map[string]string
+		record string
+		whole  bool
+	}{
+		"whole":             {map[string]string{fileOutcome: outcome, dirFiles + "/x": "frames"}, "", true},
+		"torn evidence":     {map[string]string{fileOutcome: outcome, dirFiles + "/x": "fram"}, "", false},
+		"torn outcome":      {map[string]string{fileOutcome: outcome[:20], dirFiles + "/x": "frames"}, "", false},
+		"nothing":           {nil, "", false},
+		"half a recording":  {map[string]string{fileOutcome: outcome, dirFiles + "/x": "frames"}, "recording", false},
+		"a failure of ours": {map[string]string{fileFailure: `{"message":"disk full"}`}, "", false},
+	} {
+		e := stand(t, func(config vm.Config, command []string, stdout io.Writer) (vm.Result, error) {
+			result, err := leave(c.files)(config, command, stdout)
+			return result, errors.Join(fmt.Errorf("%w while powering off", vm.ErrDied), err)
+		})
+		e.Record = c.record
+		recipe := recipe(Shared)
+		if c.record != "" {
+			recipe.Executor = Deterministic
+		}
+		got, err := e.Run(t.Context(), recipe, nil)
+		if c.whole {
+			require.NoError(t, err, name)
+			require.Equal(t, misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, got.GetKind())
+			continue
+		}
+		require.ErrorIs(t, err, vm.ErrDied, name)
+	}
+}
+
 func TestRefusedRecipes(t *testing.T) {
 	never := func(vm.Config, []string, io.Writer) (vm.Result, error) {
 		return vm.Result{}, errors.New("it was booted")
