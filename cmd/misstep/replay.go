@@ -63,6 +63,9 @@ func (c *replayCommand) Run(ctx context.Context, e *env) error {
 	if c.Tries == 0 {
 		return errors.New("--tries: want at least 1")
 	}
+	if err := c.machine(); err != nil {
+		return err
+	}
 	// A replay runs the bundle's program, so whose it is comes first.
 	if _, err := c.check(c.Bundle); err != nil {
 		return err
@@ -105,6 +108,25 @@ func (c *replayCommand) Run(ctx context.Context, e *env) error {
 		return &exitError{code: exitCannot, err: result.allVoid()}
 	case !result.Reproduced:
 		return &exitError{code: exitFound}
+	}
+	return nil
+}
+
+// machine checks the flags about machines. A hit may take hours to come: where its recording cannot be kept is said before.
+func (c *replayCommand) machine() error {
+	switch {
+	case c.GDB != "" && !c.Recording:
+		return errors.New("--gdb: want --recording, too: a debugger is for the recorded machine")
+	case c.Record == "":
+		return nil
+	case c.Recording:
+		return errors.New("--record, --recording: want one of them, a new recording or the bundle's own")
+	}
+	if _, err := os.Lstat(c.Record); err == nil {
+		return fmt.Errorf("--record %s: it is there already, want a new folder", c.Record)
+	}
+	if info, err := os.Stat(filepath.Dir(c.Record)); err != nil || !info.IsDir() {
+		return fmt.Errorf("--record %s: there is no folder %s", c.Record, filepath.Dir(c.Record))
 	}
 	return nil
 }
