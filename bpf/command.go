@@ -47,7 +47,7 @@ type runCommand struct {
 	Log                string            `help:"Write the decisions to this file, for sched replay; of several runs, the last one's." placeholder:"FILE"`
 	RepeatUntilFailure bool              `help:"Run again with the next seed until a run fails."`
 	MaxRuns            int               `help:"Stop after so many runs that did not fail." placeholder:"N"`
-	ErrorCommand       string            `help:"Shell command to run after a failure, with MISSTEP_SEED and MISSTEP_EXIT set." placeholder:"COMMAND"`
+	ErrorCommand       string            `help:"Shell command to run after a failure, with MISSTEP_SEED and MISSTEP_EXIT set; not after an ejection." placeholder:"COMMAND"`
 	runFlags           `embed:""`
 }
 
@@ -172,31 +172,37 @@ func (c *runCommand) Run(s *streams) error {
 	if err := Supported(); err != nil {
 		return err
 	}
+	return c.repeat(s, p, func(p Perturbation) (*Result, error) {
+		return c.once(s, Options{Perturbation: p}, command, c.Log)
+	})
+}
+
+// repeat runs once, or until a run fails. A run that proves nothing, ejected or interrupted, ends it and is no failure.
+func (c *runCommand) repeat(s *streams, p Perturbation, once func(Perturbation) (*Result, error)) error {
 	for i := 1; ; i++ {
-		result, err := c.once(s, Options{Perturbation: p}, command, c.Log)
+		result, err := once(p)
 		if err != nil {
 			return err
 		}
 		s.code = result.Code()
-		if !c.RepeatUntilFailure || result.Report.Ejection != nil || s.ctx.Err() != nil {
-			c.print(s, result)
-			if s.code != 0 {
-				c.failed(s, p, s.code)
+		void := result.Report.Ejection != nil || s.ctx.Err() != nil
+		last := c.MaxRuns > 0 && i >= c.MaxRuns
+		if c.RepeatUntilFailure && s.code == 0 && !void && !last {
+			p.Seed++
+			continue
+		}
+		c.print(s, result)
+		switch {
+		case void:
+		case s.code != 0:
+			if c.RepeatUntilFailure {
+				fmt.Fprintf(s.stderr, "misstep sched: run %d, seed %d: exit code %d\n", i, p.Seed, s.code)
 			}
-			return nil
-		}
-		if s.code != 0 {
-			c.print(s, result)
-			fmt.Fprintf(s.stderr, "misstep sched: run %d, seed %d: exit code %d\n", i, p.Seed, s.code)
 			c.failed(s, p, s.code)
-			return nil
-		}
-		if c.MaxRuns > 0 && i >= c.MaxRuns {
-			c.print(s, result)
+		case last:
 			fmt.Fprintf(s.stderr, "misstep sched: no failure in %d runs, seeds %d to %d\n", i, c.Seed, p.Seed)
-			return nil
 		}
-		p.Seed++
+		return nil
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -140,6 +142,62 @@ func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
 	}
 	_, err = Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
 	assert.ErrorIs(t, err, ErrUnsupported)
+}
+
+// exited is the state of a command that ended with this code.
+func exited(t *testing.T, code int) *os.ProcessState {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", fmt.Sprint("exit ", code))
+	_ = cmd.Run()
+	require.Equal(t, code, cmd.ProcessState.ExitCode())
+	return cmd.ProcessState
+}
+
+func TestRepeatsUntilARunFails(t *testing.T) {
+	ok, failed := &Result{State: exited(t, 0), Report: &Report{}}, &Result{State: exited(t, 7), Report: &Report{}}
+	ejected := &Result{State: exited(t, 7), Report: &Report{Ejection: &Ejection{Kind: "watchdog"}}}
+	late := &Result{State: exited(t, 0), TimedOut: true, Report: &Report{}}
+	for name, c := range map[string]struct {
+		results     []*Result
+		repeat      bool
+		most        int
+		interrupted bool
+		code        int
+		says        string // by the error command and of the run; empty: neither
+	}{
+		"one that is well":       {results: []*Result{ok}},
+		"one that fails":         {results: []*Result{failed}, code: 7, says: "error 5 7"},
+		"one that is too late":   {results: []*Result{late}, code: 124, says: "error 5 124"},
+		"one that is ejected":    {results: []*Result{ejected}, code: 123},
+		"the third fails":        {results: []*Result{ok, ok, failed}, repeat: true, code: 7, says: "error 7 7"},
+		"the second is ejected":  {results: []*Result{ok, ejected}, repeat: true, code: 123},
+		"Ctrl-C kills it":        {results: []*Result{failed}, repeat: true, interrupted: true, code: 7},
+		"Ctrl-C comes too late":  {results: []*Result{ok}, repeat: true, interrupted: true},
+		"enough without failure": {results: []*Result{ok, ok}, repeat: true, most: 2, says: "no failure in 2 runs, seeds 5 to 6"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		if c.interrupted {
+			cancel()
+		}
+		var out bytes.Buffer
+		s := &streams{ctx: ctx, stdout: &out, stderr: &out}
+		r := &runCommand{Seed: 5, RepeatUntilFailure: c.repeat, MaxRuns: c.most, ErrorCommand: "echo error $MISSTEP_SEED $MISSTEP_EXIT"}
+		ran := 0
+		require.NoError(t, r.repeat(s, Perturbation{Seed: 5}, func(p Perturbation) (*Result, error) {
+			require.Equal(t, 5+uint64(ran), p.Seed, "the next seed each time")
+			ran++
+			return c.results[ran-1], nil
+		}), name)
+		cancel()
+		assert.Equal(t, len(c.results), ran, name)
+		assert.Equal(t, c.code, s.code, name)
+		if c.says == "" {
+			assert.NotContains(t, out.String(), "error", name)
+			assert.NotContains(t, out.String(), "misstep sched:", name)
+		} else {
+			assert.Contains(t, out.String(), c.says+"\n", name)
+		}
+	}
 }
 
 // Who may not load one at all is told so, whoever's scheduler is in force: ErrBusy is for those who only have to wait.
