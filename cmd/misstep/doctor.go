@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -194,21 +193,17 @@ func diagnoseSchedExt() diagnosis {
 
 // diagnoseMachines says whether trials can be run in virtual machines.
 func (e *env) diagnoseMachines(ctx context.Context) []diagnosis {
-	checks := vm.Doctor(ctx, e.home())
-	have := guest.Available(checks)
-	var all []diagnosis
+	return machinesOf(vm.Doctor(ctx, e.home()))
+}
+
+func machinesOf(checks []vm.Check) (all []diagnosis) {
 	for _, name := range []string{guest.Shared, guest.Deterministic} {
 		d := diagnosis{Name: "executor " + name, State: "ok", Detail: "machines that have a scheduler can be booted here"}
 		if name == guest.Deterministic {
 			d.Detail += ", in virtual time"
 		}
-		if !slices.Contains(have, name) {
-			d.State, d.Detail = "limited", "not all of it is here"
-			for _, c := range checks {
-				if !c.OK && !c.Optional {
-					d.Detail, d.Remedy = c.Name+": "+c.Detail, c.Remedy+" (misstep vm doctor tells all)"
-				}
-			}
+		if lacks := guest.Lacks(name, checks); len(lacks) > 0 {
+			d.State, d.Detail, d.Remedy = "limited", lacks[0].Name+": "+lacks[0].Detail, lacks[0].Remedy+" (misstep vm doctor tells all)"
 		}
 		all = append(all, d)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/bpf"
+	"misstep/deploy/vm"
 )
 
 // A scheduler that is in force when a command begins is no reason to run its JVMs as root, or to have no scheduler later.
@@ -29,4 +30,23 @@ func TestSchedulerOfAnotherRun(t *testing.T) {
 	assert.True(t, takesTurns(turn))
 	assert.False(t, takesTurns(foreign), "which does not end by itself")
 	assert.False(t, takesTurns(errors.New("no sched_ext")))
+}
+
+// Each kind of machine is told what it lacks itself.
+func TestDoctorNamesWhatAMachineLacks(t *testing.T) {
+	all := machinesOf([]vm.Check{
+		{Name: "qemu", OK: true},
+		{Name: "virtiofsd (shared mode)", Detail: "no virtiofsd", Remedy: "install virtiofsd"},
+		{Name: "busybox (deterministic mode)", Detail: "no busybox", Remedy: "install busybox"},
+		{Name: "KVM (shared mode)", Detail: "no KVM", Optional: true},
+	})
+	require.Len(t, all, 2)
+	for i, want := range []string{"virtiofsd", "busybox"} {
+		assert.Equal(t, "limited", all[i].State)
+		assert.Contains(t, all[i].Detail, "no "+want)
+		assert.Contains(t, all[i].Remedy, "install "+want)
+	}
+	for _, d := range machinesOf([]vm.Check{{Name: "qemu", OK: true}}) {
+		assert.Equal(t, "ok", d.State)
+	}
 }

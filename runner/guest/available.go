@@ -1,26 +1,32 @@
 package guest
 
 import (
-	"slices"
 	"strings"
 
 	"misstep/deploy/vm"
 )
 
 // Available lists the executors whose machines a host can boot, as its doctor's list has it.
-func Available(doctor []vm.Check) []string {
-	without := func(mode string) bool {
-		return !slices.ContainsFunc(doctor, func(c vm.Check) bool {
-			other := strings.Contains(c.Name, "mode)") && !strings.Contains(c.Name, mode)
-			return !c.OK && !c.Optional && !other
-		})
+func Available(doctor []vm.Check) (out []string) {
+	for _, executor := range []string{Shared, Deterministic} {
+		if len(Lacks(executor, doctor)) == 0 {
+			out = append(out, executor)
+		}
 	}
-	var out []string
-	if without("(" + vm.ModeShared.String()) {
-		out = append(out, Shared)
+	return out
+}
+
+// Lacks lists what a host's doctor misses of what an executor's machines take.
+func Lacks(executor string, doctor []vm.Check) (out []vm.Check) {
+	mode := vm.ModeShared
+	if executor == Deterministic {
+		mode = vm.ModeDeterministic
 	}
-	if without("(" + vm.ModeDeterministic.String()) {
-		out = append(out, Deterministic)
+	for _, c := range doctor {
+		other := strings.Contains(c.Name, "mode)") && !strings.Contains(c.Name, "("+mode.String())
+		if !c.OK && !c.Optional && !other {
+			out = append(out, c)
+		}
 	}
 	return out
 }

@@ -232,6 +232,8 @@ func TestAvailable(t *testing.T) {
 	checks := []vm.Check{{Name: "qemu", OK: true}, {Name: "virtiofsd (shared mode)", OK: true}, {Name: "busybox (deterministic mode)", OK: true}, {Name: "KVM (shared mode)", Optional: true}}
 	assert.Equal(t, []string{Shared, Deterministic}, Available(checks))
 	checks[1].OK = false
+	assert.Equal(t, []vm.Check{checks[1]}, Lacks(Shared, checks))
+	assert.Empty(t, Lacks(Deterministic, checks))
 	assert.Equal(t, []string{Deterministic}, Available(checks))
 	checks[0].OK = false
 	assert.Empty(t, Available(checks))
