@@ -19,6 +19,7 @@ import (
 // Exit codes beside the command's own.
 const (
 	exitUsage   = 2   // bad arguments
+	exitTimeout = 124 // --timeout or --guest-timeout; timeout(1) and misstep sched use this code so
 	exitMachine = 125 // the machine failed, or the replay departed from its recording; docker and podman use this code so
 )
 
@@ -26,7 +27,7 @@ const usage = `usage: misstep vm run [OPTIONS] -- COMMAND...   boot a kernel wit
        misstep vm replay [OPTIONS] DIR          repeat a recorded machine, instruction by instruction
        misstep vm kernel [--update]             fetch the kernel if need be; say where it and its vmlinux.h are
        misstep vm doctor                        say what this host has for machines, with remedies
-Options: misstep vm run --help. Exit code: the command's own; 125 when the machine failed; 2 for bad arguments.
+Options: misstep vm run --help. Exit code: the command's own; 124 after a timeout; 125 when the machine failed; 2 for bad arguments.
 `
 
 // Command runs `misstep vm ARGS` and returns its exit code. Interrupt and SIGTERM end the machine.
@@ -199,10 +200,14 @@ func report(result Result, err error, stderr io.Writer) int {
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "misstep", err)
+		if errors.Is(err, ErrLimit) {
+			return exitTimeout
+		}
 		return exitMachine
 	}
 	if result.TimedOut {
 		fmt.Fprintf(stderr, "vm: the command was ended after %s of the guest's time\n", result.Run.Round(time.Millisecond))
+		return exitTimeout
 	}
 	return result.Exit
 }

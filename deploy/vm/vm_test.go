@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,6 +122,21 @@ func TestCommandLine(t *testing.T) {
 		assert.Equal(t, c.code, command(t.Context(), c.args, &stdout, &stderr), "%v", c.args)
 		assert.Contains(t, stderr.String(), c.says, "%v", c.args)
 	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for want, c := range map[int]struct {
+		result Result
+		err    error
+	}{
+		0:   {Result{}, nil},
+		139: {Result{Exit: 139, Signal: 11}, nil},
+		124: {Result{Exit: 137, Signal: 9, TimedOut: true}, nil},
+		125: {Result{}, fmt.Errorf("vm: %w", ErrDied)},
+	} {
+		assert.Equal(t, want, report(c.result, c.err, io.Discard))
+	}
+	assert.Equal(t, 124, report(Result{}, fmt.Errorf("vm: %w: limit of 1s", ErrLimit), io.Discard))
 }
 
 func TestReadRecordingRefuses(t *testing.T) {
