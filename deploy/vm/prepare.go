@@ -29,9 +29,6 @@ func prepare(ctx context.Context, c Config, command []string, scratch string) (*
 		kernel: k.Image(), release: k.Release, initrd: filepath.Join(scratch, "initrd"), debug: c.Debug,
 	}
 	if c.Record != "" {
-		if err := os.Mkdir(c.Record, 0o755); err != nil {
-			return nil, fmt.Errorf("making the recording's folder: %w", err)
-		}
 		absolute, err := filepath.Abs(c.Record)
 		if err != nil {
 			return nil, fmt.Errorf("making the recording's folder: %w", err)

@@ -128,7 +128,7 @@ func Run(ctx context.Context, c Config, command []string, stdout, stderr io.Writ
 }
 
 // Boot is Run with all that is known about the run.
-func Boot(ctx context.Context, c Config, command []string, stdout, stderr io.Writer) (Result, error) {
+func Boot(ctx context.Context, c Config, command []string, stdout, stderr io.Writer) (result Result, err error) {
 	if err := c.complete(); err != nil {
 		return Result{}, err
 	}
@@ -142,11 +142,21 @@ func Boot(ctx context.Context, c Config, command []string, stdout, stderr io.Wri
 		return Result{}, fmt.Errorf("vm: %w", err)
 	}
 	defer remove()
+	if c.Record != "" {
+		if err := os.Mkdir(c.Record, 0o755); err != nil {
+			return Result{}, fmt.Errorf("vm: making the recording's folder: %w", err)
+		}
+		defer func() {
+			if err != nil { // half a recording is none, and would be in the way of the next one
+				_ = os.RemoveAll(c.Record)
+			}
+		}()
+	}
 	m, err := prepare(ctx, c, command, scratch)
 	if err != nil {
 		return Result{}, fmt.Errorf("vm: %w", err)
 	}
-	result, err := m.run(ctx, c.EvidenceDir, stdout, stderr)
+	result, err = m.run(ctx, c.EvidenceDir, stdout, stderr)
 	if err != nil {
 		return result, fmt.Errorf("vm: %w", err)
 	}

@@ -83,6 +83,20 @@ func TestMissingProgramsAreNamedWithARemedy(t *testing.T) {
 	assert.False(t, checks[0].OK)
 }
 
+// The next try may have the same name, and nobody's folder is taken for a recording's.
+func TestFailedMachineLeavesNoRecording(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	c := Config{Mode: ModeDeterministic, Home: t.TempDir(), Record: filepath.Join(t.TempDir(), "recording")}
+	_, err := Run(t.Context(), c, []string{"true"}, nil, nil)
+	require.ErrorIs(t, err, ErrUnavailable)
+	assert.NoDirExists(t, c.Record)
+
+	require.NoError(t, os.MkdirAll(filepath.Join(c.Record, "mine"), 0o755))
+	_, err = Run(t.Context(), c, []string{"true"}, nil, nil)
+	require.ErrorIs(t, err, os.ErrExist)
+	assert.DirExists(t, filepath.Join(c.Record, "mine"))
+}
+
 func TestEnvironmentLastSettingCounts(t *testing.T) {
 	env := environment(Config{Mode: ModeDeterministic, Env: []string{"A=1", "A=2", "HOME=/h"}})
 	assert.Contains(t, env, "A=2")
