@@ -125,7 +125,7 @@ func replayCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	flags.SetOutput(stderr)
 	flags.StringVar(&c.EvidenceDir, "out", "", "`FOLDER` for the evidence and console.log")
 	flags.StringVar(&c.Debug, "gdb", "", "`ADDRESS`, say tcp:127.0.0.1:1234, at which qemu waits for gdb before the first instruction")
-	flags.DurationVar(&c.Limit, "timeout", 0, "`LIMIT` by the host's clock (default 30m, none with --gdb)")
+	flags.DurationVar(&c.Limit, "timeout", 0, "`LIMIT` by the host's clock (default: by what was recorded, 30m at least; none with --gdb)")
 	if code, done := parse(flags, args); done {
 		return code
 	}

@@ -106,10 +106,18 @@ func ReadRecording(dir string) (Recording, error) {
 // ReplayConfig says how to replay a recording. All fields may be zero.
 type ReplayConfig struct {
 	EvidenceDir string        // where the evidence and console.log go
-	Limit       time.Duration // of the host's clock; default 30 minutes, with Debug none
+	Limit       time.Duration // of the host's clock; default by what was recorded, 30 minutes at least, with Debug none
 	Pin         int           // as in Config
 	Debug       string        // gdb's address for qemu to listen at before the first instruction ("tcp:127.0.0.1:1234")
 	Log         func(format string, args ...any)
+}
+
+// hostSeconds is how many of the host's seconds a replay of one of virtual time may take.
+const hostSeconds = 120
+
+// limit is a replay's own: what took hours to record, takes hours again.
+func (r Recording) limit() time.Duration {
+	return max(30*time.Minute, 10*time.Minute+min(hostSeconds*r.Run, 7*24*time.Hour))
 }
 
 // Replay repeats a recorded machine, instruction by instruction, and checks that what comes out is what came out when it was recorded: ErrDeparted
@@ -120,7 +128,7 @@ func Replay(ctx context.Context, dir string, c ReplayConfig, stdout, stderr io.W
 		return Result{}, err
 	}
 	if c.Limit == 0 && c.Debug == "" {
-		c.Limit = 30 * time.Minute
+		c.Limit = r.limit()
 	}
 	if c.Limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, c.Limit, fmt.Errorf("%w: limit of %s", ErrLimit, c.Limit))

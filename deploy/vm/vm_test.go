@@ -171,6 +171,13 @@ func TestReadRecordingRefuses(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnavailable)
 }
 
+func TestReplayHasTheTimeThatItsRecordingTook(t *testing.T) {
+	assert.Equal(t, 30*time.Minute, Recording{}.limit())
+	assert.Equal(t, 30*time.Minute, Recording{Run: time.Second}.limit())
+	// A JVM that hung for the default limit of a trial.
+	assert.Equal(t, 10*time.Minute+120*2*time.Minute, Recording{Run: 2 * time.Minute}.limit())
+}
+
 func TestPackComesBack(t *testing.T) {
 	dir := t.TempDir()
 	from, packed, to := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
