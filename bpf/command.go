@@ -206,13 +206,19 @@ func (c *runCommand) repeat(s *streams, p Perturbation, once func(Perturbation) 
 	}
 }
 
-// failed runs the error command.
+// failed runs the error command, as the user whom the command itself has run as.
 func (c *runCommand) failed(s *streams, p Perturbation, code int) {
 	if c.ErrorCommand == "" {
 		return
 	}
+	credential, env, err := credentialOf(c.User)
+	if err != nil {
+		fmt.Fprintf(s.stderr, "misstep sched: error command: %v\n", err)
+		return
+	}
 	cmd := exec.CommandContext(s.ctx, "/bin/sh", "-c", c.ErrorCommand)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("MISSTEP_SEED=%d", p.Seed), fmt.Sprintf("MISSTEP_EXIT=%d", code))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+	cmd.Env = append(append(os.Environ(), env...), fmt.Sprintf("MISSTEP_SEED=%d", p.Seed), fmt.Sprintf("MISSTEP_EXIT=%d", code))
 	cmd.Stdout, cmd.Stderr = s.stdout, s.stderr
 	if err := cmd.Run(); err != nil {
 		fmt.Fprintf(s.stderr, "misstep sched: error command: %v\n", err)
@@ -283,7 +289,7 @@ func (c *runFlags) print(s *streams, r *Result) {
 
 // once runs a command under a scheduler of its own.
 func (c *runFlags) once(s *streams, o Options, command []string, logFile string) (result *Result, err error) {
-	credential, err := credentialOf(c.User)
+	credential, env, err := credentialOf(c.User)
 	if err != nil {
 		return nil, err
 	}
@@ -308,6 +314,7 @@ func (c *runFlags) once(s *streams, o Options, command []string, logFile string)
 		defer cancel()
 	}
 	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), env...) // the last setting of a name counts
 	cmd.Stdout, cmd.Stderr = s.stdout, s.stderr
 	if !terminal(os.Stdin) { // the command is no foreground job, and would stop when it reads from a terminal
 		cmd.Stdin = os.Stdin

@@ -105,29 +105,30 @@ func kill(cmd *exec.Cmd, done <-chan error) error {
 	}
 }
 
-// credentialOf returns the ordinary user as whom a command runs: the one named, else who called sudo, else nobody else (nil).
-func credentialOf(name string) (*syscall.Credential, error) {
+// credentialOf returns the ordinary user as whom a command runs: the one named, else who called sudo, else nobody else (nil). env is what the
+// command's environment says of that user; sudo's says root.
+func credentialOf(name string) (c *syscall.Credential, env []string, err error) {
 	if name == "" && os.Geteuid() == 0 {
 		name = os.Getenv("SUDO_USER")
 	}
 	if name == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
 		if u, err = user.LookupId(name); err != nil {
-			return nil, fmt.Errorf("run as %s: no such user", name)
+			return nil, nil, fmt.Errorf("run as %s: no such user", name)
 		}
 	}
 	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
 	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
 	if err := errors.Join(err1, err2); err != nil {
-		return nil, fmt.Errorf("run as %s: %w", name, err)
+		return nil, nil, fmt.Errorf("run as %s: %w", name, err)
 	}
 	if int(uid) == os.Geteuid() {
-		return nil, nil
+		return nil, nil, nil
 	}
-	c := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	c = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	if groups, err := u.GroupIds(); err == nil {
 		for _, g := range groups {
 			if id, err := strconv.ParseUint(g, 10, 32); err == nil {
@@ -135,7 +136,7 @@ func credentialOf(name string) (*syscall.Credential, error) {
 			}
 		}
 	}
-	return c, nil
+	return c, []string{"HOME=" + u.HomeDir, "USER=" + u.Username, "LOGNAME=" + u.Username}, nil
 }
 
 func terminal(f *os.File) bool {

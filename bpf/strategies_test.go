@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"testing"
 	"time"
@@ -198,6 +199,33 @@ func TestRepeatsUntilARunFails(t *testing.T) {
 			assert.Contains(t, out.String(), c.says+"\n", name)
 		}
 	}
+}
+
+// Root is for loading the scheduler: what is run for a user is that user's, as the environment says, too.
+func TestCommandsOfAnOrdinaryUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("running a command as another user takes root")
+	}
+	nobody, err := user.Lookup("nobody")
+	require.NoError(t, err)
+	const report = "echo $(id -u) $HOME $USER $LOGNAME $MISSTEP_SEED"
+	for name, r := range map[string]*runCommand{
+		"by name":   {ErrorCommand: report, runFlags: runFlags{User: "nobody"}},
+		"of sudo":   {ErrorCommand: report},
+		"by number": {ErrorCommand: report, runFlags: runFlags{User: nobody.Uid}},
+	} {
+		t.Setenv("HOME", "/root")
+		t.Setenv("SUDO_USER", map[string]string{"of sudo": "nobody"}[name])
+		var out bytes.Buffer
+		r.failed(&streams{ctx: t.Context(), stdout: &out, stderr: &out}, Perturbation{Seed: 5}, 1)
+		assert.Equal(t, nobody.Uid+" "+nobody.HomeDir+" nobody nobody 5\n", out.String(), name)
+	}
+	c, env, err := credentialOf("root")
+	require.NoError(t, err)
+	assert.Nil(t, c)
+	assert.Empty(t, env, "it is root already")
+	_, _, err = credentialOf("no-such-user")
+	require.ErrorContains(t, err, "run as no-such-user: no such user")
 }
 
 // Who may not load one at all is told so, whoever's scheduler is in force: ErrBusy is for those who only have to wait.
