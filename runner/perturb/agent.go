@@ -54,14 +54,15 @@ func (s *points) Over() <-chan struct{} { return nil }
 
 func (s *points) End() (*misstepv1.PerturbationReport, error) {
 	p := of(s.trial.Perturbation)
+	var report *bpf.Report
 	schedule, err := agent.ReadSchedule(filepath.Join(s.trial.AgentOut, agent.FileSchedule))
-	if errors.Is(err, os.ErrNotExist) { // the JVM did not come that far
+	if err == nil {
+		report, err = bpf.Taken{Stats: schedule.Stats, Histograms: schedule.Histograms, Records: schedule.Records}.Report(p, s.log)
+	}
+	// The JVM did not come that far, or wrote over it as it crashed: the schedule is in its memory. There is no proof then, but an outcome.
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, agent.ErrStatus) || errors.Is(err, bpf.ErrTaken) {
 		return &misstepv1.PerturbationReport{Strategy: p.Strategy, Seed: p.Seed, Mechanism: MechanismAgent, Kernel: Kernel()}, s.log.Close(0)
 	}
-	if err != nil {
-		return nil, err
-	}
-	report, err := bpf.Taken{Stats: schedule.Stats, Histograms: schedule.Histograms, Records: schedule.Records}.Report(p, s.log)
 	if err != nil {
 		return nil, err
 	}
