@@ -72,9 +72,9 @@ func (m *machine) arguments(streamFD int, shareSocket string) []string {
 		icount := "shift=0,sleep=off"
 		switch m.replay {
 		case replayRecord:
-			icount += ",rr=record,rrfile=" + m.replayFile
+			icount += ",rr=record,rrfile=" + option(m.replayFile)
 		case replayPlay:
-			icount += ",rr=replay,rrfile=" + m.replayFile
+			icount += ",rr=replay,rrfile=" + option(m.replayFile)
 		case replayNone:
 		}
 		return append(args, "-accel", "tcg,thread=single", "-cpu", cpuModel, "-icount", icount,
@@ -89,8 +89,11 @@ func (m *machine) arguments(streamFD int, shareSocket string) []string {
 	}
 	return append(args,
 		"-object", fmt.Sprintf("memory-backend-memfd,id=memory,size=%dM,share=on", m.memory), "-numa", "node,memdev=memory",
-		"-chardev", "socket,id=share,path="+shareSocket, "-device", "vhost-user-fs-pci,chardev=share,tag=root")
+		"-chardev", "socket,id=share,path="+option(shareSocket), "-device", "vhost-user-fs-pci,chardev=share,tag=root")
 }
+
+// option writes a path within qemu's lists of options, where a comma ends it and two are one.
+func option(path string) string { return strings.ReplaceAll(path, ",", ",,") }
 
 // commandLine returns the kernel's. Mitigations cost time under TCG and protect nobody here; a panic ends the machine at once; and naming init
 // makes one that cannot be executed a panic, where the kernel would try /sbin/init and /bin/sh. Checking the build's own certificate would be a

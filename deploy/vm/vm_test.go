@@ -47,6 +47,17 @@ func TestArgumentsOfASharedMachine(t *testing.T) {
 	assert.Contains(t, strings.Join(m.arguments(3, ""), " "), "-accel kvm -cpu host")
 }
 
+func TestPathsWithCommas(t *testing.T) {
+	m := &machine{mode: ModeDeterministic, scratch: "/s", kernel: "/a,b/k", initrd: "/i", replay: replayRecord, replayFile: "/a,b/r"}
+	line := strings.Join(m.arguments(3, ""), " ")
+	assert.Contains(t, line, "rr=record,rrfile=/a,,b/r ")
+	assert.Contains(t, line, "-kernel /a,b/k ")
+	m.replay = replayPlay
+	assert.Contains(t, strings.Join(m.arguments(3, ""), " "), "rr=replay,rrfile=/a,,b/r ")
+	shared := &machine{mode: ModeShared, scratch: "/s"}
+	assert.Contains(t, strings.Join(shared.arguments(3, "/a,b/share.sock"), " "), "path=/a,,b/share.sock ")
+}
+
 func TestConfigRefusesContradictions(t *testing.T) {
 	for problem, c := range map[string]Config{
 		"no mode given":     {},
