@@ -67,7 +67,7 @@ func knobs(t testing.TB, p Perturbation) []string {
 	c, err := p.config()
 	require.NoError(t, err)
 	k := c.Knobs
-	args := []string{fmt.Sprintf("from=%d", c.From), fmt.Sprintf("flags=%d", c.Flags)}
+	args := []string{}
 	for name, value := range map[string]uint64{
 		"until":        uint64(k.Until),
 		"delay_wakeup": k.DelayWakeup, "delay_expiry": k.DelayExpiry, "delay_min": k.DelayMin, "delay_max": k.DelayMax,
@@ -91,6 +91,9 @@ func decide(t testing.TB, p Perturbation, path uint64, event Event, role Role, c
 	for _, n := range []uint64{p.Seed, path, uint64(event), uint64(role), uint64(count), elapsed, step} {
 		args = append(args, strconv.FormatUint(n, 10))
 	}
+	c, err := p.config()
+	require.NoError(t, err)
+	args = append(args, fmt.Sprintf("from=%d", c.From), fmt.Sprintf("flags=%d", c.Flags))
 	var all []decision
 	for _, line := range policy(t, append(args, knobs(t, p)...)...) {
 		var d decision

@@ -6,14 +6,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // What confines a perturbation, which reproducing and bundles speak of, every strategy that perturbs has.
 func TestEveryStrategyCanBeConfined(t *testing.T) {
 	for _, s := range strategies() {
-		if s.Name == campaign.None {
+		if s.Name == misstepv1.StrategyNone {
 			continue
 		}
 		var spared []string

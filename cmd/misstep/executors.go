@@ -70,7 +70,7 @@ func (e *env) capabilities(ctx context.Context, host *jvm.Executor) []string {
 // executors are what this machine has for trials beside plain ones.
 func (e *env) executors(ctx context.Context) (all []string) {
 	if takesTurns(bpf.Supported()) {
-		all = append(all, perturb.MechanismScheduler)
+		all = append(all, misstepv1.MechanismScheduler)
 	}
 	return append(all, guest.Available(vm.Doctor(ctx, e.home()))...)
 }

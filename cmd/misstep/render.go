@@ -238,7 +238,7 @@ var remedies = map[string]string{
 
 // renderPerturbation prints what a perturbation did.
 func renderPerturbation(w io.Writer, p *misstepv1.PerturbationReport) {
-	if p.GetStrategy() == "" || p.GetStrategy() == "none" {
+	if !misstepv1.Disturbs(p.GetStrategy()) {
 		return
 	}
 	fmt.Fprintf(w, "perturbed by %s, seed %d, %s on %s: %d decisions about %d threads; applied: %s\n", p.GetStrategy(), p.GetSeed(), p.GetMechanism(), p.GetKernel(),

@@ -17,7 +17,6 @@ import (
 	"misstep/corpus"
 	"misstep/corpus/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
-	"misstep/runner/perturb"
 )
 
 type reproduceCommand struct {
@@ -223,7 +222,7 @@ func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c
 // coordinator leaves it out where it cannot be.
 func perturbations(names []string) ([]*misstepv1.Perturbation, error) {
 	if len(names) == 0 {
-		names = []string{"chaos@" + perturb.MechanismAgent}
+		names = []string{"chaos@" + misstepv1.MechanismAgent}
 	}
 	var all []*misstepv1.Perturbation
 	known := strategies()
@@ -232,9 +231,9 @@ func perturbations(names []string) ([]*misstepv1.Perturbation, error) {
 		switch {
 		case !slices.ContainsFunc(known, func(s campaign.Strategy) bool { return s.Name == strategy }):
 			return nil, fmt.Errorf("%s: no strategy is called %q; `misstep sched strategies` explains them", name, strategy)
-		case !slices.Contains([]string{"", perturb.MechanismScheduler, perturb.MechanismAgent}, mechanism):
-			return nil, fmt.Errorf("%s: no mechanism is called %q; there are %s and %s", name, mechanism, perturb.MechanismScheduler, perturb.MechanismAgent)
-		case strategy != campaign.None:
+		case !slices.Contains([]string{"", misstepv1.MechanismScheduler, misstepv1.MechanismAgent}, mechanism):
+			return nil, fmt.Errorf("%s: no mechanism is called %q; there are %s and %s", name, mechanism, misstepv1.MechanismScheduler, misstepv1.MechanismAgent)
+		case strategy != misstepv1.StrategyNone:
 			all = append(all, &misstepv1.Perturbation{Strategy: strategy, Mechanism: mechanism})
 		}
 	}
@@ -247,7 +246,7 @@ func (e *env) amplifiable(ctx context.Context, st *station, request *misstepv1.S
 	if err != nil || slices.Contains(under, request.GetFindingId()) {
 		return err
 	}
-	have := []string{perturb.MechanismScheduler} // or the coordinator says that no runner has it
+	have := []string{misstepv1.MechanismScheduler} // or the coordinator says that no runner has it
 	if !st.remote {
 		have = e.executors(ctx)
 	}
@@ -258,8 +257,8 @@ func (e *env) amplifiable(ctx context.Context, st *station, request *misstepv1.S
 func impossible(all []*misstepv1.Perturbation, recipe *misstepv1.Recipe, have []string) error {
 	for _, p := range all {
 		need := campaign.Need(recipe.GetExecutor(), p)
-		if need == perturb.MechanismScheduler && !slices.Contains(have, need) {
-			return fmt.Errorf("%s: this machine has no %s; %s@%s perturbs at the agent's instrumentation points", p.GetStrategy(), need, p.GetStrategy(), perturb.MechanismAgent)
+		if need == misstepv1.MechanismScheduler && !slices.Contains(have, need) {
+			return fmt.Errorf("%s: this machine has no %s; %s@%s perturbs at the agent's instrumentation points", p.GetStrategy(), need, p.GetStrategy(), misstepv1.MechanismAgent)
 		}
 		if !campaign.Suits(p, recipe) {
 			return fmt.Errorf("%s@%s: the finding's recipe has no checks or instruments no methods, so the agent has no points to perturb at", p.GetStrategy(), p.GetMechanism())

@@ -13,9 +13,6 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// None is the strategy that perturbs nothing.
-const None = "none"
-
 // Strategy of perturbation, as those that carry it out describe it.
 type Strategy struct {
 	Name       string
@@ -39,18 +36,15 @@ func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 // Executors that recipes may name; "" is the first.
 var executors = []string{"host", "vm", "vm-deterministic"}
 
-// MechanismAgent carries a perturbation out at the agent's instrumentation points.
-const MechanismAgent = "agent"
-
 // mechanisms by which a perturbation may be carried out; "" is the first.
-var mechanisms = []string{"sched_ext", MechanismAgent}
+var mechanisms = []string{misstepv1.MechanismScheduler, misstepv1.MechanismAgent}
 
 // Need is the capability that a runner must have for recipes of this executor and perturbation, or "" when any will do.
 func Need(executor string, p *misstepv1.Perturbation) string {
 	switch {
 	case executor != "" && executor != executors[0]:
 		return executor // a machine of its own has all that it takes
-	case p.GetStrategy() == "" || p.GetStrategy() == None:
+	case !misstepv1.Disturbs(p.GetStrategy()):
 		return ""
 	case p.GetMechanism() == "" || p.GetMechanism() == mechanisms[0]:
 		return mechanisms[0]
@@ -61,7 +55,7 @@ func Need(executor string, p *misstepv1.Perturbation) string {
 
 // Suits says whether trials of a recipe can have a perturbation: one by the agent takes checks, which load it, and methods to perturb at.
 func Suits(p *misstepv1.Perturbation, r *misstepv1.Recipe) bool {
-	return p.GetMechanism() != MechanismAgent || len(r.GetChecks()) > 0 && Instruments(r)
+	return p.GetMechanism() != misstepv1.MechanismAgent || len(r.GetChecks()) > 0 && Instruments(r)
 }
 
 // Instruments says whether trials of a recipe may instrument methods: all, when it says nothing of them.
@@ -91,7 +85,7 @@ func alternatives(list []*misstepv1.Perturbation) []*misstepv1.Perturbation {
 
 // concrete is an alternative as a recipe of this seed has it: with a seed, and with values for what is given as a range.
 func concrete(p *misstepv1.Perturbation, seed uint64) *misstepv1.Perturbation {
-	if p == nil || p.GetStrategy() == None {
+	if p == nil || p.GetStrategy() == misstepv1.StrategyNone {
 		return proto.CloneOf(p)
 	}
 	out := &misstepv1.Perturbation{Strategy: p.GetStrategy(), Seed: p.GetSeed(), Mechanism: p.GetMechanism(), Parameters: map[string]float64{}}

@@ -5,20 +5,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
 )
-
-// disturbed says whether a recipe perturbs anything.
-func disturbed(r *misstepv1.Recipe) bool {
-	s := r.GetPerturbation().GetStrategy()
-	return s != "" && s != campaign.None
-}
 
 // confine narrows a perturbation that the bug needs to the few decisions that matter: threads of the JVM's own are left alone, then all threads
 // from one of their own decisions on, then before another. Each by the sharp test, so it is not done where hits are rare. It is false while it waits.
 func (r *reducer) confine() bool {
-	if !disturbed(r.recipe) || r.rate() < frequent {
+	if !misstepv1.Disturbs(r.recipe.GetPerturbation().GetStrategy()) || r.rate() < frequent {
 		return true
 	}
 	try := func(name string, values map[string]float64) answer {
@@ -47,7 +40,7 @@ func (r *reducer) confine() bool {
 
 // spare leaves the JVM's own threads alone, which come to no decisions of the agent's.
 func (r *reducer) spare(try func(string, map[string]float64) answer) bool {
-	if r.recipe.GetPerturbation().GetMechanism() == campaign.MechanismAgent {
+	if r.recipe.GetPerturbation().GetMechanism() == misstepv1.MechanismAgent {
 		return true
 	}
 	all := map[string]float64{}

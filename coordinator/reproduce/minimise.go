@@ -114,7 +114,7 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 			add("sampling", "interval "+s.GetInterval().AsDuration().String(), func(r *misstepv1.Recipe) { r.Sampling = nil })
 		}
 	}
-	if p := r.GetPerturbation(); disturbed(r) {
+	if p := r.GetPerturbation(); misstepv1.Disturbs(p.GetStrategy()) {
 		if p.GetSeed() != 0 {
 			add("perturbation", "seed "+strconv.FormatUint(p.GetSeed(), 10), func(r *misstepv1.Recipe) {
 				if r.Perturbation != nil {
@@ -380,7 +380,7 @@ func groupSize(needed, settled, left int) int {
 // instruments none, or needs none.
 func narrow(r *misstepv1.Recipe, only []string) []element {
 	// Checks need methods, and so do the agent's perturbations.
-	needs := r.GetPerturbation().GetMechanism() == campaign.MechanismAgent ||
+	needs := r.GetPerturbation().GetMechanism() == misstepv1.MechanismAgent ||
 		slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() != "liveness" })
 	i := r.GetInstrumentation()
 	ratio := 1.0

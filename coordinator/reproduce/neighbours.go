@@ -107,7 +107,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 		}
 	}
 	// A seed that hit once may be one that always does, where it decides more than moments that no run repeats.
-	if r.GetSeed() == 0 && disturbed(r) {
+	if r.GetSeed() == 0 && misstepv1.Disturbs(r.GetPerturbation().GetStrategy()) {
 		const most = 3
 		probe := Probe{Key: base.key, recipe: r, seed: spec.GetSeed()}
 		seeds := 0

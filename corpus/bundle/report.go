@@ -79,7 +79,7 @@ func (t texts) readme() []byte {
 // perturbed tells what disturbed the order of threads when the finding was made, and what does when it is repeated.
 func perturbed(c *Contents) string {
 	p := c.Reproducer.GetRecipe().GetPerturbation()
-	if p.GetStrategy() == "" || p.GetStrategy() == "none" {
+	if !misstepv1.Disturbs(p.GetStrategy()) {
 		return ""
 	}
 	seed := p.GetSeed()
@@ -88,7 +88,7 @@ func perturbed(c *Contents) string {
 	}
 	var b strings.Builder
 	by := "a scheduler in the kernel"
-	if p.GetMechanism() == "agent" {
+	if p.GetMechanism() == misstepv1.MechanismAgent {
 		by = "the agent"
 	}
 	fmt.Fprintf(&b, "\nIt was found while %s perturbed the order of threads (strategy %s, seed %d).%s", by, markdown(p.GetStrategy()), seed, confined(p))

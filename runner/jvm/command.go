@@ -92,7 +92,7 @@ func (t *trial) agent(ctx context.Context) ([]string, error) {
 		identity = t.home
 	}
 	options, patch := AgentOptions(t.recipe, t.path(dirAgent)), ""
-	if perturb.Of(t.recipe).GetMechanism() == perturb.MechanismAgent {
+	if perturb.Of(t.recipe).GetMechanism() == misstepv1.MechanismAgent {
 		options.Plan = t.path(dirAgent, agent.FilePlan)
 	}
 	if options.NeedsMethods() {

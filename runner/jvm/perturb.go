@@ -18,7 +18,7 @@ func (t *trial) perturb(ctx context.Context) error {
 		t.perturbation = perturb.Nothing()
 		return nil
 	}
-	if p.GetMechanism() == perturb.MechanismAgent && !t.checked() {
+	if p.GetMechanism() == misstepv1.MechanismAgent && !t.checked() {
 		return runner.Permanent(errors.New("perturbation: mechanism agent needs the agent, which a recipe without checks leaves out: ask for a check"))
 	}
 	perturber, err := perturb.Find(t.executor.Perturbers, p)

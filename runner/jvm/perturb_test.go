@@ -29,7 +29,7 @@ type scripted struct {
 	seed    uint64 // that it was asked for
 }
 
-func (s *scripted) Mechanism() string { return perturb.MechanismScheduler }
+func (s *scripted) Mechanism() string { return misstepv1.MechanismScheduler }
 
 func (s *scripted) Check(p *misstepv1.Perturbation) error {
 	if p.GetStrategy() != "chaos" {

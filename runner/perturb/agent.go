@@ -20,7 +20,7 @@ type Agent struct{}
 var _ Perturber = Agent{}
 
 // Mechanism of this Perturber.
-func (Agent) Mechanism() string { return MechanismAgent }
+func (Agent) Mechanism() string { return misstepv1.MechanismAgent }
 
 // Check says what is wrong with a perturbation.
 func (Agent) Check(p *misstepv1.Perturbation) error { return of(p).Validate() }
@@ -38,7 +38,7 @@ func (Agent) Begin(_ context.Context, t Trial) (Session, error) {
 		return nil, fmt.Errorf("write the plan of the perturbation: %w", err)
 	}
 	s := &points{trial: t}
-	s.log, err = bpf.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, bpf.Header{Perturbation: of(t.Perturbation), Mechanism: MechanismAgent, Command: t.Command})
+	s.log, err = bpf.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, bpf.Header{Perturbation: of(t.Perturbation), Mechanism: misstepv1.MechanismAgent, Command: t.Command})
 	return s, err
 }
 
@@ -61,7 +61,7 @@ func (s *points) End() (*misstepv1.PerturbationReport, error) {
 	}
 	// The JVM did not come that far, or wrote over it as it crashed: the schedule is in its memory. There is no proof then, but an outcome.
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, agent.ErrStatus) || errors.Is(err, bpf.ErrTaken) {
-		return &misstepv1.PerturbationReport{Strategy: p.Strategy, Seed: p.Seed, Mechanism: MechanismAgent, Kernel: Kernel()}, s.log.Close(0)
+		return &misstepv1.PerturbationReport{Strategy: p.Strategy, Seed: p.Seed, Mechanism: misstepv1.MechanismAgent, Kernel: Kernel()}, s.log.Close(0)
 	}
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (s *points) End() (*misstepv1.PerturbationReport, error) {
 		return nil, err
 	}
 	out := reportOf(report)
-	out.Mechanism, out.Parameters = MechanismAgent, s.trial.Perturbation.GetParameters()
+	out.Mechanism, out.Parameters = misstepv1.MechanismAgent, s.trial.Perturbation.GetParameters()
 	// A CPU that was offered is not one that was taken away.
 	delete(out.Applied, "preempt")
 	for action, n := range map[string]uint64{"yield": report.Preemptions, "wait": report.Overtaken} {

@@ -17,7 +17,7 @@ import (
 func TestDamagedScheduleIsNoFailureOfOurs(t *testing.T) {
 	for name, schedule := range map[string][]byte{"none": nil, "empty": {}, "overwritten": bytes.Repeat([]byte{0xf1}, 1<<20)} {
 		out := t.TempDir()
-		p := &misstepv1.Perturbation{Strategy: "chaos", Seed: 3, Mechanism: MechanismAgent}
+		p := &misstepv1.Perturbation{Strategy: "chaos", Seed: 3, Mechanism: misstepv1.MechanismAgent}
 		var log bytes.Buffer
 		session, err := Agent{}.Begin(t.Context(), Trial{Perturbation: p, AgentOut: out, Log: &log})
 		require.NoError(t, err)

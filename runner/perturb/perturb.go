@@ -17,17 +17,6 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Mechanisms.
-const (
-	// MechanismScheduler is a scheduler in the kernel, the one that is meant when a recipe names none.
-	MechanismScheduler = "sched_ext"
-	// MechanismAgent is the agent at its instrumentation points.
-	MechanismAgent = "agent"
-)
-
-// None is the strategy that perturbs nothing: a trial of it runs as if there were no perturbation at all.
-const None = "none"
-
 // Perturber carries out perturbations by one mechanism. It is safe for concurrent use.
 type Perturber interface {
 	// Mechanism by which a recipe names it.
@@ -41,7 +30,7 @@ type Perturber interface {
 
 // Trial is what a Perturber needs to know of one.
 type Trial struct {
-	// Perturbation with its seed filled in; its strategy is not None.
+	// Perturbation with its seed filled in; it disturbs something.
 	Perturbation *misstepv1.Perturbation
 	// Command of the JVM, for the log.
 	Command []string
@@ -64,7 +53,7 @@ type Session interface {
 // Of returns a recipe's perturbation with its seed and its mechanism filled in, or nil when it asks for none.
 func Of(r *misstepv1.Recipe) *misstepv1.Perturbation {
 	p := r.GetPerturbation()
-	if p.GetStrategy() == "" || p.GetStrategy() == None {
+	if !misstepv1.Disturbs(p.GetStrategy()) {
 		return nil
 	}
 	out := &misstepv1.Perturbation{Strategy: p.GetStrategy(), Seed: p.GetSeed(), Parameters: p.GetParameters(), Mechanism: p.GetMechanism()}
@@ -72,19 +61,19 @@ func Of(r *misstepv1.Recipe) *misstepv1.Perturbation {
 		out.Seed = r.GetSeed()
 	}
 	if out.Mechanism == "" {
-		out.Mechanism = MechanismScheduler
+		out.Mechanism = misstepv1.MechanismScheduler
 	}
 	return out
 }
 
 // Nothing is the report of a trial without a perturbation.
 func Nothing() *misstepv1.PerturbationReport {
-	return &misstepv1.PerturbationReport{Strategy: None, Kernel: Kernel()}
+	return &misstepv1.PerturbationReport{Strategy: misstepv1.StrategyNone, Kernel: Kernel()}
 }
 
 // Idle says why a report proves nothing, or is empty when the perturbation did something.
 func Idle(r *misstepv1.PerturbationReport) string {
-	if r.GetStrategy() == None {
+	if r.GetStrategy() == misstepv1.StrategyNone {
 		return ""
 	}
 	for _, n := range r.GetApplied() {

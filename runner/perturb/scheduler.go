@@ -30,7 +30,7 @@ type Scheduler struct {
 var _ Perturber = Scheduler{}
 
 // Mechanism of this Perturber.
-func (Scheduler) Mechanism() string { return MechanismScheduler }
+func (Scheduler) Mechanism() string { return misstepv1.MechanismScheduler }
 
 // Check says what is wrong with a perturbation.
 func (Scheduler) Check(p *misstepv1.Perturbation) error { return of(p).Validate() }
@@ -113,7 +113,7 @@ func (s *session) End() (*misstepv1.PerturbationReport, error) {
 
 func reportOf(r *bpf.Report) *misstepv1.PerturbationReport {
 	out := &misstepv1.PerturbationReport{
-		Strategy: r.Strategy, Seed: r.Seed, Applied: r.Applied(), Mechanism: MechanismScheduler, Kernel: Kernel(),
+		Strategy: r.Strategy, Seed: r.Seed, Applied: r.Applied(), Mechanism: misstepv1.MechanismScheduler, Kernel: Kernel(),
 		Decisions: r.Decisions, Threads: r.ThreadCount, Outside: r.Outside, Roles: map[string]*misstepv1.RolePerturbation{},
 	}
 	if n := r.Chosen.Count(); n > 0 {
