@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"maps"
 
 	"google.golang.org/protobuf/proto"
 
@@ -22,9 +23,7 @@ func (r *reducer) confine() bool {
 			if r.Perturbation.Parameters == nil {
 				r.Perturbation.Parameters = map[string]float64{}
 			}
-			for k, v := range values {
-				r.Perturbation.Parameters[k] = v
-			}
+			maps.Copy(r.Perturbation.Parameters, values)
 		}}
 		to := proto.CloneOf(r.recipe)
 		e.drop(to)

@@ -28,7 +28,7 @@ func TestPerturbationIsNarrowedToTheDecisionsThatMatter(t *testing.T) {
 				final.Seed = 0
 			}
 			p := final.GetPerturbation().GetParameters()
-			assert.Equal(t, m.Rate(m.Recipe), m.Rate(final), "what matters is left: %v", p)
+			assert.InDelta(t, m.Rate(m.Recipe), m.Rate(final), 1e-9, "what matters is left: %v", p)
 			if p["until"] == 64 && p["from"] >= 24 && p["spare_sampler"]+p["spare_gc"]+p["spare_compiler"]+p["spare_vm"] == 4 {
 				narrowed++ // 40 is needed, and 64 the power of four above it; 30 is the latest beginning
 			}
