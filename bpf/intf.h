@@ -89,8 +89,8 @@ struct misstep_knobs {
 
 enum misstep_flag {
   MISSTEP_FLAG_NONE = 0,
-  MISSTEP_FLAG_LOG = 1,     // write a record for each decision
-  MISSTEP_FLAG_REPLAY = 2,  // take decisions from the map `replay` first
+  MISSTEP_FLAG_LOG = 1,      // write a record for each decision
+  MISSTEP_FLAG_REPLAY = 2,   // take decisions from the map `replay` first
   MISSTEP_FLAG_SPARE = 256,  // shifted left by a role: its threads are left alone
 };
 

@@ -221,8 +221,9 @@ MISSTEP_FUNCTION int misstep_decide(__u64 seed, const struct misstep_knobs *k MI
   return 0;
 }
 
-// Takes out of a decision what the configuration leaves alone: threads of spared roles, and own decisions that are not in
-// [from, until). Slices are cut before `from`, too, so that a thread's counter means the same whatever its bounds are.
+// Takes out of a decision what the configuration leaves alone: threads of spared roles, and own decisions that are not
+// in [from, until). Slices are cut before `from`, too, so that a thread's counter means the same whatever its bounds
+// are.
 MISSTEP_INLINE void misstep_confine(__u32 from, __u32 until, __u32 flags, const struct misstep_point *p,
                                     struct misstep_decision *d) {
   int spared = p->role < MISSTEP_ROLES && (flags & (__u32)MISSTEP_FLAG_SPARE << p->role);
