@@ -163,6 +163,17 @@ func TestStuck(t *testing.T) {
 	}
 	slot, _ := s.look(in(agent.PhaseWalk, old), false)
 	require.Nil(t, slot, "there is no record")
+
+	// A scheduler that holds a thread in a walk, as it was asked to, hangs nothing.
+	held := stuckness{perturbed: true}
+	for range 3 {
+		slot, _ = held.look(in(agent.PhaseWalk, old), true)
+		require.Nil(t, slot)
+	}
+	long := uint64(now.Nano()) - uint64(perturbedAge) - 1e9
+	_, _ = held.look(in(agent.PhaseWalk, long), true)
+	slot, _ = held.look(in(agent.PhaseWalk, long), true)
+	require.NotNil(t, slot)
 }
 
 func TestAnAgentOnAFullDiskIsTriedAgain(t *testing.T) {

@@ -24,11 +24,17 @@ const (
 	inWalkAge = 8 * time.Second
 	// inCheckAge is how long a check at a method entry may take: it may wait for a safepoint, and so for a collection of the whole heap.
 	inCheckAge = time.Minute
+	// perturbedAge is inWalkAge of a perturbed trial: the scheduler may hold a thread in a walk for up to four seconds, and at the next slice's
+	// end again.
+	perturbedAge = inWalkAge + 8*4*time.Second
 )
 
-func maxAge(phase agent.Phase) time.Duration {
+func maxAge(phase agent.Phase, perturbed bool) time.Duration {
 	switch phase {
 	case agent.PhaseHandler, agent.PhaseWalk, agent.PhaseOwnWalk:
+		if perturbed {
+			return perturbedAge
+		}
 		return inWalkAge
 	}
 	return inCheckAge
@@ -44,7 +50,7 @@ func (t *trial) watch(ctx context.Context) error {
 	if t.session != nil {
 		over = t.session.Over()
 	}
-	var stuck stuckness
+	stuck := stuckness{perturbed: t.session != nil}
 	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
@@ -126,7 +132,10 @@ func (t *trial) crashing() bool {
 
 // stuckness remembers which walks were old at the last look: only one that is old twice with the same sequence number counts, as a
 // slot may be read in the middle of its change.
-type stuckness struct{ old map[uint32]uint64 }
+type stuckness struct {
+	perturbed bool
+	old       map[uint32]uint64
+}
 
 func (s *stuckness) look(status agent.Status, recorded bool) (*agent.ThreadSlot, time.Duration) {
 	if !recorded {
@@ -140,7 +149,7 @@ func (s *stuckness) look(status agent.Status, recorded bool) (*agent.ThreadSlot,
 	s.old = map[uint32]uint64{}
 	for _, slot := range status.Threads {
 		age := time.Duration(now.Nano() - int64(slot.EnterNanos)) // nanoseconds since boot fit
-		if slot.Phase == agent.PhaseNone || age < maxAge(slot.Phase) {
+		if slot.Phase == agent.PhaseNone || age < maxAge(slot.Phase, s.perturbed) {
 			continue
 		}
 		s.old[slot.TID] = slot.EnterNanos
