@@ -305,6 +305,7 @@ func TestTheJVMRefusesBadOptions(t *testing.T) {
 	out := t.TempDir()
 	for options, says := range map[string]string{
 		"out=" + out + ",frobnicate=1":     "unknown option frobnicate",
+		"out=" + out + ",only=/absent":     "option only=/absent: cannot read it: No such file or directory",
 		"out=" + out + ",interval=soon":    "option interval=soon: expected microseconds",
 		"out=" + out + "/missing":          "expected an existing folder",
 		"seed=1":                           "option out is missing",

@@ -106,7 +106,7 @@ func OptionTable() []Option {
 		{"methods", "0 to 1", "1", "instrumentation.ratio", "share of methods that are instrumented"},
 		{"include", "patterns separated by ;", "none", "instrumentation.include", "only methods of these names (package.Class.method), * for any run of characters"},
 		{"exclude", "patterns separated by ;", "none", "instrumentation.exclude", "no methods of these names; wins over include"},
-		{"only", "path of a file", "none", "instrumentation.only", "exactly these methods, class/Internal.name(desc)result a line"},
+		{"only", "path of a file", "none", "instrumentation.only", "exactly these methods, class/Internal.name(desc)result a line; contradicts methods, include and exclude"},
 		{"perturb", "path of a file", "none", "perturbation", "plan by which threads perturb themselves at instrumentation points (mechanism: agent)"},
 		{"gst-asgct", "0 to 1", "0.001", "checks[name=gst-asgct].share", "share of method entries"},
 		{"shadow-gst", "0 to 1", "0.001", "checks[name=shadow-gst].share", "share of method entries"},

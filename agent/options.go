@@ -27,7 +27,7 @@ type Options struct {
 	Ratio float64
 	// Include and Exclude are patterns of class names (with dots; * matches anything).
 	Include, Exclude []string
-	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio.
+	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio, Include and Exclude.
 	Only []string
 	// Checks maps a check's name to its share: of method entries (gst-asgct, shadow-gst), of ticks (asgct-shadow, asgct-gst-bracket),
 	// of traces (edges); for liveness any value above 0 means on. A check that is missing is off.
@@ -73,10 +73,10 @@ func (o Options) String() string {
 	if len(o.Only) == 0 {
 		add("methods", share(o.Ratio))
 	}
-	if len(o.Include) > 0 {
+	if len(o.Include) > 0 && len(o.Only) == 0 {
 		add("include", strings.Join(o.Include, ";"))
 	}
-	if len(o.Exclude) > 0 {
+	if len(o.Exclude) > 0 && len(o.Only) == 0 {
 		add("exclude", strings.Join(o.Exclude, ";"))
 	}
 	for i, name := range Checks[:5] {

@@ -37,11 +37,13 @@ func TestJVMArgs(t *testing.T) {
 
 func TestJVMArgsWritesTheListOfMethods(t *testing.T) {
 	out := t.TempDir()
-	args, err := JVMArgs(Artefacts{}, "/p.jar", 17, Options{Out: out, Only: []string{"a/B.x(I)V", "a/B.y()V"}, Checks: map[string]float64{"gst-asgct": 1}})
+	args, err := JVMArgs(Artefacts{}, "/p.jar", 17, Options{Out: out, Only: []string{"a/B.x(I)V", "a/B.y()V"}, Include: []string{"a.*"}, Exclude: []string{"b.*"}, Checks: map[string]float64{"gst-asgct": 1}})
 	require.NoError(t, err)
 	path := filepath.Join(out, "only.txt")
 	require.Contains(t, args[1], ",only="+path)
-	require.NotContains(t, args[1], "methods=")
+	for _, choice := range []string{"methods=", "include=", "exclude="} {
+		require.NotContains(t, args[1], choice)
+	}
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "a/B.x(I)V\na/B.y()V\n", string(text))

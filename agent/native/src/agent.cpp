@@ -333,6 +333,9 @@ std::string Start(JavaVM* vm, const char* text) {
   if (stat(a->options.out.c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode)) {
     return "option out=" + a->options.out + ": expected an existing folder";
   }
+  if (!a->options.only.empty() && access(a->options.only.c_str(), R_OK) != 0) {
+    return "option only=" + a->options.only + ": cannot read it: " + std::strerror(errno);
+  }
   a->asgct = reinterpret_cast<AsgctFunction>(dlsym(RTLD_DEFAULT, "AsyncGetCallTrace"));
   if (a->asgct == nullptr) {
     if (void* jvm = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD); jvm != nullptr) {

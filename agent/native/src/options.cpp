@@ -127,6 +127,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
       if (!ParseShare(value, &o->methods)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "include" || key == "exclude" || key == "only") {
       if (value.empty()) return Wrong(key, value, key == "only" ? "a path" : "patterns separated by ;");
+      if (key == "only") o->only = value;
     } else if (key == "gst-asgct") {
       if (!ParseShare(value, &o->gst_asgct)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "shadow-gst") {
@@ -191,6 +192,11 @@ std::string ParseOptions(std::string_view text, Options* o) {
   }
   if (seen.contains("methods") && o->methods == 0.0 && needs_methods && !seen.contains("only")) {
     return "option methods=0 contradicts a check above 0: checks need instrumented methods";
+  }
+  for (const char* choice : {"methods", "include", "exclude"}) {
+    if (seen.contains("only") && seen.contains(choice)) {
+      return std::string("option ") + choice + " contradicts only, which lists the methods that are instrumented";
+    }
   }
   const bool signals = o->asgct_shadow > 0 || o->bracket > 0;
   if (seen.contains("threads") && !signals) {

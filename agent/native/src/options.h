@@ -23,6 +23,7 @@ enum class Evidence : uint8_t {
 
 struct Options {
   std::string perturb;              // plan of the perturbation at instrumentation points, empty for none
+  std::string only;                 // file of the methods to instrument, empty for a choice (used by the Java half)
   std::string out;                  // folder for status.bin, mismatches.jsonl and agent.log; required
   uint64_t seed = 1;                // of method choice, entry checks and sampler
   double methods = 1.0;             // share of methods to instrument, 0..1 (used by the Java half)
