@@ -74,6 +74,8 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	case failure != nil:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE
 		outcome.Reason = failure.GetReason() + ": " + failure.GetMessage()
+	case idle != "" && t.unread != nil:
+		return nil, t.unread
 	case idle != "":
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, idle
 	default:

@@ -118,6 +118,18 @@ func TestLivenessCountsLooksFromOutside(t *testing.T) {
 	require.Equal(t, uint64(1), trial.counts()[0].GetMismatch())
 }
 
+// A record of another version than the runner's says nothing about the checks.
+func TestARecordThatCannotBeReadIsNoVoidTrial(t *testing.T) {
+	trial := &trial{recipe: &misstepv1.Recipe{Checks: []*misstepv1.Check{{Name: "liveness"}}}, folder: &scratch.Folder{Path: t.TempDir()}}
+	trial.readStatus()
+	require.NoError(t, trial.unread, "the JVM may not have got so far")
+	require.NoError(t, os.Mkdir(trial.path(dirAgent), 0o700))
+	require.NoError(t, os.WriteFile(trial.path(dirAgent, fileStatus), []byte("MISSTEP0"), 0o600))
+	trial.readStatus()
+	require.ErrorIs(t, trial.unread, agent.ErrStatus)
+	require.False(t, trial.recorded)
+}
+
 func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
 	trial := &trial{status: agent.Status{Threads: []agent.ThreadSlot{
 		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck}, {TID: 3, Phase: agent.PhaseWalk},

@@ -45,7 +45,8 @@ type trial struct {
 	workedAt time.Time // when that was
 	looks    uint64    // looks of the watchdog at a JVM whose agent had started
 	status   agent.Status
-	recorded bool // status was read
+	recorded bool  // status was read
+	unread   error // why status could not be read at the last try, nil when there was no record
 	exhibits []exhibit
 }
 
@@ -140,7 +141,11 @@ func (t *trial) readStatus() {
 	if !t.checked() {
 		return
 	}
-	if status, err := agent.ReadStatus(t.path(dirAgent, fileStatus)); err == nil {
+	status, err := agent.ReadStatus(t.path(dirAgent, fileStatus))
+	switch t.unread = nil; {
+	case err == nil:
 		t.status, t.recorded = status, true
+	case !errors.Is(err, os.ErrNotExist):
+		t.unread = err
 	}
 }
