@@ -270,7 +270,10 @@ class Judge {
     o->since = now;
     Verdict verdict = Compare(o.get());
     if (verdict.reason == Reason::kVirtualThread) slot.carrier.store(true, std::memory_order_relaxed);
-    if (verdict.outcome == Outcome::kMatch && !o->keys.empty()) {
+    // No thread begins with a call of the VM's on behalf of Java code: what ends there has lost its bottom
+    // (JDK-8303444), though nothing of the shadow lay below.
+    if (verdict.outcome == Outcome::kMatch && !o->keys.empty() && o->frames.back().info != nullptr &&
+        o->frames.back().info->upcall == Upcall::kNone) {
       slot.root = o->frames.back().method;
       bottoms_.insert(slot.root);
     }
