@@ -96,6 +96,19 @@ func flagsOf(ctx context.Context, entry jdk.Entry, name string) ([]string, error
 	return flags, nil
 }
 
+// optionsOf gives the agent's options of a run: at each other round of presets signals are the sampler's, in bursts, and some begin brackets.
+func optionsOf(i int) *agent.Options {
+	o := &agent.Options{
+		Seed: uint64(i), Ratio: 1, Interval: interval, Jitter: 0.9, Liveness: 10 * time.Millisecond,
+		Checks: map[string]float64{"gst-asgct": 0.01, "shadow-gst": 0.01, "asgct-shadow": 1, "liveness": 1},
+	}
+	if i/len(presets)%2 == 1 {
+		o.Burst, o.Reference = 2, "trace:0.01"
+		o.Checks["asgct-gst-bracket"], o.Checks["edges"] = 0.5, 0.1
+	}
+	return o
+}
+
 func (s *summary) one(ctx context.Context, bed *trial.Bed, i int) error {
 	// One more step for each round through the JDKs, so that each meets each preset.
 	entry := bed.JDKs[i%len(bed.JDKs)]
@@ -107,11 +120,7 @@ func (s *summary) one(ctx context.Context, bed *trial.Bed, i int) error {
 	limited, cancel := context.WithTimeout(ctx, runLimit)
 	defer cancel()
 	r, err := bed.Run(limited, trial.Spec{
-		JDK: entry, Workload: "churn", Arguments: []string{"40"}, Repetitions: 1, Flags: flags,
-		Agent: &agent.Options{
-			Seed: uint64(i), Ratio: 1, Interval: interval, Jitter: 0.9, Liveness: 10 * time.Millisecond,
-			Checks: map[string]float64{"gst-asgct": 0.01, "shadow-gst": 0.01, "asgct-shadow": 1, "liveness": 1},
-		},
+		JDK: entry, Workload: "churn", Arguments: []string{"40"}, Repetitions: 1, Flags: flags, Agent: optionsOf(i),
 	}, nil)
 	if ctx.Err() != nil { // cut short by the budget: neither well nor badly ended
 		return nil
@@ -190,13 +199,17 @@ func accounts(s agent.Status) error {
 		return fmt.Errorf("the agent did not come to its end: started %t, ended %t", s.Started, s.Ended)
 	}
 	var err error
+	signals := s.Seconds
 	for _, c := range s.Checks {
 		if c.Total != c.Verdicts() {
 			err = errors.Join(err, fmt.Errorf("%s: %d verdicts of %d checks", c.Name, c.Verdicts(), c.Total))
 		}
-		if c.Name == "asgct-shadow" && c.Total != s.Sent {
-			err = errors.Join(err, fmt.Errorf("%s: %d verdicts of %d signals", c.Name, c.Total, s.Sent))
+		if c.Name == "asgct-shadow" || c.Name == "asgct-gst-bracket" {
+			signals += c.Total
 		}
+	}
+	if signals != s.Sent {
+		err = errors.Join(err, fmt.Errorf("%d verdicts of %d signals", signals, s.Sent))
 	}
 	if s.Delivered > s.Sent || s.Answered > s.Delivered {
 		err = errors.Join(err, fmt.Errorf("%d signals sent, %d delivered, %d answered", s.Sent, s.Delivered, s.Answered))

@@ -26,6 +26,7 @@ func TestShortRuns(t *testing.T) {
 	require.Zero(t, s.ours(), "%+v", s.Troubles)
 	require.Positive(t, s.Answered)
 	require.Positive(t, s.Entries)
+	require.NotZero(t, optionsOf(runs - 1).Checks["asgct-gst-bracket"], "the last ones had brackets")
 	t.Logf("%d signals, %d answered, %d entry checks; in the walker: %+v", s.Sent, s.Answered, s.Entries, s.Troubles)
 	require.NotEmpty(t, s.tables())
 }
@@ -35,6 +36,11 @@ func TestWhoseFaultItIs(t *testing.T) {
 	dir := t.TempDir()
 	sound := agent.Status{Started: true, Ended: true, Sent: 2, Delivered: 2, Answered: 1, Checks: []agent.CheckCount{{Name: "asgct-shadow", Total: 2, Match: 2}}}
 	require.Nil(t, judge(trial.Result{Dir: dir, Status: sound}, false))
+
+	brackets := sound
+	brackets.Sent, brackets.Delivered, brackets.Seconds = 6, 6, 1
+	brackets.Checks = append(brackets.Checks, agent.CheckCount{Name: "asgct-gst-bracket", Total: 3, Match: 1, Void: map[string]uint64{"thread-end": 2}})
+	require.Nil(t, judge(trial.Result{Dir: dir, Status: brackets}, false))
 
 	lost := sound
 	lost.Sent = 3
