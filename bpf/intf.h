@@ -16,10 +16,14 @@
   40  // of a histogram by powers of two: bucket i counts [2^i, 2^(i+1)) ns; the last one all above
 
 // Bounds that hold for every strategy and every parameter, so that the kernel's watchdog (7.5 s at most on Linux 7.2)
-// can only fire when something is broken: chosen delay + rank + one slice stays below MISSTEP_WATCHDOG_MS.
+// can only fire when something is broken: chosen delay + rank + the slices of all that are ready before it stay below
+// MISSTEP_WATCHDOG_MS. A crowd shares MISSTEP_CROWD_LIMIT, however long the slices that were decided: where n are ready
+// a slice is at most an n-th of it. As a crowd gathers its slices are longer, so all of them come to at most 2 s, for
+// a thousand threads on one CPU to 3 s.
 #define MISSTEP_DELAY_LIMIT 4000000000ULL
 #define MISSTEP_RANK_LIMIT 1000000000ULL
 #define MISSTEP_SLICE_LIMIT 100000000ULL
+#define MISSTEP_CROWD_LIMIT 400000000ULL
 #define MISSTEP_SLICE_LEAST 10000ULL  // a shorter one would only measure the timer's own cost
 #define MISSTEP_SLICE_DEFAULT 20000000ULL
 #define MISSTEP_WATCHDOG_MS 7000

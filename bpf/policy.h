@@ -235,6 +235,13 @@ MISSTEP_INLINE void misstep_confine(__u32 from, __u32 until, __u32 flags, const 
   if (spared || over) d->slice = MISSTEP_SLICE_DEFAULT;
 }
 
+// The slice that is given of the one decided when so many threads wait for a CPU.
+MISSTEP_INLINE __u64 misstep_share(__u64 slice, __u32 ready) {
+  __u64 most = MISSTEP_CROWD_LIMIT / (ready ? ready : 1);
+  if (most < MISSTEP_SLICE_LEAST) most = MISSTEP_SLICE_LEAST;
+  return slice < most ? slice : most;
+}
+
 MISSTEP_INLINE __u64 misstep_chaos_draw(__u64 seed, __u64 epoch, __u64 knob) {
   return misstep_draw(seed, epoch, knob, MISSTEP_LANE_CHAOS);
 }

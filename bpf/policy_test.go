@@ -426,9 +426,9 @@ func TestNobodyWaitsUntilTheWatchdog(t *testing.T) {
 	for _, s := range withKnobs() {
 		t.Run(s.Name, func(t *testing.T) {
 			for i, p := range extremes(s, 3) {
-				for _, threads := range []string{"1", "7"} {
+				for _, threads := range []string{"1", "7", "200"} { // the last one is a crowd of a hundred spinners
 					var longest, beyond uint64
-					lines := policy(t, append([]string{"simulate", "3", threads, "8000"}, knobs(t, p)...)...)
+					lines := policy(t, append([]string{"simulate", "3", threads, "20000"}, knobs(t, p)...)...)
 					_, err := fmt.Sscan(lines[0], &longest, &beyond)
 					require.NoError(t, err)
 					assert.Less(t, longest, uint64(7e9), "parameters %d, %s threads", i, threads)

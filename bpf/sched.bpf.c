@@ -309,6 +309,12 @@ static __always_inline void insert_global(struct task_struct *p, __u64 slice, __
   scx_bpf_dsq_insert___v2(p, KERNEL(enum scx_dsq_id_flags, SCX_DSQ_GLOBAL), slice, enq_flags);
 }
 
+// given is the slice that a thread gets of the one decided: a crowd shares.
+static __always_inline __u64 given(const struct task_state *t) {
+  __s32 ready = scx_bpf_dsq_nr_queued(DSQ_READY);
+  return misstep_share(t->decision.slice, ready > 0 ? ready : 0);
+}
+
 // make_room finds a CPU for a thread that became ready: an idle one, else, where ranks count, the one whose thread
 // ranks last, if that is after this one.
 static __always_inline void make_room(struct task_struct *p, __u64 key, bool ranked) {
@@ -351,6 +357,7 @@ static __always_inline __u64 release_due(__u64 now) {
     struct task_state *t = state_of(q);
     if (t) {
       scx_bpf_dsq_move_set_vtime(&it, t->key);
+      scx_bpf_dsq_move_set_slice(&it, given(t));
       if (scx_bpf_dsq_move_vtime(&it, q, DSQ_READY, 0)) {
         count(MISSTEP_STAT_RELEASED);
         measure(MISSTEP_HISTOGRAM_LATE, now - due);
@@ -455,7 +462,7 @@ OP(int, op_enqueue)(__u64 *ctx) {
   if (t->overtaken || (enq_flags & KERNEL(enum scx_enq_flags, SCX_ENQ_REENQ))) {
     t->overtaken = false;  // no decision of its own: it waits as it would have
     t->ready_at = bpf_ktime_get_ns();
-    insert(p, DSQ_READY, t->decision.slice, t->key, enq_flags);
+    insert(p, DSQ_READY, given(t), t->key, enq_flags);
     make_room(p, t->key, false);
     return 0;
   }
@@ -473,7 +480,7 @@ OP(int, op_enqueue)(__u64 *ctx) {
     insert_global(p, t->decision.slice, enq_flags);
     make_room(p, t->key, false);
   } else {
-    insert(p, DSQ_READY, t->decision.slice, t->key, enq_flags);
+    insert(p, DSQ_READY, given(t), t->key, enq_flags);
     make_room(p, t->key, t->decision.rank != 0);
   }
   return 0;
@@ -496,6 +503,7 @@ OP(int, op_running)(__u64 *ctx) {
   }
   if (!t->ours) return 0;
   t->ran_from = now;
+  t->overtaken = false;  // of a run that another class's task ended, too: nobody enqueued it since
   if (t->ready_at) {
     __u64 waited = now > t->ready_at ? now - t->ready_at : 0;
     measure(MISSTEP_HISTOGRAM_WAIT, waited);
@@ -511,7 +519,7 @@ OP(int, op_running)(__u64 *ctx) {
   c->turn = (c->turn | 1) + 2;  // odd: one of ours
   c->key = t->key;
   c->forced = c->overtaken = false;
-  if (t->decision.slice < MISSTEP_SLICE_DEFAULT) {
+  if (p->scx.slice < MISSTEP_SLICE_DEFAULT) {
     c->armed = c->turn;
     bpf_timer_start(&c->timer, p->scx.slice, BPF_F_TIMER_CPU_PIN);
   }

@@ -128,10 +128,10 @@ static void simulated(__u64 seed, struct misstep_knobs *k, __u64 cap, const stru
 }
 
 // simulate runs spinners and sleepers on one CPU under the rules of sched.bpf.c (a queue by release, a queue by rank, a
-// thread alone on its CPU comes to decisions, too) and prints the longest time any thread was runnable without running,
-// the longest time beyond its own delay.
+// thread alone on its CPU comes to decisions, too, a crowd shares) and prints the longest time any thread was runnable
+// without running, the longest time beyond its own delay.
 static int simulate(int n, char **a) {
-  enum { kMost = 64 };
+  enum { kMost = 256 };
   if (n < 3) return fail("simulate: arguments");
   struct misstep_knobs k = {.order = MISSTEP_ORDER_FIFO, .target = MISSTEP_ONE};
   __u64 cap = 0;
@@ -157,10 +157,12 @@ static int simulate(int n, char **a) {
   }
   while (now < end) {
     int best = -1;
+    __u32 ready = 0;
     __u64 next = end;
     for (int i = 0; i < count; i++) {
       __u64 from = t[i].wakes > t[i].due ? t[i].wakes : t[i].due;
       if (from <= now) {
+        ready++;
         if (best < 0 || t[i].key < t[best].key) best = i;
       } else if (from < next) {
         next = from;
@@ -175,7 +177,9 @@ static int simulate(int n, char **a) {
     if (waited > delay && waited - delay > beyond) beyond = waited - delay;
     // even threads spin to the end of their slice; odd ones run a little, then sleep for 3 ms
     int spins = best % 2 == 0;
-    __u64 ran = spins ? t[best].d.slice : t[best].d.slice < 50000 ? t[best].d.slice : 50000;
+    // The kernel shares as each becomes ready, this here as each runs: so many slices of 1, 1/2, 1/3, … either way.
+    __u64 slice = misstep_share(t[best].d.slice, ready - 1);
+    __u64 ran = spins || slice < 50000 ? slice : 50000;
     now += ran;
     t[best].p.counter++;
     t[best].p.event = spins ? MISSTEP_EVENT_EXPIRY : MISSTEP_EVENT_WAKEUP;
