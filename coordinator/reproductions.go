@@ -336,6 +336,8 @@ func (s *Server) resultOf(tx store.Tx, r *misstepv1.Reproduction, t *store.Trial
 	switch o := t.Outcome; {
 	case hit:
 		return reproduce.Hit, "", nil
+	case triage.Idle(o):
+		return reproduce.Idle, clipLine(o.GetReason()), nil
 	case triage.Void(o):
 		return reproduce.Void, clipLine(o.GetReason()), nil
 	}

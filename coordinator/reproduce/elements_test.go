@@ -65,3 +65,17 @@ func TestNeighboursCanBeRun(t *testing.T) {
 	recipe.Instrumentation.Ratio = 0
 	assert.False(t, valid(recipe), "it has no methods")
 }
+
+// A recipe whose trials hit or have nothing to compare does not hit always. On another build the same trials prove nothing.
+func TestIdleTriesAreMisses(t *testing.T) {
+	for step, want := range map[string]arm{StepConfirm: {hits: 2, results: make([]bool, 6)}, StepVerify: {hits: 2, results: make([]bool, 6)}, StepBisect: {hits: 2, results: make([]bool, 2), voids: 4}} {
+		m := &machine{r: &misstepv1.Reproduction{}, arms: map[string]*misstepv1.ReproductionArm{}, touched: map[string]bool{}}
+		m.begin(step)
+		recipe := &misstepv1.Recipe{}
+		m.arms[m.arm("x", recipe).key] = &misstepv1.ReproductionArm{Results: "hiiihi"}
+		got := m.arm("x", recipe)
+		assert.Equal(t, want.hits, got.hits, step)
+		assert.Len(t, got.results, len(want.results), step)
+		assert.Equal(t, want.voids, got.voids, step)
+	}
+}

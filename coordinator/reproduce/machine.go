@@ -24,6 +24,7 @@ const (
 	Hit       Result = 'h'
 	Miss      Result = 'm'
 	Void      Result = 'v' // proves nothing and is no try
+	Idle      Result = 'i' // ran to its end with nothing to compare: a miss of this build's, and no proof about another build
 	Failed    Result = 'f' // given up by the queue
 	cancelled Result = 'c' // time was over; what comes after it does not count
 	pending   Result = '.'
@@ -168,10 +169,17 @@ func (m *machine) arm(purpose string, recipe *misstepv1.Recipe) *arm {
 	stored := m.arms[a.key]
 	a.trouble, a.wall, a.given = stored.GetTrouble(), stored.GetWall().AsDuration(), len(stored.GetResults())
 	for _, r := range []byte(stored.GetResults()) {
-		switch Result(r) {
+		result := Result(r)
+		if result == Idle { // or a recipe that hits or has nothing to compare would seem to hit always
+			result = Miss
+			if m.step().GetName() == StepBisect {
+				result = Void
+			}
+		}
+		switch result {
 		case Hit, Miss:
-			a.results = append(a.results, Result(r) == Hit)
-			if Result(r) == Hit {
+			a.results = append(a.results, result == Hit)
+			if result == Hit {
 				a.hits++
 			}
 			continue

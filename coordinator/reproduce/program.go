@@ -117,6 +117,9 @@ func (m *machine) confirm() (*arm, bool) {
 		m.plan.Failure = "its recipe cannot be run: " + a.trouble
 	case a.hits == 0:
 		m.plan.Failure = fmt.Sprintf("the finding did not show again in %d tries", len(a.results))
+		if a.trouble != "" {
+			m.plan.Failure += ": " + a.trouble
+		}
 	}
 	m.end(a.rate(), fmt.Sprintf("%d of %d tries showed it", a.hits, len(a.results)))
 	return a, true

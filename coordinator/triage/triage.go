@@ -93,6 +93,12 @@ func Void(o *misstepv1.Outcome) bool {
 	return false
 }
 
+// Idle says of a void outcome that its JVM ran to a good end all the same, under what perturbation was asked for: its checks had nothing to compare, or the
+// perturbation nothing to do. A try of a recipe that ends so has not shown what it was made to show.
+func Idle(o *misstepv1.Outcome) bool {
+	return o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID && o.GetExitCode() == 0 && o.GetSignal() == 0 && o.GetPerturbation().GetEjected() == ""
+}
+
 // ID names the finding of a signature: "F" and the first 12 hex digits of the digest of its canonical text.
 func ID(s *misstepv1.Signature) string {
 	text, err := misstepv1.Canonical(s)

@@ -256,3 +256,15 @@ func TestVoid(t *testing.T) {
 		assert.Equal(t, test.want, triage.Void(&misstepv1.Outcome{Kind: test.kind, Checks: test.checks}), "%v %v", test.kind, test.checks)
 	}
 }
+
+func TestIdle(t *testing.T) {
+	for name, o := range map[string]*misstepv1.Outcome{
+		"a check had nothing to compare": {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID},
+		"!it did not end well":           {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, ExitCode: 1},
+		"!it was killed":                 {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Signal: 9},
+		"!the scheduler was ejected":     {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Perturbation: &misstepv1.PerturbationReport{Ejected: "watchdog"}},
+		"!not void":                      {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN},
+	} {
+		assert.Equal(t, name[0] != '!', triage.Idle(o), name)
+	}
+}

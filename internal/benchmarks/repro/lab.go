@@ -391,7 +391,7 @@ func (l *lab) try(ctx context.Context, recipe *misstepv1.Recipe, signature *miss
 			return 'h', nil
 		}
 	}
-	if outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID {
+	if outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID && !triage.Idle(outcome) {
 		return 'v', nil
 	}
 	return 'm', nil

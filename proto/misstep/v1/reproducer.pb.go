@@ -1027,7 +1027,7 @@ type ReproductionArm struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// key: the step, the purpose and the digest of the recipe.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// results by try, a letter each: h hit, m miss, v void, f failure of the infrastructure, c cancelled, . pending.
+	// results by try, a letter each: h hit, m miss, v void, i ran to its end with nothing to compare, f failure of the infrastructure, c cancelled, . pending.
 	Results string `protobuf:"bytes,2,opt,name=results,proto3" json:"results,omitempty"`
 	// wall time of the tries that ended.
 	Wall *durationpb.Duration `protobuf:"bytes,3,opt,name=wall,proto3" json:"wall,omitempty"`
