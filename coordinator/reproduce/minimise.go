@@ -486,13 +486,10 @@ func (r *reducer) smallest(first []element) (*arm, bool) {
 	if !r.lower() || !r.confine() {
 		return nil, false
 	}
-	for {
-		before := r.recipe
-		if !r.singles() {
+	for left := r.free(-math.Log(canGo)); len(left) > 0; {
+		var ok bool
+		if left, ok = r.singles(left); !ok {
 			return nil, false
-		}
-		if r.recipe == before {
-			break
 		}
 	}
 	a := r.arm("keeps", r.recipe)
@@ -523,9 +520,9 @@ func (r *reducer) settled() answer {
 	return answer
 }
 
-// singles tries every element that is left by itself, and takes out what can go. It is false while it waits.
-func (r *reducer) singles() bool {
-	left := r.free(-math.Log(canGo))
+// singles tries each of the elements by itself, and takes out what can go together. It returns those that could have gone instead: what cannot go by
+// itself cannot when there is less beside it. It is false while it waits.
+func (r *reducer) singles(left ElementList) (again ElementList, ok bool) {
 	sharp, plain := goes(len(left))
 	var can []element
 	waiting := false
@@ -540,21 +537,24 @@ func (r *reducer) singles() bool {
 		}
 	}
 	if waiting {
-		return false
+		return nil, false
 	}
-	if len(can) > 1 { // all at once as a rule
-		switch r.changed(r.drop(can), sharp, plain) {
-		case wait:
-			return false
-		case yes:
-		case no:
-			can = can[:1]
+	out := can
+	for len(out) > 1 { // all at once as a rule; else half of them, as each may do for the others
+		r.plan.Doing = fmt.Sprintf("leaves out %d of %d elements that can go by themselves", len(out), len(can))
+		answer := r.changed(r.drop(out), sharp, plain)
+		if answer == wait {
+			return nil, false
 		}
+		if answer == yes {
+			break
+		}
+		out = out[:len(out)/2]
 	}
-	if len(can) > 0 {
-		r.take(r.drop(can), can...)
+	if len(out) > 0 {
+		r.take(r.drop(out), out...)
 	}
-	return true
+	return can[len(out):], true
 }
 
 // free elements may still go: those that were never put back, and those that may cost less than so much.

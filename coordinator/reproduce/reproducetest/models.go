@@ -111,5 +111,13 @@ func Models() (out []Model) {
 			return 0.4 * If(chosen, 0) * If(Has(r, "-Xcomp"), 0)
 		},
 	})
+	// Methods that stand in for each other: any three of them give the agent's perturbation enough points.
+	add(Model{Name: "race: any three of a dozen methods", Rate: func(r *misstepv1.Recipe) float64 {
+		n := len(r.GetInstrumentation().GetOnly())
+		if n == 0 {
+			n = 3
+		}
+		return 0.55 * If(r.GetPerturbation() != nil, 0) * min(1, float64(n)/3)
+	}})
 	return out
 }
