@@ -244,7 +244,7 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 	if low, high := most["min_us"], least["max_us"]; low > high {
 		v.addf(at, "min_us of strategy %s may be %s, which is above the max_us of %s that it may meet", s.Name, number(low), number(high))
 	}
-	if first, end := most["from"], least["until"]; end != 0 && first >= end {
+	if first, end := most[misstepv1.PerturbFrom], least[misstepv1.PerturbUntil]; end != 0 && first >= end {
 		v.addf(at, "from of strategy %s may be %s, which leaves no decision before the until of %s that it may meet", s.Name, number(first), number(end))
 	}
 }

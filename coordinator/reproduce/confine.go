@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 
-	"google.golang.org/protobuf/proto"
-
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -15,30 +13,21 @@ func (r *reducer) confine() bool {
 	if !misstepv1.Disturbs(r.recipe.GetPerturbation().GetStrategy()) || r.rate() < frequent {
 		return true
 	}
-	try := func(name string, values map[string]float64) answer {
-		e := element{"perturbation", name, func(r *misstepv1.Recipe) {
-			if r.Perturbation == nil {
-				return
-			}
-			if r.Perturbation.Parameters == nil {
-				r.Perturbation.Parameters = map[string]float64{}
-			}
-			maps.Copy(r.Perturbation.Parameters, values)
-		}}
-		to := proto.CloneOf(r.recipe)
-		e.drop(to)
-		r.plan.Doing = "leaves alone " + name
-		answer := r.changed(to, keepsWell, halved)
-		if answer == yes {
-			r.take(to, e)
+	return r.spare() && r.until() && r.from()
+}
+
+// leavesAlone sets parameters that confine the perturbation.
+func (r *reducer) leavesAlone(name string, values map[string]float64) answer {
+	return r.attempt(element{"perturbation", name, func(r *misstepv1.Recipe) {
+		if r.Perturbation.Parameters == nil {
+			r.Perturbation.Parameters = map[string]float64{}
 		}
-		return answer
-	}
-	return r.spare(try) && r.until(try) && r.from(try)
+		maps.Copy(r.Perturbation.Parameters, values)
+	}}, "leaves alone "+name)
 }
 
 // spare leaves the JVM's own threads alone, which come to no decisions of the agent's.
-func (r *reducer) spare(try func(string, map[string]float64) answer) bool {
+func (r *reducer) spare() bool {
 	if r.recipe.GetPerturbation().GetMechanism() == misstepv1.MechanismAgent {
 		return true
 	}
@@ -47,7 +36,7 @@ func (r *reducer) spare(try func(string, map[string]float64) answer) bool {
 	for _, role := range roles {
 		all[misstepv1.PerturbSpare+role] = 1
 	}
-	switch try("all threads but the program's", all) {
+	switch r.leavesAlone("all threads but the program's", all) {
 	case wait:
 		return false
 	case yes:
@@ -55,7 +44,7 @@ func (r *reducer) spare(try func(string, map[string]float64) answer) bool {
 	case no:
 	}
 	for _, role := range roles {
-		if try("threads of role "+role, map[string]float64{misstepv1.PerturbSpare + role: 1}) == wait {
+		if r.leavesAlone("threads of role "+role, map[string]float64{misstepv1.PerturbSpare + role: 1}) == wait {
 			return false
 		}
 	}
@@ -63,7 +52,7 @@ func (r *reducer) spare(try func(string, map[string]float64) answer) bool {
 }
 
 // until leaves all threads alone from a power of four of own decisions on, the least that will do.
-func (r *reducer) until(try func(string, map[string]float64) answer) bool {
+func (r *reducer) until() bool {
 	const powers = 9 // 4^8 is the last that is tried
 	for low, high := 0, powers; low < high; {
 		mid := (low + high) / 2
@@ -72,7 +61,7 @@ func (r *reducer) until(try func(string, map[string]float64) answer) bool {
 			high = mid // it has a lower one
 			continue
 		}
-		switch try(fmt.Sprintf("threads from their own decision %d on", value), map[string]float64{misstepv1.PerturbUntil: float64(value)}) {
+		switch r.leavesAlone(fmt.Sprintf("threads from their own decision %d on", value), map[string]float64{misstepv1.PerturbUntil: float64(value)}) {
 		case wait:
 			return false
 		case yes:
@@ -85,11 +74,11 @@ func (r *reducer) until(try func(string, map[string]float64) answer) bool {
 }
 
 // from leaves the decisions before the last eighth, or more of them, alone where there is an end.
-func (r *reducer) from(try func(string, map[string]float64) answer) bool {
+func (r *reducer) from() bool {
 	low, high := uint64(r.recipe.GetPerturbation().GetParameters()[misstepv1.PerturbFrom]), uint64(r.recipe.GetPerturbation().GetParameters()[misstepv1.PerturbUntil])
 	for end := high; low+max(1, end/8) < high; {
 		mid := (low + high) / 2
-		switch try(fmt.Sprintf("threads before their own decision %d", mid), map[string]float64{misstepv1.PerturbFrom: float64(mid)}) {
+		switch r.leavesAlone(fmt.Sprintf("threads before their own decision %d", mid), map[string]float64{misstepv1.PerturbFrom: float64(mid)}) {
 		case wait:
 			return false
 		case yes:

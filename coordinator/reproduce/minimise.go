@@ -329,6 +329,17 @@ func (r *reducer) take(to *misstepv1.Recipe, elements ...element) {
 	r.removed = append(r.removed, elements...)
 }
 
+// attempt leaves out what the sharp test says can go.
+func (r *reducer) attempt(e element, doing string) answer {
+	to := r.drop([]element{e})
+	r.plan.Doing = doing
+	answer := r.changed(to, keepsWell, halved)
+	if answer == yes {
+		r.take(to, e)
+	}
+	return answer
+}
+
 // reduce removes what it can of the elements in groups, as F. K. Hwang does (A method for detecting all defective members in a population
 // by group testing, 1972): a group that cannot go is halved until one needed element is found, and those of it that were not looked at join the
 // next group. It is false while it waits.
@@ -434,16 +445,13 @@ func (r *reducer) lower() bool {
 		for _, by := range steps {
 			for next := value / by; next > 1; next = value / by {
 				e := element{kind, fmt.Sprintf("%d to %d", value, next), func(r *misstepv1.Recipe) { change(r, next) }}
-				to := r.drop([]element{e})
-				r.plan.Doing = fmt.Sprintf("%s %d instead of %d", kind, next, value)
-				answer := r.changed(to, keepsWell, halved)
+				answer := r.attempt(e, fmt.Sprintf("%s %d instead of %d", kind, next, value))
 				if answer == wait {
 					return false
 				}
 				if answer == no {
 					break
 				}
-				r.take(to, e)
 				value = next
 			}
 		}

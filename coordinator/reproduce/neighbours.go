@@ -95,15 +95,16 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 		add("perturbation "+p.GetStrategy(), func(n *misstepv1.Recipe) { n.Perturbation = proto.CloneOf(p) })
 	}
 	for _, k := range slices.Sorted(maps.Keys(r.GetPerturbation().GetParameters())) {
+		if misstepv1.Confines(k) {
+			continue
+		}
 		for _, f := range []float64{0.5, 2} {
 			old := r.GetPerturbation().GetParameters()[k]
 			value := old * f
 			if old < 1 { // a probability
 				value = min(value, 1)
 			}
-			if !misstepv1.Confines(k) {
-				add(fmt.Sprintf("%s %g", k, value), func(n *misstepv1.Recipe) { n.Perturbation.Parameters[k] = value })
-			}
+			add(fmt.Sprintf("%s %g", k, value), func(n *misstepv1.Recipe) { n.Perturbation.Parameters[k] = value })
 		}
 	}
 	// A seed that hit once may be one that always does, where it decides more than moments that no run repeats.
