@@ -128,7 +128,7 @@ func injected(p float64) []realCase {
 		return plan
 	}
 	return []realCase{
-		injectedFault(p, plan(faults.InvalidCode, "", "-XX:MaxInlineLevel=8", 80), bracket, "mismatch", "bracket"),
+		injectedFault(p, plan(faults.InvalidCode, "", "-XX:MaxInlineLevel=8", 35), bracket, "mismatch", "bracket"),
 		injectedFault(p, plan(faults.Truncate, "Small.inner", "-Xss768k", 40), entries, "mismatch gst-asgct", "truncated"),
 		injectedFault(p, plan(faults.Duplicate, "Small.inner", "-XX:+AlwaysPreTouch", 40), entries, "mismatch gst-asgct", "extra"),
 	}
