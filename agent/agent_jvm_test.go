@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"misstep/internal/testenv"
 )
 
 // jvm is one JDK that the tests run on.
@@ -41,6 +43,25 @@ func jvms(t *testing.T) []jvm {
 	}
 	if len(found) == 0 {
 		t.Skip("no JDK 17 or 25 with a compiler below /usr/lib/jvm")
+	}
+	return found
+}
+
+// catalogued gives the JDKs of the catalogue, from 8 on, skipping where there is none.
+func catalogued(t *testing.T) []jvm {
+	t.Helper()
+	records, err := filepath.Glob(filepath.Join(testenv.Home(t), "jdks", "*.json"))
+	require.NoError(t, err)
+	var found []jvm
+	for _, record := range records {
+		data, err := os.ReadFile(record)
+		require.NoError(t, err)
+		var j struct {
+			Path    string
+			Feature int
+		}
+		require.NoError(t, json.Unmarshal(data, &j))
+		found = append(found, jvm{j.Feature, j.Path})
 	}
 	return found
 }
@@ -80,6 +101,12 @@ func classes(t *testing.T) string {
 			programs.err = fmt.Errorf("compile the test programs: %w: %s", err, output)
 			return
 		}
+		// What runs on older JDKs, too.
+		output, err = exec.Command(javac, "--release", "8", "-d", programs.dir, filepath.Join("test", "programs", "Deoptimised.java")).CombinedOutput()
+		if err != nil {
+			programs.err = fmt.Errorf("compile a test program for 8: %w: %s", err, output)
+			return
+		}
 		// What needs virtual threads is compiled by the newest JDK, where there is one.
 		newest := jvms(t)[len(jvms(t))-1]
 		if newest.feature >= 21 {
@@ -105,6 +132,7 @@ func TestMain(m *testing.M) {
 // mismatch is what the tests look at in a record.
 type mismatch struct {
 	Check, Kind, Thread, TopState, Count, Sequence string
+	DeoptimisedCaller                              struct{ ClassName, Method string }
 	Code                                           []byte
 	Divergence                                     int
 	Reference, Suspect                             struct {

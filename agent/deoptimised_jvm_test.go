@@ -9,15 +9,14 @@ import (
 
 // AsyncGetCallTrace loses everything below a method that was called by compiled code which is deoptimised by now: frame::safe_for_sender
 // refuses a sender whose return address is the deoptimisation entry (HotSpot: cpu/x86/frame_x86.cpp). The same program without the
-// deoptimisation is walked well, at entries and in signals.
+// deoptimisation is walked well, at entries and in signals. Each record of it names the caller by its return address on the stack.
 func TestADeoptimisedCallerCutsTheStackOff(t *testing.T) {
 	for _, j := range jvms(t) {
 		for _, flags := range [][]string{{"-XX:TieredStopAtLevel=1"}, {"-XX:-TieredCompilation"}} {
 			for _, mode := range []string{"deoptimised", "kept"} {
 				t.Run(j.String()+"/"+flags[0]+"/"+mode, func(t *testing.T) {
 					o := Options{Seed: 1, Include: []string{"Deoptimised*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "asgct-shadow": 1, "edges": 1}, Interval: time.Millisecond}
-					all := append([]string{"-XX:-BackgroundCompilation", "-XX:-UseOnStackReplacement", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Deoptimised.*"}, flags...)
-					r := run(t, j, o, all, "Deoptimised", mode)
+					r := run(t, j, o, deoptimising(flags...), "Deoptimised", mode)
 					requireSound(t, r)
 					require.Contains(t, r.output, "deoptimised: verified")
 					var cut []string
@@ -42,12 +41,45 @@ func TestADeoptimisedCallerCutsTheStackOff(t *testing.T) {
 					for _, m := range r.mismatches {
 						if m.Kind == "truncated" && m.boundary() == "Deoptimised.inner" {
 							require.Equal(t, "Deoptimised.outer", m.below())
+							require.Equal(t, "Deoptimised.outer", m.deoptimised(), "%+v", m)
 						}
 					}
 				})
 			}
 		}
 	}
+}
+
+// deoptimising gives the flags with which Deoptimised's methods are compiled as it expects.
+func deoptimising(flags ...string) []string {
+	return append([]string{"-XX:-BackgroundCompilation", "-XX:-UseOnStackReplacement", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Deoptimised.*"}, flags...)
+}
+
+// Every JDK and compiler has its own form of the deoptimisation entry: it is known on all of them, at entries, in signals and in brackets.
+func TestADeoptimisedCallerIsKnownOnEveryJDK(t *testing.T) {
+	for _, j := range catalogued(t) {
+		for _, flags := range []string{"-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"} {
+			t.Run(j.String()+"/"+flags, func(t *testing.T) {
+				checks := map[string]float64{"gst-asgct": 1, "asgct-shadow": 1, "asgct-gst-bracket": 0.5}
+				o := Options{Seed: 1, Include: []string{"Deoptimised*"}, Checks: checks, Interval: time.Millisecond}
+				r := run(t, j, o, deoptimising(flags), "Deoptimised", "deoptimised")
+				requireSound(t, r)
+				cut := map[string]int{}
+				for _, m := range r.mismatches {
+					if m.Kind == "truncated" && m.boundary() == "Deoptimised.inner" {
+						require.Equal(t, "Deoptimised.outer", m.deoptimised(), "%+v", m)
+						cut[m.Check]++
+					}
+				}
+				require.Len(t, cut, len(checks), "%v", cut)
+			})
+		}
+	}
+}
+
+// deoptimised names the caller whose deoptimisation entry was found.
+func (m mismatch) deoptimised() string {
+	return m.DeoptimisedCaller.ClassName + "." + m.DeoptimisedCaller.Method
 }
 
 // below names the reference frame under the divergence.

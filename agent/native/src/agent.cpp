@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -490,7 +492,9 @@ void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames) {
 
 void Walk(AsgctTrace* trace, void* context, uint64_t walk) {
   if (misstep_seam_walk != nullptr) misstep_seam_walk(walk);
-  agent->asgct(trace, static_cast<jint>(agent->options.depth), context);
+  const auto depth = static_cast<jint>(agent->options.depth);
+  agent->asgct(trace, depth, context);
+  trace->num_frames = std::min(trace->num_frames, depth);  // a count beyond it would have others read what is not there
 }
 
 void CountWalk(Check check, const Verdict& verdict, uint64_t walk) {
@@ -564,6 +568,22 @@ NamedTrace NamedShadow(const MethodTable& methods, std::span<const uint32_t> key
     trace.frames.push_back({methods.NameOfKey(*key), 0});
   }
   return trace;
+}
+
+std::optional<MethodName> NamedRoot(const NmethodRef& code) {
+  if (code == nullptr) return std::nullopt;
+  const MethodInfo* root = agent->methods.Find(code->method);
+  if (root == nullptr) return MethodName{"?", "unknown", ""};
+  return MethodName{root->class_name, root->name, root->descriptor};
+}
+
+NmethodRef DeoptimisedCaller(std::span<const Frame> reference, std::span<const Frame> suspect, const Verdict& verdict,
+                             uint64_t pc, std::span<const uint64_t> words) {
+  if (verdict.kind != Kind::kTruncated || suspect.empty()) return nullptr;
+  if (verdict.divergence == 0 || verdict.divergence > reference.size()) return nullptr;
+  NmethodRef n = agent->code.DeoptimisedCaller(suspect.back().method, pc, words, agent->deopt_stubs);
+  if (n != nullptr && !n->Holds(reference[reference.size() - verdict.divergence].method)) n = nullptr;
+  return n;
 }
 
 }  // namespace misstep

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -124,5 +125,12 @@ inline double Uniform(uint64_t* random) { return static_cast<double>(NextRandom(
 // The trace with names, as records show it.
 NamedTrace Named(const char* source, std::span<const Frame> frames, int32_t num_frames);
 NamedTrace NamedShadow(const MethodTable& methods, std::span<const uint32_t> keys_bottom_first);
+// The method that was compiled, nothing for no code.
+std::optional<MethodName> NamedRoot(const NmethodRef& code);
+
+// CodeMap::DeoptimisedCaller for a walk that was cut off where reference, top first, goes on: the code found is that of
+// the caller there, by itself or inlined.
+NmethodRef DeoptimisedCaller(std::span<const Frame> reference, std::span<const Frame> suspect, const Verdict& verdict,
+                             uint64_t pc, std::span<const uint64_t> words);
 
 }  // namespace misstep

@@ -119,6 +119,7 @@ struct OwnedBracket {
     uint64_t sp = 0;
     uint64_t sequence = 0;
     std::vector<uint8_t> bytes;
+    std::vector<uint64_t> words;
     std::vector<NmethodRef> at_pc;  // what was there at any look: code may have been unloaded since
     Region region = Region::kUnknown;
   };
@@ -140,6 +141,7 @@ OwnedBracket::Walk TakeWalk(const Ticket& t) {
   w.sp = t.sp;
   w.sequence = t.sample;
   w.bytes.assign(t.code, t.code + t.code_size);
+  w.words.assign(t.words, t.words + t.words_size);
   return w;
 }
 
@@ -194,6 +196,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
     m.sp = suspect.sp;
     m.code = suspect.bytes;
     m.top_state = kRegionNames[static_cast<int>(suspect.region)];
+    m.deoptimised_caller = NamedRoot(DeoptimisedCaller(o.gst, suspect.frames, v.verdict, suspect.pc, suspect.words));
     agent->recorder.Report(m);
   }
   agent->status->answered.fetch_add(2, std::memory_order_relaxed);

@@ -52,7 +52,7 @@ int32_t OwnWalk(Slot* slot, uint64_t sequence) {
 }
 
 void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t sequence, NamedTrace reference,
-                 NamedTrace suspect) {
+                 NamedTrace suspect, const NmethodRef& deoptimised = nullptr) {
   Mismatch m;
   m.check = check;
   m.verdict = verdict;
@@ -62,6 +62,7 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
   m.tid = slot.tid;
   m.sequence = sequence;
   m.top_state = "native";  // the check itself is a native method
+  m.deoptimised_caller = NamedRoot(deoptimised);
   agent->recorder.Report(m);
 }
 
@@ -73,9 +74,8 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     code = OwnWalk(slot, sequence);
     asgct = ToFrames(slot->asgct, code);
   }
-  const bool deoptimises =
-      code == kDeoptCode &&
-      agent->deopt_stubs.OnStack(reinterpret_cast<uint64_t>(__builtin_frame_address(0)), slot->stack_end);
+  const auto sp = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  const bool deoptimises = code == kDeoptCode && agent->deopt_stubs.OnStack(sp, slot->stack_end);
   Verdict verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
   if (verdict.outcome != Outcome::kMatch) {
     ResolveOwnStack(env, gst);
@@ -93,8 +93,10 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
   }
   if (retried) verdict = AfterRetry(verdict);
   if (verdict.outcome == Outcome::kMismatch) {
+    std::vector<uint64_t> words(CodeMap::kMostWords);
+    words.resize(agent->code.WordsOnStack(sp, slot->stack_end, words));
     ReportEntry(Check::kGstAsgct, verdict, *slot, sequence, Named("gst", gst, static_cast<int32_t>(gst.size())),
-                Named("asgct", asgct, code));
+                Named("asgct", asgct, code), DeoptimisedCaller(gst, asgct, verdict, 0, words));
   }
   CountWalk(Check::kGstAsgct, verdict, kEntryWalk | sequence);
 }

@@ -1,9 +1,47 @@
 #include "code_map.h"
 
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 namespace misstep {
+namespace {
+
+// What follows the instructions of compiled code at most: its handlers and the stubs of its static calls.
+constexpr uint64_t kMostHandlers = 1 << 16;
+
+constexpr uint32_t kEntryBytes = 18;  // of a deoptimisation entry at most: before its jump stand 12
+
+// Calls use with each word of the calling thread's stack in [from, to), as far as DeoptStubs::kMostScanned goes, until it
+// returns true.
+template <typename Use>
+[[gnu::no_sanitize_address]] bool AnyWord(uint64_t from, uint64_t to, Use use) {
+  const uint64_t end = std::min(to, from + DeoptStubs::kMostScanned);
+  for (uint64_t at = (from + 7) & ~uint64_t{7}; at + 8 <= end; at += 8) {
+    if (use(*reinterpret_cast<const volatile uint64_t*>(at))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+uint32_t ReadCode(uint64_t pc, uint8_t* to, uint32_t size) {
+  iovec local = {to, size};
+  iovec remote = {reinterpret_cast<void*>(pc), size};
+  const pid_t own = getpid();
+  ssize_t n = process_vm_readv(own, &local, 1, &remote, 1, 0);
+  if (n < 0) {
+    // Perhaps only the next page is missing.
+    const uint64_t here = 4096 - (pc & 4095);
+    if (here >= size) return 0;
+    local.iov_len = remote.iov_len = here;
+    n = process_vm_readv(own, &local, 1, &remote, 1, 0);
+  }
+  return n > 0 ? static_cast<uint32_t>(n) : 0;
+}
 
 NmethodBuilder::NmethodBuilder(uint64_t start, uint64_t size, uint64_t method) {
   nmethod_.start = start;
@@ -22,22 +60,42 @@ void NmethodBuilder::Add(std::span<const Frame> frames) {
 }
 
 void DeoptStubs::Add(std::string_view name, uint64_t start, uint64_t size) {
-  const bool deoptimises = name == "DeoptimizationBlob" || name == "UncommonTrapBlob";
-  if (!deoptimises) return;
+  const bool unpacks = name == "DeoptimizationBlob";
+  if (!unpacks && name != "UncommonTrapBlob") return;
   const size_t at = count_.fetch_add(1);
   if (at >= std::size(ranges_)) return;
   Range& r = ranges_[at];
+  r.unpacks.store(unpacks, std::memory_order_relaxed);
   r.start.store(start, std::memory_order_relaxed);
   r.end.store(start + size, std::memory_order_release);
 }
 
-[[gnu::no_sanitize_address]] bool DeoptStubs::OnStack(uint64_t from, uint64_t to) const {
-  const uint64_t end = std::min(to, from + kMostScanned);
-  for (uint64_t at = (from + 7) & ~uint64_t{7}; at + 8 <= end; at += 8) {
-    const uint64_t word = *reinterpret_cast<const volatile uint64_t*>(at);
-    for (const Range& r : ranges_) {
-      if (word < r.end.load(std::memory_order_acquire) && word >= r.start.load(std::memory_order_relaxed)) return true;
+const DeoptStubs::Range* DeoptStubs::At(uint64_t address) const {
+  for (const Range& r : ranges_) {
+    if (address < r.end.load(std::memory_order_acquire) && address >= r.start.load(std::memory_order_relaxed)) {
+      return &r;
     }
+  }
+  return nullptr;
+}
+
+bool DeoptStubs::OnStack(uint64_t from, uint64_t to) const {
+  return AnyWord(from, to, [&](uint64_t word) { return At(word) != nullptr; });
+}
+
+bool DeoptStubs::IsEntry(uint64_t address) const {
+  uint8_t code[kEntryBytes];
+  uint32_t size = ReadCode(address, code, sizeof(code));
+  if (size >= 2 && code[0] == 0xeb) {  // short jmp: since 26 it goes back to the call that pushes the entry's address
+    address += 2 + static_cast<uint64_t>(int64_t{static_cast<int8_t>(code[1])});
+    size = ReadCode(address, code, sizeof(code));
+  }
+  for (uint32_t i = 0; i + 5 <= size; i++) {
+    if (code[i] != 0xe8 && code[i] != 0xe9) continue;  // call, jmp
+    int32_t distance = 0;
+    std::memcpy(&distance, &code[i + 1], sizeof(distance));
+    const Range* target = At(address + i + 5 + static_cast<uint64_t>(int64_t{distance}));
+    if (target != nullptr && target->unpacks.load(std::memory_order_relaxed)) return true;
   }
   return false;
 }
@@ -61,8 +119,12 @@ void CodeMap::Load(Nmethod nmethod, uint32_t key, uint64_t now_nanos) {
     of_key_[key].push_back(fresh);
     keys_[fresh.get()] = key;
   }
-  low_ = std::min(low_, fresh->start);
-  high_ = std::max(high_, fresh->start + fresh->size);
+  Widen(fresh->start, fresh->size);
+}
+
+void CodeMap::Widen(uint64_t start, uint64_t size) {
+  low_ = std::min(low_.load(), start);
+  high_ = std::max(high_.load(), start + size);
 }
 
 void CodeMap::Unload(uint64_t start, uint64_t now_nanos) {
@@ -99,8 +161,7 @@ void CodeMap::Forget(uint64_t now_nanos) {
 void CodeMap::AddStub(std::string_view name, uint64_t start, uint64_t size) {
   const WriteLock lock(mutex_);
   stubs_[start] = {size, std::string(name)};
-  low_ = std::min(low_, start);
-  high_ = std::max(high_, start + size);
+  Widen(start, size);
 }
 
 Region CodeMap::Find(uint64_t pc, std::vector<NmethodRef>* at_pc) const {
@@ -131,6 +192,47 @@ std::string CodeMap::StubAt(uint64_t pc) const {
     if (pc < it->first + it->second.size) return it->second.name;
   }
   return "";
+}
+
+uint32_t CodeMap::WordsOnStack(uint64_t from, uint64_t to, std::span<uint64_t> words) const {
+  const uint64_t low = low_.load(std::memory_order_relaxed);
+  const uint64_t high = high_.load(std::memory_order_relaxed) + kMostHandlers;
+  uint32_t n = 0;
+  if (words.empty() || low > high) return 0;
+  AnyWord(from, to, [&](uint64_t word) {
+    if (word >= low && word < high) words[n++] = word;
+    return n == words.size();
+  });
+  return n;
+}
+
+NmethodRef CodeMap::Nearest(uint64_t address) const {
+  const ReadLock lock(mutex_);
+  auto it = live_.upper_bound(address);
+  if (it == live_.begin()) return nullptr;
+  const NmethodRef& n = (--it)->second;
+  if (address - n->start >= n->size + kMostHandlers) return nullptr;
+  const auto stub = stubs_.upper_bound(address);
+  if (stub != stubs_.begin() && std::prev(stub)->first > n->start) return nullptr;
+  return n;
+}
+
+NmethodRef CodeMap::DeoptimisedCaller(uint64_t callee, uint64_t pc, std::span<const uint64_t> words,
+                                      const DeoptStubs& stubs) const {
+  NmethodRef n = Nearest(pc);
+  bool below = n != nullptr && n->method == callee;
+  NmethodRef found;
+  for (const uint64_t word : words) {
+    n = Nearest(word);
+    if (n == nullptr) continue;
+    if (stubs.IsEntry(word)) {
+      if (found == nullptr) found = n;
+    } else if (!below && n->method == callee) {
+      below = true;
+      found = nullptr;
+    }
+  }
+  return found;
 }
 
 std::vector<NmethodRef> CodeMap::OfMethod(uint64_t method) const {

@@ -35,6 +35,9 @@ class NmethodBuilder {
   std::unordered_map<std::pair<int32_t, std::pair<uint64_t, int32_t>>, int32_t, Hash> nodes_;
 };
 
+// Reads bytes of this process that may not be there, without a fault, and returns how many. Async-signal-safe.
+uint32_t ReadCode(uint64_t pc, uint8_t* to, uint32_t size);
+
 // Where the stubs lie that deoptimise a frame, for those who may take no lock.
 class DeoptStubs {
  public:
@@ -43,6 +46,9 @@ class DeoptStubs {
   // Whether a return address into one of them stands in [from, to) of the calling thread's stack, as far as
   // kMostScanned goes. Async-signal-safe. What a frame has not written yet may hold an old one.
   bool OnStack(uint64_t from, uint64_t to) const;
+  // Whether the code at an address in compiled code is its deoptimisation entry (HotSpot: emit_deopt_handler): one or
+  // two instructions, then a jump or a call into the DeoptimizationBlob. Knows x86-64's alone.
+  bool IsEntry(uint64_t address) const;
 
   static constexpr uint64_t kMostScanned = 1 << 20;
 
@@ -50,7 +56,10 @@ class DeoptStubs {
   struct Range {
     std::atomic<uint64_t> start = 0;
     std::atomic<uint64_t> end = 0;  // 0: there is none
+    std::atomic<bool> unpacks = false;
   };
+  const Range* At(uint64_t address) const;
+
   // One of each on every JDK; AOT code may bring a second.
   Range ranges_[4];
   std::atomic<size_t> count_ = 0;
@@ -70,11 +79,22 @@ class CodeMap final : public CodeLookup {
   // The name of the stub at pc, empty when there is none.
   std::string StubAt(uint64_t pc) const;
 
+  // Copies the words of the calling thread's stack in [from, to) that may point at code, from from on, as many as there
+  // is room for, and returns their number. Async-signal-safe.
+  uint32_t WordsOnStack(uint64_t from, uint64_t to, std::span<uint64_t> words) const;
+  // The code of the caller at which a walk ends that has the method callee at its bottom, when that caller was
+  // deoptimised while it was calling: its return address, among words, is its deoptimisation entry then. What is found
+  // above callee's own code, if that is compiled, is no caller of callee. Null when there is none.
+  NmethodRef DeoptimisedCaller(uint64_t callee, uint64_t pc, std::span<const uint64_t> words,
+                               const DeoptStubs& stubs) const;
+
   std::vector<NmethodRef> OfMethod(uint64_t method) const override;
   std::vector<NmethodRef> OfKey(uint32_t key) const override;
 
   // How long retired code is kept: far longer than a sample waits for its judgement.
   static constexpr uint64_t kKeepNanos = 2'000'000'000;
+  // Words of a stack that are kept: those of some dozens of frames below the signal.
+  static constexpr uint32_t kMostWords = 256;
 
  private:
   struct Stub {
@@ -88,6 +108,9 @@ class CodeMap final : public CodeLookup {
   void Retire(std::map<uint64_t, NmethodRef>::iterator it, uint64_t now_nanos) REQUIRES(mutex_);
   void Forget(uint64_t now_nanos) REQUIRES(mutex_);
   static void Drop(std::vector<NmethodRef>* list, const Nmethod* nmethod);
+  void Widen(uint64_t start, uint64_t size) REQUIRES(mutex_);
+  // The compiled code in which address lies or behind which, as handlers may; null when there is none.
+  NmethodRef Nearest(uint64_t address) const;
 
   mutable Mutex mutex_;
   std::map<uint64_t, NmethodRef> live_ GUARDED_BY(mutex_);  // by start
@@ -96,8 +119,8 @@ class CodeMap final : public CodeLookup {
   std::unordered_map<uint32_t, std::vector<NmethodRef>> of_key_ GUARDED_BY(mutex_);
   std::unordered_map<const Nmethod*, uint32_t> keys_ GUARDED_BY(mutex_);
   std::map<uint64_t, Stub> stubs_ GUARDED_BY(mutex_);
-  uint64_t low_ GUARDED_BY(mutex_) = UINT64_MAX;  // bounds of all code seen
-  uint64_t high_ GUARDED_BY(mutex_) = 0;
+  std::atomic<uint64_t> low_ = UINT64_MAX;  // bounds of all code seen
+  std::atomic<uint64_t> high_ = 0;
 };
 
 }  // namespace misstep

@@ -266,6 +266,11 @@ bool HasRole(std::span<const Frame> frames, Role role) {
 
 }  // namespace
 
+bool Nmethod::Holds(uint64_t of) const {
+  return method == of ||
+         std::any_of(nodes.begin(), nodes.end(), [&](const InlineNode& n) { return n.frame.method == of; });
+}
+
 std::vector<Frame> Nmethod::Chain(size_t node) const {
   std::vector<Frame> chain;
   for (auto at = static_cast<int32_t>(node); at >= 0; at = nodes[static_cast<size_t>(at)].parent) {

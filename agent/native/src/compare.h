@@ -74,6 +74,8 @@ struct Nmethod {
 
   // The frames of a position, top first, the compiled method last.
   std::vector<Frame> Chain(size_t node) const;
+  // Whether it is the code of a method or has it inlined.
+  bool Holds(uint64_t of) const;
 };
 using NmethodRef = std::shared_ptr<const Nmethod>;
 

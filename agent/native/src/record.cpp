@@ -68,6 +68,16 @@ std::string WithDots(std::string_view class_name) {
   return s;
 }
 
+// The beginning of a frame, up to where a further field or the brace follows.
+void AppendMethod(std::string* out, const MethodName& method) {
+  out->append("{\"className\":");
+  AppendJson(out, WithDots(method.class_name));
+  out->append(",\"method\":");
+  AppendJson(out, method.name);
+  out->append(",\"descriptor\":");
+  AppendJson(out, method.descriptor);
+}
+
 void AppendTrace(std::string* out, const NamedTrace& trace) {
   out->append("{\"source\":");
   AppendJson(out, trace.source);
@@ -76,12 +86,7 @@ void AppendTrace(std::string* out, const NamedTrace& trace) {
   for (const NamedFrame& f : trace.frames) {
     if (!first) out->push_back(',');
     first = false;
-    out->append("{\"className\":");
-    AppendJson(out, WithDots(f.method.class_name));
-    out->append(",\"method\":");
-    AppendJson(out, f.method.name);
-    out->append(",\"descriptor\":");
-    AppendJson(out, f.method.descriptor);
+    AppendMethod(out, f.method);
     out->append(",\"bci\":").append(std::to_string(f.bci)).append("}");
   }
   out->append("],\"numFrames\":").append(std::to_string(trace.num_frames)).append("}");
@@ -136,6 +141,11 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
   AppendBase64(&s, m.code);
   s.append("\",\"topState\":");
   AppendJson(&s, m.top_state);
+  if (m.deoptimised_caller) {
+    s.append(",\"deoptimisedCaller\":");
+    AppendMethod(&s, *m.deoptimised_caller);
+    s.append("}");
+  }
   s.append(",\"count\":");
   *count_at = s.size();
   s.append(PaddedCount(1)).append("}\n");
@@ -156,6 +166,7 @@ std::string Boundary(const Mismatch& m) {
   add(m.reference, at);
   add(m.reference, at - 1);
   if (m.verdict.kind != Kind::kTruncated) add(m.suspect, at);
+  if (m.deoptimised_caller) s.append("|deoptimised");
   return s;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,8 @@ struct Mismatch {
   uint64_t sp = 0;
   std::span<const uint8_t> code;
   std::string_view top_state;
+  // Kind truncated: the compiled method at which the walk ended, when it was deoptimised while it was calling.
+  std::optional<MethodName> deoptimised_caller;
 };
 
 // Appends text as a JSON string. Bytes that are no UTF-8 become '?': HotSpot's modified UTF-8 may hold some.

@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -35,21 +35,6 @@ std::atomic<bool> stop_judge = false;
 std::atomic<bool> stop_turns = false;
 std::atomic<uint32_t> spare_ticks = 0;  // of turns that ended early
 pid_t own_pid = 0;
-
-// Reads bytes of this process that may not be there, without a fault.
-uint32_t ReadCode(uint64_t pc, uint8_t* to, uint32_t size) {
-  iovec local = {to, size};
-  iovec remote = {reinterpret_cast<void*>(pc), size};
-  long n = syscall(SYS_process_vm_readv, own_pid, &local, 1, &remote, 1, 0);
-  if (n < 0) {
-    // Perhaps only the next page is missing.
-    const uint64_t here = 4096 - (pc & 4095);
-    if (here >= size) return 0;
-    local.iov_len = remote.iov_len = here;
-    n = syscall(SYS_process_vm_readv, own_pid, &local, 1, &remote, 1, 0);
-  }
-  return n > 0 ? static_cast<uint32_t>(n) : 0;
-}
 
 // The signal handler: atomics, memcpy, raw system calls and ASGCT, nothing else.
 void Fill(Slot* slot, Ticket* t, void* context) {
@@ -84,6 +69,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   t->code_size = ReadCode(t->pc, t->code, sizeof(t->code));
   t->busy = slot->busy != 0;
   t->num_frames = 0;
+  t->words_size = 0;
   if (!t->busy) {
     slot->busy = 1;
     AsgctTrace trace = {slot->env, 0, t->frames};
@@ -92,6 +78,11 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
     t->num_frames = trace.num_frames;
     t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, slot->stack_end);
+    // A walk that does not get to where the thread's others ended may have lost its way.
+    const bool lost = trace.num_frames > 0 &&
+                      reinterpret_cast<uint64_t>(t->frames[std::min(static_cast<uint32_t>(trace.num_frames), agent->options.depth) - 1].method) !=
+                          slot->root.load(std::memory_order_relaxed);
+    t->words_size = lost ? agent->code.WordsOnStack(t->sp, slot->stack_end, {t->words, CodeMap::kMostWords}) : 0;
     slot->busy = 0;
   }
   status->enter_nanos.store(enter_before, std::memory_order_relaxed);
@@ -198,6 +189,8 @@ struct Owned {
   std::vector<Frame> frames;
   std::vector<uint32_t> keys;
   std::vector<Frame> trace;  // bottom first
+  std::vector<uint64_t> words;
+  NmethodRef deoptimised;    // the caller at which the walk was cut off
   bool by_trace = false;     // the shadow agreed, and the trace was asked too
   Sample sample;
   uint64_t pc = 0;
@@ -260,6 +253,7 @@ class Judge {
     o->sample.deoptimises = t->deoptimises;
     o->sample.root = slot.root;
     o->sample.carrier = slot.carrier.load(std::memory_order_relaxed);
+    o->words.assign(t->words, t->words + t->words_size);
     o->pc = t->pc;
     o->sp = t->sp;
     o->sequence = t->sample;
@@ -305,11 +299,25 @@ class Judge {
     }
     if (!o->sample.at_pc.empty()) o->sample.region = Region::kCompiled;
     const Verdict verdict = CompareAsgctShadow(o->sample, agent->code);
+    FindDeoptimised(o, verdict);
     o->by_trace = !o->trace.empty() && (verdict.outcome == Outcome::kMatch || verdict.outcome == Outcome::kTolerated);
     if (!o->by_trace) return verdict;
     agent->methods.Resolve(o->trace);
     const Verdict traced = CompareTrace(o->trace, o->sample, agent->code);
+    FindDeoptimised(o, traced);
     return traced.outcome == Outcome::kMatch ? verdict : traced;
+  }
+
+  // Looks for the caller that was deoptimised when a walk was cut off at it. A caller with an entry has it among those
+  // that were lost.
+  static void FindDeoptimised(Owned* o, const Verdict& verdict) {
+    if (verdict.kind != Kind::kTruncated || o->deoptimised != nullptr || o->frames.empty()) return;
+    NmethodRef n = agent->code.DeoptimisedCaller(o->frames.back().method, o->pc, o->words, agent->deopt_stubs);
+    if (n == nullptr) return;
+    const MethodInfo* root = agent->methods.Find(n->method);
+    const std::span<const uint32_t> lost = std::span(o->keys).first(std::min<size_t>(verdict.divergence, o->keys.size()));
+    const bool fits = root == nullptr || root->key == 0 || std::find(lost.begin(), lost.end(), root->key) != lost.end();
+    if (fits) o->deoptimised = std::move(n);
   }
 
   void Finish(const Owned& o, const Verdict& verdict) {
@@ -341,6 +349,7 @@ class Judge {
       m.sp = o.sp;
       m.code = std::span(o.code, o.code_size);
       m.top_state = kRegionNames[static_cast<int>(o.sample.region)];
+      if (verdict.kind == Kind::kTruncated) m.deoptimised_caller = NamedRoot(o.deoptimised);
       agent->recorder.Report(m);
     }
     if (o.by_trace) agent->status->traced.fetch_add(1, std::memory_order_relaxed);

@@ -47,7 +47,9 @@ struct Ticket {
   bool shadow_overflow = false;  // deeper than the buffers
   uint32_t shadow_size = 0;
   AsgctFrame* frames = nullptr;  // options.depth of them
-  uint64_t* shadow = nullptr;    // options.depth of them
+  uint32_t words_size = 0;
+  uint64_t* words = nullptr;   // of the stack, where the walk may be cut off: CodeMap::WordsOnStack
+  uint64_t* shadow = nullptr;  // options.depth of them
   uint32_t trace_size = 0;
   AsgctFrame* trace = nullptr;  // options.depth of them, bottom first
 };
@@ -135,7 +137,7 @@ struct Slot {
   std::atomic<uint32_t> ready = 0;  // tickets for the judge
   Turn turn;
   std::atomic<uint64_t> last_cpu = 0;  // the sampler's: CPU time when last looked at
-  uint64_t root = 0;                   // the judge's: bottom method of the last walk that matched
+  std::atomic<uint64_t> root = 0;      // bottom method of the last walk that matched
   std::atomic<bool> chosen = false;    // its name is one that the option threads asks for
   std::atomic<bool> carrier = false;   // virtual threads were seen mounted on it
   volatile sig_atomic_t busy = 0;      // the thread walks itself: one walker at a time

@@ -622,9 +622,13 @@ type Mismatch struct {
 	// top_state is what ran on top: "interpreted", "compiled", "stub", "native" or empty when unknown.
 	TopState string `protobuf:"bytes,12,opt,name=top_state,json=topState,proto3" json:"top_state,omitempty"`
 	// count of mismatches of this check, kind and boundary in the trial.
-	Count         uint64 `protobuf:"varint,13,opt,name=count,proto3" json:"count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Count uint64 `protobuf:"varint,13,opt,name=count,proto3" json:"count,omitempty"`
+	// deoptimised_caller is, where kind is "truncated", the compiled method at which the suspect ended, when its return address on the
+	// stack was found to be its deoptimisation entry: a callee broke what it was compiled for. Its bci says nothing. It or what is inlined
+	// in it is the reference's frame below the cut. Absent when no such address was found.
+	DeoptimisedCaller *Frame `protobuf:"bytes,14,opt,name=deoptimised_caller,json=deoptimisedCaller,proto3" json:"deoptimised_caller,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Mismatch) Reset() {
@@ -746,6 +750,13 @@ func (x *Mismatch) GetCount() uint64 {
 		return x.Count
 	}
 	return 0
+}
+
+func (x *Mismatch) GetDeoptimisedCaller() *Frame {
+	if x != nil {
+		return x.DeoptimisedCaller
+	}
+	return nil
 }
 
 // Crash describes a fatal error of the JVM.
@@ -1688,7 +1699,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
-	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xdf\x02\n" +
+	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xa1\x03\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +
@@ -1705,7 +1716,8 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	" \x01(\x04R\x02sp\x12\x12\n" +
 	"\x04code\x18\v \x01(\fR\x04code\x12\x1b\n" +
 	"\ttop_state\x18\f \x01(\tR\btopState\x12\x14\n" +
-	"\x05count\x18\r \x01(\x04R\x05count\"\x92\x02\n" +
+	"\x05count\x18\r \x01(\x04R\x05count\x12@\n" +
+	"\x12deoptimised_caller\x18\x0e \x01(\v2\x11.misstep.v1.FrameR\x11deoptimisedCaller\"\x92\x02\n" +
 	"\x05Crash\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12+\n" +
 	"\x11problematic_frame\x18\x02 \x01(\tR\x10problematicFrame\x12\x16\n" +
@@ -1859,26 +1871,27 @@ var file_misstep_v1_run_proto_depIdxs = []int32{
 	4,  // 15: misstep.v1.Trace.frames:type_name -> misstep.v1.Frame
 	5,  // 16: misstep.v1.Mismatch.reference:type_name -> misstep.v1.Trace
 	5,  // 17: misstep.v1.Mismatch.suspect:type_name -> misstep.v1.Trace
-	9,  // 18: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
-	20, // 19: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
-	21, // 20: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
-	13, // 21: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
-	22, // 22: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
-	24, // 23: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
-	24, // 24: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
-	24, // 25: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
-	24, // 26: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
-	24, // 27: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
-	24, // 28: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
-	2,  // 29: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
-	3,  // 30: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
-	24, // 31: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
-	14, // 32: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	4,  // 18: misstep.v1.Mismatch.deoptimised_caller:type_name -> misstep.v1.Frame
+	9,  // 19: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
+	20, // 20: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
+	21, // 21: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
+	13, // 22: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
+	22, // 23: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
+	24, // 24: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
+	24, // 25: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
+	24, // 26: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
+	24, // 27: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
+	24, // 28: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
+	24, // 29: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
+	2,  // 30: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
+	3,  // 31: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
+	24, // 32: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
+	14, // 33: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_run_proto_init() }
