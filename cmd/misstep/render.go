@@ -84,6 +84,9 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome) {
 // a suspect that lost its bottom stands beside the top of the reference, to which it belongs.
 func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	fmt.Fprintf(w, "%s: %s on thread %q (%d times)\n", m.GetCheck(), m.GetKind(), m.GetThread(), max(m.GetCount(), 1))
+	if f := m.GetDeoptimisedCaller(); f != nil {
+		fmt.Fprintf(w, "deoptimised caller: %s.%s\n", f.GetClassName(), f.GetMethod())
+	}
 	left, right := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
 	depth := max(len(left), len(right))
 	leftShift, rightShift := depth-len(left), depth-len(right) // empty rows above each stack

@@ -38,14 +38,14 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		if frozen(ref, sus) {
 			return kind, "continuation", "a continuation: frames of the virtual thread are missing"
 		}
+		if part, what, ok := deoptimised(m); ok {
+			return kind, part, what
+		}
 		if bottomLost(ref, sus) {
 			return kind, bottomFrame, bottomFrame
 		}
 		if asynchronous(m) && j <= 1 {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
-		}
-		if deoptimised(m, e) {
-			return kind, "deoptimised caller", name(e.caller) + ", deoptimised while it was calling " + name(e.callee)
 		}
 		return kind, e.String(), e.what()
 	case "missing":
@@ -120,6 +120,9 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		if thrown(bottom) {
 			return kind, "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"
+		}
+		if part, what, ok := deoptimised(m); ok {
+			return kind, part, what
 		}
 		// Inside a native method the walk starts from the thread's anchor, so where the signal hit cannot be to blame.
 		if inFrame && m.GetTopState() == "compiled" || native(at(sus, 0)) {

@@ -56,6 +56,9 @@ const upcallFrame = `("method":"<clinit>","descriptor":"[^"]*"|"method":"loadCla
 	`"className":"java\.lang\.invoke\.MethodHandleNatives","method":"(link(CallSite|DynamicConstant|Method|MethodHandleConstant)|findMethodHandleType)","descriptor":"[^"]*")` +
 	`,"bci":-?[0-9]+\}\],"numFrames":-?[0-9]+\},"divergence"`
 
+// deoptimisedCaller matches a record of a walk that was cut off at one.
+const deoptimisedCaller = `"deoptimisedCaller":`
+
 // seam matches a frame between a virtual thread and its carrier.
 const seam = `"className":"(jdk\.internal\.vm\.(Continuation|ThreadContainers)|java\.lang\.(Base)?VirtualThread)"`
 
@@ -85,9 +88,16 @@ func (e *Expect) place(part string) {
 	case "continuation":
 		like(seam)
 		return
-	case "deoptimised caller", "the bottom frame": // what is neither of the two above
+	case "deoptimised caller": // and neither of the two above
+		like(deoptimisedCaller)
 		e.Unlike = append(e.Unlike, upcallFrame, virtualThread)
 		return
+	case "the bottom frame": // what is none of the three above
+		e.Unlike = append(e.Unlike, upcallFrame, virtualThread, deoptimisedCaller)
+		return
+	}
+	if e.MismatchKind == "truncated" {
+		e.Unlike = append(e.Unlike, deoptimisedCaller)
 	}
 	if code, found := strings.CutPrefix(part, "code "); found {
 		code, part, _ = strings.Cut(code, ", ")

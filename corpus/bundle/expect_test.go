@@ -1,6 +1,8 @@
 package bundle
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,7 +17,8 @@ func TestExpectOfAPlace(t *testing.T) {
 		"beyond upcall loadClass": {Like: []string{`"method":"loadClass"`}},
 		"upcall exception":        {Like: []string{`"method":"<init>"`}},
 		"continuation":            {Like: []string{seam}},
-		"deoptimised caller":      {Unlike: []string{upcallFrame, virtualThread}},
+		"deoptimised caller":      {Like: []string{deoptimisedCaller}, Unlike: []string{upcallFrame, virtualThread}},
+		"the bottom frame":        {Unlike: []string{upcallFrame, virtualThread, deoptimisedCaller}},
 		"after a.B$#.c":           {Like: []string{`"className":"[^"]*a\.B\$[0-9]+[^"]*","method":"c"`}},
 		"native jdk.internal.reflect.NativeMethodAccessorImpl.invoke0": {Like: []string{`"className":"[^"]*reflect\.NativeMethodAccessorImpl[^"]*","method":"invoke0"`}},
 		"a.B.<init> <- a.C.lambda$main$#":                              {Like: []string{`"className":"[^"]*a\.B[^"]*","method":"<init>"`, `"className":"[^"]*a\.C[^"]*","method":"lambda\$main\$[0-9]+"`}},
@@ -29,6 +32,9 @@ func TestExpectOfAPlace(t *testing.T) {
 		`a.B".c`:                                                       {},
 		"a.B.c…":                                                       {},
 	} {
+		if at := []string{"upcall", "beyond", "continuation", "deoptimised", "the bottom"}; !slices.ContainsFunc(at, func(begin string) bool { return strings.HasPrefix(place, begin) }) {
+			want.Unlike = []string{deoptimisedCaller} // another cause of the same cut
+		}
 		want.Kind, want.Check, want.MismatchKind = "mismatch", "gst-asgct", "truncated"
 		got := ExpectOf(&misstepv1.Finding{Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}}})
 		assert.Equal(t, want, got, place)

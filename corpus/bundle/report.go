@@ -266,7 +266,10 @@ func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 		return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
 	}
 	for _, m := range o.GetMismatches() {
-		if length(m) > 0 && m.GetCheck() == e.Check && slices.Contains(recordedAs(e.Check, e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) && (best == nil || length(m) < length(best)) {
+		deoptimised := m.GetDeoptimisedCaller() != nil
+		if length(m) > 0 && m.GetCheck() == e.Check && slices.Contains(recordedAs(e.Check, e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) &&
+			(!deoptimised || !slices.Contains(e.Unlike, deoptimisedCaller)) && (deoptimised || !slices.Contains(e.Like, deoptimisedCaller)) &&
+			(best == nil || length(m) < length(best)) {
 			best = m
 		}
 	}
@@ -291,7 +294,12 @@ func kindText(m *misstepv1.Mismatch) string {
 	name := sourceNames[m.GetSuspect().GetSource()]
 	switch m.GetKind() {
 	case "truncated":
-		return fmt.Sprintf("%s lost the bottom of the stack, without an error code: it gave %d frames where there are %d.", name, suspect, reference)
+		text := fmt.Sprintf("%s lost the bottom of the stack, without an error code: it gave %d frames where there are %d.", name, suspect, reference)
+		if f := m.GetDeoptimisedCaller(); f != nil {
+			text += fmt.Sprintf(" It ended at the compiled code of `%s.%s`, which was deoptimised while it was calling: its return address on the stack is its deoptimisation entry.",
+				code(f.GetClassName()), code(f.GetMethod()))
+		}
+		return text
 	case "missing":
 		return fmt.Sprintf("%s left frames out in the middle.", name)
 	case "extra", "foreign":

@@ -58,13 +58,14 @@ func TestRunScript(t *testing.T) {
 	})
 	compiled := crashedBy(&misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "J 10 c1 Crash.down(I)V (19 bytes) @ 0x00007f57a8b90e40"})
 	file := func(head string) string { return started + "printf '" + head + "' >\"$errors\"; exit 134\n" }
-	deoptimised := func(c *Contents) {
-		c.Reproducer.Finding.Signature.Parts = []string{"gst-asgct", "truncated", "deoptimised caller"}
+	at := func(place string) func(c *Contents) {
+		return func(c *Contents) { c.Reproducer.Finding.Signature.Parts = []string{"gst-asgct", "truncated", place} }
 	}
-	cut := func(method, descriptor string) string {
+	cut := func(method, descriptor, more string) string {
 		return started + `echo '{"check":"gst-asgct","kind":"truncated","reference":{"source":"gst","frames":[],"numFrames":2},"suspect":{"source":"asgct","frames":[` +
-			`{"className":"a.B","method":"` + method + `","descriptor":"` + descriptor + `","bci":4}],"numFrames":1},"divergence":0,"topState":""}' >"$out/mismatches.jsonl"` + "\n"
+			`{"className":"a.B","method":"` + method + `","descriptor":"` + descriptor + `","bci":4}],"numFrames":1},"divergence":0,"topState":""` + more + `}' >"$out/mismatches.jsonl"` + "\n"
 	}
+	const caller = `,"deoptimisedCaller":{"className":"a.C","method":"run","descriptor":"()V"}`
 	hung := func(c *Contents) {
 		c.Reproducer.Finding.Signature = &misstepv1.Signature{Kind: "hang"}
 		c.Command.Wall = 1
@@ -98,8 +99,11 @@ func TestRunScript(t *testing.T) {
 		"an error file":               {unwritten, crash, []string{"-n", "1"}, 1, "another crash: # V  [libjvm.so+0x8a]"},
 		"no error file instead":       {nil, started + "kill -SEGV $$\n", []string{"-n", "1"}, 1, "another crash: signal 11, without an error file"},
 		"crash before the agent":      {nil, `printf '# Problematic frame:\n# C  [libc.so.6+0x1]\n' >"$errors"; exit 134` + "\n", []string{"-n", "1"}, 2, "void, the agent did not start"},
-		"deoptimised caller":          {deoptimised, cut("call", "()V"), []string{"-n", "1"}, 0, "1 of 1 tries"},
-		"upcall of loadClass instead": {deoptimised, cut("loadClass", "(Ljava/lang/String;)Ljava/lang/Class;"), []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"deoptimised caller":          {at("deoptimised caller"), cut("call", "()V", caller), []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"cut off there without one":   {at("deoptimised caller"), cut("call", "()V", ""), []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"upcall of loadClass instead": {at("deoptimised caller"), cut("loadClass", "(Ljava/lang/String;)Ljava/lang/Class;", caller), []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"cut off at a method":         {at("a.B.call <- a.C.run"), cut("call", "()V", `,"class":"a.C","className":"a.C","method":"run"`), []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"cut off there by another":    {at("a.B.call <- a.C.run"), cut("call", "()V", caller), []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"no crash":                    {crashed, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"hang found":                  {hung, started + "sleep 60\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
 		"killed by another":           {ended, started + "kill -KILL $$\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 137"},

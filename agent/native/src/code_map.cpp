@@ -15,8 +15,8 @@ constexpr uint64_t kMostHandlers = 1 << 16;
 
 constexpr uint32_t kEntryBytes = 18;  // of a deoptimisation entry at most: before its jump stand 12
 
-// Calls use with each word of the calling thread's stack in [from, to), as far as DeoptStubs::kMostScanned goes, until it
-// returns true.
+// Calls use with each word of the calling thread's stack in [from, to), as far as DeoptStubs::kMostScanned goes, until
+// it returns true.
 template <typename Use>
 [[gnu::no_sanitize_address]] bool AnyWord(uint64_t from, uint64_t to, Use use) {
   const uint64_t end = std::min(to, from + DeoptStubs::kMostScanned);

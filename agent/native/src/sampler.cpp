@@ -79,9 +79,11 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     t->num_frames = trace.num_frames;
     t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, slot->stack_end);
     // A walk that does not get to where the thread's others ended may have lost its way.
-    const bool lost = trace.num_frames > 0 &&
-                      reinterpret_cast<uint64_t>(t->frames[std::min(static_cast<uint32_t>(trace.num_frames), agent->options.depth) - 1].method) !=
-                          slot->root.load(std::memory_order_relaxed);
+    const bool lost =
+        trace.num_frames > 0 &&
+        reinterpret_cast<uint64_t>(
+            t->frames[std::min(static_cast<uint32_t>(trace.num_frames), agent->options.depth) - 1].method) !=
+            slot->root.load(std::memory_order_relaxed);
     t->words_size = lost ? agent->code.WordsOnStack(t->sp, slot->stack_end, {t->words, CodeMap::kMostWords}) : 0;
     slot->busy = 0;
   }
@@ -190,8 +192,8 @@ struct Owned {
   std::vector<uint32_t> keys;
   std::vector<Frame> trace;  // bottom first
   std::vector<uint64_t> words;
-  NmethodRef deoptimised;    // the caller at which the walk was cut off
-  bool by_trace = false;     // the shadow agreed, and the trace was asked too
+  NmethodRef deoptimised;  // the caller at which the walk was cut off
+  bool by_trace = false;   // the shadow agreed, and the trace was asked too
   Sample sample;
   uint64_t pc = 0;
   uint64_t sp = 0;
@@ -315,7 +317,8 @@ class Judge {
     NmethodRef n = agent->code.DeoptimisedCaller(o->frames.back().method, o->pc, o->words, agent->deopt_stubs);
     if (n == nullptr) return;
     const MethodInfo* root = agent->methods.Find(n->method);
-    const std::span<const uint32_t> lost = std::span(o->keys).first(std::min<size_t>(verdict.divergence, o->keys.size()));
+    const std::span<const uint32_t> lost =
+        std::span(o->keys).first(std::min<size_t>(verdict.divergence, o->keys.size()));
     const bool fits = root == nullptr || root->key == 0 || std::find(lost.begin(), lost.end(), root->key) != lost.end();
     if (fits) o->deoptimised = std::move(n);
   }

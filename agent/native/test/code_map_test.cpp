@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace misstep {
 namespace {
 
@@ -74,6 +76,118 @@ TEST(DeoptStubs, FindsAReturnAddressOnTheStack) {
   EXPECT_FALSE(stubs.OnStack(at(0), at(2))) << "beyond the stack's end";
   stack[2] = 1100;
   EXPECT_FALSE(stubs.OnStack(at(0), at(4))) << "just behind the stub";
+}
+
+// A little code cache: two compiled methods of 64 bytes, each with a deoptimisation entry at 48, and the blobs that
+// entries jump to.
+class DeoptimisedCallerTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kCallee = 7;
+  static constexpr uint64_t kCaller = 8;
+
+  DeoptimisedCallerTest() {
+    map_.Load(Code(At(0), 64, kCallee), 0, 0);
+    map_.Load(Code(At(64), 64, kCaller), 0, 0);
+    map_.AddStub("DeoptimizationBlob", At(200), 20);
+    stubs_.Add("UncommonTrapBlob", At(220), 20);
+    stubs_.Add("DeoptimizationBlob", At(200), 20);
+    Entry(48, 200);
+    Entry(64 + 48, 200);
+  }
+
+  uint64_t At(size_t offset) const { return reinterpret_cast<uint64_t>(code_) + offset; }
+
+  // C2's form until 25: call the next instruction, subtract 5 from the address that it pushed, jump.
+  void Entry(size_t at, size_t target) {
+    const uint8_t head[] = {0xe8, 0, 0, 0, 0, 0x48, 0x83, 0x2c, 0x24, 0x05, 0xe9};
+    std::memcpy(code_ + at, head, sizeof(head));
+    Distance(at + sizeof(head), target);
+  }
+
+  void Distance(size_t at, size_t target) {
+    const auto distance = static_cast<int32_t>(target) - static_cast<int32_t>(at + 4);
+    std::memcpy(code_ + at, &distance, 4);
+  }
+
+  uint64_t Found(std::vector<uint64_t> words, uint64_t pc = 0) const {
+    const NmethodRef n = map_.DeoptimisedCaller(kCallee, pc, words, stubs_);
+    return n == nullptr ? 0 : n->method;
+  }
+
+  uint8_t code_[256] = {};
+  CodeMap map_;
+  DeoptStubs stubs_;
+};
+
+TEST_F(DeoptimisedCallerTest, IsFoundByItsReturnAddress) {
+  EXPECT_EQ(Found({At(64 + 48)}), kCaller);
+  EXPECT_EQ(Found({1, 2, At(210), At(64 + 48), At(70)}), kCaller);
+  EXPECT_EQ(Found({}), 0u);
+}
+
+TEST_F(DeoptimisedCallerTest, IsNoOtherPlaceOfItsCode) {
+  EXPECT_EQ(Found({At(64), At(64 + 30), At(64 + 59), At(127)}), 0u);
+  EXPECT_EQ(Found({At(64 + 47 - 16)}), 0u) << "the entry stands behind it";
+}
+
+TEST_F(DeoptimisedCallerTest, IsNotAboveItsCallee) {
+  EXPECT_EQ(Found({At(64 + 48), At(10)}), 0u);
+  EXPECT_EQ(Found({At(64 + 48), At(10), At(64 + 48)}), kCaller);
+  EXPECT_EQ(Found({At(64 + 48)}, At(10)), kCaller) << "the signal hit the callee";
+  EXPECT_EQ(Found({At(48)}, At(10)), kCallee) << "recursion";
+}
+
+TEST_F(DeoptimisedCallerTest, DoesNotTrap) {
+  Entry(64 + 48, 220);
+  EXPECT_EQ(Found({At(64 + 48)}), 0u) << "an uncommon trap is no entry";
+}
+
+TEST_F(DeoptimisedCallerTest, HasOtherForms) {
+  // C1's: the entry's own address by a register, jump.
+  const uint8_t c1[] = {0x49, 0xba, 1, 2, 3, 4, 5, 6, 7, 8, 0x41, 0x52, 0xe9};
+  std::memcpy(code_ + 64, c1, sizeof(c1));
+  Distance(64 + sizeof(c1), 200);
+  EXPECT_EQ(Found({At(64)}), kCaller);
+  // Since 26: the entry goes back to the call before it.
+  code_[90] = 0xe8;
+  Distance(91, 200);
+  code_[95] = 0xeb;
+  code_[96] = static_cast<uint8_t>(-7);
+  EXPECT_EQ(Found({At(95)}), kCaller);
+  code_[96] = 100;
+  EXPECT_EQ(Found({At(95)}), 0u) << "another jump";
+}
+
+TEST_F(DeoptimisedCallerTest, MayLieBehindTheInstructions) {
+  CodeMap map;
+  map.Load(Code(At(64), 40, kCaller), 0, 0);
+  const std::vector<uint64_t> words = {At(64 + 48)};
+  EXPECT_NE(map.DeoptimisedCaller(kCallee, 0, words, stubs_), nullptr);
+  map.AddStub("I2C/C2I adapters", At(64 + 44), 2);
+  EXPECT_EQ(map.DeoptimisedCaller(kCallee, 0, words, stubs_), nullptr) << "other code is nearer";
+}
+
+TEST_F(DeoptimisedCallerTest, BadAddressesAreRead) {
+  CodeMap map;
+  map.Load(Code(16, 64, kCaller), 0, 0);
+  const std::vector<uint64_t> words = {20, 79, 4000, 0, UINT64_MAX};
+  EXPECT_EQ(map.DeoptimisedCaller(kCallee, UINT64_MAX, words, stubs_), nullptr);
+}
+
+TEST(CodeMap, WordsOnStack) {
+  CodeMap map;
+  uint64_t stack[] = {5, 1050, 7, 1000, 999, 1 << 20, 1099};
+  const auto from = reinterpret_cast<uint64_t>(stack);
+  uint64_t words[8];
+  EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), words), 0u) << "no code is known";
+  map.Load(Code(1000, 100, 1), 0, 0);
+  ASSERT_EQ(map.WordsOnStack(from, from + sizeof(stack), words), 3u);
+  EXPECT_EQ(words[0], 1050u);
+  EXPECT_EQ(words[1], 1000u);
+  EXPECT_EQ(words[2], 1099u);
+  EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), std::span(words, 2)), 2u) << "no more room";
+  EXPECT_EQ(map.WordsOnStack(from, 0, words), 0u) << "where the stack ends is not known";
+  EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), {}), 0u);
 }
 
 TEST(NmethodBuilder, KeepsEachPositionOnce) {

@@ -91,6 +91,18 @@ TEST(Record, KeepsEveryOneUpToTheBound) {
   std::remove(path.c_str());
 }
 
+TEST(Record, DeoptimisedCaller) {
+  Mismatch m = Make("x");
+  m.deoptimised_caller = {"a/Main", "main", "()V"};
+  size_t at = 0;
+  const std::string line = MismatchLine(m, &at);
+  EXPECT_NE(line.find("\"topState\":\"compiled\",\"deoptimisedCaller\":"
+                      "{\"className\":\"a.Main\",\"method\":\"main\",\"descriptor\":\"()V\"},\"count\":"),
+            std::string::npos)
+      << line;
+  EXPECT_NE(Boundary(m), Boundary(Make("x"))) << "another cause of the same cut";
+}
+
 TEST(Record, BoundaryTellsMismatchesApart) {
   EXPECT_EQ(Boundary(Make("x")), Boundary(Make("x")));
   EXPECT_NE(Boundary(Make("x")), Boundary(Make("y")));

@@ -38,8 +38,7 @@ type specificity struct {
 
 // family is the mismatches of one signature.
 type family struct {
-	// Finding is the id that triage gives the signature, Signature its parts, Known the bug it is known as or the family of the
-	// design note that explains it, empty when nothing does.
+	// Finding is the id that triage gives the signature, Signature its parts, Known the bug it is known as, empty when it is unexplained.
 	Finding, Signature, Known string
 	Count                     uint64
 	Check                     string
@@ -50,23 +49,6 @@ type family struct {
 
 func newSpecificity() *specificity {
 	return &specificity{Checks: map[string]agent.CheckCount{}, Families: map[string]*family{}, Unrecorded: map[string]uint64{}}
-}
-
-// deoptimised is the family of docs/design/0001-first-hunts.md that has no entry in the catalogue of known bugs.
-const deoptimised = "0001: deoptimised caller"
-
-// explained names the known bug or the family that a signature belongs to, empty when it is unexplained.
-func explained(s *misstepv1.Signature, version string) string {
-	if bug := known.Default().Label(s, version); bug != "" {
-		return bug
-	}
-	// In gst-asgct both sides are the VM's own: the edge "caller <- callee" at which one of them ends is Java to Java.
-	parts := s.GetParts()
-	if len(parts) > 2 && parts[1] == "truncated" &&
-		(strings.HasPrefix(parts[2], "below ") || parts[0] == "gst-asgct" && strings.Contains(parts[2], " <- ")) {
-		return deoptimised
-	}
-	return ""
 }
 
 // measure runs every workload on every JDK, by turns, until the time is up. The workloads that are there to provoke known bugs say
@@ -166,7 +148,7 @@ func (s *specificity) mismatch(m *misstepv1.Mismatch, spec trial.Spec) error {
 	f := s.Families[id]
 	if f == nil {
 		f = &family{
-			Finding: id, Signature: strings.Join(signature.GetParts(), " | "), Known: explained(signature, spec.JDK.Version), Check: m.GetCheck(),
+			Finding: id, Signature: strings.Join(signature.GetParts(), " | "), Known: known.Default().Label(signature, spec.JDK.Version), Check: m.GetCheck(),
 			JDKs: map[string]bool{}, Workloads: map[string]bool{},
 		}
 		if f.Known == "" {
