@@ -124,8 +124,9 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 		if part, what, ok := deoptimised(m); ok {
 			return kind, part, what
 		}
-		// Inside a native method the walk starts from the thread's anchor, so where the signal hit cannot be to blame.
-		if inFrame && m.GetTopState() == "compiled" || native(at(sus, 0)) {
+		// Inside a native method the walk starts from the thread's anchor, so where the signal hit cannot be to blame. Compiled code that
+		// has no bytecode index at pc looks like one.
+		if inFrame && m.GetTopState() == "compiled" || native(at(sus, 0)) && (inFrame || m.GetTopState() != "compiled") {
 			return kind, "below " + name(bottom), "the caller of " + name(bottom)
 		}
 	}

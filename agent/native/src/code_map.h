@@ -93,8 +93,8 @@ class CodeMap final : public CodeLookup {
 
   // How long retired code is kept: far longer than a sample waits for its judgement.
   static constexpr uint64_t kKeepNanos = 2'000'000'000;
-  // Words of a stack that are kept: those of some dozens of frames below the signal.
-  static constexpr uint32_t kMostWords = 256;
+  // Words of a stack that are kept: those of a hundred frames and more.
+  static constexpr uint32_t kMostWords = 1024;
 
  private:
   struct Stub {

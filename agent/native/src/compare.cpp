@@ -259,6 +259,24 @@ bool Possible(const Sample& s) {
   });
 }
 
+// How many entries of the shadow are below a walk that stands for those above them, 0 when it stands for no upper part.
+// To be asked when the thread's bottom is not in the walk: the frames of a recursion look the same wherever it is cut
+// off.
+size_t LostBelow(const Sample& s, const Stack& stack, const CodeLookup& code) {
+  const std::vector<uint32_t> keys = SureKeys(stack);
+  if (keys.empty()) return 0;
+  // The top group may hold more than the shadow has, or less.
+  const size_t least = s.shadow.size() - std::min(s.shadow.size(), keys.size() + kMostInlined);
+  const size_t most = s.shadow.size() - std::min(s.shadow.size(), keys.size() - std::min(keys.size(), kMostInlined));
+  Sample upper = s;
+  for (size_t lost = std::max<size_t>(least, 1); lost <= most && lost < s.shadow.size(); lost++) {
+    if (s.shadow[lost] != keys.front()) continue;
+    upper.shadow = s.shadow.subspan(lost);
+    if (AlignAll(stack, upper.shadow) || InlineImprecision(upper, code)) return lost;
+  }
+  return 0;
+}
+
 bool HasRole(std::span<const Frame> frames, Role role) {
   return std::any_of(frames.begin(), frames.end(),
                      [&](const Frame& f) { return f.info != nullptr && f.info->role == role; });
@@ -392,14 +410,9 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
     // Nothing of the shadow is left, but the thread's bottom is there: it is the top that was lost.
     return Verdict::Mismatch(Kind::kMissing, 0);
   }
-  if (v.kind == Kind::kMissing && s.root != 0 && stack.front().method != s.root) {
-    // The frames of a recursion look the same wherever it is cut off. The thread's bottom is not there: what is missing
-    // is what was below.
-    const std::vector<uint32_t> keys = SureKeys(stack);
-    const size_t lost = s.shadow.size() - keys.size();
-    if (std::equal(keys.begin(), keys.end(), s.shadow.begin() + static_cast<long>(lost))) {
-      return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(lost));
-    }
+  if (v.kind != Kind::kTruncated && s.root != 0 && stack.front().method != s.root) {
+    const size_t lost = LostBelow(s, stack, code);
+    if (lost > 0) return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(lost));
   }
   return v;
 }

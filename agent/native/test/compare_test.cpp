@@ -108,10 +108,11 @@ struct CompareTest : testing::Test, CodeLookup {
     return n;
   }
   Verdict Judge(const std::string& shadow, const std::string& asgct, Region region = Region::kInterpreter,
-                std::vector<NmethodRef> at_pc = {}) {
+                std::vector<NmethodRef> at_pc = {}, uint64_t root = 0) {
     const std::vector<uint32_t> keys = Shadow(shadow);
     const std::vector<Frame> frames = Frames(asgct);
     Sample s;
+    s.root = root;
     s.shadow = keys;
     s.asgct = frames;
     s.code = static_cast<int32_t>(frames.size());
@@ -445,6 +446,18 @@ TEST_F(CompareTest, ARecursionThatIsCutOffIsTruncated) {
   EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kTruncated, 2);
   s.root = frames[2].method;
   EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kMissing, 2);
+}
+
+// Its top may be anything that is tolerated: here a frame in its push, and one that is not the innermost inlined one.
+TEST_F(CompareTest, ARecursionThatIsCutOffBelowAnImpreciseTopIsTruncated) {
+  constexpr uint64_t kElsewhere = 1 << 20;
+  EXPECT_MISMATCH(Judge("r q r q r q", "q@3 q@50 r@50 jdk@3", Region::kInterpreter, {}, kElsewhere), Kind::kTruncated,
+                  4);
+  const NmethodRef n = Compiled({"r@50", "x@50 r@60"});
+  EXPECT_MISMATCH(Judge("r q r q r x", "r@50 q@50 r@50 jdk@3", Region::kCompiled, {n}, kElsewhere), Kind::kTruncated,
+                  2);
+  // There is no such position.
+  EXPECT_MISMATCH(Judge("r q r q r y", "r@50 q@50 r@50 jdk@3", Region::kCompiled, {n}, kElsewhere), Kind::kMissing, 3);
 }
 
 TEST_F(CompareTest, CarrierOfAVirtualThreadIsVoid) {
