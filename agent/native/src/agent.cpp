@@ -580,9 +580,9 @@ NmethodRef DeoptimisedCaller(std::span<const Frame> reference, std::span<const F
                              uint64_t pc, std::span<const uint64_t> words) {
   if (verdict.kind != Kind::kTruncated || suspect.empty()) return nullptr;
   if (verdict.divergence == 0 || verdict.divergence > reference.size()) return nullptr;
-  NmethodRef n = agent->code.DeoptimisedCaller(suspect.back().method, pc, words, agent->deopt_stubs);
-  if (n != nullptr && !n->Holds(reference[reference.size() - verdict.divergence].method)) n = nullptr;
-  return n;
+  const uint64_t caller = reference[reference.size() - verdict.divergence].method;
+  return agent->code.DeoptimisedCaller(suspect.back().method, pc, words, agent->deopt_stubs,
+                                       [&](const Nmethod& n) { return n.Holds(caller); });
 }
 
 }  // namespace misstep

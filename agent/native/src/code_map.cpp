@@ -218,7 +218,7 @@ NmethodRef CodeMap::Nearest(uint64_t address) const {
 }
 
 NmethodRef CodeMap::DeoptimisedCaller(uint64_t callee, uint64_t pc, std::span<const uint64_t> words,
-                                      const DeoptStubs& stubs) const {
+                                      const DeoptStubs& stubs, const std::function<bool(const Nmethod&)>& fits) const {
   NmethodRef n = Nearest(pc);
   bool below = n != nullptr && n->method == callee;
   NmethodRef found;
@@ -226,7 +226,7 @@ NmethodRef CodeMap::DeoptimisedCaller(uint64_t callee, uint64_t pc, std::span<co
     n = Nearest(word);
     if (n == nullptr) continue;
     if (stubs.IsEntry(word)) {
-      if (found == nullptr) found = n;
+      if (found == nullptr && fits(*n)) found = n;
     } else if (!below && n->method == callee) {
       below = true;
       found = nullptr;

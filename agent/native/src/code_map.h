@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -84,9 +85,10 @@ class CodeMap final : public CodeLookup {
   uint32_t WordsOnStack(uint64_t from, uint64_t to, std::span<uint64_t> words) const;
   // The code of the caller at which a walk ends that has the method callee at its bottom, when that caller was
   // deoptimised while it was calling: its return address, among words, is its deoptimisation entry then. What is found
-  // above callee's own code, if that is compiled, is no caller of callee. Null when there is none.
-  NmethodRef DeoptimisedCaller(uint64_t callee, uint64_t pc, std::span<const uint64_t> words,
-                               const DeoptStubs& stubs) const;
+  // above callee's own code, if that is compiled, is no caller of callee, and what does not fit is another frame's or
+  // what one has left behind. Null when there is none.
+  NmethodRef DeoptimisedCaller(uint64_t callee, uint64_t pc, std::span<const uint64_t> words, const DeoptStubs& stubs,
+                               const std::function<bool(const Nmethod&)>& fits) const;
 
   std::vector<NmethodRef> OfMethod(uint64_t method) const override;
   std::vector<NmethodRef> OfKey(uint32_t key) const override;

@@ -8,6 +8,7 @@ namespace misstep {
 namespace {
 
 constexpr std::string_view kMethodHandle = "java/lang/invoke/MethodHandle";
+constexpr std::string_view kGuards = "java/lang/invoke/VarHandleGuards";
 constexpr std::string_view kVarHandle = "java/lang/invoke/VarHandle";
 
 bool EndsWith(std::string_view text, std::string_view end) {
@@ -62,8 +63,8 @@ class Shape {
   std::string_view rest_;
 };
 
-// Whether a signature-polymorphic site can lead to this method.
-bool HandleCalls(const CallTarget& target, const MethodInfo& callee) {
+// Whether a signature-polymorphic site in caller can lead to this method.
+bool HandleCalls(const MethodInfo& caller, const CallTarget& target, const MethodInfo& callee) {
   // Linkers and adapters of java.lang.invoke stand between all other sites and what the handle is for.
   if (target.owner == nullptr || (target.name != "invokeBasic" && !target.name.starts_with("linkTo"))) {
     return callee.class_name.starts_with("java/lang/invoke/");
@@ -79,6 +80,11 @@ bool HandleCalls(const CallTarget& target, const MethodInfo& callee) {
     const size_t end = asked.find(')');  // the last argument is the MemberName, which is not passed on
     if (end == std::string::npos || end == 0 || asked[end - 1] != 'L') return false;
     asked.erase(end - 1, 1);
+  }
+  // A VarHandle's access whose result the program drops comes to a guard for void (VarHandleGuards.java:
+  // VarForm.getMethodType_V), which links to the method with the result all the same.
+  if (caller.class_name == kGuards && asked.ends_with(")V") && has.find(')') == asked.size() - 2) {
+    has.replace(has.find(')') + 1, std::string::npos, "V");
   }
   return asked == has;
 }
@@ -249,7 +255,8 @@ Explained ExplainEdge(const Frame& caller, const Frame& callee) {
   // A compiled method at its entry gives -1 (InvocationEntryBci).
   const bool entry = caller.bci == 0 || caller.bci == -1;
   if (to.upcall != Upcall::kNone && Permits(site, entry, to.upcall)) return Explained::kUpcall;
-  if (target != nullptr && target->polymorphic && HandleCalls(*target, to)) return Explained::kMethodHandle;
+  if (target != nullptr && target->polymorphic && HandleCalls(*caller.info, *target, to))
+    return Explained::kMethodHandle;
   return redefined ? Explained::kRedefined : Explained::kNothing;
 }
 

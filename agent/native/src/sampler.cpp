@@ -314,13 +314,12 @@ class Judge {
   // that were lost.
   static void FindDeoptimised(Owned* o, const Verdict& verdict) {
     if (verdict.kind != Kind::kTruncated || o->deoptimised != nullptr || o->frames.empty()) return;
-    NmethodRef n = agent->code.DeoptimisedCaller(o->frames.back().method, o->pc, o->words, agent->deopt_stubs);
-    if (n == nullptr) return;
-    const MethodInfo* root = agent->methods.Find(n->method);
-    const std::span<const uint32_t> lost =
-        std::span(o->keys).first(std::min<size_t>(verdict.divergence, o->keys.size()));
-    const bool fits = root == nullptr || root->key == 0 || std::find(lost.begin(), lost.end(), root->key) != lost.end();
-    if (fits) o->deoptimised = std::move(n);
+    const auto lost = std::span(o->keys).first(std::min<size_t>(verdict.divergence, o->keys.size()));
+    o->deoptimised = agent->code.DeoptimisedCaller(
+        o->frames.back().method, o->pc, o->words, agent->deopt_stubs, [&](const Nmethod& n) {
+          const MethodInfo* root = agent->methods.Find(n.method);
+          return root == nullptr || root->key == 0 || std::find(lost.begin(), lost.end(), root->key) != lost.end();
+        });
   }
 
   void Finish(const Owned& o, const Verdict& verdict) {

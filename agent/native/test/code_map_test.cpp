@@ -110,10 +110,11 @@ class DeoptimisedCallerTest : public testing::Test {
   }
 
   uint64_t Found(std::vector<uint64_t> words, uint64_t pc = 0) const {
-    const NmethodRef n = map_.DeoptimisedCaller(kCallee, pc, words, stubs_);
+    const NmethodRef n = map_.DeoptimisedCaller(kCallee, pc, words, stubs_, kAny);
     return n == nullptr ? 0 : n->method;
   }
 
+  static constexpr auto kAny = [](const Nmethod&) { return true; };
   uint8_t code_[256] = {};
   CodeMap map_;
   DeoptStubs stubs_;
@@ -135,6 +136,14 @@ TEST_F(DeoptimisedCallerTest, IsNotAboveItsCallee) {
   EXPECT_EQ(Found({At(64 + 48), At(10), At(64 + 48)}), kCaller);
   EXPECT_EQ(Found({At(64 + 48)}, At(10)), kCaller) << "the signal hit the callee";
   EXPECT_EQ(Found({At(48)}, At(10)), kCallee) << "recursion";
+}
+
+TEST_F(DeoptimisedCallerTest, IsTheFirstThatFits) {
+  const std::vector<uint64_t> words = {At(48), At(64 + 48)};
+  const auto is = [](uint64_t method) { return [=](const Nmethod& n) { return n.method == method; }; };
+  EXPECT_EQ(map_.DeoptimisedCaller(9, 0, words, stubs_, kAny)->method, kCallee);
+  EXPECT_EQ(map_.DeoptimisedCaller(9, 0, words, stubs_, is(kCaller))->method, kCaller);
+  EXPECT_EQ(map_.DeoptimisedCaller(9, 0, words, stubs_, is(10)), nullptr);
 }
 
 TEST_F(DeoptimisedCallerTest, DoesNotTrap) {
@@ -162,16 +171,16 @@ TEST_F(DeoptimisedCallerTest, MayLieBehindTheInstructions) {
   CodeMap map;
   map.Load(Code(At(64), 40, kCaller), 0, 0);
   const std::vector<uint64_t> words = {At(64 + 48)};
-  EXPECT_NE(map.DeoptimisedCaller(kCallee, 0, words, stubs_), nullptr);
+  EXPECT_NE(map.DeoptimisedCaller(kCallee, 0, words, stubs_, kAny), nullptr);
   map.AddStub("I2C/C2I adapters", At(64 + 44), 2);
-  EXPECT_EQ(map.DeoptimisedCaller(kCallee, 0, words, stubs_), nullptr) << "other code is nearer";
+  EXPECT_EQ(map.DeoptimisedCaller(kCallee, 0, words, stubs_, kAny), nullptr) << "other code is nearer";
 }
 
 TEST_F(DeoptimisedCallerTest, BadAddressesAreRead) {
   CodeMap map;
   map.Load(Code(16, 64, kCaller), 0, 0);
   const std::vector<uint64_t> words = {20, 79, 4000, 0, UINT64_MAX};
-  EXPECT_EQ(map.DeoptimisedCaller(kCallee, UINT64_MAX, words, stubs_), nullptr);
+  EXPECT_EQ(map.DeoptimisedCaller(kCallee, UINT64_MAX, words, stubs_, kAny), nullptr);
 }
 
 TEST(CodeMap, WordsOnStack) {

@@ -208,6 +208,20 @@ TEST(Edges, MethodHandles) {
   for (const int32_t site : {3, 4, 5}) EXPECT_EQ(p.Edge("Form.run()V", site, "T.call(B)V"), Explained::kNothing);
 }
 
+TEST(Edges, VarHandleGuardsMayDropAResult) {
+  Shapes p;
+  const std::vector<Instruction> calls = {{kInvokestatic, "java/lang/invoke/MethodHandle", "linkToStatic",
+                                           "(Ljava/lang/Object;ILjava/lang/invoke/MemberName;)V"}};
+  p.Method("java/lang/invoke/VarHandleGuards", "guard_LI_V", "()V", calls);
+  p.Method("Form", "run", "()V", calls);
+  p.Method("T", "getAndAdd", "(LT;I)I", {}, Shapes::Is::kStatic);
+  p.Method("T", "other", "(LT;J)I", {}, Shapes::Is::kStatic);
+  const std::string guard = "java/lang/invoke/VarHandleGuards.guard_LI_V()V";
+  EXPECT_EQ(p.Edge(guard, 0, "T.getAndAdd(LT;I)I"), Explained::kMethodHandle);
+  EXPECT_EQ(p.Edge(guard, 0, "T.other(LT;J)I"), Explained::kNothing) << "other arguments";
+  EXPECT_EQ(p.Edge("Form.run()V", 0, "T.getAndAdd(LT;I)I"), Explained::kNothing) << "no guard";
+}
+
 Verdict Check(const std::vector<Frame>& frames) {
   EdgeCounts counts;
   const Verdict v = CheckEdges(frames, &counts);
