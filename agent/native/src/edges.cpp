@@ -84,7 +84,8 @@ bool HandleCalls(const MethodInfo& caller, const CallTarget& target, const Metho
   // A VarHandle's access whose result the program drops comes to a guard for void (VarHandleGuards.java:
   // VarForm.getMethodType_V), which links to the method with the result all the same.
   if (caller.class_name == kGuards && asked.ends_with(")V") && has.find(')') == asked.size() - 2) {
-    has.replace(has.find(')') + 1, std::string::npos, "V");
+    has.resize(asked.size() - 1);
+    has.push_back('V');
   }
   return asked == has;
 }
