@@ -452,9 +452,7 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
 
 bool MayBeEarly(const Sample& s, const Verdict& v) {
   if (v.outcome == Outcome::kVoid) return v.reason == Reason::kUnknownMethod;
-  return v.outcome == Outcome::kMismatch && s.code >= -10 &&
-         (!s.known_bottom || s.region == Region::kUnknown || s.region == Region::kStub ||
-          s.region == Region::kCompiled);
+  return v.outcome == Outcome::kMismatch && s.code >= -10;  // wherever pc is, compiled code may have called it
 }
 
 }  // namespace misstep

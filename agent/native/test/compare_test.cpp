@@ -399,6 +399,24 @@ TEST_F(CompareTest, TopFrameMissingNeedsAKnownBottom) {
   EXPECT_TRUE(MayBeEarly(s, v));
 }
 
+// C1's code calls a function of the VM that leaves no debug information, before its method's push. The VM tells of the
+// code after the sample was judged first.
+TEST_F(CompareTest, ALeafCallOfCodeThatIsNotKnownYetIsEarly) {
+  const std::vector<Frame> frames = Frames("b@9 a@50");
+  const std::vector<uint32_t> keys = Shadow("a");
+  Sample s;
+  s.shadow = keys;
+  s.asgct = frames;
+  s.code = 2;
+  s.limit = kLimit;
+  s.region = Region::kNative;
+  const Verdict v = CompareAsgctShadow(s, *this);
+  EXPECT_MISMATCH(v, Kind::kExtra, 1);
+  EXPECT_TRUE(MayBeEarly(s, v));
+  Compiled({"b@2", "b@9"});
+  EXPECT_RULE(CompareAsgctShadow(s, *this), Rule::kInlineImprecision);
+}
+
 TEST_F(CompareTest, Truncated) {
   EXPECT_MISMATCH(Judge("a b c", "c@50 jdk@3"), Kind::kTruncated, 2);
   EXPECT_MISMATCH(Judge("a b c", "jdk@3"), Kind::kTruncated, 3);
