@@ -62,7 +62,7 @@ func Words() Catalogue {
 			{"overrun", "it may rest on an event still to come, and too many others wait for theirs", "the judge: 4096 samples"},
 		},
 		Kinds: []Word{
-			{"truncated", "the bottom of the stack is lost without an error code", "JDK-8303444"},
+			{"truncated", "the bottom of the stack is lost without an error code; the record names a deoptimised caller at which that happened", "JDK-8303444, MISSTEP-deoptimised-caller"},
 			{"missing", "frames are missing in the middle or on top", "JDK-8178287"},
 			{"extra", "there are frames too many", "epilogues: pc after the frame was given back"},
 			{"foreign", "nothing or little of it is this stack", "epilogues, stale frame pointers"},

@@ -60,7 +60,7 @@ var evidence = []string{"distinct", "every"}
 var (
 	nameRE     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 	setRE      = regexp.MustCompile(`^[A-Za-z0-9._+=,-]{1,64}$`)
-	signalRE   = regexp.MustCompile(`^SIG[A-Z0-9]{1,10}([+-][0-9]{1,2})?$`)
+	signalRE   = regexp.MustCompile(`^(SIGPROF|SIGVTALRM|SIGIO|SIGURG|SIGRTMIN\+([1-9]|1[0-9]|2[0-8]))?$`) // the agent's
 	threadsRE  = regexp.MustCompile(`^(running|round-robin|cpu|name:[^,=\n]{1,256})?$`)
 	strategyRE = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 	// Misstep itself says what is run: these flags would take that away from it.
@@ -138,6 +138,16 @@ func (v *validator) texts(field string, texts []string) {
 	for i, s := range texts {
 		if len(s) > maxString || strings.ContainsAny(s, "\x00\n\r") {
 			v.addf(fmt.Sprintf("%s[%d]", field, i), "expected one line of at most %d bytes", maxString)
+		}
+	}
+}
+
+// patterns of methods, which the agent takes as an option.
+func (v *validator) patterns(field string, patterns []string) {
+	v.texts(field, patterns)
+	for i, p := range patterns {
+		if p == "" || strings.ContainsAny(p, ",;= ") {
+			v.addf(fmt.Sprintf("%s[%d]", field, i), "expected a pattern such as java.util.* without comma, semicolon, equals sign and space, got %s", quote(p))
 		}
 	}
 }
@@ -222,8 +232,8 @@ func (v *validator) instrumentation(c *misstepv1.Campaign) {
 		if !fraction(in.GetRatio()) {
 			v.addf(at+".ratio", "expected a number from 0 to 1, got %v", in.GetRatio())
 		}
-		v.texts(at+".include", in.GetInclude())
-		v.texts(at+".exclude", in.GetExclude())
+		v.patterns(at+".include", in.GetInclude())
+		v.patterns(at+".exclude", in.GetExclude())
 		v.texts(at+".only", in.GetOnly())
 		if in.GetRatio() == 0 && len(in.GetOnly()) == 0 {
 			for _, ch := range c.GetChecks() {
@@ -270,8 +280,8 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 		if !threadsRE.MatchString(s.GetThreads()) {
 			v.addf(at+".threads", "expected running, round-robin, cpu or name:PATTERN without commas and equals signs, got %s", quote(s.GetThreads()))
 		}
-		if s.GetSignal() != "" && !signalRE.MatchString(s.GetSignal()) {
-			v.addf(at+".signal", "expected a signal's name such as SIGPROF or SIGRTMIN+3, got %s", quote(s.GetSignal()))
+		if !signalRE.MatchString(s.GetSignal()) {
+			v.addf(at+".signal", "expected SIGPROF, SIGVTALRM, SIGIO, SIGURG or SIGRTMIN+1 to SIGRTMIN+28, got %s", quote(s.GetSignal()))
 		}
 	}
 }

@@ -26,6 +26,9 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		part, what = locateImpossible(m)
 		return kind, part, what
 	}
+	if part, what, ok := deoptimised(m); ok {
+		return kind, part, what
+	}
 	ref, sus := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
 	switch m.GetKind() {
 	case "truncated":
@@ -37,9 +40,6 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		if frozen(ref, sus) {
 			return kind, "continuation", "a continuation: frames of the virtual thread are missing"
-		}
-		if part, what, ok := deoptimised(m); ok {
-			return kind, part, what
 		}
 		if bottomLost(ref, sus) {
 			return kind, bottomFrame, bottomFrame
@@ -105,6 +105,9 @@ const bottomFrame = "the bottom frame"
 // what tells bugs apart is the last frame that a cut walk has, and where the signal hit.
 func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 	kind = m.GetKind()
+	if part, what, ok := deoptimised(m); ok {
+		return kind, part, what
+	}
 	sus := m.GetSuspect().GetFrames()
 	bottom, here := fromBottom(sus, 0), top(m)
 	if m.GetKind() == "code" {
@@ -120,9 +123,6 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		if thrown(bottom) {
 			return kind, "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"
-		}
-		if part, what, ok := deoptimised(m); ok {
-			return kind, part, what
 		}
 		// Inside a native method the walk starts from the thread's anchor, so where the signal hit cannot be to blame. Compiled code that
 		// has no bytecode index at pc looks like one.

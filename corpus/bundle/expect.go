@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,7 @@ func ExpectOf(f *misstepv1.Finding) Expect {
 			e.Check, e.MismatchKind = parts[0], parts[1]
 		}
 		if len(parts) >= 3 {
-			e.place(parts[2])
+			e.place(parts[2], f.GetExample())
 		}
 	case "crash":
 		e.crash(f.GetExample())
@@ -66,8 +67,9 @@ const seam = `"className":"(jdk\.internal\.vm\.(Continuation|ThreadContainers)|j
 const virtualThread = seam + `,"method":"[^"]*","descriptor":"[^"]*","bci":-?[0-9]+\}\],"numFrames":-?[0-9]+\},"suspect"`
 
 // place takes from the third part of a mismatch's signature (coordinator/triage/edge.go, departure.go, mismatch.go) what the agent's record must
-// hold, in the words in which the agent writes it (agent/native/src/record.cpp).
-func (e *Expect) place(part string) {
+// hold, in the words in which the agent writes it (agent/native/src/record.cpp). The example tells what its agent wrote: older ones knew no
+// deoptimised caller.
+func (e *Expect) place(part string, example *misstepv1.Outcome) {
 	like := func(pattern string) {
 		if pattern != "" {
 			e.Like = append(e.Like, pattern)
@@ -88,8 +90,12 @@ func (e *Expect) place(part string) {
 	case "continuation":
 		like(seam)
 		return
-	case "deoptimised caller": // and neither of the two above
-		like(deoptimisedCaller)
+	case "deoptimised caller":
+		if slices.ContainsFunc(example.GetMismatches(), func(m *misstepv1.Mismatch) bool { return m.GetDeoptimisedCaller() != nil }) {
+			like(deoptimisedCaller)
+			e.Unlike = append(e.Unlike, upcallFrame)
+			return
+		}
 		e.Unlike = append(e.Unlike, upcallFrame, virtualThread)
 		return
 	case "the bottom frame": // what is none of the three above

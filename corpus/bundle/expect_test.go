@@ -17,7 +17,7 @@ func TestExpectOfAPlace(t *testing.T) {
 		"beyond upcall loadClass": {Like: []string{`"method":"loadClass"`}},
 		"upcall exception":        {Like: []string{`"method":"<init>"`}},
 		"continuation":            {Like: []string{seam}},
-		"deoptimised caller":      {Like: []string{deoptimisedCaller}, Unlike: []string{upcallFrame, virtualThread}},
+		"deoptimised caller":      {Like: []string{deoptimisedCaller}, Unlike: []string{upcallFrame}},
 		"the bottom frame":        {Unlike: []string{upcallFrame, virtualThread, deoptimisedCaller}},
 		"after a.B$#.c":           {Like: []string{`"className":"[^"]*a\.B\$[0-9]+[^"]*","method":"c"`}},
 		"native jdk.internal.reflect.NativeMethodAccessorImpl.invoke0": {Like: []string{`"className":"[^"]*reflect\.NativeMethodAccessorImpl[^"]*","method":"invoke0"`}},
@@ -36,7 +36,20 @@ func TestExpectOfAPlace(t *testing.T) {
 			want.Unlike = []string{deoptimisedCaller} // another cause of the same cut
 		}
 		want.Kind, want.Check, want.MismatchKind = "mismatch", "gst-asgct", "truncated"
-		got := ExpectOf(&misstepv1.Finding{Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}}})
+		got := ExpectOf(&misstepv1.Finding{
+			Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}},
+			Example:   &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{{}, {DeoptimisedCaller: &misstepv1.Frame{}}}},
+		})
 		assert.Equal(t, want, got, place)
 	}
+}
+
+// An agent from before the field tells a deoptimised caller by what it is not.
+func TestExpectOfAnOlderAgent(t *testing.T) {
+	got := ExpectOf(&misstepv1.Finding{
+		Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "deoptimised caller"}},
+		Example:   &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{{}}},
+	})
+	assert.Empty(t, got.Like)
+	assert.Equal(t, []string{upcallFrame, virtualThread}, got.Unlike)
 }

@@ -59,7 +59,10 @@ func TestRunScript(t *testing.T) {
 	compiled := crashedBy(&misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "J 10 c1 Crash.down(I)V (19 bytes) @ 0x00007f57a8b90e40"})
 	file := func(head string) string { return started + "printf '" + head + "' >\"$errors\"; exit 134\n" }
 	at := func(place string) func(c *Contents) {
-		return func(c *Contents) { c.Reproducer.Finding.Signature.Parts = []string{"gst-asgct", "truncated", place} }
+		return func(c *Contents) {
+			c.Reproducer.Finding.Signature.Parts = []string{"gst-asgct", "truncated", place}
+			c.Reproducer.Finding.Example.Mismatches = append(c.Reproducer.Finding.Example.Mismatches, &misstepv1.Mismatch{DeoptimisedCaller: &misstepv1.Frame{}})
+		}
 	}
 	cut := func(method, descriptor, more string) string {
 		return started + `echo '{"check":"gst-asgct","kind":"truncated","reference":{"source":"gst","frames":[],"numFrames":2},"suspect":{"source":"asgct","frames":[` +

@@ -493,7 +493,8 @@ void Walk(AsgctTrace* trace, void* context, uint64_t walk) {
   if (misstep_seam_walk != nullptr) misstep_seam_walk(walk);
   const auto depth = static_cast<jint>(agent->options.depth);
   agent->asgct(trace, depth, context);
-  trace->num_frames = std::min(trace->num_frames, depth);  // a count beyond it would have others read what is not there
+  // More than there is room for is no count of frames, and like no code: nobody is to read what is not there.
+  if (trace->num_frames > depth) trace->num_frames = -trace->num_frames;
 }
 
 void CountWalk(Check check, const Verdict& verdict, uint64_t walk) {
@@ -576,13 +577,11 @@ std::optional<MethodName> NamedRoot(const NmethodRef& code) {
   return MethodName{root->class_name, root->name, root->descriptor};
 }
 
-NmethodRef DeoptimisedCaller(std::span<const Frame> reference, std::span<const Frame> suspect, const Verdict& verdict,
-                             uint64_t pc, std::span<const uint64_t> words) {
-  if (verdict.kind != Kind::kTruncated || suspect.empty()) return nullptr;
-  if (verdict.divergence == 0 || verdict.divergence > reference.size()) return nullptr;
-  const uint64_t caller = reference[reference.size() - verdict.divergence].method;
-  return agent->code.DeoptimisedCaller(suspect.back().method, pc, words, agent->deopt_stubs,
-                                       [&](const Nmethod& n) { return n.Holds(caller); });
+NmethodRef DeoptimisedCaller(std::span<const Frame> reference, const Verdict& verdict,
+                             std::span<const uint64_t> words) {
+  if (verdict.kind != Kind::kTruncated || verdict.divergence > reference.size()) return nullptr;
+  const auto lost = reference.last(verdict.divergence);
+  return agent->code.Deoptimised(words, agent->deopt_stubs, [&](const Nmethod& n) { return n.Begins(lost); });
 }
 
 }  // namespace misstep

@@ -128,9 +128,8 @@ NamedTrace NamedShadow(const MethodTable& methods, std::span<const uint32_t> key
 // The method that was compiled, nothing for no code.
 std::optional<MethodName> NamedRoot(const NmethodRef& code);
 
-// CodeMap::DeoptimisedCaller for a walk that was cut off where reference, top first, goes on: the code found is that of
-// the caller there, by itself or inlined.
-NmethodRef DeoptimisedCaller(std::span<const Frame> reference, std::span<const Frame> suspect, const Verdict& verdict,
-                             uint64_t pc, std::span<const uint64_t> words);
+// The caller at which a walk was cut off, when it was deoptimised while it was calling, by the words of the stack
+// (CodeMap::Deoptimised): a position of its code is where reference, top first, goes on. Null for other verdicts.
+NmethodRef DeoptimisedCaller(std::span<const Frame> reference, const Verdict& verdict, std::span<const uint64_t> words);
 
 }  // namespace misstep

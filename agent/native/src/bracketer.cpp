@@ -126,6 +126,7 @@ struct OwnedBracket {
   Walk before;
   std::vector<Frame> gst;
   Walk after;
+  NmethodRef deoptimised;  // the caller at which a walk was cut off
   std::string thread;
   int64_t tid = 0;
   uint64_t since = 0;
@@ -158,9 +159,13 @@ BracketWalk Look(OwnedBracket::Walk* w) {
 
 BracketVerdict Compare(OwnedBracket* o) {
   agent->methods.Resolve(o->gst);
-  return CompareBracket(
+  const BracketVerdict v = CompareBracket(
       {.before = Look(&o->before), .gst = o->gst, .after = Look(&o->after), .limit = agent->options.depth},
       agent->code);
+  if (o->deoptimised == nullptr) {
+    o->deoptimised = DeoptimisedCaller(o->gst, v.verdict, (v.after ? o->after : o->before).words);
+  }
+  return v;
 }
 
 uint64_t edges_random = 0;
@@ -196,7 +201,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
     m.sp = suspect.sp;
     m.code = suspect.bytes;
     m.top_state = kRegionNames[static_cast<int>(suspect.region)];
-    m.deoptimised_caller = NamedRoot(DeoptimisedCaller(o.gst, suspect.frames, v.verdict, suspect.pc, suspect.words));
+    m.deoptimised_caller = NamedRoot(v.verdict.kind == Kind::kTruncated ? o.deoptimised : nullptr);
     agent->recorder.Report(m);
   }
   agent->status->answered.fetch_add(2, std::memory_order_relaxed);

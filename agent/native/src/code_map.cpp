@@ -13,7 +13,7 @@ namespace {
 // What follows the instructions of compiled code at most: its handlers and the stubs of its static calls.
 constexpr uint64_t kMostHandlers = 1 << 16;
 
-constexpr uint32_t kEntryBytes = 18;  // of a deoptimisation entry at most: before its jump stand 12
+constexpr uint32_t kEntryBytes = 17;  // of a deoptimisation entry at most
 
 // Calls use with each word of the calling thread's stack in [from, to), as far as DeoptStubs::kMostScanned goes, until
 // it returns true.
@@ -84,20 +84,30 @@ bool DeoptStubs::OnStack(uint64_t from, uint64_t to) const {
 }
 
 bool DeoptStubs::IsEntry(uint64_t address) const {
+  static constexpr uint8_t kC2[] = {0xe8, 0, 0, 0, 0, 0x48, 0x83, 0x2c, 0x24, 0x05};  // call behind it, sub [rsp], 5
   uint8_t code[kEntryBytes];
   uint32_t size = ReadCode(address, code, sizeof(code));
-  if (size >= 2 && code[0] == 0xeb) {  // short jmp: since 26 it goes back to the call that pushes the entry's address
+  const auto is = [&](uint32_t at, uint8_t a, uint8_t b) {
+    return size > at + 1 && code[at] == a && code[at + 1] == b;
+  };
+  uint8_t opcode = 0xe9;  // jmp
+  uint32_t at = 0;
+  if (size > sizeof(kC2) && std::equal(std::begin(kC2), std::end(kC2), code)) {
+    at = sizeof(kC2);
+  } else if (is(0, 0x49, 0xba) && is(10, 0x41, 0x52)) {  // C1: mov r10, its own address; push r10
+    at = 12;
+  } else if (size >= 2 && code[0] == 0xeb) {  // since 26: a short jump back to the call that pushes the entry's address
     address += 2 + static_cast<uint64_t>(int64_t{static_cast<int8_t>(code[1])});
     size = ReadCode(address, code, sizeof(code));
+    opcode = 0xe8;  // call
+  } else {
+    return false;
   }
-  for (uint32_t i = 0; i + 5 <= size; i++) {
-    if (code[i] != 0xe8 && code[i] != 0xe9) continue;  // call, jmp
-    int32_t distance = 0;
-    std::memcpy(&distance, &code[i + 1], sizeof(distance));
-    const Range* target = At(address + i + 5 + static_cast<uint64_t>(int64_t{distance}));
-    if (target != nullptr && target->unpacks.load(std::memory_order_relaxed)) return true;
-  }
-  return false;
+  if (size < at + 5 || code[at] != opcode) return false;
+  int32_t distance = 0;
+  std::memcpy(&distance, &code[at + 1], sizeof(distance));
+  const Range* target = At(address + at + 5 + static_cast<uint64_t>(int64_t{distance}));
+  return target != nullptr && target->unpacks.load(std::memory_order_relaxed);
 }
 
 void CodeMap::Load(Nmethod nmethod, uint32_t key, uint64_t now_nanos) {
@@ -217,22 +227,13 @@ NmethodRef CodeMap::Nearest(uint64_t address) const {
   return n;
 }
 
-NmethodRef CodeMap::DeoptimisedCaller(uint64_t callee, uint64_t pc, std::span<const uint64_t> words,
-                                      const DeoptStubs& stubs, const std::function<bool(const Nmethod&)>& fits) const {
-  NmethodRef n = Nearest(pc);
-  bool below = n != nullptr && n->method == callee;
-  NmethodRef found;
+NmethodRef CodeMap::Deoptimised(std::span<const uint64_t> words, const DeoptStubs& stubs,
+                                const std::function<bool(const Nmethod&)>& fits) const {
   for (const uint64_t word : words) {
-    n = Nearest(word);
-    if (n == nullptr) continue;
-    if (stubs.IsEntry(word)) {
-      if (found == nullptr && fits(*n)) found = n;
-    } else if (!below && n->method == callee) {
-      below = true;
-      found = nullptr;
-    }
+    const NmethodRef n = Nearest(word);
+    if (n != nullptr && stubs.IsEntry(word) && fits(*n)) return n;
   }
-  return found;
+  return nullptr;
 }
 
 std::vector<NmethodRef> CodeMap::OfMethod(uint64_t method) const {

@@ -47,8 +47,8 @@ class DeoptStubs {
   // Whether a return address into one of them stands in [from, to) of the calling thread's stack, as far as
   // kMostScanned goes. Async-signal-safe. What a frame has not written yet may hold an old one.
   bool OnStack(uint64_t from, uint64_t to) const;
-  // Whether the code at an address in compiled code is its deoptimisation entry (HotSpot: emit_deopt_handler): one or
-  // two instructions, then a jump or a call into the DeoptimizationBlob. Knows x86-64's alone.
+  // Whether the code at an address in compiled code is its deoptimisation entry (HotSpot: emit_deopt_handler). Knows
+  // the forms of x86-64 alone. Where process_vm_readv is forbidden there is none.
   bool IsEntry(uint64_t address) const;
 
   static constexpr uint64_t kMostScanned = 1 << 20;
@@ -83,19 +83,18 @@ class CodeMap final : public CodeLookup {
   // Copies the words of the calling thread's stack in [from, to) that may point at code, from from on, as many as there
   // is room for, and returns their number. Async-signal-safe.
   uint32_t WordsOnStack(uint64_t from, uint64_t to, std::span<uint64_t> words) const;
-  // The code of the caller at which a walk ends that has the method callee at its bottom, when that caller was
-  // deoptimised while it was calling: its return address, among words, is its deoptimisation entry then. What is found
-  // above callee's own code, if that is compiled, is no caller of callee, and what does not fit is another frame's or
-  // what one has left behind. Null when there is none.
-  NmethodRef DeoptimisedCaller(uint64_t callee, uint64_t pc, std::span<const uint64_t> words, const DeoptStubs& stubs,
-                               const std::function<bool(const Nmethod&)>& fits) const;
+  // The first code that fits among those that were deoptimised while they were calling: the return address, one of
+  // words, is the deoptimisation entry then. All activations of such code have it, so what a frame has left behind on
+  // the stack speaks of the same code. Null when there is none.
+  NmethodRef Deoptimised(std::span<const uint64_t> words, const DeoptStubs& stubs,
+                         const std::function<bool(const Nmethod&)>& fits) const;
 
   std::vector<NmethodRef> OfMethod(uint64_t method) const override;
   std::vector<NmethodRef> OfKey(uint32_t key) const override;
 
   // How long retired code is kept: far longer than a sample waits for its judgement.
   static constexpr uint64_t kKeepNanos = 2'000'000'000;
-  // Words of a stack that are kept: those of a hundred frames and more.
+  // Words of a stack that a sample keeps: those of a hundred frames and more.
   static constexpr uint32_t kMostWords = 1024;
 
  private:

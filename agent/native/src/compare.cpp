@@ -260,8 +260,8 @@ bool Possible(const Sample& s) {
 }
 
 // How many entries of the shadow are below a walk that stands for those above them, 0 when it stands for no upper part.
-// To be asked when the thread's bottom is not in the walk: the frames of a recursion look the same wherever it is cut
-// off.
+// To be asked of a mismatch, when the thread's bottom is not in the walk: the frames of a recursion look the same
+// wherever it is cut off. Where several numbers will do it is the least.
 size_t LostBelow(const Sample& s, const Stack& stack, const CodeLookup& code) {
   const std::vector<uint32_t> keys = SureKeys(stack);
   if (keys.empty()) return 0;
@@ -284,9 +284,23 @@ bool HasRole(std::span<const Frame> frames, Role role) {
 
 }  // namespace
 
-bool Nmethod::Holds(uint64_t of) const {
-  return method == of ||
-         std::any_of(nodes.begin(), nodes.end(), [&](const InlineNode& n) { return n.frame.method == of; });
+bool Nmethod::Begins(std::span<const Frame> frames) const {
+  for (size_t i = 0; i < nodes.size(); i++) {
+    const std::vector<Frame> chain = Chain(i);
+    const auto same = [](const Frame& a, const Frame& b) { return a.method == b.method && a.bci == b.bci; };
+    if (chain.size() <= frames.size() && std::equal(chain.begin(), chain.end(), frames.begin(), same)) return true;
+  }
+  return false;
+}
+
+bool Nmethod::Ends(std::span<const uint32_t> shadow, bool bare) const {
+  for (size_t i = 0; i < nodes.size(); i++) {
+    const std::vector<uint32_t> keys = SureKeys(BottomFirst(Chain(i)));
+    if (keys.empty() ? bare : keys.size() <= shadow.size() && std::equal(keys.rbegin(), keys.rend(), shadow.rbegin())) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::vector<Frame> Nmethod::Chain(size_t node) const {

@@ -74,8 +74,11 @@ struct Nmethod {
 
   // The frames of a position, top first, the compiled method last.
   std::vector<Frame> Chain(size_t node) const;
-  // Whether it is the code of a method or has it inlined.
-  bool Holds(uint64_t of) const;
+  // Whether one of its positions is what stands at the head of these frames, top first.
+  bool Begins(std::span<const Frame> frames) const;
+  // Whether the entries of one of its positions are the newest of these, bottom first. Of a position that has none
+  // nothing can be said: bare is its answer.
+  bool Ends(std::span<const uint32_t> shadow, bool bare) const;
 };
 using NmethodRef = std::shared_ptr<const Nmethod>;
 

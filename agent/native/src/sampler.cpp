@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <set>
+#include <utility>
 
 #include "agent.h"
 
@@ -77,14 +78,12 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     Walk(&trace, context, t->sample);
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
     t->num_frames = trace.num_frames;
-    t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, slot->stack_end);
-    // A walk that does not get to where the thread's others ended may have lost its way.
-    const bool lost =
-        trace.num_frames > 0 &&
-        reinterpret_cast<uint64_t>(
-            t->frames[std::min(static_cast<uint32_t>(trace.num_frames), agent->options.depth) - 1].method) !=
-            slot->root.load(std::memory_order_relaxed);
-    t->words_size = lost ? agent->code.WordsOnStack(t->sp, slot->stack_end, {t->words, CodeMap::kMostWords}) : 0;
+    const uint64_t end = slot->stack.EndFrom(t->sp);
+    t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, end);
+    // A walk that does not get to where the thread's last one that matched ended may have lost its way.
+    const bool lost = trace.num_frames > 0 && reinterpret_cast<uint64_t>(t->frames[trace.num_frames - 1].method) !=
+                                                  slot->root.load(std::memory_order_relaxed);
+    t->words_size = lost ? agent->code.WordsOnStack(t->sp, end, {t->words, CodeMap::kMostWords}) : 0;
     slot->busy = 0;
   }
   status->enter_nanos.store(enter_before, std::memory_order_relaxed);
@@ -306,20 +305,21 @@ class Judge {
     if (!o->by_trace) return verdict;
     agent->methods.Resolve(o->trace);
     const Verdict traced = CompareTrace(o->trace, o->sample, agent->code);
-    FindDeoptimised(o, traced);
+    if (o->deoptimised == nullptr) {
+      const std::vector<Frame> top_first(o->trace.rbegin(), o->trace.rend());
+      o->deoptimised = DeoptimisedCaller(top_first, traced, o->words);
+    }
     return traced.outcome == Outcome::kMatch ? verdict : traced;
   }
 
-  // Looks for the caller that was deoptimised when a walk was cut off at it. A caller with an entry has it among those
-  // that were lost.
+  // Looks for the caller at which the walk was cut off, if it was deoptimised. Code without entries on the shadow is
+  // taken for it when it is the first that was.
   static void FindDeoptimised(Owned* o, const Verdict& verdict) {
-    if (verdict.kind != Kind::kTruncated || o->deoptimised != nullptr || o->frames.empty()) return;
+    if (verdict.kind != Kind::kTruncated || o->deoptimised != nullptr) return;
     const auto lost = std::span(o->keys).first(std::min<size_t>(verdict.divergence, o->keys.size()));
-    o->deoptimised = agent->code.DeoptimisedCaller(
-        o->frames.back().method, o->pc, o->words, agent->deopt_stubs, [&](const Nmethod& n) {
-          const MethodInfo* root = agent->methods.Find(n.method);
-          return root == nullptr || root->key == 0 || std::find(lost.begin(), lost.end(), root->key) != lost.end();
-        });
+    bool first = true;
+    o->deoptimised = agent->code.Deoptimised(
+        o->words, agent->deopt_stubs, [&](const Nmethod& n) { return n.Ends(lost, std::exchange(first, false)); });
   }
 
   void Finish(const Owned& o, const Verdict& verdict) {

@@ -84,15 +84,15 @@ bool MakeTimer(Slot* slot) {
   return false;
 }
 
-// Where the calling thread's stack ends, at its oldest frames. 0 when the C library does not know.
-uint64_t StackEnd() {
+StackBounds OwnStack() {
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
   void* low = nullptr;
   size_t size = 0;
   const bool known = pthread_attr_getstack(&attributes, &low, &size) == 0;
   pthread_attr_destroy(&attributes);
-  return known ? reinterpret_cast<uint64_t>(low) + size : 0;
+  if (!known) return {};
+  return {.low = reinterpret_cast<uint64_t>(low), .end = reinterpret_cast<uint64_t>(low) + size};
 }
 
 }  // namespace
@@ -141,7 +141,7 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
       base + MISSTEP_SHADOW_HEADER + uint64_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
   slot->tid = static_cast<int32_t>(syscall(SYS_gettid));
   slot->env = env;
-  slot->stack_end = StackEnd();
+  slot->stack = OwnStack();
   slot->busy = 0;
   slot->bracket.thread = nullptr;
   slot->traces.size = 0;

@@ -123,13 +123,21 @@ struct Turn {
   uint64_t random = 0;
 };
 
+// A thread's own stack, both 0 where it is not known.
+struct StackBounds {
+  uint64_t low = 0;
+  uint64_t end = 0;
+  // Where what is below sp ends: 0 when sp is on another stack, as a handler's own is.
+  uint64_t EndFrom(uint64_t sp) const { return sp >= low && sp < end ? end : 0; }
+};
+
 struct Slot {
   std::atomic<SlotState> state = SlotState::kFree;
   std::atomic<bool> sending = false;  // the sampler is about to signal this thread (rule 2)
   std::atomic<int32_t> tid = 0;       // the sampler may look at it while the slot changes hands
   JNIEnv* env = nullptr;
   uint64_t* shadow = nullptr;  // the buffer of abi.h
-  uint64_t stack_end = 0;      // the thread's stack lies below; 0 where that is not known
+  StackBounds stack;
   ThreadStatus* status = nullptr;
   Ticket tickets[kTickets];
   BracketSlot bracket;

@@ -478,6 +478,23 @@ TEST_F(CompareTest, ARecursionThatIsCutOffBelowAnImpreciseTopIsTruncated) {
   EXPECT_MISMATCH(Judge("r q r q r y", "r@50 q@50 r@50 jdk@3", Region::kCompiled, {n}, kElsewhere), Kind::kMissing, 3);
 }
 
+// A deoptimised caller has the position at which the reference goes on, not any other one.
+TEST_F(CompareTest, ThePositionsOfCodeInAReference) {
+  const NmethodRef n = Compiled({"b@50 m@20", "m@30", "jdk@3"});
+  EXPECT_TRUE(n->Begins(Frames("b@50 m@20 a@50")));
+  EXPECT_TRUE(n->Begins(Frames("m@30")));
+  EXPECT_FALSE(n->Begins(Frames("b@50 a@50"))) << "interpreted";
+  EXPECT_FALSE(n->Begins(Frames("b@50"))) << "the code's method is not there";
+  EXPECT_FALSE(n->Begins(Frames("b@51 m@20 a@50"))) << "another call";
+  EXPECT_FALSE(n->Begins(Frames("a@50 b@50 m@20"))) << "further down";
+  EXPECT_FALSE(n->Begins({}));
+  EXPECT_TRUE(n->Ends(Shadow("a m b"), false));
+  EXPECT_TRUE(n->Ends(Shadow("a m"), false));
+  EXPECT_FALSE(n->Ends(Shadow("a b"), false)) << "interpreted";
+  EXPECT_FALSE(n->Ends(Shadow("m b a"), false)) << "further down";
+  EXPECT_TRUE(n->Ends(Shadow("a"), true)) << "a position without entries";
+}
+
 TEST_F(CompareTest, CarrierOfAVirtualThreadIsVoid) {
   EXPECT_VOID(Judge("a", "c@50 enterSpecial@3 a@50"), Reason::kVirtualThread);
 }
