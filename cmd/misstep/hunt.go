@@ -68,7 +68,7 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	}
 	defer st.close()
 
-	id, err := resume(ctx, st, request, c.Reproduce, e)
+	id, err := resume(ctx, st, request, c.Reproduce, c.CleanTries, e)
 	if err != nil {
 		return err
 	}
@@ -147,14 +147,14 @@ func (e *env) runMeanwhile(ctx context.Context, st *station, slots int, scratch 
 // resume continues the unfinished campaign of the same spec in this folder; otherwise it submits the spec. A spec that has run
 // to its end here before gets a fresh seed, so that a further run looks further; but with reproduce one goes on first whose findings were being
 // reproduced when it was interrupted.
-func resume(ctx context.Context, st *station, request *misstepv1.SubmitCampaignRequest, reproduce bool, e *env) (string, error) {
+func resume(ctx context.Context, st *station, request *misstepv1.SubmitCampaignRequest, reproduce bool, cleanTries uint32, e *env) (string, error) {
 	list, err := st.ListCampaigns(ctx, &misstepv1.ListCampaignsRequest{})
 	if err != nil {
 		return "", err
 	}
 	var reproducing []string
 	if reproduce {
-		if reproducing, err = underReproduction(ctx, st); err != nil {
+		if reproducing, err = underReproduction(ctx, st, cleanTries); err != nil {
 			return "", err
 		}
 	}
@@ -188,15 +188,17 @@ func resume(ctx context.Context, st *station, request *misstepv1.SubmitCampaignR
 	return response.GetCampaignId(), nil
 }
 
-// underReproduction are the findings with a reproduction that has not ended, those merged into them included.
-func underReproduction(ctx context.Context, st *station) ([]string, error) {
+// underReproduction are the findings with a reproduction that has not ended, those merged into them included. With clean tries one that lacks them
+// has not.
+func underReproduction(ctx context.Context, st *station, cleanTries uint32) ([]string, error) {
 	list, err := st.ListReproductions(ctx, &misstepv1.ListReproductionsRequest{})
 	if err != nil {
 		return nil, err
 	}
 	var ids []string
 	for _, r := range list.GetReproductions() {
-		if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
+		untried := cleanTries > 0 && r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_DONE && r.GetReproducer().GetClean() == nil
+		if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING && !untried {
 			continue
 		}
 		response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: r.GetFindingId()})

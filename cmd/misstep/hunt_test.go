@@ -185,7 +185,7 @@ func TestHuntGoesOnReproducing(t *testing.T) {
 	var log bytes.Buffer
 	e := &env{stderr: &log}
 	resumed := func(reproduce bool) string {
-		id, err := resume(t.Context(), st, request(), reproduce, e)
+		id, err := resume(t.Context(), st, request(), reproduce, 10, e)
 		require.NoError(t, err)
 		return id
 	}
@@ -202,7 +202,13 @@ func TestHuntGoesOnReproducing(t *testing.T) {
 
 	assert.Equal(t, first, resumed(true))
 	assert.Contains(t, log.String(), "going on with the reproduction")
-	_, err = st.CancelReproduction(t.Context(), &misstepv1.CancelReproductionRequest{ReproductionId: started.GetReproductionId()})
+	meanwhile(t, st, "", machine, func() {
+		status, err := watchReproduction(t.Context(), io.Discard, st, started.GetReproductionId())
+		require.NoError(t, err)
+		require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, status.GetState(), status.GetFailure())
+	})
+	assert.Equal(t, first, resumed(true), "it was not tried from a clean folder")
+	_, err = st.RecordClean(t.Context(), &misstepv1.RecordCleanRequest{ReproductionId: started.GetReproductionId(), Clean: &misstepv1.Reliability{Tries: 10}})
 	require.NoError(t, err)
 	assert.NotEqual(t, first, resumed(true), "nothing is left to reproduce")
 }

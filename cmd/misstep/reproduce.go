@@ -242,7 +242,7 @@ func perturbations(names []string) ([]*misstepv1.Perturbation, error) {
 
 // amplifiable refuses perturbations that somebody named and the recipe or this machine cannot have, unless a reproduction runs, which has its own.
 func (e *env) amplifiable(ctx context.Context, st *station, request *misstepv1.StartReproductionRequest, recipe *misstepv1.Recipe) error {
-	under, err := underReproduction(ctx, st)
+	under, err := underReproduction(ctx, st, 0)
 	if err != nil || slices.Contains(under, request.GetFindingId()) {
 		return err
 	}
