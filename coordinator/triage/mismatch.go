@@ -19,14 +19,14 @@ func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
 // description for people.
 func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 	kind = m.GetKind()
+	if part, what, ok := deoptimised(m); ok {
+		return kind, part, what
+	}
 	switch m.GetCheck() {
 	case "asgct-shadow":
 		return locateSampled(m)
 	case "edges":
 		part, what = locateImpossible(m)
-		return kind, part, what
-	}
-	if part, what, ok := deoptimised(m); ok {
 		return kind, part, what
 	}
 	ref, sus := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
@@ -105,9 +105,6 @@ const bottomFrame = "the bottom frame"
 // what tells bugs apart is the last frame that a cut walk has, and where the signal hit.
 func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 	kind = m.GetKind()
-	if part, what, ok := deoptimised(m); ok {
-		return kind, part, what
-	}
 	sus := m.GetSuspect().GetFrames()
 	bottom, here := fromBottom(sus, 0), top(m)
 	if m.GetKind() == "code" {

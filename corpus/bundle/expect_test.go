@@ -53,3 +53,16 @@ func TestExpectOfAnOlderAgent(t *testing.T) {
 	assert.Empty(t, got.Like)
 	assert.Equal(t, []string{upcallFrame, virtualThread}, got.Unlike)
 }
+
+// The report shows the record whose cause is the finding's, not the shorter one of another.
+func TestChooseMismatchByItsCause(t *testing.T) {
+	record := func(frames int, caller *misstepv1.Frame) *misstepv1.Mismatch {
+		return &misstepv1.Mismatch{Check: "gst-asgct", Kind: "truncated", DeoptimisedCaller: caller, Reference: &misstepv1.Trace{Frames: make([]*misstepv1.Frame, frames)}}
+	}
+	short, long := record(2, nil), record(3, &misstepv1.Frame{})
+	example := &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{short, long}}
+	for place, want := range map[string]*misstepv1.Mismatch{"deoptimised caller": long, "a.B.c <- a.D.e": short} {
+		e := ExpectOf(&misstepv1.Finding{Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}}, Example: example})
+		assert.Same(t, want, chooseMismatch(example, e), place)
+	}
+}

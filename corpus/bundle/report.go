@@ -265,11 +265,15 @@ func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 	length := func(m *misstepv1.Mismatch) int {
 		return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
 	}
+	fits := func(m *misstepv1.Mismatch) bool {
+		not := e.Like
+		if m.GetDeoptimisedCaller() != nil {
+			not = e.Unlike
+		}
+		return m.GetCheck() == e.Check && slices.Contains(recordedAs(e.Check, e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) && !slices.Contains(not, deoptimisedCaller)
+	}
 	for _, m := range o.GetMismatches() {
-		deoptimised := m.GetDeoptimisedCaller() != nil
-		if length(m) > 0 && m.GetCheck() == e.Check && slices.Contains(recordedAs(e.Check, e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) &&
-			(!deoptimised || !slices.Contains(e.Unlike, deoptimisedCaller)) && (deoptimised || !slices.Contains(e.Like, deoptimisedCaller)) &&
-			(best == nil || length(m) < length(best)) {
+		if length(m) > 0 && fits(m) && (best == nil || length(m) < length(best)) {
 			best = m
 		}
 	}

@@ -624,8 +624,8 @@ type Mismatch struct {
 	// count of mismatches of this check, kind and boundary in the trial.
 	Count uint64 `protobuf:"varint,13,opt,name=count,proto3" json:"count,omitempty"`
 	// deoptimised_caller is, where kind is "truncated", the compiled method at which the suspect ended, when its return address on the
-	// stack was found to be its deoptimisation entry: a callee broke what it was compiled for. Its bci says nothing. It or what is inlined
-	// in it is the reference's frame below the cut. Absent when no such address was found.
+	// stack was found to be its deoptimisation entry: a callee broke what it was compiled for. Its bci says nothing. A position of its code is
+	// what the reference has right below the cut; in asgct-shadow by its entries there, if it has any. Absent when no such address was found.
 	DeoptimisedCaller *Frame `protobuf:"bytes,14,opt,name=deoptimised_caller,json=deoptimisedCaller,proto3" json:"deoptimised_caller,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
