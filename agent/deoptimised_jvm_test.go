@@ -57,24 +57,29 @@ func deoptimising(flags ...string) []string {
 
 // Every JDK and compiler has its own form of the deoptimisation entry: it is known on all of them, at entries, in signals and in brackets.
 func TestADeoptimisedCallerIsKnownOnEveryJDK(t *testing.T) {
+	cut := map[string]int{}
 	for _, j := range catalogued(t) {
 		for _, flags := range []string{"-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"} {
 			t.Run(j.String()+"/"+flags, func(t *testing.T) {
-				checks := map[string]float64{"gst-asgct": 1, "asgct-shadow": 1, "asgct-gst-bracket": 0.5}
-				o := Options{Seed: 1, Include: []string{"Deoptimised*"}, Checks: checks, Interval: time.Millisecond}
+				o := Options{
+					Seed: 1, Include: []string{"Deoptimised*"}, Interval: time.Millisecond,
+					Checks: map[string]float64{"gst-asgct": 1, "asgct-shadow": 1, "asgct-gst-bracket": 0.5},
+				}
 				r := run(t, j, o, deoptimising(flags), "Deoptimised", "deoptimised")
 				requireSound(t, r)
-				cut := map[string]int{}
+				before := cut["gst-asgct"]
 				for _, m := range r.mismatches {
 					if m.Kind == "truncated" && m.boundary() == "Deoptimised.inner" {
 						require.Equal(t, "Deoptimised.outer", m.deoptimised(), "%+v", m)
 						cut[m.Check]++
 					}
 				}
-				require.Len(t, cut, len(checks), "%v", cut)
+				require.Greater(t, cut["gst-asgct"], before)
 			})
 		}
 	}
+	t.Logf("%v", cut)
+	require.Len(t, cut, 3, "a run in which no signal came is no failure, but not in all of them")
 }
 
 // deoptimised names the caller whose deoptimisation entry was found.
