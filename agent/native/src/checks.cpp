@@ -75,7 +75,8 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     asgct = ToFrames(slot->asgct, code);
   }
   const auto sp = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  const bool deoptimises = code == kDeoptCode && agent->deopt_stubs.OnStack(sp, slot->stack.end);
+  const uint64_t end = slot->stack.EndFrom(sp);
+  const bool deoptimises = code == kDeoptCode && agent->deopt_stubs.OnStack(sp, end);
   Verdict verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
   if (verdict.outcome != Outcome::kMatch) {
     ResolveOwnStack(env, gst);
@@ -94,7 +95,7 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
   if (retried) verdict = AfterRetry(verdict);
   if (verdict.outcome == Outcome::kMismatch) {
     std::vector<uint64_t> words(16 * CodeMap::kMostWords);
-    words.resize(agent->code.WordsOnStack(sp, slot->stack.end, words));
+    words.resize(agent->code.WordsOnStack(sp, end, words));
     ReportEntry(Check::kGstAsgct, verdict, *slot, sequence, Named("gst", gst, static_cast<int32_t>(gst.size())),
                 Named("asgct", asgct, code), DeoptimisedCaller(gst, verdict, words));
   }

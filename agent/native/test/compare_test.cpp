@@ -107,19 +107,27 @@ struct CompareTest : testing::Test, CodeLookup {
     of_method.emplace(n->method, n);
     return n;
   }
+  // A sample with what it looks at.
+  struct Given {
+    Given(std::vector<uint32_t> shadow, std::vector<Frame> asgct, Region region = Region::kUnknown)
+        : keys(std::move(shadow)), frames(std::move(asgct)) {
+      s.shadow = keys;
+      s.asgct = frames;
+      s.code = static_cast<int32_t>(frames.size());
+      s.limit = kLimit;
+      s.region = region;
+    }
+    Given(const Given&) = delete;
+    std::vector<uint32_t> keys;
+    std::vector<Frame> frames;
+    Sample s;
+  };
   Verdict Judge(const std::string& shadow, const std::string& asgct, Region region = Region::kInterpreter,
                 std::vector<NmethodRef> at_pc = {}, uint64_t root = 0) {
-    const std::vector<uint32_t> keys = Shadow(shadow);
-    const std::vector<Frame> frames = Frames(asgct);
-    Sample s;
-    s.root = root;
-    s.shadow = keys;
-    s.asgct = frames;
-    s.code = static_cast<int32_t>(frames.size());
-    s.limit = kLimit;
-    s.region = region;
-    s.at_pc = std::move(at_pc);
-    return CompareAsgctShadow(s, *this);
+    Given g(Shadow(shadow), Frames(asgct), region);
+    g.s.root = root;
+    g.s.at_pc = std::move(at_pc);
+    return CompareAsgctShadow(g.s, *this);
   }
   Verdict JudgeEntry(const std::string& shadow, const std::string& gst) {
     return CompareShadowGst(Shadow(shadow), Frames(gst), kLimit);
@@ -384,14 +392,8 @@ TEST_F(CompareTest, TopFrameMissingIsOnePhysicalFrame) {
 
 // What ends at an unknown bottom has lost that, not its top.
 TEST_F(CompareTest, TopFrameMissingNeedsAKnownBottom) {
-  Sample s;
-  const std::vector<uint32_t> keys = Shadow("a");
-  const std::vector<Frame> frames = Frames("jdk@3");
-  s.shadow = keys;
-  s.asgct = frames;
-  s.code = 1;
-  s.limit = kLimit;
-  s.region = Region::kInterpreter;
+  Given g(Shadow("a"), Frames("jdk@3"), Region::kInterpreter);
+  Sample& s = g.s;
   EXPECT_RULE(CompareAsgctShadow(s, *this), Rule::kTopFrameMissing);
   s.known_bottom = false;
   const Verdict v = CompareAsgctShadow(s, *this);
@@ -402,14 +404,8 @@ TEST_F(CompareTest, TopFrameMissingNeedsAKnownBottom) {
 // C1's code calls a function of the VM that leaves no debug information, before its method's push. The VM tells of the
 // code after the sample was judged first.
 TEST_F(CompareTest, ALeafCallOfCodeThatIsNotKnownYetIsEarly) {
-  const std::vector<Frame> frames = Frames("b@9 a@50");
-  const std::vector<uint32_t> keys = Shadow("a");
-  Sample s;
-  s.shadow = keys;
-  s.asgct = frames;
-  s.code = 2;
-  s.limit = kLimit;
-  s.region = Region::kNative;
+  const Given g(Shadow("a"), Frames("b@9 a@50"), Region::kNative);
+  const Sample& s = g.s;
   const Verdict v = CompareAsgctShadow(s, *this);
   EXPECT_MISMATCH(v, Kind::kExtra, 1);
   EXPECT_TRUE(MayBeEarly(s, v));
@@ -425,16 +421,11 @@ TEST_F(CompareTest, Truncated) {
 }
 
 TEST_F(CompareTest, LostTopDownToTheRootIsMissing) {
-  const std::vector<Frame> frames = Frames("jdk@3");
-  const std::vector<uint32_t> keys = Shadow("a b c");
-  Sample s;
-  s.shadow = keys;
-  s.asgct = frames;
-  s.code = 1;
-  s.limit = kLimit;
-  s.root = frames[0].method;
+  Given g(Shadow("a b c"), Frames("jdk@3"));
+  Sample& s = g.s;
+  s.root = g.frames[0].method;
   EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kMissing, 0);
-  s.root = frames[0].method + 1;
+  s.root = g.frames[0].method + 1;
   EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kTruncated, 3);
 }
 
@@ -453,16 +444,11 @@ TEST_F(CompareTest, RecursionIsCounted) {
 
 // What is left of a recursion is its top when the thread's bottom has gone, and its bottom when that is there.
 TEST_F(CompareTest, ARecursionThatIsCutOffIsTruncated) {
-  const std::vector<Frame> frames = Frames("r@50 r@50 jdk@3");
-  const std::vector<uint32_t> keys = Shadow("r r r r");
-  Sample s;
-  s.shadow = keys;
-  s.asgct = frames;
-  s.code = 3;
-  s.limit = kLimit;
-  s.root = frames[2].method + 1;
+  Given g(Shadow("r r r r"), Frames("r@50 r@50 jdk@3"));
+  Sample& s = g.s;
+  s.root = g.frames[2].method + 1;
   EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kTruncated, 2);
-  s.root = frames[2].method;
+  s.root = g.frames[2].method;
   EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kMissing, 2);
 }
 
