@@ -107,7 +107,8 @@ func classes(t *testing.T) string {
 			return
 		}
 		// What runs on older JDKs, too.
-		output, err = exec.Command(javac, "--release", "8", "-d", programs.dir, filepath.Join("test", "programs", "Deoptimised.java")).CombinedOutput()
+		output, err = exec.Command(javac, "--release", "8", "-d", programs.dir,
+			filepath.Join("test", "programs", "Deoptimised.java"), filepath.Join("test", "programs", "Linked.java")).CombinedOutput()
 		if err != nil {
 			programs.err = fmt.Errorf("compile a test program for 8: %w: %s", err, output)
 			return

@@ -13,6 +13,7 @@ import (
 //	                 below does not matter, the walker fails at the entry frame
 //	continuation     frames of a virtual thread that are frozen in the heap, or the seam to its carrier
 //	native C.m       m is native and called back into Java
+//	method handle    a lambda form hands over to the method that a handle means; which form and which method does not matter
 //	top: STATE CODE  a signal hit the top frame at a moment when its caller cannot be found; the method does not matter, the
 //	                 state of the frame and the instruction do
 //	M <- N           plain Java calls: both are named, for nothing else is known that would tell two bugs apart
@@ -64,6 +65,19 @@ func continuation(f *misstepv1.Frame) bool {
 	return false
 }
 
+// linker says that the frame is of a lambda form that calls a handle's method by linkToStatic and its like (HotSpot:
+// cpu/x86/methodHandles_x86.cpp, generate_method_handle_interpreter_entry). What the form is called follows from the method's arguments.
+func linker(f *misstepv1.Frame) bool {
+	switch Class(f.GetClassName()) {
+	case "java.lang.invoke.LambdaForm$DMH", "java.lang.invoke.DirectMethodHandle$Holder":
+		return true
+	}
+	return false
+}
+
+// linked is the part of an edge below such a frame.
+const linked = "method handle"
+
 // native says that the frame is of a native method; GST gives -1 for its location, ASGCT -3. ASGCT gives -1 at compiled
 // entries too, so the reference's frame is the one to ask.
 func native(f *misstepv1.Frame) bool { return f != nil && (f.GetBci() == -1 || f.GetBci() == -3) }
@@ -108,6 +122,9 @@ func (e edge) String() string {
 	if native(e.caller) {
 		return "native " + name(e.caller)
 	}
+	if linker(e.callee) {
+		return linked
+	}
 	return name(e.callee) + " <- " + name(e.caller)
 }
 
@@ -119,6 +136,9 @@ func (e edge) what() string {
 		if e.caller != nil {
 			s += " (here " + name(e.callee) + " from " + name(e.caller) + ")"
 		}
+	}
+	if s == linked {
+		s = "the caller of a method handle's lambda form"
 	}
 	return s
 }

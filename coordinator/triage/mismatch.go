@@ -44,7 +44,8 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		if bottomLost(ref, sus) {
 			return kind, bottomFrame, bottomFrame
 		}
-		if asynchronous(m) && j <= 1 {
+		// Where the last frame is the right one at a wrong place the walk had lost its way before.
+		if last := fromBottom(sus, 0); asynchronous(m) && (j <= 1 || wrongLocation(ref[j:j+1], []*misstepv1.Frame{last}) >= 0) {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
 		return kind, e.String(), e.what()
@@ -117,6 +118,9 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		if u := upcall(fromBottom(sus, 1)); u != "" { // it crossed the entry frame and lost its way in the compiled frame below
 			return kind, "beyond upcall " + u, "the caller of " + name(bottom) + ", from which the VM called " + u
+		}
+		if linker(bottom) {
+			return kind, linked, "the caller of a method handle's lambda form"
 		}
 		if thrown(bottom) {
 			return kind, "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"

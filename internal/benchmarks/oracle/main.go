@@ -1,5 +1,6 @@
 // Command oracle measures what the agent's checks miss (sensitivity, by injected faults), what they invent (specificity, by real
-// workloads without faults), and how long the known bugs take to show (calibration).
+// workloads without faults), and how long the known bugs take to show (calibration). PARTS=specificity,calibration measures these only, in the
+// whole budget.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"misstep/agent"
@@ -23,12 +25,26 @@ func main() {
 	}
 }
 
-// Where in the budget each part ends; calibration has the rest.
-const (
-	misbehaviourEnd = 0.15
-	sensitivityEnd  = 0.45
-	specificityEnd  = 0.75
-)
+// part of the benchmark, with its share of the budget when all are measured.
+type part struct {
+	name    string
+	share   float64
+	measure func(ctx context.Context, until time.Time) error
+}
+
+// chosen gives the parts that only names, separated by commas, in their order; all when it is empty.
+func chosen(parts []part, only string) ([]part, error) {
+	if only == "" {
+		return parts, nil
+	}
+	names := strings.Split(only, ",")
+	for _, name := range names {
+		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
+			return nil, fmt.Errorf("PARTS=%s: no part %q; there are misbehaviour, sensitivity, specificity, calibration", only, name)
+		}
+	}
+	return slices.DeleteFunc(parts, func(p part) bool { return !slices.Contains(names, p.name) }), nil
+}
 
 func run(stdout io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -46,26 +62,38 @@ func run(stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	start := time.Now()
-	until := func(share float64) time.Time { return start.Add(time.Duration(share * float64(budget))) }
 	results := struct {
 		Sensitivity *sensitivity
 		Misbehaved  []misbehaviour
 		Specificity *specificity
 		Calibration []calibration
 	}{Sensitivity: newSensitivity(), Specificity: newSpecificity()}
-
-	if results.Misbehaved, err = measureMisbehaviour(ctx, bed, until(misbehaviourEnd)); err != nil {
+	parts, err := chosen([]part{
+		{"misbehaviour", 0.15, func(ctx context.Context, until time.Time) (err error) {
+			results.Misbehaved, err = measureMisbehaviour(ctx, bed, until)
+			return err
+		}},
+		{"sensitivity", 0.3, func(ctx context.Context, until time.Time) error { return results.Sensitivity.measure(ctx, bed, until) }},
+		{"specificity", 0.3, func(ctx context.Context, until time.Time) error { return results.Specificity.measure(ctx, bed, until) }},
+		{"calibration", 0.25, func(ctx context.Context, until time.Time) (err error) {
+			results.Calibration, err = measureCalibration(ctx, bed, until)
+			return err
+		}},
+	}, os.Getenv("PARTS"))
+	if err != nil {
 		return err
 	}
-	if err := results.Sensitivity.measure(ctx, bed, until(sensitivityEnd)); err != nil {
-		return err
+	var shares float64
+	for _, p := range parts {
+		shares += p.share
 	}
-	if err := results.Specificity.measure(ctx, bed, until(specificityEnd)); err != nil {
-		return err
-	}
-	if results.Calibration, err = measureCalibration(ctx, bed, until(1)); err != nil {
-		return err
+	start := time.Now()
+	until := start
+	for _, p := range parts {
+		until = until.Add(time.Duration(p.share / shares * float64(budget)))
+		if err := p.measure(ctx, until); err != nil {
+			return err
+		}
 	}
 	report := bench.Report{Name: "oracle", Date: start, Budget: budget, Rows: results}
 	report.Tables = append(report.Tables, results.Sensitivity.table(), misbehaviourTable(results.Misbehaved),
