@@ -15,15 +15,6 @@ import (
 	"time"
 )
 
-// replayMode says what a deterministic machine does with its log of what it could not compute.
-type replayMode int
-
-const (
-	replayNone replayMode = iota
-	replayRecord
-	replayPlay
-)
-
 // machine is one qemu, ready to be started once.
 type machine struct {
 	qemu, virtiofsd string
@@ -39,8 +30,8 @@ type machine struct {
 	kernel       string
 	release      string
 	initrd       string
-	replay       replayMode
-	replayFile   string
+	replayFile   string // what a deterministic machine could not compute: it writes it, or takes it from there
+	replays      bool
 	debug        string
 }
 
@@ -69,14 +60,11 @@ func (m *machine) arguments(streamFD int, shareSocket string) []string {
 		args = append(args, "-gdb", m.debug, "-S")
 	}
 	if m.mode == ModeDeterministic {
-		icount := "shift=0,sleep=off"
-		switch m.replay {
-		case replayRecord:
-			icount += ",rr=record,rrfile=" + option(m.replayFile)
-		case replayPlay:
-			icount += ",rr=replay,rrfile=" + option(m.replayFile)
-		case replayNone:
+		log := "record"
+		if m.replays {
+			log = "replay"
 		}
+		icount := "shift=0,sleep=off,rr=" + log + ",rrfile=" + option(m.replayFile)
 		return append(args, "-accel", "tcg,thread=single", "-cpu", cpuModel, "-icount", icount,
 			"-seed", strconv.FormatUint(m.seed, 10), "-rtc", "base=2026-01-01T00:00:00,clock=vm")
 	}

@@ -28,14 +28,16 @@ func prepare(ctx context.Context, c Config, command []string, scratch string) (*
 		qemu: qemu, scratch: scratch, log: c.Log, mode: c.Mode, accel: c.Accel, cpus: c.CPUs, memory: c.Memory, seed: c.Seed, pin: c.Pin - 1,
 		kernel: k.Image(), release: k.Release, initrd: filepath.Join(scratch, "initrd"), debug: c.Debug,
 	}
-	if c.Record != "" {
-		absolute, err := filepath.Abs(c.Record)
-		if err != nil {
-			return nil, fmt.Errorf("making the recording's folder: %w", err)
-		}
-		m.replay, m.replayFile = replayRecord, filepath.Join(absolute, replayFileName)
-	}
 	if m.mode == ModeDeterministic {
+		// Recorded in any case: qemu's threads then take turns by the log's lock, and only so is each run the same (docs/design/0006-vm-executor.md).
+		m.replayFile = filepath.Join(scratch, replayFileName)
+		if c.Record != "" {
+			absolute, err := filepath.Abs(c.Record)
+			if err != nil {
+				return nil, fmt.Errorf("making the recording's folder: %w", err)
+			}
+			m.replayFile = filepath.Join(absolute, replayFileName)
+		}
 		if err := m.stopClock(ctx); err != nil {
 			return nil, err
 		}

@@ -166,7 +166,7 @@ func Replay(ctx context.Context, dir string, c ReplayConfig, stdout, stderr io.W
 	m := &machine{
 		qemu: qemu, scratch: scratch, log: log, mode: ModeDeterministic, accel: AccelTCG, cpus: 1, memory: r.Memory, seed: r.Seed, pin: c.Pin - 1,
 		kernel: filepath.Join(absolute, recordedKernel), release: r.Release, initrd: initrd,
-		replay: replayPlay, replayFile: filepath.Join(absolute, replayFileName), debug: c.Debug,
+		replayFile: filepath.Join(absolute, replayFileName), replays: true, debug: c.Debug,
 	}
 	if r.StoppedClock {
 		if err := m.stopClock(ctx); err != nil {

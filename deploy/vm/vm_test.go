@@ -21,7 +21,7 @@ import (
 )
 
 func TestArgumentsOfADeterministicMachine(t *testing.T) {
-	m := &machine{mode: ModeDeterministic, cpus: 1, memory: 512, seed: 18446744073709551615, scratch: "/s", kernel: "/k", initrd: "/i", replay: replayRecord, replayFile: "/r"}
+	m := &machine{mode: ModeDeterministic, cpus: 1, memory: 512, seed: 18446744073709551615, scratch: "/s", kernel: "/k", initrd: "/i", replayFile: "/r"}
 	line := strings.Join(m.arguments(3, ""), " ")
 	for _, want := range []string{
 		"-accel tcg,thread=single", "-icount shift=0,sleep=off,rr=record,rrfile=/r", "-seed 18446744073709551615", "-smp 1", "-nic none",
@@ -30,10 +30,8 @@ func TestArgumentsOfADeterministicMachine(t *testing.T) {
 		assert.Contains(t, line, want)
 	}
 	assert.NotContains(t, line, "vhost-user-fs")
-	m.replay = replayPlay
+	m.replays = true
 	assert.Contains(t, strings.Join(m.arguments(3, ""), " "), "rr=replay")
-	m.replay = replayNone
-	assert.NotContains(t, strings.Join(m.arguments(3, ""), " "), "rr=")
 }
 
 func TestArgumentsOfASharedMachine(t *testing.T) {
@@ -48,11 +46,11 @@ func TestArgumentsOfASharedMachine(t *testing.T) {
 }
 
 func TestPathsWithCommas(t *testing.T) {
-	m := &machine{mode: ModeDeterministic, scratch: "/s", kernel: "/a,b/k", initrd: "/i", replay: replayRecord, replayFile: "/a,b/r"}
+	m := &machine{mode: ModeDeterministic, scratch: "/s", kernel: "/a,b/k", initrd: "/i", replayFile: "/a,b/r"}
 	line := strings.Join(m.arguments(3, ""), " ")
 	assert.Contains(t, line, "rr=record,rrfile=/a,,b/r ")
 	assert.Contains(t, line, "-kernel /a,b/k ")
-	m.replay = replayPlay
+	m.replays = true
 	assert.Contains(t, strings.Join(m.arguments(3, ""), " "), "rr=replay,rrfile=/a,,b/r ")
 	shared := &machine{mode: ModeShared, scratch: "/s"}
 	assert.Contains(t, strings.Join(shared.arguments(3, "/a,b/share.sock"), " "), "path=/a,,b/share.sock ")
