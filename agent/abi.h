@@ -16,10 +16,11 @@
 #define MISSTEP_SHADOW_TOP 0
 // u64: address of the end of the entries.
 #define MISSTEP_SHADOW_LIMIT 8
-// i64: method entries until the next entry check; check() is called when it falls below 0.
+// i64: method entries until something is to be looked at; check() is called when it falls below 0. Never more than the
+// limit leaves room for: an entry that does not call check() is stored without a look at the limit.
 #define MISSTEP_SHADOW_COUNTDOWN 16
-// The native side's own, when threads are perturbed: i64 the countdown as last set, i64 method entries until the next
-// entry check, i64 until the next point.
+// The native side's own: i64 the countdown as last set, i64 method entries until the next
+// entry check, i64 until the next point of the perturbation.
 #define MISSTEP_SHADOW_SET 24
 #define MISSTEP_SHADOW_CHECK 32
 #define MISSTEP_SHADOW_POINT 40

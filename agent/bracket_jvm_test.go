@@ -20,7 +20,7 @@ func TestBracketsNeedNoInstrumentation(t *testing.T) {
 		t.Run(j.String(), func(t *testing.T) {
 			o := brackets()
 			o.Out = t.TempDir()
-			r := run(t, j, o, nil, "Mixed", "2", "1")
+			r := run(t, j, o, nil, "Mixed", "4", "1")
 			requireSound(t, r)
 			log, err := os.ReadFile(filepath.Join(o.Out, "agent.log"))
 			require.NoError(t, err)

@@ -1,8 +1,11 @@
 // The checks at method entries, on the thread's own stack: gst-asgct and shadow-gst.
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "agent.h"
+#include "sampler.h"
 
 namespace misstep {
 namespace {
@@ -66,6 +69,27 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
   agent->recorder.Report(m);
 }
 
+// How often a run waits for what the JVM has still to tell of code.
+constexpr int kMostAwaited = 40;
+
+// The caller whose deoptimisation cut a walk off. Code runs before the JVM tells of it: when an entry on the stack is of no
+// code that fits, it is waited for, as samples wait.
+NmethodRef AwaitDeoptimisedCaller(std::span<const Frame> gst, const Verdict& verdict, std::span<const uint64_t> words) {
+  static std::atomic<int> awaited = 0;
+  NmethodRef found = DeoptimisedCaller(gst, verdict, words);
+  const auto is_entry = [](uint64_t word) { return agent->deopt_stubs.IsEntry(word); };
+  if (found != nullptr || verdict.kind != Kind::kTruncated || std::none_of(words.begin(), words.end(), is_entry) ||
+      awaited.fetch_add(1, std::memory_order_relaxed) >= kMostAwaited) {
+    return found;
+  }
+  const uint64_t end = MonotonicNanos() + kEarlyNanos;
+  while (found == nullptr && MonotonicNanos() < end) {
+    SleepUntil(MonotonicNanos() + 5'000'000);
+    found = DeoptimisedCaller(gst, verdict, words);
+  }
+  return found;
+}
+
 void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) {
   int32_t code = OwnWalk(slot, sequence);
   std::vector<Frame> asgct = ToFrames(slot->asgct, code);
@@ -97,7 +121,7 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     std::vector<uint64_t> words(16 * CodeMap::kMostWords);
     words.resize(agent->code.WordsOnStack(sp, end, words));
     ReportEntry(Check::kGstAsgct, verdict, *slot, sequence, Named("gst", gst, static_cast<int32_t>(gst.size())),
-                Named("asgct", asgct, code), DeoptimisedCaller(gst, verdict, words));
+                Named("asgct", asgct, code), AwaitDeoptimisedCaller(gst, verdict, words));
   }
   CountWalk(Check::kGstAsgct, verdict, kEntryWalk | sequence);
 }
@@ -165,9 +189,12 @@ void KeepTrace(JNIEnv* env, Slot* slot, std::span<Frame> gst) {
 }
 
 // Arms the countdown of a shadow buffer for the next entry check and the next point of the perturbation, whichever
-// comes first, both in method entries from here.
+// comes first, both in method entries from here. It runs out before the buffer is full, too: MisstepShadow.enter asks
+// for room only then.
 void Arm(uint64_t* shadow, int64_t check, int64_t point) {
-  const int64_t countdown = check < point ? check : point;
+  const auto size = static_cast<int64_t>(ShadowSize(shadow));
+  const auto capacity = static_cast<int64_t>(ShadowCapacity(shadow));
+  const int64_t countdown = std::min({check, point, std::max(capacity - size, int64_t{0}) + 1});
   shadow[MISSTEP_SHADOW_CHECK / 8] = static_cast<uint64_t>(check);
   shadow[MISSTEP_SHADOW_POINT / 8] = static_cast<uint64_t>(point);
   shadow[MISSTEP_SHADOW_SET / 8] = static_cast<uint64_t>(countdown);
@@ -176,13 +203,21 @@ void Arm(uint64_t* shadow, int64_t check, int64_t point) {
 
 // What a countdown that ran out stands for: comes to a point of the perturbation when one is due, and says whether an
 // entry check is.
-bool CheckIsDue(Slot* slot, uint64_t* shadow, double share) {
+bool CheckIsDue(Slot* slot, uint64_t* shadow, double share, Stage stage) {
   const auto passed = static_cast<int64_t>(shadow[MISSTEP_SHADOW_SET / 8]);
   int64_t check = static_cast<int64_t>(shadow[MISSTEP_SHADOW_CHECK / 8]) - passed;
   int64_t point = static_cast<int64_t>(shadow[MISSTEP_SHADOW_POINT / 8]) - passed;
-  if (point <= 0) point = agent->perturber.Point(&slot->point, kEventExpiry);
   const bool due = check <= 0;
-  if (due) check = DrawCountdown(share, &slot->random) + 1;
+  if (due) check = (stage == Stage::kEnded ? INT64_MAX / 2 : DrawCountdown(share, &slot->random)) + 1;
+  if (!agent->perturber.on() || stage != Stage::kReady) {
+    point = check;
+  } else if (point <= 0) {
+    {
+      const PhaseScope wait(slot->status, MISSTEP_PHASE_NONE);  // a wait is no work of the agent
+      point = agent->perturber.Point(&slot->point, kEventExpiry);
+    }
+    slot->status->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);  // which begins after it
+  }
   Arm(shadow, check, point);
   return due;
 }
@@ -235,19 +270,7 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
   const Options& o = agent->options;
   const double share = EntryShare(o);
   const Stage stage = agent->stage.load(std::memory_order_acquire);
-  if (agent->perturber.on() && stage == Stage::kReady) {
-    bool due = false;
-    {
-      const PhaseScope wait(slot->status, MISSTEP_PHASE_NONE);  // a wait is no work of the agent
-      due = CheckIsDue(slot, shadow, share);
-      slot->status->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);  // which begins after it
-    }
-    if (!due) return;
-  } else {
-    const int64_t skip = stage == Stage::kEnded ? INT64_MAX / 2 : DrawCountdown(share, &slot->random);
-    Arm(shadow, skip + 1, skip + 1);
-  }
-  if (share <= 0.0 || stage != Stage::kReady) return;
+  if (!CheckIsDue(slot, shadow, share, stage) || share <= 0.0 || stage != Stage::kReady) return;
   const double draw = Uniform(&slot->random) * share;
   const bool want_gst_asgct = draw < o.gst_asgct;
   const bool want_shadow_gst = draw < o.shadow_gst;

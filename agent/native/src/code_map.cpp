@@ -12,6 +12,8 @@ namespace {
 
 // What follows the instructions of compiled code at most: its handlers and the stubs of its static calls.
 constexpr uint64_t kMostHandlers = 1 << 16;
+// How far from all code that is known there may be code of which the JVM has not told yet.
+constexpr uint64_t kAhead = 1 << 20;
 
 constexpr uint32_t kEntryBytes = 17;  // of a deoptimisation entry at most
 
@@ -205,10 +207,12 @@ std::string CodeMap::StubAt(uint64_t pc) const {
 }
 
 uint32_t CodeMap::WordsOnStack(uint64_t from, uint64_t to, std::span<uint64_t> words) const {
-  const uint64_t low = low_.load(std::memory_order_relaxed);
-  const uint64_t high = high_.load(std::memory_order_relaxed) + kMostHandlers;
+  uint64_t low = low_.load(std::memory_order_relaxed);
+  uint64_t high = high_.load(std::memory_order_relaxed);
   uint32_t n = 0;
   if (words.empty() || low > high) return 0;
+  low -= std::min(low, kAhead);
+  high += kAhead;
   AnyWord(from, to, [&](uint64_t word) {
     if (word >= low && word < high) words[n++] = word;
     return n == words.size();

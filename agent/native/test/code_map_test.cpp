@@ -178,15 +178,17 @@ TEST_F(DeoptimisedTest, BadAddressesAreRead) {
 
 TEST(CodeMap, WordsOnStack) {
   CodeMap map;
-  uint64_t stack[] = {5, 1050, 7, 1000, 999, 1 << 20, 1099};
+  const uint64_t at = uint64_t{1} << 32;
+  const uint64_t ahead = 1 << 20;  // code that is not known yet may be there
+  uint64_t stack[] = {5, at + 50, 7, at - ahead, at - ahead - 1, at + 100 + ahead, at + 99 + ahead};
   const auto from = reinterpret_cast<uint64_t>(stack);
   uint64_t words[8];
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), words), 0u) << "no code is known";
-  map.Load(Code(1000, 100, 1), 0, 0);
+  map.Load(Code(at, 100, 1), 0, 0);
   ASSERT_EQ(map.WordsOnStack(from, from + sizeof(stack), words), 3u);
-  EXPECT_EQ(words[0], 1050u);
-  EXPECT_EQ(words[1], 1000u);
-  EXPECT_EQ(words[2], 1099u);
+  EXPECT_EQ(words[0], at + 50);
+  EXPECT_EQ(words[1], at - ahead);
+  EXPECT_EQ(words[2], at + 99 + ahead);
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), std::span(words, 2)), 2u) << "no more room";
   EXPECT_EQ(map.WordsOnStack(from, 0, words), 0u) << "where the stack ends is not known";
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), {}), 0u);

@@ -5,7 +5,7 @@ package misstep.agent.template;
  *
  * <p>Each thread, virtual ones too, has a buffer outside the heap whose address is in {@code
  * Thread.misstepShadow}: at +0 the address of the next free entry (top), at +8 the end of the
- * entries (limit), at +16 the countdown to the next check. An entry is the method's id as 64 bits.
+ * entries (limit), at +16 the countdown to the next call of {@link #check}. An entry is the method's id as 64 bits.
  * Only the thread itself writes; its own signal handler reads, and sees the program's order, so a
  * fence for the compilers is all that is needed.
  *
@@ -26,19 +26,35 @@ public final class MisstepShadow {
    */
   @ForceInlineStub
   public static long enter(int id) {
-    ThreadStub thread = ThreadStub.currentThread();
-    long buffer = thread.misstepShadow;
+    long buffer = ThreadStub.currentThread().misstepShadow;
     if (buffer <= 0L) {
-      if (buffer < 0L) {
-        return 0L;
-      }
-      buffer = attach(thread);
-      if (buffer <= 0L) {
-        return 0L;
-      }
+      return enterSlowly(id);
     }
     long countdown = U.getLong(null, buffer + 16L) - 1L;
     U.putLong(null, buffer + 16L, countdown);
+    if (countdown < 0L) {
+      return enterSlowly(id);
+    }
+    long old = U.getLong(null, buffer);
+    U.putLong(null, old, (long) id); // there is room for as many entries as the countdown has
+    U.storeFence();
+    U.putLong(null, buffer, old + 8L);
+    return old;
+  }
+
+  /**
+   * The rest of {@link #enter}, which every instrumented method has inlined: where the thread has no
+   * buffer yet, where something is to be looked at, and where the buffer may be full.
+   */
+  private static long enterSlowly(int id) {
+    ThreadStub thread = ThreadStub.currentThread();
+    long buffer = thread.misstepShadow;
+    if (buffer == 0L) {
+      buffer = attach(thread);
+    }
+    if (buffer <= 0L) {
+      return 0L;
+    }
     long old = U.getLong(null, buffer);
     if (old < U.getLong(null, buffer + 8L)) {
       U.putLong(null, old, (long) id);
@@ -46,7 +62,7 @@ public final class MisstepShadow {
     // Beyond the limit top still counts, so that the reader knows how many entries are missing.
     U.storeFence();
     U.putLong(null, buffer, old + 8L);
-    if (countdown < 0L) {
+    if (U.getLong(null, buffer + 16L) <= 0L) { // 0 in a new buffer
       try {
         checkUnlessCarrier(thread, id);
       } catch (StackOverflowError e) {
@@ -99,6 +115,9 @@ public final class MisstepShadow {
    */
   private static native long attach(ThreadStub thread);
 
-  /** Compares this thread's stacks as the options ask for, and sets the countdown anew. */
+  /**
+   * Compares this thread's stacks where the options ask for it, and sets the countdown anew, to no more
+   * than the buffer has room for.
+   */
   private static native void check(int id);
 }
