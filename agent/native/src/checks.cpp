@@ -72,8 +72,8 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
 // How often a run waits for what the JVM has still to tell of code.
 constexpr int kMostAwaited = 40;
 
-// The caller whose deoptimisation cut a walk off. Code runs before the JVM tells of it: when an entry on the stack is of no
-// code that fits, it is waited for, as samples wait.
+// The caller whose deoptimisation cut a walk off. Code runs before the JVM tells of it: when an entry on the stack is
+// of no code that fits, it is waited for, as samples wait.
 NmethodRef AwaitDeoptimisedCaller(std::span<const Frame> gst, const Verdict& verdict, std::span<const uint64_t> words) {
   static std::atomic<int> awaited = 0;
   NmethodRef found = DeoptimisedCaller(gst, verdict, words);

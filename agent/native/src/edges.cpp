@@ -114,6 +114,15 @@ bool MaySelect(uint8_t opcode, const CallTarget& target, const MethodInfo& calle
   return MayExtend(owner, has) || (opcode == kInvokevirtual && MayExtend(has, owner));
 }
 
+// Whether a name in a class's constant pool is that of the class itself, which JVMTI names with a suffix when it is
+// anonymous (8 to 14: C.123 for C) or hidden (15+: C.0x12 for C+0x12).
+bool IsItself(std::string_view owner, std::string_view self) {
+  const size_t dot = self.rfind('.');
+  if (dot == std::string_view::npos || !owner.starts_with(self.substr(0, dot))) return false;
+  const std::string_view rest = owner.substr(dot);
+  return rest.empty() || (rest[0] == '+' && rest.substr(1) == self.substr(dot + 1));
+}
+
 bool IsInvoke(uint8_t opcode) { return opcode >= kInvokevirtual && opcode <= kInvokedynamic; }
 
 // Whether the VM can make this call at an instruction. bci 0 counts as the method's entry, too: site may be null there.
@@ -195,7 +204,7 @@ ClassNode* SiteTable::Define(Symbols* symbols, std::string_view interned, const 
   return node;
 }
 
-std::vector<const Body*> SiteTable::Add(Symbols* symbols, const ConstantPool& pool,
+std::vector<const Body*> SiteTable::Add(Symbols* symbols, std::string_view self, const ConstantPool& pool,
                                         std::span<const std::span<const RawSite>> methods) {
   auto targets = std::make_shared<std::vector<CallTarget>>();
   std::unordered_map<uint16_t, int32_t> places;  // of a constant pool index in targets
@@ -223,6 +232,7 @@ std::vector<const Body*> SiteTable::Add(Symbols* symbols, const ConstantPool& po
         target.polymorphic = call.owner.empty() || Polymorphic(call.owner, call.name);
         // Arrays have Object's methods (JLS 10.7).
         if (call.owner.starts_with('[')) call.owner = "java/lang/Object";
+        if (IsItself(call.owner, self)) call.owner = self;
         if (!call.owner.empty()) target.owner = Node(symbols->Intern(call.owner));
       }
       site.target = it->second;

@@ -91,8 +91,8 @@ class SiteTable {
   ClassNode* Node(std::string_view interned);
   // Says what a class is. Whatever contradicts an earlier class of the name becomes unknown.
   ClassNode* Define(Symbols* symbols, std::string_view interned, const ClassFacts& facts);
-  // Keeps bodies, one for each method of one class.
-  std::vector<const Body*> Add(Symbols* symbols, const ConstantPool& pool,
+  // Keeps bodies, one for each method of the class self.
+  std::vector<const Body*> Add(Symbols* symbols, std::string_view self, const ConstantPool& pool,
                                std::span<const std::span<const RawSite>> methods);
 
  private:

@@ -81,7 +81,7 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
     std::vector<std::span<const RawSite>> raw;
     raw.reserve(methods.size());
     for (const PreparedMethod& m : methods) raw.emplace_back(m.sites);
-    bodies = sites_.Add(&symbols_, *facts->pool, raw);
+    bodies = sites_.Add(&symbols_, interned, *facts->pool, raw);
   }
   for (size_t i = 0; i < methods.size(); i++) {
     const PreparedMethod& m = methods[i];
