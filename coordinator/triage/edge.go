@@ -65,11 +65,11 @@ func continuation(f *misstepv1.Frame) bool {
 	return false
 }
 
-// linker says that the frame is of a lambda form that calls a handle's method by linkToStatic and its like (HotSpot:
+// linker says that the frame is of a lambda form, or of a VarHandle's guard, that calls a handle's method by linkToStatic and its like (HotSpot:
 // cpu/x86/methodHandles_x86.cpp, generate_method_handle_interpreter_entry). What the form is called follows from the method's arguments.
 func linker(f *misstepv1.Frame) bool {
 	switch Class(f.GetClassName()) {
-	case "java.lang.invoke.LambdaForm$DMH", "java.lang.invoke.DirectMethodHandle$Holder":
+	case "java.lang.invoke.LambdaForm$DMH", "java.lang.invoke.DirectMethodHandle$Holder", "java.lang.invoke.VarHandleGuards":
 		return true
 	}
 	return false
@@ -138,7 +138,7 @@ func (e edge) what() string {
 		}
 	}
 	if s == linked {
-		s = "the caller of a method handle's lambda form"
+		s = "the caller of a method handle's linker"
 	}
 	return s
 }

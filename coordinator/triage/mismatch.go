@@ -1,7 +1,6 @@
 package triage
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 
@@ -111,7 +110,7 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 	if m.GetKind() == "code" {
 		return kind, code(m), code(m)
 	}
-	inFrame := !strings.HasSuffix(here, " prologue") && !strings.HasSuffix(here, " epilogue")
+	inFrame := !strings.HasSuffix(here, " "+prologue) && !strings.HasSuffix(here, " "+epilogue) && !strings.HasSuffix(here, " "+pushed)
 	if m.GetKind() == "truncated" && bottom != nil {
 		if e := (edge{callee: bottom}); upcall(bottom) != "" {
 			return kind, e.String(), e.what() + " (here " + name(bottom) + ")"
@@ -120,7 +119,7 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 			return kind, "beyond upcall " + u, "the caller of " + name(bottom) + ", from which the VM called " + u
 		}
 		if linker(bottom) {
-			return kind, linked, "the caller of a method handle's lambda form"
+			return kind, linked, "the caller of a method handle's linker"
 		}
 		if thrown(bottom) {
 			return kind, "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"
@@ -166,43 +165,7 @@ func top(m *misstepv1.Mismatch) string {
 	if state == "" {
 		state = "unknown"
 	}
-	return "top: " + state + " " + Code(m.GetCode())
-}
-
-// Code classifies the instructions at a pc of x86-64 by the stage of the frame's life that decides whether its caller can be
-// found. HotSpot's compilers emit these forms in MachPrologNode/MachEpilogNode (x86_64.ad) and C1's build_frame and
-// remove_frame.
-func Code(code []byte) string {
-	for _, c := range []struct {
-		prefix []byte
-		class  string
-	}{
-		{[]byte{0x89, 0x84, 0x24}, "prologue"},       // mov [rsp-N], eax: stack bang
-		{[]byte{0x55}, "prologue"},                   // push rbp
-		{[]byte{0x48, 0x83, 0xec}, "prologue"},       // sub rsp, imm8
-		{[]byte{0x48, 0x81, 0xec}, "prologue"},       // sub rsp, imm32
-		{[]byte{0x48, 0x89, 0x6c, 0x24}, "prologue"}, // mov [rsp+N], rbp
-		{[]byte{0x48, 0x8b, 0xec}, "prologue"},       // mov rbp, rsp
-		{[]byte{0x48, 0x89, 0xe5}, "prologue"},       // mov rbp, rsp
-		{[]byte{0x48, 0x83, 0xc4}, "epilogue"},       // add rsp, imm8
-		{[]byte{0x48, 0x81, 0xc4}, "epilogue"},       // add rsp, imm32
-		{[]byte{0x5d}, "epilogue"},                   // pop rbp
-		{[]byte{0xc9}, "epilogue"},                   // leave
-		{[]byte{0xc3}, "epilogue"},                   // ret
-		{[]byte{0xc2}, "epilogue"},                   // ret imm16
-		{[]byte{0x49, 0x3b, 0xa7}, "epilogue"},       // cmp rsp, [r15+N]: return poll
-		{[]byte{0x49, 0x3b, 0x67}, "epilogue"},       // the same with a short offset: 25
-		{[]byte{0x41, 0x85, 0x02}, "epilogue"},       // test [r10], eax: return poll of 8 and 11
-		{[]byte{0x0f, 0x87}, "epilogue"},             // ja: to the return poll's stub
-	} {
-		if bytes.HasPrefix(code, c.prefix) {
-			return c.class
-		}
-	}
-	if len(code) == 0 {
-		return "code unknown"
-	}
-	return "body"
+	return "top: " + state + " " + Code(state, m.GetCode())
 }
 
 // frozen says that a virtual thread's own frames, which the reference has down to VirtualThread.run, are not all in the

@@ -115,12 +115,14 @@ bool MaySelect(uint8_t opcode, const CallTarget& target, const MethodInfo& calle
 }
 
 // Whether a name in a class's constant pool is that of the class itself, which JVMTI names with a suffix when it is
-// anonymous (8 to 14: C.123 for C) or hidden (15+: C.0x12 for C+0x12).
+// anonymous (8 to 14: C/123 for C) or hidden (15+: C.0x12 for C+0x12).
 bool IsItself(std::string_view owner, std::string_view self) {
-  const size_t dot = self.rfind('.');
-  if (dot == std::string_view::npos || !owner.starts_with(self.substr(0, dot))) return false;
-  const std::string_view rest = owner.substr(dot);
-  return rest.empty() || (rest[0] == '+' && rest.substr(1) == self.substr(dot + 1));
+  const size_t end = self.find_last_of("./");
+  if (end == std::string_view::npos || !owner.starts_with(self.substr(0, end))) return false;
+  const std::string_view suffix = self.substr(end + 1);
+  const std::string_view rest = owner.substr(end);
+  if (self[end] == '.') return rest.starts_with('+') && rest.substr(1) == suffix;
+  return rest.empty() && suffix.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 bool IsInvoke(uint8_t opcode) { return opcode >= kInvokevirtual && opcode <= kInvokedynamic; }

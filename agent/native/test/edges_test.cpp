@@ -134,18 +134,18 @@ TEST(Edges, AnInvokeOfTheMethodIsACall) {
 TEST(Edges, AClassWithoutANameCallsItself) {
   Program p;
   for (const char* self :
-       {"Main$$Lambda$1.123", "Main$$Lambda.0x12", "Main$$Lambda$1", "Main$$Lambda+0x12", "Main$$Lambda+0x13"}) {
+       {"Main$$Lambda$1/123", "Main$$Lambda.0x12", "Main$$Lambda$1", "Main$$Lambda+0x12", "Main$$Lambda+0x13"}) {
     p.Class(self, "java/lang/Object");
     p.Method(self, "<init>", "()V", {{kNop}});
   }
-  p.Method("Main$$Lambda$1.123", "get", "()V", {{kInvokespecial, "Main$$Lambda$1", "<init>", "()V"}});  // until 14
+  p.Method("Main$$Lambda$1/123", "get", "()V", {{kInvokespecial, "Main$$Lambda$1", "<init>", "()V"}});  // until 14
   p.Method(
       "Main$$Lambda.0x12", "get", "()V",
       {{kInvokespecial, "Main$$Lambda+0x12", "<init>", "()V"}, {kInvokespecial, "Main$$Lambda+0x13", "<init>", "()V"}});
-  EXPECT_EQ(p.Edge("Main$$Lambda$1.123.get()V", 0, "Main$$Lambda$1.123.<init>()V"), Explained::kCall);
+  EXPECT_EQ(p.Edge("Main$$Lambda$1/123.get()V", 0, "Main$$Lambda$1/123.<init>()V"), Explained::kCall);
   EXPECT_EQ(p.Edge("Main$$Lambda.0x12.get()V", 0, "Main$$Lambda.0x12.<init>()V"), Explained::kCall);
   EXPECT_EQ(p.Edge("Main$$Lambda.0x12.get()V", 1, "Main$$Lambda.0x12.<init>()V"), Explained::kNothing);
-  EXPECT_EQ(p.Edge("Main$$Lambda$1.123.get()V", 0, "Main$$Lambda.0x12.<init>()V"), Explained::kNothing);
+  EXPECT_EQ(p.Edge("Main$$Lambda$1/123.get()V", 0, "Main$$Lambda.0x12.<init>()V"), Explained::kNothing);
 }
 
 TEST(Edges, AnInvokeOfAnotherMethodIsNone) {

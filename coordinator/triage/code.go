@@ -1,0 +1,93 @@
+package triage
+
+import "bytes"
+
+// form is how instructions of x86-64 begin and what they tell of the frame that they work on. whatever stands for any byte.
+type form struct {
+	code  []int
+	stage string
+}
+
+const whatever = -1
+
+// HotSpot's compilers emit these in MachPrologNode and MachEpilogNode (x86_64.ad) and in C1's build_frame and remove_frame.
+var forms = []form{
+	{[]int{0xf3, 0x0f, 0x1e, 0xfa}, prologue}, // endbr64: a C function's first
+	{[]int{0x89, 0x84, 0x24}, prologue},       // mov [rsp-N], eax: stack bang
+	{[]int{0x55}, prologue},                   // push rbp
+	{[]int{0x48, 0x83, 0xec}, prologue},       // sub rsp, imm8
+	{[]int{0x48, 0x81, 0xec}, prologue},       // sub rsp, imm32
+	{[]int{0x52, 0x48, 0x83, 0xec}, prologue}, // push rdx; sub rsp, imm8: OptoRuntime's exception blob
+	{[]int{0x48, 0x89, 0x6c, 0x24}, prologue}, // mov [rsp+N], rbp
+	{[]int{0x48, 0x8b, 0xec}, prologue},       // mov rbp, rsp
+	{[]int{0x48, 0x89, 0xe5}, prologue},       // mov rbp, rsp
+	{[]int{0x48, 0x83, 0xc4}, epilogue},       // add rsp, imm8
+	{[]int{0x48, 0x81, 0xc4}, epilogue},       // add rsp, imm32
+	{[]int{0x5d}, epilogue},                   // pop rbp
+	{[]int{0xc9}, epilogue},                   // leave
+	{[]int{0xc3}, epilogue},                   // ret
+	{[]int{0xc2}, epilogue},                   // ret imm16
+	{[]int{0x49, 0x3b, 0xa7}, epilogue},       // cmp rsp, [r15+N]: return poll
+	{[]int{0x49, 0x3b, 0x67}, epilogue},       // the same with a short offset: 25
+	{[]int{0x4d, 0x8b, 0x97, whatever, whatever, whatever, whatever, 0x41, 0x85, 0x02, 0xc3}, epilogue}, // mov r10, [r15+N]; test [r10], eax; ret: 11
+	{[]int{0x41, 0x85, 0x02}, epilogue},                                         // test [r10], eax: return poll of 8 and 11
+	{[]int{0x85, 0x05, whatever, whatever, whatever, whatever, 0xc3}, epilogue}, // test [rip+N], eax; ret: 8
+	{[]int{0x0f, 0x87}, epilogue},                                               // ja: to the return poll's stub
+}
+
+const (
+	prologue = "prologue"
+	epilogue = "epilogue"
+	// pushed is code between the words that C1 pushes for its slow subtype check and their pops (c1_LIRAssembler_x86.cpp, emit_typecheck_helper): the
+	// walker does not know of them (agent/pushed_jvm_test.go).
+	pushed = "subtype check"
+)
+
+// Code classifies the instructions at a pc of x86-64 in code of a state by the stage of the frame's life that decides whether its caller can be found.
+func Code(state string, code []byte) string {
+	for _, f := range forms {
+		if f.begins(code) {
+			return f.stage
+		}
+	}
+	switch {
+	case len(code) == 0:
+		return "code unknown"
+	case state == "native" && setsUpFrame(code):
+		return prologue
+	case state == "compiled" && popsTwice(code):
+		return pushed
+	}
+	return "body"
+}
+
+func (f form) begins(code []byte) bool {
+	if len(code) < len(f.code) {
+		return false
+	}
+	for i, b := range f.code {
+		if b != whatever && byte(b) != code[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// setsUpFrame says that a C function's frame pointer is set further on: until then it is another frame's.
+func setsUpFrame(code []byte) bool {
+	at := bytes.Index(code, []byte{0x48, 0x89, 0xe5}) // mov rbp, rsp
+	return at >= 0 && bytes.IndexByte(code[:at], 0xc3) < 0
+}
+
+// popsTwice says that two words are popped into one register which is then asked for zero, now or after a call.
+func popsTwice(code []byte) bool {
+	if call := (form{code: []int{0xe8, whatever, whatever, whatever, whatever}}); call.begins(code) {
+		code = code[5:]
+	}
+	const pop, cmp = 0x58, 0xf8
+	if len(code) < 5 || code[0]&^7 != pop {
+		return false
+	}
+	r := code[0] & 7
+	return code[1] == code[0] && code[2] == 0x83 && code[3] == cmp|r && code[4] == 0
+}
