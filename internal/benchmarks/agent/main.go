@@ -1,5 +1,5 @@
 // Command agent measures what the agent costs: time at each ratio of methods and rate of signals, one push and pop, answered checks a
-// second, memory of a thread, and growth.
+// second, memory of a thread, and growth. PARTS=cost,growth measures these only, in the whole budget.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"misstep/agent"
@@ -25,13 +26,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// Where in the budget each part ends.
-const (
-	threadsEnd = 0.15 // one push and pop, and memory of a thread, take what they take
-	rateEnd    = 0.3
-	costEnd    = 0.75
-)
 
 func run(stdout io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -54,54 +48,49 @@ func run(stdout io.Writer) error {
 		return errors.New("the catalogue has no JDK 25 with a compiler: fill it with make catalogue")
 	}
 	start := time.Now()
-	until := func(share float64) time.Time { return start.Add(time.Duration(share * float64(budget))) }
 	report := bench.Report{Name: "agent", Date: start, Budget: budget}
 	rows := map[string]any{"jdk": on.Version}
-
-	classes, err := compile(ctx, on, dir)
+	var reached []string
+	add := func(name string, row any, done string, goals []bench.Goal, tables ...bench.Table) {
+		rows[name], reached = row, append(reached, done)
+		report.Goals, report.Tables = append(report.Goals, goals...), append(report.Tables, tables...)
+	}
+	err = bench.Measure(ctx, []bench.Part{
+		{Name: "threads", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
+			t, err := measureThreads(ctx, bed, on, until)
+			if err == nil {
+				add("threads", t, fmt.Sprintf("%d pairs", len(t.Pair)), t.goals())
+			}
+			return err
+		}},
+		{Name: "rate", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
+			rates, err := measureRate(ctx, bed, on, until)
+			if err == nil {
+				goal := bench.Goal{Name: "answered checks in signal handlers", Goal: 5000, Measured: best(rates), Unit: "a second", AtLeast: true}
+				add("rate", rates, fmt.Sprintf("%d runs for the rate", len(rates)), []bench.Goal{goal}, rateTable(rates))
+			}
+			return err
+		}},
+		{Name: "cost", Share: 0.45, Measure: func(ctx context.Context, until time.Time) error {
+			costs, err := measureCost(ctx, bed, on, until)
+			if err == nil {
+				add("cost", costs, fmt.Sprintf("%d rounds of costs", costs.Rounds), costs.goals(), costs.table())
+			}
+			return err
+		}},
+		{Name: "growth", Share: 0.25, Measure: func(ctx context.Context, until time.Time) error {
+			growth, err := measureGrowth(ctx, bed, on, until)
+			if err == nil {
+				add("growth", growth, fmt.Sprintf("%v of growth", growth.reached().Round(time.Second)), []bench.Goal{growth.goal()}, growth.table())
+			}
+			return err
+		}},
+	}, os.Getenv("PARTS"), budget)
 	if err != nil {
 		return err
 	}
-	pair, err := measurePair(ctx, bed, on, classes, until(threadsEnd/2))
-	if err != nil {
-		return err
-	}
-	thread, err := measureThread(ctx, bed, on, classes)
-	if err != nil {
-		return err
-	}
-	rows["pair"], rows["thread"] = pair, thread
-	report.Goals = append(report.Goals,
-		bench.Goal{Name: "push and pop, net, on JDK 25", Goal: 6, Measured: bench.Median(pair), Unit: "ns a call"},
-		bench.Goal{Name: "agent's memory of a thread", Goal: 1, Measured: thread, Unit: "MiB"})
-
-	rates, err := measureRate(ctx, bed, on, until(rateEnd))
-	if err != nil {
-		return err
-	}
-	rows["rate"] = rates
-	report.Tables = append(report.Tables, rateTable(rates))
-	report.Goals = append(report.Goals, bench.Goal{Name: "answered checks in signal handlers", Goal: 5000, Measured: best(rates), Unit: "a second", AtLeast: true})
-
-	costs, err := measureCost(ctx, bed, on, until(costEnd))
-	if err != nil {
-		return err
-	}
-	rows["cost"] = costs
-	report.Tables = append(report.Tables, costs.table())
-	report.Goals = append(report.Goals, costs.goals()...)
-
-	growth, err := measureGrowth(ctx, bed, on, until(1))
-	if err != nil {
-		return err
-	}
-	rows["growth"] = growth
-	report.Tables = append(report.Tables, growth.table())
-	report.Goals = append(report.Goals, growth.goal())
-
 	report.Rows = rows
-	report.Reached = fmt.Sprintf("%d pairs, %d rounds of costs, %v of growth, in %v",
-		len(pair), costs.Rounds, growth.reached().Round(time.Second), time.Since(start).Round(time.Second))
+	report.Reached = fmt.Sprintf("%s, in %v", strings.Join(reached, ", "), time.Since(start).Round(time.Second))
 	return report.Finish(stdout, "build/bench")
 }
 
@@ -192,14 +181,18 @@ func variants() []variant {
 		{"ratio 0", &agent.Options{Ratio: 0, Checks: alive}},
 		{"ratio 0.01", &agent.Options{Ratio: 0.01, Checks: entry(0.001)}},
 		{"ratio 0.1", &agent.Options{Ratio: 0.1, Checks: entry(0.001)}},
-		{"ratio 1, no checks", &agent.Options{Ratio: 1, Checks: instrumentedOnly}},
+		{bareName, &agent.Options{Ratio: 1, Checks: instrumentedOnly}},
 		{fullName, &agent.Options{Ratio: 1, Checks: entry(0.001)}},
 		{"ratio 1, 1 ms", sampled(time.Millisecond)},
 		{"ratio 1, 0.1 ms", sampled(100 * time.Microsecond)},
 	}
 }
 
-const fullName = "ratio 1"
+// Variants that have goals: every method instrumented, without and with checks at entries.
+const (
+	bareName = "ratio 1, no checks"
+	fullName = "ratio 1"
+)
 
 // costs of all variants of each workload.
 type costs struct {
@@ -276,10 +269,12 @@ func (c *costs) table() bench.Table {
 func (c *costs) goals() []bench.Goal {
 	var goals []bench.Goal
 	for _, workload := range []string{"javac", "h2"} {
-		base, full := c.Cells[workload]["no agent"], c.Cells[workload][fullName]
-		goals = append(goals, bench.Goal{
-			Name: "full instrumentation of " + workload + ", CPU time", Goal: 3, Measured: bench.Median(full.CPU) / bench.Median(base.CPU), Unit: "times",
-		})
+		for _, v := range []struct{ variant, what string }{{bareName, ""}, {fullName, " and entry checks at 0.001"}} {
+			base, full := c.Cells[workload]["no agent"], c.Cells[workload][v.variant]
+			goals = append(goals, bench.Goal{
+				Name: "full instrumentation of " + workload + v.what + ", CPU time", Goal: 3, Measured: bench.Median(full.CPU) / bench.Median(base.CPU), Unit: "times",
+			})
+		}
 	}
 	return goals
 }

@@ -56,6 +56,32 @@ func java(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, a
 // instrumentedOnly asks for instrumentation, which no check but those at entries and in samples does, and practically checks nothing.
 var instrumentedOnly = map[string]float64{"shadow-gst": 1e-15, "liveness": 1}
 
+// threads is what one push and pop takes, in nanoseconds, and what a thread takes, in MiB.
+type threads struct {
+	Pair   []float64
+	Thread float64
+}
+
+func measureThreads(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) (t threads, err error) {
+	classes, err := compile(ctx, on, bed.Dir)
+	if err != nil {
+		return t, err
+	}
+	// Memory takes what it takes.
+	if t.Pair, err = measurePair(ctx, bed, on, classes, time.Now().Add(time.Until(until)/2)); err != nil {
+		return t, err
+	}
+	t.Thread, err = measureThread(ctx, bed, on, classes)
+	return t, err
+}
+
+func (t threads) goals() []bench.Goal {
+	return []bench.Goal{
+		{Name: "push and pop, net, on JDK 25", Goal: 6, Measured: bench.Median(t.Pair), Unit: "ns a call"},
+		{Name: "agent's memory of a thread", Goal: 1, Measured: t.Thread, Unit: "MiB"},
+	}
+}
+
 var pairLine = regexp.MustCompile(`pair (-?[0-9.]+) ns`)
 
 // measurePair gives the nanoseconds of one push and pop, net of the call, at least once.

@@ -41,6 +41,8 @@ func before(update [3]int) func(jdk.Entry) bool {
 	}
 }
 
+func until11(j jdk.Entry) bool { return j.Feature <= 11 }
+
 func any17(j jdk.Entry) bool { return j.Feature >= 17 }
 
 // recipes are the bugs of the calibration list with their triggers.
@@ -50,6 +52,11 @@ var recipes = []recipe{
 		[]string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
 		map[string]float64{"gst-asgct": 1},
 		0, any17,
+	},
+	{
+		"JDK-8302320", "churn", nil,
+		map[string]float64{"gst-asgct": 0.02},
+		0, until11,
 	},
 	{
 		"MISSTEP-epilogue-fabrication", "epilogue", nil,

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"time"
 
 	"misstep/agent"
@@ -23,27 +22,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench-oracle:", err)
 		os.Exit(1)
 	}
-}
-
-// part of the benchmark, with its share of the budget when all are measured.
-type part struct {
-	name    string
-	share   float64
-	measure func(ctx context.Context, until time.Time) error
-}
-
-// chosen gives the parts that only names, separated by commas, in their order; all when it is empty.
-func chosen(parts []part, only string) ([]part, error) {
-	if only == "" {
-		return parts, nil
-	}
-	names := strings.Split(only, ",")
-	for _, name := range names {
-		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			return nil, fmt.Errorf("PARTS=%s: no part %q; there are misbehaviour, sensitivity, specificity, calibration", only, name)
-		}
-	}
-	return slices.DeleteFunc(parts, func(p part) bool { return !slices.Contains(names, p.name) }), nil
 }
 
 func run(stdout io.Writer) error {
@@ -68,32 +46,25 @@ func run(stdout io.Writer) error {
 		Specificity *specificity
 		Calibration []calibration
 	}{Sensitivity: newSensitivity(), Specificity: newSpecificity()}
-	parts, err := chosen([]part{
-		{"misbehaviour", 0.15, func(ctx context.Context, until time.Time) (err error) {
+	start := time.Now()
+	err = bench.Measure(ctx, []bench.Part{
+		{Name: "misbehaviour", Share: 0.15, Measure: func(ctx context.Context, until time.Time) (err error) {
 			results.Misbehaved, err = measureMisbehaviour(ctx, bed, until)
 			return err
 		}},
-		{"sensitivity", 0.3, func(ctx context.Context, until time.Time) error { return results.Sensitivity.measure(ctx, bed, until) }},
-		{"specificity", 0.3, func(ctx context.Context, until time.Time) error { return results.Specificity.measure(ctx, bed, until) }},
-		{"calibration", 0.25, func(ctx context.Context, until time.Time) (err error) {
+		{Name: "sensitivity", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
+			return results.Sensitivity.measure(ctx, bed, until)
+		}},
+		{Name: "specificity", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
+			return results.Specificity.measure(ctx, bed, until)
+		}},
+		{Name: "calibration", Share: 0.25, Measure: func(ctx context.Context, until time.Time) (err error) {
 			results.Calibration, err = measureCalibration(ctx, bed, until)
 			return err
 		}},
-	}, os.Getenv("PARTS"))
+	}, os.Getenv("PARTS"), budget)
 	if err != nil {
 		return err
-	}
-	var shares float64
-	for _, p := range parts {
-		shares += p.share
-	}
-	start := time.Now()
-	until := start
-	for _, p := range parts {
-		until = until.Add(time.Duration(p.share / shares * float64(budget)))
-		if err := p.measure(ctx, until); err != nil {
-			return err
-		}
 	}
 	report := bench.Report{Name: "oracle", Date: start, Budget: budget, Rows: results}
 	report.Tables = append(report.Tables, results.Sensitivity.table(), misbehaviourTable(results.Misbehaved),

@@ -1,0 +1,46 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Part of a benchmark, with its share of the budget when all are measured.
+type Part struct {
+	Name    string
+	Share   float64
+	Measure func(ctx context.Context, until time.Time) error
+}
+
+// Measure measures the parts in their order. only, the value of the environment variable PARTS, names those to measure, separated by commas, which
+// then have the whole budget; empty is all.
+func Measure(ctx context.Context, parts []Part, only string, budget time.Duration) error {
+	if only != "" {
+		names := strings.Split(only, ",")
+		for _, name := range names {
+			if !slices.ContainsFunc(parts, func(p Part) bool { return p.Name == name }) {
+				var known []string
+				for _, p := range parts {
+					known = append(known, p.Name)
+				}
+				return fmt.Errorf("PARTS=%s: no part %q; there are %s", only, name, strings.Join(known, ", "))
+			}
+		}
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return !slices.Contains(names, p.Name) })
+	}
+	var shares float64
+	for _, p := range parts {
+		shares += p.Share
+	}
+	until := time.Now()
+	for _, p := range parts {
+		until = until.Add(time.Duration(p.Share / shares * float64(budget)))
+		if err := p.Measure(ctx, until); err != nil {
+			return err
+		}
+	}
+	return nil
+}
