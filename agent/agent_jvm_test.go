@@ -118,7 +118,8 @@ func classes(t *testing.T) string {
 		if newest.feature >= 21 {
 			javac = filepath.Join(newest.home, "bin", "javac")
 			source := filepath.Join("test", "programs21", "Virtual.java")
-			if output, err := exec.Command(javac, "--release", "21", "-d", programs.dir, source).CombinedOutput(); err != nil {
+			descent := filepath.Join("test", "programs21", "Descent.java")
+			if output, err := exec.Command(javac, "--release", "21", "-d", programs.dir, source, descent).CombinedOutput(); err != nil {
 				programs.err = fmt.Errorf("compile the test programs for 21: %w: %s", err, output)
 			}
 		}
@@ -376,6 +377,25 @@ func TestAMissingPatchIsOneClearLine(t *testing.T) {
 
 // Virtual threads have shadows of their own; walks that go on into the carrier stand under a rule; and frames that a yield
 // left in the heap are missing from ASGCT, a known bug (ORACLE.md, calibration).
+// A push looks for room only when its countdown runs out, which it does in time: without entry checks, with them, and when a new thread goes down at once.
+func TestNoEntryGoesBeyondTheBuffer(t *testing.T) {
+	for _, j := range jvms(t) {
+		if j.feature < 21 {
+			continue
+		}
+		for _, share := range []float64{0, 0.001} {
+			t.Run(fmt.Sprint(j, "/", share), func(t *testing.T) {
+				o := Options{Seed: 1, Include: []string{"Descent*"}, Checks: map[string]float64{"asgct-shadow": 1, "shadow-gst": share}, Interval: time.Millisecond}
+				r := run(t, j, o, []string{"-Xss2m"}, "Descent")
+				requireSound(t, r)
+				require.Contains(t, r.output, "descent: verified")
+				require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
+				t.Logf("%+v %+v", r.check("asgct-shadow"), r.check("shadow-gst"))
+			})
+		}
+	}
+}
+
 func TestVirtualThreads(t *testing.T) {
 	for _, j := range jvms(t) {
 		if j.feature < 21 {

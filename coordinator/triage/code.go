@@ -1,6 +1,10 @@
 package triage
 
-import "bytes"
+import (
+	"bytes"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
 
 // form is how instructions of x86-64 begin and what they tell of the frame that they work on. whatever stands for any byte.
 type form struct {
@@ -32,7 +36,7 @@ var forms = []form{
 	{[]int{0x4d, 0x8b, 0x97, whatever, whatever, whatever, whatever, 0x41, 0x85, 0x02, 0xc3}, epilogue}, // mov r10, [r15+N]; test [r10], eax; ret: 11
 	{[]int{0x41, 0x85, 0x02}, epilogue},                                         // test [r10], eax: return poll of 8 and 11
 	{[]int{0x85, 0x05, whatever, whatever, whatever, whatever, 0xc3}, epilogue}, // test [rip+N], eax; ret: 8
-	{[]int{0x0f, 0x87}, epilogue},                                               // ja: to the return poll's stub
+	{[]int{0x0f, 0x87, whatever, whatever, whatever, whatever, 0xc3}, epilogue}, // ja: to the return poll's stub; ret
 }
 
 const (
@@ -46,7 +50,8 @@ const (
 // Code classifies the instructions at a pc of x86-64 in code of a state by the stage of the frame's life that decides whether its caller can be found.
 func Code(state string, code []byte) string {
 	for _, f := range forms {
-		if f.begins(code) {
+		// The interpreter's templates make room on the stack for a value by the same instruction.
+		if f.begins(code) && (state != "interpreted" || f.code[0] != 0x48 || f.code[1] != 0x83) {
 			return f.stage
 		}
 	}
@@ -55,7 +60,7 @@ func Code(state string, code []byte) string {
 		return "code unknown"
 	case state == "native" && setsUpFrame(code):
 		return prologue
-	case state == "compiled" && popsTwice(code):
+	case state == "compiled" && popsWords(code):
 		return pushed
 	}
 	return "body"
@@ -79,15 +84,36 @@ func setsUpFrame(code []byte) bool {
 	return at >= 0 && bytes.IndexByte(code[:at], 0xc3) < 0
 }
 
-// popsTwice says that two words are popped into one register which is then asked for zero, now or after a call.
-func popsTwice(code []byte) bool {
+// popsWords says that one word or two are popped, the last one into a register which is then asked for zero, now or after a call.
+func popsWords(code []byte) bool {
 	if call := (form{code: []int{0xe8, whatever, whatever, whatever, whatever}}); call.begins(code) {
 		code = code[5:]
 	}
-	const pop, cmp = 0x58, 0xf8
-	if len(code) < 5 || code[0]&^7 != pop {
-		return false
+	const pop, cmp, rexB = 0x58, 0xf8, 0x41
+	last, popped := byte(0), 0
+	for ; popped < 2; popped++ {
+		high := byte(0)
+		if len(code) > 0 && code[0] == rexB {
+			high = 8
+		}
+		if at := int(high / 8); len(code) > at && code[at]&^7 == pop {
+			last, code = high|code[at]&7, code[at+1:]
+			continue
+		}
+		break
 	}
-	r := code[0] & 7
-	return code[1] == code[0] && code[2] == 0x83 && code[3] == cmp|r && code[4] == 0
+	if last >= 8 && len(code) > 0 && code[0] == rexB {
+		code = code[1:]
+	}
+	return popped > 0 && len(code) >= 3 && code[0] == 0x83 && code[1] == cmp|last&7 && code[2] == 0
+}
+
+// unfinished says that the top frame is not set up yet, or taken down already, or larger than the walker takes it for: then the signal's place
+// explains a walk that went wrong from the start.
+func unfinished(m *misstepv1.Mismatch) bool {
+	switch Code(m.GetTopState(), m.GetCode()) {
+	case prologue, epilogue, pushed:
+		return true
+	}
+	return false
 }

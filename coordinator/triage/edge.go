@@ -75,8 +75,18 @@ func linker(f *misstepv1.Frame) bool {
 	return false
 }
 
-// linked is the part of an edge below such a frame.
-const linked = "method handle"
+// linked is the part of a walk that is cut off at such a frame, linkedWords its description.
+const linked, linkedWords = "method handle", "the caller of a method handle's linker"
+
+// cutAtLinker says that a walk ends at a linker, which an interpreted method was called by: where the linker itself is on top, or the signal hit a stub or
+// compiled code whose frame is not finished, that explains it.
+func cutAtLinker(m *misstepv1.Mismatch) bool {
+	sus := m.GetSuspect().GetFrames()
+	if len(sus) < 2 || !linker(fromBottom(sus, 0)) {
+		return false
+	}
+	return m.GetTopState() != "stub" && (m.GetTopState() != "compiled" || !unfinished(m))
+}
 
 // native says that the frame is of a native method; GST gives -1 for its location, ASGCT -3. ASGCT gives -1 at compiled
 // entries too, so the reference's frame is the one to ask.
@@ -122,9 +132,6 @@ func (e edge) String() string {
 	if native(e.caller) {
 		return "native " + name(e.caller)
 	}
-	if linker(e.callee) {
-		return linked
-	}
 	return name(e.callee) + " <- " + name(e.caller)
 }
 
@@ -136,9 +143,6 @@ func (e edge) what() string {
 		if e.caller != nil {
 			s += " (here " + name(e.callee) + " from " + name(e.caller) + ")"
 		}
-	}
-	if s == linked {
-		s = "the caller of a method handle's linker"
 	}
 	return s
 }

@@ -40,11 +40,15 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		if frozen(ref, sus) {
 			return kind, "continuation", "a continuation: frames of the virtual thread are missing"
 		}
+		if cutAtLinker(m) {
+			return kind, linked, linkedWords
+		}
 		if bottomLost(ref, sus) {
 			return kind, bottomFrame, bottomFrame
 		}
-		// Where the last frame is the right one at a wrong place the walk had lost its way before.
-		if last := fromBottom(sus, 0); asynchronous(m) && (j <= 1 || wrongLocation(ref[j:j+1], []*misstepv1.Frame{last}) >= 0) {
+		// The right method at a wrong place: the walk had lost its way before.
+		astray := unfinished(m) && j >= 0 && wrongLocation(ref[j:j+1], sus[len(sus)-1:]) >= 0
+		if asynchronous(m) && (j <= 1 || astray) {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
 		return kind, e.String(), e.what()
@@ -110,7 +114,7 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 	if m.GetKind() == "code" {
 		return kind, code(m), code(m)
 	}
-	inFrame := !strings.HasSuffix(here, " "+prologue) && !strings.HasSuffix(here, " "+epilogue) && !strings.HasSuffix(here, " "+pushed)
+	inFrame := !unfinished(m)
 	if m.GetKind() == "truncated" && bottom != nil {
 		if e := (edge{callee: bottom}); upcall(bottom) != "" {
 			return kind, e.String(), e.what() + " (here " + name(bottom) + ")"
@@ -118,8 +122,8 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 		if u := upcall(fromBottom(sus, 1)); u != "" { // it crossed the entry frame and lost its way in the compiled frame below
 			return kind, "beyond upcall " + u, "the caller of " + name(bottom) + ", from which the VM called " + u
 		}
-		if linker(bottom) {
-			return kind, linked, "the caller of a method handle's linker"
+		if cutAtLinker(m) {
+			return kind, linked, linkedWords
 		}
 		if thrown(bottom) {
 			return kind, "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"

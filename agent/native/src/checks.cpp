@@ -73,15 +73,18 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
 constexpr int kMostAwaited = 40;
 
 // The caller whose deoptimisation cut a walk off. Code runs before the JVM tells of it: when an entry on the stack is
-// of no code that fits, it is waited for, as samples wait.
-NmethodRef AwaitDeoptimisedCaller(std::span<const Frame> gst, const Verdict& verdict, std::span<const uint64_t> words) {
+// of no code that fits, it is waited for, as samples wait. Below an upcall a walk ends in any case.
+NmethodRef AwaitDeoptimisedCaller(std::span<const Frame> gst, std::span<const Frame> asgct, const Verdict& verdict,
+                                  std::span<const uint64_t> words) {
   static std::atomic<int> awaited = 0;
   NmethodRef found = DeoptimisedCaller(gst, verdict, words);
   const auto is_entry = [](uint64_t word) { return agent->deopt_stubs.IsEntry(word); };
-  if (found != nullptr || verdict.kind != Kind::kTruncated || std::none_of(words.begin(), words.end(), is_entry) ||
-      awaited.fetch_add(1, std::memory_order_relaxed) >= kMostAwaited) {
+  if (found != nullptr || verdict.kind != Kind::kTruncated || asgct.empty() || asgct.back().info == nullptr ||
+      asgct.back().info->upcall != Upcall::kNone || awaited.load(std::memory_order_relaxed) >= kMostAwaited ||
+      std::none_of(words.begin(), words.end(), is_entry)) {
     return found;
   }
+  awaited.fetch_add(1, std::memory_order_relaxed);
   const uint64_t end = MonotonicNanos() + kEarlyNanos;
   while (found == nullptr && MonotonicNanos() < end) {
     SleepUntil(MonotonicNanos() + 5'000'000);
@@ -121,7 +124,7 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     std::vector<uint64_t> words(16 * CodeMap::kMostWords);
     words.resize(agent->code.WordsOnStack(sp, end, words));
     ReportEntry(Check::kGstAsgct, verdict, *slot, sequence, Named("gst", gst, static_cast<int32_t>(gst.size())),
-                Named("asgct", asgct, code), AwaitDeoptimisedCaller(gst, verdict, words));
+                Named("asgct", asgct, code), AwaitDeoptimisedCaller(gst, asgct, verdict, words));
   }
   CountWalk(Check::kGstAsgct, verdict, kEntryWalk | sequence);
 }
@@ -201,6 +204,9 @@ void Arm(uint64_t* shadow, int64_t check, int64_t point) {
   reinterpret_cast<volatile int64_t&>(shadow[MISSTEP_SHADOW_COUNTDOWN / 8]) = countdown - 1;
 }
 
+// Method entries until what cannot be done now is tried again.
+constexpr int64_t kLater = 256;
+
 // What a countdown that ran out stands for: comes to a point of the perturbation when one is due, and says whether an
 // entry check is.
 bool CheckIsDue(Slot* slot, uint64_t* shadow, double share, Stage stage) {
@@ -209,8 +215,10 @@ bool CheckIsDue(Slot* slot, uint64_t* shadow, double share, Stage stage) {
   int64_t point = static_cast<int64_t>(shadow[MISSTEP_SHADOW_POINT / 8]) - passed;
   const bool due = check <= 0;
   if (due) check = (stage == Stage::kEnded ? INT64_MAX / 2 : DrawCountdown(share, &slot->random)) + 1;
-  if (!agent->perturber.on() || stage != Stage::kReady) {
+  if (!agent->perturber.on() || stage == Stage::kEnded) {
     point = check;
+  } else if (stage != Stage::kReady) {
+    point = kLater;
   } else if (point <= 0) {
     {
       const PhaseScope wait(slot->status, MISSTEP_PHASE_NONE);  // a wait is no work of the agent
@@ -223,8 +231,8 @@ bool CheckIsDue(Slot* slot, uint64_t* shadow, double share, Stage stage) {
 }
 
 // The shadow buffer of the current thread, which may be a virtual one, null when it has none.
-uint64_t* CurrentShadow(JNIEnv* env, const Slot& slot) {
-  if (agent->virtual_thread_class == nullptr) return slot.shadow;
+uint64_t* CurrentShadow(JNIEnv* env, const Slot* slot) {
+  if (agent->virtual_thread_class == nullptr) return slot == nullptr ? nullptr : slot->shadow;
   jthread thread = nullptr;
   MaySafepoint();
   if (agent->jvmti->GetCurrentThread(&thread) != JVMTI_ERROR_NONE || thread == nullptr) return nullptr;
@@ -263,9 +271,12 @@ extern "C" {
 
 JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, jint) {
   Slot* slot = Threads::Current();
-  if (slot == nullptr) return;
+  if (slot == nullptr) {  // a virtual thread on a carrier that has none
+    if (uint64_t* shadow = CurrentShadow(env, nullptr); shadow != nullptr) Arm(shadow, kLater, kLater);
+    return;
+  }
   const PhaseScope phase(slot->status, MISSTEP_PHASE_CHECK);
-  uint64_t* shadow = CurrentShadow(env, *slot);
+  uint64_t* shadow = CurrentShadow(env, slot);
   if (shadow == nullptr) return;
   const Options& o = agent->options;
   const double share = EntryShare(o);

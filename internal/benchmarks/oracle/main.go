@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"time"
 
 	"misstep/agent"
@@ -47,30 +46,36 @@ func run(stdout io.Writer) error {
 		Calibration []calibration
 	}{Sensitivity: newSensitivity(), Specificity: newSpecificity()}
 	start := time.Now()
+	report := bench.Report{Name: "oracle", Date: start, Budget: budget}
+	add := func(goals []bench.Goal, tables ...bench.Table) {
+		report.Goals, report.Tables = append(report.Goals, goals...), append(report.Tables, tables...)
+	}
 	err = bench.Measure(ctx, []bench.Part{
 		{Name: "misbehaviour", Share: 0.15, Measure: func(ctx context.Context, until time.Time) (err error) {
 			results.Misbehaved, err = measureMisbehaviour(ctx, bed, until)
+			add(misbehaviourGoals(results.Misbehaved), misbehaviourTable(results.Misbehaved))
 			return err
 		}},
 		{Name: "sensitivity", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
-			return results.Sensitivity.measure(ctx, bed, until)
+			err := results.Sensitivity.measure(ctx, bed, until)
+			add(results.Sensitivity.goals(), results.Sensitivity.table())
+			return err
 		}},
 		{Name: "specificity", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
-			return results.Specificity.measure(ctx, bed, until)
+			err := results.Specificity.measure(ctx, bed, until)
+			add(results.Specificity.goals(), results.Specificity.countTable(), results.Specificity.familyTable())
+			return err
 		}},
 		{Name: "calibration", Share: 0.25, Measure: func(ctx context.Context, until time.Time) (err error) {
 			results.Calibration, err = measureCalibration(ctx, bed, until)
+			add(calibrationGoals(results.Calibration), calibrationTable(results.Calibration))
 			return err
 		}},
 	}, os.Getenv("PARTS"), budget)
 	if err != nil {
 		return err
 	}
-	report := bench.Report{Name: "oracle", Date: start, Budget: budget, Rows: results}
-	report.Tables = append(report.Tables, results.Sensitivity.table(), misbehaviourTable(results.Misbehaved),
-		results.Specificity.countTable(), results.Specificity.familyTable(), calibrationTable(results.Calibration))
-	report.Goals = slices.Concat(results.Sensitivity.goals(), misbehaviourGoals(results.Misbehaved), results.Specificity.goals(),
-		calibrationGoals(results.Calibration))
+	report.Rows = results
 	report.Reached = fmt.Sprintf("%d runs with faults, %d without, %d for calibration, in %v",
 		results.Sensitivity.Runs, results.Specificity.Runs, calibrationTrials(results.Calibration), time.Since(start).Round(time.Second))
 	return report.Finish(stdout, "build/bench")

@@ -87,11 +87,13 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			}
 		}
 	}
-	for n := 0; len(specs) > 0 && ctx.Err() == nil && time.Now().Before(until); n++ {
+	for n, open := 0, true; open && len(specs) > 0; n++ {
+		open = false
 		for _, setting := range settings {
-			if s.Checks[setting.check].Total >= checksGoal || !time.Now().Before(until) {
+			if s.Checks[setting.check].Total >= checksGoal || ctx.Err() != nil || !time.Now().Before(until) {
 				continue
 			}
+			open = true
 			spec, options := specs[n%len(specs)], setting.options
 			options.Seed, options.Jitter, options.MaxMismatches = uint64(n), 0.5, 4096
 			spec.Agent = &options

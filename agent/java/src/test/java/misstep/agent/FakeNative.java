@@ -115,7 +115,7 @@ final class FakeNative {
     return writer.toByteArray();
   }
 
-  /** A buffer of ENTRIES entries, whose countdown starts at 0, so that check is called always. */
+  /** A buffer of ENTRIES entries, whose countdown has as many, so that both ways to push are taken. */
   private static void attach(MethodVisitor mv) {
     mv.visitCode();
     unsafe(mv);
@@ -128,7 +128,7 @@ final class FakeNative {
     mv.visitVarInsn(Opcodes.LLOAD, 1);
     mv.visitLdcInsn(16L);
     mv.visitInsn(Opcodes.LADD);
-    mv.visitInsn(Opcodes.LCONST_0);
+    mv.visitLdcInsn((long) ENTRIES);
     mv.visitMethodInsn(Opcodes.INVOKEVIRTUAL, UNSAFE, "putLong", "(JJ)V", false);
     mv.visitVarInsn(Opcodes.ALOAD, 0);
     mv.visitVarInsn(Opcodes.LLOAD, 1);

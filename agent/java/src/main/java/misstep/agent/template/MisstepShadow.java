@@ -28,7 +28,7 @@ public final class MisstepShadow {
   public static long enter(int id) {
     long buffer = ThreadStub.currentThread().misstepShadow;
     if (buffer <= 0L) {
-      return enterSlowly(id);
+      return buffer < 0L ? 0L : enterSlowly(id);
     }
     long countdown = U.getLong(null, buffer + 16L) - 1L;
     U.putLong(null, buffer + 16L, countdown);
@@ -51,18 +51,22 @@ public final class MisstepShadow {
     long buffer = thread.misstepShadow;
     if (buffer == 0L) {
       buffer = attach(thread);
+      if (buffer <= 0L) {
+        return 0L;
+      }
+      U.putLong(null, buffer + 16L, U.getLong(null, buffer + 16L) - 1L); // as enter does
     }
-    if (buffer <= 0L) {
-      return 0L;
-    }
+    long countdown = U.getLong(null, buffer + 16L);
+    long limit = U.getLong(null, buffer + 8L);
     long old = U.getLong(null, buffer);
-    if (old < U.getLong(null, buffer + 8L)) {
+    if (old < limit) {
       U.putLong(null, old, (long) id);
     }
-    // Beyond the limit top still counts, so that the reader knows how many entries are missing.
+    // Beyond the limit top still counts, so that the reader knows how many entries are missing, and
+    // there is something to look at now and then only.
     U.storeFence();
     U.putLong(null, buffer, old + 8L);
-    if (U.getLong(null, buffer + 16L) <= 0L) { // 0 in a new buffer
+    if (countdown < 0L && (old < limit || (countdown & 63L) == 0L)) {
       try {
         checkUnlessCarrier(thread, id);
       } catch (StackOverflowError e) {
