@@ -26,7 +26,8 @@ public final class Linked {
 
   public static void main(String[] args) throws Throwable {
     MethodHandle called =
-        MethodHandles.lookup().findStatic(Linked.class, args[0], MethodType.methodType(int.class, int.class));
+        MethodHandles.lookup()
+            .findStatic(Linked.class, args[0], MethodType.methodType(int.class, int.class));
     long sum = 0;
     for (int i = 0; i < 1_000; i++) {
       sum += outer(called, i);
