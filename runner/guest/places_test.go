@@ -20,12 +20,13 @@ import (
 	"misstep/workloads"
 )
 
-// emulator stands in for qemu: it tells what it was started with, and of the initramfs the digest.
+// emulator stands in for qemu: it tells what it was started with, of the initramfs the digest. Where its log goes is no part of the machine.
 const emulator = `#!/bin/sh
 for argument; do
   case $previous in
     -initrd) sha256sum <"$argument" ;;
-    -append | -m | -seed | -icount | -rtc | -cpu) echo "$previous $argument" ;;
+    -icount) echo "$previous ${argument%%%%,rrfile=*}" ;;
+    -append | -m | -seed | -rtc | -cpu) echo "$previous $argument" ;;
   esac
   previous=$argument
 done >"%s"
