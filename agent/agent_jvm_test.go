@@ -375,8 +375,6 @@ func TestAMissingPatchIsOneClearLine(t *testing.T) {
 	require.Contains(t, string(output), "java.lang.Thread is not patched")
 }
 
-// Virtual threads have shadows of their own; walks that go on into the carrier stand under a rule; and frames that a yield
-// left in the heap are missing from ASGCT, a known bug (ORACLE.md, calibration).
 // A push looks for room only when its countdown runs out, which it does in time: without entry checks, with them, and when a new thread goes down at once.
 func TestNoEntryGoesBeyondTheBuffer(t *testing.T) {
 	for _, j := range jvms(t) {
@@ -396,6 +394,8 @@ func TestNoEntryGoesBeyondTheBuffer(t *testing.T) {
 	}
 }
 
+// Virtual threads have shadows of their own; walks that go on into the carrier stand under a rule; and frames that a yield
+// left in the heap are missing from ASGCT, a known bug (ORACLE.md, calibration).
 func TestVirtualThreads(t *testing.T) {
 	for _, j := range jvms(t) {
 		if j.feature < 21 {

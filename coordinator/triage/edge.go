@@ -78,8 +78,8 @@ func linker(f *misstepv1.Frame) bool {
 // linked is the part of a walk that is cut off at such a frame, linkedWords its description.
 const linked, linkedWords = "method handle", "the caller of a method handle's linker"
 
-// cutAtLinker says that a walk ends at a linker, which an interpreted method was called by: where the linker itself is on top, or the signal hit a stub or
-// compiled code whose frame is not finished, that explains it.
+// cutAtLinker says that a walk ends at a linker because of it. A linker alone on top is none: nothing was called yet. Nor is one below a stub or below
+// compiled code whose frame is not finished: there the signal's place explains the cut.
 func cutAtLinker(m *misstepv1.Mismatch) bool {
 	sus := m.GetSuspect().GetFrames()
 	if len(sus) < 2 || !linker(fromBottom(sus, 0)) {
