@@ -89,10 +89,9 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 			continue
 		}
 		t.Run(on.Name, func(t *testing.T) {
-			r := mix(t, b, on, faults.Plan{Classes: append([]string{faults.Delay}, faults.Alterations...), Rate: 0.02, Seed: 1, Delay: time.Millisecond})
 			fired := map[string]int{}
-			var entries, missed, deep, deepMissed uint64
-			for _, f := range r.Faults.Faults {
+			var walks, entries, missed, deep, deepMissed uint64
+			count := func(f *faults.Fault) {
 				requireAltered(t, f)
 				fired[f.Class]++
 				entry, atEntry := f.Verdicts["gst-asgct"]
@@ -118,12 +117,20 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 					}
 				}
 			}
+			// A busy machine gives few samples to a run.
+			for seed := uint64(1); seed <= 5 && (entries < 300 || deep < 30); seed++ {
+				r := mix(t, b, on, faults.Plan{Classes: append([]string{faults.Delay}, faults.Alterations...), Rate: 0.02, Seed: seed, Delay: time.Millisecond})
+				walks += r.Faults.Walks
+				for _, f := range r.Faults.Faults {
+					count(f)
+				}
+			}
 			for _, class := range faults.Alterations {
 				require.NotZerof(t, fired[class], "%s never fired: %v", class, fired)
 			}
-			t.Logf("%d walks, %v; missed %d of %d at entries, %d of %d in samples", r.Faults.Walks, fired, missed, entries, deepMissed, deep)
-			require.Greater(t, entries, uint64(300))
-			require.Greater(t, deep, uint64(30))
+			t.Logf("%d walks, %v; missed %d of %d at entries, %d of %d in samples", walks, fired, missed, entries, deepMissed, deep)
+			require.GreaterOrEqual(t, entries, uint64(300))
+			require.GreaterOrEqual(t, deep, uint64(30))
 			_, high := interval.Wilson(entries-missed, entries)
 			require.GreaterOrEqual(t, high, 0.99)
 			_, high = interval.Wilson(deep-deepMissed, deep)
