@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,7 +34,7 @@ type Bed struct {
 	Dir string
 
 	workloads *workloads.Catalogue
-	count     int
+	count     atomic.Int64
 }
 
 // Open looks at the catalogue and at what make agent built below root.
@@ -134,8 +135,7 @@ func (r Result) Check(name string) agent.CheckCount {
 // Run runs one JVM to its end, or until ctx ends. watch, when given, is called all the time that the JVM runs, ten times a second; when it returns
 // false the JVM is killed. The error is about what could not be run at all.
 func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) bool) (Result, error) {
-	b.count++
-	r := Result{Dir: filepath.Join(b.Dir, fmt.Sprintf("%04d-%s-%s", b.count, s.JDK.Name, strings.ReplaceAll(s.Workload, "/", "-")))}
+	r := Result{Dir: filepath.Join(b.Dir, fmt.Sprintf("%04d-%s-%s", b.count.Add(1), s.JDK.Name, strings.ReplaceAll(s.Workload, "/", "-")))}
 	scratch := filepath.Join(r.Dir, "tmp")
 	out := filepath.Join(r.Dir, "agent")
 	for _, dir := range []string{scratch, out} {
