@@ -53,6 +53,7 @@ type runCommand struct {
 
 type replayCommand struct {
 	File     string `arg:"" name:"log" help:"Log of sched run --log." type:"existingfile"`
+	Round    int    `help:"The program goes round and creates so many threads each time: every round takes the decisions of the log's last one, in which it failed." placeholder:"THREADS"`
 	runFlags `embed:""`
 }
 
@@ -253,7 +254,7 @@ func (c *replayCommand) Run(s *streams) error {
 	if !slices.Equal(command, log.Header.Command) {
 		fmt.Fprintf(s.stderr, "misstep sched: recorded was another command: %s\n", printable(strings.Join(log.Header.Command, " ")))
 	}
-	result, err := c.once(s, Options{Perturbation: log.Header.Perturbation, Replay: log}, command, "")
+	result, err := c.once(s, Options{Perturbation: log.Header.Perturbation, Replay: log, Round: c.Round}, command, "")
 	if err != nil {
 		return err
 	}

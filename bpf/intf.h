@@ -107,6 +107,11 @@ struct misstep_config {
   __u32 flags;        // enum misstep_flag, or-ed
   __s32 loader_tgid;  // children of this process that enter SCHED_EXT are roots of the tree
   __u32 from;         // own decisions of a thread before this one cut its run into slices and do no more
+  // Rounds of a replay: the threads that the thread of this path created, round_threads in each, all take the decisions
+  // of the round that begins with its child round_first. 0 threads: there are none.
+  __u64 round_parent;
+  __u32 round_first;
+  __u32 round_threads;
   struct misstep_knobs knobs;
 };
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -257,6 +258,39 @@ func TestKernelReplayFollowsTheLog(t *testing.T) {
 			assert.Equal(t, [3]uint64{want.Delay, want.Slice, want.Rank}, [3]uint64{d.Delay, d.Slice, d.Rank})
 		}
 	}
+}
+
+// Each round of a program takes the decisions of the log's last one.
+func TestKernelReplayGoesRound(t *testing.T) {
+	needKernel(t)
+	p := Perturbation{Strategy: "delay", Seed: 4, Parameters: map[string]float64{"probability": 1}}
+	rounds := func(o Options) *Log {
+		var file bytes.Buffer
+		var err error
+		o.Perturbation = p
+		o.Log, err = NewLogWriter(&file, Header{Perturbation: p})
+		require.NoError(t, err)
+		require.Zero(t, run(t, o, exec.Command("/bin/sh", "-c", "for i in 1 2 3 4; do : & : & wait; done")).Code())
+		log, err := ReadLog(&file)
+		require.NoError(t, err)
+		return log
+	}
+	// starts are the delays with which the shell's children began, in the order of their creation.
+	starts := func(l *Log) (all []uint64) {
+		for _, thread := range l.Threads {
+			i := slices.IndexFunc(l.Decisions, func(d Record) bool { return d.Path == thread.Path && d.Counter == 0 })
+			if require.GreaterOrEqual(t, i, 0); thread.Delay != 0 {
+				all = append(all, l.Decisions[i].Delay)
+			}
+		}
+		return all
+	}
+	recorded := rounds(Options{})
+	want := starts(recorded)
+	require.Len(t, want, 8)
+	require.NotEqual(t, want[:2], want[6:])
+	assert.Equal(t, want, starts(rounds(Options{Replay: recorded})))
+	assert.Equal(t, slices.Repeat(want[6:], 4), starts(rounds(Options{Replay: recorded, Round: 2})))
 }
 
 func TestKernelCommandRunsAsAnOrdinaryUser(t *testing.T) {

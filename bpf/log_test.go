@@ -76,6 +76,44 @@ func TestWhatIsNoLogIsRefused(t *testing.T) {
 	}
 }
 
+func TestRoundIsTheLastOfTheThreadThatCreatesMost(t *testing.T) {
+	thread := func(path, parent uint64, ordinal uint32) Record {
+		return Record{Kind: RecordThread, Path: path, Delay: parent, Counter: ordinal}
+	}
+	child := func(parent, ordinal uint64) uint64 { return mix(mix(parent) + ordinal) }
+	l := &Log{Threads: []Record{thread(1, 0, 0), thread(2, 0, 1), thread(3, 0, 2), thread(child(1, 0), 1, 0), thread(child(child(1, 0), 0), child(1, 0), 0)}}
+	for i := range uint32(7) {
+		l.Threads = append(l.Threads, thread(child(child(1, 0), uint64(i)), child(1, 0), i))
+	}
+	names := threadNames{}
+	for _, r := range l.Threads {
+		names.add(r)
+	}
+	grandchild := child(child(child(1, 0), 3), 8)
+	names.add(thread(grandchild, child(child(1, 0), 3), 8))
+
+	none, err := l.round(0)
+	require.NoError(t, err)
+	r, err := l.round(3)
+	require.NoError(t, err)
+	assert.Equal(t, round{child(1, 0), 4, 3}, r)
+	for now, then := range []uint64{6, 4, 5, 6, 4, 5, 6, 4} {
+		path := child(child(1, 0), uint64(now))
+		names.add(thread(path, child(1, 0), uint32(now)))
+		assert.Equal(t, child(child(1, 0), then), r.recorded(names, path))
+		assert.Equal(t, path, none.recorded(names, path))
+	}
+	assert.Equal(t, child(child(child(1, 0), 6), 8), r.recorded(names, grandchild), "what a round's thread creates is of that round")
+	assert.Equal(t, uint64(2), r.recorded(names, 2))
+	assert.Equal(t, uint64(99), r.recorded(names, 99), "not known")
+
+	for _, wrong := range []int{-1, 8} {
+		_, err = l.round(wrong)
+		assert.ErrorIs(t, err, ErrInvalid)
+		assert.ErrorContains(t, err, "the most is 7")
+	}
+}
+
 type failing struct{ after int }
 
 func (f *failing) Write(b []byte) (int, error) {

@@ -58,6 +58,12 @@ MISSTEP_INLINE __u64 misstep_draw(__u64 seed, __u64 a, __u64 b, __u64 lane) {
 // The path of a thread: its parent's path and its place among the threads and processes that the parent created.
 MISSTEP_INLINE __u64 misstep_path(__u64 parent, __u64 ordinal) { return misstep_mix(misstep_mix(parent) + ordinal); }
 
+// The place in a log of a thread whose place now is ordinal, where each `threads` make a round that repeats the one
+// that begins at `first`.
+MISSTEP_INLINE __u64 misstep_round(__u64 ordinal, __u32 first, __u32 threads) {
+  return first + (ordinal + threads - first % threads) % threads;
+}
+
 MISSTEP_INLINE int misstep_hit(__u64 draw, __u64 probability) { return (draw >> 32) < probability; }
 
 // draw scaled to [0, bound] for bound < 2^32.

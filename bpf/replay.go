@@ -10,7 +10,7 @@ import (
 
 // ReplayReport says how far a run followed the log.
 type ReplayReport struct {
-	// Recorded decisions in the log, and how many of them were taken again.
+	// Recorded decisions in the log, and how many were taken from it; a round's are taken again and again.
 	Recorded uint64 `json:"recorded"`
 	Replayed uint64 `json:"replayed"`
 	// Departed counts decisions for which the log had nothing or something else; they came from the seed.
@@ -31,6 +31,47 @@ type Departure struct {
 	Why string `json:"why"`
 }
 
+// round is the one that a replay repeats: the threads from first on that the thread of the path parent created. No threads: there is none.
+type round struct {
+	parent  uint64
+	first   uint32
+	threads uint32
+}
+
+// round gives the last round of so many threads. The thread that created most is the one that goes round.
+func (l *Log) round(threads int) (round, error) {
+	if threads == 0 {
+		return round{}, nil
+	}
+	var parent uint64
+	var most uint32
+	for _, t := range l.Threads {
+		if t.Delay != 0 && t.Counter >= most { // children are counted from 0
+			parent, most = t.Delay, t.Counter+1
+		}
+	}
+	if threads < 0 || uint64(threads) > uint64(most) {
+		return round{}, fmt.Errorf("%w: a round of %d threads: no thread in the log has created as many; the most is %d", ErrInvalid, threads, most)
+	}
+	return round{parent, most - uint32(threads), uint32(threads)}, nil
+}
+
+// recorded is the path in the log of the thread whose decisions the one with this path takes, as op_init_task of sched.bpf.c has it.
+func (r round) recorded(names threadNames, path uint64) uint64 {
+	var ordinals []uint64
+	for t, known := names[path]; known && t.Delay != 0 && len(ordinals) < 64; t, known = names[path] {
+		ordinals = append(ordinals, uint64(t.Counter))
+		path = t.Delay
+	}
+	for _, place := range slices.Backward(ordinals) {
+		if r.threads != 0 && path == r.parent {
+			place = uint64(r.first) + (place+uint64(r.threads-r.first%r.threads))%uint64(r.threads)
+		}
+		path = mix(mix(path) + place)
+	}
+	return path
+}
+
 func (s *Scheduler) replayReport(r *Report, replayed uint64) *ReplayReport {
 	report := &ReplayReport{Recorded: uint64(len(s.options.Replay.Decisions)), Replayed: replayed, Departed: r.Decisions - replayed}
 	if len(s.departures) > 0 {
@@ -42,8 +83,9 @@ func (s *Scheduler) replayReport(r *Report, replayed uint64) *ReplayReport {
 
 func (s *Scheduler) departure(r Record) *Departure {
 	d := &Departure{Thread: s.names.name(r.Path), Comm: printable(r.Comm), Decision: r.Counter, Elapsed: r.Elapsed}
-	i := slices.IndexFunc(s.options.Replay.Decisions, func(x Record) bool { return x.Path == r.Path && x.Counter == r.Counter })
-	recorded := s.known[r.Path]
+	path := s.round.recorded(s.names, r.Path)
+	i := slices.IndexFunc(s.options.Replay.Decisions, func(x Record) bool { return x.Path == path && x.Counter == r.Counter })
+	recorded := s.known[path]
 	switch {
 	case i >= 0:
 		d.Why = fmt.Sprintf("the log has a decision at its %v here, the thread was at its %v", s.options.Replay.Decisions[i].Event, r.Event)
@@ -58,7 +100,7 @@ func (s *Scheduler) departure(r Record) *Departure {
 }
 
 func (r *ReplayReport) write(w io.Writer) {
-	fmt.Fprintf(w, "replayed: %d of %d recorded decisions; %d decisions departed from the log\n", r.Replayed, r.Recorded, r.Departed)
+	fmt.Fprintf(w, "replayed: %d decisions, of %d recorded ones; %d decisions departed from the log\n", r.Replayed, r.Recorded, r.Departed)
 	if r.First != nil {
 		fmt.Fprintf(w, "first departure: thread %s (%s), decision %d, after %v: %s\n", r.First.Thread, r.First.Comm, r.First.Decision, r.First.Elapsed, r.First.Why)
 	}

@@ -48,6 +48,7 @@ const struct {
 struct task_state {
   struct misstep_thread thread;
   struct misstep_decision decision;
+  __u64 recorded;  // path of the thread whose decisions in the log it takes
   __u64 counter;
   __u64 key;       // in READY
   __u64 due;       // of release, when delayed
@@ -247,7 +248,7 @@ __noinline int choose(struct task_state *t MISSTEP_NONNULL, __u32 event) {
   point.event = event;
   point.role = t->thread.role;
   if (config.flags & MISSTEP_FLAG_REPLAY) {
-    struct misstep_at at = {.path = point.path, .counter = point.counter};
+    struct misstep_at at = {.path = t->recorded, .counter = point.counter};
     struct misstep_decision *known = bpf_map_lookup_elem(&replay, &at);
     if (known && known->event == event) {
       t->decision = *known;
@@ -569,7 +570,7 @@ static __always_inline int adopt(struct task_struct *p, struct task_struct *pare
     if (p->tgid == config.loader_tgid) return 0;
     t->thread.parent = 0;
     t->thread.ordinal = __sync_fetch_and_add(&roots, 1);
-    t->thread.path = misstep_path(ROOT_PATH, t->thread.ordinal);
+    t->thread.path = t->recorded = misstep_path(ROOT_PATH, t->thread.ordinal);
     if (!started_at) started_at = now;
   } else {
     above = state_of(parent);
@@ -577,6 +578,10 @@ static __always_inline int adopt(struct task_struct *p, struct task_struct *pare
     t->thread.parent = above->thread.path;
     t->thread.ordinal = above->children++;
     t->thread.path = misstep_path(above->thread.path, t->thread.ordinal);
+    __u64 place = t->thread.ordinal;
+    if (config.round_threads && above->recorded == config.round_parent)
+      place = misstep_round(place, config.round_first, config.round_threads);
+    t->recorded = misstep_path(above->recorded, place);
   }
   t->ours = true;
   classify(p, t);

@@ -20,15 +20,18 @@ type schedMisstepAt struct {
 }
 
 type schedMisstepConfig struct {
-	_          structs.HostLayout
-	Seed       uint64
-	Epoch      uint64
-	DelayCap   uint64
-	Strategy   uint32
-	Flags      uint32
-	LoaderTgid int32
-	From       uint32
-	Knobs      schedMisstepKnobs
+	_            structs.HostLayout
+	Seed         uint64
+	Epoch        uint64
+	DelayCap     uint64
+	Strategy     uint32
+	Flags        uint32
+	LoaderTgid   int32
+	From         uint32
+	RoundParent  uint64
+	RoundFirst   uint32
+	RoundThreads uint32
+	Knobs        schedMisstepKnobs
 }
 
 type schedMisstepDecision struct {

@@ -24,6 +24,9 @@ type Options struct {
 	Log *LogWriter
 	// Replay feeds these decisions back.
 	Replay *Log
+	// Round, when it is not 0, is how many threads the program creates in each of its rounds: all rounds of the replay take the decisions
+	// of the log's last one, and not each those of its own.
+	Round int
 	// BufferBytes of the kernel's buffer of records, a power of two; 0 is 8 MiB. When it is full, records are lost and counted.
 	BufferBytes uint32
 }
@@ -32,6 +35,7 @@ type Options struct {
 // descendants are its tree; nothing else is touched. Its methods may be called from one goroutine.
 type Scheduler struct {
 	options Options
+	round   round
 	objects schedObjects
 	link    link.Link
 	reader  *ringbuf.Reader
@@ -73,6 +77,10 @@ func Attach(o Options) (*Scheduler, error) {
 		spec.Maps[schedMapRecords].MaxEntries = o.BufferBytes
 	}
 	if o.Replay != nil {
+		if s.round, err = o.Replay.round(o.Round); err != nil {
+			return nil, err
+		}
+		config.RoundParent, config.RoundFirst, config.RoundThreads = s.round.parent, s.round.first, s.round.threads
 		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_REPLAY)
 		spec.Maps[schedMapReplay].MaxEntries = uint32(max(1, len(o.Replay.Decisions)))
 		for _, thread := range o.Replay.Threads {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -117,21 +118,27 @@ func (l *lab) recordings(ctx context.Context, s *store) error {
 	return nil
 }
 
-// logTrial is one race's comparison of two ways to repeat a run in real time.
+// logTrial is one race's comparison of the ways to repeat a run in real time.
 type logTrial struct {
 	Race string `json:"race"`
 	// Found is the seed's run that showed the bug and was logged; 0 iterations: none did.
 	Found result `json:"found"`
-	// Hits of Tries runs each, by the log's decisions and by the seed alone.
-	Tries  int `json:"tries"`
-	ByLog  int `json:"by_log"`
-	BySeed int `json:"by_seed"`
+	// Round is how many threads the race creates in each iteration.
+	Round int `json:"round"`
+	// Hits of Tries runs each: by the log's last round in every round, by the log from its beginning on, and by the seed alone.
+	Tries   int `json:"tries"`
+	ByRound int `json:"by_round"`
+	ByLog   int `json:"by_log"`
+	BySeed  int `json:"by_seed"`
 }
 
 const (
-	logTries      = 10
-	logIterations = 200 // more is no replay but a search
-	logSeeds      = 10
+	logTries = 20
+	logSeeds = 20 // that are tried until one shows the bug
+	// A search has so many iterations and seconds for each seed, a repetition as many iterations as the search took, but no more than these.
+	searchIterations = 2000
+	searchSeconds    = 20
+	logIterations    = 50
 )
 
 // logs compares replays of logs with runs of the same seed in a machine of real time.
@@ -143,7 +150,7 @@ func (l *lab) logs(ctx context.Context, s *store) error {
 	var cells []cell
 	for _, race := range racesC {
 		if !done[race] && l.measures(race) {
-			cells = append(cells, cell{race, "chaos", firstSeed, logIterations, 5})
+			cells = append(cells, cell{race, "chaos", firstSeed, searchIterations, searchSeconds})
 		}
 	}
 	if len(cells) == 0 {
@@ -170,7 +177,7 @@ func (l *lab) logs(ctx context.Context, s *store) error {
 	})
 }
 
-// guestLogs searches a run that shows each race and repeats it in both ways, one after the other.
+// guestLogs searches a run that shows each race and repeats it in all ways by turns.
 func guestLogs(ctx context.Context) error {
 	cells, err := readCells()
 	if err != nil {
@@ -215,20 +222,40 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 	if recorded == nil {
 		return t, nil
 	}
-	c.Iterations = t.Found.Ran + 1
+	c.Iterations = min(t.Found.Ran, logIterations)
+	t.Round = threadsOfIteration(recorded, t.Found.Ran)
 	for range logTries {
 		p := bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}
-		byLog, bySeed := runOurs(ctx, c, bpf.Options{Perturbation: p, Replay: recorded}), runOurs(ctx, c, bpf.Options{Perturbation: p})
-		if byLog.Trouble+bySeed.Trouble != "" {
-			return t, errors.New(byLog.Trouble + bySeed.Trouble)
+		for _, way := range []struct {
+			hits    *int
+			options bpf.Options
+		}{
+			{&t.ByRound, bpf.Options{Perturbation: p, Replay: recorded, Round: t.Round}},
+			{&t.ByLog, bpf.Options{Perturbation: p, Replay: recorded}},
+			{&t.BySeed, bpf.Options{Perturbation: p}},
+		} {
+			r := runOurs(ctx, c, way.options)
+			if r.Trouble != "" {
+				return t, errors.New(r.Trouble)
+			}
+			if r.Found {
+				*way.hits++
+			}
 		}
 		t.Tries++
-		if byLog.Found {
-			t.ByLog++
-		}
-		if bySeed.Found {
-			t.BySeed++
-		}
 	}
 	return t, nil
+}
+
+// threadsOfIteration counts the threads that a race's first one created, for each of its iterations; the last one may not have come to all.
+func threadsOfIteration(l *bpf.Log, iterations int) int {
+	created := map[uint64]int{}
+	most := 0
+	for _, t := range l.Threads {
+		created[t.Delay]++
+		if t.Delay != 0 { // the race's process
+			most = max(most, created[t.Delay])
+		}
+	}
+	return max(1, int(math.Round(float64(most)/float64(iterations))))
 }

@@ -207,9 +207,9 @@ func overheadGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 }
 
 func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
-	t = bench.Table{Title: "the same run again", Columns: []string{"race", "same seed, deterministic", "log in real time", "seed in real time"}}
+	t = bench.Table{Title: "the same run again", Columns: []string{"race", "same seed, deterministic", "log's round in real time", "log", "seed"}}
 	boots, least, alike, of := 0, math.NaN(), 0, 0
-	byLog, bySeed, tries := 0, 0, 0
+	byRound, byLog, bySeed, tries := 0, 0, 0, 0
 	for _, race := range racesC {
 		var first *result
 		shown, same, n := 0, 0, 0
@@ -229,7 +229,7 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 			}
 			boots = max(boots, e.Boot)
 		}
-		row := []string{race, "", "", ""}
+		row := []string{race, "", "", "", ""}
 		if n > 0 {
 			row[1] = fmt.Sprintf("%d of %d, %d alike", shown, n, same)
 			alike, of = alike+same, of+n
@@ -239,8 +239,10 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 		}
 		for _, e := range s.of(kindLog, l.policy) {
 			if e.Log.Race == race && e.Log.Tries > 0 {
-				row[2], row[3] = fmt.Sprintf("%d of %d", e.Log.ByLog, e.Log.Tries), fmt.Sprintf("%d of %d", e.Log.BySeed, e.Log.Tries)
-				byLog, bySeed, tries = byLog+e.Log.ByLog, bySeed+e.Log.BySeed, tries+e.Log.Tries
+				for i, hits := range []int{e.Log.ByRound, e.Log.ByLog, e.Log.BySeed} {
+					row[2+i] = fmt.Sprintf("%d of %d", hits, e.Log.Tries)
+				}
+				byRound, byLog, bySeed, tries = byRound+e.Log.ByRound, byLog+e.Log.ByLog, bySeed+e.Log.BySeed, tries+e.Log.Tries
 			}
 		}
 		if row[1]+row[2] != "" {
@@ -260,14 +262,15 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 			}
 		}
 	}
-	factor := math.NaN()
+	factor, low, high := math.NaN(), math.NaN(), math.NaN()
 	if tries > 0 {
-		factor = (float64(byLog) + 0.5) / (float64(bySeed) + 0.5) // half a hit each, so that none is no division by zero
+		factor, low, high = ratioOfShares(byRound, bySeed, tries)
+		t.Rows = append(t.Rows, []string{"all", "", fmt.Sprintf("%d of %d", byRound, tries), fmt.Sprintf("%d of %d", byLog, tries), fmt.Sprintf("%d of %d", bySeed, tries)})
 	}
 	return t, []bench.Goal{
 		{Name: "the same seed shows each bug again, of 20", Goal: 20, Measured: least, Unit: "runs", AtLeast: true},
 		{Name: fmt.Sprintf("of these runs, alike to the nanosecond, of %d", of), Goal: 1, Measured: float64(alike) / float64(of), Unit: "of 1", AtLeast: true},
 		{Name: "a recording replays identically, of 5", Goal: 5, Measured: identical, Unit: "replays", AtLeast: true},
-		{Name: "a log's hit rate over that of its seed alone, in real time", Goal: 1.01, Measured: factor, Unit: "×", AtLeast: true},
+		{Name: fmt.Sprintf("a log's hit rate over that of its seed alone, in real time (95 %%: %s to %s)", bench.Figure(low), bench.Figure(high)), Goal: 1.01, Measured: factor, Unit: "×", AtLeast: true},
 	}
 }

@@ -172,3 +172,11 @@ func sooner(a, b []span) float64 {
 	}
 	return float64(as) / (permutations + 1)
 }
+
+// ratioOfShares is a's share of n over b's, with its interval of about 95 % by the normal approximation of its logarithm (Katz et al. 1978). Half
+// a hit is added to each, so that none is no division by zero.
+func ratioOfShares(a, b, n int) (ratio, low, high float64) {
+	x, y, of := float64(a)+0.5, float64(b)+0.5, float64(n)+0.5
+	width := 1.96 * math.Sqrt(1/x-1/of+1/y-1/of)
+	return x / y, x / y * math.Exp(-width), x / y * math.Exp(width)
+}

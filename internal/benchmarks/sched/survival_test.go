@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"misstep/bpf"
 )
 
 func found(at ...float64) (all []span) {
@@ -142,4 +144,46 @@ func TestCellsComeSeedBySeed(t *testing.T) {
 	}
 	assert.Contains(t, otherStrategies(), "pct")
 	assert.NotContains(t, otherStrategies(), "chaos")
+}
+
+// The interval has the true ratio about as often as it says, and a ratio of two equal shares is about one.
+func TestRatioOfSharesCovers(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	hits := func(p float64) (n int) {
+		for range 100 {
+			if random.Float64() < p {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range [][2]float64{{0.3, 0.3}, {0.5, 0.1}, {0.9, 0.3}} {
+		covered := 0
+		for range 2000 {
+			_, low, high := ratioOfShares(hits(c[0]), hits(c[1]), 100)
+			if low <= c[0]/c[1] && c[0]/c[1] <= high {
+				covered++
+			}
+		}
+		assert.InDelta(t, 0.95, float64(covered)/2000, 0.02, "%v", c)
+	}
+	ratio, low, _ := ratioOfShares(20, 0, 20)
+	assert.Greater(t, low, 1.0)
+	assert.False(t, math.IsInf(ratio, 0))
+}
+
+func TestThreadsOfIteration(t *testing.T) {
+	log := func(children, others uint32) *bpf.Log {
+		l := &bpf.Log{Threads: []bpf.Record{{Path: 1}, {Path: 2}}}
+		for i := range children {
+			l.Threads = append(l.Threads, bpf.Record{Path: uint64(i) + 10, Delay: 1, Counter: i})
+		}
+		for i := range others {
+			l.Threads = append(l.Threads, bpf.Record{Path: uint64(i) + 1000, Delay: 2, Counter: i})
+		}
+		return l
+	}
+	assert.Equal(t, 3, threadsOfIteration(log(30, 0), 10))
+	assert.Equal(t, 3, threadsOfIteration(log(29, 5), 10), "the last one ended early")
+	assert.Equal(t, 1, threadsOfIteration(log(0, 0), 1))
 }
