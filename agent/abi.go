@@ -20,6 +20,7 @@ const (
 	statusHeartbeatOffset = 80
 	statusSecondOffset    = 88
 	statusTracedOffset    = 96
+	statusGuessedOffset   = 104
 	statusHeader          = 256
 	checkCount            = 6
 	checkName             = 32

@@ -56,6 +56,8 @@
 #define MISSTEP_STATUS_SECOND_OFFSET 88
 // u64 samples of asgct-shadow that were also judged against the trace stack
 #define MISSTEP_STATUS_TRACED_OFFSET 96
+// u64 walks from callers that were guessed
+#define MISSTEP_STATUS_GUESSED_OFFSET 104
 #define MISSTEP_STATUS_HEADER 256
 
 // One check: name, counters, then named counters (an empty name ends a list).

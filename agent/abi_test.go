@@ -30,6 +30,7 @@ var mirrored = map[string]uint64{
 	"MISSTEP_STATUS_HEARTBEAT_OFFSET":    statusHeartbeatOffset,
 	"MISSTEP_STATUS_SECOND_OFFSET":       statusSecondOffset,
 	"MISSTEP_STATUS_TRACED_OFFSET":       statusTracedOffset,
+	"MISSTEP_STATUS_GUESSED_OFFSET":      statusGuessedOffset,
 	"MISSTEP_STATUS_HEADER":              statusHeader,
 	"MISSTEP_CHECK_COUNT":                checkCount,
 	"MISSTEP_CHECK_NAME":                 checkName,

@@ -99,3 +99,15 @@ func TestBursts(t *testing.T) {
 		require.Equal(t, burst > 1, r.status.Sent > ticks, "%d signals in %d ticks at most with bursts of %d", r.status.Sent, ticks, burst)
 	}
 }
+
+// A code leads to walks from words of the stack where they are asked for; no sample is judged by them.
+func TestGuesses(t *testing.T) {
+	j := jvms(t)[0]
+	for _, guesses := range []int{0, 7} {
+		o := Options{Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 100 * time.Microsecond, Guesses: guesses, Include: []string{"Mixed*"}}
+		r := run(t, j, o, nil, "Mixed", "1", "2")
+		requireSound(t, r)
+		require.Zero(t, r.check("asgct-shadow").Mismatch)
+		require.Equal(t, guesses > 0, r.status.Guessed > 0, "%d walks from guesses, %d samples", r.status.Guessed, r.status.Answered)
+	}
+}

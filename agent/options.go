@@ -39,6 +39,8 @@ type Options struct {
 	Jitter   float64
 	// Burst is the number of signals back to back at each tick; 0 is 1.
 	Burst int
+	// Guesses is the number of words of the stack to walk from where AsyncGetCallTrace gave a code.
+	Guesses int
 	// Threads chooses whom the sampler signals: "running" (default), "round-robin", "cpu" or "name:PATTERN".
 	Threads string
 	// Signal by name: SIGPROF (default), SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to SIGRTMIN+28.
@@ -100,6 +102,9 @@ func (o Options) String() string {
 	}
 	if o.Burst > 0 {
 		add("burst", strconv.Itoa(o.Burst))
+	}
+	if o.Guesses > 0 {
+		add("guesses", strconv.Itoa(o.Guesses))
 	}
 	if o.Threads != "" {
 		add("threads", o.Threads)

@@ -27,6 +27,8 @@ type Status struct {
 	// Seconds are the second signals of brackets, sent beside one for each bracket; Traced the samples of asgct-shadow that
 	// were also judged against the trace stack.
 	Seconds, Traced uint64
+	// Guessed walks from words of the stack that might be return addresses; nothing judges them.
+	Guessed uint64
 	// HeartbeatNanos is CLOCK_MONOTONIC at the sampler's last round.
 	HeartbeatNanos uint64
 	// Started says that checks ran; Ended that the VM died in order with everything judged: only then do verdicts add up
@@ -143,6 +145,7 @@ func ParseStatus(data []byte) (Status, error) {
 		Failed:         u64(statusFailedOffset),
 		Seconds:        u64(statusSecondOffset),
 		Traced:         u64(statusTracedOffset),
+		Guessed:        u64(statusGuessedOffset),
 		HeartbeatNanos: u64(statusHeartbeatOffset),
 		Started:        flags&statusFlagStarted != 0,
 		Ended:          flags&statusFlagEnded != 0,

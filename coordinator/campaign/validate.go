@@ -42,6 +42,7 @@ const (
 	minInterval    = 10 * time.Microsecond
 	maxInterval    = time.Minute
 	maxBurst       = 8
+	maxGuesses     = 1024
 )
 
 // Checks that a campaign may ask for, with what each needs to do any work.
@@ -276,6 +277,9 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 		}
 		if s.GetBurst() > 1 && !slices.ContainsFunc(c.GetChecks(), func(ch *misstepv1.Check) bool { return ch.GetName() == "asgct-shadow" }) {
 			v.addf(at+".burst", "bursts are the check asgct-shadow's, which is not asked for")
+		}
+		if s.GetGuesses() > maxGuesses {
+			v.addf(at+".guesses", "expected a number of words from 0 to %d, got %d", maxGuesses, s.GetGuesses())
 		}
 		if !threadsRE.MatchString(s.GetThreads()) {
 			v.addf(at+".threads", "expected running, round-robin, cpu or name:PATTERN without commas and equals signs, got %s", quote(s.GetThreads()))

@@ -29,7 +29,7 @@ func TestArgumentsAreLeftOut(t *testing.T) {
 // Settings of sampling and checks are elements of their own. What confines a perturbation is none: without it there would be more of it.
 func TestSettingsAreElements(t *testing.T) {
 	recipe := &misstepv1.Recipe{
-		Sampling:     &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Burst: 4, Threads: "cpu"},
+		Sampling:     &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Burst: 4, Threads: "cpu", Guesses: 7},
 		Checks:       []*misstepv1.Check{{Name: "asgct-shadow", Reference: "trace:0.1"}},
 		Perturbation: &misstepv1.Perturbation{Strategy: "delay", Parameters: map[string]float64{"probability": 0.7, "from": 3, "until": 9, "spare_gc": 1}},
 	}
@@ -38,7 +38,7 @@ func TestSettingsAreElements(t *testing.T) {
 	for _, e := range list {
 		names = append(names, e.id())
 	}
-	assert.Subset(t, names, []string{"sampling burst 4", "sampling threads cpu", "check asgct-shadow by trace:0.1", "perturbation probability 0.7"})
+	assert.Subset(t, names, []string{"sampling burst 4", "sampling guesses 7", "sampling threads cpu", "check asgct-shadow by trace:0.1", "perturbation probability 0.7"})
 	for _, parameter := range []string{"from", "until", "spare_gc"} {
 		assert.NotContains(t, strings.Join(names, "\n"), "perturbation "+parameter)
 	}
@@ -46,6 +46,7 @@ func TestSettingsAreElements(t *testing.T) {
 	assert.Nil(t, smaller.GetPerturbation())
 	assert.Empty(t, smaller.GetSampling().GetThreads())
 	assert.Zero(t, smaller.GetSampling().GetBurst())
+	assert.Zero(t, smaller.GetSampling().GetGuesses())
 	assert.Empty(t, smaller.GetChecks()[0].GetReference())
 }
 

@@ -96,6 +96,13 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 				}
 			})
 		}
+		if s.GetGuesses() > 0 {
+			add("sampling", fmt.Sprintf("guesses %d", s.GetGuesses()), func(r *misstepv1.Recipe) {
+				if r.Sampling != nil {
+					r.Sampling.Guesses = 0
+				}
+			})
+		}
 		if s.GetThreads() != "" {
 			add("sampling", "threads "+s.GetThreads(), func(r *misstepv1.Recipe) {
 				if r.Sampling != nil {

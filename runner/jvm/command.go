@@ -128,7 +128,7 @@ func AgentOptions(r *misstepv1.Recipe, out string) agent.Options {
 		Out: out, Seed: r.GetSeed(),
 		Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(), Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
 		Checks: checks, Reference: reference, Interval: r.GetSampling().GetInterval().AsDuration(), Jitter: r.GetSampling().GetJitter(), Signal: r.GetSampling().GetSignal(),
-		Burst: int(r.GetSampling().GetBurst()), Threads: r.GetSampling().GetThreads(),
+		Burst: int(r.GetSampling().GetBurst()), Guesses: int(r.GetSampling().GetGuesses()), Threads: r.GetSampling().GetThreads(),
 		Depth: limitsOf(r.GetLimits()).depth, Evidence: r.GetEvidence(), MaxMismatches: limitsOf(r.GetLimits()).mismatches,
 	}
 }

@@ -194,7 +194,7 @@ Region CodeMap::Find(uint64_t pc, std::vector<NmethodRef>* at_pc) const {
       return it->second.name == "Interpreter" ? Region::kInterpreter : Region::kStub;
     }
   }
-  return pc >= low_ && pc < high_ ? Region::kUnknown : Region::kNative;
+  return MayHold(pc) ? Region::kUnknown : Region::kNative;
 }
 
 std::string CodeMap::StubAt(uint64_t pc) const {

@@ -77,6 +77,10 @@ class CodeMap final : public CodeLookup {
 
   // What pc points at, and the compiled code there, live or lately retired.
   Region Find(uint64_t pc, std::vector<NmethodRef>* at_pc) const;
+  // Whether an address lies between code that is known. Async-signal-safe.
+  bool MayHold(uint64_t address) const {
+    return address >= low_.load(std::memory_order_relaxed) && address < high_.load(std::memory_order_relaxed);
+  }
   // The name of the stub at pc, empty when there is none.
   std::string StubAt(uint64_t pc) const;
 

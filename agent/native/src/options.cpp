@@ -157,6 +157,9 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else if (key == "burst") {
       if (!ParseUnsigned(value, 1, 8, &n)) return Wrong(key, value, "signals from 1 to 8");
       o->burst = static_cast<uint32_t>(n);
+    } else if (key == "guesses") {
+      if (!ParseUnsigned(value, 0, 1024, &n)) return Wrong(key, value, "words of the stack from 0 to 1024");
+      o->guesses = static_cast<uint32_t>(n);
     } else if (key == "threads") {
       if (!ParseThreads(value, o)) return Wrong(key, value, "running, round-robin, cpu or name:PATTERN");
     } else if (key == "signal") {
@@ -175,8 +178,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, perturb, gst-asgct, shadow-gst, "
-             "asgct-shadow, reference, asgct-gst-bracket, edges, liveness, interval, jitter, burst, threads, signal, "
-             "depth, evidence, max-mismatches";
+             "asgct-shadow, reference, asgct-gst-bracket, edges, liveness, interval, jitter, burst, guesses, threads, "
+             "signal, depth, evidence, max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
@@ -201,6 +204,9 @@ std::string ParseOptions(std::string_view text, Options* o) {
   const bool signals = o->asgct_shadow > 0 || o->bracket > 0;
   if (seen.contains("threads") && !signals) {
     return "option threads contradicts asgct-shadow=0 and asgct-gst-bracket=0: no signal is sent without one of them";
+  }
+  if (o->guesses > 0 && !signals) {
+    return "option guesses contradicts asgct-shadow=0 and asgct-gst-bracket=0: no signal is sent without one of them";
   }
   if (o->trace > 0 && o->asgct_shadow == 0) {
     return "option reference contradicts asgct-shadow=0: it is that check's";

@@ -37,6 +37,7 @@ struct Options {
   uint32_t interval_micros = 1000;  // between signals
   double jitter = 0.1;              // share of the interval by which it varies, 0..1
   uint32_t burst = 1;               // signals back to back at each tick of asgct-shadow
+  uint32_t guesses = 0;             // words of the stack that are walked from after a code
   ThreadChoice threads = ThreadChoice::kRunning;
   std::string thread_pattern = "*";  // of names, for kName
   int signal = 27;                   // SIGPROF

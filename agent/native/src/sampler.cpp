@@ -37,21 +37,47 @@ std::atomic<bool> stop_turns = false;
 std::atomic<uint32_t> spare_ticks = 0;  // of turns that ended early
 pid_t own_pid = 0;
 
+#if defined(__x86_64__)
+uint64_t Pc(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RIP]); }
+uint64_t Sp(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RSP]); }
+void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
+  c->uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(pc);
+  c->uc_mcontext.gregs[REG_RSP] = static_cast<greg_t>(sp);
+}
+#elif defined(__aarch64__)
+uint64_t Pc(const ucontext_t& c) { return c.uc_mcontext.pc; }
+uint64_t Sp(const ucontext_t& c) { return c.uc_mcontext.sp; }
+void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
+  c->uc_mcontext.pc = pc;
+  c->uc_mcontext.sp = sp;
+}
+#else
+#error "the register names of this architecture are not known here"
+#endif
+
+// Takes each of the first words of the stack that point at code for the return address of the frame that pc is in, and
+// walks from there, as a profiler does that goes on where AsyncGetCallTrace gave a code (async-profiler). Nobody judges
+// what comes out: most words are none. A crash or a hang shows.
+[[gnu::no_sanitize_address]] void GuessCallers(Slot* slot, Ticket* t, const ucontext_t& context, uint64_t end) {
+  ucontext_t guess = context;
+  for (uint32_t i = 0; i < agent->options.guesses && t->sp + 8 * (i + 1) <= end; i++) {
+    const uint64_t word = *reinterpret_cast<const volatile uint64_t*>(t->sp + 8 * i);
+    if (!agent->code.MayHold(word)) continue;
+    SetPlace(&guess, word, t->sp + 8 * (i + 1));
+    agent->status->guessed.fetch_add(1, std::memory_order_relaxed);
+    AsgctTrace trace = {slot->env, 0, t->frames};
+    agent->asgct(&trace, static_cast<jint>(agent->options.depth), &guess);
+  }
+}
+
 // The signal handler: atomics, memcpy, raw system calls and ASGCT, nothing else.
 void Fill(Slot* slot, Ticket* t, void* context) {
   ThreadStatus* status = slot->status;
   const uint32_t phase_before = status->phase.load(std::memory_order_relaxed);
   const uint64_t enter_before = status->enter_nanos.load(std::memory_order_relaxed);
-  const auto* uc = static_cast<const ucontext_t*>(context);
-#if defined(__x86_64__)
-  t->pc = static_cast<uint64_t>(uc->uc_mcontext.gregs[REG_RIP]);
-  t->sp = static_cast<uint64_t>(uc->uc_mcontext.gregs[REG_RSP]);
-#elif defined(__aarch64__)
-  t->pc = uc->uc_mcontext.pc;
-  t->sp = uc->uc_mcontext.sp;
-#else
-#error "the register names of this architecture are not known here"
-#endif
+  const auto& registers = *static_cast<const ucontext_t*>(context);
+  t->pc = Pc(registers);
+  t->sp = Sp(registers);
   status->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);
   status->sequence.store(t->sample, std::memory_order_relaxed);
   status->pc.store(t->pc, std::memory_order_relaxed);
@@ -76,9 +102,10 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     AsgctTrace trace = {slot->env, 0, t->frames};
     status->phase.store(MISSTEP_PHASE_WALK, std::memory_order_release);
     Walk(&trace, context, t->sample);
-    status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
     t->num_frames = trace.num_frames;
     const uint64_t end = slot->stack.EndFrom(t->sp);
+    if (trace.num_frames <= 0) GuessCallers(slot, t, registers, end);
+    status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
     t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, end);
     // A walk that does not get to where the thread's last one that matched ended may have lost its way.
     const bool lost = trace.num_frames > 0 && reinterpret_cast<uint64_t>(t->frames[trace.num_frames - 1].method) !=

@@ -57,7 +57,8 @@ struct StatusFile {
   std::atomic<uint64_t> heartbeat;
   std::atomic<uint64_t> second;
   std::atomic<uint64_t> traced;
-  uint8_t reserved1[MISSTEP_STATUS_HEADER - 104];
+  std::atomic<uint64_t> guessed;
+  uint8_t reserved1[MISSTEP_STATUS_HEADER - 112];
   CheckStatus checks[MISSTEP_CHECK_COUNT];
   ThreadStatus threads[MISSTEP_THREAD_COUNT];
 };

@@ -29,6 +29,7 @@ type recipe struct {
 	flags         []string
 	checks        map[string]float64
 	interval      time.Duration
+	guesses       int
 	// has tells whether a JDK of the catalogue may have the bug.
 	has func(jdk.Entry) bool
 }
@@ -45,48 +46,32 @@ func until11(j jdk.Entry) bool { return j.Feature <= 11 }
 
 func any17(j jdk.Entry) bool { return j.Feature >= 17 }
 
+var (
+	sampled        = map[string]float64{"asgct-shadow": 1}
+	smallCodeCache = []string{"-XX:ReservedCodeCacheSize=8m"}
+)
+
 // recipes are the bugs of the calibration list with their triggers.
 var recipes = []recipe{
 	{
-		"JDK-8303444", "clinit",
-		[]string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
-		map[string]float64{"gst-asgct": 1},
-		0, any17,
+		bug: "JDK-8303444", workload: "clinit", flags: []string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
+		checks: map[string]float64{"gst-asgct": 1}, has: any17,
+	},
+	{bug: "JDK-8302320", workload: "churn", checks: map[string]float64{"gst-asgct": 0.02}, has: until11},
+	{bug: "MISSTEP-epilogue-fabrication", workload: "epilogue", checks: sampled, interval: 200 * time.Microsecond, has: any17},
+	{bug: "JDK-8178287", workload: "h2", checks: sampled, interval: 200 * time.Microsecond, has: any17},
+	{bug: "JDK-8022893", workload: "mix", checks: sampled, interval: 200 * time.Microsecond, has: any17},
+	{
+		bug: "MISSTEP-virtual-thread-thaw", workload: "vthread-yield", checks: map[string]float64{"gst-asgct": 0.01},
+		has: func(j jdk.Entry) bool { return j.Feature >= 21 },
 	},
 	{
-		"JDK-8302320", "churn", nil,
-		map[string]float64{"gst-asgct": 0.02},
-		0, until11,
+		bug: "JDK-8352649", workload: "deopt", flags: smallCodeCache, checks: sampled, interval: 50 * time.Microsecond, guesses: 1024,
+		has: func(j jdk.Entry) bool { return j.Feature == 11 || before([3]int{17, 0, 16})(j) },
 	},
 	{
-		"MISSTEP-epilogue-fabrication", "epilogue", nil,
-		map[string]float64{"asgct-shadow": 1},
-		200 * time.Microsecond, any17,
-	},
-	{
-		"JDK-8178287", "h2", nil,
-		map[string]float64{"asgct-shadow": 1},
-		200 * time.Microsecond, any17,
-	},
-	{
-		"JDK-8022893", "mix", nil,
-		map[string]float64{"asgct-shadow": 1},
-		200 * time.Microsecond, any17,
-	},
-	{
-		"MISSTEP-virtual-thread-thaw", "vthread-yield", nil,
-		map[string]float64{"gst-asgct": 0.01},
-		0, func(j jdk.Entry) bool { return j.Feature >= 21 },
-	},
-	{
-		"JDK-8352649", "deopt", nil,
-		map[string]float64{"asgct-shadow": 1},
-		200 * time.Microsecond, before([3]int{17, 0, 16}),
-	},
-	{
-		"JDK-8339133", "deopt", nil,
-		map[string]float64{"asgct-shadow": 1},
-		200 * time.Microsecond, before([3]int{8, 0, 422}),
+		bug: "JDK-8339133", workload: "deopt", flags: smallCodeCache, checks: sampled, interval: 50 * time.Microsecond, guesses: 1024,
+		has: before([3]int{8, 0, 422}),
 	},
 }
 
@@ -154,7 +139,7 @@ func look(ctx context.Context, bed *trial.Bed, r recipe, j jdk.Entry, seed uint6
 		s.Trials++
 		result, err := bed.Run(ctx, trial.Spec{
 			JDK: j, Workload: r.workload, Flags: append([]string{"-XX:ErrorFile=" + errorFile}, r.flags...),
-			Agent: &agent.Options{Seed: seed<<16 | uint64(s.Trials), Ratio: 1, Checks: r.checks, Interval: r.interval, Jitter: 0.5},
+			Agent: &agent.Options{Seed: seed<<16 | uint64(s.Trials), Ratio: 1, Checks: r.checks, Interval: r.interval, Jitter: 0.5, Guesses: r.guesses},
 		}, func(_ int, dir string) bool {
 			s.Hit = s.Hit || shows(dir, r.bug, j.Version)
 			return !s.Hit

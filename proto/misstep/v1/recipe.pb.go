@@ -405,7 +405,11 @@ type Sampling struct {
 	// threads that are signalled, of those that ran since they were last looked at: "running" (any, also when empty),
 	// "round-robin" (each in turn), "cpu" (by the CPU time that each used) or "name:PATTERN" (by the name that the thread had when it
 	// started, * for any run of characters).
-	Threads       string `protobuf:"bytes,5,opt,name=threads,proto3" json:"threads,omitempty"`
+	Threads string `protobuf:"bytes,5,opt,name=threads,proto3" json:"threads,omitempty"`
+	// guesses is the number of words of the stack, from its top, that are taken for return addresses where AsyncGetCallTrace gave a code:
+	// each that points at code is walked from once more, as profilers do that adjust the registers. Nothing judges these walks; they provoke
+	// crashes and hangs. At most 1024; 0 is none.
+	Guesses       uint32 `protobuf:"varint,6,opt,name=guesses,proto3" json:"guesses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,6 +477,13 @@ func (x *Sampling) GetThreads() string {
 		return x.Threads
 	}
 	return ""
+}
+
+func (x *Sampling) GetGuesses() uint32 {
+	if x != nil {
+		return x.Guesses
+	}
+	return 0
 }
 
 // Check runs one comparison of the oracle.
@@ -822,13 +833,14 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\x05ratio\x18\x01 \x01(\x01R\x05ratio\x12\x18\n" +
 	"\ainclude\x18\x02 \x03(\tR\ainclude\x12\x18\n" +
 	"\aexclude\x18\x03 \x03(\tR\aexclude\x12\x12\n" +
-	"\x04only\x18\x04 \x03(\tR\x04only\"\xa1\x01\n" +
+	"\x04only\x18\x04 \x03(\tR\x04only\"\xbb\x01\n" +
 	"\bSampling\x125\n" +
 	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x16\n" +
 	"\x06jitter\x18\x02 \x01(\x01R\x06jitter\x12\x16\n" +
 	"\x06signal\x18\x03 \x01(\tR\x06signal\x12\x14\n" +
 	"\x05burst\x18\x04 \x01(\rR\x05burst\x12\x18\n" +
-	"\athreads\x18\x05 \x01(\tR\athreads\"O\n" +
+	"\athreads\x18\x05 \x01(\tR\athreads\x12\x18\n" +
+	"\aguesses\x18\x06 \x01(\rR\aguesses\"O\n" +
 	"\x05Check\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05share\x18\x02 \x01(\x01R\x05share\x12\x1c\n" +
