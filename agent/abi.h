@@ -24,6 +24,8 @@
 #define MISSTEP_SHADOW_SET 24
 #define MISSTEP_SHADOW_CHECK 32
 #define MISSTEP_SHADOW_POINT 40
+// u64 address of the buffer itself
+#define MISSTEP_SHADOW_SELF 48
 #define MISSTEP_SHADOW_HEADER 128
 #define MISSTEP_SHADOW_ENTRY 8
 

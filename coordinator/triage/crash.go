@@ -25,8 +25,8 @@ func Crash(c *misstepv1.Crash) (*misstepv1.Signature, string) {
 var (
 	signalNameRE = regexp.MustCompile(`^(SIG[A-Z0-9]+|EXCEPTION_[A-Z_]+)`)
 	sourceRE     = regexp.MustCompile(`\(([^()]*/)?([A-Za-z0-9_.]+\.[ch]pp):\d+\)`)
-	// assert(x) failed: text — the text may end in values of the run.
-	failedRE  = regexp.MustCompile(`\b(assert|guarantee|fatal error|Error)\b.*`)
+	// assert(x) failed: text — the text may end in values of the run. What precedes it may itself be "Internal Error (file:line);".
+	failedRE  = regexp.MustCompile(`\b((assert|guarantee)\(|(fatal error|Error):).*`)
 	hexRE     = regexp.MustCompile(`0x[0-9a-fA-F]+`)
 	longNumRE = regexp.MustCompile(`\b\d{3,}\b`)
 )

@@ -137,6 +137,7 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   }
   const auto base = reinterpret_cast<uint64_t>(slot->shadow);
   slot->shadow[MISSTEP_SHADOW_TOP / 8] = base + MISSTEP_SHADOW_HEADER;
+  slot->shadow[MISSTEP_SHADOW_SELF / 8] = base;
   slot->shadow[MISSTEP_SHADOW_LIMIT / 8] =
       base + MISSTEP_SHADOW_HEADER + uint64_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
   slot->tid = static_cast<int32_t>(syscall(SYS_gettid));

@@ -42,6 +42,7 @@ uint64_t* VirtualShadows::Attach(JNIEnv* env, jobject thread) {
   }
   const auto base = reinterpret_cast<uint64_t>(buffer);
   buffer[MISSTEP_SHADOW_TOP / 8] = base + MISSTEP_SHADOW_HEADER;
+  buffer[MISSTEP_SHADOW_SELF / 8] = base;
   buffer[MISSTEP_SHADOW_LIMIT / 8] = base + kSize;
   return buffer;
 }

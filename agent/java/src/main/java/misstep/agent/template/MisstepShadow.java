@@ -5,9 +5,11 @@ package misstep.agent.template;
  *
  * <p>Each thread, virtual ones too, has a buffer outside the heap whose address is in {@code
  * Thread.misstepShadow}: at +0 the address of the next free entry (top), at +8 the end of the
- * entries (limit), at +16 the countdown to the next call of {@link #check}. An entry is the method's id as 64 bits.
- * Only the thread itself writes; its own signal handler reads, and sees the program's order, so a
- * fence for the compilers is all that is needed.
+ * entries (limit), at +16 the countdown to the next call of {@link #check}, at +48 the buffer's own
+ * address. An entry is the method's id as 64 bits. Only the thread itself writes; its own signal
+ * handler reads, and sees the program's order, which the compilers keep without fences: C1 in any
+ * case, C2 since accesses outside the heap are one chain of memory for it. A fence would make it
+ * forget all that it knows of the heap, at each call.
  *
  * <p>Nothing here allocates. {@link #enter} either throws (StackOverflowError, when the stack does
  * not take this call) having pushed nothing, or returns having pushed: nothing that can fail
@@ -37,7 +39,6 @@ public final class MisstepShadow {
     }
     long old = U.getLong(null, buffer);
     U.putLong(null, old, (long) id); // there is room for as many entries as the countdown has
-    U.storeFence();
     U.putLong(null, buffer, old + 8L);
     return old;
   }
@@ -64,7 +65,6 @@ public final class MisstepShadow {
     }
     // Beyond the limit top still counts, so that the reader knows how many entries are missing, and
     // there is something to look at now and then only.
-    U.storeFence();
     U.putLong(null, buffer, old + 8L);
     if (countdown < 0L && (old < limit || (countdown & 63L) == 0L)) {
       try {
@@ -89,8 +89,9 @@ public final class MisstepShadow {
     if (old != 0L) {
       long buffer = ThreadStub.currentThread().misstepShadow;
       if (buffer > 0L) {
-        U.storeFence();
-        U.putLong(null, buffer, old);
+        // The address is read from memory: were it known, C2 could tell that this store makes the
+        // one of enter needless, and leave out both, where nothing happens in between.
+        U.putLong(null, U.getLong(null, buffer + 48L), old);
       }
     }
   }

@@ -18,9 +18,4 @@ public final class UnsafeStub {
   public void putLong(Object o, long offset, long value) {
     throw new AssertionError("stand-in");
   }
-
-  /** Stands for {@code storeFence()}: earlier accesses stay before later stores. */
-  public void storeFence() {
-    throw new AssertionError("stand-in");
-  }
 }
