@@ -56,7 +56,7 @@ void NmethodBuilder::Add(std::span<const Frame> frames) {
   for (auto f = frames.rbegin(); f != frames.rend(); ++f) {
     const auto [it, fresh] =
         nodes_.try_emplace({parent, {f->method, f->bci}}, static_cast<int32_t>(nmethod_.nodes.size()));
-    if (fresh) nmethod_.nodes.push_back({parent, *f});
+    if (fresh) nmethod_.Add(parent, *f);
     parent = it->second;
   }
 }

@@ -23,7 +23,11 @@ class NmethodBuilder {
   NmethodBuilder(uint64_t start, uint64_t size, uint64_t method);
   // Adds one position: frames top first, the compiled method last. info of each frame may be null.
   void Add(std::span<const Frame> frames);
-  Nmethod Take() { return std::move(nmethod_); }
+  Nmethod Take() {
+    nmethod_.nodes.shrink_to_fit();
+    nmethod_.methods.shrink_to_fit();
+    return std::move(nmethod_);
+  }
 
  private:
   struct Hash {

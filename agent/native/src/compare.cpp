@@ -178,7 +178,7 @@ constexpr size_t kMostInlined = 64;
 size_t ChainOnTop(const Nmethod& nmethod, size_t node, std::span<const Frame> asgct) {
   size_t length = 0;
   for (auto at = static_cast<int32_t>(node); at >= 0; at = nmethod.nodes[static_cast<size_t>(at)].parent) {
-    const Frame& f = nmethod.nodes[static_cast<size_t>(at)].frame;
+    const Frame f = nmethod.At(static_cast<size_t>(at));
     if (length == asgct.size() || f.method != asgct[length].method || f.bci != asgct[length].bci) return 0;
     length++;
   }
@@ -255,7 +255,9 @@ bool Possible(const Sample& s) {
   if (s.region != Region::kCompiled || s.code == -2 || s.code == -5 || s.code == -6) return true;
   return !std::all_of(s.at_pc.begin(), s.at_pc.end(), [](const NmethodRef& n) {
     // Of a native method's wrapper no position is known.
-    return !n->nodes.empty() && n->nodes[0].frame.info != nullptr && !n->nodes[0].frame.info->native;
+    if (n->nodes.empty()) return false;
+    const MethodInfo* info = n->At(0).info;
+    return info != nullptr && !info->native;
   });
 }
 
@@ -303,10 +305,28 @@ bool Nmethod::Ends(std::span<const uint32_t> shadow, bool bare) const {
   return false;
 }
 
+int32_t Nmethod::Add(int32_t parent, const Frame& frame) {
+  // The newest first: positions come in the order of the code.
+  size_t index = methods.size();
+  while (index > 0 && methods[index - 1].method != frame.method) index--;
+  if (index == 0) {
+    methods.push_back({frame.method, 0, frame.info});
+    index = methods.size();
+  }
+  nodes.push_back({parent, frame.bci, static_cast<uint32_t>(index) - 1});
+  return static_cast<int32_t>(nodes.size()) - 1;
+}
+
+Frame Nmethod::At(size_t node) const {
+  Frame frame = methods[nodes[node].method];
+  frame.bci = nodes[node].bci;
+  return frame;
+}
+
 std::vector<Frame> Nmethod::Chain(size_t node) const {
   std::vector<Frame> chain;
   for (auto at = static_cast<int32_t>(node); at >= 0; at = nodes[static_cast<size_t>(at)].parent) {
-    chain.push_back(nodes[static_cast<size_t>(at)].frame);
+    chain.push_back(At(static_cast<size_t>(at)));
   }
   return chain;
 }

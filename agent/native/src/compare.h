@@ -59,10 +59,11 @@ inline bool OtherVersion(const MethodInfo& a, const MethodInfo& b) {
 }
 
 // A position in compiled code: a frame and its caller in the same code. parent is an index into nodes, -1 at the
-// compiled method itself.
+// compiled method itself; method one into methods. There are hundreds of thousands of these in a large program.
 struct InlineNode {
   int32_t parent = -1;
-  Frame frame;
+  int32_t bci = 0;
+  uint32_t method = 0;
 };
 
 // One compiled method as CompiledMethodLoad told it. Each node is a position that the VM knows.
@@ -71,7 +72,11 @@ struct Nmethod {
   uint64_t size = 0;
   uint64_t method = 0;
   std::vector<InlineNode> nodes;
+  std::vector<Frame> methods;  // of the nodes, each once; no bci
 
+  // Adds a position and returns its node.
+  int32_t Add(int32_t parent, const Frame& frame);
+  Frame At(size_t node) const;
   // The frames of a position, top first, the compiled method last.
   std::vector<Frame> Chain(size_t node) const;
   // Whether one of its positions is what stands at the head of these frames, top first.

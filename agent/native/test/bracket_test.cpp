@@ -196,7 +196,7 @@ TEST_F(BracketTest, TheInlinedGroupOnTopIsNotJudged) {
   auto n = std::make_shared<Nmethod>();
   const std::vector<Frame> chain = Frames("b@4 a@20");
   n->method = chain[1].method;
-  n->nodes = {{-1, chain[1]}, {0, chain[0]}};
+  n->Add(n->Add(-1, chain[1]), chain[0]);
   const std::vector<Frame> before = Frames("b@4 a@20 run@10");
   const std::vector<Frame> gst = Frames("c@4 a@10 run@10");
   const std::vector<Frame> lost = Frames("b@4 a@20 x@30 run@10");

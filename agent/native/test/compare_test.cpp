@@ -98,10 +98,7 @@ struct CompareTest : testing::Test, CodeLookup {
     for (const std::string& text : chains) {
       const std::vector<Frame> frames = Frames(text);
       int32_t parent = -1;
-      for (auto f = frames.rbegin(); f != frames.rend(); ++f) {
-        n->nodes.push_back({parent, *f});
-        parent = static_cast<int32_t>(n->nodes.size()) - 1;
-      }
+      for (auto f = frames.rbegin(); f != frames.rend(); ++f) parent = n->Add(parent, *f);
       n->method = frames.back().method;
     }
     of_method.emplace(n->method, n);

@@ -270,7 +270,7 @@ TEST(Shared, TablesTakeManyThreads) {
         const std::string name = "C" + std::to_string(n);
         table.Register(Class(name, table.Reserve(kMethods)));
         Publish(&table, name, 100 * n);
-        code.Load({.start = 1000 * n, .size = 100, .method = 100 * n, .nodes = {}}, 1, n);
+        code.Load({.start = 1000 * n, .size = 100, .method = 100 * n, .nodes = {}, .methods = {}}, 1, n);
         if (n % 2 == 0) code.Unload(1000 * n, n);
       }
     });
