@@ -102,7 +102,11 @@ func TestBursts(t *testing.T) {
 
 // A code leads to walks from words of the stack where they are asked for; no sample is judged by them.
 func TestGuesses(t *testing.T) {
-	j := jvms(t)[0]
+	all := jvms(t)
+	j := all[len(all)-1]
+	if j.feature < 21 {
+		t.Skip("JDK 17 has the bug that guesses are to find (JDK-8352649): it wants one from 21 on")
+	}
 	for _, guesses := range []int{0, 7} {
 		o := Options{Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 100 * time.Microsecond, Guesses: guesses, Include: []string{"Mixed*"}}
 		r := run(t, j, o, nil, "Mixed", "1", "2")

@@ -118,7 +118,7 @@ func OptionTable() []Option {
 		{"interval", "microseconds, 10 to 60000000", "1000", "sampling.interval", "between ticks of the sampler; below 1000 a thread takes the ticks of 4 ms at a time, by a timer of its own, as long as it runs"},
 		{"jitter", "0 to 1", "0.1", "sampling.jitter", "share of the interval by which it varies; 0 is fixed"},
 		{"burst", "1 to 8", "1", "sampling.burst", "signals back to back to one thread at each tick of asgct-shadow; more than 1: the sampler sends all signals, however short the interval"},
-		{"guesses", "0 to 1024", "0", "sampling.guesses", "words of the stack, from its top, that are taken for return addresses where AsyncGetCallTrace gave a code, each for one more walk, as profilers do that adjust the registers (async-profiler); not judged, to provoke crashes and hangs"},
+		{"guesses", "0 to 1024", "0", "sampling.guesses", "words of the stack, from its top, that are taken for return addresses where AsyncGetCallTrace gave a code from -3 to -6, each for one more walk, as profilers do that adjust the registers (async-profiler); not judged, to provoke crashes and hangs"},
 		{"threads", "running, round-robin, cpu, name:PATTERN", "running", "sampling.threads", "which of the threads that ran lately gets the signal"},
 		{"signal", "SIGPROF, SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to +28", "SIGPROF", "sampling.signal", "the sampler's signal; JFR has SIGPROF for itself"},
 		{"depth", "frames, 64 to 16384", "2048", "limits.stack_depth", "that a walk may have"},

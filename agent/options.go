@@ -39,7 +39,7 @@ type Options struct {
 	Jitter   float64
 	// Burst is the number of signals back to back at each tick; 0 is 1.
 	Burst int
-	// Guesses is the number of words of the stack to walk from where AsyncGetCallTrace gave a code.
+	// Guesses is the number of words of the stack to walk from where AsyncGetCallTrace gave a code from -3 to -6.
 	Guesses int
 	// Threads chooses whom the sampler signals: "running" (default), "round-robin", "cpu" or "name:PATTERN".
 	Threads string

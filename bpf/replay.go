@@ -15,6 +15,8 @@ type ReplayReport struct {
 	Replayed uint64 `json:"replayed"`
 	// Departed counts decisions for which the log had nothing or something else; they came from the seed.
 	Departed uint64 `json:"departed"`
+	// Round is the first of the threads whose decisions every round takes, if that was asked for.
+	Round string `json:"round,omitempty"`
 	// First departure in time, if there was one.
 	First *Departure `json:"first,omitempty"`
 }
@@ -51,7 +53,8 @@ func (l *Log) round(threads int) (round, error) {
 		}
 	}
 	if threads < 0 || uint64(threads) > uint64(most) {
-		return round{}, fmt.Errorf("%w: a round of %d threads: no thread in the log has created as many; the most is %d", ErrInvalid, threads, most)
+		return round{}, fmt.Errorf("%w: a round of %d threads: expected the number of threads that the program creates in each round, from 1 to the %d that one thread has created in the log",
+			ErrInvalid, threads, most)
 	}
 	return round{parent, most - uint32(threads), uint32(threads)}, nil
 }
@@ -74,6 +77,9 @@ func (r round) recorded(names threadNames, path uint64) uint64 {
 
 func (s *Scheduler) replayReport(r *Report, replayed uint64) *ReplayReport {
 	report := &ReplayReport{Recorded: uint64(len(s.options.Replay.Decisions)), Replayed: replayed, Departed: r.Decisions - replayed}
+	if s.round.threads > 0 {
+		report.Round = s.names.name(mix(mix(s.round.parent) + uint64(s.round.first)))
+	}
 	if len(s.departures) > 0 {
 		first := slices.MinFunc(s.departures, func(a, b Record) int { return cmp.Compare(a.Elapsed, b.Elapsed) })
 		report.First = s.departure(first)
@@ -101,6 +107,9 @@ func (s *Scheduler) departure(r Record) *Departure {
 
 func (r *ReplayReport) write(w io.Writer) {
 	fmt.Fprintf(w, "replayed: %d decisions, of %d recorded ones; %d decisions departed from the log\n", r.Replayed, r.Recorded, r.Departed)
+	if r.Round != "" {
+		fmt.Fprintf(w, "every round took the decisions of the one that began with thread %s\n", r.Round)
+	}
 	if r.First != nil {
 		fmt.Fprintf(w, "first departure: thread %s (%s), decision %d, after %v: %s\n", r.First.Thread, r.First.Comm, r.First.Decision, r.First.Elapsed, r.First.Why)
 	}

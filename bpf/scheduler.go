@@ -64,6 +64,9 @@ func Attach(o Options) (*Scheduler, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("load scheduler: %w", err)
 	}
+	if o.Round != 0 && o.Replay == nil {
+		return nil, fmt.Errorf("%w: a round without a log to replay", ErrInvalid)
+	}
 	config.LoaderTgid = int32(os.Getpid())
 	if o.Log != nil {
 		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_LOG)

@@ -281,6 +281,9 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 		if s.GetGuesses() > maxGuesses {
 			v.addf(at+".guesses", "expected a number of words from 0 to %d, got %d", maxGuesses, s.GetGuesses())
 		}
+		if s.GetGuesses() > 0 && needsSignals == "" {
+			v.addf(at+".guesses", "no signal is sent without the check asgct-shadow or asgct-gst-bracket: ask for one of them, or leave guesses out")
+		}
 		if !threadsRE.MatchString(s.GetThreads()) {
 			v.addf(at+".threads", "expected running, round-robin, cpu or name:PATTERN without commas and equals signs, got %s", quote(s.GetThreads()))
 		}

@@ -141,6 +141,10 @@ func valid(r *misstepv1.Recipe) bool {
 	if !campaign.Suits(r.GetPerturbation(), r) {
 		return false
 	}
+	s := r.GetSampling()
+	if signals := has(r, "asgct-shadow") || has(r, "asgct-gst-bracket"); !signals && (s.GetGuesses() > 0 || s.GetThreads() != "") || !has(r, "asgct-shadow") && s.GetBurst() > 1 {
+		return false // they are of signals that would not be sent
+	}
 	instrumented := campaign.Instruments(r)
 	for _, c := range r.GetChecks() {
 		switch c.GetName() {
@@ -149,7 +153,7 @@ func valid(r *misstepv1.Recipe) bool {
 				return false
 			}
 		case "asgct-shadow":
-			if !instrumented || r.GetSampling().GetInterval().AsDuration() <= 0 {
+			if !instrumented || s.GetInterval().AsDuration() <= 0 {
 				return false
 			}
 		}

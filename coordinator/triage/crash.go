@@ -3,6 +3,7 @@ package triage
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -39,6 +40,9 @@ func crashError(c *misstepv1.Crash) string {
 	}
 	text := c.GetError() + " " + c.GetDetail()
 	out := "Internal Error"
+	if strings.HasPrefix(c.GetError(), "Out of Memory Error") {
+		out = "Out of Memory Error"
+	}
 	if m := sourceRE.FindStringSubmatch(text); m != nil {
 		out += " " + m[2]
 	}
@@ -166,9 +170,14 @@ var walkerEnds = []string{"AsyncGetCallTrace", "JvmtiEnv::GetStackTrace", "jvmti
 const maxChain = 4
 
 // walkerChain is how the walk got to the crash: the VM's own frames from the problematic one to the walker's entry, each
-// function once, at most maxChain and the entry. "none" when no walker is on the stack.
+// function once, at most maxChain and the entry. "none" when no walker is on the stack. A walk from a word of the stack that was taken for a return
+// address (sampling.guesses) says so: the registers were made up.
 func walkerChain(c *misstepv1.Crash) string {
 	var chain []string
+	guess := ""
+	if slices.ContainsFunc(c.GetNativeFrames(), func(f string) bool { return strings.Contains(f, "GuessCallers") }) {
+		guess = " < guess"
+	}
 	for _, raw := range c.GetNativeFrames() {
 		f := nativeFrame(raw)
 		fn, vm := strings.CutPrefix(f, "V ")
@@ -177,7 +186,7 @@ func walkerChain(c *misstepv1.Crash) string {
 		}
 		for _, end := range walkerEnds {
 			if strings.HasPrefix(fn, end) {
-				return strings.Join(append(chain, fn), " < ")
+				return strings.Join(append(chain, fn), " < ") + guess
 			}
 		}
 		if len(chain) < maxChain && (len(chain) == 0 || chain[len(chain)-1] != fn) && !errorReporter(fn) {

@@ -118,7 +118,7 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 				}
 			}
 			// A busy machine gives few samples to a run.
-			for seed := uint64(1); seed <= 5 && (entries < 300 || deep < 30); seed++ {
+			for seed := uint32(1); seed <= 5 && (entries < 300 || deep < 30); seed++ {
 				r := mix(t, b, on, faults.Plan{Classes: append([]string{faults.Delay}, faults.Alterations...), Rate: 0.02, Seed: seed, Delay: time.Millisecond})
 				walks += r.Faults.Walks
 				for _, f := range r.Faults.Faults {

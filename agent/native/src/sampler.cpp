@@ -56,8 +56,8 @@ void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
 #endif
 
 // Takes each of the first words of the stack that point at code for the return address of the frame that pc is in, and
-// walks from there, as a profiler does that goes on where AsyncGetCallTrace gave a code (async-profiler). Nobody judges
-// what comes out: most words are none. A crash or a hang shows.
+// walks from there, as a profiler does that goes on where AsyncGetCallTrace knew no frame to start from or could not
+// walk it (async-profiler). Nobody judges what comes out: most words are none. A crash or a hang shows.
 [[gnu::no_sanitize_address]] void GuessCallers(Slot* slot, Ticket* t, const ucontext_t& context, uint64_t end) {
   ucontext_t guess = context;
   for (uint32_t i = 0; i < agent->options.guesses && t->sp + 8 * (i + 1) <= end; i++) {
@@ -104,9 +104,9 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     Walk(&trace, context, t->sample);
     t->num_frames = trace.num_frames;
     const uint64_t end = slot->stack.EndFrom(t->sp);
-    if (trace.num_frames <= 0) GuessCallers(slot, t, registers, end);
-    status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
     t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, end);
+    if (trace.num_frames <= -3 && trace.num_frames >= -6) GuessCallers(slot, t, registers, end);
+    status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
     // A walk that does not get to where the thread's last one that matched ended may have lost its way.
     const bool lost = trace.num_frames > 0 && reinterpret_cast<uint64_t>(t->frames[trace.num_frames - 1].method) !=
                                                   slot->root.load(std::memory_order_relaxed);

@@ -194,7 +194,7 @@ type growth struct {
 
 // measureGrowth runs one workload with and without the agent at the same time until the time is up. Their heaps have their full size from the
 // start. The JVM grows without the agent, too (code cache, compilers' arenas, metaspace); what the agent adds is the difference.
-func measureGrowth(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) (*growth, error) {
+func measureGrowth(outer context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) (*growth, error) {
 	g := &growth{Workload: "h2"}
 	spec := trial.Spec{
 		JDK: on, Workload: g.Workload, Repetitions: 1 << 30, Flags: []string{"-Xms512m", "-Xmx512m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC"},
@@ -205,7 +205,7 @@ func measureGrowth(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time
 		Checks: map[string]float64{"gst-asgct": 0.001, "shadow-gst": 0.001, "asgct-shadow": 1, "liveness": 1},
 	}
 	start := time.Now()
-	group, ctx := errgroup.WithContext(ctx) // whichever fails ends both
+	group, ctx := errgroup.WithContext(outer) // whichever fails ends both
 	goes := func() bool { return ctx.Err() == nil && time.Now().Before(until) }
 	var alone atomic.Int64
 	endedEarly := func(what string, r trial.Result, err error) error {
@@ -237,6 +237,9 @@ func measureGrowth(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time
 		return endedEarly("with", r, err)
 	})
 	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := context.Cause(outer); err != nil {
 		return nil, err
 	}
 	if len(g.Seconds) < 4 {

@@ -144,24 +144,26 @@ func (t logTrial) fill(row []string) {
 	}
 }
 
-// goal is how much more often a way to repeat a run hits than its seed alone.
-func (t logTrial) goal(whose string, hits int) bench.Goal {
-	factor, low, high := math.NaN(), math.NaN(), math.NaN()
-	if t.Tries > 0 {
-		factor, low, high = ratioOfShares(hits, t.BySeed, t.Tries)
+// logGoal is how much more often a way to repeat a run hits than its seed alone.
+func logGoal(whose string, all []entry, hits func(*logTrial) int) bench.Goal {
+	var pairs [][2]int
+	for _, e := range all {
+		if e.Log.Tries > 0 {
+			pairs = append(pairs, [2]int{hits(e.Log), e.Log.BySeed})
+		}
 	}
-	name := fmt.Sprintf("%s hit rate over that of its seed alone, in real time (95 %%: %s to %s)", whose, bench.Figure(low), bench.Figure(high))
+	factor, low, high := ratioOfHits(pairs)
+	name := fmt.Sprintf("%s hit rate over that of its seed alone, in real time (%d recorded runs, 95 %%: %s to %s)", whose, len(pairs), bench.Figure(low), bench.Figure(high))
 	return bench.Goal{Name: name, Goal: 1.01, Measured: factor, Unit: "×", AtLeast: true}
 }
 
 const (
 	logRuns  = 3 // that show the bug are repeated, for each race
 	logTries = 20
-	logSeeds = 20 // that are tried until one shows the bug
-	// A search has so many iterations and seconds for each seed, a repetition as many iterations as the search took, but no more than these.
-	searchIterations = 2000
-	searchSeconds    = 20
-	logIterations    = 50
+	logSeeds = 60 // that are tried until one shows the bug, within so many iterations and seconds
+	// Few iterations: a run that is repeated has as many as it took then, and one way or another most would show the bug in hundreds.
+	logIterations = 50
+	logSeconds    = 20
 )
 
 // logs compares replays of logs with runs of the same seed in a machine of real time.
@@ -174,7 +176,7 @@ func (l *lab) logs(ctx context.Context, s *store) error {
 	for n := range logRuns {
 		for _, race := range racesC {
 			if done[race] <= n && l.measures(race) {
-				cells = append(cells, cell{race, "chaos", firstSeed + uint64(n*logSeeds), searchIterations, searchSeconds})
+				cells = append(cells, cell{race, "chaos", firstSeed + uint64(n*logSeeds), logIterations, logSeconds})
 			}
 		}
 	}
@@ -247,7 +249,7 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 	if recorded == nil {
 		return t, nil
 	}
-	c.Iterations = min(t.Found.Ran, logIterations)
+	c.Iterations = t.Found.Ran
 	t.Round = threadsOfIteration(recorded, t.Found.Ran)
 	for range logTries {
 		p := bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}

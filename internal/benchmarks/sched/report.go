@@ -273,7 +273,7 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 		{Name: "the same seed shows each bug again, of 20", Goal: 20, Measured: least, Unit: "runs", AtLeast: true},
 		{Name: fmt.Sprintf("of these runs, alike to the nanosecond, of %d", of), Goal: 1, Measured: float64(alike) / float64(of), Unit: "of 1", AtLeast: true},
 		{Name: "a recording replays identically, of 5", Goal: 5, Measured: identical, Unit: "replays", AtLeast: true},
-		all.goal("a log's", all.ByLog),
-		all.goal("a log's round's", all.ByRound),
+		logGoal("a log's", s.of(kindLog, l.policy), func(t *logTrial) int { return t.ByLog }),
+		logGoal("a log's round's", s.of(kindLog, l.policy), func(t *logTrial) int { return t.ByRound }),
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"misstep/internal/bench"
 )
 
 // time to a bug, in iterations or seconds. A run that gave up is censored: the bug would have come later than At.
@@ -173,10 +175,24 @@ func sooner(a, b []span) float64 {
 	return float64(as) / (permutations + 1)
 }
 
-// ratioOfShares is a's share of n over b's, with its interval of about 95 % by the normal approximation of its logarithm (Katz et al. 1978). Half
-// a hit is added to each, so that none is no division by zero.
-func ratioOfShares(a, b, n int) (ratio, low, high float64) {
-	x, y, of := float64(a)+0.5, float64(b)+0.5, float64(n)+0.5
-	width := 1.96 * math.Sqrt(1/x-1/of+1/y-1/of)
-	return x / y, x / y * math.Exp(-width), x / y * math.Exp(width)
+// ratioOfHits is the sum of the pairs' first numbers over that of their second ones, with an interval of 95 % by the bootstrap over pairs: the tries of
+// one recorded run have its seed and its luck in common. Half a hit is added to each sum, so that none is no division by zero.
+func ratioOfHits(pairs [][2]int) (ratio, low, high float64) {
+	if len(pairs) == 0 {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	of := func(pick func(int) int) float64 {
+		a, b := 0.5, 0.5
+		for i := range pairs {
+			p := pairs[pick(i)]
+			a, b = a+float64(p[0]), b+float64(p[1])
+		}
+		return a / b
+	}
+	all := make([]float64, 4000)
+	for i := range all {
+		all[i] = of(func(int) int { return random.IntN(len(pairs)) })
+	}
+	return of(func(i int) int { return i }), bench.Quantile(all, 0.025), bench.Quantile(all, 0.975)
 }

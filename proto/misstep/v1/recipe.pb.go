@@ -406,7 +406,7 @@ type Sampling struct {
 	// "round-robin" (each in turn), "cpu" (by the CPU time that each used) or "name:PATTERN" (by the name that the thread had when it
 	// started, * for any run of characters).
 	Threads string `protobuf:"bytes,5,opt,name=threads,proto3" json:"threads,omitempty"`
-	// guesses is the number of words of the stack, from its top, that are taken for return addresses where AsyncGetCallTrace gave a code:
+	// guesses is the number of words of the stack, from its top, that are taken for return addresses where AsyncGetCallTrace gave a code from -3 to -6:
 	// each that points at code is walked from once more, as profilers do that adjust the registers. Nothing judges these walks; they provoke
 	// crashes and hangs. At most 1024; 0 is none.
 	Guesses       uint32 `protobuf:"varint,6,opt,name=guesses,proto3" json:"guesses,omitempty"`

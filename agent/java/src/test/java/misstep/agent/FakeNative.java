@@ -124,6 +124,7 @@ final class FakeNative {
     mv.visitVarInsn(Opcodes.LSTORE, 1);
     put(mv, 0, HEADER);
     put(mv, 8, HEADER + 8L * ENTRIES);
+    put(mv, 48, 0L);
     unsafe(mv);
     mv.visitVarInsn(Opcodes.LLOAD, 1);
     mv.visitLdcInsn(16L);
