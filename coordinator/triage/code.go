@@ -34,9 +34,10 @@ var forms = []form{
 	{[]int{0x49, 0x3b, 0xa7}, epilogue},       // cmp rsp, [r15+N]: return poll
 	{[]int{0x49, 0x3b, 0x67}, epilogue},       // the same with a short offset: 25
 	{[]int{0x4d, 0x8b, 0x97, whatever, whatever, whatever, whatever, 0x41, 0x85, 0x02, 0xc3}, epilogue}, // mov r10, [r15+N]; test [r10], eax; ret: 11
-	{[]int{0x41, 0x85, 0x02}, epilogue},                                         // test [r10], eax: return poll of 8 and 11
-	{[]int{0x85, 0x05, whatever, whatever, whatever, whatever, 0xc3}, epilogue}, // test [rip+N], eax; ret: 8
-	{[]int{0x0f, 0x87, whatever, whatever, whatever, whatever, 0xc3}, epilogue}, // ja: to the return poll's stub; ret
+	{[]int{0x41, 0x85, 0x02}, epilogue},                                                     // test [r10], eax: return poll of 8 and 11
+	{[]int{0x85, 0x05, whatever, whatever, whatever, whatever, 0xc3}, epilogue},             // test [rip+N], eax; ret: 8
+	{[]int{0x0f, 0x87, whatever, whatever, whatever, whatever, 0xc3}, epilogue},             // ja: to the return poll's stub; ret
+	{[]int{0x0f, 0x82, whatever, whatever, whatever, whatever, 0x49, 0x8b, 0xff}, epilogue}, // jb; mov rdi, r15: MacroAssembler::reserved_stack_check
 }
 
 const (
@@ -89,7 +90,7 @@ func popsWords(code []byte) bool {
 	if call := (form{code: []int{0xe8, whatever, whatever, whatever, whatever}}); call.begins(code) {
 		code = code[5:]
 	}
-	const pop, cmp, rexB = 0x58, 0xf8, 0x41
+	const pop, cmp, rexB, rexR = 0x58, 0xf8, 0x41, 0x44
 	last, popped := byte(0), 0
 	for ; popped < 2; popped++ {
 		high := byte(0)
@@ -102,10 +103,14 @@ func popsWords(code []byte) bool {
 		}
 		break
 	}
-	if last >= 8 && len(code) > 0 && code[0] == rexB {
-		code = code[1:]
+	if popped == 0 {
+		return false
 	}
-	return popped > 0 && len(code) >= 3 && code[0] == 0x83 && code[1] == cmp|last&7 && code[2] == 0
+	compare, test := []byte{0x83, cmp | last&7, 0}, []byte{0x85, 0xc0 | last&7<<3 | last&7} // test since 25
+	if last >= 8 {
+		compare, test = append([]byte{rexB}, compare...), append([]byte{rexB | rexR}, test...)
+	}
+	return bytes.HasPrefix(code, compare) || bytes.HasPrefix(code, test)
 }
 
 // unfinished says that the top frame is not set up yet, or taken down already, or larger than the walker takes it for: then the signal's place
