@@ -108,7 +108,7 @@ func classes(t *testing.T) string {
 		}
 		// What runs on older JDKs, too.
 		output, err = exec.Command(javac, "--release", "8", "-d", programs.dir,
-			filepath.Join("test", "programs", "Deoptimised.java"), filepath.Join("test", "programs", "Linked.java")).CombinedOutput()
+			filepath.Join("test", "programs", "Deoptimised.java"), filepath.Join("test", "programs", "Linked.java"), filepath.Join("test", "programs", "Inlined.java")).CombinedOutput()
 		if err != nil {
 			programs.err = fmt.Errorf("compile a test program for 8: %w: %s", err, output)
 			return
@@ -460,4 +460,26 @@ func TestAKilledJVMLeavesItsRecord(t *testing.T) {
 	require.Equal(t, uint32(cmd.Process.Pid), s.PID)
 	require.NotZero(t, s.HeartbeatNanos)
 	require.NotEmpty(t, s.Threads)
+}
+
+// No fence keeps a push and its pop apart from each other, or from what is between them (java.lang.MisstepShadow): C2 must leave them where they are
+// all the same, in a leaf that it has inlined and that touches no memory. Were they dropped or moved together, the leaf would stand on no shadow and most samples
+// would be tolerated.
+func TestPushAndPopStayAroundInlinedCode(t *testing.T) {
+	for _, j := range catalogued(t) {
+		t.Run(filepath.Base(j.home), func(t *testing.T) {
+			o := Options{Seed: 1, Ratio: 1, Include: []string{"Inlined*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 200 * time.Microsecond, Jitter: 0.5}
+			r := run(t, j, o, []string{"-XX:-TieredCompilation", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}, "Inlined", "1.5")
+			requireSound(t, r)
+			c := r.check("asgct-shadow")
+			var tolerated uint64
+			for _, n := range c.Tolerated {
+				tolerated += n
+			}
+			t.Logf("%d samples: %d matched, tolerated %v", c.Total, c.Match, c.Tolerated)
+			require.Zero(t, c.Mismatch)
+			require.Greater(t, c.Match, uint64(50))
+			require.Greater(t, c.Match, 2*tolerated)
+		})
+	}
 }

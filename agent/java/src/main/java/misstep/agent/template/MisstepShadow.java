@@ -90,7 +90,7 @@ public final class MisstepShadow {
       long buffer = ThreadStub.currentThread().misstepShadow;
       if (buffer > 0L) {
         // The address is read from memory: were it known, C2 could tell that this store makes the
-        // one of enter needless, and leave out both, where nothing happens in between.
+        // one of enter needless where nothing happens in between and its slow part never ran.
         U.putLong(null, U.getLong(null, buffer + 48L), old);
       }
     }
