@@ -109,7 +109,7 @@ func TestRoundIsTheLastOfTheThreadThatCreatesMost(t *testing.T) {
 
 	for _, wrong := range []int{-1, 8} {
 		_, err = l.round(wrong)
-		assert.ErrorIs(t, err, ErrInvalid)
+		require.ErrorIs(t, err, ErrInvalid)
 		assert.ErrorContains(t, err, "from 1 to the 7")
 	}
 }
