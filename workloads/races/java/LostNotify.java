@@ -13,8 +13,9 @@ final class LostNotify {
           boolean ended =
               Race.together(
                   () -> {
-                    Race.work(300);
+                    Race.work(10_000);
                     if (!ready) {
+                      Race.window();
                       synchronized (monitor) {
                         try {
                           monitor.wait();
@@ -25,7 +26,7 @@ final class LostNotify {
                     }
                   },
                   () -> {
-                    Race.work(500);
+                    Race.work(15_000);
                     ready = true;
                     synchronized (monitor) {
                       monitor.notifyAll();

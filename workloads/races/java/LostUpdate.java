@@ -8,8 +8,10 @@ final class LostUpdate {
     Runnable increments =
         () -> {
           for (int i = 0; i < 10; i++) {
-            Race.work(200);
-            n++;
+            Race.work(8_000);
+            int seen = n;
+            Race.window();
+            n = seen + 1;
           }
         };
     Race.iterate(

@@ -14,6 +14,7 @@ final class Publication {
       synchronized (Publication.class) {
         if (instance == null) {
           instance = new Holder();
+          Race.window();
           instance.value = 42;
         }
       }
@@ -24,7 +25,7 @@ final class Publication {
   public static void main(String[] args) throws Exception {
     Runnable user =
         () -> {
-          Race.work(500);
+          Race.work(20_000);
           if (get().value != 42) {
             broken = true;
           }

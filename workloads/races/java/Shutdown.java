@@ -16,10 +16,11 @@ final class Shutdown {
           Race.together(
               () -> {
                 for (int i = 0; i < 20; i++) {
-                  Race.work(200);
+                  Race.work(4_000);
                   if (!running) {
                     return;
                   }
+                  Race.window();
                   try {
                     buffer[i % 16]++;
                   } catch (NullPointerException e) {
@@ -28,7 +29,7 @@ final class Shutdown {
                 }
               },
               () -> {
-                Race.work(1500);
+                Race.work(30_000);
                 running = false;
                 buffer = null;
               });
