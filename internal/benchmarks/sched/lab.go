@@ -77,9 +77,15 @@ func newLab(ctx context.Context) (*lab, error) {
 		}
 	}
 	for _, race := range racesJava {
-		if l.digests[race], err = digest(filepath.Join(l.races, "java", race+".class")); err != nil {
+		own, err := digest(filepath.Join(l.races, "java", race+".class"))
+		if err != nil {
 			return nil, err
 		}
+		shared, err := digest(filepath.Join(l.races, "java", "Race.class"))
+		if err != nil {
+			return nil, err
+		}
+		l.digests[race] = own + shared
 	}
 	l.scratch, err = os.MkdirTemp("", "misstep-bench-sched-")
 	if err != nil {

@@ -6,9 +6,11 @@ final class CheckThenAct {
   private CheckThenAct() {}
 
   public static void main(String[] args) throws Exception {
-    ConcurrentHashMap<String, Integer> warm = new ConcurrentHashMap<>();
     for (int i = 0; i < 20_000; i++) { // compiled: the two calls are the window
-      warm.put("key", warm.get("key") == null ? 0 : i);
+      ConcurrentHashMap<String, Integer> warm = new ConcurrentHashMap<>();
+      if (warm.get("key") == null) {
+        warm.put("key", i);
+      }
     }
     Race.iterate(
         args,

@@ -1,4 +1,5 @@
 import java.util.Locale;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** What the planted races share: iterations of a few threads, with a deadline that makes a hang a finding. */
@@ -43,14 +44,30 @@ final class Race {
     System.out.flush();
   }
 
-  /** Runs the tasks in threads of their own; false when one does not end within ten seconds. */
+  /**
+   * Runs the tasks in threads of their own, which begin when all have been started: starting one takes longer than a
+   * task. False when one does not end within ten seconds.
+   */
   static boolean together(Runnable... tasks) throws InterruptedException {
     Thread[] threads = new Thread[tasks.length];
+    CountDownLatch started = new CountDownLatch(tasks.length + 1);
     for (int i = 0; i < tasks.length; i++) {
-      threads[i] = new Thread(tasks[i]);
+      Runnable task = tasks[i];
+      threads[i] =
+          new Thread(
+              () -> {
+                started.countDown();
+                try {
+                  started.await();
+                } catch (InterruptedException e) {
+                  throw new IllegalStateException(e);
+                }
+                task.run();
+              });
       threads[i].setDaemon(true);
       threads[i].start();
     }
+    started.countDown();
     long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(HANG_SECONDS);
     for (Thread t : threads) {
       t.join(Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadline - System.nanoTime())));
