@@ -5,12 +5,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class CheckThenAct {
   private CheckThenAct() {}
 
+  private static void use(ConcurrentHashMap<String, Integer> cache, AtomicInteger made) {
+    if (cache.get("key") == null) {
+      cache.put("key", made.incrementAndGet());
+    }
+  }
+
   public static void main(String[] args) throws Exception {
-    for (int i = 0; i < 20_000; i++) { // compiled: the two calls are the window
-      ConcurrentHashMap<String, Integer> warm = new ConcurrentHashMap<>();
-      if (warm.get("key") == null) {
-        warm.put("key", i);
-      }
+    for (int i = 0; i < 20_000; i++) { // compiled: the window lies between the two calls
+      use(new ConcurrentHashMap<>(), new AtomicInteger());
     }
     Race.iterate(
         args,
@@ -20,9 +23,7 @@ final class CheckThenAct {
           Runnable user =
               () -> {
                 Race.work(20_000);
-                if (cache.get("key") == null) {
-                  cache.put("key", made.incrementAndGet());
-                }
+                use(cache, made);
               };
           Race.together(user, user, user);
           return made.get() == 1 ? null : "the value was made " + made + " times";
