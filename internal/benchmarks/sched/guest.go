@@ -61,8 +61,8 @@ func readCells() (cells []cell, err error) {
 func (c cell) command() []string {
 	races := os.Getenv(racesVariable)
 	arguments := []string{fmt.Sprint(c.Iterations), fmt.Sprint(c.Seconds)}
-	if c.isJava() {
-		return append([]string{os.Getenv(javaVariable), "-Xmx128m", "-cp", filepath.Join(races, "java"), c.Race}, arguments...)
+	if c.isJava() { // no collection in a run: what triggers one is an allocation, which may be all that a window holds
+		return append([]string{os.Getenv(javaVariable), "-Xms128m", "-Xmx128m", "-Xmn100m", "-cp", filepath.Join(races, "java"), c.Race}, arguments...)
 	}
 	return append([]string{filepath.Join(races, c.Race)}, arguments...)
 }
