@@ -5,19 +5,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class CheckThenAct {
   private CheckThenAct() {}
 
-  private static void use(ConcurrentHashMap<String, Integer> cache, AtomicInteger made) {
-    if (cache.get("key") == null) {
-      cache.put("key", made.incrementAndGet());
-    }
-  }
-
   public static void main(String[] args) throws Exception {
-    for (int i = 0; i < 20_000; i++) { // compiled, for both answers: the window lies between the two calls
-      ConcurrentHashMap<String, Integer> warm = new ConcurrentHashMap<>();
-      use(warm, new AtomicInteger());
-      use(warm, new AtomicInteger());
-      use(warm, new AtomicInteger());
-    }
     Race.iterate(
         args,
         () -> {
@@ -26,7 +14,9 @@ final class CheckThenAct {
           Runnable user =
               () -> {
                 Race.work(20_000);
-                use(cache, made);
+                if (cache.get("key") == null) {
+                  cache.put("key", made.incrementAndGet());
+                }
               };
           Race.together(user, user, user);
           return made.get() == 1 ? null : "the value was made " + made + " times";
