@@ -35,13 +35,14 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	}
 	t.executor.Logger.WarnContext(ctx, "JVM hangs; looking at it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason", reason)
 	hang := &misstepv1.Hang{Cause: "limit"}
-	progressing := t.progressing() // before gdb stops it, which may take longer than progress may be old
+	progressing := t.worksOn() || t.progressing() // before gdb stops it, which may take longer than progress may be old
 	threads, starved := watchThreads(ctx, t.jvm.PID())
 	native := t.nativeStacks(ctx)
 	t.exhibit("native-stacks.txt", native)
 	dump := t.threadDump(ctx)
 	t.exhibit("thread-dump.txt", dump)
 
+	progressing = t.worksOn() || progressing // on a busy machine a JVM may only have begun when its time is up
 	java, deadlock := parseThreadDump(string(dump))
 	// A JVM that reached a safepoint for its dump, and whose threads got on until now, is only late: no finding.
 	if slot == nil && dump != nil && !deadlock && progressing {

@@ -94,12 +94,9 @@ func (t *trial) look() uint64 {
 	if size := t.folder.Size(); size > t.limits.disk {
 		t.fail("disk", "the trial's folder holds %d MiB, beyond the limit of %d MiB", size>>20, t.limits.disk>>20)
 	}
-	t.readStatus()
+	t.worksOn()
 	if t.status.Started {
 		t.looks++
-	}
-	if work := t.work(); work > t.worked {
-		t.worked, t.workedAt = work, time.Now()
 	}
 	t.report(&misstepv1.Progress{
 		Phase: "run", Checks: t.counts(), Signals: t.signals(), Wall: durationpb.New(time.Since(t.jvm.Began())),
@@ -115,6 +112,17 @@ func (t *trial) work() (n uint64) {
 		}
 	}
 	return n
+}
+
+// worksOn reads the status and says whether the workload got on since it was read last.
+func (t *trial) worksOn() bool {
+	t.readStatus()
+	work := t.work()
+	if work <= t.worked {
+		return false
+	}
+	t.worked, t.workedAt = work, time.Now()
+	return true
 }
 
 // progressing says that the workload got on lately: it is slow, or loops by its own fault, but its JVM does not hang.
