@@ -338,7 +338,7 @@ func TestKernelTimeoutEndsTheTree(t *testing.T) {
 }
 
 // rootPath is that of the first process of a tree.
-func rootPath() uint64 { return mix(mix(0x6d69737374657000) + 0) }
+func rootPath() uint64 { return child(0x6d69737374657000, 0) }
 
 func TestKernelEjectionsAreOutcomes(t *testing.T) {
 	needKernel(t)

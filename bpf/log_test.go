@@ -80,7 +80,6 @@ func TestRoundIsTheLastOfTheThreadThatCreatesMost(t *testing.T) {
 	thread := func(path, parent uint64, ordinal uint32) Record {
 		return Record{Kind: RecordThread, Path: path, Delay: parent, Counter: ordinal}
 	}
-	child := func(parent, ordinal uint64) uint64 { return mix(mix(parent) + ordinal) }
 	l := &Log{Threads: []Record{thread(1, 0, 0), thread(2, 0, 1), thread(3, 0, 2), thread(child(1, 0), 1, 0), thread(child(child(1, 0), 0), child(1, 0), 0)}}
 	for i := range uint32(7) {
 		l.Threads = append(l.Threads, thread(child(child(1, 0), uint64(i)), child(1, 0), i))

@@ -70,7 +70,7 @@ func (r round) recorded(names threadNames, path uint64) uint64 {
 		if r.threads != 0 && path == r.parent {
 			place = uint64(r.first) + (place+uint64(r.threads-r.first%r.threads))%uint64(r.threads)
 		}
-		path = mix(mix(path) + place)
+		path = child(path, place)
 	}
 	return path
 }
@@ -78,7 +78,7 @@ func (r round) recorded(names threadNames, path uint64) uint64 {
 func (s *Scheduler) replayReport(r *Report, replayed uint64) *ReplayReport {
 	report := &ReplayReport{Recorded: uint64(len(s.options.Replay.Decisions)), Replayed: replayed, Departed: r.Decisions - replayed}
 	if s.round.threads > 0 {
-		report.Round = s.names.name(mix(mix(s.round.parent) + uint64(s.round.first)))
+		report.Round = s.names.name(child(s.round.parent, uint64(s.round.first)))
 	}
 	if len(s.departures) > 0 {
 		first := slices.MinFunc(s.departures, func(a, b Record) int { return cmp.Compare(a.Elapsed, b.Elapsed) })

@@ -236,6 +236,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// child is misstep_path of policy.h: the path of a thread by its parent's and its place among what that created.
+func child(parent, ordinal uint64) uint64 { return mix(mix(parent) + ordinal) }
+
 // Strategies lists all strategies in the order of their explanation.
 func Strategies() []Strategy { return slices.Clone(strategies) }
 

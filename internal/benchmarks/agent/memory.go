@@ -193,7 +193,8 @@ type growth struct {
 }
 
 // measureGrowth runs one workload with and without the agent at the same time until the time is up. Their heaps have their full size from the
-// start. The JVM grows without the agent, too (code cache, compilers' arenas, metaspace); what the agent adds is the difference.
+// start. The JVM grows without the agent, too (code cache, compilers' arenas, metaspace), and may settle
+// later: the goal is on the JVM with the agent, the other one tells how much of it is the JVM's.
 func measureGrowth(outer context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) (*growth, error) {
 	g := &growth{Workload: "h2"}
 	spec := trial.Spec{
@@ -284,9 +285,9 @@ func (g *growth) table() bench.Table {
 const growthGoal = 10
 
 func (g *growth) goal() bench.Goal {
-	seconds, _, _, own := g.settled()
+	seconds, with, _, _ := g.settled()
 	return bench.Goal{
-		Name: fmt.Sprintf("growth that the agent adds, from the last %.0f s", seconds[len(seconds)-1]-seconds[0]), Goal: growthGoal,
-		Measured: bench.Slope(seconds, own) * 1800, Unit: "MiB in 30 minutes",
+		Name: fmt.Sprintf("growth under all checks, from the last %.0f s", seconds[len(seconds)-1]-seconds[0]), Goal: growthGoal,
+		Measured: bench.Slope(seconds, with) * 1800, Unit: "MiB in 30 minutes",
 	}
 }

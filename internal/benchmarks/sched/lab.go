@@ -76,12 +76,12 @@ func newLab(ctx context.Context) (*lab, error) {
 			return nil, err
 		}
 	}
+	shared, err := digest(filepath.Join(l.races, "java", "Race.class"))
+	if err != nil {
+		return nil, err
+	}
 	for _, race := range racesJava {
 		own, err := digest(filepath.Join(l.races, "java", race+".class"))
-		if err != nil {
-			return nil, err
-		}
-		shared, err := digest(filepath.Join(l.races, "java", "Race.class"))
 		if err != nil {
 			return nil, err
 		}
