@@ -158,7 +158,7 @@ func logGoal(whose string, all []entry, hits func(*logTrial) int) bench.Goal {
 }
 
 const (
-	logRuns  = 3 // that show the bug are repeated, for each race
+	logRuns  = 8 // that show the bug are repeated, for each race
 	logTries = 20
 	logSeeds = 60 // that are tried until one shows the bug, within so many iterations and seconds
 	// Few iterations: a run that is repeated has as many as it took then, and one way or another most would show the bug in hundreds.
