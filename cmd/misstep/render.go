@@ -115,6 +115,17 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", mark, frameAt(left, row-leftShift), frameAt(right, row-rightShift))
 	}
 	t.Flush()
+	if len(m.GetStack()) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "words of the stack that point at code, from sp on (some are left over from calls that have returned)")
+	const most = 24 // the JSON form has all
+	for _, word := range m.GetStack()[:min(len(m.GetStack()), most)] {
+		fmt.Fprintf(w, "  +%#x %s\n", word.GetAt()-m.GetSp(), word.GetCode())
+	}
+	if n := len(m.GetStack()) - most; n > 0 {
+		fmt.Fprintf(w, "  … and %d more; --json has all\n", n)
+	}
 }
 
 func frameAt(frames []*misstepv1.Frame, index int) string {

@@ -63,8 +63,29 @@ func Code(state string, code []byte) string {
 		return prologue
 	case state == "compiled" && popsWords(code):
 		return pushed
+	case state == "stub" && restores(code):
+		return epilogue
 	}
 	return "body"
+}
+
+// stage is the stage of the frame at the signal's place, by the stack where that tells and by the code else.
+func stage(m *misstepv1.Mismatch) string {
+	if m.GetTopState() == "native" && frameless(m) {
+		return prologue
+	}
+	return Code(m.GetTopState(), m.GetCode())
+}
+
+// mostSaved registers are pushed before C code makes room for its variables: those that the callee saves.
+const mostSaved = 6
+
+// frameless says that C code, which generated code called, has no frame of its own, not yet or never: the address to which it returns is on top of the
+// stack, above nothing but saved registers, and the frame pointer points elsewhere. The walker goes on from there (frame::safe_for_sender, forte.cpp's
+// find_initial_Java_frame), so it leaves frames out, or takes what stands there for frames.
+func frameless(m *misstepv1.Mismatch) bool {
+	at, sp, fp := m.GetReturnAt(), m.GetSp(), m.GetFp()
+	return at >= sp && sp != 0 && at-sp <= 8*mostSaved && (fp < sp || fp > at)
 }
 
 func (f form) begins(code []byte) bool {
@@ -113,10 +134,41 @@ func popsWords(code []byte) bool {
 	return bytes.HasPrefix(code, compare) || bytes.HasPrefix(code, test)
 }
 
+// restores says that a stub takes the registers back that it has saved, at least two in a row: mov reg, [rsp+N]; mov reg, [rsp+N+8]. What lay above
+// them is gone then (MacroAssembler::pop_CPU_state, RegisterSaver::restore_live_registers).
+func restores(code []byte) bool {
+	first, length := loadedFrom(code)
+	if length == 0 {
+		return false
+	}
+	second, length := loadedFrom(code[length:])
+	return length != 0 && second == first+8
+}
+
+// loadedFrom is the offset from rsp of a mov of eight bytes into a register that code begins with, and the instruction's length, 0 when it is another.
+func loadedFrom(code []byte) (offset, length int) {
+	const (
+		rexW, rexR, load = 0x48, 0x04, 0x8b
+		sib, rsp         = 0x04, 0x24
+	)
+	if len(code) < 4 || code[0]&^rexR != rexW || code[1] != load || code[2]&0x07 != sib || code[3] != rsp {
+		return 0, 0
+	}
+	switch code[2] >> 6 {
+	case 0:
+		return 0, 4
+	case 1:
+		if len(code) > 4 && code[4] < 0x80 {
+			return int(code[4]), 5
+		}
+	}
+	return 0, 0
+}
+
 // unfinished says that the top frame is not set up yet, or taken down already, or larger than the walker takes it for: then the signal's place
 // explains a walk that went wrong from the start.
 func unfinished(m *misstepv1.Mismatch) bool {
-	switch Code(m.GetTopState(), m.GetCode()) {
+	switch stage(m) {
 	case prologue, epilogue, pushed:
 		return true
 	}

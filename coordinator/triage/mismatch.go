@@ -169,7 +169,7 @@ func top(m *misstepv1.Mismatch) string {
 	if state == "" {
 		state = "unknown"
 	}
-	return "top: " + state + " " + Code(state, m.GetCode())
+	return "top: " + state + " " + stage(m)
 }
 
 // frozen says that a virtual thread's own frames, which the reference has down to VirtualThread.run, are not all in the

@@ -121,6 +121,7 @@ func Slim(o *misstepv1.Outcome, hits []Hit) *misstepv1.Outcome {
 	}
 	for i, m := range o.GetMismatches() {
 		if !keep[i] {
+			m.Stack = nil
 			for _, t := range []*misstepv1.Trace{m.GetReference(), m.GetSuspect()} {
 				if t != nil {
 					t.Frames = nil

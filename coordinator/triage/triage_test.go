@@ -86,6 +86,11 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 		require.NoError(t, err)
 		m.Pc = 0x7f0011223344
 	}
+	var stack []uint64 // by how much fp and return_at are above sp
+	if d.MaybeScanArgs(t, "stack", &stack) {
+		m.Sp = 0x7fff00001000
+		m.Fp, m.ReturnAt = m.Sp+stack[0], m.Sp+stack[1]
+	}
 	for l := range strings.Lines(d.Input) {
 		mark, f := l[0], frame(t, strings.TrimSpace(l[1:]))
 		if mark != '>' {

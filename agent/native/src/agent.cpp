@@ -535,13 +535,7 @@ void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t*
       m.reference.frames.insert(m.reference.frames.begin(), {{owner, target.name, target.descriptor}, 0});
     }
     m.reference.num_frames = static_cast<int32_t>(m.reference.frames.size());
-    m.thread = origin.thread;
-    m.tid = origin.tid;
-    m.sequence = origin.sequence;
-    m.pc = origin.pc;
-    m.sp = origin.sp;
-    m.code = origin.code;
-    m.top_state = origin.top_state;
+    m.place = origin.place;
     agent->recorder.Report(m);
   }
   if (origin.walk != 0) {
@@ -577,8 +571,37 @@ std::optional<MethodName> NamedRoot(const NmethodRef& code) {
   return MethodName{root->class_name, root->name, root->descriptor};
 }
 
+std::vector<NamedWord> NamedWords(const Mismatch& m, std::span<const StackWord> words) {
+  std::vector<NamedWord> named;
+  if (m.verdict.kind != Kind::kTruncated || m.deoptimised_caller) return named;
+  for (const StackWord& w : words) {
+    if (named.size() == kMostNamed) break;
+    std::vector<NmethodRef> at;
+    std::string code;
+    switch (agent->code.Find(w.value, &at)) {
+      case Region::kCompiled: {
+        const MethodName name = NamedRoot(at.front()).value_or(MethodName{});
+        code = "compiled " + std::string(name.class_name) + "." + std::string(name.name) + std::string(name.descriptor);
+        break;
+      }
+      case Region::kInterpreter:
+        code = "interpreter";
+        break;
+      case Region::kStub:
+        code = "stub " + agent->code.StubAt(w.value);
+        break;
+      default:
+        if (!agent->deopt_stubs.IsEntry(w.value)) continue;
+        code = "unknown";
+    }
+    if (agent->deopt_stubs.IsEntry(w.value)) code += ", its deoptimisation entry";
+    named.push_back({w.at, std::move(code)});
+  }
+  return named;
+}
+
 NmethodRef DeoptimisedCaller(std::span<const Frame> reference, const Verdict& verdict,
-                             std::span<const uint64_t> words) {
+                             std::span<const StackWord> words) {
   if (verdict.kind != Kind::kTruncated || verdict.divergence > reference.size()) return nullptr;
   const auto lost = reference.last(verdict.divergence);
   return agent->code.Deoptimised(words, agent->deopt_stubs, [&](const Nmethod& n) { return n.Begins(lost); });

@@ -106,13 +106,7 @@ struct Origin {
   const char* source = "";  // "gst" or "asgct"
   int32_t num_frames = 0;   // as the walker gave it
   uint64_t walk = 0;        // number of the ASGCT walk (see CountWalk), 0 for none
-  std::string_view thread;
-  int64_t tid = 0;
-  uint64_t sequence = 0;
-  uint64_t pc = 0;
-  uint64_t sp = 0;
-  std::span<const uint8_t> code;
-  std::string_view top_state;
+  Place place;
 };
 
 // The check edges: draws whether it is this trace's turn, judges it, counts and reports. frames are resolved, top
@@ -130,6 +124,12 @@ std::optional<MethodName> NamedRoot(const NmethodRef& code);
 
 // The caller at which a walk was cut off, when it was deoptimised while it was calling, by the words of the stack
 // (CodeMap::Deoptimised): a position of its code is where reference, top first, goes on. Null for other verdicts.
-NmethodRef DeoptimisedCaller(std::span<const Frame> reference, const Verdict& verdict, std::span<const uint64_t> words);
+NmethodRef DeoptimisedCaller(std::span<const Frame> reference, const Verdict& verdict,
+                             std::span<const StackWord> words);
+
+// What of the stack of a truncated walk is worth a record, if no deoptimised caller was found: as many as kMostNamed of
+// the words that point at generated code.
+constexpr size_t kMostNamed = 160;
+std::vector<NamedWord> NamedWords(const Mismatch& m, std::span<const StackWord> words);
 
 }  // namespace misstep

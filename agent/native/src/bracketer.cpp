@@ -117,9 +117,11 @@ struct OwnedBracket {
     int32_t code = 0;
     uint64_t pc = 0;
     uint64_t sp = 0;
+    uint64_t fp = 0;
+    uint64_t return_at = 0;
     uint64_t sequence = 0;
     std::vector<uint8_t> bytes;
-    std::vector<uint64_t> words;
+    std::vector<StackWord> words;
     std::vector<NmethodRef> at_pc;  // what was there at any look: code may have been unloaded since
     Region region = Region::kUnknown;
   };
@@ -140,6 +142,8 @@ OwnedBracket::Walk TakeWalk(const Ticket& t) {
   }
   w.pc = t.pc;
   w.sp = t.sp;
+  w.fp = t.fp;
+  w.return_at = t.return_at;
   w.sequence = t.sample;
   w.bytes.assign(t.code, t.code + t.code_size);
   w.words.assign(t.words, t.words + t.words_size);
@@ -171,22 +175,26 @@ BracketVerdict Compare(OwnedBracket* o) {
 uint64_t edges_random = 0;
 
 void Finish(const OwnedBracket& o, const BracketVerdict& v) {
-  const auto origin = [&](const char* source, const OwnedBracket::Walk& w) {
-    return Origin{.source = source,
+  const auto origin = [&](const OwnedBracket::Walk& w) {
+    return Origin{.source = "asgct",
                   .num_frames = w.code,
                   .walk = w.sequence,
-                  .thread = o.thread,
-                  .tid = o.tid,
-                  .sequence = w.sequence,
-                  .pc = w.pc,
-                  .sp = w.sp,
-                  .code = w.bytes,
-                  .top_state = kRegionNames[static_cast<int>(w.region)]};
+                  .place = {.thread = o.thread,
+                            .tid = o.tid,
+                            .sequence = w.sequence,
+                            .pc = w.pc,
+                            .sp = w.sp,
+                            .fp = w.fp,
+                            .return_at = w.return_at,
+                            .code = w.bytes,
+                            .top_state = kRegionNames[static_cast<int>(w.region)]}};
   };
   const auto gst_frames = static_cast<int32_t>(o.gst.size());
-  CheckEdgesOf(o.before.frames, origin("asgct", o.before), &edges_random);
-  CheckEdgesOf(o.gst, {.source = "gst", .num_frames = gst_frames, .thread = o.thread, .tid = o.tid}, &edges_random);
-  CheckEdgesOf(o.after.frames, origin("asgct", o.after), &edges_random);
+  CheckEdgesOf(o.before.frames, origin(o.before), &edges_random);
+  CheckEdgesOf(o.gst,
+               {.source = "gst", .num_frames = gst_frames, .place = {.thread = o.thread, .tid = o.tid, .code = {}}},
+               &edges_random);
+  CheckEdgesOf(o.after.frames, origin(o.after), &edges_random);
   if (v.verdict.outcome == Outcome::kMismatch) {
     const OwnedBracket::Walk& suspect = v.after ? o.after : o.before;
     misstep::Mismatch m;
@@ -194,14 +202,9 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
     m.verdict = v.verdict;
     m.reference = Named("gst", o.gst, gst_frames);
     m.suspect = Named("asgct", suspect.frames, suspect.code);
-    m.thread = o.thread;
-    m.tid = o.tid;
-    m.sequence = suspect.sequence;
-    m.pc = suspect.pc;
-    m.sp = suspect.sp;
-    m.code = suspect.bytes;
-    m.top_state = kRegionNames[static_cast<int>(suspect.region)];
+    m.place = origin(suspect).place;
     m.deoptimised_caller = NamedRoot(v.verdict.kind == Kind::kTruncated ? o.deoptimised : nullptr);
+    m.stack = NamedWords(m, suspect.words);
     agent->recorder.Report(m);
   }
   agent->status->answered.fetch_add(2, std::memory_order_relaxed);

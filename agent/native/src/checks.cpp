@@ -54,6 +54,11 @@ int32_t OwnWalk(Slot* slot, uint64_t sequence) {
   return trace.num_frames;
 }
 
+// The check itself is a native method, and no signal came.
+Place PlaceOfEntry(const Slot& slot, uint64_t sequence) {
+  return {.thread = slot.name, .tid = slot.tid, .sequence = sequence, .code = {}, .top_state = "native"};
+}
+
 void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t sequence, NamedTrace reference,
                  NamedTrace suspect, const NmethodRef& deoptimised = nullptr) {
   Mismatch m;
@@ -61,10 +66,7 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
   m.verdict = verdict;
   m.reference = std::move(reference);
   m.suspect = std::move(suspect);
-  m.thread = slot.name;
-  m.tid = slot.tid;
-  m.sequence = sequence;
-  m.top_state = "native";  // the check itself is a native method
+  m.place = PlaceOfEntry(slot, sequence);
   m.deoptimised_caller = NamedRoot(deoptimised);
   agent->recorder.Report(m);
 }
@@ -75,10 +77,10 @@ constexpr int kMostAwaited = 40;
 // The caller whose deoptimisation cut a walk off. Code runs before the JVM tells of it: when an entry on the stack is
 // of no code that fits, it is waited for, as samples wait. Below an upcall a walk ends in any case.
 NmethodRef AwaitDeoptimisedCaller(std::span<const Frame> gst, std::span<const Frame> asgct, const Verdict& verdict,
-                                  std::span<const uint64_t> words) {
+                                  std::span<const StackWord> words) {
   static std::atomic<int> awaited = 0;
   NmethodRef found = DeoptimisedCaller(gst, verdict, words);
-  const auto is_entry = [](uint64_t word) { return agent->deopt_stubs.IsEntry(word); };
+  const auto is_entry = [](const StackWord& word) { return agent->deopt_stubs.IsEntry(word.value); };
   if (found != nullptr || verdict.kind != Kind::kTruncated || asgct.empty() || asgct.back().info == nullptr ||
       asgct.back().info->upcall != Upcall::kNone || awaited.load(std::memory_order_relaxed) >= kMostAwaited ||
       std::none_of(words.begin(), words.end(), is_entry)) {
@@ -110,18 +112,13 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     agent->methods.Resolve(asgct);
     verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
     // What is equal to GetStackTrace's is judged with it.
-    const Origin origin = {.source = "asgct",
-                           .num_frames = code,
-                           .walk = kEntryWalk | sequence,
-                           .thread = slot->name,
-                           .tid = slot->tid,
-                           .sequence = sequence,
-                           .top_state = "native"};
+    const Origin origin = {
+        .source = "asgct", .num_frames = code, .walk = kEntryWalk | sequence, .place = PlaceOfEntry(*slot, sequence)};
     CheckEdgesOf(asgct, origin, &slot->random);
   }
   if (retried) verdict = AfterRetry(verdict);
   if (verdict.outcome == Outcome::kMismatch) {
-    std::vector<uint64_t> words(16 * CodeMap::kMostWords);
+    std::vector<StackWord> words(16 * CodeMap::kMostWords);
     words.resize(agent->code.WordsOnStack(sp, end, words));
     ReportEntry(Check::kGstAsgct, verdict, *slot, sequence, Named("gst", gst, static_cast<int32_t>(gst.size())),
                 Named("asgct", asgct, code), AwaitDeoptimisedCaller(gst, asgct, verdict, words));
@@ -310,12 +307,7 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
   }
   if (o.edges > 0) {
     ResolveOwnStack(env, gst);
-    const Origin origin = {.source = "gst",
-                           .num_frames = count,
-                           .thread = slot->name,
-                           .tid = slot->tid,
-                           .sequence = sequence,
-                           .top_state = "native"};
+    const Origin origin = {.source = "gst", .num_frames = count, .place = PlaceOfEntry(*slot, sequence)};
     CheckEdgesOf(gst, origin, &slot->random);
   }
   if (draw < o.trace && shadow == slot->shadow) KeepTrace(env, slot, gst);

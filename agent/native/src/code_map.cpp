@@ -17,13 +17,13 @@ constexpr uint64_t kAhead = 1 << 20;
 
 constexpr uint32_t kEntryBytes = 17;  // of a deoptimisation entry at most
 
-// Calls use with each word of the calling thread's stack in [from, to), as far as DeoptStubs::kMostScanned goes, until
-// it returns true.
+// Calls use with each word of the calling thread's stack in [from, to), as far as DeoptStubs::kMostScanned goes,
+// and where it stands until it returns true.
 template <typename Use>
 [[gnu::no_sanitize_address]] bool AnyWord(uint64_t from, uint64_t to, Use use) {
   const uint64_t end = std::min(to, from + DeoptStubs::kMostScanned);
   for (uint64_t at = (from + 7) & ~uint64_t{7}; at + 8 <= end; at += 8) {
-    if (use(*reinterpret_cast<const volatile uint64_t*>(at))) return true;
+    if (use(*reinterpret_cast<const volatile uint64_t*>(at), at)) return true;
   }
   return false;
 }
@@ -82,7 +82,7 @@ const DeoptStubs::Range* DeoptStubs::At(uint64_t address) const {
 }
 
 bool DeoptStubs::OnStack(uint64_t from, uint64_t to) const {
-  return AnyWord(from, to, [&](uint64_t word) { return At(word) != nullptr; });
+  return AnyWord(from, to, [&](uint64_t word, uint64_t) { return At(word) != nullptr; });
 }
 
 bool DeoptStubs::IsEntry(uint64_t address) const {
@@ -206,18 +206,24 @@ std::string CodeMap::StubAt(uint64_t pc) const {
   return "";
 }
 
-uint32_t CodeMap::WordsOnStack(uint64_t from, uint64_t to, std::span<uint64_t> words) const {
+uint32_t CodeMap::WordsOnStack(uint64_t from, uint64_t to, std::span<StackWord> words) const {
   uint64_t low = low_.load(std::memory_order_relaxed);
   uint64_t high = high_.load(std::memory_order_relaxed);
   uint32_t n = 0;
   if (words.empty() || low > high) return 0;
   low -= std::min(low, kAhead);
   high += kAhead;
-  AnyWord(from, to, [&](uint64_t word) {
-    if (word >= low && word < high) words[n++] = word;
+  AnyWord(from, to, [&](uint64_t word, uint64_t at) {
+    if (word >= low && word < high) words[n++] = {at, word};
     return n == words.size();
   });
   return n;
+}
+
+uint64_t CodeMap::NextOnStack(uint64_t from, uint64_t to) const {
+  StackWord word = {};
+  WordsOnStack(from, std::min(to, from + uint64_t{8} * kNearWords), {&word, 1});
+  return word.at;
 }
 
 NmethodRef CodeMap::Nearest(uint64_t address) const {
@@ -231,11 +237,11 @@ NmethodRef CodeMap::Nearest(uint64_t address) const {
   return n;
 }
 
-NmethodRef CodeMap::Deoptimised(std::span<const uint64_t> words, const DeoptStubs& stubs,
+NmethodRef CodeMap::Deoptimised(std::span<const StackWord> words, const DeoptStubs& stubs,
                                 const std::function<bool(const Nmethod&)>& fits) const {
-  for (const uint64_t word : words) {
-    const NmethodRef n = Nearest(word);
-    if (n != nullptr && stubs.IsEntry(word) && fits(*n)) return n;
+  for (const StackWord& word : words) {
+    const NmethodRef n = Nearest(word.value);
+    if (n != nullptr && stubs.IsEntry(word.value) && fits(*n)) return n;
   }
   return nullptr;
 }

@@ -70,6 +70,12 @@ class DeoptStubs {
   std::atomic<size_t> count_ = 0;
 };
 
+// A word of a stack that may point at code, and where it stands.
+struct StackWord {
+  uint64_t at;
+  uint64_t value;
+};
+
 class CodeMap final : public CodeLookup {
  public:
   // Adds compiled code. Whatever lay in its range is retired.
@@ -90,11 +96,14 @@ class CodeMap final : public CodeLookup {
 
   // Copies the words of the calling thread's stack in [from, to) that may point at code, from from on, as many as there
   // is room for, and returns their number. Async-signal-safe.
-  uint32_t WordsOnStack(uint64_t from, uint64_t to, std::span<uint64_t> words) const;
+  uint32_t WordsOnStack(uint64_t from, uint64_t to, std::span<StackWord> words) const;
+  // Where the first such word of the calling thread's stack in [from, to) stands, 0 when there is none among the next
+  // kNearWords. Async-signal-safe.
+  uint64_t NextOnStack(uint64_t from, uint64_t to) const;
   // The first code that fits among those that were deoptimised while they were calling: the return address, one of
   // words, is the deoptimisation entry then. All activations of such code have it, so what a frame has left behind on
   // the stack speaks of the same code. Null when there is none.
-  NmethodRef Deoptimised(std::span<const uint64_t> words, const DeoptStubs& stubs,
+  NmethodRef Deoptimised(std::span<const StackWord> words, const DeoptStubs& stubs,
                          const std::function<bool(const Nmethod&)>& fits) const;
 
   std::vector<NmethodRef> OfMethod(uint64_t method) const override;
@@ -104,6 +113,7 @@ class CodeMap final : public CodeLookup {
   static constexpr uint64_t kKeepNanos = 2'000'000'000;
   // Words of a stack that a sample keeps: those of a hundred frames and more.
   static constexpr uint32_t kMostWords = 1024;
+  static constexpr uint32_t kNearWords = 64;
 
  private:
   struct Stub {

@@ -132,19 +132,34 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
   AppendTrace(&s, m.suspect);
   s.append(",\"divergence\":").append(std::to_string(m.verdict.divergence));
   s.append(",\"thread\":");
-  AppendJson(&s, m.thread);
-  s.append(",\"tid\":\"").append(std::to_string(m.tid));
-  s.append("\",\"sequence\":\"").append(std::to_string(m.sequence));
-  s.append("\",\"pc\":\"").append(std::to_string(m.pc));
-  s.append("\",\"sp\":\"").append(std::to_string(m.sp));
+  const Place& p = m.place;
+  AppendJson(&s, p.thread);
+  s.append(",\"tid\":\"").append(std::to_string(p.tid));
+  s.append("\",\"sequence\":\"").append(std::to_string(p.sequence));
+  s.append("\",\"pc\":\"").append(std::to_string(p.pc));
+  s.append("\",\"sp\":\"").append(std::to_string(p.sp));
+  s.append("\",\"fp\":\"").append(std::to_string(p.fp));
+  s.append("\",\"returnAt\":\"").append(std::to_string(p.return_at));
   s.append("\",\"code\":\"");
-  AppendBase64(&s, m.code);
+  AppendBase64(&s, p.code);
   s.append("\",\"topState\":");
-  AppendJson(&s, m.top_state);
+  AppendJson(&s, p.top_state);
   if (m.deoptimised_caller) {
     s.append(",\"deoptimisedCaller\":");
     AppendMethod(&s, *m.deoptimised_caller);
     s.append("}");
+  }
+  if (!m.stack.empty()) {
+    s.append(",\"stack\":[");
+    for (const NamedWord& w : m.stack) {
+      s.append(&w == m.stack.data() ? "" : ",")
+          .append("{\"at\":\"")
+          .append(std::to_string(w.at))
+          .append("\",\"code\":");
+      AppendJson(&s, w.code);
+      s.append("}");
+    }
+    s.append("]");
   }
   s.append(",\"count\":");
   *count_at = s.size();

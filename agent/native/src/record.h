@@ -26,20 +26,34 @@ struct NamedTrace {
   int32_t num_frames = 0;
 };
 
+// Who was walked and where it stood. All that is numbers is 0 where there was no signal.
+struct Place {
+  std::string_view thread;
+  int64_t tid = 0;
+  uint64_t sequence = 0;
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  uint64_t fp = 0;
+  uint64_t return_at = 0;  // pc outside of generated code: where the next word into it stands on the stack, 0 not near
+  std::span<const uint8_t> code;
+  std::string_view top_state;
+};
+
+// A word of the stack that points at generated code, and at which.
+struct NamedWord {
+  uint64_t at = 0;
+  std::string code;
+};
+
 struct Mismatch {
   Check check = Check::kGstAsgct;
   Verdict verdict;
   NamedTrace reference;
   NamedTrace suspect;
-  std::string thread;
-  int64_t tid = 0;
-  uint64_t sequence = 0;
-  uint64_t pc = 0;
-  uint64_t sp = 0;
-  std::span<const uint8_t> code;
-  std::string_view top_state;
+  Place place;
   // Kind truncated: the compiled method at which the walk ended, when it was deoptimised while it was calling.
   std::optional<MethodName> deoptimised_caller;
+  std::vector<NamedWord> stack;  // kind truncated without one: what the walker could have gone on from
 };
 
 // Appends text as a JSON string. Bytes that are no UTF-8 become '?': HotSpot's modified UTF-8 may hold some.

@@ -40,6 +40,7 @@ pid_t own_pid = 0;
 #if defined(__x86_64__)
 uint64_t Pc(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RIP]); }
 uint64_t Sp(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RSP]); }
+uint64_t Fp(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RBP]); }
 void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
   c->uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(pc);
   c->uc_mcontext.gregs[REG_RSP] = static_cast<greg_t>(sp);
@@ -47,6 +48,7 @@ void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
 #elif defined(__aarch64__)
 uint64_t Pc(const ucontext_t& c) { return c.uc_mcontext.pc; }
 uint64_t Sp(const ucontext_t& c) { return c.uc_mcontext.sp; }
+uint64_t Fp(const ucontext_t& c) { return c.uc_mcontext.regs[29]; }
 void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
   c->uc_mcontext.pc = pc;
   c->uc_mcontext.sp = sp;
@@ -78,6 +80,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   const auto& registers = *static_cast<const ucontext_t*>(context);
   t->pc = Pc(registers);
   t->sp = Sp(registers);
+  t->fp = Fp(registers);
   status->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);
   status->sequence.store(t->sample, std::memory_order_relaxed);
   status->pc.store(t->pc, std::memory_order_relaxed);
@@ -97,6 +100,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   t->busy = slot->busy != 0;
   t->num_frames = 0;
   t->words_size = 0;
+  t->return_at = 0;
   if (!t->busy) {
     slot->busy = 1;
     AsgctTrace trace = {slot->env, 0, t->frames};
@@ -104,6 +108,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     Walk(&trace, context, t->sample);
     t->num_frames = trace.num_frames;
     const uint64_t end = slot->stack.EndFrom(t->sp);
+    t->return_at = agent->code.MayHold(t->pc) ? 0 : agent->code.NextOnStack(t->sp, end);
     t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, end);
     if (trace.num_frames <= -3 && trace.num_frames >= -6) GuessCallers(slot, t, registers, end);
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
@@ -217,12 +222,14 @@ struct Owned {
   std::vector<Frame> frames;
   std::vector<uint32_t> keys;
   std::vector<Frame> trace;  // bottom first
-  std::vector<uint64_t> words;
+  std::vector<StackWord> words;
   NmethodRef deoptimised;  // the caller at which the walk was cut off
   bool by_trace = false;   // the shadow agreed, and the trace was asked too
   Sample sample;
   uint64_t pc = 0;
   uint64_t sp = 0;
+  uint64_t fp = 0;
+  uint64_t return_at = 0;
   uint64_t sequence = 0;
   uint8_t code[16] = {};
   uint32_t code_size = 0;
@@ -284,6 +291,8 @@ class Judge {
     o->words.assign(t->words, t->words + t->words_size);
     o->pc = t->pc;
     o->sp = t->sp;
+    o->fp = t->fp;
+    o->return_at = t->return_at;
     o->sequence = t->sample;
     std::memcpy(o->code, t->code, sizeof(o->code));
     o->code_size = t->code_size;
@@ -353,13 +362,15 @@ class Judge {
     const Origin origin = {.source = "asgct",
                            .num_frames = o.sample.code,
                            .walk = o.sequence,
-                           .thread = o.thread,
-                           .tid = o.tid,
-                           .sequence = o.sequence,
-                           .pc = o.pc,
-                           .sp = o.sp,
-                           .code = std::span(o.code, o.code_size),
-                           .top_state = kRegionNames[static_cast<int>(o.sample.region)]};
+                           .place = {.thread = o.thread,
+                                     .tid = o.tid,
+                                     .sequence = o.sequence,
+                                     .pc = o.pc,
+                                     .sp = o.sp,
+                                     .fp = o.fp,
+                                     .return_at = o.return_at,
+                                     .code = std::span(o.code, o.code_size),
+                                     .top_state = kRegionNames[static_cast<int>(o.sample.region)]}};
     CheckEdgesOf(o.frames, origin, &random_);
     if (verdict.outcome == Outcome::kMismatch) {
       misstep::Mismatch m;
@@ -371,14 +382,9 @@ class Judge {
         m.reference = Named("gst", top_first, static_cast<int32_t>(top_first.size()));
       }
       m.suspect = Named("asgct", o.frames, o.sample.code);
-      m.thread = o.thread;
-      m.tid = o.tid;
-      m.sequence = o.sequence;
-      m.pc = o.pc;
-      m.sp = o.sp;
-      m.code = std::span(o.code, o.code_size);
-      m.top_state = kRegionNames[static_cast<int>(o.sample.region)];
+      m.place = origin.place;
       if (verdict.kind == Kind::kTruncated) m.deoptimised_caller = NamedRoot(o.deoptimised);
+      m.stack = NamedWords(m, o.words);
       agent->recorder.Report(m);
     }
     if (o.by_trace) agent->status->traced.fetch_add(1, std::memory_order_relaxed);

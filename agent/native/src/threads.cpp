@@ -32,7 +32,7 @@ bool Quiet(const Slot& slot) {
 // Allocates all memory of a slot in one mapping; untouched pages cost nothing.
 bool Allocate(Slot* slot, uint32_t depth) {
   const size_t shadow = MISSTEP_SHADOW_HEADER + size_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
-  const size_t words = CodeMap::kMostWords * sizeof(uint64_t);
+  const size_t words = CodeMap::kMostWords * sizeof(StackWord);
   const size_t ticket = words + size_t{depth} * (2 * sizeof(AsgctFrame) + sizeof(uint64_t));
   const size_t bracket = 2 * words + size_t{depth} * (2 * sizeof(AsgctFrame) + sizeof(jvmtiFrameInfo));
   const size_t own = size_t{depth} * (sizeof(AsgctFrame) + sizeof(jvmtiFrameInfo));
@@ -50,13 +50,13 @@ bool Allocate(Slot* slot, uint32_t depth) {
     at += size_t{depth} * sizeof(uint64_t);
     t.trace = reinterpret_cast<AsgctFrame*>(at);
     at += size_t{depth} * sizeof(AsgctFrame);
-    t.words = reinterpret_cast<uint64_t*>(at);
+    t.words = reinterpret_cast<StackWord*>(at);
     at += words;
   }
   for (Ticket* t : {&slot->bracket.first, &slot->bracket.second}) {
     t->frames = reinterpret_cast<AsgctFrame*>(at);
     at += size_t{depth} * sizeof(AsgctFrame);
-    t->words = reinterpret_cast<uint64_t*>(at);
+    t->words = reinterpret_cast<StackWord*>(at);
     at += words;
   }
   slot->bracket.gst = reinterpret_cast<jvmtiFrameInfo*>(at);

@@ -21,6 +21,7 @@
 namespace misstep {
 
 struct AsgctFrame;
+struct StackWord;
 
 enum class TicketState : uint32_t {
   kIdle,     // free for the sampler
@@ -39,6 +40,8 @@ struct Ticket {
   // The handler's answer.
   uint64_t pc = 0;
   uint64_t sp = 0;
+  uint64_t fp = 0;
+  uint64_t return_at = 0;  // outside of generated code: where the next word into it stands on the stack, 0 not near
   uint8_t code[16] = {};
   uint32_t code_size = 0;
   int32_t num_frames = 0;
@@ -48,7 +51,7 @@ struct Ticket {
   uint32_t shadow_size = 0;
   AsgctFrame* frames = nullptr;  // options.depth of them
   uint32_t words_size = 0;
-  uint64_t* words = nullptr;   // of the stack, where the walk may be cut off: CodeMap::WordsOnStack
+  StackWord* words = nullptr;  // of the stack, where the walk may be cut off: CodeMap::WordsOnStack
   uint64_t* shadow = nullptr;  // options.depth of them
   uint32_t trace_size = 0;
   AsgctFrame* trace = nullptr;  // options.depth of them, bottom first

@@ -109,7 +109,14 @@ class DeoptimisedTest : public testing::Test {
     std::memcpy(code_ + at, &distance, 4);
   }
 
-  uint64_t Found(const std::vector<uint64_t>& words) const {
+  static std::vector<StackWord> Words(const std::vector<uint64_t>& values) {
+    std::vector<StackWord> words;
+    for (const uint64_t v : values) words.push_back({0, v});
+    return words;
+  }
+
+  uint64_t Found(const std::vector<uint64_t>& values) const {
+    const auto words = Words(values);
     const NmethodRef n = map_.Deoptimised(words, stubs_, kAny);
     return n == nullptr ? 0 : n->method;
   }
@@ -132,7 +139,7 @@ TEST_F(DeoptimisedTest, IsNoOtherPlaceOfItsCode) {
 }
 
 TEST_F(DeoptimisedTest, IsTheFirstThatFits) {
-  const std::vector<uint64_t> words = {At(48), At(64 + 48)};
+  const auto words = Words({At(48), At(64 + 48)});
   const auto is = [](uint64_t method) { return [=](const Nmethod& n) { return n.method == method; }; };
   EXPECT_EQ(map_.Deoptimised(words, stubs_, kAny)->method, kOne);
   EXPECT_EQ(map_.Deoptimised(words, stubs_, is(kOther))->method, kOther);
@@ -163,7 +170,7 @@ TEST_F(DeoptimisedTest, HasOtherForms) {
 TEST_F(DeoptimisedTest, MayLieBehindTheInstructions) {
   CodeMap map;
   map.Load(Code(At(64), 40, kOther), 0, 0);
-  const std::vector<uint64_t> words = {At(64 + 48)};
+  const auto words = Words({At(64 + 48)});
   EXPECT_NE(map.Deoptimised(words, stubs_, kAny), nullptr);
   map.AddStub("I2C/C2I adapters", At(64 + 44), 2);
   EXPECT_EQ(map.Deoptimised(words, stubs_, kAny), nullptr) << "other code is nearer";
@@ -172,7 +179,7 @@ TEST_F(DeoptimisedTest, MayLieBehindTheInstructions) {
 TEST_F(DeoptimisedTest, BadAddressesAreRead) {
   CodeMap map;
   map.Load(Code(16, 64, kOther), 0, 0);
-  const std::vector<uint64_t> words = {20, 79, 4000, 0, UINT64_MAX};
+  const auto words = Words({20, 79, 4000, 0, UINT64_MAX});
   EXPECT_EQ(map.Deoptimised(words, stubs_, kAny), nullptr);
 }
 
@@ -182,16 +189,20 @@ TEST(CodeMap, WordsOnStack) {
   const uint64_t ahead = 1 << 20;  // code that is not known yet may be there
   uint64_t stack[] = {5, at + 50, 7, at - ahead, at - ahead - 1, at + 100 + ahead, at + 99 + ahead};
   const auto from = reinterpret_cast<uint64_t>(stack);
-  uint64_t words[8];
+  StackWord words[8];
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), words), 0u) << "no code is known";
   map.Load(Code(at, 100, 1), 0, 0);
   ASSERT_EQ(map.WordsOnStack(from, from + sizeof(stack), words), 3u);
-  EXPECT_EQ(words[0], at + 50);
-  EXPECT_EQ(words[1], at - ahead);
-  EXPECT_EQ(words[2], at + 99 + ahead);
+  EXPECT_EQ(words[0].value, at + 50);
+  EXPECT_EQ(words[0].at, from + 8);
+  EXPECT_EQ(words[1].value, at - ahead);
+  EXPECT_EQ(words[2].value, at + 99 + ahead);
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), std::span(words, 2)), 2u) << "no more room";
   EXPECT_EQ(map.WordsOnStack(from, 0, words), 0u) << "where the stack ends is not known";
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), {}), 0u);
+  EXPECT_EQ(map.NextOnStack(from, from + sizeof(stack)), from + 8);
+  EXPECT_EQ(map.NextOnStack(from + 16, from + 24), 0u);
+  EXPECT_EQ(map.NextOnStack(from, 0), 0u);
 }
 
 TEST(NmethodBuilder, KeepsEachPositionOnce) {

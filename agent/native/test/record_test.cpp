@@ -36,12 +36,14 @@ Mismatch Make(const char* method) {
   m.reference = {
       .source = "shadow", .frames = {{{"a/B$C", method, "()V"}, 0}, {{"a/Main", "main", "()V"}, 3}}, .num_frames = 2};
   m.suspect = {.source = "asgct", .frames = {{{"a/B$C", method, "()V"}, 5}}, .num_frames = 1};
-  m.thread = "t\"1";
-  m.tid = 42;
-  m.sequence = UINT64_MAX;
-  m.pc = 16;
-  m.code = code;
-  m.top_state = "compiled";
+  m.place = {.thread = "t\"1",
+             .tid = 42,
+             .sequence = UINT64_MAX,
+             .pc = 16,
+             .fp = 32,
+             .return_at = 24,
+             .code = code,
+             .top_state = "compiled"};
   return m;
 }
 
@@ -54,7 +56,8 @@ TEST(Record, Line) {
       "{\"className\":\"a.Main\",\"method\":\"main\",\"descriptor\":\"()V\",\"bci\":3}],\"numFrames\":2},"
       "\"suspect\":{\"source\":\"asgct\",\"frames\":[{\"className\":\"a.B$C\",\"method\":\"x\",\"descriptor\":\"()V\","
       "\"bci\":5}],\"numFrames\":1},\"divergence\":1,\"thread\":\"t\\\"1\",\"tid\":\"42\","
-      "\"sequence\":\"18446744073709551615\",\"pc\":\"16\",\"sp\":\"0\",\"code\":\"AQIDBA==\",\"topState\":"
+      "\"sequence\":\"18446744073709551615\",\"pc\":\"16\",\"sp\":\"0\",\"fp\":\"32\",\"returnAt\":\"24\",\"code\":"
+      "\"AQIDBA==\",\"topState\":"
       "\"compiled\","
       "\"count\":\"1\"                   }\n");
 }

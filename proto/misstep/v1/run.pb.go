@@ -627,8 +627,16 @@ type Mismatch struct {
 	// stack was found to be its deoptimisation entry: a callee broke what it was compiled for. Its bci says nothing. A position of its code is
 	// what the reference has right below the cut; in asgct-shadow by its entries there, if it has any. Absent when no such address was found.
 	DeoptimisedCaller *Frame `protobuf:"bytes,14,opt,name=deoptimised_caller,json=deoptimisedCaller,proto3" json:"deoptimised_caller,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// fp is the frame pointer's register at the signal, 0 when there was none.
+	Fp uint64 `protobuf:"varint,15,opt,name=fp,proto3" json:"fp,omitempty"`
+	// return_at is, for a pc outside of generated code, where the first word that points into it stands on the stack, looked for from sp on.
+	// It is the return address of C code that has not set up its frame, or never does. 0 when none is near.
+	ReturnAt uint64 `protobuf:"varint,16,opt,name=return_at,json=returnAt,proto3" json:"return_at,omitempty"`
+	// stack is what a walk that was cut off without a known reason could have gone on from: words that point into generated code, from sp on. Some of
+	// them are what calls have left behind.
+	Stack         []*StackWord `protobuf:"bytes,17,rep,name=stack,proto3" json:"stack,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Mismatch) Reset() {
@@ -759,6 +767,82 @@ func (x *Mismatch) GetDeoptimisedCaller() *Frame {
 	return nil
 }
 
+func (x *Mismatch) GetFp() uint64 {
+	if x != nil {
+		return x.Fp
+	}
+	return 0
+}
+
+func (x *Mismatch) GetReturnAt() uint64 {
+	if x != nil {
+		return x.ReturnAt
+	}
+	return 0
+}
+
+func (x *Mismatch) GetStack() []*StackWord {
+	if x != nil {
+		return x.Stack
+	}
+	return nil
+}
+
+// StackWord is a word of a thread's stack that points into generated code.
+type StackWord struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// at is its address.
+	At uint64 `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
+	// code that it points at: "interpreter", "stub NAME" or "compiled METHOD", and whether it is that one's deoptimisation entry.
+	Code          string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StackWord) Reset() {
+	*x = StackWord{}
+	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StackWord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StackWord) ProtoMessage() {}
+
+func (x *StackWord) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StackWord.ProtoReflect.Descriptor instead.
+func (*StackWord) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *StackWord) GetAt() uint64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *StackWord) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
 // Crash describes a fatal error of the JVM.
 type Crash struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -786,7 +870,7 @@ type Crash struct {
 
 func (x *Crash) Reset() {
 	*x = Crash{}
-	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	mi := &file_misstep_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -798,7 +882,7 @@ func (x *Crash) String() string {
 func (*Crash) ProtoMessage() {}
 
 func (x *Crash) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	mi := &file_misstep_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -811,7 +895,7 @@ func (x *Crash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Crash.ProtoReflect.Descriptor instead.
 func (*Crash) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Crash) GetError() string {
@@ -892,7 +976,7 @@ type Hang struct {
 
 func (x *Hang) Reset() {
 	*x = Hang{}
-	mi := &file_misstep_v1_run_proto_msgTypes[7]
+	mi := &file_misstep_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +988,7 @@ func (x *Hang) String() string {
 func (*Hang) ProtoMessage() {}
 
 func (x *Hang) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[7]
+	mi := &file_misstep_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +1001,7 @@ func (x *Hang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hang.ProtoReflect.Descriptor instead.
 func (*Hang) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Hang) GetCause() string {
@@ -959,7 +1043,7 @@ type HungThread struct {
 
 func (x *HungThread) Reset() {
 	*x = HungThread{}
-	mi := &file_misstep_v1_run_proto_msgTypes[8]
+	mi := &file_misstep_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -971,7 +1055,7 @@ func (x *HungThread) String() string {
 func (*HungThread) ProtoMessage() {}
 
 func (x *HungThread) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[8]
+	mi := &file_misstep_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -984,7 +1068,7 @@ func (x *HungThread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HungThread.ProtoReflect.Descriptor instead.
 func (*HungThread) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HungThread) GetName() string {
@@ -1056,7 +1140,7 @@ type ApplicationFailure struct {
 
 func (x *ApplicationFailure) Reset() {
 	*x = ApplicationFailure{}
-	mi := &file_misstep_v1_run_proto_msgTypes[9]
+	mi := &file_misstep_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1152,7 @@ func (x *ApplicationFailure) String() string {
 func (*ApplicationFailure) ProtoMessage() {}
 
 func (x *ApplicationFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[9]
+	mi := &file_misstep_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1165,7 @@ func (x *ApplicationFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplicationFailure.ProtoReflect.Descriptor instead.
 func (*ApplicationFailure) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ApplicationFailure) GetReason() string {
@@ -1113,7 +1197,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_misstep_v1_run_proto_msgTypes[10]
+	mi := &file_misstep_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1209,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[10]
+	mi := &file_misstep_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1222,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Evidence) GetName() string {
@@ -1195,7 +1279,7 @@ type PerturbationReport struct {
 
 func (x *PerturbationReport) Reset() {
 	*x = PerturbationReport{}
-	mi := &file_misstep_v1_run_proto_msgTypes[11]
+	mi := &file_misstep_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1291,7 @@ func (x *PerturbationReport) String() string {
 func (*PerturbationReport) ProtoMessage() {}
 
 func (x *PerturbationReport) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[11]
+	mi := &file_misstep_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1304,7 @@ func (x *PerturbationReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerturbationReport.ProtoReflect.Descriptor instead.
 func (*PerturbationReport) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PerturbationReport) GetStrategy() string {
@@ -1326,7 +1410,7 @@ type DelayDistribution struct {
 
 func (x *DelayDistribution) Reset() {
 	*x = DelayDistribution{}
-	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	mi := &file_misstep_v1_run_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1338,7 +1422,7 @@ func (x *DelayDistribution) String() string {
 func (*DelayDistribution) ProtoMessage() {}
 
 func (x *DelayDistribution) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	mi := &file_misstep_v1_run_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1351,7 +1435,7 @@ func (x *DelayDistribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DelayDistribution.ProtoReflect.Descriptor instead.
 func (*DelayDistribution) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DelayDistribution) GetCount() uint64 {
@@ -1414,7 +1498,7 @@ type RolePerturbation struct {
 
 func (x *RolePerturbation) Reset() {
 	*x = RolePerturbation{}
-	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	mi := &file_misstep_v1_run_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1510,7 @@ func (x *RolePerturbation) String() string {
 func (*RolePerturbation) ProtoMessage() {}
 
 func (x *RolePerturbation) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	mi := &file_misstep_v1_run_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1523,7 @@ func (x *RolePerturbation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolePerturbation.ProtoReflect.Descriptor instead.
 func (*RolePerturbation) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RolePerturbation) GetThreads() uint64 {
@@ -1513,7 +1597,7 @@ type InfrastructureFailure struct {
 
 func (x *InfrastructureFailure) Reset() {
 	*x = InfrastructureFailure{}
-	mi := &file_misstep_v1_run_proto_msgTypes[14]
+	mi := &file_misstep_v1_run_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1609,7 @@ func (x *InfrastructureFailure) String() string {
 func (*InfrastructureFailure) ProtoMessage() {}
 
 func (x *InfrastructureFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[14]
+	mi := &file_misstep_v1_run_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1622,7 @@ func (x *InfrastructureFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfrastructureFailure.ProtoReflect.Descriptor instead.
 func (*InfrastructureFailure) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *InfrastructureFailure) GetMessage() string {
@@ -1579,7 +1663,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_misstep_v1_run_proto_msgTypes[15]
+	mi := &file_misstep_v1_run_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1591,7 +1675,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[15]
+	mi := &file_misstep_v1_run_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1604,7 +1688,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Progress) GetPhase() string {
@@ -1699,7 +1783,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
-	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xa1\x03\n" +
+	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xfb\x03\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +
@@ -1717,7 +1801,13 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x04code\x18\v \x01(\fR\x04code\x12\x1b\n" +
 	"\ttop_state\x18\f \x01(\tR\btopState\x12\x14\n" +
 	"\x05count\x18\r \x01(\x04R\x05count\x12@\n" +
-	"\x12deoptimised_caller\x18\x0e \x01(\v2\x11.misstep.v1.FrameR\x11deoptimisedCaller\"\x92\x02\n" +
+	"\x12deoptimised_caller\x18\x0e \x01(\v2\x11.misstep.v1.FrameR\x11deoptimisedCaller\x12\x0e\n" +
+	"\x02fp\x18\x0f \x01(\x04R\x02fp\x12\x1b\n" +
+	"\treturn_at\x18\x10 \x01(\x04R\breturnAt\x12+\n" +
+	"\x05stack\x18\x11 \x03(\v2\x15.misstep.v1.StackWordR\x05stack\"/\n" +
+	"\tStackWord\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x04R\x02at\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\"\x92\x02\n" +
 	"\x05Crash\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12+\n" +
 	"\x11problematic_frame\x18\x02 \x01(\tR\x10problematicFrame\x12\x16\n" +
@@ -1824,7 +1914,7 @@ func file_misstep_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_misstep_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_misstep_v1_run_proto_goTypes = []any{
 	(OutcomeKind)(0),              // 0: misstep.v1.OutcomeKind
 	(*Outcome)(nil),               // 1: misstep.v1.Outcome
@@ -1833,65 +1923,67 @@ var file_misstep_v1_run_proto_goTypes = []any{
 	(*Frame)(nil),                 // 4: misstep.v1.Frame
 	(*Trace)(nil),                 // 5: misstep.v1.Trace
 	(*Mismatch)(nil),              // 6: misstep.v1.Mismatch
-	(*Crash)(nil),                 // 7: misstep.v1.Crash
-	(*Hang)(nil),                  // 8: misstep.v1.Hang
-	(*HungThread)(nil),            // 9: misstep.v1.HungThread
-	(*ApplicationFailure)(nil),    // 10: misstep.v1.ApplicationFailure
-	(*Evidence)(nil),              // 11: misstep.v1.Evidence
-	(*PerturbationReport)(nil),    // 12: misstep.v1.PerturbationReport
-	(*DelayDistribution)(nil),     // 13: misstep.v1.DelayDistribution
-	(*RolePerturbation)(nil),      // 14: misstep.v1.RolePerturbation
-	(*InfrastructureFailure)(nil), // 15: misstep.v1.InfrastructureFailure
-	(*Progress)(nil),              // 16: misstep.v1.Progress
-	nil,                           // 17: misstep.v1.CheckCount.ToleratedEntry
-	nil,                           // 18: misstep.v1.CheckCount.UnwalkableEntry
-	nil,                           // 19: misstep.v1.CheckCount.VoidEntry
-	nil,                           // 20: misstep.v1.PerturbationReport.AppliedEntry
-	nil,                           // 21: misstep.v1.PerturbationReport.ParametersEntry
-	nil,                           // 22: misstep.v1.PerturbationReport.RolesEntry
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*StackWord)(nil),             // 7: misstep.v1.StackWord
+	(*Crash)(nil),                 // 8: misstep.v1.Crash
+	(*Hang)(nil),                  // 9: misstep.v1.Hang
+	(*HungThread)(nil),            // 10: misstep.v1.HungThread
+	(*ApplicationFailure)(nil),    // 11: misstep.v1.ApplicationFailure
+	(*Evidence)(nil),              // 12: misstep.v1.Evidence
+	(*PerturbationReport)(nil),    // 13: misstep.v1.PerturbationReport
+	(*DelayDistribution)(nil),     // 14: misstep.v1.DelayDistribution
+	(*RolePerturbation)(nil),      // 15: misstep.v1.RolePerturbation
+	(*InfrastructureFailure)(nil), // 16: misstep.v1.InfrastructureFailure
+	(*Progress)(nil),              // 17: misstep.v1.Progress
+	nil,                           // 18: misstep.v1.CheckCount.ToleratedEntry
+	nil,                           // 19: misstep.v1.CheckCount.UnwalkableEntry
+	nil,                           // 20: misstep.v1.CheckCount.VoidEntry
+	nil,                           // 21: misstep.v1.PerturbationReport.AppliedEntry
+	nil,                           // 22: misstep.v1.PerturbationReport.ParametersEntry
+	nil,                           // 23: misstep.v1.PerturbationReport.RolesEntry
+	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
 }
 var file_misstep_v1_run_proto_depIdxs = []int32{
 	0,  // 0: misstep.v1.Outcome.kind:type_name -> misstep.v1.OutcomeKind
-	23, // 1: misstep.v1.Outcome.started:type_name -> google.protobuf.Timestamp
-	24, // 2: misstep.v1.Outcome.wall:type_name -> google.protobuf.Duration
-	24, // 3: misstep.v1.Outcome.cpu:type_name -> google.protobuf.Duration
+	24, // 1: misstep.v1.Outcome.started:type_name -> google.protobuf.Timestamp
+	25, // 2: misstep.v1.Outcome.wall:type_name -> google.protobuf.Duration
+	25, // 3: misstep.v1.Outcome.cpu:type_name -> google.protobuf.Duration
 	2,  // 4: misstep.v1.Outcome.checks:type_name -> misstep.v1.CheckCount
 	3,  // 5: misstep.v1.Outcome.signals:type_name -> misstep.v1.SignalCount
 	6,  // 6: misstep.v1.Outcome.mismatches:type_name -> misstep.v1.Mismatch
-	7,  // 7: misstep.v1.Outcome.crash:type_name -> misstep.v1.Crash
-	8,  // 8: misstep.v1.Outcome.hang:type_name -> misstep.v1.Hang
-	10, // 9: misstep.v1.Outcome.application_failure:type_name -> misstep.v1.ApplicationFailure
-	11, // 10: misstep.v1.Outcome.evidence:type_name -> misstep.v1.Evidence
-	12, // 11: misstep.v1.Outcome.perturbation:type_name -> misstep.v1.PerturbationReport
-	17, // 12: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
-	18, // 13: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
-	19, // 14: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
+	8,  // 7: misstep.v1.Outcome.crash:type_name -> misstep.v1.Crash
+	9,  // 8: misstep.v1.Outcome.hang:type_name -> misstep.v1.Hang
+	11, // 9: misstep.v1.Outcome.application_failure:type_name -> misstep.v1.ApplicationFailure
+	12, // 10: misstep.v1.Outcome.evidence:type_name -> misstep.v1.Evidence
+	13, // 11: misstep.v1.Outcome.perturbation:type_name -> misstep.v1.PerturbationReport
+	18, // 12: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
+	19, // 13: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
+	20, // 14: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
 	4,  // 15: misstep.v1.Trace.frames:type_name -> misstep.v1.Frame
 	5,  // 16: misstep.v1.Mismatch.reference:type_name -> misstep.v1.Trace
 	5,  // 17: misstep.v1.Mismatch.suspect:type_name -> misstep.v1.Trace
 	4,  // 18: misstep.v1.Mismatch.deoptimised_caller:type_name -> misstep.v1.Frame
-	9,  // 19: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
-	20, // 20: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
-	21, // 21: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
-	13, // 22: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
-	22, // 23: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
-	24, // 24: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
-	24, // 25: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
-	24, // 26: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
-	24, // 27: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
-	24, // 28: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
-	24, // 29: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
-	2,  // 30: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
-	3,  // 31: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
-	24, // 32: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
-	14, // 33: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	7,  // 19: misstep.v1.Mismatch.stack:type_name -> misstep.v1.StackWord
+	10, // 20: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
+	21, // 21: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
+	22, // 22: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
+	14, // 23: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
+	23, // 24: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
+	25, // 25: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
+	25, // 26: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
+	25, // 27: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
+	25, // 28: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
+	25, // 29: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
+	25, // 30: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
+	2,  // 31: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
+	3,  // 32: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
+	25, // 33: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
+	15, // 34: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_run_proto_init() }
@@ -1905,7 +1997,7 @@ func file_misstep_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_run_proto_rawDesc), len(file_misstep_v1_run_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
