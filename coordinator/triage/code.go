@@ -71,7 +71,7 @@ func Code(state string, code []byte) string {
 
 // stage is the stage of the frame at the signal's place, by the stack where that tells and by the code else.
 func stage(m *misstepv1.Mismatch) string {
-	if m.GetTopState() == "native" && frameless(m) {
+	if frameless(m) {
 		return prologue
 	}
 	return Code(m.GetTopState(), m.GetCode())
@@ -82,10 +82,10 @@ const mostSaved = 6
 
 // frameless says that C code, which generated code called, has no frame of its own, not yet or never: the address to which it returns is on top of the
 // stack, above nothing but saved registers, and the frame pointer points elsewhere. The walker goes on from there (frame::safe_for_sender, forte.cpp's
-// find_initial_Java_frame), so it leaves frames out, or takes what stands there for frames.
+// find_initial_Java_frame), so it leaves frames out, or takes what stands there for frames, and how far that goes right says nothing.
 func frameless(m *misstepv1.Mismatch) bool {
 	at, sp, fp := m.GetReturnAt(), m.GetSp(), m.GetFp()
-	return at >= sp && sp != 0 && at-sp <= 8*mostSaved && (fp < sp || fp > at)
+	return m.GetTopState() == "native" && at >= sp && sp != 0 && at-sp <= 8*mostSaved && (fp < sp || fp > at)
 }
 
 func (f form) begins(code []byte) bool {

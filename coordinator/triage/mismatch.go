@@ -48,7 +48,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		// The right method at a wrong place: the walk had lost its way before.
 		astray := unfinished(m) && j >= 0 && wrongLocation(ref[j:j+1], sus[len(sus)-1:]) >= 0
-		if asynchronous(m) && (j <= 1 || astray) {
+		if asynchronous(m) && (j <= 1 || astray || frameless(m)) {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
 		return kind, e.String(), e.what()
@@ -137,7 +137,7 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 	if m.GetKind() != "truncated" && bottom != nil && continuation(bottom) && frozen(m.GetReference().GetFrames(), sus) {
 		return kind, "continuation", "a continuation"
 	}
-	if other, place := deep(m); place != "" {
+	if other, place := deep(m); place != "" && !frameless(m) {
 		return other, place, place
 	}
 	if first := at(sus, 0); first != nil {

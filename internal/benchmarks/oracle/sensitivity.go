@@ -162,10 +162,15 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			program = programs[0]
 		}
 		rate := rates[i%len(rates)]
+		options := agent.Options{Ratio: 1, Checks: checks(0.002), Interval: 200 * time.Microsecond}
+		if i%2 == 1 { // faults fall into walks evenly, and entries are many more: every other run has samples alone
+			options.Checks, options.Interval = map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50*time.Microsecond
+		}
+		options.Seed, options.Jitter = uint64(i), 0.5
 		limited, cancel := context.WithTimeout(ctx, runLimit)
 		r, err := bed.Run(limited, trial.Spec{
 			JDK: j, Workload: program, Repetitions: 1,
-			Agent:  &agent.Options{Seed: uint64(i), Ratio: 1, Checks: checks(0.002), Interval: 200 * time.Microsecond, Jitter: 0.5},
+			Agent:  &options,
 			Faults: &faults.Plan{Classes: append(slices.Clone(faults.Alterations), faults.Delay), Rate: rate, Seed: uint32(i), Delay: 2 * time.Millisecond},
 		}, nil)
 		cancel()
