@@ -48,6 +48,7 @@ const (
 	phaseWalk             = 2
 	phaseCheck            = 3
 	phaseOwnWalk          = 4
+	phaseGuess            = 5
 	scheduleMagic         = 0x444548435353494d
 	scheduleMagicOffset   = 0
 	scheduleCapacityOff   = 8

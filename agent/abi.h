@@ -90,12 +90,13 @@
 #define MISSTEP_THREAD_SP_OFFSET 32
 #define MISSTEP_THREAD_SIZE 64
 // Phases: outside of the agent; in the signal handler; in ASGCT called by the handler; in a check at a method entry; in
-// GetStackTrace or ASGCT called by that check.
+// GetStackTrace or ASGCT called by that check; in ASGCT called by the handler with made-up registers.
 #define MISSTEP_PHASE_NONE 0
 #define MISSTEP_PHASE_HANDLER 1
 #define MISSTEP_PHASE_WALK 2
 #define MISSTEP_PHASE_CHECK 3
 #define MISSTEP_PHASE_OWN_WALK 4
+#define MISSTEP_PHASE_GUESS 5
 
 // schedule.bin: what a perturbation at instrumentation points did. A header, then records of bpf/intf.h (struct
 // misstep_record), those from capacity on left out. All counters are u64.

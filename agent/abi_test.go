@@ -58,6 +58,7 @@ var mirrored = map[string]uint64{
 	"MISSTEP_PHASE_WALK":                 phaseWalk,
 	"MISSTEP_PHASE_CHECK":                phaseCheck,
 	"MISSTEP_PHASE_OWN_WALK":             phaseOwnWalk,
+	"MISSTEP_PHASE_GUESS":                phaseGuess,
 	"MISSTEP_SCHEDULE_MAGIC":             scheduleMagic,
 	"MISSTEP_SCHEDULE_MAGIC_OFFSET":      scheduleMagicOffset,
 	"MISSTEP_SCHEDULE_CAPACITY_OFFSET":   scheduleCapacityOff,
@@ -95,7 +96,7 @@ func TestConstantsAreThoseOfTheHeader(t *testing.T) {
 
 func TestPhasesHaveNames(t *testing.T) {
 	for p, name := range map[Phase]string{
-		PhaseNone: "", PhaseHandler: "handler", PhaseWalk: "walk", PhaseCheck: "check", PhaseOwnWalk: "own-walk", 99: "phase-99",
+		PhaseNone: "", PhaseHandler: "handler", PhaseWalk: "walk", PhaseCheck: "check", PhaseOwnWalk: "own-walk", PhaseGuess: "guess", 99: "phase-99",
 	} {
 		require.Equal(t, name, p.String())
 	}

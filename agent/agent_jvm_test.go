@@ -140,7 +140,8 @@ func TestMain(m *testing.M) {
 type mismatch struct {
 	Check, Kind, Thread, TopState, Count, Sequence string
 	DeoptimisedCaller                              struct{ ClassName, Method string }
-	Code                                           []byte
+	Code, ReturnCode                               []byte
+	ReturnState                                    string
 	Divergence                                     int
 	Reference, Suspect                             struct {
 		Source string

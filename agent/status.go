@@ -71,7 +71,11 @@ const (
 	PhaseWalk    Phase = phaseWalk
 	PhaseCheck   Phase = phaseCheck
 	PhaseOwnWalk Phase = phaseOwnWalk
+	PhaseGuess   Phase = phaseGuess
 )
+
+// Walks says that a thread in this phase is in a walker, or about to be.
+func (p Phase) Walks() bool { return p == PhaseWalk || p == PhaseOwnWalk || p == PhaseGuess }
 
 // String names the phase as reports show it.
 func (p Phase) String() string {
@@ -86,6 +90,8 @@ func (p Phase) String() string {
 		return "check"
 	case PhaseOwnWalk:
 		return "own-walk"
+	case PhaseGuess:
+		return "guess"
 	}
 	return fmt.Sprintf("phase-%d", uint32(p))
 }

@@ -209,7 +209,7 @@ type Combination struct {
 	Perturbation string
 	// Ratio of instrumented methods as a decimal number, "listed" when they were listed one by one.
 	Ratio string
-	// Interval between two signals as Go writes a duration, "none" without signals.
+	// Interval between two signals as Go writes a duration, "none" without signals; behind it the guesses, if there are any.
 	Interval string
 }
 
@@ -230,6 +230,9 @@ func CombinationOf(campaign string, r *misstepv1.Recipe) Combination {
 	}
 	if d := r.GetSampling().GetInterval().AsDuration(); d > 0 {
 		c.Interval = d.String()
+	}
+	if n := r.GetSampling().GetGuesses(); n > 0 {
+		c.Interval += ", " + strconv.FormatUint(uint64(n), 10) + " guesses"
 	}
 	return c
 }

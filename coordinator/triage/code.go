@@ -2,6 +2,7 @@ package triage
 
 import (
 	"bytes"
+	"slices"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -46,6 +47,9 @@ const (
 	// pushed is code between the words that C1 pushes for its slow subtype check and their pops (c1_LIRAssembler_x86.cpp, emit_typecheck_helper): the
 	// walker does not know of them (agent/pushed_jvm_test.go).
 	pushed = "subtype check"
+	// barrier is C code that a slow path of a collector's barrier in compiled code calls: it keeps registers on the stack meanwhile, of which the
+	// walker does not know (SaveLiveRegisters, cpu/x86/gc/shared/barrierSetAssembler_x86.cpp; agent/stored_jvm_test.go).
+	barrier = "barrier"
 )
 
 // Code classifies the instructions at a pc of x86-64 in code of a state by the stage of the frame's life that decides whether its caller can be found.
@@ -63,8 +67,12 @@ func Code(state string, code []byte) string {
 		return prologue
 	case state == "compiled" && popsWords(code):
 		return pushed
-	case state == "stub" && restores(code):
+	case state == "compiled" && looksAtSupertype(code):
+		return pushed
+	case state == "stub" && inARow(code, load):
 		return epilogue
+	case state == "stub" && inARow(code, store):
+		return prologue
 	}
 	return "body"
 }
@@ -73,6 +81,9 @@ func Code(state string, code []byte) string {
 func stage(m *misstepv1.Mismatch) string {
 	if frameless(m) {
 		return prologue
+	}
+	if spilled(m) {
+		return barrier
 	}
 	return Code(m.GetTopState(), m.GetCode())
 }
@@ -134,24 +145,62 @@ func popsWords(code []byte) bool {
 	return bytes.HasPrefix(code, compare) || bytes.HasPrefix(code, test)
 }
 
-// restores says that a stub takes the registers back that it has saved, at least two in a row: mov reg, [rsp+N]; mov reg, [rsp+N+8]. What lay above
-// them is gone then (MacroAssembler::pop_CPU_state, RegisterSaver::restore_live_registers).
-func restores(code []byte) bool {
-	first, length := loadedFrom(code)
+// spilled says that C code, which has its frame, returns to compiled code that first takes registers back from the stack and gives their room free.
+func spilled(m *misstepv1.Mismatch) bool {
+	if m.GetTopState() != "native" || m.GetReturnState() != "compiled" {
+		return false
+	}
+	code := m.GetReturnCode()
+	if _, length := onStack(code, load); length == 0 && !roomFreed.begins(code) && !moreRoomFreed.begins(code) {
+		return false
+	}
+	return bytes.Contains(code, []byte{0x48, 0x83, 0xc4}) || bytes.Contains(code, []byte{0x48, 0x81, 0xc4})
+}
+
+var (
+	roomFreed     = form{code: []int{0x48, 0x83, 0xc4}} // add rsp, imm8
+	moreRoomFreed = form{code: []int{0x48, 0x81, 0xc4}} // add rsp, imm32
+)
+
+// misled says that the walk did not begin where the thread was, or did not see how large the first compiled frame is: how far it goes right says
+// nothing.
+func misled(m *misstepv1.Mismatch) bool { return frameless(m) || spilled(m) }
+
+// supertype is the beginning of a subtype check: is it the class itself, and what do its first supertypes say (check_klass_subtype_fast_path,
+// cpu/x86/macroAssembler_x86.cpp). C1's copy of an array does it with both arrays pushed (emit_arraycopy, c1_LIRAssembler_x86.cpp).
+var supertype = []form{
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}}, // cmp; je; mov r, [super+20]
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x41, 0x8b, whatever, 0x14}},
+}
+
+func looksAtSupertype(code []byte) bool {
+	return slices.ContainsFunc(supertype, func(f form) bool { return f.begins(code) })
+}
+
+// Instructions that move eight bytes between a register and the stack.
+const (
+	load  = 0x8b
+	store = 0x89
+)
+
+// inARow says that a stub takes registers back that it has saved, or saves them, at least two in a row: mov [rsp+N], reg; mov [rsp+N-8], reg. Its frame
+// has another size then (MacroAssembler::pusha, popa; RegisterSaver).
+func inARow(code []byte, what byte) bool {
+	first, length := onStack(code, what)
 	if length == 0 {
 		return false
 	}
-	second, length := loadedFrom(code[length:])
-	return length != 0 && second == first+8
+	second, length := onStack(code[length:], what)
+	return length != 0 && (second == first+8 || second == first-8)
 }
 
-// loadedFrom is the offset from rsp of a mov of eight bytes into a register that code begins with, and the instruction's length, 0 when it is another.
-func loadedFrom(code []byte) (offset, length int) {
+// onStack is the offset from rsp of the load or store that code begins with, and the instruction's length, 0 when it is another.
+func onStack(code []byte, what byte) (offset, length int) {
 	const (
-		rexW, rexR, load = 0x48, 0x04, 0x8b
-		sib, rsp         = 0x04, 0x24
+		rexW, rexR = 0x48, 0x04
+		sib, rsp   = 0x04, 0x24
 	)
-	if len(code) < 4 || code[0]&^rexR != rexW || code[1] != load || code[2]&0x07 != sib || code[3] != rsp {
+	if len(code) < 4 || code[0]&^rexR != rexW || code[1] != what || code[2]&0x07 != sib || code[3] != rsp {
 		return 0, 0
 	}
 	switch code[2] >> 6 {
@@ -169,7 +218,7 @@ func loadedFrom(code []byte) (offset, length int) {
 // explains a walk that went wrong from the start.
 func unfinished(m *misstepv1.Mismatch) bool {
 	switch stage(m) {
-	case prologue, epilogue, pushed:
+	case prologue, epilogue, pushed, barrier:
 		return true
 	}
 	return false

@@ -175,7 +175,7 @@ const maxChain = 4
 func walkerChain(c *misstepv1.Crash) string {
 	var chain []string
 	guess := ""
-	if slices.ContainsFunc(c.GetNativeFrames(), func(f string) bool { return strings.Contains(f, "GuessCallers") }) {
+	if c.GetPhase() == "guess" || slices.ContainsFunc(c.GetNativeFrames(), func(f string) bool { return strings.Contains(f, "GuessCallers") }) {
 		guess = " < guess"
 	}
 	for _, raw := range c.GetNativeFrames() {

@@ -48,7 +48,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		// The right method at a wrong place: the walk had lost its way before.
 		astray := unfinished(m) && j >= 0 && wrongLocation(ref[j:j+1], sus[len(sus)-1:]) >= 0
-		if asynchronous(m) && (j <= 1 || astray || frameless(m)) {
+		if asynchronous(m) && (j <= 1 || astray || misled(m) || unfinished(m) && len(sus) <= deepEnough) {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
 		return kind, e.String(), e.what()
@@ -71,6 +71,13 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		// there does, unless the signal's own place explains it all.
 		u := diverge(m, ref, sus)
 		if asynchronous(m) {
+			// A bracket's reference is of later: what ends at such a frame was cut off there, wherever the thread is now.
+			if e := (edge{callee: fromBottom(sus, 0)}); u == 0 && upcall(e.callee) != "" {
+				return "truncated", e.String(), e.what()
+			}
+			if u == 0 && cutAtLinker(m) {
+				return "truncated", linked, linkedWords
+			}
 			if continuation(fromBottom(sus, u)) {
 				return kind, "continuation", "a continuation"
 			}
@@ -137,7 +144,7 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 	if m.GetKind() != "truncated" && bottom != nil && continuation(bottom) && frozen(m.GetReference().GetFrames(), sus) {
 		return kind, "continuation", "a continuation"
 	}
-	if other, place := deep(m); place != "" && !frameless(m) {
+	if other, place := deep(m); place != "" && !misled(m) {
 		return other, place, place
 	}
 	if first := at(sus, 0); first != nil {

@@ -91,6 +91,13 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 		m.Sp = 0x7fff00001000
 		m.Fp, m.ReturnAt = m.Sp+stack[0], m.Sp+stack[1]
 	}
+	var returns string // the code to which the top frame returns, compiled
+	if d.MaybeScanArgs(t, "returns", &returns) {
+		var err error
+		m.ReturnCode, err = hex.DecodeString(returns)
+		require.NoError(t, err)
+		m.ReturnState = "compiled"
+	}
 	for l := range strings.Lines(d.Input) {
 		mark, f := l[0], frame(t, strings.TrimSpace(l[1:]))
 		if mark != '>' {

@@ -205,7 +205,7 @@ func (t *trial) locate(crash *misstepv1.Crash, tid int64) {
 			continue
 		}
 		crash.Phase = slot.Phase.String()
-		crash.InWalk = slot.Phase == agent.PhaseHandler || slot.Phase == agent.PhaseWalk || slot.Phase == agent.PhaseOwnWalk
+		crash.InWalk = slot.Phase == agent.PhaseHandler || slot.Phase.Walks()
 		if crash.InWalk {
 			return
 		}

@@ -132,12 +132,12 @@ func TestARecordThatCannotBeReadIsNoVoidTrial(t *testing.T) {
 
 func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
 	trial := &trial{status: agent.Status{Threads: []agent.ThreadSlot{
-		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck}, {TID: 3, Phase: agent.PhaseWalk},
+		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck}, {TID: 3, Phase: agent.PhaseWalk}, {TID: 5, Phase: agent.PhaseGuess},
 	}}}
 	for tid, want := range map[int64]struct {
 		inWalk bool
 		phase  string
-	}{1: {false, ""}, 2: {false, "check"}, 3: {true, "walk"}, 4: {false, ""}, 0: {true, "walk"}} {
+	}{1: {false, ""}, 2: {false, "check"}, 3: {true, "walk"}, 4: {false, ""}, 5: {true, "guess"}, 0: {true, "walk"}} {
 		crash := &misstepv1.Crash{}
 		trial.locate(crash, tid)
 		require.Equal(t, want.inWalk, crash.GetInWalk(), tid)

@@ -57,7 +57,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		thread.NativeFrames = stacks[thread.Tid]
 	}
 	switch {
-	case slot != nil && (slot.Phase == agent.PhaseWalk || slot.Phase == agent.PhaseOwnWalk):
+	case slot != nil && slot.Phase.Walks():
 		hang.Cause = "in-walk"
 	case slot != nil:
 		hang.Cause = "in-agent"

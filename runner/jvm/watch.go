@@ -30,14 +30,13 @@ const (
 )
 
 func maxAge(phase agent.Phase, perturbed bool) time.Duration {
-	switch phase {
-	case agent.PhaseHandler, agent.PhaseWalk, agent.PhaseOwnWalk:
-		if perturbed {
-			return perturbedAge
-		}
-		return inWalkAge
+	switch {
+	case phase != agent.PhaseHandler && !phase.Walks():
+		return inCheckAge
+	case perturbed:
+		return perturbedAge
 	}
-	return inCheckAge
+	return inWalkAge
 }
 
 // watch looks at the JVM until it ends, exceeds a limit, or hangs; then t.verdict says what was seen. The error is ctx's.

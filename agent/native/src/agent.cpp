@@ -536,6 +536,7 @@ void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t*
     }
     m.reference.num_frames = static_cast<int32_t>(m.reference.frames.size());
     m.place = origin.place;
+    AddStack(&m, {});
     agent->recorder.Report(m);
   }
   if (origin.walk != 0) {
@@ -571,12 +572,18 @@ std::optional<MethodName> NamedRoot(const NmethodRef& code) {
   return MethodName{root->class_name, root->name, root->descriptor};
 }
 
-std::vector<NamedWord> NamedWords(const Mismatch& m, std::span<const StackWord> words) {
-  std::vector<NamedWord> named;
-  if (m.verdict.kind != Kind::kTruncated || m.deoptimised_caller) return named;
+constexpr uint32_t kReturnCode = 64;  // bytes
+
+void AddStack(Mismatch* m, std::span<const StackWord> words) {
+  std::vector<NmethodRef> at;
+  if (const StackWord& returns = m->place.returns; returns.at != 0) {
+    m->return_state = kRegionNames[static_cast<int>(agent->code.Find(returns.value, &at))];
+    m->return_code.resize(kReturnCode);
+    m->return_code.resize(ReadCode(returns.value, m->return_code.data(), kReturnCode));
+  }
+  if (m->verdict.kind != Kind::kTruncated || m->deoptimised_caller) return;
   for (const StackWord& w : words) {
-    if (named.size() == kMostNamed) break;
-    std::vector<NmethodRef> at;
+    if (m->stack.size() == kMostNamed) break;
     std::string code;
     switch (agent->code.Find(w.value, &at)) {
       case Region::kCompiled: {
@@ -595,9 +602,8 @@ std::vector<NamedWord> NamedWords(const Mismatch& m, std::span<const StackWord> 
         code = "unknown";
     }
     if (agent->deopt_stubs.IsEntry(w.value)) code += ", its deoptimisation entry";
-    named.push_back({w.at, std::move(code)});
+    m->stack.push_back({w.at, std::move(code)});
   }
-  return named;
 }
 
 NmethodRef DeoptimisedCaller(std::span<const Frame> reference, const Verdict& verdict,

@@ -127,9 +127,9 @@ std::optional<MethodName> NamedRoot(const NmethodRef& code);
 NmethodRef DeoptimisedCaller(std::span<const Frame> reference, const Verdict& verdict,
                              std::span<const StackWord> words);
 
-// What of the stack of a truncated walk is worth a record, if no deoptimised caller was found: as many as kMostNamed of
-// the words that point at generated code.
+// Adds what the stack tells: the code to which the top frame may return, and for a truncated walk without a deoptimised
+// caller as many as kMostNamed of the words that point at generated code.
 constexpr size_t kMostNamed = 160;
-std::vector<NamedWord> NamedWords(const Mismatch& m, std::span<const StackWord> words);
+void AddStack(Mismatch* m, std::span<const StackWord> words);
 
 }  // namespace misstep

@@ -118,7 +118,7 @@ struct OwnedBracket {
     uint64_t pc = 0;
     uint64_t sp = 0;
     uint64_t fp = 0;
-    uint64_t return_at = 0;
+    StackWord returns;
     uint64_t sequence = 0;
     std::vector<uint8_t> bytes;
     std::vector<StackWord> words;
@@ -143,7 +143,7 @@ OwnedBracket::Walk TakeWalk(const Ticket& t) {
   w.pc = t.pc;
   w.sp = t.sp;
   w.fp = t.fp;
-  w.return_at = t.return_at;
+  w.returns = t.returns;
   w.sequence = t.sample;
   w.bytes.assign(t.code, t.code + t.code_size);
   w.words.assign(t.words, t.words + t.words_size);
@@ -185,7 +185,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
                             .pc = w.pc,
                             .sp = w.sp,
                             .fp = w.fp,
-                            .return_at = w.return_at,
+                            .returns = w.returns,
                             .code = w.bytes,
                             .top_state = kRegionNames[static_cast<int>(w.region)]}};
   };
@@ -204,7 +204,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
     m.suspect = Named("asgct", suspect.frames, suspect.code);
     m.place = origin(suspect).place;
     m.deoptimised_caller = NamedRoot(v.verdict.kind == Kind::kTruncated ? o.deoptimised : nullptr);
-    m.stack = NamedWords(m, suspect.words);
+    AddStack(&m, suspect.words);
     agent->recorder.Report(m);
   }
   agent->status->answered.fetch_add(2, std::memory_order_relaxed);

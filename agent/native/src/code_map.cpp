@@ -220,10 +220,10 @@ uint32_t CodeMap::WordsOnStack(uint64_t from, uint64_t to, std::span<StackWord> 
   return n;
 }
 
-uint64_t CodeMap::NextOnStack(uint64_t from, uint64_t to) const {
-  StackWord word = {};
+StackWord CodeMap::NextOnStack(uint64_t from, uint64_t to) const {
+  StackWord word;
   WordsOnStack(from, std::min(to, from + uint64_t{8} * kNearWords), {&word, 1});
-  return word.at;
+  return word;
 }
 
 NmethodRef CodeMap::Nearest(uint64_t address) const {

@@ -72,8 +72,8 @@ class DeoptStubs {
 
 // A word of a stack that may point at code, and where it stands.
 struct StackWord {
-  uint64_t at;
-  uint64_t value;
+  uint64_t at = 0;
+  uint64_t value = 0;
 };
 
 class CodeMap final : public CodeLookup {
@@ -97,9 +97,9 @@ class CodeMap final : public CodeLookup {
   // Copies the words of the calling thread's stack in [from, to) that may point at code, from from on, as many as there
   // is room for, and returns their number. Async-signal-safe.
   uint32_t WordsOnStack(uint64_t from, uint64_t to, std::span<StackWord> words) const;
-  // Where the first such word of the calling thread's stack in [from, to) stands, 0 when there is none among the next
-  // kNearWords. Async-signal-safe.
-  uint64_t NextOnStack(uint64_t from, uint64_t to) const;
+  // The first such word of the calling thread's stack in [from, to), none when it is not among the next kNearWords.
+  // Async-signal-safe.
+  StackWord NextOnStack(uint64_t from, uint64_t to) const;
   // The first code that fits among those that were deoptimised while they were calling: the return address, one of
   // words, is the deoptimisation entry then. All activations of such code have it, so what a frame has left behind on
   // the stack speaks of the same code. Null when there is none.

@@ -139,7 +139,7 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
   s.append("\",\"pc\":\"").append(std::to_string(p.pc));
   s.append("\",\"sp\":\"").append(std::to_string(p.sp));
   s.append("\",\"fp\":\"").append(std::to_string(p.fp));
-  s.append("\",\"returnAt\":\"").append(std::to_string(p.return_at));
+  s.append("\",\"returnAt\":\"").append(std::to_string(p.returns.at));
   s.append("\",\"code\":\"");
   AppendBase64(&s, p.code);
   s.append("\",\"topState\":");
@@ -148,6 +148,13 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
     s.append(",\"deoptimisedCaller\":");
     AppendMethod(&s, *m.deoptimised_caller);
     s.append("}");
+  }
+  if (!m.return_state.empty()) {
+    s.append(",\"returnState\":");
+    AppendJson(&s, m.return_state);
+    s.append(",\"returnCode\":\"");
+    AppendBase64(&s, m.return_code);
+    s.append("\"");
   }
   if (!m.stack.empty()) {
     s.append(",\"stack\":[");

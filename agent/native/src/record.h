@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "code_map.h"
 #include "lock.h"
 #include "methods.h"
 #include "verdict.h"
@@ -34,7 +35,7 @@ struct Place {
   uint64_t pc = 0;
   uint64_t sp = 0;
   uint64_t fp = 0;
-  uint64_t return_at = 0;  // pc outside of generated code: where the next word into it stands on the stack, 0 not near
+  StackWord returns;  // the next word on the stack that may point into generated code, no place when it is not near
   std::span<const uint8_t> code;
   std::string_view top_state;
 };
@@ -53,7 +54,9 @@ struct Mismatch {
   Place place;
   // Kind truncated: the compiled method at which the walk ended, when it was deoptimised while it was calling.
   std::optional<MethodName> deoptimised_caller;
-  std::vector<NamedWord> stack;  // kind truncated without one: what the walker could have gone on from
+  std::vector<NamedWord> stack;      // kind truncated without one: what the walker could have gone on from
+  std::string_view return_state;     // what place.returns points at, as Place::top_state
+  std::vector<uint8_t> return_code;  // that stands there
 };
 
 // Appends text as a JSON string. Bytes that are no UTF-8 become '?': HotSpot's modified UTF-8 may hold some.

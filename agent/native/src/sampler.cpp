@@ -62,6 +62,7 @@ void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
 // walk it (async-profiler). Nobody judges what comes out: most words are none. A crash or a hang shows.
 [[gnu::no_sanitize_address]] void GuessCallers(Slot* slot, Ticket* t, const ucontext_t& context, uint64_t end) {
   ucontext_t guess = context;
+  slot->status->phase.store(MISSTEP_PHASE_GUESS, std::memory_order_release);
   for (uint32_t i = 0; i < agent->options.guesses && t->sp + 8 * (i + 1) <= end; i++) {
     const uint64_t word = *reinterpret_cast<const volatile uint64_t*>(t->sp + 8 * i);
     if (!agent->code.MayHold(word)) continue;
@@ -100,7 +101,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   t->busy = slot->busy != 0;
   t->num_frames = 0;
   t->words_size = 0;
-  t->return_at = 0;
+  t->returns = {};
   if (!t->busy) {
     slot->busy = 1;
     AsgctTrace trace = {slot->env, 0, t->frames};
@@ -108,7 +109,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     Walk(&trace, context, t->sample);
     t->num_frames = trace.num_frames;
     const uint64_t end = slot->stack.EndFrom(t->sp);
-    t->return_at = agent->code.MayHold(t->pc) ? 0 : agent->code.NextOnStack(t->sp, end);
+    t->returns = agent->code.NextOnStack(t->sp, end);
     t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, end);
     if (trace.num_frames <= -3 && trace.num_frames >= -6) GuessCallers(slot, t, registers, end);
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
@@ -229,7 +230,7 @@ struct Owned {
   uint64_t pc = 0;
   uint64_t sp = 0;
   uint64_t fp = 0;
-  uint64_t return_at = 0;
+  StackWord returns;
   uint64_t sequence = 0;
   uint8_t code[16] = {};
   uint32_t code_size = 0;
@@ -292,7 +293,7 @@ class Judge {
     o->pc = t->pc;
     o->sp = t->sp;
     o->fp = t->fp;
-    o->return_at = t->return_at;
+    o->returns = t->returns;
     o->sequence = t->sample;
     std::memcpy(o->code, t->code, sizeof(o->code));
     o->code_size = t->code_size;
@@ -368,7 +369,7 @@ class Judge {
                                      .pc = o.pc,
                                      .sp = o.sp,
                                      .fp = o.fp,
-                                     .return_at = o.return_at,
+                                     .returns = o.returns,
                                      .code = std::span(o.code, o.code_size),
                                      .top_state = kRegionNames[static_cast<int>(o.sample.region)]}};
     CheckEdgesOf(o.frames, origin, &random_);
@@ -384,7 +385,7 @@ class Judge {
       m.suspect = Named("asgct", o.frames, o.sample.code);
       m.place = origin.place;
       if (verdict.kind == Kind::kTruncated) m.deoptimised_caller = NamedRoot(o.deoptimised);
-      m.stack = NamedWords(m, o.words);
+      AddStack(&m, o.words);
       agent->recorder.Report(m);
     }
     if (o.by_trace) agent->status->traced.fetch_add(1, std::memory_order_relaxed);

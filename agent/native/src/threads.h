@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "code_map.h"
 #include "lock.h"
 #include "perturb.h"
 #include "status.h"
@@ -21,7 +22,6 @@
 namespace misstep {
 
 struct AsgctFrame;
-struct StackWord;
 
 enum class TicketState : uint32_t {
   kIdle,     // free for the sampler
@@ -41,7 +41,7 @@ struct Ticket {
   uint64_t pc = 0;
   uint64_t sp = 0;
   uint64_t fp = 0;
-  uint64_t return_at = 0;  // outside of generated code: where the next word into it stands on the stack, 0 not near
+  StackWord returns;  // the next word on the stack that may point into generated code, no place when it is not near
   uint8_t code[16] = {};
   uint32_t code_size = 0;
   int32_t num_frames = 0;

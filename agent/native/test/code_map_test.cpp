@@ -200,9 +200,10 @@ TEST(CodeMap, WordsOnStack) {
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), std::span(words, 2)), 2u) << "no more room";
   EXPECT_EQ(map.WordsOnStack(from, 0, words), 0u) << "where the stack ends is not known";
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), {}), 0u);
-  EXPECT_EQ(map.NextOnStack(from, from + sizeof(stack)), from + 8);
-  EXPECT_EQ(map.NextOnStack(from + 16, from + 24), 0u);
-  EXPECT_EQ(map.NextOnStack(from, 0), 0u);
+  EXPECT_EQ(map.NextOnStack(from, from + sizeof(stack)).at, from + 8);
+  EXPECT_EQ(map.NextOnStack(from, from + sizeof(stack)).value, at + 50);
+  EXPECT_EQ(map.NextOnStack(from + 16, from + 24).at, 0u);
+  EXPECT_EQ(map.NextOnStack(from, 0).at, 0u);
 }
 
 TEST(NmethodBuilder, KeepsEachPositionOnce) {

@@ -629,9 +629,13 @@ type Mismatch struct {
 	DeoptimisedCaller *Frame `protobuf:"bytes,14,opt,name=deoptimised_caller,json=deoptimisedCaller,proto3" json:"deoptimised_caller,omitempty"`
 	// fp is the frame pointer's register at the signal, 0 when there was none.
 	Fp uint64 `protobuf:"varint,15,opt,name=fp,proto3" json:"fp,omitempty"`
-	// return_at is, for a pc outside of generated code, where the first word that points into it stands on the stack, looked for from sp on.
-	// It is the return address of C code that has not set up its frame, or never does. 0 when none is near.
+	// return_at is where the first word that points into generated code stands on the stack, looked for from sp on: for C code most likely its
+	// return address, and in any case if it has not set up its frame. 0 when none is near.
 	ReturnAt uint64 `protobuf:"varint,16,opt,name=return_at,json=returnAt,proto3" json:"return_at,omitempty"`
+	// return_state is what that word points at, as top_state.
+	ReturnState string `protobuf:"bytes,18,opt,name=return_state,json=returnState,proto3" json:"return_state,omitempty"`
+	// return_code is the code there, at most 64 bytes.
+	ReturnCode []byte `protobuf:"bytes,19,opt,name=return_code,json=returnCode,proto3" json:"return_code,omitempty"`
 	// stack is what a walk that was cut off without a known reason could have gone on from: words that point into generated code, from sp on. Some of
 	// them are what calls have left behind.
 	Stack         []*StackWord `protobuf:"bytes,17,rep,name=stack,proto3" json:"stack,omitempty"`
@@ -779,6 +783,20 @@ func (x *Mismatch) GetReturnAt() uint64 {
 		return x.ReturnAt
 	}
 	return 0
+}
+
+func (x *Mismatch) GetReturnState() string {
+	if x != nil {
+		return x.ReturnState
+	}
+	return ""
+}
+
+func (x *Mismatch) GetReturnCode() []byte {
+	if x != nil {
+		return x.ReturnCode
+	}
+	return nil
 }
 
 func (x *Mismatch) GetStack() []*StackWord {
@@ -1783,7 +1801,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
-	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xfb\x03\n" +
+	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xbf\x04\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +
@@ -1803,7 +1821,10 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x05count\x18\r \x01(\x04R\x05count\x12@\n" +
 	"\x12deoptimised_caller\x18\x0e \x01(\v2\x11.misstep.v1.FrameR\x11deoptimisedCaller\x12\x0e\n" +
 	"\x02fp\x18\x0f \x01(\x04R\x02fp\x12\x1b\n" +
-	"\treturn_at\x18\x10 \x01(\x04R\breturnAt\x12+\n" +
+	"\treturn_at\x18\x10 \x01(\x04R\breturnAt\x12!\n" +
+	"\freturn_state\x18\x12 \x01(\tR\vreturnState\x12\x1f\n" +
+	"\vreturn_code\x18\x13 \x01(\fR\n" +
+	"returnCode\x12+\n" +
 	"\x05stack\x18\x11 \x03(\v2\x15.misstep.v1.StackWordR\x05stack\"/\n" +
 	"\tStackWord\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x04R\x02at\x12\x12\n" +

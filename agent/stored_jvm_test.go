@@ -1,0 +1,41 @@
+package agent
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Since 24 the slow path of G1's barriers is C2's: it keeps the live registers on the stack while it calls the VM (HotSpot: SaveLiveRegisters,
+// cpu/x86/gc/shared/barrierSetAssembler_x86.cpp). The walker finds the caller by the frame's size, without them. Small queues of cards and no threads
+// that refine them make these calls frequent; the registers are taken back right behind the call.
+func TestRegistersThatABarrierSavesHideTheCaller(t *testing.T) {
+	for _, j := range jvms(t) {
+		flags := []string{"-XX:+UseG1GC", "-XX:-TieredCompilation", "-XX:G1UpdateBufferSize=2"}
+		if j.feature >= 24 {
+			flags = append(flags, "-XX:+UnlockDiagnosticVMOptions", "-XX:-G1UseConcRefinement")
+		}
+		hidden := 0
+		for seed := uint64(1); hidden == 0 && seed <= 10; seed++ { // some of thousands of samples
+			o := Options{Seed: seed, Include: []string{"Stored*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 50 * time.Microsecond}
+			r := run(t, j, o, flags, "Stored")
+			requireSound(t, r)
+			require.Contains(t, r.output, "stored: verified")
+			c := r.check("asgct-shadow")
+			require.Greater(t, c.Total, uint64(50))
+			t.Logf("%v: %d of %d samples are mismatches", j, c.Mismatch, c.Total)
+			for _, m := range r.mismatches {
+				t.Logf("%s at %s, returns to %s % x", m.Kind, m.TopState, m.ReturnState, m.ReturnCode)
+				if m.TopState == "native" && m.ReturnState == "compiled" && bytes.Contains(m.ReturnCode, []byte{0x48, 0x83, 0xc4}) { // add rsp, N
+					hidden++
+				}
+			}
+			if j.feature < 24 {
+				break
+			}
+		}
+		require.Equal(t, j.feature >= 24, hidden > 0)
+	}
+}
