@@ -38,6 +38,62 @@ func TestBracketsNeedNoInstrumentation(t *testing.T) {
 	}
 }
 
+// inTurns asks for so many brackets that threads take them in turns.
+func inTurns() Options {
+	o := brackets()
+	o.Checks["edges"], o.Interval = 0, 50*time.Microsecond
+	return o
+}
+
+// Threads start and end in the middle of their turns, and so does the JVM.
+func TestBracketsOfThreadsThatComeAndGo(t *testing.T) {
+	for _, j := range jvms(t) {
+		for _, end := range []string{"return", "exit", "halt"} {
+			t.Run(j.String()+"/"+end, func(t *testing.T) {
+				r := run(t, j, inTurns(), nil, "Churn", "1", end)
+				requireSound(t, r)
+				require.Contains(t, r.output, "churn: verified")
+				c := r.check("asgct-gst-bracket")
+				t.Logf("%+v", c)
+				require.NotZero(t, c.Match)
+				require.LessOrEqual(t, r.status.Seconds, c.Total)
+			})
+		}
+	}
+}
+
+// A thread has turns of brackets and turns of samples, and neither are lost.
+func TestBracketsBesideSamples(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			o := inTurns()
+			o.Checks["asgct-shadow"], o.Include = 1, []string{"Mixed*"}
+			r := run(t, j, o, nil, "Mixed", "2", "1")
+			requireSound(t, r)
+			t.Logf("%d brackets, %d samples", r.check("asgct-gst-bracket").Total, r.check("asgct-shadow").Total)
+			require.NotZero(t, r.check("asgct-gst-bracket").Match)
+			require.NotZero(t, r.check("asgct-shadow").Match)
+		})
+	}
+}
+
+// The turn of a thread that waits is over after one bracket: what it asks for all the time is a small part of what the interval allows.
+func TestAThreadThatWaitsHasNoTurns(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			o := inTurns()
+			began := time.Now()
+			r := run(t, j, o, nil, "Parked", "4")
+			most := uint64(time.Since(began)/o.Interval) / 8
+			requireSound(t, r)
+			require.Contains(t, r.output, "parked: verified")
+			t.Logf("%d brackets, at most %d", r.check("asgct-gst-bracket").Total, most)
+			require.NotZero(t, r.status.Sent)
+			require.Less(t, r.check("asgct-gst-bracket").Total, most)
+		})
+	}
+}
+
 // JDK-8303444 without any instrumentation: the frames below the upcall are lost to ASGCT and there for GetStackTrace.
 func TestBracketsFindTheLostBottom(t *testing.T) {
 	for _, j := range jvms(t) {

@@ -177,6 +177,31 @@ func TestFaultsAtAPlace(t *testing.T) {
 	require.NotZero(t, found)
 }
 
+// Brackets in turns: a walk that gives no code there is is found whenever the verdict speaks of it.
+func TestInjectedFaultsInBracketsAreDetected(t *testing.T) {
+	b := bed(t)
+	on, ok := b.JDK(17)
+	if !ok {
+		t.Skip("the catalogue has no JDK 17")
+	}
+	r, err := b.Run(t.Context(), trial.Spec{
+		JDK: on, Workload: "mix", Repetitions: 1,
+		Agent:  &agent.Options{Seed: 1, Checks: map[string]float64{"asgct-gst-bracket": 1}, Interval: 50 * time.Microsecond, Jitter: 0.5},
+		Faults: &faults.Plan{Classes: []string{faults.InvalidCode}, Rate: 0.02, Seed: 1},
+	}, nil)
+	require.NoError(t, err)
+	require.Empty(t, r.Failure)
+	detected := 0
+	for _, f := range r.Faults.Faults {
+		if v, judged := f.Verdicts["asgct-gst-bracket"]; judged {
+			require.Equal(t, faults.Mismatch, v.Outcome, "%+v", f)
+			detected++
+		}
+	}
+	t.Logf("%d of %d detected in %d brackets", detected, r.Faults.Made, r.Check("asgct-gst-bracket").Total)
+	require.NotZero(t, detected)
+}
+
 func TestWithoutFaultsTheInjectorChangesNothing(t *testing.T) {
 	b := bed(t)
 	on, ok := b.JDK(17)

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <ctime>
 #include <deque>
+#include <iterator>
 #include <memory>
 
 #include "agent.h"
@@ -18,97 +19,15 @@
 namespace misstep {
 namespace {
 
-std::atomic<uint32_t> wake = 0;
-std::atomic<bool> stop = false;
-std::atomic<bool> stopped = true;  // no walk of the bracketer is under way, and none will be
-JavaVM* vm = nullptr;
+constexpr size_t kMostQueued = 128;      // brackets that the judge has not come to
+constexpr uint64_t kSpinNanos = 20'000;  // longer than a thread that runs takes to answer
 
-// Ends a bracket that comes to nothing.
-void GiveUp(Slot* slot, Reason reason) {
-  Count(agent->status, Check::kAsgctGstBracket, Verdict::Void(reason));
-  slot->bracket.first.state.store(TicketState::kIdle, std::memory_order_release);
-  slot->bracket.second.state.store(TicketState::kIdle, std::memory_order_release);
-  slot->bracket.state.store(BracketState::kIdle, std::memory_order_release);
-}
-
-// Ends a bracket whose signal has not been handled. Returns false when a handler has it.
-bool GiveUpPending(Slot* slot, Ticket* t, Reason reason) {
-  TicketState pending = TicketState::kPending;
-  if (!t->state.compare_exchange_strong(pending, TicketState::kIdle)) return false;
-  GiveUp(slot, reason);
-  return true;
-}
-
-Ticket* AwaitedTicket(Slot* slot) {
-  switch (slot->bracket.state.load(std::memory_order_acquire)) {
-    case BracketState::kFirst:
-      return &slot->bracket.first;
-    case BracketState::kSecond:
-      return &slot->bracket.second;
-    default:
-      return nullptr;
-  }
-}
-
-// The first walk is there: takes the stack at the next safepoint, then signals again.
-void Walk(Slot* slot) {
-  BracketSlot& b = slot->bracket;
-  b.state.store(BracketState::kWalking, std::memory_order_release);
-  if (b.first.busy) return GiveUp(slot, Reason::kWalkerBusy);
-  // Rule 2, as in Threads::End: the thread does not end while it is walked.
-  b.walking.store(true, std::memory_order_seq_cst);
-  jvmtiError error = JVMTI_ERROR_THREAD_NOT_ALIVE;
-  if (slot->state.load(std::memory_order_seq_cst) == SlotState::kActive) {
-    MaySafepoint();
-    error = agent->jvmti->GetStackTrace(b.thread, 0, static_cast<jint>(agent->options.depth), b.gst, &b.gst_count);
-  }
-  b.walking.store(false, std::memory_order_seq_cst);
-  if (error == JVMTI_ERROR_THREAD_NOT_ALIVE) return GiveUp(slot, Reason::kThreadEnd);
-  if (error != JVMTI_ERROR_NONE) return GiveUp(slot, Reason::kGstError);
-  b.state.store(BracketState::kSecond, std::memory_order_release);
-  switch (SendTicket(slot, &b.second, SignalFor::kBracketSecond, b.next++)) {
-    case Sent::kYes:
-      agent->status->second.fetch_add(1, std::memory_order_relaxed);
-      break;
-    case Sent::kThreadEnded:
-      GiveUp(slot, Reason::kThreadEnd);
-      break;
-    case Sent::kRefused:
-      agent->status->second.fetch_add(1, std::memory_order_relaxed);
-      GiveUp(slot, Reason::kSendFailed);
-      break;
-  }
-}
-
-void* Run(void*) {
-  prctl(PR_SET_NAME, "misstep-bracket");
-  Threads::ExcludeThisThread();
-  JNIEnv* env = nullptr;
-  char name[] = "misstep-bracket";
-  JavaVMAttachArgs arguments = {JNI_VERSION_1_6, name, nullptr};
-  if (vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) != JNI_OK) {
-    Log("cannot attach the bracket thread: asgct-gst-bracket does nothing");
-    stopped.store(true, std::memory_order_release);
-    return nullptr;
-  }
-  while (!stop.load(std::memory_order_acquire)) {
-    const uint32_t seen = wake.load(std::memory_order_acquire);
-    bool any = false;
-    for (size_t i = 0; i < agent->threads.size() && !stop.load(std::memory_order_acquire); i++) {
-      Slot* slot = agent->threads.at(i);
-      if (slot->bracket.state.load(std::memory_order_acquire) != BracketState::kFirst) continue;
-      if (slot->bracket.first.state.load(std::memory_order_acquire) != TicketState::kReady) continue;
-      Walk(slot);
-      any = true;
-    }
-    if (any) continue;
-    const timespec most = {0, 50'000'000};  // so that a stop is seen soon
-    syscall(SYS_futex, reinterpret_cast<uint32_t*>(&wake), FUTEX_WAIT_PRIVATE, seen, &most, nullptr, 0);
-  }
-  stopped.store(true, std::memory_order_release);
-  vm->DetachCurrentThread();
-  return nullptr;
-}
+// What enters the kernel.
+#if defined(__x86_64__)
+constexpr uint8_t kSystemCall[] = {0x0f, 0x05};  // syscall
+#elif defined(__aarch64__)
+constexpr uint8_t kSystemCall[] = {0x01, 0x00, 0x00, 0xd4};  // svc #0
+#endif
 
 // A bracket that owns its data.
 struct OwnedBracket {
@@ -148,6 +67,209 @@ OwnedBracket::Walk TakeWalk(const Ticket& t) {
   w.bytes.assign(t.code, t.code + t.code_size);
   w.words.assign(t.words, t.words + t.words_size);
   return w;
+}
+
+std::atomic<uint32_t> wake = 0;
+std::atomic<bool> stop = false;
+std::atomic<bool> stopped = true;  // no walk of the bracketer is under way, and none will be
+JavaVM* vm = nullptr;
+std::atomic<uint32_t> given = 0;  // brackets that turns were given and have not taken yet
+
+Mutex queue_mutex;
+std::vector<std::unique_ptr<OwnedBracket>> queue GUARDED_BY(queue_mutex);  // to the judge
+
+bool QueueFull() {
+  const ReadLock lock(queue_mutex);
+  return queue.size() >= kMostQueued;
+}
+
+// Ends a bracket that comes to nothing, and with it the turn.
+void GiveUp(Slot* slot, Reason reason) {
+  Count(agent->status, Check::kAsgctGstBracket, Verdict::Void(reason));
+  slot->bracket.first.state.store(TicketState::kIdle, std::memory_order_release);
+  slot->bracket.second.state.store(TicketState::kIdle, std::memory_order_release);
+  slot->bracket.state.store(BracketState::kIdle, std::memory_order_release);
+}
+
+// Ends a bracket whose signal has not been handled. Returns false when a handler has it.
+bool GiveUpPending(Slot* slot, Ticket* t, Reason reason) {
+  TicketState pending = TicketState::kPending;
+  if (!t->state.compare_exchange_strong(pending, TicketState::kIdle)) return false;
+  GiveUp(slot, reason);
+  return true;
+}
+
+Ticket* AwaitedTicket(Slot* slot) {
+  switch (slot->bracket.state.load(std::memory_order_acquire)) {
+    case BracketState::kFirst:
+      return &slot->bracket.first;
+    case BracketState::kSecond:
+      return &slot->bracket.second;
+    default:
+      return nullptr;
+  }
+}
+
+// Begins the next bracket of a turn, or ends it.
+void Begin(Slot* slot) {
+  BracketSlot& b = slot->bracket;
+  if (given.load(std::memory_order_relaxed) == 0 || QueueFull()) {
+    b.state.store(BracketState::kIdle, std::memory_order_release);
+    return;
+  }
+  given.fetch_sub(1, std::memory_order_relaxed);
+  b.state.store(BracketState::kFirst, std::memory_order_release);
+  switch (SendTicket(slot, &b.first, SignalFor::kBracketFirst, b.next++)) {
+    case Sent::kYes:
+      break;
+    case Sent::kThreadEnded:
+      b.state.store(BracketState::kIdle, std::memory_order_release);
+      break;
+    case Sent::kRefused:
+      GiveUp(slot, Reason::kSendFailed);
+      break;
+  }
+}
+
+// The first walk is there: takes the stack at the next safepoint, then signals again.
+void Walk(Slot* slot) {
+  BracketSlot& b = slot->bracket;
+  b.state.store(BracketState::kWalking, std::memory_order_release);
+  if (b.first.busy) return GiveUp(slot, Reason::kWalkerBusy);
+  // Rule 2, as in Threads::End: the thread does not end while it is walked.
+  b.walking.store(true, std::memory_order_seq_cst);
+  jvmtiError error = JVMTI_ERROR_THREAD_NOT_ALIVE;
+  if (slot->state.load(std::memory_order_seq_cst) == SlotState::kActive) {
+    MaySafepoint();
+    error = agent->jvmti->GetStackTrace(b.thread, 0, static_cast<jint>(agent->options.depth), b.gst, &b.gst_count);
+  }
+  b.walking.store(false, std::memory_order_seq_cst);
+  if (error == JVMTI_ERROR_THREAD_NOT_ALIVE) return GiveUp(slot, Reason::kThreadEnd);
+  if (error != JVMTI_ERROR_NONE) return GiveUp(slot, Reason::kGstError);
+  if (b.gst_count > 0 && b.gst_count < static_cast<jint>(agent->options.depth)) {
+    slot->root = reinterpret_cast<uint64_t>(b.gst[b.gst_count - 1].method);
+  }
+  b.state.store(BracketState::kSecond, std::memory_order_release);
+  switch (SendTicket(slot, &b.second, SignalFor::kBracketSecond, b.next++)) {
+    case Sent::kYes:
+      agent->status->second.fetch_add(1, std::memory_order_relaxed);
+      break;
+    case Sent::kThreadEnded:
+      GiveUp(slot, Reason::kThreadEnd);
+      break;
+    case Sent::kRefused:
+      agent->status->second.fetch_add(1, std::memory_order_relaxed);
+      GiveUp(slot, Reason::kSendFailed);
+      break;
+  }
+}
+
+// Whether both walks met the thread at one system call, before which the kernel puts it to have it made again: it waits
+// there, and its stack stays what it is.
+bool StandsStill(const BracketSlot& b) {
+  if (b.first.pc != b.second.pc || b.first.sp != b.second.sp) return false;
+  const auto is_call = [](const uint8_t* code, uint32_t size) {
+    return size >= sizeof(kSystemCall) && std::equal(std::begin(kSystemCall), std::end(kSystemCall), code);
+  };
+  uint8_t before[sizeof(kSystemCall)];
+  return is_call(b.first.code, b.first.code_size) ||
+         is_call(before, ReadCode(b.first.pc - sizeof(before), before, sizeof(before)));
+}
+
+// The second walk is there: hands all three on. Returns false when that ended the turn.
+bool HandOn(Slot* slot) {
+  BracketSlot& b = slot->bracket;
+  if (b.second.busy) {
+    GiveUp(slot, Reason::kWalkerBusy);
+    return false;
+  }
+  auto o = std::make_unique<OwnedBracket>();
+  o->before = TakeWalk(b.first);
+  o->after = TakeWalk(b.second);
+  for (jint f = 0; f < b.gst_count; f++) {
+    o->gst.push_back({reinterpret_cast<uint64_t>(b.gst[f].method), static_cast<int32_t>(b.gst[f].location), nullptr});
+  }
+  o->thread = slot->name;
+  o->tid = slot->tid;
+  o->since = MonotonicNanos();
+  {
+    const WriteLock lock(queue_mutex);
+    queue.push_back(std::move(o));
+  }
+  b.first.state.store(TicketState::kIdle, std::memory_order_release);
+  b.second.state.store(TicketState::kIdle, std::memory_order_release);
+  b.state.store(BracketState::kTurn, std::memory_order_release);
+  return true;
+}
+
+// After a bracket: ends the turn when its time is up or the thread does not run.
+void GoOn(Slot* slot) {
+  BracketSlot& b = slot->bracket;
+  // No thread spends more than half of its time in the handler.
+  SleepUntil(b.first.sent_nanos + 2 * (b.first.took + b.second.took));
+  if (MonotonicNanos() >= b.until.load(std::memory_order_relaxed) || StandsStill(b)) {
+    b.state.store(BracketState::kIdle, std::memory_order_release);
+  }
+}
+
+// Takes what a thread's bracket can take now. Returns false when it was nothing.
+bool Step(Slot* slot) {
+  BracketSlot& b = slot->bracket;
+  switch (b.state.load(std::memory_order_acquire)) {
+    case BracketState::kTurn:
+      Begin(slot);
+      return true;
+    case BracketState::kFirst:
+      if (b.first.state.load(std::memory_order_acquire) != TicketState::kReady) return false;
+      Walk(slot);
+      return true;
+    case BracketState::kSecond:
+      if (b.second.state.load(std::memory_order_acquire) != TicketState::kReady) return false;
+      if (HandOn(slot)) GoOn(slot);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Waits a little for the thread's answer: falling asleep and waking up takes longer, and the more time a thread has
+// between the walks, the less they prove.
+void AwaitAnswer(Slot* slot) {
+  const Ticket* t = AwaitedTicket(slot);
+  if (t == nullptr) return;
+  const uint64_t limit = MonotonicNanos() + kSpinNanos;
+  while (t->state.load(std::memory_order_acquire) != TicketState::kReady && MonotonicNanos() < limit) {
+  }
+}
+
+void* Run(void*) {
+  prctl(PR_SET_NAME, "misstep-bracket");
+  prctl(PR_SET_TIMERSLACK, 1000UL);
+  Threads::ExcludeThisThread();
+  JNIEnv* env = nullptr;
+  char name[] = "misstep-bracket";
+  JavaVMAttachArgs arguments = {JNI_VERSION_1_6, name, nullptr};
+  if (vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) != JNI_OK) {
+    Log("cannot attach the bracket thread: asgct-gst-bracket does nothing");
+    stopped.store(true, std::memory_order_release);
+    return nullptr;
+  }
+  while (!stop.load(std::memory_order_acquire)) {
+    const uint32_t seen = wake.load(std::memory_order_acquire);
+    bool any = false;
+    for (size_t i = 0; i < agent->threads.size() && !stop.load(std::memory_order_acquire); i++) {
+      Slot* slot = agent->threads.at(i);
+      if (!Step(slot)) continue;
+      AwaitAnswer(slot);
+      any = true;
+    }
+    if (any) continue;
+    const timespec most = {0, 50'000'000};  // so that a stop is seen soon
+    syscall(SYS_futex, reinterpret_cast<uint32_t*>(&wake), FUTEX_WAIT_PRIVATE, seen, &most, nullptr, 0);
+  }
+  stopped.store(true, std::memory_order_release);
+  vm->DetachCurrentThread();
+  return nullptr;
 }
 
 BracketWalk Look(OwnedBracket::Walk* w) {
@@ -224,21 +346,14 @@ void WakeBracketer() {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&wake), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-bool BeginBracket(Slot* slot) {
+bool GiveBrackets(Slot* slot, uint32_t count, uint64_t until) {
   BracketSlot& b = slot->bracket;
   if (b.thread == nullptr) return false;
-  b.state.store(BracketState::kFirst, std::memory_order_release);
-  switch (SendTicket(slot, &b.first, SignalFor::kBracketFirst, b.next++)) {
-    case Sent::kYes:
-      return true;
-    case Sent::kThreadEnded:
-      b.state.store(BracketState::kIdle, std::memory_order_release);
-      return false;
-    case Sent::kRefused:
-      GiveUp(slot, Reason::kSendFailed);
-      return true;
-  }
-  return false;
+  if (given.load(std::memory_order_relaxed) <= kMostSpare * count) given.fetch_add(count, std::memory_order_relaxed);
+  b.until.store(until, std::memory_order_relaxed);
+  BracketState idle = BracketState::kIdle;
+  if (b.state.compare_exchange_strong(idle, BracketState::kTurn)) WakeBracketer();
+  return true;
 }
 
 void SweepBrackets(uint64_t now) {
@@ -255,27 +370,12 @@ void EndBracket(Slot* slot) {
 }
 
 void JudgeBrackets(uint64_t now, bool end) {
-  for (size_t i = 0; i < agent->threads.size(); i++) {
-    Slot* slot = agent->threads.at(i);
-    BracketSlot& b = slot->bracket;
-    if (b.state.load(std::memory_order_acquire) != BracketState::kSecond) continue;
-    if (b.second.state.load(std::memory_order_acquire) != TicketState::kReady) continue;
-    if (b.second.busy) {
-      GiveUp(slot, Reason::kWalkerBusy);
-      continue;
-    }
-    auto o = std::make_unique<OwnedBracket>();
-    o->before = TakeWalk(b.first);
-    o->after = TakeWalk(b.second);
-    for (jint f = 0; f < b.gst_count; f++) {
-      o->gst.push_back({reinterpret_cast<uint64_t>(b.gst[f].method), static_cast<int32_t>(b.gst[f].location), nullptr});
-    }
-    o->thread = slot->name;
-    o->tid = slot->tid;
-    o->since = now;
-    b.first.state.store(TicketState::kIdle, std::memory_order_release);
-    b.second.state.store(TicketState::kIdle, std::memory_order_release);
-    b.state.store(BracketState::kIdle, std::memory_order_release);
+  std::vector<std::unique_ptr<OwnedBracket>> queued;
+  {
+    const WriteLock lock(queue_mutex);
+    queued.swap(queue);
+  }
+  for (std::unique_ptr<OwnedBracket>& o : queued) {
     const BracketVerdict v = Compare(o.get());
     const bool early = v.verdict.outcome == Outcome::kMismatch ? v.verdict.kind != Kind::kCode
                                                                : v.verdict.reason == Reason::kUnknownMethod;
@@ -322,8 +422,11 @@ void StopBracketer() {
       SleepUntil(MonotonicNanos() + 100'000);
     }
     const BracketState state = b.state.load(std::memory_order_acquire);
-    const bool judged = state == BracketState::kSecond && b.second.state.load() == TicketState::kReady;
-    if (state != BracketState::kIdle && !judged) GiveUp(slot, Reason::kExit);
+    if (state == BracketState::kSecond && b.second.state.load(std::memory_order_acquire) == TicketState::kReady) {
+      HandOn(slot);
+    } else if (state != BracketState::kIdle && state != BracketState::kTurn) {
+      GiveUp(slot, Reason::kExit);
+    }
   }
 }
 

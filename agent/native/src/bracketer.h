@@ -1,7 +1,8 @@
-// The course of a bracket (bracket.h): sampler -> handler -> bracketer -> handler -> judge.
+// The course of a bracket (bracket.h): sampler -> bracketer -> handler -> bracketer -> handler -> bracketer -> judge.
 //
-// The bracketer is a daemon thread attached to the JVM: it alone calls GetStackTrace of other threads, waits for their
-// safepoints and runs no Java code of the application. The sampler never waits for it.
+// The sampler gives a thread a turn of brackets; the bracketer takes one after the other, as fast as the walks go, and
+// hands what they showed to the judge. It is a daemon thread attached to the JVM: it alone calls GetStackTrace of other
+// threads, waits for their safepoints and runs no Java code of the application. The sampler never waits for it.
 #pragma once
 
 #include <jni.h>
@@ -19,21 +20,24 @@ constexpr int kSignalForBits = 2;
 // Wakes the bracketer. Async-signal-safe.
 void WakeBracketer();
 
-// The sampler's: begins a bracket of a thread; gives up those whose signal is lost.
-bool BeginBracket(Slot* slot);
+// The sampler's: has the bracketer take brackets of a thread to which no signal is on its way, more of them when its
+// turn is under way: one, and others until then. They come out of what all turns were given, which grows by count.
+// Returns false for a thread that cannot have brackets.
+bool GiveBrackets(Slot* slot, uint32_t count, uint64_t until);
+// The sampler's: gives up brackets whose signal is lost.
 void SweepBrackets(uint64_t now);
 
 // The thread's own, when it ends and no signal is on its way: gives up its bracket. The bracketer gives up the others.
 void EndBracket(Slot* slot);
 
-// The judge's: judges brackets whose walks are all there, and what waited long enough. At the end everything.
+// The judge's: judges what the bracketer handed on, and what waited long enough. At the end everything.
 void JudgeBrackets(uint64_t now, bool end);
 // Whether brackets wait for events still to come.
 bool BracketsWait();
 
 // From a thread of the JVM. Returns false when there can be no thread.
 bool StartBracketer(JNIEnv* env);
-// Waits for a walk under way, within reason, and gives up brackets whose signals have not been handled.
+// Waits for a walk under way, within reason, hands on brackets whose walks are all there and gives up the others.
 void StopBracketer();
 
 }  // namespace misstep

@@ -55,6 +55,9 @@ inline bool NeedsMethods(const Options& o) {
 // thread is not woken up often enough for short intervals.
 inline bool UsesTurns(const Options& o) { return o.asgct_shadow > 0 && o.burst == 1 && o.interval_micros < 1000; }
 
+// Whether a thread that the sampler chooses takes the brackets of some milliseconds, one right after the other.
+inline bool UsesBracketTurns(const Options& o) { return o.bracket > 0 && o.interval_micros < 1000; }
+
 // Whether any check reads byte code.
 inline bool NeedsCode(const Options& o) { return o.edges > 0 || o.bracket > 0; }
 

@@ -25,7 +25,6 @@ namespace {
 constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
 constexpr size_t kMostDeferred = 4096;
 constexpr uint64_t kTurnNanos = 4'000'000;  // time whose ticks a turn has
-constexpr uint32_t kMostSpare = 3;          // turns whose ticks are made up for
 constexpr uint64_t kRanNanos = 20'000;      // CPU time since the last look that makes a thread a running one
 
 pthread_t sampler_thread;
@@ -82,7 +81,8 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   t->pc = Pc(registers);
   t->sp = Sp(registers);
   t->fp = Fp(registers);
-  status->enter_nanos.store(MonotonicNanos(), std::memory_order_relaxed);
+  const uint64_t began = MonotonicNanos();
+  status->enter_nanos.store(began, std::memory_order_relaxed);
   status->sequence.store(t->sample, std::memory_order_relaxed);
   status->pc.store(t->pc, std::memory_order_relaxed);
   status->sp.store(t->sp, std::memory_order_relaxed);
@@ -119,6 +119,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     t->words_size = lost ? agent->code.WordsOnStack(t->sp, end, {t->words, CodeMap::kMostWords}) : 0;
     slot->busy = 0;
   }
+  t->took = MonotonicNanos() - began;
   status->enter_nanos.store(enter_before, std::memory_order_relaxed);
   status->phase.store(phase_before, std::memory_order_release);
 }
@@ -208,8 +209,11 @@ void Handle(int, siginfo_t* info, void* context) {
         a->status->delivered.fetch_add(1, std::memory_order_relaxed);
         Fill(slot, t, context);
         t->state.store(TicketState::kReady, std::memory_order_release);
-        if (what == SignalFor::kSample) slot->ready.fetch_add(1, std::memory_order_release);
-        if (what == SignalFor::kBracketFirst) WakeBracketer();
+        if (what == SignalFor::kSample) {
+          slot->ready.fetch_add(1, std::memory_order_release);
+        } else {
+          WakeBracketer();
+        }
         filled = true;
       }
     }
@@ -438,11 +442,16 @@ bool Send(Slot* slot, uint64_t now) {
   return true;
 }
 
-// Whether a thread may be signalled now: not in a bracket, and not in a check at a method entry, where the walker is
-// busy and nothing of the program's is on top.
-bool MaySignal(const Slot& slot) {
+// What a tick of the sampler is for.
+enum class TickFor : uint8_t { kSample, kTurn, kBracket };
+
+// Whether a thread may take a tick now: not in a turn of brackets, unless that is to go on, and not in a check at a
+// method entry, where the walker is busy and nothing of the program's is on top.
+bool MayTake(const Slot& slot, TickFor what) {
   if (slot.state.load(std::memory_order_acquire) != SlotState::kActive) return false;
-  if (slot.bracket.state.load(std::memory_order_acquire) != BracketState::kIdle) return false;
+  if (slot.bracket.state.load(std::memory_order_acquire) != BracketState::kIdle) {
+    return what == TickFor::kBracket && UsesBracketTurns(agent->options);
+  }
   return slot.status->phase.load(std::memory_order_acquire) == MISSTEP_PHASE_NONE;
 }
 
@@ -465,7 +474,7 @@ bool SendBurst(Slot* slot, uint64_t now) {
       if (MonotonicNanos() > limit) return true;
       SleepUntil(MonotonicNanos() + 5'000);
     }
-    if (!MaySignal(*slot) || !Send(slot, MonotonicNanos())) return true;
+    if (!MayTake(*slot, TickFor::kSample) || !Send(slot, MonotonicNanos())) return true;
   }
   return true;
 }
@@ -491,16 +500,16 @@ bool GiveTurn(Slot* slot, uint64_t now) {
   return active;
 }
 
-// What a tick of the sampler is for.
-enum class TickFor : uint8_t { kSample, kTurn, kBracket };
-
 // Does for one thread what this tick is for. Returns false when the thread cannot take it now.
 bool Signal(Slot* slot, TickFor what, uint64_t now) {
-  if (!MaySignal(*slot)) return false;
+  if (!MayTake(*slot, what)) return false;
   if (what == TickFor::kTurn && slot->turn.has_timer) return GiveTurn(slot, now);
   if (slot->turn.ticks.load(std::memory_order_acquire) > 0) return false;
-  if (what == TickFor::kBracket) return !UnderWay(*slot) && BeginBracket(slot);
-  return SendBurst(slot, now);
+  if (what != TickFor::kBracket) return SendBurst(slot, now);
+  if (UnderWay(*slot)) return false;
+  if (!UsesBracketTurns(agent->options)) return GiveBrackets(slot, 1, 0);
+  return GiveBrackets(slot, static_cast<uint32_t>(kTurnNanos / 1000 / agent->options.interval_micros),
+                      now + kTurnNanos);
 }
 
 // CPU time that the thread used since it was last looked at, in nanoseconds; 0 when too little to call it running.
@@ -523,7 +532,7 @@ void Tick(uint64_t* random, uint64_t now, TickFor what) {
     uint64_t total = 0;
     for (size_t i = 0; i < n; i++) {
       Slot* slot = agent->threads.at(i);
-      const uint64_t ran = MaySignal(*slot) ? Ran(slot) : 0;
+      const uint64_t ran = MayTake(*slot, what) ? Ran(slot) : 0;
       total += ran;
       if (ran > 0 && Uniform(random) * static_cast<double>(total) < static_cast<double>(ran)) chosen = slot;
     }
@@ -534,7 +543,7 @@ void Tick(uint64_t* random, uint64_t now, TickFor what) {
   for (size_t i = 0; i < n; i++) {
     const size_t at = (first + i) % n;
     Slot* slot = agent->threads.at(at);
-    if (!MaySignal(*slot)) continue;
+    if (!MayTake(*slot, what)) continue;
     if (o.threads == ThreadChoice::kName && !slot->chosen.load(std::memory_order_relaxed)) continue;
     if (Ran(slot) == 0 || !Signal(slot, what, now)) continue;
     turn = at + 1;
@@ -559,8 +568,10 @@ void* RunSampler(void*) {
   prctl(PR_SET_TIMERSLACK, 1000UL);
   const Options& o = agent->options;
   uint64_t random = o.seed ^ 0x6d697373746570;
-  const bool turns = UsesTurns(o);
-  const bool sampling = (o.asgct_shadow > 0 && !turns) || o.bracket > 0;
+  const bool sample_turns = UsesTurns(o);
+  const bool bracket_turns = UsesBracketTurns(o);
+  const bool turns = sample_turns || bracket_turns;
+  const bool sampling = (o.asgct_shadow > 0 && !sample_turns) || (o.bracket > 0 && !bracket_turns);
   const uint64_t probe_every = uint64_t{o.liveness_millis} * 1'000'000;
   uint64_t now = MonotonicNanos();
   uint64_t next_tick = now;
@@ -571,16 +582,21 @@ void* RunSampler(void*) {
     agent->status->heartbeat.store(now, std::memory_order_relaxed);
     if (sampling && now >= next_tick) {
       // Each check has its own share of the ticks; both may want the same one, for different threads.
-      if (Uniform(&random) < o.bracket) Tick(&random, now, TickFor::kBracket);
-      if (!turns && Uniform(&random) < o.asgct_shadow) Tick(&random, now, TickFor::kSample);
-      if (o.bracket > 0) SweepBrackets(now);
+      if (!bracket_turns && Uniform(&random) < o.bracket) Tick(&random, now, TickFor::kBracket);
+      if (!sample_turns && Uniform(&random) < o.asgct_shadow) Tick(&random, now, TickFor::kSample);
       // After a delay the missed ticks are left out: no burst.
       next_tick = std::max(next_tick + DrawStep(&random), now);
     }
     if (turns && now >= next_turn) {
-      Tick(&random, now, TickFor::kTurn);
+      // Neither check always comes first: the only thread that runs has the turn of one of them.
+      const bool brackets_first = NextRandom(&random) % 2 == 0;
+      for (const bool brackets : {brackets_first, !brackets_first}) {
+        if (!brackets && sample_turns) Tick(&random, now, TickFor::kTurn);
+        if (brackets && bracket_turns && Uniform(&random) < o.bracket) Tick(&random, now, TickFor::kBracket);
+      }
       next_turn = std::max(next_turn + kTurnNanos, now);
     }
+    if (o.bracket > 0) SweepBrackets(now);
     if (probe_every != 0 && now >= next_probe) {
       Probe(now);
       next_probe = now + probe_every;

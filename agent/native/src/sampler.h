@@ -11,6 +11,7 @@
 namespace misstep {
 
 constexpr uint64_t kLostNanos = 500'000'000;   // a signal not handled by then is lost
+constexpr uint32_t kMostSpare = 3;             // turns whose ticks are made up for
 constexpr uint64_t kEarlyNanos = 250'000'000;  // how long a judgement waits for events still to come
 
 enum class Sent : uint8_t { kYes, kThreadEnded, kRefused };

@@ -27,7 +27,7 @@ enum class TicketState : uint32_t {
   kIdle,     // free for the sampler
   kPending,  // the signal was sent
   kFilling,  // the handler is at work
-  kReady,    // for the judge
+  kReady,    // for the judge, of a bracket for the bracketer
 };
 
 // One sample on its way: sampler -> handler -> judge. Each transition is one compare-and-swap, so that every signal
@@ -36,12 +36,13 @@ struct Ticket {
   std::atomic<TicketState> state = TicketState::kIdle;
   std::atomic<uint64_t> sequence = 0;  // of this thread's signals; a late signal looks at it while the next is sent
   uint64_t sample = 0;                 // of all signals: the number in reports
-  uint64_t sent_nanos = 0;
+  std::atomic<uint64_t> sent_nanos = 0;
   // The handler's answer.
   uint64_t pc = 0;
   uint64_t sp = 0;
   uint64_t fp = 0;
   StackWord returns;  // the next word on the stack that may point into generated code, no place when it is not near
+  uint64_t took = 0;  // nanoseconds in the handler
   uint8_t code[16] = {};
   uint32_t code_size = 0;
   int32_t num_frames = 0;
@@ -97,14 +98,17 @@ constexpr uint32_t kShadowEntries = 16384;
 
 enum class BracketState : uint32_t {
   kIdle,
-  kFirst,    // the first signal was sent: the sampler's, then the bracketer's once the ticket is ready
-  kWalking,  // the bracketer's
-  kSecond,   // the second signal was sent: the judge's once the ticket is ready
+  kTurn,     // the next bracket of the turn may begin
+  kFirst,    // the first signal was sent: the bracketer's once the ticket is ready
+  kWalking,  // the first walk is there
+  kSecond,   // the second signal was sent: the bracketer's once the ticket is ready
 };
 
-// One bracket of asgct-gst-bracket on its way, see bracketer.h. While it is, the thread gets no other signal.
+// The turn of a thread in asgct-gst-bracket and its bracket on its way, see bracketer.h: the bracketer's when not idle.
+// Until it is idle again the thread gets no other signal.
 struct BracketSlot {
   std::atomic<BracketState> state = BracketState::kIdle;
+  std::atomic<uint64_t> until = 0;        // no bracket of the turn begins after it, but for the first
   std::atomic<bool> walking = false;      // the bracketer is about to walk this thread (rule 2)
   std::atomic<jthread> thread = nullptr;  // a global reference; null where brackets cannot be
   uint64_t next = 0;                      // sequence of its signals
@@ -136,7 +140,7 @@ struct StackBounds {
 
 struct Slot {
   std::atomic<SlotState> state = SlotState::kFree;
-  std::atomic<bool> sending = false;  // the sampler is about to signal this thread (rule 2)
+  std::atomic<bool> sending = false;  // somebody is about to signal this thread (rule 2)
   std::atomic<int32_t> tid = 0;       // the sampler may look at it while the slot changes hands
   JNIEnv* env = nullptr;
   uint64_t* shadow = nullptr;  // the buffer of abi.h
@@ -148,7 +152,7 @@ struct Slot {
   std::atomic<uint32_t> ready = 0;  // tickets for the judge
   Turn turn;
   std::atomic<uint64_t> last_cpu = 0;  // the sampler's: CPU time when last looked at
-  std::atomic<uint64_t> root = 0;      // bottom method of the last walk that matched
+  std::atomic<uint64_t> root = 0;      // bottom method of the last walk that can be relied on
   std::atomic<bool> chosen = false;    // its name is one that the option threads asks for
   std::atomic<bool> carrier = false;   // virtual threads were seen mounted on it
   volatile sig_atomic_t busy = 0;      // the thread walks itself: one walker at a time
