@@ -551,16 +551,21 @@ void Tick(uint64_t* random, uint64_t now, TickFor what) {
   }
 }
 
+// One look at each thread. Where none is known yet it is a look all the same: the sampler itself lives.
 void Probe(uint64_t now) {
-  Verdict verdict = Verdict::Match();
+  bool any = false;
   for (size_t i = 0; i < agent->threads.size(); i++) {
-    const ThreadStatus* s = agent->threads.at(i)->status;
-    if (s->phase.load(std::memory_order_acquire) == MISSTEP_PHASE_NONE) continue;
+    const Slot* slot = agent->threads.at(i);
+    const ThreadStatus* s = slot->status;
+    const bool inside = s->phase.load(std::memory_order_acquire) != MISSTEP_PHASE_NONE;
+    if (!inside && slot->state.load(std::memory_order_acquire) != SlotState::kActive) continue;
     const uint64_t enter = s->enter_nanos.load(std::memory_order_relaxed);
+    const bool overdue = inside && s->tid.load() != 0 && enter != 0 && enter + kOverdueNanos < now;
     // Whether it hangs or was only not scheduled cannot be told from within: the watcher outside decides.
-    if (s->tid.load() != 0 && enter != 0 && enter + kOverdueNanos < now) verdict = Verdict::Void(Reason::kOverdue);
+    Count(agent->status, Check::kLiveness, overdue ? Verdict::Void(Reason::kOverdue) : Verdict::Match());
+    any = true;
   }
-  Count(agent->status, Check::kLiveness, verdict);
+  if (!any) Count(agent->status, Check::kLiveness, Verdict::Match());
 }
 
 void* RunSampler(void*) {

@@ -95,7 +95,7 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			}
 			open = true
 			spec, options := specs[n%len(specs)], setting.options
-			options.Seed, options.Jitter, options.MaxMismatches = uint64(n), 0.5, 4096
+			options.Seed, options.Jitter, options.MaxMismatches, options.Liveness = uint64(n), 0.5, 4096, time.Millisecond
 			spec.Agent = &options
 			if err := s.one(ctx, bed, spec); err != nil {
 				return err
