@@ -40,7 +40,7 @@ func probeAccel(ctx context.Context, c Config, qemu string, k kernel.Kernel) (Ac
 	if have, ok := keptProbe(c); ok && have.QEMU == want.QEMU && have.Release == want.Release {
 		return have.accel(), have.Why
 	}
-	trial := Config{Mode: ModeShared, Accel: AccelKVM, Home: c.Home, Dir: "/", Limit: probeLimit}
+	trial := Config{Mode: ModeShared, Accel: AccelKVM, Home: c.Home, Suite: c.Suite, Dir: "/", Limit: probeLimit}
 	if exit, err := Run(ctx, trial, []string{"/bin/true"}, nil, nil); err != nil || exit != 0 {
 		first, _, _ := strings.Cut(fmt.Sprint(err), "\nconsole:")
 		want.Why = fmt.Sprintf("KVM is there but booted no kernel (exit %d: %s)", exit, strings.ReplaceAll(first, "\n", " "))
@@ -83,7 +83,7 @@ func writeAtomically(path string, data []byte) error {
 	return os.Rename(temporary.Name(), path)
 }
 
-func probePath(c Config) string { return filepath.Join(c.cache("probe"), "kvm.json") }
+func probePath(c Config) string { return filepath.Join(c.cache("probe"), c.Suite.Label("kvm")+".json") }
 
 // keptProbe returns what was found out since this host's boot, if anything.
 func keptProbe(c Config) (probed, bool) {
@@ -111,7 +111,7 @@ func Accelerator(ctx context.Context, home string) (Accel, error) {
 	if err != nil {
 		return AccelAuto, fmt.Errorf("vm: %w", err)
 	}
-	k, err := kernel.Fetcher{Cache: c.cache("kernel"), Log: c.Log}.Get(ctx)
+	k, err := c.kernels().Get(ctx)
 	if err != nil {
 		return AccelAuto, fmt.Errorf("vm: getting a kernel with sched_ext: %w", err)
 	}

@@ -25,7 +25,7 @@ const (
 
 const usage = `usage: misstep vm run [OPTIONS] -- COMMAND...   boot a kernel with sched_ext and run a command in it
        misstep vm replay [OPTIONS] DIR          repeat a recorded machine, instruction by instruction
-       misstep vm kernel [--update]             fetch the kernel if need be; say where it and its vmlinux.h are
+       misstep vm kernel [--suite S] [--update] fetch the kernel if need be; say where it and its vmlinux.h are
        misstep vm doctor                        say what this host has for machines, with remedies
 Options: misstep vm run --help. Exit code: the command's own; 124 after a timeout; 125 when the machine failed; 2 for bad arguments.
 `
@@ -69,6 +69,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		c.Mode, err = ParseMode(s)
 		return err
 	})
+	suiteFlag(flags, &c.Suite)
 	flags.BoolVar(&c.Root, "root", false, "run the command as root, as loading BPF takes")
 	flags.IntVar(&c.CPUs, "cpus", 0, "`N` CPUs; shared mode (default 2)")
 	flags.IntVar(&c.Memory, "memory", 0, "`MIB` of memory (default 2048)")
@@ -140,12 +141,13 @@ func replayCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 func kernelCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("misstep vm kernel", flag.ContinueOnError)
 	flags.SetOutput(stderr)
+	c := Config{Home: home.Dir(), Log: logger(stderr)}
+	suiteFlag(flags, &c.Suite)
 	update := flags.Bool("update", false, "look for a newer one")
 	if code, done := parse(flags, args); done {
 		return code
 	}
-	c := Config{Home: home.Dir()}
-	fetcher := kernel.Fetcher{Cache: c.cache("kernel"), Log: logger(stderr)}
+	fetcher := c.kernels()
 	get := fetcher.Get
 	if *update {
 		get = fetcher.Fetch
@@ -180,6 +182,13 @@ func doctorCommand(ctx context.Context, stdout io.Writer) int {
 		}
 	}
 	return code
+}
+
+func suiteFlag(flags *flag.FlagSet, suite *kernel.Suite) {
+	flags.Func("suite", "`SUITE` of Debian whose newest kernel it is: sid (default), testing, trixie-backports or experimental", func(s string) (err error) {
+		*suite, err = kernel.ParseSuite(s)
+		return err
+	})
 }
 
 // parse parses flags; done means that the command ends here with code.

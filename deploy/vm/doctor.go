@@ -51,12 +51,20 @@ func Doctor(ctx context.Context, home string) []Check {
 		return "", fmt.Errorf("this program was built without it")
 	}))
 	checks = append(checks, check("kernel with sched_ext", "run `misstep vm kernel`; it takes apt-get, dpkg-deb and a source of Debian's archive", func() (string, error) {
-		k, ok, err := kernel.Fetcher{Cache: c.cache("kernel")}.Cached()
-		if err != nil {
-			return "", err
+		var detail string
+		for _, suite := range kernel.Suites() {
+			k, ok, err := kernel.Fetcher{Cache: c.cache("kernel"), Suite: suite}.Cached()
+			switch {
+			case err != nil:
+				return "", err
+			case suite == kernel.Sid && ok:
+				detail = k.Release + " (cached)"
+			case ok && detail != "":
+				detail += "; " + suite.String() + ": " + k.Release
+			}
 		}
-		if ok {
-			return k.Release + " (cached)", nil
+		if detail != "" {
+			return detail, nil
 		}
 		for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 			if _, err := exec.LookPath(tool); err != nil {

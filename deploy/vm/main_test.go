@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"misstep/deploy/vm/kernel"
 	"misstep/internal/testenv"
 )
 
@@ -75,7 +74,7 @@ func machineConfig(t *testing.T, mode Mode) Config {
 	c := Config{
 		Mode: mode, Home: testHome(), Guest: guestPath, Memory: 512, Limit: 8 * time.Minute, Log: t.Logf, EvidenceDir: t.TempDir(),
 	}
-	if _, err := (kernel.Fetcher{Cache: c.cache("kernel"), Log: t.Logf}).Get(t.Context()); err != nil {
+	if _, err := c.kernels().Get(t.Context()); err != nil {
 		t.Skipf("no kernel with sched_ext can be had: %v", err)
 	}
 	return c

@@ -20,7 +20,7 @@ func prepare(ctx context.Context, c Config, command []string, scratch string) (*
 	if err != nil {
 		return nil, err
 	}
-	k, err := kernel.Fetcher{Cache: c.cache("kernel"), Log: c.Log}.Get(ctx)
+	k, err := c.kernels().Get(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("getting a kernel with sched_ext: %w", err)
 	}

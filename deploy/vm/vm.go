@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"misstep/deploy/vm/kernel"
 	"misstep/internal/home"
 )
 
@@ -70,8 +71,9 @@ type Tree struct {
 type Config struct {
 	Mode  Mode
 	Accel Accel
-	Home  string // Misstep's folder; empty means home.Dir()
-	Guest string // path of the guest's init; empty means the embedded one
+	Home  string       // Misstep's folder; empty means home.Dir()
+	Suite kernel.Suite // of Debian, whose newest kernel boots; default sid
+	Guest string       // path of the guest's init; empty means the embedded one
 
 	CPUs   int    // in the shared mode; default 2, the deterministic mode has one
 	Memory int    // MiB; default 2048
@@ -228,6 +230,11 @@ func (c *Config) complete() error {
 		return fmt.Errorf("vm: %d MiB of memory; 256 at least, 1048576 at most", c.Memory)
 	}
 	return nil
+}
+
+// kernels returns what gets the machine's kernel.
+func (c *Config) kernels() kernel.Fetcher {
+	return kernel.Fetcher{Cache: c.cache("kernel"), Suite: c.Suite, Log: c.Log}
 }
 
 // cache returns the folder of a kind of cached things.

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/deploy/vm/initramfs"
+	"misstep/deploy/vm/kernel"
 	"misstep/deploy/vm/wire"
 )
 
@@ -90,6 +91,36 @@ func TestMissingProgramsAreNamedWithARemedy(t *testing.T) {
 	}
 	assert.Equal(t, "qemu", checks[0].Name)
 	assert.False(t, checks[0].OK)
+}
+
+func TestSuites(t *testing.T) {
+	for _, args := range [][]string{{"kernel", "--suite", "trixie"}, {"run", "--suite", "trixie", "--", "true"}} {
+		var stderr bytes.Buffer
+		assert.Equal(t, exitUsage, command(t.Context(), args, nil, &stderr))
+		assert.Contains(t, stderr.String(), `suite "trixie": it is sid, testing, trixie-backports or experimental`)
+	}
+	home := t.TempDir()
+	c := Config{Home: home, Suite: kernel.Testing}
+	assert.Equal(t, filepath.Join(home, "cache", "vm", "kernel"), c.kernels().Cache)
+	assert.Equal(t, kernel.Testing, c.kernels().Suite)
+	assert.NotEqual(t, probePath(Config{Home: home}), probePath(c), "KVM may boot the one kernel and not the other")
+
+	detail := func() string {
+		for _, check := range Doctor(t.Context(), home) {
+			if check.Name == "kernel with sched_ext" {
+				return check.Detail
+			}
+		}
+		return ""
+	}
+	for folder, release := range map[string]string{"kernel-testing": "7.2.12", "kernel": "7.2.13"} {
+		dir := filepath.Join(home, "cache", "vm", folder, "1")
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "kernel.json"), []byte(`{"version": "1", "release": "`+release+`"}`), 0o644))
+	}
+	assert.Equal(t, "7.2.13 (cached); testing: 7.2.12", detail())
+	require.NoError(t, os.RemoveAll(filepath.Join(home, "cache", "vm", "kernel")))
+	assert.NotContains(t, detail(), "7.2.12", "machines boot sid's by default")
 }
 
 // The next try may have the same name, and nobody's folder is taken for a recording's.

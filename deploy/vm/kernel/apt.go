@@ -15,28 +15,29 @@ import (
 // installed packages, so that the host's apt is neither asked nor changed. Signatures and digests are checked as always.
 type apt struct {
 	dir     string // holds everything of this apt
+	suite   Suite
 	options []string
 	log     func(format string, args ...any)
 }
 
 // newApt writes the sources and folders below dir. etc is the host's apt configuration, /etc/apt.
-func newApt(dir, etc string, log func(string, ...any)) (*apt, error) {
+func newApt(dir, etc string, suite Suite, log func(string, ...any)) (*apt, error) {
 	for _, sub := range []string{"lists/partial", "cache/archives/partial", "sources"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, fmt.Errorf("making apt's folders: %w", err)
 		}
 	}
-	sources, err := hostSources(etc)
+	sources, err := hostSources(etc, suite)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "sources", "sid.sources"), []byte(sources), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "sources", "suite.sources"), []byte(sources), 0o644); err != nil {
 		return nil, fmt.Errorf("writing apt's sources: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "status"), nil, 0o644); err != nil {
 		return nil, fmt.Errorf("writing apt's empty list of installed packages: %w", err)
 	}
-	a := &apt{dir: dir, log: log}
+	a := &apt{dir: dir, suite: suite, log: log}
 	for _, kv := range [][2]string{
 		{"Dir::State", dir},
 		{"Dir::State::lists", filepath.Join(dir, "lists")},
@@ -70,7 +71,7 @@ func (a *apt) run(ctx context.Context, dir, name string, args ...string) ([]byte
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return nil, fmt.Errorf("%s is not here: the kernel is fetched by apt on a Debian; elsewhere copy the folder cache/vm/kernel from one", name)
+		return nil, fmt.Errorf("%s is not here: the kernel is fetched by apt on a Debian; elsewhere copy the folder cache/vm/%s from one", name, a.suite.Label("kernel"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, lastLines(stderr.String(), 3))
@@ -80,7 +81,7 @@ func (a *apt) run(ctx context.Context, dir, name string, args ...string) ([]byte
 
 // update fetches the lists of packages.
 func (a *apt) update(ctx context.Context) error {
-	a.log("fetching the list of Debian sid's packages")
+	a.log("fetching the list of packages of Debian's suite %s", a.suite)
 	_, err := a.run(ctx, a.dir, "apt-get", "-q", "update")
 	return err
 }

@@ -57,10 +57,14 @@ func (k Kernel) Module(name string) string { return filepath.Join(k.dir, modules
 
 // Fetcher gets kernels into a cache folder.
 type Fetcher struct {
-	Cache string                           // folder for kernels, usually HOME/cache/vm/kernel
+	Cache string                           // folder for sid's kernels, usually HOME/cache/vm/kernel; another suite's lie beside it, in kernel-SUITE
+	Suite Suite                            // of Debian, where the kernel comes from
 	Etc   string                           // the host's apt configuration; empty means /etc/apt
 	Log   func(format string, args ...any) // progress, one line each; nil means none
 }
+
+// dir returns the folder of the suite's kernels.
+func (f Fetcher) dir() string { return f.Suite.Label(f.Cache) }
 
 func (f Fetcher) log(format string, args ...any) {
 	if f.Log != nil {
@@ -68,9 +72,9 @@ func (f Fetcher) log(format string, args ...any) {
 	}
 }
 
-// Cached returns the newest kernel of the cache, and whether there is one.
+// Cached returns the suite's newest kernel of the cache, and whether there is one.
 func (f Fetcher) Cached() (Kernel, bool, error) {
-	found, err := filepath.Glob(filepath.Join(f.Cache, "*", metaFile))
+	found, err := filepath.Glob(filepath.Join(f.dir(), "*", metaFile))
 	if err != nil {
 		return Kernel{}, false, fmt.Errorf("listing the cached kernels: %w", err)
 	}
@@ -101,7 +105,7 @@ func load(dir string) (Kernel, error) {
 	return k, nil
 }
 
-// Get returns the newest kernel of the cache and fetches one when there is none.
+// Get returns the suite's newest kernel of the cache and fetches one when there is none.
 func (f Fetcher) Get(ctx context.Context) (Kernel, error) {
 	k, ok, err := f.Cached()
 	if err != nil || ok {
@@ -110,13 +114,13 @@ func (f Fetcher) Get(ctx context.Context) (Kernel, error) {
 	return f.Fetch(ctx)
 }
 
-// Fetch gets the newest kernel that Debian sid has, unless it is in the cache already. Several processes may do so at once: one
+// Fetch gets the newest kernel that the suite has, unless it is in the cache already. Several processes may do so at once: one
 // fetches, the others wait for it.
 func (f Fetcher) Fetch(ctx context.Context) (Kernel, error) {
-	if err := os.MkdirAll(f.Cache, 0o755); err != nil {
+	if err := os.MkdirAll(f.dir(), 0o755); err != nil {
 		return Kernel{}, fmt.Errorf("making the kernel cache: %w", err)
 	}
-	unlock, err := lock(filepath.Join(f.Cache, ".lock"))
+	unlock, err := lock(filepath.Join(f.dir(), ".lock"))
 	if err != nil {
 		return Kernel{}, err
 	}
@@ -125,17 +129,17 @@ func (f Fetcher) Fetch(ctx context.Context) (Kernel, error) {
 	if etc == "" {
 		etc = "/etc/apt"
 	}
-	scratch, err := os.MkdirTemp(f.Cache, ".fetch-")
+	scratch, err := os.MkdirTemp(f.dir(), ".fetch-")
 	if err != nil {
 		return Kernel{}, fmt.Errorf("making a scratch folder: %w", err)
 	}
 	defer os.RemoveAll(scratch)
-	a, err := newApt(filepath.Join(scratch, "apt"), etc, f.log)
+	a, err := newApt(filepath.Join(scratch, "apt"), etc, f.Suite, f.log)
 	if err != nil {
 		return Kernel{}, err
 	}
 	if err := a.update(ctx); err != nil {
-		return Kernel{}, fmt.Errorf("asking for sid's packages: %w", err)
+		return Kernel{}, fmt.Errorf("asking for the packages of Debian's suite %s: %w", f.Suite, err)
 	}
 	packages, err := a.search(ctx, kernelPattern)
 	if err != nil {
@@ -143,10 +147,10 @@ func (f Fetcher) Fetch(ctx context.Context) (Kernel, error) {
 	}
 	release, chosen, err := choose(packages)
 	if err != nil {
-		return Kernel{}, err
+		return Kernel{}, fmt.Errorf("suite %s of Debian: %w", f.Suite, err)
 	}
 	k := Kernel{Release: release, Version: chosen[0].Version, Packages: chosen}
-	final := filepath.Join(f.Cache, strings.ReplaceAll(k.Version, ":", "_"))
+	final := filepath.Join(f.dir(), strings.ReplaceAll(k.Version, ":", "_"))
 	if _, err := os.Stat(filepath.Join(final, metaFile)); err == nil {
 		return load(final)
 	}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -73,15 +74,20 @@ func choose(packages []Package) (release string, chosen []Package, err error) {
 		}
 		byRelease[m[2]][m[1]] = p
 	}
+	var version string
 	for candidate, parts := range byRelease {
-		_, split := parts["binary"]
-		_, whole := parts["image"]
-		if (split || whole) && (release == "" || compareVersions(candidate, release) > 0) {
-			release = candidate
+		image, ok := parts["binary"]
+		if !ok {
+			image, ok = parts["image"]
+		}
+		// By the package's version: a candidate's release may be 7.3-cloud-amd64, which would sort behind 7.3+deb14-cloud-amd64.
+		newer := cmp.Or(compareVersions(image.Version, version), compareVersions(candidate, release)) > 0
+		if ok && (release == "" || newer) {
+			release, version = candidate, image.Version
 		}
 	}
 	if release == "" {
-		return "", nil, errors.New("sid has no cloud kernel for amd64: its naming may have changed; look at apt-cache search linux-image-cloud-amd64")
+		return "", nil, errors.New("no cloud kernel for amd64: its naming may have changed; look at apt-cache search linux-image-cloud-amd64")
 	}
 	parts := byRelease[release]
 	if _, split := parts["binary"]; !split {

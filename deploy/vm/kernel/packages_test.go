@@ -65,7 +65,12 @@ func TestChoose(t *testing.T) {
 			assert.Equal(t, c.chosen, chosen)
 		})
 	}
-	_, _, err := choose(names("linux-image-amd64", "linux-doc"))
+	release, _, err := choose([]Package{
+		{Name: "linux-binary-7.3-cloud-amd64", Version: "7.3~rc7-1~exp1"}, {Name: "linux-binary-7.3+deb14-cloud-amd64", Version: "7.3-1~exp1"},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, "7.3+deb14-cloud-amd64", release, "as experimental names them")
+	_, _, err = choose(names("linux-image-amd64", "linux-doc"))
 	require.ErrorContains(t, err, "no cloud kernel")
 }
 

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// suites are the names by which a host's apt sources call Debian's main archive. The archives beside it (security, updates,
-// backports) have no sid.
-var suites = []string{
+// hostSuites are the names by which a host's apt sources call Debian's main archive, where all of Suites are. The archive of security
+// updates beside it has none of them.
+var hostSuites = []string{
 	"bullseye", "bookworm", "trixie", "forky", "duke", "sid", "oldoldstable", "oldstable", "stable", "testing", "unstable",
 }
 
 // errNoSource says what a host without a source of Debian's archive can do.
-var errNoSource = errors.New("no source of Debian's archive in the host's apt configuration; add one of any suite (deb URI bookworm main), the kernel comes from sid beside it")
+var errNoSource = errors.New("no source of Debian's archive in the host's apt configuration; add one of any suite (deb URI bookworm main), the kernel comes from another suite beside it")
 
-// hostSources returns, in deb822 form, the host's sources of Debian's main archive with their suite replaced by sid.
-func hostSources(etc string) (string, error) {
+// hostSources returns, in deb822 form, the host's sources of Debian's main archive with another suite in place of theirs.
+func hostSources(etc string, suite Suite) (string, error) {
 	var files []string
 	for _, pattern := range []string{"sources.list", "sources.list.d/*.list", "sources.list.d/*.sources"} {
 		found, err := filepath.Glob(filepath.Join(etc, pattern))
@@ -39,9 +39,9 @@ func hostSources(etc string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("reading apt's sources: %w", err)
 		}
-		found := oneLineSources(string(data))
+		found := oneLineSources(string(data), suite)
 		if strings.HasSuffix(file, ".sources") {
-			found = deb822Sources(string(data))
+			found = deb822Sources(string(data), suite)
 		}
 		for _, s := range found {
 			if !slices.Contains(stanzas, s) {
@@ -56,12 +56,12 @@ func hostSources(etc string) (string, error) {
 }
 
 // deb822Sources reads a .sources file (sources.list(5)).
-func deb822Sources(text string) []string {
+func deb822Sources(text string, suite Suite) []string {
 	var out []string
-	for stanza := range strings.SplitSeq(strings.ReplaceAll(text, "\r", ""), "\n\n") {
+	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r", ""), "\n\n") {
 		fields := map[string]string{}
 		last := ""
-		for line := range strings.Lines(stanza) {
+		for line := range strings.Lines(paragraph) {
 			switch {
 			case strings.HasPrefix(line, "#"):
 			case strings.HasPrefix(line, " "), strings.HasPrefix(line, "\t"):
@@ -80,7 +80,7 @@ func deb822Sources(text string) []string {
 		if fields["enabled"] == "no" || !slices.Contains(strings.Fields(fields["types"]), "deb") {
 			continue
 		}
-		if s, ok := sidStanza(fields["uris"], fields["suites"], fields["components"], fields["signed-by"]); ok {
+		if s, ok := stanza(suite, fields["uris"], fields["suites"], fields["components"], fields["signed-by"]); ok {
 			out = append(out, s)
 		}
 	}
@@ -88,7 +88,7 @@ func deb822Sources(text string) []string {
 }
 
 // oneLineSources reads lines of the form `deb [options] URI suite component…`.
-func oneLineSources(text string) []string {
+func oneLineSources(text string, suite Suite) []string {
 	var out []string
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
@@ -114,19 +114,19 @@ func oneLineSources(text string) []string {
 		if len(fields) < 3 {
 			continue
 		}
-		if s, ok := sidStanza(fields[0], fields[1], strings.Join(fields[2:], " "), key); ok {
+		if s, ok := stanza(suite, fields[0], fields[1], strings.Join(fields[2:], " "), key); ok {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-func sidStanza(uris, names, components, key string) (string, bool) {
-	debian := slices.ContainsFunc(strings.Fields(names), func(s string) bool { return slices.Contains(suites, s) })
+func stanza(suite Suite, uris, names, components, key string) (string, bool) {
+	debian := slices.ContainsFunc(strings.Fields(names), func(s string) bool { return slices.Contains(hostSuites, s) })
 	if !debian || uris == "" || !slices.Contains(strings.Fields(components), "main") {
 		return "", false
 	}
-	s := "Types: deb\nURIs: " + uris + "\nSuites: sid\nComponents: main\n"
+	s := "Types: deb\nURIs: " + uris + "\nSuites: " + suite.String() + "\nComponents: main\n"
 	if key != "" {
 		s += "Signed-By: " + key + "\n"
 	}

@@ -23,7 +23,7 @@ func TestHostSourcesTakesTheMainArchiveOnce(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(etc, name), []byte(text), 0o644))
 	}
-	got, err := hostSources(etc)
+	got, err := hostSources(etc, Sid)
 	require.NoError(t, err)
 	assert.Equal(t, "Types: deb\nURIs: http://one.example/debian\nSuites: sid\nComponents: main\nSigned-By: /keys/a.gpg\n\n"+
 		"Types: deb\nURIs: http://two.example/debian\nSuites: sid\nComponents: main\nSigned-By: /keys/b.gpg\n", got)
@@ -31,11 +31,11 @@ func TestHostSourcesTakesTheMainArchiveOnce(t *testing.T) {
 
 func TestHostSourcesKeepsAKeyWithinTheSource(t *testing.T) {
 	key := "\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n -----END PGP PUBLIC KEY BLOCK-----"
-	got := deb822Sources("Types: deb\nURIs: http://one.example/debian\nSuites: sid\nComponents: main\nSigned-By:" + key + "\n")
-	assert.Equal(t, []string{"Types: deb\nURIs: http://one.example/debian\nSuites: sid\nComponents: main\nSigned-By: " + key + "\n"}, got)
+	got := deb822Sources("Types: deb\nURIs: http://one.example/debian\nSuites: sid\nComponents: main\nSigned-By:"+key+"\n", Experimental)
+	assert.Equal(t, []string{"Types: deb\nURIs: http://one.example/debian\nSuites: experimental\nComponents: main\nSigned-By: " + key + "\n"}, got)
 }
 
 func TestHostSourcesWithoutDebian(t *testing.T) {
-	_, err := hostSources(t.TempDir())
+	_, err := hostSources(t.TempDir(), Sid)
 	require.ErrorIs(t, err, errNoSource)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/deploy/vm"
+	"misstep/deploy/vm/kernel"
 	"misstep/internal/testenv"
 )
 
@@ -28,16 +29,21 @@ func build(t *testing.T, args ...string) {
 	require.NoError(t, err, "go %v: %s", args, out)
 }
 
+// home is where kernels are cached: the folder that make uses.
+func home() string {
+	if dir := os.Getenv("MISSTEP_HOME"); dir != "" {
+		return dir
+	}
+	return filepath.Join(testenv.Root(), "build", "home")
+}
+
 // boot runs a command in a machine, or skips the test with the reason why there is none.
 func boot(t *testing.T, c vm.Config, command ...string) (exit int, output string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("booting takes too long for -short")
 	}
-	c.Home = os.Getenv("MISSTEP_HOME")
-	if c.Home == "" {
-		c.Home = filepath.Join(testenv.Root(), "build", "home")
-	}
+	c.Home = home()
 	c.Guest = filepath.Join(t.TempDir(), "init")
 	build(t, "build", "-trimpath", "-ldflags", "-s -w", "-o", c.Guest, "./deploy/vm/guest")
 	c.Root = true // loading a scheduler needs it
@@ -96,6 +102,37 @@ func TestSchedulerInVirtualTime(t *testing.T) {
 	exit, output := boot(t, c, "/bpf.test", "-test.v", "-test.run", "^TestKernel", "-test.skip", "JVM", "-test.timeout", "60m")
 	passed := relay(t, exit, output)
 	assert.Contains(t, strings.Join(passed, "\n"), "TestKernelEachStrategyDoesItsWork/chaos", "a machine in which everything is skipped proves nothing")
+}
+
+// The verifier takes the program, within bounds, and it perturbs a process, on the newest kernel of each suite that has one.
+func TestSchedulerOnEachKernel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("booting takes too long for -short")
+	}
+	path := binary(t, "bpf")
+	booted := map[string]kernel.Suite{} // by the package's version
+	for _, suite := range kernel.Suites() {
+		t.Run(suite.String(), func(t *testing.T) {
+			k, err := kernel.Fetcher{Cache: filepath.Join(home(), "cache", "vm", "kernel"), Suite: suite, Log: t.Logf}.Get(t.Context())
+			if err != nil {
+				t.Skipf("no kernel of %s can be had: %v", suite, err)
+			}
+			if other, ok := booted[k.Version]; ok {
+				t.Skipf("its kernel %s is that of %s", k.Version, other)
+			}
+			booted[k.Version] = suite
+			c := vm.Config{Mode: vm.ModeDeterministic, Suite: suite, Memory: 1024, Trees: []vm.Tree{{Host: path, Guest: "/bpf.test"}}}
+			const verify = `uname -r && exec /bpf.test -test.v -test.timeout 10m -test.run '^TestKernelVerifierComplexity$|^TestKernelEachStrategyDoesItsWork$/^chaos$'`
+			exit, output := boot(t, c, "/bin/sh", "-c", verify)
+			release, _, _ := strings.Cut(output, "\n")
+			require.Equal(t, k.Release, release, "the guest's own word: figures of another kernel prove nothing of this one")
+			passed := relay(t, exit, output)
+			if len(passed) == 0 && !t.Failed() {
+				t.Skipf("kernel %s lacks what the scheduler needs: %s", k.Release, output)
+			}
+			assert.Subset(t, passed, []string{"TestKernelVerifierComplexity", "TestKernelEachStrategyDoesItsWork/chaos"})
+		})
+	}
 }
 
 // A JVM under each strategy, on two CPUs; and a trial whose scheduler the kernel takes out.
