@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -143,6 +144,21 @@ func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
 	}
 	_, err = Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
 	assert.ErrorIs(t, err, ErrUnsupported)
+}
+
+// A kernel whose type information has one argument more for a function than the program gives it refuses the program; who asks is told before.
+func TestFunctionsOfAnotherPrototype(t *testing.T) {
+	program, err := loadSched()
+	require.NoError(t, err)
+	kernel := program.Types.Copy()
+	require.Empty(t, differs(program.Types, kernel))
+	const name = "scx_bpf_kick_cpu"
+	var f *btf.Func
+	require.NoError(t, kernel.TypeByName(name, &f))
+	proto, is := f.Type.(*btf.FuncProto)
+	require.True(t, is)
+	proto.Params = append(proto.Params, btf.FuncParam{Name: "aux"})
+	require.Equal(t, name, differs(program.Types, kernel))
 }
 
 // exited is the state of a command that ended with this code.

@@ -22,7 +22,9 @@ var ErrTurn = errors.New("another run of misstep has it")
 // opsName is the scheduler's name in the kernel (sched.bpf.c).
 const opsName = "misstep"
 
-const remedy = "use a machine or a virtual machine with Linux 7.1 or newer and CONFIG_SCHED_CLASS_EXT=y (`misstep vm run` brings one)"
+const remedy = "use a machine or a virtual machine with Linux 7.2 or newer and CONFIG_SCHED_CLASS_EXT=y (`misstep vm run` brings one)"
+
+const otherBuild = "use another build of it (`misstep vm run` brings one)"
 
 // Supported says whether this process can load the scheduler on this kernel: nil, or an error that wraps ErrUnsupported with the reason
 // and the remedy.
@@ -48,8 +50,36 @@ func Supported() error {
 	if err := kernel.TypeByName("scx_bpf_dsq_move_to_local___v2", &insert); err != nil {
 		return fmt.Errorf("%w: the sched_ext of kernel %s is too old: %s", ErrUnsupported, release, remedy)
 	}
+	spec, err := loadSched()
+	if err != nil {
+		return fmt.Errorf("reading the scheduler: %w", err)
+	}
+	if name := differs(spec.Types, kernel); name != "" {
+		return fmt.Errorf("%w: this build of kernel %s says that %s takes other arguments than it takes, so no scheduler that calls it can be loaded: %s", ErrUnsupported, release, name, otherBuild)
+	}
 	ops, _ := os.ReadFile("/sys/kernel/sched_ext/root/ops")
 	return free(os.Geteuid(), strings.TrimSpace(string(state)), strings.TrimSpace(string(ops)))
+}
+
+// differs names a function of the kernel's that the program calls and that has another number of arguments in the kernel's type information, "" for
+// none. Some of Debian's builds kept an argument there that the verifier adds by itself (KF_IMPLICIT_ARGS; docs/design/0007).
+func differs(program, kernel *btf.Spec) string {
+	for t, err := range program.All() {
+		f, is := t.(*btf.Func)
+		if err != nil || !is || f.Linkage != btf.ExternFunc {
+			continue
+		}
+		var there *btf.Func
+		if kernel.TypeByName(f.Name, &there) != nil {
+			continue // weak, or the load says so
+		}
+		ours, is := f.Type.(*btf.FuncProto)
+		theirs, isThere := there.Type.(*btf.FuncProto)
+		if is && isThere && len(ours.Params) != len(theirs.Params) {
+			return f.Name
+		}
+	}
+	return ""
 }
 
 // free says whether this user may load a scheduler, and then whether none is in the way: state is the kernel's word, ops the name of the one
