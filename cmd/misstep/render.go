@@ -245,7 +245,7 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 
 // remedies for what a recipe needs and no runner has.
 var remedies = map[string]string{
-	"sched_ext":        " (start one as root on Linux 7.1 or newer with sched_ext, or let the campaign say executor: vm, or mechanism: agent in perturb)",
+	"sched_ext":        " (start one as root on Linux 7.2 or newer with sched_ext, or let the campaign say executor: vm, or mechanism: agent in perturb)",
 	"vm":               " (start one where `misstep vm doctor` finds what the shared mode takes)",
 	"vm-deterministic": " (start one where `misstep vm doctor` finds what the deterministic mode takes)",
 }

@@ -104,7 +104,7 @@ func perturbed(c *Contents) string {
 	}
 	if by != "the agent" {
 		b.WriteString(" The kernel's scheduler also stops threads elsewhere, in the VM and in native code, and may hit where the script does not: " +
-			"`sudo misstep replay BUNDLE` on Linux 7.1 or newer with sched_ext, `misstep replay BUNDLE --executor vm-deterministic` anywhere (qemu, no root).")
+			"`sudo misstep replay BUNDLE` on Linux 7.2 or newer with sched_ext, `misstep replay BUNDLE --executor vm-deterministic` anywhere (qemu, no root).")
 	}
 	b.WriteString("\n")
 	return b.String()
