@@ -171,6 +171,8 @@ func misled(m *misstepv1.Mismatch) bool { return frameless(m) || spilled(m) }
 var supertype = []form{
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}}, // cmp; je; mov r, [super+20]
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x41, 0x8b, whatever, 0x14}},
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},       // je; cmp r, 32; jne
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x41, 0x83, whatever, 0x20, 0x0f, 0x85}}, // 32: the cache of the others
 }
 
 func looksAtSupertype(code []byte) bool {

@@ -140,7 +140,7 @@ const deepEnough = 2
 // and stubs on top may stand for any number of frames.
 func deep(m *misstepv1.Mismatch) (kind, part string) {
 	kind = m.GetKind()
-	if s := m.GetTopState(); s != "interpreted" && s != "native" {
+	if !ofItsOwn(m) {
 		return kind, ""
 	}
 	ref, sus := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
@@ -161,6 +161,9 @@ func deep(m *misstepv1.Mismatch) (kind, part string) {
 	}
 	return kind, departed(kind, ref, n)
 }
+
+// ofItsOwn says that the frame on top stands for no other ones.
+func ofItsOwn(m *misstepv1.Mismatch) bool { return m.GetTopState() == "interpreted" || m.GetTopState() == "native" }
 
 // code is the part for an answer that is a code and no stack: which one, and where the signal hit. A code that AsyncGetCallTrace does not have
 // (HotSpot: share/prims/forte.cpp) is wrong anywhere.

@@ -48,7 +48,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		// The right method at a wrong place: the walk had lost its way before.
 		astray := unfinished(m) && j >= 0 && wrongLocation(ref[j:j+1], sus[len(sus)-1:]) >= 0
-		if asynchronous(m) && (j <= 1 || astray || misled(m) || unfinished(m) && len(sus) <= deepEnough) {
+		if asynchronous(m) && (j <= 1 || astray || misled(m) || unfinished(m) && (!ofItsOwn(m) || len(sus) <= deepEnough)) {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
 		return kind, e.String(), e.what()
@@ -137,7 +137,7 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		// Inside a native method the walk starts from the thread's anchor, so where the signal hit cannot be to blame. Compiled code that
 		// has no bytecode index at pc looks like one.
-		if inFrame && m.GetTopState() == "compiled" || native(at(sus, 0)) && (inFrame || m.GetTopState() != "compiled") {
+		if inFrame && m.GetTopState() == "compiled" || at(sus, 0).GetBci() == nativeLocation && (inFrame || m.GetTopState() != "compiled") {
 			return kind, "below " + name(bottom), "the caller of " + name(bottom)
 		}
 	}

@@ -576,12 +576,15 @@ constexpr uint32_t kReturnCode = 64;  // bytes
 
 void AddStack(Mismatch* m, std::span<const StackWord> words) {
   std::vector<NmethodRef> at;
-  if (const StackWord& returns = m->place.returns; returns.at != 0) {
+  const Place& p = m->place;
+  if (const StackWord& returns = p.returns.at != 0 ? p.returns : p.next_code; returns.at != 0) {
     m->return_state = kRegionNames[static_cast<int>(agent->code.Find(returns.value, &at))];
     m->return_code.resize(kReturnCode);
     m->return_code.resize(ReadCode(returns.value, m->return_code.data(), kReturnCode));
   }
-  if (m->verdict.kind != Kind::kTruncated || m->deoptimised_caller) return;
+  const bool bottomless =
+      m->verdict.kind == Kind::kTruncated || (m->verdict.kind == Kind::kForeign && m->verdict.divergence == 0);
+  if (!bottomless || m->deoptimised_caller) return;
   for (const StackWord& w : words) {
     if (m->stack.size() == kMostNamed) break;
     std::string code;

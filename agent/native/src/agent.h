@@ -127,8 +127,8 @@ std::optional<MethodName> NamedRoot(const NmethodRef& code);
 NmethodRef DeoptimisedCaller(std::span<const Frame> reference, const Verdict& verdict,
                              std::span<const StackWord> words);
 
-// Adds what the stack tells: the code to which the top frame may return, and for a truncated walk without a deoptimised
-// caller as many as kMostNamed of the words that point at generated code.
+// Adds what the stack tells: the code to which the top frame may return, and for a walk that lost its bottom without a
+// deoptimised caller as many as kMostNamed of the words that point at generated code.
 constexpr size_t kMostNamed = 160;
 void AddStack(Mismatch* m, std::span<const StackWord> words);
 

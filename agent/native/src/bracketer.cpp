@@ -37,6 +37,7 @@ struct OwnedBracket {
     uint64_t pc = 0;
     uint64_t sp = 0;
     uint64_t fp = 0;
+    StackWord next_code;
     StackWord returns;
     uint64_t sequence = 0;
     std::vector<uint8_t> bytes;
@@ -62,6 +63,7 @@ OwnedBracket::Walk TakeWalk(const Ticket& t) {
   w.pc = t.pc;
   w.sp = t.sp;
   w.fp = t.fp;
+  w.next_code = t.next_code;
   w.returns = t.returns;
   w.sequence = t.sample;
   w.bytes.assign(t.code, t.code + t.code_size);
@@ -307,6 +309,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
                             .pc = w.pc,
                             .sp = w.sp,
                             .fp = w.fp,
+                            .next_code = w.next_code,
                             .returns = w.returns,
                             .code = w.bytes,
                             .top_state = kRegionNames[static_cast<int>(w.region)]}};

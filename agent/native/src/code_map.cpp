@@ -226,6 +226,21 @@ StackWord CodeMap::NextOnStack(uint64_t from, uint64_t to) const {
   return word;
 }
 
+StackWord CodeMap::Returns(uint64_t fp, uint64_t from, uint64_t to) const {
+  for (uint32_t i = 0; i < kMostFrames; i++) {
+    StackWord words[2];  // the caller's frame pointer and the return address
+    if (fp < from || fp % 8 != 0 || fp >= to || to - fp < sizeof(uint64_t[2])) break;
+    AnyWord(fp, fp + sizeof(uint64_t[2]), [&](uint64_t word, uint64_t at) {
+      words[(at - fp) / 8] = {at, word};
+      return false;
+    });
+    if (MayHold(words[1].value)) return words[1];
+    from = fp + 1;
+    fp = words[0].value;
+  }
+  return {};
+}
+
 NmethodRef CodeMap::Nearest(uint64_t address) const {
   const ReadLock lock(mutex_);
   auto it = live_.upper_bound(address);

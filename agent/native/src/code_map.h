@@ -100,6 +100,9 @@ class CodeMap final : public CodeLookup {
   // The first such word of the calling thread's stack in [from, to), none when it is not among the next kNearWords.
   // Async-signal-safe.
   StackWord NextOnStack(uint64_t from, uint64_t to) const;
+  // The first return address that may point at code in the chain of frame pointers that begins with fp, on the calling
+  // thread's stack [from, to). None when the chain leads elsewhere or is longer than kMostFrames. Async-signal-safe.
+  StackWord Returns(uint64_t fp, uint64_t from, uint64_t to) const;
   // The first code that fits among those that were deoptimised while they were calling: the return address, one of
   // words, is the deoptimisation entry then. All activations of such code have it, so what a frame has left behind on
   // the stack speaks of the same code. Null when there is none.
@@ -114,6 +117,7 @@ class CodeMap final : public CodeLookup {
   // Words of a stack that a sample keeps: those of a hundred frames and more.
   static constexpr uint32_t kMostWords = 1024;
   static constexpr uint32_t kNearWords = 64;
+  static constexpr uint32_t kMostFrames = 64;
 
  private:
   struct Stub {

@@ -139,7 +139,7 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
   s.append("\",\"pc\":\"").append(std::to_string(p.pc));
   s.append("\",\"sp\":\"").append(std::to_string(p.sp));
   s.append("\",\"fp\":\"").append(std::to_string(p.fp));
-  s.append("\",\"returnAt\":\"").append(std::to_string(p.returns.at));
+  s.append("\",\"returnAt\":\"").append(std::to_string(p.next_code.at));
   s.append("\",\"code\":\"");
   AppendBase64(&s, p.code);
   s.append("\",\"topState\":");

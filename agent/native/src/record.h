@@ -35,7 +35,9 @@ struct Place {
   uint64_t pc = 0;
   uint64_t sp = 0;
   uint64_t fp = 0;
-  StackWord returns;  // the next word on the stack that may point into generated code, no place when it is not near
+  StackWord next_code;  // the next word on the stack that may point into generated code, no place when it is not near
+  StackWord
+      returns;  // the first return address into it that the chain of frame pointers leads to, no place if it does not
   std::span<const uint8_t> code;
   std::string_view top_state;
 };
@@ -55,7 +57,7 @@ struct Mismatch {
   // Kind truncated: the compiled method at which the walk ended, when it was deoptimised while it was calling.
   std::optional<MethodName> deoptimised_caller;
   std::vector<NamedWord> stack;      // kind truncated without one: what the walker could have gone on from
-  std::string_view return_state;     // what place.returns points at, as Place::top_state
+  std::string_view return_state;     // what the top frame returns to, as Place::top_state
   std::vector<uint8_t> return_code;  // that stands there
 };
 

@@ -101,7 +101,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   t->busy = slot->busy != 0;
   t->num_frames = 0;
   t->words_size = 0;
-  t->returns = {};
+  t->next_code = t->returns = {};
   if (!t->busy) {
     slot->busy = 1;
     AsgctTrace trace = {slot->env, 0, t->frames};
@@ -109,7 +109,8 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     Walk(&trace, context, t->sample);
     t->num_frames = trace.num_frames;
     const uint64_t end = slot->stack.EndFrom(t->sp);
-    t->returns = agent->code.NextOnStack(t->sp, end);
+    t->next_code = agent->code.NextOnStack(t->sp, end);
+    t->returns = agent->code.Returns(t->fp, t->sp, end);
     t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, end);
     if (trace.num_frames <= -3 && trace.num_frames >= -6) GuessCallers(slot, t, registers, end);
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
@@ -234,6 +235,7 @@ struct Owned {
   uint64_t pc = 0;
   uint64_t sp = 0;
   uint64_t fp = 0;
+  StackWord next_code;
   StackWord returns;
   uint64_t sequence = 0;
   uint8_t code[16] = {};
@@ -297,6 +299,7 @@ class Judge {
     o->pc = t->pc;
     o->sp = t->sp;
     o->fp = t->fp;
+    o->next_code = t->next_code;
     o->returns = t->returns;
     o->sequence = t->sample;
     std::memcpy(o->code, t->code, sizeof(o->code));
@@ -373,6 +376,7 @@ class Judge {
                                      .pc = o.pc,
                                      .sp = o.sp,
                                      .fp = o.fp,
+                                     .next_code = o.next_code,
                                      .returns = o.returns,
                                      .code = std::span(o.code, o.code_size),
                                      .top_state = kRegionNames[static_cast<int>(o.sample.region)]}};

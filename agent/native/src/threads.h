@@ -41,7 +41,9 @@ struct Ticket {
   uint64_t pc = 0;
   uint64_t sp = 0;
   uint64_t fp = 0;
-  StackWord returns;  // the next word on the stack that may point into generated code, no place when it is not near
+  StackWord next_code;  // the next word on the stack that may point into generated code, no place when it is not near
+  StackWord
+      returns;  // the first return address into it that the chain of frame pointers leads to, no place if it does not
   uint64_t took = 0;  // nanoseconds in the handler
   uint8_t code[16] = {};
   uint32_t code_size = 0;

@@ -206,6 +206,28 @@ TEST(CodeMap, WordsOnStack) {
   EXPECT_EQ(map.NextOnStack(from, 0).at, 0u);
 }
 
+TEST(CodeMap, ReturnsByTheChainOfFramePointers) {
+  CodeMap map;
+  const uint64_t code = uint64_t{1} << 32;
+  map.Load(Code(code, 100, 1), 0, 0);
+  // A left-over word, a frame of C code that another one called, that one, which compiled code called.
+  uint64_t stack[] = {code + 1, 0, 7, code + 2, 0, code + 50};
+  const auto at = [&](size_t i) { return reinterpret_cast<uint64_t>(&stack[i]); };
+  stack[1] = at(4);
+  EXPECT_EQ(map.Returns(at(1), at(0), at(6)).at, at(5));
+  EXPECT_EQ(map.Returns(at(1), at(0), at(6)).value, code + 50);
+  EXPECT_EQ(map.Returns(at(1), at(2), at(6)).at, 0u) << "it is not on this part of the stack";
+  EXPECT_EQ(map.Returns(at(1), at(0), at(5)).at, 0u) << "the stack ends before";
+  EXPECT_EQ(map.Returns(at(5), at(0), at(6)).at, 0u);
+  EXPECT_EQ(map.Returns(at(1) + 1, at(0), at(6)).at, 0u);
+  EXPECT_EQ(map.Returns(0, at(0), at(6)).at, 0u);
+  EXPECT_EQ(map.Returns(at(1), at(0), 0).at, 0u) << "where it ends is not known";
+  stack[1] = at(1);
+  EXPECT_EQ(map.Returns(at(1), at(0), at(6)).at, 0u) << "it goes round";
+  stack[1] = UINT64_MAX - 7;
+  EXPECT_EQ(map.Returns(at(1), at(0), at(6)).at, 0u);
+}
+
 TEST(NmethodBuilder, KeepsEachPositionOnce) {
   NmethodBuilder builder(1, 2, 3);
   const std::vector<Frame> one = {{11, 5, nullptr}, {3, 7, nullptr}};

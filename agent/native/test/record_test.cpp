@@ -41,7 +41,7 @@ Mismatch Make(const char* method) {
              .sequence = UINT64_MAX,
              .pc = 16,
              .fp = 32,
-             .returns = {24, 0},
+             .next_code = {24, 0},
              .code = code,
              .top_state = "compiled"};
   return m;

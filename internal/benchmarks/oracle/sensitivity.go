@@ -161,9 +161,9 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		if !bed.Runs(j, program) {
 			program = programs[0]
 		}
-		rate := rates[i%len(rates)]
+		rate := rates[i/2%len(rates)]
 		options := agent.Options{Ratio: 1, Checks: checks(0.002), Interval: 200 * time.Microsecond}
-		if i%2 == 1 { // faults fall into walks evenly, and entries are many more: every other run has samples alone
+		if (i+i/len(jdks))%2 == 1 { // faults fall into walks evenly, and entries are many more: every other run has samples alone
 			options.Checks, options.Interval = map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50*time.Microsecond
 		}
 		options.Seed, options.Jitter = uint64(i), 0.5

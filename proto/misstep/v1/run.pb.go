@@ -629,10 +629,10 @@ type Mismatch struct {
 	DeoptimisedCaller *Frame `protobuf:"bytes,14,opt,name=deoptimised_caller,json=deoptimisedCaller,proto3" json:"deoptimised_caller,omitempty"`
 	// fp is the frame pointer's register at the signal, 0 when there was none.
 	Fp uint64 `protobuf:"varint,15,opt,name=fp,proto3" json:"fp,omitempty"`
-	// return_at is where the first word that points into generated code stands on the stack, looked for from sp on: for C code most likely its
-	// return address, and in any case if it has not set up its frame. 0 when none is near.
+	// return_at is where the first word that points into generated code stands on the stack, looked for from sp on: the return address of C code
+	// that has not set up its frame. 0 when none is near.
 	ReturnAt uint64 `protobuf:"varint,16,opt,name=return_at,json=returnAt,proto3" json:"return_at,omitempty"`
-	// return_state is what that word points at, as top_state.
+	// return_state is what C code returns to by the chain of frame pointers, or what the word at return_at points at when there is none; as top_state.
 	ReturnState string `protobuf:"bytes,18,opt,name=return_state,json=returnState,proto3" json:"return_state,omitempty"`
 	// return_code is the code there, at most 64 bytes.
 	ReturnCode []byte `protobuf:"bytes,19,opt,name=return_code,json=returnCode,proto3" json:"return_code,omitempty"`
