@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -22,6 +23,7 @@ const (
 	maxOutcomeBytes  = 32 << 20
 	maxMismatches    = 64
 	maxFrames        = 1 << 14
+	maxStack         = 1 << 10 // words of a stack
 	maxThreads       = 4096
 	maxEvidence      = 256
 	maxChecks        = 64
@@ -100,6 +102,12 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		}
 		if len(m.GetReference().GetFrames()) > maxFrames || len(m.GetSuspect().GetFrames()) > maxFrames {
 			return fmt.Errorf("mismatch %d has more than %d frames", i, maxFrames)
+		}
+		if len(m.GetStack()) > maxStack || slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool { return len(w.GetCode()) > maxLine }) {
+			return fmt.Errorf("mismatch %d has more than %d words of a stack, or one with more than %d bytes of text", i, maxStack, maxLine)
+		}
+		if len(m.GetCode()) > maxID || len(m.GetReturnCode()) > maxID || len(m.GetTopState()) > maxID || len(m.GetReturnState()) > maxID {
+			return fmt.Errorf("mismatch %d has more than %d bytes of code, or of a state", i, maxID)
 		}
 	}
 	for i, e := range o.GetEvidence() {

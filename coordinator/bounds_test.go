@@ -61,6 +61,12 @@ func TestOutcomeBounds(t *testing.T) {
 		"more than 16384 frames": func(o *misstepv1.Outcome) {
 			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", Suspect: &misstepv1.Trace{Frames: make([]*misstepv1.Frame, 1<<14+1)}}}
 		},
+		"mismatch 0 has more than 1024 words": func(o *misstepv1.Outcome) {
+			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", Stack: make([]*misstepv1.StackWord, 1025)}}
+		},
+		"mismatch 0 has more than 256 bytes of code": func(o *misstepv1.Outcome) {
+			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", ReturnCode: make([]byte, 257)}}
+		},
 		"evidence 0": func(o *misstepv1.Outcome) {
 			o.Evidence = []*misstepv1.Evidence{{Name: "../x", Digest: digest("a")}}
 		},

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -121,7 +122,7 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	fmt.Fprintln(w, "words of the stack that point at code, from sp on (some are left over from calls that have returned)")
 	const most = 24 // the JSON form has all
 	for _, word := range m.GetStack()[:min(len(m.GetStack()), most)] {
-		fmt.Fprintf(w, "  +%#x %s\n", word.GetAt()-m.GetSp(), word.GetCode())
+		fmt.Fprintf(w, "  %+#x %s\n", int64(word.GetAt()-m.GetSp()), strconv.QuoteToGraphic(word.GetCode()))
 	}
 	if n := len(m.GetStack()) - most; n > 0 {
 		fmt.Fprintf(w, "  … and %d more; --json has all\n", n)

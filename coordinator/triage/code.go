@@ -67,8 +67,6 @@ func Code(state string, code []byte) string {
 		return prologue
 	case state == "compiled" && popsWords(code):
 		return pushed
-	case state == "compiled" && looksAtSupertype(code):
-		return pushed
 	case state == "stub" && inARow(code, load):
 		return epilogue
 	case state == "stub" && inARow(code, store):
@@ -84,6 +82,9 @@ func stage(m *misstepv1.Mismatch) string {
 	}
 	if spilled(m) {
 		return barrier
+	}
+	if copiesArray(m) {
+		return pushed
 	}
 	return Code(m.GetTopState(), m.GetCode())
 }
@@ -145,34 +146,64 @@ func popsWords(code []byte) bool {
 	return bytes.HasPrefix(code, compare) || bytes.HasPrefix(code, test)
 }
 
-// spilled says that C code, which has its frame, returns to compiled code that first takes registers back from the stack and gives their room free.
+// spilled says that C code, which has its frame, returns to compiled code that takes registers back from the stack, gives their room free, and jumps back
+// to where it came from. An epilogue goes on otherwise.
 func spilled(m *misstepv1.Mismatch) bool {
 	if m.GetTopState() != "native" || m.GetReturnState() != "compiled" {
 		return false
 	}
-	code := m.GetReturnCode()
-	if _, length := onStack(code, load); length == 0 && !roomFreed.begins(code) && !moreRoomFreed.begins(code) {
-		return false
+	code, loads := m.GetReturnCode(), 0
+	for _, length := onStack(code, load); length > 0; _, length = onStack(code, load) {
+		code, loads = code[length:], loads+1
 	}
-	return bytes.Contains(code, []byte{0x48, 0x83, 0xc4}) || bytes.Contains(code, []byte{0x48, 0x81, 0xc4})
+	for _, f := range freesRoom {
+		if f.begins(code) {
+			return true
+		}
+		// Vector registers come last.
+		if at := bytes.Index(code, []byte{byte(f.code[0]), byte(f.code[1]), byte(f.code[2])}); at >= 0 && loads > 0 && f.begins(code[at:]) {
+			return true
+		}
+	}
+	return false
 }
 
-var (
-	roomFreed     = form{code: []int{0x48, 0x83, 0xc4}} // add rsp, imm8
-	moreRoomFreed = form{code: []int{0x48, 0x81, 0xc4}} // add rsp, imm32
-)
+// freesRoom is add rsp, N; jmp.
+var freesRoom = []form{
+	{code: []int{0x48, 0x83, 0xc4, whatever, 0xe9}},
+	{code: []int{0x48, 0x83, 0xc4, whatever, 0xeb}},
+	{code: []int{0x48, 0x81, 0xc4, whatever, whatever, whatever, whatever, 0xe9}},
+	{code: []int{0x48, 0x81, 0xc4, whatever, whatever, whatever, whatever, 0xeb}},
+}
 
-// misled says that the walk did not begin where the thread was, or did not see how large the first compiled frame is: how far it goes right says
-// nothing.
-func misled(m *misstepv1.Mismatch) bool { return frameless(m) || spilled(m) }
+// mostMisled frames of a walk that did not begin at the top may be right, as they are of one compiled frame. Seven were the most.
+const mostMisled = 8
+
+// misled says that the walk did not begin where the thread was, or did not see how large the first compiled frame is: that some frames are right says
+// nothing. In a native method the walk begins at the thread's anchor.
+func misled(m *misstepv1.Mismatch) bool {
+	sus := m.GetSuspect().GetFrames()
+	return (frameless(m) || spilled(m)) && len(sus) > 0 && sus[0].GetBci() != nativeLocation && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
+}
+
+// copiesArray says that the top frame, in compiled code, is of a method that calls System.arraycopy: C1 pushes both arrays and asks whether the one's class
+// is a subtype of the other's (emit_arraycopy, c1_LIRAssembler_x86.cpp). Elsewhere it asks the same without pushing anything before.
+func copiesArray(m *misstepv1.Mismatch) bool {
+	top := at(m.GetSuspect().GetFrames(), 0)
+	switch name(top) {
+	case "java.lang.System.arraycopy", "java.util.Arrays.copyOf", "java.util.Arrays.copyOfRange", "java.util.ArrayList.toArray":
+		return m.GetTopState() == "compiled" && looksAtSupertype(m.GetCode())
+	}
+	return false
+}
 
 // supertype is the beginning of a subtype check: is it the class itself, and what do its first supertypes say (check_klass_subtype_fast_path,
-// cpu/x86/macroAssembler_x86.cpp). C1's copy of an array does it with both arrays pushed (emit_arraycopy, c1_LIRAssembler_x86.cpp).
+// cpu/x86/macroAssembler_x86.cpp).
 var supertype = []form{
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}}, // cmp; je; mov r, [super+20]
-	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x41, 0x8b, whatever, 0x14}},
-	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},       // je; cmp r, 32; jne
-	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x41, 0x83, whatever, 0x20, 0x0f, 0x85}}, // 32: the cache of the others
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}},
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},           // je; cmp r, 32; jne
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}}, // 32: the cache of the others
 }
 
 func looksAtSupertype(code []byte) bool {

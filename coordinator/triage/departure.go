@@ -163,7 +163,9 @@ func deep(m *misstepv1.Mismatch) (kind, part string) {
 }
 
 // ofItsOwn says that the frame on top stands for no other ones.
-func ofItsOwn(m *misstepv1.Mismatch) bool { return m.GetTopState() == "interpreted" || m.GetTopState() == "native" }
+func ofItsOwn(m *misstepv1.Mismatch) bool {
+	return m.GetTopState() == "interpreted" || m.GetTopState() == "native"
+}
 
 // code is the part for an answer that is a code and no stack: which one, and where the signal hit. A code that AsyncGetCallTrace does not have
 // (HotSpot: share/prims/forte.cpp) is wrong anywhere.

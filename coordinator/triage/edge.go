@@ -90,7 +90,9 @@ func cutAtLinker(m *misstepv1.Mismatch) bool {
 
 // native says that the frame is of a native method; GST gives -1 for its location, ASGCT -3. ASGCT gives -1 at compiled
 // entries too, so the reference's frame is the one to ask.
-func native(f *misstepv1.Frame) bool { return f != nil && (f.GetBci() == -1 || f.GetBci() == nativeLocation) }
+func native(f *misstepv1.Frame) bool {
+	return f != nil && (f.GetBci() == -1 || f.GetBci() == nativeLocation)
+}
 
 // nativeLocation is what ASGCT gives a frame of a native method in place of a bytecode index.
 const nativeLocation = -3

@@ -72,7 +72,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		u := diverge(m, ref, sus)
 		if asynchronous(m) {
 			// A bracket's reference is of later: what ends at such a frame was cut off there, wherever the thread is now.
-			if e := (edge{callee: fromBottom(sus, 0)}); u == 0 && upcall(e.callee) != "" {
+			if e := (edge{callee: fromBottom(sus, 0)}); u == 0 && len(sus) > 1 && !unfinished(m) && upcall(e.callee) != "" {
 				return "truncated", e.String(), e.what()
 			}
 			if u == 0 && cutAtLinker(m) {

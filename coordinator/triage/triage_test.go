@@ -184,6 +184,7 @@ func TestTriage(t *testing.T) {
 	slim := triage.Slim(o, hits)
 	assert.True(t, proto.Equal(before, o), "the argument is not changed")
 	assert.Empty(t, slim.GetMismatches()[0].GetReference().GetFrames())
+	assert.Empty(t, slim.GetMismatches()[0].GetStack())
 	assert.True(t, proto.Equal(shallow, slim.GetMismatches()[1]), "the smallest keeps its stacks")
 	assert.EqualValues(t, 7, slim.GetMismatches()[0].GetCount())
 
@@ -197,7 +198,7 @@ func clinit(depth int) *misstepv1.Mismatch {
 	for i := range depth {
 		ref = append(ref, &misstepv1.Frame{ClassName: "M" + strconv.Itoa(i), Method: "run", Bci: 9})
 	}
-	return &misstepv1.Mismatch{Check: "gst-asgct", Kind: "truncated", Count: 7, Reference: &misstepv1.Trace{Frames: ref}, Suspect: &misstepv1.Trace{Frames: ref[:1]}}
+	return &misstepv1.Mismatch{Check: "gst-asgct", Kind: "truncated", Count: 7, Stack: []*misstepv1.StackWord{{Code: "interpreter"}}, Reference: &misstepv1.Trace{Frames: ref}, Suspect: &misstepv1.Trace{Frames: ref[:1]}}
 }
 
 // Whatever an agent reports, triage answers with bounded, printable text, and does so again.

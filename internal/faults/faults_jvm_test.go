@@ -193,7 +193,7 @@ func TestInjectedFaultsInBracketsAreDetected(t *testing.T) {
 	require.Empty(t, r.Failure)
 	detected := 0
 	for _, f := range r.Faults.Faults {
-		if v, judged := f.Verdicts["asgct-gst-bracket"]; judged {
+		if v, judged := f.Verdicts["asgct-gst-bracket"]; judged && v.Outcome != faults.Void {
 			require.Equal(t, faults.Mismatch, v.Outcome, "%+v", f)
 			detected++
 		}

@@ -572,15 +572,10 @@ std::optional<MethodName> NamedRoot(const NmethodRef& code) {
   return MethodName{root->class_name, root->name, root->descriptor};
 }
 
-constexpr uint32_t kReturnCode = 64;  // bytes
-
 void AddStack(Mismatch* m, std::span<const StackWord> words) {
   std::vector<NmethodRef> at;
-  const Place& p = m->place;
-  if (const StackWord& returns = p.returns.at != 0 ? p.returns : p.next_code; returns.at != 0) {
+  if (const StackWord& returns = m->place.spot.returns; returns.at != 0) {
     m->return_state = kRegionNames[static_cast<int>(agent->code.Find(returns.value, &at))];
-    m->return_code.resize(kReturnCode);
-    m->return_code.resize(ReadCode(returns.value, m->return_code.data(), kReturnCode));
   }
   const bool bottomless =
       m->verdict.kind == Kind::kTruncated || (m->verdict.kind == Kind::kForeign && m->verdict.divergence == 0);

@@ -19,7 +19,9 @@
 namespace misstep {
 namespace {
 
-constexpr size_t kMostQueued = 128;      // brackets that the judge has not come to
+constexpr size_t kMostDeferred = 1024;
+constexpr size_t kMostQueued = 128;  // brackets that the judge has not come to
+constexpr uint64_t kMostRestNanos = 20'000'000;
 constexpr uint64_t kSpinNanos = 20'000;  // longer than a thread that runs takes to answer
 
 // What enters the kernel.
@@ -34,13 +36,8 @@ struct OwnedBracket {
   struct Walk {
     std::vector<Frame> frames;
     int32_t code = 0;
-    uint64_t pc = 0;
-    uint64_t sp = 0;
-    uint64_t fp = 0;
-    StackWord next_code;
-    StackWord returns;
+    Spot spot;
     uint64_t sequence = 0;
-    std::vector<uint8_t> bytes;
     std::vector<StackWord> words;
     std::vector<NmethodRef> at_pc;  // what was there at any look: code may have been unloaded since
     Region region = Region::kUnknown;
@@ -60,13 +57,8 @@ OwnedBracket::Walk TakeWalk(const Ticket& t) {
   for (int32_t i = 0; i < t.num_frames; i++) {
     w.frames.push_back({reinterpret_cast<uint64_t>(t.frames[i].method), t.frames[i].bci, nullptr});
   }
-  w.pc = t.pc;
-  w.sp = t.sp;
-  w.fp = t.fp;
-  w.next_code = t.next_code;
-  w.returns = t.returns;
+  w.spot = t.spot;
   w.sequence = t.sample;
-  w.bytes.assign(t.code, t.code + t.code_size);
   w.words.assign(t.words, t.words + t.words_size);
   return w;
 }
@@ -115,7 +107,7 @@ Ticket* AwaitedTicket(Slot* slot) {
 // Begins the next bracket of a turn, or ends it.
 void Begin(Slot* slot) {
   BracketSlot& b = slot->bracket;
-  if (given.load(std::memory_order_relaxed) == 0 || QueueFull()) {
+  if (given.load(std::memory_order_relaxed) == 0 || b.thread == nullptr || QueueFull()) {
     b.state.store(BracketState::kIdle, std::memory_order_release);
     return;
   }
@@ -149,7 +141,7 @@ void Walk(Slot* slot) {
   if (error == JVMTI_ERROR_THREAD_NOT_ALIVE) return GiveUp(slot, Reason::kThreadEnd);
   if (error != JVMTI_ERROR_NONE) return GiveUp(slot, Reason::kGstError);
   if (b.gst_count > 0 && b.gst_count < static_cast<jint>(agent->options.depth)) {
-    slot->root = reinterpret_cast<uint64_t>(b.gst[b.gst_count - 1].method);
+    b.bottom = reinterpret_cast<uint64_t>(b.gst[b.gst_count - 1].method);
   }
   b.state.store(BracketState::kSecond, std::memory_order_release);
   switch (SendTicket(slot, &b.second, SignalFor::kBracketSecond, b.next++)) {
@@ -169,22 +161,20 @@ void Walk(Slot* slot) {
 // Whether both walks met the thread at one system call, before which the kernel puts it to have it made again: it waits
 // there, and its stack stays what it is.
 bool StandsStill(const BracketSlot& b) {
-  if (b.first.pc != b.second.pc || b.first.sp != b.second.sp) return false;
+  const Spot& spot = b.first.spot;
+  if (spot.pc != b.second.spot.pc || spot.sp != b.second.spot.sp) return false;
   const auto is_call = [](const uint8_t* code, uint32_t size) {
     return size >= sizeof(kSystemCall) && std::equal(std::begin(kSystemCall), std::end(kSystemCall), code);
   };
   uint8_t before[sizeof(kSystemCall)];
-  return is_call(b.first.code, b.first.code_size) ||
-         is_call(before, ReadCode(b.first.pc - sizeof(before), before, sizeof(before)));
+  return is_call(spot.code, spot.code_size) ||
+         is_call(before, ReadCode(spot.pc - sizeof(before), before, sizeof(before)));
 }
 
-// The second walk is there: hands all three on. Returns false when that ended the turn.
-bool HandOn(Slot* slot) {
+// The second walk is there: hands all three on. The turn ends when its time is up or the thread does not run.
+void HandOn(Slot* slot) {
   BracketSlot& b = slot->bracket;
-  if (b.second.busy) {
-    GiveUp(slot, Reason::kWalkerBusy);
-    return false;
-  }
+  if (b.second.busy) return GiveUp(slot, Reason::kWalkerBusy);
   auto o = std::make_unique<OwnedBracket>();
   o->before = TakeWalk(b.first);
   o->after = TakeWalk(b.second);
@@ -194,31 +184,28 @@ bool HandOn(Slot* slot) {
   o->thread = slot->name;
   o->tid = slot->tid;
   o->since = MonotonicNanos();
+  // No thread spends more than half of its time in the handler.
+  b.not_before = b.first.sent_nanos + std::min(2 * (b.first.took + b.second.took), kMostRestNanos);
+  const bool over = o->since >= b.until.load(std::memory_order_relaxed) || StandsStill(b);
   {
     const WriteLock lock(queue_mutex);
     queue.push_back(std::move(o));
   }
   b.first.state.store(TicketState::kIdle, std::memory_order_release);
   b.second.state.store(TicketState::kIdle, std::memory_order_release);
-  b.state.store(BracketState::kTurn, std::memory_order_release);
-  return true;
+  b.state.store(over ? BracketState::kIdle : BracketState::kTurn, std::memory_order_release);
 }
 
-// After a bracket: ends the turn when its time is up or the thread does not run.
-void GoOn(Slot* slot) {
-  BracketSlot& b = slot->bracket;
-  // No thread spends more than half of its time in the handler.
-  SleepUntil(b.first.sent_nanos + 2 * (b.first.took + b.second.took));
-  if (MonotonicNanos() >= b.until.load(std::memory_order_relaxed) || StandsStill(b)) {
-    b.state.store(BracketState::kIdle, std::memory_order_release);
-  }
-}
-
-// Takes what a thread's bracket can take now. Returns false when it was nothing.
-bool Step(Slot* slot) {
+// Takes what a thread's bracket can take now. Returns false when it was nothing; soonest is brought forward to when
+// there will be something.
+bool Step(Slot* slot, uint64_t* soonest) {
   BracketSlot& b = slot->bracket;
   switch (b.state.load(std::memory_order_acquire)) {
     case BracketState::kTurn:
+      if (b.not_before > MonotonicNanos()) {
+        *soonest = std::min(*soonest, b.not_before);
+        return false;
+      }
       Begin(slot);
       return true;
     case BracketState::kFirst:
@@ -227,7 +214,7 @@ bool Step(Slot* slot) {
       return true;
     case BracketState::kSecond:
       if (b.second.state.load(std::memory_order_acquire) != TicketState::kReady) return false;
-      if (HandOn(slot)) GoOn(slot);
+      HandOn(slot);
       return true;
     default:
       return false;
@@ -241,6 +228,16 @@ void AwaitAnswer(Slot* slot) {
   if (t == nullptr) return;
   const uint64_t limit = MonotonicNanos() + kSpinNanos;
   while (t->state.load(std::memory_order_acquire) != TicketState::kReady && MonotonicNanos() < limit) {
+  }
+}
+
+// Gives up brackets whose signals were lost. The bracketer's alone, as it sends them.
+void SweepBrackets(uint64_t now) {
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    Slot* slot = agent->threads.at(i);
+    if (Ticket* t = AwaitedTicket(slot); t != nullptr && t->state.load() == TicketState::kPending) {
+      if (t->sent_nanos + kLostNanos <= now) GiveUpPending(slot, t, Reason::kLost);
+    }
   }
 }
 
@@ -259,14 +256,20 @@ void* Run(void*) {
   while (!stop.load(std::memory_order_acquire)) {
     const uint32_t seen = wake.load(std::memory_order_acquire);
     bool any = false;
+    const uint64_t now = MonotonicNanos();
+    uint64_t soonest = now + 50'000'000;  // so that a stop is seen soon
     for (size_t i = 0; i < agent->threads.size() && !stop.load(std::memory_order_acquire); i++) {
       Slot* slot = agent->threads.at(i);
-      if (!Step(slot)) continue;
-      AwaitAnswer(slot);
-      any = true;
+      // One bracket to its end, if the thread answers: what it does between the walks is not to be proven.
+      while (Step(slot, &soonest)) {
+        any = true;
+        if (AwaitedTicket(slot) == nullptr) break;
+        AwaitAnswer(slot);
+      }
     }
+    SweepBrackets(now);
     if (any) continue;
-    const timespec most = {0, 50'000'000};  // so that a stop is seen soon
+    const timespec most = {0, static_cast<long>(soonest - std::min(soonest, MonotonicNanos()))};
     syscall(SYS_futex, reinterpret_cast<uint32_t*>(&wake), FUTEX_WAIT_PRIVATE, seen, &most, nullptr, 0);
   }
   stopped.store(true, std::memory_order_release);
@@ -277,7 +280,7 @@ void* Run(void*) {
 BracketWalk Look(OwnedBracket::Walk* w) {
   agent->methods.Resolve(w->frames);
   std::vector<NmethodRef> now;
-  w->region = agent->code.Find(w->pc, &now);
+  w->region = agent->code.Find(w->spot.pc, &now);
   for (NmethodRef& n : now) {
     if (std::find(w->at_pc.begin(), w->at_pc.end(), n) == w->at_pc.end()) w->at_pc.push_back(std::move(n));
   }
@@ -306,18 +309,12 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
                   .place = {.thread = o.thread,
                             .tid = o.tid,
                             .sequence = w.sequence,
-                            .pc = w.pc,
-                            .sp = w.sp,
-                            .fp = w.fp,
-                            .next_code = w.next_code,
-                            .returns = w.returns,
-                            .code = w.bytes,
+                            .spot = w.spot,
                             .top_state = kRegionNames[static_cast<int>(w.region)]}};
   };
   const auto gst_frames = static_cast<int32_t>(o.gst.size());
   CheckEdgesOf(o.before.frames, origin(o.before), &edges_random);
-  CheckEdgesOf(o.gst,
-               {.source = "gst", .num_frames = gst_frames, .place = {.thread = o.thread, .tid = o.tid, .code = {}}},
+  CheckEdgesOf(o.gst, {.source = "gst", .num_frames = gst_frames, .place = {.thread = o.thread, .tid = o.tid}},
                &edges_random);
   CheckEdgesOf(o.after.frames, origin(o.after), &edges_random);
   if (v.verdict.outcome == Outcome::kMismatch) {
@@ -359,15 +356,6 @@ bool GiveBrackets(Slot* slot, uint32_t count, uint64_t until) {
   return true;
 }
 
-void SweepBrackets(uint64_t now) {
-  for (size_t i = 0; i < agent->threads.size(); i++) {
-    Slot* slot = agent->threads.at(i);
-    if (Ticket* t = AwaitedTicket(slot); t != nullptr && t->state.load() == TicketState::kPending) {
-      if (t->sent_nanos + kLostNanos <= now) GiveUpPending(slot, t, Reason::kLost);
-    }
-  }
-}
-
 void EndBracket(Slot* slot) {
   if (Ticket* t = AwaitedTicket(slot); t != nullptr) GiveUpPending(slot, t, Reason::kThreadEnd);
 }
@@ -382,10 +370,10 @@ void JudgeBrackets(uint64_t now, bool end) {
     const BracketVerdict v = Compare(o.get());
     const bool early = v.verdict.outcome == Outcome::kMismatch ? v.verdict.kind != Kind::kCode
                                                                : v.verdict.reason == Reason::kUnknownMethod;
-    if (early) {
+    if (early && deferred.size() < kMostDeferred) {
       deferred.push_back(std::move(o));
     } else {
-      Finish(*o, v);
+      Finish(*o, early ? BracketVerdict{Verdict::Void(Reason::kOverrun)} : v);
     }
   }
   while (!deferred.empty() && (end || deferred.front()->since + kEarlyNanos <= now)) {
@@ -425,6 +413,7 @@ void StopBracketer() {
       SleepUntil(MonotonicNanos() + 100'000);
     }
     const BracketState state = b.state.load(std::memory_order_acquire);
+    if (!stopped.load(std::memory_order_acquire)) continue;  // it still has them: no verdict is better than two
     if (state == BracketState::kSecond && b.second.state.load(std::memory_order_acquire) == TicketState::kReady) {
       HandOn(slot);
     } else if (state != BracketState::kIdle && state != BracketState::kTurn) {

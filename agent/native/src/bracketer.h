@@ -21,11 +21,9 @@ constexpr int kSignalForBits = 2;
 void WakeBracketer();
 
 // The sampler's: has the bracketer take brackets of a thread to which no signal is on its way, more of them when its
-// turn is under way: one, and others until then. They come out of what all turns were given, which grows by count.
-// Returns false for a thread that cannot have brackets.
+// turn is under way: one, and others until then. They come out of what all turns were given and did not take, which
+// grows by count up to some turns' worth. Returns false for a thread that cannot have brackets.
 bool GiveBrackets(Slot* slot, uint32_t count, uint64_t until);
-// The sampler's: gives up brackets whose signal is lost.
-void SweepBrackets(uint64_t now);
 
 // The thread's own, when it ends and no signal is on its way: gives up its bracket. The bracketer gives up the others.
 void EndBracket(Slot* slot);

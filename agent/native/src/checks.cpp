@@ -56,7 +56,7 @@ int32_t OwnWalk(Slot* slot, uint64_t sequence) {
 
 // The check itself is a native method, and no signal came.
 Place PlaceOfEntry(const Slot& slot, uint64_t sequence) {
-  return {.thread = slot.name, .tid = slot.tid, .sequence = sequence, .code = {}, .top_state = "native"};
+  return {.thread = slot.name, .tid = slot.tid, .sequence = sequence, .spot = {}, .top_state = "native"};
 }
 
 void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t sequence, NamedTrace reference,

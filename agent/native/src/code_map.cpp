@@ -45,6 +45,25 @@ uint32_t ReadCode(uint64_t pc, uint8_t* to, uint32_t size) {
   return n > 0 ? static_cast<uint32_t>(n) : 0;
 }
 
+bool BehindCall(uint64_t address) {
+#if defined(__x86_64__)
+  constexpr uint32_t kMost = 7;
+  uint8_t code[kMost];
+  if (ReadCode(address - kMost, code, kMost) != kMost) return false;
+  if (code[kMost - 5] == 0xe8) return true;  // call rel32
+  // call by a register or memory: ff /2, with as many bytes as its operand takes
+  const auto calls = [&](uint32_t size, uint8_t mode, bool index) {
+    const uint8_t operand = code[kMost - size + 1];
+    return code[kMost - size] == 0xff && operand >> 6 == mode && (operand >> 3 & 7) == 2 &&
+           (mode == 3 || ((operand & 7) == 4) == index);
+  };
+  return calls(2, 3, false) || calls(2, 0, false) || calls(3, 0, true) || calls(3, 1, false) || calls(4, 1, true) ||
+         calls(6, 2, false) || calls(7, 2, true) || calls(6, 0, false);
+#else
+  return address != 0;
+#endif
+}
+
 NmethodBuilder::NmethodBuilder(uint64_t start, uint64_t size, uint64_t method) {
   nmethod_.start = start;
   nmethod_.size = size;
@@ -220,10 +239,14 @@ uint32_t CodeMap::WordsOnStack(uint64_t from, uint64_t to, std::span<StackWord> 
   return n;
 }
 
-StackWord CodeMap::NextOnStack(uint64_t from, uint64_t to) const {
-  StackWord word;
-  WordsOnStack(from, std::min(to, from + uint64_t{8} * kNearWords), {&word, 1});
-  return word;
+StackWord CodeMap::NextReturn(uint64_t from, uint64_t to) const {
+  StackWord found;
+  AnyWord(from, std::min(to, from + uint64_t{8} * kNearWords), [&](uint64_t word, uint64_t at) {
+    if (!MayHold(word) || !BehindCall(word)) return false;
+    found = {at, word};
+    return true;
+  });
+  return found;
 }
 
 StackWord CodeMap::Returns(uint64_t fp, uint64_t from, uint64_t to) const {
@@ -234,7 +257,7 @@ StackWord CodeMap::Returns(uint64_t fp, uint64_t from, uint64_t to) const {
       words[(at - fp) / 8] = {at, word};
       return false;
     });
-    if (MayHold(words[1].value)) return words[1];
+    if (MayHold(words[1].value)) return BehindCall(words[1].value) ? words[1] : StackWord{};
     from = fp + 1;
     fp = words[0].value;
   }

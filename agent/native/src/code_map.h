@@ -43,6 +43,9 @@ class NmethodBuilder {
 // Reads bytes of this process that may not be there, without a fault, and returns how many. Async-signal-safe.
 uint32_t ReadCode(uint64_t pc, uint8_t* to, uint32_t size);
 
+// Whether an instruction that ends at address calls (x86-64; others: always true). Async-signal-safe.
+bool BehindCall(uint64_t address);
+
 // Where the stubs lie that deoptimise a frame, for those who may take no lock.
 class DeoptStubs {
  public:
@@ -76,6 +79,24 @@ struct StackWord {
   uint64_t value = 0;
 };
 
+// What the handler saw at the signal's place.
+struct Spot {
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  uint64_t fp = 0;
+  uint8_t code[16] = {};
+  uint32_t code_size = 0;
+  // Of code that the JVM did not generate. Where the next return address into such code stands on the stack, and the
+  // first one to which the chain of frame pointers leads; no place when there is none. What the latter points at.
+  StackWord next_code;
+  StackWord returns;
+  uint8_t return_code[64] = {};
+  uint32_t return_size = 0;
+
+  std::span<const uint8_t> Code() const { return {code, code_size}; }
+  std::span<const uint8_t> ReturnCode() const { return {return_code, return_size}; }
+};
+
 class CodeMap final : public CodeLookup {
  public:
   // Adds compiled code. Whatever lay in its range is retired.
@@ -97,11 +118,11 @@ class CodeMap final : public CodeLookup {
   // Copies the words of the calling thread's stack in [from, to) that may point at code, from from on, as many as there
   // is room for, and returns their number. Async-signal-safe.
   uint32_t WordsOnStack(uint64_t from, uint64_t to, std::span<StackWord> words) const;
-  // The first such word of the calling thread's stack in [from, to), none when it is not among the next kNearWords.
-  // Async-signal-safe.
-  StackWord NextOnStack(uint64_t from, uint64_t to) const;
-  // The first return address that may point at code in the chain of frame pointers that begins with fp, on the calling
-  // thread's stack [from, to). None when the chain leads elsewhere or is longer than kMostFrames. Async-signal-safe.
+  // The first return address into code of the calling thread's stack in [from, to): a word behind a call. None when it
+  // is not among the next kNearWords. Async-signal-safe.
+  StackWord NextReturn(uint64_t from, uint64_t to) const;
+  // The first return address into code in the chain of frame pointers that begins with fp, on the calling thread's
+  // stack [from, to). None when the chain leads elsewhere or is longer than kMostFrames. Async-signal-safe.
   StackWord Returns(uint64_t fp, uint64_t from, uint64_t to) const;
   // The first code that fits among those that were deoptimised while they were calling: the return address, one of
   // words, is the deoptimisation entry then. All activations of such code have it, so what a frame has left behind on

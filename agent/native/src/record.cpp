@@ -133,15 +133,16 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
   s.append(",\"divergence\":").append(std::to_string(m.verdict.divergence));
   s.append(",\"thread\":");
   const Place& p = m.place;
+  const Spot& spot = p.spot;
   AppendJson(&s, p.thread);
   s.append(",\"tid\":\"").append(std::to_string(p.tid));
   s.append("\",\"sequence\":\"").append(std::to_string(p.sequence));
-  s.append("\",\"pc\":\"").append(std::to_string(p.pc));
-  s.append("\",\"sp\":\"").append(std::to_string(p.sp));
-  s.append("\",\"fp\":\"").append(std::to_string(p.fp));
-  s.append("\",\"returnAt\":\"").append(std::to_string(p.next_code.at));
+  s.append("\",\"pc\":\"").append(std::to_string(spot.pc));
+  s.append("\",\"sp\":\"").append(std::to_string(spot.sp));
+  s.append("\",\"fp\":\"").append(std::to_string(spot.fp));
+  s.append("\",\"returnAt\":\"").append(std::to_string(spot.next_code.at));
   s.append("\",\"code\":\"");
-  AppendBase64(&s, p.code);
+  AppendBase64(&s, spot.Code());
   s.append("\",\"topState\":");
   AppendJson(&s, p.top_state);
   if (m.deoptimised_caller) {
@@ -153,7 +154,7 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
     s.append(",\"returnState\":");
     AppendJson(&s, m.return_state);
     s.append(",\"returnCode\":\"");
-    AppendBase64(&s, m.return_code);
+    AppendBase64(&s, spot.ReturnCode());
     s.append("\"");
   }
   if (!m.stack.empty()) {

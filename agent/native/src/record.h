@@ -27,18 +27,12 @@ struct NamedTrace {
   int32_t num_frames = 0;
 };
 
-// Who was walked and where it stood. All that is numbers is 0 where there was no signal.
+// Who was walked and where it stood: a spot of zeros where there was no signal.
 struct Place {
   std::string_view thread;
   int64_t tid = 0;
   uint64_t sequence = 0;
-  uint64_t pc = 0;
-  uint64_t sp = 0;
-  uint64_t fp = 0;
-  StackWord next_code;  // the next word on the stack that may point into generated code, no place when it is not near
-  StackWord
-      returns;  // the first return address into it that the chain of frame pointers leads to, no place if it does not
-  std::span<const uint8_t> code;
+  Spot spot;
   std::string_view top_state;
 };
 
@@ -57,7 +51,7 @@ struct Mismatch {
   // Kind truncated: the compiled method at which the walk ended, when it was deoptimised while it was calling.
   std::optional<MethodName> deoptimised_caller;
   std::vector<NamedWord> stack;      // kind truncated without one: what the walker could have gone on from
-  std::string_view return_state;     // what the top frame returns to, as Place::top_state
+  std::string_view return_state;     // what spot.returns points at, as Place::top_state
   std::vector<uint8_t> return_code;  // that stands there
 };
 

@@ -62,10 +62,10 @@ void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
 [[gnu::no_sanitize_address]] void GuessCallers(Slot* slot, Ticket* t, const ucontext_t& context, uint64_t end) {
   ucontext_t guess = context;
   slot->status->phase.store(MISSTEP_PHASE_GUESS, std::memory_order_release);
-  for (uint32_t i = 0; i < agent->options.guesses && t->sp + 8 * (i + 1) <= end; i++) {
-    const uint64_t word = *reinterpret_cast<const volatile uint64_t*>(t->sp + 8 * i);
+  for (uint32_t i = 0; i < agent->options.guesses && t->spot.sp + 8 * (i + 1) <= end; i++) {
+    const uint64_t word = *reinterpret_cast<const volatile uint64_t*>(t->spot.sp + 8 * i);
     if (!agent->code.MayHold(word)) continue;
-    SetPlace(&guess, word, t->sp + 8 * (i + 1));
+    SetPlace(&guess, word, t->spot.sp + 8 * (i + 1));
     agent->status->guessed.fetch_add(1, std::memory_order_relaxed);
     AsgctTrace trace = {slot->env, 0, t->frames};
     agent->asgct(&trace, static_cast<jint>(agent->options.depth), &guess);
@@ -78,14 +78,15 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   const uint32_t phase_before = status->phase.load(std::memory_order_relaxed);
   const uint64_t enter_before = status->enter_nanos.load(std::memory_order_relaxed);
   const auto& registers = *static_cast<const ucontext_t*>(context);
-  t->pc = Pc(registers);
-  t->sp = Sp(registers);
-  t->fp = Fp(registers);
+  Spot& spot = t->spot;
+  spot.pc = Pc(registers);
+  spot.sp = Sp(registers);
+  spot.fp = Fp(registers);
   const uint64_t began = MonotonicNanos();
   status->enter_nanos.store(began, std::memory_order_relaxed);
   status->sequence.store(t->sample, std::memory_order_relaxed);
-  status->pc.store(t->pc, std::memory_order_relaxed);
-  status->sp.store(t->sp, std::memory_order_relaxed);
+  status->pc.store(spot.pc, std::memory_order_relaxed);
+  status->sp.store(spot.sp, std::memory_order_relaxed);
   status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
 
   if (t->shadow != nullptr) {
@@ -97,27 +98,35 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     t->trace_size = traced != nullptr ? traced->end : 0;
     std::memcpy(static_cast<void*>(t->trace), slot->traces.frames, t->trace_size * sizeof(AsgctFrame));
   }
-  t->code_size = ReadCode(t->pc, t->code, sizeof(t->code));
+  spot.code_size = ReadCode(spot.pc, spot.code, sizeof(spot.code));
   t->busy = slot->busy != 0;
   t->num_frames = 0;
   t->words_size = 0;
-  t->next_code = t->returns = {};
+  spot.next_code = spot.returns = {};
+  spot.return_size = 0;
   if (!t->busy) {
     slot->busy = 1;
     AsgctTrace trace = {slot->env, 0, t->frames};
     status->phase.store(MISSTEP_PHASE_WALK, std::memory_order_release);
     Walk(&trace, context, t->sample);
     t->num_frames = trace.num_frames;
-    const uint64_t end = slot->stack.EndFrom(t->sp);
-    t->next_code = agent->code.NextOnStack(t->sp, end);
-    t->returns = agent->code.Returns(t->fp, t->sp, end);
-    t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(t->sp, end);
+    const uint64_t end = slot->stack.EndFrom(spot.sp);
+    if (!agent->code.MayHold(spot.pc)) {
+      spot.next_code = agent->code.NextReturn(spot.sp, end);
+      spot.returns = agent->code.Returns(spot.fp, spot.sp, end);
+      if (spot.returns.at != 0) {
+        spot.return_size = ReadCode(spot.returns.value, spot.return_code, sizeof(spot.return_code));
+      }
+    }
+    t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(spot.sp, end);
     if (trace.num_frames <= -3 && trace.num_frames >= -6) GuessCallers(slot, t, registers, end);
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
     // A walk that does not get to where the thread's last one that matched ended may have lost its way.
-    const bool lost = trace.num_frames > 0 && reinterpret_cast<uint64_t>(t->frames[trace.num_frames - 1].method) !=
-                                                  slot->root.load(std::memory_order_relaxed);
-    t->words_size = lost ? agent->code.WordsOnStack(t->sp, end, {t->words, CodeMap::kMostWords}) : 0;
+    const uint64_t bottom =
+        trace.num_frames > 0 ? reinterpret_cast<uint64_t>(t->frames[trace.num_frames - 1].method) : 0;
+    const bool lost = trace.num_frames > 0 && bottom != slot->root.load(std::memory_order_relaxed) &&
+                      bottom != slot->bracket.bottom.load(std::memory_order_relaxed);
+    t->words_size = lost ? agent->code.WordsOnStack(spot.sp, end, {t->words, CodeMap::kMostWords}) : 0;
     slot->busy = 0;
   }
   t->took = MonotonicNanos() - began;
@@ -232,14 +241,8 @@ struct Owned {
   NmethodRef deoptimised;  // the caller at which the walk was cut off
   bool by_trace = false;   // the shadow agreed, and the trace was asked too
   Sample sample;
-  uint64_t pc = 0;
-  uint64_t sp = 0;
-  uint64_t fp = 0;
-  StackWord next_code;
-  StackWord returns;
+  Spot spot;
   uint64_t sequence = 0;
-  uint8_t code[16] = {};
-  uint32_t code_size = 0;
   std::string thread;
   int64_t tid = 0;
   uint64_t since = 0;
@@ -296,14 +299,8 @@ class Judge {
     o->sample.root = slot.root;
     o->sample.carrier = slot.carrier.load(std::memory_order_relaxed);
     o->words.assign(t->words, t->words + t->words_size);
-    o->pc = t->pc;
-    o->sp = t->sp;
-    o->fp = t->fp;
-    o->next_code = t->next_code;
-    o->returns = t->returns;
+    o->spot = t->spot;
     o->sequence = t->sample;
-    std::memcpy(o->code, t->code, sizeof(o->code));
-    o->code_size = t->code_size;
     o->thread = slot.name;
     o->tid = slot.tid;
     o->since = now;
@@ -334,7 +331,7 @@ class Judge {
     o->sample.asgct = o->frames;
     o->sample.shadow = o->keys;
     std::vector<NmethodRef> at_pc;
-    const Region region = agent->code.Find(o->pc, &at_pc);
+    const Region region = agent->code.Find(o->spot.pc, &at_pc);
     o->sample.region = region;
     // What was there at the first look counts too: code may have been unloaded since.
     for (NmethodRef& n : at_pc) {
@@ -373,12 +370,7 @@ class Judge {
                            .place = {.thread = o.thread,
                                      .tid = o.tid,
                                      .sequence = o.sequence,
-                                     .pc = o.pc,
-                                     .sp = o.sp,
-                                     .fp = o.fp,
-                                     .next_code = o.next_code,
-                                     .returns = o.returns,
-                                     .code = std::span(o.code, o.code_size),
+                                     .spot = o.spot,
                                      .top_state = kRegionNames[static_cast<int>(o.sample.region)]}};
     CheckEdgesOf(o.frames, origin, &random_);
     if (verdict.outcome == Outcome::kMismatch) {
@@ -605,7 +597,6 @@ void* RunSampler(void*) {
       }
       next_turn = std::max(next_turn + kTurnNanos, now);
     }
-    if (o.bracket > 0) SweepBrackets(now);
     if (probe_every != 0 && now >= next_probe) {
       Probe(now);
       next_probe = now + probe_every;

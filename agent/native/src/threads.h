@@ -38,15 +38,8 @@ struct Ticket {
   uint64_t sample = 0;                 // of all signals: the number in reports
   std::atomic<uint64_t> sent_nanos = 0;
   // The handler's answer.
-  uint64_t pc = 0;
-  uint64_t sp = 0;
-  uint64_t fp = 0;
-  StackWord next_code;  // the next word on the stack that may point into generated code, no place when it is not near
-  StackWord
-      returns;  // the first return address into it that the chain of frame pointers leads to, no place if it does not
+  Spot spot;
   uint64_t took = 0;  // nanoseconds in the handler
-  uint8_t code[16] = {};
-  uint32_t code_size = 0;
   int32_t num_frames = 0;
   bool busy = false;             // the signal met a walk of the same thread
   bool deoptimises = false;      // at code -9: see DeoptStubs
@@ -113,7 +106,9 @@ struct BracketSlot {
   std::atomic<uint64_t> until = 0;        // no bracket of the turn begins after it, but for the first
   std::atomic<bool> walking = false;      // the bracketer is about to walk this thread (rule 2)
   std::atomic<jthread> thread = nullptr;  // a global reference; null where brackets cannot be
+  std::atomic<uint64_t> bottom = 0;       // method of the last GetStackTrace
   uint64_t next = 0;                      // sequence of its signals
+  uint64_t not_before = 0;                // when the next one of the turn may begin
   Ticket first;
   Ticket second;
   jvmtiFrameInfo* gst = nullptr;  // options.depth of them

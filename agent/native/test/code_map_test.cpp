@@ -200,32 +200,71 @@ TEST(CodeMap, WordsOnStack) {
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), std::span(words, 2)), 2u) << "no more room";
   EXPECT_EQ(map.WordsOnStack(from, 0, words), 0u) << "where the stack ends is not known";
   EXPECT_EQ(map.WordsOnStack(from, from + sizeof(stack), {}), 0u);
-  EXPECT_EQ(map.NextOnStack(from, from + sizeof(stack)).at, from + 8);
-  EXPECT_EQ(map.NextOnStack(from, from + sizeof(stack)).value, at + 50);
-  EXPECT_EQ(map.NextOnStack(from + 16, from + 24).at, 0u);
-  EXPECT_EQ(map.NextOnStack(from, 0).at, 0u);
 }
 
-TEST(CodeMap, ReturnsByTheChainOfFramePointers) {
-  CodeMap map;
-  const uint64_t code = uint64_t{1} << 32;
-  map.Load(Code(code, 100, 1), 0, 0);
+class ReturnsTest : public testing::Test {
+ protected:
+  ReturnsTest() {
+    map_.Load(Code(Address(0), sizeof(code_), 1), 0, 0);
+    code_[kReturn - 5] = 0xe8;  // a call ends there
+  }
+  uint64_t Address(size_t i) const { return reinterpret_cast<uint64_t>(&code_[i]); }
+  uint64_t At(size_t i) const { return reinterpret_cast<uint64_t>(&stack_[i]); }
+
+  static constexpr size_t kReturn = 50;
+  uint8_t code_[128] = {};
+  uint64_t stack_[6] = {};
+  CodeMap map_;
+};
+
+TEST_F(ReturnsTest, AreBehindCalls) {
+  EXPECT_TRUE(BehindCall(Address(kReturn)));
+  EXPECT_FALSE(BehindCall(Address(kReturn + 1)));
+  EXPECT_FALSE(BehindCall(3)) << "nothing is there";
+  const std::vector<std::vector<uint8_t>> calls = {{0xff, 0xd0},
+                                                   {0xff, 0xd2},
+                                                   {0xff, 0x50, 0x10},
+                                                   {0xff, 0x14, 0xd0},
+                                                   {0xff, 0x54, 0x24, 8},
+                                                   {0xff, 0x90, 1, 2, 3, 4},
+                                                   {0xff, 0x94, 0x24, 1, 2, 3, 4}};
+  for (const auto& call : calls) {
+    std::memset(code_, 0x90, sizeof(code_));
+    std::copy(call.begin(), call.end(), &code_[kReturn - call.size()]);
+    EXPECT_TRUE(BehindCall(Address(kReturn))) << call.size();
+    code_[kReturn - call.size() + 1] ^= 0x30;  // ff /4: a jump
+    EXPECT_FALSE(BehindCall(Address(kReturn))) << call.size();
+  }
+}
+
+TEST_F(ReturnsTest, NextOnTheStack) {
+  stack_[0] = 7;
+  stack_[1] = Address(kReturn + 1);  // into code, but behind no call
+  stack_[3] = Address(kReturn);
+  EXPECT_EQ(map_.NextReturn(At(0), At(6)).at, At(3));
+  EXPECT_EQ(map_.NextReturn(At(0), At(6)).value, Address(kReturn));
+  EXPECT_EQ(map_.NextReturn(At(0), At(3)).at, 0u);
+  EXPECT_EQ(map_.NextReturn(At(0), 0).at, 0u) << "where the stack ends is not known";
+}
+
+TEST_F(ReturnsTest, ByTheChainOfFramePointers) {
   // A left-over word, a frame of C code that another one called, that one, which compiled code called.
-  uint64_t stack[] = {code + 1, 0, 7, code + 2, 0, code + 50};
-  const auto at = [&](size_t i) { return reinterpret_cast<uint64_t>(&stack[i]); };
-  stack[1] = at(4);
-  EXPECT_EQ(map.Returns(at(1), at(0), at(6)).at, at(5));
-  EXPECT_EQ(map.Returns(at(1), at(0), at(6)).value, code + 50);
-  EXPECT_EQ(map.Returns(at(1), at(2), at(6)).at, 0u) << "it is not on this part of the stack";
-  EXPECT_EQ(map.Returns(at(1), at(0), at(5)).at, 0u) << "the stack ends before";
-  EXPECT_EQ(map.Returns(at(5), at(0), at(6)).at, 0u);
-  EXPECT_EQ(map.Returns(at(1) + 1, at(0), at(6)).at, 0u);
-  EXPECT_EQ(map.Returns(0, at(0), at(6)).at, 0u);
-  EXPECT_EQ(map.Returns(at(1), at(0), 0).at, 0u) << "where it ends is not known";
-  stack[1] = at(1);
-  EXPECT_EQ(map.Returns(at(1), at(0), at(6)).at, 0u) << "it goes round";
-  stack[1] = UINT64_MAX - 7;
-  EXPECT_EQ(map.Returns(at(1), at(0), at(6)).at, 0u);
+  stack_[0] = Address(kReturn);
+  stack_[1] = At(4);
+  stack_[5] = Address(kReturn);
+  const auto returns = [&](uint64_t fp, uint64_t from, uint64_t to) { return map_.Returns(fp, from, to).at; };
+  EXPECT_EQ(returns(At(1), At(0), At(6)), At(5));
+  EXPECT_EQ(map_.Returns(At(1), At(0), At(6)).value, Address(kReturn));
+  EXPECT_EQ(returns(At(1), At(2), At(6)), 0u) << "it is not on this part of the stack";
+  EXPECT_EQ(returns(At(1), At(0), At(5)), 0u) << "the stack ends before";
+  EXPECT_EQ(returns(At(5), At(0), At(6)), 0u);
+  EXPECT_EQ(returns(At(1) + 1, At(0), At(6)), 0u);
+  EXPECT_EQ(returns(0, At(0), At(6)), 0u);
+  EXPECT_EQ(returns(At(1), At(0), 0), 0u) << "where it ends is not known";
+  for (const uint64_t next : {At(1), UINT64_MAX - 7, At(0)}) {
+    stack_[1] = next;
+    EXPECT_EQ(returns(At(1), At(0), At(6)), 0u) << "it goes round, or nowhere";
+  }
 }
 
 TEST(NmethodBuilder, KeepsEachPositionOnce) {

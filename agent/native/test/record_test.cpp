@@ -29,7 +29,6 @@ TEST(Json, ReplacesWhatIsNoUtf8) {
 }
 
 Mismatch Make(const char* method) {
-  static const uint8_t code[] = {1, 2, 3, 4};
   Mismatch m;
   m.check = Check::kAsgctShadow;
   m.verdict = Verdict::Mismatch(Kind::kTruncated, 1);
@@ -39,12 +38,25 @@ Mismatch Make(const char* method) {
   m.place = {.thread = "t\"1",
              .tid = 42,
              .sequence = UINT64_MAX,
-             .pc = 16,
-             .fp = 32,
-             .next_code = {24, 0},
-             .code = code,
+             .spot = {.pc = 16, .fp = 32, .code = {1, 2, 3, 4}, .code_size = 4, .next_code = {24, 0}},
              .top_state = "compiled"};
   return m;
+}
+
+TEST(Record, WhatTheStackTells) {
+  Mismatch m = Make("x");
+  m.place.spot.returns = {40, 99};
+  m.place.spot.return_code[0] = 5;
+  m.place.spot.return_size = 1;
+  m.return_state = "compiled";
+  m.stack = {{8, "interpreter"}, {16, "stub \"a\""}};
+  size_t at = 0;
+  const std::string line = MismatchLine(m, &at);
+  EXPECT_NE(
+      line.find(",\"returnState\":\"compiled\",\"returnCode\":\"BQ==\",\"stack\":["
+                "{\"at\":\"8\",\"code\":\"interpreter\"},{\"at\":\"16\",\"code\":\"stub \\\"a\\\"\"}],\"count\":"),
+      std::string::npos)
+      << line;
 }
 
 TEST(Record, Line) {

@@ -629,16 +629,16 @@ type Mismatch struct {
 	DeoptimisedCaller *Frame `protobuf:"bytes,14,opt,name=deoptimised_caller,json=deoptimisedCaller,proto3" json:"deoptimised_caller,omitempty"`
 	// fp is the frame pointer's register at the signal, 0 when there was none.
 	Fp uint64 `protobuf:"varint,15,opt,name=fp,proto3" json:"fp,omitempty"`
-	// return_at is where the first word that points into generated code stands on the stack, looked for from sp on: the return address of C code
-	// that has not set up its frame. 0 when none is near.
+	// return_at is, for a pc outside of generated code, where the first return address into it stands on the stack, looked for from sp on: that of C
+	// code that has not set up its frame. 0 when none is near.
 	ReturnAt uint64 `protobuf:"varint,16,opt,name=return_at,json=returnAt,proto3" json:"return_at,omitempty"`
-	// return_state is what C code returns to by the chain of frame pointers, or what the word at return_at points at when there is none; as top_state.
-	ReturnState string `protobuf:"bytes,18,opt,name=return_state,json=returnState,proto3" json:"return_state,omitempty"`
+	// return_state is what C code returns to by the chain of frame pointers, as top_state; empty where that leads nowhere.
+	ReturnState string `protobuf:"bytes,17,opt,name=return_state,json=returnState,proto3" json:"return_state,omitempty"`
 	// return_code is the code there, at most 64 bytes.
-	ReturnCode []byte `protobuf:"bytes,19,opt,name=return_code,json=returnCode,proto3" json:"return_code,omitempty"`
-	// stack is what a walk that was cut off without a known reason could have gone on from: words that point into generated code, from sp on. Some of
-	// them are what calls have left behind.
-	Stack         []*StackWord `protobuf:"bytes,17,rep,name=stack,proto3" json:"stack,omitempty"`
+	ReturnCode []byte `protobuf:"bytes,18,opt,name=return_code,json=returnCode,proto3" json:"return_code,omitempty"`
+	// stack is what a walk that lost its bottom without a known reason could have gone on from: words that point into generated code, from sp on, if the
+	// sample kept them. Some are what calls have left behind.
+	Stack         []*StackWord `protobuf:"bytes,19,rep,name=stack,proto3" json:"stack,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1822,10 +1822,10 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x12deoptimised_caller\x18\x0e \x01(\v2\x11.misstep.v1.FrameR\x11deoptimisedCaller\x12\x0e\n" +
 	"\x02fp\x18\x0f \x01(\x04R\x02fp\x12\x1b\n" +
 	"\treturn_at\x18\x10 \x01(\x04R\breturnAt\x12!\n" +
-	"\freturn_state\x18\x12 \x01(\tR\vreturnState\x12\x1f\n" +
-	"\vreturn_code\x18\x13 \x01(\fR\n" +
+	"\freturn_state\x18\x11 \x01(\tR\vreturnState\x12\x1f\n" +
+	"\vreturn_code\x18\x12 \x01(\fR\n" +
 	"returnCode\x12+\n" +
-	"\x05stack\x18\x11 \x03(\v2\x15.misstep.v1.StackWordR\x05stack\"/\n" +
+	"\x05stack\x18\x13 \x03(\v2\x15.misstep.v1.StackWordR\x05stack\"/\n" +
 	"\tStackWord\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x04R\x02at\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\"\x92\x02\n" +
