@@ -1,0 +1,93 @@
+package triage
+
+import (
+	"slices"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// stage is the stage of the frame at the signal's place, by the stack where that tells and by the code else.
+func stage(m *misstepv1.Mismatch) string {
+	if frameless(m) {
+		return prologue
+	}
+	if spilled(m) {
+		return barrier
+	}
+	if copiesArray(m) {
+		return pushed
+	}
+	return Code(m.GetTopState(), m.GetCode())
+}
+
+// mostSaved registers are pushed before C code makes room for its variables: those that the callee saves.
+const mostSaved = 6
+
+// frameless says that C code, which generated code called, has no frame of its own, not yet or never: the address to which it returns is on top of the
+// stack, above nothing but saved registers, and the frame pointer points elsewhere. The walker goes on from there (frame::safe_for_sender, forte.cpp's
+// find_initial_Java_frame), so it leaves frames out, or takes what stands there for frames, and how far that goes right says nothing.
+func frameless(m *misstepv1.Mismatch) bool {
+	at, sp, fp := m.GetReturnAt(), m.GetSp(), m.GetFp()
+	return m.GetTopState() == "native" && at >= sp && sp != 0 && at-sp <= 8*mostSaved && (fp < sp || fp > at)
+}
+
+// spilled says that C code, which has its frame, returns to compiled code that takes registers back from the stack, gives their room free, and jumps back
+// to where it came from. An epilogue goes on otherwise.
+func spilled(m *misstepv1.Mismatch) bool {
+	if m.GetTopState() != "native" || m.GetReturnState() != "compiled" {
+		return false
+	}
+	code, loads := m.GetReturnCode(), 0
+	for _, length := onStack(code, load); length > 0; _, length = onStack(code, load) {
+		code, loads = code[length:], loads+1
+	}
+	for at := range code {
+		if slices.ContainsFunc(freesRoom, func(f form) bool { return f.begins(code[at:]) }) {
+			return true
+		}
+		if loads == 0 {
+			break
+		}
+		// Vector registers come last.
+	}
+	return false
+}
+
+// freesRoom is add rsp, N; jmp.
+var freesRoom = []form{
+	{code: []int{0x48, 0x83, 0xc4, whatever, 0xe9}},
+	{code: []int{0x48, 0x83, 0xc4, whatever, 0xeb}},
+	{code: []int{0x48, 0x81, 0xc4, whatever, whatever, whatever, whatever, 0xe9}},
+	{code: []int{0x48, 0x81, 0xc4, whatever, whatever, whatever, whatever, 0xeb}},
+}
+
+// mostMisled frames of a walk that did not begin at the top may be right, as they are of one compiled frame. Seven were the most.
+const mostMisled = 8
+
+// misled says that the walk did not begin where the thread was, or did not see how large the first compiled frame is: that some frames are right says
+// nothing. In a native method the walk begins at the thread's anchor.
+func misled(m *misstepv1.Mismatch) bool {
+	sus := m.GetSuspect().GetFrames()
+	return (frameless(m) || spilled(m)) && len(sus) > 0 && sus[0].GetBci() != nativeLocation && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
+}
+
+// copiesArray says that the top frame, in compiled code, is of a method that calls System.arraycopy: C1 pushes both arrays and asks whether the one's class
+// is a subtype of the other's (emit_arraycopy, c1_LIRAssembler_x86.cpp). Elsewhere it asks the same without pushing anything before.
+func copiesArray(m *misstepv1.Mismatch) bool {
+	top := at(m.GetSuspect().GetFrames(), 0)
+	switch name(top) {
+	case "java.lang.System.arraycopy", "java.util.Arrays.copyOf", "java.util.Arrays.copyOfRange", "java.util.ArrayList.toArray":
+		return m.GetTopState() == "compiled" && looksAtSupertype(m.GetCode())
+	}
+	return false
+}
+
+// unfinished says that the top frame is not set up yet, or taken down already, or larger than the walker takes it for: then the signal's place
+// explains a walk that went wrong from the start.
+func unfinished(m *misstepv1.Mismatch) bool {
+	switch stage(m) {
+	case prologue, epilogue, pushed, barrier:
+		return true
+	}
+	return false
+}
