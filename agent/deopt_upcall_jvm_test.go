@@ -13,18 +13,23 @@ import (
 func TestAClassLoadedWithinADeoptimisation(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			r := run(t, j, Options{Seed: 1, Include: []string{"DeoptUpcall*"}, Checks: allChecks(0.05), Interval: time.Millisecond},
-				[]string{"-Xcomp", "-XX:-TieredCompilation", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,DeoptUpcall*::*"}, "DeoptUpcall")
-			requireSound(t, r)
-			require.Contains(t, r.output, "deopt upcall: verified")
-			for _, check := range []string{"gst-asgct", "asgct-shadow"} {
-				c := r.check(check)
-				t.Logf("%+v", c)
-				require.NotZero(t, c.Tolerated["deopt-upcall"], check)
+			met := map[string]uint64{"gst-asgct": 0, "asgct-shadow": 0}
+			for seed := uint64(1); seed <= 10 && (met["gst-asgct"] == 0 || met["asgct-shadow"] == 0); seed++ { // half a second each: few samples where the machine is busy
+				r := run(t, j, Options{Seed: seed, Include: []string{"DeoptUpcall*"}, Checks: allChecks(0.05), Interval: time.Millisecond},
+					[]string{"-Xcomp", "-XX:-TieredCompilation", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,DeoptUpcall*::*"}, "DeoptUpcall")
+				requireSound(t, r)
+				require.Contains(t, r.output, "deopt upcall: verified")
+				for check := range met {
+					c := r.check(check)
+					t.Logf("%+v", c)
+					met[check] += c.Tolerated["deopt-upcall"]
+				}
+				for _, m := range r.mismatches {
+					require.NotEqual(t, "code", m.Kind, "%+v", m)
+				}
 			}
-			for _, m := range r.mismatches {
-				require.NotEqual(t, "code", m.Kind, "%+v", m)
-			}
+			require.NotZero(t, met["gst-asgct"])
+			require.NotZero(t, met["asgct-shadow"])
 		})
 	}
 }
