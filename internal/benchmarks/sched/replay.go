@@ -160,9 +160,9 @@ func logGoal(whose string, all []entry, hits func(*logTrial) int) bench.Goal {
 const (
 	logRuns  = 8 // that show the bug are repeated, for each race
 	logTries = 20
-	logSeeds = 200 // that are tried until one shows the bug, within so many iterations and seconds
+	logSeeds = 60 // that are tried until one shows the bug, within so many iterations and seconds
 	// Few iterations: a run that is repeated has as many as it took then, and one way or another most would show the bug in hundreds.
-	logIterations = 10
+	logIterations = 50
 	logSeconds    = 20
 )
 
