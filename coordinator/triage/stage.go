@@ -71,15 +71,12 @@ func misled(m *misstepv1.Mismatch) bool {
 	return (frameless(m) || spilled(m)) && len(sus) > 0 && sus[0].GetBci() != nativeLocation && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
 }
 
-// copiesArray says that the top frame, in compiled code, is of a method that calls System.arraycopy: C1 pushes both arrays and asks whether the one's class
+// copiesArray says that the top frame, in compiled code, calls System.arraycopy: C1 pushes both arrays and asks whether the one's class
 // is a subtype of the other's (emit_arraycopy, c1_LIRAssembler_x86.cpp). Elsewhere it asks the same without pushing anything before.
 func copiesArray(m *misstepv1.Mismatch) bool {
-	top := at(m.GetSuspect().GetFrames(), 0)
-	switch name(top) {
-	case "java.lang.System.arraycopy", "java.util.Arrays.copyOf", "java.util.Arrays.copyOfRange", "java.util.ArrayList.toArray":
-		return m.GetTopState() == "compiled" && looksAtSupertype(m.GetCode())
-	}
-	return false
+	const copies = "java.lang.System.arraycopy"
+	called, top := m.GetTopCall(), at(m.GetSuspect().GetFrames(), 0)
+	return m.GetTopState() == "compiled" && (called != nil && name(called) == copies || name(top) == copies) && looksAtSupertype(m.GetCode())
 }
 
 // unfinished says that the top frame is not set up yet, or taken down already, or larger than the walker takes it for: then the signal's place

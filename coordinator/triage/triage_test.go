@@ -91,6 +91,10 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 		m.Sp = 0x7fff00001000
 		m.Fp, m.ReturnAt = m.Sp+stack[0], m.Sp+stack[1]
 	}
+	var calls string
+	if d.MaybeScanArgs(t, "calls", &calls) {
+		m.TopCall = frame(t, calls)
+	}
 	var returns string // the code to which the top frame returns, compiled
 	if d.MaybeScanArgs(t, "returns", &returns) {
 		var err error

@@ -529,14 +529,10 @@ void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t*
     // The stack as the byte code has it, up to what it calls there, if anything.
     const std::span<const Frame> below = frames.last(verdict.divergence);
     m.reference = Named("bytecode", below, 0);
-    if (const Site* site = SiteAt(below[0]); site != nullptr && site->target >= 0) {
-      const CallTarget& target = (*below[0].info->body->targets)[static_cast<size_t>(site->target)];
-      const std::string_view owner = target.owner != nullptr ? target.owner->name : "";
-      m.reference.frames.insert(m.reference.frames.begin(), {{owner, target.name, target.descriptor}, 0});
-    }
+    if (const auto call = CallOf(below[0])) m.reference.frames.insert(m.reference.frames.begin(), {*call, 0});
     m.reference.num_frames = static_cast<int32_t>(m.reference.frames.size());
     m.place = origin.place;
-    AddStack(&m, {});
+    AddStack(&m, frames, {});
     agent->recorder.Report(m);
   }
   if (origin.walk != 0) {
@@ -572,8 +568,17 @@ std::optional<MethodName> NamedRoot(const NmethodRef& code) {
   return MethodName{root->class_name, root->name, root->descriptor};
 }
 
-void AddStack(Mismatch* m, std::span<const StackWord> words) {
+std::optional<MethodName> CallOf(const Frame& frame) {
+  const Site* site = SiteAt(frame);
+  if (site == nullptr || site->target < 0) return std::nullopt;
+  const CallTarget& target = (*frame.info->body->targets)[static_cast<size_t>(site->target)];
+  return MethodName{target.owner != nullptr ? std::string_view(target.owner->name) : "", target.name,
+                    target.descriptor};
+}
+
+void AddStack(Mismatch* m, std::span<const Frame> suspect, std::span<const StackWord> words) {
   std::vector<NmethodRef> at;
+  if (!suspect.empty()) m->top_call = CallOf(suspect.front());
   if (const StackWord& returns = m->place.spot.returns; returns.at != 0) {
     m->return_state = kRegionNames[static_cast<int>(agent->code.Find(returns.value, &at))];
   }

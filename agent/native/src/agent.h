@@ -127,9 +127,13 @@ std::optional<MethodName> NamedRoot(const NmethodRef& code);
 NmethodRef DeoptimisedCaller(std::span<const Frame> reference, const Verdict& verdict,
                              std::span<const StackWord> words);
 
-// Adds what the stack tells: the code to which the top frame may return, and for a walk that lost its bottom without a
-// deoptimised caller as many as kMostNamed of the words that point at generated code.
+// The method that a frame calls by its byte code, nothing where it calls none or none that is known.
+std::optional<MethodName> CallOf(const Frame& frame);
+
+// Adds what the suspect's frames and the stack tell: the top's call, the code to which the top frame may return, and
+// for a walk that lost its bottom without a deoptimised caller as many as kMostNamed of the words that point at
+// generated code.
 constexpr size_t kMostNamed = 160;
-void AddStack(Mismatch* m, std::span<const StackWord> words);
+void AddStack(Mismatch* m, std::span<const Frame> suspect, std::span<const StackWord> words);
 
 }  // namespace misstep

@@ -326,7 +326,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
     m.suspect = Named("asgct", suspect.frames, suspect.code);
     m.place = origin(suspect).place;
     m.deoptimised_caller = NamedRoot(v.verdict.kind == Kind::kTruncated ? o.deoptimised : nullptr);
-    AddStack(&m, suspect.words);
+    AddStack(&m, suspect.frames, suspect.words);
     agent->recorder.Report(m);
   }
   agent->status->answered.fetch_add(2, std::memory_order_relaxed);

@@ -150,6 +150,11 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
     AppendMethod(&s, *m.deoptimised_caller);
     s.append("}");
   }
+  if (m.top_call) {
+    s.append(",\"topCall\":");
+    AppendMethod(&s, *m.top_call);
+    s.append("}");
+  }
   if (!m.return_state.empty()) {
     s.append(",\"returnState\":");
     AppendJson(&s, m.return_state);

@@ -50,9 +50,10 @@ struct Mismatch {
   Place place;
   // Kind truncated: the compiled method at which the walk ended, when it was deoptimised while it was calling.
   std::optional<MethodName> deoptimised_caller;
-  std::vector<NamedWord> stack;      // kind truncated without one: what the walker could have gone on from
-  std::string_view return_state;     // what spot.returns points at, as Place::top_state
-  std::vector<uint8_t> return_code;  // that stands there
+  std::vector<NamedWord> stack;        // kind truncated without one: what the walker could have gone on from
+  std::optional<MethodName> top_call;  // what the suspect's top frame calls, by the byte code
+  std::string_view return_state;       // what spot.returns points at, as Place::top_state
+  std::vector<uint8_t> return_code;    // that stands there
 };
 
 // Appends text as a JSON string. Bytes that are no UTF-8 become '?': HotSpot's modified UTF-8 may hold some.

@@ -385,7 +385,7 @@ class Judge {
       m.suspect = Named("asgct", o.frames, o.sample.code);
       m.place = origin.place;
       if (verdict.kind == Kind::kTruncated) m.deoptimised_caller = NamedRoot(o.deoptimised);
-      AddStack(&m, o.words);
+      AddStack(&m, o.frames, o.words);
       agent->recorder.Report(m);
     }
     if (o.by_trace) agent->status->traced.fetch_add(1, std::memory_order_relaxed);

@@ -638,7 +638,9 @@ type Mismatch struct {
 	ReturnCode []byte `protobuf:"bytes,18,opt,name=return_code,json=returnCode,proto3" json:"return_code,omitempty"`
 	// stack is what a walk that lost its bottom without a known reason could have gone on from: words that point into generated code, from sp on, if the
 	// sample kept them. Some are what calls have left behind.
-	Stack         []*StackWord `protobuf:"bytes,19,rep,name=stack,proto3" json:"stack,omitempty"`
+	Stack []*StackWord `protobuf:"bytes,19,rep,name=stack,proto3" json:"stack,omitempty"`
+	// top_call is the method that the suspect's top frame calls at its bci, by the bytecode. Absent where it calls none that is known.
+	TopCall       *Frame `protobuf:"bytes,20,opt,name=top_call,json=topCall,proto3" json:"top_call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -802,6 +804,13 @@ func (x *Mismatch) GetReturnCode() []byte {
 func (x *Mismatch) GetStack() []*StackWord {
 	if x != nil {
 		return x.Stack
+	}
+	return nil
+}
+
+func (x *Mismatch) GetTopCall() *Frame {
+	if x != nil {
+		return x.TopCall
 	}
 	return nil
 }
@@ -1801,7 +1810,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
-	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xbf\x04\n" +
+	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xed\x04\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +
@@ -1825,7 +1834,8 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\freturn_state\x18\x11 \x01(\tR\vreturnState\x12\x1f\n" +
 	"\vreturn_code\x18\x12 \x01(\fR\n" +
 	"returnCode\x12+\n" +
-	"\x05stack\x18\x13 \x03(\v2\x15.misstep.v1.StackWordR\x05stack\"/\n" +
+	"\x05stack\x18\x13 \x03(\v2\x15.misstep.v1.StackWordR\x05stack\x12,\n" +
+	"\btop_call\x18\x14 \x01(\v2\x11.misstep.v1.FrameR\atopCall\"/\n" +
 	"\tStackWord\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x04R\x02at\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\"\x92\x02\n" +
@@ -1985,26 +1995,27 @@ var file_misstep_v1_run_proto_depIdxs = []int32{
 	5,  // 17: misstep.v1.Mismatch.suspect:type_name -> misstep.v1.Trace
 	4,  // 18: misstep.v1.Mismatch.deoptimised_caller:type_name -> misstep.v1.Frame
 	7,  // 19: misstep.v1.Mismatch.stack:type_name -> misstep.v1.StackWord
-	10, // 20: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
-	21, // 21: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
-	22, // 22: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
-	14, // 23: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
-	23, // 24: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
-	25, // 25: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
-	25, // 26: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
-	25, // 27: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
-	25, // 28: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
-	25, // 29: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
-	25, // 30: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
-	2,  // 31: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
-	3,  // 32: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
-	25, // 33: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
-	15, // 34: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	4,  // 20: misstep.v1.Mismatch.top_call:type_name -> misstep.v1.Frame
+	10, // 21: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
+	21, // 22: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
+	22, // 23: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
+	14, // 24: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
+	23, // 25: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
+	25, // 26: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
+	25, // 27: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
+	25, // 28: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
+	25, // 29: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
+	25, // 30: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
+	25, // 31: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
+	2,  // 32: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
+	3,  // 33: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
+	25, // 34: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
+	15, // 35: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_run_proto_init() }
