@@ -68,6 +68,8 @@ func Code(state string, code []byte) string {
 		return prologue
 	case state == "compiled" && popsWords(code):
 		return pushed
+	case state == "compiled" && leaves.begins(code), state == "stub" && jumpsAway(code):
+		return epilogue
 	case state == "stub" && inARow(code, load):
 		return epilogue
 	case state == "stub" && inARow(code, store):
@@ -135,6 +137,18 @@ var supertype = []form{
 
 func looksAtSupertype(code []byte) bool {
 	return slices.ContainsFunc(supertype, func(f form) bool { return f.begins(code) })
+}
+
+// leaves is compiled code's last instruction where it ends with an exception, its frame taken down: jmp to the stub that looks for a handler; hlt behind it
+// fills the room that is left.
+var leaves = form{code: []int{0xe9, whatever, whatever, whatever, whatever, 0xf4, 0xf4}}
+
+// jumpsAway says that a stub goes on elsewhere, by a register: jmp reg. It has no frame any more.
+func jumpsAway(code []byte) bool {
+	if len(code) > 0 && code[0] == 0x41 { // r8 to r15
+		code = code[1:]
+	}
+	return len(code) > 1 && code[0] == 0xff && code[1]&^7 == 0xe0
 }
 
 // Instructions that move eight bytes between a register and the stack.
