@@ -54,12 +54,12 @@ const (
 	scheduleCapacityOff   = 8
 	scheduleCountOffset   = 16
 	scheduleStatsOffset   = 64
-	scheduleStatsCount    = 15
-	scheduleHistOffset    = 192
+	scheduleStatsCount    = 17
+	scheduleHistOffset    = 200
 	scheduleHistCount     = 3
 	scheduleBucketsCount  = 40
 	scheduleRecordsOffset = 4096
-	scheduleRecordSize    = 72
+	scheduleRecordSize    = 80
 	scheduleCapacity      = 262144
 	statusFileSize        = statusHeader + checkCount*checkSize + threadCount*threadSize
 )

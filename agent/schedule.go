@@ -18,7 +18,7 @@ type Schedule struct {
 	// Stats by enum misstep_stat; Histograms by enum misstep_histogram.
 	Stats      []uint64
 	Histograms [][]uint64
-	// Records of 72 bytes each, without those that found no room.
+	// Records of 80 bytes each, without those that found no room.
 	Records []byte
 }
 

@@ -28,6 +28,7 @@ const (
 type commandLine struct {
 	Run        runCommand        `cmd:"" help:"Run any program under the perturbing scheduler; its exit code is passed on."`
 	Replay     replayCommand     `cmd:"" help:"Run a program with the recorded decisions of a log, thread by thread; says where and when it departs."`
+	Places     placesCommand     `cmd:"" help:"Show at which places of the program a log's threads were stopped near its end and hardly before: what may have made it fail."`
 	Strategies strategiesCommand `cmd:"" help:"Explain the strategies and their parameters."`
 }
 
@@ -54,7 +55,15 @@ type runCommand struct {
 type replayCommand struct {
 	File     string `arg:"" name:"log" help:"Log of sched run --log." type:"existingfile"`
 	Round    int    `help:"The program goes round and creates so many threads each time: every round takes the decisions of the log's last one, in which it failed." placeholder:"THREADS"`
+	Places   int    `help:"Stop threads at so many places at most, 0 to 4: where the log stopped them near its end and hardly before, see sched places." default:"4"`
 	runFlags `embed:""`
+}
+
+type placesCommand struct {
+	File  string `arg:"" name:"log" help:"Log of sched run --log." type:"existingfile"`
+	Round int    `help:"The program goes round and creates so many threads each time: places of the last round." placeholder:"THREADS"`
+	Count int    `help:"Places to list." default:"20"`
+	JSON  bool   `name:"json" help:"Print JSON."`
 }
 
 type strategiesCommand struct {
@@ -174,7 +183,7 @@ func (c *runCommand) Run(s *streams) error {
 		return err
 	}
 	return c.repeat(s, p, func(p Perturbation) (*Result, error) {
-		return c.once(s, Options{Perturbation: p}, command, c.Log)
+		return c.once(s, Options{Perturbation: p, FixedAddresses: c.Log != ""}, command, c.Log)
 	})
 }
 
@@ -226,20 +235,32 @@ func (c *runCommand) failed(s *streams, p Perturbation, code int) {
 	}
 }
 
-// Run replays.
-func (c *replayCommand) Run(s *streams) error {
-	f, err := os.Open(c.File)
+// readReplayable reads the log of a file for a command.
+func readReplayable(file string) (*Log, error) {
+	f, err := os.Open(file)
 	if err != nil {
-		return fmt.Errorf("replay: %w", err)
+		return nil, err
 	}
 	defer f.Close()
 	log, err := ReadLog(f)
 	if err != nil {
-		return fmt.Errorf("replay %s: %w", c.File, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if m := log.Header.Mechanism; m != "" {
-		return fmt.Errorf("replay %s: these are decisions of the mechanism %.40q, taken at points that the scheduler does not see; "+
-			"the recipe's seed takes the same ones again: misstep run RECIPE, misstep replay BUNDLE", c.File, m)
+		return nil, fmt.Errorf("%s: these are decisions of the mechanism %.40q, taken at points that the scheduler does not see; "+
+			"the recipe's seed takes the same ones again: misstep run RECIPE, misstep replay BUNDLE", file, m)
+	}
+	return log, nil
+}
+
+// Run replays.
+func (c *replayCommand) Run(s *streams) error {
+	if c.Places < 0 || c.Places > MaxPlaces {
+		return fmt.Errorf("--places %d: want 0 to %d, the processor's breakpoints", c.Places, MaxPlaces)
+	}
+	log, err := readReplayable(c.File)
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
 	}
 	command, err := c.command()
 	if err != nil {
@@ -254,7 +275,11 @@ func (c *replayCommand) Run(s *streams) error {
 	if !slices.Equal(command, log.Header.Command) {
 		fmt.Fprintf(s.stderr, "misstep sched: recorded was another command: %s\n", printable(strings.Join(log.Header.Command, " ")))
 	}
-	result, err := c.once(s, Options{Perturbation: log.Header.Perturbation, Replay: log, Round: c.Round}, command, "")
+	o := Options{Perturbation: log.Header.Perturbation, Replay: log, Round: c.Round, FixedAddresses: log.Header.FixedAddresses}
+	if o.FixedAddresses {
+		o.Places = c.Places
+	}
+	result, err := c.once(s, o, command, "")
 	if err != nil {
 		return err
 	}
@@ -304,7 +329,7 @@ func (c *runFlags) once(s *streams, o Options, command []string, logFile string)
 				result, err = nil, fmt.Errorf("write schedule log: %w", closing)
 			}
 		}()
-		if o.Log, err = NewLogWriter(f, Header{Perturbation: o.Perturbation, Command: command}); err != nil {
+		if o.Log, err = NewLogWriter(f, Header{Perturbation: o.Perturbation, FixedAddresses: o.FixedAddresses, Command: command}); err != nil {
 			return nil, err
 		}
 	}

@@ -133,6 +133,7 @@ enum misstep_mark {
   MISSTEP_MARK_CHANGED = 8,    // the priority was changed or redrawn
   MISSTEP_MARK_REPLAYED = 16,  // taken from a log
   MISSTEP_MARK_DEPARTED = 32,  // a log has something else here
+  MISSTEP_MARK_PLACED = 64,    // a breakpoint stopped it at a place of the log that is replayed
 };
 
 struct misstep_decision {
@@ -157,6 +158,7 @@ struct misstep_record {
   __u64 delay;
   __u64 slice;
   __u64 rank;
+  __u64 place;  // user instruction before which the thread lost its CPU; 0 if it did not
   __u32 counter;
   __u32 tid;
   __u16 kind;  // enum misstep_record_kind
@@ -166,7 +168,7 @@ struct misstep_record {
   char comm[MISSTEP_COMM];
 };
 
-// Key of the map `replay`.
+// Key of the map `replay`, and with a place instead of a counter of the map `stops`.
 struct misstep_at {
   __u64 path;
   __u64 counter;
@@ -188,7 +190,9 @@ enum misstep_stat {
   MISSTEP_STAT_REPLAYED = 12,
   MISSTEP_STAT_DEPARTED = 13,
   MISSTEP_STAT_UNLISTED = 14,  // threads whose counters found no room in the map `threads`
-  MISSTEP_STATS = 15,
+  MISSTEP_STAT_PLACED = 15,    // threads stopped at a place of the log
+  MISSTEP_STAT_PASSED = 16,    // passes of such a place that did not stop the thread
+  MISSTEP_STATS = 17,
 };
 
 enum misstep_histogram {

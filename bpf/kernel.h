@@ -62,6 +62,18 @@ struct task_struct {
   char comm[16];
 };
 
+struct pt_regs {
+  unsigned long ip;
+};
+
+struct perf_event_attr {
+  __u64 bp_addr;
+};
+
+struct perf_event {
+  struct perf_event_attr attr;
+};
+
 struct scx_init_task_args {
   bool fork;
 };
@@ -101,6 +113,8 @@ enum scx_ops_flags { SCX_OPS_ENQ_LAST = 2ULL, SCX_OPS_SWITCH_PARTIAL = 8ULL };
 
 // KERNEL(enum, enumerator) is the running kernel's value of an enumerator.
 #define KERNEL(type, name) __builtin_preserve_enum_value(*(type *)name, 1)
+// PRESENT(field) tells whether the running kernel's type has a field: BPF_FIELD_EXISTS of bpf_core_read.h.
+#define PRESENT(field) __builtin_preserve_field_info(field, 2)
 #define SCHED_EXT 7  // include/uapi/linux/sched.h
 
 // The members of the kernel's struct that are used; the loader fills the kernel's own layout by name.

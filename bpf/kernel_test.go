@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -87,6 +88,23 @@ func help(mode, argument string) int {
 		}
 		all.Wait()
 		return 7
+	case "place": // passes a place often, and says how many passes took as long as the argument
+		runtime.LockOSThread()
+		slow := 0
+		for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
+			before := time.Now()
+			passed()
+			between := time.Now()
+			if between.Sub(before) >= d {
+				slow++
+			}
+			notPassed()
+			if time.Since(between) >= d {
+				fmt.Println("stopped elsewhere")
+			}
+		}
+		fmt.Println("slow passes:", slow)
+		return 0
 	case "load":
 		s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos", Seed: 1}})
 		if err != nil {
@@ -258,6 +276,81 @@ func TestKernelReplayFollowsTheLog(t *testing.T) {
 			assert.Equal(t, [3]uint64{want.Delay, want.Slice, want.Rank}, [3]uint64{d.Delay, d.Slice, d.Rank})
 		}
 	}
+}
+
+var sink int
+
+//go:noinline
+func passed() { sink++ }
+
+//go:noinline
+func notPassed() { sink-- }
+
+// A thread of the log is stopped before the instruction at which the log stopped it, each time that it comes there in another stretch of its run,
+// for as long as then; other threads and other places are left alone.
+func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
+	needKernel(t)
+	place := uint64(reflect.ValueOf(passed).Pointer())
+	const hold = 20 * time.Millisecond
+	replay := func(path uint64, places int) (*Result, string) {
+		l := &Log{Threads: []Record{{Kind: RecordThread, Path: rootPath()}}, Decisions: []Record{
+			{Path: path, Counter: 1 << 20, Event: EventExpiry, Place: place, Delay: uint64(hold), Slice: 1e6},
+		}}
+		cmd := helper("place", hold)
+		cmd.Env = append(cmd.Env, "GODEBUG=asyncpreemptoff=1") // its runtime sends a signal to a thread that was held, and starts it anew
+		var out bytes.Buffer
+		cmd.Stdout = &out
+		o := Options{Perturbation: Perturbation{Strategy: "slice", Seed: 3, Parameters: map[string]float64{"probability": 1}}, Replay: l, Places: places, FixedAddresses: true}
+		result := run(t, o, cmd)
+		require.Zero(t, result.Code())
+		return result, out.String()
+	}
+	result, out := replay(rootPath(), MaxPlaces)
+	r := result.Report.Replay
+	t.Logf("%s %+v", out, r)
+	assert.Greater(t, r.Stopped, uint64(1))
+	assert.LessOrEqual(t, r.Stopped, uint64(11), "each takes 20 ms of 200")
+	assert.Contains(t, out, fmt.Sprintf("slow passes: %d\n", r.Stopped), "each stop is before this instruction, and nothing else takes as long")
+	assert.NotContains(t, out, "elsewhere")
+	assert.Positive(t, r.Passed, "between two stops the thread comes to another decision")
+	require.Len(t, r.Stops, 1)
+	assert.Equal(t, place, r.Stops[0].Address)
+	assert.Equal(t, result.Report.Decisions, r.Replayed+r.Departed+r.Stopped)
+
+	result, out = replay(child(rootPath(), 9), MaxPlaces)
+	assert.Zero(t, result.Report.Replay.Stopped, "of another thread")
+	assert.Positive(t, result.Report.Replay.Passed)
+	assert.Contains(t, out, "slow passes: 0\n")
+
+	result, out = replay(rootPath(), 0)
+	assert.Zero(t, result.Report.Replay.Stopped+result.Report.Replay.Passed, "without places")
+	assert.Contains(t, out, "slow passes: 0\n")
+}
+
+// The log has the instruction at which a thread lost its CPU, and addresses that are the same in each run.
+func TestKernelLogHasPlaces(t *testing.T) {
+	needKernel(t)
+	places := func() (n int) {
+		var file bytes.Buffer
+		log, err := NewLogWriter(&file, Header{FixedAddresses: true})
+		require.NoError(t, err)
+		p := Perturbation{Strategy: "slice", Seed: 1, Parameters: map[string]float64{"probability": 1}}
+		cmd := exec.Command("/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+		require.Zero(t, run(t, Options{Perturbation: p, Log: log, FixedAddresses: true}, cmd).Code())
+		l, err := ReadLog(&file)
+		require.NoError(t, err)
+		for _, d := range l.Decisions {
+			switch {
+			case d.Event != EventExpiry:
+				assert.Zero(t, d.Place)
+			case d.Place >= pieBase && d.Place < pieBase+1<<30: // the shell
+				n++
+			}
+		}
+		return n
+	}
+	assert.Greater(t, places(), 10)
+	assert.Greater(t, places(), 10)
 }
 
 // Each round of a program takes the decisions of the log's last one.
@@ -462,7 +555,7 @@ func TestKernelVerifierComplexity(t *testing.T) {
 	}()
 	p := s.objects.schedPrograms
 	for _, program := range []*ebpf.Program{
-		p.OpSelectCpu, p.OpEnqueue, p.OpDispatch, p.OpRunning, p.OpStopping, p.OpInitTask, p.OpExitTask, p.OpEnable, p.OpInit, p.OpExit,
+		p.OpSelectCpu, p.OpEnqueue, p.OpDispatch, p.OpRunning, p.OpStopping, p.OpInitTask, p.OpExitTask, p.OpEnable, p.OpInit, p.OpExit, p.OnPlace,
 	} {
 		info, err := program.Info()
 		require.NoError(t, err)

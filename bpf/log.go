@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// A log is the line "misstep schedule log 1", one line of JSON (Header), and records of recordSize bytes, little-endian, laid
+// A log is the line "misstep schedule log 2", one line of JSON (Header), and records of recordSize bytes, little-endian, laid
 // out as struct misstep_record of intf.h. The last one is of kind End; a log without it was cut short.
 const (
-	logMagic   = "misstep schedule log 1\n"
-	recordSize = 72
+	logMagic   = "misstep schedule log 2\n"
+	recordSize = 80
 	maxHeader  = 1 << 20
 )
 
@@ -32,6 +32,8 @@ type Header struct {
 	Perturbation
 	// Mechanism that took the decisions; empty is the kernel's scheduler, the one that can replay a log.
 	Mechanism string `json:"mechanism,omitempty"`
+	// FixedAddresses says that programs and libraries were loaded at the same addresses as in any other such run: places are comparable.
+	FixedAddresses bool `json:"fixed_addresses,omitempty"`
 	// Command that ran, for people.
 	Command []string `json:"command,omitempty"`
 }
@@ -100,11 +102,12 @@ const (
 	MarkChanged
 	MarkReplayed
 	MarkDeparted
+	MarkPlaced
 )
 
 func (m Mark) String() string {
 	var set []string
-	for i, text := range []string{"delayed", "starved", "short slice", "priority changed", "replayed", "departed"} {
+	for i, text := range []string{"delayed", "starved", "short slice", "priority changed", "replayed", "departed", "at its place"} {
 		if m&(1<<i) != 0 {
 			set = append(set, text)
 		}
@@ -125,6 +128,8 @@ type Record struct {
 	Slice uint64
 	// Rank: it may be passed by threads that become ready up to so many nanoseconds later.
 	Rank uint64
+	// Place is the address of the user instruction before which the thread lost its CPU; 0 if it did not, or is no user's.
+	Place uint64
 	// Counter of the thread's decisions, from 0.
 	Counter uint32
 	TID     uint32
@@ -142,6 +147,7 @@ func (r Record) append(b []byte) []byte {
 	b = le.AppendUint64(b, r.Delay)
 	b = le.AppendUint64(b, r.Slice)
 	b = le.AppendUint64(b, r.Rank)
+	b = le.AppendUint64(b, r.Place)
 	b = le.AppendUint32(b, r.Counter)
 	b = le.AppendUint32(b, r.TID)
 	b = le.AppendUint16(b, uint16(r.Kind))
@@ -156,11 +162,11 @@ func (r Record) append(b []byte) []byte {
 // parseRecord takes the first recordSize bytes of b; there are that many.
 func parseRecord(b []byte) Record {
 	le := binary.LittleEndian
-	comm, _, _ := bytes.Cut(b[56:72], []byte{0})
+	comm, _, _ := bytes.Cut(b[64:80], []byte{0})
 	return Record{
 		Elapsed: time.Duration(le.Uint64(b)), Path: le.Uint64(b[8:]), Delay: le.Uint64(b[16:]), Slice: le.Uint64(b[24:]),
-		Rank: le.Uint64(b[32:]), Counter: le.Uint32(b[40:]), TID: le.Uint32(b[44:]),
-		Kind: RecordKind(le.Uint16(b[48:])), Event: Event(le.Uint16(b[50:])), Role: Role(le.Uint16(b[52:])), Marks: Mark(le.Uint16(b[54:])),
+		Rank: le.Uint64(b[32:]), Place: le.Uint64(b[40:]), Counter: le.Uint32(b[48:]), TID: le.Uint32(b[52:]),
+		Kind: RecordKind(le.Uint16(b[56:])), Event: Event(le.Uint16(b[58:])), Role: Role(le.Uint16(b[60:])), Marks: Mark(le.Uint16(b[62:])),
 		Comm: string(comm[:min(len(comm), 15)]),
 	}
 }

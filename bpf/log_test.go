@@ -59,11 +59,11 @@ func TestWhatIsNoLogIsRefused(t *testing.T) {
 		c[at] = b
 		return c
 	}
-	kind := len(text) - recordSize + 48
+	kind := len(text) - recordSize + 56
 	for name, b := range map[string][]byte{
 		"nothing":               nil,
 		"another file":          []byte("#!/bin/sh\n"),
-		"another version":       damaged(len(logMagic)-2, '2'),
+		"another version":       damaged(len(logMagic)-2, '1'),
 		"no header":             text[:len(logMagic)],
 		"header of other types": append([]byte(logMagic), "{\"seed\": \"x\"}\n"...),
 		"endless header":        append([]byte(logMagic), bytes.Repeat([]byte("x"), maxHeader*2)...),

@@ -29,7 +29,7 @@ func TestTakenIsReported(t *testing.T) {
 	} {
 		records = r.append(records)
 	}
-	taken := Taken{Stats: make([]uint64, 15), Histograms: [][]uint64{make([]uint64, buckets), make([]uint64, buckets), make([]uint64, buckets)}, Records: records}
+	taken := Taken{Stats: make([]uint64, schedMisstepStatMISSTEP_STATS), Histograms: [][]uint64{make([]uint64, buckets), make([]uint64, buckets), make([]uint64, buckets)}, Records: records}
 	taken.Stats[schedMisstepStatMISSTEP_STAT_DECISIONS], taken.Stats[schedMisstepStatMISSTEP_STAT_DELAYS] = 2, 2
 	taken.Stats[schedMisstepStatMISSTEP_STAT_STARVED], taken.Stats[schedMisstepStatMISSTEP_STAT_LOST] = 1, 3
 	var file bytes.Buffer

@@ -17,6 +17,10 @@ type ReplayReport struct {
 	Departed uint64 `json:"departed"`
 	// Round is the first of the threads whose decisions every round takes, if that was asked for.
 	Round string `json:"round,omitempty"`
+	// Stops are the places at which threads were stopped by breakpoints, Stopped how often, and Passed how often a thread went on there.
+	Stops   []StopReport `json:"stops,omitempty"`
+	Stopped uint64       `json:"stopped"`
+	Passed  uint64       `json:"passed"`
 	// First departure in time, if there was one.
 	First *Departure `json:"first,omitempty"`
 }
@@ -75,8 +79,13 @@ func (r round) recorded(names threadNames, path uint64) uint64 {
 	return path
 }
 
-func (s *Scheduler) replayReport(r *Report, replayed uint64) *ReplayReport {
-	report := &ReplayReport{Recorded: uint64(len(s.options.Replay.Decisions)), Replayed: replayed, Departed: r.Decisions - replayed}
+func (s *Scheduler) replayReport(r *Report, stats []uint64) *ReplayReport {
+	report := &ReplayReport{
+		Recorded: uint64(len(s.options.Replay.Decisions)), Replayed: stats[schedMisstepStatMISSTEP_STAT_REPLAYED],
+		Stopped: stats[schedMisstepStatMISSTEP_STAT_PLACED], Passed: stats[schedMisstepStatMISSTEP_STAT_PASSED],
+		Stops: stopReports(s.stops, s.names, s.options.Replay.Header.Command),
+	}
+	report.Departed = r.Decisions - report.Replayed - report.Stopped
 	if s.round.threads > 0 {
 		report.Round = s.names.name(child(s.round.parent, uint64(s.round.first)))
 	}
@@ -109,6 +118,10 @@ func (r *ReplayReport) write(w io.Writer) {
 	fmt.Fprintf(w, "replayed: %d decisions, of %d recorded ones; %d decisions departed from the log\n", r.Replayed, r.Recorded, r.Departed)
 	if r.Round != "" {
 		fmt.Fprintf(w, "every round took the decisions of the one that began with thread %s\n", r.Round)
+	}
+	if len(r.Stops) > 0 {
+		fmt.Fprintf(w, "threads were stopped %d times at these places of the log, and went on there %d times:\n", r.Stopped, r.Passed)
+		writeStops(w, r.Stops)
 	}
 	if r.First != nil {
 		fmt.Fprintf(w, "first departure: thread %s (%s), decision %d, after %v: %s\n", r.First.Thread, r.First.Comm, r.First.Decision, r.First.Elapsed, r.First.Why)

@@ -192,7 +192,7 @@ func (s *Scheduler) report() (*Report, error) {
 	}
 	r.Ejection = ejection(end)
 	if s.options.Replay != nil {
-		r.Replay = s.replayReport(r, stats[schedMisstepStatMISSTEP_STAT_REPLAYED])
+		r.Replay = s.replayReport(r, stats[:])
 	}
 	return r, nil
 }

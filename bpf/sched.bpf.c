@@ -48,7 +48,9 @@ const struct {
 struct task_state {
   struct misstep_thread thread;
   struct misstep_decision decision;
-  __u64 recorded;  // path of the thread whose decisions in the log it takes
+  struct misstep_decision stop;  // taken at a place
+  __u64 place;                   // before the coming decision
+  __u64 recorded;                // path of the thread whose decisions in the log it takes
   __u64 counter;
   __u64 key;       // in READY
   __u64 due;       // of release, when delayed
@@ -56,9 +58,11 @@ struct task_state {
   __u64 ran_from;
   __u64 name[2];  // as last classified
   __u32 children;
+  __u32 rest;  // own decision from which on it may be stopped at a place again
   bool ours;
   bool chosen;     // `decision` is for the coming enqueue
   bool overtaken;  // it lost its CPU to one that ranks before: the coming enqueue is no decision
+  bool stopped;    // at a place: `stop` is the coming decision
 };
 
 struct {
@@ -81,6 +85,13 @@ struct {
   __type(key, struct misstep_at);
   __type(value, struct misstep_decision);
 } replay SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 1);  // set by the loader
+  __type(key, struct misstep_at);
+  __type(value, struct misstep_decision);
+} stops SEC(".maps");
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -189,12 +200,14 @@ static __always_inline void log_record(struct task_state *t, __u64 now, __u16 ki
     r->delay = t->thread.parent;
     r->slice = r->rank = 0;
     r->counter = t->thread.ordinal;
+    r->place = 0;
     r->event = r->marks = 0;
   } else {
     r->delay = t->decision.delay;
     r->slice = t->decision.slice;
     r->rank = t->decision.rank;
     r->counter = t->counter;
+    r->place = t->place;
     r->event = t->decision.event;
     r->marks = t->decision.marks;
   }
@@ -236,8 +249,15 @@ __noinline int choose(struct task_state *t MISSTEP_NONNULL, __u32 event) {
   struct misstep_knobs *knobs;
   struct misstep_point point = {};
   __u32 departed = 0;
+  bool placed;
 
   if (t->counter == 0) event = MISSTEP_EVENT_START;
+  placed = t->stopped && event == MISSTEP_EVENT_EXPIRY;
+  t->stopped = false;
+  if (placed) {  // beside those that are counted
+    t->decision = t->stop;
+    goto decided;
+  }
   if (quiet()) {  // what misstep_decide says when every mechanism is off
     t->decision = (struct misstep_decision){.slice = config.knobs.slice_long, .event = event};
     goto decided;
@@ -290,7 +310,8 @@ decided:
     t->thread.changes++;
   }
   if ((config.flags & MISSTEP_FLAG_LOG) || departed) log_record(t, now, MISSTEP_RECORD_DECISION);
-  t->counter++;
+  if (!placed) t->counter++;
+  t->place = 0;
   t->due = t->decision.delay ? now + t->decision.delay : 0;
   t->key = now + t->decision.delay + t->decision.rank;
   t->ready_at = now + t->decision.delay;
@@ -308,6 +329,12 @@ static __always_inline void insert_local(struct task_struct *p, __u64 slice, __u
 
 static __always_inline void insert_global(struct task_struct *p, __u64 slice, __u64 enq_flags) {
   scx_bpf_dsq_insert___v2(p, KERNEL(enum scx_dsq_id_flags, SCX_DSQ_GLOBAL), slice, enq_flags);
+}
+
+// place_of is the user instruction before which a thread was interrupted, or after the system call that it is in.
+static __always_inline __u64 place_of(struct task_struct *p) {
+  struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(p);
+  return user && PRESENT(user->ip) ? user->ip : 0;
 }
 
 // given is the slice that a thread gets of the one decided: a crowd shares.
@@ -469,6 +496,7 @@ OP(int, op_enqueue)(__u64 *ctx) {
   }
   if (!t->chosen) {
     classify(p, t);
+    if (!(enq_flags & KERNEL(enum scx_enq_flags, SCX_ENQ_WAKEUP))) t->place = place_of(p);
     choose(t, enq_flags & KERNEL(enum scx_enq_flags, SCX_ENQ_WAKEUP) ? MISSTEP_EVENT_WAKEUP : MISSTEP_EVENT_EXPIRY);
   }
   t->chosen = false;
@@ -553,6 +581,29 @@ OP(int, op_stopping)(__u64 *ctx) {
     t->overtaken = true;
   }
   c->turn = (c->turn | 1) + 1;  // even: none of ours
+  return 0;
+}
+
+// on_place comes when a thread is about to execute an instruction before which the loader has put a breakpoint. If that
+// is for this thread it loses its CPU at once, without executing it, and not again before it came to another decision:
+// the place may be in a loop.
+SEC("fentry/perf_bp_event")
+int on_place(__u64 *ctx) {
+  struct perf_event *breakpoint = (struct perf_event *)ctx[0];
+  struct task_state *t = state_of(bpf_get_current_task_btf());
+
+  if (!t || !t->ours) return 0;
+  struct misstep_at at = {.path = t->recorded, .counter = breakpoint->attr.bp_addr};
+  struct misstep_decision *stop = bpf_map_lookup_elem(&stops, &at);
+  if (!stop || t->stopped || t->counter < t->rest) {
+    count(MISSTEP_STAT_PASSED);
+    return 0;
+  }
+  t->rest = t->counter + 1;
+  t->stop = *stop;
+  t->stopped = true;
+  count(MISSTEP_STAT_PLACED);
+  scx_bpf_kick_cpu(bpf_get_smp_processor_id(), KERNEL(enum scx_kick_flags, SCX_KICK_PREEMPT));
   return 0;
 }
 

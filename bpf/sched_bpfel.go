@@ -112,6 +112,7 @@ const (
 	schedMisstepMarkMISSTEP_MARK_CHANGED  schedMisstepMark = 8
 	schedMisstepMarkMISSTEP_MARK_REPLAYED schedMisstepMark = 16
 	schedMisstepMarkMISSTEP_MARK_DEPARTED schedMisstepMark = 32
+	schedMisstepMarkMISSTEP_MARK_PLACED   schedMisstepMark = 64
 )
 
 type schedMisstepOrder uint32
@@ -131,6 +132,7 @@ type schedMisstepRecord struct {
 	Delay   uint64
 	Slice   uint64
 	Rank    uint64
+	Place   uint64
 	Counter uint32
 	Tid     uint32
 	Kind    uint16
@@ -179,7 +181,9 @@ const (
 	schedMisstepStatMISSTEP_STAT_REPLAYED  schedMisstepStat = 12
 	schedMisstepStatMISSTEP_STAT_DEPARTED  schedMisstepStat = 13
 	schedMisstepStatMISSTEP_STAT_UNLISTED  schedMisstepStat = 14
-	schedMisstepStatMISSTEP_STATS          schedMisstepStat = 15
+	schedMisstepStatMISSTEP_STAT_PLACED    schedMisstepStat = 15
+	schedMisstepStatMISSTEP_STAT_PASSED    schedMisstepStat = 16
+	schedMisstepStatMISSTEP_STATS          schedMisstepStat = 17
 )
 
 type schedMisstepStrategy uint32
@@ -231,8 +235,10 @@ const (
 	schedMapRelease      = "release"
 	schedMapReplay       = "replay"
 	schedMapStats        = "stats"
+	schedMapStops        = "stops"
 	schedMapTasks        = "tasks"
 	schedMapThreads      = "threads"
+	schedProgOnPlace     = "on_place"
 	schedProgOpDispatch  = "op_dispatch"
 	schedProgOpEnable    = "op_enable"
 	schedProgOpEnqueue   = "op_enqueue"
@@ -292,6 +298,7 @@ type schedSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type schedProgramSpecs struct {
+	OnPlace     *ebpf.ProgramSpec `ebpf:"on_place"`
 	OpDispatch  *ebpf.ProgramSpec `ebpf:"op_dispatch"`
 	OpEnable    *ebpf.ProgramSpec `ebpf:"op_enable"`
 	OpEnqueue   *ebpf.ProgramSpec `ebpf:"op_enqueue"`
@@ -316,6 +323,7 @@ type schedMapSpecs struct {
 	Release    *ebpf.MapSpec `ebpf:"release"`
 	Replay     *ebpf.MapSpec `ebpf:"replay"`
 	Stats      *ebpf.MapSpec `ebpf:"stats"`
+	Stops      *ebpf.MapSpec `ebpf:"stops"`
 	Tasks      *ebpf.MapSpec `ebpf:"tasks"`
 	Threads    *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -359,6 +367,7 @@ type schedMaps struct {
 	Release    *ebpf.Map `ebpf:"release"`
 	Replay     *ebpf.Map `ebpf:"replay"`
 	Stats      *ebpf.Map `ebpf:"stats"`
+	Stops      *ebpf.Map `ebpf:"stops"`
 	Tasks      *ebpf.Map `ebpf:"tasks"`
 	Threads    *ebpf.Map `ebpf:"threads"`
 }
@@ -373,6 +382,7 @@ func (m *schedMaps) Close() error {
 		m.Release,
 		m.Replay,
 		m.Stats,
+		m.Stops,
 		m.Tasks,
 		m.Threads,
 	)
@@ -393,6 +403,7 @@ type schedVariables struct {
 //
 // It can be passed to loadSchedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type schedPrograms struct {
+	OnPlace     *ebpf.Program `ebpf:"on_place"`
 	OpDispatch  *ebpf.Program `ebpf:"op_dispatch"`
 	OpEnable    *ebpf.Program `ebpf:"op_enable"`
 	OpEnqueue   *ebpf.Program `ebpf:"op_enqueue"`
@@ -407,6 +418,7 @@ type schedPrograms struct {
 
 func (p *schedPrograms) Close() error {
 	return _SchedClose(
+		p.OnPlace,
 		p.OpDispatch,
 		p.OpEnable,
 		p.OpEnqueue,

@@ -27,6 +27,11 @@ type Options struct {
 	// Round, when it is not 0, is how many threads the program creates in each of its rounds: all rounds of the replay take the decisions
 	// of the log's last one, and not each those of its own.
 	Round int
+	// Places, to MaxPlaces, is at how many places at most a replay stops threads, by breakpoints: where the log stopped them near its end and hardly
+	// before. The log's run must have had FixedAddresses.
+	Places int
+	// FixedAddresses loads programs and libraries at the same addresses each time; places of two runs are comparable then.
+	FixedAddresses bool
 	// BufferBytes of the kernel's buffer of records, a power of two; 0 is 8 MiB. When it is full, records are lost and counted.
 	BufferBytes uint32
 }
@@ -34,14 +39,17 @@ type Options struct {
 // Scheduler is a loaded and attached perturbing scheduler. There is one for a host. The commands that it starts and all their
 // descendants are its tree; nothing else is touched. Its methods may be called from one goroutine.
 type Scheduler struct {
-	options Options
-	round   round
-	objects schedObjects
-	link    link.Link
-	reader  *ringbuf.Reader
-	read    sync.WaitGroup
-	ended   chan struct{}
-	once    sync.Once
+	options     Options
+	round       round
+	stops       []Stop // of the replay
+	objects     schedObjects
+	link        link.Link
+	places      link.Link
+	reader      *ringbuf.Reader
+	read        sync.WaitGroup
+	ended       chan struct{}
+	once        sync.Once
+	breakpoints breakpoints // of what was started
 
 	// written by the reading goroutine, read after it ended
 	names      threadNames
@@ -86,6 +94,8 @@ func Attach(o Options) (*Scheduler, error) {
 		config.RoundParent, config.RoundFirst, config.RoundThreads = s.round.parent, s.round.first, s.round.threads
 		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_REPLAY)
 		spec.Maps[schedMapReplay].MaxEntries = uint32(max(1, len(o.Replay.Decisions)))
+		s.stops = chosen(o.Replay.Stops(s.round), o.Places)
+		spec.Maps[schedMapStops].MaxEntries = uint32(max(1, len(s.stops)))
 		for _, thread := range o.Replay.Threads {
 			s.names.add(thread)
 		}
@@ -108,7 +118,7 @@ func Attach(o Options) (*Scheduler, error) {
 
 func (s *Scheduler) attach() error {
 	if s.options.Replay != nil {
-		if err := s.feed(s.options.Replay.Decisions); err != nil {
+		if err := errors.Join(s.feed(s.options.Replay.Decisions), s.feedStops()); err != nil {
 			return err
 		}
 	}
@@ -117,12 +127,33 @@ func (s *Scheduler) attach() error {
 		return fmt.Errorf("read the scheduler's records: %w", err)
 	}
 	s.reader = reader
+	if len(s.stops) > 0 {
+		if s.places, err = link.AttachTracing(link.TracingOptions{Program: s.objects.OnPlace}); err != nil {
+			reader.Close()
+			return fmt.Errorf("watch breakpoints: %w", err)
+		}
+	}
 	s.link, err = link.AttachStructOps(link.StructOpsOptions{Map: s.objects.Misstep})
 	if err != nil {
 		reader.Close()
+		if s.places != nil {
+			s.places.Close()
+		}
 		return fmt.Errorf("attach scheduler: %w", err)
 	}
 	s.read.Go(s.follow)
+	return nil
+}
+
+// feedStops fills the map of places at which threads are stopped.
+func (s *Scheduler) feedStops() error {
+	for _, stop := range s.stops {
+		at := schedMisstepAt{Path: stop.Path, Counter: stop.Place}
+		d := schedMisstepDecision{Delay: stop.Held, Slice: stop.Slice, Rank: stop.Rank, Marks: uint32(MarkDelayed | MarkPlaced), Event: uint32(EventExpiry)}
+		if err := s.objects.Stops.Put(at, d); err != nil {
+			return fmt.Errorf("replay: hand over places: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -204,12 +235,23 @@ func (s *Scheduler) StartHere(cmd *exec.Cmd) error {
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Release()
 	}
+	undo := func() error { return nil }
+	if s.options.FixedAddresses {
+		var err error
+		if undo, err = fixAddresses(); err != nil {
+			return fmt.Errorf("start %s: %w", cmd.Path, err)
+		}
+	}
 	// The policy is inherited: this thread takes it, forks, and gives it back. It is of the loader and thus left alone.
 	if err := setPolicy(unix.SCHED_EXT); err != nil {
-		return fmt.Errorf("start %s: enter the scheduler: %w", cmd.Path, err)
+		return errors.Join(fmt.Errorf("start %s: enter the scheduler: %w", cmd.Path, err), undo())
 	}
-	err := cmd.Start()
-	if back := setPolicy(unix.SCHED_NORMAL); back != nil {
+	breakpoints, err := openBreakpoints(s.stops)
+	if err == nil {
+		s.breakpoints = append(s.breakpoints, breakpoints...)
+		err = cmd.Start()
+	}
+	if back := errors.Join(setPolicy(unix.SCHED_NORMAL), undo()); back != nil {
 		err = errors.Join(err, fmt.Errorf("leave the scheduler: %w", back))
 		runtime.LockOSThread() // the thread ends with this goroutine
 	}
@@ -231,6 +273,10 @@ func setPolicy(policy uintptr) error {
 // Detach takes the scheduler out, after which every task is under the kernel's own again, and reports what it did.
 func (s *Scheduler) Detach() (*Report, error) {
 	err := s.link.Close()
+	err = errors.Join(err, s.breakpoints.Close())
+	if s.places != nil {
+		err = errors.Join(err, s.places.Close())
+	}
 	// All records are in the buffer now. Flush makes the reader return once it has read them.
 	if flush := s.reader.Flush(); flush != nil {
 		err = errors.Join(err, flush)

@@ -22,7 +22,6 @@ struct ScheduleFile {
   std::atomic<uint64_t> count;
   uint64_t reserved[5];
   std::atomic<uint64_t> stats[MISSTEP_STATS];
-  uint64_t padding;
   std::atomic<uint64_t> histograms[MISSTEP_HISTOGRAMS][MISSTEP_BUCKETS];
   uint8_t rest[MISSTEP_SCHEDULE_RECORDS_OFFSET - MISSTEP_SCHEDULE_HISTOGRAMS_OFFSET -
                MISSTEP_HISTOGRAMS * MISSTEP_BUCKETS * sizeof(uint64_t)];

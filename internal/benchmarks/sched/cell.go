@@ -68,6 +68,8 @@ type result struct {
 	Took float64 `json:"took"`
 	// Applied counts what was done to the race's threads; nil under another's scheduler.
 	Applied map[string]uint64 `json:"applied,omitempty"`
+	// Places at which a replay stopped threads.
+	Places []string `json:"places,omitempty"`
 	// Trouble says why there is no result.
 	Trouble string `json:"trouble,omitempty"`
 }

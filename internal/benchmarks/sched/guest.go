@@ -99,6 +99,11 @@ func runOurs(ctx context.Context, c cell, o bpf.Options) result {
 		return r
 	}
 	r.Applied = run.Report.Applied()
+	if run.Report.Replay != nil {
+		for _, stop := range run.Report.Replay.Stops {
+			r.Places = append(r.Places, stop.Place)
+		}
+	}
 	r.judge(output.String())
 	return r
 }

@@ -126,20 +126,24 @@ type logTrial struct {
 	Found result `json:"found"`
 	// Round is how many threads the race creates in each iteration.
 	Round int `json:"round"`
-	// Hits of Tries runs each: by the log's last round in every round, by the log from its beginning on, and by the seed alone.
-	Tries   int `json:"tries"`
-	ByRound int `json:"by_round"`
-	ByLog   int `json:"by_log"`
-	BySeed  int `json:"by_seed"`
+	// Hits of Tries runs each: by the log's last round in every round with stops at its places, by that round without them, by the log from its
+	// beginning on with stops at the places of its end, and by the seed alone.
+	Tries    int `json:"tries"`
+	ByPlaces int `json:"by_places"`
+	ByRound  int `json:"by_round"`
+	ByLog    int `json:"by_log"`
+	BySeed   int `json:"by_seed"`
+	// Places at which the log stopped threads.
+	Places []string `json:"places,omitempty"`
 }
 
 func (t *logTrial) add(o logTrial) {
-	t.Tries, t.ByRound, t.ByLog, t.BySeed = t.Tries+o.Tries, t.ByRound+o.ByRound, t.ByLog+o.ByLog, t.BySeed+o.BySeed
+	t.Tries, t.ByPlaces, t.ByRound, t.ByLog, t.BySeed = t.Tries+o.Tries, t.ByPlaces+o.ByPlaces, t.ByRound+o.ByRound, t.ByLog+o.ByLog, t.BySeed+o.BySeed
 }
 
 // fill writes the hits into a row of the table, from its third column on.
 func (t logTrial) fill(row []string) {
-	for i, hits := range []int{t.ByRound, t.ByLog, t.BySeed} {
+	for i, hits := range []int{t.ByPlaces, t.ByRound, t.ByLog, t.BySeed} {
 		row[2+i] = fmt.Sprintf("%d of %d", hits, t.Tries)
 	}
 }
@@ -159,7 +163,7 @@ func logGoal(whose string, all []entry, hits func(*logTrial) int) bench.Goal {
 
 const (
 	logRuns  = 8 // that show the bug are repeated, for each race
-	logTries = 20
+	logTries = 10
 	logSeeds = 60 // that are tried until one shows the bug, within so many iterations and seconds
 	// Few iterations: a run that is repeated has as many as it took then, and one way or another most would show the bug in hundreds.
 	logIterations = 50
@@ -229,11 +233,11 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 	for range logSeeds {
 		p := bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}
 		var file bytes.Buffer
-		log, err := bpf.NewLogWriter(&file, bpf.Header{Perturbation: p})
+		log, err := bpf.NewLogWriter(&file, bpf.Header{Perturbation: p, FixedAddresses: true, Command: c.command()})
 		if err != nil {
 			return t, err
 		}
-		r := runOurs(ctx, c, bpf.Options{Perturbation: p, Log: log})
+		r := runOurs(ctx, c, bpf.Options{Perturbation: p, FixedAddresses: true, Log: log})
 		if r.Trouble != "" {
 			return t, errors.New(r.Trouble)
 		}
@@ -257,8 +261,9 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 			hits    *int
 			options bpf.Options
 		}{
+			{&t.ByPlaces, bpf.Options{Perturbation: p, FixedAddresses: true, Replay: recorded, Round: t.Round, Places: bpf.MaxPlaces}},
 			{&t.ByRound, bpf.Options{Perturbation: p, Replay: recorded, Round: t.Round}},
-			{&t.ByLog, bpf.Options{Perturbation: p, Replay: recorded}},
+			{&t.ByLog, bpf.Options{Perturbation: p, FixedAddresses: true, Replay: recorded, Places: bpf.MaxPlaces}},
 			{&t.BySeed, bpf.Options{Perturbation: p}},
 		} {
 			r := runOurs(ctx, c, way.options)
@@ -267,6 +272,9 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 			}
 			if r.Found {
 				*way.hits++
+			}
+			if way.hits == &t.ByPlaces {
+				t.Places = r.Places
 			}
 		}
 		t.Tries++

@@ -1,0 +1,207 @@
+package bpf
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// MaxPlaces at which a replay stops threads: the processor has so many breakpoints.
+const MaxPlaces = 4
+
+const (
+	// near: instructions so many bytes apart are one place when it is counted how often threads lost their CPU there; a loop has several.
+	near = 32
+	// rare is a place that has at most one in so many of a log's, or rareLeast. A breakpoint in a loop that runs all the time would make it crawl.
+	rare, rareLeast = 50, 3
+	page            = 4096
+	// A stop lasts as long as the thread was off its CPU then, within these bounds; a longer delay stays.
+	holdLeast, holdMost = uint64(200 * time.Microsecond), uint64(time.Millisecond)
+	// What counts as a log's end where no round does: so many decisions, or one in so many.
+	tailLeast, tailShare = 64, 50
+	userSpace            = 1 << 47 // addresses of user programs are below
+)
+
+// Stop is a place at which a thread lost its CPU: an instruction, and the decision there.
+type Stop struct {
+	Record
+	// Held is for how long, in nanoseconds: its delay, or while others had the CPU.
+	Held uint64
+	// Seen is how often threads lost their CPU there in the whole log, of Of times at any place.
+	Seen, Of int
+
+	fresh bool // in code where nobody had lost the CPU before the end
+	nth   int  // of the thread's rare places
+}
+
+// Stops lists the rare places at which threads lost their CPU in the round, or without one near the log's end: those that have likely mattered to
+// how the run ended, the likeliest first. Since a bug is rare, so is what it takes: the rarest places come first, and of each thread the first
+// one before its second one. Code where nobody lost the CPU until then comes last: it is that of a message about the failure.
+func (l *Log) Stops(r round) []Stop {
+	tail := l.tail(r)
+	ended := map[*Record]bool{}
+	for _, thread := range tail {
+		for _, d := range thread {
+			ended[d] = true
+		}
+	}
+	var all []uint64
+	ran := map[uint64]bool{} // pages, before the end
+	for i := range l.Decisions {
+		if d := &l.Decisions[i]; d.Place != 0 && d.Place < userSpace {
+			all = append(all, d.Place)
+			if !ended[d] {
+				ran[d.Place/page] = true
+			}
+		}
+	}
+	slices.Sort(all)
+	var stops []Stop
+	for _, thread := range tail {
+		nth := 0
+		for i, d := range thread {
+			if d.Event != EventExpiry || d.Place == 0 || d.Place >= userSpace {
+				continue
+			}
+			low, _ := slices.BinarySearch(all, d.Place-min(d.Place, near))
+			high, _ := slices.BinarySearch(all, d.Place+near+1)
+			s := Stop{Record: *d, Held: d.Delay, Seen: high - low, Of: len(all), fresh: len(ran) > 0 && !ran[d.Place/page], nth: nth}
+			if s.Seen > max(rareLeast, len(all)/rare) {
+				continue
+			}
+			if i+1 < len(thread) {
+				s.Held = max(s.Held, uint64(max(0, thread[i+1].Elapsed-d.Elapsed-time.Duration(d.Slice))))
+			}
+			s.Held = min(max(s.Held, holdLeast), max(holdMost, d.Delay))
+			stops = append(stops, s)
+			nth++
+		}
+	}
+	slices.SortStableFunc(stops, func(a, b Stop) int {
+		fresh := 0
+		if a.fresh != b.fresh {
+			fresh = -1
+			if a.fresh {
+				fresh = 1
+			}
+		}
+		return cmp.Or(fresh, cmp.Compare(a.Seen/(rareLeast+1), b.Seen/(rareLeast+1)), cmp.Compare(a.nth, b.nth), cmp.Compare(b.Held, a.Held), cmp.Compare(a.Path, b.Path))
+	})
+	return stops
+}
+
+// tail is the decisions of the round's threads, or the log's last ones, thread by thread.
+func (l *Log) tail(r round) [][]*Record {
+	var decisions []*Record
+	for i := range l.Decisions {
+		decisions = append(decisions, &l.Decisions[i])
+	}
+	if r.threads == 0 {
+		slices.SortStableFunc(decisions, func(a, b *Record) int { return cmp.Compare(a.Elapsed, b.Elapsed) })
+		decisions = decisions[max(0, len(decisions)-max(tailLeast, len(decisions)/tailShare)):]
+	}
+	index := map[uint64]int{} // of the thread with this path
+	for i := range r.threads {
+		index[child(r.parent, uint64(r.first+i))] = int(i)
+	}
+	threads := make([][]*Record, r.threads)
+	for _, d := range decisions {
+		i, known := index[d.Path]
+		if !known {
+			if r.threads != 0 {
+				continue
+			}
+			i = len(threads)
+			index[d.Path] = i
+			threads = append(threads, nil)
+		}
+		threads[i] = append(threads[i], d)
+	}
+	return threads
+}
+
+// chosen takes the first stops at so many different places. Those near another are taken for that one.
+func chosen(stops []Stop, places int) (taken []Stop) {
+	var addresses []uint64
+	for _, s := range stops {
+		i := slices.IndexFunc(addresses, func(a uint64) bool { return a+near >= s.Place && a <= s.Place+near })
+		if i < 0 {
+			if len(addresses) >= min(places, MaxPlaces) {
+				continue
+			}
+			i = len(addresses)
+			addresses = append(addresses, s.Place)
+		}
+		s.Place = addresses[i]
+		taken = append(taken, s)
+	}
+	return taken
+}
+
+// StopReport is a stop for people.
+type StopReport struct {
+	// Place as function and offset, where the program tells, and its address.
+	Place   string `json:"place"`
+	Address uint64 `json:"address"`
+	// Thread by its path of creation and its name, and its own decision there.
+	Thread   string        `json:"thread"`
+	Comm     string        `json:"comm"`
+	Decision uint32        `json:"decision"`
+	Elapsed  time.Duration `json:"elapsed_ns"`
+	Held     time.Duration `json:"held_ns"`
+	Seen     int           `json:"seen"`
+	Of       int           `json:"of"`
+}
+
+func stopReports(stops []Stop, names threadNames, command []string) (all []StopReport) {
+	program := symbolsOf(command)
+	for _, s := range stops {
+		all = append(all, StopReport{
+			Place: program.name(s.Place), Address: s.Place, Thread: names.name(s.Path), Comm: printable(s.Comm), Decision: s.Counter,
+			Elapsed: s.Elapsed, Held: time.Duration(s.Held), Seen: s.Seen, Of: s.Of,
+		})
+	}
+	return all
+}
+
+func writeStops(w io.Writer, stops []StopReport) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PLACE\tADDRESS\tTHREAD\tNAME\tDECISION\tAFTER\tHELD\tSEEN")
+	for _, s := range stops {
+		fmt.Fprintf(t, "%s\t%#x\t%s\t%s\t%d\t%v\t%v\t%d of %d\n", s.Place, s.Address, s.Thread, s.Comm, s.Decision, s.Elapsed, s.Held, s.Seen, s.Of)
+	}
+	_ = t.Flush()
+}
+
+// Run lists the places.
+func (c *placesCommand) Run(s *streams) error {
+	if c.Count < 1 {
+		return fmt.Errorf("--count %d: want 1 or more", c.Count)
+	}
+	log, err := readReplayable(c.File)
+	if err != nil {
+		return fmt.Errorf("places: %w", err)
+	}
+	r, err := log.round(c.Round)
+	if err != nil {
+		return fmt.Errorf("places: %w", err)
+	}
+	names := threadNames{}
+	for _, t := range log.Threads {
+		names.add(t)
+	}
+	stops := log.Stops(r)
+	reports := stopReports(stops[:min(c.Count, len(stops))], names, log.Header.Command)
+	if c.JSON {
+		return printJSON(s.stdout, reports)
+	}
+	if len(reports) == 0 {
+		fmt.Fprintln(s.stdout, "no place is rare: threads lost their CPU near the log's end where they did before, or where nothing can be told from")
+		return nil
+	}
+	writeStops(s.stdout, reports)
+	return nil
+}
