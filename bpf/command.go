@@ -278,6 +278,8 @@ func (c *replayCommand) Run(s *streams) error {
 	o := Options{Perturbation: log.Header.Perturbation, Replay: log, Round: c.Round, FixedAddresses: log.Header.FixedAddresses}
 	if o.FixedAddresses {
 		o.Places = c.Places
+	} else if c.Places > 0 {
+		fmt.Fprintf(s.stderr, "misstep sched: %s: addresses were random when it was recorded: no thread is stopped at its places\n", c.File)
 	}
 	result, err := c.once(s, o, command, "")
 	if err != nil {

@@ -22,6 +22,7 @@ const (
 	holdLeast, holdMost = uint64(200 * time.Microsecond), uint64(time.Millisecond)
 	// What counts as a log's end where no round does: so many decisions, or one in so many.
 	tailLeast, tailShare = 64, 50
+	ownMost              = 1000    // places of one thread: more are not the rare ones of a failure
 	userSpace            = 1 << 47 // addresses of user programs are below
 )
 
@@ -39,7 +40,7 @@ type Stop struct {
 
 // Stops lists the rare places at which threads lost their CPU in the round, or without one near the log's end: those that have likely mattered to
 // how the run ended, the likeliest first. Since a bug is rare, so is what it takes: the rarest places come first, and of each thread the first
-// one before its second one. Code where nobody lost the CPU until then comes last: it is that of a message about the failure.
+// one before its second one. Of one thread at one place there is its first stop only. Code where nobody lost the CPU until then comes last: it is that of a message about the failure.
 func (l *Log) Stops(r round) []Stop {
 	tail := l.tail(r)
 	ended := map[*Record]bool{}
@@ -61,15 +62,15 @@ func (l *Log) Stops(r round) []Stop {
 	slices.Sort(all)
 	var stops []Stop
 	for _, thread := range tail {
-		nth := 0
+		var own []uint64
 		for i, d := range thread {
-			if d.Event != EventExpiry || d.Place == 0 || d.Place >= userSpace {
+			if d.Event != EventExpiry || d.Place == 0 || d.Place >= userSpace || len(own) == ownMost {
 				continue
 			}
 			low, _ := slices.BinarySearch(all, d.Place-min(d.Place, near))
 			high, _ := slices.BinarySearch(all, d.Place+near+1)
-			s := Stop{Record: *d, Held: d.Delay, Seen: high - low, Of: len(all), fresh: len(ran) > 0 && !ran[d.Place/page], nth: nth}
-			if s.Seen > max(rareLeast, len(all)/rare) {
+			s := Stop{Record: *d, Held: d.Delay, Seen: high - low, Of: len(all), fresh: len(ran) > 0 && !ran[d.Place/page], nth: len(own)}
+			if s.Seen > max(rareLeast, len(all)/rare) || slices.ContainsFunc(own, func(p uint64) bool { return alike(p, d.Place) }) {
 				continue
 			}
 			if i+1 < len(thread) {
@@ -77,7 +78,7 @@ func (l *Log) Stops(r round) []Stop {
 			}
 			s.Held = min(max(s.Held, holdLeast), max(holdMost, d.Delay))
 			stops = append(stops, s)
-			nth++
+			own = append(own, d.Place)
 		}
 	}
 	slices.SortStableFunc(stops, func(a, b Stop) int {
@@ -92,6 +93,9 @@ func (l *Log) Stops(r round) []Stop {
 	})
 	return stops
 }
+
+// alike tells whether two addresses are one place.
+func alike(a, b uint64) bool { return max(a, b)-min(a, b) <= near }
 
 // tail is the decisions of the round's threads, or the log's last ones, thread by thread.
 func (l *Log) tail(r round) [][]*Record {
@@ -127,7 +131,7 @@ func (l *Log) tail(r round) [][]*Record {
 func chosen(stops []Stop, places int) (taken []Stop) {
 	var addresses []uint64
 	for _, s := range stops {
-		i := slices.IndexFunc(addresses, func(a uint64) bool { return a+near >= s.Place && a <= s.Place+near })
+		i := slices.IndexFunc(addresses, func(a uint64) bool { return alike(a, s.Place) })
 		if i < 0 {
 			if len(addresses) >= min(places, MaxPlaces) {
 				continue
