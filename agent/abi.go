@@ -49,7 +49,7 @@ const (
 	phaseCheck            = 3
 	phaseOwnWalk          = 4
 	phaseGuess            = 5
-	scheduleMagic         = 0x444548435353494d
+	scheduleMagic         = 0x324548435353494d
 	scheduleMagicOffset   = 0
 	scheduleCapacityOff   = 8
 	scheduleCountOffset   = 16

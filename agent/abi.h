@@ -101,8 +101,8 @@
 // schedule.bin: what a perturbation at instrumentation points did. A header, then records of bpf/intf.h (struct
 // misstep_record), those from capacity on left out. All counters are u64.
 
-// u64 magic: "MISSCHED" read as a little-endian number.
-#define MISSTEP_SCHEDULE_MAGIC 0x444548435353494d
+// u64 magic: "MISSCHE2" read as a little-endian number.
+#define MISSTEP_SCHEDULE_MAGIC 0x324548435353494d
 #define MISSTEP_SCHEDULE_MAGIC_OFFSET 0
 #define MISSTEP_SCHEDULE_CAPACITY_OFFSET 8
 // records that were to be written

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ErrPlaces says that this machine cannot stop threads at places, as when a debugger has its breakpoints.
+var ErrPlaces = errors.New("cannot stop threads at places (without, as by --places 0, the replay works)")
+
 // breakpoints of a tree: every thread and process that the opening thread creates inherits them, from its exec on.
 type breakpoints []int
 
@@ -33,7 +36,7 @@ func openBreakpoints(stops []Stop) (breakpoints, error) {
 		}
 		fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("put a breakpoint at %#x (without places there is none): %w", s.Place, err), b.Close())
+			return nil, errors.Join(fmt.Errorf("%w: a breakpoint at %#x: %w", ErrPlaces, s.Place, err), b.Close())
 		}
 		b = append(b, fd)
 	}

@@ -77,7 +77,7 @@ type streams struct {
 	code           int
 }
 
-// Command runs `run`, `replay` or `strategies` with their flags and returns the exit code: the command's own, 123 after an
+// Command runs `run`, `replay`, `places` or `strategies` with their flags and returns the exit code: the command's own, 123 after an
 // ejection, 124 after a timeout, 125 for trouble of its own, 127 when the command could not be started, 128+N after signal N.
 func Command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	s := &streams{ctx: ctx, stdout: stdout, stderr: stderr}
@@ -236,7 +236,7 @@ func (c *runCommand) failed(s *streams, p Perturbation, code int) {
 }
 
 // readReplayable reads the log of a file for a command.
-func readReplayable(file string) (*Log, error) {
+func readReplayable(s *streams, file string) (*Log, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -250,6 +250,15 @@ func readReplayable(file string) (*Log, error) {
 		return nil, fmt.Errorf("%s: these are decisions of the mechanism %.40q, taken at points that the scheduler does not see; "+
 			"the recipe's seed takes the same ones again: misstep run RECIPE, misstep replay BUNDLE", file, m)
 	}
+	if log.Cut {
+		fmt.Fprintf(s.stderr, "misstep sched: %s: %v: what comes last in it is not the run's end\n", file, ErrCut)
+	}
+	if log.Lost > 0 {
+		fmt.Fprintf(s.stderr, "misstep sched: %s: %d records were lost when it was recorded\n", file, log.Lost)
+	}
+	if !log.Header.FixedAddresses {
+		fmt.Fprintf(s.stderr, "misstep sched: %s: addresses were random when it was recorded: its places are of that run only, and no replay stops threads there\n", file)
+	}
 	return log, nil
 }
 
@@ -258,7 +267,7 @@ func (c *replayCommand) Run(s *streams) error {
 	if c.Places < 0 || c.Places > MaxPlaces {
 		return fmt.Errorf("--places %d: want 0 to %d, the processor's breakpoints", c.Places, MaxPlaces)
 	}
-	log, err := readReplayable(c.File)
+	log, err := readReplayable(s, c.File)
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
@@ -266,20 +275,16 @@ func (c *replayCommand) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	if log.Cut {
-		fmt.Fprintf(s.stderr, "misstep sched: %s: %v\n", c.File, ErrCut)
-	}
-	if log.Lost > 0 {
-		fmt.Fprintf(s.stderr, "misstep sched: %s: %d records were lost when it was recorded: the replay departs there\n", c.File, log.Lost)
-	}
 	if !slices.Equal(command, log.Header.Command) {
 		fmt.Fprintf(s.stderr, "misstep sched: recorded was another command: %s\n", printable(strings.Join(log.Header.Command, " ")))
 	}
 	o := Options{Perturbation: log.Header.Perturbation, Replay: log, Round: c.Round, FixedAddresses: log.Header.FixedAddresses}
-	if o.FixedAddresses {
-		o.Places = c.Places
-	} else if c.Places > 0 {
-		fmt.Fprintf(s.stderr, "misstep sched: %s: addresses were random when it was recorded: no thread is stopped at its places\n", c.File)
+	if o.FixedAddresses && c.Places > 0 {
+		stops, err := log.Stops(c.Round)
+		if err != nil {
+			return err
+		}
+		o.Stops = Choose(stops, c.Places)
 	}
 	result, err := c.once(s, o, command, "")
 	if err != nil {

@@ -158,7 +158,7 @@ struct misstep_record {
   __u64 delay;
   __u64 slice;
   __u64 rank;
-  __u64 place;  // user instruction before which the thread lost its CPU; 0 if it did not
+  __u64 place;  // end of a slice: user instruction before which the thread lost its CPU
   __u32 counter;
   __u32 tid;
   __u16 kind;  // enum misstep_record_kind

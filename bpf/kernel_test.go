@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -88,9 +87,9 @@ func help(mode, argument string) int {
 		}
 		all.Wait()
 		return 7
-	case "place": // passes a place often, and says how many passes took as long as the argument
+	case "place": // passes a place often, and says how many passes took as long as the argument, and how often what follows did
 		runtime.LockOSThread()
-		slow := 0
+		slow, elsewhere := 0, 0
 		for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
 			before := time.Now()
 			passed()
@@ -100,10 +99,10 @@ func help(mode, argument string) int {
 			}
 			notPassed()
 			if time.Since(between) >= d {
-				fmt.Println("stopped elsewhere")
+				elsewhere++
 			}
 		}
-		fmt.Println("slow passes:", slow)
+		fmt.Println(slow, elsewhere)
 		return 0
 	case "load":
 		s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos", Seed: 1}})
@@ -292,39 +291,44 @@ func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 	needKernel(t)
 	place := uint64(reflect.ValueOf(passed).Pointer())
 	const hold = 20 * time.Millisecond
-	replay := func(path uint64, places int) (*Result, string) {
-		l := &Log{Threads: []Record{{Kind: RecordThread, Path: rootPath()}}, Decisions: []Record{
-			{Path: path, Counter: 1 << 20, Event: EventExpiry, Place: place, Delay: uint64(hold), Slice: 1e6},
-		}}
+	replay := func(path uint64, stopped bool) (result *Result, slow, elsewhere int) {
+		l := &Log{Threads: []Record{{Kind: RecordThread, Path: rootPath()}}}
 		cmd := helper("place", hold)
 		cmd.Env = append(cmd.Env, "GODEBUG=asyncpreemptoff=1") // its runtime sends a signal to a thread that was held, and starts it anew
 		var out bytes.Buffer
 		cmd.Stdout = &out
-		o := Options{Perturbation: Perturbation{Strategy: "slice", Seed: 3, Parameters: map[string]float64{"probability": 1}}, Replay: l, Places: places, FixedAddresses: true}
-		result := run(t, o, cmd)
+		o := Options{Perturbation: Perturbation{Strategy: "slice", Seed: 3, Parameters: map[string]float64{"probability": 1}}, Replay: l, FixedAddresses: true}
+		if stopped {
+			o.Stops = []Stop{{Record: Record{Path: path, Place: place, Slice: 1e6}, Held: uint64(hold)}}
+		}
+		result = run(t, o, cmd)
 		require.Zero(t, result.Code())
-		return result, out.String()
+		_, err := fmt.Sscan(out.String(), &slow, &elsewhere)
+		require.NoError(t, err, out.String())
+		return result, slow, elsewhere
 	}
-	result, out := replay(rootPath(), MaxPlaces)
+	const hiccups = 3 // of a busy machine
+	result, slow, elsewhere := replay(rootPath(), true)
 	r := result.Report.Replay
-	t.Logf("%s %+v", out, r)
-	assert.Greater(t, r.Stopped, uint64(1))
+	t.Logf("%d slow passes, %d elsewhere, %+v", slow, elsewhere, r)
+	assert.Greater(t, r.Stopped, uint64(hiccups), "more than a hiccup")
 	assert.LessOrEqual(t, r.Stopped, uint64(11), "each takes 20 ms of 200")
-	assert.Contains(t, out, fmt.Sprintf("slow passes: %d\n", r.Stopped), "each stop is before this instruction, and nothing else takes as long")
-	assert.NotContains(t, out, "elsewhere")
+	assert.GreaterOrEqual(t, slow, int(r.Stopped), "each stop is in this function")
+	assert.LessOrEqual(t, slow, int(r.Stopped)+hiccups, "and nothing else takes as long")
+	assert.LessOrEqual(t, elsewhere, hiccups)
 	assert.Positive(t, r.Passed, "between two stops the thread comes to another decision")
 	require.Len(t, r.Stops, 1)
 	assert.Equal(t, place, r.Stops[0].Address)
 	assert.Equal(t, result.Report.Decisions, r.Replayed+r.Departed+r.Stopped)
 
-	result, out = replay(child(rootPath(), 9), MaxPlaces)
+	result, slow, _ = replay(child(rootPath(), 9), true)
 	assert.Zero(t, result.Report.Replay.Stopped, "of another thread")
 	assert.Positive(t, result.Report.Replay.Passed)
-	assert.Contains(t, out, "slow passes: 0\n")
+	assert.LessOrEqual(t, slow, hiccups)
 
-	result, out = replay(rootPath(), 0)
+	result, slow, _ = replay(rootPath(), false)
 	assert.Zero(t, result.Report.Replay.Stopped+result.Report.Replay.Passed, "without places")
-	assert.Contains(t, out, "slow passes: 0\n")
+	assert.LessOrEqual(t, slow, hiccups)
 }
 
 // The log has the instruction at which a thread lost its CPU, and addresses that are the same in each run.
@@ -547,22 +551,21 @@ func TestKernelCountersOfAJVM(t *testing.T) {
 
 func TestKernelVerifierComplexity(t *testing.T) {
 	needKernel(t)
-	s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos"}})
+	stops := []Stop{{Record: Record{Place: page, Slice: 1e6}}}
+	s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos"}, Replay: &Log{}, Stops: stops, FixedAddresses: true})
 	require.NoError(t, err)
 	defer func() {
 		_, err := s.Detach()
 		assert.NoError(t, err)
 	}()
-	p := s.objects.schedPrograms
-	for _, program := range []*ebpf.Program{
-		p.OpSelectCpu, p.OpEnqueue, p.OpDispatch, p.OpRunning, p.OpStopping, p.OpInitTask, p.OpExitTask, p.OpEnable, p.OpInit, p.OpExit, p.OnPlace,
-	} {
+	require.Len(t, s.programs.Programs, 11)
+	for name, program := range s.programs.Programs {
 		info, err := program.Info()
 		require.NoError(t, err)
 		n, ok := info.VerifiedInstructions()
 		require.True(t, ok)
-		t.Logf("%s: %d instructions verified", info.Name, n)
-		assert.Less(t, n, uint32(200000), "%s: the verifier gives up at a million", info.Name)
+		t.Logf("%s: %d instructions verified", name, n)
+		assert.Less(t, n, uint32(200000), "%s: the verifier gives up at a million", name)
 	}
 }
 

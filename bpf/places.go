@@ -22,14 +22,14 @@ const (
 	holdLeast, holdMost = uint64(200 * time.Microsecond), uint64(time.Millisecond)
 	// What counts as a log's end where no round does: so many decisions, or one in so many.
 	tailLeast, tailShare = 64, 50
-	ownMost              = 1000    // places of one thread: more are not the rare ones of a failure
-	userSpace            = 1 << 47 // addresses of user programs are below
+	ownMost              = 1000         // places of one thread: more are not the rare ones of a failure
+	userSpace            = 1<<47 - page // addresses of user programs are below
 )
 
 // Stop is a place at which a thread lost its CPU: an instruction, and the decision there.
 type Stop struct {
 	Record
-	// Held is for how long, in nanoseconds: its delay, or while others had the CPU.
+	// Held is for how long, in nanoseconds: its delay, or while others had the CPU, from 200 µs to 1 ms if the delay is not longer.
 	Held uint64
 	// Seen is how often threads lost their CPU there in the whole log, of Of times at any place.
 	Seen, Of int
@@ -41,7 +41,12 @@ type Stop struct {
 // Stops lists the rare places at which threads lost their CPU in the round, or without one near the log's end: those that have likely mattered to
 // how the run ended, the likeliest first. Since a bug is rare, so is what it takes: the rarest places come first, and of each thread the first
 // one before its second one. Of one thread at one place there is its first stop only. Code where nobody lost the CPU until then comes last: it is that of a message about the failure.
-func (l *Log) Stops(r round) []Stop {
+// A round is that of Options; 0 is none. The error wraps ErrInvalid.
+func (l *Log) Stops(round int) ([]Stop, error) {
+	r, err := l.round(round)
+	if err != nil {
+		return nil, err
+	}
 	tail := l.tail(r)
 	ended := map[*Record]bool{}
 	for _, thread := range tail {
@@ -73,7 +78,7 @@ func (l *Log) Stops(r round) []Stop {
 			if s.Seen > max(rareLeast, len(all)/rare) || slices.ContainsFunc(own, func(p uint64) bool { return alike(p, d.Place) }) {
 				continue
 			}
-			if i+1 < len(thread) {
+			if i+1 < len(thread) && thread[i+1].Event == EventExpiry { // else it may have run and blocked meanwhile
 				s.Held = max(s.Held, uint64(max(0, thread[i+1].Elapsed-d.Elapsed-time.Duration(d.Slice))))
 			}
 			s.Held = min(max(s.Held, holdLeast), max(holdMost, d.Delay))
@@ -91,7 +96,7 @@ func (l *Log) Stops(r round) []Stop {
 		}
 		return cmp.Or(fresh, cmp.Compare(a.Seen/(rareLeast+1), b.Seen/(rareLeast+1)), cmp.Compare(a.nth, b.nth), cmp.Compare(b.Held, a.Held), cmp.Compare(a.Path, b.Path))
 	})
-	return stops
+	return stops, nil
 }
 
 // alike tells whether two addresses are one place.
@@ -127,8 +132,8 @@ func (l *Log) tail(r round) [][]*Record {
 	return threads
 }
 
-// chosen takes the first stops at so many different places. Those near another are taken for that one.
-func chosen(stops []Stop, places int) (taken []Stop) {
+// Choose takes the first stops at so many different places, to MaxPlaces. Those near another are taken for that one.
+func Choose(stops []Stop, places int) (chosen []Stop) {
 	var addresses []uint64
 	for _, s := range stops {
 		i := slices.IndexFunc(addresses, func(a uint64) bool { return alike(a, s.Place) })
@@ -140,9 +145,11 @@ func chosen(stops []Stop, places int) (taken []Stop) {
 			addresses = append(addresses, s.Place)
 		}
 		s.Place = addresses[i]
-		taken = append(taken, s)
+		if !slices.ContainsFunc(chosen, func(x Stop) bool { return x.Path == s.Path && x.Place == s.Place }) {
+			chosen = append(chosen, s)
+		}
 	}
-	return taken
+	return chosen
 }
 
 // StopReport is a stop for people.
@@ -160,8 +167,12 @@ type StopReport struct {
 	Of       int           `json:"of"`
 }
 
-func stopReports(stops []Stop, names threadNames, command []string) (all []StopReport) {
-	program := symbolsOf(command)
+func stopReports(stops []Stop, names threadNames, h Header) []StopReport {
+	all := []StopReport{}
+	if len(stops) == 0 {
+		return all
+	}
+	program := symbolsOf(h)
 	for _, s := range stops {
 		all = append(all, StopReport{
 			Place: program.name(s.Place), Address: s.Place, Thread: names.name(s.Path), Comm: printable(s.Comm), Decision: s.Counter,
@@ -185,11 +196,11 @@ func (c *placesCommand) Run(s *streams) error {
 	if c.Count < 1 {
 		return fmt.Errorf("--count %d: want 1 or more", c.Count)
 	}
-	log, err := readReplayable(c.File)
+	log, err := readReplayable(s, c.File)
 	if err != nil {
 		return fmt.Errorf("places: %w", err)
 	}
-	r, err := log.round(c.Round)
+	stops, err := log.Stops(c.Round)
 	if err != nil {
 		return fmt.Errorf("places: %w", err)
 	}
@@ -197,8 +208,7 @@ func (c *placesCommand) Run(s *streams) error {
 	for _, t := range log.Threads {
 		names.add(t)
 	}
-	stops := log.Stops(r)
-	reports := stopReports(stops[:min(c.Count, len(stops))], names, log.Header.Command)
+	reports := stopReports(stops[:min(c.Count, len(stops))], names, log.Header)
 	if c.JSON {
 		return printJSON(s.stdout, reports)
 	}

@@ -55,9 +55,8 @@ func placesOf(stops []Stop) (all []uint64) {
 func TestTheRarePlaceOfTheFailureComesFirst(t *testing.T) {
 	l := failed(40)
 	for _, threads := range []int{0, 2} { // the log's end, and its last round
-		r, err := l.round(threads)
+		stops, err := l.Stops(threads)
 		require.NoError(t, err)
-		stops := l.Stops(r)
 		assert.Equal(t, []uint64{window, message, message + 100, message + 200}, placesOf(stops), "not the loop; code that is new comes last")
 		assert.Equal(t, 1, stops[0].Seen)
 		assert.Equal(t, 40*2*3+3, stops[0].Of)
@@ -73,9 +72,9 @@ func TestAPlaceThatWasSeenBeforeIsNotRare(t *testing.T) {
 			l.Decisions[i].Place = window + 4 // an instruction away
 		}
 	}
-	r, err := l.round(2)
+	stops, err := l.Stops(2)
 	require.NoError(t, err)
-	assert.NotContains(t, placesOf(l.Stops(r)), uint64(window))
+	assert.NotContains(t, placesOf(stops), uint64(window))
 }
 
 func TestAThreadIsHeldAsLongAsItWasOffItsCPU(t *testing.T) {
@@ -83,9 +82,9 @@ func TestAThreadIsHeldAsLongAsItWasOffItsCPU(t *testing.T) {
 	for i := range l.Decisions[len(l.Decisions)-4:] { // those behind the window
 		l.Decisions[len(l.Decisions)-4+i].Elapsed += 300 * time.Microsecond
 	}
-	r, err := l.round(2)
+	stops, err := l.Stops(2)
 	require.NoError(t, err)
-	assert.Equal(t, uint64(400e3-15e3), l.Stops(r)[0].Held, "from one decision to the next, but for its slice")
+	assert.Equal(t, uint64(400e3-15e3), stops[0].Held, "from one decision to the next, but for its slice")
 }
 
 func TestEachThreadsFirstPlaceComesBeforeItsSecond(t *testing.T) {
@@ -98,24 +97,25 @@ func TestEachThreadsFirstPlaceComesBeforeItsSecond(t *testing.T) {
 		l.Decisions[i].Place = window + 0x300 // so that the page is known
 	}
 	l.Decisions[n-4].Place = loop
-	r, err := l.round(2)
+	stops, err := l.Stops(2)
 	require.NoError(t, err)
-	got := placesOf(l.Stops(r))[:4]
+	got := placesOf(stops)[:4]
 	assert.ElementsMatch(t, []uint64{window + 0x400, window + 0xc00}, got[:2], "first ones")
 	assert.ElementsMatch(t, []uint64{window + 0x800, window}, got[2:], "second ones")
 }
 
 func TestSoManyDifferentPlacesAreChosen(t *testing.T) {
 	at := func(places ...uint64) (stops []Stop) {
-		for _, p := range places {
-			stops = append(stops, Stop{Record: Record{Place: p}})
+		for i, p := range places {
+			stops = append(stops, Stop{Record: Record{Place: p, Path: uint64(i % 6)}, Held: uint64(i)})
 		}
 		return stops
 	}
 	stops := at(1000, 2000, 1010, 3000, 4000, 5000, 2004)
-	assert.Equal(t, []uint64{1000, 2000, 1000, 2000}, placesOf(chosen(stops, 2)), "what is near is the same place, for another thread, too")
-	assert.Equal(t, []uint64{1000, 2000, 1000, 3000, 4000, 2000}, placesOf(chosen(stops, 100)), "no more than there are breakpoints")
-	assert.Empty(t, chosen(stops, 0))
+	assert.Equal(t, []uint64{1000, 2000, 1000, 2000}, placesOf(Choose(stops, 2)), "what is near is the same place, for another thread, too")
+	assert.Equal(t, []uint64{1000, 2000, 1000, 3000, 4000, 2000}, placesOf(Choose(stops, 100)), "no more than there are breakpoints")
+	assert.Empty(t, Choose(stops, 0))
+	assert.Len(t, Choose(append(stops, stops[0]), 4), 6, "of a thread only the first at a place")
 }
 
 func TestKernelAddressesAreNoPlaces(t *testing.T) {
@@ -125,9 +125,9 @@ func TestKernelAddressesAreNoPlaces(t *testing.T) {
 			l.Decisions[i].Place = 0xffffffff81000000
 		}
 	}
-	r, err := l.round(2)
+	stops, err := l.Stops(2)
 	require.NoError(t, err)
-	for _, p := range placesOf(l.Stops(r)) {
+	for _, p := range placesOf(stops) {
 		assert.Less(t, p, uint64(userSpace))
 	}
 }
@@ -146,12 +146,12 @@ func TestPlacesHaveNames(t *testing.T) {
 	if f.Type == elf.ET_DYN {
 		address += pieBase
 	}
-	s := symbolsOf([]string{"go", "version"})
+	s := symbolsOf(Header{Command: []string{"go", "version"}, FixedAddresses: true})
 	assert.Equal(t, "main.main+0x4", s.name(address+4))
 	assert.Equal(t, "0x10", s.name(16))
 	assert.Equal(t, "0x7fffffff0000", s.name(0x7fffffff0000))
-	assert.Equal(t, "0x401000", symbolsOf([]string{"/no/such"}).name(0x401000))
-	assert.Equal(t, "0x401000", symbolsOf(nil).name(0x401000))
+	assert.Equal(t, "0x401000", symbolsOf(Header{Command: []string{"/no/such"}}).name(0x401000))
+	assert.Equal(t, "0x401000", symbolsOf(Header{}).name(0x401000))
 }
 
 func TestCommandLineShowsPlaces(t *testing.T) {

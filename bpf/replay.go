@@ -82,10 +82,10 @@ func (r round) recorded(names threadNames, path uint64) uint64 {
 func (s *Scheduler) replayReport(r *Report, stats []uint64) *ReplayReport {
 	report := &ReplayReport{
 		Recorded: uint64(len(s.options.Replay.Decisions)), Replayed: stats[schedMisstepStatMISSTEP_STAT_REPLAYED],
-		Stopped: stats[schedMisstepStatMISSTEP_STAT_PLACED], Passed: stats[schedMisstepStatMISSTEP_STAT_PASSED],
-		Stops: stopReports(s.stops, s.names, s.options.Replay.Header.Command),
+		Departed: stats[schedMisstepStatMISSTEP_STAT_DEPARTED],
+		Stopped:  stats[schedMisstepStatMISSTEP_STAT_PLACED], Passed: stats[schedMisstepStatMISSTEP_STAT_PASSED],
+		Stops: stopReports(s.options.Stops, s.names, s.options.Replay.Header),
 	}
-	report.Departed = r.Decisions - report.Replayed - report.Stopped
 	if s.round.threads > 0 {
 		report.Round = s.names.name(child(s.round.parent, uint64(s.round.first)))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 )
@@ -328,7 +329,7 @@ func (t ThreadReport) columns() string {
 // printable keeps a thread's name, which any program may choose, from writing to a terminal.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || c == '\ufffd' {
+		if !unicode.IsPrint(c) || c == '\ufffd' {
 			return '?'
 		}
 		return c

@@ -66,7 +66,10 @@ func Run(ctx context.Context, o Options, cmd *exec.Cmd) (*Result, error) {
 	}
 	if err := s.Start(cmd); err != nil {
 		_, detach := s.Detach()
-		return nil, errors.Join(&NotStartedError{err}, detach)
+		if !errors.Is(err, ErrPlaces) {
+			err = &NotStartedError{err}
+		}
+		return nil, errors.Join(err, detach)
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()

@@ -58,7 +58,8 @@ struct task_state {
   __u64 ran_from;
   __u64 name[2];  // as last classified
   __u32 children;
-  __u32 rest;  // own decision from which on it may be stopped at a place again
+  __u32 stops;  // at places
+  __u32 rest;   // own decision from which on it may be stopped at one again
   bool ours;
   bool chosen;     // `decision` is for the coming enqueue
   bool overtaken;  // it lost its CPU to one that ranks before: the coming enqueue is no decision
@@ -252,10 +253,12 @@ __noinline int choose(struct task_state *t MISSTEP_NONNULL, __u32 event) {
   bool placed;
 
   if (t->counter == 0) event = MISSTEP_EVENT_START;
+  if (event != MISSTEP_EVENT_EXPIRY) t->place = 0;
   placed = t->stopped && event == MISSTEP_EVENT_EXPIRY;
   t->stopped = false;
   if (placed) {  // beside those that are counted
     t->decision = t->stop;
+    count(MISSTEP_STAT_PLACED);
     goto decided;
   }
   if (quiet()) {  // what misstep_decide says when every mechanism is off
@@ -496,7 +499,7 @@ OP(int, op_enqueue)(__u64 *ctx) {
   }
   if (!t->chosen) {
     classify(p, t);
-    if (!(enq_flags & KERNEL(enum scx_enq_flags, SCX_ENQ_WAKEUP))) t->place = place_of(p);
+    t->place = place_of(p);
     choose(t, enq_flags & KERNEL(enum scx_enq_flags, SCX_ENQ_WAKEUP) ? MISSTEP_EVENT_WAKEUP : MISSTEP_EVENT_EXPIRY);
   }
   t->chosen = false;
@@ -575,7 +578,7 @@ OP(int, op_stopping)(__u64 *ctx) {
   if (runnable && c->forced) {
     count(MISSTEP_STAT_FORCED);
     t->thread.forced++;
-  } else if (runnable && c->overtaken) {
+  } else if (runnable && c->overtaken && !t->stopped) {
     count(MISSTEP_STAT_OVERTAKEN);
     t->thread.overtaken++;
     t->overtaken = true;
@@ -585,8 +588,8 @@ OP(int, op_stopping)(__u64 *ctx) {
 }
 
 // on_place comes when a thread is about to execute an instruction before which the loader has put a breakpoint. If that
-// is for this thread it loses its CPU at once, without executing it, and not again before it came to another decision:
-// the place may be in a loop.
+// is for this thread it loses its CPU at once, without executing it. Each time it needs one more decision of its own
+// until it is stopped again: the place may be in a loop, or on the way of all that the thread does.
 SEC("fentry/perf_bp_event")
 int on_place(__u64 *ctx) {
   struct perf_event *breakpoint = (struct perf_event *)ctx[0];
@@ -599,10 +602,9 @@ int on_place(__u64 *ctx) {
     count(MISSTEP_STAT_PASSED);
     return 0;
   }
-  t->rest = t->counter + 1;
+  t->rest = t->counter + ++t->stops;
   t->stop = *stop;
   t->stopped = true;
-  count(MISSTEP_STAT_PLACED);
   scx_bpf_kick_cpu(bpf_get_smp_processor_id(), KERNEL(enum scx_kick_flags, SCX_KICK_PREEMPT));
   return 0;
 }

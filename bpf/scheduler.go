@@ -27,9 +27,8 @@ type Options struct {
 	// Round, when it is not 0, is how many threads the program creates in each of its rounds: all rounds of the replay take the decisions
 	// of the log's last one, and not each those of its own.
 	Round int
-	// Places, to MaxPlaces, is at how many places at most a replay stops threads, by breakpoints: where the log stopped them near its end and hardly
-	// before. The log's run must have had FixedAddresses.
-	Places int
+	// Stops of a replay: threads are stopped at these places, by breakpoints. They are of a log with FixedAddresses, see Log.Stops and Choose.
+	Stops []Stop
 	// FixedAddresses loads programs and libraries at the same addresses each time; places of two runs are comparable then.
 	FixedAddresses bool
 	// BufferBytes of the kernel's buffer of records, a power of two; 0 is 8 MiB. When it is full, records are lost and counted.
@@ -39,10 +38,13 @@ type Options struct {
 // Scheduler is a loaded and attached perturbing scheduler. There is one for a host. The commands that it starts and all their
 // descendants are its tree; nothing else is touched. Its methods may be called from one goroutine.
 type Scheduler struct {
-	options     Options
-	round       round
-	stops       []Stop // of the replay
-	objects     schedObjects
+	options Options
+	round   round
+	objects struct {
+		schedMaps
+		schedVariables
+	}
+	programs    *ebpf.Collection // all but the maps
 	link        link.Link
 	places      link.Link
 	reader      *ringbuf.Reader
@@ -75,6 +77,9 @@ func Attach(o Options) (*Scheduler, error) {
 	if o.Round != 0 && o.Replay == nil {
 		return nil, fmt.Errorf("%w: a round without a log to replay", ErrInvalid)
 	}
+	if len(o.Stops) > 0 && (o.Replay == nil || !o.FixedAddresses) {
+		return nil, fmt.Errorf("%w: stops at places without a log to replay, or at random addresses", ErrInvalid)
+	}
 	config.LoaderTgid = int32(os.Getpid())
 	if o.Log != nil {
 		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_LOG)
@@ -94,8 +99,7 @@ func Attach(o Options) (*Scheduler, error) {
 		config.RoundParent, config.RoundFirst, config.RoundThreads = s.round.parent, s.round.first, s.round.threads
 		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_REPLAY)
 		spec.Maps[schedMapReplay].MaxEntries = uint32(max(1, len(o.Replay.Decisions)))
-		s.stops = chosen(o.Replay.Stops(s.round), o.Places)
-		spec.Maps[schedMapStops].MaxEntries = uint32(max(1, len(s.stops)))
+		spec.Maps[schedMapStops].MaxEntries = uint32(max(1, len(o.Stops)))
 		for _, thread := range o.Replay.Threads {
 			s.names.add(thread)
 		}
@@ -103,17 +107,37 @@ func Attach(o Options) (*Scheduler, error) {
 	if err := spec.Variables[schedVarConfig].Set(config); err != nil {
 		return nil, fmt.Errorf("load scheduler: %w", err)
 	}
-	if err := spec.LoadAndAssign(&s.objects, nil); err != nil {
+	if len(o.Stops) == 0 {
+		delete(spec.Programs, schedProgOnPlace) // what it needs of the kernel, the rest does not
+	}
+	if err := s.load(spec); err != nil {
 		if refused, ok := errors.AsType[*ebpf.VerifierError](err); ok {
 			return nil, fmt.Errorf("load scheduler: the kernel's verifier refused it: %w", refused)
 		}
 		return nil, fmt.Errorf("load scheduler: %w", err)
 	}
 	if err := s.attach(); err != nil {
-		s.objects.Close()
+		_ = s.unload()
 		return nil, err
 	}
 	return s, nil
+}
+
+// load has the kernel verify the programs and keeps what was loaded.
+func (s *Scheduler) load(spec *ebpf.CollectionSpec) (err error) {
+	if s.programs, err = ebpf.NewCollection(spec); err != nil {
+		return err
+	}
+	if err := s.programs.Assign(&s.objects); err != nil {
+		s.programs.Close()
+		return err
+	}
+	return nil
+}
+
+func (s *Scheduler) unload() error {
+	s.programs.Close()
+	return s.objects.schedMaps.Close()
 }
 
 func (s *Scheduler) attach() error {
@@ -127,10 +151,10 @@ func (s *Scheduler) attach() error {
 		return fmt.Errorf("read the scheduler's records: %w", err)
 	}
 	s.reader = reader
-	if len(s.stops) > 0 {
-		if s.places, err = link.AttachTracing(link.TracingOptions{Program: s.objects.OnPlace}); err != nil {
+	if len(s.options.Stops) > 0 {
+		if s.places, err = link.AttachTracing(link.TracingOptions{Program: s.programs.Programs[schedProgOnPlace]}); err != nil {
 			reader.Close()
-			return fmt.Errorf("watch breakpoints: %w", err)
+			return fmt.Errorf("%w: watch breakpoints: %w", ErrPlaces, err)
 		}
 	}
 	s.link, err = link.AttachStructOps(link.StructOpsOptions{Map: s.objects.Misstep})
@@ -147,7 +171,7 @@ func (s *Scheduler) attach() error {
 
 // feedStops fills the map of places at which threads are stopped.
 func (s *Scheduler) feedStops() error {
-	for _, stop := range s.stops {
+	for _, stop := range s.options.Stops {
 		at := schedMisstepAt{Path: stop.Path, Counter: stop.Place}
 		d := schedMisstepDecision{Delay: stop.Held, Slice: stop.Slice, Rank: stop.Rank, Marks: uint32(MarkDelayed | MarkPlaced), Event: uint32(EventExpiry)}
 		if err := s.objects.Stops.Put(at, d); err != nil {
@@ -222,8 +246,10 @@ func (s *Scheduler) Start(cmd *exec.Cmd) error {
 	result := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
 		result <- s.StartHere(cmd)
+		if len(s.options.Stops) == 0 { // else the thread has the breakpoints, and ends with this goroutine
+			runtime.UnlockOSThread()
+		}
 	}()
 	return <-result
 }
@@ -246,7 +272,7 @@ func (s *Scheduler) StartHere(cmd *exec.Cmd) error {
 	if err := setPolicy(unix.SCHED_EXT); err != nil {
 		return errors.Join(fmt.Errorf("start %s: enter the scheduler: %w", cmd.Path, err), undo())
 	}
-	breakpoints, err := openBreakpoints(s.stops)
+	breakpoints, err := openBreakpoints(s.options.Stops)
 	if err == nil {
 		s.breakpoints = append(s.breakpoints, breakpoints...)
 		err = cmd.Start()
@@ -285,7 +311,7 @@ func (s *Scheduler) Detach() (*Report, error) {
 	s.read.Wait()
 	s.once.Do(func() { close(s.ended) })
 	report, reading := s.report()
-	err = errors.Join(err, reading, s.reader.Close(), s.objects.Close())
+	err = errors.Join(err, reading, s.reader.Close(), s.unload())
 	if err != nil {
 		return report, fmt.Errorf("detach scheduler: %w", err)
 	}

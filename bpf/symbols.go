@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"debug/elf"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 )
@@ -11,37 +12,60 @@ import (
 // symbols of a program, to name addresses in it.
 type symbols []elf.Symbol
 
-// pieBase is where Linux loads a position-independent program on x86-64 when addresses are fixed (ELF_ET_DYN_BASE).
+// pieBase is where Linux loads a position-independent program on x86-64 when addresses are fixed (ELF_ET_DYN_BASE), but for its alignment.
 const pieBase = 0x555555554000
 
-// symbolsOf reads a program's functions; of one that cannot be read or was stripped there are none, which is no error: addresses have no names then.
-func symbolsOf(command []string) (s symbols) {
-	if len(command) == 0 {
+// symbolsOf reads the functions of the program that a log's command names. Where that is no regular file, or was stripped, or where its address is
+// not known, there are none, which is no error: addresses have no names then.
+func symbolsOf(h Header) (s symbols) {
+	if len(h.Command) == 0 {
 		return nil
 	}
-	path, err := exec.LookPath(command[0])
+	path, err := exec.LookPath(h.Command[0])
 	if err != nil {
 		return nil
 	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	defer func() {
+		if recover() != nil { // debug/elf promises nothing about hostile files
+			s = nil
+		}
+	}()
 	f, err := elf.Open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
+	base, ok := loadedAt(f, h.FixedAddresses)
 	all, err := f.Symbols()
-	if err != nil {
+	if err != nil || !ok {
 		return nil
 	}
 	for _, x := range all {
 		if elf.ST_TYPE(x.Info) == elf.STT_FUNC {
-			if f.Type == elf.ET_DYN {
-				x.Value += pieBase
-			}
+			x.Value += base
 			s = append(s, x)
 		}
 	}
 	slices.SortFunc(s, func(a, b elf.Symbol) int { return cmp.Compare(a.Value, b.Value) })
 	return s
+}
+
+// loadedAt is what is added to a program's addresses when it is loaded, if that is known.
+func loadedAt(f *elf.File, fixed bool) (base uint64, known bool) {
+	if f.Type != elf.ET_DYN {
+		return 0, true
+	}
+	interpreted, align := false, uint64(page)
+	for _, p := range f.Progs {
+		interpreted = interpreted || p.Type == elf.PT_INTERP
+		if p.Type == elf.PT_LOAD {
+			align = max(align, p.Align)
+		}
+	}
+	return pieBase &^ (align - 1), fixed && interpreted // a static one is loaded among the libraries
 }
 
 // name is "function+0x12", or the address alone where no function is known.

@@ -29,6 +29,7 @@ type lab struct {
 	jre                             vm.Tree
 	kernel                          kernel.Kernel
 	policy                          string            // digest of our scheduler
+	replays                         string            // and of what chooses the places of a replay
 	digests                         map[string]string // of the races
 	only                            []string          // races to measure; empty: all
 }
@@ -71,6 +72,11 @@ func newLab(ctx context.Context) (*lab, error) {
 	if l.policy, err = digest("bpf/sched_bpfel.o"); err != nil {
 		return nil, err
 	}
+	places, err := digest("bpf/places.go")
+	if err != nil {
+		return nil, err
+	}
+	l.replays = l.policy + places
 	for _, race := range racesC {
 		if l.digests[race], err = digest(filepath.Join(l.races, race)); err != nil {
 			return nil, err

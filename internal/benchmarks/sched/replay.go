@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"misstep/bpf"
@@ -126,44 +128,68 @@ type logTrial struct {
 	Found result `json:"found"`
 	// Round is how many threads the race creates in each iteration.
 	Round int `json:"round"`
-	// Hits of Tries runs each: by the log's last round in every round with stops at its places, by that round without them, by the log from its
-	// beginning on with stops at the places of its end, and by the seed alone.
-	Tries    int `json:"tries"`
-	ByPlaces int `json:"by_places"`
-	ByRound  int `json:"by_round"`
-	ByLog    int `json:"by_log"`
-	BySeed   int `json:"by_seed"`
-	// Places at which the log stopped threads.
+	// Tries of each way, by turns.
+	Tries int `json:"tries"`
+	// Ways by name: runs that showed the bug, and the seconds that all took.
+	Ways map[string]wayOf `json:"ways"`
+	// Places at which the log's round stopped threads, and those of its end.
 	Places []string `json:"places,omitempty"`
+	Ending []string `json:"ending,omitempty"`
 }
 
+type wayOf struct {
+	Hits    int     `json:"hits"`
+	Seconds float64 `json:"seconds"`
+}
+
+// The ways to repeat a run: by the decisions of its log's last round in every round, with stops at its places, with stops at other ones (what
+// breakpoints and holds do by themselves), and without; by the log from its beginning on, with stops at the places of its end, and without; by the seed.
+const (
+	wayRoundPlaces = "round, places"
+	wayRoundOthers = "round, other places"
+	wayRound       = "round"
+	wayLogPlaces   = "log, places"
+	wayLog         = "log"
+	waySeed        = "seed"
+)
+
+var ways = []string{wayRoundPlaces, wayRoundOthers, wayRound, wayLogPlaces, wayLog, waySeed}
+
 func (t *logTrial) add(o logTrial) {
-	t.Tries, t.ByPlaces, t.ByRound, t.ByLog, t.BySeed = t.Tries+o.Tries, t.ByPlaces+o.ByPlaces, t.ByRound+o.ByRound, t.ByLog+o.ByLog, t.BySeed+o.BySeed
+	t.Tries += o.Tries
+	if t.Ways == nil {
+		t.Ways = map[string]wayOf{}
+	}
+	for name, w := range o.Ways {
+		sum := t.Ways[name]
+		t.Ways[name] = wayOf{sum.Hits + w.Hits, sum.Seconds + w.Seconds}
+	}
 }
 
 // fill writes the hits into a row of the table, from its third column on.
-func (t logTrial) fill(row []string) {
-	for i, hits := range []int{t.ByPlaces, t.ByRound, t.ByLog, t.BySeed} {
-		row[2+i] = fmt.Sprintf("%d of %d", hits, t.Tries)
+func (t *logTrial) fill(row []string) {
+	for i, name := range ways {
+		w := t.Ways[name]
+		row[2+i] = fmt.Sprintf("%d of %d, %.2g s", w.Hits, t.Tries, w.Seconds/float64(t.Tries))
 	}
 }
 
-// logGoal is how much more often a way to repeat a run hits than its seed alone.
-func logGoal(whose string, all []entry, hits func(*logTrial) int) bench.Goal {
+// logGoal is how much more often one way to repeat a run hits than another.
+func logGoal(way, other string, all []entry) bench.Goal {
 	var pairs [][2]int
 	for _, e := range all {
 		if e.Log.Tries > 0 {
-			pairs = append(pairs, [2]int{hits(e.Log), e.Log.BySeed})
+			pairs = append(pairs, [2]int{e.Log.Ways[way].Hits, e.Log.Ways[other].Hits})
 		}
 	}
 	factor, low, high := ratioOfHits(pairs)
-	name := fmt.Sprintf("%s hit rate over that of its seed alone, in real time (%d recorded runs, 95 %%: %s to %s)", whose, len(pairs), bench.Figure(low), bench.Figure(high))
+	name := fmt.Sprintf("hit rate in real time by %s, over that by %s (%d recorded runs, 95 %%: %s to %s)", way, other, len(pairs), bench.Figure(low), bench.Figure(high))
 	return bench.Goal{Name: name, Goal: 1.01, Measured: factor, Unit: "×", AtLeast: true}
 }
 
 const (
 	logRuns  = 8 // that show the bug are repeated, for each race
-	logTries = 10
+	logTries = 6
 	logSeeds = 60 // that are tried until one shows the bug, within so many iterations and seconds
 	// Few iterations: a run that is repeated has as many as it took then, and one way or another most would show the bug in hundreds.
 	logIterations = 50
@@ -173,7 +199,7 @@ const (
 // logs compares replays of logs with runs of the same seed in a machine of real time.
 func (l *lab) logs(ctx context.Context, s *store) error {
 	done := map[string]int{}
-	for _, e := range s.of(kindLog, l.policy) {
+	for _, e := range s.of(kindLog, l.replays) {
 		done[e.Log.Race]++
 	}
 	var cells []cell
@@ -204,7 +230,7 @@ func (l *lab) logs(ctx context.Context, s *store) error {
 		if err := json.Unmarshal(line, &t); err != nil {
 			return fmt.Errorf("reading a result of the guest: %w: %.200q", err, line)
 		}
-		return s.Add(entry{Kind: kindLog, Fingerprint: l.policy, Log: &t})
+		return s.Add(entry{Kind: kindLog, Fingerprint: l.replays, Log: &t})
 	})
 }
 
@@ -255,31 +281,90 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 	}
 	c.Iterations = t.Found.Ran
 	t.Round = threadsOfIteration(recorded, t.Found.Ran)
-	for range logTries {
-		p := bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}
-		for _, way := range []struct {
-			hits    *int
-			options bpf.Options
-		}{
-			{&t.ByPlaces, bpf.Options{Perturbation: p, FixedAddresses: true, Replay: recorded, Round: t.Round, Places: bpf.MaxPlaces}},
-			{&t.ByRound, bpf.Options{Perturbation: p, Replay: recorded, Round: t.Round}},
-			{&t.ByLog, bpf.Options{Perturbation: p, FixedAddresses: true, Replay: recorded, Places: bpf.MaxPlaces}},
-			{&t.BySeed, bpf.Options{Perturbation: p}},
-		} {
-			r := runOurs(ctx, c, way.options)
+	replays, err := replaysOf(recorded, t.Round, c.Seed)
+	if err != nil {
+		return t, err
+	}
+	t.Ways = map[string]wayOf{}
+	for try := range logTries {
+		for i := range ways {
+			way := ways[(i+try)%len(ways)]
+			o := replays[way]
+			o.Perturbation, o.FixedAddresses = bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}, true
+			r := runOurs(ctx, c, o)
 			if r.Trouble != "" {
 				return t, errors.New(r.Trouble)
 			}
+			w := t.Ways[way]
+			w.Seconds += r.Took
 			if r.Found {
-				*way.hits++
+				w.Hits++
 			}
-			if way.hits == &t.ByPlaces {
+			t.Ways[way] = w
+			switch way {
+			case wayRoundPlaces:
 				t.Places = r.Places
+			case wayLogPlaces:
+				t.Ending = r.Places
 			}
 		}
 		t.Tries++
 	}
 	return t, nil
+}
+
+// replaysOf gives each way's options but for the perturbation.
+func replaysOf(recorded *bpf.Log, round int, seed uint64) (map[string]bpf.Options, error) {
+	last, err := recorded.Stops(round)
+	if err != nil {
+		return nil, err
+	}
+	ending, err := recorded.Stops(0)
+	if err != nil {
+		return nil, err
+	}
+	last, ending = bpf.Choose(last, bpf.MaxPlaces), bpf.Choose(ending, bpf.MaxPlaces)
+	return map[string]bpf.Options{
+		wayRoundPlaces: {Replay: recorded, Round: round, Stops: last},
+		wayRoundOthers: {Replay: recorded, Round: round, Stops: elsewhere(recorded, last, seed)},
+		wayRound:       {Replay: recorded, Round: round},
+		wayLogPlaces:   {Replay: recorded, Stops: ending},
+		wayLog:         {Replay: recorded},
+		waySeed:        {},
+	}, nil
+}
+
+// elsewhere moves stops to places that are as rare in the log, and not those of another stop.
+func elsewhere(l *bpf.Log, stops []bpf.Stop, seed uint64) (moved []bpf.Stop) {
+	count := map[uint64]int{}
+	for _, d := range l.Decisions {
+		if d.Event == bpf.EventExpiry && d.Place != 0 {
+			count[d.Place]++
+		}
+	}
+	const apart = 64 // bytes: another place for certain
+	var others []uint64
+	for place, n := range count {
+		near := func(s bpf.Stop) bool { return max(s.Place, place)-min(s.Place, place) <= apart }
+		if n <= 3 && !slices.ContainsFunc(stops, near) {
+			others = append(others, place)
+		}
+	}
+	slices.Sort(others)
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	at := map[uint64]uint64{}
+	for _, s := range stops {
+		if _, known := at[s.Place]; !known {
+			if len(at) == len(others) {
+				break
+			}
+			at[s.Place] = others[len(at)]
+		}
+		s.Place = at[s.Place]
+		moved = append(moved, s)
+	}
+	return moved
 }
 
 // threadsOfIteration counts the threads that a race's first one created, for each of its iterations; the last one may not have come to all.

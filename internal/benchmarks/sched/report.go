@@ -207,7 +207,7 @@ func overheadGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 }
 
 func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
-	t = bench.Table{Title: "the same run again", Columns: []string{"race", "same seed, deterministic", "in real time: log's round, with places", "without", "log, with places", "seed"}}
+	t = bench.Table{Title: "the same run again", Columns: append([]string{"race", "same seed, deterministic"}, ways...)}
 	boots, least, alike, of := 0, math.NaN(), 0, 0
 	var all logTrial
 	for _, race := range racesC {
@@ -229,7 +229,8 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 			}
 			boots = max(boots, e.Boot)
 		}
-		row := []string{race, "", "", "", "", ""}
+		row := make([]string, 2+len(ways))
+		row[0] = race
 		if n > 0 {
 			row[1] = fmt.Sprintf("%d of %d, %d alike", shown, n, same)
 			alike, of = alike+same, of+n
@@ -238,7 +239,7 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 			}
 		}
 		var of logTrial
-		for _, e := range s.of(kindLog, l.policy) {
+		for _, e := range s.of(kindLog, l.replays) {
 			if e.Log.Race == race {
 				of.add(*e.Log)
 			}
@@ -265,7 +266,8 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 		}
 	}
 	if all.Tries > 0 {
-		row := []string{"all", "", "", "", "", ""}
+		row := make([]string, 2+len(ways))
+		row[0] = "all, in real time"
 		all.fill(row)
 		t.Rows = append(t.Rows, row)
 	}
@@ -273,8 +275,10 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 		{Name: "the same seed shows each bug again, of 20", Goal: 20, Measured: least, Unit: "runs", AtLeast: true},
 		{Name: fmt.Sprintf("of these runs, alike to the nanosecond, of %d", of), Goal: 1, Measured: float64(alike) / float64(of), Unit: "of 1", AtLeast: true},
 		{Name: "a recording replays identically, of 5", Goal: 5, Measured: identical, Unit: "replays", AtLeast: true},
-		logGoal("a log's with stops at its places,", s.of(kindLog, l.policy), func(t *logTrial) int { return t.ByLog }),
-		logGoal("a log's round's with stops at its places,", s.of(kindLog, l.policy), func(t *logTrial) int { return t.ByPlaces }),
-		logGoal("a log's round's without them,", s.of(kindLog, l.policy), func(t *logTrial) int { return t.ByRound }),
+		logGoal(wayRoundPlaces, waySeed, s.of(kindLog, l.replays)),
+		logGoal(wayRoundPlaces, wayRound, s.of(kindLog, l.replays)),
+		logGoal(wayRoundPlaces, wayRoundOthers, s.of(kindLog, l.replays)),
+		logGoal(wayLogPlaces, waySeed, s.of(kindLog, l.replays)),
+		logGoal(wayLogPlaces, wayLog, s.of(kindLog, l.replays)),
 	}
 }

@@ -7,7 +7,7 @@ const (
 	kindCell      = "cell"
 	kindAgain     = "again"     // a cell in one of several boots of the same machine
 	kindRecording = "recording" // one replay of a recorded machine
-	kindLog       = "log3"      // measured as the constants of replay.go say: a change of those is another kind
+	kindLog       = "log4"      // measured as the constants of replay.go say: a change of those is another kind
 	kindOverhead  = "overhead"
 )
 
