@@ -137,7 +137,7 @@ func (s *Scheduler) load(spec *ebpf.CollectionSpec) (err error) {
 
 func (s *Scheduler) unload() error {
 	s.programs.Close()
-	return s.objects.schedMaps.Close()
+	return s.objects.Close()
 }
 
 func (s *Scheduler) attach() error {
