@@ -45,3 +45,26 @@ func TestRegistersThatABarrierSavesHideTheCaller(t *testing.T) {
 		require.Equal(t, j.feature >= 24, hidden > 0)
 	}
 }
+
+// ZGC's barriers have had such slow paths since C2 expands them late (14, JDK-8230565; HotSpot: ZSaveLiveRegisters, cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp).
+// With collections one after the other a program that follows references is in them for much of its time.
+func TestRegistersThatZGCSavesHideTheCaller(t *testing.T) {
+	for _, j := range jvms(t) {
+		flags := []string{"-XX:+UseZGC", "-XX:-TieredCompilation", "-XX:ZCollectionInterval=0.01", "-Xmx1g"}
+		o := Options{Include: []string{"Stored*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 50 * time.Microsecond}
+		hidden := false
+		for seed := uint64(1); !hidden && seed <= 5; seed++ {
+			o.Seed = seed
+			r := run(t, j, o, flags, "Stored")
+			requireSound(t, r)
+			require.Contains(t, r.output, "stored: verified")
+			c := r.check("asgct-shadow")
+			t.Logf("%v: %d of %d samples are mismatches", j, c.Mismatch, c.Total)
+			for _, m := range r.mismatches {
+				t.Logf("%s at %s, returns to %s % x", m.Kind, m.TopState, m.ReturnState, m.ReturnCode)
+				hidden = hidden || m.TopState == "native" && m.ReturnState == "compiled" && jumpsBack(m.ReturnCode)
+			}
+		}
+		require.True(t, hidden)
+	}
+}

@@ -38,6 +38,9 @@ func spilled(m *misstepv1.Mismatch) bool {
 		return false
 	}
 	code, loads := m.GetReturnCode(), 0
+	if len(code) > 2 && code[0]&^4 == 0x48 && code[1] == 0x8b && code[2]&0xc7 == 0xc0 { // mov register, rax: ZGC's call returns the reference
+		code = code[3:]
+	}
 	for _, length := onStack(code, load); length > 0; _, length = onStack(code, load) {
 		code, loads = code[length:], loads+1
 	}
