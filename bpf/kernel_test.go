@@ -104,6 +104,11 @@ func help(mode, argument string) int {
 		}
 		fmt.Println(slow, elsewhere)
 		return 0
+	case "spin": // passes a place so many times
+		for range d {
+			passed()
+		}
+		return 0
 	case "load":
 		s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos", Seed: 1}})
 		if err != nil {
@@ -388,6 +393,27 @@ func TestKernelReplayGoesRound(t *testing.T) {
 	require.NotEqual(t, want[:2], want[6:])
 	assert.Equal(t, want, starts(rounds(Options{Replay: recorded})))
 	assert.Equal(t, slices.Repeat(want[6:], 4), starts(rounds(Options{Replay: recorded, Round: 2})))
+}
+
+// A place in a busy loop is left alone when it was passed too often: the program must not crawl.
+func TestKernelReplayLeavesABusyLoop(t *testing.T) {
+	needKernel(t)
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	cmd := helper("spin", 2_000_000)
+	cmd.Path = exe
+	place := uint64(reflect.ValueOf(passed).Pointer())
+	result := run(t, Options{
+		Perturbation: Perturbation{Strategy: "none"}, Replay: &Log{}, FixedAddresses: true,
+		Stops: []Stop{{Record: Record{Path: child(rootPath(), 99), Place: place, Slice: 1e6}, Held: 1e6}},
+	}, cmd)
+	require.Zero(t, result.Code())
+	r := result.Report.Replay
+	t.Logf("%+v", r)
+	assert.Greater(t, r.Passed, uint64(mostPasses))
+	assert.Less(t, r.Passed, uint64(1_900_000))
+	require.Len(t, r.Stops, 1)
+	assert.True(t, r.Stops[0].Left)
 }
 
 func TestKernelCommandRunsAsAnOrdinaryUser(t *testing.T) {

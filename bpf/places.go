@@ -15,8 +15,9 @@ const MaxPlaces = 4
 const (
 	// near: instructions so many bytes apart are one place when it is counted how often threads lost their CPU there; a loop has several.
 	near = 32
-	// rare is a place that has at most one in so many of a log's, or rareLeast. A breakpoint in a loop that runs all the time would make it crawl.
-	rare, rareLeast = 50, 3
+	// rare is a place that has at most one in so many of a log's, or rareLeast.
+	rare, rareLeast = 50, 1
+	few             = 4 // times that a place was seen tell nothing against each other below
 	page            = 4096
 	// A stop lasts as long as the thread was off its CPU then, within these bounds; a longer delay stays.
 	holdLeast, holdMost = uint64(200 * time.Microsecond), uint64(time.Millisecond)
@@ -94,7 +95,7 @@ func (l *Log) Stops(round int) ([]Stop, error) {
 				fresh = 1
 			}
 		}
-		return cmp.Or(fresh, cmp.Compare(a.Seen/(rareLeast+1), b.Seen/(rareLeast+1)), cmp.Compare(a.nth, b.nth), cmp.Compare(b.Held, a.Held), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(fresh, cmp.Compare(a.Seen/few, b.Seen/few), cmp.Compare(a.nth, b.nth), cmp.Compare(b.Held, a.Held), cmp.Compare(a.Path, b.Path))
 	})
 	return stops, nil
 }
@@ -165,6 +166,8 @@ type StopReport struct {
 	Held     time.Duration `json:"held_ns"`
 	Seen     int           `json:"seen"`
 	Of       int           `json:"of"`
+	// Left says that a replay took the breakpoint away, since threads came there too often.
+	Left bool `json:"left,omitempty"`
 }
 
 func stopReports(stops []Stop, names threadNames, h Header) []StopReport {
@@ -186,7 +189,11 @@ func writeStops(w io.Writer, stops []StopReport) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PLACE\tADDRESS\tTHREAD\tNAME\tDECISION\tAFTER\tHELD\tSEEN")
 	for _, s := range stops {
-		fmt.Fprintf(t, "%s\t%#x\t%s\t%s\t%d\t%v\t%v\t%d of %d\n", s.Place, s.Address, s.Thread, s.Comm, s.Decision, s.Elapsed, s.Held, s.Seen, s.Of)
+		left := ""
+		if s.Left {
+			left = ", in a busy loop: left"
+		}
+		fmt.Fprintf(t, "%s\t%#x\t%s\t%s\t%d\t%v\t%v\t%d of %d%s\n", s.Place, s.Address, s.Thread, s.Comm, s.Decision, s.Elapsed, s.Held, s.Seen, s.Of, left)
 	}
 	_ = t.Flush()
 }

@@ -86,6 +86,11 @@ func (s *Scheduler) replayReport(r *Report, stats []uint64) *ReplayReport {
 		Stopped:  stats[schedMisstepStatMISSTEP_STAT_PLACED], Passed: stats[schedMisstepStatMISSTEP_STAT_PASSED],
 		Stops: stopReports(s.options.Stops, s.names, s.options.Replay.Header),
 	}
+	for _, b := range s.breakpoints {
+		for i := range report.Stops {
+			report.Stops[i].Left = report.Stops[i].Left || b.off && b.place == report.Stops[i].Address
+		}
+	}
 	if s.round.threads > 0 {
 		report.Round = s.names.name(child(s.round.parent, uint64(s.round.first)))
 	}

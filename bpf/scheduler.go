@@ -51,7 +51,8 @@ type Scheduler struct {
 	read        sync.WaitGroup
 	ended       chan struct{}
 	once        sync.Once
-	breakpoints breakpoints // of what was started
+	breakpoints []*breakpoint // of what was started
+	detaching   chan struct{}
 
 	// written by the reading goroutine, read after it ended
 	names      threadNames
@@ -84,7 +85,7 @@ func Attach(o Options) (*Scheduler, error) {
 	if o.Log != nil {
 		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_LOG)
 	}
-	s := &Scheduler{options: o, ended: make(chan struct{}), names: threadNames{}, known: map[uint64]int{}}
+	s := &Scheduler{options: o, ended: make(chan struct{}), detaching: make(chan struct{}), names: threadNames{}, known: map[uint64]int{}}
 	spec, err := loadSched()
 	if err != nil {
 		return nil, fmt.Errorf("load scheduler: %w", err)
@@ -275,6 +276,9 @@ func (s *Scheduler) StartHere(cmd *exec.Cmd) error {
 	breakpoints, err := openBreakpoints(s.options.Stops)
 	if err == nil {
 		s.breakpoints = append(s.breakpoints, breakpoints...)
+		if len(breakpoints) > 0 {
+			s.read.Go(func() { s.watch(breakpoints) })
+		}
 		err = cmd.Start()
 	}
 	if back := errors.Join(setPolicy(unix.SCHED_NORMAL), undo()); back != nil {
@@ -298,8 +302,8 @@ func setPolicy(policy uintptr) error {
 
 // Detach takes the scheduler out, after which every task is under the kernel's own again, and reports what it did.
 func (s *Scheduler) Detach() (*Report, error) {
+	close(s.detaching)
 	err := s.link.Close()
-	err = errors.Join(err, s.breakpoints.Close())
 	if s.places != nil {
 		err = errors.Join(err, s.places.Close())
 	}
@@ -309,6 +313,7 @@ func (s *Scheduler) Detach() (*Report, error) {
 		s.reader.Close()
 	}
 	s.read.Wait()
+	err = errors.Join(err, closeBreakpoints(s.breakpoints))
 	s.once.Do(func() { close(s.ended) })
 	report, reading := s.report()
 	err = errors.Join(err, reading, s.reader.Close(), s.unload())
