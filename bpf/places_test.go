@@ -118,7 +118,7 @@ func TestSoManyDifferentPlacesAreChosen(t *testing.T) {
 	assert.Len(t, Choose(append(stops, stops[0]), 4), 6, "of a thread only the first at a place")
 }
 
-func TestKernelAddressesAreNoPlaces(t *testing.T) {
+func TestAddressesOfTheKernelAreNoPlaces(t *testing.T) {
 	l := failed(40)
 	for i := range l.Decisions {
 		if l.Decisions[i].Place == window {
