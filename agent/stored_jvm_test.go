@@ -14,6 +14,25 @@ func jumpsBack(code []byte) bool {
 	return at >= 0 && len(code) > at+4 && (code[at+4] == 0xe9 || code[at+4] == 0xeb)
 }
 
+// stored runs the program that stores references and follows them. hidden counts records of C code that returns to where a barrier takes registers back.
+func stored(t *testing.T, j jvm, seed uint64, flags []string) (hidden int) {
+	t.Helper()
+	o := Options{Seed: seed, Include: []string{"Stored*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 50 * time.Microsecond}
+	r := run(t, j, o, flags, "Stored")
+	requireSound(t, r)
+	require.Contains(t, r.output, "stored: verified")
+	c := r.check("asgct-shadow")
+	require.Greater(t, c.Total, uint64(50))
+	t.Logf("%v: %d of %d samples are mismatches", j, c.Mismatch, c.Total)
+	for _, m := range r.mismatches {
+		t.Logf("%s at %s, returns to %s % x", m.Kind, m.TopState, m.ReturnState, m.ReturnCode)
+		if m.TopState == "native" && m.ReturnState == "compiled" && jumpsBack(m.ReturnCode) {
+			hidden++
+		}
+	}
+	return hidden
+}
+
 // Since 24 the slow path of G1's barriers is C2's: it keeps the live registers on the stack while it calls the VM (HotSpot: SaveLiveRegisters,
 // cpu/x86/gc/shared/barrierSetAssembler_x86.cpp). The walker finds the caller by the frame's size, without them. Small queues of cards and no threads
 // that refine them make these calls frequent; the registers are taken back right behind the call.
@@ -25,19 +44,7 @@ func TestRegistersThatABarrierSavesHideTheCaller(t *testing.T) {
 		}
 		hidden := 0
 		for seed := uint64(1); hidden == 0 && seed <= 10; seed++ { // some of thousands of samples
-			o := Options{Seed: seed, Include: []string{"Stored*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 50 * time.Microsecond}
-			r := run(t, j, o, flags, "Stored")
-			requireSound(t, r)
-			require.Contains(t, r.output, "stored: verified")
-			c := r.check("asgct-shadow")
-			require.Greater(t, c.Total, uint64(50))
-			t.Logf("%v: %d of %d samples are mismatches", j, c.Mismatch, c.Total)
-			for _, m := range r.mismatches {
-				t.Logf("%s at %s, returns to %s % x", m.Kind, m.TopState, m.ReturnState, m.ReturnCode)
-				if m.TopState == "native" && m.ReturnState == "compiled" && jumpsBack(m.ReturnCode) {
-					hidden++
-				}
-			}
+			hidden = stored(t, j, seed, flags)
 			if j.feature < 24 {
 				break
 			}
@@ -50,21 +57,10 @@ func TestRegistersThatABarrierSavesHideTheCaller(t *testing.T) {
 // With collections one after the other a program that follows references is in them for much of its time.
 func TestRegistersThatZGCSavesHideTheCaller(t *testing.T) {
 	for _, j := range jvms(t) {
-		flags := []string{"-XX:+UseZGC", "-XX:-TieredCompilation", "-XX:ZCollectionInterval=0.01", "-Xmx1g"}
-		o := Options{Include: []string{"Stored*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 50 * time.Microsecond}
-		hidden := false
-		for seed := uint64(1); !hidden && seed <= 5; seed++ {
-			o.Seed = seed
-			r := run(t, j, o, flags, "Stored")
-			requireSound(t, r)
-			require.Contains(t, r.output, "stored: verified")
-			c := r.check("asgct-shadow")
-			t.Logf("%v: %d of %d samples are mismatches", j, c.Mismatch, c.Total)
-			for _, m := range r.mismatches {
-				t.Logf("%s at %s, returns to %s % x", m.Kind, m.TopState, m.ReturnState, m.ReturnCode)
-				hidden = hidden || m.TopState == "native" && m.ReturnState == "compiled" && jumpsBack(m.ReturnCode)
-			}
+		hidden := 0
+		for seed := uint64(1); hidden == 0 && seed <= 5; seed++ {
+			hidden = stored(t, j, seed, []string{"-XX:+UseZGC", "-XX:-TieredCompilation", "-XX:ZCollectionInterval=0.01", "-Xmx1g"})
 		}
-		require.True(t, hidden)
+		require.Positive(t, hidden)
 	}
 }

@@ -35,8 +35,8 @@ type Stop struct {
 	// Seen is how often threads lost their CPU there in the whole log, of Of times at any place.
 	Seen, Of int
 
-	fresh bool // in code where nobody had lost the CPU before the end
-	nth   int  // of the thread's rare places
+	fresh int // 1 in code where nobody had lost the CPU before the end
+	nth   int // of the thread's rare places
 }
 
 // Stops lists the rare places at which threads lost their CPU in the round, or without one near the log's end: those that have likely mattered to
@@ -75,7 +75,10 @@ func (l *Log) Stops(round int) ([]Stop, error) {
 			}
 			low, _ := slices.BinarySearch(all, d.Place-min(d.Place, near))
 			high, _ := slices.BinarySearch(all, d.Place+near+1)
-			s := Stop{Record: *d, Held: d.Delay, Seen: high - low, Of: len(all), fresh: len(ran) > 0 && !ran[d.Place/page], nth: len(own)}
+			s := Stop{Record: *d, Held: d.Delay, Seen: high - low, Of: len(all), nth: len(own)}
+			if len(ran) > 0 && !ran[d.Place/page] {
+				s.fresh = 1
+			}
 			if s.Seen > max(rareLeast, len(all)/rare) || slices.ContainsFunc(own, func(p uint64) bool { return alike(p, d.Place) }) {
 				continue
 			}
@@ -88,14 +91,7 @@ func (l *Log) Stops(round int) ([]Stop, error) {
 		}
 	}
 	slices.SortStableFunc(stops, func(a, b Stop) int {
-		fresh := 0
-		if a.fresh != b.fresh {
-			fresh = -1
-			if a.fresh {
-				fresh = 1
-			}
-		}
-		return cmp.Or(fresh, cmp.Compare(a.Seen/few, b.Seen/few), cmp.Compare(a.nth, b.nth), cmp.Compare(b.Held, a.Held), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(a.fresh, b.fresh), cmp.Compare(a.Seen/few, b.Seen/few), cmp.Compare(a.nth, b.nth), cmp.Compare(b.Held, a.Held), cmp.Compare(a.Path, b.Path))
 	})
 	return stops, nil
 }
