@@ -2,6 +2,7 @@ package triage
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 )
 
@@ -68,9 +69,7 @@ func Code(state string, code []byte) string {
 		return prologue
 	case state == "compiled" && popsWords(code):
 		return pushed
-	case state == "compiled" && leaves.begins(code), state == "stub" && jumpsAway(code):
-		return epilogue
-	case state == "stub" && inARow(code, load):
+	case state == "compiled" && leaves(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
 	case state == "stub" && inARow(code, store):
 		return prologue
@@ -130,18 +129,43 @@ var supertype = []form{
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}}, // cmp; je; mov r, [super+20]
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}},
 	{code: []int{0x8b, whatever, 0x08, whatever, 0x3b, whatever, 0x0f, 0x84}},                                                   // mov r, [array+8]: its class
+	{code: []int{0x8b, whatever, 0x08, 0x49, 0xba}},                                                                             // and its place: mov r10, base
+	{code: []int{0x49, 0xba, whatever, whatever, whatever, whatever, whatever, whatever, whatever, whatever, 0x49, 0x03}},       // mov r10, base; add r, r10
+	{code: []int{0x49, 0x03, whatever, 0x48, 0x3b, whatever, 0x0f, 0x84}},                                                       // add r, r10; cmp
 	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20}}, // cmp r, [class+r]
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},                         // je; cmp r, 32; jne
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},               // 32: the cache of the others
 }
 
-func looksAtSupertype(code []byte) bool {
-	return slices.ContainsFunc(supertype, func(f form) bool { return f.begins(code) })
+// oneOf says that code begins as one of these forms does.
+func oneOf(these []form, code []byte) bool {
+	return slices.ContainsFunc(these, func(f form) bool { return f.begins(code) })
 }
 
-// leaves is compiled code's last instruction where it ends with an exception, its frame taken down: jmp to the stub that looks for a handler; hlt behind it
-// fills the room that is left.
-var leaves = form{code: []int{0xe9, whatever, whatever, whatever, whatever, 0xf4, 0xf4}}
+// leaves says that compiled code ends with an exception, its frame taken down: jmp to the stub that looks for a handler. It lies farther away than any
+// method is long, or hlt behind the jump fills the room that is left. The jump to a method's own handler, with its frame, is as far; the entry for
+// deoptimisation follows it (emit_exception_handler, emit_deopt_handler): a call of what is next, or on 8 and 11 mov r10, itself.
+func leaves(code []byte) bool {
+	const longest = 1 << 20
+	if !(form{code: []int{0xe9, whatever, whatever, whatever, whatever}}).begins(code) {
+		return false
+	}
+	by := int32(binary.LittleEndian.Uint32(code[1:]))
+	if behind := code[5:]; bytes.HasPrefix(behind, []byte{0xe8, 0, 0, 0, 0}) || bytes.HasPrefix(behind, []byte{0x49, 0xba}) {
+		return false
+	}
+	return by <= -longest || by >= longest || bytes.HasPrefix(code[5:], []byte{0xf4, 0xf4})
+}
+
+// exceptionBlob is the end of the blob that looks for the handler of compiled code's exception (OptoRuntime::generate_exception_blob,
+// cpu/x86/runtime_x86_64.cpp): its frame is gone, the exception and its pc are taken from the thread, and it jumps to the handler, in r8.
+var exceptionBlob = []form{
+	{code: []int{0x5a, 0x4c, 0x8b, 0xc0, 0x49, 0x8b, 0x87}},                                                           // pop rdx; mov r8, rax
+	{code: []int{0x4c, 0x8b, 0xc0, 0x49, 0x8b, 0x87}},                                                                 // mov r8, rax; mov rax, [r15+N]
+	{code: []int{0x49, 0x8b, 0x87, whatever, whatever, whatever, whatever, 0x49, 0x8b, 0x97}},                         // mov rax, [r15+N]; mov rdx, [r15+N]
+	{code: []int{0x49, 0x8b, 0x97, whatever, whatever, whatever, whatever, 0x49, 0xc7, 0x87}},                         // mov rdx, [r15+N]; mov [r15+N], 0
+	{code: []int{0x49, 0xc7, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x00, 0x00, 0x00, 0x41, 0xff, 0xe0}}, // mov [r15+N], 0; jmp r8
+}
 
 // jumpsAway says that a stub goes on elsewhere, by a register: jmp reg. It has no frame any more.
 func jumpsAway(code []byte) bool {

@@ -1,10 +1,6 @@
 package triage
 
-import (
-	"slices"
-
-	misstepv1 "misstep/proto/misstep/v1"
-)
+import misstepv1 "misstep/proto/misstep/v1"
 
 // stage is the stage of the frame at the signal's place, by the stack where that tells and by the code else.
 func stage(m *misstepv1.Mismatch) string {
@@ -45,7 +41,7 @@ func spilled(m *misstepv1.Mismatch) bool {
 		code, loads = code[length:], loads+1
 	}
 	for at := range code {
-		if slices.ContainsFunc(freesRoom, func(f form) bool { return f.begins(code[at:]) }) {
+		if oneOf(freesRoom, code[at:]) {
 			return true
 		}
 		if loads == 0 {
@@ -79,7 +75,7 @@ func misled(m *misstepv1.Mismatch) bool {
 func copiesArray(m *misstepv1.Mismatch) bool {
 	const copies = "java.lang.System.arraycopy"
 	called, top := m.GetTopCall(), at(m.GetSuspect().GetFrames(), 0)
-	return m.GetTopState() == "compiled" && (called != nil && name(called) == copies || name(top) == copies) && looksAtSupertype(m.GetCode())
+	return m.GetTopState() == "compiled" && (called != nil && name(called) == copies || name(top) == copies) && oneOf(supertype, m.GetCode())
 }
 
 // unfinished says that the top frame is not set up yet, or taken down already, or larger than the walker takes it for: then the signal's place
@@ -90,4 +86,10 @@ func unfinished(m *misstepv1.Mismatch) bool {
 		return true
 	}
 	return false
+}
+
+// topToBlame says that the signal's place explains whatever went wrong in a bracket's walk, though its reference is of later: the walk went wrong at the
+// top, which stands for any number of frames unless it is one of its own.
+func topToBlame(m *misstepv1.Mismatch) bool {
+	return misled(m) || unfinished(m) && (!ofItsOwn(m) || len(m.GetSuspect().GetFrames()) <= deepEnough)
 }

@@ -92,6 +92,21 @@ void AppendTrace(std::string* out, const NamedTrace& trace) {
   out->append("],\"numFrames\":").append(std::to_string(trace.num_frames)).append("}");
 }
 
+// The moment in the life of the top frame: by the instruction at pc in code that the JVM generated, by what the stack
+// tells in other code, where each instruction is another. Two that differ may have two causes.
+void AppendMoment(std::string* out, const Mismatch& m) {
+  constexpr size_t kOperation = 3;  // an instruction's prefix, operation and registers
+  const auto begin = [&](std::span<const uint8_t> code) {
+    const auto first = code.first(std::min(kOperation, code.size()));
+    out->append("|").append(first.begin(), first.end());
+  };
+  const Place& p = m.place;
+  const bool generated = p.top_state != kRegionNames[static_cast<int>(Region::kNative)];
+  out->append("|").append(p.top_state);
+  begin(generated ? p.spot.Code() : p.spot.ReturnCode());
+  if (!generated) out->append("|").append(m.return_state).append(p.spot.next_code.at != 0 ? "|returns" : "|");
+}
+
 }  // namespace
 
 void AppendJson(std::string* out, std::string_view text) {
@@ -195,6 +210,7 @@ std::string Boundary(const Mismatch& m) {
   add(m.reference, at - 1);
   if (m.verdict.kind != Kind::kTruncated) add(m.suspect, at);
   if (m.deoptimised_caller) s.append("|deoptimised");
+  AppendMoment(&s, m);
   return s;
 }
 

@@ -63,7 +63,7 @@ void AppendJson(std::string* out, std::string_view text);
 // that it can be overwritten in place.
 std::string MismatchLine(const Mismatch& m, size_t* count_at);
 
-// What makes two mismatches the same: check, kind and the frames at the boundary.
+// What makes two mismatches the same: check, kind, the frames at the boundary and the moment in the top frame's life.
 std::string Boundary(const Mismatch& m);
 
 class Recorder {

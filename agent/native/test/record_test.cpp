@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
@@ -116,6 +117,36 @@ TEST(Record, DeoptimisedCaller) {
             std::string::npos)
       << line;
   EXPECT_NE(Boundary(m), Boundary(Make("x"))) << "another cause of the same cut";
+}
+
+// The same cut at another moment of the top frame's life may have another cause: one record must not hide the other.
+TEST(Record, BoundaryTellsMomentsApart) {
+  const auto at = [](std::vector<uint8_t> code, const char* state, uint64_t next_code) {
+    Mismatch m = Make("x");
+    Spot* spot = &m.place.spot;
+    spot->code_size = static_cast<uint32_t>(code.size());
+    std::copy(code.begin(), code.end(), spot->code);
+    spot->next_code.at = next_code;
+    m.place.top_state = state;
+    return m;
+  };
+  const auto equal = [](const Mismatch& a, const Mismatch& b) { return Boundary(a) == Boundary(b); };
+  const Mismatch pop = at({0x5d, 0x49, 0x3b, 0xa7}, "compiled", 0);
+  EXPECT_FALSE(equal(pop, at({0x55, 0x49, 0x3b, 0xa7}, "compiled", 0))) << "another instruction";
+  EXPECT_FALSE(equal(pop, at({0x5d, 0x49, 0x3b, 0xa7}, "stub", 0)));
+  EXPECT_TRUE(equal(pop, at({0x5d, 0x49, 0x3b, 0x67}, "compiled", 8))) << "what follows the instruction";
+  EXPECT_TRUE(equal(at({}, "compiled", 0), at({}, "compiled", 0))) << "code that could not be read";
+
+  const Mismatch c = at({0x5d}, "native", 8);
+  EXPECT_TRUE(equal(c, at({0x55}, "native", 16))) << "each instruction of C code is another";
+  EXPECT_FALSE(equal(c, at({0x5d}, "native", 0))) << "nobody to return to";
+  Mismatch called = c;
+  called.return_state = "compiled";
+  EXPECT_FALSE(equal(c, called));
+  Mismatch elsewhere = called;
+  elsewhere.place.spot.return_size = 3;
+  elsewhere.place.spot.return_code[0] = 0x48;
+  EXPECT_FALSE(equal(called, elsewhere));
 }
 
 TEST(Record, BoundaryTellsMismatchesApart) {

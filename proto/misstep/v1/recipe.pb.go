@@ -52,8 +52,8 @@ type Recipe struct {
 	// executor that runs it: "" or "host" is this machine; "vm" a virtual machine with sched_ext that shares the host's files, in
 	// real time; "vm-deterministic" one in virtual time, in which the same recipe gives the same run.
 	Executor string `protobuf:"bytes,12,opt,name=executor,proto3" json:"executor,omitempty"`
-	// evidence of mismatches: "distinct" (also when empty) has one record for each check, kind and place, which counts all that are like
-	// it; "every" has a record of each mismatch, as long as there is room.
+	// evidence of mismatches: "distinct" (also when empty) has one record for each check, kind, place and moment in the
+	// top frame's life, which counts all that are like it; "every" has a record of each mismatch, as long as there is room.
 	Evidence      string `protobuf:"bytes,14,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
