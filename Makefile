@@ -7,7 +7,8 @@ BUILD := $(CURDIR)/build
 TOOLS := $(BUILD)/tools
 BIN := $(BUILD)/bin
 RESULTS := $(BUILD)/test
-export MISSTEP_HOME ?= $(BUILD)/home
+# An empty one is none.
+export MISSTEP_HOME := $(or $(MISSTEP_HOME),$(BUILD)/home)
 export CGO_ENABLED := 0
 export PATH := $(BIN):$(TOOLS)/go/bin:$(TOOLS):$(TOOLS)/node_modules/.bin:$(PATH)
 # The JDK that builds; the JDKs under test are those of the catalogue.
