@@ -121,8 +121,11 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, in setting, spec 
 		return err
 	}
 	s.Runs++
+	if r.Stopped {
+		r.Failure = ""
+	}
 	note("no faults in %s on %s: %d of %s in %v %s", spec.Workload, spec.JDK.Name, r.Check(in.check).Total, in.check, r.Wall.Round(time.Second), r.Failure)
-	if r.Failure != "" && !r.Stopped {
+	if r.Failure != "" {
 		s.Failures = append(s.Failures, fmt.Sprintf("%s on %s: %s", spec.Workload, spec.JDK.Name, r.Failure))
 	}
 	missing := map[string]uint64{}
