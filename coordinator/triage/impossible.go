@@ -12,6 +12,16 @@ func locateImpossible(m *misstepv1.Mismatch) (part, what string) {
 	if !asynchronous(m) {
 		return e.String(), e.what()
 	}
+	if e.callee != nil && e.caller != nil && e.caller.GetBci() == entryLocation && m.GetTopState() == "compiled" {
+		return noIndex, noIndex + " (" + name(e.callee) + " from " + name(e.caller) + ")"
+	}
 	here := top(m)
 	return here, here + " (" + name(e.callee) + " from " + name(e.caller) + ")"
 }
+
+// noIndex is the part for an edge whose caller has entryLocation in place of a bytecode index: HotSpot's InvocationEntryBci, which no call has. On 8 all
+// samples of some code that C2 compiled have it for the caller of what is inlined there.
+const (
+	noIndex       = "caller without an index"
+	entryLocation = -1
+)

@@ -48,7 +48,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		// The right method at a wrong place: the walk had lost its way before.
 		astray := unfinished(m) && j >= 0 && wrongLocation(ref[j:j+1], sus[len(sus)-1:]) >= 0
-		if asynchronous(m) && (j <= 1 || astray || topToBlame(m)) {
+		if asynchronous(m) && (j <= 1 || astray || topToBlame(m, len(sus))) {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
 		return kind, e.String(), e.what()
@@ -61,7 +61,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		if part, ok := special(e); ok {
 			return kind, part, e.what()
 		}
-		if asynchronous(m) && (u >= len(ref)-2 || topToBlame(m)) {
+		if asynchronous(m) && (u >= len(ref)-2 || leftAtTop(m, len(sus)-u)) {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
 		kind, part = departure(kind, ref, sus, e.caller)
@@ -72,7 +72,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		u := diverge(m, ref, sus)
 		if asynchronous(m) {
 			// A bracket's reference is of later: what ends at such a frame was cut off there, wherever the thread is now.
-			if e := (edge{callee: fromBottom(sus, 0)}); u == 0 && len(sus) > 1 && !unfinished(m) && upcall(e.callee) != "" {
+			if e := (edge{callee: fromBottom(sus, 0)}); u == 0 && len(sus) > 1 && (!unfinished(m) || m.GetTopState() == "interpreted") && upcall(e.callee) != "" {
 				return "truncated", e.String(), e.what()
 			}
 			if u == 0 && cutAtLinker(m) {
@@ -87,7 +87,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		return kind, part, part
 	case "wrong-method":
 		u := diverge(m, ref, sus)
-		if asynchronous(m) && (u >= len(ref)-2 || topToBlame(m)) {
+		if asynchronous(m) && (u >= len(ref)-2 || leftAtTop(m, len(sus)-u)) {
 			return kind, top(m), top(m) + " in " + name(at(ref, 0))
 		}
 		what = name(fromBottom(ref, u)) + " taken for " + name(fromBottom(sus, u))
@@ -96,7 +96,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 	case "wrong-bci":
 		u := diverge(m, ref, sus)
 		f := fromBottom(ref, u)
-		if asynchronous(m) && (u >= len(ref)-2 || topToBlame(m)) {
+		if asynchronous(m) && u >= len(ref)-2 {
 			return kind, top(m), top(m) + " in " + name(f)
 		}
 		return kind, name(f), fmt.Sprintf("%s (bci %d taken for %d)", name(f), f.GetBci(), fromBottom(sus, u).GetBci())

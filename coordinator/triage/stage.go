@@ -13,6 +13,9 @@ func stage(m *misstepv1.Mismatch) string {
 	if copiesArray(m) {
 		return pushed
 	}
+	if m.GetTopState() == "native" && m.GetReturnState() == "interpreted" && rethrown.begins(m.GetReturnCode()) {
+		return epilogue
+	}
 	return Code(m.GetTopState(), m.GetCode())
 }
 
@@ -88,8 +91,11 @@ func unfinished(m *misstepv1.Mismatch) bool {
 	return false
 }
 
-// topToBlame says that the signal's place explains whatever went wrong in a bracket's walk, though its reference is of later: the walk went wrong at the
-// top, which stands for any number of frames unless it is one of its own.
-func topToBlame(m *misstepv1.Mismatch) bool {
-	return misled(m) || unfinished(m) && (!ofItsOwn(m) || len(m.GetSuspect().GetFrames()) <= deepEnough)
+// topToBlame says that the signal's place explains where a bracket's walk left the reference, though that is of later: the walk went wrong at the top. A
+// top that is a frame of its own stands for the first frames only.
+func topToBlame(m *misstepv1.Mismatch, frames int) bool {
+	return misled(m) || unfinished(m) && (!ofItsOwn(m) || frames <= deepEnough)
 }
+
+// leftAtTop says the same where all is right again below so many frames: they are no more than one compiled frame may stand for.
+func leftAtTop(m *misstepv1.Mismatch, frames int) bool { return frames <= mostMisled && topToBlame(m, frames) }

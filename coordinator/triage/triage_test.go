@@ -95,12 +95,14 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	if d.MaybeScanArgs(t, "calls", &calls) {
 		m.TopCall = frame(t, calls)
 	}
-	var returns string // the code to which the top frame returns, compiled
-	if d.MaybeScanArgs(t, "returns", &returns) {
-		var err error
-		m.ReturnCode, err = hex.DecodeString(returns)
-		require.NoError(t, err)
-		m.ReturnState = "compiled"
+	for key, state := range map[string]string{"returns": "compiled", "interpreter": "interpreted"} { // the code to which the top frame returns
+		var returns string
+		if d.MaybeScanArgs(t, key, &returns) {
+			var err error
+			m.ReturnCode, err = hex.DecodeString(returns)
+			require.NoError(t, err)
+			m.ReturnState = state
+		}
 	}
 	for l := range strings.Lines(d.Input) {
 		mark, f := l[0], frame(t, strings.TrimSpace(l[1:]))

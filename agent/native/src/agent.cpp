@@ -432,6 +432,10 @@ uint64_t MonotonicNanos() {
   return static_cast<uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ts.tv_nsec);
 }
 
+void Report(const Mismatch& m) {
+  if (const std::string line = agent->recorder.Report(m); !line.empty()) Log(line);
+}
+
 void Log(std::string_view line) {
   std::string whole(line);
   whole.push_back('\n');
@@ -533,7 +537,7 @@ void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t*
     m.reference.num_frames = static_cast<int32_t>(m.reference.frames.size());
     m.place = origin.place;
     AddStack(&m, frames, {});
-    agent->recorder.Report(m);
+    Report(m);
   }
   if (origin.walk != 0) {
     CountWalk(Check::kEdges, verdict, origin.walk);

@@ -73,6 +73,9 @@ Slot* SlotOfThisThread(JNIEnv* env, jobject thread);
 // Appends one line to agent.log. Not for signal handlers.
 void Log(std::string_view line);
 
+// Records a mismatch.
+void Report(const Mismatch& m);
+
 // Counts and logs a class or method that stays as it is although it may have been chosen.
 void NotInstrumented(std::string_view class_name, std::string_view why);
 

@@ -327,7 +327,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
     m.place = origin(suspect).place;
     m.deoptimised_caller = NamedRoot(v.verdict.kind == Kind::kTruncated ? o.deoptimised : nullptr);
     AddStack(&m, suspect.frames, suspect.words);
-    agent->recorder.Report(m);
+    Report(m);
   }
   agent->status->answered.fetch_add(2, std::memory_order_relaxed);
   Count(agent->status, Check::kAsgctGstBracket, v.verdict);

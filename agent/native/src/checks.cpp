@@ -68,7 +68,7 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
   m.suspect = std::move(suspect);
   m.place = PlaceOfEntry(slot, sequence);
   m.deoptimised_caller = NamedRoot(deoptimised);
-  agent->recorder.Report(m);
+  Report(m);
 }
 
 // How often a run waits for what the JVM has still to tell of code.

@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace misstep {
 namespace {
+
+constexpr uint32_t kMostMoments = 16;  // records of one boundary
+constexpr uint64_t kMostSaved = 48;    // bytes: the six registers that a function saves for its caller
 
 // 20 digits and two quotes.
 constexpr size_t kCountWidth = 22;
@@ -92,19 +96,11 @@ void AppendTrace(std::string* out, const NamedTrace& trace) {
   out->append("],\"numFrames\":").append(std::to_string(trace.num_frames)).append("}");
 }
 
-// The moment in the life of the top frame: by the instruction at pc in code that the JVM generated, by what the stack
-// tells in other code, where each instruction is another. Two that differ may have two causes.
-void AppendMoment(std::string* out, const Mismatch& m) {
-  constexpr size_t kOperation = 3;  // an instruction's prefix, operation and registers
-  const auto begin = [&](std::span<const uint8_t> code) {
-    const auto first = code.first(std::min(kOperation, code.size()));
-    out->append("|").append(first.begin(), first.end());
-  };
-  const Place& p = m.place;
-  const bool generated = p.top_state != kRegionNames[static_cast<int>(Region::kNative)];
-  out->append("|").append(p.top_state);
-  begin(generated ? p.spot.Code() : p.spot.ReturnCode());
-  if (!generated) out->append("|").append(m.return_state).append(p.spot.next_code.at != 0 ? "|returns" : "|");
+// Bytes of code that tell which instruction it begins with: prefix, operation and registers, no distance of a jump.
+size_t OperationSize(std::span<const uint8_t> code) {
+  if (code.empty()) return 0;
+  if (code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xeb || (code[0] & 0xf0) == 0x70) return 1;
+  return std::min<size_t>(code[0] == 0x0f && code.size() > 1 && (code[1] & 0xf0) == 0x80 ? 2 : 3, code.size());
 }
 
 }  // namespace
@@ -210,7 +206,23 @@ std::string Boundary(const Mismatch& m) {
   add(m.reference, at - 1);
   if (m.verdict.kind != Kind::kTruncated) add(m.suspect, at);
   if (m.deoptimised_caller) s.append("|deoptimised");
-  AppendMoment(&s, m);
+  return s;
+}
+
+std::string Moment(const Mismatch& m) {
+  constexpr size_t kReturned = 8;  // two or three instructions
+  const Spot& spot = m.place.spot;
+  std::string s(m.place.top_state);
+  const auto add = [&](std::span<const uint8_t> code, size_t size) {
+    s.append("|").append(code.begin(), code.begin() + static_cast<ptrdiff_t>(std::min(size, code.size())));
+  };
+  add(spot.Code(), OperationSize(spot.Code()));
+  add(spot.ReturnCode(), kReturned);
+  s.append("|").append(m.return_state);
+  // What stands between the stack's end and the next return address: nothing but saved registers, variables, or no such
+  // address.
+  if (spot.next_code.at != 0) s.append(spot.next_code.at - spot.sp <= kMostSaved ? "|bare" : "|frame");
+  if (m.top_call) s.append("|").append(m.top_call->class_name).append(".").append(m.top_call->name);
   return s;
 }
 
@@ -224,33 +236,46 @@ std::string Recorder::Open(const std::string& path, uint32_t most, bool every) {
   return "";
 }
 
-void Recorder::Report(const Mismatch& m) {
+std::string Recorder::Report(const Mismatch& m) {
   const std::string boundary = Boundary(m);
+  std::string key = boundary + "|" + Moment(m);
+  const WriteLock lock(mutex_);
+  if (fd_ < 0) return "";
+  auto like = written_.find(key);
+  Moments& moments = moments_[boundary];
+  if (like == written_.end() && moments.number >= kMostMoments) like = written_.find(moments.last);
+  const bool room = records_ < most_;
+  if (like != written_.end() && !(every_ && room)) {
+    const std::string count = PaddedCount(++like->second.count);
+    [[maybe_unused]] const ssize_t n =
+        pwrite(fd_, count.data(), count.size(), static_cast<off_t>(like->second.count_at));
+    return "";
+  }
+  if (!room) return Lost("there are as many records as max-mismatches allows");
   size_t count_at = 0;
   const std::string line = MismatchLine(m, &count_at);
-  const WriteLock lock(mutex_);
-  if (fd_ < 0) return;
-  const bool room = records_ < most_;
-  if (const auto it = written_.find(boundary); it != written_.end() && !(every_ && room)) {
-    const std::string count = PaddedCount(++it->second.count);
-    [[maybe_unused]] const ssize_t n = pwrite(fd_, count.data(), count.size(), static_cast<off_t>(it->second.count_at));
-    return;
-  }
-  if (!room) return;
   size_t done = 0;
   while (done < line.size()) {
     const ssize_t n = pwrite(fd_, line.data() + done, line.size() - done, static_cast<off_t>(size_ + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
+      const std::string why = n < 0 ? std::strerror(errno) : "nothing was written";
       // A full disk: take the half line back, so that the file stays whole lines.
       [[maybe_unused]] const int cut = ftruncate(fd_, static_cast<off_t>(size_));
-      return;
+      return Lost("mismatches.jsonl: " + why);
     }
     done += static_cast<size_t>(n);
   }
-  written_[boundary] = Written{size_ + count_at, 1};
+  if (like == written_.end()) moments = {moments.number + 1, key};
+  written_[std::move(key)] = Written{size_ + count_at, 1};
   records_++;
   size_ += line.size();
+  return "";
+}
+
+std::string Recorder::Lost(const std::string& why) {
+  if (std::exchange(lost_, true)) return "";
+  return "mismatches from now on may have no record, they are counted: " + why;
 }
 
 }  // namespace misstep

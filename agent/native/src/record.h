@@ -53,7 +53,6 @@ struct Mismatch {
   std::vector<NamedWord> stack;        // kind truncated without one: what the walker could have gone on from
   std::optional<MethodName> top_call;  // what the suspect's top frame calls, by the byte code
   std::string_view return_state;       // what spot.returns points at, as Place::top_state
-  std::vector<uint8_t> return_code;    // that stands there
 };
 
 // Appends text as a JSON string. Bytes that are no UTF-8 become '?': HotSpot's modified UTF-8 may hold some.
@@ -63,29 +62,43 @@ void AppendJson(std::string* out, std::string_view text);
 // that it can be overwritten in place.
 std::string MismatchLine(const Mismatch& m, size_t* count_at);
 
-// What makes two mismatches the same: check, kind, the frames at the boundary and the moment in the top frame's life.
+// Where a mismatch is: check, kind and the frames at the boundary.
 std::string Boundary(const Mismatch& m);
+
+// When it was in the top frame's life, by what tells its stages apart: the instruction at pc, what it calls, and in
+// code that the JVM did not generate what the stack says of its caller. The same boundary at another moment may have
+// another cause.
+std::string Moment(const Mismatch& m);
 
 class Recorder {
  public:
-  // Opens path for appending. Returns an empty string or one line that says why not.
+  // Makes path anew. Returns an empty string or one line that says why not.
   std::string Open(const std::string& path, uint32_t most, bool every = false);
   // Writes a new record, always if every one is kept; else or beyond the bound it raises the count of the last one like
-  // it, if there is one.
-  void Report(const Mismatch& m);
+  // it, if there is one: of the same boundary and moment, or of the same boundary when that has many moments. Returns
+  // an empty string, or one line the first time that a mismatch is lost.
+  std::string Report(const Mismatch& m);
 
  private:
   struct Written {
     uint64_t count_at;
     uint64_t count;
   };
+  struct Moments {
+    uint32_t number = 0;
+    std::string last;  // its key in written_
+  };
+  std::string Lost(const std::string& why) REQUIRES(mutex_);
+
   Mutex mutex_;
   int fd_ GUARDED_BY(mutex_) = -1;
   uint32_t most_ GUARDED_BY(mutex_) = 0;
   bool every_ GUARDED_BY(mutex_) = false;
   uint32_t records_ GUARDED_BY(mutex_) = 0;
   uint64_t size_ GUARDED_BY(mutex_) = 0;
-  std::unordered_map<std::string, Written> written_ GUARDED_BY(mutex_);
+  bool lost_ GUARDED_BY(mutex_) = false;
+  std::unordered_map<std::string, Written> written_ GUARDED_BY(mutex_);  // by boundary and moment
+  std::unordered_map<std::string, Moments> moments_ GUARDED_BY(mutex_);  // by boundary
 };
 
 }  // namespace misstep

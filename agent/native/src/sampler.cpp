@@ -386,7 +386,7 @@ class Judge {
       m.place = origin.place;
       if (verdict.kind == Kind::kTruncated) m.deoptimised_caller = NamedRoot(o.deoptimised);
       AddStack(&m, o.frames, o.words);
-      agent->recorder.Report(m);
+      Report(m);
     }
     if (o.by_trace) agent->status->traced.fetch_add(1, std::memory_order_relaxed);
     agent->status->answered.fetch_add(1, std::memory_order_relaxed);

@@ -119,27 +119,39 @@ TEST(Record, DeoptimisedCaller) {
   EXPECT_NE(Boundary(m), Boundary(Make("x"))) << "another cause of the same cut";
 }
 
-// The same cut at another moment of the top frame's life may have another cause: one record must not hide the other.
-TEST(Record, BoundaryTellsMomentsApart) {
-  const auto at = [](std::vector<uint8_t> code, const char* state, uint64_t next_code) {
-    Mismatch m = Make("x");
-    Spot* spot = &m.place.spot;
-    spot->code_size = static_cast<uint32_t>(code.size());
-    std::copy(code.begin(), code.end(), spot->code);
-    spot->next_code.at = next_code;
-    m.place.top_state = state;
-    return m;
-  };
-  const auto equal = [](const Mismatch& a, const Mismatch& b) { return Boundary(a) == Boundary(b); };
-  const Mismatch pop = at({0x5d, 0x49, 0x3b, 0xa7}, "compiled", 0);
-  EXPECT_FALSE(equal(pop, at({0x55, 0x49, 0x3b, 0xa7}, "compiled", 0))) << "another instruction";
-  EXPECT_FALSE(equal(pop, at({0x5d, 0x49, 0x3b, 0xa7}, "stub", 0)));
-  EXPECT_TRUE(equal(pop, at({0x5d, 0x49, 0x3b, 0x67}, "compiled", 8))) << "what follows the instruction";
-  EXPECT_TRUE(equal(at({}, "compiled", 0), at({}, "compiled", 0))) << "code that could not be read";
+Mismatch At(std::vector<uint8_t> code, const char* state, uint64_t next_code = 0) {
+  Mismatch m = Make("x");
+  Spot* spot = &m.place.spot;
+  *spot = {.pc = 16, .sp = 1000};
+  spot->code_size = static_cast<uint32_t>(code.size());
+  std::copy(code.begin(), code.end(), spot->code);
+  spot->next_code.at = next_code;
+  m.place.top_state = state;
+  return m;
+}
 
-  const Mismatch c = at({0x5d}, "native", 8);
-  EXPECT_TRUE(equal(c, at({0x55}, "native", 16))) << "each instruction of C code is another";
-  EXPECT_FALSE(equal(c, at({0x5d}, "native", 0))) << "nobody to return to";
+// The same cut at another moment of the top frame's life may have another cause: one record must not hide the other.
+TEST(Record, MomentsAreToldApart) {
+  const auto equal = [](const Mismatch& a, const Mismatch& b) {
+    EXPECT_EQ(Boundary(a), Boundary(b));
+    return Moment(a) == Moment(b);
+  };
+  const Mismatch pop = At({0x5d, 0x49, 0x3b, 0xa7}, "compiled");
+  EXPECT_FALSE(equal(pop, At({0x55, 0x49, 0x3b, 0xa7}, "compiled"))) << "another instruction";
+  EXPECT_FALSE(equal(pop, At({0x5d, 0x49, 0x3b, 0xa7}, "stub")));
+  EXPECT_TRUE(equal(pop, At({0x5d, 0x49, 0x3b, 0x67}, "compiled"))) << "what follows the instruction";
+  EXPECT_TRUE(equal(At({}, "compiled"), At({}, "compiled"))) << "code that could not be read";
+  EXPECT_TRUE(equal(At({0xe9, 1, 2, 3, 4}, "compiled"), At({0xe9, 5, 6, 7, 8}, "compiled"))) << "how far it jumps";
+  EXPECT_TRUE(equal(At({0x0f, 0x87, 3}, "compiled"), At({0x0f, 0x87, 4}, "compiled")));
+  EXPECT_TRUE(equal(At({0x75, 3}, "compiled"), At({0x75, 4}, "compiled")));
+  Mismatch copies = pop;
+  copies.top_call = {"java/lang/System", "arraycopy", "()V"};
+  EXPECT_FALSE(equal(pop, copies));
+
+  const Mismatch c = At({0x5d}, "native", 1008);
+  EXPECT_TRUE(equal(c, At({0x5d}, "native", 1048))) << "some saved registers";
+  EXPECT_FALSE(equal(c, At({0x5d}, "native", 1056))) << "variables";
+  EXPECT_FALSE(equal(c, At({0x5d}, "native", 0))) << "nobody to return to";
   Mismatch called = c;
   called.return_state = "compiled";
   EXPECT_FALSE(equal(c, called));
@@ -147,6 +159,25 @@ TEST(Record, BoundaryTellsMomentsApart) {
   elsewhere.place.spot.return_size = 3;
   elsewhere.place.spot.return_code[0] = 0x48;
   EXPECT_FALSE(equal(called, elsewhere));
+}
+
+TEST(Record, MomentsOfOnePlaceAreBounded) {
+  const std::string path = testing::TempDir() + "moments-" + std::to_string(getpid()) + ".jsonl";
+  Recorder recorder;
+  ASSERT_EQ(recorder.Open(path, 17), "");
+  for (uint8_t code = 0; code < 100; code++) EXPECT_EQ(recorder.Report(At({0x48, 0x8b, code}, "compiled")), "");
+  EXPECT_EQ(recorder.Report(Make("y")), "") << "another place";
+  EXPECT_NE(recorder.Report(Make("z")).find("max-mismatches"), std::string::npos);
+  EXPECT_EQ(recorder.Report(Make("z")), "") << "said once";
+  std::ifstream in(path);
+  std::string line;
+  std::vector<std::string> counts;
+  while (std::getline(in, line)) counts.push_back(line.substr(line.find("\"count\":") + 9, 2));
+  ASSERT_EQ(counts.size(), 17u);
+  EXPECT_EQ(counts[14], "1\"");
+  EXPECT_EQ(counts[15], "85") << "all others of the place";
+  EXPECT_EQ(counts[16], "1\"");
+  std::remove(path.c_str());
 }
 
 TEST(Record, BoundaryTellsMismatchesApart) {
