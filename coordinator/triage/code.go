@@ -70,7 +70,7 @@ func Code(state string, code []byte) string {
 		return epilogue
 	case state == "compiled" && popsWords(code):
 		return pushed
-	case state == "compiled" && leaves(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
+	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
 	case state == "stub" && inARow(code, store):
 		return prologue
@@ -183,19 +183,18 @@ func oneOf(these []form, code []byte) bool {
 	return slices.ContainsFunc(these, func(f form) bool { return f.begins(code) })
 }
 
-// leaves says that compiled code ends with an exception, its frame taken down: jmp to the stub that looks for a handler. It lies farther away than any
-// method is long, or hlt behind the jump fills the room that is left. The jump to a method's own handler, with its frame, is as far; the entry for
-// deoptimisation follows it (emit_exception_handler, emit_deopt_handler): a call of what is next, or on 8 and 11 mov r10, itself.
-func leaves(code []byte) bool {
+// leaves is compiled code's last instruction where it ends with an exception, its frame taken down: jmp to the stub that looks for a handler; hlt behind it
+// fills the room that is left.
+var leaves = form{code: []int{0xe9, whatever, whatever, whatever, whatever, 0xf4, 0xf4}}
+
+// jumpsFar says that compiled code jumps farther than any method is long: to a stub.
+func jumpsFar(code []byte) bool {
 	const longest = 1 << 20
 	if !(form{code: []int{0xe9, whatever, whatever, whatever, whatever}}).begins(code) {
 		return false
 	}
 	by := int32(binary.LittleEndian.Uint32(code[1:]))
-	if behind := code[5:]; bytes.HasPrefix(behind, []byte{0xe8, 0, 0, 0, 0}) || bytes.HasPrefix(behind, []byte{0x49, 0xba}) {
-		return false
-	}
-	return by <= -longest || by >= longest || bytes.HasPrefix(code[5:], []byte{0xf4, 0xf4})
+	return by <= -longest || by >= longest
 }
 
 // exceptionBlob is the end of the blob that looks for the handler of compiled code's exception (OptoRuntime::generate_exception_blob,

@@ -16,6 +16,10 @@ func stage(m *misstepv1.Mismatch) string {
 	if m.GetTopState() == "native" && m.GetReturnState() == "interpreted" && rethrown.begins(m.GetReturnCode()) {
 		return epilogue
 	}
+	// The return address on top: the frame is gone.
+	if m.GetTopState() == "compiled" && m.GetSp() != 0 && m.GetReturnAt() == m.GetSp() && jumpsFar(m.GetCode()) {
+		return epilogue
+	}
 	return Code(m.GetTopState(), m.GetCode())
 }
 
@@ -98,4 +102,6 @@ func topToBlame(m *misstepv1.Mismatch, frames int) bool {
 }
 
 // leftAtTop says the same where all is right again below so many frames: they are no more than one compiled frame may stand for.
-func leftAtTop(m *misstepv1.Mismatch, frames int) bool { return frames <= mostMisled && topToBlame(m, frames) }
+func leftAtTop(m *misstepv1.Mismatch, frames int) bool {
+	return frames <= mostMisled && topToBlame(m, frames)
+}

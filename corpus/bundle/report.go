@@ -208,6 +208,14 @@ func expected(e Expect) string {
 	}
 }
 
+// walk says in which walk a crash was, by the flight record, empty for one outside.
+func walk(c *misstepv1.Crash) string {
+	if !c.GetInWalk() {
+		return ""
+	}
+	return fmt.Sprintf("sample %d in phase %s, from pc %#x", c.GetSample(), c.GetPhase(), c.GetWalkPc())
+}
+
 // wrong tells what was observed.
 func wrong(c *Contents) string {
 	var b strings.Builder
@@ -216,7 +224,7 @@ func wrong(c *Contents) string {
 	case "crash":
 		crash := example.GetCrash()
 		fmt.Fprintf(&b, "The JVM died: %s\n\n```\n", markdown(crash.GetError()))
-		for _, line := range [][2]string{{"problematic frame", crash.GetProblematicFrame()}, {"thread", crash.GetThread()}, {"VM operation", crash.GetVmOperation()}, {"detail", crash.GetDetail()}} {
+		for _, line := range [][2]string{{"problematic frame", crash.GetProblematicFrame()}, {"thread", crash.GetThread()}, {"walk", walk(crash)}, {"VM operation", crash.GetVmOperation()}, {"detail", crash.GetDetail()}} {
 			if line[1] != "" {
 				fmt.Fprintf(&b, "%s: %s\n", line[0], code(line[1]))
 			}

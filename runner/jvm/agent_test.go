@@ -211,6 +211,8 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 				require.True(t, outcome.GetCrash().GetInWalk())
 				require.Equal(t, c.phase, outcome.GetCrash().GetPhase())
 				require.Contains(t, outcome.GetCrash().GetProblematicFrame(), faults.LibraryName)
+				require.NotZero(t, outcome.GetCrash().GetSample())
+				require.NotZero(t, outcome.GetCrash().GetWalkPc())
 				return
 			}
 			require.Equal(t, hang, outcome.GetKind(), outcome.GetReason())

@@ -204,7 +204,7 @@ func (t *trial) locate(crash *misstepv1.Crash, tid int64) {
 		if slot.Phase == agent.PhaseNone || tid != 0 && int64(slot.TID) != tid {
 			continue
 		}
-		crash.Phase = slot.Phase.String()
+		crash.Phase, crash.Sample, crash.WalkPc = slot.Phase.String(), slot.Sequence, slot.PC
 		crash.InWalk = slot.Phase == agent.PhaseHandler || slot.Phase.Walks()
 		if crash.InWalk {
 			return

@@ -132,7 +132,7 @@ func TestARecordThatCannotBeReadIsNoVoidTrial(t *testing.T) {
 
 func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
 	trial := &trial{status: agent.Status{Threads: []agent.ThreadSlot{
-		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck}, {TID: 3, Phase: agent.PhaseWalk}, {TID: 5, Phase: agent.PhaseGuess},
+		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck}, {TID: 3, Phase: agent.PhaseWalk, Sequence: 7, PC: 0x1234}, {TID: 5, Phase: agent.PhaseGuess},
 	}}}
 	for tid, want := range map[int64]struct {
 		inWalk bool
@@ -142,6 +142,12 @@ func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
 		trial.locate(crash, tid)
 		require.Equal(t, want.inWalk, crash.GetInWalk(), tid)
 		require.Equal(t, want.phase, crash.GetPhase(), tid)
+		if want.phase == "walk" {
+			require.EqualValues(t, 7, crash.GetSample())
+			require.EqualValues(t, 0x1234, crash.GetWalkPc())
+		} else {
+			require.Zero(t, crash.GetSample(), tid)
+		}
 	}
 }
 

@@ -111,8 +111,9 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     Walk(&trace, context, t->sample);
     t->num_frames = trace.num_frames;
     const uint64_t end = slot->stack.EndFrom(spot.sp);
-    if (!agent->code.MayHold(spot.pc)) {
-      spot.next_code = agent->code.NextReturn(spot.sp, end);
+    const bool generated = agent->code.MayHold(spot.pc);
+    spot.next_code = agent->code.NextReturn(spot.sp, generated ? std::min(end, spot.sp + sizeof(uint64_t)) : end);
+    if (!generated) {
       spot.returns = agent->code.Returns(spot.fp, spot.sp, end);
       if (spot.returns.at != 0) {
         spot.return_size = ReadCode(spot.returns.value, spot.return_code, sizeof(spot.return_code));

@@ -890,7 +890,10 @@ type Crash struct {
 	// phase of the walk by the flight record, empty when not in one.
 	Phase string `protobuf:"bytes,8,opt,name=phase,proto3" json:"phase,omitempty"`
 	// detail is hs_err's message line.
-	Detail        string `protobuf:"bytes,9,opt,name=detail,proto3" json:"detail,omitempty"`
+	Detail string `protobuf:"bytes,9,opt,name=detail,proto3" json:"detail,omitempty"`
+	// sample is the number of the sample or check whose walk it was, walk_pc the pc that the walk began with, both by the flight record; 0 when not in one.
+	Sample        uint64 `protobuf:"varint,10,opt,name=sample,proto3" json:"sample,omitempty"`
+	WalkPc        uint64 `protobuf:"varint,11,opt,name=walk_pc,json=walkPc,proto3" json:"walk_pc,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -986,6 +989,20 @@ func (x *Crash) GetDetail() string {
 		return x.Detail
 	}
 	return ""
+}
+
+func (x *Crash) GetSample() uint64 {
+	if x != nil {
+		return x.Sample
+	}
+	return 0
+}
+
+func (x *Crash) GetWalkPc() uint64 {
+	if x != nil {
+		return x.WalkPc
+	}
+	return 0
 }
 
 // Hang describes a JVM that made no progress.
@@ -1838,7 +1855,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\btop_call\x18\x14 \x01(\v2\x11.misstep.v1.FrameR\atopCall\"/\n" +
 	"\tStackWord\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x04R\x02at\x12\x12\n" +
-	"\x04code\x18\x02 \x01(\tR\x04code\"\x92\x02\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\"\xc3\x02\n" +
 	"\x05Crash\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12+\n" +
 	"\x11problematic_frame\x18\x02 \x01(\tR\x10problematicFrame\x12\x16\n" +
@@ -1849,7 +1866,10 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"javaFrames\x12\x17\n" +
 	"\ain_walk\x18\a \x01(\bR\x06inWalk\x12\x14\n" +
 	"\x05phase\x18\b \x01(\tR\x05phase\x12\x16\n" +
-	"\x06detail\x18\t \x01(\tR\x06detail\"N\n" +
+	"\x06detail\x18\t \x01(\tR\x06detail\x12\x16\n" +
+	"\x06sample\x18\n" +
+	" \x01(\x04R\x06sample\x12\x17\n" +
+	"\awalk_pc\x18\v \x01(\x04R\x06walkPc\"N\n" +
 	"\x04Hang\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x120\n" +
 	"\athreads\x18\x02 \x03(\v2\x16.misstep.v1.HungThreadR\athreads\"\xde\x01\n" +
