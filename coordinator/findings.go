@@ -32,9 +32,6 @@ func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage
 	}
 	p := f.Proto
 	p.LastSeen = timestamppb.New(now)
-	if p.GetKnownAs() == "" {
-		p.KnownAs = s.config.Known.Label(p.GetSignature(), l.Recipe.GetJdk().GetVersion())
-	}
 	if !slices.Contains(p.GetCampaigns(), l.Job.Campaign) {
 		p.Campaigns = append(p.GetCampaigns(), l.Job.Campaign)
 	}
@@ -84,12 +81,13 @@ func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRe
 		if err != nil {
 			return err
 		}
+		jdks := jdksOf{}
 		for _, f := range g.protos() {
 			if in != "" && !slices.Contains(f.GetCampaigns(), in) {
 				continue
 			}
 			f.Example, f.ExampleRecipe = nil, nil
-			if err := addRates(tx, f, counts); err != nil {
+			if err := s.addHits(tx, g, f, counts, jdks); err != nil {
 				return err
 			}
 			resp.Findings = append(resp.Findings, f)
@@ -115,7 +113,7 @@ func (s *Server) GetFinding(ctx context.Context, req *misstepv1.GetFindingReques
 			return err
 		}
 		var all []*misstepv1.Finding
-		if resp.Finding, all, err = whole(tx, g, id); err != nil {
+		if resp.Finding, all, err = s.whole(tx, g, id); err != nil {
 			return err
 		}
 		resp.Finding.Nearest = triage.Nearest(resp.GetFinding(), all, maxNearest)
@@ -127,25 +125,31 @@ func (s *Server) GetFinding(ctx context.Context, req *misstepv1.GetFindingReques
 	return resp, nil
 }
 
-// whole is the finding that a stored one counts for, with its aliases folded in and its rates; all are the findings as they stand.
-func whole(tx store.Tx, g groups, id string) (f *misstepv1.Finding, all []*misstepv1.Finding, err error) {
+// whole is the finding that a stored one counts for, with its aliases folded in, its rates and its label; all are the findings as they stand.
+func (s *Server) whole(tx store.Tx, g groups, id string) (f *misstepv1.Finding, all []*misstepv1.Finding, err error) {
 	counts, err := tx.Counts()
 	if err != nil {
 		return nil, nil, err
 	}
 	all = g.protos()
 	f = all[slices.IndexFunc(all, func(f *misstepv1.Finding) bool { return f.GetId() == g.Head(id) })]
-	return f, all, addRates(tx, f, counts)
+	return f, all, s.addHits(tx, g, f, counts, jdksOf{})
+}
+
+// addHits fills in what the trials that showed a finding tell of it.
+func (s *Server) addHits(tx store.Tx, g groups, f *misstepv1.Finding, counts []store.Count, jdks jdksOf) error {
+	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
+	if err != nil {
+		return err
+	}
+	addRates(f, hits, counts)
+	return s.addLabel(tx, g, f, hits, jdks)
 }
 
 // addRates fills in the hits, and hits of trials for the combinations that the finding's campaigns tried, those without a hit included:
 // where it does not show is half of the story. All campaigns count, those that never hit it too, or rates would be flattered;
 // only trials that could have missed it do, so for a mismatch those that ran its check.
-func addRates(tx store.Tx, f *misstepv1.Finding, counts []store.Count) error {
-	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
-	if err != nil {
-		return err
-	}
+func addRates(f *misstepv1.Finding, hits, counts []store.Count) {
 	f.Hits = 0
 	of := make(map[store.Combination]uint64, len(hits))
 	for _, h := range hits {
@@ -183,7 +187,6 @@ func addRates(tx store.Tx, f *misstepv1.Finding, counts []store.Count) error {
 	slices.SortFunc(f.Rates, func(a, b *misstepv1.FindingRate) int {
 		return cmp.Or(cmp.Compare(a.GetJdk(), b.GetJdk()), cmp.Compare(a.GetWorkload(), b.GetWorkload()), cmp.Compare(a.GetFlagSet(), b.GetFlagSet()))
 	})
-	return nil
 }
 
 func couldShow(sig *misstepv1.Signature, checks string) bool {

@@ -46,7 +46,7 @@ func loadGroups(tx store.Tx) (groups, error) {
 }
 
 // protos are the findings with their aliases folded in, most recently seen first. Hits of aliases are not added up here: a trial may have
-// shown several; see addRates, which also sets Hits.
+// shown several; see addHits, which also labels them.
 func (g groups) protos() []*misstepv1.Finding {
 	var out []*misstepv1.Finding
 	for id, row := range g.rows {
@@ -76,7 +76,6 @@ func fold(f, alias *misstepv1.Finding) {
 	if alias.GetLastSeen().AsTime().After(f.GetLastSeen().AsTime()) {
 		f.LastSeen = alias.GetLastSeen()
 	}
-	f.KnownAs = cmp.Or(f.GetKnownAs(), alias.GetKnownAs())
 	for _, c := range alias.GetCampaigns() {
 		if !slices.Contains(f.GetCampaigns(), c) {
 			f.Campaigns = append(f.Campaigns, c)

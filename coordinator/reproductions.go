@@ -235,7 +235,7 @@ func (s *Server) concludeReproduction(tx store.Tx, r *misstepv1.Reproduction, pl
 		if err != nil {
 			return err
 		}
-		if p.Finding, _, err = whole(tx, g, r.GetSpec().GetFindingId()); err != nil {
+		if p.Finding, _, err = s.whole(tx, g, r.GetSpec().GetFindingId()); err != nil {
 			return err
 		}
 		p.Finding.ExampleRecipe = p.GetRecipe()

@@ -22,6 +22,7 @@ import (
 	"misstep/coordinator/store/memory"
 	"misstep/coordinator/store/sqlite"
 	"misstep/coordinator/triage"
+	"misstep/corpus/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -47,7 +48,9 @@ func newLab(t *testing.T, s store.Store, rate func(*misstepv1.Recipe) float64) *
 }
 
 func (l *lab) restart() {
-	l.server = coordinator.New(coordinator.Config{Store: l.store, Clock: func() time.Time { return l.now }, LeaseTime: time.Minute})
+	catalogue, err := known.Parse([]byte(`[{id: TEST-1, title: t, description: d, versions: ["17..17.0.3"], matches: [{kind: mismatch, parts: [gst-asgct, truncated]}]}]`))
+	require.NoError(l.t, err)
+	l.server = coordinator.New(coordinator.Config{Store: l.store, Clock: func() time.Time { return l.now }, LeaseTime: time.Minute, Known: catalogue})
 }
 
 func (l *lab) outcome(r *misstepv1.Recipe) *misstepv1.HeldLease {
@@ -221,6 +224,10 @@ func TestReproduction(t *testing.T) {
 			for i, rate := range f.GetFinding().GetRates() {
 				assert.True(t, proto.Equal(rate, p.GetFinding().GetRates()[i]), "%v", p.GetFinding().GetRates())
 			}
+			// A build that only its probes ran on is one that showed it.
+			assert.Equal(t, "TEST-1 on 17, 17.2; not on 17.5", misstepv1.KnownText(f.GetFinding()))
+			assert.Empty(t, f.GetFinding().GetKnownAs())
+			assert.Equal(t, misstepv1.KnownText(f.GetFinding()), misstepv1.KnownText(p.GetFinding()))
 			list, err := l.server.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{FindingId: id})
 			require.NoError(t, err)
 			assert.Len(t, list.GetReproductions(), 1)

@@ -115,6 +115,8 @@ func (p *play) do(t *testing.T, d *datadriven.TestData) string {
 		out, err = p.trials(t, d)
 	case "findings":
 		out, err = p.findings(t)
+	case "labels":
+		out, err = p.labels(t)
 	case "groups":
 		out, err = p.groups(t)
 	case "merge":
@@ -185,7 +187,7 @@ func (p *play) submit(t *testing.T, d *datadriven.TestData) (string, error) {
 }
 
 // sync RUNNER slots=N free=N agent=C can=(…), then a line for each lease held: its alias, then running N | clean | clinit | crash |
-// void | fail MESSAGE | permanent MESSAGE | interrupted | broken.
+// guarantee FRAME | void | fail MESSAGE | permanent MESSAGE | interrupted | broken.
 func (p *play) sync(t *testing.T, d *datadriven.TestData) (string, error) {
 	req := &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: d.CmdArgs[0].Key, Host: "h", Slots: 4}}
 	d.MaybeScanArgs(t, "free", &req.FreeSlots)
@@ -253,6 +255,11 @@ func held(id, what, rest string) *misstepv1.HeldLease {
 		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100), Mismatches: []*misstepv1.Mismatch{truncatedAt(rest)}})
 	case "crash":
 		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "# V  [libjvm.so+0x1234]  frame::sender(RegisterMap*) const+0x4c"}})
+	case "guarantee": // JDK-8339133 on 8, JDK-8352649 on 11 and 17
+		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Crash: &misstepv1.Crash{
+			Error: "Internal Error (codeCache.cpp:654), pid=1, tid=2", Detail: "guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method",
+			ProblematicFrame: "V  [libjvm.so+0x1234]  " + rest + "+0x4c",
+		}})
 	case "broken":
 		outcome(&misstepv1.Outcome{})
 	case "fail":
@@ -364,6 +371,26 @@ func (p *play) findings(t *testing.T) (string, error) {
 		}
 		for _, m := range whole.GetFinding().GetExample().GetMismatches() {
 			fmt.Fprintf(&b, "  example: %d and %d frames on %s\n", len(m.GetReference().GetFrames()), len(m.GetSuspect().GetFrames()), whole.GetFinding().GetExampleRecipe().GetJdk().GetName())
+		}
+	}
+	return b.String(), nil
+}
+
+// labels prints which known bugs findings are, as programs read it and as people do.
+func (p *play) labels(t *testing.T) (string, error) {
+	resp, err := p.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, f := range resp.GetFindings() {
+		fmt.Fprintf(&b, "%s %s: %q, %s\n", f.GetId(), f.GetSignature().GetParts()[1], f.GetKnownAs(), misstepv1.KnownText(f))
+		whole, err := p.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: f.GetId()})
+		if err != nil {
+			return "", err
+		}
+		if w := whole.GetFinding(); w.GetKnownAs() != f.GetKnownAs() || misstepv1.KnownText(w) != misstepv1.KnownText(f) {
+			fmt.Fprintf(&b, "  but by itself: %q, %s\n", w.GetKnownAs(), misstepv1.KnownText(w))
 		}
 	}
 	return b.String(), nil

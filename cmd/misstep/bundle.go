@@ -109,8 +109,9 @@ func (e *env) writeBundle(ctx context.Context, st *station, id, path, recording 
 		return err
 	}
 	for _, r := range done.GetReproductions() {
-		if r.GetReproducer() != nil {
-			return e.writeReproducer(ctx, st, r.GetReproducer(), path, recording)
+		if p := r.GetReproducer(); p != nil {
+			p.Finding.KnownAs, p.Finding.KnownOn = finding.GetKnownAs(), finding.GetKnownOn() // it may have shown on other JDKs since
+			return e.writeReproducer(ctx, st, p, path, recording)
 		}
 	}
 	others, err := otherJdks(ctx, st, finding)

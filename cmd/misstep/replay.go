@@ -241,9 +241,9 @@ func (r *replayResult) allVoid() error {
 }
 
 func (r *replayResult) print(e *env, f *misstepv1.Finding) error {
-	known := ""
-	if f.GetKnownAs() != "" {
-		known = ", known as " + f.GetKnownAs()
+	known := misstepv1.KnownText(f)
+	if known != "" {
+		known = ", known as " + known
 	}
 	var others []string
 	for _, name := range slices.Sorted(maps.Keys(r.Others)) {

@@ -145,6 +145,25 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+// A bug that is known on some of the finding's JDKs only must not pass for known.
+func TestTextsOfWhatIsKnownInPart(t *testing.T) {
+	c := sample(t)
+	f := c.Reproducer.GetFinding()
+	f.KnownAs, f.KnownOn = "", []*misstepv1.KnownOn{{Jdk: &misstepv1.Jdk{Name: "17"}, KnownAs: "JDK-8302320"}, {Jdk: &misstepv1.Jdk{Name: "25"}}}
+	b, err := read(build(t, c))
+	require.NoError(t, err)
+	for name, want := range map[string]string{
+		"README.md": "Known as **JDK-8302320 on 17; not on 25**.", "jbs.md": "**Known as**: JDK-8302320 on 17; not on 25 (compare before filing)",
+	} {
+		text, err := b.ReadFile(name)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), want)
+	}
+	test, err := b.ReadFile("jtreg/BundleTest.java")
+	require.NoError(t, err)
+	assert.NotContains(t, string(test), "@bug")
+}
+
 func TestTheVectorOpens(t *testing.T) {
 	// The vector is never rewritten: a change that cannot read it is a new version.
 	b, err := Open(filepath.Join("testdata", "v1.zip"))

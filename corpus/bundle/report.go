@@ -30,7 +30,7 @@ func (t texts) readme() []byte {
 	r, f := c.Reproducer, c.Reproducer.GetFinding()
 	fmt.Fprintf(&b, "# %s\n\n", markdown(f.GetTitle()))
 	fmt.Fprintf(&b, "Finding %s of Misstep, a fuzzer for the stack walkers of JVMs.", f.GetId())
-	if known := f.GetKnownAs(); known != "" {
+	if known := misstepv1.KnownText(f); known != "" {
 		fmt.Fprintf(&b, " Known as **%s**.", markdown(known))
 	}
 	b.WriteString("\n\n## Repeat it\n\n```\n./run.sh /path/to/jdk\n```\n\n")
@@ -143,7 +143,7 @@ func (t texts) report() []byte {
 	if builds := affected(r); builds != "" {
 		b.WriteString("\n" + builds)
 	}
-	if known := f.GetKnownAs(); known != "" {
+	if known := misstepv1.KnownText(f); known != "" {
 		fmt.Fprintf(&b, "\n**Known as**: %s (compare before filing)\n", markdown(known))
 	}
 	b.WriteString("\n**Steps to reproduce**:\n\n1. Unpack the attached bundle.\n2. `./run.sh /path/to/jdk` (bash and coreutils; no installation)\n\n")

@@ -31,12 +31,13 @@ type specificity struct {
 	// Failures are runs whose workload did not verify its result, JVM crashes among them.
 	Failures []string
 	Checks   map[string]agent.CheckCount
+	// Families by finding and, after a blank, the known bug: a signature may be one on some JDKs only.
 	Families map[string]*family
 	// Unrecorded mismatches were beyond the records' bound: by check.
 	Unrecorded map[string]uint64
 }
 
-// family is the mismatches of one signature.
+// family is the mismatches of one signature on the JDKs where it is the same known bug, or none.
 type family struct {
 	// Finding is the id that triage gives the signature, Signature its parts, Known the bug it is known as, empty when it is unexplained.
 	Finding, Signature, Known string
@@ -173,11 +174,12 @@ func eachMismatch(dir string, use func(*misstepv1.Mismatch) error) error {
 
 func (s *specificity) mismatch(m *misstepv1.Mismatch, spec trial.Spec) error {
 	signature, _ := triage.Mismatch(m)
-	id := triage.ID(signature)
-	f := s.Families[id]
+	id, label := triage.ID(signature), known.Default().Label(signature, spec.JDK.Version)
+	key := strings.TrimSpace(id + " " + label)
+	f := s.Families[key]
 	if f == nil {
 		f = &family{
-			Finding: id, Signature: strings.Join(signature.GetParts(), " | "), Known: known.Default().Label(signature, spec.JDK.Version), Check: m.GetCheck(),
+			Finding: id, Signature: strings.Join(signature.GetParts(), " | "), Known: label, Check: m.GetCheck(),
 			JDKs: map[string]bool{}, Workloads: map[string]bool{},
 		}
 		if f.Known == "" {
@@ -187,7 +189,7 @@ func (s *specificity) mismatch(m *misstepv1.Mismatch, spec trial.Spec) error {
 			}
 			f.Example = example
 		}
-		s.Families[id] = f
+		s.Families[key] = f
 	}
 	f.Count += m.GetCount()
 	f.JDKs[spec.JDK.Name], f.Workloads[spec.Workload] = true, true

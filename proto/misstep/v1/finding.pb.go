@@ -31,7 +31,8 @@ type Finding struct {
 	Signature *Signature `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
 	// title in one line for people.
 	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
-	// known_as is the id of a known bug (e.g. "JDK-8303444"), empty when new.
+	// known_as is the id of the known bug that it is on every JDK that showed it (e.g. "JDK-8303444"); where different JDKs have different
+	// bugs that look alike, their ids, joined by ", ". Empty when it is new on at least one of them: see known_on.
 	KnownAs string `protobuf:"bytes,4,opt,name=known_as,json=knownAs,proto3" json:"known_as,omitempty"`
 	// first_seen outcome's time.
 	FirstSeen *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=first_seen,json=firstSeen,proto3" json:"first_seen,omitempty"`
@@ -54,7 +55,9 @@ type Finding struct {
 	// nearest findings, nearest first, with the reason; in answers about one finding only.
 	Nearest []*NearFinding `protobuf:"bytes,14,rep,name=nearest,proto3" json:"nearest,omitempty"`
 	// factors are the rates by one dimension at a time, so that what raises the rate is visible.
-	Factors       []*FindingFactor `protobuf:"bytes,15,rep,name=factors,proto3" json:"factors,omitempty"`
+	Factors []*FindingFactor `protobuf:"bytes,15,rep,name=factors,proto3" json:"factors,omitempty"`
+	// known_on says for each JDK that showed it which known bug it is there, by version.
+	KnownOn       []*KnownOn `protobuf:"bytes,16,rep,name=known_on,json=knownOn,proto3" json:"known_on,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -194,6 +197,68 @@ func (x *Finding) GetFactors() []*FindingFactor {
 	return nil
 }
 
+func (x *Finding) GetKnownOn() []*KnownOn {
+	if x != nil {
+		return x.KnownOn
+	}
+	return nil
+}
+
+// KnownOn says which known bug a finding is on one JDK.
+type KnownOn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// jdk that showed the finding.
+	Jdk *Jdk `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// known_as is the id of the first known bug with the finding's signature whose versions hold the JDK; empty when none does.
+	KnownAs       string `protobuf:"bytes,2,opt,name=known_as,json=knownAs,proto3" json:"known_as,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KnownOn) Reset() {
+	*x = KnownOn{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KnownOn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KnownOn) ProtoMessage() {}
+
+func (x *KnownOn) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KnownOn.ProtoReflect.Descriptor instead.
+func (*KnownOn) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *KnownOn) GetJdk() *Jdk {
+	if x != nil {
+		return x.Jdk
+	}
+	return nil
+}
+
+func (x *KnownOn) GetKnownAs() string {
+	if x != nil {
+		return x.KnownAs
+	}
+	return ""
+}
+
 // NearFinding is another finding that may have the same cause.
 type NearFinding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -211,7 +276,7 @@ type NearFinding struct {
 
 func (x *NearFinding) Reset() {
 	*x = NearFinding{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -223,7 +288,7 @@ func (x *NearFinding) String() string {
 func (*NearFinding) ProtoMessage() {}
 
 func (x *NearFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -236,7 +301,7 @@ func (x *NearFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NearFinding.ProtoReflect.Descriptor instead.
 func (*NearFinding) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{1}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *NearFinding) GetId() string {
@@ -291,7 +356,7 @@ type FindingFactor struct {
 
 func (x *FindingFactor) Reset() {
 	*x = FindingFactor{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -303,7 +368,7 @@ func (x *FindingFactor) String() string {
 func (*FindingFactor) ProtoMessage() {}
 
 func (x *FindingFactor) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -316,7 +381,7 @@ func (x *FindingFactor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingFactor.ProtoReflect.Descriptor instead.
 func (*FindingFactor) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *FindingFactor) GetDimension() string {
@@ -391,7 +456,7 @@ type TriageDecision struct {
 
 func (x *TriageDecision) Reset() {
 	*x = TriageDecision{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +468,7 @@ func (x *TriageDecision) String() string {
 func (*TriageDecision) ProtoMessage() {}
 
 func (x *TriageDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +481,7 @@ func (x *TriageDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriageDecision.ProtoReflect.Descriptor instead.
 func (*TriageDecision) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{3}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TriageDecision) GetId() uint64 {
@@ -481,7 +546,7 @@ type Signature struct {
 
 func (x *Signature) Reset() {
 	*x = Signature{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +558,7 @@ func (x *Signature) String() string {
 func (*Signature) ProtoMessage() {}
 
 func (x *Signature) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +571,7 @@ func (x *Signature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signature.ProtoReflect.Descriptor instead.
 func (*Signature) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{4}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Signature) GetKind() string {
@@ -546,7 +611,7 @@ type FindingRate struct {
 
 func (x *FindingRate) Reset() {
 	*x = FindingRate{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	mi := &file_misstep_v1_finding_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +623,7 @@ func (x *FindingRate) String() string {
 func (*FindingRate) ProtoMessage() {}
 
 func (x *FindingRate) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	mi := &file_misstep_v1_finding_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +636,7 @@ func (x *FindingRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingRate.ProtoReflect.Descriptor instead.
 func (*FindingRate) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{5}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FindingRate) GetJdk() string {
@@ -628,7 +693,7 @@ var File_misstep_v1_finding_proto protoreflect.FileDescriptor
 const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\n" +
 	"\x18misstep/v1/finding.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xd4\x04\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\x84\x05\n" +
 	"\aFinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\tsignature\x18\x02 \x01(\v2\x15.misstep.v1.SignatureR\tsignature\x12\x14\n" +
@@ -646,7 +711,11 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\aaliases\x18\f \x03(\tR\aaliases\x12\x12\n" +
 	"\x04fits\x18\r \x03(\tR\x04fits\x121\n" +
 	"\anearest\x18\x0e \x03(\v2\x17.misstep.v1.NearFindingR\anearest\x123\n" +
-	"\afactors\x18\x0f \x03(\v2\x19.misstep.v1.FindingFactorR\afactors\"a\n" +
+	"\afactors\x18\x0f \x03(\v2\x19.misstep.v1.FindingFactorR\afactors\x12.\n" +
+	"\bknown_on\x18\x10 \x03(\v2\x13.misstep.v1.KnownOnR\aknownOn\"G\n" +
+	"\aKnownOn\x12!\n" +
+	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x12\x19\n" +
+	"\bknown_as\x18\x02 \x01(\tR\aknownAs\"a\n" +
 	"\vNearFinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12\x16\n" +
@@ -692,34 +761,38 @@ func file_misstep_v1_finding_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_finding_proto_rawDescData
 }
 
-var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_misstep_v1_finding_proto_goTypes = []any{
 	(*Finding)(nil),               // 0: misstep.v1.Finding
-	(*NearFinding)(nil),           // 1: misstep.v1.NearFinding
-	(*FindingFactor)(nil),         // 2: misstep.v1.FindingFactor
-	(*TriageDecision)(nil),        // 3: misstep.v1.TriageDecision
-	(*Signature)(nil),             // 4: misstep.v1.Signature
-	(*FindingRate)(nil),           // 5: misstep.v1.FindingRate
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 7: misstep.v1.Outcome
-	(*Recipe)(nil),                // 8: misstep.v1.Recipe
+	(*KnownOn)(nil),               // 1: misstep.v1.KnownOn
+	(*NearFinding)(nil),           // 2: misstep.v1.NearFinding
+	(*FindingFactor)(nil),         // 3: misstep.v1.FindingFactor
+	(*TriageDecision)(nil),        // 4: misstep.v1.TriageDecision
+	(*Signature)(nil),             // 5: misstep.v1.Signature
+	(*FindingRate)(nil),           // 6: misstep.v1.FindingRate
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 8: misstep.v1.Outcome
+	(*Recipe)(nil),                // 9: misstep.v1.Recipe
+	(*Jdk)(nil),                   // 10: misstep.v1.Jdk
 }
 var file_misstep_v1_finding_proto_depIdxs = []int32{
-	4,  // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
-	6,  // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
-	6,  // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
-	5,  // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
-	7,  // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
-	8,  // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
-	1,  // 6: misstep.v1.Finding.nearest:type_name -> misstep.v1.NearFinding
-	2,  // 7: misstep.v1.Finding.factors:type_name -> misstep.v1.FindingFactor
-	6,  // 8: misstep.v1.TriageDecision.made:type_name -> google.protobuf.Timestamp
-	6,  // 9: misstep.v1.TriageDecision.undone:type_name -> google.protobuf.Timestamp
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	5,  // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
+	7,  // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
+	7,  // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
+	6,  // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
+	8,  // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
+	9,  // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
+	2,  // 6: misstep.v1.Finding.nearest:type_name -> misstep.v1.NearFinding
+	3,  // 7: misstep.v1.Finding.factors:type_name -> misstep.v1.FindingFactor
+	1,  // 8: misstep.v1.Finding.known_on:type_name -> misstep.v1.KnownOn
+	10, // 9: misstep.v1.KnownOn.jdk:type_name -> misstep.v1.Jdk
+	7,  // 10: misstep.v1.TriageDecision.made:type_name -> google.protobuf.Timestamp
+	7,  // 11: misstep.v1.TriageDecision.undone:type_name -> google.protobuf.Timestamp
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_finding_proto_init() }
@@ -735,7 +808,7 @@ func file_misstep_v1_finding_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_finding_proto_rawDesc), len(file_misstep_v1_finding_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

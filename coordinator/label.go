@@ -1,0 +1,87 @@
+package coordinator
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"misstep/coordinator/store"
+	"misstep/corpus/known"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// addLabel says which known bug a finding is on each JDK that showed it, and on all of them. Nothing of it is stored: it follows from the hits,
+// in whatever order they came, and from today's catalogue. Merged findings are one bug, so any of their signatures may tell which.
+func (s *Server) addLabel(tx store.Tx, g groups, f *misstepv1.Finding, hits []store.Count, jdks jdksOf) error {
+	f.KnownAs, f.KnownOn = "", nil
+	for _, h := range hits {
+		jdk, err := jdks.find(tx, h.Combination)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(f.GetKnownOn(), func(k *misstepv1.KnownOn) bool {
+			return k.GetJdk().GetName() == jdk.GetName() && k.GetJdk().GetVersion() == jdk.GetVersion()
+		}) {
+			continue
+		}
+		on := &misstepv1.KnownOn{Jdk: jdk}
+		for _, id := range append([]string{f.GetId()}, f.GetAliases()...) {
+			on.KnownAs = cmp.Or(on.GetKnownAs(), s.config.Known.Label(g.rows[id].GetSignature(), jdk.GetVersion()))
+		}
+		f.KnownOn = append(f.KnownOn, on)
+	}
+	slices.SortFunc(f.GetKnownOn(), func(a, b *misstepv1.KnownOn) int {
+		v, _ := known.ParseVersion(a.GetJdk().GetVersion())
+		w, _ := known.ParseVersion(b.GetJdk().GetVersion())
+		return cmp.Or(slices.Compare(v[:], w[:]), cmp.Compare(a.GetJdk().GetName(), b.GetJdk().GetName()), cmp.Compare(a.GetJdk().GetVersion(), b.GetJdk().GetVersion()))
+	})
+	var bugs []string
+	for _, on := range f.GetKnownOn() {
+		switch {
+		case on.GetKnownAs() == "":
+			return nil
+		case !slices.Contains(bugs, on.GetKnownAs()):
+			bugs = append(bugs, on.GetKnownAs())
+		}
+	}
+	f.KnownAs = strings.Join(bugs, ", ")
+	return nil
+}
+
+// jdksOf holds the JDKs of campaigns and reproductions, by id, as far as they were asked for: counts have their names only.
+type jdksOf map[string][]*misstepv1.Jdk
+
+// find returns the JDK that a combination's trials ran on.
+func (j jdksOf) find(tx store.Tx, c store.Combination) (*misstepv1.Jdk, error) {
+	all, ok := j[c.Campaign]
+	if !ok {
+		var err error
+		if all, err = readJdks(tx, c.Campaign); err != nil {
+			return nil, err
+		}
+		j[c.Campaign] = all
+	}
+	if i := slices.IndexFunc(all, func(x *misstepv1.Jdk) bool { return x.GetName() == c.JDK }); i >= 0 {
+		return all[i], nil
+	}
+	return &misstepv1.Jdk{Name: c.JDK}, nil
+}
+
+func readJdks(tx store.Tx, campaign string) ([]*misstepv1.Jdk, error) {
+	if !strings.HasPrefix(campaign, reproductionPrefix) {
+		c, err := tx.Campaign(campaign)
+		if err != nil {
+			return nil, err
+		}
+		return c.Submission.GetJdks(), nil
+	}
+	r, err := tx.Reproduction(campaign)
+	if err != nil {
+		return nil, err
+	}
+	all := []*misstepv1.Jdk{r.GetSpec().GetRecipe().GetJdk()}
+	for _, b := range r.GetSpec().GetBuilds() {
+		all = append(all, b.GetJdk())
+	}
+	return all, nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/deploy/jdk"
+	"misstep/internal/benchmarks/trial"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// A signature that is a known bug on some JDKs is unexplained on the others, whichever is seen first.
+func TestAFamilyIsKnownByJDK(t *testing.T) {
+	frame := func(class, method string) *misstepv1.Frame {
+		return &misstepv1.Frame{ClassName: class, Method: method, Descriptor_: "()V"}
+	}
+	frames := []*misstepv1.Frame{frame("a.Util", "work"), frame("java.lang.invoke.LambdaForm$DMH", "invokeStatic"), frame("a.Main", "run"), frame("a.Main", "main")}
+	m := &misstepv1.Mismatch{ // JDK-8302320
+		Check: "gst-asgct", Kind: "truncated", Count: 3,
+		Reference: &misstepv1.Trace{Source: "gst", Frames: frames, NumFrames: 4}, Suspect: &misstepv1.Trace{Source: "asgct", Frames: frames[:2], NumFrames: 2},
+	}
+	on11 := trial.Spec{JDK: jdk.Entry{Name: "jdk11", Version: "11.0.2"}, Workload: "w"}
+	on25 := trial.Spec{JDK: jdk.Entry{Name: "jdk25", Version: "25.0.3"}, Workload: "w"}
+	for _, order := range [][]trial.Spec{{on11, on25, on25}, {on25, on11, on25}} {
+		s := newSpecificity()
+		for _, spec := range order {
+			require.NoError(t, s.mismatch(m, spec))
+		}
+		explained, unexplained := s.split("gst-asgct")
+		assert.Equal(t, [2]uint64{3, 6}, [2]uint64{explained, unexplained})
+		require.Len(t, s.Families, 2)
+		for _, f := range s.Families {
+			assert.True(t, f.JDKs[map[string]string{"JDK-8302320": "jdk11", "": "jdk25"}[f.Known]])
+			assert.Len(t, f.JDKs, 1)
+			assert.Equal(t, f.Known == "", f.Example != nil, "both stacks of an unexplained one are kept")
+		}
+	}
+}
