@@ -18,8 +18,6 @@ import (
 	"misstep/deploy/vm"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
-	"misstep/runner/perturb"
-	"misstep/workloads"
 )
 
 type bundleCommand struct {
@@ -138,7 +136,7 @@ func (e *env) writeReproducer(ctx context.Context, st *station, reproducer *miss
 	if err != nil {
 		return err
 	}
-	command, err := bundleCommandLine(recipe, workload, manifest)
+	command, err := jvm.BundleCommand(recipe, workload, manifest)
 	if err != nil {
 		return err
 	}
@@ -167,35 +165,6 @@ func (e *env) writeReproducer(ctx context.Context, st *station, reproducer *miss
 		return nil
 	}
 	return signBundle(path, e.cli.SigningKey)
-}
-
-// bundleCommandLine says how run.sh starts the JVM: as the executor does, with placeholders for folders.
-func bundleCommandLine(recipe *misstepv1.Recipe, workload string, manifest workloads.Manifest) (bundle.Command, error) {
-	invocation, err := manifest.Invocation(workload, recipe.GetWorkload(), bundle.Scratch)
-	if err != nil {
-		return bundle.Command{}, err
-	}
-	scratch, err := filepath.Abs(bundle.Scratch) // as Invocation made it
-	if err != nil {
-		return bundle.Command{}, fmt.Errorf("place of %s: %w", bundle.Scratch, err)
-	}
-	command := bundle.Command{
-		JVMFlags:   jvm.Flags(recipe, invocation),
-		Only:       recipe.GetInstrumentation().GetOnly(),
-		Invocation: bundle.Relocate(invocation.Args, workload, scratch),
-		Wall:       jvm.Wall(recipe),
-		MinFeature: manifest.MinFeature,
-	}
-	if len(recipe.GetChecks()) > 0 {
-		options := jvm.AgentOptions(recipe, bundle.Out)
-		command.AgentOptions, command.Instruments = options.String(), options.NeedsMethods()
-		if p := perturb.Of(recipe); p != nil {
-			if command.Plan, err = perturb.Plan(p); err != nil {
-				return bundle.Command{}, err
-			}
-		}
-	}
-	return command, nil
 }
 
 // otherJdks are the builds besides the recipe's whose trials showed the finding, by name.

@@ -44,7 +44,7 @@ func run(stdout io.Writer) error {
 		Misbehaved  []misbehaviour
 		Specificity *specificity
 		Calibration []calibration
-	}{Sensitivity: newSensitivity(), Specificity: newSpecificity()}
+	}{Sensitivity: newSensitivity(), Specificity: newSpecificity("build/bench/oracle")}
 	start := time.Now()
 	report := bench.Report{Name: "oracle", Date: start, Budget: budget}
 	add := func(goals []bench.Goal, tables ...bench.Table) {
@@ -76,8 +76,8 @@ func run(stdout io.Writer) error {
 		return err
 	}
 	report.Rows = results
-	report.Reached = fmt.Sprintf("%d runs with faults, %d without, %d for calibration, in %v",
-		results.Sensitivity.Runs, results.Specificity.Runs, calibrationTrials(results.Calibration), time.Since(start).Round(time.Second))
+	report.Reached = fmt.Sprintf("%d runs with faults, %d without (%d of them ended in time), %d for calibration, in %v",
+		results.Sensitivity.Runs, results.Specificity.Runs, results.Specificity.Ended, calibrationTrials(results.Calibration), time.Since(start).Round(time.Second))
 	return report.Finish(stdout, "build/bench")
 }
 

@@ -15,19 +15,23 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/agent"
 	"misstep/coordinator/triage"
 	"misstep/corpus/known"
+	"misstep/deploy/jdk"
 	"misstep/internal/bench"
 	"misstep/internal/benchmarks/trial"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/jvm"
 	"misstep/workloads"
 )
 
 // specificity counts checks without faults, and what the mismatches among them are.
 type specificity struct {
-	Runs int
+	// Runs in all, and those that were ended in time.
+	Runs, Ended int
 	// Failures are runs whose workload did not verify its result, JVM crashes among them.
 	Failures []string
 	Checks   map[string]agent.CheckCount
@@ -35,6 +39,8 @@ type specificity struct {
 	Families map[string]*family
 	// Unrecorded mismatches were beyond the records' bound: by check.
 	Unrecorded map[string]uint64
+
+	bundles string // the folder of the families' bundles; none are written without
 }
 
 // family is the mismatches of one signature on the JDKs where it is the same known bug, or none.
@@ -46,10 +52,12 @@ type family struct {
 	JDKs, Workloads           map[string]bool
 	// Example is the first record of an unexplained one, with both stacks.
 	Example json.RawMessage `json:",omitempty"`
+	// Bundle of the first one: the path of a file that repeats it.
+	Bundle string `json:",omitempty"`
 }
 
-func newSpecificity() *specificity {
-	return &specificity{Checks: map[string]agent.CheckCount{}, Families: map[string]*family{}, Unrecorded: map[string]uint64{}}
+func newSpecificity(bundles string) *specificity {
+	return &specificity{bundles: bundles, Checks: map[string]agent.CheckCount{}, Families: map[string]*family{}, Unrecorded: map[string]uint64{}}
 }
 
 // checksGoal is the number of checks of each kind that are to be without a false alarm.
@@ -59,15 +67,41 @@ const checksGoal = 10e6
 type setting struct {
 	check string
 	// longer is how many times the workload's own repetitions it runs, up to most: while a JVM is busy with compiling, signals get a fifth of the answers.
-	longer  uint32
-	most    time.Duration
-	options agent.Options
+	longer   uint32
+	most     time.Duration
+	ratio    float64
+	checks   map[string]float64
+	interval time.Duration
 }
 
 var settings = []setting{
-	{"gst-asgct", 1, 2 * runLimit, agent.Options{Ratio: 1, Checks: checks(0.002), Interval: time.Millisecond}},
-	{"asgct-shadow", 5, runLimit, agent.Options{Ratio: 1, Checks: map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, Interval: 50 * time.Microsecond}},
-	{"asgct-gst-bracket", 50, runLimit, agent.Options{Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, Interval: 50 * time.Microsecond}},
+	{"gst-asgct", 1, 2 * runLimit, 1, checks(0.002), time.Millisecond},
+	{"asgct-shadow", 5, runLimit, 1, map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
+	{"asgct-gst-bracket", 50, runLimit, 0, map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
+}
+
+// trialRun is one program on one JDK, in the setting's way.
+type trialRun struct {
+	jdk      jdk.Entry
+	workload workloads.Entry
+	manifest workloads.Manifest
+	recipe   *misstepv1.Recipe
+	most     time.Duration
+}
+
+func (in setting) run(j jdk.Entry, w workloads.Entry, m workloads.Manifest, seed uint64, artefacts agent.Artefacts) trialRun {
+	r := &misstepv1.Recipe{
+		Jdk:             &misstepv1.Jdk{Name: j.Name, Digest: j.Digest, Version: j.Version},
+		Workload:        &misstepv1.Workload{Name: w.Name, Digest: w.Digest.String(), Repetitions: m.Repetitions * in.longer},
+		Instrumentation: &misstepv1.Instrumentation{Ratio: in.ratio},
+		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(in.interval), Jitter: 0.5},
+		Limits:          &misstepv1.Limits{Mismatches: 4096, Wall: durationpb.New(in.most)},
+		Seed:            seed, AgentDigest: artefacts.Digest,
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.checks)) {
+		r.Checks = append(r.Checks, &misstepv1.Check{Name: name, Share: in.checks[name]})
+	}
+	return trialRun{j, w, m, r, in.most}
 }
 
 // measure runs every workload on every JDK in every setting, by turns, until the time is up; a setting whose check has its number is left out. The
@@ -83,7 +117,12 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		fit[i] = slices.DeleteFunc(all, func(w workloads.Entry) bool { return w.Calibration != "" })
 		most = max(most, len(fit[i]))
 	}
-	var specs []trial.Spec
+	type program struct {
+		jdk      jdk.Entry
+		workload workloads.Entry
+		manifest workloads.Manifest
+	}
+	var programs []program
 	for n := range most {
 		for i, j := range bed.JDKs { // each begins with another workload
 			if n < len(fit[i]) {
@@ -92,21 +131,19 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 				if err != nil {
 					return err
 				}
-				specs = append(specs, trial.Spec{JDK: j, Workload: w.Name, Repetitions: manifest.Repetitions})
+				programs = append(programs, program{j, w, manifest})
 			}
 		}
 	}
-	for n, open := 0, true; open && len(specs) > 0; n++ {
+	for n, open := 0, true; open && len(programs) > 0; n++ {
 		open = false
-		for _, setting := range settings {
-			if s.Checks[setting.check].Total >= checksGoal || ctx.Err() != nil || !time.Now().Before(until) {
+		for _, in := range settings {
+			if judged(s.Checks[in.check]) >= checksGoal || ctx.Err() != nil || !time.Now().Before(until) {
 				continue
 			}
 			open = true
-			spec, options := specs[n%len(specs)], setting.options
-			options.Seed, options.Jitter, options.MaxMismatches, options.Liveness = uint64(n), 0.5, 4096, time.Millisecond
-			spec.Agent, spec.Repetitions = &options, spec.Repetitions*setting.longer
-			if err := s.one(ctx, bed, setting, spec); err != nil {
+			p := programs[n%len(programs)]
+			if err := s.one(ctx, bed, in.check, in.run(p.jdk, p.workload, p.manifest, uint64(n), bed.Agent)); err != nil {
 				return err
 			}
 		}
@@ -114,20 +151,29 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 	return nil
 }
 
-func (s *specificity) one(ctx context.Context, bed *trial.Bed, in setting, spec trial.Spec) error {
-	limited, cancel := context.WithTimeout(ctx, in.most)
+// judged checks are those with a verdict on a stack: no code in its place, and not void.
+func judged(c agent.CheckCount) uint64 { return c.Match + sum(c.Tolerated) + c.Mismatch }
+
+func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of trialRun) error {
+	limited, cancel := context.WithTimeout(ctx, of.most)
 	defer cancel()
-	r, err := bed.Run(limited, spec, nil)
+	options := jvm.AgentOptions(of.recipe, "")
+	options.Liveness = time.Millisecond
+	r, err := bed.Run(limited, trial.Spec{JDK: of.jdk, Workload: of.workload.Name, Repetitions: of.recipe.GetWorkload().GetRepetitions(), Agent: &options}, nil)
 	if err != nil {
 		return err
 	}
 	s.Runs++
-	if r.Stopped {
-		r.Failure = ""
+	if r.Stopped { // it need not have come to its end, but a walk has to
+		s.Ended++
+		r.Failure = r.HungWalk()
 	}
-	note("no faults in %s on %s: %d of %s in %v %s", spec.Workload, spec.JDK.Name, r.Check(in.check).Total, in.check, r.Wall.Round(time.Second), r.Failure)
+	if r.Failure == "" {
+		r.Failure = r.ErrorFile()
+	}
+	note("no faults in %s on %s: %d of %s in %v %s", of.workload.Name, of.jdk.Name, judged(r.Check(check)), check, r.Wall.Round(time.Second), r.Failure)
 	if r.Failure != "" {
-		s.Failures = append(s.Failures, fmt.Sprintf("%s on %s: %s", spec.Workload, spec.JDK.Name, r.Failure))
+		s.Failures = append(s.Failures, fmt.Sprintf("%s on %s: %s", of.workload.Name, of.jdk.Name, r.Failure))
 	}
 	missing := map[string]uint64{}
 	for _, c := range r.Status.Checks {
@@ -144,7 +190,7 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, in setting, spec 
 	}
 	if err := eachMismatch(r.Dir, func(m *misstepv1.Mismatch) error {
 		missing[m.GetCheck()] -= min(missing[m.GetCheck()], m.GetCount())
-		return s.mismatch(m, spec)
+		return s.mismatch(ctx, m, bed, of)
 	}); err != nil && !r.Stopped { // one that is killed may leave half a line
 		return err
 	}
@@ -172,9 +218,9 @@ func eachMismatch(dir string, use func(*misstepv1.Mismatch) error) error {
 	return nil
 }
 
-func (s *specificity) mismatch(m *misstepv1.Mismatch, spec trial.Spec) error {
-	signature, _ := triage.Mismatch(m)
-	id, label := triage.ID(signature), known.Default().Label(signature, spec.JDK.Version)
+func (s *specificity) mismatch(ctx context.Context, m *misstepv1.Mismatch, bed *trial.Bed, of trialRun) error {
+	signature, title := triage.Mismatch(m)
+	id, label := triage.ID(signature), known.Default().Label(signature, of.jdk.Version)
 	key := strings.TrimSpace(id + " " + label)
 	f := s.Families[key]
 	if f == nil {
@@ -189,10 +235,20 @@ func (s *specificity) mismatch(m *misstepv1.Mismatch, spec trial.Spec) error {
 			}
 			f.Example = example
 		}
+		if s.bundles != "" {
+			f.Bundle = filepath.Join(s.bundles, strings.ReplaceAll(key, " ", "-")+".zip")
+			finding := &misstepv1.Finding{
+				Id: id, Signature: signature, Title: title, KnownAs: label, Hits: 1, ExampleRecipe: of.recipe,
+				Example: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Mismatches: []*misstepv1.Mismatch{m}},
+			}
+			if err := writeBundle(ctx, f.Bundle, finding, bed.Agent, of); err != nil {
+				return err
+			}
+		}
 		s.Families[key] = f
 	}
 	f.Count += m.GetCount()
-	f.JDKs[spec.JDK.Name], f.Workloads[spec.Workload] = true, true
+	f.JDKs[of.jdk.Name], f.Workloads[of.workload.Name] = true, true
 	return nil
 }
 
@@ -209,18 +265,18 @@ func added[K comparable](sum, more map[K]uint64) map[K]uint64 {
 func (s *specificity) countTable() bench.Table {
 	t := bench.Table{
 		Title:   "specificity: checks without faults",
-		Columns: []string{"check", "total", "match", "tolerated", "unwalkable", "void", "mismatch", "known", "unexplained", "not recorded"},
+		Columns: []string{"check", "total", "judged", "match", "tolerated", "unwalkable", "void", "mismatch", "known", "unexplained", "not recorded"},
 	}
 	for _, name := range agent.Checks {
 		c := s.Checks[name]
 		explained, unexplained := s.split(name)
 		t.Rows = append(t.Rows, []string{
-			name, fmt.Sprint(c.Total), fmt.Sprint(c.Match), fmt.Sprint(sum(c.Tolerated)), fmt.Sprint(sum(c.Unwalkable)), fmt.Sprint(sum(c.Void)),
+			name, fmt.Sprint(c.Total), fmt.Sprint(judged(c)), fmt.Sprint(c.Match), fmt.Sprint(sum(c.Tolerated)), fmt.Sprint(sum(c.Unwalkable)), fmt.Sprint(sum(c.Void)),
 			fmt.Sprint(c.Mismatch), fmt.Sprint(explained), fmt.Sprint(unexplained), fmt.Sprint(s.Unrecorded[name]),
 		})
 	}
 	for _, f := range s.Failures {
-		t.Rows = append(t.Rows, []string{"failed run", f, "", "", "", "", "", "", "", ""})
+		t.Rows = append(t.Rows, []string{"failed run", f, "", "", "", "", "", "", "", "", ""})
 	}
 	return t
 }
@@ -263,13 +319,14 @@ func (s *specificity) goals() []bench.Goal {
 	var goals []bench.Goal
 	for _, name := range agent.Checks {
 		_, unexplained := s.split(name)
-		alarms := float64(unexplained + s.Unrecorded[name])
-		if s.Checks[name].Total == 0 { // no proof, no pass
+		// liveness calls nobody wrong: a thread that it found too long in a walk is for who looks from outside, and an alarm here.
+		alarms := float64(unexplained + s.Unrecorded[name] + s.Checks[name].Void["overdue"])
+		if judged(s.Checks[name]) == 0 { // no proof, no pass
 			alarms = math.NaN()
 		}
 		goals = append(goals,
 			bench.Goal{Name: "unexplained mismatches of " + name, Goal: 0, Measured: alarms, Unit: "mismatches"},
-			bench.Goal{Name: "checks of " + name, Goal: checksGoal, Measured: float64(s.Checks[name].Total), Unit: "checks", AtLeast: true})
+			bench.Goal{Name: "checks of " + name, Goal: checksGoal, Measured: float64(judged(s.Checks[name])), Unit: "checks", AtLeast: true})
 	}
 	return goals
 }

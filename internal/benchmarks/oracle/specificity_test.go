@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/deploy/jdk"
-	"misstep/internal/benchmarks/trial"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/workloads"
 )
 
 // A signature that is a known bug on some JDKs is unexplained on the others, whichever is seen first.
@@ -21,12 +21,12 @@ func TestAFamilyIsKnownByJDK(t *testing.T) {
 		Check: "gst-asgct", Kind: "truncated", Count: 3,
 		Reference: &misstepv1.Trace{Source: "gst", Frames: frames, NumFrames: 4}, Suspect: &misstepv1.Trace{Source: "asgct", Frames: frames[:2], NumFrames: 2},
 	}
-	on11 := trial.Spec{JDK: jdk.Entry{Name: "jdk11", Version: "11.0.2"}, Workload: "w"}
-	on25 := trial.Spec{JDK: jdk.Entry{Name: "jdk25", Version: "25.0.3"}, Workload: "w"}
-	for _, order := range [][]trial.Spec{{on11, on25, on25}, {on25, on11, on25}} {
-		s := newSpecificity()
+	on11 := trialRun{jdk: jdk.Entry{Name: "jdk11", Version: "11.0.2"}, workload: workloads.Entry{Name: "w"}}
+	on25 := trialRun{jdk: jdk.Entry{Name: "jdk25", Version: "25.0.3"}, workload: workloads.Entry{Name: "w"}}
+	for _, order := range [][]trialRun{{on11, on25, on25}, {on25, on11, on25}} {
+		s := newSpecificity("")
 		for _, spec := range order {
-			require.NoError(t, s.mismatch(m, spec))
+			require.NoError(t, s.mismatch(t.Context(), m, nil, spec))
 		}
 		explained, unexplained := s.split("gst-asgct")
 		assert.Equal(t, [2]uint64{3, 6}, [2]uint64{explained, unexplained})

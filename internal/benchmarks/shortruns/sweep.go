@@ -24,7 +24,6 @@ import (
 const (
 	runLimit = 2 * time.Minute // far more than a run takes on a busy machine
 	interval = 10 * time.Microsecond
-	overdue  = 5 * time.Second // longer than that in one walk is a hang of the walker
 )
 
 // presets that the runs take turns in; the empty one has no flags.
@@ -147,16 +146,13 @@ func (s *summary) one(ctx context.Context, bed *trial.Bed, i int) error {
 // judge says what was wrong with a run, nil when nothing was.
 func judge(r trial.Result, hung bool) *trouble {
 	if hung {
-		at := "no thread was in a walk"
-		for _, thread := range r.Status.Threads {
-			if inWalk(thread) && r.Status.HeartbeatNanos > thread.EnterNanos+uint64(overdue) {
-				return &trouble{What: fmt.Sprintf("hang in %s of thread %d at pc %#x", thread.Phase, thread.TID, thread.PC), Walker: true}
-			}
+		if walk := r.HungWalk(); walk != "" {
+			return &trouble{What: walk, Walker: true}
 		}
-		return &trouble{What: fmt.Sprintf("no end after %v: %s", runLimit, at)}
+		return &trouble{What: fmt.Sprintf("no end after %v: no thread was in a walk", runLimit)}
 	}
-	if logs, err := filepath.Glob(filepath.Join(r.Dir, "hs_err*.log")); err == nil && len(logs) > 0 {
-		return crash(logs[0], r)
+	if file := r.ErrorFile(); file != "" {
+		return crash(file, r)
 	}
 	if r.Failure != "" {
 		return &trouble{What: r.Failure}
@@ -165,10 +161,6 @@ func judge(r trial.Result, hung bool) *trouble {
 		return &trouble{What: err.Error()}
 	}
 	return nil
-}
-
-func inWalk(t agent.ThreadSlot) bool {
-	return t.Phase == agent.PhaseWalk || t.Phase == agent.PhaseOwnWalk
 }
 
 // crash tells by the error file and the flight record whether the thread that died was in a walk, and in the JVM's code.
@@ -185,7 +177,7 @@ func crash(file string, r trial.Result) *trouble {
 	frame := report.Crash.GetProblematicFrame()
 	t := &trouble{What: fmt.Sprintf("crash: %s in %s", report.Crash.GetError(), frame)}
 	for _, thread := range r.Status.Threads {
-		if int64(thread.TID) == report.TID && inWalk(thread) && !strings.Contains(frame, agent.LibraryName) {
+		if int64(thread.TID) == report.TID && trial.InWalk(thread) && !strings.Contains(frame, agent.LibraryName) {
 			t.Walker = true
 			t.What += fmt.Sprintf(", phase %s", thread.Phase)
 		}

@@ -132,6 +132,32 @@ func (r Result) Check(name string) agent.CheckCount {
 	return agent.CheckCount{Name: name}
 }
 
+// overdue is longer than any walk takes.
+const overdue = 5 * time.Second
+
+// InWalk says that a thread was in a walk when the flight record ended.
+func InWalk(t agent.ThreadSlot) bool {
+	return t.Phase == agent.PhaseWalk || t.Phase == agent.PhaseOwnWalk
+}
+
+// HungWalk tells of a walk that did not come back while the JVM ran, empty when there was none.
+func (r Result) HungWalk() string {
+	for _, t := range r.Status.Threads {
+		if InWalk(t) && r.Status.HeartbeatNanos > t.EnterNanos+uint64(overdue) {
+			return fmt.Sprintf("hang in %s of thread %d at pc %#x", t.Phase, t.TID, t.PC)
+		}
+	}
+	return ""
+}
+
+// ErrorFile is the JVM's error file (hs_err), empty when there is none.
+func (r Result) ErrorFile() string {
+	if files, err := filepath.Glob(filepath.Join(r.Dir, "hs_err*.log")); err == nil && len(files) > 0 {
+		return files[0]
+	}
+	return ""
+}
+
 // Run runs one JVM to its end, or until ctx ends. watch, when given, is called all the time that the JVM runs, ten times a second; when it returns
 // false the JVM is killed. The error is about what could not be run at all.
 func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) bool) (Result, error) {
