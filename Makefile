@@ -52,6 +52,11 @@ agent: ## build the validation agent into build/agent
 	@cmake --build $(BUILD)/agent-native -j2 >$(BUILD)/agent-native.log || { tail -n 40 $(BUILD)/agent-native.log; exit 1; }
 	@$(call newer,$(BUILD)/agent/misstep-agent.jar,agent/java) || $(MVN) -f agent/java/pom.xml -DskipTests package
 
+.PHONY: agent-assert
+agent-assert: ## build the agent's library with assertions of its rules into build/agent-assert
+	@cmake -S agent/native -B $(BUILD)/agent-assert-native -DMISSTEP_ASSERT=ON -DMISSTEP_OUTPUT=$(BUILD)/agent-assert >$(BUILD)/agent-assert.log || { cat $(BUILD)/agent-assert.log; exit 1; }
+	@cmake --build $(BUILD)/agent-assert-native -j2 --target misstep >$(BUILD)/agent-assert.log || { tail -n 40 $(BUILD)/agent-assert.log; exit 1; }
+
 .PHONY: workloads
 workloads: ## build the workloads into build/workloads
 	@$(call newer,$(BUILD)/workloads/.built,workloads) || { $(MVN) -f workloads/pom.xml -DskipTests package && touch $(BUILD)/workloads/.built; }
@@ -74,7 +79,7 @@ hunt: catalogue ## hunt for about three minutes on this machine and write a bund
 .PHONY: test
 test: setup-test ## run every test and linter; ends with "N passed, N failed, N skipped"
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
-	@$(MAKE) --no-print-directory agent workloads misstep
+	@$(MAKE) --no-print-directory agent agent-assert workloads misstep
 	@deploy/setup/catalogue.sh all
 	@for step in lint-proto lint-go lint-cpp lint-java lint-shell; do \
 	  $(TALLY) run $$step $(RESULTS)/$$step.xml -- $(MAKE) --no-print-directory $$step || exit 1; done
@@ -89,14 +94,14 @@ test-go: ## run the Go tests (with real JVMs; build and catalogue first)
 	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/go.xml -- -timeout 60m $(GOTESTFLAGS) ./...
 
 .PHONY: test-native
-test-native: ## run the agent's native unit tests under ASan and UBSan, what threads share under TSan
+test-native: ## run the agent's native unit tests with assertions under ASan and UBSan, what threads share under TSan
 	@mkdir -p $(RESULTS)/native
 	@$(call native,sanitized,address$(COMMA)undefined,misstep_test misstep_protocol_test)
 	@$(call native,tsan,thread,misstep_protocol_test)
 
-# native: builds the targets $(3) with the sanitizers $(2) in build/agent-$(1) and runs them. TSan wants addresses that are not random.
+# native: builds the targets $(3) with assertions and the sanitizers $(2) in build/agent-$(1) and runs them. TSan wants addresses that are not random.
 COMMA := ,
-native = cmake -S agent/native -B $(BUILD)/agent-$(1) -DCMAKE_BUILD_TYPE=Debug -DMISSTEP_SANITIZE=$(2) >$(BUILD)/agent-$(1).log || { cat $(BUILD)/agent-$(1).log; exit 1; }; \
+native = cmake -S agent/native -B $(BUILD)/agent-$(1) -DCMAKE_BUILD_TYPE=Debug -DMISSTEP_ASSERT=ON -DMISSTEP_SANITIZE=$(2) >$(BUILD)/agent-$(1).log || { cat $(BUILD)/agent-$(1).log; exit 1; }; \
 	cmake --build $(BUILD)/agent-$(1) -j2 --target $(3) >$(BUILD)/agent-$(1).log || { tail -n 40 $(BUILD)/agent-$(1).log; exit 1; }; \
 	setarch -R ctest --test-dir $(BUILD)/agent-$(1) -E NOT_BUILT --output-junit $(RESULTS)/native/ctest-$(1).xml --output-on-failure >$(BUILD)/ctest-$(1).log || { cat $(BUILD)/ctest-$(1).log; exit 1; }
 

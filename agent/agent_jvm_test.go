@@ -107,7 +107,7 @@ func classes(t *testing.T) string {
 			return
 		}
 		// What runs on older JDKs, too.
-		output, err = exec.Command(javac, "--release", "8", "-d", programs.dir,
+		output, err = exec.Command(javac, "--release", "8", "-d", programs.dir, filepath.Join("test", "programs", "Churn.java"),
 			filepath.Join("test", "programs", "Deoptimised.java"), filepath.Join("test", "programs", "Linked.java"), filepath.Join("test", "programs", "Inlined.java")).CombinedOutput()
 		if err != nil {
 			programs.err = fmt.Errorf("compile a test program for 8: %w: %s", err, output)
@@ -181,7 +181,12 @@ func (r result) check(name string) CheckCount {
 // run starts a program under the agent. The status and the records are read whatever its end; requireEnded asks for a clean one.
 func run(t *testing.T, j jvm, o Options, flags []string, program ...string) result {
 	t.Helper()
-	a := built(t)
+	return runWith(t, built(t), j, o, flags, program...)
+}
+
+// runWith is run with an agent of its own.
+func runWith(t *testing.T, a Artefacts, j jvm, o Options, flags []string, program ...string) result {
+	t.Helper()
 	java := filepath.Join(j.home, "bin", "java")
 	cache, err := filepath.Abs(filepath.Join("..", "build", "agent-test-cache"))
 	require.NoError(t, err)

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 
 #include "seam.h"
 
@@ -289,6 +290,7 @@ void LinkShadow(JNIEnv* env, jthread thread) {
 }
 
 void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
+  MaySafepoint();
   const bool methods = NeedsMethods(agent->options);
   if (methods) {
     LinkShadow(env, thread);
@@ -307,7 +309,7 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
     Free(classes);
   }
   // Else the Java half says when it is ready.
-  if (!methods) Ready(env);
+  if (!methods) Ready();
 }
 
 void LogEdges() {
@@ -319,9 +321,21 @@ void LogEdges() {
   Log(line);
 }
 
+// The proof that a build asserts the rules, and how often.
+void LogAsserted() {
+  if constexpr (kAsserts) {
+    std::string line = "asserted:";
+    for (size_t rule = 1; rule < std::size(asserted); rule++) {
+      line.append(" rule ").append(std::to_string(rule)).append(" ").append(std::to_string(asserted[rule].load()));
+    }
+    Log(line);
+  }
+}
+
 void JNICALL OnVMDeath(jvmtiEnv*, JNIEnv*) {
   if (agent->stage.exchange(Stage::kEnded) == Stage::kReady) StopSampler();
   LogEdges();
+  LogAsserted();
   agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_ENDED);
 }
 
@@ -337,6 +351,7 @@ std::string Start(JavaVM* vm, const char* text) {
   if (!a->options.only.empty() && access(a->options.only.c_str(), R_OK) != 0) {
     return "option only=" + a->options.only + ": cannot read it: " + std::strerror(errno);
   }
+  a->vm = vm;
   a->asgct = reinterpret_cast<AsgctFunction>(dlsym(RTLD_DEFAULT, "AsyncGetCallTrace"));
   if (a->asgct == nullptr) {
     if (void* jvm = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD); jvm != nullptr) {
@@ -419,11 +434,11 @@ std::string Start(JavaVM* vm, const char* text) {
 
 }  // namespace
 
-void Ready(JNIEnv* env) {
+void Ready() {
   auto starting = Stage::kStarting;
   if (!agent->stage.compare_exchange_strong(starting, Stage::kReady)) return;
   agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_STARTED);
-  StartSampler(env);
+  StartSampler();
 }
 
 uint64_t MonotonicNanos() {

@@ -40,6 +40,7 @@ enum class Stage : uint32_t { kStarting, kReady, kEnded };
 struct Agent {
   Options options;
   std::string option_text;
+  JavaVM* vm = nullptr;  // null in tests without one
   jvmtiEnv* jvmti = nullptr;
   AsgctFunction asgct = nullptr;
   StatusFile* status = nullptr;
@@ -64,7 +65,7 @@ extern Agent* agent;
 uint64_t MonotonicNanos();
 
 // Checks and sampling start.
-void Ready(JNIEnv* env);
+void Ready();
 
 // The slot of the thread that runs this: for a virtual thread its carrier's. Null when there is none left, and for the
 // agent's own threads.
@@ -101,7 +102,7 @@ void SayVerdict(Check check, const Verdict& verdict, uint64_t walk);
 
 // The sampler: its signal handler is installed in OnLoad, its threads run from StartSampler to StopSampler.
 std::string InstallHandler(int signal);
-void StartSampler(JNIEnv* env);
+void StartSampler();
 void StopSampler();
 
 // Where a trace that edges judges comes from.

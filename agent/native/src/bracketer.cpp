@@ -66,8 +66,7 @@ OwnedBracket::Walk TakeWalk(const Ticket& t) {
 std::atomic<uint32_t> wake = 0;
 std::atomic<bool> stop = false;
 std::atomic<bool> stopped = true;  // no walk of the bracketer is under way, and none will be
-JavaVM* vm = nullptr;
-std::atomic<uint32_t> given = 0;  // brackets that turns were given and have not taken yet
+std::atomic<uint32_t> given = 0;   // brackets that turns were given and have not taken yet
 
 Mutex queue_mutex;
 std::vector<std::unique_ptr<OwnedBracket>> queue GUARDED_BY(queue_mutex);  // to the judge
@@ -136,6 +135,7 @@ void Walk(Slot* slot) {
   if (slot->state.load(std::memory_order_seq_cst) == SlotState::kActive) {
     MaySafepoint();
     error = agent->jvmti->GetStackTrace(b.thread, 0, static_cast<jint>(agent->options.depth), b.gst, &b.gst_count);
+    Assert(2, [&] { return HasThread(*slot); });
   }
   b.walking.store(false, std::memory_order_seq_cst);
   if (error == JVMTI_ERROR_THREAD_NOT_ALIVE) return GiveUp(slot, Reason::kThreadEnd);
@@ -248,7 +248,8 @@ void* Run(void*) {
   JNIEnv* env = nullptr;
   char name[] = "misstep-bracket";
   JavaVMAttachArgs arguments = {JNI_VERSION_1_6, name, nullptr};
-  if (vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) != JNI_OK) {
+  MaySafepoint();
+  if (agent->vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) != JNI_OK) {
     Log("cannot attach the bracket thread: asgct-gst-bracket does nothing");
     stopped.store(true, std::memory_order_release);
     return nullptr;
@@ -273,7 +274,8 @@ void* Run(void*) {
     syscall(SYS_futex, reinterpret_cast<uint32_t*>(&wake), FUTEX_WAIT_PRIVATE, seen, &most, nullptr, 0);
   }
   stopped.store(true, std::memory_order_release);
-  vm->DetachCurrentThread();
+  MaySafepoint();
+  agent->vm->DetachCurrentThread();
   return nullptr;
 }
 
@@ -385,9 +387,8 @@ void JudgeBrackets(uint64_t now, bool end) {
 
 bool BracketsWait() { return !deferred.empty(); }
 
-bool StartBracketer(JNIEnv* env) {
+bool StartBracketer() {
   edges_random = agent->options.seed ^ 0x627261636b6574;
-  if (env->GetJavaVM(&vm) != JNI_OK) return false;
   stopped.store(false);
   pthread_t thread;
   if (!StartThread(&thread, Run)) {

@@ -33,8 +33,8 @@ void JudgeBrackets(uint64_t now, bool end);
 // Whether brackets wait for events still to come.
 bool BracketsWait();
 
-// From a thread of the JVM. Returns false when there can be no thread.
-bool StartBracketer(JNIEnv* env);
+// Returns false when there can be no thread.
+bool StartBracketer();
 // Waits for a walk under way, within reason, hands on brackets whose walks are all there and gives up the others.
 void StopBracketer();
 

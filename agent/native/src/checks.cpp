@@ -48,6 +48,7 @@ std::vector<Frame> ToFrames(const AsgctFrame* frames, int32_t count) {
 int32_t OwnWalk(Slot* slot, uint64_t sequence) {
   AsgctTrace trace = {slot->env, 0, slot->asgct};
   const PhaseScope phase(slot->status, MISSTEP_PHASE_OWN_WALK);
+  Assert(1, [&] { return slot->busy == 0; });
   slot->busy = 1;
   Walk(&trace, nullptr, kEntryWalk | sequence);
   slot->busy = 0;

@@ -1,9 +1,9 @@
 // Locks of the agent, and the proof of ORACLE.md's rule 3: none is held across a call that may reach a safepoint.
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
 #include <shared_mutex>
+
+#include "rules.h"
 
 // Clang's thread safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html): `make lint-cpp` turns it on,
 // other compilers know nothing of it.
@@ -18,19 +18,13 @@
 
 namespace misstep {
 
-#ifndef NDEBUG
-// Number of agent locks that this thread holds.
+// Number of agent locks that this thread holds, where that is asserted.
 inline thread_local int held_locks = 0;
-#endif
 
-// Call before every JNI or JVMTI call that may reach a safepoint. Aborts in debug builds when a lock is held.
-inline void MaySafepoint() {
-#ifndef NDEBUG
-  if (held_locks != 0) {
-    std::fputs("misstep: rule 3 is broken: an agent lock is held across a call that may reach a safepoint\n", stderr);
-    std::abort();
-  }
-#endif
+// Call before every JNI or JVMTI call that may reach a safepoint.
+inline void MaySafepoint(std::source_location where = std::source_location::current()) {
+  Assert(1, [] { return !outside; }, where);
+  Assert(3, [] { return held_locks == 0; }, where);
 }
 
 class MISSTEP_THREAD_SAFETY(capability("mutex")) Mutex {
@@ -53,10 +47,8 @@ class MISSTEP_THREAD_SAFETY(capability("mutex")) Mutex {
   }
 
  private:
-  static void Held([[maybe_unused]] int by) {
-#ifndef NDEBUG
-    held_locks += by;
-#endif
+  static void Held(int by) {
+    if constexpr (kAsserts) held_locks += by;
   }
   std::shared_mutex mutex_;
 };

@@ -27,12 +27,10 @@ std::vector<jint> Ints(JNIEnv* env, jintArray array) {
 
 // A weak reference that a thread of the JVM's ends.
 std::shared_ptr<void> Weak(JNIEnv* env, jobject object) {
-  JavaVM* vm = nullptr;
-  env->GetJavaVM(&vm);
-  return {env->NewWeakGlobalRef(object), [vm](void* weak) {
+  return {env->NewWeakGlobalRef(object), [](void* weak) {
             JNIEnv* here = nullptr;
             MaySafepoint();
-            if (weak != nullptr && vm->GetEnv(reinterpret_cast<void**>(&here), JNI_VERSION_1_6) == JNI_OK) {
+            if (weak != nullptr && agent->vm->GetEnv(reinterpret_cast<void**>(&here), JNI_VERSION_1_6) == JNI_OK) {
               here->DeleteWeakGlobalRef(static_cast<jweak>(weak));
             }
           }};
@@ -96,6 +94,6 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_begin(JNIEnv* env, jclass, jstr
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_end(JNIEnv*, jclass) { misstep::Instrumenting(nullptr); }
 
-JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv* env, jclass) { misstep::Ready(env); }
+JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv*, jclass) { misstep::Ready(); }
 
 }  // extern "C"

@@ -75,6 +75,9 @@ void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
 // The signal handler: atomics, memcpy, raw system calls and ASGCT, nothing else.
 void Fill(Slot* slot, Ticket* t, void* context) {
   ThreadStatus* status = slot->status;
+  Assert(2, [&] { return HasThread(*slot); });
+  // GetStackTrace of the thread comes between the walks of a bracket.
+  Assert(1, [&] { return !slot->bracket.walking.load(std::memory_order_seq_cst); });
   const uint32_t phase_before = status->phase.load(std::memory_order_relaxed);
   const uint64_t enter_before = status->enter_nanos.load(std::memory_order_relaxed);
   const auto& registers = *static_cast<const ucontext_t*>(context);
@@ -133,6 +136,12 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   t->took = MonotonicNanos() - began;
   status->enter_nanos.store(enter_before, std::memory_order_relaxed);
   status->phase.store(phase_before, std::memory_order_release);
+}
+
+// Rule 1: whether the JVM does not know the calling thread.
+bool Detached() {
+  void* env = nullptr;
+  return agent->vm == nullptr || agent->vm->GetEnv(&env, JNI_VERSION_1_6) == JNI_EDETACHED;
 }
 
 uint64_t OwnCpuNanos() {
@@ -492,6 +501,7 @@ bool GiveTurn(Slot* slot, uint64_t now) {
     const uint32_t ticks = own + std::min(spare_ticks.exchange(0), kMostSpare * own);
     turn.ticks.store(ticks, std::memory_order_release);
     SetTimer(turn, now + 1);
+    Assert(2, [&] { return HasThread(*slot); });
   }
   slot->sending.store(false, std::memory_order_seq_cst);
   return active;
@@ -567,6 +577,7 @@ void Probe(uint64_t now) {
 
 void* RunSampler(void*) {
   prctl(PR_SET_NAME, "misstep-sampler");
+  StayOutside();
   prctl(PR_SET_TIMERSLACK, 1000UL);
   const Options& o = agent->options;
   uint64_t random = o.seed ^ 0x6d697373746570;
@@ -580,6 +591,7 @@ void* RunSampler(void*) {
   uint64_t next_turn = now;
   uint64_t next_probe = now;
   while (!stop_sampler.load(std::memory_order_acquire)) {
+    Assert(1, Detached);
     now = MonotonicNanos();
     agent->status->heartbeat.store(now, std::memory_order_relaxed);
     if (sampling && now >= next_tick) {
@@ -615,7 +627,9 @@ Judge* judge = nullptr;
 
 void* RunJudge(void*) {
   prctl(PR_SET_NAME, "misstep-judge");
+  StayOutside();
   while (!stop_judge.load(std::memory_order_acquire)) {
+    Assert(1, Detached);
     const uint64_t now = MonotonicNanos();
     judge->Round(now, false);
     JudgeBrackets(now, false);
@@ -663,6 +677,7 @@ Sent SendTicket(Slot* slot, Ticket* t, SignalFor what, uint64_t sequence) {
     TicketState pending = TicketState::kPending;
     if (t->state.compare_exchange_strong(pending, TicketState::kIdle)) sent = Sent::kRefused;
   }
+  Assert(2, [&] { return HasThread(*slot); });
   slot->sending.store(false, std::memory_order_seq_cst);
   return sent;
 }
@@ -688,9 +703,9 @@ std::string InstallHandler(int signal) {
   return "";
 }
 
-void StartSampler(JNIEnv* env) {
+void StartSampler() {
   const bool sampling = agent->options.asgct_shadow > 0 || agent->options.bracket > 0;
-  if (agent->options.bracket > 0 && !StartBracketer(env)) {
+  if (agent->options.bracket > 0 && !StartBracketer()) {
     Log("cannot start the bracket thread: asgct-gst-bracket does nothing");
   }
   stop_sampler = stop_judge = stop_turns = false;

@@ -6,10 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <span>
 
 #include "agent.h"
@@ -27,6 +29,16 @@ bool Quiet(const Slot& slot) {
     if (t.state.load(std::memory_order_acquire) != TicketState::kIdle) return false;
   }
   return slot.bracket.state.load(std::memory_order_acquire) == BracketState::kIdle;
+}
+
+// Rule 2, of a slot that changes hands: no signal to its thread is on its way or being handled.
+bool NoSignal(const Slot& slot) {
+  const auto idle = [](const Ticket& t) {
+    const TicketState s = t.state.load(std::memory_order_acquire);
+    return s != TicketState::kPending && s != TicketState::kFilling;
+  };
+  return std::all_of(std::begin(slot.tickets), std::end(slot.tickets), idle) && idle(slot.bracket.first) &&
+         idle(slot.bracket.second);
 }
 
 // Allocates all memory of a slot in one mapping; untouched pages cost nothing.
@@ -165,6 +177,7 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   slot->turn.cpu = 0;
   slot->turn.random = NextRandom(&slot->random);
   slot->turn.has_timer = UsesTurns(agent->options) && MakeTimer(slot);
+  Assert(2, [&] { return NoSignal(*slot) && !slot->bracket.walking; });
   current_slot = slot;
   slot->state.store(SlotState::kActive, std::memory_order_seq_cst);
   return slot;
@@ -191,6 +204,7 @@ void Threads::End() {
     }
   }
   EndBracket(slot);
+  Assert(2, [&] { return NoSignal(*slot); });
   slot->status->tid.store(0, std::memory_order_relaxed);
   slot->state.store(SlotState::kDead, std::memory_order_release);  // last: another thread may take it from here on
 }

@@ -161,6 +161,12 @@ struct Slot {
   PointState point;
 };
 
+// Whether a thread has the slot, from Attach to End. Async-signal-safe.
+inline bool HasThread(const Slot& slot) {
+  const SlotState s = slot.state.load(std::memory_order_seq_cst);
+  return s == SlotState::kActive || s == SlotState::kEnding;
+}
+
 // Number of entries that a shadow buffer can hold.
 inline uint64_t ShadowCapacity(const uint64_t* buffer) {
   const uint64_t base = reinterpret_cast<uint64_t>(buffer) + MISSTEP_SHADOW_HEADER;

@@ -94,8 +94,9 @@ class Folder {
 };
 
 // Starts the agent's sampler with a walker in ASGCT's place.
-void StartAgent(const Folder& folder, const std::string& sampling, AsgctFunction walker) {
+void StartAgent(const Folder& folder, const std::string& sampling, AsgctFunction walker, JavaVM* vm = nullptr) {
   auto a = std::make_unique<Agent>();
+  a->vm = vm;
   const std::string options =
       "out=" + folder.path() + ",seed=7,gst-asgct=0,shadow-gst=0,jitter=0.5,liveness=5,depth=64," + sampling;
   ASSERT_EQ(ParseOptions(options, &a->options), "");
@@ -109,7 +110,7 @@ void StartAgent(const Folder& folder, const std::string& sampling, AsgctFunction
   Publish(&a->methods, "T", kFirstMethod);
   agent = a.release();  // for ever: its handler stays installed
   ASSERT_EQ(InstallHandler(agent->options.signal), "");
-  StartSampler(nullptr);
+  StartSampler();
 }
 
 // Runs the sampler over threads that come and go, and asks for one verdict of each signal.
@@ -309,6 +310,49 @@ TEST(Shared, RecordsAreWholeLines) {
   }
   EXPECT_EQ(lines, 40);
 }
+
+#ifdef MISSTEP_ASSERT
+
+// A JVM that knows every thread knows the sampler.
+TEST(RulesDeathTest, TheSamplerIsNoThreadOfTheJvm) {
+  const Folder folder;
+  JNIInvokeInterface_ functions = {};
+  functions.GetEnv = [](JavaVM*, void**, jint) -> jint { return JNI_OK; };
+  JavaVM vm = {&functions};
+  const auto run = [&] {
+    StartAgent(folder, "interval=500,signal=SIGPROF", Walk, &vm);
+    std::this_thread::sleep_for(std::chrono::seconds(60));
+  };
+  EXPECT_DEATH(run(), "rule 1 is broken at sampler.cpp:.*Run");
+}
+
+TEST(RulesDeathTest, ThreadsThatStayOutsideCallNothing) {
+  StayOutside();
+  EXPECT_DEATH(MaySafepoint(), "rule 1 is broken at protocol_test.cpp:.*ThreadsThatStayOutsideCallNothing");
+}
+
+TEST(RulesDeathTest, NoThreadIsLetGoWithAHandlerAtWork) {
+  const Folder folder;
+  StartAgent(folder, "interval=500,signal=SIGPROF", Walk);
+  if (HasFatalFailure()) return;
+  StopSampler();
+  Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+  ASSERT_NE(slot, nullptr);
+  slot->tickets[0].state = TicketState::kFilling;
+  EXPECT_DEATH(agent->threads.End(), "rule 2 is broken at threads.cpp:.*End");
+}
+
+TEST(RulesDeathTest, NoLockIsHeldAcrossASafepoint) {
+  Mutex mutex;
+  {
+    const ReadLock lock(mutex);
+  }
+  MaySafepoint();
+  const ReadLock lock(mutex);
+  EXPECT_DEATH(MaySafepoint(), "rule 3 is broken at protocol_test.cpp:.*NoLockIsHeldAcrossASafepoint");
+}
+
+#endif
 
 }  // namespace
 }  // namespace misstep

@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asserting gives the agent with the library that `make agent-assert` built: it asserts the rules of native/src/rules.h.
+func asserting(t *testing.T) Artefacts {
+	t.Helper()
+	a := built(t)
+	library, err := filepath.Abs(filepath.Join("..", "build", "agent-assert", LibraryName))
+	require.NoError(t, err)
+	if _, err := os.Stat(library); err != nil {
+		t.Skipf("the agent with assertions is not built (make agent-assert): %v", err)
+	}
+	a.Library = library
+	return a
+}
+
+// Threads come and go under signals, brackets and entry checks all at once, and no assertion of a rule fails: it would end the JVM. Each JVM says
+// how often it asserted each rule, which the agent without assertions has no words for.
+func TestTheRulesHoldInJVMs(t *testing.T) {
+	a := asserting(t)
+	released, err := os.ReadFile(built(t).Library)
+	require.NoError(t, err)
+	require.False(t, bytes.Contains(released, []byte("rule %d is broken")), "the agent that make agent builds has assertions")
+	runs := map[int][][]string{
+		8:  {{"Churn", "2", "return"}},
+		17: {{"Churn", "2", "exit"}},
+		25: {{"Churn", "2", "return"}, {"Virtual", "2", "yield"}},
+	}
+	for _, j := range catalogued(t) {
+		for _, program := range runs[j.feature] {
+			t.Run(fmt.Sprint(j, "/", program[0]), func(t *testing.T) {
+				o := Options{Out: t.TempDir(), Seed: 1, Interval: 50 * time.Microsecond, Jitter: 0.5, Include: []string{"Churn*", "Virtual*"}, Checks: allChecks(0.01)}
+				o.Checks["asgct-gst-bracket"] = 1
+				r := runWith(t, a, j, o, nil, program...)
+				requireSound(t, r)
+				require.Contains(t, r.output, "verified")
+				for _, check := range Checks {
+					require.NotZerof(t, r.check(check).Total, "%s did nothing", check)
+				}
+				log, err := os.ReadFile(filepath.Join(o.Out, "agent.log"))
+				require.NoError(t, err)
+				line := regexp.MustCompile(`(?m)^asserted:.*$`).FindString(string(log))
+				t.Logf("%s; %d signals, %d brackets", line, r.status.Sent, r.check("asgct-gst-bracket").Total)
+				require.Regexp(t, `^asserted: rule 1 [1-9]\d* rule 2 [1-9]\d* rule 3 [1-9]\d*$`, line, "no library with assertions")
+			})
+		}
+		delete(runs, j.feature)
+	}
+	require.Empty(t, runs, "the catalogue lacks JDKs")
+}
