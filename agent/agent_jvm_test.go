@@ -21,6 +21,8 @@ import (
 type jvm struct {
 	feature int
 	home    string
+	// version is what -Xinternalversion prints, known of the catalogue's.
+	version string
 }
 
 func (j jvm) String() string { return fmt.Sprintf("jdk%d", j.feature) }
@@ -34,7 +36,7 @@ func jvms(t *testing.T) []jvm {
 		require.NoError(t, err)
 		for _, home := range homes {
 			if _, err := os.Stat(filepath.Join(home, "bin", "javac")); err == nil {
-				found = append(found, jvm{feature, home})
+				found = append(found, jvm{feature: feature, home: home})
 				break
 			}
 		}
@@ -64,9 +66,10 @@ func catalogued(t *testing.T) []jvm {
 		var j struct {
 			Path    string
 			Feature int
+			Version string
 		}
 		require.NoError(t, json.Unmarshal(data, &j))
-		found = append(found, jvm{j.Feature, j.Path})
+		found = append(found, jvm{j.Feature, j.Path, j.Version})
 	}
 	return found
 }
@@ -107,8 +110,11 @@ func classes(t *testing.T) string {
 			return
 		}
 		// What runs on older JDKs, too.
-		output, err = exec.Command(javac, "--release", "8", "-d", programs.dir, filepath.Join("test", "programs", "Churn.java"),
-			filepath.Join("test", "programs", "Deoptimised.java"), filepath.Join("test", "programs", "Linked.java"), filepath.Join("test", "programs", "Inlined.java")).CombinedOutput()
+		older := []string{"--release", "8", "-d", programs.dir}
+		for _, name := range []string{"Churn", "Deoptimised", "Linked", "Inlined", "Unloaded", "Redefined", "RedefinedOne", "RedefinedTwo", "RedefinedLeaf"} {
+			older = append(older, filepath.Join("test", "programs", name+".java"))
+		}
+		output, err = exec.Command(javac, older...).CombinedOutput()
 		if err != nil {
 			programs.err = fmt.Errorf("compile a test program for 8: %w: %s", err, output)
 			return

@@ -96,6 +96,37 @@ NmethodRef AwaitDeoptimisedCaller(std::span<const Frame> gst, std::span<const Fr
   return found;
 }
 
+// The thread's own stack. Returns false when the JVM refuses it.
+bool OwnStack(Slot* slot, std::vector<Frame>* gst) {
+  jint count = 0;
+  MaySafepoint();
+  if (agent->jvmti->GetStackTrace(nullptr, 0, static_cast<jint>(agent->options.depth), slot->gst, &count) !=
+      JVMTI_ERROR_NONE) {
+    return false;
+  }
+  gst->resize(static_cast<size_t>(count));
+  for (size_t i = 0; i < gst->size(); i++) {
+    (*gst)[i] = {reinterpret_cast<uint64_t>(slot->gst[i].method), static_cast<int32_t>(slot->gst[i].location), nullptr};
+  }
+  return true;
+}
+
+// Takes the stack again. Returns whether its methods have other ids now, as it happens when a class is redefined, at a
+// safepoint that native code does not wait for.
+bool Renamed(JNIEnv* env, Slot* slot, std::span<Frame> gst) {
+  std::vector<Frame> now;
+  const auto same = [](const Frame& a, const Frame& b) { return a.method == b.method; };
+  if (!OwnStack(slot, &now) || now.size() != gst.size() || std::equal(now.begin(), now.end(), gst.begin(), same)) {
+    return false;
+  }
+  ResolveOwnStack(env, now);
+  std::copy(now.begin(), now.end(), gst.begin());
+  return true;
+}
+
+// Redefinitions between the two walks of one check that are put up with.
+constexpr int kMostRenamed = 3;
+
 void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) {
   int32_t code = OwnWalk(slot, sequence);
   std::vector<Frame> asgct = ToFrames(slot->asgct, code);
@@ -112,6 +143,13 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     ResolveOwnStack(env, gst);
     agent->methods.Resolve(asgct);
     verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
+    for (int i = 0; i < kMostRenamed && verdict.outcome == Outcome::kMismatch && Renamed(env, slot, gst); i++) {
+      code = OwnWalk(slot, sequence);
+      asgct = ToFrames(slot->asgct, code);
+      agent->methods.Resolve(asgct);
+      verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
+      if (verdict.outcome == Outcome::kMatch) verdict = Verdict::Tolerated(Rule::kRetransformed);
+    }
     // What is equal to GetStackTrace's is judged with it.
     const Origin origin = {
         .source = "asgct", .num_frames = code, .walk = kEntryWalk | sequence, .place = PlaceOfEntry(*slot, sequence)};
@@ -294,21 +332,16 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
     const uint64_t* entries = shadow + MISSTEP_SHADOW_HEADER / 8;
     for (uint64_t i = 0; i < size && !overflow; i++) ids.push_back(static_cast<uint32_t>(entries[i]));
   }
-  jint count = 0;
-  MaySafepoint();
-  const jvmtiError error = agent->jvmti->GetStackTrace(nullptr, 0, static_cast<jint>(o.depth), slot->gst, &count);
-  if (error != JVMTI_ERROR_NONE) {
+  std::vector<Frame> gst;
+  if (!OwnStack(slot, &gst)) {
     if (want_gst_asgct) Count(agent->status, Check::kGstAsgct, Verdict::Void(Reason::kGstError));
     if (want_shadow_gst) Count(agent->status, Check::kShadowGst, Verdict::Void(Reason::kGstError));
     return;
   }
-  std::vector<Frame> gst(static_cast<size_t>(count));
-  for (size_t i = 0; i < gst.size(); i++) {
-    gst[i] = {reinterpret_cast<uint64_t>(slot->gst[i].method), static_cast<int32_t>(slot->gst[i].location), nullptr};
-  }
   if (o.edges > 0) {
     ResolveOwnStack(env, gst);
-    const Origin origin = {.source = "gst", .num_frames = count, .place = PlaceOfEntry(*slot, sequence)};
+    const auto frames = static_cast<int32_t>(gst.size());
+    const Origin origin = {.source = "gst", .num_frames = frames, .place = PlaceOfEntry(*slot, sequence)};
     CheckEdgesOf(gst, origin, &slot->random);
   }
   if (draw < o.trace && shadow == slot->shadow) KeepTrace(env, slot, gst);

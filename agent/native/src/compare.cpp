@@ -174,12 +174,32 @@ std::vector<Location> Locations(std::span<const Frame> top_first, bool gst) {
 // The most frames that one piece of compiled code is taken to hold: HotSpot's inline depth is 15 (MaxInlineLevel).
 constexpr size_t kMostInlined = 64;
 
+// Whether a frame stands at a position of code. Code goes on for the version that it was compiled of; when that is
+// replaced its frames get another id, of which no event tells.
+bool IsAt(const Frame& position, const Frame& frame) {
+  if (position.bci != frame.bci) return false;
+  if (position.method == frame.method) return true;
+  if (position.info == nullptr) return false;
+  return frame.info != nullptr ? OtherVersion(*position.info, *frame.info)
+                               : frame.method != 0 && Changed(*position.info);
+}
+
+// The code of a frame's method, whichever version.
+std::vector<NmethodRef> CodeOf(const Frame& frame, const CodeLookup& code) {
+  std::vector<NmethodRef> all = code.OfMethod(frame.method);
+  if (frame.info == nullptr || frame.info->key == 0 || !Changed(*frame.info)) return all;
+  for (NmethodRef& other : code.OfKey(frame.info->key)) {
+    if (std::find(all.begin(), all.end(), other) == all.end()) all.push_back(std::move(other));
+  }
+  return all;
+}
+
 // The length of the chain at a node when the top frames of ASGCT are exactly it, else 0.
 size_t ChainOnTop(const Nmethod& nmethod, size_t node, std::span<const Frame> asgct) {
   size_t length = 0;
   for (auto at = static_cast<int32_t>(node); at >= 0; at = nmethod.nodes[static_cast<size_t>(at)].parent) {
     const Frame f = nmethod.At(static_cast<size_t>(at));
-    if (length == asgct.size() || f.method != asgct[length].method || f.bci != asgct[length].bci) return 0;
+    if (length == asgct.size() || !IsAt(f, asgct[length])) return 0;
     length++;
   }
   return length;
@@ -218,7 +238,7 @@ bool InlineImprecision(const Sample& s, const CodeLookup& code) {
   // pc is in a stub or native code that compiled code called without debug info of its own (a leaf call): the group is
   // the compiled method that some frame near the top belongs to.
   for (size_t k = 1; k <= std::min(s.asgct.size(), kMostInlined); k++) {
-    for (const NmethodRef& nmethod : code.OfMethod(s.asgct[k - 1].method)) {
+    for (const NmethodRef& nmethod : CodeOf(s.asgct[k - 1], code)) {
       bool is_group = false;
       for (size_t i = 0; i < nmethod->nodes.size() && !is_group; i++) {
         is_group = ChainOnTop(*nmethod, i, s.asgct) == k;
@@ -289,8 +309,7 @@ bool HasRole(std::span<const Frame> frames, Role role) {
 bool Nmethod::Begins(std::span<const Frame> frames) const {
   for (size_t i = 0; i < nodes.size(); i++) {
     const std::vector<Frame> chain = Chain(i);
-    const auto same = [](const Frame& a, const Frame& b) { return a.method == b.method && a.bci == b.bci; };
-    if (chain.size() <= frames.size() && std::equal(chain.begin(), chain.end(), frames.begin(), same)) return true;
+    if (chain.size() <= frames.size() && std::equal(chain.begin(), chain.end(), frames.begin(), IsAt)) return true;
   }
   return false;
 }
@@ -352,7 +371,7 @@ size_t TopGroup(std::span<const Frame> asgct, Region region, std::span<const Nme
   if (region == Region::kCompiled) return group;
   // A leaf call from compiled code: see InlineImprecision.
   for (size_t k = 1; k <= most; k++) {
-    for (const NmethodRef& nmethod : code.OfMethod(asgct[k - 1].method)) {
+    for (const NmethodRef& nmethod : CodeOf(asgct[k - 1], code)) {
       if (chain(*nmethod) == k) group = std::max(group, k);
     }
   }

@@ -51,11 +51,11 @@ struct Frame {
 
 // Whether these are two versions of one method: when its class is redefined, frames that go on running the old one get
 // a jmethodID of their own (HotSpot: VM_RedefineClasses::check_methods_and_mark_as_obsolete).
+inline bool Changed(const MethodInfo& m) {
+  return m.retransformed || (m.klass != nullptr && m.klass->redefined.load(std::memory_order_relaxed));
+}
 inline bool OtherVersion(const MethodInfo& a, const MethodInfo& b) {
-  const auto changed = [](const MethodInfo& m) {
-    return m.retransformed || (m.klass != nullptr && m.klass->redefined.load(std::memory_order_relaxed));
-  };
-  return a.class_name == b.class_name && a.name == b.name && a.descriptor == b.descriptor && (changed(a) || changed(b));
+  return a.class_name == b.class_name && a.name == b.name && a.descriptor == b.descriptor && (Changed(a) || Changed(b));
 }
 
 // A position in compiled code: a frame and its caller in the same code. parent is an index into nodes, -1 at the

@@ -461,6 +461,29 @@ TEST_F(CompareTest, ARecursionThatIsCutOffBelowAnImpreciseTopIsTruncated) {
   EXPECT_MISMATCH(Judge("r q r q r y", "r@50 q@50 r@50 jdk@3", Region::kCompiled, {n}, kElsewhere), Kind::kMissing, 3);
 }
 
+// Code of a method that was replaced since: its frames have another id, which is known or not.
+TEST_F(CompareTest, ThePositionsOfCodeOfAnotherVersion) {
+  const NmethodRef n = Compiled({"b@50 m@20"});
+  std::vector<Frame> frames = Frames("b@50 m@20 a@50");
+  MethodInfo obsolete = *frames[1].info;
+  frames[1].method = 1000;
+  frames[1].info = nullptr;
+  EXPECT_FALSE(n->Begins(frames)) << "nothing was replaced";
+  frames[1].info = &obsolete;
+  EXPECT_FALSE(n->Begins(frames)) << "a namesake";
+  obsolete.retransformed = true;
+  EXPECT_TRUE(n->Begins(frames));
+  frames[1].bci = 21;
+  EXPECT_FALSE(n->Begins(frames)) << "another call";
+  frames[1] = {.method = 1000, .bci = 20, .info = nullptr};
+  MethodInfo replaced = obsolete;
+  Nmethod later = *n;
+  for (Frame& f : later.methods) {
+    if (f.info->name == replaced.name) f.info = &replaced;
+  }
+  EXPECT_TRUE(later.Begins(frames)) << "of which no event told";
+}
+
 // A deoptimised caller has the position at which the reference goes on, not any other one.
 TEST_F(CompareTest, ThePositionsOfCodeInAReference) {
   const NmethodRef n = Compiled({"b@50 m@20", "m@30", "jdk@3"});
