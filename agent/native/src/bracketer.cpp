@@ -312,8 +312,8 @@ BracketVerdict Compare(OwnedBracket* o) {
       agent->code);
   if (o->deoptimised == nullptr) {
     const OwnedBracket::Walk& w = v.after ? o->after : o->before;
-    o->deoptimised = IsCut(v.verdict, w.frames) ? StandingCaller(o->gst, w.words)
-                                                : DeoptimisedCaller(o->gst, v.verdict, w.words);
+    o->deoptimised =
+        IsCut(v.verdict, w.frames) ? StandingCaller(o->gst, w.words) : DeoptimisedCaller(o->gst, v.verdict, w.words);
   }
   return v;
 }

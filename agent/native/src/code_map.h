@@ -86,9 +86,9 @@ struct Spot {
   uint64_t fp = 0;
   uint8_t code[16] = {};
   uint32_t code_size = 0;
-  // Where the next return address into generated code stands on the stack, of code that is generated itself only when it
-  // is on top; no place when there is none. Of other code the first one to which the chain of frame pointers leads, and
-  // what it points at.
+  // Where the next return address into generated code stands on the stack, of code that is generated itself only when
+  // it is on top; no place when there is none. Of other code the first one to which the chain of frame pointers leads,
+  // and what it points at.
   StackWord next_code;
   StackWord returns;
   uint8_t return_code[64] = {};
