@@ -10,11 +10,14 @@ import (
 	"time"
 
 	"misstep/agent"
+	"misstep/coordinator/triage"
+	"misstep/corpus/known"
 	"misstep/deploy/jdk"
 	"misstep/internal/bench"
 	"misstep/internal/benchmarks/trial"
 	"misstep/internal/faults"
 	"misstep/internal/interval"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // sensitivityGoal is the share of visible faults that must be detected, in per cent.
@@ -42,6 +45,9 @@ type cell struct {
 	Blind map[string]*[2]uint64
 	// Missed visible faults by the verdict they got.
 	Missed map[string]uint64
+	// Recorded are the detected ones whose record was kept, Known those that triage takes for known bugs: a new bug of that class would go unseen there.
+	Recorded uint64
+	Known    map[string]uint64
 }
 
 func newSensitivity() *sensitivity {
@@ -88,15 +94,16 @@ func blind(check string, f *faults.Fault) string {
 // promised are the checks that have a goal for each class; others only are reported.
 var promised = []string{"gst-asgct", "asgct-shadow"}
 
-func (s *sensitivity) add(rate float64, r trial.Result) {
+func (s *sensitivity) add(rate float64, version string, r trial.Result) {
 	s.Runs++
+	labels := labelsOf(r.Dir, version)
 	detected := map[string]uint64{}
 	for _, f := range r.Faults.Faults {
 		for check, v := range f.Verdicts {
 			key := f.Class + " " + check
 			c := s.Cells[key]
 			if c == nil {
-				c = &cell{Class: f.Class, Check: check, Blind: map[string]*[2]uint64{}, Missed: map[string]uint64{}}
+				c = &cell{Class: f.Class, Check: check, Blind: map[string]*[2]uint64{}, Missed: map[string]uint64{}, Known: map[string]uint64{}}
 				s.Cells[key] = c
 			}
 			if v.Outcome == faults.Void {
@@ -124,6 +131,12 @@ func (s *sensitivity) add(rate float64, r trial.Result) {
 			if hit {
 				c.Detected++
 				by[1]++
+				if label, ok := labels[place{check, f.AtEntry, f.Walk &^ entryWalk}]; ok {
+					c.Recorded++
+					if label != "" {
+						c.Known[label]++
+					}
+				}
 			} else {
 				c.Missed[strings.TrimSpace(fmt.Sprintf("%s %s", outcomes[v.Outcome], v.Detail))]++
 			}
@@ -134,6 +147,28 @@ func (s *sensitivity) add(rate float64, r trial.Result) {
 			s.Background[c.Name] += c.Mismatch - detected[c.Name]
 		}
 	}
+}
+
+// place is a walk that a check judged.
+type place struct {
+	check string
+	entry bool
+	walk  uint64
+}
+
+// entryWalk marks the agent's numbers of walks at entries (kEntryWalk).
+const entryWalk = 1 << 63
+
+// labelsOf gives the known bug, or none, that triage takes each recorded mismatch of a run for.
+func labelsOf(dir, version string) map[place]string {
+	labels := map[place]string{}
+	// A line that was being written when the run was ended does not parse: what is before it counts.
+	_ = eachMismatch(dir, func(m *misstepv1.Mismatch) error {
+		signature, _ := triage.Mismatch(m)
+		labels[place{m.GetCheck(), m.GetPc() == 0 && len(m.GetCode()) == 0, m.GetSequence()}] = known.Default().Label(signature, version)
+		return nil
+	})
+	return labels
 }
 
 var outcomes = map[faults.Outcome]string{faults.Match: "match", faults.Tolerated: "tolerated", faults.Unwalkable: "unwalkable"}
@@ -166,7 +201,7 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		if (i+i/len(jdks))%2 == 1 { // faults fall into walks evenly, and entries are many more: every other run has samples alone
 			options.Checks, options.Interval = map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50*time.Microsecond
 		}
-		options.Seed, options.Jitter = uint64(i), 0.5
+		options.Seed, options.Jitter, options.Evidence, options.MaxMismatches = uint64(i), 0.5, "every", 4096
 		limited, cancel := context.WithTimeout(ctx, runLimit)
 		r, err := bed.Run(limited, trial.Spec{
 			JDK: j, Workload: program, Repetitions: 1,
@@ -178,7 +213,7 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			return err
 		}
 		note("faults at %.0e in %s on %s: %d walks, %d faults %s", rate, program, j.Name, r.Faults.Walks, r.Faults.Made, r.Failure)
-		s.add(rate, r)
+		s.add(rate, j.Version, r)
 	}
 	return nil
 }
@@ -186,7 +221,7 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 func (s *sensitivity) table() bench.Table {
 	t := bench.Table{
 		Title:   "sensitivity: injected faults that fell into checked samples",
-		Columns: []string{"class", "check", "checked", "blind", "visible", "detected", "share", "95 % interval", "missed as"},
+		Columns: []string{"class", "check", "checked", "blind", "visible", "detected", "share", "95 % interval", "missed as", "taken for known bugs"},
 	}
 	for _, class := range append(slices.Clone(faults.Alterations), faults.Delay) {
 		for _, check := range agent.Checks {
@@ -210,7 +245,7 @@ func (s *sensitivity) table() bench.Table {
 			}
 			t.Rows = append(t.Rows, []string{
 				class, check, fmt.Sprint(c.Checked), fmt.Sprint(blinds), fmt.Sprint(c.Visible), fmt.Sprint(c.Detected), share, interval,
-				strings.Join(missed, ", "),
+				strings.Join(missed, ", "), c.known(),
 			})
 		}
 	}
@@ -221,16 +256,36 @@ func (s *sensitivity) table() bench.Table {
 				n, hit = n+b[0], hit+b[1]
 			}
 		}
-		t.Rows = append(t.Rows, []string{"", "blind", fmt.Sprint(n), "", "", fmt.Sprint(hit), "", "", why})
+		t.Rows = append(t.Rows, []string{"", "blind", fmt.Sprint(n), "", "", fmt.Sprint(hit), "", "", why, ""})
 	}
 	for _, rate := range slices.Sorted(maps.Keys(s.Rates)) {
 		n := s.Rates[rate]
-		t.Rows = append(t.Rows, []string{"all", "rate " + rate, "", "", fmt.Sprint(n[0]), fmt.Sprint(n[1]), "", "", ""})
+		low, high := interval.Wilson(n[1], n[0])
+		t.Rows = append(t.Rows, []string{
+			"all", "rate " + rate, "", "", fmt.Sprint(n[0]), fmt.Sprint(n[1]), fmt.Sprintf("%.2f %%", 100*float64(n[1])/float64(n[0])),
+			fmt.Sprintf("%.2f–%.2f", 100*low, 100*high), "", "",
+		})
 	}
 	for _, check := range slices.Sorted(maps.Keys(s.Background)) {
-		t.Rows = append(t.Rows, []string{"none", check, "", "", "", fmt.Sprint(s.Background[check]), "", "", "mismatches of walks that were not altered"})
+		t.Rows = append(t.Rows, []string{"none", check, "", "", "", fmt.Sprint(s.Background[check]), "", "", "mismatches of walks that were not altered", ""})
 	}
 	return t
+}
+
+// known says how many of the recorded faults triage takes for known bugs, and for which one most often.
+func (c *cell) known() string {
+	if c.Recorded == 0 {
+		return "-"
+	}
+	var n, most uint64
+	var bug string
+	for _, label := range slices.Sorted(maps.Keys(c.Known)) {
+		n += c.Known[label]
+		if c.Known[label] > most {
+			bug, most = label, c.Known[label]
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d of %d %s", n, c.Recorded, bug))
 }
 
 func (s *sensitivity) goals() []bench.Goal {
