@@ -86,7 +86,7 @@ type calibration struct {
 	Bug, Workload string
 	// Missing says why nothing was searched.
 	Missing  string
-	Searches []search
+	Searches []*search
 }
 
 // search for one bug from one seed. It ends with the first hit.
@@ -97,9 +97,12 @@ type search struct {
 	// Trials and Seconds of JVM time until the hit, or until the search was given up.
 	Trials  int
 	Seconds float64
+
+	on jdk.Entry
 }
 
-// measureCalibration searches for each bug from ten seeds, one seed of each after the other, so that a short budget has some of all.
+// measureCalibration searches for each bug from ten seeds, one seed of each after the other, so that a short budget has some of all. What is left of the
+// time then goes to the searches without a hit.
 func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([]calibration, error) {
 	all := make([]calibration, len(recipes))
 	jdks := make([][]jdk.Entry, len(recipes))
@@ -113,51 +116,71 @@ func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([
 		}
 		searched++
 	}
+	// A share of the time for each of those that are left: a bug that does not show must not take all of it.
+	step := func(s *search, r recipe, left int, least time.Duration) (bool, error) {
+		rest := time.Until(until)
+		if rest <= 0 || ctx.Err() != nil {
+			return false, nil
+		}
+		limited, cancel := context.WithTimeout(ctx, max(2*rest/time.Duration(left), least))
+		defer cancel()
+		return true, s.look(limited, bed, r)
+	}
 	left := searched * calibrationSeeds
 	for seed := range calibrationSeeds {
 		for i, r := range recipes {
 			if all[i].Missing != "" {
 				continue
 			}
-			rest := time.Until(until)
-			if rest <= 0 || ctx.Err() != nil {
-				return all, nil
-			}
-			// What is left of the time is shared by what is left to do: a bug that does not show must not take all of it.
-			limited, cancel := context.WithTimeout(ctx, max(2*rest/time.Duration(left), 20*time.Second))
-			left--
-			found, err := look(limited, bed, r, jdks[i][seed%len(jdks[i])], uint64(seed+1))
-			cancel()
-			if err != nil {
+			s := &search{on: jdks[i][seed%len(jdks[i])], Seed: uint64(seed + 1)}
+			s.JDK = s.on.Name
+			if more, err := step(s, r, left, 20*time.Second); !more || err != nil {
 				return all, err
 			}
-			all[i].Searches = append(all[i].Searches, found)
+			left--
+			all[i].Searches = append(all[i].Searches, s)
 		}
 	}
-	return all, nil
+	for {
+		open := map[*search]recipe{}
+		for i, r := range recipes {
+			for _, s := range all[i].Searches {
+				if !s.Hit {
+					open[s] = r
+				}
+			}
+		}
+		for s, r := range open {
+			if more, err := step(s, r, 2*len(open), time.Second); !more || err != nil {
+				return all, err
+			}
+		}
+		if len(open) == 0 {
+			return all, nil
+		}
+	}
 }
 
 // look repeats trials with seeds of their own until the bug shows or ctx ends.
-func look(ctx context.Context, bed *trial.Bed, r recipe, j jdk.Entry, seed uint64) (search, error) {
-	s := search{JDK: j.Name, Seed: seed}
+func (s *search) look(ctx context.Context, bed *trial.Bed, r recipe) error {
 	start := time.Now()
 	for ctx.Err() == nil && !s.Hit {
 		s.Trials++
 		result, err := bed.Run(ctx, trial.Spec{
-			JDK: j, Workload: r.workload, Flags: append([]string{"-XX:ErrorFile=" + errorFile}, r.flags...),
-			Agent: &agent.Options{Seed: seed<<16 | uint64(s.Trials), Ratio: cmp.Or(r.ratio, 1), Checks: r.checks, Interval: r.interval, Jitter: 0.5, Guesses: r.guesses},
+			JDK: s.on, Workload: r.workload, Flags: append([]string{"-XX:ErrorFile=" + errorFile}, r.flags...),
+			Agent: &agent.Options{Seed: s.Seed<<16 | uint64(s.Trials), Ratio: cmp.Or(r.ratio, 1), Checks: r.checks, Interval: r.interval, Jitter: 0.5, Guesses: r.guesses},
 		}, func(_ int, dir string) bool {
-			s.Hit = s.Hit || r.shows(dir, j.Version)
+			s.Hit = s.Hit || r.shows(dir, s.on.Version)
 			return !s.Hit
 		})
 		if err != nil {
-			return s, err
+			return err
 		}
-		s.Hit = s.Hit || r.shows(result.Dir, j.Version)
+		s.Hit = s.Hit || r.shows(result.Dir, s.on.Version)
 	}
-	s.Seconds = time.Since(start).Seconds()
-	note("%s on %s, seed %d: found %v, trial %d, %.1f s", r.bug, j.Name, seed, s.Hit, s.Trials, s.Seconds)
-	return s, nil
+	s.Seconds += time.Since(start).Seconds()
+	note("%s on %s, seed %d: found %v, trial %d, %.1f s", r.bug, s.JDK, s.Seed, s.Hit, s.Trials, s.Seconds)
+	return nil
 }
 
 const errorFile = "hs_err.log" // in the run's folder
