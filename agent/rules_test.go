@@ -16,7 +16,7 @@ var proofs = map[string]struct{ fires, fault string }{
 	"virtual-thread":       {"CompareTest.VirtualThreadGoesOnIntoTheCarrier", "CompareTest.VirtualThreadHidesNoLostFrame"},
 	"depth-limit":          {"CompareTest.DepthLimitComparesWhatIsThere", "CompareTest.DepthLimitHidesNoLostBottom"},
 	"null-method-id":       {"CompareTest.NullMethodIdIsTolerated", "CompareTest.NullMethodIdIsTolerated"},
-	"retransformed":        {"CompareTest.RetransformedMethodsMayRunWithoutShadow", "CompareTest.RetransformedMethodsMayRunWithoutShadow"},
+	"retransformed":        {"CompareTest.RetransformedMethodsMayRunWithoutShadow", "CompareTest.RetransformedIdsHideNoFault"},
 	"retried":              {"CompareTest.ASecondWalkThatIsEqualIsRetried", "CompareTest.RetriedHidesNoLostFrame"},
 	"deopt-upcall":         {"CompareTest.MinusNineInAnUpcallOfADeoptimisation", "CompareTest.MinusNineWithoutADeoptimisationIsWrong"},
 	"moved":                {"BracketTest.ALoopMayComeBack", "BracketTest.MovedHidesNoFrameWithoutALoop"},

@@ -19,7 +19,7 @@ func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
 func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 	kind = m.GetKind()
 	if part, what, ok := deoptimised(m); ok {
-		return "truncated", part, what
+		return kind, part, what
 	}
 	switch m.GetCheck() {
 	case "asgct-shadow":
@@ -71,8 +71,9 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		// there does, unless the signal's own place explains it all.
 		u := diverge(m, ref, sus)
 		if asynchronous(m) {
-			// A bracket's reference is of later: what ends at such a frame was cut off there, wherever the thread is now.
-			if e := (edge{callee: fromBottom(sus, 0)}); u == 0 && len(sus) > 1 && (!unfinished(m) || m.GetTopState() == "interpreted") && upcall(e.callee) != "" {
+			// A bracket's reference is of later: what ends at such a frame was cut off there, wherever the thread is now. The interpreter's entry of a method
+			// hides only the frames next to it.
+			if e := (edge{callee: fromBottom(sus, 0)}); u == 0 && len(sus) > 1 && (!unfinished(m) || m.GetTopState() == "interpreted" && stage(m) == prologue) && upcall(e.callee) != "" {
 				return "truncated", e.String(), e.what()
 			}
 			if u == 0 && cutAtLinker(m) {
@@ -96,7 +97,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 	case "wrong-bci":
 		u := diverge(m, ref, sus)
 		f := fromBottom(ref, u)
-		if asynchronous(m) && u >= len(ref)-2 {
+		if asynchronous(m) && u >= len(ref)-2 && !unfinished(m) {
 			return kind, top(m), top(m) + " in " + name(f)
 		}
 		return kind, name(f), fmt.Sprintf("%s (bci %d taken for %d)", name(f), f.GetBci(), fromBottom(sus, u).GetBci())

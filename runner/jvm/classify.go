@@ -204,9 +204,10 @@ func (t *trial) locate(crash *misstepv1.Crash, tid int64) {
 		if slot.Phase == agent.PhaseNone || tid != 0 && int64(slot.TID) != tid {
 			continue
 		}
-		crash.Phase, crash.Sample, crash.WalkPc = slot.Phase.String(), slot.Sequence, slot.PC
+		crash.Phase = slot.Phase.String()
 		crash.InWalk = slot.Phase == agent.PhaseHandler || slot.Phase.Walks()
 		if crash.InWalk {
+			crash.Sample, crash.WalkPc = slot.Sequence, slot.PC
 			return
 		}
 	}

@@ -132,7 +132,7 @@ func TestARecordThatCannotBeReadIsNoVoidTrial(t *testing.T) {
 
 func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
 	trial := &trial{status: agent.Status{Threads: []agent.ThreadSlot{
-		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck}, {TID: 3, Phase: agent.PhaseWalk, Sequence: 7, PC: 0x1234}, {TID: 5, Phase: agent.PhaseGuess},
+		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck, Sequence: 9, PC: 9}, {TID: 3, Phase: agent.PhaseWalk, Sequence: 7, PC: 0x1234}, {TID: 5, Phase: agent.PhaseGuess, Sequence: 8, PC: 8},
 	}}}
 	for tid, want := range map[int64]struct {
 		inWalk bool
@@ -142,12 +142,8 @@ func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
 		trial.locate(crash, tid)
 		require.Equal(t, want.inWalk, crash.GetInWalk(), tid)
 		require.Equal(t, want.phase, crash.GetPhase(), tid)
-		if want.phase == "walk" {
-			require.EqualValues(t, 7, crash.GetSample())
-			require.EqualValues(t, 0x1234, crash.GetWalkPc())
-		} else {
-			require.Zero(t, crash.GetSample(), tid)
-		}
+		require.Equal(t, map[string]uint64{"walk": 7, "guess": 8}[want.phase], crash.GetSample(), tid)
+		require.Equal(t, map[string]uint64{"walk": 0x1234, "guess": 8}[want.phase], crash.GetWalkPc(), tid)
 	}
 }
 

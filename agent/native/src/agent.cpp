@@ -80,15 +80,6 @@ void PublishObsolete(jclass klass, jmethodID method) {
   if (NameOf(klass, &name) && Read(method, &m, &has_code)) agent->methods.PublishObsolete(name, m);
 }
 
-// Whether a class of this name got other code.
-bool HasChanged(jclass klass) {
-  MaySafepoint();
-  std::string name;
-  if (!NameOf(klass, &name)) return false;
-  const auto all = agent->methods.Registrations(name);
-  return std::any_of(all.begin(), all.end(), [](const auto& r) { return r->retransformed; });
-}
-
 // The registrations made for this class in this loader. Those of loaders that are gone are forgotten: a program that
 // loads a class again and again, each time in another loader, has no end of them.
 std::vector<std::shared_ptr<const Registration>> RegistrationsFor(JNIEnv* env, const std::string& name, jclass klass) {
@@ -508,9 +499,10 @@ void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames) {
     MaySafepoint();
     if (agent->jvmti->GetMethodDeclaringClass(reinterpret_cast<jmethodID>(f.method), &klass) != JVMTI_ERROR_NONE)
       continue;
-    // A class that changed is published already. To ask for its methods while it changes again may crash the JVM: 17
-    // in jvmti_GetClassMethods.
-    if (!HasChanged(klass)) PublishClass(env, klass);
+    // What another thread has redefined is published by that one. To ask for a class's methods while it changes again
+    // may crash the JVM: 17 in jvmti_GetClassMethods.
+    std::string name;
+    if (!NameOf(klass, &name) || !agent->methods.IsRedefined(name)) PublishClass(env, klass);
     if (agent->methods.Find(f.method) == nullptr) PublishObsolete(klass, reinterpret_cast<jmethodID>(f.method));
     env->DeleteLocalRef(klass);
     missing = true;

@@ -132,7 +132,8 @@ void Walk(Slot* slot) {
   // Rule 2, as in Threads::End: the thread does not end while it is walked.
   b.walking.store(true, std::memory_order_seq_cst);
   jvmtiError error = JVMTI_ERROR_THREAD_NOT_ALIVE;
-  if (slot->state.load(std::memory_order_seq_cst) == SlotState::kActive && b.thread != nullptr) {
+  if (slot->state.load(std::memory_order_seq_cst) == SlotState::kActive &&
+      b.thread != nullptr) {  // null is this thread itself
     MaySafepoint();
     error = agent->jvmti->GetStackTrace(b.thread, 0, static_cast<jint>(agent->options.depth), b.gst, &b.gst_count);
     Assert(2, [&] { return HasThread(*slot); });
@@ -290,30 +291,13 @@ BracketWalk Look(OwnedBracket::Walk* w) {
   return {.frames = w->frames, .code = w->code, .region = w->region, .at_pc = w->at_pc};
 }
 
-// Whether a walk may have been cut off at a caller whose callee was gone when GetStackTrace came.
-bool IsCut(const Verdict& v, std::span<const Frame> walk) {
-  return v.outcome == Outcome::kMismatch && v.kind == Kind::kForeign && v.divergence == 0 && !walk.empty();
-}
-
-// A deoptimised caller that still stood there.
-NmethodRef StandingCaller(std::span<const Frame> gst, std::span<const StackWord> words) {
-  return agent->code.Deoptimised(words, agent->deopt_stubs, [&](const Nmethod& n) {
-    for (size_t k = gst.size(); k > 0; k--) {
-      if (n.Begins(gst.last(k))) return true;
-    }
-    return false;
-  });
-}
-
 BracketVerdict Compare(OwnedBracket* o) {
   agent->methods.Resolve(o->gst);
   const BracketVerdict v = CompareBracket(
       {.before = Look(&o->before), .gst = o->gst, .after = Look(&o->after), .limit = agent->options.depth},
       agent->code);
   if (o->deoptimised == nullptr) {
-    const OwnedBracket::Walk& w = v.after ? o->after : o->before;
-    o->deoptimised =
-        IsCut(v.verdict, w.frames) ? StandingCaller(o->gst, w.words) : DeoptimisedCaller(o->gst, v.verdict, w.words);
+    o->deoptimised = DeoptimisedCaller(o->gst, v.verdict, (v.after ? o->after : o->before).words);
   }
   return v;
 }
@@ -344,8 +328,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
     m.reference = Named("gst", o.gst, gst_frames);
     m.suspect = Named("asgct", suspect.frames, suspect.code);
     m.place = origin(suspect).place;
-    const bool cut = v.verdict.kind == Kind::kTruncated || IsCut(v.verdict, suspect.frames);
-    m.deoptimised_caller = NamedRoot(cut ? o.deoptimised : nullptr);
+    m.deoptimised_caller = NamedRoot(v.verdict.kind == Kind::kTruncated ? o.deoptimised : nullptr);
     AddStack(&m, suspect.frames, suspect.words);
     Report(m);
   }

@@ -111,45 +111,50 @@ bool OwnStack(Slot* slot, std::vector<Frame>* gst) {
   return true;
 }
 
-// Takes the stack again. Returns whether its methods have other ids now, as it happens when a class is redefined, at a
-// safepoint that native code does not wait for.
-bool Renamed(JNIEnv* env, Slot* slot, std::span<Frame> gst) {
-  std::vector<Frame> now;
-  const auto same = [](const Frame& a, const Frame& b) { return a.method == b.method; };
-  if (!OwnStack(slot, &now) || now.size() != gst.size() || std::equal(now.begin(), now.end(), gst.begin(), same)) {
-    return false;
-  }
-  ResolveOwnStack(env, now);
-  std::copy(now.begin(), now.end(), gst.begin());
-  return true;
-}
-
 // Redefinitions between the two walks of one check that are put up with.
 constexpr int kMostRenamed = 3;
 
 void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) {
-  int32_t code = OwnWalk(slot, sequence);
-  std::vector<Frame> asgct = ToFrames(slot->asgct, code);
-  const bool retried = WorthRetrying(code, asgct);
-  if (retried) {
-    code = OwnWalk(slot, sequence);
-    asgct = ToFrames(slot->asgct, code);
-  }
   const auto sp = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   const uint64_t end = slot->stack.EndFrom(sp);
-  const bool deoptimises = code == kDeoptCode && agent->deopt_stubs.OnStack(sp, end);
-  Verdict verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
-  if (verdict.outcome != Outcome::kMatch) {
+  int32_t code = 0;
+  std::vector<Frame> asgct;
+  bool retried = false;
+  const auto take = [&] {
+    code = OwnWalk(slot, sequence);
+    asgct = ToFrames(slot->asgct, code);
+  };
+  const auto walk = [&] {
+    take();
+    if (WorthRetrying(code, asgct)) {
+      retried = true;
+      take();
+    }
+  };
+  const auto compare = [&] {
+    const bool deoptimises = code == kDeoptCode && agent->deopt_stubs.OnStack(sp, end);
+    return CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
+  };
+  walk();
+  Verdict verdict = compare();
+  // A class may be redefined between the walks, at a safepoint that native code does not wait for: the same frames have
+  // other ids then, and GetStackTrace gives those, too, when asked again. A check that has lost its reference so is
+  // done anew. Nothing is asked of the JVM about ids that may be gone.
+  bool renamed = false;
+  std::vector<Frame> now;
+  for (int i = 0; i < kMostRenamed && verdict.outcome == Outcome::kMismatch && OwnStack(slot, &now); i++) {
+    const auto same_id = [](const Frame& a, const Frame& b) { return a.method == b.method; };
+    if (!SamePlaces(gst, now) || std::equal(gst.begin(), gst.end(), now.begin(), same_id)) break;
+    renamed = true;
+    std::copy(now.begin(), now.end(), gst.begin());
+    walk();
+    verdict = compare();
+  }
+  if (renamed && verdict.outcome == Outcome::kMatch) verdict = Verdict::Tolerated(Rule::kRetransformed);
+  if (verdict.outcome != Outcome::kMatch && verdict.rule != Rule::kRetransformed) {
     ResolveOwnStack(env, gst);
     agent->methods.Resolve(asgct);
-    verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
-    for (int i = 0; i < kMostRenamed && verdict.outcome == Outcome::kMismatch && Renamed(env, slot, gst); i++) {
-      code = OwnWalk(slot, sequence);
-      asgct = ToFrames(slot->asgct, code);
-      agent->methods.Resolve(asgct);
-      verdict = CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
-      if (verdict.outcome == Outcome::kMatch) verdict = Verdict::Tolerated(Rule::kRetransformed);
-    }
+    verdict = compare();
     // What is equal to GetStackTrace's is judged with it.
     const Origin origin = {
         .source = "asgct", .num_frames = code, .walk = kEntryWalk | sequence, .place = PlaceOfEntry(*slot, sequence)};

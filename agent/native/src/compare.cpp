@@ -174,17 +174,14 @@ std::vector<Location> Locations(std::span<const Frame> top_first, bool gst) {
 // The most frames that one piece of compiled code is taken to hold: HotSpot's inline depth is 15 (MaxInlineLevel).
 constexpr size_t kMostInlined = 64;
 
-// Whether a frame stands at a position of code. Code goes on for the version that it was compiled of; when that is
-// replaced its frames get another id, of which no event tells.
+// Whether a frame stands at a position of code, which goes on for the version that it was compiled of.
 bool IsAt(const Frame& position, const Frame& frame) {
   if (position.bci != frame.bci) return false;
   if (position.method == frame.method) return true;
-  if (position.info == nullptr) return false;
-  return frame.info != nullptr ? OtherVersion(*position.info, *frame.info)
-                               : frame.method != 0 && Changed(*position.info);
+  return position.info != nullptr && frame.info != nullptr && OtherVersion(*position.info, *frame.info);
 }
 
-// The code of a frame's method, whichever version.
+// The code of a frame's method, of an instrumented one whichever version.
 std::vector<NmethodRef> CodeOf(const Frame& frame, const CodeLookup& code) {
   std::vector<NmethodRef> all = code.OfMethod(frame.method);
   if (frame.info == nullptr || frame.info->key == 0 || !Changed(*frame.info)) return all;
@@ -307,9 +304,15 @@ bool HasRole(std::span<const Frame> frames, Role role) {
 }  // namespace
 
 bool Nmethod::Begins(std::span<const Frame> frames) const {
+  // No event tells of the ids that frames get when their version is replaced.
+  const auto is_at = [](const Frame& position, const Frame& frame) {
+    const bool renamed = frame.info == nullptr && frame.method != 0 && position.info != nullptr &&
+                         Changed(*position.info) && position.bci == frame.bci;
+    return renamed || IsAt(position, frame);
+  };
   for (size_t i = 0; i < nodes.size(); i++) {
     const std::vector<Frame> chain = Chain(i);
-    if (chain.size() <= frames.size() && std::equal(chain.begin(), chain.end(), frames.begin(), IsAt)) return true;
+    if (chain.size() <= frames.size() && std::equal(chain.begin(), chain.end(), frames.begin(), is_at)) return true;
   }
   return false;
 }
@@ -376,6 +379,11 @@ size_t TopGroup(std::span<const Frame> asgct, Region region, std::span<const Nme
     }
   }
   return group;
+}
+
+bool SamePlaces(std::span<const Frame> a, std::span<const Frame> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Frame& x, const Frame& y) { return x.bci == y.bci; });
 }
 
 Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct, int32_t asgct_code, uint32_t limit,

@@ -49,11 +49,13 @@ struct Frame {
   const MethodInfo* info = nullptr;
 };
 
-// Whether these are two versions of one method: when its class is redefined, frames that go on running the old one get
-// a jmethodID of their own (HotSpot: VM_RedefineClasses::check_methods_and_mark_as_obsolete).
+// Whether a method's class has got other code.
 inline bool Changed(const MethodInfo& m) {
   return m.retransformed || (m.klass != nullptr && m.klass->redefined.load(std::memory_order_relaxed));
 }
+
+// Whether these are two versions of one method: when its class is redefined, frames that go on running the old one get
+// a jmethodID of their own (HotSpot: VM_RedefineClasses::check_methods_and_mark_as_obsolete).
 inline bool OtherVersion(const MethodInfo& a, const MethodInfo& b) {
   return a.class_name == b.class_name && a.name == b.name && a.descriptor == b.descriptor && (Changed(a) || Changed(b));
 }
@@ -113,6 +115,10 @@ class CodeLookup {
 // loaded yet loads it in between, which runs the Java code of class loaders and transformers (HotSpot:
 // Deoptimization::load_class_by_index). The trap's blob is on the stack then: without it -9 is as wrong as any code.
 inline constexpr int32_t kDeoptCode = -9;
+
+// Whether two stacks that GetStackTrace gave of a thread which did not run in between are the same: their frames may
+// have other ids only.
+bool SamePlaces(std::span<const Frame> a, std::span<const Frame> b);
 
 // gst-asgct: both walks at the same safepoint. Frames top first. limit is the depth that both were given.
 //

@@ -143,6 +143,11 @@ void MethodTable::Redefine(std::string_view class_name) {
   sites_.Node(symbols_.Intern(class_name))->redefined.store(true, std::memory_order_relaxed);
 }
 
+bool MethodTable::IsRedefined(std::string_view class_name) {
+  const WriteLock lock(mutex_);
+  return sites_.Node(symbols_.Intern(class_name))->redefined.load(std::memory_order_relaxed);
+}
+
 void MethodTable::Resolve(std::span<Frame> frames) const {
   const ReadLock lock(mutex_);
   for (Frame& f : frames) {

@@ -69,6 +69,7 @@ class MethodTable {
   void PublishObsolete(std::string_view class_name, const PreparedMethod& method);
   // Tells that a class of this name gets other code: its frames may run the old or the new one.
   void Redefine(std::string_view class_name);
+  bool IsRedefined(std::string_view class_name);
 
   // Fills in info of each frame from its method.
   void Resolve(std::span<Frame> frames) const;

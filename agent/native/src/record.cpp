@@ -96,13 +96,6 @@ void AppendTrace(std::string* out, const NamedTrace& trace) {
   out->append("],\"numFrames\":").append(std::to_string(trace.num_frames)).append("}");
 }
 
-// Bytes of code that tell which instruction it begins with: prefix, operation and registers, no distance of a jump.
-size_t OperationSize(std::span<const uint8_t> code) {
-  if (code.empty()) return 0;
-  if (code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xeb || (code[0] & 0xf0) == 0x70) return 1;
-  return std::min<size_t>(code[0] == 0x0f && code.size() > 1 && (code[1] & 0xf0) == 0x80 ? 2 : 3, code.size());
-}
-
 }  // namespace
 
 void AppendJson(std::string* out, std::string_view text) {
@@ -210,18 +203,18 @@ std::string Boundary(const Mismatch& m) {
 }
 
 std::string Moment(const Mismatch& m) {
-  constexpr size_t kReturned = 8;  // two or three instructions
   const Spot& spot = m.place.spot;
   std::string s(m.place.top_state);
-  const auto add = [&](std::span<const uint8_t> code, size_t size) {
-    s.append("|").append(code.begin(), code.begin() + static_cast<ptrdiff_t>(std::min(size, code.size())));
-  };
-  add(spot.Code(), OperationSize(spot.Code()));
-  add(spot.ReturnCode(), kReturned);
+  for (const std::span<const uint8_t> code : {spot.Code(), spot.ReturnCode()}) {
+    s.append("|").append(code.begin(), code.end());
+  }
   s.append("|").append(m.return_state);
   // What stands between the stack's end and the next return address: nothing but saved registers, variables, or no such
-  // address.
-  if (spot.next_code.at != 0) s.append(spot.next_code.at - spot.sp <= kMostSaved ? "|bare" : "|frame");
+  // address; and whether the frame pointer is of that frame.
+  if (const uint64_t at = spot.next_code.at; at != 0) {
+    s.append(at - spot.sp <= kMostSaved ? "|bare" : "|frame");
+    s.append(spot.fp < spot.sp || spot.fp > at ? "|elsewhere" : "");
+  }
   if (m.top_call) s.append("|").append(m.top_call->class_name).append(".").append(m.top_call->name);
   return s;
 }
@@ -242,8 +235,10 @@ std::string Recorder::Report(const Mismatch& m) {
   const WriteLock lock(mutex_);
   if (fd_ < 0) return "";
   auto like = written_.find(key);
-  Moments& moments = moments_[boundary];
-  if (like == written_.end() && moments.number >= kMostMoments) like = written_.find(moments.last);
+  if (like == written_.end()) {
+    const auto moments = moments_.find(boundary);
+    if (moments != moments_.end() && moments->second.number >= kMostMoments) like = written_.find(moments->second.last);
+  }
   const bool room = records_ < most_;
   if (like != written_.end() && !(every_ && room)) {
     const std::string count = PaddedCount(++like->second.count);
@@ -266,7 +261,10 @@ std::string Recorder::Report(const Mismatch& m) {
     }
     done += static_cast<size_t>(n);
   }
-  if (like == written_.end()) moments = {moments.number + 1, key};
+  if (like == written_.end()) {
+    Moments& moments = moments_[boundary];
+    moments = {moments.number + 1, key};
+  }
   written_[std::move(key)] = Written{size_ + count_at, 1};
   records_++;
   size_ += line.size();

@@ -65,9 +65,8 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at);
 // Where a mismatch is: check, kind and the frames at the boundary.
 std::string Boundary(const Mismatch& m);
 
-// When it was in the top frame's life, by what tells its stages apart: the instruction at pc, what it calls, and in
-// code that the JVM did not generate what the stack says of its caller. The same boundary at another moment may have
-// another cause.
+// When it was in the top frame's life, by all that may tell its stages apart: the code at pc, what it calls, what the
+// stack says of its caller. The same boundary at another moment may have another cause.
 std::string Moment(const Mismatch& m);
 
 class Recorder {

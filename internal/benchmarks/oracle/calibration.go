@@ -87,6 +87,8 @@ type calibration struct {
 	// Missing says why nothing was searched.
 	Missing  string
 	Searches []*search
+
+	by string // what tells of it, when that is no label
 }
 
 // search for one bug from one seed. It ends with the first hit.
@@ -109,6 +111,9 @@ func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([
 	searched := 0
 	for i, r := range recipes {
 		all[i] = calibration{Bug: r.bug, Workload: r.workload}
+		if r.rule != "" {
+			all[i].by = " (rule " + r.rule + ")"
+		}
 		jdks[i] = slices.DeleteFunc(slices.Clone(bed.JDKs), func(j jdk.Entry) bool { return !r.has(j) || !bed.Runs(j, r.workload) })
 		if len(jdks[i]) == 0 {
 			all[i].Missing = "the catalogue has no JDK that has it and runs " + r.workload
@@ -142,16 +147,20 @@ func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([
 		}
 	}
 	for {
-		open := map[*search]recipe{}
+		type missed struct {
+			*search
+			of recipe
+		}
+		var open []missed
 		for i, r := range recipes {
 			for _, s := range all[i].Searches {
 				if !s.Hit {
-					open[s] = r
+					open = append(open, missed{s, r})
 				}
 			}
 		}
-		for s, r := range open {
-			if more, err := step(s, r, 2*len(open), time.Second); !more || err != nil {
+		for _, m := range open {
+			if more, err := step(m.search, m.of, 2*len(open), time.Second); !more || err != nil {
 				return all, err
 			}
 		}
@@ -238,7 +247,7 @@ func calibrationTable(all []calibration) bench.Table {
 		names := func(hit bool) string { return strings.Join(slices.Sorted(maps.Keys(on[hit])), " ") }
 		trials, seconds := c.hits()
 		t.Rows = append(t.Rows, []string{
-			c.Bug, c.Workload, fmt.Sprintf("%d of %d", len(trials), len(c.Searches)), bench.Figure(bench.Median(trials)), quartiles(trials),
+			c.Bug + c.by, c.Workload, fmt.Sprintf("%d of %d", len(trials), len(c.Searches)), bench.Figure(bench.Median(trials)), quartiles(trials),
 			bench.Figure(bench.Median(seconds)), quartiles(seconds), names(true), names(false),
 		})
 	}

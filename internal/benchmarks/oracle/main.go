@@ -76,8 +76,8 @@ func run(stdout io.Writer) error {
 		return err
 	}
 	report.Rows = results
-	report.Reached = fmt.Sprintf("%d runs with faults, %d without (%d of them ended in time), %d for calibration, in %v",
-		results.Sensitivity.Runs, results.Specificity.Runs, results.Specificity.Ended, calibrationTrials(results.Calibration), time.Since(start).Round(time.Second))
+	report.Reached = fmt.Sprintf("%d runs with faults, %d without (%d of them stopped at their time limit), %d for calibration, in %v",
+		results.Sensitivity.Runs, results.Specificity.Runs, results.Specificity.Stopped, calibrationTrials(results.Calibration), time.Since(start).Round(time.Second))
 	return report.Finish(stdout, "build/bench")
 }
 

@@ -177,7 +177,7 @@ func crash(file string, r trial.Result) *trouble {
 	frame := report.Crash.GetProblematicFrame()
 	t := &trouble{What: fmt.Sprintf("crash: %s in %s", report.Crash.GetError(), frame)}
 	for _, thread := range r.Status.Threads {
-		if int64(thread.TID) == report.TID && trial.InWalk(thread) && !strings.Contains(frame, agent.LibraryName) {
+		if int64(thread.TID) == report.TID && thread.Phase.Walks() && !strings.Contains(frame, agent.LibraryName) {
 			t.Walker = true
 			t.What += fmt.Sprintf(", phase %s", thread.Phase)
 		}

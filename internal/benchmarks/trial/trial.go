@@ -135,15 +135,10 @@ func (r Result) Check(name string) agent.CheckCount {
 // overdue is longer than any walk takes.
 const overdue = 5 * time.Second
 
-// InWalk says that a thread was in a walk when the flight record ended.
-func InWalk(t agent.ThreadSlot) bool {
-	return t.Phase == agent.PhaseWalk || t.Phase == agent.PhaseOwnWalk
-}
-
 // HungWalk tells of a walk that did not come back while the JVM ran, empty when there was none.
 func (r Result) HungWalk() string {
 	for _, t := range r.Status.Threads {
-		if InWalk(t) && r.Status.HeartbeatNanos > t.EnterNanos+uint64(overdue) {
+		if t.Phase.Walks() && r.Status.HeartbeatNanos > t.EnterNanos+uint64(overdue) {
 			return fmt.Sprintf("hang in %s of thread %d at pc %#x", t.Phase, t.TID, t.PC)
 		}
 	}
