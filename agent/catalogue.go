@@ -39,7 +39,7 @@ func Words() Catalogue {
 			{"virtual-thread", "AsyncGetCallTrace goes on through Continuation.enterSpecial into the carrier", "JDK 21, JEP 444"},
 			{"depth-limit", "a walk was cut at its depth limit, and what is there is equal", "AsyncGetCallTrace's contract"},
 			{"null-method-id", "AsyncGetCallTrace had no jmethodID for a method; everything else is equal", "HotSpot forte.cpp: find_jmethod_id"},
-			{"retransformed", "the class was loaded before it was instrumented: a frame may run the version without", "JVMTI RetransformClasses"},
+			{"retransformed", "the class got other code: a frame may run the version before, or has got another id between two walks", "JVMTI RetransformClasses"},
 			{"retried", "equal when walked again after -2 or a missing jmethodID", "HotSpot forte.cpp: ticks_GC_active"},
 			{"deopt-upcall", "-9 in Java code that the VM called in the middle of a deoptimisation, to load a class", "HotSpot deoptimization.cpp: load_class_by_index; forte.cpp: ticks_deopt"},
 			{"moved", "the thread left a frame that both signals show and came back: a loop, or calls in turn, allow it", "JVMS 6.5: branches"},

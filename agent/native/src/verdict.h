@@ -23,7 +23,7 @@ enum class Rule : uint8_t {
   kVirtualThread,      // ASGCT goes on into the carrier
   kDepthLimit,         // one walk was cut at its depth limit
   kNullMethodId,       // ASGCT had no jmethodID for a method
-  kRetransformed,      // the method may run a version without instrumentation
+  kRetransformed,      // the method may run a version without instrumentation, or got another id between walks
   kRetried,            // equal when walked a second time after -2
   kDeoptUpcall,        // -9 in Java code that the VM called in the middle of a deoptimisation
   kMoved,  // the thread left a frame that both ASGCT walks show, and came back: a loop or a call in turn allows it
