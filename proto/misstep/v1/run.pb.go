@@ -891,8 +891,9 @@ type Crash struct {
 	Phase string `protobuf:"bytes,8,opt,name=phase,proto3" json:"phase,omitempty"`
 	// detail is hs_err's message line.
 	Detail string `protobuf:"bytes,9,opt,name=detail,proto3" json:"detail,omitempty"`
-	// sample is the number of the sample or check whose walk it was, walk_pc the pc that the walk began with, both by the flight record; 0 when not in one.
-	Sample        uint64 `protobuf:"varint,10,opt,name=sample,proto3" json:"sample,omitempty"`
+	// sample is the number of the sample or check in whose walk it was, by the flight record; 0 when in none.
+	Sample uint64 `protobuf:"varint,10,opt,name=sample,proto3" json:"sample,omitempty"`
+	// walk_pc is the pc that the walk began with, by the flight record; 0 when in none.
 	WalkPc        uint64 `protobuf:"varint,11,opt,name=walk_pc,json=walkPc,proto3" json:"walk_pc,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
