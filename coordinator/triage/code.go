@@ -99,16 +99,19 @@ func setsUpFrame(code []byte) bool {
 // methodEntry is the interpreter's entry of a method, until its frame is set up (TemplateInterpreterGenerator::generate_normal_entry and
 // generate_stack_overflow_check): the sizes of parameters and locals, is there room for them, and zeros for the locals.
 var methodEntry = []form{
-	{code: []int{0x48, 0x8b, 0x53, whatever, 0x0f, 0xb7}},                               // mov rdx, [rbx+N]: ConstMethod; movzx
-	{code: []int{0x0f, 0xb7, 0x4a, whatever, 0x0f, 0xb7, 0x52}},                         // movzx ecx, [rdx+N]; movzx edx, [rdx+N]
-	{code: []int{0x0f, 0xb7, 0x52, whatever, 0x2b, 0xd1}},                               // movzx edx, [rdx+N]; sub edx, ecx
-	{code: []int{0x2b, 0xd1, 0x81, 0xfa}},                                               // sub edx, ecx; cmp edx, N
-	{code: []int{0x81, 0xfa, whatever, whatever, 0x00, 0x00, 0x0f, 0x86}},               // cmp edx, N; jbe
-	{code: []int{0x0f, 0x86, whatever, whatever, whatever, whatever, 0x48, 0x8b, 0xc2}}, // jbe; mov rax, rdx
-	{code: []int{0x4c, 0x8d, 0x74, 0xcc, 0xf8, 0x85, 0xd2}},                             // lea r14, [rsp+rcx*8-8]; test edx, edx
-	{code: []int{0x85, 0xd2, 0x7e, whatever, 0x68, 0x00, 0x00, 0x00, 0x00, 0xff, 0xca}}, // test edx, edx; jle; push 0; dec edx
-	{code: []int{0x68, 0x00, 0x00, 0x00, 0x00, 0xff, 0xca, 0x7f}},                       // push 0; dec edx; jg
-	{code: []int{0xff, 0xca, 0x7f, whatever, 0x50, 0x55}},                               // dec edx; jg; push rax; push rbp
+	{code: []int{0x48, 0x8b, 0x53, whatever, 0x0f, 0xb7}},                                                       // mov rdx, [rbx+N]: ConstMethod; movzx
+	{code: []int{0x0f, 0xb7, 0x4a, whatever, 0x0f, 0xb7, 0x52}},                                                 // movzx ecx, [rdx+N]; movzx edx, [rdx+N]
+	{code: []int{0x0f, 0xb7, 0x52, whatever, 0x2b, 0xd1}},                                                       // movzx edx, [rdx+N]; sub edx, ecx
+	{code: []int{0x2b, 0xd1, 0x81, 0xfa}},                                                                       // sub edx, ecx; cmp edx, N
+	{code: []int{0x81, 0xfa, whatever, whatever, 0x00, 0x00, 0x0f, 0x86}},                                       // cmp edx, N; jbe
+	{code: []int{0x0f, 0x86, whatever, whatever, whatever, whatever, 0x48, 0x8b, 0xc2}},                         // jbe; mov rax, rdx
+	{code: []int{0x4c, 0x8d, 0x74, 0xcc, 0xf8, 0x85, 0xd2}},                                                     // lea r14, [rsp+rcx*8-8]; test edx, edx
+	{code: []int{0x85, 0xd2, 0x7e, whatever, 0x68, 0x00, 0x00, 0x00, 0x00, 0xff, 0xca}},                         // test edx, edx; jle; push 0; dec edx
+	{code: []int{0x85, 0xd2, 0x0f, 0x8e, whatever, whatever, whatever, whatever, 0x68, 0x00, 0x00, 0x00, 0x00}}, // the same with a long jump: 17
+	{code: []int{0x0f, 0x8e, whatever, whatever, whatever, whatever, 0x68, 0x00, 0x00, 0x00, 0x00}},             // jle; push 0
+	{code: []int{0x7e, whatever, 0x68, 0x00, 0x00, 0x00, 0x00, 0xff, 0xca}},                                     // jle; push 0; dec edx
+	{code: []int{0x68, 0x00, 0x00, 0x00, 0x00, 0xff, 0xca, 0x7f}},                                               // push 0; dec edx; jg
+	{code: []int{0xff, 0xca, 0x7f, whatever, 0x50, 0x55}},                                                       // dec edx; jg; push rax; push rbp
 }
 
 // leavesMethod is the end of InterpreterMacroAssembler::remove_activation, which has left the frame: the return address is popped (into r13, or rdx
@@ -173,6 +176,9 @@ var supertype = []form{
 	{code: []int{0x8b, whatever, 0x08, whatever, 0x3b, whatever, 0x0f, 0x84}},                                                   // mov r, [array+8]: its class
 	{code: []int{0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                       // shl r, 3; cmp
 	{code: []int{0x8b, whatever, 0x08, 0x49, 0xba}},                                                                             // and its place: mov r10, base
+	{code: []int{0x48, 0xc1, whatever, 0x2a, 0x48, 0xc1}},                                                                       // shr r, 42; shl r: 27, from the header
+	{code: []int{0x48, 0xc1, whatever, whatever, 0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},               // shl r; mov r10d, base; add r, r10
+	{code: []int{0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},                                               // mov r10d, base; add r, r10
 	{code: []int{0x49, 0xba, whatever, whatever, whatever, whatever, whatever, whatever, whatever, whatever, 0x49, 0x03}},       // mov r10, base; add r, r10
 	{code: []int{0x49, 0x03, whatever, 0x48, 0x3b, whatever, 0x0f, 0x84}},                                                       // add r, r10; cmp
 	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18}}, // cmp r, [class+r]

@@ -13,7 +13,7 @@ func stage(m *misstepv1.Mismatch) string {
 	if copiesArray(m) {
 		return pushed
 	}
-	if m.GetTopState() == "native" && m.GetReturnState() == "interpreted" && rethrown.begins(m.GetReturnCode()) {
+	if throws(m) {
 		return epilogue
 	}
 	// The return address on top: the frame is gone.
@@ -59,6 +59,11 @@ func spilled(m *misstepv1.Mismatch) bool {
 	return false
 }
 
+// throws says that the interpreter has called C code with its frame removed: it looks for the handler of an exception.
+func throws(m *misstepv1.Mismatch) bool {
+	return m.GetTopState() == "native" && m.GetReturnState() == "interpreted" && rethrown.begins(m.GetReturnCode())
+}
+
 // freesRoom is add rsp, N; jmp.
 var freesRoom = []form{
 	{code: []int{0x48, 0x83, 0xc4, whatever, 0xe9}},
@@ -74,7 +79,7 @@ const mostMisled = 8
 // nothing. In a native method the walk begins at the thread's anchor.
 func misled(m *misstepv1.Mismatch) bool {
 	sus := m.GetSuspect().GetFrames()
-	return (frameless(m) || spilled(m)) && len(sus) > 0 && sus[0].GetBci() != nativeLocation && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
+	return (frameless(m) || spilled(m) || throws(m)) && len(sus) > 0 && sus[0].GetBci() != nativeLocation && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
 }
 
 // copiesArray says that the top frame, in compiled code, calls System.arraycopy: C1 pushes both arrays and asks whether the one's class
