@@ -96,48 +96,6 @@ func setsUpFrame(code []byte) bool {
 	return at >= 0 && bytes.IndexByte(code[:at], 0xc3) < 0
 }
 
-// methodEntry is the interpreter's entry of a method, until its frame is set up (TemplateInterpreterGenerator::generate_normal_entry and
-// generate_stack_overflow_check): the sizes of parameters and locals, is there room for them, and zeros for the locals.
-var methodEntry = []form{
-	{code: []int{0x48, 0x8b, 0x53, whatever, 0x0f, 0xb7}},                                                       // mov rdx, [rbx+N]: ConstMethod; movzx
-	{code: []int{0x0f, 0xb7, 0x4a, whatever, 0x0f, 0xb7, 0x52}},                                                 // movzx ecx, [rdx+N]; movzx edx, [rdx+N]
-	{code: []int{0x0f, 0xb7, 0x52, whatever, 0x2b, 0xd1}},                                                       // movzx edx, [rdx+N]; sub edx, ecx
-	{code: []int{0x2b, 0xd1, 0x81, 0xfa}},                                                                       // sub edx, ecx; cmp edx, N
-	{code: []int{0x81, 0xfa, whatever, whatever, 0x00, 0x00, 0x0f, 0x86}},                                       // cmp edx, N; jbe
-	{code: []int{0x0f, 0x86, whatever, whatever, whatever, whatever, 0x48, 0x8b, 0xc2}},                         // jbe; mov rax, rdx
-	{code: []int{0x4c, 0x8d, 0x74, 0xcc, 0xf8, 0x85, 0xd2}},                                                     // lea r14, [rsp+rcx*8-8]; test edx, edx
-	{code: []int{0x85, 0xd2, 0x7e, whatever, 0x68, 0x00, 0x00, 0x00, 0x00, 0xff, 0xca}},                         // test edx, edx; jle; push 0; dec edx
-	{code: []int{0x85, 0xd2, 0x0f, 0x8e, whatever, whatever, whatever, whatever, 0x68, 0x00, 0x00, 0x00, 0x00}}, // the same with a long jump: 17
-	{code: []int{0x0f, 0x8e, whatever, whatever, whatever, whatever, 0x68, 0x00, 0x00, 0x00, 0x00}},             // jle; push 0
-	{code: []int{0x7e, whatever, 0x68, 0x00, 0x00, 0x00, 0x00, 0xff, 0xca}},                                     // jle; push 0; dec edx
-	{code: []int{0x68, 0x00, 0x00, 0x00, 0x00, 0xff, 0xca, 0x7f}},                                               // push 0; dec edx; jg
-	{code: []int{0xff, 0xca, 0x7f, whatever, 0x50, 0x55}},                                                       // dec edx; jg; push rax; push rbp
-}
-
-// leavesMethod is the end of InterpreterMacroAssembler::remove_activation, which has left the frame: the return address is popped (into r13, or rdx
-// when an exception is thrown), the caller's stack pointer taken back, the reserved pages looked after, and it jumps back.
-var leavesMethod = []form{
-	{code: []int{0x41, 0x5d, 0x48, 0x8b, 0xe3}},                                                                       // pop r13; mov rsp, rbx
-	{code: []int{0x5a, 0x48, 0x8b, 0xe3}},                                                                             // pop rdx; mov rsp, rbx
-	{code: []int{0x41, 0xc6, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x41, 0x5d}},                         // mov byte [r15+N], 0; pop r13
-	{code: []int{0x41, 0xc6, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x5a}},                               // mov byte [r15+N], 0; pop rdx
-	{code: []int{0x48, 0x8b, 0xe3, 0x41, 0xff, 0xe5}},                                                                 // mov rsp, rbx; jmp r13
-	{code: []int{0x48, 0x8b, 0xe3, 0x49, 0x3b, 0xa7}},                                                                 // mov rsp, rbx; cmp rsp, [r15+N]
-	{code: []int{0x72, whatever, 0x49, 0xc7, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x00, 0x00, 0x00}},   // jb; mov [r15+N], 0
-	{code: []int{0x49, 0xc7, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x00, 0x00, 0x00, 0x41, 0xff, 0xe5}}, // mov [r15+N], 0; jmp r13
-	{code: []int{0x41, 0xff, 0xe5}},                                                                                   // jmp r13
-}
-
-// rethrown is where the interpreter goes on behind its call that looks for the handler of an exception, its frame removed (rethrow_exception_entry,
-// TemplateInterpreterGenerator::generate_throw_exception): mov rbx, rax; pop rdx; pop rax; jmp rbx.
-var rethrown = form{code: []int{0x48, 0x8b, 0xd8, 0x5a, 0x58, 0xff, 0xe3}}
-
-// entersMethod says that the interpreter begins a method whose frame is not there yet. It ends with push rax, the return address again, behind the
-// locals; push rbp; mov rbp, rsp.
-func entersMethod(code []byte) bool {
-	return oneOf(methodEntry, code) || bytes.Contains(code, []byte{0x50, 0x55, 0x48, 0x8b, 0xec})
-}
-
 // popsWords says that one word or two are popped, the last one into a register which is then asked for zero, now or after a call.
 func popsWords(code []byte) bool {
 	if call := (form{code: []int{0xe8, whatever, whatever, whatever, whatever}}); call.begins(code) {
@@ -169,9 +127,9 @@ func popsWords(code []byte) bool {
 // supertype is the beginning of a subtype check: is it the class itself, and what do its first supertypes say (check_klass_subtype_fast_path,
 // cpu/x86/macroAssembler_x86.cpp).
 var supertype = []form{
-	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}},           // cmp; je; mov r, [super+12: 8]
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}},           // cmp; je; mov r, [super+12]: 8
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}},           // cmp; je; mov r, [super+20]
-	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}}, // cmp; je; mov r, [super+12: 8]
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}}, // cmp; je; mov r, [super+12]: 8
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}}, // cmp; je; mov r, [super+20]
 	{code: []int{0x8b, whatever, 0x08, whatever, 0x3b, whatever, 0x0f, 0x84}},                                                   // mov r, [array+8]: its class
 	{code: []int{0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                       // shl r, 3; cmp
@@ -185,8 +143,8 @@ var supertype = []form{
 	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20}}, // cmp r, [class+r]
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},                         // je; cmp r, N; jne
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},                         // je; cmp r, N; jne
-	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},               // the cache of the others is at N
-	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},               // the cache of the others is at N
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},               // the cache of the other supertypes is at N: 24 on 8, 32 since
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},               // the cache of the other supertypes is at N: 24 on 8, 32 since
 }
 
 // oneOf says that code begins as one of these forms does.
