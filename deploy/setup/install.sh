@@ -76,6 +76,8 @@ if [ ! -x "$tools/go/bin/go" ]; then
     cp -r "$dir" "$tools/go"
     chmod -R u+w "$tools/go"
     chmod +x "$tools"/go/bin/* "$tools"/go/pkg/tool/*/*
+    # A module holds no other go.mod: without these the library's packages would be taken for ours, as they lie below our go.mod.
+    find "$tools/go" -name _go.mod -execdir cp _go.mod go.mod \;
     rm -rf "$scratch"
   fi
 fi
