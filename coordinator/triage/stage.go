@@ -79,7 +79,8 @@ const mostMisled = 8
 // nothing. In a native method the walk begins at the thread's anchor.
 func misled(m *misstepv1.Mismatch) bool {
 	sus := m.GetSuspect().GetFrames()
-	return (frameless(m) || spilled(m) || throws(m)) && len(sus) > 0 && sus[0].GetBci() != nativeLocation && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
+	elsewhere := frameless(m) || spilled(m) || throws(m) || m.GetTopState() == "interpreted" && unfinished(m)
+	return elsewhere && len(sus) > 0 && sus[0].GetBci() != nativeLocation && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
 }
 
 // copiesArray says that the top frame, in compiled code, calls System.arraycopy: C1 pushes both arrays and asks whether the one's class
