@@ -10,8 +10,9 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// addLabel says which known bug a finding is on each JDK that showed it, and on all of them. It follows from the hits,
-// in whatever order they came, and from today's catalogue; what a stored reproducer says is of its own day. Merged findings are one bug, so any of their signatures may tell which.
+// addLabel says which known bug a finding is on each JDK that showed it, and on all of them. It follows from the hits, in
+// whatever order they came, and from today's catalogue; what a stored reproducer says is of its own day. Merged findings are one bug, so any of their
+// signatures may tell which.
 func (s *Server) addLabel(tx store.Tx, g groups, f *misstepv1.Finding, hits []store.Count, jdks jdksOf) error {
 	f.KnownAs, f.KnownOn = "", nil
 	for _, h := range hits {

@@ -146,11 +146,7 @@ func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[stri
 	t := table(w)
 	fmt.Fprintln(t, "finding\tknown as\thits\tJDKs\twhat\tbundle")
 	for _, f := range findings {
-		bundle := bundles[f.GetId()]
-		if bundle == "" {
-			bundle = "-"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), orDash(misstepv1.KnownText(f)), f.GetHits(), strings.Join(jdksOf(f), " "), f.GetTitle()+looksLike(f), bundle)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), orDash(misstepv1.KnownText(f)), f.GetHits(), strings.Join(jdksOf(f), " "), f.GetTitle()+looksLike(f), orDash(bundles[f.GetId()]))
 	}
 	t.Flush()
 }

@@ -80,19 +80,23 @@ var settings = []setting{
 	{"asgct-gst-bracket", 50, runLimit, 0, map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
 }
 
-// trialRun is one program on one JDK, in the setting's way.
-type trialRun struct {
+// program is a workload on a JDK.
+type program struct {
 	jdk      jdk.Entry
 	workload workloads.Entry
 	manifest workloads.Manifest
-	recipe   *misstepv1.Recipe
-	most     time.Duration
 }
 
-func (in setting) trial(j jdk.Entry, w workloads.Entry, m workloads.Manifest, seed uint64, artefacts agent.Artefacts) trialRun {
+// trialRun is one program in a setting's way.
+type trialRun struct {
+	program
+	recipe *misstepv1.Recipe
+}
+
+func (in setting) trial(p program, seed uint64, artefacts agent.Artefacts) trialRun {
 	r := &misstepv1.Recipe{
-		Jdk:             &misstepv1.Jdk{Name: j.Name, Digest: j.Digest, Version: j.Version},
-		Workload:        &misstepv1.Workload{Name: w.Name, Digest: w.Digest.String(), Repetitions: m.Repetitions * in.longer},
+		Jdk:             &misstepv1.Jdk{Name: p.jdk.Name, Digest: p.jdk.Digest, Version: p.jdk.Version},
+		Workload:        &misstepv1.Workload{Name: p.workload.Name, Digest: p.workload.Digest.String(), Repetitions: p.manifest.Repetitions * in.longer},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: in.ratio},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(in.interval), Jitter: 0.5},
 		Limits:          &misstepv1.Limits{Mismatches: 4096, Wall: durationpb.New(in.most)},
@@ -101,7 +105,7 @@ func (in setting) trial(j jdk.Entry, w workloads.Entry, m workloads.Manifest, se
 	for _, name := range slices.Sorted(maps.Keys(in.checks)) {
 		r.Checks = append(r.Checks, &misstepv1.Check{Name: name, Share: in.checks[name]})
 	}
-	return trialRun{jdk: j, workload: w, manifest: m, recipe: r, most: in.most}
+	return trialRun{p, r}
 }
 
 // measure runs every workload on every JDK in every setting, by turns, until the time is up; a setting whose check has its number is left out. The
@@ -116,11 +120,6 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		}
 		fit[i] = slices.DeleteFunc(all, func(w workloads.Entry) bool { return w.Calibration != "" })
 		most = max(most, len(fit[i]))
-	}
-	type program struct {
-		jdk      jdk.Entry
-		workload workloads.Entry
-		manifest workloads.Manifest
 	}
 	var programs []program
 	for n := range most {
@@ -142,8 +141,7 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 				continue
 			}
 			open = true
-			p := programs[n%len(programs)]
-			if err := s.one(ctx, bed, in.check, in.trial(p.jdk, p.workload, p.manifest, uint64(n), bed.Agent)); err != nil {
+			if err := s.one(ctx, bed, in.check, in.trial(programs[n%len(programs)], uint64(n), bed.Agent)); err != nil {
 				return err
 			}
 		}
@@ -155,7 +153,7 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 func judged(c agent.CheckCount) uint64 { return c.Match + sum(c.Tolerated) + c.Mismatch }
 
 func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of trialRun) error {
-	limited, cancel := context.WithTimeout(ctx, of.most)
+	limited, cancel := context.WithTimeout(ctx, jvm.Wall(of.recipe))
 	defer cancel()
 	options := jvm.AgentOptions(of.recipe, "")
 	options.Liveness = time.Millisecond

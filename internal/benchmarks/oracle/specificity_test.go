@@ -21,8 +21,8 @@ func TestAFamilyIsKnownByJDK(t *testing.T) {
 		Check: "gst-asgct", Kind: "truncated", Count: 3,
 		Reference: &misstepv1.Trace{Source: "gst", Frames: frames, NumFrames: 4}, Suspect: &misstepv1.Trace{Source: "asgct", Frames: frames[:2], NumFrames: 2},
 	}
-	on11 := trialRun{jdk: jdk.Entry{Name: "jdk11", Version: "11.0.2"}, workload: workloads.Entry{Name: "w"}}
-	on25 := trialRun{jdk: jdk.Entry{Name: "jdk25", Version: "25.0.3"}, workload: workloads.Entry{Name: "w"}}
+	on11 := trialRun{program: program{jdk: jdk.Entry{Name: "jdk11", Version: "11.0.2"}, workload: workloads.Entry{Name: "w"}}}
+	on25 := trialRun{program: program{jdk: jdk.Entry{Name: "jdk25", Version: "25.0.3"}, workload: workloads.Entry{Name: "w"}}}
 	for _, order := range [][]trialRun{{on11, on25, on25}, {on25, on11, on25}} {
 		s := newSpecificity("")
 		for _, spec := range order {
