@@ -3,6 +3,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ constexpr size_t kMostDeferred = 1024;
 constexpr size_t kMostQueued = 128;  // brackets that the judge has not come to
 constexpr uint64_t kMostRestNanos = 20'000'000;
 constexpr uint64_t kSpinNanos = 20'000;  // longer than a thread that runs takes to answer
+constexpr int kNice = -19;               // it mostly waits, and each bracket waits for it
 
 // What enters the kernel.
 #if defined(__x86_64__)
@@ -245,6 +247,7 @@ void SweepBrackets(uint64_t now) {
 void* Run(void*) {
   prctl(PR_SET_NAME, "misstep-bracket");
   prctl(PR_SET_TIMERSLACK, 1000UL);
+  setpriority(PRIO_PROCESS, 0, kNice);  // of this thread, if that is allowed
   Threads::ExcludeThisThread();
   JNIEnv* env = nullptr;
   char name[] = "misstep-bracket";

@@ -1,8 +1,8 @@
 // The course of a bracket (bracket.h): sampler -> bracketer -> handler -> bracketer -> handler -> bracketer -> judge.
 //
-// The sampler gives a thread a turn of brackets; the bracketer takes one after the other, as fast as the walks go, and
-// hands what they showed to the judge. It is a daemon thread attached to the JVM: it alone calls GetStackTrace of other
-// threads, waits for their safepoints and runs no Java code of the application. The sampler never waits for it.
+// The sampler gives some threads turns of brackets; the bracketer takes one after the other, as fast as the walks go,
+// and hands what they showed to the judge. It is a daemon thread attached to the JVM: it alone calls GetStackTrace of
+// other threads, waits for their safepoints and runs no Java code of the application. The sampler never waits for it.
 #pragma once
 
 #include <jni.h>

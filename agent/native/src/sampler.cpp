@@ -25,6 +25,7 @@ namespace {
 constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
 constexpr size_t kMostDeferred = 4096;
 constexpr uint64_t kTurnNanos = 4'000'000;  // time whose ticks a turn has
+constexpr size_t kMostBracketTurns = 4;     // threads among which the brackets of that time are
 constexpr uint64_t kRanNanos = 20'000;      // CPU time since the last look that makes a thread a running one
 
 pthread_t sampler_thread;
@@ -507,16 +508,16 @@ bool GiveTurn(Slot* slot, uint64_t now) {
   return active;
 }
 
-// Does for one thread what this tick is for. Returns false when the thread cannot take it now.
-bool Signal(Slot* slot, TickFor what, uint64_t now) {
+// Does for one thread what this tick is for; in a turn of brackets that many more are to be taken. Returns false when
+// the thread cannot take it now.
+bool Signal(Slot* slot, TickFor what, uint64_t now, uint32_t brackets) {
   if (!MayTake(*slot, what)) return false;
   if (what == TickFor::kTurn && slot->turn.has_timer) return GiveTurn(slot, now);
   if (slot->turn.ticks.load(std::memory_order_acquire) > 0) return false;
   if (what != TickFor::kBracket) return SendBurst(slot, now);
   if (UnderWay(*slot)) return false;
   if (!UsesBracketTurns(agent->options)) return GiveBrackets(slot, 1, 0);
-  return GiveBrackets(slot, static_cast<uint32_t>(kTurnNanos / 1000 / agent->options.interval_micros),
-                      now + kTurnNanos);
+  return GiveBrackets(slot, brackets, now + kTurnNanos);
 }
 
 // CPU time that the thread used since it was last looked at, in nanoseconds; 0 when too little to call it running.
@@ -527,34 +528,48 @@ uint64_t Ran(Slot* slot) {
   return ran > kRanNanos ? ran : 0;
 }
 
-// One tick: chooses a thread as the option threads says, from those that ran since they were last looked at.
+// One tick: chooses a thread as the option threads says, from those that ran since they were last looked at. For
+// brackets in turns it chooses several, among which the brackets of the time are, as they mostly wait; but one where
+// samples have turns too, which see more and cannot be of the same threads.
 void Tick(uint64_t* random, uint64_t now, TickFor what) {
   static size_t turn = 0;  // of round-robin: the sampler's alone
   const Options& o = agent->options;
   const size_t n = agent->threads.size();
   if (n == 0) return;
+  size_t left = what == TickFor::kBracket && UsesBracketTurns(o) && !UsesTurns(o) ? kMostBracketTurns : 1;
+  auto brackets = static_cast<uint32_t>(kTurnNanos / 1000 / o.interval_micros);
+  const auto give = [&](Slot* slot) {
+    if (!Signal(slot, what, now, brackets)) return false;
+    brackets = 0;
+    left--;
+    return true;
+  };
   if (o.threads == ThreadChoice::kCpu) {
     // Each with probability proportional to the CPU time that it used.
-    Slot* chosen = nullptr;
+    std::vector<std::pair<Slot*, uint64_t>> running;
     uint64_t total = 0;
     for (size_t i = 0; i < n; i++) {
       Slot* slot = agent->threads.at(i);
       const uint64_t ran = MayTake(*slot, what) ? Ran(slot) : 0;
+      if (ran > 0) running.emplace_back(slot, ran);
       total += ran;
-      if (ran > 0 && Uniform(random) * static_cast<double>(total) < static_cast<double>(ran)) chosen = slot;
     }
-    if (chosen != nullptr) Signal(chosen, what, now);
+    while (left > 0 && !running.empty()) {
+      auto chosen = running.begin();
+      for (uint64_t at = NextRandom(random) % total; at >= chosen->second; ++chosen) at -= chosen->second;
+      give(chosen->first);
+      total -= chosen->second;
+      running.erase(chosen);
+    }
     return;
   }
   const size_t first = o.threads == ThreadChoice::kRoundRobin ? turn : NextRandom(random) % n;
-  for (size_t i = 0; i < n; i++) {
+  for (size_t i = 0; i < n && left > 0; i++) {
     const size_t at = (first + i) % n;
     Slot* slot = agent->threads.at(at);
     if (!MayTake(*slot, what)) continue;
     if (o.threads == ThreadChoice::kName && !slot->chosen.load(std::memory_order_relaxed)) continue;
-    if (Ran(slot) == 0 || !Signal(slot, what, now)) continue;
-    turn = at + 1;
-    return;
+    if (Ran(slot) > 0 && give(slot)) turn = at + 1;
   }
 }
 

@@ -208,7 +208,6 @@ func (r recipe) shows(dir, version string) bool {
 		}
 	}
 	found := false
-	// A line that is being written does not parse yet: it is looked at next time.
 	_ = eachMismatch(dir, func(m *misstepv1.Mismatch) error {
 		signature, _ := triage.Mismatch(m)
 		found = found || known.Default().Label(signature, version) == r.bug

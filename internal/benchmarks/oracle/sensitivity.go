@@ -162,7 +162,6 @@ const entryWalk = 1 << 63
 // labelsOf gives the known bug, or none, that triage takes each recorded mismatch of a run for.
 func labelsOf(dir, version string) map[place]string {
 	labels := map[place]string{}
-	// A line that was being written when the run was ended does not parse: what is before it counts.
 	_ = eachMismatch(dir, func(m *misstepv1.Mismatch) error {
 		signature, _ := triage.Mismatch(m)
 		labels[place{m.GetCheck(), m.GetPc() == 0 && len(m.GetCode()) == 0, m.GetSequence()}] = known.Default().Label(signature, version)

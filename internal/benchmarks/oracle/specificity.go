@@ -189,8 +189,8 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of 
 	if err := eachMismatch(r.Dir, func(m *misstepv1.Mismatch) error {
 		missing[m.GetCheck()] -= min(missing[m.GetCheck()], m.GetCount())
 		return s.mismatch(ctx, m, bed, of)
-	}); err != nil && !r.Stopped { // one that is killed may leave half a line
-		return err
+	}); err != nil {
+		s.Failures = append(s.Failures, fmt.Sprintf("%s on %s: %v", of.workload.Name, of.jdk.Name, err))
 	}
 	for check, n := range missing {
 		s.Unrecorded[check] += n
@@ -205,6 +205,9 @@ func eachMismatch(dir string, use func(*misstepv1.Mismatch) error) error {
 		return fmt.Errorf("read mismatches: %w", err)
 	}
 	for line := range bytes.Lines(data) {
+		if !bytes.HasSuffix(line, []byte("\n")) { // a run that was stopped may leave half a line at the end
+			break
+		}
 		var m misstepv1.Mismatch
 		if err := protojson.Unmarshal(line, &m); err != nil {
 			return fmt.Errorf("read mismatches of %s: %w", dir, err)
