@@ -115,7 +115,7 @@ func OptionTable() []Option {
 		{"asgct-gst-bracket", "0 to 1", "0", "checks[name=asgct-gst-bracket].share", "share of the sampler's ticks"},
 		{"edges", "0 to 1", "0", "checks[name=edges].share", "share of the traces that other checks take"},
 		{"liveness", "milliseconds, 0 to 3600000", "100", "checks[name=liveness]", "between looks at all threads, each a check; 0 is off"},
-		{"interval", "microseconds, 10 to 60000000", "1000", "sampling.interval", "between ticks of the sampler; below 1000 a thread takes the ticks of 4 ms at a time as long as it runs: samples by a timer of its own, brackets one right after the other"},
+		{"interval", "microseconds, 10 to 60000000", "1000", "sampling.interval", "between ticks of the sampler; below 1000 a thread takes the ticks of 4 ms at a time as long as it runs: samples by a timer of its own, brackets one right after the other, of up to four threads where asgct-shadow is 0"},
 		{"jitter", "0 to 1", "0.1", "sampling.jitter", "share of the interval by which it varies; 0 is fixed"},
 		{"burst", "1 to 8", "1", "sampling.burst", "signals back to back to one thread at each tick of asgct-shadow; more than 1: the sampler sends all signals, however short the interval"},
 		{"guesses", "0 to 1024", "0", "sampling.guesses", "words of the stack, from its top, that are taken for return addresses where AsyncGetCallTrace gave a code from -3 to -6, each for one more walk, as profilers do that adjust the registers (async-profiler); not judged, to provoke crashes and hangs"},

@@ -55,7 +55,8 @@ type Options struct {
 	Liveness time.Duration
 }
 
-// String gives the options as the agent reads them, without Only, which needs a file (see JVMArgs).
+// String gives the options as the agent reads them, without those that its checks have no use for, which it would refuse, and without Only, which
+// needs a file (see JVMArgs).
 func (o Options) String() string {
 	var b strings.Builder
 	add := func(key, value string) {
@@ -66,20 +67,21 @@ func (o Options) String() string {
 		b.WriteByte('=')
 		b.WriteString(value)
 	}
+	signals := o.Checks["asgct-shadow"] > 0 || o.Checks["asgct-gst-bracket"] > 0
 	share := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	add("out", o.Out)
 	if o.Plan != "" {
 		add("perturb", o.Plan)
 	}
 	add("seed", strconv.FormatUint(o.Seed, 10))
-	if len(o.Only) == 0 {
+	if o.NeedsMethods() && len(o.Only) == 0 {
 		add("methods", share(o.Ratio))
-	}
-	if len(o.Include) > 0 && len(o.Only) == 0 {
-		add("include", strings.Join(o.Include, ";"))
-	}
-	if len(o.Exclude) > 0 && len(o.Only) == 0 {
-		add("exclude", strings.Join(o.Exclude, ";"))
+		if len(o.Include) > 0 {
+			add("include", strings.Join(o.Include, ";"))
+		}
+		if len(o.Exclude) > 0 {
+			add("exclude", strings.Join(o.Exclude, ";"))
+		}
 	}
 	for i, name := range Checks[:5] {
 		if i >= 3 && o.Checks[name] == 0 {
@@ -96,7 +98,7 @@ func (o Options) String() string {
 	case o.Liveness > 0:
 		add("liveness", strconv.FormatInt(o.Liveness.Milliseconds(), 10))
 	}
-	if o.Interval > 0 {
+	if signals && o.Interval > 0 {
 		add("interval", strconv.FormatInt(o.Interval.Microseconds(), 10))
 		add("jitter", share(o.Jitter))
 	}
@@ -109,7 +111,7 @@ func (o Options) String() string {
 	if o.Threads != "" {
 		add("threads", o.Threads)
 	}
-	if o.Signal != "" {
+	if signals && o.Signal != "" {
 		add("signal", o.Signal)
 	}
 	if o.Depth > 0 {
@@ -167,7 +169,7 @@ func (o Options) NeedsMethods() bool {
 
 // JVMArgs gives the JVM arguments that switch the agent on in a JDK of the given feature version; they come after the
 // recipe's flags and before the application's. Where no check needs instrumented methods, the JVM is neither patched nor
-// instrumented. When o.Only is given it writes the list to o.Out, which must exist.
+// instrumented. Where one does and o.Only is given, it writes the list to o.Out, which must exist.
 func JVMArgs(a Artefacts, patchJar string, feature int, o Options) ([]string, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -176,15 +178,15 @@ func JVMArgs(a Artefacts, patchJar string, feature int, o Options) ([]string, er
 		return nil, fmt.Errorf("agent: JDK %d is older than 8", feature)
 	}
 	text := o.String()
+	if !o.NeedsMethods() {
+		return []string{"-agentpath:" + a.Library + "=" + text}, nil
+	}
 	if len(o.Only) > 0 {
 		path := filepath.Join(o.Out, "only.txt")
 		if err := os.WriteFile(path, []byte(strings.Join(o.Only, "\n")+"\n"), 0o644); err != nil {
 			return nil, fmt.Errorf("write the list of methods: %w", err)
 		}
 		text += ",only=" + path
-	}
-	if !o.NeedsMethods() {
-		return []string{"-agentpath:" + a.Library + "=" + text}, nil
 	}
 	patch := "-Xbootclasspath/p:" + patchJar
 	if feature >= 9 {

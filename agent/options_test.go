@@ -31,8 +31,15 @@ func TestJVMArgs(t *testing.T) {
 	o = Options{Out: out, Checks: map[string]float64{"asgct-gst-bracket": 1}, Burst: 2, Threads: "name:pool-*"}
 	args, err = JVMArgs(a, "", 25, o)
 	require.NoError(t, err)
-	require.Equal(t, []string{"-agentpath:/a/libmisstep.so=out=" + out + ",seed=0,methods=0,gst-asgct=0,shadow-gst=0,asgct-shadow=0," +
+	require.Equal(t, []string{"-agentpath:/a/libmisstep.so=out=" + out + ",seed=0,gst-asgct=0,shadow-gst=0,asgct-shadow=0," +
 		"asgct-gst-bracket=1,liveness=0,burst=2,threads=name:pool-*"}, args, "nothing to instrument")
+	o = Options{
+		Out: out, Ratio: 1, Include: []string{"a.*"}, Only: []string{"a/B.x()V"}, Checks: map[string]float64{"liveness": 1},
+		Interval: time.Millisecond, Jitter: 0.5, Signal: "SIGIO",
+	}
+	args, err = JVMArgs(a, "", 25, o)
+	require.NoError(t, err)
+	require.Equal(t, []string{"-agentpath:/a/libmisstep.so=out=" + out + ",seed=0,gst-asgct=0,shadow-gst=0,asgct-shadow=0"}, args, "no signal either")
 }
 
 func TestJVMArgsWritesTheListOfMethods(t *testing.T) {
@@ -60,7 +67,7 @@ func TestJVMArgsRefuses(t *testing.T) {
 		"semicolon":      {Out: out, Exclude: []string{"a;b"}},
 		"line break":     {Out: out, Only: []string{"a\nb"}},
 		"unknown check":  {Out: out, Checks: map[string]float64{"nonsense": 1}},
-		"write the list": {Out: filepath.Join(out, "missing"), Only: []string{"a"}},
+		"write the list": {Out: filepath.Join(out, "missing"), Only: []string{"a"}, Checks: map[string]float64{"gst-asgct": 1}},
 	} {
 		_, err := JVMArgs(Artefacts{}, "/p.jar", 17, o)
 		require.ErrorContains(t, err, name)

@@ -201,12 +201,18 @@ std::string ParseOptions(std::string_view text, Options* o) {
       return std::string("option ") + choice + " contradicts only, which lists the methods that are instrumented";
     }
   }
-  const bool signals = o->asgct_shadow > 0 || o->bracket > 0;
-  if (seen.contains("threads") && !signals) {
-    return "option threads contradicts asgct-shadow=0 and asgct-gst-bracket=0: no signal is sent without one of them";
+  for (const char* choice : {"include", "exclude", "only"}) {
+    if (seen.contains(choice) && !needs_methods) {
+      return std::string("option ") + choice +
+             " contradicts gst-asgct=0, shadow-gst=0 and asgct-shadow=0: no method is instrumented without one of "
+             "them or perturb";
+    }
   }
-  if (o->guesses > 0 && !signals) {
-    return "option guesses contradicts asgct-shadow=0 and asgct-gst-bracket=0: no signal is sent without one of them";
+  for (const char* timing : {"interval", "jitter", "burst", "guesses", "threads", "signal"}) {
+    if (seen.contains(timing) && o->asgct_shadow == 0 && o->bracket == 0) {
+      return std::string("option ") + timing +
+             " contradicts asgct-shadow=0 and asgct-gst-bracket=0: no signal is sent without one of them";
+    }
   }
   if (o->trace > 0 && o->asgct_shadow == 0) {
     return "option reference contradicts asgct-shadow=0: it is that check's";

@@ -76,7 +76,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"out=/o,asgct-shadow=0,guesses=1", "no signal"}, Bad{"out=/o,threads=all", "round-robin"},
                     Bad{"out=/o,threads=name:", "name:PATTERN"},
                     Bad{"out=/o,asgct-shadow=0,reference=trace:0.5", "that check's"},
-                    Bad{"out=/o,asgct-shadow=0,burst=2", "that check's"},
+                    Bad{"out=/o,asgct-shadow=0,asgct-gst-bracket=1,burst=2", "that check's"},
+                    Bad{"out=/o,asgct-shadow=0,burst=2", "burst contradicts asgct-shadow=0"},
+                    Bad{"out=/o,asgct-shadow=0,interval=100", "interval contradicts asgct-shadow=0"},
+                    Bad{"out=/o,asgct-shadow=0,jitter=0", "jitter contradicts asgct-shadow=0"},
+                    Bad{"out=/o,asgct-shadow=0,signal=SIGIO", "signal contradicts asgct-shadow=0"},
+                    Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,include=a.*", "no method is instrumented"},
+                    Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,only=/f", "no method is instrumented"},
                     Bad{"out=/o,asgct-shadow=0,threads=cpu", "no signal"}, Bad{"out=/o,asgct-gst-bracket=x", "share"},
                     Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,edges=1", "traces that other checks take"}));
 

@@ -59,6 +59,7 @@ const (
 	blindLocation   = "the shadow holds methods, no locations"
 	blindUntouched  = "only frames that the shadow does not hold: not instrumented, or in their push or pop"
 	blindTop        = "only the top instrumented frame: one physical frame may be debug information's imprecision or in its entry"
+	blindPosition   = "another moment's answer that differs in the code on top alone, by a position that its own debug information has"
 	blindCode       = "a code that ASGCT may give there: nothing tells whether the stack could be walked"
 	blindLate       = "a walk that was late and right is no fault: liveness looks at those that do not come back"
 	blindCollection = "-2 says that a collection is under way: the walk is done once more, without the fault"
@@ -86,6 +87,8 @@ func blind(check string, f *faults.Fault) string {
 			return blindUntouched
 		case v.Reach == 1:
 			return blindTop
+		case f.Class == faults.Stale && v.Detail == "inline-imprecision": // the rule looks the position up in what the JVM told of the code
+			return blindPosition
 		}
 	}
 	return ""
@@ -248,7 +251,7 @@ func (s *sensitivity) table() bench.Table {
 			})
 		}
 	}
-	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection} {
+	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindPosition, blindCode, blindLate, blindCollection} {
 		var n, hit uint64
 		for _, c := range s.Cells {
 			if b := c.Blind[why]; b != nil {
