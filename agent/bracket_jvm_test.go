@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -62,18 +63,21 @@ func TestBracketsOfThreadsThatComeAndGo(t *testing.T) {
 	}
 }
 
-// A thread has turns of brackets and turns of samples, and neither are lost.
+// The only thread that runs has brackets and samples, in turns and tick by tick: neither check takes all of them.
 func TestBracketsBesideSamples(t *testing.T) {
 	for _, j := range jvms(t) {
-		t.Run(j.String(), func(t *testing.T) {
-			o := inTurns()
-			o.Checks["asgct-shadow"], o.Include = 1, []string{"Mixed*"}
-			r := run(t, j, o, nil, "Mixed", "2", "1")
-			requireSound(t, r)
-			t.Logf("%d brackets, %d samples", r.check("asgct-gst-bracket").Total, r.check("asgct-shadow").Total)
-			require.NotZero(t, r.check("asgct-gst-bracket").Match)
-			require.NotZero(t, r.check("asgct-shadow").Match)
-		})
+		for _, interval := range []time.Duration{inTurns().Interval, time.Millisecond} {
+			t.Run(fmt.Sprint(j, " each ", interval), func(t *testing.T) {
+				o := inTurns()
+				o.Checks["asgct-shadow"], o.Include, o.Interval = 1, []string{"Mixed*"}, interval
+				r := run(t, j, o, nil, "Mixed", "2", "1")
+				requireSound(t, r)
+				brackets, samples := r.check("asgct-gst-bracket"), r.check("asgct-shadow")
+				t.Logf("%d brackets, %d samples", brackets.Total, samples.Total)
+				require.Greater(t, brackets.Match, uint64(20))
+				require.Greater(t, samples.Match, uint64(20))
+			})
+		}
 	}
 }
 

@@ -55,8 +55,8 @@ type Options struct {
 	Liveness time.Duration
 }
 
-// String gives the options as the agent reads them, without those that its checks have no use for, which it would refuse, and without Only, which
-// needs a file (see JVMArgs).
+// String gives the options as the agent reads them, without Only, which needs a file (see JVMArgs). What has no meaning under these checks is left out
+// where recipes have it anyway: the choice of methods, the signal and its timing. What asks for something that they do not do is the agent's to refuse.
 func (o Options) String() string {
 	var b strings.Builder
 	add := func(key, value string) {
@@ -102,7 +102,7 @@ func (o Options) String() string {
 		add("interval", strconv.FormatInt(o.Interval.Microseconds(), 10))
 		add("jitter", share(o.Jitter))
 	}
-	if o.Burst > 0 {
+	if o.Burst > 1 {
 		add("burst", strconv.Itoa(o.Burst))
 	}
 	if o.Guesses > 0 {

@@ -15,7 +15,7 @@ var proofs = map[string]struct{ fires, fault string }{
 	"top-frame-missing":    {"CompareTest.TopFrameMissing", "CompareTest.TopFrameMissingIsOnePhysicalFrame"},
 	"virtual-thread":       {"CompareTest.VirtualThreadGoesOnIntoTheCarrier", "CompareTest.VirtualThreadHidesNoLostFrame"},
 	"depth-limit":          {"CompareTest.DepthLimitComparesWhatIsThere", "CompareTest.DepthLimitHidesNoLostBottom"},
-	"null-method-id":       {"CompareTest.NullMethodIdIsTolerated", "CompareTest.NullMethodIdIsTolerated"},
+	"null-method-id":       {"CompareTest.NullMethodIdIsTolerated", "CompareTest.NullMethodIdHidesNoFaultElsewhere"},
 	"retransformed":        {"CompareTest.RetransformedMethodsMayRunWithoutShadow", "CompareTest.RetransformedIdsHideNoFault"},
 	"retried":              {"CompareTest.ASecondWalkThatIsEqualIsRetried", "CompareTest.RetriedHidesNoLostFrame"},
 	"deopt-upcall":         {"CompareTest.MinusNineInAnUpcallOfADeoptimisation", "CompareTest.MinusNineWithoutADeoptimisationIsWrong"},

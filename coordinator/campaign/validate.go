@@ -281,8 +281,12 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 		if s.GetGuesses() > maxGuesses {
 			v.addf(at+".guesses", "expected a number of words from 0 to %d, got %d", maxGuesses, s.GetGuesses())
 		}
+		const noSignal = "no signal is sent without the check asgct-shadow or asgct-gst-bracket: ask for one of them, or leave %s out"
 		if s.GetGuesses() > 0 && needsSignals == "" {
-			v.addf(at+".guesses", "no signal is sent without the check asgct-shadow or asgct-gst-bracket: ask for one of them, or leave guesses out")
+			v.addf(at+".guesses", noSignal, "guesses")
+		}
+		if s.GetThreads() != "" && needsSignals == "" {
+			v.addf(at+".threads", noSignal, "threads")
 		}
 		if !threadsRE.MatchString(s.GetThreads()) {
 			v.addf(at+".threads", "expected running, round-robin, cpu or name:PATTERN without commas and equals signs, got %s", quote(s.GetThreads()))

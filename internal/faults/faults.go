@@ -19,25 +19,26 @@ const LibraryName = "libmisstep_injector.so"
 
 // Classes of faults, in the injector's order. Those after InvalidCode leave the answer as it is.
 const (
-	DropTop     = "drop-top"
-	DropMiddle  = "drop-middle"
-	DropBottom  = "drop-bottom"
-	Truncate    = "truncate"
-	Duplicate   = "duplicate"
-	Swap        = "swap"
-	Replace     = "replace"
-	WrongBci    = "wrong-bci"
-	Stale       = "stale"
-	Foreign     = "foreign"
-	WrongCode   = "wrong-code"
-	InvalidCode = "invalid-code"
-	Delay       = "delay"
-	Hang        = "hang"
-	Crash       = "crash"
+	DropTop       = "drop-top"
+	DropMiddle    = "drop-middle"
+	DropBottom    = "drop-bottom"
+	Truncate      = "truncate"
+	Duplicate     = "duplicate"
+	Swap          = "swap"
+	Replace       = "replace"
+	UnknownMethod = "unknown-method" // an id that no method has
+	WrongBci      = "wrong-bci"
+	Stale         = "stale"
+	Foreign       = "foreign"
+	WrongCode     = "wrong-code"
+	InvalidCode   = "invalid-code"
+	Delay         = "delay"
+	Hang          = "hang"
+	Crash         = "crash"
 )
 
 // Alterations are the classes that change an answer, which a comparison can see.
-var Alterations = []string{DropTop, DropMiddle, DropBottom, Truncate, Duplicate, Swap, Replace, WrongBci, Stale, Foreign, WrongCode, InvalidCode}
+var Alterations = []string{DropTop, DropMiddle, DropBottom, Truncate, Duplicate, Swap, Replace, UnknownMethod, WrongBci, Stale, Foreign, WrongCode, InvalidCode}
 
 // Plan says what to inject.
 type Plan struct {
@@ -57,6 +58,8 @@ type Plan struct {
 	// Trials is the share of the JVMs that inject at all, 0 to 1; 0 is all. Which ones, and what they draw, the agent's seed says in place
 	// of Seed.
 	Trials float64
+	// NoThread is the number of the agent's thread, from 1, that cannot be created; 0 for none.
+	NoThread int
 	// Needs are arguments of the JVM without which nothing is injected; none has a comma.
 	Needs []string
 }
@@ -79,6 +82,9 @@ func (p Plan) Environment(library, log string) []string {
 	}
 	if p.Trials > 0 {
 		env = append(env, "MISSTEP_INJECT_TRIALS="+strconv.FormatFloat(p.Trials, 'g', -1, 64))
+	}
+	if p.NoThread > 0 {
+		env = append(env, "MISSTEP_INJECT_NO_THREAD="+strconv.Itoa(p.NoThread))
 	}
 	if len(p.Needs) > 0 {
 		env = append(env, "MISSTEP_INJECT_NEEDS="+strings.Join(p.Needs, ","))
@@ -125,6 +131,8 @@ type Verdict struct {
 	// Reach is how many instrumented frames from the top down the change reaches, 0 when those are as they were: a shadow stack
 	// can see the change from 1 on, and can tell it from debug information's imprecision when it reaches below the top physical frame.
 	Reach int32
+	// TopOnly: the fault changed the top physical frame alone, what is inlined in it, or where it stands.
+	TopOnly bool
 }
 
 // Log is what the injector did in one JVM.
@@ -196,7 +204,7 @@ func Parse(data []byte) (Log, error) {
 				return Log{}, fmt.Errorf("%w: entry %d is a verdict on walk %d, which was not altered", ErrLog, i, walk)
 			}
 			f.Verdicts[text(e[48:80])] = Verdict{
-				Outcome: Outcome(u32(e[40:])), Detail: text(e[80:112]), MethodsChanged: u32(e[36:])&1 != 0, Reach: int32(u32(e[24:])),
+				Outcome: Outcome(u32(e[40:])), Detail: text(e[80:112]), MethodsChanged: u32(e[36:])&1 != 0, TopOnly: u32(e[36:])&2 != 0, Reach: int32(u32(e[24:])),
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func requireAltered(t *testing.T, f *faults.Fault) {
 		require.Positive(t, f.After)
 	case faults.Duplicate:
 		require.Equal(t, f.Before+1, f.After)
-	case faults.Swap, faults.Replace, faults.WrongBci, faults.Delay:
+	case faults.Swap, faults.Replace, faults.UnknownMethod, faults.WrongBci, faults.Delay:
 		require.Equal(t, f.Before, f.After)
 	case faults.Stale, faults.Foreign:
 		require.Positive(t, f.After)
@@ -90,7 +90,7 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 		}
 		t.Run(on.Name, func(t *testing.T) {
 			fired := map[string]int{}
-			var walks, entries, missed, deep, deepMissed uint64
+			var walks, entries, missed, deep, deepMissed, nobody, nobodyMissed uint64
 			count := func(f *faults.Fault) {
 				requireAltered(t, f)
 				fired[f.Class]++
@@ -109,6 +109,12 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 					}
 				case f.Class == faults.InvalidCode && sampled:
 					require.Equal(t, faults.Mismatch, sample.Outcome)
+				case f.Class == faults.UnknownMethod && sampled && sample.Outcome != faults.Void:
+					nobody++
+					if sample.Outcome != faults.Mismatch { // in the last moment of a run the JVM might still tell of it
+						nobodyMissed++
+						t.Logf("an id of no method passed: %+v", f)
+					}
 				case sampled && sample.MethodsChanged && f.Class != faults.WrongCode && sample.Outcome != faults.Void && sample.Reach > 1:
 					deep++
 					if sample.Outcome != faults.Mismatch {
@@ -134,6 +140,10 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 			_, high := interval.Wilson(entries-missed, entries)
 			require.GreaterOrEqual(t, high, 0.99)
 			_, high = interval.Wilson(deep-deepMissed, deep)
+			require.GreaterOrEqual(t, high, 0.99)
+			t.Logf("%d of %d ids of no method passed in samples", nobodyMissed, nobody)
+			require.NotZero(t, nobody)
+			_, high = interval.Wilson(nobody-nobodyMissed, nobody)
 			require.GreaterOrEqual(t, high, 0.99)
 		})
 	}
@@ -200,6 +210,43 @@ func TestInjectedFaultsInBracketsAreDetected(t *testing.T) {
 	}
 	t.Logf("%d of %d detected in %d brackets", detected, r.Faults.Made, r.Check("asgct-gst-bracket").Total)
 	require.NotZero(t, detected)
+}
+
+// A thread of the agent's that cannot be created switches its checks off, says so, and leaves the JVM and the other checks alone.
+func TestNoThreadIsLeft(t *testing.T) {
+	b := bed(t)
+	on, ok := b.JDK(17)
+	if !ok {
+		t.Skip("the catalogue has no JDK 17")
+	}
+	for thread, says := range []string{
+		1: "cannot start the judge thread: asgct-shadow, asgct-gst-bracket and liveness are off",
+		2: "cannot start the bracket thread: asgct-gst-bracket does nothing",
+		3: "cannot start the sampler thread: asgct-shadow, asgct-gst-bracket and liveness are off",
+	} {
+		if thread == 0 {
+			continue
+		}
+		t.Run(says, func(t *testing.T) {
+			r, err := b.Run(t.Context(), trial.Spec{
+				JDK: on, Workload: "mix", Repetitions: 1,
+				Agent: &agent.Options{
+					Seed: 1, Ratio: 1, Checks: map[string]float64{"gst-asgct": 0.001, "asgct-shadow": 1, "asgct-gst-bracket": 1},
+					Interval: 300 * time.Microsecond, Jitter: 0.5,
+				},
+				Faults: &faults.Plan{NoThread: thread},
+			}, nil)
+			require.NoError(t, err)
+			require.Empty(t, r.Failure)
+			require.True(t, r.Status.Ended)
+			log, err := os.ReadFile(filepath.Join(r.Dir, "agent", "agent.log"))
+			require.NoError(t, err)
+			require.Contains(t, string(log), says)
+			require.NotZero(t, r.Check("gst-asgct").Match)
+			require.Zero(t, r.Check("asgct-gst-bracket").Total)
+			require.Equal(t, thread == 2, r.Check("asgct-shadow").Match > 0)
+		})
+	}
 }
 
 func TestWithoutFaultsTheInjectorChangesNothing(t *testing.T) {

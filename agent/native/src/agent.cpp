@@ -156,6 +156,7 @@ void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv*, jclass redefined, jobject, cons
   if (name == nullptr) return;
   if (redefined != nullptr) {
     agent->methods.Redefine(name);
+    if (agent->stage.load(std::memory_order_acquire) == Stage::kReady) agent->redefines.store(true);
   } else if (instrumenting != nullptr && !std::string_view(name).starts_with("misstep/agent/")) {
     NotInstrumented(name, "it was loaded while its thread instrumented " + *instrumenting);
   }
@@ -519,21 +520,30 @@ void Walk(AsgctTrace* trace, void* context, uint64_t walk) {
   if (trace->num_frames > depth) trace->num_frames = -trace->num_frames;
 }
 
-void CountWalk(Check check, const Verdict& verdict, uint64_t walk) {
+void CountWalk(Check check, const Verdict& verdict, uint64_t walk, uint64_t pc) {
   Count(agent->status, check, verdict);
-  SayVerdict(check, verdict, walk);
+  SayVerdict(check, verdict, walk, pc);
 }
 
-void SayVerdict(Check check, const Verdict& verdict, uint64_t walk) {
+void SayVerdict(Check check, const Verdict& verdict, uint64_t walk, uint64_t pc) {
   if (misstep_seam_verdict == nullptr) return;
   const char* detail = verdict.outcome == Outcome::kTolerated  ? kRuleNames[static_cast<int>(verdict.rule)]
                        : verdict.outcome == Outcome::kMismatch ? kKindNames[static_cast<int>(verdict.kind)]
                                                                : kReasonNames[static_cast<int>(verdict.reason)];
+  const auto key_of = [](uint64_t method, int32_t bci) {
+    const MethodInfo* info = agent->methods.Find(method);
+    return info != nullptr && CertainlyOnShadow(*info, bci) ? info->key : 0;
+  };
+  const auto top_of = [](uint64_t from, const MisstepSeamFrame* frames, uint32_t count) {
+    std::vector<Frame> all;
+    for (uint32_t i = 0; i < count; i++) all.push_back({frames[i].method, frames[i].bci, nullptr});
+    agent->methods.Resolve(all);
+    std::vector<NmethodRef> at_pc;
+    const Region region = agent->code.Find(from, &at_pc);
+    return static_cast<uint32_t>(TopGroup(all, region, at_pc, agent->code));
+  };
   misstep_seam_verdict(walk, kCheckNames[static_cast<int>(check)], static_cast<uint32_t>(verdict.outcome), detail,
-                       [](uint64_t method, int32_t bci) {
-                         const MethodInfo* info = agent->methods.Find(method);
-                         return info != nullptr && CertainlyOnShadow(*info, bci) ? info->key : 0;
-                       });
+                       key_of, pc, top_of);
 }
 
 void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t* random) {
@@ -558,7 +568,7 @@ void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t*
     Report(m);
   }
   if (origin.walk != 0) {
-    CountWalk(Check::kEdges, verdict, origin.walk);
+    CountWalk(Check::kEdges, verdict, origin.walk, origin.place.spot.pc);
   } else {
     Count(agent->status, Check::kEdges, verdict);
   }

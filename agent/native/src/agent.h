@@ -55,6 +55,8 @@ struct Agent {
   // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
   jclass virtual_thread_class = nullptr;
   std::atomic<Stage> stage = Stage::kStarting;
+  // A class got other code after the checks began: of its old version's methods the JVM tells nothing.
+  std::atomic<bool> redefines = false;
   std::atomic<uint64_t> sequence = 0;                                        // of entry checks
   std::atomic<uint64_t> edges[static_cast<size_t>(Explained::kCount)] = {};  // judged, by what explained them
 };
@@ -95,10 +97,10 @@ void ResolveOwnStack(JNIEnv* env, std::span<Frame> frames);
 constexpr uint64_t kEntryWalk = uint64_t{1} << 63;
 void Walk(AsgctTrace* trace, void* context, uint64_t walk);
 
-// Counts the verdict of a check that rests on a walk. Not for signal handlers.
-void CountWalk(Check check, const Verdict& verdict, uint64_t walk);
+// Counts the verdict of a check that rests on a walk, from pc or 0 for the thread's own. Not for signal handlers.
+void CountWalk(Check check, const Verdict& verdict, uint64_t walk, uint64_t pc);
 // The same without counting, where one verdict rests on several walks.
-void SayVerdict(Check check, const Verdict& verdict, uint64_t walk);
+void SayVerdict(Check check, const Verdict& verdict, uint64_t walk, uint64_t pc);
 
 // The sampler: its signal handler is installed in OnLoad, its threads run from StartSampler to StopSampler.
 std::string InstallHandler(int signal);

@@ -163,6 +163,7 @@ BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
     if (w->code < -10) return {Verdict::Mismatch(Kind::kCode, 0), after};
     if (w->code <= 0) return {Verdict::Unwalkable(w->code), after};
     if (w->frames.size() >= b.limit) return {Verdict::Void(Reason::kDepth), after};
+    if (const auto at = Unknown(w->frames); at && b.told) return {Verdict::Mismatch(Kind::kWrongMethod, *at), after};
   }
   if (b.gst.size() >= b.limit) return {Verdict::Void(Reason::kDepth)};
   const auto levels = [&](const BracketWalk& w, size_t mounted) {

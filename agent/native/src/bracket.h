@@ -33,6 +33,7 @@ struct Bracket {
   std::span<const Frame> gst;  // top first, resolved
   BracketWalk after;
   uint32_t limit = 0;  // the depth that all were given
+  bool told = false;   // the JVM has told of every method there is
 };
 
 // A bracket's verdict, and which walk a mismatch is about.

@@ -44,6 +44,7 @@ struct OwnedBracket {
     std::vector<NmethodRef> at_pc;  // what was there at any look: code may have been unloaded since
     Region region = Region::kUnknown;
   };
+  bool told = false;  // the JVM has told of every method there is
   Walk before;
   std::vector<Frame> gst;
   Walk after;
@@ -103,6 +104,12 @@ Ticket* AwaitedTicket(Slot* slot) {
     default:
       return nullptr;
   }
+}
+
+// Ends a turn that nobody is there to take.
+void GiveBack(Slot* slot) {
+  BracketState turn = BracketState::kTurn;
+  slot->bracket.state.compare_exchange_strong(turn, BracketState::kIdle);
 }
 
 // Begins the next bracket of a turn, or ends it.
@@ -255,7 +262,8 @@ void* Run(void*) {
   MaySafepoint();
   if (agent->vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) != JNI_OK) {
     Log("cannot attach the bracket thread: asgct-gst-bracket does nothing");
-    stopped.store(true, std::memory_order_release);
+    stopped.store(true);
+    for (size_t i = 0; i < agent->threads.size(); i++) GiveBack(agent->threads.at(i));
     return nullptr;
   }
   while (!stop.load(std::memory_order_acquire)) {
@@ -296,9 +304,12 @@ BracketWalk Look(OwnedBracket::Walk* w) {
 
 BracketVerdict Compare(OwnedBracket* o) {
   agent->methods.Resolve(o->gst);
-  const BracketVerdict v = CompareBracket(
-      {.before = Look(&o->before), .gst = o->gst, .after = Look(&o->after), .limit = agent->options.depth},
-      agent->code);
+  const BracketVerdict v = CompareBracket({.before = Look(&o->before),
+                                           .gst = o->gst,
+                                           .after = Look(&o->after),
+                                           .limit = agent->options.depth,
+                                           .told = o->told},
+                                          agent->code);
   if (o->deoptimised == nullptr) {
     o->deoptimised = DeoptimisedCaller(o->gst, v.verdict, (v.after ? o->after : o->before).words);
   }
@@ -339,8 +350,8 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
   Count(agent->status, Check::kAsgctGstBracket, v.verdict);
   // A mismatch speaks of one walk and leaves the other unjudged.
   const bool both = v.verdict.outcome != Outcome::kMismatch && v.verdict.outcome != Outcome::kUnwalkable;
-  if (both || !v.after) SayVerdict(Check::kAsgctGstBracket, v.verdict, o.before.sequence);
-  if (both || v.after) SayVerdict(Check::kAsgctGstBracket, v.verdict, o.after.sequence);
+  if (both || !v.after) SayVerdict(Check::kAsgctGstBracket, v.verdict, o.before.sequence, o.before.spot.pc);
+  if (both || v.after) SayVerdict(Check::kAsgctGstBracket, v.verdict, o.after.sequence, o.after.spot.pc);
 }
 
 std::deque<std::unique_ptr<OwnedBracket>> deferred;  // the judge's: may rest on events still to come
@@ -359,7 +370,9 @@ bool GiveBrackets(Slot* slot, uint32_t count, uint64_t until) {
   b.until.store(until, std::memory_order_relaxed);
   BracketState idle = BracketState::kIdle;
   if (b.state.compare_exchange_strong(idle, BracketState::kTurn)) WakeBracketer();
-  return true;
+  if (!stopped.load()) return true;
+  GiveBack(slot);
+  return false;
 }
 
 void EndBracket(Slot* slot) {
@@ -374,8 +387,9 @@ void JudgeBrackets(uint64_t now, bool end) {
   }
   for (std::unique_ptr<OwnedBracket>& o : queued) {
     const BracketVerdict v = Compare(o.get());
-    const bool early = v.verdict.outcome == Outcome::kMismatch ? v.verdict.kind != Kind::kCode
-                                                               : v.verdict.reason == Reason::kUnknownMethod;
+    const bool unknown =
+        v.verdict.reason == Reason::kUnknownMethod || Unknown(o->before.frames) || Unknown(o->after.frames);
+    const bool early = unknown || (v.verdict.outcome == Outcome::kMismatch && v.verdict.kind != Kind::kCode);
     if (early && deferred.size() < kMostDeferred) {
       deferred.push_back(std::move(o));
     } else {
@@ -385,6 +399,7 @@ void JudgeBrackets(uint64_t now, bool end) {
   while (!deferred.empty() && (end || deferred.front()->since + kEarlyNanos <= now)) {
     const std::unique_ptr<OwnedBracket> o = std::move(deferred.front());
     deferred.pop_front();
+    o->told = o->since + kEarlyNanos <= now && !agent->redefines.load();
     Finish(*o, Compare(o.get()));
   }
 }

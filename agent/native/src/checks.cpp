@@ -124,19 +124,23 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     code = OwnWalk(slot, sequence);
     asgct = ToFrames(slot->asgct, code);
   };
-  const auto walk = [&] {
-    take();
-    if (WorthRetrying(code, asgct)) {
-      retried = true;
-      take();
-    }
-  };
   const auto compare = [&] {
     const bool deoptimises = code == kDeoptCode && agent->deopt_stubs.OnStack(sp, end);
     return CompareGstAsgct(gst, asgct, code, agent->options.depth, deoptimises);
   };
-  walk();
-  Verdict verdict = compare();
+  // What else is wrong with a walk is not forgotten because it is worth a second one.
+  const auto walk = [&] {
+    take();
+    if (!WorthRetrying(code, asgct)) return compare();
+    ResolveOwnStack(env, gst);
+    agent->methods.Resolve(asgct);
+    const Verdict first = compare();
+    if (first.outcome == Outcome::kMismatch) return first;
+    retried = true;
+    take();
+    return compare();
+  };
+  Verdict verdict = walk();
   // A class may be redefined between the walks, at a safepoint that native code does not wait for: the same frames have
   // other ids then, and GetStackTrace gives those, too, when asked again. A check that has lost its reference so is
   // done anew. Nothing is asked of the JVM about ids that may be gone.
@@ -147,8 +151,7 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     if (!SamePlaces(gst, now) || std::equal(gst.begin(), gst.end(), now.begin(), same_id)) break;
     renamed = true;
     std::copy(now.begin(), now.end(), gst.begin());
-    walk();
-    verdict = compare();
+    verdict = walk();
   }
   if (renamed && verdict.outcome == Outcome::kMatch) verdict = Verdict::Tolerated(Rule::kRetransformed);
   if (verdict.outcome != Outcome::kMatch && verdict.rule != Rule::kRetransformed) {
@@ -167,7 +170,7 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
     ReportEntry(Check::kGstAsgct, verdict, *slot, sequence, Named("gst", gst, static_cast<int32_t>(gst.size())),
                 Named("asgct", asgct, code), AwaitDeoptimisedCaller(gst, asgct, verdict, words));
   }
-  CountWalk(Check::kGstAsgct, verdict, kEntryWalk | sequence);
+  CountWalk(Check::kGstAsgct, verdict, kEntryWalk | sequence, 0);
 }
 
 void ShadowGst(JNIEnv* env, Slot* slot, const std::vector<uint32_t>& ids, bool overflow, std::span<Frame> gst,
@@ -299,7 +302,7 @@ Slot* SlotOfThisThread(JNIEnv* env, jobject thread) {
   static std::atomic<bool> told = false;
   if (slot == nullptr && !told.exchange(true)) {
     Log("threads without checks: " + std::to_string(MISSTEP_THREAD_COUNT) +
-        " at a time have a slot, further ones run unchecked");
+        " at a time have a slot, as long as there is memory for them; further ones run unchecked");
   }
   return slot;
 }

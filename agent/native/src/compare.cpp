@@ -233,10 +233,11 @@ bool InlineImprecision(const Sample& s, const CodeLookup& code) {
   }
   if (s.region == Region::kCompiled) return false;
   // pc is in a stub or native code that compiled code called without debug info of its own (a leaf call): the group is
-  // the compiled method that some frame near the top belongs to.
+  // the compiled method that some frame near the top belongs to, or the one on top alone, at 0 (HotSpot:
+  // vframeStreamCommon::fill_from_compiled_native_frame), where no position is near the call.
   for (size_t k = 1; k <= std::min(s.asgct.size(), kMostInlined); k++) {
     for (const NmethodRef& nmethod : CodeOf(s.asgct[k - 1], code)) {
-      bool is_group = false;
+      bool is_group = k == 1 && s.asgct[0].bci == 0 && s.asgct[0].method == nmethod->method;
       for (size_t i = 0; i < nmethod->nodes.size() && !is_group; i++) {
         is_group = ChainOnTop(*nmethod, i, s.asgct) == k;
       }
@@ -445,10 +446,21 @@ Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame
   return ClassifyShadow(shadow, stack);
 }
 
+std::optional<uint32_t> Unknown(std::span<const Frame> top_first) {
+  for (size_t i = top_first.size(); i > 0; i--) {
+    const Frame& f = top_first[i - 1];
+    if (f.info == nullptr && f.method != 0) return static_cast<uint32_t>(top_first.size() - i);
+  }
+  return std::nullopt;
+}
+
 Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   if (s.code == kDeoptCode && s.deoptimises && !Possible(s)) return Verdict::Tolerated(Rule::kDeoptUpcall);
   if (s.code <= 0) return Possible(s) ? Verdict::Unwalkable(s.code) : Verdict::Mismatch(Kind::kCode, 0);
   if (s.asgct.size() >= s.limit) return Verdict::Void(Reason::kDepth);
+  if (const auto at = Unknown(s.asgct); at && s.told) {
+    return Verdict::Mismatch(Kind::kWrongMethod, std::min(*at, static_cast<uint32_t>(s.shadow.size())));
+  }
   if (HasRole(s.asgct, Role::kContinuation)) return Verdict::Void(Reason::kVirtualThread);
   const Stack stack = BottomFirst(s.asgct);
   if (const auto taken = AlignAll(stack, s.shadow)) {
@@ -456,14 +468,10 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   }
   // Truncated above the seam, a virtual thread's stack looks like a wrong one of its carrier.
   if (s.carrier && stack.front().method != s.root) return Verdict::Void(Reason::kVirtualThread);
-  bool unknown = false;
-  bool null_id = false;
-  for (const Frame& f : s.asgct) {
-    if (f.info != nullptr) continue;
-    (f.method == 0 ? null_id : unknown) = true;
-  }
   // A method without an identity may be any of the shadow's: nothing can be said.
-  if (unknown || null_id) return Verdict::Void(Reason::kUnknownMethod);
+  if (std::any_of(s.asgct.begin(), s.asgct.end(), [](const Frame& f) { return f.info == nullptr; })) {
+    return Verdict::Void(Reason::kUnknownMethod);
+  }
   if (InlineImprecision(s, code)) return Verdict::Tolerated(Rule::kInlineImprecision);
   if (TopFrameMissing(s, code)) return Verdict::Tolerated(Rule::kTopFrameMissing);
   const Verdict v = ClassifyShadow(s.shadow, stack);
@@ -512,7 +520,7 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
 }
 
 bool MayBeEarly(const Sample& s, const Verdict& v) {
-  if (v.outcome == Outcome::kVoid) return v.reason == Reason::kUnknownMethod;
+  if (v.reason == Reason::kUnknownMethod || Unknown(s.asgct)) return true;
   return v.outcome == Outcome::kMismatch && s.code >= -10;  // wherever pc is, compiled code may have called it
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -149,7 +150,11 @@ struct Sample {
   bool carrier = false;           // a virtual thread may be mounted: its frames are not on this shadow
   uint64_t root = 0;              // the thread's bottom method as an earlier walk that matched gave it, 0 = not known
   bool known_bottom = true;       // asgct's bottom method was at the bottom of a walk that matched, or none matched yet
+  bool told = false;              // the JVM has told of every method there is
 };
+
+// The index from the bottom of the lowest frame whose id is of no method that is known, null ones apart.
+std::optional<uint32_t> Unknown(std::span<const Frame> top_first);
 
 // The number of frames on top of an ASGCT walk that are only as good as the debug info at pc: the top physical frame
 // with what is inlined in it. At least 1 when there are frames; where it is not known, as many as it may be.

@@ -184,7 +184,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
   const bool needs_methods = NeedsMethods(*o);
-  if (!needs_methods && o->bracket == 0 && o->edges > 0) {
+  const bool walks = o->gst_asgct > 0 || o->shadow_gst > 0 || o->asgct_shadow > 0 || o->bracket > 0;
+  if (!walks && o->edges > 0) {
     return "option edges judges the traces that other checks take: expected one of gst-asgct, shadow-gst, "
            "asgct-shadow, "
            "asgct-gst-bracket above 0";

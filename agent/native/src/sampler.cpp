@@ -273,6 +273,7 @@ class Judge {
     while (!deferred_.empty() && (end || deferred_.front()->since + kEarlyNanos <= now)) {
       const std::unique_ptr<Owned> o = std::move(deferred_.front());
       deferred_.pop_front();
+      o->sample.told = o->since + kEarlyNanos <= now && !agent->redefines.load();
       Verdict verdict = Compare(o.get());
       if (verdict.outcome == Outcome::kMismatch && o->sample.region == Region::kUnknown) {
         verdict = Verdict::Void(Reason::kUnknownCode);
@@ -290,8 +291,9 @@ class Judge {
     if (t->busy || t->shadow_overflow) {
       const bool busy = t->busy;
       const uint64_t sample = t->sample;
+      const uint64_t pc = t->spot.pc;
       t->state.store(TicketState::kIdle, std::memory_order_release);
-      CountWalk(Check::kAsgctShadow, Verdict::Void(busy ? Reason::kWalkerBusy : Reason::kDepth), sample);
+      CountWalk(Check::kAsgctShadow, Verdict::Void(busy ? Reason::kWalkerBusy : Reason::kDepth), sample, pc);
       return;
     }
     auto o = std::make_unique<Owned>();
@@ -401,7 +403,7 @@ class Judge {
     }
     if (o.by_trace) agent->status->traced.fetch_add(1, std::memory_order_relaxed);
     agent->status->answered.fetch_add(1, std::memory_order_relaxed);
-    CountWalk(Check::kAsgctShadow, verdict, o.sequence);
+    CountWalk(Check::kAsgctShadow, verdict, o.sequence, o.spot.pc);
   }
 
   std::deque<std::unique_ptr<Owned>> deferred_;
@@ -605,24 +607,27 @@ void* RunSampler(void*) {
   uint64_t next_tick = now;
   uint64_t next_turn = now;
   uint64_t next_probe = now;
+  // Each check has its own share of the ticks; both may want the same one, for different threads. Neither always comes
+  // first: the only thread that runs takes what one of them wants. The handler draws the share of a turn's ticks.
+  const auto tick = [&](bool of_turns) {
+    const bool brackets_first = NextRandom(&random) % 2 == 0;
+    for (const bool brackets : {brackets_first, !brackets_first}) {
+      if ((brackets ? bracket_turns : sample_turns) != of_turns) continue;
+      const bool drawn = brackets ? Uniform(&random) < o.bracket : of_turns || Uniform(&random) < o.asgct_shadow;
+      if (drawn) Tick(&random, now, brackets ? TickFor::kBracket : of_turns ? TickFor::kTurn : TickFor::kSample);
+    }
+  };
   while (!stop_sampler.load(std::memory_order_acquire)) {
     Assert(1, Detached);
     now = MonotonicNanos();
     agent->status->heartbeat.store(now, std::memory_order_relaxed);
     if (sampling && now >= next_tick) {
-      // Each check has its own share of the ticks; both may want the same one, for different threads.
-      if (!bracket_turns && Uniform(&random) < o.bracket) Tick(&random, now, TickFor::kBracket);
-      if (!sample_turns && Uniform(&random) < o.asgct_shadow) Tick(&random, now, TickFor::kSample);
+      tick(false);
       // After a delay the missed ticks are left out: no burst.
       next_tick = std::max(next_tick + DrawStep(&random), now);
     }
     if (turns && now >= next_turn) {
-      // Neither check always comes first: the only thread that runs has the turn of one of them.
-      const bool brackets_first = NextRandom(&random) % 2 == 0;
-      for (const bool brackets : {brackets_first, !brackets_first}) {
-        if (!brackets && sample_turns) Tick(&random, now, TickFor::kTurn);
-        if (brackets && bracket_turns && Uniform(&random) < o.bracket) Tick(&random, now, TickFor::kBracket);
-      }
+      tick(true);
       next_turn = std::max(next_turn + kTurnNanos, now);
     }
     if (probe_every != 0 && now >= next_probe) {
@@ -720,14 +725,15 @@ std::string InstallHandler(int signal) {
 
 void StartSampler() {
   const bool sampling = agent->options.asgct_shadow > 0 || agent->options.bracket > 0;
-  if (agent->options.bracket > 0 && !StartBracketer()) {
-    Log("cannot start the bracket thread: asgct-gst-bracket does nothing");
-  }
   stop_sampler = stop_judge = stop_turns = false;
   judge = new Judge();
   if (sampling && !StartThread(&judge_thread, RunJudge)) {
     Log("cannot start the judge thread: asgct-shadow, asgct-gst-bracket and liveness are off");
+    delete std::exchange(judge, nullptr);
     return;
+  }
+  if (agent->options.bracket > 0 && !StartBracketer()) {
+    Log("cannot start the bracket thread: asgct-gst-bracket does nothing");
   }
   started = StartThread(&sampler_thread, RunSampler);
   if (!started) Log("cannot start the sampler thread: asgct-shadow, asgct-gst-bracket and liveness are off");

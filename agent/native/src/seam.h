@@ -9,11 +9,19 @@ extern "C" {
 // Called right before each walk, on the thread that walks. Async-signal-safe. walk is the walk's number.
 __attribute__((weak, visibility("default"))) void misstep_seam_walk(uint64_t walk);
 
+// A frame as AsyncGetCallTrace gives it.
+struct MisstepSeamFrame {
+  int32_t bci;
+  uint64_t method;
+  bool operator==(const MisstepSeamFrame&) const = default;
+};
+
 // Called for each verdict that rests on a walk, outside of signal handlers. outcome is misstep::Outcome, detail names
 // the rule, reason or kind. key_of gives the key that the shadow has for a frame of an instrumented method, 0 when the
-// method is not instrumented, or the frame is in its push or pop.
-__attribute__((weak, visibility("default"))) void misstep_seam_verdict(uint64_t walk, const char* check,
-                                                                       uint32_t outcome, const char* detail,
-                                                                       uint32_t (*key_of)(uint64_t method,
-                                                                                          int32_t bci));
+// method is not instrumented, or the frame is in its push or pop. top_of gives how many of these frames, top first, are
+// of the top physical frame of a walk from pc, which is 0 for walks at entries.
+__attribute__((weak, visibility("default"))) void misstep_seam_verdict(
+    uint64_t walk, const char* check, uint32_t outcome, const char* detail,
+    uint32_t (*key_of)(uint64_t method, int32_t bci), uint64_t pc,
+    uint32_t (*top_of)(uint64_t pc, const MisstepSeamFrame* frames, uint32_t count));
 }

@@ -227,6 +227,20 @@ TEST_F(BracketTest, NullMethodIdsEndTheProof) {
   EXPECT_RULE(CompareBracket({.before = w, .gst = gst, .after = w, .limit = kLimit}, *this), Rule::kNullMethodId);
 }
 
+TEST_F(BracketTest, AnIdOfNoMethodIsAMismatchAtLast) {
+  const std::vector<Frame> gst = Frames("b@4 a@20 run@10");
+  std::vector<Frame> walk = gst;
+  walk[0].info = nullptr;
+  const BracketWalk good = {.frames = gst, .code = 3, .region = Region::kInterpreter};
+  const BracketWalk bad = {.frames = walk, .code = 3, .region = Region::kInterpreter};
+  const auto judge = [&](const BracketWalk& before, const BracketWalk& after, bool told) {
+    return CompareBracket({.before = before, .gst = gst, .after = after, .limit = kLimit, .told = told}, *this);
+  };
+  EXPECT_NE(judge(bad, good, false).verdict.outcome, Outcome::kMismatch) << "the JVM may tell of it yet";
+  EXPECT_MISMATCH(judge(bad, good, true), Kind::kWrongMethod, 2, false);
+  EXPECT_MISMATCH(judge(good, bad, true), Kind::kWrongMethod, 2, true);
+}
+
 TEST_F(BracketTest, CodesAndDepth) {
   const std::vector<Frame> gst = Frames("a@4 run@10");
   const BracketWalk good = {.frames = gst, .code = 2};

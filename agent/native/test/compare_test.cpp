@@ -237,6 +237,13 @@ TEST_F(CompareTest, NullMethodIdIsTolerated) {
   EXPECT_RULE(CompareGstAsgct(Frames("a@1 b@2 c@3"), a, 3, kLimit), Rule::kNullMethodId);
   EXPECT_MISMATCH(CompareGstAsgct(Frames("a@1 b@9 c@3"), a, 3, kLimit), Kind::kWrongMethod, 1);
 }
+TEST_F(CompareTest, NullMethodIdHidesNoFaultElsewhere) {
+  std::vector<Frame> a = Frames("a@1 b@2 c@3");
+  a[1].method = 0;
+  EXPECT_EQ(CompareGstAsgct(Frames("a@1 b@2 c@9"), a, 3, kLimit).outcome, Outcome::kMismatch) << "another place";
+  EXPECT_EQ(CompareGstAsgct(Frames("a@1 b@2 d@3"), a, 3, kLimit).outcome, Outcome::kMismatch) << "another method";
+  EXPECT_EQ(CompareGstAsgct(Frames("a@1 b@2 c@3 d@4"), a, 3, kLimit).outcome, Outcome::kMismatch) << "a lost bottom";
+}
 
 // A walk that met a GC, or a method without its jmethodID, is done again.
 TEST_F(CompareTest, ASecondWalkThatIsEqualIsRetried) {
@@ -249,6 +256,11 @@ TEST_F(CompareTest, ASecondWalkThatIsEqualIsRetried) {
 }
 TEST_F(CompareTest, RetriedHidesNoLostFrame) {
   EXPECT_FALSE(WorthRetrying(-5, {}));
+  // The first walk is judged, too: one that is worth a second may have lost its bottom besides.
+  std::vector<Frame> first = Frames("a@1 b@2");
+  first[0].method = 0;
+  EXPECT_TRUE(WorthRetrying(2, first));
+  EXPECT_EQ(CompareGstAsgct(Frames("a@1 b@2 c@3"), first, 2, kLimit).outcome, Outcome::kMismatch);
   EXPECT_MISMATCH(AfterRetry(JudgeWalks("a@1 b@2 c@3", "a@1 b@2")), Kind::kTruncated, 1);
 }
 
@@ -367,9 +379,15 @@ TEST_F(CompareTest, InlineImprecisionOnlyWithinThatCode) {
 
 TEST_F(CompareTest, InlineImprecisionInALeafCall) {
   // pc is in a stub that compiled code called: the group is found by its chain.
-  Compiled({"b@50 m@20", "c@50 m@30"});
+  Compiled({"b@50 m@20", "c@50 m@30", "b@50 c@40 m@30"});
   EXPECT_RULE(Judge("a m b", "c@50 m@30 a@50", Region::kStub), Rule::kInlineImprecision);
   EXPECT_EQ(Judge("a m d", "c@50 m@30 a@50", Region::kStub).outcome, Outcome::kMismatch);
+  // Where no position is near the call, as in the slow path of a barrier, the compiled method stands alone.
+  EXPECT_RULE(Judge("a m c b", "m@0 a@50", Region::kNative), Rule::kInlineImprecision);
+  EXPECT_EQ(Judge("a m d e", "m@0 a@50", Region::kNative).outcome, Outcome::kMismatch) << "d is not inlined in m";
+  EXPECT_EQ(Judge("a x m b", "m@0 a@50", Region::kNative).outcome, Outcome::kMismatch) << "x is lost";
+  EXPECT_EQ(Judge("a m b c d", "b@0 m@50 a@50", Region::kNative).outcome, Outcome::kMismatch)
+      << "b has code of its own";
 }
 
 TEST_F(CompareTest, TopFrameMissing) {
@@ -536,6 +554,28 @@ TEST_F(CompareTest, UnknownMethodsAreNotJudged) {
   EXPECT_TRUE(MayBeEarly(s, v));
 }
 
+// Once the JVM has told of every method, an id that is none's is the walk's own, wherever it stands: even where the
+// shadow would let a frame of any other method pass.
+TEST_F(CompareTest, AnIdOfNoMethodIsAMismatchAtLast) {
+  const std::vector<uint32_t> keys = Shadow("a b");
+  for (size_t i = 0; i < 3; i++) {
+    std::vector<Frame> frames = Frames("c@50 b@50 a@50");
+    frames[i].info = nullptr;
+    Sample s;
+    s.shadow = keys;
+    s.asgct = frames;
+    s.code = 3;
+    s.limit = kLimit;
+    EXPECT_TRUE(MayBeEarly(s, CompareAsgctShadow(s, *this)));
+    s.told = true;
+    const Verdict v = CompareAsgctShadow(s, *this);
+    EXPECT_EQ(v.kind, Kind::kWrongMethod);
+    EXPECT_EQ(v.divergence, 2 - i);
+    frames[i].method = 0;  // what ASGCT gives for a method without an id
+    EXPECT_NE(CompareAsgctShadow(s, *this).outcome, Outcome::kMismatch);
+  }
+}
+
 TEST_F(CompareTest, DeepSamplesAreVoid) {
   std::string deep = "a@50";
   for (uint32_t i = 1; i < kLimit; i++) deep += " a@50";
@@ -581,6 +621,11 @@ TEST_F(CompareTest, RetransformedIdsHideNoFault) {
   EXPECT_MISMATCH(CompareGstAsgct(now, walk, 3, kLimit), Kind::kWrongBci, 1);
   walk.erase(walk.begin() + 1);
   EXPECT_MISMATCH(CompareGstAsgct(now, walk, 2, kLimit), Kind::kMissing, 1);
+  // A frame that may or may not be on the shadow says nothing for others.
+  world.Info("old").retransformed = true;
+  EXPECT_RULE(JudgeEntry("a b", "check@-1 enter@9 b@1 old@50 a@50"), Rule::kRetransformed);
+  EXPECT_EQ(JudgeEntry("a c b", "check@-1 enter@9 b@1 old@50 a@50").outcome, Outcome::kMismatch) << "c is lost";
+  EXPECT_EQ(JudgeEntry("b", "check@-1 enter@9 b@1 old@50 a@50").outcome, Outcome::kMismatch) << "a is made up";
 }
 
 TEST_F(CompareTest, TraceOfARedefinedMethod) {

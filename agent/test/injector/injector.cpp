@@ -9,6 +9,8 @@
 //   MISSTEP_INJECT_WHERE    signal: walks in signal handlers only; entry: walks at method entries only; else both
 //   MISSTEP_INJECT_MICROS   length of the class delay, default 20000
 //   MISSTEP_INJECT_TRIALS   share of the JVMs that inject at all; the agent's seed says which ones, and all draws
+//   MISSTEP_INJECT_NO_THREAD
+//                           number of the agent's thread, from 1, that cannot be created
 //   MISSTEP_INJECT_NEEDS    arguments of the JVM, separated by commas, without which nothing is injected
 //   MISSTEP_INJECT_METHOD   "package.Class.method": only walks through it are altered, at its uppermost frame where the
 //                           class has a place; names are looked up at method entries, so some must be walked
@@ -23,7 +25,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -34,11 +38,7 @@
 
 namespace {
 
-struct Frame {
-  int32_t bci;
-  uint64_t method;
-  bool operator==(const Frame&) const = default;
-};
+using Frame = MisstepSeamFrame;
 struct Trace {
   void* env;
   int32_t num_frames;
@@ -55,6 +55,7 @@ enum Class : int32_t {
   kDuplicate,
   kSwap,
   kReplace,
+  kUnknownMethod,  // an id that no method has
   kWrongBci,
   kStale,
   kForeign,
@@ -65,9 +66,9 @@ enum Class : int32_t {
   kCrash,
   kClassCount,
 };
-constexpr const char* kClasses[] = {"drop-top",   "drop-middle",  "drop-bottom", "truncate", "duplicate",
-                                    "swap",       "replace",      "wrong-bci",   "stale",    "foreign",
-                                    "wrong-code", "invalid-code", "delay",       "hang",     "crash"};
+constexpr const char* kClasses[] = {
+    "drop-top",  "drop-middle", "drop-bottom", "truncate",   "duplicate",    "swap",  "replace", "unknown-method",
+    "wrong-bci", "stale",       "foreign",     "wrong-code", "invalid-code", "delay", "hang",    "crash"};
 static_assert(sizeof(kClasses) / sizeof(kClasses[0]) == kClassCount);
 
 // The log: a header, then entries; internal/faults reads it.
@@ -77,6 +78,8 @@ constexpr uint32_t kMostEntries = 1 << 17;
 enum EntryKind : uint32_t { kNoEntry, kFault, kVerdict };
 // Of a verdict: the fault changed the order of methods, not only a byte code index.
 constexpr uint32_t kMethodsChanged = 1;
+// Of a verdict: what the fault changed is all of the top physical frame, whose position may be imprecise.
+constexpr uint32_t kTopOnly = 2;
 
 struct Entry {
   std::atomic<uint32_t> kind;  // written last
@@ -147,6 +150,8 @@ struct State {
   Made* made;
   std::atomic<Asgct> real;
   const char* place;  // null for any
+  uint32_t no_thread;
+  std::atomic<uint32_t> agent_threads;
   Known* methods;
   std::atomic<jvmtiEnv*> jvmti;
 };
@@ -352,6 +357,11 @@ int32_t Alter(int32_t what, Trace* t, int32_t depth, int32_t place, Draws* draws
       t->frames[at] = by;
       return at;
     }
+    case kUnknownMethod: {
+      const int32_t at = index(n);
+      t->frames[at].method = Mix(t->frames[at].method) | 1;  // ids are addresses of words
+      return at;
+    }
     case kWrongBci: {
       const int32_t at = index(n);
       if (t->frames[at].bci < 0) return -1;
@@ -453,6 +463,17 @@ int32_t Reach(const Made& m, uint32_t (*key_of)(uint64_t, int32_t), uint32_t* fl
   return (sizes[0] > sizes[1] ? sizes[0] : sizes[1]) - common;
 }
 
+// Whether two answers are equal below their top physical frames.
+bool TopOnly(const Made& m, uint64_t pc, uint32_t (*top_of)(uint64_t, const Frame*, uint32_t)) {
+  if (m.before.count <= 0 || m.after.count <= 0) return false;
+  const auto below = [&](const Copy& c) {
+    return c.count - static_cast<int32_t>(top_of(pc, c.frames, static_cast<uint32_t>(c.count)));
+  };
+  const int32_t n = below(m.before);
+  return n == below(m.after) && std::equal(m.before.frames + m.before.count - n, m.before.frames + m.before.count,
+                                           m.after.frames + m.after.count - n);
+}
+
 void FindReal() {
   if (state.real.load(std::memory_order_relaxed) != nullptr) return;
   void* jvm = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD);
@@ -544,6 +565,7 @@ __attribute__((constructor)) void Start() {
   const char* trials = std::getenv("MISSTEP_INJECT_TRIALS");
   if (!Chosen(trials, number("MISSTEP_INJECT_TRIALS", 1), std::getenv("MISSTEP_INJECT_NEEDS"))) return;
   state.place = std::getenv("MISSTEP_INJECT_METHOD");
+  state.no_thread = static_cast<uint32_t>(number("MISSTEP_INJECT_NO_THREAD", 0));
   state.methods = Reserve<Known>(kMostMethods);
   state.previous = Reserve<Previous>(kMostThreads);
   state.made = Reserve<Made>(kMostMade);
@@ -569,14 +591,20 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread, con
                                                           void* (*run)(void*), void* argument) {
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   FindReal();
+  Dl_info owner;
+  if (state.no_thread != 0 && dladdr(reinterpret_cast<void*>(run), &owner) != 0 &&
+      std::strstr(owner.dli_fname, "libmisstep.so") != nullptr && ++state.agent_threads == state.no_thread) {
+    return EAGAIN;
+  }
   return reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"))(thread, attributes, run, argument);
 }
 
 __attribute__((visibility("default"))) void misstep_seam_walk(uint64_t walk) { this_walk = walk; }
 
-__attribute__((visibility("default"))) void misstep_seam_verdict(uint64_t walk, const char* check, uint32_t outcome,
-                                                                 const char* detail,
-                                                                 uint32_t (*key_of)(uint64_t method, int32_t bci)) {
+__attribute__((visibility("default"))) void misstep_seam_verdict(
+    uint64_t walk, const char* check, uint32_t outcome, const char* detail,
+    uint32_t (*key_of)(uint64_t method, int32_t bci), uint64_t pc,
+    uint32_t (*top_of)(uint64_t pc, const Frame* frames, uint32_t count)) {
   if (state.log == nullptr) return;
   const Made* m = Slot(walk);
   if (m->walk.load(std::memory_order_acquire) != walk) return;
@@ -587,6 +615,7 @@ __attribute__((visibility("default"))) void misstep_seam_verdict(uint64_t walk, 
   e->before = m->before.count;
   e->after = m->after.count;
   e->position = Reach(*m, key_of, &e->flags);
+  if (pc != 0 && TopOnly(*m, pc, top_of)) e->flags |= kTopOnly;
   e->outcome = outcome;
   Put(e->name, check);
   Put(e->detail, detail);
