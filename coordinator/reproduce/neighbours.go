@@ -156,6 +156,10 @@ func valid(r *misstepv1.Recipe) bool {
 			if !instrumented || s.GetInterval().AsDuration() <= 0 {
 				return false
 			}
+		case "edges": // it judges the walks of the others
+			if !slices.ContainsFunc([]string{"gst-asgct", "shadow-gst", "asgct-shadow", "asgct-gst-bracket"}, func(check string) bool { return has(r, check) }) {
+				return false
+			}
 		}
 	}
 	return true

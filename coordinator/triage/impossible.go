@@ -12,7 +12,7 @@ func locateImpossible(m *misstepv1.Mismatch) (part, what string) {
 	if !asynchronous(m) {
 		return e.String(), e.what()
 	}
-	if e.callee != nil && e.caller != nil && e.caller.GetBci() == entryLocation && m.GetTopState() == "compiled" && !unfinished(m) {
+	if e.callee != nil && e.caller != nil && e.caller.GetBci() == entryLocation && !unfinished(m) {
 		return noIndex, noIndex + " (" + name(e.callee) + " from " + name(e.caller) + ")"
 	}
 	here := top(m)

@@ -156,7 +156,7 @@ void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv*, jclass redefined, jobject, cons
   if (name == nullptr) return;
   if (redefined != nullptr) {
     agent->methods.Redefine(name);
-    if (agent->stage.load(std::memory_order_acquire) == Stage::kReady) agent->redefines.store(true);
+    agent->redefines.store(true);
   } else if (instrumenting != nullptr && !std::string_view(name).starts_with("misstep/agent/")) {
     NotInstrumented(name, "it was loaded while its thread instrumented " + *instrumenting);
   }
@@ -232,10 +232,12 @@ void JNICALL OnCompiledMethodLoad(jvmtiEnv*, jmethodID method, jint size, const 
         frames.push_back({reinterpret_cast<uint64_t>(pc.methods[f]), pc.bcis[f], nullptr});
       }
       agent->methods.Resolve(frames);
+      agent->methods.Given(frames);
       builder.Add(frames);
     }
   }
   const MethodInfo* root = agent->methods.Find(id);
+  if (root == nullptr) agent->methods.Given(std::vector<Frame>{{id, 0, nullptr}});
   agent->code.Load(builder.Take(), root != nullptr ? root->key : 0, MonotonicNanos());
 }
 
@@ -469,6 +471,10 @@ void Instrumenting(const std::string* class_name) { instrumenting = class_name; 
 
 void PublishClass(JNIEnv* env, jclass klass) {
   MaySafepoint();
+  agent->publishing.fetch_add(1);
+  struct Done {
+    ~Done() { agent->publishing.fetch_sub(1); }
+  } const done;
   jint count = 0;
   jmethodID* methods = nullptr;
   // This makes the jmethodIDs that ASGCT can only look up. It fails for classes that are not prepared yet: their event

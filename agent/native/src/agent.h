@@ -55,9 +55,9 @@ struct Agent {
   // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
   jclass virtual_thread_class = nullptr;
   std::atomic<Stage> stage = Stage::kStarting;
-  // A class got other code after the checks began: of its old version's methods the JVM tells nothing.
-  std::atomic<bool> redefines = false;
-  std::atomic<uint64_t> sequence = 0;                                        // of entry checks
+  std::atomic<bool> redefines = false;  // a class got other code: of its old version's frames no event tells
+  std::atomic<int> publishing = 0;      // calls of PublishClass under way
+  std::atomic<uint64_t> sequence = 0;   // of entry checks
   std::atomic<uint64_t> edges[static_cast<size_t>(Explained::kCount)] = {};  // judged, by what explained them
 };
 

@@ -304,6 +304,7 @@ BracketWalk Look(OwnedBracket::Walk* w) {
 
 BracketVerdict Compare(OwnedBracket* o) {
   agent->methods.Resolve(o->gst);
+  agent->methods.Given(o->gst);
   const BracketVerdict v = CompareBracket({.before = Look(&o->before),
                                            .gst = o->gst,
                                            .after = Look(&o->after),
@@ -314,6 +315,12 @@ BracketVerdict Compare(OwnedBracket* o) {
     o->deoptimised = DeoptimisedCaller(o->gst, v.verdict, (v.after ? o->after : o->before).words);
   }
   return v;
+}
+
+// Whether the frames without info have ids of no method, in the walks that have such frames.
+bool AllTold(const OwnedBracket& o) {
+  const auto told = [&](const std::vector<Frame>& frames) { return !Unknown(frames) || Told(frames, o.since); };
+  return told(o.before.frames) && told(o.after.frames);
 }
 
 uint64_t edges_random = 0;
@@ -363,6 +370,8 @@ void WakeBracketer() {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&wake), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
+bool BracketerRuns() { return !stopped.load(std::memory_order_acquire); }
+
 bool GiveBrackets(Slot* slot, uint32_t count, uint64_t until) {
   BracketSlot& b = slot->bracket;
   if (b.thread == nullptr) return false;
@@ -379,7 +388,7 @@ void EndBracket(Slot* slot) {
   if (Ticket* t = AwaitedTicket(slot); t != nullptr) GiveUpPending(slot, t, Reason::kThreadEnd);
 }
 
-void JudgeBrackets(uint64_t now, bool end) {
+void JudgeBrackets(bool end) {
   std::vector<std::unique_ptr<OwnedBracket>> queued;
   {
     const WriteLock lock(queue_mutex);
@@ -387,19 +396,19 @@ void JudgeBrackets(uint64_t now, bool end) {
   }
   for (std::unique_ptr<OwnedBracket>& o : queued) {
     const BracketVerdict v = Compare(o.get());
-    const bool unknown =
-        v.verdict.reason == Reason::kUnknownMethod || Unknown(o->before.frames) || Unknown(o->after.frames);
-    const bool early = unknown || (v.verdict.outcome == Outcome::kMismatch && v.verdict.kind != Kind::kCode);
-    if (early && deferred.size() < kMostDeferred) {
+    const bool early = v.verdict.outcome == Outcome::kMismatch ? v.verdict.kind != Kind::kCode
+                                                               : v.verdict.reason == Reason::kUnknownMethod;
+    const bool told_later = MayTell(o->before.frames) || MayTell(o->after.frames);
+    if ((early || told_later) && deferred.size() < kMostDeferred) {
       deferred.push_back(std::move(o));
     } else {
       Finish(*o, early ? BracketVerdict{Verdict::Void(Reason::kOverrun)} : v);
     }
   }
-  while (!deferred.empty() && (end || deferred.front()->since + kEarlyNanos <= now)) {
+  while (!deferred.empty() && (end || WaitedLong(deferred.front()->since))) {
     const std::unique_ptr<OwnedBracket> o = std::move(deferred.front());
     deferred.pop_front();
-    o->told = o->since + kEarlyNanos <= now && !agent->redefines.load();
+    o->told = AllTold(*o);
     Finish(*o, Compare(o.get()));
   }
 }

@@ -20,6 +20,9 @@ constexpr int kSignalForBits = 2;
 // Wakes the bracketer. Async-signal-safe.
 void WakeBracketer();
 
+// Whether there is somebody to take brackets.
+bool BracketerRuns();
+
 // The sampler's: has the bracketer take brackets of a thread to which no signal is on its way, more of them when its
 // turn is under way: one, and others until then. They come out of what all turns were given and did not take, which
 // grows by count up to some turns' worth. Returns false for a thread that cannot have brackets.
@@ -29,7 +32,7 @@ bool GiveBrackets(Slot* slot, uint32_t count, uint64_t until);
 void EndBracket(Slot* slot);
 
 // The judge's: judges what the bracketer handed on, and what waited long enough. At the end everything.
-void JudgeBrackets(uint64_t now, bool end);
+void JudgeBrackets(bool end);
 // Whether brackets wait for events still to come.
 bool BracketsWait();
 

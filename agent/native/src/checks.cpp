@@ -75,6 +75,15 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
 // How often a run waits for what the JVM has still to tell of code.
 constexpr int kMostAwaited = 40;
 
+// Waits for the JVM to say that it dies. Returns whether it did.
+bool AwaitEnd() {
+  static std::atomic<int> awaited = 0;
+  if (awaited.fetch_add(1, std::memory_order_relaxed) >= kMostAwaited) return agent->stage.load() == Stage::kEnded;
+  const uint64_t end = MonotonicNanos() + kEarlyNanos;
+  while (agent->stage.load() != Stage::kEnded && MonotonicNanos() < end) SleepUntil(MonotonicNanos() + 5'000'000);
+  return agent->stage.load() == Stage::kEnded;
+}
+
 // The caller whose deoptimisation cut a walk off. Code runs before the JVM tells of it: when an entry on the stack is
 // of no code that fits, it is waited for, as samples wait. Below an upcall a walk ends in any case.
 NmethodRef AwaitDeoptimisedCaller(std::span<const Frame> gst, std::span<const Frame> asgct, const Verdict& verdict,
@@ -163,6 +172,7 @@ void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence) 
         .source = "asgct", .num_frames = code, .walk = kEntryWalk | sequence, .place = PlaceOfEntry(*slot, sequence)};
     CheckEdgesOf(asgct, origin, &slot->random);
   }
+  if (code == kNoClassLoadCode) verdict = AtTheEnd(verdict, code, AwaitEnd());
   if (retried) verdict = AfterRetry(verdict);
   if (verdict.outcome == Outcome::kMismatch) {
     std::vector<StackWord> words(16 * CodeMap::kMostWords);

@@ -235,9 +235,10 @@ bool InlineImprecision(const Sample& s, const CodeLookup& code) {
   // pc is in a stub or native code that compiled code called without debug info of its own (a leaf call): the group is
   // the compiled method that some frame near the top belongs to, or the one on top alone, at 0 (HotSpot:
   // vframeStreamCommon::fill_from_compiled_native_frame), where no position is near the call.
+  const bool called = s.region == Region::kNative || s.region == Region::kStub;
   for (size_t k = 1; k <= std::min(s.asgct.size(), kMostInlined); k++) {
     for (const NmethodRef& nmethod : CodeOf(s.asgct[k - 1], code)) {
-      bool is_group = k == 1 && s.asgct[0].bci == 0 && s.asgct[0].method == nmethod->method;
+      bool is_group = called && k == 1 && s.asgct[0].bci == 0 && s.asgct[0].method == nmethod->method;
       for (size_t i = 0; i < nmethod->nodes.size() && !is_group; i++) {
         is_group = ChainOnTop(*nmethod, i, s.asgct) == k;
       }
@@ -519,8 +520,13 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
   return Verdict::Match();
 }
 
+Verdict AtTheEnd(const Verdict& v, int32_t code, bool ended) {
+  const bool off = v.outcome == Outcome::kMismatch && v.kind == Kind::kCode && code == kNoClassLoadCode;
+  return off && ended ? Verdict::Void(Reason::kExit) : v;
+}
+
 bool MayBeEarly(const Sample& s, const Verdict& v) {
-  if (v.reason == Reason::kUnknownMethod || Unknown(s.asgct)) return true;
+  if (v.outcome == Outcome::kVoid) return v.reason == Reason::kUnknownMethod;
   return v.outcome == Outcome::kMismatch && s.code >= -10;  // wherever pc is, compiled code may have called it
 }
 

@@ -116,6 +116,8 @@ class CodeLookup {
 // loaded yet loads it in between, which runs the Java code of class loaders and transformers (HotSpot:
 // Deoptimization::load_class_by_index). The trap's blob is on the stack then: without it -9 is as wrong as any code.
 inline constexpr int32_t kDeoptCode = -9;
+// ASGCT's code when nobody is to be told of class loading (HotSpot: forte.cpp, ticks_no_class_load).
+inline constexpr int32_t kNoClassLoadCode = -1;
 
 // Whether two stacks that GetStackTrace gave of a thread which did not run in between are the same: their frames may
 // have other ids only.
@@ -169,6 +171,10 @@ bool CertainlyOnShadow(const MethodInfo& method, int32_t bci);
 // asgct-shadow by the trace stack: the frames that GetStackTrace showed at the entry of a method that still runs,
 // bottom first. All of them are known with their bci but the last, which moves on. To be asked when the shadow agrees.
 Verdict CompareTrace(std::span<const Frame> trace, const Sample& sample, const CodeLookup& code);
+
+// The JVM may switch class load events off before it says that it dies (JvmtiExport::post_vm_death, since 27): what
+// such a code is, once ended tells whether it does. To be asked a moment later.
+Verdict AtTheEnd(const Verdict& verdict, int32_t code, bool ended);
 
 // Tells whether the verdict rests on a method or on code that events may still tell of: judge again later.
 bool MayBeEarly(const Sample& sample, const Verdict& verdict);

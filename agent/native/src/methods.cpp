@@ -148,6 +148,20 @@ bool MethodTable::IsRedefined(std::string_view class_name) {
   return sites_.Node(symbols_.Intern(class_name))->redefined.load(std::memory_order_relaxed);
 }
 
+void MethodTable::Given(std::span<const Frame> frames) {
+  if (!Unknown(frames)) return;
+  const WriteLock lock(mutex_);
+  for (const Frame& f : frames) {
+    if (f.info == nullptr && f.method != 0) given_.insert(f.method);
+  }
+}
+
+bool MethodTable::WasGiven(std::span<const Frame> frames) const {
+  const ReadLock lock(mutex_);
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](const Frame& f) { return f.info == nullptr && given_.contains(f.method); });
+}
+
 void MethodTable::Resolve(std::span<Frame> frames) const {
   const ReadLock lock(mutex_);
   for (Frame& f : frames) {

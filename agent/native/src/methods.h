@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "compare.h"
@@ -71,6 +72,12 @@ class MethodTable {
   void Redefine(std::string_view class_name);
   bool IsRedefined(std::string_view class_name);
 
+  // Notes the ids of frames without info, which the JVM itself gave: they are of methods, though no event has told of
+  // them (a class that is prepared while a virtual thread changes its carrier; methods that JVMTI does not list).
+  void Given(std::span<const Frame> frames);
+  // Whether a frame without info has an id that the JVM gave.
+  bool WasGiven(std::span<const Frame> frames) const;
+
   // Fills in info of each frame from its method.
   void Resolve(std::span<Frame> frames) const;
   const MethodInfo* Find(uint64_t method) const;
@@ -88,6 +95,7 @@ class MethodTable {
   SiteTable sites_ GUARDED_BY(mutex_);
   std::deque<MethodInfo> infos_ GUARDED_BY(mutex_);  // these never move
   std::unordered_map<uint64_t, const MethodInfo*> by_method_ GUARDED_BY(mutex_);
+  std::unordered_set<uint64_t> given_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, std::vector<std::shared_ptr<const Registration>>> registrations_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, uint32_t> keys_ GUARDED_BY(mutex_);
   std::vector<MethodName> key_names_ GUARDED_BY(mutex_){MethodName()};  // key 0 is none

@@ -270,11 +270,11 @@ class Judge {
         if (t.state.load(std::memory_order_acquire) == TicketState::kReady) Take(*slot, &t, now);
       }
     }
-    while (!deferred_.empty() && (end || deferred_.front()->since + kEarlyNanos <= now)) {
+    while (!deferred_.empty() && (end || WaitedLong(deferred_.front()->since))) {
       const std::unique_ptr<Owned> o = std::move(deferred_.front());
       deferred_.pop_front();
-      o->sample.told = o->since + kEarlyNanos <= now && !agent->redefines.load();
-      Verdict verdict = Compare(o.get());
+      o->sample.told = Told(o->frames, o->since);
+      Verdict verdict = AtTheEnd(Compare(o.get()), o->sample.code, agent->stage.load() == Stage::kEnded);
       if (verdict.outcome == Outcome::kMismatch && o->sample.region == Region::kUnknown) {
         verdict = Verdict::Void(Reason::kUnknownCode);
       }
@@ -328,12 +328,12 @@ class Judge {
     }
     // Last: without a ticket under way the slot may become another thread's, whose root is another.
     t->state.store(TicketState::kIdle, std::memory_order_release);
-    if (MayBeEarly(o->sample, verdict)) {
+    if (MayBeEarly(o->sample, verdict) || MayTell(o->frames)) {
       if (deferred_.size() < kMostDeferred) {
         deferred_.push_back(std::move(o));
         return;
       }
-      verdict = Verdict::Void(Reason::kOverrun);
+      if (MayBeEarly(o->sample, verdict)) verdict = Verdict::Void(Reason::kOverrun);
     }
     Finish(*o, verdict);
   }
@@ -612,7 +612,7 @@ void* RunSampler(void*) {
   const auto tick = [&](bool of_turns) {
     const bool brackets_first = NextRandom(&random) % 2 == 0;
     for (const bool brackets : {brackets_first, !brackets_first}) {
-      if ((brackets ? bracket_turns : sample_turns) != of_turns) continue;
+      if ((brackets ? bracket_turns : sample_turns) != of_turns || (brackets && !BracketerRuns())) continue;
       const bool drawn = brackets ? Uniform(&random) < o.bracket : of_turns || Uniform(&random) < o.asgct_shadow;
       if (drawn) Tick(&random, now, brackets ? TickFor::kBracket : of_turns ? TickFor::kTurn : TickFor::kSample);
     }
@@ -652,13 +652,27 @@ void* RunJudge(void*) {
     Assert(1, Detached);
     const uint64_t now = MonotonicNanos();
     judge->Round(now, false);
-    JudgeBrackets(now, false);
+    JudgeBrackets(false);
     SleepUntil(MonotonicNanos() + 1'000'000);
   }
   return nullptr;
 }
 
 }  // namespace
+
+bool WaitedLong(uint64_t since) {
+  const uint64_t now = MonotonicNanos();
+  return since + kEarlyNanos <= now && (agent->publishing.load() == 0 || since + 2 * kEarlyNanos <= now);
+}
+
+bool MayTell(std::span<const Frame> frames) {
+  return Unknown(frames) && agent->options.edges > 0 && !agent->redefines.load();
+}
+
+bool Told(std::span<const Frame> frames, uint64_t since) {
+  return MayTell(frames) && since + kEarlyNanos <= MonotonicNanos() && agent->publishing.load() == 0 &&
+         !agent->methods.WasGiven(frames);
+}
 
 bool StartThread(pthread_t* thread, void* (*run)(void*)) {
   sigset_t all;
@@ -769,12 +783,12 @@ void StopSampler() {
   for (uint64_t now = 0; now < patience;) {
     now = MonotonicNanos();
     judge->Round(now, false);
-    JudgeBrackets(now, false);
+    JudgeBrackets(false);
     if (!judge->Waiting() && !BracketsWait()) break;
     SleepUntil(now + 1'000'000);
   }
   judge->Round(MonotonicNanos(), true);
-  JudgeBrackets(MonotonicNanos(), true);
+  JudgeBrackets(true);
 }
 
 }  // namespace misstep

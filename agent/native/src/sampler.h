@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <cstdint>
+#include <span>
 
 #include "bracketer.h"
 #include "threads.h"
@@ -25,5 +26,15 @@ Sent SendTicket(Slot* slot, Ticket* ticket, SignalFor what, uint64_t sequence);
 bool StartThread(pthread_t* thread, void* (*run)(void*));
 
 void SleepUntil(uint64_t monotonic_nanos);
+
+// Whether a judgement that waits for events since then has waited long enough. While the JVM tells of a class it goes
+// on for a while.
+bool WaitedLong(uint64_t since);
+// Whether events will tell, sooner or later, of the methods of frames without info, if they are any. Where edges are
+// off nobody asks about the stacks that GetStackTrace shows, nor is a retransformation told of.
+bool MayTell(std::span<const Frame> frames);
+// Whether events have told of every method that a walk since then may show: frames without info have ids of none. To be
+// asked before they are resolved for the last time.
+bool Told(std::span<const Frame> frames, uint64_t since);
 
 }  // namespace misstep

@@ -463,15 +463,18 @@ int32_t Reach(const Made& m, uint32_t (*key_of)(uint64_t, int32_t), uint32_t* fl
   return (sizes[0] > sizes[1] ? sizes[0] : sizes[1]) - common;
 }
 
-// Whether two answers are equal below their top physical frames.
+// Whether two answers are equal below their top physical frames, which are of one method.
 bool TopOnly(const Made& m, uint64_t pc, uint32_t (*top_of)(uint64_t, const Frame*, uint32_t)) {
   if (m.before.count <= 0 || m.after.count <= 0) return false;
   const auto below = [&](const Copy& c) {
     return c.count - static_cast<int32_t>(top_of(pc, c.frames, static_cast<uint32_t>(c.count)));
   };
   const int32_t n = below(m.before);
-  return n == below(m.after) && std::equal(m.before.frames + m.before.count - n, m.before.frames + m.before.count,
-                                           m.after.frames + m.after.count - n);
+  if (n == m.before.count || n == m.after.count) return false;
+  const auto compiled = [&](const Copy& c) { return c.frames[c.count - n - 1].method; };
+  return n == below(m.after) && compiled(m.before) == compiled(m.after) &&
+         std::equal(m.before.frames + m.before.count - n, m.before.frames + m.before.count,
+                    m.after.frames + m.after.count - n);
 }
 
 void FindReal() {

@@ -311,13 +311,15 @@ func (s *sensitivity) goals() []bench.Goal {
 			if slices.Contains(unseen[check], class) {
 				continue
 			}
-			var visible uint64
+			if c == nil {
+				c = &cell{}
+			}
 			measured := math.NaN() // no proof, no pass
-			if c != nil && c.Visible >= leastVisible {
-				visible, measured = c.Visible, 100*float64(c.Detected)/float64(c.Visible)
+			if c.Visible >= leastVisible {
+				measured = 100 * float64(c.Detected) / float64(c.Visible)
 			}
 			goals = append(goals, bench.Goal{
-				Name: fmt.Sprintf("%s detected by %s (%d visible)", class, check, visible), Goal: sensitivityGoal, Measured: measured, Unit: "%", AtLeast: true,
+				Name: fmt.Sprintf("%s detected by %s (%d visible)", class, check, c.Visible), Goal: sensitivityGoal, Measured: measured, Unit: "%", AtLeast: true,
 			})
 		}
 	}
