@@ -191,14 +191,18 @@ const (
 	store = 0x89
 )
 
-// inARow says that a stub takes registers back that it has saved, or saves them, at least two in a row: mov [rsp+N], reg; mov [rsp+N-8], reg. Its frame
-// has another size then (MacroAssembler::pusha, popa; RegisterSaver).
+// inARow says that a stub takes registers back that it has saved, or saves them, at least two in a row: mov [rsp+N], reg; mov [rsp+N-8], reg; or takes the
+// last one back before their room is given free. Its frame has another size then (MacroAssembler::pusha, popa; RegisterSaver).
 func inARow(code []byte, what byte) bool {
 	first, length := onStack(code, what)
 	if length == 0 {
 		return false
 	}
-	second, length := onStack(code[length:], what)
+	code = code[length:]
+	if what == load && len(code) > 2 && code[0] == 0x48 && code[1]&^2 == 0x81 && code[2] == 0xc4 { // add rsp: it was the last one
+		return true
+	}
+	second, length := onStack(code, what)
 	return length != 0 && (second == first+8 || second == first-8)
 }
 

@@ -19,7 +19,7 @@ func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
 func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 	kind = m.GetKind()
 	if part, what, ok := deoptimised(m); ok {
-		return kind, part, what
+		return "truncated", part, what
 	}
 	switch m.GetCheck() {
 	case "asgct-shadow":

@@ -107,7 +107,15 @@ func topToBlame(m *misstepv1.Mismatch, frames int) bool {
 	return misled(m) || unfinished(m) && (!ofItsOwn(m) || frames <= deepEnough)
 }
 
-// leftAtTop says the same where all is right again below so many frames: they are no more than one compiled frame may stand for.
+// leftAtTop says the same where all is right again below so many frames: they are no more than one compiled frame may stand for, and some that were made
+// up.
 func leftAtTop(m *misstepv1.Mismatch, frames int) bool {
-	return frames <= mostMisled && topToBlame(m, frames)
+	most := mostMisled
+	if m.GetTopState() == "compiled" {
+		most = mostInlined
+	}
+	return frames <= most && topToBlame(m, frames)
 }
+
+// mostInlined is HotSpot's MaxInlineLevel: as deep code inlines methods in one another. Ten of them and three made up were the most.
+const mostInlined = 15

@@ -302,6 +302,9 @@ BracketWalk Look(OwnedBracket::Walk* w) {
   return {.frames = w->frames, .code = w->code, .region = w->region, .at_pc = w->at_pc};
 }
 
+// Whether a walk ends where GetStackTrace has nothing at all.
+bool Elsewhere(const Verdict& v) { return v.kind == Kind::kForeign && v.divergence == 0; }
+
 BracketVerdict Compare(OwnedBracket* o) {
   agent->methods.Resolve(o->gst);
   agent->methods.Given(o->gst);
@@ -311,8 +314,13 @@ BracketVerdict Compare(OwnedBracket* o) {
                                            .limit = agent->options.depth,
                                            .told = o->told},
                                           agent->code);
-  if (o->deoptimised == nullptr) {
-    o->deoptimised = DeoptimisedCaller(o->gst, v.verdict, (v.after ? o->after : o->before).words);
+  const std::vector<StackWord>& words = (v.after ? o->after : o->before).words;
+  if (o->deoptimised == nullptr) o->deoptimised = DeoptimisedCaller(o->gst, v.verdict, words);
+  if (o->deoptimised == nullptr && Elsewhere(v.verdict)) {
+    // GetStackTrace met the thread after the call that the walk shows had returned to that code.
+    o->deoptimised = agent->code.Deoptimised(words, agent->deopt_stubs, [&](const Nmethod& n) {
+      return std::any_of(o->gst.begin(), o->gst.end(), [&](const Frame& f) { return f.method == n.method; });
+    });
   }
   return v;
 }
@@ -349,7 +357,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
     m.reference = Named("gst", o.gst, gst_frames);
     m.suspect = Named("asgct", suspect.frames, suspect.code);
     m.place = origin(suspect).place;
-    m.deoptimised_caller = NamedRoot(v.verdict.kind == Kind::kTruncated ? o.deoptimised : nullptr);
+    m.deoptimised_caller = NamedRoot(v.verdict.kind == Kind::kTruncated || Elsewhere(v.verdict) ? o.deoptimised : nullptr);
     AddStack(&m, suspect.frames, suspect.words);
     Report(m);
   }
