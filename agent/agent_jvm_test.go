@@ -147,7 +147,8 @@ type mismatch struct {
 	Check, Kind, Thread, TopState, Count, Sequence string
 	DeoptimisedCaller                              struct{ ClassName, Method string }
 	Code, ReturnCode                               []byte
-	ReturnState                                    string
+	ReturnState, ReturnAt, Fp                      string
+	Stack                                          []struct{ At, Code string }
 	Divergence                                     int
 	Reference, Suspect                             struct {
 		Source string

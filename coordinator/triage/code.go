@@ -52,6 +52,8 @@ const (
 	// barrier is C code that a slow path of a collector's barrier in compiled code calls: it keeps registers on the stack meanwhile, of which the
 	// walker does not know (SaveLiveRegisters, cpu/x86/gc/shared/barrierSetAssembler_x86.cpp; agent/stored_jvm_test.go).
 	barrier = "barrier"
+	// aligned is C code that aligns its stack and so has its frame elsewhere than right below its caller's.
+	aligned = "aligned stack"
 )
 
 // Code classifies the instructions at a pc of x86-64 in code of a state by the stage of the frame's life that decides whether its caller can be found.

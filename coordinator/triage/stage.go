@@ -1,6 +1,10 @@
 package triage
 
-import misstepv1 "misstep/proto/misstep/v1"
+import (
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
 
 // stage is the stage of the frame at the signal's place, by the stack where that tells and by the code else.
 func stage(m *misstepv1.Mismatch) string {
@@ -9,6 +13,9 @@ func stage(m *misstepv1.Mismatch) string {
 	}
 	if spilled(m) {
 		return barrier
+	}
+	if realigned(m) {
+		return aligned
 	}
 	if copiesArray(m) {
 		return pushed
@@ -59,6 +66,15 @@ func spilled(m *misstepv1.Mismatch) bool {
 	return false
 }
 
+// realigned says that C code has a frame with a copy of its return address next to the saved frame pointer, and the address itself a little higher: it
+// aligned its stack for vectors (agent/sorted_jvm_test.go). The walker takes the word above the copy for the caller's sp.
+func realigned(m *misstepv1.Mismatch) bool {
+	const mostAligned = 64
+	copied, stack := m.GetReturnAt(), m.GetStack()
+	return m.GetTopState() == "native" && copied != 0 && m.GetFp()+8 == copied && len(stack) > 1 && stack[0].GetAt() == copied &&
+		stack[1].GetAt()-copied <= mostAligned && stack[1].GetCode() == stack[0].GetCode() && strings.HasPrefix(stack[0].GetCode(), "compiled ")
+}
+
 // throws says that the interpreter has called C code with its frame removed: it looks for the handler of an exception.
 func throws(m *misstepv1.Mismatch) bool {
 	return m.GetTopState() == "native" && m.GetReturnState() == "interpreted" && rethrown.begins(m.GetReturnCode())
@@ -95,7 +111,7 @@ func copiesArray(m *misstepv1.Mismatch) bool {
 // explains a walk that went wrong from the start.
 func unfinished(m *misstepv1.Mismatch) bool {
 	switch stage(m) {
-	case prologue, epilogue, pushed, barrier:
+	case prologue, epilogue, pushed, barrier, aligned:
 		return true
 	}
 	return false

@@ -1,0 +1,33 @@
+import java.util.Arrays;
+
+/** Sorts arrays below some frames. Since 22 the JVM does the most of that in C code of its own that is not HotSpot's (libsimdsort). */
+public final class Sorted {
+  static int median(int[] numbers) {
+    Arrays.sort(numbers);
+    return numbers[numbers.length / 2];
+  }
+
+  static int outer(int[] numbers) {
+    return median(numbers) + 1;
+  }
+
+  public static void main(String[] args) {
+    int[] numbers = new int[200_000];
+    int x = 1;
+    int sum = 0;
+    long end = System.nanoTime() + 3_000_000_000L;
+    while (System.nanoTime() < end) {
+      for (int i = 0; i < numbers.length; i++) {
+        x = x * 1_103_515_245 + 12_345;
+        numbers[i] = x;
+      }
+      sum += outer(numbers);
+    }
+    for (int i = 1; i < numbers.length; i++) {
+      if (numbers[i - 1] > numbers[i]) {
+        throw new AssertionError("not sorted");
+      }
+    }
+    System.out.println("sorted: verified " + sum);
+  }
+}
