@@ -147,8 +147,8 @@ type mismatch struct {
 	Check, Kind, Thread, TopState, Count, Sequence string
 	DeoptimisedCaller                              struct{ ClassName, Method string }
 	Code, ReturnCode                               []byte
-	ReturnState, ReturnAt, Fp                      string
-	Stack                                          []struct{ At, Code string }
+	ReturnState                                    string
+	ReturnCopied                                   bool
 	Divergence                                     int
 	Reference, Suspect                             struct {
 		Source string

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"bytes"
+	"debug/elf"
 	"os"
-	"strconv"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,49 +12,69 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// realigned says that C code has a frame whose return address is a copy: the same one stands a little higher, where the caller left it.
-func realigned(t *testing.T, m mismatch) bool {
-	t.Helper()
-	number := func(s string) uint64 {
-		if s == "" {
-			return 0
-		}
-		n, err := strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-		return n
-	}
-	if at := number(m.ReturnAt); m.TopState == "native" && at != 0 && number(m.Fp)+8 == at && len(m.Stack) > 1 && number(m.Stack[0].At) == at {
-		above := number(m.Stack[1].At) - at
-		return above <= 64 && m.Stack[1].Code == m.Stack[0].Code
-	}
-	return false
+// aligns finds and rsp, -32 or -64; push [reg-8], which is the return address; push rbp.
+func aligns(code []byte) bool {
+	at := bytes.Index(code, []byte{0x48, 0x83, 0xe4})
+	return at >= 0 && len(code) > at+8 && code[at+4] == 0x41 && code[at+5] == 0xff && code[at+7] == 0xf8 && code[at+8] == 0x55
 }
 
-// C code that aligns its stack to 32 or 64 bytes copies its return address next to the saved frame pointer (gcc's DRAP). The walker takes the word above
-// the copy for the caller's sp, which it is not, so the walk ends after the compiled frame that called. Since 22 java.util.Arrays.sort is such code with
-// AVX-512, since 24 with AVX2 (libsimdsort).
+// sorts counts the functions that sort in the JDK's libsimdsort, and those of them that copy their return address as they begin.
+func sorts(t *testing.T, home string) (all, aligned int) {
+	t.Helper()
+	f, err := elf.Open(filepath.Join(home, "lib", "libsimdsort.so"))
+	if err != nil {
+		return 0, 0
+	}
+	defer f.Close()
+	text := f.Section(".text")
+	code, err := text.Data()
+	require.NoError(t, err)
+	symbols, err := f.DynamicSymbols()
+	require.NoError(t, err)
+	for _, s := range symbols {
+		if strings.HasSuffix(s.Name, "_sort") && strings.HasPrefix(s.Name, "avx") {
+			all++
+			if begin := code[s.Value-text.Addr:]; aligns(begin[:64]) {
+				aligned++
+			}
+		}
+	}
+	return all, aligned
+}
+
+// C code that aligns its stack to 32 or 64 bytes copies its return address next to the saved frame pointer, as some compilers do it (gcc 15 with
+// libsimdsort of 26; 14 and 16 do not). The walker takes the word above the copy for the caller's sp, which it is not, so the walk ends after the compiled
+// frame that called. Since 22 java.util.Arrays.sort is in that library with AVX-512, since 24 with AVX2.
 func TestCodeThatAlignsItsStackHidesTheCaller(t *testing.T) {
 	cpu, err := os.ReadFile("/proc/cpuinfo")
 	require.NoError(t, err)
 	if !strings.Contains(string(cpu), " avx2") {
 		t.Skip("this processor has no AVX2: sorting is Java code")
 	}
-	for _, j := range jvms(t) {
+	for _, j := range catalogued(t) {
+		all, aligned := sorts(t, j.home)
+		if j.feature < 24 || j.feature == 25 && aligned == 0 {
+			continue // 25 is there more than once
+		}
 		t.Run(j.String(), func(t *testing.T) {
 			o := Options{Seed: 1, Include: []string{"Sorted*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 200 * time.Microsecond}
 			r := run(t, j, o, nil, "Sorted")
 			requireSound(t, r)
 			require.Contains(t, r.output, "sorted: verified")
-			c := r.check("asgct-shadow")
 			hidden := 0
 			for _, m := range r.mismatches {
-				t.Logf("%s of %s at %s, returns to %s, %d frames", m.Kind, m.Count, m.TopState, m.ReturnState, len(m.Suspect.Frames))
-				if realigned(t, m) {
+				if m.TopState == "native" && m.ReturnState == "compiled" && m.ReturnCopied {
 					hidden++
 				}
 			}
-			t.Logf("%d of %d samples are mismatches", c.Mismatch, c.Total)
-			require.Equal(t, j.feature >= 24, hidden > 0)
+			c := r.check("asgct-shadow")
+			t.Logf("%d of %d functions that sort align their stacks: %d of %d samples are mismatches, %d kinds for that reason", aligned, all, c.Mismatch, c.Total, hidden)
+			if aligned == 0 {
+				require.Zero(t, hidden)
+			}
+			if aligned == all && all > 0 {
+				require.NotZero(t, hidden)
+			}
 		})
 	}
 }

@@ -1,10 +1,6 @@
 package triage
 
-import (
-	"strings"
-
-	misstepv1 "misstep/proto/misstep/v1"
-)
+import misstepv1 "misstep/proto/misstep/v1"
 
 // stage is the stage of the frame at the signal's place, by the stack where that tells and by the code else.
 func stage(m *misstepv1.Mismatch) string {
@@ -66,13 +62,10 @@ func spilled(m *misstepv1.Mismatch) bool {
 	return false
 }
 
-// realigned says that C code has a frame with a copy of its return address next to the saved frame pointer, and the address itself a little higher: it
-// aligned its stack for vectors (agent/sorted_jvm_test.go). The walker takes the word above the copy for the caller's sp.
+// realigned says that C code, which compiled code called, has a frame with a copy of its return address next to the saved frame pointer, and the address
+// itself a little higher: it aligned its stack for vectors (agent/sorted_jvm_test.go). The walker takes the word above the copy for the caller's sp.
 func realigned(m *misstepv1.Mismatch) bool {
-	const mostAligned = 64
-	copied, stack := m.GetReturnAt(), m.GetStack()
-	return m.GetTopState() == "native" && copied != 0 && m.GetFp()+8 == copied && len(stack) > 1 && stack[0].GetAt() == copied &&
-		stack[1].GetAt()-copied <= mostAligned && stack[1].GetCode() == stack[0].GetCode() && strings.HasPrefix(stack[0].GetCode(), "compiled ")
+	return m.GetTopState() == "native" && m.GetReturnState() == "compiled" && m.GetReturnCopied()
 }
 
 // throws says that the interpreter has called C code with its frame removed: it looks for the handler of an exception.

@@ -86,13 +86,10 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 		require.NoError(t, err)
 		m.Pc = 0x7f0011223344
 	}
-	var stack []uint64 // by how much fp and return_at are above sp, and the words that point at the code to which it returns
+	var stack []uint64 // by how much fp and return_at are above sp
 	if d.MaybeScanArgs(t, "stack", &stack) {
 		m.Sp = 0x7fff00001000
 		m.Fp, m.ReturnAt = m.Sp+stack[0], m.Sp+stack[1]
-		for _, at := range stack[2:] {
-			m.Stack = append(m.Stack, &misstepv1.StackWord{At: m.Sp + at, Code: "compiled a/B.sort([I)V"})
-		}
 	}
 	var calls string
 	if d.MaybeScanArgs(t, "calls", &calls) {
@@ -104,7 +101,7 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 			var err error
 			m.ReturnCode, err = hex.DecodeString(returns)
 			require.NoError(t, err)
-			m.ReturnState = state
+			m.ReturnState, m.ReturnCopied = state, d.HasArg("copied")
 		}
 	}
 	for l := range strings.Lines(d.Input) {

@@ -357,7 +357,8 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
     m.reference = Named("gst", o.gst, gst_frames);
     m.suspect = Named("asgct", suspect.frames, suspect.code);
     m.place = origin(suspect).place;
-    m.deoptimised_caller = NamedRoot(v.verdict.kind == Kind::kTruncated || Elsewhere(v.verdict) ? o.deoptimised : nullptr);
+    m.deoptimised_caller =
+        NamedRoot(v.verdict.kind == Kind::kTruncated || Elsewhere(v.verdict) ? o.deoptimised : nullptr);
     AddStack(&m, suspect.frames, suspect.words);
     Report(m);
   }

@@ -264,6 +264,16 @@ StackWord CodeMap::Returns(uint64_t fp, uint64_t from, uint64_t to) const {
   return {};
 }
 
+uint64_t CodeMap::Original(const StackWord& copy, uint64_t to) {
+  constexpr uint64_t kMostAligned = 64;
+  uint64_t found = 0;
+  AnyWord(copy.at + 8, std::min(to, copy.at + 8 + kMostAligned), [&](uint64_t word, uint64_t at) {
+    if (word == copy.value) found = at;
+    return found != 0;
+  });
+  return found;
+}
+
 NmethodRef CodeMap::Nearest(uint64_t address) const {
   const ReadLock lock(mutex_);
   auto it = live_.upper_bound(address);

@@ -91,6 +91,7 @@ struct Spot {
   // and what it points at.
   StackWord next_code;
   StackWord returns;
+  uint64_t original = 0;  // where that address stands once more (CodeMap::Original)
   uint8_t return_code[64] = {};
   uint32_t return_size = 0;
 
@@ -125,6 +126,9 @@ class CodeMap final : public CodeLookup {
   // The first return address into code in the chain of frame pointers that begins with fp, on the calling thread's
   // stack [from, to). None when the chain leads elsewhere or is longer than kMostFrames. Async-signal-safe.
   StackWord Returns(uint64_t fp, uint64_t from, uint64_t to) const;
+  // Where the address of a word of the calling thread's stack stands once more, less than 64 bytes above it and below
+  // to; 0 when nowhere. C code that aligns its stack for vectors may copy its return address. Async-signal-safe.
+  static uint64_t Original(const StackWord& copy, uint64_t to);
   // The first code that fits among those that were deoptimised while they were calling: the return address, one of
   // words, is the deoptimisation entry then. All activations of such code have it, so what a frame has left behind on
   // the stack speaks of the same code. Null when there is none.

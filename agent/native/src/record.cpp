@@ -164,7 +164,7 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
     AppendJson(&s, m.return_state);
     s.append(",\"returnCode\":\"");
     AppendBase64(&s, spot.ReturnCode());
-    s.append("\"");
+    s.append("\",\"returnCopied\":").append(spot.original != 0 ? "true" : "false");
   }
   if (!m.stack.empty()) {
     s.append(",\"stack\":[");
@@ -208,7 +208,7 @@ std::string Moment(const Mismatch& m) {
   for (const std::span<const uint8_t> code : {spot.Code(), spot.ReturnCode()}) {
     s.append("|").append(code.begin(), code.end());
   }
-  s.append("|").append(m.return_state);
+  s.append("|").append(m.return_state).append(spot.original != 0 ? "|copied" : "");
   // What stands between the stack's end and the next return address: nothing but saved registers, variables, or no such
   // address; and whether the frame pointer is of that frame.
   if (const uint64_t at = spot.next_code.at; at != 0) {

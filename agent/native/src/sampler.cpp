@@ -108,6 +108,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   t->words_size = 0;
   spot.next_code = spot.returns = {};
   spot.return_size = 0;
+  spot.original = 0;
   if (!t->busy) {
     slot->busy = 1;
     AsgctTrace trace = {slot->env, 0, t->frames};
@@ -120,6 +121,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     if (!generated) {
       spot.returns = agent->code.Returns(spot.fp, spot.sp, end);
       if (spot.returns.at != 0) {
+        spot.original = CodeMap::Original(spot.returns, end);
         spot.return_size = ReadCode(spot.returns.value, spot.return_code, sizeof(spot.return_code));
       }
     }

@@ -247,6 +247,16 @@ TEST_F(ReturnsTest, NextOnTheStack) {
   EXPECT_EQ(map_.NextReturn(At(0), 0).at, 0u) << "where the stack ends is not known";
 }
 
+TEST_F(ReturnsTest, TheOriginalOfACopy) {
+  stack_[1] = stack_[4] = Address(kReturn);
+  stack_[2] = Address(kReturn + 1);
+  const StackWord copy = {At(1), Address(kReturn)};
+  EXPECT_EQ(CodeMap::Original(copy, At(6)), At(4));
+  EXPECT_EQ(CodeMap::Original(copy, At(4)), 0u) << "the stack ends before";
+  stack_[4] = 0;
+  EXPECT_EQ(CodeMap::Original(copy, At(6)), 0u);
+}
+
 TEST_F(ReturnsTest, ByTheChainOfFramePointers) {
   // A left-over word, a frame of C code that another one called, that one, which compiled code called.
   stack_[0] = Address(kReturn);

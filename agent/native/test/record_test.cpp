@@ -47,6 +47,7 @@ Mismatch Make(const char* method) {
 TEST(Record, WhatTheStackTells) {
   Mismatch m = Make("x");
   m.place.spot.returns = {40, 99};
+  m.place.spot.original = 56;
   m.place.spot.return_code[0] = 5;
   m.place.spot.return_size = 1;
   m.return_state = "compiled";
@@ -54,7 +55,7 @@ TEST(Record, WhatTheStackTells) {
   size_t at = 0;
   const std::string line = MismatchLine(m, &at);
   EXPECT_NE(
-      line.find(",\"returnState\":\"compiled\",\"returnCode\":\"BQ==\",\"stack\":["
+      line.find(",\"returnState\":\"compiled\",\"returnCode\":\"BQ==\",\"returnCopied\":true,\"stack\":["
                 "{\"at\":\"8\",\"code\":\"interpreter\"},{\"at\":\"16\",\"code\":\"stub \\\"a\\\"\"}],\"count\":"),
       std::string::npos)
       << line;

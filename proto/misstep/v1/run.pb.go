@@ -636,6 +636,8 @@ type Mismatch struct {
 	ReturnState string `protobuf:"bytes,17,opt,name=return_state,json=returnState,proto3" json:"return_state,omitempty"`
 	// return_code is the code there, at most 64 bytes.
 	ReturnCode []byte `protobuf:"bytes,18,opt,name=return_code,json=returnCode,proto3" json:"return_code,omitempty"`
+	// return_copied says that the return address stands once more less than 64 bytes above: C code that aligns its stack has copied it.
+	ReturnCopied bool `protobuf:"varint,21,opt,name=return_copied,json=returnCopied,proto3" json:"return_copied,omitempty"`
 	// stack is what a walk that lost its bottom without a known reason could have gone on from: words that point into generated code, from sp on, if the
 	// sample kept them. Some are what calls have left behind.
 	Stack []*StackWord `protobuf:"bytes,19,rep,name=stack,proto3" json:"stack,omitempty"`
@@ -799,6 +801,13 @@ func (x *Mismatch) GetReturnCode() []byte {
 		return x.ReturnCode
 	}
 	return nil
+}
+
+func (x *Mismatch) GetReturnCopied() bool {
+	if x != nil {
+		return x.ReturnCopied
+	}
+	return false
 }
 
 func (x *Mismatch) GetStack() []*StackWord {
@@ -1828,7 +1837,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
-	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xed\x04\n" +
+	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\x92\x05\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +
@@ -1851,7 +1860,8 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\treturn_at\x18\x10 \x01(\x04R\breturnAt\x12!\n" +
 	"\freturn_state\x18\x11 \x01(\tR\vreturnState\x12\x1f\n" +
 	"\vreturn_code\x18\x12 \x01(\fR\n" +
-	"returnCode\x12+\n" +
+	"returnCode\x12#\n" +
+	"\rreturn_copied\x18\x15 \x01(\bR\freturnCopied\x12+\n" +
 	"\x05stack\x18\x13 \x03(\v2\x15.misstep.v1.StackWordR\x05stack\x12,\n" +
 	"\btop_call\x18\x14 \x01(\v2\x11.misstep.v1.FrameR\atopCall\"/\n" +
 	"\tStackWord\x12\x0e\n" +
