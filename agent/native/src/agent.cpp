@@ -542,6 +542,7 @@ void SayVerdict(Check check, const Verdict& verdict, uint64_t walk, uint64_t pc)
   };
   const auto top_of = [](uint64_t from, const MisstepSeamFrame* frames, uint32_t count) {
     std::vector<Frame> all;
+    all.reserve(count);
     for (uint32_t i = 0; i < count; i++) all.push_back({frames[i].method, frames[i].bci, nullptr});
     agent->methods.Resolve(all);
     std::vector<NmethodRef> at_pc;

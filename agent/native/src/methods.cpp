@@ -158,8 +158,10 @@ void MethodTable::Given(std::span<const Frame> frames) {
 
 bool MethodTable::WasGiven(std::span<const Frame> frames) const {
   const ReadLock lock(mutex_);
-  return std::any_of(frames.begin(), frames.end(),
-                     [&](const Frame& f) { return f.info == nullptr && given_.contains(f.method); });
+  for (const Frame& f : frames) {
+    if (f.info == nullptr && given_.contains(f.method)) return true;
+  }
+  return false;
 }
 
 void MethodTable::Resolve(std::span<Frame> frames) const {

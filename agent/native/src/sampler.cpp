@@ -558,7 +558,7 @@ void Tick(uint64_t* random, uint64_t now, TickFor what) {
       if (ran > 0) running.emplace_back(slot, ran);
       total += ran;
     }
-    while (left > 0 && !running.empty()) {
+    while (left > 0 && total > 0) {
       auto chosen = running.begin();
       for (uint64_t at = NextRandom(random) % total; at >= chosen->second; ++chosen) at -= chosen->second;
       give(chosen->first);
