@@ -314,12 +314,17 @@ BracketVerdict Compare(OwnedBracket* o) {
                                            .limit = agent->options.depth,
                                            .told = o->told},
                                           agent->code);
-  const std::vector<StackWord>& words = (v.after ? o->after : o->before).words;
-  if (o->deoptimised == nullptr) o->deoptimised = DeoptimisedCaller(o->gst, v.verdict, words);
-  if (o->deoptimised == nullptr && Elsewhere(v.verdict)) {
-    // GetStackTrace met the thread after the call that the walk shows had returned to that code.
-    o->deoptimised = agent->code.Deoptimised(words, agent->deopt_stubs, [&](const Nmethod& n) {
-      return std::any_of(o->gst.begin(), o->gst.end(), [&](const Frame& f) { return f.method == n.method; });
+  const OwnedBracket::Walk& walk = v.after ? o->after : o->before;
+  if (o->deoptimised == nullptr && !walk.frames.empty() &&
+      (v.verdict.kind == Kind::kTruncated || Elsewhere(v.verdict))) {
+    const std::span<const Frame> gst = o->gst;
+    o->deoptimised = agent->code.Deoptimised(walk.words, agent->deopt_stubs, [&](const Nmethod& n) {
+      for (size_t i = 0; i < gst.size(); i++) {  // a recursion has the walk's last method more than once
+        if (gst[i].method == walk.frames.back().method && n.Begins(gst.subspan(i + 1))) return true;
+        // GetStackTrace met the thread after the call that the walk shows had returned to that code.
+        if (Elsewhere(v.verdict) && gst[i].method == n.method) return true;
+      }
+      return false;
     });
   }
   return v;

@@ -254,7 +254,7 @@ func (s *specificity) mismatch(ctx context.Context, m *misstepv1.Mismatch, bed *
 				Id: id, Signature: signature, Title: title, KnownAs: label, Hits: 1, ExampleRecipe: of.recipe,
 				Example: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Mismatches: []*misstepv1.Mismatch{m}},
 			}
-			if err := writeBundle(ctx, f.Bundle, finding, bed.Agent, of); err != nil {
+			if err := writeBundle(context.WithoutCancel(ctx), f.Bundle, finding, bed.Agent, of); err != nil {
 				return err
 			}
 		}
