@@ -172,7 +172,7 @@ bool CertainlyOnShadow(const MethodInfo& method, int32_t bci);
 // bottom first. All of them are known with their bci but the last, which moves on. To be asked when the shadow agrees.
 Verdict CompareTrace(std::span<const Frame> trace, const Sample& sample, const CodeLookup& code);
 
-// The JVM may switch class load events off before it says that it dies (JvmtiExport::post_vm_death, since 27): what
+// The JVM may switch class load events off before it says that it dies (JvmtiExport::post_vm_death in 27): what
 // such a code is, once ended tells whether it does. To be asked a moment later.
 Verdict AtTheEnd(const Verdict& verdict, int32_t code, bool ended);
 
