@@ -55,11 +55,11 @@ func Need(executor string, p *misstepv1.Perturbation) string {
 
 // Suits says whether trials of a recipe can have a perturbation: one by the agent takes checks, which load it, and methods to perturb at.
 func Suits(p *misstepv1.Perturbation, r *misstepv1.Recipe) bool {
-	return p.GetMechanism() != misstepv1.MechanismAgent || len(r.GetChecks()) > 0 && Instruments(r)
+	return p.GetMechanism() != misstepv1.MechanismAgent || len(r.GetChecks()) > 0 && instruments(r)
 }
 
-// Instruments says whether trials of a recipe may instrument methods: all, when it says nothing of them.
-func Instruments(r *misstepv1.Recipe) bool {
+// instruments says whether trials of a recipe may instrument methods: all, when it says nothing of them.
+func instruments(r *misstepv1.Recipe) bool {
 	i := r.GetInstrumentation()
 	return i == nil || i.GetRatio() > 0 || len(i.GetOnly()) > 0
 }

@@ -45,16 +45,6 @@ const (
 	maxGuesses     = 1024
 )
 
-// Checks that a campaign may ask for, with what each needs to do any work.
-var checks = map[string]struct{ instrumentation, signals, traces bool }{
-	"gst-asgct":         {instrumentation: true},
-	"shadow-gst":        {instrumentation: true},
-	"asgct-shadow":      {instrumentation: true, signals: true},
-	"asgct-gst-bracket": {signals: true},
-	"edges":             {traces: true},
-	"liveness":          {},
-}
-
 // What may be kept of mismatches; "" is the first.
 var evidence = []string{"distinct", "every"}
 
@@ -91,6 +81,7 @@ func Validate(c *misstepv1.Campaign) []Violation {
 	v.instrumentation(c)
 	v.sampling(c)
 	v.checks(c)
+	v.needs(c)
 	v.perturb(c)
 	if e := c.GetEvidence(); e != "" && !slices.Contains(evidence, e) {
 		v.addf("evidence", "no such evidence is kept: %s%s", quote(e), among(e, evidence))
@@ -236,14 +227,6 @@ func (v *validator) instrumentation(c *misstepv1.Campaign) {
 		v.patterns(at+".include", in.GetInclude())
 		v.patterns(at+".exclude", in.GetExclude())
 		v.texts(at+".only", in.GetOnly())
-		if in.GetRatio() == 0 && len(in.GetOnly()) == 0 {
-			for _, ch := range c.GetChecks() {
-				if checks[ch.GetName()].instrumentation {
-					v.addf(at+".ratio", "nothing would be instrumented, and the check %s needs instrumented methods: expected more than 0", ch.GetName())
-					break
-				}
-			}
-		}
 	}
 }
 
@@ -251,23 +234,10 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 	if !v.count("sampling", len(c.GetSampling())) {
 		return
 	}
-	needsSignals := ""
-	for _, ch := range c.GetChecks() {
-		if needsSignals == "" && checks[ch.GetName()].signals {
-			needsSignals = ch.GetName()
-		}
-	}
-	if needsSignals != "" && len(c.GetSampling()) == 0 {
-		v.addf("sampling", "is required: the check %s needs signals, for example an entry with interval 1ms", needsSignals)
-	}
 	for i, s := range c.GetSampling() {
 		at := fmt.Sprintf("sampling[%d]", i)
-		d, ok := duration(s.GetInterval())
-		switch {
-		case !ok || d != 0 && (d < minInterval || d > maxInterval):
+		if d, ok := duration(s.GetInterval()); !ok || d != 0 && (d < minInterval || d > maxInterval) {
 			v.addf(at+".interval", "expected 0 or a duration from %v to %v, got %s", minInterval, maxInterval, text(s.GetInterval()))
-		case d == 0 && needsSignals != "":
-			v.addf(at+".interval", "no signal would be sent, and the check %s needs signals: expected a duration from %v to %v", needsSignals, minInterval, maxInterval)
 		}
 		if !fraction(s.GetJitter()) {
 			v.addf(at+".jitter", "expected a number from 0 to 1, got %v", s.GetJitter())
@@ -275,18 +245,8 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 		if s.GetBurst() > maxBurst {
 			v.addf(at+".burst", "expected a number of signals from 1 to %d, got %d", maxBurst, s.GetBurst())
 		}
-		if s.GetBurst() > 1 && !slices.ContainsFunc(c.GetChecks(), func(ch *misstepv1.Check) bool { return ch.GetName() == "asgct-shadow" }) {
-			v.addf(at+".burst", "bursts are the check asgct-shadow's, which is not asked for")
-		}
 		if s.GetGuesses() > maxGuesses {
 			v.addf(at+".guesses", "expected a number of words from 0 to %d, got %d", maxGuesses, s.GetGuesses())
-		}
-		const noSignal = "no signal is sent without the check asgct-shadow or asgct-gst-bracket: ask for one of them, or leave %s out"
-		if s.GetGuesses() > 0 && needsSignals == "" {
-			v.addf(at+".guesses", noSignal, "guesses")
-		}
-		if s.GetThreads() != "" && needsSignals == "" {
-			v.addf(at+".threads", noSignal, "threads")
 		}
 		if !threadsRE.MatchString(s.GetThreads()) {
 			v.addf(at+".threads", "expected running, round-robin, cpu or name:PATTERN without commas and equals signs, got %s", quote(s.GetThreads()))
@@ -313,12 +273,6 @@ func (v *validator) checks(c *misstepv1.Campaign) {
 			v.addf(at+".name", "%s is listed twice, first as checks[%d]", ch.GetName(), first)
 		}
 		seen[ch.GetName()] = i
-		if checks[ch.GetName()].traces && !slices.ContainsFunc(c.GetChecks(), func(other *misstepv1.Check) bool {
-			walks := checks[other.GetName()]
-			return walks.instrumentation || walks.signals
-		}) {
-			v.addf(at+".name", "%s judges the traces that other checks take: expected one of gst-asgct, shadow-gst, asgct-shadow, asgct-gst-bracket too", ch.GetName())
-		}
 		if ch.GetReference() != "" && ch.GetName() != "asgct-shadow" {
 			v.addf(at+".reference", "only asgct-shadow has a choice of references")
 		} else if !validReference(ch.GetReference()) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -64,7 +65,7 @@ func TestNeighboursCanBeRun(t *testing.T) {
 	assert.Subset(t, names, []string{"probability 1", "probability 0.35", "max_us 100", "max_us 25"})
 	assert.NotContains(t, names, "until 16")
 	recipe.Instrumentation.Ratio = 0
-	assert.False(t, valid(recipe), "it has no methods")
+	assert.False(t, campaign.Works(recipe), "it has no methods")
 }
 
 // A recipe whose trials hit or have nothing to compare does not hit always. On another build the same trials prove nothing.

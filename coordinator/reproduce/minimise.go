@@ -272,7 +272,7 @@ const (
 
 // changed tests whether the rate is kept by a change; it does not take it.
 func (r *reducer) changed(to *misstepv1.Recipe, c comparison, also ...comparison) answer {
-	if proto.Equal(to, r.recipe) || !valid(to) {
+	if proto.Equal(to, r.recipe) || !campaign.Works(to) {
 		return no
 	}
 	return r.compare(r.arm("keeps", to), c, also...)
@@ -621,7 +621,7 @@ func Removals(recipe *misstepv1.Recipe, sig *misstepv1.Signature) (out []Removal
 	for _, e := range Elements(recipe, nil, sig) {
 		smaller := proto.CloneOf(recipe)
 		e.drop(smaller)
-		if valid(smaller) {
+		if campaign.Works(smaller) {
 			out = append(out, Removal{e.proto(), smaller})
 		}
 	}

@@ -38,7 +38,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 	add := func(name string, change func(*misstepv1.Recipe)) {
 		n := proto.CloneOf(r)
 		change(n)
-		if proto.Equal(n, r) || !valid(n) || slices.ContainsFunc(out, func(o neighbour) bool { return proto.Equal(o.recipe, n) }) {
+		if proto.Equal(n, r) || !campaign.Works(n) || slices.ContainsFunc(out, func(o neighbour) bool { return proto.Equal(o.recipe, n) }) {
 			return
 		}
 		out = append(out, neighbour{name, n})
@@ -134,33 +134,4 @@ func checkOf(s *misstepv1.Signature) string {
 		return s.GetParts()[0]
 	}
 	return ""
-}
-
-// valid says whether the recipe's checks have what they need; one that does not would only give void trials.
-func valid(r *misstepv1.Recipe) bool {
-	if !campaign.Suits(r.GetPerturbation(), r) {
-		return false
-	}
-	s := r.GetSampling()
-	if signals := has(r, "asgct-shadow") || has(r, "asgct-gst-bracket"); !signals && (s.GetGuesses() > 0 || s.GetThreads() != "") || !has(r, "asgct-shadow") && s.GetBurst() > 1 {
-		return false // they are of signals that would not be sent
-	}
-	instrumented := campaign.Instruments(r)
-	for _, c := range r.GetChecks() {
-		switch c.GetName() {
-		case "gst-asgct", "shadow-gst":
-			if !instrumented {
-				return false
-			}
-		case "asgct-shadow":
-			if !instrumented || s.GetInterval().AsDuration() <= 0 {
-				return false
-			}
-		case "edges": // it judges the walks of the others
-			if !slices.ContainsFunc([]string{"gst-asgct", "shadow-gst", "asgct-shadow", "asgct-gst-bracket"}, func(check string) bool { return has(r, check) }) {
-				return false
-			}
-		}
-	}
-	return true
 }

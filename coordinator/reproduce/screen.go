@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -155,7 +156,7 @@ func (r *reducer) screen() bool {
 	var rows []uint64
 	var recipes []*misstepv1.Recipe
 	for _, out := range design(len(factors)) {
-		if recipe := r.leaving(func(j int) bool { return out&(1<<j) != 0 }, factors); valid(recipe) {
+		if recipe := r.leaving(func(j int) bool { return out&(1<<j) != 0 }, factors); campaign.Works(recipe) {
 			rows, recipes = append(rows, out), append(recipes, recipe)
 		}
 	}

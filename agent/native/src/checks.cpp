@@ -72,16 +72,21 @@ void ReportEntry(Check check, const Verdict& verdict, const Slot& slot, uint64_t
   Report(m);
 }
 
-// How often a run waits for what the JVM has still to tell of code.
-constexpr int kMostAwaited = 40;
+// Waits until the JVM has told of something, a quarter of a second at most and no more than forty times in a run.
+template <typename Question>
+void Await(std::atomic<int>* awaited, Question told) {
+  constexpr int kMostAwaited = 40;
+  if (awaited->fetch_add(1, std::memory_order_relaxed) >= kMostAwaited) return;
+  const uint64_t end = MonotonicNanos() + kEarlyNanos;
+  while (!told() && MonotonicNanos() < end) SleepUntil(MonotonicNanos() + 5'000'000);
+}
 
 // Waits for the JVM to say that it dies. Returns whether it did.
 bool AwaitEnd() {
   static std::atomic<int> awaited = 0;
-  if (awaited.fetch_add(1, std::memory_order_relaxed) >= kMostAwaited) return agent->stage.load() == Stage::kEnded;
-  const uint64_t end = MonotonicNanos() + kEarlyNanos;
-  while (agent->stage.load() != Stage::kEnded && MonotonicNanos() < end) SleepUntil(MonotonicNanos() + 5'000'000);
-  return agent->stage.load() == Stage::kEnded;
+  const auto ended = [] { return agent->stage.load() == Stage::kEnded; };
+  Await(&awaited, ended);
+  return ended();
 }
 
 // The caller whose deoptimisation cut a walk off. Code runs before the JVM tells of it: when an entry on the stack is
@@ -92,16 +97,13 @@ NmethodRef AwaitDeoptimisedCaller(std::span<const Frame> gst, std::span<const Fr
   NmethodRef found = DeoptimisedCaller(gst, verdict, words);
   const auto is_entry = [](const StackWord& word) { return agent->deopt_stubs.IsEntry(word.value); };
   if (found != nullptr || verdict.kind != Kind::kTruncated || asgct.empty() || asgct.back().info == nullptr ||
-      asgct.back().info->upcall != Upcall::kNone || awaited.load(std::memory_order_relaxed) >= kMostAwaited ||
-      std::none_of(words.begin(), words.end(), is_entry)) {
+      asgct.back().info->upcall != Upcall::kNone || std::none_of(words.begin(), words.end(), is_entry)) {
     return found;
   }
-  awaited.fetch_add(1, std::memory_order_relaxed);
-  const uint64_t end = MonotonicNanos() + kEarlyNanos;
-  while (found == nullptr && MonotonicNanos() < end) {
-    SleepUntil(MonotonicNanos() + 5'000'000);
+  Await(&awaited, [&] {
     found = DeoptimisedCaller(gst, verdict, words);
-  }
+    return found != nullptr;
+  });
   return found;
 }
 

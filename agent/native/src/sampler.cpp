@@ -330,13 +330,12 @@ class Judge {
     }
     // Last: without a ticket under way the slot may become another thread's, whose root is another.
     t->state.store(TicketState::kIdle, std::memory_order_release);
-    if (MayBeEarly(o->sample, verdict) || MayTell(o->frames)) {
-      if (deferred_.size() < kMostDeferred) {
-        deferred_.push_back(std::move(o));
-        return;
-      }
-      if (MayBeEarly(o->sample, verdict)) verdict = Verdict::Void(Reason::kOverrun);
+    const bool early = MayBeEarly(o->sample, verdict);
+    if ((early || MayTell(o->frames)) && deferred_.size() < kMostDeferred) {
+      deferred_.push_back(std::move(o));
+      return;
     }
+    if (early) verdict = Verdict::Void(Reason::kOverrun);
     Finish(*o, verdict);
   }
 
