@@ -32,6 +32,14 @@ var leavesMethod = []form{
 	{code: []int{0x72, whatever, 0x49, 0xc7, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x00, 0x00, 0x00}},   // jb; mov [r15+N], 0
 	{code: []int{0x49, 0xc7, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x00, 0x00, 0x00, 0x41, 0xff, 0xe5}}, // mov [r15+N], 0; jmp r13
 	{code: []int{0x41, 0xff, 0xe5}},                                                                                   // jmp r13
+	// An exception that goes on to the caller: the exception and where it came from are kept over the call that looks for its handler.
+	{code: []int{0x49, 0xc7, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x00, 0x00, 0x00, 0x50, 0x52}}, // mov [r15+N], 0; push rax; push rdx
+	{code: []int{0x50, 0x52, 0x48, 0x8b, 0xf2, 0x49, 0x8b, 0xff}},                                               // push rax; push rdx; mov rsi, rdx; mov rdi, r15
+	{code: []int{0x52, 0x48, 0x8b, 0xf2, 0x49, 0x8b, 0xff}},                                                     // push rdx; mov rsi, rdx; mov rdi, r15
+	rethrown,
+	{code: rethrown.code[3:]}, // pop rdx; pop rax; jmp rbx
+	{code: rethrown.code[4:]},
+	{code: rethrown.code[5:]},
 }
 
 // rethrown is where the interpreter goes on behind its call that looks for the handler of an exception, its frame removed (rethrow_exception_entry,

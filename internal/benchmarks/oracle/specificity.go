@@ -21,6 +21,7 @@ import (
 	"misstep/coordinator/triage"
 	"misstep/corpus/known"
 	"misstep/deploy/jdk"
+	"misstep/deploy/jdk/preset"
 	"misstep/internal/bench"
 	"misstep/internal/benchmarks/trial"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -101,13 +102,14 @@ type trialRun struct {
 	recipe *misstepv1.Recipe
 }
 
-func (in setting) trial(p program, seed uint64, artefacts agent.Artefacts) trialRun {
+func (in setting) trial(p program, seed uint64, flags []string, artefacts agent.Artefacts) trialRun {
 	r := &misstepv1.Recipe{
 		Jdk:             &misstepv1.Jdk{Name: p.jdk.Name, Digest: p.jdk.Digest, Version: p.jdk.Version},
 		Workload:        &misstepv1.Workload{Name: p.workload.Name, Digest: p.workload.Digest.String(), Repetitions: p.manifest.Repetitions * in.longer},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: in.ratio},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(in.interval), Jitter: 0.5},
 		Limits:          &misstepv1.Limits{Mismatches: 4096, Wall: durationpb.New(in.most)},
+		JvmFlags:        flags,
 		Seed:            seed, AgentDigest: artefacts.Digest,
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.checks)) {
@@ -119,17 +121,24 @@ func (in setting) trial(p program, seed uint64, artefacts agent.Artefacts) trial
 	return trialRun{p, r}
 }
 
-// measure runs every workload on every JDK in every setting, by turns, until the time is up; a setting whose check has its number is left out. The
-// workloads that are there to provoke known bugs say nothing about false alarms that the others do not.
+// presetOf gives the name of a run's preset: each other program has one, and in the next round the others do.
+func presetOf(n, programs int) string {
+	names := preset.Names()
+	if (n+n/programs)%2 == 0 {
+		return ""
+	}
+	return names[n/2%len(names)]
+}
+
+// measure runs every workload on every JDK in every setting, by turns, until the time is up; a setting whose check has its number is left out.
 func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Time) error {
 	fit := make([][]workloads.Entry, len(bed.JDKs))
 	most := 0
 	for i, j := range bed.JDKs {
-		all, err := bed.Workloads(j)
-		if err != nil {
+		var err error
+		if fit[i], err = bed.Workloads(j); err != nil {
 			return err
 		}
-		fit[i] = slices.DeleteFunc(all, func(w workloads.Entry) bool { return w.Calibration != "" })
 		most = max(most, len(fit[i]))
 	}
 	var programs []program
@@ -147,12 +156,17 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 	}
 	for n, open := 0, true; open && len(programs) > 0; n++ {
 		open = false
+		p, name := programs[n%len(programs)], presetOf(n, len(programs))
+		flags, err := bed.Flags(ctx, p.jdk, name)
+		if err != nil {
+			return err
+		}
 		for _, in := range settings {
 			if judged(s.Checks[in.check]) >= checksGoal || ctx.Err() != nil || !time.Now().Before(until) {
 				continue
 			}
 			open = true
-			if err := s.one(ctx, bed, in.check, in.trial(programs[n%len(programs)], uint64(n), bed.Agent)); err != nil {
+			if err := s.one(ctx, bed, in.check, in.trial(p, uint64(n), flags, bed.Agent)); err != nil {
 				return err
 			}
 		}
@@ -168,7 +182,7 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of 
 	defer cancel()
 	options := jvm.AgentOptions(of.recipe, "")
 	options.Liveness = time.Millisecond
-	r, err := bed.Run(limited, trial.Spec{JDK: of.jdk, Workload: of.workload.Name, Repetitions: of.recipe.GetWorkload().GetRepetitions(), Agent: &options}, nil)
+	r, err := bed.Run(limited, trial.Spec{JDK: of.jdk, Workload: of.workload.Name, Repetitions: of.recipe.GetWorkload().GetRepetitions(), Flags: of.recipe.GetJvmFlags(), Agent: &options}, nil)
 	if err != nil {
 		return err
 	}
@@ -180,9 +194,9 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of 
 	if r.Failure == "" {
 		r.Failure = r.ErrorFile()
 	}
-	note("no faults in %s on %s: %d of %s in %v %s", of.workload.Name, of.jdk.Name, judged(r.Check(check)), check, r.Wall.Round(time.Second), r.Failure)
+	note("no faults in %s on %s %s: %d of %s in %v %s", of.workload.Name, of.jdk.Name, strings.Join(of.recipe.GetJvmFlags(), " "), judged(r.Check(check)), check, r.Wall.Round(time.Second), r.Failure)
 	if r.Failure != "" {
-		s.Failures = append(s.Failures, fmt.Sprintf("%s on %s: %s", of.workload.Name, of.jdk.Name, r.Failure))
+		s.Failures = append(s.Failures, fmt.Sprintf("%s on %s %s: %s", of.workload.Name, of.jdk.Name, strings.Join(of.recipe.GetJvmFlags(), " "), r.Failure))
 	}
 	s.Traced += r.Status.Traced
 	missing := map[string]uint64{}

@@ -14,10 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"misstep/agent"
-	"misstep/deploy/jdk"
-	"misstep/deploy/jdk/preset"
 	"misstep/internal/benchmarks/trial"
-	"misstep/internal/home"
 	"misstep/internal/hserr"
 )
 
@@ -79,22 +76,6 @@ func sweep(ctx context.Context, root, dir string, n int) (*summary, error) {
 	return s, group.Wait()
 }
 
-func flagsOf(ctx context.Context, entry jdk.Entry, name string) ([]string, error) {
-	p, ok := preset.Find(name)
-	if !ok {
-		return nil, nil
-	}
-	has, err := jdk.Open(home.Dir()).Flags(ctx, entry.Name)
-	if err != nil {
-		return nil, err
-	}
-	flags, err := p.Flags(entry.Feature, has)
-	if err != nil {
-		return nil, nil // a JDK that cannot do it runs without flags
-	}
-	return flags, nil
-}
-
 // optionsOf gives the agent's options of a run: at each other round of presets signals are the sampler's, in bursts, and some begin brackets.
 func optionsOf(i int) *agent.Options {
 	o := &agent.Options{
@@ -112,7 +93,7 @@ func (s *summary) one(ctx context.Context, bed *trial.Bed, i int) error {
 	// One more step for each round through the JDKs, so that each meets each preset.
 	entry := bed.JDKs[i%len(bed.JDKs)]
 	name := presets[(i+i/len(bed.JDKs))%len(presets)]
-	flags, err := flagsOf(ctx, entry, name)
+	flags, err := bed.Flags(ctx, entry, name)
 	if err != nil {
 		return err
 	}

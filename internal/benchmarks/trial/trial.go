@@ -19,6 +19,7 @@ import (
 
 	"misstep/agent"
 	"misstep/deploy/jdk"
+	"misstep/deploy/jdk/preset"
 	"misstep/internal/faults"
 	"misstep/internal/home"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -33,6 +34,7 @@ type Bed struct {
 	// Dir is the folder for what runs leave; the caller removes it.
 	Dir string
 
+	jdks      *jdk.Catalogue
 	workloads *workloads.Catalogue
 	count     atomic.Int64
 }
@@ -48,7 +50,8 @@ func Open(root, dir string) (*Bed, error) {
 	if _, err := os.Stat(b.Injector); err != nil {
 		return nil, fmt.Errorf("find the injector: %w (build it with: make agent)", err)
 	}
-	if b.JDKs, err = jdk.Open(home.Dir()).List(); err != nil {
+	b.jdks = jdk.Open(home.Dir())
+	if b.JDKs, err = b.jdks.List(); err != nil {
 		return nil, fmt.Errorf("list the catalogue's JDKs: %w", err)
 	}
 	if len(b.JDKs) == 0 {
@@ -88,6 +91,26 @@ func (b *Bed) Workloads(on jdk.Entry) ([]workloads.Entry, error) {
 func (b *Bed) Runs(on jdk.Entry, workload string) bool {
 	fit, err := b.Workloads(on)
 	return err == nil && slices.ContainsFunc(fit, func(w workloads.Entry) bool { return w.Name == workload })
+}
+
+// Flags of the preset of that name on a JDK; none where the name is empty or the JDK cannot have them.
+func (b *Bed) Flags(ctx context.Context, on jdk.Entry, name string) ([]string, error) {
+	if name == "" {
+		return nil, nil
+	}
+	p, ok := preset.Find(name)
+	if !ok {
+		return nil, fmt.Errorf("no preset is called %q: expected one of %s", name, strings.Join(preset.Names(), ", "))
+	}
+	has, err := b.jdks.Flags(ctx, on.Name)
+	if err != nil {
+		return nil, err
+	}
+	flags, err := p.Flags(on.Feature, has)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it runs without
+	}
+	return flags, nil
 }
 
 // Workload gives the catalogue's entry of that name.
