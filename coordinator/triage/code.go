@@ -136,6 +136,10 @@ var supertype = []form{
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}}, // cmp; je; mov r, [super+20]
 	{code: []int{0x8b, whatever, 0x08, whatever, 0x3b, whatever, 0x0f, 0x84}},                                                   // mov r, [array+8]: its class
 	{code: []int{0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                       // shl r, 3; cmp
+	{code: []int{whatever, 0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08}},                             // push r; mov r, [array+8]; shl r, 3; mov r, [array+8]
+	{code: []int{0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08}},                                       // mov r, [array+8]; shl r, 3; mov r, [array+8]
+	{code: []int{0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08, 0x48, 0xc1}},                                                 // shl r, 3; mov r, [array+8]; shl
+	{code: []int{0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                 // mov r, [array+8]; shl r, 3; cmp
 	{code: []int{0x8b, whatever, 0x08, 0x49, 0xba}},                                                                             // and its place: mov r10, base
 	{code: []int{0x48, 0xc1, whatever, 0x2a, 0x48, 0xc1}},                                                                       // shr r, 42; shl r: 27, from the header
 	{code: []int{0x48, 0xc1, whatever, whatever, 0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},               // shl r; mov r10d, base; add r, r10
