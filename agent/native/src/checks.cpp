@@ -344,6 +344,9 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
 
   const uint64_t sequence = agent->sequence.fetch_add(1, std::memory_order_relaxed) + 1;
   slot->status->sequence.store(sequence, std::memory_order_relaxed);
+  // Where the JVM called this native method, as the walks begin at the frame of its caller.
+  slot->status->pc.store(reinterpret_cast<uint64_t>(__builtin_return_address(0)), std::memory_order_relaxed);
+  slot->status->sp.store(reinterpret_cast<uint64_t>(__builtin_frame_address(0)), std::memory_order_relaxed);
   std::vector<uint32_t> ids;
   bool overflow = false;
   if (want_shadow_gst) {

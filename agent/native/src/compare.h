@@ -149,6 +149,7 @@ struct Sample {
   Region region = Region::kUnknown;
   std::vector<NmethodRef> at_pc;  // compiled code that holds pc
   bool deoptimises = false;       // at code -9: the stack holds a return address into the code that deoptimises
+  bool deeper = false;            // the shadow is deeper than the buffers, and not here
   bool carrier = false;           // a virtual thread may be mounted: its frames are not on this shadow
   uint64_t root = 0;              // the thread's bottom method as an earlier walk that matched gave it, 0 = not known
   bool known_bottom = true;       // asgct's bottom method was at the bottom of a walk that matched, or none matched yet

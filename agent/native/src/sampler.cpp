@@ -18,11 +18,11 @@
 #include <utility>
 
 #include "agent.h"
+#include "hung.h"
 
 namespace misstep {
 namespace {
 
-constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
 constexpr size_t kMostDeferred = 4096;
 constexpr uint64_t kTurnNanos = 4'000'000;  // time whose ticks a turn has
 constexpr size_t kMostBracketTurns = 4;     // threads among which the brackets of that time are
@@ -81,6 +81,9 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   Assert(1, [&] { return !slot->bracket.walking.load(std::memory_order_seq_cst); });
   const uint32_t phase_before = status->phase.load(std::memory_order_relaxed);
   const uint64_t enter_before = status->enter_nanos.load(std::memory_order_relaxed);
+  const uint64_t sequence_before = status->sequence.load(std::memory_order_relaxed);
+  const uint64_t pc_before = status->pc.load(std::memory_order_relaxed);
+  const uint64_t sp_before = status->sp.load(std::memory_order_relaxed);
   const auto& registers = *static_cast<const ucontext_t*>(context);
   Spot& spot = t->spot;
   spot.pc = Pc(registers);
@@ -138,6 +141,9 @@ void Fill(Slot* slot, Ticket* t, void* context) {
   }
   t->took = MonotonicNanos() - began;
   status->enter_nanos.store(enter_before, std::memory_order_relaxed);
+  status->sequence.store(sequence_before, std::memory_order_relaxed);
+  status->pc.store(pc_before, std::memory_order_relaxed);
+  status->sp.store(sp_before, std::memory_order_relaxed);
   status->phase.store(phase_before, std::memory_order_release);
 }
 
@@ -175,8 +181,8 @@ Ticket* ClaimTicket(Slot* slot) {
   return nullptr;
 }
 
-// One tick of the thread's own turn. A tick without a sample is none that was sent: there is no free ticket, the thread
-// is in the agent, or it is not this check's share.
+// One tick of the thread's own turn. A tick while the thread is in the agent, or that is not of this check's share, is
+// none that was sent; one without a free ticket is overrun.
 void TakeTick(Slot* slot, void* context) {
   Turn& turn = slot->turn;
   const uint64_t began = MonotonicNanos();
@@ -188,13 +194,17 @@ void TakeTick(Slot* slot, void* context) {
   }
   const bool drawn = agent->options.asgct_shadow >= 1 || Uniform(&turn.random) < agent->options.asgct_shadow;
   if (drawn && slot->status->phase.load(std::memory_order_relaxed) == MISSTEP_PHASE_NONE) {
-    if (Ticket* t = ClaimTicket(slot); t != nullptr) {
-      if (stop_turns.load(std::memory_order_seq_cst)) {
-        t->state.store(TicketState::kIdle, std::memory_order_release);
-        return;
-      }
-      t->sample = agent->status->sent.fetch_add(1, std::memory_order_relaxed) + 1;
-      agent->status->delivered.fetch_add(1, std::memory_order_relaxed);
+    Ticket* t = ClaimTicket(slot);
+    if (stop_turns.load(std::memory_order_seq_cst)) {
+      if (t != nullptr) t->state.store(TicketState::kIdle, std::memory_order_release);
+      return;
+    }
+    const uint64_t sample = agent->status->sent.fetch_add(1, std::memory_order_relaxed) + 1;
+    agent->status->delivered.fetch_add(1, std::memory_order_relaxed);
+    if (t == nullptr) {
+      Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kOverrun));
+    } else {
+      t->sample = sample;
       Fill(slot, t, context);
       t->state.store(TicketState::kReady, std::memory_order_release);
       slot->ready.fetch_add(1, std::memory_order_release);
@@ -290,12 +300,11 @@ class Judge {
  private:
   void Take(Slot& slot, Ticket* t, uint64_t now) {
     slot.ready.fetch_sub(1, std::memory_order_relaxed);
-    if (t->busy || t->shadow_overflow) {
-      const bool busy = t->busy;
+    if (t->busy) {
       const uint64_t sample = t->sample;
       const uint64_t pc = t->spot.pc;
       t->state.store(TicketState::kIdle, std::memory_order_release);
-      CountWalk(Check::kAsgctShadow, Verdict::Void(busy ? Reason::kWalkerBusy : Reason::kDepth), sample, pc);
+      CountWalk(Check::kAsgctShadow, Verdict::Void(Reason::kWalkerBusy), sample, pc);
       return;
     }
     auto o = std::make_unique<Owned>();
@@ -311,6 +320,7 @@ class Judge {
     o->sample.code = t->num_frames;
     o->sample.limit = agent->options.depth;
     o->sample.deoptimises = t->deoptimises;
+    o->sample.deeper = t->shadow_overflow;
     o->sample.root = slot.root;
     o->sample.carrier = slot.carrier.load(std::memory_order_relaxed);
     o->words.assign(t->words, t->words + t->words_size);
@@ -649,11 +659,13 @@ Judge* judge = nullptr;
 void* RunJudge(void*) {
   prctl(PR_SET_NAME, "misstep-judge");
   StayOutside();
+  HungWalks hung(agent->options.out + "/shadows.txt");
   while (!stop_judge.load(std::memory_order_acquire)) {
     Assert(1, Detached);
     const uint64_t now = MonotonicNanos();
     judge->Round(now, false);
     JudgeBrackets(false);
+    hung.Look(now);
     SleepUntil(MonotonicNanos() + 1'000'000);
   }
   return nullptr;

@@ -1,0 +1,99 @@
+#include "hung.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "agent.h"
+
+namespace misstep {
+namespace {
+
+constexpr uint64_t kLookNanos = 500'000'000;
+constexpr size_t kMostFrames = 1024;     // of one thread
+constexpr size_t kMostBytes = 4u << 20;  // of the file, about
+
+// Whether the thread has been in a signal handler for too long.
+bool Overdue(const ThreadStatus& s, uint64_t now) {
+  const uint32_t phase = s.phase.load(std::memory_order_acquire);
+  const uint64_t enter = s.enter_nanos.load(std::memory_order_relaxed);
+  const bool handles = phase == MISSTEP_PHASE_HANDLER || phase == MISSTEP_PHASE_WALK || phase == MISSTEP_PHASE_GUESS;
+  return handles && enter != 0 && enter + kOverdueNanos < now;
+}
+
+// The sample at which a handler has been for too long, 0 for none.
+uint64_t OverdueSample(uint64_t now) {
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    const ThreadStatus& s = *agent->threads.at(i)->status;
+    if (Overdue(s, now)) return s.sequence.load(std::memory_order_relaxed);
+  }
+  return 0;
+}
+
+void AppendFrame(std::string* text, const MethodName& name, const char* source) {
+  std::string class_name(name.class_name);
+  std::replace(class_name.begin(), class_name.end(), '/', '.');
+  text->append("\tat ").append(class_name).append(".").append(name.name).append(source);
+}
+
+// What is on a thread's shadow now, top first. Its thread may go on meanwhile: then it is of no moment in particular.
+void AppendShadow(std::string* text, const Slot& slot) {
+  const uint64_t size = std::min<uint64_t>(ShadowSize(slot.shadow), ShadowCapacity(slot.shadow));
+  const uint64_t* entries = slot.shadow + MISSTEP_SHADOW_HEADER / 8;
+  std::vector<uint32_t> keys;
+  for (uint64_t i = size; i > 0 && keys.size() < kMostFrames; i--) {
+    keys.push_back(static_cast<uint32_t>(entries[i - 1]));
+  }
+  agent->methods.KeysOf(keys);
+  for (const uint32_t key : keys) AppendFrame(text, agent->methods.NameOfKey(key), "(on the shadow)\n");
+}
+
+// Where nothing is instrumented: the compiled methods that words of the stack point at. Some may have returned long ago.
+void AppendWords(std::string* text, const Slot& slot) {
+  const uint64_t sp = slot.status->sp.load(std::memory_order_relaxed);
+  std::vector<StackWord> words(CodeMap::kMostWords);
+  words.resize(agent->code.WordsOnStack(sp, slot.stack.EndFrom(sp), words));
+  for (const StackWord& w : words) {
+    std::vector<NmethodRef> at;
+    if (agent->code.Find(w.value, &at) != Region::kCompiled) continue;
+    if (const auto name = NamedRoot(at.front())) AppendFrame(text, *name, "(by a word of the stack)\n");
+  }
+}
+
+}  // namespace
+
+void HungWalks::Look(uint64_t now) {
+  if (now < next_ || told_ == kMostTold) return;
+  next_ = now + kLookNanos;
+  const uint64_t sample = OverdueSample(now);
+  if (sample == 0 || sample == last_) return;
+  last_ = sample;
+  told_++;
+  std::string text;
+  for (size_t i = 0; i < agent->threads.size() && text.size() < kMostBytes; i++) {
+    const Slot& slot = *agent->threads.at(i);
+    if (!HasThread(slot)) continue;
+    const std::string tid = std::to_string(slot.tid.load());
+    text.append("\"thread ").append(tid).append("\" nid=").append(tid).append("\n");
+    AppendShadow(&text, slot);
+    if (ShadowSize(slot.shadow) == 0 && Overdue(*slot.status, now)) AppendWords(&text, slot);
+    text.append("\n");
+  }
+  // Whoever reads it finds all of it or none.
+  const std::string part = path_ + ".part";
+  FILE* f = fopen(part.c_str(), "we");
+  bool written = f != nullptr;
+  if (f != nullptr) {
+    written = fwrite(text.data(), 1, text.size(), f) == text.size();
+    written = fclose(f) == 0 && written;
+  }
+  if (!written || rename(part.c_str(), path_.c_str()) != 0) {
+    Log("cannot write " + path_ + ": " + std::strerror(errno));
+    return;
+  }
+  Log("sample " + std::to_string(sample) + " does not come back: the threads' shadows are in " + path_);
+}
+
+}  // namespace misstep

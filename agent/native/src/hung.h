@@ -1,0 +1,29 @@
+// Java stacks of a JVM in which a walk hangs in a signal handler: its thread does not get to a safepoint, so that the JVM
+// cannot tell them itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace misstep {
+
+constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
+
+// Writes what is on the shadows of all threads to a file, in the form of HotSpot's thread dump, when a handler is overdue
+// that was not told of yet; of that thread without a shadow, what its stack points at. The judge's: not for signal
+// handlers, and calls neither JNI nor JVMTI.
+class HungWalks {
+ public:
+  explicit HungWalks(std::string path) : path_(std::move(path)) {}
+  void Look(uint64_t now);
+
+ private:
+  static constexpr int kMostTold = 16;  // each time the file is made anew
+
+  std::string path_;
+  uint64_t next_ = 0;
+  uint64_t last_ = 0;  // sample of the handler that was told of last
+  int told_ = 0;
+};
+
+}  // namespace misstep
