@@ -27,6 +27,7 @@ const (
 	dirHome     = "home"
 	dirAgent    = "agent"
 	fileStatus  = "status.bin"
+	fileShadows = "shadows.txt" // of a JVM in which a walk hangs
 	fileRecords = "mismatches.jsonl"
 	fileLog     = "agent.log"
 )

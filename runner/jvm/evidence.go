@@ -119,21 +119,30 @@ func openFile(root *os.Root, path string) (*os.File, error) {
 	return f, nil
 }
 
-// keepMethods makes evidence of the agent's list of instrumented methods, sorted, so that trials of one program have one blob.
-func (t *trial) keepMethods() error {
+// readFile reads the first bytes of a file of the trial's folder, by openFile's rules.
+func (t *trial) readFile(path string, most int64) ([]byte, error) {
 	root, err := os.OpenRoot(t.folder.Path)
 	if err != nil {
-		return fmt.Errorf("keep evidence: %w", err)
+		return nil, fmt.Errorf("keep evidence: %w", err)
 	}
 	defer root.Close()
-	f, err := openFile(root, filepath.Join(dirAgent, agent.FileMethods))
+	f, err := openFile(root, path)
 	if f == nil || err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, agent.MaxMethodsBytes))
+	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
-		return fmt.Errorf("keep evidence: %w", err)
+		return nil, fmt.Errorf("keep evidence: %w", err)
+	}
+	return data, nil
+}
+
+// keepMethods makes evidence of the agent's list of instrumented methods, sorted, so that trials of one program have one blob.
+func (t *trial) keepMethods() error {
+	data, err := t.readFile(filepath.Join(dirAgent, agent.FileMethods), agent.MaxMethodsBytes)
+	if err != nil {
+		return err
 	}
 	if methods := agent.ParseMethods(data); len(methods) > 0 {
 		t.exhibit(agent.FileMethods, []byte(strings.Join(methods, "\n")+"\n"))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,9 +51,18 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		return
 	}
 	stacks := parseGDB(string(native))
+	// A thread that hangs in a signal handler keeps the JVM from its dump: the agent knows what is on the shadows.
+	told, err := t.readFile(filepath.Join(dirAgent, fileShadows), maxDump)
+	if err != nil {
+		t.executor.Logger.WarnContext(ctx, "cannot read the threads' shadows", "trial", t.name, "error", err)
+	}
+	t.exhibit(fileShadows, told)
+	shadows, _ := parseThreadDump(string(told))
 	for _, thread := range threads {
 		if j, ok := java[thread.Tid]; ok {
 			thread.Name, thread.JavaFrames, thread.WaitsFor, thread.HeldBy = j.name, j.frames, j.waitsFor, j.heldBy
+		} else {
+			thread.JavaFrames = shadows[thread.Tid].frames
 		}
 		thread.NativeFrames = stacks[thread.Tid]
 	}
