@@ -121,6 +121,9 @@ type Fault struct {
 	Verdicts map[string]Verdict
 }
 
+// Number of the sample or the entry check that the walk was for, as the flight record has it.
+func (f Fault) Number() uint64 { return f.Walk &^ (1 << 63) }
+
 // Verdict of one check on a walk that was altered.
 type Verdict struct {
 	Outcome Outcome

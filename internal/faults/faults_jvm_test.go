@@ -169,7 +169,7 @@ func TestFaultsAtAPlace(t *testing.T) {
 	require.Less(t, r.Faults.Made, r.Faults.Walks, "some walks go elsewhere")
 	position := map[uint64]int32{}
 	for _, f := range r.Faults.Faults {
-		position[f.Walk&^(1<<63)] = f.Position
+		position[f.Number()] = f.Position
 	}
 	text, err := os.ReadFile(filepath.Join(r.Dir, "agent", "mismatches.jsonl"))
 	require.NoError(t, err)

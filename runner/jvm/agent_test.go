@@ -211,7 +211,7 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 				require.True(t, outcome.GetCrash().GetInWalk())
 				require.Equal(t, c.phase, outcome.GetCrash().GetPhase())
 				require.Contains(t, outcome.GetCrash().GetProblematicFrame(), faults.LibraryName)
-				require.Equal(t, log.Faults[0].Walk&^(1<<63), outcome.GetCrash().GetSample())
+				require.Equal(t, log.Faults[0].Number(), outcome.GetCrash().GetSample())
 				require.NotZero(t, outcome.GetCrash().GetWalkPc())
 				return
 			}

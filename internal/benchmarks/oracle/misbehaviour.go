@@ -31,6 +31,8 @@ type misbehaviour struct {
 	// Kind of the outcome and the phase that it names; Found when both are right.
 	Kind, Phase string
 	Found       bool
+	// Stacks: the thread has native and Java frames; hangs only.
+	Stacks bool
 	// Seconds from the fault until the watchdog saw it; hangs only.
 	Seconds float64
 }
@@ -87,20 +89,29 @@ func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where st
 	if err != nil {
 		return misbehaviour{}, fmt.Errorf("run %s under the injector: %w", class, err)
 	}
+	log, err := faults.Read(filepath.Join(dir, faults.LogName))
+	if err != nil {
+		return misbehaviour{}, err
+	}
+	if len(log.Faults) == 0 {
+		return misbehaviour{}, fmt.Errorf("run %s under the injector: no walk was altered: %s", class, outcome.GetReason())
+	}
+	fault := log.Faults[0]
 	m := misbehaviour{Class: class, JDK: j.Name, Where: where, Kind: strings.ToLower(strings.TrimPrefix(outcome.GetKind().String(), "OUTCOME_KIND_"))}
 	switch class {
 	case faults.Crash:
-		m.Phase = outcome.GetCrash().GetPhase()
-		m.Found = outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CRASH && outcome.GetCrash().GetInWalk()
+		crash := outcome.GetCrash()
+		m.Phase = crash.GetPhase()
+		m.Found = outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CRASH && crash.GetInWalk() && crash.GetSample() == fault.Number() && crash.GetWalkPc() != 0
 	case faults.Hang:
 		m.Phase = outcome.GetHang().GetCause()
 		m.Found = outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_HANG && m.Phase == "in-walk"
-		log, err := faults.Read(filepath.Join(dir, faults.LogName))
-		if err != nil {
-			return misbehaviour{}, err
+		if threads := outcome.GetHang().GetThreads(); m.Found {
+			m.Found = threads[0].GetTid() == int64(fault.TID)
+			m.Stacks = len(threads[0].GetNativeFrames()) > 0 && len(threads[0].GetJavaFrames()) > 0
 		}
-		if at := seen.nanos.Load(); at != 0 && len(log.Faults) > 0 {
-			m.Seconds = float64(at-int64(log.Faults[0].Nanos)) / 1e9 // nanoseconds since boot fit
+		if at := seen.nanos.Load(); at != 0 {
+			m.Seconds = float64(at-int64(fault.Nanos)) / 1e9 // nanoseconds since boot fit
 		}
 	}
 	return m, nil
@@ -126,13 +137,13 @@ func (f *firstWarning) WithAttrs([]slog.Attr) slog.Handler { return f }
 func (f *firstWarning) WithGroup(string) slog.Handler      { return f }
 
 func misbehaviourTable(all []misbehaviour) bench.Table {
-	t := bench.Table{Title: "walks that do not come back, as the runner saw them", Columns: []string{"class", "walk", "JDK", "outcome", "phase or cause", "right", "seconds"}}
+	t := bench.Table{Title: "walks that do not come back, as the runner saw them", Columns: []string{"class", "walk", "JDK", "outcome", "phase or cause", "right", "seconds", "both stacks"}}
 	for _, m := range all {
-		seconds := "-"
+		seconds, stacks := "-", "-"
 		if m.Class == faults.Hang {
-			seconds = fmt.Sprintf("%.1f", m.Seconds)
+			seconds, stacks = fmt.Sprintf("%.1f", m.Seconds), fmt.Sprint(m.Stacks)
 		}
-		t.Rows = append(t.Rows, []string{m.Class, m.Where, m.JDK, m.Kind, m.Phase, fmt.Sprint(m.Found), seconds})
+		t.Rows = append(t.Rows, []string{m.Class, m.Where, m.JDK, m.Kind, m.Phase, fmt.Sprint(m.Found), seconds, stacks})
 	}
 	return t
 }
@@ -140,7 +151,7 @@ func misbehaviourTable(all []misbehaviour) bench.Table {
 func misbehaviourGoals(all []misbehaviour) []bench.Goal {
 	var goals []bench.Goal
 	for _, class := range []string{faults.Crash, faults.Hang} {
-		var found, tried float64
+		var found, stacks, tried float64
 		var seconds []float64
 		for _, m := range all {
 			if m.Class != class {
@@ -150,11 +161,16 @@ func misbehaviourGoals(all []misbehaviour) []bench.Goal {
 			if m.Found {
 				found++
 			}
+			if m.Stacks {
+				stacks++
+			}
 			seconds = append(seconds, m.Seconds)
 		}
 		goals = append(goals, bench.Goal{Name: fmt.Sprintf("%s found (%.0f tries)", class, tried), Goal: 100, Measured: 100 * found / tried, Unit: "%", AtLeast: true})
 		if class == faults.Hang {
-			goals = append(goals, bench.Goal{Name: "slowest hang found", Goal: hangGoal, Measured: bench.Quantile(seconds, 1), Unit: "s"})
+			goals = append(goals,
+				bench.Goal{Name: "slowest hang found", Goal: hangGoal, Measured: bench.Quantile(seconds, 1), Unit: "s"},
+				bench.Goal{Name: "hangs with native and Java stacks", Goal: 100, Measured: 100 * stacks / tried, Unit: "%", AtLeast: true})
 		}
 	}
 	return goals
