@@ -59,10 +59,11 @@ func java(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, a
 // instrumentedOnly asks for instrumentation, which no check but those at entries and in samples does, and practically checks nothing.
 var instrumentedOnly = map[string]float64{"shadow-gst": 1e-15, "liveness": 1}
 
-// threads is what one push and pop takes, in nanoseconds, and what a thread takes, in MiB.
+// threads is what one push and pop takes, in nanoseconds, and what a thread takes, in MiB: one that waits 50 frames deep, and one that has worked
+// 1,000 frames deep under all checks and traces.
 type threads struct {
-	Pair   []float64
-	Thread float64
+	Pair         []float64
+	Parked, Deep float64
 }
 
 func measureThreads(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) (t threads, err error) {
@@ -74,14 +75,23 @@ func measureThreads(ctx context.Context, bed *trial.Bed, on jdk.Entry, until tim
 	if t.Pair, err = measurePair(ctx, bed, on, classes, time.Now().Add(time.Until(until)/2)); err != nil {
 		return t, err
 	}
-	t.Thread, err = measureThread(ctx, bed, on, classes)
+	at := func(depth, work int) (float64, error) {
+		return measureThread(ctx, bed, on, func(n int) []string {
+			return []string{"-cp", classes, "Parked", strconv.Itoa(n), strconv.Itoa(depth), strconv.Itoa(work)}
+		})
+	}
+	if t.Parked, err = at(50, 0); err != nil {
+		return t, err
+	}
+	t.Deep, err = at(1000, 20)
 	return t, err
 }
 
 func (t threads) goals() []bench.Goal {
 	return []bench.Goal{
 		{Name: "push and pop, net, on JDK 25", Goal: 6, Measured: bench.Median(t.Pair), Unit: "ns a call"},
-		{Name: "agent's memory of a thread", Goal: 1, Measured: t.Thread, Unit: "MiB"},
+		{Name: "agent's memory of a thread that waits, 50 frames deep", Goal: 1, Measured: t.Parked, Unit: "MiB"},
+		{Name: "agent's memory of a thread that has worked, 1,000 frames deep", Goal: 1, Measured: t.Deep, Unit: "MiB"},
 	}
 }
 
@@ -113,13 +123,18 @@ func measurePair(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes stri
 	return all, nil
 }
 
+// allChecks are at work at the same time, on a share of the method entries.
+func allChecks(entries float64) map[string]float64 {
+	return map[string]float64{"gst-asgct": entries, "shadow-gst": entries, "asgct-shadow": 1, "asgct-gst-bracket": 0.1, "edges": 0.1, "liveness": 1}
+}
+
 // measureThread gives the MiB that the agent adds for each thread: what 400 more threads add with the agent, less what they add without.
-func measureThread(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes string) (float64, error) {
+func measureThread(ctx context.Context, bed *trial.Bed, on jdk.Entry, program func(n int) []string) (float64, error) {
 	const few, many = 50, 450
 	added := func(o *agent.Options) (float64, error) {
 		var sizes []float64
 		for _, n := range []int{few, many} {
-			size, err := parked(ctx, bed, on, o, classes, n)
+			size, err := parked(ctx, bed, on, o, program(n))
 			if err != nil {
 				return 0, err
 			}
@@ -132,7 +147,7 @@ func measureThread(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes st
 		return 0, err
 	}
 	with, err := added(&agent.Options{
-		Seed: 1, Ratio: 1, Checks: map[string]float64{"gst-asgct": 0.01, "shadow-gst": 0.01, "asgct-shadow": 1, "liveness": 1}, Interval: 100 * time.Microsecond, Jitter: 0.1,
+		Seed: 1, Ratio: 1, Checks: allChecks(0.01), Reference: "trace:0.01", Interval: 50 * time.Microsecond, Jitter: 0.1,
 	})
 	if err != nil {
 		return 0, err
@@ -140,11 +155,11 @@ func measureThread(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes st
 	return with - without, nil
 }
 
-// parked gives the resident MiB of a JVM that keeps n threads.
-func parked(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, classes string, n int) (float64, error) {
+// parked gives the resident MiB of a JVM that keeps threads.
+func parked(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, program []string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	cmd, err := java(ctx, bed, on, o, "-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC", "-cp", classes, "Parked", strconv.Itoa(n))
+	cmd, err := java(ctx, bed, on, o, append([]string{"-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC"}, program...)...)
 	if err != nil {
 		return 0, err
 	}
@@ -153,7 +168,7 @@ func parked(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options,
 	stdin, err1 := cmd.StdinPipe()
 	stdout, err2 := cmd.StdoutPipe()
 	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
-		return 0, fmt.Errorf("start %d threads: %w", n, err)
+		return 0, fmt.Errorf("start %v: %w", program, err)
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err == nil && strings.TrimSpace(line) != "parked" {
@@ -165,7 +180,7 @@ func parked(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options,
 	}
 	_, writeErr := io.WriteString(stdin, "end\n")
 	if err := errors.Join(err, writeErr, cmd.Wait()); err != nil {
-		return 0, fmt.Errorf("keep %d threads: %w: %s", n, err, stderr.Bytes())
+		return 0, fmt.Errorf("keep %v: %w: %s", program, err, stderr.Bytes())
 	}
 	return size, nil
 }
@@ -203,7 +218,7 @@ func measureGrowth(outer context.Context, bed *trial.Bed, on jdk.Entry, until ti
 	control := spec
 	spec.Agent = &agent.Options{
 		Seed: 1, Ratio: 1, Interval: 200 * time.Microsecond, Jitter: 0.5,
-		Checks: map[string]float64{"gst-asgct": 0.001, "shadow-gst": 0.001, "asgct-shadow": 1, "liveness": 1},
+		Checks: allChecks(0.001), Reference: "trace:0.0001",
 	}
 	start := time.Now()
 	group, ctx := errgroup.WithContext(outer) // whichever fails ends both

@@ -4,19 +4,34 @@ import java.util.concurrent.CountDownLatch;
 public final class Parked {
   private Parked() {}
 
-  private static int down(int n, CountDownLatch ready, CountDownLatch end)
+  private static volatile long sink;
+
+  private static void work(int rounds) {
+    for (int i = 0; i < rounds; i++) {
+      long sum = 0;
+      for (int k = 0; k < 1_000_000; k++) {
+        sum += k ^ sum;
+      }
+      sink = sum;
+    }
+  }
+
+  private static int down(int n, int rounds, CountDownLatch ready, CountDownLatch end)
       throws InterruptedException {
     if (n > 0) {
-      return down(n - 1, ready, end) + 1;
+      return down(n - 1, rounds, ready, end) + 1;
     }
+    work(rounds);
     ready.countDown();
     end.await();
     return 0;
   }
 
-  /** Parks args[0] threads. */
+  /** Parks args[0] threads at depth args[1], each after args[2] times about a millisecond's work there. */
   public static void main(String[] args) throws Exception {
     int count = Integer.parseInt(args[0]);
+    int depth = Integer.parseInt(args[1]);
+    int rounds = Integer.parseInt(args[2]);
     CountDownLatch ready = new CountDownLatch(count);
     CountDownLatch end = new CountDownLatch(1);
     for (int i = 0; i < count; i++) {
@@ -24,7 +39,7 @@ public final class Parked {
           new Thread(
               () -> {
                 try {
-                  down(50, ready, end);
+                  down(depth, rounds, ready, end);
                 } catch (InterruptedException e) {
                   throw new IllegalStateException(e);
                 }
