@@ -59,7 +59,7 @@ func Words() Catalogue {
 			{"gst-error", "GetStackTrace failed or gave nothing", "JVMTI GetStackTrace"},
 			{"overdue", "a thread was found in the agent for longer than five seconds; the watcher outside decides", "the option liveness"},
 			{"send-failed", "the kernel refused the signal", "rt_tgsigqueueinfo(2)"},
-			{"overrun", "it may rest on an event still to come, and too many others wait for theirs", "the judge: 4096 samples"},
+			{"overrun", "the judge did not come by for too long, or it may rest on an event still to come and too many others wait for theirs", "32 samples of a thread in a turn, 4096 that wait"},
 		},
 		Kinds: []Word{
 			{"truncated", "the bottom of the stack is lost without an error code; the record names a deoptimised caller at which that happened", "JDK-8303444, MISSTEP-deoptimised-caller"},
@@ -114,7 +114,7 @@ func OptionTable() []Option {
 		{"reference", "shadow, trace:SHARE", "shadow", "checks[name=asgct-shadow].reference", "asgct-shadow also by traces, kept at that share of method entries; dear"},
 		{"asgct-gst-bracket", "0 to 1", "0", "checks[name=asgct-gst-bracket].share", "share of the sampler's ticks"},
 		{"edges", "0 to 1", "0", "checks[name=edges].share", "share of the traces that other checks take"},
-		{"liveness", "milliseconds, 0 to 3600000", "100", "checks[name=liveness]", "between looks at all threads, each a check; 0 is off"},
+		{"liveness", "milliseconds, 0 to 3600000", "100", "checks[name=liveness].interval", "between looks at all threads, each a check; 0 is off"},
 		{"interval", "microseconds, 10 to 60000000", "1000", "sampling.interval", "between ticks of the sampler; below 1000 a thread takes the ticks of 4 ms at a time as long as it runs: samples by a timer of its own, brackets one right after the other, of up to four threads where asgct-shadow is 0"},
 		{"jitter", "0 to 1", "0.1", "sampling.jitter", "share of the interval by which it varies; 0 is fixed"},
 		{"burst", "1 to 8", "1", "sampling.burst", "signals back to back to one thread at each tick of asgct-shadow; more than 1: the sampler sends all signals, however short the interval"},

@@ -278,6 +278,11 @@ func (v *validator) checks(c *misstepv1.Campaign) {
 		} else if !validReference(ch.GetReference()) {
 			v.addf(at+".reference", "expected shadow, or trace:SHARE with a share of method entries above 0 to 1, got %s", quote(ch.GetReference()))
 		}
+		if d, ok := duration(ch.GetInterval()); ch.GetInterval() != nil && ch.GetName() != "liveness" {
+			v.addf(at+".interval", "only liveness has an interval of its own; that of signals is in sampling")
+		} else if !ok || d != 0 && (d < time.Millisecond || d > time.Hour || d%time.Millisecond != 0) {
+			v.addf(at+".interval", "expected 0 (the default) or a duration from 1ms to 1h in whole milliseconds, got %s", text(ch.GetInterval()))
+		}
 		if !fraction(ch.GetShare()) {
 			v.addf(at+".share", "expected a number from 0 (the default) to 1, got %v", ch.GetShare())
 		}

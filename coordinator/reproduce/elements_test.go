@@ -31,7 +31,7 @@ func TestArgumentsAreLeftOut(t *testing.T) {
 func TestSettingsAreElements(t *testing.T) {
 	recipe := &misstepv1.Recipe{
 		Sampling:     &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Burst: 4, Threads: "cpu", Guesses: 7},
-		Checks:       []*misstepv1.Check{{Name: "asgct-shadow", Reference: "trace:0.1"}},
+		Checks:       []*misstepv1.Check{{Name: "asgct-shadow", Reference: "trace:0.1"}, {Name: "liveness", Interval: durationpb.New(time.Second)}},
 		Perturbation: &misstepv1.Perturbation{Strategy: "delay", Parameters: map[string]float64{"probability": 0.7, "from": 3, "until": 9, "spare_gc": 1}},
 	}
 	list := Elements(recipe, nil, &misstepv1.Signature{Kind: "mismatch", Parts: []string{"asgct-shadow"}})
@@ -39,7 +39,7 @@ func TestSettingsAreElements(t *testing.T) {
 	for _, e := range list {
 		names = append(names, e.id())
 	}
-	assert.Subset(t, names, []string{"sampling burst 4", "sampling guesses 7", "sampling threads cpu", "check asgct-shadow by trace:0.1", "perturbation probability 0.7"})
+	assert.Subset(t, names, []string{"sampling burst 4", "sampling guesses 7", "sampling threads cpu", "check asgct-shadow by trace:0.1", "check liveness each 1s", "perturbation probability 0.7"})
 	for _, parameter := range []string{"from", "until", "spare_gc"} {
 		assert.NotContains(t, strings.Join(names, "\n"), "perturbation "+parameter)
 	}

@@ -68,12 +68,18 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 	check := checkOf(sig)
 	for _, c := range r.GetChecks() {
 		name := c.GetName()
-		if c.GetReference() != "" {
-			add("check", name+" by "+c.GetReference(), func(r *misstepv1.Recipe) {
+		setting := func(what string, drop func(*misstepv1.Check)) {
+			add("check", name+" "+what, func(r *misstepv1.Recipe) {
 				if i := slices.IndexFunc(r.Checks, func(c *misstepv1.Check) bool { return c.GetName() == name }); i >= 0 {
-					r.Checks[i].Reference = ""
+					drop(r.Checks[i])
 				}
 			})
+		}
+		if c.GetReference() != "" {
+			setting("by "+c.GetReference(), func(c *misstepv1.Check) { c.Reference = "" })
+		}
+		if d := c.GetInterval().AsDuration(); d > 0 {
+			setting("each "+d.String(), func(c *misstepv1.Check) { c.Interval = nil })
 		}
 		if name != check && (check != "" || len(r.GetChecks()) > 1) {
 			add("check", name, func(r *misstepv1.Recipe) {

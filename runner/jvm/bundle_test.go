@@ -2,9 +2,11 @@ package jvm_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
@@ -20,4 +22,14 @@ func TestBundleCommandInstrumentsAsTheTrialDid(t *testing.T) {
 		assert.Contains(t, command.AgentOptions, "seed=7")
 		assert.Equal(t, want, command.Instruments, check)
 	}
+}
+
+// Every setting of a check is an option of the agent's.
+func TestAgentOptionsOfChecks(t *testing.T) {
+	o := jvm.AgentOptions(&misstepv1.Recipe{Checks: []*misstepv1.Check{
+		{Name: "asgct-shadow", Share: 0.5, Reference: "trace:0.1"}, {Name: "gst-asgct"}, {Name: "liveness", Interval: durationpb.New(20 * time.Millisecond)},
+	}}, "/out")
+	assert.Equal(t, map[string]float64{"asgct-shadow": 0.5, "gst-asgct": 0.001, "liveness": 1}, o.Checks)
+	assert.Equal(t, "trace:0.1", o.Reference)
+	assert.Contains(t, o.String(), "liveness=20")
 }

@@ -115,7 +115,8 @@ func AgentOptions(r *misstepv1.Recipe, out string) agent.Options {
 	if instrumentation == nil {
 		instrumentation = &misstepv1.Instrumentation{Ratio: 1}
 	}
-	reference := ""
+	var reference string
+	var liveness time.Duration
 	checks := make(map[string]float64, len(r.GetChecks()))
 	for _, c := range r.GetChecks() {
 		share := c.GetShare()
@@ -124,13 +125,14 @@ func AgentOptions(r *misstepv1.Recipe, out string) agent.Options {
 		}
 		checks[c.GetName()] = share
 		reference = cmp.Or(reference, c.GetReference()) // asgct-shadow's: others have none
+		liveness = cmp.Or(liveness, c.GetInterval().AsDuration())
 	}
 	return agent.Options{
 		Out: out, Seed: r.GetSeed(),
 		Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(), Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
 		Checks: checks, Reference: reference, Interval: r.GetSampling().GetInterval().AsDuration(), Jitter: r.GetSampling().GetJitter(), Signal: r.GetSampling().GetSignal(),
 		Burst: int(r.GetSampling().GetBurst()), Guesses: int(r.GetSampling().GetGuesses()), Threads: r.GetSampling().GetThreads(),
-		Depth: limitsOf(r.GetLimits()).depth, Evidence: r.GetEvidence(), MaxMismatches: limitsOf(r.GetLimits()).mismatches,
+		Liveness: liveness, Depth: limitsOf(r.GetLimits()).depth, Evidence: r.GetEvidence(), MaxMismatches: limitsOf(r.GetLimits()).mismatches,
 	}
 }
 

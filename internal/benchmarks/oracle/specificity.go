@@ -42,8 +42,13 @@ type specificity struct {
 	Families map[string]*family
 	// Unrecorded mismatches were beyond the records' bound: by check.
 	Unrecorded map[string]uint64
+	// Programs are pairs of a JDK and a workload that it runs; Covered those in which a check judged something, by check.
+	Programs int
+	Covered  map[string]map[string]bool
+	// Presets that runs had; the empty one stands for none.
+	Presets map[string]bool
 
-	bundles string // the folder of the families' bundles; none are written without
+	bundles string // the folder of the families' bundles, and of runs that failed; none are written without
 }
 
 // family is the mismatches of one signature on the JDKs where it is the same known bug, or none.
@@ -60,7 +65,10 @@ type family struct {
 }
 
 func newSpecificity(bundles string) *specificity {
-	return &specificity{bundles: bundles, Checks: map[string]agent.CheckCount{}, Families: map[string]*family{}, Unrecorded: map[string]uint64{}}
+	return &specificity{
+		bundles: bundles, Checks: map[string]agent.CheckCount{}, Families: map[string]*family{}, Unrecorded: map[string]uint64{},
+		Covered: map[string]map[string]bool{}, Presets: map[string]bool{},
+	}
 }
 
 // checksGoal is the number of checks of each kind that are to be without a false alarm.
@@ -69,24 +77,29 @@ const checksGoal = 10e6
 // setting is one way to run a workload, made to take many checks of one kind.
 type setting struct {
 	check string
-	// longer multiplies the workload's repetitions; a run is stopped after most. While a JVM is busy with compiling, brackets get a fifth of the answers.
+	// longer multiplies the workload's repetitions; a run is stopped at its time limit. While a JVM is busy with compiling, brackets get a fifth of the answers.
 	longer   uint32
-	most     time.Duration
 	ratio    float64
 	checks   map[string]float64
 	interval time.Duration
 }
 
 var settings = []setting{
-	{"gst-asgct", 1, 2 * runLimit, 1, checks(0.002), time.Millisecond},
-	{"asgct-shadow", 5, runLimit, 1, map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
-	{"asgct-gst-bracket", 50, runLimit, 0, map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
+	{"gst-asgct", 1, 1, checks(0.002), time.Millisecond},
+	{"asgct-shadow", 5, 1, map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
+	{"asgct-gst-bracket", 50, 0, map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
 }
 
 // traced has samples judged by the trace stack, too, in one of tracedRuns runs of asgct-shadow: it is dear.
 const (
 	traced     = "trace:0.01"
 	tracedRuns = 4 // each of nine JDKs has its turn
+)
+
+// A run has a share of the time that lets every program have its turn in every setting, within bounds: a JVM needs some to start.
+const (
+	leastRun = 8 * time.Second
+	mostRun  = runLimit
 )
 
 // program is a workload on a JDK.
@@ -96,19 +109,25 @@ type program struct {
 	manifest workloads.Manifest
 }
 
+func (p program) name() string { return p.workload.Name + " on " + p.jdk.Name }
+
 // trialRun is one program in a setting's way.
 type trialRun struct {
 	program
 	recipe *misstepv1.Recipe
 }
 
-func (in setting) trial(p program, seed uint64, flags []string, artefacts agent.Artefacts) trialRun {
+func (r trialRun) name() string {
+	return strings.Join(append([]string{r.program.name()}, r.recipe.GetJvmFlags()...), " ")
+}
+
+func (in setting) trial(p program, seed uint64, limit time.Duration, flags []string, artefacts agent.Artefacts) trialRun {
 	r := &misstepv1.Recipe{
 		Jdk:             &misstepv1.Jdk{Name: p.jdk.Name, Digest: p.jdk.Digest, Version: p.jdk.Version},
 		Workload:        &misstepv1.Workload{Name: p.workload.Name, Digest: p.workload.Digest.String(), Repetitions: p.manifest.Repetitions * in.longer},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: in.ratio},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(in.interval), Jitter: 0.5},
-		Limits:          &misstepv1.Limits{Mismatches: 4096, Wall: durationpb.New(in.most)},
+		Limits:          &misstepv1.Limits{Mismatches: 4096, Wall: durationpb.New(limit)},
 		JvmFlags:        flags,
 		Seed:            seed, AgentDigest: artefacts.Digest,
 	}
@@ -116,6 +135,9 @@ func (in setting) trial(p program, seed uint64, flags []string, artefacts agent.
 		r.Checks = append(r.Checks, &misstepv1.Check{Name: name, Share: in.checks[name]})
 		if name == in.check && name == "asgct-shadow" && seed%tracedRuns == 0 {
 			r.Checks[len(r.Checks)-1].Reference = traced
+		}
+		if name == "liveness" {
+			r.Checks[len(r.Checks)-1].Interval = durationpb.New(time.Millisecond)
 		}
 	}
 	return trialRun{p, r}
@@ -130,48 +152,71 @@ func presetOf(n, programs int) string {
 	return names[n/2%len(names)]
 }
 
-// measure runs every workload on every JDK in every setting, by turns, until the time is up; a setting whose check has its number is left out.
+// measure runs every workload on every JDK in every setting, by turns, until the time is up; a setting whose check has its number and was in every
+// program is left out.
 func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Time) error {
-	fit := make([][]workloads.Entry, len(bed.JDKs))
-	most := 0
-	for i, j := range bed.JDKs {
-		var err error
-		if fit[i], err = bed.Workloads(j); err != nil {
-			return err
-		}
-		most = max(most, len(fit[i]))
-	}
-	var programs []program
-	for n := range most {
-		for i, j := range bed.JDKs { // each begins with another workload
-			if n < len(fit[i]) {
-				w := fit[i][(i+n)%len(fit[i])]
-				manifest, err := workloads.Load(w.Path)
-				if err != nil {
-					return err
-				}
-				programs = append(programs, program{j, w, manifest})
-			}
+	if s.bundles != "" {
+		if err := os.RemoveAll(s.bundles); err != nil {
+			return fmt.Errorf("empty the folder of bundles: %w", err)
 		}
 	}
-	for n, open := 0, true; open && len(programs) > 0; n++ {
+	programs, err := programsOf(bed)
+	if err != nil || len(programs) == 0 {
+		return err
+	}
+	s.Programs = len(programs)
+	share := time.Until(until) / time.Duration(len(programs)*len(settings))
+	limit := min(max(share, leastRun), mostRun).Round(time.Second)
+	for n, open := 0, true; open; n++ {
 		open = false
 		p, name := programs[n%len(programs)], presetOf(n, len(programs))
 		flags, err := bed.Flags(ctx, p.jdk, name)
 		if err != nil {
 			return err
 		}
+		if len(flags) == 0 {
+			name = ""
+		}
 		for _, in := range settings {
-			if judged(s.Checks[in.check]) >= checksGoal || ctx.Err() != nil || !time.Now().Before(until) {
+			enough := judged(s.Checks[in.check]) >= checksGoal && n >= len(programs)
+			if enough || ctx.Err() != nil || !time.Now().Before(until) {
 				continue
 			}
 			open = true
-			if err := s.one(ctx, bed, in.check, in.trial(p, uint64(n), flags, bed.Agent)); err != nil {
+			s.Presets[name] = true
+			if err := s.one(ctx, bed, in.check, in.trial(p, uint64(n), limit, flags, bed.Agent)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// programsOf gives all that the catalogue has, each JDK beginning with another workload.
+func programsOf(bed *trial.Bed) ([]program, error) {
+	fit := make([][]workloads.Entry, len(bed.JDKs))
+	most := 0
+	for i, j := range bed.JDKs {
+		var err error
+		if fit[i], err = bed.Workloads(j); err != nil {
+			return nil, err
+		}
+		most = max(most, len(fit[i]))
+	}
+	var programs []program
+	for n := range most {
+		for i, j := range bed.JDKs {
+			if n < len(fit[i]) {
+				w := fit[i][(i+n)%len(fit[i])]
+				manifest, err := workloads.Load(w.Path)
+				if err != nil {
+					return nil, err
+				}
+				programs = append(programs, program{j, w, manifest})
+			}
+		}
+	}
+	return programs, nil
 }
 
 // judged checks are those with a verdict on a stack: no code in its place, and not void.
@@ -181,7 +226,6 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of 
 	limited, cancel := context.WithTimeout(ctx, jvm.Wall(of.recipe))
 	defer cancel()
 	options := jvm.AgentOptions(of.recipe, "")
-	options.Liveness = time.Millisecond
 	r, err := bed.Run(limited, trial.Spec{JDK: of.jdk, Workload: of.workload.Name, Repetitions: of.recipe.GetWorkload().GetRepetitions(), Flags: of.recipe.GetJvmFlags(), Agent: &options}, nil)
 	if err != nil {
 		return err
@@ -194,9 +238,13 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of 
 	if r.Failure == "" {
 		r.Failure = r.ErrorFile()
 	}
-	note("no faults in %s on %s %s: %d of %s in %v %s", of.workload.Name, of.jdk.Name, strings.Join(of.recipe.GetJvmFlags(), " "), judged(r.Check(check)), check, r.Wall.Round(time.Second), r.Failure)
+	note("no faults in %s: %d of %s in %v %s", of.name(), judged(r.Check(check)), check, r.Wall.Round(time.Second), r.Failure)
 	if r.Failure != "" {
-		s.Failures = append(s.Failures, fmt.Sprintf("%s on %s %s: %s", of.workload.Name, of.jdk.Name, strings.Join(of.recipe.GetJvmFlags(), " "), r.Failure))
+		kept := filepath.Join(s.bundles, "failed", filepath.Base(r.Dir))
+		if err := os.CopyFS(kept, os.DirFS(r.Dir)); err != nil {
+			return fmt.Errorf("keep a run that failed: %w", err)
+		}
+		s.Failures = append(s.Failures, fmt.Sprintf("%s: %s (%s)", of.name(), r.Failure, kept))
 	}
 	s.Traced += r.Status.Traced
 	missing := map[string]uint64{}
@@ -211,12 +259,18 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of 
 		sum.Void = added(sum.Void, c.Void)
 		s.Checks[c.Name] = sum
 		missing[c.Name] = c.Mismatch
+		if judged(c) > 0 {
+			if s.Covered[c.Name] == nil {
+				s.Covered[c.Name] = map[string]bool{}
+			}
+			s.Covered[c.Name][of.program.name()] = true
+		}
 	}
 	if err := eachMismatch(r.Dir, func(m *misstepv1.Mismatch) error {
 		missing[m.GetCheck()] -= min(missing[m.GetCheck()], m.GetCount())
 		return s.mismatch(ctx, m, bed, of)
 	}); err != nil {
-		s.Failures = append(s.Failures, fmt.Sprintf("%s on %s: %v", of.workload.Name, of.jdk.Name, err))
+		s.Failures = append(s.Failures, fmt.Sprintf("%s: %v", of.name(), err))
 	}
 	for check, n := range missing {
 		s.Unrecorded[check] += n
@@ -292,7 +346,7 @@ func added[K comparable](sum, more map[K]uint64) map[K]uint64 {
 func (s *specificity) countTable() bench.Table {
 	t := bench.Table{
 		Title:   "specificity: checks without faults",
-		Columns: []string{"check", "total", "judged", "match", "tolerated", "unwalkable", "void", "mismatch", "known", "unexplained", "not recorded"},
+		Columns: []string{"check", "total", "judged", "match", "tolerated", "unwalkable", "void", "mismatch", "known", "unexplained", "not recorded", "in programs"},
 	}
 	for _, name := range agent.Checks {
 		c := s.Checks[name]
@@ -300,11 +354,13 @@ func (s *specificity) countTable() bench.Table {
 		t.Rows = append(t.Rows, []string{
 			name, fmt.Sprint(c.Total), fmt.Sprint(judged(c)), fmt.Sprint(c.Match), fmt.Sprint(sum(c.Tolerated)), fmt.Sprint(sum(c.Unwalkable)), fmt.Sprint(sum(c.Void)),
 			fmt.Sprint(c.Mismatch), fmt.Sprint(explained), fmt.Sprint(unexplained), fmt.Sprint(s.Unrecorded[name]),
+			fmt.Sprintf("%d of %d", len(s.Covered[name]), s.Programs),
 		})
 	}
-	t.Rows = append(t.Rows, []string{"asgct-shadow by the trace stack, too", "", fmt.Sprint(s.Traced), "", "", "", "", "", "", "", ""})
+	t.Rows = append(t.Rows, []string{"asgct-shadow by the trace stack, too", "", fmt.Sprint(s.Traced), "", "", "", "", "", "", "", "", ""})
+	t.Rows = append(t.Rows, []string{"presets", strings.TrimSpace(strings.Join(slices.Sorted(maps.Keys(s.Presets)), " ")), "", "", "", "", "", "", "", "", "", ""})
 	for _, f := range s.Failures {
-		t.Rows = append(t.Rows, []string{"failed run", f, "", "", "", "", "", "", "", "", ""})
+		t.Rows = append(t.Rows, []string{"failed run", f, "", "", "", "", "", "", "", "", "", ""})
 	}
 	return t
 }
@@ -344,7 +400,7 @@ func (s *specificity) familyTable() bench.Table {
 }
 
 func (s *specificity) goals() []bench.Goal {
-	var goals []bench.Goal
+	goals := []bench.Goal{{Name: "runs that failed", Goal: 0, Measured: float64(len(s.Failures)), Unit: "runs"}}
 	for _, name := range agent.Checks {
 		_, unexplained := s.split(name)
 		alarms := float64(unexplained + s.Unrecorded[name])
@@ -356,7 +412,8 @@ func (s *specificity) goals() []bench.Goal {
 		}
 		goals = append(goals,
 			bench.Goal{Name: "unexplained mismatches of " + name, Goal: 0, Measured: alarms, Unit: "mismatches"},
-			bench.Goal{Name: "checks of " + name, Goal: checksGoal, Measured: float64(judged(s.Checks[name])), Unit: "checks", AtLeast: true})
+			bench.Goal{Name: "checks of " + name, Goal: checksGoal, Measured: float64(judged(s.Checks[name])), Unit: "checks", AtLeast: true},
+			bench.Goal{Name: "programs in which " + name + " judged", Goal: float64(s.Programs), Measured: float64(len(s.Covered[name])), Unit: "of all workloads on all JDKs", AtLeast: true})
 	}
 	return goals
 }

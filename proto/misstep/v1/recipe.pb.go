@@ -495,7 +495,9 @@ type Check struct {
 	Share float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
 	// reference of asgct-shadow: "shadow" (also when empty), or "trace:SHARE" to judge also by the traces that GetStackTrace gave at that
 	// share of method entries, with the frames that are not instrumented and their byte code indices; dear.
-	Reference     string `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"`
+	Reference string `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"`
+	// interval of liveness, between its looks from inside, 1 ms to 1 h in whole milliseconds; 0 takes 100 ms.
+	Interval      *durationpb.Duration `protobuf:"bytes,4,opt,name=interval,proto3" json:"interval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,6 +551,13 @@ func (x *Check) GetReference() string {
 		return x.Reference
 	}
 	return ""
+}
+
+func (x *Check) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
 }
 
 // Perturbation disturbs the order in which threads run. A recipe has one, with one seed and its parameters' values; in a campaign
@@ -840,11 +849,12 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\x06signal\x18\x03 \x01(\tR\x06signal\x12\x14\n" +
 	"\x05burst\x18\x04 \x01(\rR\x05burst\x12\x18\n" +
 	"\athreads\x18\x05 \x01(\tR\athreads\x12\x18\n" +
-	"\aguesses\x18\x06 \x01(\rR\aguesses\"O\n" +
+	"\aguesses\x18\x06 \x01(\rR\aguesses\"\x86\x01\n" +
 	"\x05Check\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05share\x18\x02 \x01(\x01R\x05share\x12\x1c\n" +
-	"\treference\x18\x03 \x01(\tR\treference\"\x90\x03\n" +
+	"\treference\x18\x03 \x01(\tR\treference\x125\n" +
+	"\binterval\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\x90\x03\n" +
 	"\fPerturbation\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12H\n" +
@@ -913,15 +923,16 @@ var file_misstep_v1_recipe_proto_depIdxs = []int32{
 	6,  // 5: misstep.v1.Recipe.perturbation:type_name -> misstep.v1.Perturbation
 	8,  // 6: misstep.v1.Recipe.limits:type_name -> misstep.v1.Limits
 	11, // 7: misstep.v1.Sampling.interval:type_name -> google.protobuf.Duration
-	9,  // 8: misstep.v1.Perturbation.parameters:type_name -> misstep.v1.Perturbation.ParametersEntry
-	10, // 9: misstep.v1.Perturbation.ranges:type_name -> misstep.v1.Perturbation.RangesEntry
-	11, // 10: misstep.v1.Limits.wall:type_name -> google.protobuf.Duration
-	7,  // 11: misstep.v1.Perturbation.RangesEntry.value:type_name -> misstep.v1.ParameterRange
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	11, // 8: misstep.v1.Check.interval:type_name -> google.protobuf.Duration
+	9,  // 9: misstep.v1.Perturbation.parameters:type_name -> misstep.v1.Perturbation.ParametersEntry
+	10, // 10: misstep.v1.Perturbation.ranges:type_name -> misstep.v1.Perturbation.RangesEntry
+	11, // 11: misstep.v1.Limits.wall:type_name -> google.protobuf.Duration
+	7,  // 12: misstep.v1.Perturbation.RangesEntry.value:type_name -> misstep.v1.ParameterRange
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_recipe_proto_init() }
