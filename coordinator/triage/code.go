@@ -231,3 +231,42 @@ func onStack(code []byte, what byte) (offset, length int) {
 	}
 	return 0, 0
 }
+
+// vectorLoad is the length of an instruction that takes a vector register back from the stack, op xmm, [rsp+N] in any of its encodings, or of vzeroupper;
+// 0 when code begins with another.
+func vectorLoad(code []byte) int {
+	if len(code) < 7 {
+		return 0
+	}
+	op := 0
+	switch code[0] {
+	case 0xc5: // VEX
+		op = 2
+	case 0xc4:
+		op = 3
+	case 0x62: // EVEX
+		op = 4
+	case 0x66, 0xf2, 0xf3:
+		op = 2
+		if code[1]&^0x0f == 0x40 { // REX
+			op = 3
+		}
+		if code[op-1] != 0x0f {
+			return 0
+		}
+	default:
+		return 0
+	}
+	const zeroUpper, sib, rsp = 0x77, 0x04, 0x24
+	if code[0] == 0xc5 && code[op] == zeroUpper {
+		return op + 1
+	}
+	if code[op+1]&0x07 != sib || code[op+2] != rsp {
+		return 0
+	}
+	length := op + 3 + map[byte]int{1: 1, 2: 4}[code[op+1]>>6]
+	if length > len(code) {
+		return 0
+	}
+	return length
+}

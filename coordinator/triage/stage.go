@@ -50,16 +50,12 @@ func spilled(m *misstepv1.Mismatch) bool {
 	for _, length := onStack(code, load); length > 0; _, length = onStack(code, load) {
 		code, loads = code[length:], loads+1
 	}
-	for at := range code {
-		if oneOf(freesRoom, code[at:]) {
-			return true
+	if loads > 0 { // vector registers come last
+		for length := vectorLoad(code); length > 0; length = vectorLoad(code) {
+			code = code[length:]
 		}
-		if loads == 0 {
-			break
-		}
-		// Vector registers come last.
 	}
-	return false
+	return oneOf(freesRoom, code)
 }
 
 // realigned says that C code, which compiled code called, has a frame with a copy of its return address next to the saved frame pointer, and the address

@@ -92,7 +92,7 @@ struct Spot {
   StackWord next_code;
   StackWord returns;
   uint64_t original = 0;  // where that address stands once more (CodeMap::Original)
-  uint8_t return_code[64] = {};
+  uint8_t return_code[256] = {};  // a barrier's slow path takes up to 31 registers back there
   uint32_t return_size = 0;
 
   std::span<const uint8_t> Code() const { return {code, code_size}; }

@@ -634,7 +634,7 @@ type Mismatch struct {
 	ReturnAt uint64 `protobuf:"varint,16,opt,name=return_at,json=returnAt,proto3" json:"return_at,omitempty"`
 	// return_state is what C code returns to by the chain of frame pointers, as top_state; empty where that leads nowhere.
 	ReturnState string `protobuf:"bytes,17,opt,name=return_state,json=returnState,proto3" json:"return_state,omitempty"`
-	// return_code is the code there, at most 64 bytes.
+	// return_code is the code there, at most 256 bytes.
 	ReturnCode []byte `protobuf:"bytes,18,opt,name=return_code,json=returnCode,proto3" json:"return_code,omitempty"`
 	// return_copied says that the return address stands once more less than 64 bytes above: C code that aligns its stack has copied it.
 	ReturnCopied bool `protobuf:"varint,21,opt,name=return_copied,json=returnCopied,proto3" json:"return_copied,omitempty"`
