@@ -136,6 +136,8 @@ type Verdict struct {
 	Reach int32
 	// TopOnly: the fault changed the top physical frame alone, what is inlined in it, or where it stands.
 	TopOnly bool
+	// InJava: the walk was from a pc in compiled code of a Java method.
+	InJava bool
 }
 
 // Log is what the injector did in one JVM.
@@ -207,7 +209,7 @@ func Parse(data []byte) (Log, error) {
 				return Log{}, fmt.Errorf("%w: entry %d is a verdict on walk %d, which was not altered", ErrLog, i, walk)
 			}
 			f.Verdicts[text(e[48:80])] = Verdict{
-				Outcome: Outcome(u32(e[40:])), Detail: text(e[80:112]), MethodsChanged: u32(e[36:])&1 != 0, TopOnly: u32(e[36:])&2 != 0, Reach: int32(u32(e[24:])),
+				Outcome: Outcome(u32(e[40:])), Detail: text(e[80:112]), MethodsChanged: u32(e[36:])&1 != 0, TopOnly: u32(e[36:])&2 != 0, InJava: u32(e[36:])&4 != 0, Reach: int32(u32(e[24:])),
 			}
 		}
 	}

@@ -549,8 +549,12 @@ void SayVerdict(Check check, const Verdict& verdict, uint64_t walk, uint64_t pc)
     const Region region = agent->code.Find(from, &at_pc);
     return static_cast<uint32_t>(TopGroup(all, region, at_pc, agent->code));
   };
+  const auto java_at = [](uint64_t from) {
+    std::vector<NmethodRef> at_pc;
+    return agent->code.Find(from, &at_pc) == Region::kCompiled && AllJava(at_pc);
+  };
   misstep_seam_verdict(walk, kCheckNames[static_cast<int>(check)], static_cast<uint32_t>(verdict.outcome), detail,
-                       key_of, pc, top_of);
+                       key_of, pc, top_of, java_at);
 }
 
 void CheckEdgesOf(std::span<const Frame> frames, const Origin& origin, uint64_t* random) {

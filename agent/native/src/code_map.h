@@ -91,7 +91,7 @@ struct Spot {
   // and what it points at.
   StackWord next_code;
   StackWord returns;
-  uint64_t original = 0;  // where that address stands once more (CodeMap::Original)
+  uint64_t original = 0;          // where that address stands once more (CodeMap::Original)
   uint8_t return_code[256] = {};  // a barrier's slow path takes up to 31 registers back there
   uint32_t return_size = 0;
 

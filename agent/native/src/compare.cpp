@@ -272,12 +272,7 @@ bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
 bool Possible(const Sample& s) {
   if (s.code < -10) return false;
   if (s.region != Region::kCompiled || s.code == -2 || s.code == -5 || s.code == -6) return true;
-  return !std::all_of(s.at_pc.begin(), s.at_pc.end(), [](const NmethodRef& n) {
-    // Of a native method's wrapper no position is known.
-    if (n->nodes.empty()) return false;
-    const MethodInfo* info = n->At(0).info;
-    return info != nullptr && !info->native;
-  });
+  return !AllJava(s.at_pc);
 }
 
 // How many entries of the shadow are below a walk that stands for those above them, 0 when it stands for no upper part.
@@ -524,6 +519,15 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
 Verdict AtTheEnd(const Verdict& v, int32_t code, bool ended) {
   const bool off = v.outcome == Outcome::kMismatch && v.kind == Kind::kCode && code == kNoClassLoadCode;
   return off && ended ? Verdict::Void(Reason::kExit) : v;
+}
+
+bool AllJava(std::span<const NmethodRef> at_pc) {
+  return std::all_of(at_pc.begin(), at_pc.end(), [](const NmethodRef& n) {
+    // Of a native method's wrapper no position is known.
+    if (n->nodes.empty()) return false;
+    const MethodInfo* info = n->At(0).info;
+    return info != nullptr && !info->native;
+  });
 }
 
 bool MayBeEarly(const Sample& s, const Verdict& v) {

@@ -177,6 +177,9 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& sample, const C
 // such a code is, once ended tells whether it does. To be asked a moment later.
 Verdict AtTheEnd(const Verdict& verdict, int32_t code, bool ended);
 
+// Whether all of this compiled code is known to be of Java methods, none of a native method's wrapper.
+bool AllJava(std::span<const NmethodRef> at_pc);
+
 // Tells whether the verdict rests on a method or on code that events may still tell of: judge again later.
 bool MayBeEarly(const Sample& sample, const Verdict& verdict);
 

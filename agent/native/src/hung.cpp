@@ -50,7 +50,8 @@ void AppendShadow(std::string* text, const Slot& slot) {
   for (const uint32_t key : keys) AppendFrame(text, agent->methods.NameOfKey(key), "(on the shadow)\n");
 }
 
-// Where nothing is instrumented: the compiled methods that words of the stack point at. Some may have returned long ago.
+// Where nothing is instrumented: the compiled methods that words of the stack point at. Some may have returned long
+// ago.
 void AppendWords(std::string* text, const Slot& slot) {
   const uint64_t sp = slot.status->sp.load(std::memory_order_relaxed);
   std::vector<StackWord> words(CodeMap::kMostWords);

@@ -19,9 +19,10 @@ struct MisstepSeamFrame {
 // Called for each verdict that rests on a walk, outside of signal handlers. outcome is misstep::Outcome, detail names
 // the rule, reason or kind. key_of gives the key that the shadow has for a frame of an instrumented method, 0 when the
 // method is not instrumented, or the frame is in its push or pop. top_of gives how many of these frames, top first, are
-// of the top physical frame of a walk from pc, which is 0 for walks at entries.
+// of the top physical frame of a walk from pc, which is 0 for walks at entries. java_at tells whether a pc is in
+// compiled code of a Java method.
 __attribute__((weak, visibility("default"))) void misstep_seam_verdict(
     uint64_t walk, const char* check, uint32_t outcome, const char* detail,
     uint32_t (*key_of)(uint64_t method, int32_t bci), uint64_t pc,
-    uint32_t (*top_of)(uint64_t pc, const MisstepSeamFrame* frames, uint32_t count));
+    uint32_t (*top_of)(uint64_t pc, const MisstepSeamFrame* frames, uint32_t count), bool (*java_at)(uint64_t pc));
 }

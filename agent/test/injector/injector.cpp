@@ -80,6 +80,8 @@ enum EntryKind : uint32_t { kNoEntry, kFault, kVerdict };
 constexpr uint32_t kMethodsChanged = 1;
 // Of a verdict: what the fault changed is all of the top physical frame, whose position may be imprecise.
 constexpr uint32_t kTopOnly = 2;
+// Of a verdict: the walk was from a pc in compiled code of a Java method.
+constexpr uint32_t kInJava = 4;
 
 struct Entry {
   std::atomic<uint32_t> kind;  // written last
@@ -377,7 +379,7 @@ int32_t Alter(int32_t what, Trace* t, int32_t depth, int32_t place, Draws* draws
       return p != this_previous && Substitute(t, depth, p) ? 0 : -1;
     }
     case kWrongCode:
-      t->num_frames = -draws->Below(10);
+      t->num_frames = -draws->Below(11);
       return 0;
     case kInvalidCode:
       t->num_frames = -11 - draws->Below(5);
@@ -607,7 +609,7 @@ __attribute__((visibility("default"))) void misstep_seam_walk(uint64_t walk) { t
 __attribute__((visibility("default"))) void misstep_seam_verdict(
     uint64_t walk, const char* check, uint32_t outcome, const char* detail,
     uint32_t (*key_of)(uint64_t method, int32_t bci), uint64_t pc,
-    uint32_t (*top_of)(uint64_t pc, const Frame* frames, uint32_t count)) {
+    uint32_t (*top_of)(uint64_t pc, const Frame* frames, uint32_t count), bool (*java_at)(uint64_t pc)) {
   if (state.log == nullptr) return;
   const Made* m = Slot(walk);
   if (m->walk.load(std::memory_order_acquire) != walk) return;
@@ -619,6 +621,7 @@ __attribute__((visibility("default"))) void misstep_seam_verdict(
   e->after = m->after.count;
   e->position = Reach(*m, key_of, &e->flags);
   if (pc != 0 && TopOnly(*m, pc, top_of)) e->flags |= kTopOnly;
+  if (pc != 0 && java_at(pc)) e->flags |= kInJava;
   e->outcome = outcome;
   Put(e->name, check);
   Put(e->detail, detail);
