@@ -113,6 +113,15 @@ void StartAgent(const Folder& folder, const std::string& sampling, AsgctFunction
   StartSampler();
 }
 
+void VerdictsAddUp(const CheckStatus& c) {
+  uint64_t sum = c.match + c.mismatch;
+  for (const auto& n : c.tolerated) sum += n.count;
+  for (const auto& n : c.unwalkable) sum += n;
+  for (const auto& n : c.voided) sum += n.count;
+  EXPECT_EQ(c.total, sum);
+  EXPECT_EQ(c.total, agent->status->sent);
+}
+
 // Runs the sampler over threads that come and go, and asks for one verdict of each signal.
 void EverySignalGetsOneVerdict(const std::string& sampling) {
   const Folder folder;
@@ -130,12 +139,7 @@ void EverySignalGetsOneVerdict(const std::string& sampling) {
   StopSampler();
 
   const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
-  uint64_t sum = c.match + c.mismatch;
-  for (const auto& n : c.tolerated) sum += n.count;
-  for (const auto& n : c.unwalkable) sum += n;
-  for (const auto& n : c.voided) sum += n.count;
-  EXPECT_EQ(c.total, sum);
-  EXPECT_EQ(c.total, agent->status->sent);
+  VerdictsAddUp(c);
   EXPECT_GT(c.match, 100u);
   std::ifstream records(folder.path() + "/mismatches.jsonl");
   EXPECT_EQ(c.mismatch, 0u) << std::string(std::istreambuf_iterator<char>(records), {});
@@ -159,6 +163,87 @@ void RunFor(uint64_t signals) {
   for (const uint64_t end = MonotonicNanos() + 10'000'000'000; MonotonicNanos() < end;) {
     if (agent->status->delivered >= enough) return;
   }
+}
+
+// Ticks come faster than the judge takes samples: what finds no room is counted.
+TEST(Protocol, TicksWithoutRoomAreOverrun) {
+  const Folder folder;
+  StartAgent(folder, "interval=10,signal=SIGRTMIN+1", Walk);
+  if (HasFatalFailure()) return;
+  const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
+  const auto& overrun = c.voided[static_cast<int>(Reason::kOverrun) - 1].count;
+  std::thread([&] {
+    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+    ASSERT_NE(slot, nullptr);
+    Push(slot, 1);
+    for (const uint64_t end = MonotonicNanos() + 10'000'000'000; overrun == 0 && MonotonicNanos() < end;) {
+    }
+    agent->threads.End();
+  }).join();
+  StopSampler();
+  EXPECT_GT(overrun, 0u);
+  EXPECT_GT(c.match, 0u);
+  VerdictsAddUp(c);
+}
+
+std::atomic<uint64_t> walks_of[2];
+
+// Counts for which thread it was asked.
+void CountingWalk(AsgctTrace* trace, jint depth, void* context) {
+  Walk(trace, depth, context);
+  walks_of[Threads::Current()->name == "idle"]++;
+}
+
+// Samples of a thread that always runs, and of one that does for a tenth of the time. The option says which is chosen.
+std::pair<uint64_t, uint64_t> SamplesOf(const std::string& choice, const std::string& signal, bool both_run) {
+  const Folder folder;
+  walks_of[0] = walks_of[1] = 0;
+  StartAgent(folder, "interval=1000,threads=" + choice + ",signal=" + signal, CountingWalk);
+  if (testing::Test::HasFatalFailure()) return {};
+  std::atomic<bool> end = false;
+  const auto live = [&](bool idle) {
+    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, idle ? "idle" : "busy");
+    ASSERT_NE(slot, nullptr);
+    Push(slot, 1);
+    while (!end) {
+      const uint64_t until = MonotonicNanos() + 2'000'000;
+      while (MonotonicNanos() < until) {
+      }
+      if (idle && !both_run) std::this_thread::sleep_for(std::chrono::milliseconds(18));
+    }
+    agent->threads.End();
+  };
+  std::thread busy(live, false);
+  std::thread idle(live, true);
+  constexpr uint64_t kEnough = 400;
+  for (const uint64_t limit = MonotonicNanos() + 20'000'000'000; MonotonicNanos() < limit;) {
+    if (walks_of[0] + walks_of[1] >= kEnough) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  end = true;
+  busy.join();
+  idle.join();
+  StopSampler();
+  return {walks_of[0], walks_of[1]};
+}
+
+TEST(Protocol, ThreadsAreChosenInTurn) {
+  const auto [one, other] = SamplesOf("round-robin", "SIGRTMIN+2", true);
+  EXPECT_GT(3 * one, other);
+  EXPECT_GT(3 * other, one);
+  EXPECT_GT(one + other, 300u);
+}
+
+TEST(Protocol, ThreadsAreChosenByTheirCpuTime) {
+  const auto [busy, idle] = SamplesOf("cpu", "SIGRTMIN+3", false);
+  EXPECT_GT(busy, 3 * idle);
+  EXPECT_GT(idle, 0u);
+}
+
+TEST(Protocol, ThreadsAreChosenByName) {
+  const auto [busy, idle] = SamplesOf("name:idl*", "SIGRTMIN+4", true);
+  EXPECT_EQ(busy, 0u);
+  EXPECT_GT(idle, 300u);
 }
 
 // What a walker gives that has lost the two frames on top, of one compiled method.
