@@ -131,8 +131,10 @@ func popsWords(code []byte) bool {
 // cpu/x86/macroAssembler_x86.cpp).
 var supertype = []form{
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}},           // cmp; je; mov r, [super+12]: 8
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x10}},           // cmp; je; mov r, [super+16]: 28
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}},           // cmp; je; mov r, [super+20]
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}}, // cmp; je; mov r, [super+12]: 8
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x10}}, // cmp; je; mov r, [super+16]: 28
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}}, // cmp; je; mov r, [super+20]
 	{code: []int{0x8b, whatever, 0x08, whatever, 0x3b, whatever, 0x0f, 0x84}},                                                   // mov r, [array+8]: its class
 	{code: []int{0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                       // shl r, 3; cmp
