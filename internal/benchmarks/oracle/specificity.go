@@ -58,11 +58,14 @@ type family struct {
 	Count                     uint64
 	Check                     string
 	JDKs, Workloads           map[string]bool
-	// Example is the first record of an unexplained one, with both stacks.
-	Example json.RawMessage `json:",omitempty"`
-	// Bundle of the first one: the path of a file that repeats it.
-	Bundle string `json:",omitempty"`
+	// Examples are records of unexplained ones, with both stacks.
+	Examples []json.RawMessage `json:",omitempty"`
+	// Bundles are files that repeat what the records show: of each unexplained one that is kept, of the first of a known bug.
+	Bundles []string `json:",omitempty"`
 }
+
+// mostExamples of one finding are kept.
+const mostExamples = 16
 
 func newSpecificity(bundles string) *specificity {
 	return &specificity{
@@ -309,28 +312,30 @@ func (s *specificity) mismatch(ctx context.Context, m *misstepv1.Mismatch, bed *
 			Finding: id, Signature: strings.Join(signature.GetParts(), " | "), Known: label, Check: m.GetCheck(),
 			JDKs: map[string]bool{}, Workloads: map[string]bool{},
 		}
-		if f.Known == "" {
-			example, err := protojson.Marshal(m)
-			if err != nil {
-				return fmt.Errorf("keep an unexplained mismatch: %w", err)
-			}
-			f.Example = example
-		}
-		if s.bundles != "" {
-			f.Bundle = filepath.Join(s.bundles, strings.ReplaceAll(key, " ", "-")+".zip")
-			finding := &misstepv1.Finding{
-				Id: id, Signature: signature, Title: title, KnownAs: label, Hits: 1, ExampleRecipe: of.recipe,
-				Example: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Mismatches: []*misstepv1.Mismatch{m}},
-			}
-			if err := writeBundle(context.WithoutCancel(ctx), f.Bundle, finding, bed.Agent, of); err != nil {
-				return err
-			}
-		}
 		s.Families[key] = f
 	}
 	f.Count += m.GetCount()
 	f.JDKs[of.jdk.Name], f.Workloads[of.workload.Name] = true, true
-	return nil
+	if label == "" && len(f.Examples) < mostExamples {
+		example, err := protojson.Marshal(m)
+		if err != nil {
+			return fmt.Errorf("keep an unexplained mismatch: %w", err)
+		}
+		f.Examples = append(f.Examples, example)
+	}
+	if s.bundles == "" || len(f.Bundles) >= max(1, len(f.Examples)) {
+		return nil
+	}
+	name := strings.ReplaceAll(key, " ", "-")
+	if n := len(f.Bundles); n > 0 {
+		name = fmt.Sprintf("%s-%d", name, n+1)
+	}
+	path := filepath.Join(s.bundles, name+".zip")
+	f.Bundles = append(f.Bundles, path)
+	return writeBundle(context.WithoutCancel(ctx), path, &misstepv1.Finding{
+		Id: id, Signature: signature, Title: title, KnownAs: label, Hits: 1, ExampleRecipe: of.recipe,
+		Example: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Mismatches: []*misstepv1.Mismatch{m}},
+	}, bed.Agent, of)
 }
 
 func added[K comparable](sum, more map[K]uint64) map[K]uint64 {
