@@ -59,11 +59,6 @@ var recipes = []recipe{
 		bug: "JDK-8303444", workload: "clinit", flags: []string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
 		checks: map[string]float64{"gst-asgct": 1}, has: func(j jdk.Entry) bool { return j.Feature > 8 },
 	},
-	// On 8 class initialisers do not show it, linking does (docs/design/0004).
-	{
-		bug: "JDK-8303444", workload: "exceptions", checks: map[string]float64{"gst-asgct": 0.02},
-		has: func(j jdk.Entry) bool { return j.Feature == 8 },
-	},
 	// 11 has it, too, but no workload calls such methods there: agent/linked_jvm_test.go does.
 	{
 		bug: "JDK-8302320", workload: "churn", checks: map[string]float64{"gst-asgct": 0.02},

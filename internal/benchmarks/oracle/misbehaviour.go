@@ -54,21 +54,25 @@ func measureMisbehaviour(ctx context.Context, bed *trial.Bed, until time.Time) (
 		if err != nil {
 			return all, err
 		}
+		if m == nil {
+			continue
+		}
 		note("%s in a walk (%s) on %s: %s, phase %s, %.1f s", k.class, k.where, j.Name, m.Kind, m.Phase, m.Seconds)
-		all = append(all, m)
+		all = append(all, *m)
 	}
 	return all, nil
 }
 
-func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where string, seed uint32) (misbehaviour, error) {
+// misbehave gives nil for a run in which no walk happened to be altered.
+func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where string, seed uint32) (*misbehaviour, error) {
 	dir := filepath.Join(bed.Dir, fmt.Sprintf("%s-%s-%s-%d", class, where, j.Name, seed))
 	plan := faults.Plan{Classes: []string{class}, Rate: 1e-3, Seed: seed, Where: where}
 	if err := faults.Wrap(dir, j.Path, bed.Injector, plan); err != nil {
-		return misbehaviour{}, err
+		return nil, err
 	}
 	entry, err := bed.Workload("mix")
 	if err != nil {
-		return misbehaviour{}, err
+		return nil, err
 	}
 	seen := &firstWarning{}
 	executor := &jvm.Executor{
@@ -87,17 +91,17 @@ func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where st
 		Limits:          &misstepv1.Limits{Wall: durationpb.New(3 * time.Minute)},
 	}, nil)
 	if err != nil {
-		return misbehaviour{}, fmt.Errorf("run %s under the injector: %w", class, err)
+		return nil, fmt.Errorf("run %s under the injector: %w", class, err)
 	}
 	log, err := faults.Read(filepath.Join(dir, faults.LogName))
 	if err != nil {
-		return misbehaviour{}, err
+		return nil, err
 	}
 	if len(log.Faults) == 0 {
-		return misbehaviour{}, fmt.Errorf("run %s under the injector: no walk was altered: %s", class, outcome.GetReason())
+		return nil, nil
 	}
 	fault := log.Faults[0]
-	m := misbehaviour{Class: class, JDK: j.Name, Where: where, Kind: strings.ToLower(strings.TrimPrefix(outcome.GetKind().String(), "OUTCOME_KIND_"))}
+	m := &misbehaviour{Class: class, JDK: j.Name, Where: where, Kind: strings.ToLower(strings.TrimPrefix(outcome.GetKind().String(), "OUTCOME_KIND_"))}
 	switch class {
 	case faults.Crash:
 		crash := outcome.GetCrash()
