@@ -130,30 +130,30 @@ func popsWords(code []byte) bool {
 // supertype is the beginning of a subtype check: is it the class itself, and what do its first supertypes say (check_klass_subtype_fast_path,
 // cpu/x86/macroAssembler_x86.cpp).
 var supertype = []form{
-	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}},           // cmp; je; mov r, [super+12]: 8
-	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x10}},           // cmp; je; mov r, [super+16]: 28
-	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}},           // cmp; je; mov r, [super+20]
-	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}}, // cmp; je; mov r, [super+12]: 8
-	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x10}}, // cmp; je; mov r, [super+16]: 28
-	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}}, // cmp; je; mov r, [super+20]
-	{code: []int{0x8b, whatever, 0x08, whatever, 0x3b, whatever, 0x0f, 0x84}},                                                   // mov r, [array+8]: its class
-	{code: []int{0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                       // shl r, 3; cmp
-	{code: []int{whatever, 0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08}},                             // push r; mov r, [array+8]; shl r, 3; mov r, [array+8]
-	{code: []int{0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08}},                                       // mov r, [array+8]; shl r, 3; mov r, [array+8]
-	{code: []int{0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08, 0x48, 0xc1}},                                                 // shl r, 3; mov r, [array+8]; shl
-	{code: []int{0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                 // mov r, [array+8]; shl r, 3; cmp
-	{code: []int{0x8b, whatever, 0x08, 0x49, 0xba}},                                                                             // and its place: mov r10, base
-	{code: []int{0x48, 0xc1, whatever, 0x2a, 0x48, 0xc1}},                                                                       // shr r, 42; shl r: 27, from the header
-	{code: []int{0x48, 0xc1, whatever, whatever, 0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},               // shl r; mov r10d, base; add r, r10
-	{code: []int{0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},                                               // mov r10d, base; add r, r10
-	{code: []int{0x49, 0xba, whatever, whatever, whatever, whatever, whatever, whatever, whatever, whatever, 0x49, 0x03}},       // mov r10, base; add r, r10
-	{code: []int{0x49, 0x03, whatever, 0x48, 0x3b, whatever, 0x0f, 0x84}},                                                       // add r, r10; cmp
-	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18}}, // cmp r, [class+r]
-	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20}}, // cmp r, [class+r]
-	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},                         // je; cmp r, N; jne
-	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},                         // je; cmp r, N; jne
-	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},               // the cache of the other supertypes is at N: 24 on 8, 32 since
-	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},               // the cache of the other supertypes is at N: 24 on 8, 32 since
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}},                           // cmp; je; mov r, [super+12]: 8
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x10, 0x48, 0x3b}},               // cmp; je; mov r, [super+16]; cmp: 28
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}},                           // cmp; je; mov r, [super+20]
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}},                 // cmp; je; mov r, [super+12]: 8
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x10, whatever, 0x3b}}, // cmp; je; mov r, [super+16]; cmp: 28
+	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}},                 // cmp; je; mov r, [super+20]
+	{code: []int{0x8b, whatever, 0x08, whatever, 0x3b, whatever, 0x0f, 0x84}},                                                                   // mov r, [array+8]: its class
+	{code: []int{0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                                       // shl r, 3; cmp
+	{code: []int{whatever, 0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08}},                                             // push r; mov r, [array+8]; shl r, 3; mov r, [array+8]
+	{code: []int{0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08}},                                                       // mov r, [array+8]; shl r, 3; mov r, [array+8]
+	{code: []int{0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08, 0x48, 0xc1}},                                                                 // shl r, 3; mov r, [array+8]; shl
+	{code: []int{0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                 // mov r, [array+8]; shl r, 3; cmp
+	{code: []int{0x8b, whatever, 0x08, 0x49, 0xba}},                                                                                             // and its place: mov r10, base
+	{code: []int{0x48, 0xc1, whatever, 0x2a, 0x48, 0xc1}},                                                                                       // shr r, 42; shl r: 27, from the header
+	{code: []int{0x48, 0xc1, whatever, whatever, 0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},                               // shl r; mov r10d, base; add r, r10
+	{code: []int{0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},                                                               // mov r10d, base; add r, r10
+	{code: []int{0x49, 0xba, whatever, whatever, whatever, whatever, whatever, whatever, whatever, whatever, 0x49, 0x03}},                       // mov r10, base; add r, r10
+	{code: []int{0x49, 0x03, whatever, 0x48, 0x3b, whatever, 0x0f, 0x84}},                                                                       // add r, r10; cmp
+	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18}},                 // cmp r, [class+r]
+	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20}},                 // cmp r, [class+r]
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},                                         // je; cmp r, N; jne
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},                                         // je; cmp r, N; jne
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},                               // the cache of the other supertypes is at N: 24 on 8, 32 since
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},                               // the cache of the other supertypes is at N: 24 on 8, 32 since
 }
 
 // oneOf says that code begins as one of these forms does.

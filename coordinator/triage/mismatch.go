@@ -2,6 +2,7 @@ package triage
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -43,6 +44,9 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		if cutAtLinker(m) {
 			return kind, linked, linkedWords
 		}
+		if bottom := fromBottom(sus, 0); thrownByVM(m, bottom) {
+			return kind, thrownPart, thrownWords(bottom)
+		}
 		if bottomLost(ref, sus) {
 			return kind, bottomFrame, bottomFrame
 		}
@@ -78,6 +82,9 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 			}
 			if u == 0 && cutAtLinker(m) {
 				return "truncated", linked, linkedWords
+			}
+			if bottom := fromBottom(sus, 0); u == 0 && thrownByVM(m, bottom) {
+				return "truncated", thrownPart, thrownWords(bottom)
 			}
 			if continuation(fromBottom(sus, u)) {
 				return kind, "continuation", "a continuation"
@@ -134,7 +141,7 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 			return kind, linked, linkedWords
 		}
 		if thrown(bottom) {
-			return kind, "upcall exception", "the VM's construction of an exception (here " + name(bottom) + ")"
+			return kind, thrownPart, thrownWords(bottom)
 		}
 		// Inside a native method the walk starts from the thread's anchor, so where the signal hit cannot be to blame. Compiled code that
 		// has no bytecode index at pc looks like one.
@@ -152,6 +159,27 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 		return kind, here, here + " under " + name(first)
 	}
 	return kind, here, here
+}
+
+// thrownPart is the part of a walk that is cut off where the VM constructs an exception, by an upcall.
+const thrownPart = "upcall exception"
+
+func thrownWords(constructor *misstepv1.Frame) string {
+	return "the VM's construction of an exception (here " + name(constructor) + ")"
+}
+
+// byVM are exceptions that the VM throws where compiled code fails implicitly (HotSpot: c1_Runtime1.cpp, sharedRuntime.cpp).
+var byVM = map[string]bool{
+	"java.lang.ArithmeticException": true, "java.lang.ArrayIndexOutOfBoundsException": true, "java.lang.ArrayStoreException": true, "java.lang.ClassCastException": true,
+	"java.lang.IncompatibleClassChangeError": true, "java.lang.NegativeArraySizeException": true, "java.lang.NullPointerException": true,
+}
+
+// thrownByVM says that the frame is the constructor of such an exception, and that the stack holds the VM's entry into Java code: in a signal, among the
+// words that point at code.
+func thrownByVM(m *misstepv1.Mismatch, f *misstepv1.Frame) bool {
+	return f.GetMethod() == "<init>" && byVM[f.GetClassName()] && (!asynchronous(m) || slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool {
+		return w.GetCode() == "stub call_stub"
+	}))
 }
 
 // thrown says that the frame may be a constructor that the VM calls to throw an exception.

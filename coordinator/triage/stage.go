@@ -93,7 +93,20 @@ func misled(m *misstepv1.Mismatch) bool {
 func copiesArray(m *misstepv1.Mismatch) bool {
 	const copies = "java.lang.System.arraycopy"
 	called, top := m.GetTopCall(), at(m.GetSuspect().GetFrames(), 0)
-	return m.GetTopState() == "compiled" && (called != nil && name(called) == copies || name(top) == copies) && oneOf(supertype, m.GetCode())
+	return m.GetTopState() == "compiled" && (called != nil && name(called) == copies || name(top) == copies) && (oneOf(supertype, m.GetCode()) || popsArrays(m.GetCode()))
+}
+
+// popsArrays says that the arrays are popped, or the last of them is, behind the check that lets them be copied as they are: pop; pop; lea.
+func popsArrays(code []byte) bool {
+	const pop = 0x58
+	if len(code) > 0 && code[0]&^7 == pop {
+		code = code[1:]
+		if len(code) > 0 && code[0]&^7 == pop {
+			code = code[1:]
+		}
+		return len(code) > 1 && code[0]&^7 == 0x48 && code[1] == 0x8d // lea
+	}
+	return false
 }
 
 // unfinished says that the top frame is not set up yet, or taken down already, or larger than the walker takes it for: then the signal's place

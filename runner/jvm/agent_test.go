@@ -219,7 +219,9 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 			require.Equal(t, c.phase, outcome.GetHang().GetCause())
 			culprit := outcome.GetHang().GetThreads()[0]
 			require.Equal(t, int64(log.Faults[0].TID), culprit.GetTid())
-			require.Contains(t, culprit.GetNativeFrames(), "AsyncGetCallTrace")
+			if hasGDB() {
+				require.Contains(t, culprit.GetNativeFrames(), "AsyncGetCallTrace")
+			}
 			// A handler that hangs in Java code keeps the JVM from its own dump: the frames are the agent's then.
 			require.NotEmpty(t, culprit.GetJavaFrames())
 			t.Log(culprit.GetJavaFrames()[0])

@@ -57,7 +57,10 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		t.executor.Logger.WarnContext(ctx, "cannot read the threads' shadows", "trial", t.name, "error", err)
 	}
 	t.exhibit(fileShadows, told)
-	shadows, _ := parseThreadDump(string(told))
+	shadows := map[int64]javaThread{}
+	if slot != nil && bytes.HasPrefix(told, fmt.Appendf(nil, "sample %d of %d\n", slot.Sequence, slot.TID)) { // not of a handler that came back
+		shadows, _ = parseThreadDump(string(told))
+	}
 	for _, thread := range threads {
 		if j, ok := java[thread.Tid]; ok {
 			thread.Name, thread.JavaFrames, thread.WaitsFor, thread.HeldBy = j.name, j.frames, j.waitsFor, j.heldBy

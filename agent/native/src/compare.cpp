@@ -451,10 +451,9 @@ std::optional<uint32_t> Unknown(std::span<const Frame> top_first) {
 }
 
 Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
-  if (s.deeper) return Verdict::Void(Reason::kDepth);
   if (s.code == kDeoptCode && s.deoptimises && !Possible(s)) return Verdict::Tolerated(Rule::kDeoptUpcall);
   if (s.code <= 0) return Possible(s) ? Verdict::Unwalkable(s.code) : Verdict::Mismatch(Kind::kCode, 0);
-  if (s.asgct.size() >= s.limit) return Verdict::Void(Reason::kDepth);
+  if (s.deeper || s.asgct.size() >= s.limit) return Verdict::Void(Reason::kDepth);
   if (const auto at = Unknown(s.asgct); at && s.told) {
     return Verdict::Mismatch(Kind::kWrongMethod, std::min(*at, static_cast<uint32_t>(s.shadow.size())));
   }

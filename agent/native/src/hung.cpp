@@ -23,13 +23,13 @@ bool Overdue(const ThreadStatus& s, uint64_t now) {
   return handles && enter != 0 && enter + kOverdueNanos < now;
 }
 
-// The sample at which a handler has been for too long, 0 for none.
-uint64_t OverdueSample(uint64_t now) {
+// The first thread that has been in a handler for too long, null for none.
+const ThreadStatus* FindOverdue(uint64_t now) {
   for (size_t i = 0; i < agent->threads.size(); i++) {
-    const ThreadStatus& s = *agent->threads.at(i)->status;
-    if (Overdue(s, now)) return s.sequence.load(std::memory_order_relaxed);
+    const ThreadStatus* s = agent->threads.at(i)->status;
+    if (Overdue(*s, now)) return s;
   }
-  return 0;
+  return nullptr;
 }
 
 void AppendFrame(std::string* text, const MethodName& name, const char* source) {
@@ -47,18 +47,23 @@ void AppendShadow(std::string* text, const Slot& slot) {
     keys.push_back(static_cast<uint32_t>(entries[i - 1]));
   }
   agent->methods.KeysOf(keys);
-  for (const uint32_t key : keys) AppendFrame(text, agent->methods.NameOfKey(key), "(on the shadow)\n");
+  // Of a virtual thread that may be mounted nothing is known.
+  const char* source = slot.carrier ? "(on the carrier's shadow)\n" : "(on the shadow)\n";
+  for (const uint32_t key : keys) AppendFrame(text, agent->methods.NameOfKey(key), source);
 }
 
 // Where nothing is instrumented: the compiled methods that words of the stack point at. Some may have returned long
-// ago.
+// ago. The kernel reads: the thread may go on and end meanwhile, and its stack with it.
 void AppendWords(std::string* text, const Slot& slot) {
+  constexpr uint64_t kMostRead = 1 << 16;
   const uint64_t sp = slot.status->sp.load(std::memory_order_relaxed);
-  std::vector<StackWord> words(CodeMap::kMostWords);
-  words.resize(agent->code.WordsOnStack(sp, slot.stack.EndFrom(sp), words));
-  for (const StackWord& w : words) {
+  const uint64_t end = slot.stack.EndFrom(sp);
+  std::vector<uint64_t> words(end > sp ? std::min(end - sp, kMostRead) / sizeof(uint64_t) : 0);
+  const auto size = static_cast<uint32_t>(words.size() * sizeof(uint64_t));
+  words.resize(ReadCode(sp, reinterpret_cast<uint8_t*>(words.data()), size) / sizeof(uint64_t));
+  for (const uint64_t word : words) {
     std::vector<NmethodRef> at;
-    if (agent->code.Find(w.value, &at) != Region::kCompiled) continue;
+    if (!agent->code.MayHold(word) || agent->code.Find(word, &at) != Region::kCompiled) continue;
     if (const auto name = NamedRoot(at.front())) AppendFrame(text, *name, "(by a word of the stack)\n");
   }
 }
@@ -68,11 +73,13 @@ void AppendWords(std::string* text, const Slot& slot) {
 void HungWalks::Look(uint64_t now) {
   if (now < next_ || told_ == kMostTold) return;
   next_ = now + kLookNanos;
-  const uint64_t sample = OverdueSample(now);
-  if (sample == 0 || sample == last_) return;
+  const ThreadStatus* culprit = FindOverdue(now);
+  if (culprit == nullptr) return;
+  const uint64_t sample = culprit->sequence.load(std::memory_order_relaxed);
+  if (sample == last_) return;
   last_ = sample;
   told_++;
-  std::string text;
+  std::string text = "sample " + std::to_string(sample) + " of " + std::to_string(culprit->tid.load()) + "\n\n";
   for (size_t i = 0; i < agent->threads.size() && text.size() < kMostBytes; i++) {
     const Slot& slot = *agent->threads.at(i);
     if (!HasThread(slot)) continue;

@@ -9,9 +9,9 @@ namespace misstep {
 
 constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
 
-// Writes what is on the shadows of all threads to a file, in the form of HotSpot's thread dump, when a handler is
-// overdue that was not told of yet; of that thread without a shadow, what its stack points at. The judge's: not for
-// signal handlers, and calls neither JNI nor JVMTI.
+// Writes what is on the shadows of all threads to a file, in the form of HotSpot's thread dump below a line that says
+// of which sample and thread ("sample N of TID"), when a handler is overdue that was not told of yet; of that thread
+// without a shadow, what its stack points at. The judge's: not for signal handlers, and calls neither JNI nor JVMTI.
 class HungWalks {
  public:
   explicit HungWalks(std::string path) : path_(std::move(path)) {}

@@ -205,7 +205,9 @@ std::string Boundary(const Mismatch& m) {
 std::string Moment(const Mismatch& m) {
   const Spot& spot = m.place.spot;
   std::string s(m.place.top_state);
-  for (const std::span<const uint8_t> code : {spot.Code(), spot.ReturnCode()}) {
+  constexpr size_t kMostReturnCode = 64;  // what tells places apart; what is further on may be patched
+  const auto returns = spot.ReturnCode();
+  for (const auto code : {spot.Code(), returns.first(std::min(returns.size(), kMostReturnCode))}) {
     s.append("|").append(code.begin(), code.end());
   }
   s.append("|").append(m.return_state).append(spot.original != 0 ? "|copied" : "");

@@ -194,7 +194,7 @@ void CountingWalk(AsgctTrace* trace, jint depth, void* context) {
   walks_of[Threads::Current()->name == "idle"]++;
 }
 
-// Samples of a thread that always runs, and of one that does for a tenth of the time. The option says which is chosen.
+// Samples of a thread that always runs, and of one that seldom does. The option says which is chosen.
 std::pair<uint64_t, uint64_t> SamplesOf(const std::string& choice, const std::string& signal, bool both_run) {
   const Folder folder;
   walks_of[0] = walks_of[1] = 0;
@@ -209,7 +209,7 @@ std::pair<uint64_t, uint64_t> SamplesOf(const std::string& choice, const std::st
       const uint64_t until = MonotonicNanos() + 2'000'000;
       while (MonotonicNanos() < until) {
       }
-      if (idle && !both_run) std::this_thread::sleep_for(std::chrono::milliseconds(18));
+      if (idle && !both_run) std::this_thread::sleep_for(std::chrono::milliseconds(48));
     }
     agent->threads.End();
   };

@@ -97,24 +97,30 @@ func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where st
 	if err != nil {
 		return nil, err
 	}
-	if len(log.Faults) == 0 {
+	fault := &faults.Fault{}
+	switch kind := outcome.GetKind(); {
+	case len(log.Faults) > 0:
+		fault = log.Faults[0]
+	case kind != misstepv1.OutcomeKind_OUTCOME_KIND_CRASH && kind != misstepv1.OutcomeKind_OUTCOME_KIND_HANG:
 		return nil, nil
 	}
-	fault := log.Faults[0]
+	// Several threads may come to a fault before the JVM has ended.
+	made := func(is func(*faults.Fault) bool) bool { return slices.ContainsFunc(log.Faults, is) }
 	m := &misbehaviour{Class: class, JDK: j.Name, Where: where, Kind: strings.ToLower(strings.TrimPrefix(outcome.GetKind().String(), "OUTCOME_KIND_"))}
 	switch class {
 	case faults.Crash:
 		crash := outcome.GetCrash()
 		m.Phase = crash.GetPhase()
-		m.Found = outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CRASH && crash.GetInWalk() && crash.GetSample() == fault.Number() && crash.GetWalkPc() != 0
+		m.Found = outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CRASH && crash.GetInWalk() && crash.GetWalkPc() != 0 &&
+			made(func(f *faults.Fault) bool { return f.Number() == crash.GetSample() })
 	case faults.Hang:
 		m.Phase = outcome.GetHang().GetCause()
 		m.Found = outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_HANG && m.Phase == "in-walk"
-		if threads := outcome.GetHang().GetThreads(); m.Found {
-			m.Found = threads[0].GetTid() == int64(fault.TID)
+		if threads := outcome.GetHang().GetThreads(); m.Found && len(threads) > 0 {
+			m.Found = made(func(f *faults.Fault) bool { return int64(f.TID) == threads[0].GetTid() })
 			m.Stacks = len(threads[0].GetNativeFrames()) > 0 && len(threads[0].GetJavaFrames()) > 0
 		}
-		if at := seen.nanos.Load(); at != 0 {
+		if at := seen.nanos.Load(); at != 0 && fault.Nanos != 0 {
 			m.Seconds = float64(at-int64(fault.Nanos)) / 1e9 // nanoseconds since boot fit
 		}
 	}

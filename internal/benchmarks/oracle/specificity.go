@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -149,7 +150,7 @@ func (in setting) trial(p program, seed uint64, limit time.Duration, flags []str
 // presetOf gives the name of a run's preset: each other program has one, and in the next round the others do.
 func presetOf(n, programs int) string {
 	names := preset.Names()
-	if (n+n/programs)%2 == 0 {
+	if (n%programs+n/programs)%2 == 0 {
 		return ""
 	}
 	return names[n/2%len(names)]
@@ -159,7 +160,8 @@ func presetOf(n, programs int) string {
 // program is left out.
 func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Time) error {
 	if s.bundles != "" {
-		if err := os.RemoveAll(s.bundles); err != nil {
+		before := s.bundles + "-before" // a run of a minute does not do away with one of hours
+		if err := errors.Join(os.RemoveAll(before), os.MkdirAll(s.bundles, 0o755), os.Rename(s.bundles, before)); err != nil {
 			return fmt.Errorf("empty the folder of bundles: %w", err)
 		}
 	}
@@ -243,11 +245,15 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of 
 	}
 	note("no faults in %s: %d of %s in %v %s", of.name(), judged(r.Check(check)), check, r.Wall.Round(time.Second), r.Failure)
 	if r.Failure != "" {
-		kept := filepath.Join(s.bundles, "failed", filepath.Base(r.Dir))
-		if err := os.CopyFS(kept, os.DirFS(r.Dir)); err != nil {
-			return fmt.Errorf("keep a run that failed: %w", err)
+		what := of.name() + ": " + r.Failure
+		if s.bundles != "" {
+			kept := filepath.Join(s.bundles, "failed", filepath.Base(r.Dir))
+			what += " (" + kept + ")"
+			if err := os.CopyFS(kept, os.DirFS(r.Dir)); err != nil {
+				what += fmt.Sprintf(" not kept whole: %v", err)
+			}
 		}
-		s.Failures = append(s.Failures, fmt.Sprintf("%s: %s (%s)", of.name(), r.Failure, kept))
+		s.Failures = append(s.Failures, what)
 	}
 	s.Traced += r.Status.Traced
 	missing := map[string]uint64{}

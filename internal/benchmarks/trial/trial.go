@@ -155,8 +155,8 @@ func (r Result) Check(name string) agent.CheckCount {
 	return agent.CheckCount{Name: name}
 }
 
-// overdue is longer than any walk takes.
-const overdue = 5 * time.Second
+// overdue is longer than any walk takes, and short enough for a run that is stopped after seconds.
+const overdue = 2 * time.Second
 
 // HungWalk tells of a walk that did not come back while the JVM ran, empty when there was none.
 func (r Result) HungWalk() string {
