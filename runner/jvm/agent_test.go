@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -188,10 +189,11 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 		t.Skipf("no injector, run `make agent`: %v", err)
 	}
 	plain := s.JDK
-	for _, c := range []struct{ class, where, phase string }{
-		{faults.Crash, "signal", "walk"}, {faults.Crash, "entry", "own-walk"}, {faults.Hang, "signal", "in-walk"}, {faults.Hang, "entry", "in-walk"},
+	for _, c := range []struct{ class, where, phase, only string }{
+		{faults.Crash, "signal", "walk", ""}, {faults.Crash, "entry", "own-walk", ""}, {faults.Hang, "signal", "in-walk", ""}, {faults.Hang, "entry", "in-walk", ""},
+		{faults.Hang, "signal", "in-walk", "asgct-gst-bracket"},
 	} {
-		t.Run(c.class+"/"+c.where, func(t *testing.T) {
+		t.Run(strings.TrimSuffix(c.class+"/"+c.where+"/"+c.only, "/"), func(t *testing.T) {
 			dir := t.TempDir()
 			s.JDK = func(ctx context.Context, jdk *misstepv1.Jdk) (string, int, error) {
 				home, feature, err := plain(ctx, jdk)
@@ -201,6 +203,9 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 			recipe := checked(oldest(), "fixture")
 			recipe.Instrumentation.Ratio = 1
 			recipe.Workload.Arguments = []string{"work", "30000"}
+			if c.only != "" { // nothing is instrumented
+				recipe.Checks = []*misstepv1.Check{{Name: c.only}}
+			}
 			outcome, err := s.run(t, t.Context(), recipe)
 			require.NoError(t, err)
 			log, err := faults.Read(filepath.Join(dir, faults.LogName))
