@@ -190,7 +190,10 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 	}
 	plain := s.JDK
 	for _, c := range []struct{ class, where, phase, only string }{
-		{faults.Crash, "signal", "walk", ""}, {faults.Crash, "entry", "own-walk", ""}, {faults.Hang, "signal", "in-walk", ""}, {faults.Hang, "entry", "in-walk", ""},
+		{faults.Crash, "signal", "walk", ""},
+		{faults.Crash, "entry", "own-walk", ""},
+		{faults.Hang, "signal", "in-walk", ""},
+		{faults.Hang, "entry", "in-walk", ""},
 		{faults.Hang, "signal", "in-walk", "asgct-gst-bracket"},
 	} {
 		t.Run(strings.TrimSuffix(c.class+"/"+c.where+"/"+c.only, "/"), func(t *testing.T) {
