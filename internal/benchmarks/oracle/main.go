@@ -63,7 +63,7 @@ func run(stdout io.Writer) error {
 		}},
 		{Name: "specificity", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
 			err := results.Specificity.measure(ctx, bed, until)
-			add(results.Specificity.goals(), results.Specificity.countTable(), results.Specificity.familyTable())
+			add(results.Specificity.goals(), results.Specificity.countTable(), results.Specificity.runsTable(), results.Specificity.familyTable())
 			return err
 		}},
 		{Name: "calibration", Share: 0.25, Measure: func(ctx context.Context, until time.Time) (err error) {

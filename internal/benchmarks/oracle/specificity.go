@@ -369,9 +369,17 @@ func (s *specificity) countTable() bench.Table {
 		})
 	}
 	t.Rows = append(t.Rows, []string{"asgct-shadow by the trace stack, too", "", fmt.Sprint(s.Traced), "", "", "", "", "", "", "", "", ""})
-	t.Rows = append(t.Rows, []string{"presets", strings.TrimSpace(strings.Join(slices.Sorted(maps.Keys(s.Presets)), " ")), "", "", "", "", "", "", "", "", "", ""})
+	return t
+}
+
+// runsTable tells with which presets of flags programs ran, and which runs failed.
+func (s *specificity) runsTable() bench.Table {
+	t := bench.Table{Title: "runs", Columns: []string{"what", "which"}}
+	for _, name := range slices.Sorted(maps.Keys(s.Presets)) {
+		t.Rows = append(t.Rows, []string{"with flags", cmp.Or(name, "none but the workload's")})
+	}
 	for _, f := range s.Failures {
-		t.Rows = append(t.Rows, []string{"failed run", f, "", "", "", "", "", "", "", "", "", ""})
+		t.Rows = append(t.Rows, []string{"failed", f})
 	}
 	return t
 }
