@@ -91,8 +91,9 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 		m.Sp = 0x7fff00001000
 		m.Fp, m.ReturnAt = m.Sp+stack[0], m.Sp+stack[1]
 	}
-	if d.HasArg("entered") { // the VM's entry into Java code is on the stack
-		m.Stack = append(m.Stack, &misstepv1.StackWord{At: 0x7fff00002000, Code: "stub call_stub"})
+	var entered string
+	if d.MaybeScanArgs(t, "entered", &entered) { // the VM's entry into Java code is on the stack
+		m.Stack = append(m.Stack, &misstepv1.StackWord{At: 0x7fff00002000, Code: "stub " + entered})
 	}
 	var calls string
 	if d.MaybeScanArgs(t, "calls", &calls) {
