@@ -63,7 +63,7 @@ func requireAltered(t *testing.T, f *faults.Fault) {
 	case faults.Stale, faults.Foreign:
 		require.Positive(t, f.After)
 	case faults.WrongCode:
-		require.Contains(t, []int32{0, -1, -2, -3, -4, -5, -6, -7, -8, -9}, f.After)
+		require.Contains(t, []int32{0, -1, -2, -3, -4, -5, -6, -7, -8, -9, -10}, f.After)
 	case faults.InvalidCode:
 		require.Less(t, f.After, int32(-10))
 	}
