@@ -198,10 +198,14 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 	} {
 		t.Run(strings.TrimSuffix(c.class+"/"+c.where+"/"+c.only, "/"), func(t *testing.T) {
 			dir := t.TempDir()
+			rate := 0.001
+			if c.only != "" { // of the stack only compiled code tells: not before there is some
+				rate = 0.0002
+			}
 			s.JDK = func(ctx context.Context, jdk *misstepv1.Jdk) (string, int, error) {
 				home, feature, err := plain(ctx, jdk)
 				require.NoError(t, err)
-				return dir, feature, faults.Wrap(dir, home, library, faults.Plan{Classes: []string{c.class}, Rate: 0.001, Seed: 1, Where: c.where})
+				return dir, feature, faults.Wrap(dir, home, library, faults.Plan{Classes: []string{c.class}, Rate: rate, Seed: 1, Where: c.where})
 			}
 			recipe := checked(oldest(), "fixture")
 			recipe.Instrumentation.Ratio = 1
