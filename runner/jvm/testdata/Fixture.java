@@ -97,10 +97,15 @@ public class Fixture {
     while (true) sink++;
   }
 
-  /** Compiled by C2 without polls in counted loops, the JVM cannot stop it; the division keeps it from becoming a formula. */
+  /** Compiled by C2 without polls in counted loops, the JVM cannot stop it for half a minute; the divisions keep it from becoming a formula. */
   private static int count(int n) {
     int x = 1_000_003;
-    for (int i = 1; i < n; i++) x = (x ^ i) / ((x & 7) + 1) + 1_000_003;
+    for (int i = 1; i < n; i++) {
+      x = (x ^ i) / ((x & 7) + 1) + 1_000_003;
+      x = (x ^ i) / ((x & 7) + 1) + 1_000_003;
+      x = (x ^ i) / ((x & 7) + 1) + 1_000_003;
+      x = (x ^ i) / ((x & 7) + 1) + 1_000_003;
+    }
     return x;
   }
 
