@@ -145,7 +145,7 @@ func (s *sensitivity) add(rate float64, version, reference string, r trial.Resul
 			if hit {
 				c.Detected++
 				by[1]++
-				if label, ok := labels[place{check, f.AtEntry, f.Walk &^ entryWalk}]; ok {
+				if label, ok := labels[place{check, f.AtEntry, f.Number()}]; ok {
 					c.Recorded++
 					if label != "" {
 						c.Known[label]++
@@ -169,9 +169,6 @@ type place struct {
 	entry bool
 	walk  uint64
 }
-
-// entryWalk marks the agent's numbers of walks at entries (kEntryWalk).
-const entryWalk = 1 << 63
 
 // labelsOf gives the known bug, or none, that triage takes each recorded mismatch of a run for.
 func labelsOf(dir, version string) map[place]string {
