@@ -24,6 +24,7 @@ const (
 	maxMismatches    = 64
 	maxFrames        = 1 << 14
 	maxStack         = 1 << 10 // words of a stack
+	maxCode          = 1 << 10 // bytes of machine code at one place; the agent keeps up to 256
 	maxThreads       = 4096
 	maxEvidence      = 256
 	maxChecks        = 64
@@ -106,8 +107,11 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		if len(m.GetStack()) > maxStack || slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool { return len(w.GetCode()) > maxLine }) {
 			return fmt.Errorf("mismatch %d has more than %d words of a stack, or one with more than %d bytes of text", i, maxStack, maxLine)
 		}
-		if len(m.GetCode()) > maxID || len(m.GetReturnCode()) > maxID || len(m.GetTopState()) > maxID || len(m.GetReturnState()) > maxID {
-			return fmt.Errorf("mismatch %d has more than %d bytes of code, or of a state", i, maxID)
+		if len(m.GetCode()) > maxCode || len(m.GetReturnCode()) > maxCode {
+			return fmt.Errorf("mismatch %d has more than %d bytes of code", i, maxCode)
+		}
+		if len(m.GetTopState()) > maxID || len(m.GetReturnState()) > maxID {
+			return fmt.Errorf("mismatch %d has more than %d bytes of a state", i, maxID)
 		}
 	}
 	for i, e := range o.GetEvidence() {

@@ -64,8 +64,8 @@ func TestOutcomeBounds(t *testing.T) {
 		"mismatch 0 has more than 1024 words": func(o *misstepv1.Outcome) {
 			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", Stack: make([]*misstepv1.StackWord, 1025)}}
 		},
-		"mismatch 0 has more than 256 bytes of code": func(o *misstepv1.Outcome) {
-			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", ReturnCode: make([]byte, 257)}}
+		"mismatch 0 has more than 1024 bytes of code": func(o *misstepv1.Outcome) {
+			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", ReturnCode: make([]byte, 1<<10+1)}}
 		},
 		"evidence 0": func(o *misstepv1.Outcome) {
 			o.Evidence = []*misstepv1.Evidence{{Name: "../x", Digest: digest("a")}}

@@ -16,26 +16,23 @@ constexpr size_t kMostFrames = 1024;     // of one thread
 constexpr size_t kMostBytes = 4u << 20;  // of the file, about
 
 // Whether the thread has been in a signal handler for too long.
-bool Overdue(const ThreadStatus& s, uint64_t now) {
+bool HandlerOverdue(const ThreadStatus& s, uint64_t now) {
   const uint32_t phase = s.phase.load(std::memory_order_acquire);
-  const uint64_t enter = s.enter_nanos.load(std::memory_order_relaxed);
   const bool handles = phase == MISSTEP_PHASE_HANDLER || phase == MISSTEP_PHASE_WALK || phase == MISSTEP_PHASE_GUESS;
-  return handles && enter != 0 && enter + kOverdueNanos < now;
+  return handles && Overdue(s, now);
 }
 
 // The first thread that has been in a handler for too long, null for none.
 const ThreadStatus* FindOverdue(uint64_t now) {
   for (size_t i = 0; i < agent->threads.size(); i++) {
     const ThreadStatus* s = agent->threads.at(i)->status;
-    if (Overdue(*s, now)) return s;
+    if (HandlerOverdue(*s, now)) return s;
   }
   return nullptr;
 }
 
 void AppendFrame(std::string* text, const MethodName& name, const char* source) {
-  std::string class_name(name.class_name);
-  std::replace(class_name.begin(), class_name.end(), '/', '.');
-  text->append("\tat ").append(class_name).append(".").append(name.name).append(source);
+  text->append("\tat ").append(WithDots(name.class_name)).append(".").append(name.name).append(source);
 }
 
 // What is on a thread's shadow now, top first. Its thread may go on meanwhile: then it is of no moment in particular.
@@ -70,6 +67,11 @@ void AppendWords(std::string* text, const Slot& slot) {
 
 }  // namespace
 
+bool Overdue(const ThreadStatus& s, uint64_t now) {
+  const uint64_t enter = s.enter_nanos.load(std::memory_order_relaxed);
+  return enter != 0 && enter + kOverdueNanos < now;
+}
+
 void HungWalks::Look(uint64_t now) {
   if (now < next_ || told_ == kMostTold) return;
   next_ = now + kLookNanos;
@@ -86,7 +88,7 @@ void HungWalks::Look(uint64_t now) {
     const std::string tid = std::to_string(slot.tid.load());
     text.append("\"thread ").append(tid).append("\" nid=").append(tid).append("\n");
     AppendShadow(&text, slot);
-    if (ShadowSize(slot.shadow) == 0 && Overdue(*slot.status, now)) AppendWords(&text, slot);
+    if (ShadowSize(slot.shadow) == 0 && HandlerOverdue(*slot.status, now)) AppendWords(&text, slot);
     text.append("\n");
   }
   // Whoever reads it finds all of it or none.

@@ -5,9 +5,14 @@
 #include <cstdint>
 #include <string>
 
+#include "status.h"
+
 namespace misstep {
 
 constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
+
+// Whether a thread that is in the agent has been there for too long. Its phase is to be read before.
+bool Overdue(const ThreadStatus& s, uint64_t now);
 
 // Writes what is on the shadows of all threads to a file, in the form of HotSpot's thread dump below a line that says
 // of which sample and thread ("sample N of TID"), when a handler is overdue that was not told of yet; of that thread

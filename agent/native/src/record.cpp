@@ -66,12 +66,6 @@ void AppendBase64(std::string* out, std::span<const uint8_t> bytes) {
   }
 }
 
-std::string WithDots(std::string_view class_name) {
-  std::string s(class_name);
-  std::replace(s.begin(), s.end(), '/', '.');
-  return s;
-}
-
 // The beginning of a frame, up to where a further field or the brace follows.
 void AppendMethod(std::string* out, const MethodName& method) {
   out->append("{\"className\":");
@@ -97,6 +91,12 @@ void AppendTrace(std::string* out, const NamedTrace& trace) {
 }
 
 }  // namespace
+
+std::string WithDots(std::string_view class_name) {
+  std::string s(class_name);
+  std::replace(s.begin(), s.end(), '/', '.');
+  return s;
+}
 
 void AppendJson(std::string* out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";

@@ -62,6 +62,9 @@ void AppendJson(std::string* out, std::string_view text);
 // that it can be overwritten in place.
 std::string MismatchLine(const Mismatch& m, size_t* count_at);
 
+// A class name of JVMTI (java/lang/String) as Java writes it.
+std::string WithDots(std::string_view class_name);
+
 // Where a mismatch is: check, kind and the frames at the boundary.
 std::string Boundary(const Mismatch& m);
 

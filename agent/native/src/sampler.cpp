@@ -594,8 +594,7 @@ void Probe(uint64_t now) {
     const ThreadStatus* s = slot->status;
     const bool inside = s->phase.load(std::memory_order_acquire) != MISSTEP_PHASE_NONE;
     if (!inside && slot->state.load(std::memory_order_acquire) != SlotState::kActive) continue;
-    const uint64_t enter = s->enter_nanos.load(std::memory_order_relaxed);
-    const bool overdue = inside && s->tid.load() != 0 && enter != 0 && enter + kOverdueNanos < now;
+    const bool overdue = inside && s->tid.load() != 0 && Overdue(*s, now);
     // Whether it hangs or was only not scheduled cannot be told from within: the watcher outside decides.
     Count(agent->status, Check::kLiveness, overdue ? Verdict::Void(Reason::kOverdue) : Verdict::Match());
     any = true;
