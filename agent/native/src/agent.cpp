@@ -28,6 +28,18 @@ int log_fd = -1;
 // Name of the class that this thread instruments, null when it does not.
 thread_local const std::string* instrumenting = nullptr;
 
+// The Service Thread posts the events of compiled code. JDK 8 starts it last of all, and until then nothing keeps the
+// code alive whose events wait: each safepoint of a bracket lets the sweeper take some away, and the thread's first
+// event ends the JVM (docs/design/0011). There the sampler waits for the classes that are prepared next.
+std::atomic<bool> service_thread = true;
+constexpr std::string_view kAfterServiceThread[] = {"sun/misc/PostVMInitHook", "sun/launcher/LauncherHelper"};
+
+bool StartsServiceThreadLast(jvmtiEnv* jvmti) {
+  jint version = 0;
+  return jvmti->GetVersionNumber(&version) == JVMTI_ERROR_NONE &&
+         (version & JVMTI_VERSION_MASK_MAJOR) >> JVMTI_VERSION_SHIFT_MAJOR == 1;
+}
+
 template <typename T>
 void Free(T* memory) {
   if (memory != nullptr) agent->jvmti->Deallocate(reinterpret_cast<unsigned char*>(memory));
@@ -166,7 +178,15 @@ void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
   // Must be enabled: without it ASGCT gives -1 (forte.cpp).
 }
 
-void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass klass) { PublishClass(env, klass); }
+void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass klass) {
+  PublishClass(env, klass);
+  if (service_thread.load(std::memory_order_acquire)) return;
+  std::string name;
+  MaySafepoint();
+  if (!NameOf(klass, &name) || std::ranges::count(kAfterServiceThread, name) == 0 || service_thread.exchange(true))
+    return;
+  if (agent->stage.load(std::memory_order_acquire) == Stage::kReady) StartSampler();
+}
 
 // Points of a perturbation where a thread blocks, and where it was woken.
 void At(uint32_t event) {
@@ -393,6 +413,7 @@ std::string Start(JavaVM* vm, const char* text) {
     if (!error.empty()) return error;
   }
   agent = a.release();
+  service_thread = !StartsServiceThreadLast(agent->jvmti);
   jvmtiEventCallbacks callbacks = {};
   callbacks.VMInit = OnVMInit;
   callbacks.VMDeath = OnVMDeath;
@@ -441,7 +462,7 @@ void Ready() {
   auto starting = Stage::kStarting;
   if (!agent->stage.compare_exchange_strong(starting, Stage::kReady)) return;
   agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_STARTED);
-  StartSampler();
+  if (service_thread.load(std::memory_order_acquire)) StartSampler();
 }
 
 uint64_t MonotonicNanos() {
