@@ -38,7 +38,10 @@ func Measure(ctx context.Context, parts []Part, only string, budget time.Duratio
 	until := time.Now()
 	for _, p := range parts {
 		until = until.Add(time.Duration(p.Share / shares * float64(budget)))
-		if err := p.Measure(ctx, until); err != nil {
+		end := Progress(p.Name, until)
+		err := p.Measure(ctx, until)
+		end()
+		if err != nil {
 			return err
 		}
 	}

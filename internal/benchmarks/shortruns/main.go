@@ -37,7 +37,9 @@ func run(ctx context.Context, budgetText string) error {
 	start := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, start.Add(budget))
 	defer cancel()
+	end := bench.Progress("short runs", start.Add(budget))
 	s, err := sweep(ctx, root, dir, wanted)
+	end()
 	if err != nil {
 		return err
 	}
