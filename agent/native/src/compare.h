@@ -41,6 +41,7 @@ struct MethodInfo {
   const Body* body = nullptr;                      // null when there is none or edges are not judged
   int32_t push_end = 0;                            // first bci after the push
   std::vector<std::pair<int32_t, int32_t>> exits;  // [start, end) of each pop; the return stands at end
+  bool operator==(const MethodInfo&) const = default;
 };
 
 // One frame of GST or ASGCT. info is null when no event has told of the method.

@@ -206,18 +206,13 @@ ClassNode* SiteTable::Define(Symbols* symbols, std::string_view interned, const 
   return node;
 }
 
-std::vector<const Body*> SiteTable::Add(Symbols* symbols, std::string_view self, const ConstantPool& pool,
-                                        std::span<const std::span<const RawSite>> methods) {
+std::vector<Body> SiteTable::Read(Symbols* symbols, std::string_view self, const ConstantPool& pool,
+                                  std::span<const std::span<const RawSite>> methods) {
   auto targets = std::make_shared<std::vector<CallTarget>>();
   std::unordered_map<uint16_t, int32_t> places;  // of a constant pool index in targets
-  std::vector<const Body*> all;
+  std::vector<Body> all;
   for (const std::span<const RawSite>& method : methods) {
-    if (method.empty()) {
-      all.push_back(nullptr);
-      continue;
-    }
-    Body& body = bodies_.emplace_back();
-    all.push_back(&body);
+    Body& body = all.emplace_back();
     body.targets = targets;
     body.sites.reserve(method.size());
     for (const RawSite& raw : method) {
@@ -241,6 +236,11 @@ std::vector<const Body*> SiteTable::Add(Symbols* symbols, std::string_view self,
     }
   }
   return all;
+}
+
+const Body* SiteTable::Keep(Body body, const Body* like) {
+  if (body.sites.empty()) return nullptr;
+  return like != nullptr && *like == body ? like : &bodies_.emplace_back(std::move(body));
 }
 
 const Site* SiteAt(const Frame& frame) {

@@ -50,6 +50,7 @@ struct CallTarget {
   std::string_view name;
   std::string_view descriptor;
   bool polymorphic = false;  // a signature-polymorphic method (JVMS 2.9.3) or invokedynamic
+  bool operator==(const CallTarget&) const = default;
 };
 
 struct Site {
@@ -58,12 +59,14 @@ struct Site {
   bool back = false;
   uint16_t back_to = 0;
   int32_t target = -1;  // index into the body's targets
+  bool operator==(const Site&) const = default;
 };
 
 // The places of one method at which it can have a callee, by bci.
 struct Body {
   std::vector<Site> sites;
   std::shared_ptr<const std::vector<CallTarget>> targets;  // of the class
+  bool operator==(const Body& other) const { return sites == other.sites && *targets == *other.targets; }
 };
 
 // What the VM itself calls, by what makes it call (HotSpot: vmSymbols.hpp and who uses them).
@@ -91,9 +94,11 @@ class SiteTable {
   ClassNode* Node(std::string_view interned);
   // Says what a class is. Whatever contradicts an earlier class of the name becomes unknown.
   ClassNode* Define(Symbols* symbols, std::string_view interned, const ClassFacts& facts);
-  // Keeps bodies, one for each method of the class self.
-  std::vector<const Body*> Add(Symbols* symbols, std::string_view self, const ConstantPool& pool,
-                               std::span<const std::span<const RawSite>> methods);
+  // Bodies of the methods of the class self.
+  std::vector<Body> Read(Symbols* symbols, std::string_view self, const ConstantPool& pool,
+                         std::span<const std::span<const RawSite>> methods);
+  // Keeps a body unless there is one like it; null for one without sites.
+  const Body* Keep(Body body, const Body* like);
 
  private:
   std::unordered_map<std::string_view, std::unique_ptr<ClassNode>> nodes_;

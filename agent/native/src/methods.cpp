@@ -73,7 +73,7 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
   const WriteLock lock(mutex_);
   const std::string_view interned = symbols_.Intern(class_name);
   const ClassNode* node = nullptr;
-  std::vector<const Body*> bodies;
+  std::vector<Body> bodies;
   bool fresh = false;
   for (const PreparedMethod& m : methods) fresh = fresh || !by_method_.contains(m.method);
   if (facts != nullptr && fresh) {
@@ -81,8 +81,10 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
     std::vector<std::span<const RawSite>> raw;
     raw.reserve(methods.size());
     for (const PreparedMethod& m : methods) raw.emplace_back(m.sites);
-    bodies = sites_.Add(&symbols_, interned, *facts->pool, raw);
+    bodies = sites_.Read(&symbols_, interned, *facts->pool, raw);
   }
+  std::vector<const MethodInfo*>& last = of_class_[interned];
+  if (last.size() < methods.size()) last.resize(methods.size());
   for (size_t i = 0; i < methods.size(); i++) {
     const PreparedMethod& m = methods[i];
     const auto known = by_method_.find(m.method);
@@ -93,7 +95,7 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
     } else {
       info = Describe(interned, m);
       info.klass = node;
-      if (!bodies.empty()) info.body = bodies[i];
+      if (!bodies.empty()) info.body = sites_.Keep(std::move(bodies[i]), last[i] != nullptr ? last[i]->body : nullptr);
     }
     const std::string text = m.name + m.descriptor;
     for (const auto& registration : registrations) {
@@ -110,7 +112,8 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
       if (info.key == before->key && info.push_end == before->push_end && info.exits == before->exits) continue;
       info.retransformed = true;
     }
-    by_method_[m.method] = &infos_.emplace_back(std::move(info));
+    if (last[i] == nullptr || *last[i] != info) last[i] = &infos_.emplace_back(std::move(info));
+    by_method_[m.method] = last[i];
   }
 }
 

@@ -1,7 +1,8 @@
 // The method table: what each jmethodID and each instrumented method id stands for.
 //
 // jmethodIDs are only compared, never given back to the JVM: a class may be unloaded at any time, and from JDK 26 on
-// they are numbers and no addresses. HotSpot never uses one twice, so entries stay.
+// they are numbers and no addresses. HotSpot never uses one twice, so entries stay. What a class that comes again and
+// again has in common with the last one of its name is kept once.
 #pragma once
 
 #include <deque>
@@ -95,6 +96,8 @@ class MethodTable {
   SiteTable sites_ GUARDED_BY(mutex_);
   std::deque<MethodInfo> infos_ GUARDED_BY(mutex_);  // these never move
   std::unordered_map<uint64_t, const MethodInfo*> by_method_ GUARDED_BY(mutex_);
+  // The methods of the class published last of each name, in its order.
+  std::unordered_map<std::string_view, std::vector<const MethodInfo*>> of_class_ GUARDED_BY(mutex_);
   std::unordered_set<uint64_t> given_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, std::vector<std::shared_ptr<const Registration>>> registrations_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, uint32_t> keys_ GUARDED_BY(mutex_);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "pool_builder.h"
+
 namespace misstep {
 namespace {
 
@@ -79,6 +81,40 @@ TEST(MethodTable, RegistrationsOfLoadersThatAreGoneAreForgotten) {
   table.KeysOf(ids);
   EXPECT_NE(ids[0], 0u) << "entries on shadows keep their names";
   EXPECT_EQ(ids[0], ids[1]);
+}
+
+// Programs that load a class again and again have no end of them.
+TEST(MethodTable, AClassThatComesAgainIsKeptOnce) {
+  MethodTable table;
+  PoolBuilder bytes;
+  const uint16_t a = bytes.Method("x/Y", "a", "()V");
+  const uint16_t b = bytes.Method("x/Y", "b", "()V");
+  const ConstantPool pool(std::span(bytes.bytes()), bytes.count());
+  const ClassFacts facts = {.super = "java/lang/Object", .interface = false, .pool = &pool};
+  // In a loader of its own: what it calls at 3, and where its instrumentation ends.
+  const auto load = [&](uint64_t method, uint16_t call, int32_t push_end) {
+    Registration r;
+    r.class_name = "a/B";
+    r.first_id = table.Reserve(1);
+    r.methods = {{"x()V", push_end, {{20, 24}}}};
+    table.Register(std::move(r));
+    const auto mine = table.Registrations("a/B");
+    const std::vector<PreparedMethod> prepared = {
+        {.method = method, .name = "x", .descriptor = "()V", .sites = {{.bci = 3, .opcode = 184, .call = call}}}};
+    table.Publish("a/B", prepared, mine, &facts);
+    table.Forget("a/B", mine);
+    return table.Find(method);
+  };
+  const MethodInfo* first = load(100, a, 6);
+  EXPECT_EQ(load(200, a, 6), first);
+  EXPECT_EQ(table.Find(100), first);
+  const MethodInfo* calls_other = load(300, b, 6);
+  EXPECT_NE(calls_other->body, first->body);
+  EXPECT_EQ((*calls_other->body->targets)[0].name, "b");
+  const MethodInfo* longer = load(400, b, 9);
+  EXPECT_EQ(longer->push_end, 9);
+  EXPECT_EQ(longer->body, calls_other->body);
+  EXPECT_EQ(table.Find(300), calls_other) << "what is known of a method stays";
 }
 
 TEST(MethodTable, NotEveryClassOfTheNameIsInstrumented) {
