@@ -49,11 +49,16 @@ const (
 	// pushed is code between the words that C1 pushes for its slow subtype check and their pops (c1_LIRAssembler_x86.cpp, emit_typecheck_helper): the
 	// walker does not know of them (agent/pushed_jvm_test.go).
 	pushed = "subtype check"
+	// searched is C2's search of a string in another, which keeps what it works on, and a copy of short strings, on the stack (string_indexof,
+	// string_indexofC8, cpu/x86/c2_MacroAssembler_x86.cpp): the walker does not know of that (agent/searched_jvm_test.go).
+	searched = "string search"
 	// barrier is C code that a slow path of a collector's barrier in compiled code calls: it keeps registers on the stack meanwhile, of which the
 	// walker does not know (SaveLiveRegisters, cpu/x86/gc/shared/barrierSetAssembler_x86.cpp; agent/stored_jvm_test.go).
 	barrier = "barrier"
 	// aligned is C code that aligns its stack and so has its frame elsewhere than right below its caller's.
 	aligned = "aligned stack"
+	// body is all other code: it says nothing of its frame.
+	body = "body"
 )
 
 // Code classifies the instructions at a pc of x86-64 in code of a state by the stage of the frame's life that decides whether its caller can be found.
@@ -78,7 +83,7 @@ func Code(state string, code []byte) string {
 	case state == "stub" && inARow(code, store):
 		return prologue
 	}
-	return "body"
+	return body
 }
 
 func (f form) begins(code []byte) bool {
@@ -199,6 +204,9 @@ const (
 	store = 0x89
 )
 
+// rbpSaved is where pusha saves rbp, as the sixth of sixteen.
+const rbpSaved = 0x50
+
 // inARow says that a stub takes registers back that it has saved, or saves them, at least two in a row: mov [rsp+N], reg; mov [rsp+N-8], reg; or takes the
 // last one back before their room is given free. Its frame has another size then (MacroAssembler::pusha, popa; RegisterSaver).
 func inARow(code []byte, what byte) bool {
@@ -211,7 +219,8 @@ func inARow(code []byte, what byte) bool {
 		return true
 	}
 	second, length := onStack(code, what)
-	return length != 0 && (second == first+8 || second == first-8)
+	apart := max(second-first, first-second)
+	return length != 0 && (apart == 8 || apart == 16 && min(first, second) == rbpSaved) // between rbp and rbx is the place of rsp
 }
 
 // onStack is the offset from rsp of the load or store that code begins with, and the instruction's length, 0 when it is another.

@@ -78,14 +78,14 @@ func linker(f *misstepv1.Frame) bool {
 // linked is the part of a walk that is cut off at such a frame, linkedWords its description.
 const linked, linkedWords = "method handle", "the caller of a method handle's linker"
 
-// cutAtLinker says that a walk ends at a linker because of it. A linker alone on top is none: nothing was called yet. Nor is one below a stub or below
-// compiled code whose frame is not finished: there the signal's place explains the cut.
+// cutAtLinker says that a walk ends at a linker because of it. A linker alone on top is none: nothing was called yet. Nor is one close below a stub, or
+// close below compiled code whose frame is not finished: there the signal's place explains the cut.
 func cutAtLinker(m *misstepv1.Mismatch) bool {
 	sus := m.GetSuspect().GetFrames()
 	if len(sus) < 2 || !linker(fromBottom(sus, 0)) {
 		return false
 	}
-	return m.GetTopState() != "stub" && (m.GetTopState() != "compiled" || !unfinished(m))
+	return m.GetTopState() != "stub" && (m.GetTopState() != "compiled" || !unfinished(m)) || len(sus) > mostFrames(m)
 }
 
 // native says that the frame is of a native method; GST gives -1 for its location, ASGCT -3. ASGCT gives -1 at compiled

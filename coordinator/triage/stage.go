@@ -1,6 +1,10 @@
 package triage
 
-import misstepv1 "misstep/proto/misstep/v1"
+import (
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
 
 // stage is the stage of the frame at the signal's place, by the stack where that tells and by the code else.
 func stage(m *misstepv1.Mismatch) string {
@@ -23,7 +27,10 @@ func stage(m *misstepv1.Mismatch) string {
 	if m.GetTopState() == "compiled" && m.GetSp() != 0 && m.GetReturnAt() == m.GetSp() && jumpsFar(m.GetCode()) {
 		return epilogue
 	}
-	return Code(m.GetTopState(), m.GetCode())
+	if stage := Code(m.GetTopState(), m.GetCode()); stage != body || !searches(m) {
+		return stage
+	}
+	return searched
 }
 
 // mostSaved registers are pushed before C code makes room for its variables: those that the callee saves.
@@ -96,6 +103,21 @@ func copiesArray(m *misstepv1.Mismatch) bool {
 	return m.GetTopState() == "compiled" && (called != nil && name(called) == copies || name(top) == copies) && (oneOf(supertype, m.GetCode()) || popsArrays(m.GetCode()))
 }
 
+// searches says that the top frame, in compiled code, calls what C2 has instructions of its own for: the search of a string in another.
+func searches(m *misstepv1.Mismatch) bool {
+	called := m.GetTopCall()
+	if m.GetTopState() != "compiled" || called == nil || !strings.HasPrefix(called.GetMethod(), "indexOf") {
+		return false
+	}
+	switch called.GetClassName() {
+	case "java.lang.StringLatin1", "java.lang.StringUTF16":
+		return strings.HasPrefix(called.GetDescriptor_(), "([B") && strings.Contains(called.GetDescriptor_()[2:], "[B")
+	case "java.lang.String": // 8
+		return strings.HasPrefix(called.GetDescriptor_(), "(Ljava/lang/String;")
+	}
+	return false
+}
+
 // popsArrays says that the arrays are popped, or the last of them is, behind the check that lets them be copied as they are: pop; pop; lea.
 func popsArrays(code []byte) bool {
 	const pop = 0x58
@@ -113,7 +135,7 @@ func popsArrays(code []byte) bool {
 // explains a walk that went wrong from the start.
 func unfinished(m *misstepv1.Mismatch) bool {
 	switch stage(m) {
-	case prologue, epilogue, pushed, barrier, aligned:
+	case prologue, epilogue, pushed, searched, barrier, aligned:
 		return true
 	}
 	return false
@@ -128,11 +150,15 @@ func topToBlame(m *misstepv1.Mismatch, frames int) bool {
 // leftAtTop says the same where all is right again below so many frames: they are no more than one compiled frame may stand for, and some that were made
 // up.
 func leftAtTop(m *misstepv1.Mismatch, frames int) bool {
-	most := mostMisled
+	return frames <= mostFrames(m) && topToBlame(m, frames)
+}
+
+// mostFrames may be right of a walk that went wrong at the top.
+func mostFrames(m *misstepv1.Mismatch) int {
 	if m.GetTopState() == "compiled" {
-		most = mostInlined
+		return mostInlined
 	}
-	return frames <= most && topToBlame(m, frames)
+	return mostMisled
 }
 
 // mostInlined is HotSpot's MaxInlineLevel: as deep code inlines methods in one another. Ten of them and three made up were the most.

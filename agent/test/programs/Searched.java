@@ -1,0 +1,33 @@
+/**
+ * Looks for a string in others, below some frames. C2 has instructions of its own for that, which keep what they work on on the stack.
+ * With the argument "string" it looks for a string, with "char" for a character, which takes nothing on the stack.
+ */
+public final class Searched {
+  private static final String TEXT = "the quick brown fox jumps over the lazy dog, again and again and again, without an end";
+
+  static int search(String what, boolean string) {
+    int sum = 0;
+    for (int i = 0; i < 100; i++) {
+      sum += string ? TEXT.indexOf(what) : TEXT.indexOf(what.charAt(0));
+    }
+    return sum;
+  }
+
+  static int outer(String what, boolean string) {
+    return search(what, string) + 1;
+  }
+
+  public static void main(String[] args) {
+    boolean string = args[0].equals("string");
+    String[] words = {"agone", "endless", "foxes and"};
+    long sum = 0;
+    long n = 0;
+    for (long end = System.nanoTime() + 1_500_000_000L; System.nanoTime() < end; n++) {
+      sum += outer(string ? words[(int) (n % words.length)] : "!", string);
+    }
+    if (sum != n * -99) {
+      System.exit(3);
+    }
+    System.out.println("searched: verified");
+  }
+}
