@@ -131,11 +131,12 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     t->deoptimises = trace.num_frames == kDeoptCode && agent->deopt_stubs.OnStack(spot.sp, end);
     if (trace.num_frames <= -3 && trace.num_frames >= -6) GuessCallers(slot, t, registers, end);
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
-    // A walk that does not get to where the thread's last one that matched ended may have lost its way.
+    // A walk that does not get to the thread's bottom may have lost its way. GetStackTrace knows it best: a sample that
+    // is cut off above all that is on the shadow matches.
     const uint64_t bottom =
         trace.num_frames > 0 ? reinterpret_cast<uint64_t>(t->frames[trace.num_frames - 1].method) : 0;
-    const bool lost = trace.num_frames > 0 && bottom != slot->root.load(std::memory_order_relaxed) &&
-                      bottom != slot->bracket.bottom.load(std::memory_order_relaxed);
+    const uint64_t gst = slot->bracket.bottom.load(std::memory_order_relaxed);
+    const bool lost = trace.num_frames > 0 && bottom != (gst != 0 ? gst : slot->root.load(std::memory_order_relaxed));
     t->words_size = lost ? agent->code.WordsOnStack(spot.sp, end, {t->words, CodeMap::kMostWords}) : 0;
     slot->busy = 0;
   }
