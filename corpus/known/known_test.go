@@ -82,6 +82,7 @@ func TestLabel(t *testing.T) {
 		{mismatch("asgct-shadow", "wrong-method", "top: compiled body"), jdk25, ""}, // JDK-8022893 is the rule inline-imprecision
 		{mismatch("asgct-shadow", "wrong-method", "top: compiled epilogue"), jdk25, "MISSTEP-epilogue-fabrication"},
 		{mismatch("asgct-shadow", "wrong-method", "top: compiled subtype check"), jdk25, "MISSTEP-pushed-words"},
+		{mismatch("edges", "impossible-edge", "top: compiled string search"), jdk25, "MISSTEP-string-search"},
 		{mismatch("asgct-shadow", "wrong-method", "top: interpreted body"), jdk25, ""},
 		{mismatch("asgct-shadow", "wrong-method", "a.B.f"), jdk25, ""},
 

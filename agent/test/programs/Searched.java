@@ -3,7 +3,8 @@
  * With the argument "string" it looks for a string, with "char" for a character, which takes nothing on the stack.
  */
 public final class Searched {
-  private static final String TEXT = "the quick brown fox jumps over the lazy dog, again and again and again, without an end";
+  private static final String TEXT =
+      "the quick brown fox jumps over the lazy dog, again and again and again, without an end";
 
   static int search(String what, boolean string) {
     int sum = 0;
