@@ -178,7 +178,7 @@ var byVM = map[string]bool{
 // words that point at code.
 func thrownByVM(m *misstepv1.Mismatch, f *misstepv1.Frame) bool {
 	return f.GetMethod() == "<init>" && byVM[f.GetClassName()] && (!asynchronous(m) || slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool {
-		return strings.HasPrefix(w.GetCode(), "stub call_stub") // call_stub_stub (stub gen) on 28
+		return strings.HasPrefix(w.GetCode(), "stub ") && strings.Contains(w.GetCode(), "call_stub") // "Stub Generator call_stub_stub" on 26
 	}))
 }
 
