@@ -27,10 +27,11 @@ func stage(m *misstepv1.Mismatch) string {
 	if m.GetTopState() == "compiled" && m.GetSp() != 0 && m.GetReturnAt() == m.GetSp() && jumpsFar(m.GetCode()) {
 		return epilogue
 	}
-	if stage := Code(m.GetTopState(), m.GetCode()); stage != body || !searches(m) {
-		return stage
+	code := Code(m.GetTopState(), m.GetCode())
+	if code == body && searches(m) {
+		return searched
 	}
-	return searched
+	return code
 }
 
 // mostSaved registers are pushed before C code makes room for its variables: those that the callee saves.

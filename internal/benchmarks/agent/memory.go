@@ -207,10 +207,6 @@ type growth struct {
 	Seconds, With, Without []float64
 }
 
-// returnsMemory has the C library give back what is freed of the compilers' arenas (chunks of 32 KiB), or each big method that is compiled leaves
-// a step in the resident memory that nobody holds.
-const returnsMemory = "GLIBC_TUNABLES=glibc.malloc.mmap_threshold=16384:glibc.malloc.mmap_max=20000"
-
 // measureGrowth runs one workload with and without the agent at the same time until the time is up. Their heaps have their full size from the
 // start. The JVM grows without the agent, too (code cache, compilers' arenas, metaspace), and may settle
 // later: the goal is on the JVM with the agent, the other one tells how much of it is the JVM's.
@@ -218,7 +214,6 @@ func measureGrowth(outer context.Context, bed *trial.Bed, on jdk.Entry, until ti
 	g := &growth{Workload: "h2"}
 	spec := trial.Spec{
 		JDK: on, Workload: g.Workload, Repetitions: 1 << 30, Flags: []string{"-Xms512m", "-Xmx512m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC"},
-		Environment: []string{returnsMemory},
 	}
 	control := spec
 	spec.Agent = &agent.Options{

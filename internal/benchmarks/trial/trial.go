@@ -124,8 +124,6 @@ type Spec struct {
 	Arguments   []string
 	Repetitions uint32
 	Flags       []string
-	// Environment beyond what every run has, as NAME=VALUE.
-	Environment []string
 	// Agent's options without its folder; nil runs without the agent.
 	Agent *agent.Options
 	// Faults to inject; nil loads no injector.
@@ -197,7 +195,6 @@ func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) b
 	cmd := exec.CommandContext(ctx, filepath.Join(s.JDK.Path, "bin", "java"), args...)
 	cmd.Dir = r.Dir
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC", "HOME=" + scratch, "TMPDIR=" + scratch, "JAVA_HOME=" + s.JDK.Path}
-	cmd.Env = append(cmd.Env, s.Environment...)
 	if s.Faults != nil {
 		cmd.Env = append(cmd.Env, s.Faults.Environment(b.Injector, log)...)
 	}
