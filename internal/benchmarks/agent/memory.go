@@ -13,10 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"misstep/agent"
 	"misstep/deploy/jdk"
@@ -198,111 +195,4 @@ func resident(pid int) (float64, error) {
 		}
 	}
 	return 0, fmt.Errorf("read resident memory: no VmRSS of process %d", pid)
-}
-
-// growth is the resident memory of one long run under all checks, beside one of the same program without the agent.
-type growth struct {
-	Workload string
-	// Seconds since the start, and MiB at that time with the agent and without.
-	Seconds, With, Without []float64
-}
-
-// measureGrowth runs one workload with and without the agent at the same time until the time is up. Their heaps have their full size from the
-// start. The JVM grows without the agent, too (code cache, compilers' arenas, metaspace), and may settle
-// later: the goal is on the JVM with the agent, the other one tells how much of it is the JVM's.
-func measureGrowth(outer context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) (*growth, error) {
-	g := &growth{Workload: "h2"}
-	spec := trial.Spec{
-		JDK: on, Workload: g.Workload, Repetitions: 1 << 30, Flags: []string{"-Xms512m", "-Xmx512m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC"},
-	}
-	control := spec
-	spec.Agent = &agent.Options{
-		Seed: 1, Ratio: 1, Interval: 200 * time.Microsecond, Jitter: 0.5,
-		Checks: allChecks(0.001), Reference: "trace:0.0001",
-	}
-	start := time.Now()
-	group, ctx := errgroup.WithContext(outer) // whichever fails ends both
-	goes := func() bool { return ctx.Err() == nil && time.Now().Before(until) }
-	var alone atomic.Int64
-	endedEarly := func(what string, r trial.Result, err error) error {
-		if err == nil && goes() {
-			err = fmt.Errorf("measure growth: the JVM %s the agent ended: %s", what, r.Failure)
-		}
-		return err
-	}
-	group.Go(func() error {
-		r, err := bed.Run(ctx, control, func(pid int, _ string) bool {
-			alone.Store(int64(pid))
-			return goes()
-		})
-		return endedEarly("without", r, err)
-	})
-	group.Go(func() error {
-		last := start
-		r, err := bed.Run(ctx, spec, func(pid int, _ string) bool {
-			if time.Since(last) >= time.Second && alone.Load() != 0 {
-				last = time.Now()
-				with, err := resident(pid)
-				without, err1 := resident(int(alone.Load()))
-				if errors.Join(err, err1) == nil {
-					g.Seconds, g.With, g.Without = append(g.Seconds, last.Sub(start).Seconds()), append(g.With, with), append(g.Without, without)
-				}
-			}
-			return goes()
-		})
-		return endedEarly("with", r, err)
-	})
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	if err := context.Cause(outer); err != nil {
-		return nil, err
-	}
-	if len(g.Seconds) < 4 {
-		return nil, errors.New("measure growth: the time was too short: give it a BUDGET of minutes")
-	}
-	return g, nil
-}
-
-func (g *growth) reached() time.Duration {
-	return time.Duration(g.Seconds[len(g.Seconds)-1] * float64(time.Second))
-}
-
-// settled gives the part after the first half, when the program's own code has been compiled; own is what the agent adds.
-func (g *growth) settled() (seconds, with, without, own []float64) {
-	half := len(g.Seconds) / 2
-	seconds, with, without = g.Seconds[half:], g.With[half:], g.Without[half:]
-	for i := range seconds {
-		own = append(own, with[i]-without[i])
-	}
-	return seconds, with, without, own
-}
-
-func (g *growth) table() bench.Table {
-	seconds, with, without, own := g.settled()
-	t := bench.Table{
-		Title:   "growth of h2, second half of the run, side by side",
-		Columns: []string{"resident", "seconds", "MiB first", "MiB last", "MiB in 30 minutes"},
-	}
-	for _, row := range []struct {
-		what string
-		mib  []float64
-	}{{"without the agent", without}, {"under all checks", with}, {"difference", own}} {
-		t.Rows = append(t.Rows, []string{
-			row.what, fmt.Sprintf("%.0f–%.0f", seconds[0], seconds[len(seconds)-1]), bench.Figure(row.mib[0]), bench.Figure(row.mib[len(row.mib)-1]),
-			bench.Figure(bench.Slope(seconds, row.mib) * 1800),
-		})
-	}
-	return t
-}
-
-// growthGoal is what counts as none, in MiB in 30 minutes: about one per cent of such a JVM.
-const growthGoal = 10
-
-func (g *growth) goal() bench.Goal {
-	seconds, with, _, _ := g.settled()
-	return bench.Goal{
-		Name: fmt.Sprintf("growth under all checks, from the last %.0f s", seconds[len(seconds)-1]-seconds[0]), Goal: growthGoal,
-		Measured: bench.Slope(seconds, with) * 1800, Unit: "MiB in 30 minutes",
-	}
 }
