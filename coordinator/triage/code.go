@@ -148,7 +148,8 @@ var supertype = []form{
 	{code: []int{0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08, 0x48, 0xc1}},                                                                 // shl r, 3; mov r, [array+8]; shl
 	{code: []int{0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                 // mov r, [array+8]; shl r, 3; cmp
 	{code: []int{0x8b, whatever, 0x08, 0x49, 0xba}},                                                                                             // and its place: mov r10, base
-	{code: []int{0x48, 0xc1, whatever, 0x2a, 0x48, 0xc1}},                                                                                       // shr r, 42; shl r: 27, from the header
+	{code: []int{0x48, 0x8b, whatever, 0x48, 0xc1, whatever, 0x2a, 0x48, 0xc1}},                                                                 // mov r, [array]; shr r, 42; shl r: 27, from the header
+	{code: []int{0x48, 0xc1, whatever, 0x2a, 0x48, 0xc1}},                                                                                       // shr r, 42; shl r
 	{code: []int{0x48, 0xc1, whatever, whatever, 0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},                               // shl r; mov r10d, base; add r, r10
 	{code: []int{0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},                                                               // mov r10d, base; add r, r10
 	{code: []int{0x49, 0xba, whatever, whatever, whatever, whatever, whatever, whatever, whatever, whatever, 0x49, 0x03}},                       // mov r10, base; add r, r10

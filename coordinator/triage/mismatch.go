@@ -131,7 +131,8 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 	}
 	inFrame := !unfinished(m)
 	if m.GetKind() == "truncated" && bottom != nil {
-		if e := (edge{callee: bottom}); upcall(bottom) != "" {
+		// A walk of one frame, from where that is not set up, may have met the entry frame by chance.
+		if e := (edge{callee: bottom}); upcall(bottom) != "" && (len(sus) > 1 || inFrame) {
 			return kind, e.String(), e.what() + " (here " + name(bottom) + ")"
 		}
 		if u := upcall(fromBottom(sus, 1)); u != "" { // it crossed the entry frame and lost its way in the compiled frame below
