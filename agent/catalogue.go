@@ -38,7 +38,7 @@ func Words() Catalogue {
 			{"top-frame-missing", "one physical frame is missing on top while pc is in code that is no Java method", "JDK-8178287; HotSpot forte.cpp"},
 			{"virtual-thread", "AsyncGetCallTrace goes on through Continuation.enterSpecial into the carrier", "JDK 21, JEP 444"},
 			{"depth-limit", "a walk was cut at its depth limit, and what is there is equal", "AsyncGetCallTrace's contract"},
-			{"null-method-id", "AsyncGetCallTrace had no jmethodID for a method; everything else is equal", "HotSpot forte.cpp: find_jmethod_id"},
+			{"null-method-id", "AsyncGetCallTrace had no jmethodID for a method; everything else agrees, in a bracket what is below", "HotSpot forte.cpp: find_jmethod_id"},
 			{"retransformed", "the class got other code: a frame may run the version before, or has got another id between two walks", "JVMTI RetransformClasses"},
 			{"retried", "equal when walked again after -2 or a missing jmethodID", "HotSpot forte.cpp: ticks_GC_active"},
 			{"deopt-upcall", "-9 in Java code that the VM called in the middle of a deoptimisation, to load a class", "HotSpot deoptimization.cpp: load_class_by_index; forte.cpp: ticks_deopt"},
@@ -60,6 +60,7 @@ func Words() Catalogue {
 			{"overdue", "a thread was found in the agent for longer than five seconds; the watcher outside decides", "the option liveness"},
 			{"send-failed", "the kernel refused the signal", "rt_tgsigqueueinfo(2)"},
 			{"overrun", "the judge did not come by for too long, or it may rest on an event still to come and too many others wait for theirs", "32 samples of a thread in a turn, 4096 that wait"},
+			{"no-bottom", "a bracket of a thread that was before or after its run or main, or has neither: nothing says where its stack ends", "HotSpot javaThread.cpp, java.c"},
 		},
 		Kinds: []Word{
 			{"truncated", "the bottom of the stack is lost without an error code; the record names a deoptimised caller at which that happened", "JDK-8303444, MISSTEP-deoptimised-caller"},

@@ -21,7 +21,7 @@ const (
 	maxCapabilities  = 64
 	maxProgressBytes = 256 << 10
 	maxOutcomeBytes  = 32 << 20
-	maxMismatches    = 64
+	maxMismatches    = 256
 	maxFrames        = 1 << 14
 	maxStack         = 1 << 10 // words of a stack
 	maxCode          = 1 << 10 // bytes of machine code at one place; the agent keeps up to 256

@@ -108,13 +108,21 @@ budget: {trials: %d}
 	findings, err := st.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{CampaignId: status.GetId()})
 	require.NoError(t, err)
 	upcall := map[string]bool{} // the JDKs on which JDK-8303444 was seen
+	nameless := uint64(0)       // trials with something that is no known bug: a false alarm would come in many
 	for _, f := range findings.GetFindings() {
+		if f.GetKnownAs() == "" {
+			t.Logf("%d trials with %s, %s", f.GetHits(), f.GetId(), f.GetTitle())
+			nameless += f.GetHits()
+			require.NotContains(t, f.GetSignature().GetParts(), "gst-asgct", f.GetTitle())
+			require.NotContains(t, f.GetSignature().GetParts(), "shadow-gst", f.GetTitle())
+		}
 		for _, r := range f.GetRates() {
 			if f.GetKnownAs() == "JDK-8303444" && r.GetHits() > 0 {
 				upcall[r.GetJdk()] = true
 			}
 		}
 	}
+	require.LessOrEqual(t, nameless, uint64(2))
 	trials := map[string][]*misstepv1.Trial{}
 	for _, trial := range allTrials(t, st, status.GetId()) {
 		name := trial.GetRecipe().GetJdk().GetName()

@@ -70,6 +70,9 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome) {
 		}
 		renderMismatch(w, m)
 	}
+	if n := o.GetMismatchesLeftOut(); n > 0 {
+		fmt.Fprintf(w, "\n%d further kinds of mismatch are in the evidence only (mismatches.jsonl)\n", n)
+	}
 	if c := o.GetCrash(); c != nil {
 		fmt.Fprintf(w, "\ncrash: %s in %s\n", c.GetError(), c.GetProblematicFrame())
 	}

@@ -84,7 +84,36 @@ func TestAtMostSoManyMismatches(t *testing.T) {
 		text.WriteString(record(t, "gst-asgct", fmt.Sprint("a.A", i), 0, 1))
 	}
 	mismatches, _ := read(t, text.String())
-	require.Len(t, mismatches, maxMismatches)
+	require.Len(t, mismatches, maxRecords)
+	outcome := &misstepv1.Outcome{Mismatches: mismatches}
+	shrink(outcome, maxOutcome)
+	require.Len(t, outcome.GetMismatches(), maxMismatches)
+	require.EqualValues(t, maxRecords-maxMismatches, outcome.GetMismatchesLeftOut())
+}
+
+// Triage sees what was on top when a walk went wrong, so one boundary has several records; where there is no room for all, each boundary has one.
+func TestMomentsOfABoundaryAreApart(t *testing.T) {
+	var text strings.Builder
+	for _, caller := range []string{"a.Often", "a.Rare"} {
+		for i := range 3 {
+			var m misstepv1.Mismatch
+			require.NoError(t, protojson.Unmarshal([]byte(record(t, "asgct-shadow", caller, 0, uint64(3-i))), &m))
+			m.Code, m.TopState = []byte{byte(i)}, "compiled"
+			if caller == "a.Often" {
+				m.Count *= 100
+			}
+			line, err := protojson.Marshal(&m)
+			require.NoError(t, err)
+			text.WriteString(string(line) + "\n" + string(line) + "\n")
+		}
+	}
+	mismatches, damaged := read(t, text.String())
+	require.Zero(t, damaged)
+	var counts []uint64
+	for _, m := range mismatches {
+		counts = append(counts, m.GetCount())
+	}
+	require.Equal(t, []uint64{600, 6, 400, 4, 200, 2}, counts)
 }
 
 func TestVerdictsAddUpToTotals(t *testing.T) {

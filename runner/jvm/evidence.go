@@ -176,14 +176,18 @@ func put(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, na
 	return nil
 }
 
-// shrink makes the message fit by leaving out what comes last: threads of a hang, then mismatches. The first of each stays.
+// shrink makes the message fit by leaving out what comes last: threads of a hang, then mismatches, of which it says how many. The first of each
+// stays.
 func shrink(outcome *misstepv1.Outcome, most int) {
 	for proto.Size(outcome) > most && len(outcome.GetHang().GetThreads()) > 1 {
 		outcome.Hang.Threads = outcome.Hang.Threads[:(len(outcome.Hang.Threads)+1)/2]
 	}
-	for proto.Size(outcome) > most && len(outcome.GetMismatches()) > 1 {
-		outcome.Mismatches = outcome.Mismatches[:(len(outcome.Mismatches)+1)/2]
+	kinds := len(outcome.GetMismatches())
+	outcome.Mismatches = outcome.Mismatches[:min(kinds, maxMismatches)]
+	for n := len(outcome.GetMismatches()); proto.Size(outcome) > most && n > 1; n = len(outcome.GetMismatches()) {
+		outcome.Mismatches = outcome.Mismatches[:n-max(1, n/16)]
 	}
+	outcome.MismatchesLeftOut += uint32(kinds - len(outcome.GetMismatches())) // at most maxRecords
 }
 
 func sortEvidence(outcome *misstepv1.Outcome) {

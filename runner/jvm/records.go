@@ -19,10 +19,13 @@ const (
 	maxRecords     = 4096     // different mismatches that are read
 	maxRecordBytes = 32 << 20 // of one line: two traces of the deepest stacks, 16,384 frames each
 	maxRecordsRead = 64 << 20 // bytes of the whole file
-	maxMismatches  = 64       // in an outcome
+	maxMismatches  = 256      // in an outcome
+	maxReturnCode  = 64       // bytes of the code that C code returns to which tell places apart: what is further on may be patched
+	maxSaved       = 6 * 8    // bytes of the registers that C code saves before it makes room for its variables
 )
 
-// readRecords reads the agent's mismatch records, counts equal ones together and gives at most 64, the most frequent first.
+// readRecords reads the agent's mismatch records and counts equal ones together: those of one boundary and moment, as triage may tell moments
+// apart. The most frequent moment of each boundary comes first, so that what a bound cuts off is the least new.
 // damaged counts lines that are no record; the last one of a JVM that died while it wrote is not counted.
 func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, err error) {
 	f, err := os.Open(path)
@@ -50,7 +53,7 @@ func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, er
 			continue
 		}
 		m.Count = max(1, m.GetCount())
-		key := boundaryKey(m)
+		key := boundaryKey(m) + "\x00" + moment(m)
 		known, ok := byKey[key]
 		switch {
 		case !ok && len(byKey) < maxRecords:
@@ -72,7 +75,14 @@ func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, er
 	slices.SortFunc(mismatches, func(a, b *misstepv1.Mismatch) int {
 		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), cmp.Compare(a.GetSequence(), b.GetSequence()), cmp.Compare(boundaryKey(a), boundaryKey(b)))
 	})
-	return mismatches[:min(len(mismatches), maxMismatches)], damaged, nil
+	before, nth := map[string]int{}, map[*misstepv1.Mismatch]int{}
+	for _, m := range mismatches {
+		key := boundaryKey(m)
+		nth[m] = before[key]
+		before[key]++
+	}
+	slices.SortStableFunc(mismatches, func(a, b *misstepv1.Mismatch) int { return cmp.Compare(nth[a], nth[b]) })
+	return mismatches, damaged, nil
 }
 
 func depth(m *misstepv1.Mismatch) int {
@@ -93,4 +103,15 @@ func boundaryKey(m *misstepv1.Mismatch) string {
 		}
 	}
 	return strings.Join(parts, "\x00")
+}
+
+// moment is what ran on top, and how: two walks that go wrong at one boundary at different moments may show two bugs (agent/native/src/record.cpp).
+func moment(m *misstepv1.Mismatch) string {
+	frame := "no return address"
+	if at, sp, fp := m.GetReturnAt(), m.GetSp(), m.GetFp(); at != 0 {
+		frame = fmt.Sprint(at-sp <= maxSaved, fp < sp || fp > at)
+	}
+	return fmt.Sprintf("%s\x00%x\x00%s\x00%x\x00%v\x00%v\x00%s\x00%s", m.GetTopState(), m.GetCode(), m.GetReturnState(),
+		m.GetReturnCode()[:min(len(m.GetReturnCode()), maxReturnCode)], m.GetReturnCopied(), m.GetDeoptimisedCaller() != nil, frame,
+		m.GetTopCall().GetClassName()+"."+m.GetTopCall().GetMethod())
 }

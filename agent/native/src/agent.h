@@ -58,6 +58,7 @@ struct Agent {
   std::atomic<bool> redefines = false;  // a class got other code: of its old version's frames no event tells
   std::atomic<int> publishing = 0;      // calls of PublishClass under way
   std::atomic<uint64_t> sequence = 0;   // of entry checks
+  size_t most_deferred = 4096;          // samples that may wait for events still to come
   std::atomic<uint64_t> edges[static_cast<size_t>(Explained::kCount)] = {};  // judged, by what explained them
 };
 

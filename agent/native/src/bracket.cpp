@@ -1,6 +1,7 @@
 #include "bracket.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace misstep {
 namespace {
@@ -62,9 +63,21 @@ bool IsRun(const Level& root) { return IsCalled(root, "run", "()V"); }
 // The launcher's. Before and after it the same thread looks for the class and shuts down.
 bool IsMain(const Level& root) { return IsCalled(root, "main", "([Ljava/lang/String;)V"); }
 
-// What the VM calls on a thread before and after that: JavaThread::run and exit (runtime/javaThread.cpp).
-bool IsLifecycle(const Level& root) {
-  return root.info != nullptr && root.info->class_name == "java/lang/Thread" && root.info->name != "run";
+// What the VM calls on a thread after that (JavaThread::exit, runtime/javaThread.cpp).
+bool IsLifecycle(const MethodInfo& m) {
+  return m.class_name == "java/lang/Thread" && (m.name == "exit" || m.name == "dispatchUncaughtException");
+}
+
+// What runs on the thread of main before it and after it: the launcher's own and what it asks of the VM (java.c:
+// LoadMainClass, NewPlatformString; JNI's FindClass, which initialises), agents, the end
+// (JavaThread::invoke_shutdown_methods).
+bool IsLaunchers(const MethodInfo& m) {
+  constexpr std::string_view kPackages[] = {"sun/launcher/", "sun/instrument/", "misstep/agent/"};
+  constexpr std::string_view kClasses[] = {"java/lang/Shutdown", "java/lang/String", "java/lang/System",
+                                           "java/lang/ClassLoader"};
+  return m.upcall != Upcall::kNone || IsLifecycle(m) ||
+         std::any_of(std::begin(kPackages), std::end(kPackages), [&](auto p) { return m.class_name.starts_with(p); }) ||
+         std::find(std::begin(kClasses), std::end(kClasses), m.class_name) != std::end(kClasses);
 }
 
 // Whether the instruction calls just this method, and nothing else in turn.
@@ -102,7 +115,10 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
   const Levels& before = gst_first ? gst : asgct;
   const Levels& after = gst_first ? asgct : gst;
   if (gst.all.empty() || asgct.all.empty()) return Verdict::Match();
-  if ((!IsRun(gst.all[0]) && !IsMain(gst.all[0])) || IsLifecycle(asgct.all[0])) return Verdict::Match();
+  const MethodInfo* root = asgct.all[0].info;
+  if ((!IsRun(gst.all[0]) && !IsMain(gst.all[0])) || (root != nullptr && IsLifecycle(*root))) {
+    return Verdict::Void(Reason::kNoBottom);
+  }
   for (size_t l = 0; l < before.all.size() && l < after.all.size(); l++) {
     const Level& b = before.all[l];
     const Level& a = after.all[l];
@@ -111,7 +127,9 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
       if (a.info == nullptr || b.info == nullptr) return Verdict::Void(Reason::kUnknownMethod);
       if (OtherVersion(*a.info, *b.info)) return Verdict::Tolerated(Rule::kRetransformed);
       const Verdict v = KindAt(gst, asgct, l);
-      if (l == 0 && IsMain(gst.all[0]) && v.kind != Kind::kTruncated) break;
+      if (l == 0 && IsMain(gst.all[0]) && v.kind != Kind::kTruncated && IsLaunchers(*root)) {
+        return Verdict::Void(Reason::kNoBottom);
+      }
       return v;
     }
     if (l == before.sure || l == after.sure) break;
@@ -145,6 +163,11 @@ bool CommonIsThere(const Levels& before, const Levels& gst, const Levels& after)
 }
 
 }  // namespace
+
+bool MayBeBottom(const MethodInfo& m) {
+  const Level level = {.method = 0, .bci = 0, .info = &m};
+  return IsRun(level) || IsMain(level) || (IsLaunchers(m) && m.upcall == Upcall::kNone);
+}
 
 bool CanReach(const Body& body, int32_t from, int32_t to) {
   bool branched = false;

@@ -45,6 +45,10 @@ struct BracketVerdict {
 // Judges a bracket. Divergence is the index from the bottom of gst.
 BracketVerdict CompareBracket(const Bracket& bracket, const CodeLookup& code);
 
+// Whether a thread's stack may end at the method, as far as its name tells: threads that native code attached have
+// others.
+bool MayBeBottom(const MethodInfo& m);
+
 // Whether execution can get from one bci to the other: forward always, back along the method's branches.
 bool CanReach(const Body& body, int32_t from, int32_t to);
 

@@ -151,7 +151,7 @@ void Walk(Slot* slot) {
   if (error == JVMTI_ERROR_THREAD_NOT_ALIVE) return GiveUp(slot, Reason::kThreadEnd);
   if (error != JVMTI_ERROR_NONE) return GiveUp(slot, Reason::kGstError);
   if (b.gst_count > 0 && b.gst_count < static_cast<jint>(agent->options.depth)) {
-    b.bottom = reinterpret_cast<uint64_t>(b.gst[b.gst_count - 1].method);
+    slot->bottom = reinterpret_cast<uint64_t>(b.gst[b.gst_count - 1].method);
   }
   b.state.store(BracketState::kSecond, std::memory_order_release);
   switch (SendTicket(slot, &b.second, SignalFor::kBracketSecond, b.next++)) {
@@ -412,11 +412,12 @@ void JudgeBrackets(bool end) {
     const BracketVerdict v = Compare(o.get());
     const bool early = v.verdict.outcome == Outcome::kMismatch ? v.verdict.kind != Kind::kCode
                                                                : v.verdict.reason == Reason::kUnknownMethod;
-    const bool told_later = MayTell(o->before.frames) || MayTell(o->after.frames);
-    if ((early || told_later) && deferred.size() < kMostDeferred) {
+    if (!early && !MayTell(o->before.frames) && !MayTell(o->after.frames)) {
+      Finish(*o, v);
+    } else if (deferred.size() < kMostDeferred) {
       deferred.push_back(std::move(o));
     } else {
-      Finish(*o, early ? BracketVerdict{Verdict::Void(Reason::kOverrun)} : v);
+      Finish(*o, {Verdict::Void(Reason::kOverrun)});
     }
   }
   while (!deferred.empty() && (end || WaitedLong(deferred.front()->since))) {

@@ -367,6 +367,7 @@ JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, j
     const Origin origin = {.source = "gst", .num_frames = frames, .place = PlaceOfEntry(*slot, sequence)};
     CheckEdgesOf(gst, origin, &slot->random);
   }
+  if (shadow == slot->shadow && !gst.empty() && gst.size() < o.depth) slot->bottom = gst.back().method;
   if (draw < o.trace && shadow == slot->shadow) KeepTrace(env, slot, gst);
   if (want_gst_asgct) GstAsgct(env, slot, gst, sequence);
   if (want_shadow_gst) ShadowGst(env, slot, ids, overflow, gst, sequence);

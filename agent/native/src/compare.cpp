@@ -46,9 +46,11 @@ struct Taken {
   bool off = false;            // a frame below its push
   bool window = false;         // a frame in its push or pop, not on the shadow
   bool retransformed = false;  // such a frame of a retransformed class
+  bool nameless = false;       // a frame without a jmethodID, on the shadow or not
   bool operator==(const Taken&) const = default;
 
   Verdict AsVerdict() const {
+    if (nameless) return Verdict::Tolerated(Rule::kNullMethodId);
     if (retransformed) return Verdict::Tolerated(Rule::kRetransformed);
     if (window) return Verdict::Tolerated(Rule::kPushPopWindow);
     if (off) return Verdict::Tolerated(Rule::kConstructorPrologue);
@@ -65,8 +67,8 @@ struct Way {
 
 // Finds the ways in which the stack can stand for shadow[0..n): calls done(n, taken) for each until it says true.
 // Frames that may or may not be on the shadow are the only branches; both are followed, being on it first. Ways that
-// have come to the same place by the same means are one, so there are never more than eight times as many as entries of
-// the shadow.
+// have come to the same place by the same means are one, so there are never more than sixteen times as many as entries
+// of the shadow.
 template <typename Done>
 bool Align(const Stack& stack, const Frame* above, std::span<const uint32_t> shadow, const Done& done) {
   std::vector<Way> ways(1);
@@ -74,20 +76,23 @@ bool Align(const Stack& stack, const Frame* above, std::span<const uint32_t> sha
   for (size_t i = 0; i < stack.size() && !ways.empty(); i++) {
     const Frame& f = stack[i];
     const Frame* callee = i + 1 < stack.size() ? &stack[i + 1] : above;
-    const Presence presence = PresenceOf(f, callee);
+    const bool nameless = f.method == 0;
+    const Presence presence = nameless ? Presence::kMaybe : PresenceOf(f, callee);
     if (presence == Presence::kOff && !Instrumented(f)) continue;
     next.clear();
     const auto add = [&](const Way& way) {
       if (std::find(next.begin(), next.end(), way) == next.end()) next.push_back(way);
     };
     for (Way way : ways) {
-      if (presence != Presence::kOff && way.at < shadow.size() && shadow[way.at] == f.info->key) {
+      way.taken.nameless |= nameless;
+      if (presence != Presence::kOff && way.at < shadow.size() && (nameless || shadow[way.at] == f.info->key)) {
         add({.at = way.at + 1, .taken = way.taken});
       }
       if (presence == Presence::kOn) continue;
-      (presence == Presence::kOff ? way.taken.off
-       : f.info->retransformed    ? way.taken.retransformed
-                                  : way.taken.window) = true;
+      (nameless                     ? way.taken.nameless
+       : presence == Presence::kOff ? way.taken.off
+       : f.info->retransformed      ? way.taken.retransformed
+                                    : way.taken.window) = true;
       add(way);
     }
     ways.swap(next);
@@ -464,10 +469,8 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   }
   // Truncated above the seam, a virtual thread's stack looks like a wrong one of its carrier.
   if (s.carrier && stack.front().method != s.root) return Verdict::Void(Reason::kVirtualThread);
-  // A method without an identity may be any of the shadow's: nothing can be said.
-  if (std::any_of(s.asgct.begin(), s.asgct.end(), [](const Frame& f) { return f.info == nullptr; })) {
-    return Verdict::Void(Reason::kUnknownMethod);
-  }
+  // A method that no event has told of may be any of the shadow's: nothing can be said.
+  if (Unknown(s.asgct)) return Verdict::Void(Reason::kUnknownMethod);
   if (InlineImprecision(s, code)) return Verdict::Tolerated(Rule::kInlineImprecision);
   if (TopFrameMissing(s, code)) return Verdict::Tolerated(Rule::kTopFrameMissing);
   const Verdict v = ClassifyShadow(s.shadow, stack);
@@ -490,13 +493,16 @@ bool CertainlyOnShadow(const MethodInfo& method, int32_t bci) {
 Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLookup& code) {
   const std::vector<Location> suspect = Locations(s.asgct, false);
   const size_t sure = suspect.size() - TopGroup(s.asgct, s.region, s.at_pc, code);
+  bool nameless = false;
   for (size_t i = 0; i < trace.size() && i < suspect.size() && i <= sure; i++) {
     // GetStackTrace's constant for natives, as in gst-asgct.
     const int32_t bci = trace[i].bci == -1 ? -3 : trace[i].bci;
     const bool moves = i + 1 == trace.size() || i == sure;
-    if (suspect[i].method == trace[i].method && (moves || suspect[i].bci == bci)) continue;
-    if (suspect[i].method == 0) return Verdict::Tolerated(Rule::kNullMethodId);
-    if (suspect[i].method == trace[i].method) return Verdict::Mismatch(Kind::kWrongBci, static_cast<uint32_t>(i));
+    if (suspect[i].method == trace[i].method || suspect[i].method == 0) {
+      if (!moves && suspect[i].bci != bci) return Verdict::Mismatch(Kind::kWrongBci, static_cast<uint32_t>(i));
+      nameless |= suspect[i].method == 0;
+      continue;
+    }
     const MethodInfo* walked = s.asgct[s.asgct.size() - 1 - i].info;
     if (walked == nullptr || trace[i].info == nullptr) return Verdict::Void(Reason::kUnknownMethod);
     if (OtherVersion(*walked, *trace[i].info)) return Verdict::Tolerated(Rule::kRetransformed);
@@ -512,7 +518,7 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
     const Verdict v = Classify<Location>(trusted, std::span(suspect).first(std::min(suspect.size(), trusted.size())));
     return v.divergence == i ? v : Verdict::Mismatch(Kind::kForeign, static_cast<uint32_t>(i));
   }
-  return Verdict::Match();
+  return nameless ? Verdict::Tolerated(Rule::kNullMethodId) : Verdict::Match();
 }
 
 Verdict AtTheEnd(const Verdict& v, int32_t code, bool ended) {

@@ -18,12 +18,12 @@
 #include <utility>
 
 #include "agent.h"
+#include "bracket.h"
 #include "hung.h"
 
 namespace misstep {
 namespace {
 
-constexpr size_t kMostDeferred = 4096;
 constexpr uint64_t kTurnNanos = 4'000'000;  // time whose ticks a turn has
 constexpr size_t kMostBracketTurns = 4;     // threads among which the brackets of that time are
 constexpr uint64_t kRanNanos = 20'000;      // CPU time since the last look that makes a thread a running one
@@ -135,7 +135,7 @@ void Fill(Slot* slot, Ticket* t, void* context) {
     // is cut off above all that is on the shadow matches.
     const uint64_t bottom =
         trace.num_frames > 0 ? reinterpret_cast<uint64_t>(t->frames[trace.num_frames - 1].method) : 0;
-    const uint64_t gst = slot->bracket.bottom.load(std::memory_order_relaxed);
+    const uint64_t gst = slot->bottom.load(std::memory_order_relaxed);
     const bool lost = trace.num_frames > 0 && bottom != (gst != 0 ? gst : slot->root.load(std::memory_order_relaxed));
     t->words_size = lost ? agent->code.WordsOnStack(spot.sp, end, {t->words, CodeMap::kMostWords}) : 0;
     slot->busy = 0;
@@ -332,21 +332,25 @@ class Judge {
     o->since = now;
     Verdict verdict = Compare(o.get());
     if (verdict.reason == Reason::kVirtualThread) slot.carrier.store(true, std::memory_order_relaxed);
-    // No thread begins with a call of the VM's on behalf of Java code: what ends there has lost its bottom
-    // (JDK-8303444), though nothing of the shadow lay below.
-    if (verdict.outcome == Outcome::kMatch && !o->keys.empty() && o->frames.back().info != nullptr &&
-        o->frames.back().info->upcall == Upcall::kNone) {
-      slot.root = o->frames.back().method;
-      bottoms_.insert(slot.root);
+    // Nothing of the shadow may lie below where a walk was cut off, and then it matches. No thread begins with a call
+    // of the VM's on behalf of Java code (JDK-8303444); what else is a bottom GetStackTrace says, or its name.
+    const Frame* bottom = verdict.outcome == Outcome::kMatch && !o->keys.empty() ? &o->frames.back() : nullptr;
+    if (bottom != nullptr && bottom->info != nullptr && bottom->info->upcall == Upcall::kNone) {
+      const uint64_t gst = slot.bottom.load(std::memory_order_relaxed);
+      if (gst == 0 || gst == bottom->method || MayBeBottom(*bottom->info)) {
+        slot.root = bottom->method;
+        bottoms_.insert(slot.root);
+      }
     }
     // Last: without a ticket under way the slot may become another thread's, whose root is another.
     t->state.store(TicketState::kIdle, std::memory_order_release);
-    const bool early = MayBeEarly(o->sample, verdict);
-    if ((early || MayTell(o->frames)) && deferred_.size() < kMostDeferred) {
-      deferred_.push_back(std::move(o));
-      return;
+    if (MayBeEarly(o->sample, verdict) || MayTell(o->frames)) {
+      if (deferred_.size() < agent->most_deferred) {
+        deferred_.push_back(std::move(o));
+        return;
+      }
+      verdict = Verdict::Void(Reason::kOverrun);
     }
-    if (early) verdict = Verdict::Void(Reason::kOverrun);
     Finish(*o, verdict);
   }
 

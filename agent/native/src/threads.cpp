@@ -157,7 +157,7 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   slot->stack = OwnStack();
   slot->busy = 0;
   slot->bracket.thread = nullptr;
-  slot->bracket.bottom = 0;
+  slot->bottom = 0;
   slot->traces.size = 0;
   slot->last_cpu = 0;
   slot->root = 0;

@@ -106,7 +106,6 @@ struct BracketSlot {
   std::atomic<uint64_t> until = 0;        // no bracket of the turn begins after it, but for the first
   std::atomic<bool> walking = false;      // the bracketer is about to walk this thread (rule 2)
   std::atomic<jthread> thread = nullptr;  // a global reference; null where brackets cannot be
-  std::atomic<uint64_t> bottom = 0;       // method of the last GetStackTrace
   uint64_t next = 0;                      // sequence of its signals
   uint64_t not_before = 0;                // when the next one of the turn may begin
   Ticket first;
@@ -149,6 +148,7 @@ struct Slot {
   std::atomic<uint32_t> ready = 0;  // tickets for the judge
   Turn turn;
   std::atomic<uint64_t> last_cpu = 0;  // the sampler's: CPU time when last looked at
+  std::atomic<uint64_t> bottom = 0;    // lowest method of the last GetStackTrace, 0 before
   std::atomic<uint64_t> root = 0;      // bottom method of the last walk that can be relied on
   std::atomic<bool> chosen = false;    // its name is one that the option threads asks for
   std::atomic<bool> carrier = false;   // virtual threads were seen mounted on it

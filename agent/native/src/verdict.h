@@ -67,12 +67,13 @@ enum class Reason : uint8_t {
   kOverdue,        // a thread was found in the agent for longer than the liveness limit
   kSendFailed,     // the kernel refused the signal
   kOverrun,        // too many others wait for events that it may rest on
+  kNoBottom,       // a bracket of a thread before or after its run or main, or that has neither
   kCount,
 };
 inline constexpr const char* kReasonNames[] = {
     "",        "lost",           "thread-end",   "exit",           "walker-busy",
     "depth",   "unknown-method", "unknown-code", "virtual-thread", "gst-error",
-    "overdue", "send-failed",    "overrun",
+    "overdue", "send-failed",    "overrun",      "no-bottom",
 };
 static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
 

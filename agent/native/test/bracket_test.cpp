@@ -62,6 +62,7 @@ struct BracketTest : testing::Test, CodeLookup {
     }
     return frames;
   }
+  MethodInfo& Info(const std::string& name) { return infos[Id(name) - 1]; }
   BracketVerdict Judge(const std::string& before, const std::string& gst, const std::string& after) {
     return Judge(Frames(before), Frames(gst), Frames(after));
   }
@@ -82,6 +83,12 @@ struct BracketTest : testing::Test, CodeLookup {
 };
 
 #define EXPECT_MATCH(v) EXPECT_EQ((v).verdict.outcome, Outcome::kMatch)
+#define EXPECT_VOID(v, r)                                \
+  do {                                                   \
+    const BracketVerdict verdict_ = (v);                 \
+    EXPECT_EQ(verdict_.verdict.outcome, Outcome::kVoid); \
+    EXPECT_EQ(verdict_.verdict.reason, r);               \
+  } while (0)
 #define EXPECT_RULE(v, r)                                     \
   do {                                                        \
     const BracketVerdict verdict_ = (v);                      \
@@ -162,16 +169,34 @@ TEST_F(BracketTest, ALostBottomIsTruncated) {
 }
 
 TEST_F(BracketTest, TheLaunchersThreadDoesMoreThanMain) {
-  Id("main");
-  infos[Id("main") - 1].descriptor = "([Ljava/lang/String;)V";
-  EXPECT_MATCH(Judge("x@4 checkAndLoadMain@4", "a@4 main@10", "a@4 main@10"));
+  Info("main").descriptor = "([Ljava/lang/String;)V";
+  Info("checkAndLoadMain").class_name = "sun/launcher/LauncherHelper";
+  Info("clinit").upcall = Upcall::kClinit;
+  for (const char* before : {"x@4 checkAndLoadMain@4", "x@4 clinit@4"}) {
+    EXPECT_VOID(Judge(before, "a@4 main@10", "a@4 main@10"), Reason::kNoBottom);
+  }
   EXPECT_MISMATCH(Judge("a@4", "a@4 main@10", "a@4 main@10"), Kind::kTruncated, 1, false);
+  EXPECT_MISMATCH(Judge("x@4 y@20", "a@4 main@10", "a@4 main@10"), Kind::kForeign, 0, false);
 }
 
 TEST_F(BracketTest, TheVmCallsAtTheEndOfAThread) {
-  Id("exit");
-  infos[Id("exit") - 1].class_name = "java/lang/Thread";
-  EXPECT_MATCH(Judge("a@4 run@10", "a@4 run@10", "exit@4"));
+  for (const char* name : {"exit", "sleep"}) Info(name).class_name = "java/lang/Thread";
+  EXPECT_VOID(Judge("a@4 run@10", "a@4 run@10", "exit@4"), Reason::kNoBottom);
+  EXPECT_MISMATCH(Judge("sleep@-3", "a@4 run@10", "a@4 run@10"), Kind::kForeign, 0, false);
+  EXPECT_MISMATCH(Judge("sleep@-3", "sleep@-1 a@20 run@10", "a@4 run@10"), Kind::kTruncated, 2, false);
+}
+
+TEST_F(BracketTest, WhereAStackMayEnd) {
+  Info("main").descriptor = "([Ljava/lang/String;)V";
+  Info("checkAndLoadMain").class_name = "sun/launcher/LauncherHelper";
+  Info("clinit").upcall = Upcall::kClinit;
+  for (const char* name : {"run", "main", "checkAndLoadMain"}) EXPECT_TRUE(MayBeBottom(Info(name))) << name;
+  for (const char* name : {"a", "clinit"}) EXPECT_FALSE(MayBeBottom(Info(name))) << name;
+}
+
+// A thread that native code attached: whatever it called is at the end.
+TEST_F(BracketTest, WithoutABottomNothingIsJudged) {
+  EXPECT_VOID(Judge("x@4", "b@4 a@10", "b@4 a@10"), Reason::kNoBottom);
 }
 
 // The VM's own calls come in turn at one instruction: no proof that the frame above is the same.

@@ -580,9 +580,27 @@ TEST_F(CompareTest, AnIdOfNoMethodIsAMismatchAtLast) {
     const Verdict v = CompareAsgctShadow(s, *this);
     EXPECT_EQ(v.kind, Kind::kWrongMethod);
     EXPECT_EQ(v.divergence, 2 - i);
-    frames[i].method = 0;  // what ASGCT gives for a method without an id
-    EXPECT_NE(CompareAsgctShadow(s, *this).outcome, Outcome::kMismatch);
   }
+}
+
+// A method without an id stands for one entry of the shadow, or for none.
+TEST_F(CompareTest, NullMethodIdOnTheShadow) {
+  for (size_t i = 0; i < 3; i++) {
+    std::vector<Frame> frames = Frames("c@50 b@50 a@50");
+    frames[i] = {.method = 0, .bci = 50, .info = nullptr};
+    const auto judge = [&](const std::string& shadow) {
+      const Given g(Shadow(shadow), frames, Region::kInterpreter);
+      return CompareAsgctShadow(g.s, *this);
+    };
+    EXPECT_RULE(judge("a b c"), Rule::kNullMethodId);
+    EXPECT_MISMATCH(judge("x y a b c"), Kind::kTruncated, i == 2 ? 3 : 2);
+    EXPECT_EQ(judge("a x y b c").outcome, Outcome::kMismatch) << "a lost frame beside it";
+    EXPECT_EQ(judge("x y z").outcome, Outcome::kMismatch);
+  }
+  std::vector<Frame> frames = Frames("c@50 b@50 a@50");
+  frames[1] = {.method = 0, .bci = 50, .info = nullptr};
+  const Given g(Shadow("a c"), frames, Region::kInterpreter);
+  EXPECT_RULE(CompareAsgctShadow(g.s, *this), Rule::kNullMethodId);
 }
 
 TEST_F(CompareTest, DeepSamplesAreVoid) {
@@ -611,6 +629,20 @@ TEST_F(CompareTest, TraceIsExactBelowTheMethodThatMoves) {
   EXPECT_MISMATCH(judge("b@1 jdk@3 a@50", "c@7 b@60 a@50"), Kind::kWrongMethod, 1);
   EXPECT_EQ(judge("b@1 jdk@3 a@50", "c@7 b@60 jdk@3 x@2 a@50").outcome, Outcome::kMismatch);
   EXPECT_MISMATCH(judge("b@1 jdk@3 e@4 a@50", "c@7 b@60 jdk@3"), Kind::kTruncated, 2);
+}
+
+TEST_F(CompareTest, NullMethodIdInATrace) {
+  const std::vector<Frame> trace = Frames("a@50 e@4 jdk@3 b@1");  // bottom first
+  const auto judge = [&](const std::string& asgct) {
+    Given g({}, Frames(asgct), Region::kInterpreter);
+    g.frames[g.frames.size() - 2].method = 0;
+    g.frames[g.frames.size() - 2].info = nullptr;
+    return CompareTrace(trace, g.s, *this);
+  };
+  EXPECT_RULE(judge("c@7 b@60 jdk@3 e@4 a@50"), Rule::kNullMethodId);
+  EXPECT_EQ(judge("c@7 b@60 jdk@3 e@5 a@50").outcome, Outcome::kMismatch) << "its own place";
+  EXPECT_MISMATCH(judge("c@7 b@60 jdk@4 e@4 a@50"), Kind::kWrongBci, 2);
+  EXPECT_EQ(judge("c@7 b@60 e@4 a@50").outcome, Outcome::kMismatch) << "a lost frame above it";
 }
 
 // A frame of a class that was redefined since the trace was taken.

@@ -186,6 +186,37 @@ TEST(Protocol, TicksWithoutRoomAreOverrun) {
   VerdictsAddUp(c);
 }
 
+// As Walk, below a method that no event tells of.
+void WalkBelowUnknown(AsgctTrace* trace, jint depth, void* context) {
+  Walk(trace, depth - 1, context);
+  if (trace->num_frames <= 0) return;
+  std::move_backward(trace->frames, trace->frames + trace->num_frames, trace->frames + trace->num_frames + 1);
+  trace->frames[0] = {1, reinterpret_cast<jmethodID>(kFirstMethod + kMethods)};
+  trace->num_frames++;
+}
+
+// The rest of such a walk agrees with the shadow, so that it would match: whether it waits for its time, or finds no
+// room to wait, it does not.
+TEST(Protocol, AnUnknownMethodNeverMatches) {
+  const Folder folder;
+  StartAgent(folder, "interval=1000,edges=1,signal=SIGRTMIN+2", WalkBelowUnknown);
+  if (HasFatalFailure()) return;
+  agent->most_deferred = 16;
+  std::thread([&] {
+    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+    ASSERT_NE(slot, nullptr);
+    Push(slot, 1);
+    RunFor(300);
+    agent->threads.End();
+  }).join();
+  StopSampler();
+  const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
+  EXPECT_GT(c.voided[static_cast<int>(Reason::kOverrun) - 1].count, 0u);
+  EXPECT_GT(c.mismatch, 0u) << "those that waited";
+  EXPECT_EQ(c.match, 0u);
+  VerdictsAddUp(c);
+}
+
 std::atomic<uint64_t> walks_of[2];
 
 // Counts for which thread it was asked.

@@ -116,7 +116,8 @@ type Outcome struct {
 	Checks []*CheckCount `protobuf:"bytes,9,rep,name=checks,proto3" json:"checks,omitempty"`
 	// signals of the sampler.
 	Signals *SignalCount `protobuf:"bytes,10,opt,name=signals,proto3" json:"signals,omitempty"`
-	// mismatches, at most 64, those with equal check, kind and boundary counted together.
+	// mismatches, at most 256, those with equal check, kind, boundary and moment (what ran on top, and its code) counted together. The most
+	// frequent moment of each boundary comes first, the most frequent boundaries before others.
 	Mismatches []*Mismatch `protobuf:"bytes,11,rep,name=mismatches,proto3" json:"mismatches,omitempty"`
 	// crash when the JVM crashed.
 	Crash *Crash `protobuf:"bytes,12,opt,name=crash,proto3" json:"crash,omitempty"`
@@ -131,9 +132,11 @@ type Outcome struct {
 	// recipe_digest of the recipe that was run.
 	RecipeDigest string `protobuf:"bytes,17,opt,name=recipe_digest,json=recipeDigest,proto3" json:"recipe_digest,omitempty"`
 	// host that ran it.
-	Host          string `protobuf:"bytes,18,opt,name=host,proto3" json:"host,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Host string `protobuf:"bytes,18,opt,name=host,proto3" json:"host,omitempty"`
+	// mismatches_left_out is how many more kinds of mismatch there were than mismatches holds; the evidence has them.
+	MismatchesLeftOut uint32 `protobuf:"varint,19,opt,name=mismatches_left_out,json=mismatchesLeftOut,proto3" json:"mismatches_left_out,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Outcome) Reset() {
@@ -290,6 +293,13 @@ func (x *Outcome) GetHost() string {
 		return x.Host
 	}
 	return ""
+}
+
+func (x *Outcome) GetMismatchesLeftOut() uint32 {
+	if x != nil {
+		return x.MismatchesLeftOut
+	}
+	return 0
 }
 
 // CheckCount counts the verdicts of one check; they add up to total.
@@ -1778,7 +1788,7 @@ var File_misstep_v1_run_proto protoreflect.FileDescriptor
 const file_misstep_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"\x14misstep/v1/run.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa1\x06\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x06\n" +
 	"\aOutcome\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.misstep.v1.OutcomeKindR\x04kind\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1b\n" +
@@ -1800,7 +1810,8 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\bevidence\x18\x0f \x03(\v2\x14.misstep.v1.EvidenceR\bevidence\x12B\n" +
 	"\fperturbation\x18\x10 \x01(\v2\x1e.misstep.v1.PerturbationReportR\fperturbation\x12#\n" +
 	"\rrecipe_digest\x18\x11 \x01(\tR\frecipeDigest\x12\x12\n" +
-	"\x04host\x18\x12 \x01(\tR\x04host\"\xe3\x03\n" +
+	"\x04host\x18\x12 \x01(\tR\x04host\x12.\n" +
+	"\x13mismatches_left_out\x18\x13 \x01(\rR\x11mismatchesLeftOut\"\xe3\x03\n" +
 	"\n" +
 	"CheckCount\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x14\n" +
