@@ -183,8 +183,7 @@ bool InLoop(const Body& body, int32_t bci) {
 BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
   for (const BracketWalk* w : {&b.before, &b.after}) {
     const bool after = w == &b.after;
-    if (w->code < -10) return {Verdict::Mismatch(Kind::kCode, 0), after};
-    if (w->code <= 0) return {Verdict::Unwalkable(w->code), after};
+    if (w->code <= 0) return {JudgeCode(w->code, w->region, w->at_pc, w->deoptimises), after};
     if (w->frames.size() >= b.limit) return {Verdict::Void(Reason::kDepth), after};
     if (const auto at = Unknown(w->frames); at && b.told) return {Verdict::Mismatch(Kind::kWrongMethod, *at), after};
   }

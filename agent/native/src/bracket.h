@@ -25,6 +25,7 @@ struct BracketWalk {
   int32_t code = 0;               // num_frames as ASGCT gave it
   Region region = Region::kUnknown;
   std::vector<NmethodRef> at_pc;  // compiled code that holds pc
+  bool deoptimises = false;       // as in Sample
 };
 
 // The three walks in the order of time.

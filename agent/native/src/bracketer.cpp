@@ -43,6 +43,7 @@ struct OwnedBracket {
     std::vector<StackWord> words;
     std::vector<NmethodRef> at_pc;  // what was there at any look: code may have been unloaded since
     Region region = Region::kUnknown;
+    bool deoptimises = false;
   };
   bool told = false;  // the JVM has told of every method there is
   Walk before;
@@ -62,6 +63,7 @@ OwnedBracket::Walk TakeWalk(const Ticket& t) {
   }
   w.spot = t.spot;
   w.sequence = t.sample;
+  w.deoptimises = t.deoptimises;
   w.words.assign(t.words, t.words + t.words_size);
   return w;
 }
@@ -299,7 +301,7 @@ BracketWalk Look(OwnedBracket::Walk* w) {
     if (std::find(w->at_pc.begin(), w->at_pc.end(), n) == w->at_pc.end()) w->at_pc.push_back(std::move(n));
   }
   if (!w->at_pc.empty()) w->region = Region::kCompiled;
-  return {.frames = w->frames, .code = w->code, .region = w->region, .at_pc = w->at_pc};
+  return {.frames = w->frames, .code = w->code, .region = w->region, .at_pc = w->at_pc, .deoptimises = w->deoptimises};
 }
 
 // Whether a walk ends where GetStackTrace has nothing at all.
@@ -318,7 +320,10 @@ BracketVerdict Compare(OwnedBracket* o) {
   if (o->deoptimised == nullptr && !walk.frames.empty() &&
       (v.verdict.kind == Kind::kTruncated || Elsewhere(v.verdict))) {
     const std::span<const Frame> gst = o->gst;
+    const MethodInfo* last = walk.frames.back().info;
     o->deoptimised = agent->code.Deoptimised(walk.words, agent->deopt_stubs, [&](const Nmethod& n) {
+      // GetStackTrace met the thread after both had returned: the call is in the code.
+      if (Elsewhere(v.verdict) && last != nullptr && n.Calls(*last)) return true;
       for (size_t i = 0; i < gst.size(); i++) {  // a recursion has the walk's last method more than once
         if (gst[i].method == walk.frames.back().method && n.Begins(gst.subspan(i + 1))) return true;
         // GetStackTrace met the thread after the call that the walk shows had returned to that code.
@@ -410,7 +415,8 @@ void JudgeBrackets(bool end) {
   }
   for (std::unique_ptr<OwnedBracket>& o : queued) {
     const BracketVerdict v = Compare(o.get());
-    const bool early = v.verdict.outcome == Outcome::kMismatch ? v.verdict.kind != Kind::kCode
+    const int32_t code = v.after ? o->after.code : o->before.code;
+    const bool early = v.verdict.outcome == Outcome::kMismatch ? code >= -10  // as MayBeEarly
                                                                : v.verdict.reason == Reason::kUnknownMethod;
     if (!early && !MayTell(o->before.frames) && !MayTell(o->after.frames)) {
       Finish(*o, v);

@@ -274,10 +274,10 @@ bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
 // Whether ASGCT may give this code for a signal that hit pc. In compiled Java code the thread is in Java: it may find
 // no frame to start from (-5), one it cannot walk (-6) or a method that is none (-2); all other codes are for threads
 // in other states, or new, or gone (HotSpot: forte.cpp).
-bool Possible(const Sample& s) {
-  if (s.code < -10) return false;
-  if (s.region != Region::kCompiled || s.code == -2 || s.code == -5 || s.code == -6) return true;
-  return !AllJava(s.at_pc);
+bool Possible(int32_t code, Region region, std::span<const NmethodRef> at_pc) {
+  if (code < -10) return false;
+  if (region != Region::kCompiled || code == -2 || code == -5 || code == -6) return true;
+  return !AllJava(at_pc);
 }
 
 // How many entries of the shadow are below a walk that stands for those above them, 0 when it stands for no upper part.
@@ -325,6 +325,17 @@ bool Nmethod::Ends(std::span<const uint32_t> shadow, bool bare) const {
     if (keys.empty() ? bare : keys.size() <= shadow.size() && std::equal(keys.rbegin(), keys.rend(), shadow.rbegin())) {
       return true;
     }
+  }
+  return false;
+}
+
+bool Nmethod::Calls(const MethodInfo& callee) const {
+  for (size_t i = 0; i < nodes.size(); i++) {
+    const Frame caller = At(i);
+    const Site* site = SiteAt(caller);
+    if (site == nullptr || site->target < 0 || !caller.info->body->targets) continue;
+    const CallTarget& target = (*caller.info->body->targets)[static_cast<size_t>(site->target)];
+    if (target.name == callee.name && target.descriptor == callee.descriptor) return true;
   }
   return false;
 }
@@ -447,6 +458,11 @@ Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame
   return ClassifyShadow(shadow, stack);
 }
 
+Verdict JudgeCode(int32_t code, Region region, std::span<const NmethodRef> at_pc, bool deoptimises) {
+  if (Possible(code, region, at_pc)) return Verdict::Unwalkable(code);
+  return code == kDeoptCode && deoptimises ? Verdict::Tolerated(Rule::kDeoptUpcall) : Verdict::Mismatch(Kind::kCode, 0);
+}
+
 std::optional<uint32_t> Unknown(std::span<const Frame> top_first) {
   for (size_t i = top_first.size(); i > 0; i--) {
     const Frame& f = top_first[i - 1];
@@ -456,8 +472,7 @@ std::optional<uint32_t> Unknown(std::span<const Frame> top_first) {
 }
 
 Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
-  if (s.code == kDeoptCode && s.deoptimises && !Possible(s)) return Verdict::Tolerated(Rule::kDeoptUpcall);
-  if (s.code <= 0) return Possible(s) ? Verdict::Unwalkable(s.code) : Verdict::Mismatch(Kind::kCode, 0);
+  if (s.code <= 0) return JudgeCode(s.code, s.region, s.at_pc, s.deoptimises);
   if (s.deeper || s.asgct.size() >= s.limit) return Verdict::Void(Reason::kDepth);
   if (const auto at = Unknown(s.asgct); at && s.told) {
     return Verdict::Mismatch(Kind::kWrongMethod, std::min(*at, static_cast<uint32_t>(s.shadow.size())));

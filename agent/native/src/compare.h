@@ -88,6 +88,8 @@ struct Nmethod {
   // Whether the entries of one of its positions are the newest of these, bottom first. Of a position that has none
   // nothing can be said: bare is its answer.
   bool Ends(std::span<const uint32_t> shadow, bool bare) const;
+  // Whether the instruction of one of its positions calls a method of that name and descriptor.
+  bool Calls(const MethodInfo& callee) const;
 };
 using NmethodRef = std::shared_ptr<const Nmethod>;
 
@@ -163,6 +165,9 @@ std::optional<uint32_t> Unknown(std::span<const Frame> top_first);
 // The number of frames on top of an ASGCT walk that are only as good as the debug info at pc: the top physical frame
 // with what is inlined in it. At least 1 when there are frames; where it is not known, as many as it may be.
 size_t TopGroup(std::span<const Frame> asgct, Region region, std::span<const NmethodRef> at_pc, const CodeLookup& code);
+
+// A signal's walk that gave a code, 0 or less, in place of frames; deoptimises as in Sample.
+Verdict JudgeCode(int32_t code, Region region, std::span<const NmethodRef> at_pc, bool deoptimises);
 
 // asgct-shadow: compares from the bottom.
 Verdict CompareAsgctShadow(const Sample& sample, const CodeLookup& code);

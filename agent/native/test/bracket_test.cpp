@@ -266,6 +266,39 @@ TEST_F(BracketTest, AnIdOfNoMethodIsAMismatchAtLast) {
   EXPECT_MISMATCH(judge(good, bad, true), Kind::kWrongMethod, 2, true);
 }
 
+// What tells a deoptimised caller when GetStackTrace comes too late to show it.
+TEST_F(BracketTest, TheCallsInCompiledCode) {
+  Nmethod n;
+  n.Add(n.Add(-1, Frames("a@20")[0]), Frames("b@40")[0]);
+  n.Add(-1, Frames("a@5")[0]);
+  EXPECT_TRUE(n.Calls(Info("b")));
+  EXPECT_TRUE(n.Calls(Info("d")));
+  EXPECT_FALSE(n.Calls(Info("c")));
+  Info("d").descriptor = "(I)V";
+  EXPECT_FALSE(n.Calls(Info("d"))) << "a namesake";
+}
+
+// As in asgct-shadow: a thread whose pc is in compiled Java code is in Java.
+TEST_F(BracketTest, CodesFitTheirPlace) {
+  const std::vector<Frame> gst = Frames("a@4 run@10");
+  auto n = std::make_shared<Nmethod>();
+  n->method = gst[0].method;
+  n->Add(-1, gst[0]);
+  const BracketWalk good = {.frames = gst, .code = 2};
+  const auto judge = [&](int32_t code, bool deoptimises) {
+    return CompareBracket(
+        {.before = good,
+         .gst = gst,
+         .after = {.code = code, .region = Region::kCompiled, .at_pc = {n}, .deoptimises = deoptimises},
+         .limit = kLimit},
+        *this);
+  };
+  EXPECT_MISMATCH(judge(-4, true), Kind::kCode, 0, true);
+  EXPECT_MISMATCH(judge(-9, false), Kind::kCode, 0, true);
+  EXPECT_RULE(judge(-9, true), Rule::kDeoptUpcall);
+  EXPECT_EQ(judge(-5, false).verdict.outcome, Outcome::kUnwalkable);
+}
+
 TEST_F(BracketTest, CodesAndDepth) {
   const std::vector<Frame> gst = Frames("a@4 run@10");
   const BracketWalk good = {.frames = gst, .code = 2};
