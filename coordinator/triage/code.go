@@ -141,25 +141,66 @@ var supertype = []form{
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x0c}},                 // cmp; je; mov r, [super+12]: 8
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x10, whatever, 0x3b}}, // cmp; je; mov r, [super+16]; cmp: 28
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}},                 // cmp; je; mov r, [super+20]
-	{code: []int{0x8b, whatever, 0x08, whatever, 0x3b, whatever, 0x0f, 0x84}},                                                                   // mov r, [array+8]: its class
-	{code: []int{0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                                       // shl r, 3; cmp
-	{code: []int{whatever, 0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08}},                                             // push r; mov r, [array+8]; shl r, 3; mov r, [array+8]
-	{code: []int{0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08}},                                                       // mov r, [array+8]; shl r, 3; mov r, [array+8]
-	{code: []int{0x48, 0xc1, whatever, 0x03, 0x8b, whatever, 0x08, 0x48, 0xc1}},                                                                 // shl r, 3; mov r, [array+8]; shl
-	{code: []int{0x8b, whatever, 0x08, 0x48, 0xc1, whatever, 0x03, 0x48, 0x3b}},                                                                 // mov r, [array+8]; shl r, 3; cmp
-	{code: []int{0x8b, whatever, 0x08, 0x49, 0xba}},                                                                                             // and its place: mov r10, base
-	{code: []int{0x48, 0x8b, whatever, 0x48, 0xc1, whatever, 0x2a, 0x48, 0xc1}},                                                                 // mov r, [array]; shr r, 42; shl r: 27, from the header
-	{code: []int{0x48, 0xc1, whatever, 0x2a, 0x48, 0xc1}},                                                                                       // shr r, 42; shl r
-	{code: []int{0x48, 0xc1, whatever, whatever, 0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},                               // shl r; mov r10d, base; add r, r10
-	{code: []int{0x41, 0xba, whatever, whatever, whatever, whatever, 0x49, 0x03}},                                                               // mov r10d, base; add r, r10
-	{code: []int{0x49, 0xba, whatever, whatever, whatever, whatever, whatever, whatever, whatever, whatever, 0x49, 0x03}},                       // mov r10, base; add r, r10
-	{code: []int{0x49, 0x03, whatever, 0x48, 0x3b, whatever, 0x0f, 0x84}},                                                                       // add r, r10; cmp
 	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18}},                 // cmp r, [class+r]
 	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20}},                 // cmp r, [class+r]
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},                                         // je; cmp r, N; jne
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},                                         // je; cmp r, N; jne
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},                               // the cache of the other supertypes is at N: 24 on 8, 32 since
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},                               // the cache of the other supertypes is at N: 24 on 8, 32 since
+}
+
+// decodesClass says that code takes an array's class from it, or goes on with that: at least two instructions in a row that load the reference,
+// or the header that holds it, shift it, add it to the base of all classes, or compare it (MacroAssembler::load_klass, decode_klass_not_null). The
+// second array's push may stand before them.
+func decodesClass(code []byte) bool {
+	const push = 0x50
+	if len(code) > 0 && code[0]&^7 == push {
+		code = code[1:]
+	}
+	first := classStep(code)
+	return first > 0 && first < len(code) && classStep(code[first:]) > 0
+}
+
+// classStep is the length of the instruction of decodesClass that code begins with, 0 when it is none.
+func classStep(code []byte) int {
+	const rex, rexW, rexB = 0x40, 0x08, 0x01
+	prefix, at := byte(0), 0
+	if len(code) > 0 && code[0]&0xf0 == rex {
+		prefix, at = code[0], 1
+	}
+	if len(code) < at+2 {
+		return 0
+	}
+	wide, operands := prefix&rexW != 0, code[at+1]
+	switch mod := operands >> 6; code[at] {
+	case 0x8b: // mov r, [r+8]; mov r, [r]: the header
+		if mod == 1 && len(code) > at+2 && code[at+2] == 8 {
+			return at + 3
+		}
+		if mod == 0 && wide && operands&7 != 4 && operands&7 != 5 {
+			return at + 2
+		}
+	case 0xc1: // shl, shr r, N
+		if wide && operands&^0x0f == 0xe0 {
+			return at + 3
+		}
+	case 0xba: // mov r10, base
+		if prefix&rexB != 0 && wide {
+			return at + 9
+		}
+		if prefix&rexB != 0 {
+			return at + 5
+		}
+	case 0x03: // add r, r10
+		if wide && mod == 3 {
+			return at + 2
+		}
+	case 0x3b: // cmp r, r; cmp r, [r]
+		if wide && (mod == 3 || mod == 0 && operands&7 != 4 && operands&7 != 5) {
+			return at + 2
+		}
+	}
+	return 0
 }
 
 // oneOf says that code begins as one of these forms does.

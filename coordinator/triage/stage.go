@@ -101,7 +101,7 @@ func misled(m *misstepv1.Mismatch) bool {
 func copiesArray(m *misstepv1.Mismatch) bool {
 	const copies = "java.lang.System.arraycopy"
 	called, top := m.GetTopCall(), at(m.GetSuspect().GetFrames(), 0)
-	return m.GetTopState() == "compiled" && (called != nil && name(called) == copies || name(top) == copies) && (oneOf(supertype, m.GetCode()) || popsArrays(m.GetCode()))
+	return m.GetTopState() == "compiled" && (called != nil && name(called) == copies || name(top) == copies) && (oneOf(supertype, m.GetCode()) || decodesClass(m.GetCode()) || popsArrays(m.GetCode()))
 }
 
 // searches says that the top frame, in compiled code, calls what C2 has instructions of its own for: the search of a string in another.
