@@ -16,31 +16,32 @@ const whatever = -1
 
 // HotSpot's compilers emit these in MachPrologNode and MachEpilogNode (x86_64.ad) and in C1's build_frame and remove_frame.
 var forms = []form{
-	{[]int{0xf3, 0x0f, 0x1e, 0xfa}, prologue},                                       // endbr64: a C function's first
-	{[]int{0x89, 0x84, 0x24}, prologue},                                             // mov [rsp-N], eax: stack bang
-	{[]int{0x55}, prologue},                                                         // push rbp
-	{[]int{0x48, 0x83, 0xec}, prologue},                                             // sub rsp, imm8
-	{[]int{0x48, 0x81, 0xec}, prologue},                                             // sub rsp, imm32
-	{[]int{0x52, 0x48, 0x83, 0xec}, prologue},                                       // push rdx; sub rsp, imm8: OptoRuntime's exception blob
-	{[]int{0x48, 0x89, 0x6c, 0x24}, prologue},                                       // mov [rsp+N], rbp
-	{[]int{0x48, 0x8b, 0xec}, prologue},                                             // mov rbp, rsp
-	{[]int{0x48, 0x89, 0xe5}, prologue},                                             // mov rbp, rsp
-	{[]int{0x48, 0x83, 0xc4}, epilogue},                                             // add rsp, imm8
-	{[]int{0x48, 0x81, 0xc4}, epilogue},                                             // add rsp, imm32
-	{[]int{0x5d}, epilogue},                                                         // pop rbp
-	{[]int{0xc9}, epilogue},                                                         // leave
-	{[]int{0xc3}, epilogue},                                                         // ret
-	{[]int{0xc2}, epilogue},                                                         // ret imm16
-	{[]int{0x48, 0x8b, 0xc2, 0xc3}, epilogue},                                       // mov rax, rdx; ret: a stub's
-	{[]int{0x0f, 0x85, 0x01, 0x00, 0x00, 0x00, 0xc3}, epilogue},                     // jne behind it; ret: a native method's wrapper, when nothing was thrown
-	{[]int{0x49, 0x3b, 0xa7}, epilogue},                                             // cmp rsp, [r15+N]: return poll
-	{[]int{0x49, 0x3b, 0x67}, epilogue},                                             // the same with a short offset: 25
-	{[]int{0x41, 0xf6, 0x47, whatever, 0x01, 0x74, whatever, 0x49, 0xba}, epilogue}, // test byte [r15+N], 1; je; mov r10, this pc: a native method's return poll, 27
+	{[]int{0xf3, 0x0f, 0x1e, 0xfa}, prologue},                   // endbr64: a C function's first
+	{[]int{0x89, 0x84, 0x24}, prologue},                         // mov [rsp-N], eax: stack bang
+	{[]int{0x55}, prologue},                                     // push rbp
+	{[]int{0x48, 0x83, 0xec}, prologue},                         // sub rsp, imm8
+	{[]int{0x48, 0x81, 0xec}, prologue},                         // sub rsp, imm32
+	{[]int{0x52, 0x48, 0x83, 0xec}, prologue},                   // push rdx; sub rsp, imm8: OptoRuntime's exception blob
+	{[]int{0x48, 0x89, 0x6c, 0x24}, prologue},                   // mov [rsp+N], rbp
+	{[]int{0x48, 0x8b, 0xec}, prologue},                         // mov rbp, rsp
+	{[]int{0x48, 0x89, 0xe5}, prologue},                         // mov rbp, rsp
+	{[]int{0x48, 0x83, 0xc4}, epilogue},                         // add rsp, imm8
+	{[]int{0x48, 0x81, 0xc4}, epilogue},                         // add rsp, imm32
+	{[]int{0x5d}, epilogue},                                     // pop rbp
+	{[]int{0xc9}, epilogue},                                     // leave
+	{[]int{0xc3}, epilogue},                                     // ret
+	{[]int{0xc2}, epilogue},                                     // ret imm16
+	{[]int{0x48, 0x8b, 0xc2, 0xc3}, epilogue},                   // mov rax, rdx; ret: a stub's
+	{[]int{0x0f, 0x85, 0x01, 0x00, 0x00, 0x00, 0xc3}, epilogue}, // jne behind it; ret: a native method's wrapper, when nothing was thrown
+	{[]int{0x49, 0x81, 0x7f, whatever, 0, 0, 0, 0, 0x0f, 0x85, 0x01, 0, 0, 0, 0xc3}, epilogue}, // cmp [r15+N], 0 before it: was anything thrown?
+	{[]int{0x49, 0x3b, 0xa7}, epilogue},                                                                 // cmp rsp, [r15+N]: return poll
+	{[]int{0x49, 0x3b, 0x67}, epilogue},                                                                 // the same with a short offset: 25
+	{[]int{0x41, 0xf6, 0x47, whatever, 0x01, 0x74, whatever, 0x49, 0xba}, epilogue},                     // test byte [r15+N], 1; je; mov r10, this pc: a native method's return poll, 27
 	{[]int{0x4d, 0x8b, 0x97, whatever, whatever, whatever, whatever, 0x41, 0x85, 0x02, 0xc3}, epilogue}, // mov r10, [r15+N]; test [r10], eax; ret: 11
-	{[]int{0x41, 0x85, 0x02}, epilogue},                                                     // test [r10], eax: return poll of 8 and 11
-	{[]int{0x85, 0x05, whatever, whatever, whatever, whatever, 0xc3}, epilogue},             // test [rip+N], eax; ret: 8
-	{[]int{0x0f, 0x87, whatever, whatever, whatever, whatever, 0xc3}, epilogue},             // ja: to the return poll's stub; ret
-	{[]int{0x0f, 0x82, whatever, whatever, whatever, whatever, 0x49, 0x8b, 0xff}, epilogue}, // jb; mov rdi, r15: MacroAssembler::reserved_stack_check
+	{[]int{0x41, 0x85, 0x02}, epilogue},                                                                 // test [r10], eax: return poll of 8 and 11
+	{[]int{0x85, 0x05, whatever, whatever, whatever, whatever, 0xc3}, epilogue},                         // test [rip+N], eax; ret: 8
+	{[]int{0x0f, 0x87, whatever, whatever, whatever, whatever, 0xc3}, epilogue},                         // ja: to the return poll's stub; ret
+	{[]int{0x0f, 0x82, whatever, whatever, whatever, whatever, 0x49, 0x8b, 0xff}, epilogue},             // jb; mov rdi, r15: MacroAssembler::reserved_stack_check
 }
 
 const (
