@@ -11,6 +11,7 @@ import (
 // Mismatch returns the signature of a mismatch and a title.
 func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
 	kind, where, what := locate(m)
+	where, what = overUpcall(m, where, what)
 	return signature(KindMismatch, m.GetCheck(), kind, where),
 		clean(fmt.Sprintf("%s: %s %s%s", m.GetCheck(), kindWords(kind), placeWords(what), depthWords(m)))
 }
