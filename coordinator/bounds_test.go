@@ -50,7 +50,7 @@ func TestOutcomeBounds(t *testing.T) {
 	for want, change := range map[string]func(*misstepv1.Outcome){
 		"its kind is 0":           func(o *misstepv1.Outcome) { o.Kind = 0 },
 		"its kind is 99":          func(o *misstepv1.Outcome) { o.Kind = 99 },
-		"257 mismatches":           func(o *misstepv1.Outcome) { o.Mismatches = make([]*misstepv1.Mismatch, 257) },
+		"257 mismatches":          func(o *misstepv1.Outcome) { o.Mismatches = make([]*misstepv1.Mismatch, 257) },
 		"no proper check":         func(o *misstepv1.Outcome) { o.Mismatches = []*misstepv1.Mismatch{{}} },
 		"kind mismatches and has": func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES },
 		"kind crash":              func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH },
