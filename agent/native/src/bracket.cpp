@@ -63,6 +63,12 @@ bool IsRun(const Level& root) { return IsCalled(root, "run", "()V"); }
 // The launcher's. Before and after it the same thread looks for the class and shuts down.
 bool IsMain(const Level& root) { return IsCalled(root, "main", "([Ljava/lang/String;)V"); }
 
+// What is at the bottom only once: a class initialiser, and the launcher's search for main.
+bool IsOnce(const Level& root) {
+  return IsCalled(root, "<clinit>", "()V") || (root.info != nullptr && root.info->name == "checkAndLoadMain" &&
+                                               root.info->class_name == "sun/launcher/LauncherHelper");
+}
+
 // What the VM calls on a thread after that (JavaThread::exit, runtime/javaThread.cpp).
 bool IsLifecycle(const MethodInfo& m) {
   return m.class_name == "java/lang/Thread" && (m.name == "exit" || m.name == "dispatchUncaughtException");
@@ -116,7 +122,8 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
   const Levels& after = gst_first ? asgct : gst;
   if (gst.all.empty() || asgct.all.empty()) return Verdict::Match();
   const MethodInfo* root = asgct.all[0].info;
-  if ((!IsRun(gst.all[0]) && !IsMain(gst.all[0])) || (root != nullptr && IsLifecycle(*root))) {
+  const Level& stays = gst.all[0];
+  if ((!IsRun(stays) && !IsMain(stays) && !IsOnce(stays)) || (root != nullptr && IsLifecycle(*root))) {
     return Verdict::Void(Reason::kNoBottom);
   }
   for (size_t l = 0; l < before.all.size() && l < after.all.size(); l++) {
@@ -127,9 +134,10 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
       if (a.info == nullptr || b.info == nullptr) return Verdict::Void(Reason::kUnknownMethod);
       if (OtherVersion(*a.info, *b.info)) return Verdict::Tolerated(Rule::kRetransformed);
       const Verdict v = KindAt(gst, asgct, l);
-      if (l == 0 && IsMain(gst.all[0]) && v.kind != Kind::kTruncated && IsLaunchers(*root)) {
-        return Verdict::Void(Reason::kNoBottom);
-      }
+      // On the launcher's thread one comes after another.
+      const bool another = IsMain(stays) ? IsLaunchers(*root) && v.kind != Kind::kTruncated
+                                         : IsOnce(stays) && (IsLaunchers(*root) || IsMain(asgct.all[0]));
+      if (l == 0 && another) return Verdict::Void(Reason::kNoBottom);
       return v;
     }
     if (l == before.sure || l == after.sure) break;

@@ -177,6 +177,13 @@ TEST_F(BracketTest, TheLaunchersThreadDoesMoreThanMain) {
   }
   EXPECT_MISMATCH(Judge("a@4", "a@4 main@10", "a@4 main@10"), Kind::kTruncated, 1, false);
   EXPECT_MISMATCH(Judge("x@4 y@20", "a@4 main@10", "a@4 main@10"), Kind::kForeign, 0, false);
+  // Before main what runs there runs once.
+  const std::string own = "a@4 checkAndLoadMain@10";
+  EXPECT_MATCH(Judge(own, own, own));
+  EXPECT_VOID(Judge(own, own, "a@4 main@10"), Reason::kNoBottom);
+  EXPECT_VOID(Judge("x@4 clinit@4", own, own), Reason::kNoBottom);
+  EXPECT_MISMATCH(Judge("a@4", own, own), Kind::kTruncated, 1, false);
+  EXPECT_MISMATCH(Judge("x@4 y@20", own, own), Kind::kForeign, 0, false);
 }
 
 TEST_F(BracketTest, TheVmCallsAtTheEndOfAThread) {
