@@ -134,10 +134,11 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
       if (a.info == nullptr || b.info == nullptr) return Verdict::Void(Reason::kUnknownMethod);
       if (OtherVersion(*a.info, *b.info)) return Verdict::Tolerated(Rule::kRetransformed);
       const Verdict v = KindAt(gst, asgct, l);
-      // On the launcher's thread one comes after another.
-      const bool another = IsMain(stays) ? IsLaunchers(*root) && v.kind != Kind::kTruncated
-                                         : IsOnce(stays) && (IsLaunchers(*root) || IsMain(asgct.all[0]));
-      if (l == 0 && another) return Verdict::Void(Reason::kNoBottom);
+      if (l == 0) {  // on the launcher's thread one comes after another
+        const bool another = IsMain(stays) ? IsLaunchers(*root) && v.kind != Kind::kTruncated
+                                           : IsOnce(stays) && (IsLaunchers(*root) || IsMain(asgct.all[0]));
+        if (another) return Verdict::Void(Reason::kNoBottom);
+      }
       return v;
     }
     if (l == before.sure || l == after.sure) break;
