@@ -63,6 +63,12 @@ struct BracketTest : testing::Test, CodeLookup {
     return frames;
   }
   MethodInfo& Info(const std::string& name) { return infos[Id(name) - 1]; }
+  // "main", "checkAndLoadMain" and "clinit" become what runs on the launcher's thread.
+  void OfTheLauncher() {
+    Info("main").descriptor = "([Ljava/lang/String;)V";
+    Info("checkAndLoadMain").class_name = "sun/launcher/LauncherHelper";
+    Info("clinit").upcall = Upcall::kClinit;
+  }
   BracketVerdict Judge(const std::string& before, const std::string& gst, const std::string& after) {
     return Judge(Frames(before), Frames(gst), Frames(after));
   }
@@ -169,9 +175,7 @@ TEST_F(BracketTest, ALostBottomIsTruncated) {
 }
 
 TEST_F(BracketTest, TheLaunchersThreadDoesMoreThanMain) {
-  Info("main").descriptor = "([Ljava/lang/String;)V";
-  Info("checkAndLoadMain").class_name = "sun/launcher/LauncherHelper";
-  Info("clinit").upcall = Upcall::kClinit;
+  OfTheLauncher();
   for (const char* before : {"x@4 checkAndLoadMain@4", "x@4 clinit@4"}) {
     EXPECT_VOID(Judge(before, "a@4 main@10", "a@4 main@10"), Reason::kNoBottom);
   }
@@ -194,9 +198,7 @@ TEST_F(BracketTest, TheVmCallsAtTheEndOfAThread) {
 }
 
 TEST_F(BracketTest, WhereAStackMayEnd) {
-  Info("main").descriptor = "([Ljava/lang/String;)V";
-  Info("checkAndLoadMain").class_name = "sun/launcher/LauncherHelper";
-  Info("clinit").upcall = Upcall::kClinit;
+  OfTheLauncher();
   for (const char* name : {"run", "main", "checkAndLoadMain"}) EXPECT_TRUE(MayBeBottom(Info(name))) << name;
   for (const char* name : {"a", "clinit"}) EXPECT_FALSE(MayBeBottom(Info(name))) << name;
 }
