@@ -419,6 +419,7 @@ func TestVirtualThreads(t *testing.T) {
 			r := run(t, j, o, nil, "Virtual", "2", "run")
 			requireSound(t, r)
 			require.NotZero(t, r.check("gst-asgct").Tolerated["virtual-thread"])
+			require.NotZero(t, r.check("asgct-shadow").Tolerated["virtual-thread"])
 			require.NotZero(t, r.check("shadow-gst").Match)
 			require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
 		})

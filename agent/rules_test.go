@@ -13,7 +13,7 @@ var proofs = map[string]struct{ fires, fault string }{
 	"push-pop-window":      {"CompareTest.SampleInPushWindow", "CompareTest.PushWindowHidesNothingBelow"},
 	"inline-imprecision":   {"CompareTest.InlineImprecisionSwapsTheTop", "CompareTest.InlineImprecisionOnlyWithinThatCode"},
 	"top-frame-missing":    {"CompareTest.TopFrameMissing", "CompareTest.TopFrameMissingIsOnePhysicalFrame"},
-	"virtual-thread":       {"CompareTest.VirtualThreadGoesOnIntoTheCarrier", "CompareTest.VirtualThreadHidesNoLostFrame"},
+	"virtual-thread":       {"CompareTest.CarrierBelowAVirtualThread", "CompareTest.CarrierBelowAVirtualThreadHidesNoFault"},
 	"depth-limit":          {"CompareTest.DepthLimitComparesWhatIsThere", "CompareTest.DepthLimitHidesNoLostBottom"},
 	"null-method-id":       {"CompareTest.NullMethodIdIsTolerated", "CompareTest.NullMethodIdHidesNoFaultElsewhere"},
 	"retransformed":        {"CompareTest.RetransformedMethodsMayRunWithoutShadow", "CompareTest.RetransformedIdsHideNoFault"},

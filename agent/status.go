@@ -77,6 +77,9 @@ const (
 // Walks says that a thread in this phase is in a walker, or about to be.
 func (p Phase) Walks() bool { return p == PhaseWalk || p == PhaseOwnWalk || p == PhaseGuess }
 
+// Handles says that a thread in this phase is in the agent's signal handler.
+func (p Phase) Handles() bool { return p == PhaseHandler || p == PhaseWalk || p == PhaseGuess }
+
 // String names the phase as reports show it.
 func (p Phase) String() string {
 	switch p {

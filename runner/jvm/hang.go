@@ -23,6 +23,7 @@ const (
 	maxThreads  = 2048                   // of one JVM that are looked at
 	gdbPatience = 20 * time.Second       // gdb reads libjvm's symbols first
 	dumpWait    = 5 * time.Second        // for HotSpot's thread dump, which needs a safepoint
+	heldWait    = time.Second            // for the same while a signal handler hangs, which mostly keeps the JVM from it
 	abortWait   = 2 * time.Second        // between SIGABRT and SIGKILL
 	maxDump     = 4 << 20                // bytes of a thread dump
 )
@@ -40,7 +41,11 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	threads, starved := watchThreads(ctx, t.jvm.PID())
 	native := t.nativeStacks(ctx)
 	t.exhibit("native-stacks.txt", native)
-	dump := t.threadDump(ctx)
+	wait := dumpWait
+	if slot != nil && slot.Phase.Handles() {
+		wait = heldWait
+	}
+	dump := t.threadDump(ctx, wait)
 	t.exhibit("thread-dump.txt", dump)
 
 	progressing = t.worksOn() || progressing // on a busy machine a JVM may only have begun when its time is up
@@ -256,10 +261,10 @@ func (b *bounded) Write(data []byte) (int, error) {
 
 // threadDump asks HotSpot for its own view: SIGQUIT makes it print all Java stacks on stdout. Empty when it does not answer, as in
 // a hang that keeps it from its safepoint.
-func (t *trial) threadDump(ctx context.Context) []byte {
+func (t *trial) threadDump(ctx context.Context, wait time.Duration) []byte {
 	read := t.stdout.Tap(maxDump)
 	t.jvm.Signal(syscall.SIGQUIT)
-	deadline := time.NewTimer(dumpWait)
+	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()

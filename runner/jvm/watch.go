@@ -19,9 +19,9 @@ const (
 	fullLook = 5
 	// progressAge is how long ago the last check may have been in a JVM that gets on.
 	progressAge = 10 * time.Second
-	// inWalkAge is how long a handler or a walk may take: it takes microseconds, and waits for nobody. With two looks a
-	// hang is found within ten seconds.
-	inWalkAge = 8 * time.Second
+	// inWalkAge is how long a handler or a walk may take: it takes microseconds, and waits for nobody. With two looks and what it takes to
+	// collect the stacks a hang is found within ten seconds. The agent writes the shadows a second before (native/src/hung.h).
+	inWalkAge = 4 * time.Second
 	// inCheckAge is how long a check at a method entry may take: it may wait for a safepoint, and so for a collection of the whole heap.
 	inCheckAge = time.Minute
 	// perturbedAge is inWalkAge of a perturbed trial: the scheduler may hold a thread in a walk for up to four seconds, and at the next slice's

@@ -75,15 +75,19 @@ bool IsLifecycle(const MethodInfo& m) {
 }
 
 // What runs on the thread of main before it and after it: the launcher's own and what it asks of the VM (java.c:
-// LoadMainClass, NewPlatformString; JNI's FindClass, which initialises), agents, the end
+// LoadMainClass, NewPlatformString; JNI's FindClass, which initialises), what the VM asks of java.base as it starts
+// (Threads::initialize_java_lang_classes, SystemDictionary::compute_java_loaders), agents, the end
 // (JavaThread::invoke_shutdown_methods).
 bool IsLaunchers(const MethodInfo& m) {
   constexpr std::string_view kPackages[] = {"sun/launcher/", "sun/instrument/", "misstep/agent/"};
-  constexpr std::string_view kClasses[] = {"java/lang/Shutdown", "java/lang/String", "java/lang/System",
-                                           "java/lang/ClassLoader"};
-  return m.upcall != Upcall::kNone || IsLifecycle(m) ||
-         std::any_of(std::begin(kPackages), std::end(kPackages), [&](auto p) { return m.class_name.starts_with(p); }) ||
-         std::find(std::begin(kClasses), std::end(kClasses), m.class_name) != std::end(kClasses);
+  if (m.upcall != Upcall::kNone || IsLifecycle(m) || m.class_name == "java/lang/Shutdown") return true;
+  if (m.class_name == "java/lang/String") return m.name == "<init>";
+  if (m.class_name == "java/lang/System") {
+    return m.name.starts_with("initPhase") || m.name == "initializeSystemClass" || m.name == "getProperty";
+  }
+  if (m.class_name == "java/lang/ClassLoader") return m.name.starts_with("get") && m.name.ends_with("ClassLoader");
+  return std::any_of(std::begin(kPackages), std::end(kPackages),
+                     [&](std::string_view p) { return m.class_name.starts_with(p); });
 }
 
 // Whether the instruction calls just this method, and nothing else in turn.

@@ -298,9 +298,32 @@ size_t LostBelow(const Sample& s, const Stack& stack, const CodeLookup& code) {
   return 0;
 }
 
-bool HasRole(std::span<const Frame> frames, Role role) {
-  return std::any_of(frames.begin(), frames.end(),
-                     [&](const Frame& f) { return f.info != nullptr && f.info->role == role; });
+// The index of the lowest Continuation.enterSpecial, top first: below it are the frames of a carrier.
+std::optional<size_t> SeamOf(std::span<const Frame> top_first) {
+  for (size_t i = top_first.size(); i > 0; i--) {
+    const MethodInfo* info = top_first[i - 1].info;
+    if (info != nullptr && info->role == Role::kContinuation) return i - 1;
+  }
+  return std::nullopt;
+}
+
+// A walk through a mounted virtual thread: the shadow is the carrier's, whose own frames are below the seam, all of
+// them at calls. The virtual thread's frames are on another shadow, but for what runs above the seam while its thread
+// is the carrier for a moment (VirtualThread.switchToCarrierThread): of that nothing can be said.
+Verdict CompareCarrier(const Sample& s, size_t seam) {
+  const std::span<const Frame> own = s.asgct.subspan(seam + 1);
+  if (own.empty()) return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(s.shadow.size()));
+  const Stack stack = BottomFirst(own);
+  bool all = false;
+  const bool some = Align(stack, &s.asgct[seam], s.shadow, [&](size_t at, const Taken&) {
+    all |= at == s.shadow.size();
+    return all || at > 0;
+  });
+  if (all) return Verdict::Tolerated(Rule::kVirtualThread);
+  // Nothing of the shadow may belong to frames below the seam: then their bottom says whether all are there.
+  const bool bare = SureKeys(stack).empty() && (s.root == 0 || stack.front().method == s.root);
+  if (some || bare) return Verdict::Void(Reason::kVirtualThread);
+  return Unknown(own) ? Verdict::Void(Reason::kUnknownMethod) : ClassifyShadow(s.shadow, stack);
 }
 
 }  // namespace
@@ -454,7 +477,7 @@ Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame
   if (gst.size() >= limit) return Verdict::Void(Reason::kDepth);
   const Stack stack = BottomFirst(gst);
   if (const auto taken = AlignAll(stack, shadow)) return taken->AsVerdict();
-  if (HasRole(gst, Role::kContinuation)) return Verdict::Void(Reason::kVirtualThread);
+  if (SeamOf(gst)) return Verdict::Void(Reason::kVirtualThread);
   return ClassifyShadow(shadow, stack);
 }
 
@@ -477,7 +500,7 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   if (const auto at = Unknown(s.asgct); at && s.told) {
     return Verdict::Mismatch(Kind::kWrongMethod, std::min(*at, static_cast<uint32_t>(s.shadow.size())));
   }
-  if (HasRole(s.asgct, Role::kContinuation)) return Verdict::Void(Reason::kVirtualThread);
+  if (const auto seam = SeamOf(s.asgct)) return CompareCarrier(s, *seam);
   const Stack stack = BottomFirst(s.asgct);
   if (const auto taken = AlignAll(stack, s.shadow)) {
     return taken->AsVerdict();

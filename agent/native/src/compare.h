@@ -153,7 +153,7 @@ struct Sample {
   std::vector<NmethodRef> at_pc;  // compiled code that holds pc
   bool deoptimises = false;       // at code -9: the stack holds a return address into the code that deoptimises
   bool deeper = false;            // the shadow is deeper than the buffers, and not here
-  bool carrier = false;           // a virtual thread may be mounted: its frames are not on this shadow
+  bool carrier = false;           // virtual threads were seen on it: one may be mounted though the walk shows none
   uint64_t root = 0;              // the thread's bottom method as an earlier walk that matched gave it, 0 = not known
   bool known_bottom = true;       // asgct's bottom method was at the bottom of a walk that matched, or none matched yet
   bool told = false;              // the JVM has told of every method there is

@@ -19,7 +19,7 @@ constexpr size_t kMostBytes = 4u << 20;  // of the file, about
 bool HandlerOverdue(const ThreadStatus& s, uint64_t now) {
   const uint32_t phase = s.phase.load(std::memory_order_acquire);
   const bool handles = phase == MISSTEP_PHASE_HANDLER || phase == MISSTEP_PHASE_WALK || phase == MISSTEP_PHASE_GUESS;
-  return handles && Overdue(s, now);
+  return handles && Overdue(s, now, kHandlerOverdueNanos);
 }
 
 // The first thread that has been in a handler for too long, null for none.
@@ -67,9 +67,9 @@ void AppendWords(std::string* text, const Slot& slot) {
 
 }  // namespace
 
-bool Overdue(const ThreadStatus& s, uint64_t now) {
+bool Overdue(const ThreadStatus& s, uint64_t now, uint64_t nanos) {
   const uint64_t enter = s.enter_nanos.load(std::memory_order_relaxed);
-  return enter != 0 && enter + kOverdueNanos < now;
+  return enter != 0 && enter + nanos < now;
 }
 
 void HungWalks::Look(uint64_t now) {

@@ -10,9 +10,11 @@
 namespace misstep {
 
 constexpr uint64_t kOverdueNanos = 5'000'000'000;  // longer in the agent than this is overdue
+// In a handler, which waits for nobody: the runner looks for the file a second later (runner/jvm: inWalkAge).
+constexpr uint64_t kHandlerOverdueNanos = 3'000'000'000;
 
-// Whether a thread that is in the agent has been there for too long. Its phase is to be read before.
-bool Overdue(const ThreadStatus& s, uint64_t now);
+// Whether a thread that is in the agent has been there for longer than that. Its phase is to be read before.
+bool Overdue(const ThreadStatus& s, uint64_t now, uint64_t nanos = kOverdueNanos);
 
 // Writes what is on the shadows of all threads to a file, in the form of HotSpot's thread dump below a line that says
 // of which sample and thread ("sample N of TID"), when a handler is overdue that was not told of yet; of that thread

@@ -202,7 +202,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
       return std::string("option ") + choice + " contradicts only, which lists the methods that are instrumented";
     }
   }
-  for (const char* choice : {"include", "exclude", "only"}) {
+  for (const char* choice : {"methods", "include", "exclude", "only"}) {
     if (seen.contains(choice) && !needs_methods) {
       return std::string("option ") + choice +
              " contradicts gst-asgct=0, shadow-gst=0 and asgct-shadow=0: no method is instrumented without one of "

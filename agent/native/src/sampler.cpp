@@ -4,6 +4,7 @@
 
 #include "sampler.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -331,7 +332,8 @@ class Judge {
     o->tid = slot.tid;
     o->since = now;
     Verdict verdict = Compare(o.get());
-    if (verdict.reason == Reason::kVirtualThread) slot.carrier.store(true, std::memory_order_relaxed);
+    if (verdict.reason == Reason::kVirtualThread || verdict.rule == Rule::kVirtualThread)
+      slot.carrier.store(true, std::memory_order_relaxed);
     // Nothing of the shadow may lie below where a walk was cut off, and then it matches. No thread begins with a call
     // of the VM's on behalf of Java code (JDK-8303444); what else is a bottom GetStackTrace says, or its name.
     const Frame* bottom = verdict.outcome == Outcome::kMatch && !o->keys.empty() ? &o->frames.back() : nullptr;
@@ -660,16 +662,31 @@ void* RunSampler(void*) {
 
 Judge* judge = nullptr;
 
+constexpr uint64_t kTrimNanos = 60'000'000'000;
+
+// Gives back what the C library's arenas hold of freed memory: the agent's own, and the compilers', which compile more
+// in an instrumented program. HotSpot does so itself on demand (-XX:TrimNativeHeapInterval). docs/design/0005.
+void Trim() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
 void* RunJudge(void*) {
   prctl(PR_SET_NAME, "misstep-judge");
   StayOutside();
   HungWalks hung(agent->options.out + "/shadows.txt");
+  uint64_t next_trim = MonotonicNanos() + kTrimNanos;
   while (!stop_judge.load(std::memory_order_acquire)) {
     Assert(1, Detached);
     const uint64_t now = MonotonicNanos();
     judge->Round(now, false);
     JudgeBrackets(false);
     hung.Look(now);
+    if (now >= next_trim) {
+      Trim();
+      next_trim = now + kTrimNanos;
+    }
     SleepUntil(MonotonicNanos() + 1'000'000);
   }
   return nullptr;

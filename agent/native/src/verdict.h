@@ -20,7 +20,7 @@ enum class Rule : uint8_t {
   kPushPopWindow,        // the top method is between its entry and its push, or between its pop and its return
   kInlineImprecision,  // another position of the same compiled code explains the shadow: debug info between safepoints
   kTopFrameMissing,    // one physical frame missing on top while pc is in code that is no Java method
-  kVirtualThread,      // ASGCT goes on into the carrier
+  kVirtualThread,      // ASGCT goes on into the carrier; in samples the carrier's own frames agree
   kDepthLimit,         // one walk was cut at its depth limit
   kNullMethodId,       // ASGCT had no jmethodID for a method
   kRetransformed,      // the method may run a version without instrumentation, or got another id between walks
@@ -62,7 +62,7 @@ enum class Reason : uint8_t {
   kDepth,          // deeper than the shadow or the walk can hold
   kUnknownMethod,  // a method that no ClassPrepare event has told of
   kUnknownCode,    // pc in code of which no CompiledMethodLoad event has told
-  kVirtualThread,  // a virtual thread is mounted: its shadow is another one
+  kVirtualThread,  // a virtual thread may be mounted: its shadow is another one
   kGstError,       // GetStackTrace failed
   kOverdue,        // a thread was found in the agent for longer than the liveness limit
   kSendFailed,     // the kernel refused the signal

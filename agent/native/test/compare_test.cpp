@@ -520,8 +520,21 @@ TEST_F(CompareTest, ThePositionsOfCodeInAReference) {
   EXPECT_TRUE(n->Ends(Shadow("a"), true)) << "a position without entries";
 }
 
-TEST_F(CompareTest, CarrierOfAVirtualThreadIsVoid) {
-  EXPECT_VOID(Judge("a", "c@50 enterSpecial@3 a@50"), Reason::kVirtualThread);
+// Of a walk through a mounted virtual thread the carrier's own frames are compared.
+TEST_F(CompareTest, CarrierBelowAVirtualThread) {
+  EXPECT_RULE(Judge("a b", "c@50 enterSpecial@3 jdk@2 b@50 a@50"), Rule::kVirtualThread);
+  EXPECT_RULE(Judge("", "c@50 enterSpecial@3 jdk@2"), Rule::kVirtualThread);
+  // VirtualThread.switchToCarrierThread: what runs above is on the carrier's shadow.
+  EXPECT_VOID(Judge("a b c", "c@50 enterSpecial@3 jdk@2 b@50 a@50"), Reason::kVirtualThread);
+  EXPECT_VOID(Judge("c", "c@50 enterSpecial@3 jdk@2"), Reason::kVirtualThread);
+}
+TEST_F(CompareTest, CarrierBelowAVirtualThreadHidesNoFault) {
+  EXPECT_MISMATCH(Judge("", "c@50 enterSpecial@3"), Kind::kTruncated, 0);
+  EXPECT_MISMATCH(Judge("a b", "c@50 enterSpecial@3 b@50"), Kind::kTruncated, 1);
+  EXPECT_MISMATCH(Judge("a b", "c@50 enterSpecial@3 jdk@2", Region::kInterpreter, {}, world.At("a", 0).method),
+                  Kind::kTruncated, 2);
+  EXPECT_MISMATCH(Judge("a b d", "c@50 enterSpecial@3 d@50 a@50"), Kind::kMissing, 1);
+  EXPECT_MISMATCH(Judge("a", "c@50 enterSpecial@3 b@50 a@50"), Kind::kExtra, 1);
 }
 
 TEST_F(CompareTest, TruncatedOnACarrierIsVoidUnlessItsBottomIsThere) {

@@ -82,16 +82,18 @@ const checksGoal = 10e6
 type setting struct {
 	check string
 	// longer multiplies the workload's repetitions; a run is stopped at its time limit. While a JVM is busy with compiling, brackets get a fifth of the answers.
-	longer   uint32
+	longer uint32
+	// weight is the setting's part of a program's time: what gives fewer checks a second has more of it.
+	weight   time.Duration
 	ratio    float64
 	checks   map[string]float64
 	interval time.Duration
 }
 
 var settings = []setting{
-	{"gst-asgct", 1, 1, checks(0.002), time.Millisecond},
-	{"asgct-shadow", 5, 1, map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
-	{"asgct-gst-bracket", 50, 0, map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
+	{"gst-asgct", 1, 1, 1, checks(0.002), time.Millisecond},
+	{"asgct-shadow", 5, 2, 1, map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
+	{"asgct-gst-bracket", 50, 3, 0, map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
 }
 
 // traced has samples judged by the trace stack, too, in one of tracedRuns runs of asgct-shadow: it is dear.
@@ -170,8 +172,11 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		return err
 	}
 	s.Programs = len(programs)
-	share := time.Until(until) / time.Duration(len(programs)*len(settings))
-	limit := min(max(share, leastRun), mostRun).Round(time.Second)
+	var weights time.Duration
+	for _, in := range settings {
+		weights += in.weight
+	}
+	share := time.Until(until) / time.Duration(len(programs)) / weights
 	for n, open := 0, true; open; n++ {
 		open = false
 		p, name := programs[n%len(programs)], presetOf(n, len(programs))
@@ -189,6 +194,7 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			}
 			open = true
 			s.Presets[name] = true
+			limit := min(max(share*in.weight, leastRun), mostRun).Round(time.Second)
 			if err := s.one(ctx, bed, in.check, in.trial(p, uint64(n), limit, flags, bed.Agent)); err != nil {
 				return err
 			}
