@@ -204,6 +204,12 @@ func TestStuck(t *testing.T) {
 		require.Equal(t, step.stuck, slot != nil, i)
 		require.True(t, slot == nil || age > inWalkAge)
 	}
+	hung := &agent.ThreadSlot{TID: 5, Phase: agent.PhaseWalk, EnterNanos: old}
+	require.True(t, isIn(in(agent.PhaseWalk, old), hung))
+	require.True(t, isIn(in(agent.PhaseHandler, old), hung))
+	require.False(t, isIn(in(agent.PhaseNone, old), hung), "it came back")
+	require.False(t, isIn(in(agent.PhaseWalk, old+1), hung), "and walks again")
+	require.False(t, isIn(agent.Status{}, hung))
 	slot, _ := s.look(in(agent.PhaseWalk, old), false)
 	require.Nil(t, slot, "there is no record")
 

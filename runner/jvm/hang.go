@@ -29,23 +29,29 @@ const (
 )
 
 // hung looks at a JVM that makes no progress from outside, first without its help (/proc, gdb), then with (SIGQUIT), and ends it.
-// slot is the walk that does not end, nil when only the time is up.
-func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string) {
+// slot is the walk that does not end, nil when only the time is up. It returns false when the walk ended meanwhile: then nothing is known
+// of a hang, and nothing was ended.
+func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string) bool {
 	if t.crashing() { // HotSpot got stuck while it reported a crash: classify sees the error file
 		t.verdict.reason = reason
-		return
+		return true
 	}
 	t.executor.Logger.WarnContext(ctx, "JVM hangs; looking at it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason", reason)
 	hang := &misstepv1.Hang{Cause: "limit"}
 	progressing := t.worksOn() || t.progressing() // before gdb stops it, which may take longer than progress may be old
 	threads, starved := watchThreads(ctx, t.jvm.PID())
 	native := t.nativeStacks(ctx)
-	t.exhibit("native-stacks.txt", native)
 	wait := dumpWait
 	if slot != nil && slot.Phase.Handles() {
 		wait = heldWait
 	}
 	dump := t.threadDump(ctx, wait)
+	t.readStatus()
+	if slot != nil && !isIn(t.status, slot) {
+		t.executor.Logger.WarnContext(ctx, "the walk was late and ended", "trial", t.name, "tid", slot.TID, "sequence", slot.Sequence)
+		return false
+	}
+	t.exhibit("native-stacks.txt", native)
 	t.exhibit("thread-dump.txt", dump)
 
 	progressing = t.worksOn() || progressing // on a busy machine a JVM may only have begun when its time is up
@@ -53,7 +59,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	// A JVM that reached a safepoint for its dump, and whose threads got on until now, is only late: no finding.
 	if slot == nil && dump != nil && !deadlock && progressing {
 		t.fail("time", "%s, though it was getting on: raise limits.wall, or lower repetitions, ratio or shares", reason)
-		return
+		return true
 	}
 	stacks := parseGDB(string(native))
 	// A thread that hangs in a signal handler keeps the JVM from its dump: the agent knows what is on the shadows.
@@ -75,14 +81,14 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		thread.NativeFrames = stacks[thread.Tid]
 	}
 	switch {
+	case starved && (slot == nil || isRunnable(threads, int64(slot.TID))): // a walk that gets no processor cannot end
+		hang.Cause = "starved"
 	case slot != nil && slot.Phase.Walks():
 		hang.Cause = "in-walk"
 	case slot != nil:
 		hang.Cause = "in-agent"
 	case deadlock:
 		hang.Cause = "deadlock"
-	case starved:
-		hang.Cause = "starved"
 	case dump == nil:
 		hang.Cause = "safepoint"
 	}
@@ -103,6 +109,19 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	case <-ctx.Done():
 	case <-time.After(abortWait):
 	}
+	return true
+}
+
+// isRunnable says whether a thread could run if it were let.
+func isRunnable(threads []*misstepv1.HungThread, tid int64) bool {
+	return slices.ContainsFunc(threads, func(t *misstepv1.HungThread) bool { return t.GetTid() == tid && strings.HasPrefix(t.GetState(), "R") })
+}
+
+// isIn says whether the thread is in the agent as it was then, and not again.
+func isIn(status agent.Status, then *agent.ThreadSlot) bool {
+	return slices.ContainsFunc(status.Threads, func(now agent.ThreadSlot) bool {
+		return now.TID == then.TID && now.Phase != agent.PhaseNone && now.EnterNanos == then.EnterNanos
+	})
 }
 
 func btoi(b bool) int {
@@ -259,8 +278,8 @@ func (b *bounded) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// threadDump asks HotSpot for its own view: SIGQUIT makes it print all Java stacks on stdout. Empty when it does not answer, as in
-// a hang that keeps it from its safepoint.
+// threadDump asks HotSpot for its own view: SIGQUIT makes it print all Java stacks on stdout. Empty when it does not begin to answer within
+// wait, as in a hang that keeps it from its safepoint.
 func (t *trial) threadDump(ctx context.Context, wait time.Duration) []byte {
 	read := t.stdout.Tap(maxDump)
 	t.jvm.Signal(syscall.SIGQUIT)
@@ -268,6 +287,7 @@ func (t *trial) threadDump(ctx context.Context, wait time.Duration) []byte {
 	defer deadline.Stop()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
+	begun := false
 	for waiting := true; waiting; {
 		select {
 		case <-ctx.Done():
@@ -278,7 +298,12 @@ func (t *trial) threadDump(ctx context.Context, wait time.Duration) []byte {
 			waiting = false
 		case <-poll.C:
 			// "JNI global refs" is the last line of the threads; deadlocks and the heap follow within the same operation.
-			if text := read(); bytes.Contains(text, []byte("\nHeap\n")) {
+			text := read()
+			if !begun && bytes.Contains(text, []byte("Full thread dump")) {
+				begun = true
+				deadline.Reset(dumpWait)
+			}
+			if bytes.Contains(text, []byte("\nHeap\n")) {
 				waiting = false
 				// The heap's lines come in one more write or two; a moment more is enough and its lack does no harm.
 				select {

@@ -74,8 +74,10 @@ func (t *trial) watch(ctx context.Context) error {
 				return nil
 			}
 			if slot, age := stuck.look(t.status, t.recorded); slot != nil {
-				t.hung(ctx, slot, fmt.Sprintf("thread %d is in phase %q for %v", slot.TID, slot.Phase, age.Round(time.Second)))
-				return ctx.Err()
+				reason := fmt.Sprintf("thread %d is in phase %q for %v", slot.TID, slot.Phase, age.Round(time.Second))
+				if t.hung(ctx, slot, reason) {
+					return ctx.Err()
+				}
 			}
 		}
 		t.maxRSS = max(t.maxRSS, t.jvm.LeaderRSS())

@@ -298,7 +298,47 @@ size_t LostBelow(const Sample& s, const Stack& stack, const CodeLookup& code) {
   return 0;
 }
 
-// The index of the lowest Continuation.enterSpecial, top first: below it are the frames of a carrier.
+constexpr std::string_view kVirtualThreadClass = "java/lang/VirtualThread";
+
+// Whether a thread may run as its carrier here: a method of VirtualThread's own, which mounts, unmounts and switches
+// (VirtualThread.switchToCarrierThread), is among these frames, or one of which nothing is known.
+bool MaySwitch(std::span<const Frame> above_seam) {
+  return std::any_of(above_seam.begin(), above_seam.end(), [](const Frame& f) {
+    return f.info == nullptr || (f.info->class_name == kVirtualThreadClass && !f.info->name.starts_with("run"));
+  });
+}
+
+// A walk through a mounted virtual thread: the shadow is the carrier's, whose own frames are below the seam, all of
+// them at calls. The virtual thread's frames are on another shadow, but for what runs above the seam as the carrier.
+Verdict CompareCarrier(const Sample& s, size_t seam) {
+  const std::span<const Frame> own = s.asgct.subspan(seam + 1);
+  if (Unknown(own)) return Verdict::Void(Reason::kUnknownMethod);
+  const auto is_switch = [](const Frame& f) {
+    return f.info != nullptr && (f.info->class_name == "jdk/internal/vm/Continuation" ||
+                                 f.info->class_name.starts_with(kVirtualThreadClass));
+  };
+  // No thread begins there.
+  if (own.empty() || is_switch(own.back()))
+    return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(s.shadow.size()));
+  // A continuation that is no virtual thread's pushes onto the shadow of whichever thread runs it.
+  const bool mounted = std::any_of(own.begin(), own.end(), [](const Frame& f) {
+    return f.info != nullptr && f.info->class_name == kVirtualThreadClass && f.info->name == "runContinuation";
+  });
+  if (!mounted) return Verdict::Void(Reason::kVirtualThread);
+  const Stack stack = BottomFirst(own);
+  bool all = false;
+  const bool some = Align(stack, &s.asgct[seam], s.shadow, [&](size_t at, const Taken&) {
+    all |= at == s.shadow.size();
+    return true;
+  });
+  const bool nothing = s.shadow.empty() && SureKeys(stack).empty();
+  if (all && !nothing) return Verdict::Tolerated(Rule::kVirtualThread);
+  if (nothing || (some && MaySwitch(s.asgct.first(seam)))) return Verdict::Void(Reason::kVirtualThread);
+  return ClassifyShadow(s.shadow, stack);
+}
+
+}  // namespace
+
 std::optional<size_t> SeamOf(std::span<const Frame> top_first) {
   for (size_t i = top_first.size(); i > 0; i--) {
     const MethodInfo* info = top_first[i - 1].info;
@@ -306,27 +346,6 @@ std::optional<size_t> SeamOf(std::span<const Frame> top_first) {
   }
   return std::nullopt;
 }
-
-// A walk through a mounted virtual thread: the shadow is the carrier's, whose own frames are below the seam, all of
-// them at calls. The virtual thread's frames are on another shadow, but for what runs above the seam while its thread
-// is the carrier for a moment (VirtualThread.switchToCarrierThread): of that nothing can be said.
-Verdict CompareCarrier(const Sample& s, size_t seam) {
-  const std::span<const Frame> own = s.asgct.subspan(seam + 1);
-  if (own.empty()) return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(s.shadow.size()));
-  const Stack stack = BottomFirst(own);
-  bool all = false;
-  const bool some = Align(stack, &s.asgct[seam], s.shadow, [&](size_t at, const Taken&) {
-    all |= at == s.shadow.size();
-    return all || at > 0;
-  });
-  if (all) return Verdict::Tolerated(Rule::kVirtualThread);
-  // Nothing of the shadow may belong to frames below the seam: then their bottom says whether all are there.
-  const bool bare = SureKeys(stack).empty() && (s.root == 0 || stack.front().method == s.root);
-  if (some || bare) return Verdict::Void(Reason::kVirtualThread);
-  return Unknown(own) ? Verdict::Void(Reason::kUnknownMethod) : ClassifyShadow(s.shadow, stack);
-}
-
-}  // namespace
 
 bool Nmethod::Begins(std::span<const Frame> frames) const {
   // No event tells of the ids that frames get when their version is replaced.

@@ -159,6 +159,10 @@ struct Sample {
   bool told = false;              // the JVM has told of every method there is
 };
 
+// The index of the lowest Continuation.enterSpecial: below it are the carrier's frames, above it those of the virtual
+// thread that is mounted.
+std::optional<size_t> SeamOf(std::span<const Frame> top_first);
+
 // The index from the bottom of the lowest frame whose id is of no method that is known, null ones apart.
 std::optional<uint32_t> Unknown(std::span<const Frame> top_first);
 

@@ -15,20 +15,11 @@ constexpr uint64_t kLookNanos = 500'000'000;
 constexpr size_t kMostFrames = 1024;     // of one thread
 constexpr size_t kMostBytes = 4u << 20;  // of the file, about
 
-// Whether the thread has been in a signal handler for too long.
-bool HandlerOverdue(const ThreadStatus& s, uint64_t now) {
+// Whether the thread has been in a signal handler for longer than that.
+bool InHandler(const ThreadStatus& s, uint64_t now, uint64_t nanos) {
   const uint32_t phase = s.phase.load(std::memory_order_acquire);
   const bool handles = phase == MISSTEP_PHASE_HANDLER || phase == MISSTEP_PHASE_WALK || phase == MISSTEP_PHASE_GUESS;
-  return handles && Overdue(s, now, kHandlerOverdueNanos);
-}
-
-// The first thread that has been in a handler for too long, null for none.
-const ThreadStatus* FindOverdue(uint64_t now) {
-  for (size_t i = 0; i < agent->threads.size(); i++) {
-    const ThreadStatus* s = agent->threads.at(i)->status;
-    if (HandlerOverdue(*s, now)) return s;
-  }
-  return nullptr;
+  return handles && Overdue(s, now, nanos);
 }
 
 void AppendFrame(std::string* text, const MethodName& name, const char* source) {
@@ -72,10 +63,18 @@ bool Overdue(const ThreadStatus& s, uint64_t now, uint64_t nanos) {
   return enter != 0 && enter + nanos < now;
 }
 
+const ThreadStatus* FindInHandler(uint64_t now, uint64_t nanos) {
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    const ThreadStatus* s = agent->threads.at(i)->status;
+    if (InHandler(*s, now, nanos)) return s;
+  }
+  return nullptr;
+}
+
 void HungWalks::Look(uint64_t now) {
   if (now < next_ || told_ == kMostTold) return;
   next_ = now + kLookNanos;
-  const ThreadStatus* culprit = FindOverdue(now);
+  const ThreadStatus* culprit = FindInHandler(now, kHandlerOverdueNanos);
   if (culprit == nullptr) return;
   const uint64_t sample = culprit->sequence.load(std::memory_order_relaxed);
   if (sample == last_) return;
@@ -88,7 +87,7 @@ void HungWalks::Look(uint64_t now) {
     const std::string tid = std::to_string(slot.tid.load());
     text.append("\"thread ").append(tid).append("\" nid=").append(tid).append("\n");
     AppendShadow(&text, slot);
-    if (ShadowSize(slot.shadow) == 0 && HandlerOverdue(*slot.status, now)) AppendWords(&text, slot);
+    if (ShadowSize(slot.shadow) == 0 && InHandler(*slot.status, now, kHandlerOverdueNanos)) AppendWords(&text, slot);
     text.append("\n");
   }
   // Whoever reads it finds all of it or none.

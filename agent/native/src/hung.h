@@ -16,6 +16,9 @@ constexpr uint64_t kHandlerOverdueNanos = 3'000'000'000;
 // Whether a thread that is in the agent has been there for longer than that. Its phase is to be read before.
 bool Overdue(const ThreadStatus& s, uint64_t now, uint64_t nanos = kOverdueNanos);
 
+// The first thread that has been in a signal handler for longer than that, null for none.
+const ThreadStatus* FindInHandler(uint64_t now, uint64_t nanos);
+
 // Writes what is on the shadows of all threads to a file, in the form of HotSpot's thread dump below a line that says
 // of which sample and thread ("sample N of TID"), when a handler is overdue that was not told of yet; of that thread
 // without a shadow, what its stack points at. The judge's: not for signal handlers, and calls neither JNI nor JVMTI.
@@ -25,7 +28,7 @@ class HungWalks {
   void Look(uint64_t now);
 
  private:
-  static constexpr int kMostTold = 16;  // each time the file is made anew
+  static constexpr int kMostTold = 256;  // each time the file is made anew
 
   std::string path_;
   uint64_t next_ = 0;

@@ -332,11 +332,14 @@ class Judge {
     o->tid = slot.tid;
     o->since = now;
     Verdict verdict = Compare(o.get());
-    if (verdict.reason == Reason::kVirtualThread || verdict.rule == Rule::kVirtualThread)
-      slot.carrier.store(true, std::memory_order_relaxed);
+    const bool mounted = SeamOf(o->frames).has_value();
+    if (mounted) slot.carrier.store(true, std::memory_order_relaxed);
     // Nothing of the shadow may lie below where a walk was cut off, and then it matches. No thread begins with a call
     // of the VM's on behalf of Java code (JDK-8303444); what else is a bottom GetStackTrace says, or its name.
-    const Frame* bottom = verdict.outcome == Outcome::kMatch && !o->keys.empty() ? &o->frames.back() : nullptr;
+    // Of a carrier's walk that shows no virtual thread nobody knows whether it shows all.
+    const bool whole = mounted ? verdict.rule == Rule::kVirtualThread
+                               : verdict.outcome == Outcome::kMatch && !slot.carrier.load(std::memory_order_relaxed);
+    const Frame* bottom = whole && !o->keys.empty() ? &o->frames.back() : nullptr;
     if (bottom != nullptr && bottom->info != nullptr && bottom->info->upcall == Upcall::kNone) {
       const uint64_t gst = slot.bottom.load(std::memory_order_relaxed);
       if (gst == 0 || gst == bottom->method || MayBeBottom(*bottom->info)) {
@@ -663,6 +666,7 @@ void* RunSampler(void*) {
 Judge* judge = nullptr;
 
 constexpr uint64_t kTrimNanos = 60'000'000'000;
+constexpr uint64_t kTrimPatienceNanos = 1'000'000;
 
 // Gives back what the C library's arenas hold of freed memory: the agent's own, and the compilers', which compile more
 // in an instrumented program. HotSpot does so itself on demand (-XX:TrimNativeHeapInterval). docs/design/0005.
@@ -683,7 +687,8 @@ void* RunJudge(void*) {
     judge->Round(now, false);
     JudgeBrackets(false);
     hung.Look(now);
-    if (now >= next_trim) {
+    // Not while a handler is at work, which may hang with the C library's locks.
+    if (now >= next_trim && FindInHandler(now, kTrimPatienceNanos) == nullptr) {
       Trim();
       next_trim = now + kTrimNanos;
     }

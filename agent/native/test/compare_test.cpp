@@ -24,6 +24,11 @@ class World {
     Add("jdk");  // not instrumented
     Add("loadClass").upcall = Upcall::kLoad;
     Info("init").name = "<init>";
+    for (const char* name : {"runContinuation", "switch"}) {
+      MethodInfo& m = Add(name);
+      m.class_name = "java/lang/VirtualThread";
+      m.name = name;
+    }
   }
   MethodInfo& Add(const std::string& name) {
     MethodInfo& m = infos_.emplace_back();
@@ -522,19 +527,23 @@ TEST_F(CompareTest, ThePositionsOfCodeInAReference) {
 
 // Of a walk through a mounted virtual thread the carrier's own frames are compared.
 TEST_F(CompareTest, CarrierBelowAVirtualThread) {
-  EXPECT_RULE(Judge("a b", "c@50 enterSpecial@3 jdk@2 b@50 a@50"), Rule::kVirtualThread);
-  EXPECT_RULE(Judge("", "c@50 enterSpecial@3 jdk@2"), Rule::kVirtualThread);
-  // VirtualThread.switchToCarrierThread: what runs above is on the carrier's shadow.
-  EXPECT_VOID(Judge("a b c", "c@50 enterSpecial@3 jdk@2 b@50 a@50"), Reason::kVirtualThread);
-  EXPECT_VOID(Judge("c", "c@50 enterSpecial@3 jdk@2"), Reason::kVirtualThread);
+  EXPECT_RULE(Judge("a b", "c@50 enterSpecial@3 runContinuation@2 b@50 a@50"), Rule::kVirtualThread);
+  EXPECT_RULE(Judge("a b", "c@50 switch@1 enterSpecial@3 runContinuation@2 b@50 a@50"), Rule::kVirtualThread);
+  // What runs above as the carrier is on its shadow.
+  EXPECT_VOID(Judge("a b c", "c@50 switch@1 enterSpecial@3 runContinuation@2 b@50 a@50"), Reason::kVirtualThread);
+  EXPECT_VOID(Judge("c", "c@50 switch@1 enterSpecial@3 runContinuation@2 jdk@2"), Reason::kVirtualThread);
+  // Nothing to compare, and a continuation that is no virtual thread's.
+  EXPECT_VOID(Judge("", "c@50 enterSpecial@3 runContinuation@2 jdk@2"), Reason::kVirtualThread);
+  EXPECT_VOID(Judge("a c", "c@50 enterSpecial@3 jdk@2 a@50"), Reason::kVirtualThread);
 }
 TEST_F(CompareTest, CarrierBelowAVirtualThreadHidesNoFault) {
   EXPECT_MISMATCH(Judge("", "c@50 enterSpecial@3"), Kind::kTruncated, 0);
-  EXPECT_MISMATCH(Judge("a b", "c@50 enterSpecial@3 b@50"), Kind::kTruncated, 1);
-  EXPECT_MISMATCH(Judge("a b", "c@50 enterSpecial@3 jdk@2", Region::kInterpreter, {}, world.At("a", 0).method),
-                  Kind::kTruncated, 2);
-  EXPECT_MISMATCH(Judge("a b d", "c@50 enterSpecial@3 d@50 a@50"), Kind::kMissing, 1);
-  EXPECT_MISMATCH(Judge("a", "c@50 enterSpecial@3 b@50 a@50"), Kind::kExtra, 1);
+  EXPECT_MISMATCH(Judge("a", "c@50 enterSpecial@3 runContinuation@2"), Kind::kTruncated, 1);
+  EXPECT_MISMATCH(Judge("a b", "c@50 enterSpecial@3 runContinuation@2 b@50"), Kind::kTruncated, 1);
+  EXPECT_MISMATCH(Judge("a b", "c@50 enterSpecial@3 runContinuation@2 jdk@2"), Kind::kTruncated, 2);
+  EXPECT_MISMATCH(Judge("a b", "c@50 enterSpecial@3 runContinuation@2 a@50"), Kind::kMissing, 1);
+  EXPECT_MISMATCH(Judge("a b d", "c@50 switch@1 enterSpecial@3 runContinuation@2 d@50 a@50"), Kind::kMissing, 1);
+  EXPECT_MISMATCH(Judge("a", "c@50 enterSpecial@3 runContinuation@2 b@50 a@50"), Kind::kExtra, 1);
 }
 
 TEST_F(CompareTest, TruncatedOnACarrierIsVoidUnlessItsBottomIsThere) {

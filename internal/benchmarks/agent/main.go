@@ -215,7 +215,7 @@ func measureCost(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.T
 	}
 	names := slices.Clone(withGoals)
 	for _, w := range all {
-		if w.Calibration == "" && !slices.Contains(names, w.Name) {
+		if !slices.Contains(names, w.Name) {
 			names = append(names, w.Name)
 		}
 	}

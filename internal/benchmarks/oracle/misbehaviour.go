@@ -179,7 +179,9 @@ func misbehaviourGoals(all []misbehaviour) []bench.Goal {
 			if m.Stacks {
 				stacks++
 			}
-			seconds, whole = append(seconds, m.Seconds), append(whole, m.Whole)
+			if m.Found { // else its time is none
+				seconds, whole = append(seconds, m.Seconds), append(whole, m.Whole)
+			}
 		}
 		goals = append(goals, bench.Goal{Name: fmt.Sprintf("%s found (%.0f tries)", class, tried), Goal: 100, Measured: 100 * found / tried, Unit: "%", AtLeast: true})
 		if class == faults.Hang {

@@ -62,7 +62,11 @@ const (
 	blindCode       = "a code that ASGCT may give there: nothing tells whether the stack could be walked"
 	blindLate       = "a walk that was late and right is no fault: liveness looks at those that do not come back"
 	blindCollection = "-2 says that a collection is under way: the walk is done once more, without the fault"
+	blindMoved      = "a bracket compares up to the first loop, above which all may be new: it sees what a walk loses at its bottom, or no walk can give"
 )
+
+// bracketSees are the classes that a bracket's reference can see whatever its thread did in between.
+var bracketSees = []string{faults.DropBottom, faults.Truncate, faults.UnknownMethod, faults.InvalidCode}
 
 // blind says why a check's reference cannot see a fault, empty when it can.
 func blind(check string, f *faults.Fault) string {
@@ -74,6 +78,10 @@ func blind(check string, f *faults.Fault) string {
 	case "gst-asgct":
 		if f.Class == faults.WrongCode && f.After == -2 {
 			return blindCollection
+		}
+	case "asgct-gst-bracket":
+		if !slices.Contains(bracketSees, f.Class) {
+			return blindMoved
 		}
 	case "asgct-shadow":
 		switch {
@@ -99,10 +107,13 @@ func blind(check string, f *faults.Fault) string {
 const byTraces = "asgct-shadow by traces"
 
 // promised are the checks that have a goal for each class; others only are reported.
-var promised = []string{"gst-asgct", "asgct-shadow"}
+var promised = []string{"gst-asgct", "asgct-shadow", "asgct-gst-bracket"}
 
 // unseen are the classes of which a promised check's reference can see nothing; how much it sees of the others, blind says fault by fault.
-var unseen = map[string][]string{"asgct-shadow": {faults.DropTop, faults.WrongBci}}
+var unseen = map[string][]string{
+	"asgct-shadow":      {faults.DropTop, faults.WrongBci},
+	"asgct-gst-bracket": slices.DeleteFunc(slices.Clone(faults.Alterations), func(class string) bool { return slices.Contains(bracketSees, class) }),
+}
 
 func (s *sensitivity) add(rate float64, version, reference string, r trial.Result) {
 	s.Runs++
@@ -262,7 +273,7 @@ func (s *sensitivity) table() bench.Table {
 			})
 		}
 	}
-	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection} {
+	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection, blindMoved} {
 		var n, hit uint64
 		for _, c := range s.Cells {
 			if b := c.Blind[why]; b != nil {

@@ -84,7 +84,7 @@ type setting struct {
 	// longer multiplies the workload's repetitions; a run is stopped at its time limit. While a JVM is busy with compiling, brackets get a fifth of the answers.
 	longer uint32
 	// weight is the setting's part of a program's time: what gives fewer checks a second has more of it.
-	weight   time.Duration
+	weight   int
 	ratio    float64
 	checks   map[string]float64
 	interval time.Duration
@@ -172,11 +172,11 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		return err
 	}
 	s.Programs = len(programs)
-	var weights time.Duration
+	weights := 0
 	for _, in := range settings {
 		weights += in.weight
 	}
-	share := time.Until(until) / time.Duration(len(programs)) / weights
+	share := time.Until(until) / time.Duration(len(programs)*weights)
 	for n, open := 0, true; open; n++ {
 		open = false
 		p, name := programs[n%len(programs)], presetOf(n, len(programs))
@@ -194,7 +194,7 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			}
 			open = true
 			s.Presets[name] = true
-			limit := min(max(share*in.weight, leastRun), mostRun).Round(time.Second)
+			limit := min(max(share*time.Duration(in.weight), leastRun), mostRun).Round(time.Second)
 			if err := s.one(ctx, bed, in.check, in.trial(p, uint64(n), limit, flags, bed.Agent)); err != nil {
 				return err
 			}
