@@ -81,7 +81,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		thread.NativeFrames = stacks[thread.Tid]
 	}
 	switch {
-	case starved && (slot == nil || isRunnable(threads, int64(slot.TID))): // a walk that gets no processor cannot end
+	case starved && slot != nil && isRunnable(threads, int64(slot.TID)): // a walk that gets no processor cannot end
 		hang.Cause = "starved"
 	case slot != nil && slot.Phase.Walks():
 		hang.Cause = "in-walk"
@@ -89,6 +89,8 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		hang.Cause = "in-agent"
 	case deadlock:
 		hang.Cause = "deadlock"
+	case starved:
+		hang.Cause = "starved"
 	case dump == nil:
 		hang.Cause = "safepoint"
 	}
