@@ -202,6 +202,9 @@ func (s *sensitivity) rate(rate float64) *[2]uint64 {
 	return s.Rates[key]
 }
 
+// bracketRuns is how many runs there are to one of brackets alone; each of nine JDKs has its turn.
+const bracketRuns = 5
+
 // runLimit ends runs that take longer, so that there are many: the faults until then count.
 const runLimit = 40 * time.Second
 
@@ -219,10 +222,18 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		}
 		rate := rates[i/2%len(rates)]
 		options := agent.Options{Ratio: 1, Checks: checks(0.002), Interval: 200 * time.Microsecond}
-		if (i+i/len(jdks))%2 == 1 { // faults fall into walks evenly, and entries are many more: every other run has samples alone
-			options.Checks, options.Interval = map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50*time.Microsecond
+		// Faults fall into walks evenly, and entries are many more: other runs have brackets alone, or samples.
+		alone := ""
+		switch {
+		case i%bracketRuns == bracketRuns-1:
+			alone = "asgct-gst-bracket"
+		case (i+i/len(jdks))%2 == 1:
+			alone = "asgct-shadow"
 		}
-		if i%tracedRuns == 0 {
+		if alone != "" {
+			options.Checks, options.Interval = map[string]float64{alone: 1, "edges": 1, "liveness": 1}, 50*time.Microsecond
+		}
+		if i%tracedRuns == 0 && alone != "asgct-gst-bracket" {
 			options.Reference = traced
 		}
 		options.Seed, options.Jitter, options.Evidence, options.MaxMismatches = uint64(i), 0.5, "every", 4096

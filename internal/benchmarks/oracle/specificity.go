@@ -172,11 +172,7 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		return err
 	}
 	s.Programs = len(programs)
-	weights := 0
-	for _, in := range settings {
-		weights += in.weight
-	}
-	share := time.Until(until) / time.Duration(len(programs)*weights)
+	limits := limitsOf(settings, time.Until(until)/time.Duration(len(programs)))
 	for n, open := 0, true; open; n++ {
 		open = false
 		p, name := programs[n%len(programs)], presetOf(n, len(programs))
@@ -187,20 +183,33 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		if len(flags) == 0 {
 			name = ""
 		}
-		for _, in := range settings {
+		for i, in := range settings {
 			enough := judged(s.Checks[in.check]) >= checksGoal && n >= len(programs)
 			if enough || ctx.Err() != nil || !time.Now().Before(until) {
 				continue
 			}
 			open = true
 			s.Presets[name] = true
-			limit := min(max(share*time.Duration(in.weight), leastRun), mostRun).Round(time.Second)
-			if err := s.one(ctx, bed, in.check, in.trial(p, uint64(n), limit, flags, bed.Agent)); err != nil {
+			if err := s.one(ctx, bed, in.check, in.trial(p, uint64(n), limits[i], flags, bed.Agent)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// limitsOf divides a program's time among settings, which come by weight: what the least of a run takes from it is not the others' any more.
+func limitsOf(settings []setting, each time.Duration) []time.Duration {
+	weights := 0
+	for _, in := range settings {
+		weights += in.weight
+	}
+	limits := make([]time.Duration, len(settings))
+	for i, in := range settings {
+		limits[i] = min(max(each*time.Duration(in.weight)/time.Duration(weights), leastRun), mostRun).Truncate(time.Second)
+		each, weights = each-limits[i], weights-in.weight
+	}
+	return limits
 }
 
 // programsOf gives all that the catalogue has, each JDK beginning with another workload.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,19 @@ func TestAFamilyIsKnownByJDK(t *testing.T) {
 			assert.Equal(t, f.Known == "", len(f.Examples) > 0, "both stacks of unexplained ones are kept")
 		}
 	}
+}
+
+// Every program has its turn in every setting, and none is shorter than a JVM needs.
+func TestSettingsShareAProgramsTime(t *testing.T) {
+	for _, each := range []time.Duration{24 * time.Second, 27 * time.Second, 45 * time.Second, 100 * time.Second, time.Hour} {
+		var sum time.Duration
+		for i, limit := range limitsOf(settings, each) {
+			require.GreaterOrEqual(t, limit, leastRun)
+			require.LessOrEqual(t, limit, mostRun)
+			require.True(t, i == 0 || limit >= limitsOf(settings, each)[i-1], "what gives fewer checks a second has no less")
+			sum += limit
+		}
+		require.LessOrEqual(t, sum, each)
+	}
+	require.Equal(t, []time.Duration{8 * time.Second, 12 * time.Second, 20 * time.Second}, limitsOf(settings, 40*time.Second))
 }
