@@ -79,13 +79,15 @@ func linker(f *misstepv1.Frame) bool {
 const linked, linkedWords = "method handle", "the caller of a method handle's linker"
 
 // cutAtLinker says that a walk ends at a linker because of it. A linker alone on top is none: nothing was called yet. Nor is one close below a stub, or
-// close below compiled code whose frame is not finished: there the signal's place explains the cut.
+// close below compiled or C code whose frame is not finished: there the signal's place explains the cut.
 func cutAtLinker(m *misstepv1.Mismatch) bool {
 	sus := m.GetSuspect().GetFrames()
 	if len(sus) < 2 || !linker(fromBottom(sus, 0)) {
 		return false
 	}
-	return m.GetTopState() != "stub" && (m.GetTopState() != "compiled" || !unfinished(m)) || len(sus) > mostFrames(m)
+	state := m.GetTopState()
+	explained := state == "stub" || (state == "compiled" || state == "native") && unfinished(m)
+	return !explained || len(sus) > mostFrames(m)
 }
 
 // native says that the frame is of a native method; GST gives -1 for its location, ASGCT -3. ASGCT gives -1 at compiled
