@@ -201,6 +201,8 @@ BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
     if (const auto at = Unknown(w->frames); at && b.told) return {Verdict::Mismatch(Kind::kWrongMethod, *at), after};
   }
   if (b.gst.size() >= b.limit) return {Verdict::Void(Reason::kDepth)};
+  // While a virtual thread ends or is unmounted GetStackTrace may give its stack for its carrier's.
+  if (!b.gst.empty() && Mounts(b.gst.back())) return {Verdict::Void(Reason::kVirtualThread)};
   const auto levels = [&](const BracketWalk& w, size_t mounted) {
     if (mounted != 0) return LevelsOf(w.frames.subspan(mounted), 0);
     return LevelsOf(w.frames, TopGroup(w.frames, w.region, w.at_pc, code));

@@ -313,12 +313,7 @@ bool MaySwitch(std::span<const Frame> above_seam) {
 Verdict CompareCarrier(const Sample& s, size_t seam) {
   const std::span<const Frame> own = s.asgct.subspan(seam + 1);
   if (Unknown(own)) return Verdict::Void(Reason::kUnknownMethod);
-  const auto is_switch = [](const Frame& f) {
-    return f.info != nullptr && (f.info->class_name == "jdk/internal/vm/Continuation" ||
-                                 f.info->class_name.starts_with(kVirtualThreadClass));
-  };
-  // No thread begins there.
-  if (own.empty() || is_switch(own.back()))
+  if (own.empty() || Mounts(own.back()))
     return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(s.shadow.size()));
   // A continuation that is no virtual thread's pushes onto the shadow of whichever thread runs it.
   const bool mounted = std::any_of(own.begin(), own.end(), [](const Frame& f) {
@@ -345,6 +340,11 @@ std::optional<size_t> SeamOf(std::span<const Frame> top_first) {
     if (info != nullptr && info->role == Role::kContinuation) return i - 1;
   }
   return std::nullopt;
+}
+
+bool Mounts(const Frame& f) {
+  return f.info != nullptr &&
+         (f.info->class_name == "jdk/internal/vm/Continuation" || f.info->class_name.starts_with(kVirtualThreadClass));
 }
 
 bool Nmethod::Begins(std::span<const Frame> frames) const {

@@ -163,6 +163,9 @@ struct Sample {
 // thread that is mounted.
 std::optional<size_t> SeamOf(std::span<const Frame> top_first);
 
+// Whether a frame is of what mounts virtual threads, or of where they begin: no thread of the VM's begins there.
+bool Mounts(const Frame& frame);
+
 // The index from the bottom of the lowest frame whose id is of no method that is known, null ones apart.
 std::optional<uint32_t> Unknown(std::span<const Frame> top_first);
 

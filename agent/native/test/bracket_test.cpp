@@ -244,6 +244,15 @@ TEST_F(BracketTest, TheInlinedGroupOnTopIsNotJudged) {
   EXPECT_MISMATCH(judge(lost), Kind::kExtra, 1, false);
 }
 
+// GetStackTrace gave the virtual thread's stack for its carrier's, in VirtualThread.run as it ended (21).
+TEST_F(BracketTest, AVirtualThreadsStackIsNoCarriers) {
+  const auto judge = [&] { return Judge("d@50 vrun@10 b@50 a@50 run@10", "vrun@10", "b@50 a@50 run@10"); };
+  Info("vrun").name = "run";
+  EXPECT_EQ(judge().verdict.outcome, Outcome::kMismatch) << "a thread that has lost its bottom";
+  Info("vrun").class_name = "java/lang/VirtualThread$VThreadContinuation$1";
+  EXPECT_VOID(judge(), Reason::kVirtualThread);
+}
+
 TEST_F(BracketTest, OfAVirtualThreadOnlyTheCarrierIsJudged) {
   Id("enterSpecial");
   infos[Id("enterSpecial") - 1].role = Role::kContinuation;
