@@ -30,10 +30,8 @@ Levels LevelsOf(std::span<const Frame> top_first, size_t unsure) {
 
 // How many frames above the carrier's own a walk shows when a virtual thread is mounted, 0 when none is.
 size_t MountedFrames(std::span<const Frame> top_first) {
-  for (size_t i = 0; i < top_first.size(); i++) {
-    if (top_first[i].info != nullptr && top_first[i].info->role == Role::kContinuation) return i + 1;
-  }
-  return 0;
+  const auto seam = SeamOf(top_first);
+  return seam ? *seam + 1 : 0;
 }
 
 // The lowest bci that can be reached from a place. Branches forward are taken for possible everywhere.

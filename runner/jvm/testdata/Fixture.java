@@ -73,9 +73,11 @@ public class Fixture {
         ((sun.misc.Unsafe) field.get(null)).putAddress(0, 0);
         break;
       case "kill":
-        // Ends itself by the signal named, as if from outside.
+        // Ends itself by the signal named, as if from outside. Not before the thread that waits for
+        // the shell has begun: one that begins opens its signal mask in libc's start_thread, and
+        // meets what is pending there.
         String pid = new File("/proc/self").getCanonicalFile().getName();
-        new ProcessBuilder("sh", "-c", "kill -" + args[1] + " " + pid).start().waitFor();
+        new ProcessBuilder("sh", "-c", "sleep 0.5; kill -" + args[1] + " " + pid).start().waitFor();
         Thread.sleep(60_000);
         break;
       case "deadlock":
