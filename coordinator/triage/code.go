@@ -53,8 +53,8 @@ const (
 	// searched is C2's search of a string in another, which keeps what it works on, and a copy of short strings, on the stack (string_indexof,
 	// string_indexofC8, cpu/x86/c2_MacroAssembler_x86.cpp): the walker does not know of that (agent/searched_jvm_test.go).
 	searched = "string search"
-	// barrier is C code that a slow path of a collector's barrier in compiled code calls: it keeps registers on the stack meanwhile, of which the
-	// walker does not know (SaveLiveRegisters, cpu/x86/gc/shared/barrierSetAssembler_x86.cpp; agent/stored_jvm_test.go).
+	// barrier is C code that a slow path of a collector's barrier in compiled code calls, or that slow path: it keeps registers on the stack meanwhile, of
+	// which the walker does not know (SaveLiveRegisters, cpu/x86/gc/shared/barrierSetAssembler_x86.cpp; agent/stored_jvm_test.go).
 	barrier = "barrier"
 	// aligned is C code that aligns its stack and so has its frame elsewhere than right below its caller's.
 	aligned = "aligned stack"
@@ -79,6 +79,8 @@ func Code(state string, code []byte) string {
 		return epilogue
 	case state == "compiled" && popsWords(code):
 		return pushed
+	case state == "compiled" && bytes.HasPrefix(code, vzeroupper) && oneOf(freesRoom, code[len(vzeroupper):]): // behind the call
+		return barrier
 	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
 	case state == "stub" && inARow(code, store):
@@ -98,6 +100,8 @@ func (f form) begins(code []byte) bool {
 	}
 	return true
 }
+
+var vzeroupper = []byte{0xc5, 0xf8, 0x77}
 
 // setsUpFrame says that a C function's frame pointer is set further on: until then it is another frame's.
 func setsUpFrame(code []byte) bool {

@@ -152,7 +152,8 @@ func deep(m *misstepv1.Mismatch) (kind, part string) {
 	}
 	some := among(ref, sus)
 	n := agreed(ref, some)
-	if n < deepEnough {
+	// In a recursion the frames from the top may be the same by chance: one that has all but the uppermost lost those.
+	if lost := len(ref) - len(some); n < deepEnough || unfinished(m) && lost > 0 && agreed(ref[lost:], some) == len(some) {
 		return kind, ""
 	}
 	kind = shape("foreign", ref[n:], some[n:])

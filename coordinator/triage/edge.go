@@ -78,15 +78,15 @@ func linker(f *misstepv1.Frame) bool {
 // linked is the part of a walk that is cut off at such a frame, linkedWords its description.
 const linked, linkedWords = "method handle", "the caller of a method handle's linker"
 
-// cutAtLinker says that a walk ends at a linker because of it. A linker alone on top is none: nothing was called yet. Nor is one close below a stub, or
-// close below compiled or C code whose frame is not finished: there the signal's place explains the cut.
+// cutAtLinker says that a walk ends at a linker because of it. A linker alone on top is none: nothing was called yet. Nor is one close below a stub,
+// compiled code whose frame is not finished, or C code where the walk did not begin: there the signal's place explains the cut.
 func cutAtLinker(m *misstepv1.Mismatch) bool {
 	sus := m.GetSuspect().GetFrames()
 	if len(sus) < 2 || !linker(fromBottom(sus, 0)) {
 		return false
 	}
 	state := m.GetTopState()
-	explained := state == "stub" || (state == "compiled" || state == "native") && unfinished(m)
+	explained := state == "stub" || state == "compiled" && unfinished(m) || state == "native" && misled(m)
 	return !explained || len(sus) > mostFrames(m)
 }
 
@@ -98,6 +98,12 @@ func native(f *misstepv1.Frame) bool {
 
 // nativeLocation is what ASGCT gives a frame of a native method in place of a bytecode index.
 const nativeLocation = -3
+
+// anchored says that a walk begins at the thread's anchor, since its first frame is of a native method. A method handle's linker looks like one.
+func anchored(frames []*misstepv1.Frame) bool {
+	first := at(frames, 0)
+	return first.GetBci() == nativeLocation && (first.GetClassName() != "java.lang.invoke.MethodHandle" || !strings.HasPrefix(first.GetMethod(), "linkTo"))
+}
 
 func name(f *misstepv1.Frame) string {
 	if f == nil {

@@ -147,7 +147,7 @@ func locateSampled(m *misstepv1.Mismatch) (kind, part, what string) {
 		}
 		// Inside a native method the walk starts from the thread's anchor, so where the signal hit cannot be to blame. Compiled code that
 		// has no bytecode index at pc looks like one.
-		if inFrame && m.GetTopState() == "compiled" || at(sus, 0).GetBci() == nativeLocation && (inFrame || ofItsOwn(m)) {
+		if inFrame && m.GetTopState() == "compiled" || anchored(sus) && (inFrame || ofItsOwn(m)) {
 			return kind, "below " + name(bottom), "the caller of " + name(bottom)
 		}
 	}

@@ -46,7 +46,7 @@ func frameless(m *misstepv1.Mismatch) bool {
 }
 
 // spilled says that C code, which has its frame, returns to compiled code that takes registers back from the stack, gives their room free, and jumps back
-// to where it came from. An epilogue goes on otherwise.
+// to where it came from, or pops the others: in a method handle's linker. An epilogue goes on otherwise.
 func spilled(m *misstepv1.Mismatch) bool {
 	if m.GetTopState() != "native" || m.GetReturnState() != "compiled" {
 		return false
@@ -58,12 +58,11 @@ func spilled(m *misstepv1.Mismatch) bool {
 	for _, length := onStack(code, load); length > 0; _, length = onStack(code, load) {
 		code, loads = code[length:], loads+1
 	}
-	if loads > 0 { // vector registers come last
-		for length := vectorLoad(code); length > 0; length = vectorLoad(code) {
-			code = code[length:]
-		}
+	vectors := 0 // they come last
+	for length := vectorLoad(code); length > 0; length = vectorLoad(code) {
+		code, vectors = code[length:], vectors+1
 	}
-	return oneOf(freesRoom, code)
+	return (loads > 0 || vectors == 0) && oneOf(freesRoom, code) || vectors > 0 && oneOf(popsRegisters, code)
 }
 
 // realigned says that C code, which compiled code called, has a frame with a copy of its return address next to the saved frame pointer, and the address
@@ -85,6 +84,12 @@ var freesRoom = []form{
 	{code: []int{0x48, 0x81, 0xc4, whatever, whatever, whatever, whatever, 0xeb}},
 }
 
+// popsRegisters is add rsp, N; pop r11; pop r10: ZBarrierSetAssembler::load_at of 21 and newer (cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp).
+var popsRegisters = []form{
+	{code: []int{0x48, 0x83, 0xc4, whatever, 0x41, 0x5b, 0x41, 0x5a}},
+	{code: []int{0x48, 0x81, 0xc4, whatever, whatever, whatever, whatever, 0x41, 0x5b, 0x41, 0x5a}},
+}
+
 // mostMisled frames of a walk that did not begin at the top may be right, as they are of one compiled frame. Seven were the most.
 const mostMisled = 8
 
@@ -93,7 +98,7 @@ const mostMisled = 8
 func misled(m *misstepv1.Mismatch) bool {
 	sus := m.GetSuspect().GetFrames()
 	elsewhere := frameless(m) || spilled(m) || throws(m) || m.GetTopState() == "interpreted" && unfinished(m)
-	return elsewhere && len(sus) > 0 && sus[0].GetBci() != nativeLocation && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
+	return elsewhere && len(sus) > 0 && !anchored(sus) && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
 }
 
 // copiesArray says that the top frame, in compiled code, calls System.arraycopy: C1 pushes both arrays and asks whether the one's class
