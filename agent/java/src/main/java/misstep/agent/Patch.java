@@ -169,10 +169,6 @@ public final class Patch {
           return "java/lang/BaseVirtualThread";
         case "UnsafeStub":
           return traits.modules ? "jdk/internal/misc/Unsafe" : "sun/misc/Unsafe";
-        case "ForceInlineStub":
-          return traits.modules
-              ? "jdk/internal/vm/annotation/ForceInline"
-              : "java/lang/invoke/ForceInline";
         default:
           throw new IllegalArgumentException("the template uses an unknown stand-in " + name);
       }

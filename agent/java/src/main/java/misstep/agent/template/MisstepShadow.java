@@ -11,6 +11,10 @@ package misstep.agent.template;
  * case, C2 since accesses outside the heap are one chain of memory for it. A fence would make it
  * forget all that it knows of the heap, at each call.
  *
+ * <p>C2 inlines {@link #enter} and {@link #exit} where a method is hot, and nobody does elsewhere: most
+ * of what instrumentation costs a short run is compiling, and C1's profiled code of them in each
+ * method was a third of it (docs/design/0005).
+ *
  * <p>Nothing here allocates. {@link #enter} either throws (StackOverflowError, when the stack does
  * not take this call) having pushed nothing, or returns having pushed: nothing that can fail
  * follows the store of top.
@@ -26,7 +30,6 @@ public final class MisstepShadow {
    * @param id the method's id, positive
    * @return the top before, for {@link #exit}; 0 when this thread has no shadow
    */
-  @ForceInlineStub
   public static long enter(int id) {
     long buffer = ThreadStub.currentThread().misstepShadow;
     if (buffer <= 0L) {
@@ -44,8 +47,8 @@ public final class MisstepShadow {
   }
 
   /**
-   * The rest of {@link #enter}, which every instrumented method has inlined: where the thread has no
-   * buffer yet, where something is to be looked at, and where the buffer may be full.
+   * The rest of {@link #enter}: where the thread has no buffer yet, where something is to be looked
+   * at, and where the buffer may be full.
    */
   private static long enterSlowly(int id) {
     ThreadStub thread = ThreadStub.currentThread();
@@ -84,7 +87,6 @@ public final class MisstepShadow {
    *
    * @param old the top to restore; 0 does nothing
    */
-  @ForceInlineStub
   public static void exit(long old) {
     if (old != 0L) {
       long buffer = ThreadStub.currentThread().misstepShadow;
