@@ -99,3 +99,26 @@ func TestFullDisk(t *testing.T) {
 	require.Contains(t, r.output, "status.bin: No space left on device")
 	require.NotContains(t, strings.ToLower(r.output), "sigbus")
 }
+
+// The kernel refuses a signal with a value where the user has as many pending as he may have, and lets go of the value where the signal is no real-time
+// one.
+func TestSignalsThatTheKernelRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		signal, reason string
+	}{{"SIGRTMIN+5", "send-failed"}, {"SIGPROF", "lost"}} {
+		t.Run(tt.signal, func(t *testing.T) {
+			var before unix.Rlimit
+			require.NoError(t, unix.Getrlimit(unix.RLIMIT_SIGPENDING, &before))
+			require.NoError(t, unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Max: before.Max}))
+			t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_SIGPENDING, &before)) })
+			checks := map[string]float64{"asgct-shadow": 1, "asgct-gst-bracket": 1, "gst-asgct": 0.01}
+			r := run(t, jvms(t)[0], Options{Seed: 1, Signal: tt.signal, Interval: time.Millisecond, Checks: checks}, nil, "Mixed", "1", "2")
+			requireSound(t, r)
+			for _, check := range []string{"asgct-shadow", "asgct-gst-bracket"} {
+				require.Zero(t, r.check(check).Match+r.check(check).Mismatch, "no signal was answered")
+				require.NotZero(t, r.check(check).Void[tt.reason], "%+v", r.check(check))
+			}
+			require.NotZero(t, r.check("gst-asgct").Match, "entries need no signal")
+		})
+	}
+}
