@@ -19,6 +19,7 @@ var forms = []form{
 	{[]int{0xf3, 0x0f, 0x1e, 0xfa}, prologue},                   // endbr64: a C function's first
 	{[]int{0x89, 0x84, 0x24}, prologue},                         // mov [rsp-N], eax: stack bang
 	{[]int{0x55}, prologue},                                     // push rbp
+	{[]int{0x53, 0x55, 0x48, 0x8b, 0xec}, prologue},             // push rbx; push rbp; mov rbp, rsp: a stub's, 26
 	{[]int{0x48, 0x83, 0xec}, prologue},                         // sub rsp, imm8
 	{[]int{0x48, 0x81, 0xec}, prologue},                         // sub rsp, imm32
 	{[]int{0x52, 0x48, 0x83, 0xec}, prologue},                   // push rdx; sub rsp, imm8: OptoRuntime's exception blob
@@ -34,14 +35,15 @@ var forms = []form{
 	{[]int{0x48, 0x8b, 0xc2, 0xc3}, epilogue},                   // mov rax, rdx; ret: a stub's
 	{[]int{0x0f, 0x85, 0x01, 0x00, 0x00, 0x00, 0xc3}, epilogue}, // jne behind it; ret: a native method's wrapper, when nothing was thrown
 	{[]int{0x49, 0x81, 0x7f, whatever, 0, 0, 0, 0, 0x0f, 0x85, 0x01, 0, 0, 0, 0xc3}, epilogue}, // cmp [r15+N], 0 before it: was anything thrown?
-	{[]int{0x49, 0x3b, 0xa7}, epilogue},                                                                 // cmp rsp, [r15+N]: return poll
-	{[]int{0x49, 0x3b, 0x67}, epilogue},                                                                 // the same with a short offset: 25
-	{[]int{0x41, 0xf6, 0x47, whatever, 0x01, 0x74, whatever, 0x49, 0xba}, epilogue},                     // test byte [r15+N], 1; je; mov r10, this pc: a native method's return poll, 27
-	{[]int{0x4d, 0x8b, 0x97, whatever, whatever, whatever, whatever, 0x41, 0x85, 0x02, 0xc3}, epilogue}, // mov r10, [r15+N]; test [r10], eax; ret: 11
-	{[]int{0x41, 0x85, 0x02}, epilogue},                                                                 // test [r10], eax: return poll of 8 and 11
-	{[]int{0x85, 0x05, whatever, whatever, whatever, whatever, 0xc3}, epilogue},                         // test [rip+N], eax; ret: 8
-	{[]int{0x0f, 0x87, whatever, whatever, whatever, whatever, 0xc3}, epilogue},                         // ja: to the return poll's stub; ret
-	{[]int{0x0f, 0x82, whatever, whatever, whatever, whatever, 0x49, 0x8b, 0xff}, epilogue},             // jb; mov rdi, r15: MacroAssembler::reserved_stack_check
+	{[]int{0x49, 0x3b, 0xa7}, epilogue},                                             // cmp rsp, [r15+N]: return poll
+	{[]int{0x49, 0x3b, 0x67}, epilogue},                                             // the same with a short offset: 25
+	{[]int{0x41, 0xf6, 0x47, whatever, 0x01, 0x74, whatever, 0x49, 0xba}, epilogue}, // test byte [r15+N], 1; je; mov r10, this pc: a native method's return poll, 27
+	{[]int{0x74, whatever, 0x49, 0xba, whatever, whatever, whatever, whatever, whatever, whatever, 0, 0, 0x4d, 0x89, 0x97}, epilogue}, // its je; mov r10; mov [r15+N], r10: 25
+	{[]int{0x4d, 0x8b, 0x97, whatever, whatever, whatever, whatever, 0x41, 0x85, 0x02, 0xc3}, epilogue},                               // mov r10, [r15+N]; test [r10], eax; ret: 11
+	{[]int{0x41, 0x85, 0x02}, epilogue},                                                     // test [r10], eax: return poll of 8 and 11
+	{[]int{0x85, 0x05, whatever, whatever, whatever, whatever, 0xc3}, epilogue},             // test [rip+N], eax; ret: 8
+	{[]int{0x0f, 0x87, whatever, whatever, whatever, whatever, 0xc3}, epilogue},             // ja: to the return poll's stub; ret
+	{[]int{0x0f, 0x82, whatever, whatever, whatever, whatever, 0x49, 0x8b, 0xff}, epilogue}, // jb; mov rdi, r15: MacroAssembler::reserved_stack_check
 }
 
 const (
@@ -79,7 +81,8 @@ func Code(state string, code []byte) string {
 		return epilogue
 	case state == "compiled" && popsWords(code):
 		return pushed
-	case state == "compiled" && bytes.HasPrefix(code, vzeroupper) && oneOf(freesRoom, code[len(vzeroupper):]): // behind the call
+	case state == "compiled" && bytes.HasPrefix(code, vzeroupper) && oneOf(freesRoom, code[len(vzeroupper):]), // behind the call
+		state == "compiled" && savesThree(code):
 		return barrier
 	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
@@ -268,6 +271,19 @@ func inARow(code []byte, what byte) bool {
 	second, length := onStack(code, what)
 	apart := max(second-first, first-second)
 	return length != 0 && (apart == 8 || apart == 16 && min(first, second) == rbpSaved) // between rbp and rbx is the place of rsp
+}
+
+// savesThree says that compiled code saves three registers in a row, each below the one before: SaveLiveRegisters, which has made room for them
+// (cpu/x86/gc/shared/barrierSetAssembler_x86.cpp). What a method itself spills is seldom so.
+func savesThree(code []byte) bool {
+	for below, n := 0, 0; n < 3; n++ {
+		offset, length := onStack(code, store)
+		if length == 0 || n > 0 && offset != below-8 {
+			return false
+		}
+		below, code = offset, code[length:]
+	}
+	return true
 }
 
 // onStack is the offset from rsp of the load or store that code begins with, and the instruction's length, 0 when it is another.
