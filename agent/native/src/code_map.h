@@ -140,8 +140,8 @@ class CodeMap final : public CodeLookup {
 
   // How long retired code is kept: far longer than a sample waits for its judgement.
   static constexpr uint64_t kKeepNanos = 2'000'000'000;
-  // Words of a stack that a sample keeps: those of a hundred frames and more.
-  static constexpr uint32_t kMostWords = 1024;
+  // Words of a stack that a sample keeps: those of some thousand frames. Only what is used takes memory.
+  static constexpr uint32_t kMostWords = 4096;
   static constexpr uint32_t kNearWords = 64;
   static constexpr uint32_t kMostFrames = 64;
 
