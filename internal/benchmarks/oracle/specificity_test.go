@@ -52,5 +52,5 @@ func TestSettingsShareAProgramsTime(t *testing.T) {
 		}
 		require.LessOrEqual(t, sum, each)
 	}
-	require.Equal(t, []time.Duration{8 * time.Second, 12 * time.Second, 20 * time.Second}, limitsOf(settings, 40*time.Second))
+	require.Equal(t, []time.Duration{8 * time.Second, 9 * time.Second, 23 * time.Second}, limitsOf(settings, 40*time.Second))
 }
