@@ -105,15 +105,20 @@ func TestAFaultOnAThreadFromBeforeTheShadow(t *testing.T) {
 				Seed: 1, Include: []string{"Deoptimised*", "Early*"}, Interval: time.Millisecond,
 				Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "asgct-shadow": 1},
 			}
-			r := run(t, j, o, flags, "Early", "Deoptimised", "deoptimised")
-			requireSound(t, r)
-			require.Contains(t, r.output, "deoptimised: verified")
-			require.NotZero(t, r.check("shadow-gst").Tolerated["retransformed"])
-			require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
 			found := map[string]bool{}
-			for _, m := range r.mismatches {
-				if m.Thread == "early-java" && m.Kind == "truncated" && m.boundary() == "Deoptimised.inner" {
-					found[m.Check] = true
+			var r result
+			// A run in which no signal came at the place, which takes half a second, is no failure, but three are.
+			for try := 0; try < 3 && len(found) < 2; try++ {
+				r = run(t, j, o, flags, "Early", "Deoptimised", "deoptimised")
+				requireSound(t, r)
+				require.Contains(t, r.output, "deoptimised: verified")
+				require.NotZero(t, r.check("shadow-gst").Tolerated["retransformed"])
+				require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
+				t.Logf("%+v", r.check("asgct-shadow"))
+				for _, m := range r.mismatches {
+					if m.Thread == "early-java" && m.Kind == "truncated" && m.boundary() == "Deoptimised.inner" {
+						found[m.Check] = true
+					}
 				}
 			}
 			require.Equal(t, map[string]bool{"gst-asgct": true, "asgct-shadow": true}, found, "%+v", r.mismatches)

@@ -82,7 +82,7 @@ func Code(state string, code []byte) string {
 	case state == "compiled" && popsWords(code):
 		return pushed
 	case state == "compiled" && bytes.HasPrefix(code, vzeroupper) && oneOf(freesRoom, code[len(vzeroupper):]), // behind the call
-		state == "compiled" && savesThree(code):
+		state == "compiled" && savesRegisters(code):
 		return barrier
 	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
@@ -221,8 +221,15 @@ func oneOf(these []form, code []byte) bool {
 // fills the room that is left.
 var leaves = form{code: []int{0xe9, whatever, whatever, whatever, whatever, 0xf4, 0xf4}}
 
-// jumpsFar says that compiled code jumps farther than any method is long: to a stub.
+// unwinds is the last instruction of C1's code of a method, before the stubs of its calls: jmp to the stub that looks for the caller's handler;
+// mov rbx, 0; jmp (LIR_Assembler::emit_unwind_handler, CompiledStaticCall::emit_to_interp_stub).
+var unwinds = form{code: []int{0xe9, whatever, whatever, whatever, whatever, 0x48, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0xe9}}
+
+// jumpsFar says that compiled code jumps farther than any method is long, or as the last of it: to a stub.
 func jumpsFar(code []byte) bool {
+	if unwinds.begins(code) {
+		return true
+	}
 	const longest = 1 << 20
 	if !(form{code: []int{0xe9, whatever, whatever, whatever, whatever}}).begins(code) {
 		return false
@@ -274,17 +281,42 @@ func inARow(code []byte, what byte) bool {
 	return length != 0 && (apart == 8 || apart == 16 && min(first, second) == rbpSaved) // between rbp and rbx is the place of rsp
 }
 
-// savesThree says that compiled code saves three registers in a row, each below the one before: SaveLiveRegisters, which has made room for them
-// (cpu/x86/gc/shared/barrierSetAssembler_x86.cpp). What a method itself spills is seldom so.
-func savesThree(code []byte) bool {
+// savesRegisters says that compiled code saves three registers in a row, each below the one before, or the last of them before it passes a reference on:
+// SaveLiveRegisters, which has made room for them (cpu/x86/gc/shared/barrierSetAssembler_x86.cpp). What a method itself spills is seldom so.
+func savesRegisters(code []byte) bool {
 	for below, n := 0, 0; n < 3; n++ {
 		offset, length := onStack(code, store)
-		if length == 0 || n > 0 && offset != below-8 {
+		if length == 0 {
+			rest, passes := passesReference(code)
+			return passes && (n > 0 || len(rest) > 0 && rest[0] == 0xe8) // call
+		}
+		if n > 0 && offset != below-8 {
 			return false
 		}
 		below, code = offset, code[length:]
 	}
 	return true
+}
+
+// passesReference says that code begins with lea rsi, field; mov rdi, reference, the last of which may be cut off: the arguments of ZGC's load barrier
+// (ZSetupArguments, cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp). The rest is what follows.
+func passesReference(code []byte) (rest []byte, passes bool) {
+	const rexW, rexX, rexB, lea, reg, rsi, sib = 0x48, 0x02, 0x01, 0x8d, 0x38, 6 << 3, 4
+	if len(code) < 3 || code[0]&^(rexX|rexB) != rexW || code[1] != lea || code[2]&reg != rsi {
+		return nil, false
+	}
+	length := 3 + map[byte]int{1: 1, 2: 4}[code[2]>>6]
+	if code[2]&0x07 == sib {
+		length++
+	}
+	if len(code) < length+2 || code[length]&^rexB != rexW || code[length+1] != load {
+		return nil, false
+	}
+	code = code[length+2:]
+	if len(code) == 0 {
+		return nil, true
+	}
+	return code[1:], code[0]&^0x07 == 0xf8 // rdi
 }
 
 // onStack is the offset from rsp of the load or store that code begins with, and the instruction's length, 0 when it is another.

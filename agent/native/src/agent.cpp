@@ -29,9 +29,11 @@ int log_fd = -1;
 thread_local const std::string* instrumenting = nullptr;
 
 // The Service Thread posts the events of compiled code. JDK 8 starts it last of all, and until then nothing keeps the
-// code alive whose events wait: each safepoint of a bracket lets the sweeper take some away, and the thread's first
-// event ends the JVM (docs/design/0011). There the sampler waits for the classes that are prepared next.
+// code alive whose events wait: each safepoint lets the sweeper take some away, and the thread's first event ends the
+// JVM (docs/design/0011). There no event is asked for before the classes are prepared that come next, and all checks
+// wait for the code map.
 std::atomic<bool> service_thread = true;
+std::atomic<bool> waits_for_service_thread = false;
 constexpr std::string_view kAfterServiceThread[] = {"sun/misc/PostVMInitHook", "sun/launcher/LauncherHelper"};
 
 bool StartsServiceThreadLast(jvmtiEnv* jvmti) {
@@ -178,14 +180,33 @@ void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
   // Must be enabled: without it ASGCT gives -1 (forte.cpp).
 }
 
+// Has the JVM tell of compiled code. Returns what is wrong.
+std::string WatchCode() {
+  for (const jvmtiEvent event : {JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD}) {
+    if (agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
+      return "cannot enable JVMTI event " + std::to_string(event);
+    }
+  }
+  return "";
+}
+
 void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass klass) {
   PublishClass(env, klass);
   if (service_thread.load(std::memory_order_acquire)) return;
   std::string name;
   MaySafepoint();
-  if (!NameOf(klass, &name) || std::ranges::count(kAfterServiceThread, name) == 0 || service_thread.exchange(true))
+  if (!NameOf(klass, &name) || std::ranges::count(kAfterServiceThread, name) == 0) return;
+  // What was compiled before is told here and now, by this thread.
+  std::string error = WatchCode();
+  if (error.empty() && agent->jvmti->GenerateEvents(JVMTI_EVENT_COMPILED_METHOD_LOAD) != JVMTI_ERROR_NONE) {
+    error = "cannot learn of the code that was compiled before the Service Thread began";
+  }
+  if (!error.empty()) {
+    Log("no checks: " + error);
     return;
-  if (agent->stage.load(std::memory_order_acquire) == Stage::kReady) StartSampler();
+  }
+  service_thread.store(true, std::memory_order_release);
+  if (waits_for_service_thread.load(std::memory_order_acquire)) Ready();
 }
 
 // Points of a perturbation where a thread blocks, and where it was woken.
@@ -430,12 +451,16 @@ std::string Start(JavaVM* vm, const char* text) {
   callbacks.DynamicCodeGenerated = OnDynamicCode;
   if (agent->jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE)
     return "cannot set event callbacks";
-  for (const jvmtiEvent event : {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_CLASS_LOAD,
-                                 JVMTI_EVENT_CLASS_PREPARE, JVMTI_EVENT_THREAD_END, JVMTI_EVENT_COMPILED_METHOD_LOAD,
-                                 JVMTI_EVENT_COMPILED_METHOD_UNLOAD, JVMTI_EVENT_DYNAMIC_CODE_GENERATED}) {
+  for (const jvmtiEvent event :
+       {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_CLASS_PREPARE,
+        JVMTI_EVENT_THREAD_END, JVMTI_EVENT_DYNAMIC_CODE_GENERATED}) {
     if (agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
       return "cannot enable JVMTI event " + std::to_string(event);
     }
+  }
+  if (service_thread.load(std::memory_order_acquire)) {
+    error = WatchCode();
+    if (!error.empty()) return error;
   }
   if (NeedsCode(agent->options) && agent->jvmti->SetEventNotificationMode(
                                        JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr) != JVMTI_ERROR_NONE) {
@@ -459,10 +484,12 @@ std::string Start(JavaVM* vm, const char* text) {
 }  // namespace
 
 void Ready() {
+  waits_for_service_thread.store(true, std::memory_order_release);
+  if (!service_thread.load(std::memory_order_acquire)) return;
   auto starting = Stage::kStarting;
   if (!agent->stage.compare_exchange_strong(starting, Stage::kReady)) return;
   agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_STARTED);
-  if (service_thread.load(std::memory_order_acquire)) StartSampler();
+  StartSampler();
 }
 
 uint64_t MonotonicNanos() {

@@ -127,15 +127,23 @@ bool IsItself(std::string_view owner, std::string_view self) {
 
 bool IsInvoke(uint8_t opcode) { return opcode >= kInvokevirtual && opcode <= kInvokedynamic; }
 
-// Whether the VM can make this call at an instruction. bci 0 counts as the method's entry, too: site may be null there.
-bool Permits(const Site* site, bool entry, Upcall upcall) {
-  // A method that is about to be compiled, at its entry or at a branch back, has the classes in its signature loaded by
-  // the thread that asks for it, and failures cleared (CompileBroker::compile_method, Method::load_signature_classes).
-  const bool compiles = upcall == Upcall::kLoad || upcall == Upcall::kException;
-  if (entry && compiles) return true;
+// Whether the VM may have the method compiled at a bci: at its entry (0, and -1 in compiled code: InvocationEntryBci)
+// or at a branch back. Where the interpreter asks for it, bcp is the branch's target by then (TemplateTable::branch).
+bool MayCompile(const Frame& frame) {
+  if (frame.bci == 0 || frame.bci == -1) return true;
+  const std::vector<Site>& sites = frame.info->body->sites;
+  return std::any_of(sites.begin(), sites.end(), [&](const Site& site) {
+    return site.back && (site.bci == frame.bci || site.back_to == frame.bci);
+  });
+}
+
+// Whether the VM can make this call from a frame at this instruction, which is null when it is none that can call.
+bool Permits(const Frame& frame, const Site* site, Upcall upcall) {
+  // A method that is about to be compiled has the classes in its signature loaded by the thread that asks for it, and
+  // failures cleared (CompileBroker::compile_method, Method::load_signature_classes).
+  if ((upcall == Upcall::kLoad || upcall == Upcall::kException) && MayCompile(frame)) return true;
   if (site == nullptr) return false;
   const uint8_t op = site->opcode;
-  if (site->back && compiles) return true;
   const bool returns = op >= kIreturn && op <= kReturn;
   const bool constant = op >= kLdc && op <= kLdc2W;
   switch (upcall) {
@@ -265,9 +273,7 @@ Explained ExplainEdge(const Frame& caller, const Frame& callee) {
       MaySelect(site->opcode, *target, to)) {
     return Explained::kCall;
   }
-  // A compiled method at its entry gives -1 (InvocationEntryBci).
-  const bool entry = caller.bci == 0 || caller.bci == -1;
-  if (to.upcall != Upcall::kNone && Permits(site, entry, to.upcall)) return Explained::kUpcall;
+  if (to.upcall != Upcall::kNone && Permits(caller, site, to.upcall)) return Explained::kUpcall;
   if (target != nullptr && target->polymorphic && HandleCalls(*caller.info, *target, to))
     return Explained::kMethodHandle;
   return redefined ? Explained::kRedefined : Explained::kNothing;

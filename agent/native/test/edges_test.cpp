@@ -20,6 +20,7 @@ struct Instruction {
   uint8_t opcode = kNop;
   std::string_view owner, name, descriptor;
   bool back = false;
+  uint16_t back_to = 0;  // the number of an instruction
 };
 constexpr int32_t kApart = 10;
 
@@ -43,7 +44,10 @@ class Program {
     m.native = is == Is::kNative;
     for (size_t i = 0; i < code.size(); i++) {
       const Instruction& in = code[i];
-      RawSite site = {.bci = static_cast<uint16_t>(i * kApart), .opcode = in.opcode, .back = in.back};
+      RawSite site = {.bci = static_cast<uint16_t>(i * kApart),
+                      .opcode = in.opcode,
+                      .back = in.back,
+                      .back_to = static_cast<uint16_t>(in.back_to * kApart)};
       if (in.opcode == kInvokedynamic) site.call = b.Dynamic(in.name, in.descriptor);
       if (in.opcode >= kInvokevirtual && in.opcode < kInvokedynamic)
         site.call = b.Method(in.owner, in.name, in.descriptor);
@@ -106,6 +110,7 @@ Shapes::Shapes() {
          Is::kStatic);
   Method("Main", "help", "(I)V",
          {{kNop}, {kInvokestatic, "Main", "help", "(I)V"}, {kInvokevirtual, "Shape", "area", "()I"}}, Is::kStatic);
+  Method("Main", "loop", "()V", {{kNop}, {kNop}, {kNop}, {kGoto, "", "", "", true, 1}}, Is::kStatic);
   for (const char* c : {"Shape", "Circle", "Stranger", "Area"}) Method(c, "area", "()I", {{kNop}, {kNew}});
   for (const char* c : {"Shape", "Circle"})
     Method(c, "<init>", "()V", {{kNop}, {kInvokespecial, "Shape", "<init>", "()V"}});
@@ -173,6 +178,9 @@ TEST(Edges, VmUpcallFires) {
   EXPECT_EQ(p.Edge("Main.main()V", 7, "java/lang/ArithmeticException.<init>(Ljava/lang/String;)V"), Explained::kUpcall);
   // A class is loaded for a compilation that a loop asks for, and for one that a call asks for.
   EXPECT_EQ(p.Edge("Main.main()V", 6, "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;"), Explained::kUpcall);
+  // The interpreter is at the branch's target when it asks for the loop's compilation.
+  EXPECT_EQ(p.Edge("Main.loop()V", 3, "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;"), Explained::kUpcall);
+  EXPECT_EQ(p.Edge("Main.loop()V", 1, "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;"), Explained::kUpcall);
   EXPECT_EQ(p.Edge("Main.help(I)V", 0, "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;"), Explained::kUpcall);
   EXPECT_EQ(p.Edge("Main.help(I)V", -1, "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;"), Explained::kUpcall);
   p.Method("jdk/internal/module/Modules", "transformedByAgent", "(Ljava/lang/Module;)V", {}, Shapes::Is::kStatic);
@@ -194,6 +202,8 @@ TEST(Edges, VmUpcallHidesNoFault) {
   EXPECT_EQ(p.Edge("Main.main()V", 7, "java/lang/invoke/MethodHandleNatives.linkCallSite()V"), Explained::kNothing);
   EXPECT_EQ(p.Edge("Main.main()V", 7, "java/lang/ref/Finalizer.register(Ljava/lang/Object;)V"), Explained::kNothing);
   EXPECT_EQ(p.Edge("Main.help(I)V", 0, "Circle.<clinit>()V"), Explained::kNothing);
+  EXPECT_EQ(p.Edge("Main.loop()V", 2, "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;"), Explained::kNothing);
+  EXPECT_EQ(p.Edge("Main.loop()V", 1, "Circle.<clinit>()V"), Explained::kNothing);
 }
 
 TEST(Edges, MethodHandles) {
