@@ -3,6 +3,8 @@
 //
 // Threads: early-at-start is attached at VMStart, early-at-init at VMInit, both by JNI; early-agent is JVMTI's, started
 // at VMInit. They wait until the program test/programs/Early.java gives them work.
+//
+// With the option hurry it does what hurry.h says instead.
 #include <jni.h>
 #include <jvmti.h>
 #include <pthread.h>
@@ -11,6 +13,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "hurry.h"
 
 namespace {
 
@@ -147,9 +151,10 @@ JNIEXPORT void JNICALL Java_Early_arm(JNIEnv* env, jclass, jobject with, jstring
   transformer_armed = true;
 }
 
-JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* java, char*, void*) {
+JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* java, char* options, void*) {
   vm = java;
   if (vm->GetEnv(reinterpret_cast<void**>(&jvmti), JVMTI_VERSION_1_2) != JNI_OK) return JNI_ERR;
+  if (options != nullptr && std::strcmp(options, "hurry") == 0) return Hurry(vm, jvmti);
   jvmtiEventCallbacks callbacks = {};
   callbacks.VMStart = OnVMStart;
   callbacks.VMInit = OnVMInit;
