@@ -190,8 +190,13 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			}
 			open = true
 			s.Presets[name] = true
-			if err := s.one(ctx, bed, in.check, in.trial(p, uint64(n), limits[i], flags, bed.Agent)); err != nil {
-				return err
+			for _, limit := range turns(limits[i]) {
+				if err := s.one(ctx, bed, in.check, in.trial(p, uint64(n), limit, flags, bed.Agent)); err != nil {
+					return err
+				}
+				if s.Covered[in.check][p.name()] || !time.Now().Before(until) {
+					break
+				}
 			}
 		}
 	}
@@ -210,6 +215,14 @@ func limitsOf(settings []setting, each time.Duration) []time.Duration {
 		each, weights = each-limits[i], weights-in.weight
 	}
 	return limits
+}
+
+// turns are the lengths that a program is run for in a setting until its check has judged something there: one that is slow to begin has a longer turn.
+func turns(limit time.Duration) []time.Duration {
+	if longer := min(4*limit, mostRun); longer > limit {
+		return []time.Duration{limit, longer}
+	}
+	return []time.Duration{limit}
 }
 
 // programsOf gives all that the catalogue has, each JDK beginning with another workload.

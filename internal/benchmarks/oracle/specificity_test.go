@@ -54,3 +54,9 @@ func TestSettingsShareAProgramsTime(t *testing.T) {
 	}
 	require.Equal(t, []time.Duration{8 * time.Second, 9 * time.Second, 23 * time.Second}, limitsOf(settings, 40*time.Second))
 }
+
+func TestAProgramThatIsSlowToBeginHasALongerTurn(t *testing.T) {
+	require.Equal(t, []time.Duration{leastRun, 4 * leastRun}, turns(leastRun))
+	require.Equal(t, []time.Duration{23 * time.Second, mostRun}, turns(23*time.Second))
+	require.Equal(t, []time.Duration{mostRun}, turns(mostRun))
+}
