@@ -282,7 +282,8 @@ bool Possible(int32_t code, Region region, std::span<const NmethodRef> at_pc) {
 
 // How many entries of the shadow are below a walk that stands for those above them, 0 when it stands for no upper part.
 // To be asked of a mismatch, when the thread's bottom is not in the walk: the frames of a recursion look the same
-// wherever it is cut off. Where several numbers will do it is the least.
+// wherever it is cut off. Where several numbers will do it is the least. It is all of them when the walk is one piece
+// of compiled code that may be in its push, at which no thread is known to begin: nothing of it is on the shadow yet.
 size_t LostBelow(const Sample& s, const Stack& stack, const CodeLookup& code) {
   const std::vector<uint32_t> keys = SureKeys(stack);
   if (keys.empty()) return 0;
@@ -290,8 +291,8 @@ size_t LostBelow(const Sample& s, const Stack& stack, const CodeLookup& code) {
   const size_t least = s.shadow.size() - std::min(s.shadow.size(), keys.size() + kMostInlined);
   const size_t most = s.shadow.size() - std::min(s.shadow.size(), keys.size() - std::min(keys.size(), kMostInlined));
   Sample upper = s;
-  for (size_t lost = std::max<size_t>(least, 1); lost <= most && lost < s.shadow.size(); lost++) {
-    if (s.shadow[lost] != keys.front()) continue;
+  for (size_t lost = std::max<size_t>(least, 1); lost <= most; lost++) {
+    if (lost == s.shadow.size() ? s.known_bottom : s.shadow[lost] != keys.front()) continue;
     upper.shadow = s.shadow.subspan(lost);
     if (AlignAll(stack, upper.shadow) || InlineImprecision(upper, code)) return lost;
   }

@@ -485,6 +485,27 @@ TEST_F(CompareTest, ARecursionThatIsCutOffBelowAnImpreciseTopIsTruncated) {
   EXPECT_MISMATCH(Judge("r q r q r y", "r@50 q@50 r@50 jdk@3", Region::kCompiled, {n}, kElsewhere), Kind::kMissing, 3);
 }
 
+// Nothing of the shadow is left below a compiled frame that is in its push, whatever position the walk takes for it.
+TEST_F(CompareTest, AWalkOfOneFrameInItsPushIsTruncated) {
+  const NmethodRef n = Compiled({"r@3", "v@3 r@50"});
+  Given g(Shadow("a b c"), Frames("v@3 r@50"), Region::kNative);
+  g.s.root = g.frames[0].method + 100;
+  g.s.known_bottom = false;
+  EXPECT_MISMATCH(CompareAsgctShadow(g.s, *this), Kind::kTruncated, 3);
+  g.s.known_bottom = true;
+  EXPECT_MISMATCH(CompareAsgctShadow(g.s, *this), Kind::kForeign, 0);
+  // Code without a position in the push, and two physical frames.
+  Compiled({"v@3 q@50"});
+  Given other(Shadow("a b c"), Frames("v@3 q@50"), Region::kNative);
+  other.s.root = g.s.root;
+  other.s.known_bottom = false;
+  EXPECT_MISMATCH(CompareAsgctShadow(other.s, *this), Kind::kForeign, 0);
+  Given two(Shadow("a b c"), Frames("v@3 r@50 q@50"), Region::kNative);
+  two.s.root = g.s.root;
+  two.s.known_bottom = false;
+  EXPECT_MISMATCH(CompareAsgctShadow(two.s, *this), Kind::kForeign, 0);
+}
+
 // Code of a method that was replaced since: its frames have another id, which is known or not.
 TEST_F(CompareTest, ThePositionsOfCodeOfAnotherVersion) {
   const NmethodRef n = Compiled({"b@50 m@20"});
