@@ -81,8 +81,7 @@ func Code(state string, code []byte) string {
 		return epilogue
 	case state == "compiled" && popsWords(code):
 		return pushed
-	case state == "compiled" && bytes.HasPrefix(code, vzeroupper) && oneOf(freesRoom, code[len(vzeroupper):]), // behind the call
-		state == "compiled" && savesRegisters(code):
+	case state == "compiled" && (savesRegisters(code) || restoresRegisters(code)):
 		return barrier
 	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
@@ -103,8 +102,6 @@ func (f form) begins(code []byte) bool {
 	}
 	return true
 }
-
-var vzeroupper = []byte{0xc5, 0xf8, 0x77}
 
 // setsUpFrame says that a C function's frame pointer is set further on: until then it is another frame's.
 func setsUpFrame(code []byte) bool {
@@ -296,6 +293,29 @@ func savesRegisters(code []byte) bool {
 		below, code = offset, code[length:]
 	}
 	return true
+}
+
+// restoresRegisters says that compiled code takes back what savesRegisters saved: registers, and vectors after them, before their room is given free, or
+// three in a row, each above the one before.
+func restoresRegisters(code []byte) bool {
+	rest, loads, vectors := takesBack(code)
+	return loads >= 3 || loads+vectors > 0 && oneOf(freesRoom, rest)
+}
+
+// takesBack is what follows the registers that code takes back from the stack, each from above the one before, and the vectors after them, and the numbers
+// of both.
+func takesBack(code []byte) (rest []byte, loads, vectors int) {
+	for at := 0; ; loads++ {
+		offset, length := onStack(code, load)
+		if length == 0 || loads > 0 && offset != at+8 {
+			break
+		}
+		at, code = offset, code[length:]
+	}
+	for length := vectorLoad(code); length > 0; length = vectorLoad(code) {
+		code, vectors = code[length:], vectors+1
+	}
+	return code, loads, vectors
 }
 
 // passesReference says that code begins with lea rsi, field; mov rdi, reference, the last of which may be cut off: the arguments of ZGC's load barrier

@@ -51,17 +51,11 @@ func spilled(m *misstepv1.Mismatch) bool {
 	if m.GetTopState() != "native" || m.GetReturnState() != "compiled" {
 		return false
 	}
-	code, loads := m.GetReturnCode(), 0
+	code := m.GetReturnCode()
 	if len(code) > 2 && code[0]&^4 == 0x48 && code[1] == 0x8b && code[2]&0xc7 == 0xc0 { // mov register, rax: ZGC's call returns the reference
 		code = code[3:]
 	}
-	for _, length := onStack(code, load); length > 0; _, length = onStack(code, load) {
-		code, loads = code[length:], loads+1
-	}
-	vectors := 0 // they come last
-	for length := vectorLoad(code); length > 0; length = vectorLoad(code) {
-		code, vectors = code[length:], vectors+1
-	}
+	code, loads, vectors := takesBack(code)
 	return (loads > 0 || vectors == 0) && oneOf(freesRoom, code) || vectors > 0 && oneOf(popsRegisters, code)
 }
 
