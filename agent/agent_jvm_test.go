@@ -111,7 +111,7 @@ func classes(t *testing.T) string {
 		}
 		// What runs on older JDKs, too.
 		older := []string{"--release", "8", "-d", programs.dir}
-		for _, name := range []string{"Churn", "Deoptimised", "Linked", "Inlined", "Unloaded", "Redefined", "Searched", "RedefinedOne", "RedefinedTwo", "RedefinedLeaf"} {
+		for _, name := range []string{"Churn", "Deoptimised", "Linked", "Inlined", "Unloaded", "Redefined", "Searched", "Rare", "RedefinedOne", "RedefinedTwo", "RedefinedLeaf"} {
 			older = append(older, filepath.Join("test", "programs", name+".java"))
 		}
 		output, err = exec.Command(javac, older...).CombinedOutput()

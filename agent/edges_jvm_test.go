@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,6 +30,44 @@ func TestEdgesOfEveryKindArePossible(t *testing.T) {
 					require.NotZerof(t, c.Tolerated[rule], "%s never fired", rule)
 				}
 				for _, m := range r.mismatches {
+					require.NotEqual(t, "edges", m.Check, "%+v", m)
+				}
+			})
+		}
+	}
+}
+
+// What the VM calls at instructions at which it seldom does: the interpreter's one for two of the byte code, C2's allocation of an instance without a
+// constructor, the comparison of value objects.
+func TestRareEdgesArePossible(t *testing.T) {
+	only := func(methods string) []string {
+		return []string{"-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly," + methods}
+	}
+	const c1, c2, preview = "-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation", "--enable-preview"
+	for _, tt := range []struct {
+		what, mode string
+		since      int
+		flags      []string
+	}{
+		{"letters", "interpreted", 8, []string{"-Xint"}},
+		{"allocate", "c2", 8, append(only("java.lang.invoke.DirectMethodHandle::allocateInstance"), c2)},
+		{"compare", "interpreted", 28, []string{preview, "-Xint"}},
+		{"compare", "c1", 28, append(only("Rare::*"), preview, c1)},
+		{"compare", "c2", 28, append(only("Rare::*"), preview, c2)},
+	} {
+		for _, j := range catalogued(t) {
+			if j.feature < tt.since {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%s/%s", tt.what, tt.mode, j), func(t *testing.T) {
+				o := Options{Seed: 1, Include: []string{"Rare*", "java.lang.runtime.ValueObjectMethods*"}, Checks: map[string]float64{"gst-asgct": 1, "edges": 1}}
+				r := run(t, j, o, tt.flags, "Rare", tt.what)
+				requireSound(t, r)
+				require.Contains(t, r.output, "rare: verified")
+				t.Logf("%+v", r.check("edges"))
+				require.NotZero(t, r.check("edges").Total)
+				for _, m := range r.mismatches {
+					t.Logf("%s %s at %s", m.Check, m.Kind, m.boundary())
 					require.NotEqual(t, "edges", m.Check, "%+v", m)
 				}
 			})

@@ -63,7 +63,8 @@ constexpr uint8_t kLengths[256] = {
 bool Interesting(uint8_t opcode) {
   return (opcode >= kLdc && opcode <= kLdc2W) || (opcode >= kIaload && opcode <= kSaload) ||
          (opcode >= kIastore && opcode <= kSastore) || opcode == kIdiv || opcode == kLdiv || opcode == kIrem ||
-         opcode == kLrem || (opcode >= kIreturn && opcode <= kMonitorexit) || opcode == kMultianewarray;
+         opcode == kLrem || opcode == kIfAcmpeq || opcode == kIfAcmpne ||
+         (opcode >= kIreturn && opcode <= kMonitorexit) || opcode == kMultianewarray;
 }
 
 bool Invoke(uint8_t opcode) { return opcode >= kInvokevirtual && opcode <= kInvokedynamic; }
@@ -153,7 +154,7 @@ bool ScanCode(std::span<const uint8_t> bytes, std::vector<RawSite>* sites) {
     const uint8_t opcode = code.U1(bci);
     RawSite site = {.bci = static_cast<uint16_t>(bci), .opcode = opcode};
     size_t length = kLengths[opcode];
-    int32_t branch = 0;
+    int32_t branch = 1;  // forward
     if (opcode == kTableswitch || opcode == kLookupswitch) {
       length = code.Switch(bci, &branch);
     } else if (opcode == kWide && code.Has(bci, 2)) {
@@ -167,13 +168,15 @@ bool ScanCode(std::span<const uint8_t> bytes, std::vector<RawSite>* sites) {
     } else if (Invoke(opcode)) {
       site.call = static_cast<uint16_t>(code.S2(bci + 1));
     }
-    if (branch < 0) {
+    if (branch <= 0) {
       site.back = true;
       site.back_to = static_cast<uint16_t>(std::max<int64_t>(static_cast<int64_t>(bci) + branch, 0));
     }
     // A subroutine of an old class file returns to behind any jsr (JVMS 6.5 ret): to anywhere.
     if (opcode == kRet || (opcode == kWide && code.Has(bci, 2) && code.U1(bci + 1) == kRet)) site.back = true;
-    if (site.back || Interesting(opcode)) sites->push_back(site);
+    // The interpreter makes one of both and throws for the array at the bci of the first (TemplateTable::fast_icaload).
+    const bool fused = opcode == kIload && code.Has(bci, 3) && code.U1(bci + 2) == kCaload;
+    if (site.back || fused || Interesting(opcode)) sites->push_back(site);
     bci += length;
   }
   return true;

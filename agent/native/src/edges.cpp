@@ -10,9 +10,14 @@ namespace {
 constexpr std::string_view kMethodHandle = "java/lang/invoke/MethodHandle";
 constexpr std::string_view kGuards = "java/lang/invoke/VarHandleGuards";
 constexpr std::string_view kVarHandle = "java/lang/invoke/VarHandle";
+constexpr std::string_view kValueObjects = "java/lang/runtime/ValueObjectMethods";
 
 bool EndsWith(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool IsUnsafe(std::string_view class_name) {
+  return class_name == "jdk/internal/misc/Unsafe" || class_name == "sun/misc/Unsafe";
 }
 
 // Exceptions that the VM makes itself are the JDK's (vmSymbols.hpp: all below java/lang; 8 to 28).
@@ -111,7 +116,8 @@ bool MaySelect(uint8_t opcode, const CallTarget& target, const MethodInfo& calle
   if (target.name == "<init>") return false;  // constructors are not inherited
   // A default method may come from any interface of the receiver's class, and that class may extend any other.
   if (opcode == kInvokeinterface || has->kind.load(std::memory_order_acquire) != ClassNode::Kind::kClass) return true;
-  return MayExtend(owner, has) || (opcode == kInvokevirtual && MayExtend(has, owner));
+  // invokespecial looks again from the caller's superclass on, which may be below the class that is named (JVMS 6.5).
+  return MayExtend(owner, has) || (opcode != kInvokestatic && MayExtend(has, owner));
 }
 
 // Whether a name in a class's constant pool is that of the class itself, which JVMTI names with a suffix when it is
@@ -137,8 +143,26 @@ bool MayCompile(const Frame& frame) {
   });
 }
 
-// Whether the VM can make this call from a frame at this instruction, which is null when it is none that can call.
-bool Permits(const Frame& frame, const Site* site, Upcall upcall) {
+// Whether a class may be initialised at an instruction (JVMS 5.5). C2 has Unsafe.allocateInstance without a frame of
+// its own (LibraryCallKit::inline_unsafe_allocate). What compares value objects is initialised by the first comparison.
+bool Initialises(uint8_t op, const CallTarget* target, const MethodInfo& initialiser) {
+  if (op == kIfAcmpeq || op == kIfAcmpne) return initialiser.class_name == kValueObjects;
+  if (op == kInvokevirtual && target != nullptr && target->owner != nullptr && target->name == "allocateInstance") {
+    return IsUnsafe(target->owner->name);
+  }
+  return op == kNew || op == kGetstatic || op == kPutstatic || op == kInvokestatic;
+}
+
+// Whether the VM asks it for the trace of what a class's initialiser threw, of whatever class that is
+// (java_lang_Throwable::create_initialization_error, 17+). Anybody may: it is no upcall by itself.
+bool GivesTrace(const MethodInfo& method) {
+  return method.name == "getStackTrace" && method.descriptor == "()[Ljava/lang/StackTraceElement;";
+}
+
+// Whether the VM can make this call of the method from a frame at this instruction, which is null when it is none that
+// can call. target is what an invoke names.
+bool Permits(const Frame& frame, const Site* site, const CallTarget* target, const MethodInfo& method) {
+  const Upcall upcall = GivesTrace(method) && method.upcall == Upcall::kNone ? Upcall::kClinit : method.upcall;
   // A method that is about to be compiled has the classes in its signature loaded by the thread that asks for it, and
   // failures cleared (CompileBroker::compile_method, Method::load_signature_classes).
   if ((upcall == Upcall::kLoad || upcall == Upcall::kException) && MayCompile(frame)) return true;
@@ -146,12 +170,15 @@ bool Permits(const Frame& frame, const Site* site, Upcall upcall) {
   const uint8_t op = site->opcode;
   const bool returns = op >= kIreturn && op <= kReturn;
   const bool constant = op >= kLdc && op <= kLdc2W;
+  const bool compares = op == kIfAcmpeq || op == kIfAcmpne;
   switch (upcall) {
-    case Upcall::kClinit:  // JVMS 5.5
-      return op == kNew || op == kGetstatic || op == kPutstatic || op == kInvokestatic;
+    case Upcall::kClinit:
+      return Initialises(op, target, method);
     case Upcall::kLoad:       // resolution, and the catch types of whatever throws
-    case Upcall::kException:  // JVMS 2.10 and 6.5: every instruction listed may throw
-      return true;
+    case Upcall::kException:  // JVMS 2.10 and 6.5: every other instruction listed may throw
+      return !compares;
+    case Upcall::kCompare:  // InterpreterRuntime::is_substitutable, 28
+      return compares;
     case Upcall::kLink:
       return constant || IsInvoke(op);
     case Upcall::kFinalizer:  // at the return of Object.<init>, and where compiled code allocates
@@ -171,6 +198,11 @@ Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_
   if (class_name == "java/lang/Throwable" && (name == "initCause" || name == "getStackTrace")) {
     return Upcall::kException;  // Exceptions::new_exception, java_lang_Throwable::create_initialization_error (17+)
   }
+  // What stands for a method that must not be called (klassItable::initialize_itable_for_interface).
+  if (IsUnsafe(class_name) && (name == "throwIllegalAccessError" || name == "throwNoSuchMethodError")) {
+    return Upcall::kException;
+  }
+  if (class_name == kValueObjects && name == "isSubstitutable") return Upcall::kCompare;
   if (class_name == "java/lang/invoke/MethodHandleNatives") {
     return name.starts_with("link") || name == "findMethodHandleType" ? Upcall::kLink : Upcall::kNone;
   }
@@ -183,6 +215,7 @@ Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_
       {"sun/instrument/InstrumentationImpl", "transform"},
       {"jdk/internal/module/Modules", "transformedByAgent"},  // JvmtiExport::add_default_read_edges, 9+
       {"jdk/jfr/internal/JVMUpcalls", "onRetransform"},
+      {"jdk/jfr/internal/JVMUpcalls", "onMethodTrace"},  // 25+
       {"jdk/jfr/internal/JVMUpcalls", "bytesForEagerInstrumentation"},
   };
   for (const auto& load : kLoads) {
@@ -273,7 +306,7 @@ Explained ExplainEdge(const Frame& caller, const Frame& callee) {
       MaySelect(site->opcode, *target, to)) {
     return Explained::kCall;
   }
-  if (to.upcall != Upcall::kNone && Permits(caller, site, to.upcall)) return Explained::kUpcall;
+  if (Permits(caller, site, target, to)) return Explained::kUpcall;
   if (target != nullptr && target->polymorphic && HandleCalls(*caller.info, *target, to))
     return Explained::kMethodHandle;
   return redefined ? Explained::kRedefined : Explained::kNothing;

@@ -77,6 +77,7 @@ enum class Upcall : uint8_t {
   kLink,       // a call site or a method handle constant is linked
   kException,  // an exception of the JDK is made
   kFinalizer,  // an object with a finalizer was made
+  kCompare,    // two value objects are compared
 };
 Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_view descriptor);
 

@@ -74,6 +74,18 @@ TEST(ScanCode, LeavesOutWhatCannot) {
   EXPECT_EQ(sites[0].bci, 22);
 }
 
+TEST(ScanCode, WhatTheInterpreterMakesOneOf) {
+  // iload 4; caload; iload 5; iaload; if_acmpeq +0; ireturn
+  const auto sites = Scan({21, 4, 52, 21, 5, 46, 165, 0, 0, 172});
+  ASSERT_EQ(sites.size(), 5u);
+  EXPECT_EQ(sites[0].bci, 0);
+  EXPECT_EQ(sites[0].opcode, kIload);
+  EXPECT_EQ(sites[1].opcode, kCaload);
+  EXPECT_EQ(sites[2].opcode, kIaload);
+  EXPECT_TRUE(sites[3].back) << "to itself";
+  EXPECT_EQ(sites[3].back_to, 6);
+}
+
 TEST(ScanCode, Switches) {
   // nop; tableswitch at 1 (aligned to 4): default +30, low 0, high 1, +30, -1; then return
   const std::vector<uint8_t> table = {0, 170, 0, 0, 0, 0, 0,  30,   0,    0,    0,    0,  0,

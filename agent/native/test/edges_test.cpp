@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "compare.h"
@@ -190,6 +191,61 @@ TEST(Edges, VmUpcallFires) {
   p.Method("Indy", "run", "()V", {{kInvokedynamic, "", "get", "()V"}, {kLdc}, {kReturn}});
   EXPECT_EQ(p.Edge("Indy.run()V", 0, "java/lang/invoke/MethodHandleNatives.linkCallSite()V"), Explained::kUpcall);
   EXPECT_EQ(p.Edge("Indy.run()V", 2, "java/lang/ref/Finalizer.register(Ljava/lang/Object;)V"), Explained::kUpcall);
+}
+
+// What the VM calls at few places, and what stays impossible beside it.
+TEST(Edges, RareUpcalls) {
+  Shapes p;
+  constexpr auto kStatic = Shapes::Is::kStatic;
+  constexpr uint8_t kGotoItself = 3;
+  p.Method("Rare", "run", "()V",
+           {{kIload},
+            {kIfAcmpeq},
+            {kInvokevirtual, "jdk/internal/misc/Unsafe", "allocateInstance", "(Ljava/lang/Class;)Ljava/lang/Object;"},
+            {kGoto, "", "", "", true, kGotoItself},
+            {kInvokevirtual, "Mine", "allocateInstance", "(Ljava/lang/Class;)Ljava/lang/Object;"},
+            {kInvokeinterface, "Area", "area", "()I"},
+            {kNew}},
+           kStatic);
+  p.Method("java/lang/runtime/ValueObjectMethods", "isSubstitutable", "(Ljava/lang/Object;Ljava/lang/Object;)Z", {},
+           kStatic);
+  p.Method("java/lang/runtime/ValueObjectMethods", "<clinit>", "()V", {}, kStatic);
+  p.Method("Mine", "getStackTrace", "()[Ljava/lang/StackTraceElement;", {});
+  p.Method("jdk/internal/misc/Unsafe", "throwIllegalAccessError", "()V", {});
+  p.Method("jdk/jfr/internal/JVMUpcalls", "onMethodTrace", "()V", {}, kStatic);
+  const std::string load = "Loader.loadClass(Ljava/lang/String;)Ljava/lang/Class;";
+  const std::string thrown = "java/lang/ArithmeticException.<init>(Ljava/lang/String;)V";
+  const std::string clinit = "Circle.<clinit>()V";
+  const std::string compare =
+      "java/lang/runtime/ValueObjectMethods.isSubstitutable(Ljava/lang/Object;Ljava/lang/Object;)Z";
+  const std::string compares = "java/lang/runtime/ValueObjectMethods.<clinit>()V";
+  const std::string trace = "Mine.getStackTrace()[Ljava/lang/StackTraceElement;";
+  const std::map<std::string, std::set<int32_t>> possible = {
+      {load, {0, 2, 3, 4, 5, 6}},
+      {thrown, {0, 2, 3, 4, 5, 6}},
+      {clinit, {2, 6}},
+      {compare, {1}},
+      {compares, {1, 2, 6}},
+      {trace, {2, 6}},
+      {"jdk/internal/misc/Unsafe.throwIllegalAccessError()V", {0, 2, 3, 4, 5, 6}},
+      {"jdk/jfr/internal/JVMUpcalls.onMethodTrace()V", {0, 2, 3, 4, 5, 6}}};
+  for (const auto& [callee, sites] : possible) {
+    for (int32_t at = 0; at < 7; at++) {
+      const Explained expected = sites.contains(at) ? Explained::kUpcall : Explained::kNothing;
+      EXPECT_EQ(p.Edge("Rare.run()V", at, callee), expected) << callee << " at " << at;
+    }
+  }
+}
+
+// A call of the superclass's method looks again below the class that is named.
+TEST(Edges, InvokespecialSelectsBelow) {
+  Shapes p;
+  p.Class("Disc", "Circle");
+  p.Method("Disc", "super", "()I", {{kInvokespecial, "Shape", "area", "()I"}, {kInvokestatic, "Shape", "area", "()I"}});
+  EXPECT_EQ(p.Edge("Disc.super()I", 0, "Shape.area()I"), Explained::kCall);
+  EXPECT_EQ(p.Edge("Disc.super()I", 0, "Circle.area()I"), Explained::kCall);
+  EXPECT_EQ(p.Edge("Disc.super()I", 0, "Stranger.area()I"), Explained::kNothing);
+  EXPECT_EQ(p.Edge("Disc.super()I", 1, "Circle.area()I"), Explained::kNothing);
 }
 
 TEST(Edges, VmUpcallHidesNoFault) {

@@ -1,0 +1,123 @@
+import java.io.InputStream;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+
+/** Has the VM call Java code at instructions at which it seldom does: {@code letters}, {@code allocate}, {@code compare}. */
+public final class Rare {
+  static int marks;
+
+  /** What the others call, so that there is an entry to check above them. */
+  static int mark(int n) {
+    marks++;
+    return n;
+  }
+
+  /** Defines its own copies of the classes below, so that each of them is asked of it by the VM. */
+  static final class Own extends ClassLoader {
+    Own() {
+      super(Rare.class.getClassLoader());
+    }
+
+    @Override
+    public Class<?> loadClass(String name) throws ClassNotFoundException {
+      mark(1);
+      return super.loadClass(name);
+    }
+
+    @Override
+    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+      if (!name.startsWith("Rare$Own_")) {
+        return super.loadClass(name, resolve);
+      }
+      Class<?> known = findLoadedClass(name);
+      if (known != null) {
+        return known;
+      }
+      try (InputStream in = Rare.class.getResourceAsStream(name + ".class")) {
+        byte[] file = new byte[1 << 16];
+        int size = 0;
+        for (int n = 0; n >= 0; n = in.read(file, size, file.length - size)) {
+          size += n;
+        }
+        return defineClass(name, file, 0, size);
+      } catch (Exception e) {
+        throw new ClassNotFoundException(name, e);
+      }
+    }
+  }
+
+  static class Own_Caught extends RuntimeException {
+    private static final long serialVersionUID = 1;
+  }
+
+  /** The interpreter makes one of the load of a local variable and the load from an array of characters by its second run. */
+  public static class Own_Letters implements Runnable {
+    static int letter(char[] letters, int a, int b, int c, int index) {
+      try {
+        return letters[index];
+      } catch (Own_Caught e) {
+        return 1;
+      } catch (ArrayIndexOutOfBoundsException e) {
+        return 2;
+      }
+    }
+
+    @Override
+    public void run() {
+      char[] letters = {'a'};
+      if (letter(letters, 0, 0, 0, 0) != 'a' || letter(letters, 0, 0, 0, 7) != 2) {
+        throw new IllegalStateException("a wrong letter");
+      }
+    }
+  }
+
+  static final class First {}
+
+  static final class Second {
+    static final int VALUE = mark(7);
+  }
+
+  /** Compiled code makes an object of a class that is not initialised yet. */
+  static void allocate() throws Throwable {
+    MethodType constructor = MethodType.methodType(void.class);
+    for (Class<?> of : new Class<?>[] {First.class, First.class, Second.class}) {
+      MethodHandle make = MethodHandles.lookup().findConstructor(of, constructor);
+      Object made = make.asType(MethodType.methodType(Object.class)).invokeExact();
+      if (made.getClass() != of) {
+        throw new IllegalStateException("a wrong class");
+      }
+    }
+  }
+
+  static boolean same(Object a, Object b) {
+    return a == b;
+  }
+
+  /** Boxes are value objects where the preview of 28 is on. */
+  static void compare() {
+    Object a = Integer.valueOf(1000 * mark(1));
+    Object b = Integer.valueOf(1000 * mark(1));
+    for (int i = 0; i < 100; i++) {
+      if (same(a, b) != same(b, a)) {
+        throw new IllegalStateException("a wrong comparison");
+      }
+    }
+  }
+
+  public static void main(String[] args) throws Throwable {
+    switch (args[0]) {
+      case "letters":
+        for (int i = 0; i < 10; i++) {
+          ((Runnable) new Own().loadClass("Rare$Own_Letters").getConstructor().newInstance()).run();
+        }
+        break;
+      case "allocate":
+        allocate();
+        break;
+      default:
+        compare();
+    }
+    System.out.println("rare: verified " + marks);
+  }
+}
