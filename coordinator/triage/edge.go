@@ -34,6 +34,7 @@ var upcalls = map[string]bool{
 	"java.lang.invoke.MethodHandleNatives.linkMethod":               true,
 	"java.lang.invoke.MethodHandleNatives.linkMethodHandleConstant": true,
 	"java.lang.ref.Finalizer.register":                              true,
+	"java.lang.runtime.ValueObjectMethods.isSubstitutable":          true, // 28, with its preview
 	"jdk.internal.module.Modules.transformedByAgent":                true, // 9+
 	"sun.instrument.InstrumentationImpl.transform":                  true,
 }
