@@ -37,12 +37,14 @@ func stage(m *misstepv1.Mismatch) string {
 // mostSaved registers are pushed before C code makes room for its variables: those that the callee saves.
 const mostSaved = 6
 
-// frameless says that C code, which generated code called, has no frame of its own, not yet or never: the address to which it returns is on top of the
-// stack, above nothing but saved registers, and the frame pointer points elsewhere. The walker goes on from there (frame::safe_for_sender, forte.cpp's
-// find_initial_Java_frame), so it leaves frames out, or takes what stands there for frames, and how far that goes right says nothing.
+// frameless says that C code, which generated code called, has no frame of its own, not yet or never: the frame pointer leads past the address to which it
+// returns. That is on top of the stack, above nothing but saved registers; or further up, where it may also be left over, and no chain of frame pointers
+// leads to generated code. The walker goes on from there (frame::safe_for_sender, forte.cpp's find_initial_Java_frame), so it leaves frames out, or takes
+// what stands there for frames, and how far that goes right says nothing.
 func frameless(m *misstepv1.Mismatch) bool {
 	at, sp, fp := m.GetReturnAt(), m.GetSp(), m.GetFp()
-	return m.GetTopState() == "native" && at >= sp && sp != 0 && at-sp <= 8*mostSaved && (fp < sp || fp > at)
+	sure := at-sp <= 8*mostSaved || m.GetReturnState() == ""
+	return m.GetTopState() == "native" && at >= sp && sp != 0 && sure && (fp < sp || fp > at)
 }
 
 // spilled says that C code, which has its frame, returns to compiled code that takes registers back from the stack, gives their room free, and jumps back
