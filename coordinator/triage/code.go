@@ -81,7 +81,7 @@ func Code(state string, code []byte) string {
 		return epilogue
 	case state == "compiled" && popsWords(code):
 		return pushed
-	case state == "compiled" && (savesRegisters(code) || restoresRegisters(code)):
+	case state == "compiled" && (savesRegisters(code) || passesAddress(code) || restoresRegisters(code)):
 		return barrier
 	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
@@ -321,15 +321,9 @@ func takesBack(code []byte) (rest []byte, loads, vectors int) {
 // passesReference says that code begins with lea rsi, field; mov rdi, reference, the last of which may be cut off: the arguments of ZGC's load barrier
 // (ZSetupArguments, cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp). The rest is what follows.
 func passesReference(code []byte) (rest []byte, passes bool) {
-	const rexW, rexX, rexB, lea, reg, rsi, sib = 0x48, 0x02, 0x01, 0x8d, 0x38, 6 << 3, 4
-	if len(code) < 3 || code[0]&^(rexX|rexB) != rexW || code[1] != lea || code[2]&reg != rsi {
-		return nil, false
-	}
-	length := 3 + map[byte]int{1: 1, 2: 4}[code[2]>>6]
-	if code[2]&0x07 == sib {
-		length++
-	}
-	if len(code) < length+2 || code[length]&^rexB != rexW || code[length+1] != load {
+	const rexW, rexB, rsi = 0x48, 0x01, 6
+	length := loadsAddress(code, rsi)
+	if length == 0 || len(code) < length+2 || code[length]&^rexB != rexW || code[length+1] != load {
 		return nil, false
 	}
 	code = code[length+2:]
@@ -337,6 +331,31 @@ func passesReference(code []byte) (rest []byte, passes bool) {
 		return nil, true
 	}
 	return code[1:], code[0]&^0x07 == 0xf8 // rdi
+}
+
+// passesAddress says that code begins with lea rdi, field; call, behind which a register is taken back at once: ZGC's store barrier, whose call gives nothing
+// (ZBarrierSetAssembler::generate_c2_store_barrier_stub, the same file).
+func passesAddress(code []byte) bool {
+	const rdi, call = 7, 5
+	length := loadsAddress(code, rdi)
+	if length == 0 || len(code) < length+call || code[length] != 0xe8 {
+		return false
+	}
+	_, taken := onStack(code[length+call:], load)
+	return taken > 0
+}
+
+// loadsAddress is the length of lea register, address, of one of the first eight, with which code begins, 0 when it begins otherwise.
+func loadsAddress(code []byte, register byte) int {
+	const rexW, rexX, rexB, lea, sib = 0x48, 0x02, 0x01, 0x8d, 4
+	if len(code) < 3 || code[0]&^(rexX|rexB) != rexW || code[1] != lea || code[2]>>3&0x07 != register {
+		return 0
+	}
+	length := 3 + map[byte]int{1: 1, 2: 4}[code[2]>>6]
+	if code[2]&0x07 == sib {
+		length++
+	}
+	return length
 }
 
 // onStack is the offset from rsp of the load or store that code begins with, and the instruction's length, 0 when it is another.
