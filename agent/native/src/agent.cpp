@@ -118,7 +118,7 @@ std::vector<std::shared_ptr<const Registration>> RegistrationsFor(JNIEnv* env, c
   return mine;
 }
 
-// What the checks edges and asgct-gst-bracket read of a class: nothing when both are off.
+// What edges, brackets and the shadow's checks read of a class: nothing when all are off.
 class EdgeFacts {
  public:
   EdgeFacts(JNIEnv* env, jclass klass) {
@@ -414,7 +414,7 @@ std::string Start(JavaVM* vm, const char* text) {
     capabilities.can_get_constant_pool = 1;
     capabilities.can_retransform_classes = 1;  // or it would not be told of retransformations
     if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) {
-      return "options edges and asgct-gst-bracket: this JVM does not show byte code: leave these checks out";
+      return "this JVM does not show byte code: gst-asgct alone needs none";
     }
   }
   a->status = CreateStatus(a->options.out + "/status.bin", &error);
@@ -464,8 +464,7 @@ std::string Start(JavaVM* vm, const char* text) {
   }
   if (NeedsCode(agent->options) && agent->jvmti->SetEventNotificationMode(
                                        JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr) != JVMTI_ERROR_NONE) {
-    return "options edges and asgct-gst-bracket: cannot enable the JVMTI event ClassFileLoadHook: leave these checks "
-           "out";
+    return "cannot enable the JVMTI event ClassFileLoadHook: gst-asgct alone needs none";
   }
   if (agent->options.bracket > 0 &&
       agent->jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_THREAD_START, nullptr) != JVMTI_ERROR_NONE) {

@@ -18,6 +18,24 @@ Role RoleOf(std::string_view class_name, std::string_view name) {
   return Role::kPlain;
 }
 
+// Whether the push and the pops stand in the code that runs where the instrumentation had put them. Another transformer
+// may have moved them since, or the JVM (JFR's, of classes of events: jfrEventClassTransformer.cpp).
+bool StandsThere(const Body& body, const RegisteredMethod& r) {
+  const auto calls = [&](int32_t from, int32_t to, std::string_view name) {
+    return std::any_of(body.sites.begin(), body.sites.end(), [&](const Site& site) {
+      if (site.bci < from || site.bci > to || site.opcode != kInvokestatic || site.target < 0) return false;
+      const CallTarget& target = (*body.targets)[static_cast<size_t>(site.target)];
+      return target.name == name && target.owner != nullptr && target.owner->name == "java/lang/MisstepShadow";
+    });
+  };
+  constexpr int32_t kCall = 3, kReturn = 1, kLeastStore = 1, kMostStore = 4;
+  return calls(r.push_end - kMostStore - kCall, r.push_end - kLeastStore - kCall, "enter") &&
+         std::all_of(r.exits.begin(), r.exits.end(), [&](const auto& pop) {
+           const int32_t at = pop.second - kReturn - kCall;
+           return calls(at, at, "exit");
+         });
+}
+
 std::string KeyText(std::string_view class_name, std::string_view name, std::string_view descriptor) {
   std::string text;
   text.reserve(class_name.size() + name.size() + descriptor.size() + 1);
@@ -104,7 +122,7 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
         info.key = KeyOf(class_name, m.name, m.descriptor);
         info.push_end = r.push_end;
         info.exits = r.exits;
-        info.retransformed = registration->retransformed;
+        info.retransformed = registration->retransformed || (info.body != nullptr && !StandsThere(*info.body, r));
       }
     }
     if (before != nullptr) {

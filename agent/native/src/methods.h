@@ -42,7 +42,7 @@ struct PreparedMethod {
   std::string descriptor;
   bool native = false;
   bool is_static = false;
-  std::vector<RawSite> sites;  // of its code; empty when edges are not judged
+  std::vector<RawSite> sites;  // of its code; empty when no code is read
 };
 
 // Names of a method, valid for ever.
@@ -62,8 +62,8 @@ class MethodTable {
   std::vector<std::shared_ptr<const Registration>> Registrations(std::string_view class_name) const;
   // Drops registrations whose loader is gone: no class of theirs can be prepared any more.
   void Forget(std::string_view class_name, std::span<const std::shared_ptr<const Registration>> gone);
-  // Publishes the methods of a prepared class, the instrumented ones by these registrations. facts are null when edges
-  // are not judged. A method that is published already and has another registration by now is retransformed: its frames
+  // Publishes the methods of a prepared class, the instrumented ones by these registrations. facts are null when no
+  // code is read. A method that is published already and has another registration by now is retransformed: its frames
   // run the version before or the one that was registered.
   void Publish(std::string_view class_name, std::span<const PreparedMethod> methods,
                std::span<const std::shared_ptr<const Registration>> registrations, const ClassFacts* facts = nullptr);

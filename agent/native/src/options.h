@@ -59,7 +59,9 @@ inline bool UsesTurns(const Options& o) { return o.asgct_shadow > 0 && o.burst =
 inline bool UsesBracketTurns(const Options& o) { return o.bracket > 0 && o.interval_micros < 1000; }
 
 // Whether any check reads byte code.
-inline bool NeedsCode(const Options& o) { return o.edges > 0 || o.bracket > 0; }
+inline bool NeedsCode(const Options& o) {
+  return o.edges > 0 || o.bracket > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0;
+}
 
 // Whether text matches a pattern in which * stands for any run of characters.
 bool Matches(std::string_view pattern, std::string_view text);

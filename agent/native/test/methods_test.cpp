@@ -39,6 +39,35 @@ TEST(MethodTable, BindsRegistrationsToPreparedMethods) {
   EXPECT_EQ(table.NameOfKey(999).name, "");
 }
 
+// Whoever changes a class behind the instrumentation moves its pushes and pops.
+TEST(MethodTable, ProbesThatStandElsewhereProveNothing) {
+  PoolBuilder b;
+  const uint16_t enter = b.Method("java/lang/MisstepShadow", "enter", "(I)J");
+  const uint16_t exit = b.Method("java/lang/MisstepShadow", "exit", "(J)V");
+  const uint16_t other = b.Method("a/Other", "enter", "(I)J");
+  const ConstantPool pool(b.bytes(), b.count());
+  const ClassFacts facts = {.super = "java/lang/Object", .pool = &pool};
+  struct Case {
+    uint16_t pushed, popped, push_at, pop_at;
+    bool moved;
+  };
+  for (const Case& c : {Case{enter, exit, 3, 21, false}, Case{enter, exit, 11, 29, true},
+                        Case{enter, exit, 3, 22, true}, Case{other, exit, 3, 21, true}}) {
+    MethodTable table;
+    Registration r;
+    r.class_name = "a/B";
+    r.first_id = table.Reserve(1);
+    r.methods = {{"x()V", 8, {{20, 25}}}};  // invokestatic at 3, lstore 4 at 6; lload_0, invokestatic, return from 20
+    table.Register(r);
+    PreparedMethod m = {.method = 100, .name = "x", .descriptor = "()V"};
+    m.sites = {{.bci = c.push_at, .opcode = kInvokestatic, .call = c.pushed},
+               {.bci = c.pop_at, .opcode = kInvokestatic, .call = c.popped},
+               {.bci = static_cast<uint16_t>(c.pop_at + 3), .opcode = kReturn}};
+    table.Publish("a/B", std::span(&m, 1), table.Registrations("a/B"), &facts);
+    EXPECT_EQ(table.Find(100)->retransformed, c.moved) << c.push_at << " " << c.pop_at;
+  }
+}
+
 TEST(MethodTable, TheSameMethodTransformedTwiceHasOneKey) {
   // Two loaders' attempts to define one class: whichever wins, the ids of both mean the method.
   MethodTable table;
