@@ -87,6 +87,41 @@ func TestRareEdgesArePossible(t *testing.T) {
 	}
 }
 
+// A method in compiled code that asks for its own compilation has the classes of its arguments loaded: GetStackTrace gives 0 there and
+// AsyncGetCallTrace -1. Both are the method's entry.
+func TestACompiledEntryIsOnePlace(t *testing.T) {
+	for _, j := range catalogued(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			o := Options{Seed: 1, Include: []string{"Rare*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "edges": 1}}
+			r := run(t, j, o, []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Rare*::*"}, "Rare", "entry")
+			requireSound(t, r)
+			require.Contains(t, r.output, "rare: verified")
+			require.NotZero(t, r.check("gst-asgct").Match)
+			for _, m := range r.mismatches {
+				require.NotEqual(t, "wrong-bci", m.Kind, "%+v", m)
+				require.Equal(t, "gst-asgct", m.Check, "%+v", m)
+			}
+		})
+	}
+}
+
+// The JVM moves pushes and pops of an event's class behind every transformer.
+func TestPlacesThatTheJvmMoved(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			o := Options{Seed: 1, Checks: map[string]float64{"gst-asgct": 0.1, "shadow-gst": 0.1}, Ratio: 1}
+			r := run(t, j, o, nil, "Event")
+			requireSound(t, r)
+			require.Contains(t, r.output, "event: verified")
+			t.Logf("%+v", r.check("shadow-gst"))
+			require.NotZero(t, r.check("shadow-gst").Tolerated["retransformed"])
+			for _, m := range r.mismatches {
+				require.Equal(t, "gst-asgct", m.Check, "%+v", m)
+			}
+		})
+	}
+}
+
 // A sample in an epilogue reads its caller from dead stack (ORACLE.md, calibration); edges sees it without any instrumentation. About
 // every second run of four seconds has one (docs/design/0003-edges.md).
 func TestEdgesSeeAnEpilogueFabricationWithoutInstrumentation(t *testing.T) {

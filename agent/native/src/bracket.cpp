@@ -55,11 +55,22 @@ bool IsCalled(const Level& level, std::string_view name, std::string_view descri
   return level.info != nullptr && level.info->name == name && level.info->descriptor == descriptor;
 }
 
-// The bottom frame of a thread that Java started, for its whole life.
-bool IsRun(const Level& root) { return IsCalled(root, "run", "()V"); }
+// The bottom frame of a thread that Java started, for its whole life. Native code may call any other run again and
+// again.
+bool IsRun(const Level& root) {
+  return IsCalled(root, "run", "()V") && (root.info->klass == nullptr || MayBeThread(root.info->klass));
+}
 
-// The launcher's. Before and after it the same thread looks for the class and shuts down.
-bool IsMain(const Level& root) { return IsCalled(root, "main", "([Ljava/lang/String;)V"); }
+// The launcher's, since 21 without arguments, too (JEP 512). Before and after it the same thread looks for the class
+// and shuts down.
+bool IsMain(const Level& root) {
+  return IsCalled(root, "main", "([Ljava/lang/String;)V") || IsCalled(root, "main", "()V");
+}
+
+// Whether the launcher makes an object with it, to call that one's main.
+bool MakesMain(const MethodInfo& m, const Level& main) {
+  return m.name == "<init>" && m.descriptor == "()V" && m.class_name == main.info->class_name;
+}
 
 // What is at the bottom only once: a class initialiser, and the launcher's search for main.
 bool IsOnce(const Level& root) {
@@ -137,7 +148,8 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
       if (OtherVersion(*a.info, *b.info)) return Verdict::Tolerated(Rule::kRetransformed);
       const Verdict v = KindAt(gst, asgct, l);
       if (l == 0) {  // on the launcher's thread one comes after another
-        const bool another = IsMain(stays) ? IsLaunchers(*root) && v.kind != Kind::kTruncated
+        const bool launchers = IsLaunchers(*root) || MakesMain(*root, stays);
+        const bool another = IsMain(stays) ? launchers && v.kind != Kind::kTruncated
                                            : IsOnce(stays) && (IsLaunchers(*root) || IsMain(asgct.all[0]));
         if (another) return Verdict::Void(Reason::kNoBottom);
       }

@@ -430,7 +430,12 @@ void JudgeBrackets(bool end) {
     const std::unique_ptr<OwnedBracket> o = std::move(deferred.front());
     deferred.pop_front();
     o->told = AllTold(*o);
-    Finish(*o, Compare(o.get()));
+    BracketVerdict v = Compare(o.get());
+    const Region region = v.after ? o->after.region : o->before.region;
+    if (v.verdict.outcome == Outcome::kMismatch && region == Region::kUnknown) {
+      v.verdict = Verdict::Void(Reason::kUnknownCode);
+    }
+    Finish(*o, v);
   }
 }
 

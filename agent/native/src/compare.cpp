@@ -19,8 +19,8 @@ bool Instrumented(const Frame& f) { return f.info != nullptr && f.info->key != 0
 // The presence of a frame by its bci; callee is the frame above it, null for the top one.
 //
 // At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself: there
-// constructors call others, and the VM calls its own. Within a pop the entry is gone once exit() has run; at its end
-// stands the return (or athrow), where it is gone already. A compiled method at its entry has a bci of -1.
+// constructors call others, and the VM calls its own. Within a pop the entry is gone once exit() has run; its last
+// instruction is the return (or athrow), where it is gone already. A compiled method at its entry has a bci of -1.
 Presence PresenceOf(const Frame& f, const Frame* callee) {
   if (!Instrumented(f)) return Presence::kOff;
   const MethodInfo& m = *f.info;
@@ -35,7 +35,7 @@ Presence PresenceOf(const Frame& f, const Frame* callee) {
     return upcall || m.name == "<init>" ? Presence::kOff : Presence::kOn;
   }
   for (const auto& [start, end] : m.exits) {
-    if (f.bci == end) return Presence::kMaybe;
+    if (f.bci == end - 1) return Presence::kMaybe;
     if (f.bci >= start && f.bci < end) return in_pop ? Presence::kMaybe : Presence::kOn;
   }
   return Presence::kOn;
@@ -166,12 +166,19 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
+// Two constants differ between the walkers. A native method's location is -1 for GetStackTrace and -3 for ASGCT. A
+// compiled method that stands at its entry, where it asks for its own compilation and so has classes loaded (C1's
+// counter, CompileBroker::compile_method), is at 0 for GetStackTrace (compiledVFrame::bci) and at -1 for ASGCT. Any
+// other negative number is taken as it is.
 std::vector<Location> Locations(std::span<const Frame> top_first, bool gst) {
   std::vector<Location> all;
   all.reserve(top_first.size());
-  for (auto f = top_first.rbegin(); f != top_first.rend(); ++f) {
-    // GetStackTrace gives -1 for native methods, ASGCT -3. Any other negative number is taken as it is.
-    all.push_back({f->method, gst && f->bci == -1 ? -3 : f->bci});
+  for (size_t i = top_first.size(); i > 0; i--) {
+    const Frame& f = top_first[i - 1];
+    const MethodInfo* callee = i > 1 ? top_first[i - 2].info : nullptr;
+    const bool compiles =
+        callee != nullptr && (callee->upcall == Upcall::kLoad || callee->upcall == Upcall::kException);
+    all.push_back({f.method, f.bci != -1 ? f.bci : gst ? -3 : compiles ? 0 : -1});
   }
   return all;
 }

@@ -37,10 +37,10 @@ struct MethodInfo {
   bool is_static = false;
   bool retransformed = false;
   Upcall upcall = Upcall::kNone;                   // what the VM may call it for
-  const ClassNode* klass = nullptr;                // null when edges are not judged
-  const Body* body = nullptr;                      // null when there is none or edges are not judged
+  const ClassNode* klass = nullptr;                // null when no code is read
+  const Body* body = nullptr;                      // null when there is none or no code is read
   int32_t push_end = 0;                            // first bci after the push
-  std::vector<std::pair<int32_t, int32_t>> exits;  // [start, end) of each pop; the return stands at end
+  std::vector<std::pair<int32_t, int32_t>> exits;  // [start, end) of each pop; its last byte is the return
   bool operator==(const MethodInfo&) const = default;
 };
 

@@ -95,17 +95,22 @@ bool HandleCalls(const MethodInfo& caller, const CallTarget& target, const Metho
   return asked == has;
 }
 
-// Whether sub is super or below it. What is not known may be.
-bool MayExtend(const ClassNode* sub, const ClassNode* super) {
+// Whether this is true of a class or of one above it. What is not known may be.
+template <typename Is>
+bool MayInherit(const ClassNode* klass, const Is& is) {
   for (int depth = 0; depth < 256; depth++) {
-    if (sub == super) return true;
-    const ClassNode::Kind kind = sub->kind.load(std::memory_order_acquire);
+    if (is(klass)) return true;
+    const ClassNode::Kind kind = klass->kind.load(std::memory_order_acquire);
     if (kind == ClassNode::Kind::kUnknown || kind == ClassNode::Kind::kSeveral) return true;
-    const ClassNode* next = sub->super.load(std::memory_order_acquire);
+    const ClassNode* next = klass->super.load(std::memory_order_acquire);
     if (next == nullptr) return false;
-    sub = next;
+    klass = next;
   }
   return true;
+}
+
+bool MayExtend(const ClassNode* sub, const ClassNode* super) {
+  return MayInherit(sub, [&](const ClassNode* c) { return c == super; });
 }
 
 // Whether an invoke of a method of class owner can select one that class callee declares (JVMS 5.4.6).
@@ -190,6 +195,10 @@ bool Permits(const Frame& frame, const Site* site, const CallTarget* target, con
 }
 
 }  // namespace
+
+bool MayBeThread(const ClassNode* klass) {
+  return MayInherit(klass, [](const ClassNode* c) { return c->name == "java/lang/Thread"; });
+}
 
 Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_view descriptor) {
   if (name == "<clinit>") return Upcall::kClinit;

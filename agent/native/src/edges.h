@@ -44,6 +44,9 @@ struct ClassNode {
   std::atomic<bool> redefined = false;
 };
 
+// Whether a class is one of threads. What is not known may be.
+bool MayBeThread(const ClassNode* klass);
+
 // What an invoke instruction names. name and descriptor are interned.
 struct CallTarget {
   const ClassNode* owner = nullptr;  // null for invokedynamic

@@ -203,9 +203,28 @@ TEST_F(BracketTest, WhereAStackMayEnd) {
   for (const char* name : {"a", "clinit"}) EXPECT_FALSE(MayBeBottom(Info(name))) << name;
 }
 
-// A thread that native code attached: whatever it called is at the end.
+// A thread that native code attached: whatever it called is at the end, a run that is none of a thread's among it.
 TEST_F(BracketTest, WithoutABottomNothingIsJudged) {
   EXPECT_VOID(Judge("x@4", "b@4 a@10", "b@4 a@10"), Reason::kNoBottom);
+  ClassNode object;
+  object.kind = ClassNode::Kind::kClass;
+  ClassNode runs;
+  runs.kind = ClassNode::Kind::kClass;
+  runs.super = &object;
+  EXPECT_MISMATCH(Judge("b@4 a@20 run@20", "a@4 run@10", "a@4 run@10"), Kind::kWrongBci, 0, false);
+  Info("run").klass = &runs;
+  EXPECT_VOID(Judge("b@4 a@20 run@20", "a@4 run@10", "a@4 run@10"), Reason::kNoBottom);
+  object.name = "java/lang/Thread";
+  EXPECT_MISMATCH(Judge("b@4 a@20 run@20", "a@4 run@10", "a@4 run@10"), Kind::kWrongBci, 0, false);
+}
+
+// Since 21 main may be an object's and have no arguments.
+TEST_F(BracketTest, TheLauncherMakesTheObjectWhoseMainItCalls) {
+  Info("<init>");
+  EXPECT_VOID(Judge("x@4 <init>@4", "a@4 main@10", "a@4 main@10"), Reason::kNoBottom);
+  EXPECT_MISMATCH(Judge("a@4", "a@4 main@10", "a@4 main@10"), Kind::kTruncated, 1, false);
+  Info("<init>").class_name = "D";
+  EXPECT_MISMATCH(Judge("x@4 <init>@4", "a@4 main@10", "a@4 main@10"), Kind::kForeign, 0, false);
 }
 
 // The VM's own calls come in turn at one instruction: no proof that the frame above is the same.

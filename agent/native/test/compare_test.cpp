@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kLimit = 64;
 
-// A small world of methods: instrumented ones have push_end 5 and a pop at [90, 94) whose return stands at 94.
+// A small world of methods: instrumented ones have push_end 5 and a pop at [90, 95) whose return stands at 94.
 class World {
  public:
   World() {
@@ -42,7 +42,7 @@ class World {
       MethodInfo& m = Add(name);
       m.key = static_cast<uint32_t>(infos_.size());
       m.push_end = 5;
-      m.exits = {{90, 94}};
+      m.exits = {{90, 95}};
     }
     return infos_[ids_[name] - 1];
   }
@@ -165,6 +165,13 @@ struct CompareTest : testing::Test, CodeLookup {
 
 TEST_F(CompareTest, WalksMatchWithTheNativeConstant) {
   EXPECT_MATCH(JudgeWalks("check@-1 a@7 b@9", "check@-3 a@7 b@9"));
+}
+
+// A method that asks for its own compilation at its entry has the classes of its signature loaded there.
+TEST_F(CompareTest, WalksMatchAtACompiledEntry) {
+  EXPECT_MATCH(JudgeWalks("check@-1 loadClass@1 a@0 b@9", "check@-3 loadClass@1 a@-1 b@9"));
+  EXPECT_MISMATCH(JudgeWalks("check@-1 loadClass@1 a@7 b@9", "check@-3 loadClass@1 a@-1 b@9"), Kind::kWrongBci, 1);
+  EXPECT_MISMATCH(JudgeWalks("check@-1 c@1 a@0 b@9", "check@-3 c@1 a@-1 b@9"), Kind::kWrongBci, 1);
 }
 
 TEST_F(CompareTest, TheNativeConstantIsOnlyThatOfNatives) {
@@ -324,6 +331,9 @@ TEST_F(CompareTest, PopWindow) {
   EXPECT_EQ(JudgeEntry("a", "jdk@9 b@91 a@50").outcome, Outcome::kMismatch);
   // At the return after the pop.
   EXPECT_RULE(JudgeEntry("a", "jdk@9 b@94 a@50"), Rule::kPushPopWindow);
+  // The instruction behind the return of one branch is another branch's.
+  EXPECT_EQ(JudgeEntry("a", "jdk@9 b@95 a@50").outcome, Outcome::kMismatch);
+  EXPECT_MATCH(JudgeEntry("a b", "jdk@9 b@95 a@50"));
 }
 
 TEST_F(CompareTest, RetransformedMethodsMayRunWithoutShadow) {

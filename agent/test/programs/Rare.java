@@ -3,7 +3,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 
-/** Has the VM call Java code at instructions at which it seldom does: {@code letters}, {@code allocate}, {@code compare}. */
+/** Has the VM call Java code at instructions at which it seldom does: {@code letters}, {@code entry}, {@code allocate}, {@code compare}. */
 public final class Rare {
   static int marks;
 
@@ -27,6 +27,9 @@ public final class Rare {
 
     @Override
     protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+      if (name.equals("Rare$Own_Nowhere")) {
+        throw new ClassNotFoundException(name);
+      }
       if (!name.startsWith("Rare$Own_")) {
         return super.loadClass(name, resolve);
       }
@@ -72,6 +75,26 @@ public final class Rare {
     }
   }
 
+  /** No loader finds its argument's class: each time that it is to be compiled its own is asked. */
+  public static class Own_Entry implements Runnable {
+    static int ask(Own_Nowhere nothing, int n) {
+      return n + 1;
+    }
+
+    @Override
+    public void run() {
+      int sum = 0;
+      for (int i = 0; i < 100_000; i++) {
+        sum = ask(null, sum);
+      }
+      if (sum != 100_000) {
+        throw new IllegalStateException("a wrong sum");
+      }
+    }
+  }
+
+  static class Own_Nowhere {}
+
   static final class First {}
 
   static final class Second {
@@ -106,12 +129,19 @@ public final class Rare {
     }
   }
 
+  static void own(String name) throws ReflectiveOperationException {
+    ((Runnable) new Own().loadClass(name).getConstructor().newInstance()).run();
+  }
+
   public static void main(String[] args) throws Throwable {
     switch (args[0]) {
       case "letters":
         for (int i = 0; i < 10; i++) {
-          ((Runnable) new Own().loadClass("Rare$Own_Letters").getConstructor().newInstance()).run();
+          own("Rare$Own_Letters");
         }
+        break;
+      case "entry":
+        own("Rare$Own_Entry");
         break;
       case "allocate":
         allocate();
