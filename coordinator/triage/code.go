@@ -77,7 +77,7 @@ func Code(state string, code []byte) string {
 		return "code unknown"
 	case state == "native" && setsUpFrame(code), state == "interpreted" && entersMethod(code):
 		return prologue
-	case state == "interpreted" && oneOf(leavesMethod, code):
+	case state == "interpreted" && (oneOf(leavesMethod, code) || adapts.begins(code)):
 		return epilogue
 	case state == "compiled" && popsWords(code):
 		return pushed
@@ -213,6 +213,10 @@ func classStep(code []byte) int {
 func oneOf(these []form, code []byte) bool {
 	return slices.ContainsFunc(these, func(f form) bool { return f.begins(code) })
 }
+
+// adapts is the last instruction of an adapter, in which compiled code calls an interpreted method: jmp rcx. Its arguments are on the stack and no frame is
+// (gen_c2i_adapter, cpu/x86/sharedRuntime_x86_64.cpp). On 25 it is taken for the interpreter's.
+var adapts = form{code: []int{0xff, 0xe1}}
 
 // leaves is compiled code's last instruction where it ends with an exception, its frame taken down: jmp to the stub that looks for a handler; hlt behind it
 // fills the room that is left.

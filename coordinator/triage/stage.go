@@ -120,9 +120,17 @@ func searches(m *misstepv1.Mismatch) bool {
 	return false
 }
 
-// popsArrays says that the arrays are popped, or the last of them is, behind the check that lets them be copied as they are: pop; pop; lea.
+// answered is what C1 does with the answer to whether an array may be copied to another, both still pushed: cmp r, 0; jne; pop; pop.
+var answered = form{code: []int{0x83, whatever, 0x00, 0x0f, 0x85, whatever, whatever, whatever, whatever}}
+
+// popsArrays says that the arrays are popped, or the last of them is, behind the check that lets them be copied as they are: pop; pop; lea. Or that both
+// will be, as they may not.
 func popsArrays(code []byte) bool {
 	const pop = 0x58
+	if answered.begins(code) {
+		code = code[len(answered.code):]
+		return len(code) > 1 && code[0]&^7 == pop && code[1]&^7 == pop
+	}
 	if len(code) > 0 && code[0]&^7 == pop {
 		code = code[1:]
 		if len(code) > 0 && code[0]&^7 == pop {

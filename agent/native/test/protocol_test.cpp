@@ -246,7 +246,7 @@ std::pair<uint64_t, uint64_t> SamplesOf(const std::string& choice, const std::st
   };
   std::thread busy(live, false);
   std::thread idle(live, true);
-  constexpr uint64_t kEnough = 400;
+  constexpr uint64_t kEnough = 1600;  // a busy machine may keep a thread off its processors for a tenth of a second
   for (const uint64_t limit = MonotonicNanos() + 20'000'000'000; MonotonicNanos() < limit;) {
     if (walks_of[0] + walks_of[1] >= kEnough) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -262,7 +262,7 @@ TEST(Protocol, ThreadsAreChosenInTurn) {
   const auto [one, other] = SamplesOf("round-robin", "SIGRTMIN+2", true);
   EXPECT_GT(3 * one, other);
   EXPECT_GT(3 * other, one);
-  EXPECT_GT(one + other, 300u);
+  EXPECT_GT(one + other, 1200u);
 }
 
 TEST(Protocol, ThreadsAreChosenByTheirCpuTime) {
