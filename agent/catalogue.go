@@ -124,6 +124,6 @@ func OptionTable() []Option {
 		{"signal", "SIGPROF, SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to +28", "SIGPROF", "sampling.signal", "the sampler's signal; JFR has SIGPROF for itself"},
 		{"depth", "frames, 64 to 16384", "2048", "limits.stack_depth", "that a walk may have"},
 		{"evidence", "distinct, every", "distinct", "evidence", "mismatches with a record of their own: the first of each check, kind, place and moment in the top frame's life, which counts the others, or every one"},
-		{"max-mismatches", "1 to 4096", "64, in a recipe 1024", "limits.mismatches", "mismatch records that are kept; what is like one of them is counted beyond it"},
+		{"max-mismatches", "1 to 16384", "64, in a recipe 1024", "limits.mismatches", "mismatch records that are kept; what is like one of them is counted beyond it"},
 	}
 }

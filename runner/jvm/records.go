@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	maxRecords     = 4096     // different mismatches that are read
-	maxRecordBytes = 32 << 20 // of one line: two traces of the deepest stacks, 16,384 frames each
-	maxRecordsRead = 64 << 20 // bytes of the whole file
-	maxMismatches  = 256      // in an outcome
-	maxReturnCode  = 64       // bytes of the code that C code returns to which tell places apart: what is further on may be patched
-	maxSaved       = 6 * 8    // bytes of the registers that C code saves before it makes room for its variables
+	maxRecords     = 16384     // different mismatches that are read
+	maxRecordBytes = 32 << 20  // of one line: two traces of the deepest stacks, 16,384 frames each
+	maxRecordsRead = 256 << 20 // bytes of the whole file
+	maxMismatches  = 256       // in an outcome
+	maxReturnCode  = 64        // bytes of the code that C code returns to which tell places apart: what is further on may be patched
+	maxSaved       = 6 * 8     // bytes of the registers that C code saves before it makes room for its variables
 )
 
 // readRecords reads the agent's mismatch records and counts equal ones together: those of one boundary and moment, as triage may tell moments

@@ -101,7 +101,8 @@ const DeoptStubs::Range* DeoptStubs::At(uint64_t address) const {
 }
 
 bool DeoptStubs::OnStack(uint64_t from, uint64_t to) const {
-  return AnyWord(from, to, [&](uint64_t word, uint64_t) { return At(word) != nullptr; });
+  return to - std::min(from, to) > kMostScanned ||
+         AnyWord(from, to, [&](uint64_t word, uint64_t) { return At(word) != nullptr; });
 }
 
 bool DeoptStubs::IsEntry(uint64_t address) const {

@@ -51,8 +51,8 @@ class DeoptStubs {
  public:
   // Takes note of a stub when it is one of them.
   void Add(std::string_view name, uint64_t start, uint64_t size);
-  // Whether a return address into one of them stands in [from, to) of the calling thread's stack, as far as
-  // kMostScanned goes. Async-signal-safe. What a frame has not written yet may hold an old one.
+  // Whether a return address into one of them may stand in [from, to) of the calling thread's stack: one that is larger
+  // than kMostScanned is not searched, and what a frame has not written yet may hold an old one. Async-signal-safe.
   bool OnStack(uint64_t from, uint64_t to) const;
   // Whether the code at an address in compiled code is its deoptimisation entry (HotSpot: emit_deopt_handler). Knows
   // the forms of x86-64 alone. Where process_vm_readv is forbidden there is none.

@@ -574,9 +574,10 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
     // Named by what is below the method that moves: above it the trace says nothing.
     std::vector<Location> trusted;
     for (const Frame& f : trace.first(trace.size() - 1)) trusted.push_back({f.method, f.bci == -1 ? -3 : f.bci});
-    for (size_t j = 1; i == 0 && j < trusted.size(); j++) {
-      if (trusted.size() - j <= suspect.size() &&
-          std::equal(trusted.begin() + static_cast<long>(j), trusted.end(), suspect.begin())) {
+    // The bottom was lost when what is sure of the walk stands higher up, as far as the trace goes.
+    for (size_t j = 1; i == 0 && sure > 0 && j < trusted.size(); j++) {
+      const auto upper = std::span(trusted).subspan(j, std::min(trusted.size() - j, sure));
+      if (std::equal(upper.begin(), upper.end(), suspect.begin())) {
         return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(j));
       }
     }

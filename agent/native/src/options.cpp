@@ -173,7 +173,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
       if (value != "distinct" && value != "every") return Wrong(key, value, "distinct or every");
       o->evidence = value == "every" ? Evidence::kEvery : Evidence::kDistinct;
     } else if (key == "max-mismatches") {
-      if (!ParseUnsigned(value, 1, 4096, &n)) return Wrong(key, value, "a number from 1 to 4096");
+      if (!ParseUnsigned(value, 1, 16384, &n)) return Wrong(key, value, "a number from 1 to 16384");
       o->max_mismatches = static_cast<uint32_t>(n);
     } else {
       return "unknown option " + std::string(key) +

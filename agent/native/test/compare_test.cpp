@@ -684,6 +684,20 @@ TEST_F(CompareTest, TraceIsExactBelowTheMethodThatMoves) {
   EXPECT_MISMATCH(judge("b@1 jdk@3 e@4 a@50", "c@7 b@60 jdk@3"), Kind::kTruncated, 2);
 }
 
+// Compiled code on top names frames that are not there: the walk lost its bottom all the same.
+TEST_F(CompareTest, TraceNamesALostBottomBelowAnImpreciseTop) {
+  const std::vector<Frame> trace = Frames("a@50 e@4 jdk@3 b@1 d@2 c@1");  // bottom first
+  const auto judge = [&](const std::string& asgct) {
+    Given g({}, Frames(asgct), Region::kCompiled);
+    g.s.at_pc = {Compiled({"x@7 b@2"})};
+    return CompareTrace(trace, g.s, *this);
+  };
+  EXPECT_MATCH(judge("x@7 b@2 jdk@3 e@4 a@50"));
+  EXPECT_MISMATCH(judge("x@7 b@2 jdk@3 e@4"), Kind::kTruncated, 1);
+  EXPECT_MISMATCH(judge("x@7 b@2 jdk@3 e@5"), Kind::kForeign, 0);
+  EXPECT_MISMATCH(judge("x@7 b@2"), Kind::kForeign, 0);  // nothing is sure
+}
+
 TEST_F(CompareTest, NullMethodIdInATrace) {
   const std::vector<Frame> trace = Frames("a@50 e@4 jdk@3 b@1");  // bottom first
   const auto judge = [&](const std::string& asgct) {

@@ -133,7 +133,7 @@ func (in setting) trial(p program, seed uint64, limit time.Duration, flags []str
 		Workload:        &misstepv1.Workload{Name: p.workload.Name, Digest: p.workload.Digest.String(), Repetitions: p.manifest.Repetitions * in.longer},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: in.ratio},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(in.interval), Jitter: 0.5},
-		Limits:          &misstepv1.Limits{Mismatches: 4096, Wall: durationpb.New(limit)},
+		Limits:          &misstepv1.Limits{Mismatches: 16384, Wall: durationpb.New(limit)},
 		JvmFlags:        flags,
 		Seed:            seed, AgentDigest: artefacts.Digest,
 	}

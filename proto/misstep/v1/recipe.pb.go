@@ -730,7 +730,7 @@ type Limits struct {
 	DiskMib uint32 `protobuf:"varint,4,opt,name=disk_mib,json=diskMib,proto3" json:"disk_mib,omitempty"`
 	// stack_depth bounds the frames of each walked stack.
 	StackDepth uint32 `protobuf:"varint,5,opt,name=stack_depth,json=stackDepth,proto3" json:"stack_depth,omitempty"`
-	// mismatches bounds the records of mismatches that the agent keeps; those beyond it are counted. 0 is 1024, 4096 the most.
+	// mismatches bounds the records of mismatches that the agent keeps; those beyond it are counted. 0 is 1024, 16384 the most.
 	Mismatches    uint32 `protobuf:"varint,6,opt,name=mismatches,proto3" json:"mismatches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

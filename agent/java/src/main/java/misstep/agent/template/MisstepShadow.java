@@ -75,6 +75,10 @@ public final class MisstepShadow {
       } catch (StackOverflowError e) {
         // No room for the check: it is left out. The push stands, so it must not be reported
         // failed.
+      } catch (Throwable e) {
+        // One that another thread asked for (StopThread): then there is no push.
+        U.putLong(null, buffer, old);
+        throw e;
       }
     }
     return old;
