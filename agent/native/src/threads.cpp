@@ -24,6 +24,16 @@ namespace {
 thread_local Slot* current_slot = nullptr;
 thread_local bool excluded = false;
 
+// Ends the slot of a thread that goes without a ThreadEnd event: with -XX:-VMContinuations virtual threads are platform
+// threads of which no event tells. The JVM has let go of the thread by then.
+void EndWithThread(Slot* slot) {
+  static const struct Key {
+    pthread_key_t key = 0;
+    bool made = pthread_key_create(&key, [](void*) { agent->threads.End(); }) == 0;
+  } ends;
+  if (ends.made) pthread_setspecific(ends.key, slot);
+}
+
 bool Quiet(const Slot& slot) {
   for (const Ticket& t : slot.tickets) {
     if (t.state.load(std::memory_order_acquire) != TicketState::kIdle) return false;
@@ -179,6 +189,7 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   slot->turn.random = NextRandom(&slot->random);
   slot->turn.has_timer = UsesTurns(agent->options) && MakeTimer(slot);
   Assert(2, [&] { return NoSignal(*slot) && !slot->bracket.walking; });
+  EndWithThread(slot);
   current_slot = slot;
   slot->state.store(SlotState::kActive, std::memory_order_seq_cst);
   return slot;
