@@ -67,12 +67,13 @@ bool IsMain(const Level& root) {
   return IsCalled(root, "main", "([Ljava/lang/String;)V") || IsCalled(root, "main", "()V");
 }
 
-// Whether the launcher makes an object with it, to call that one's main.
+// Whether the launcher may make an object with it, to call that one's main, which its class may have inherited.
 bool MakesMain(const MethodInfo& m, const Level& main) {
-  return m.name == "<init>" && m.descriptor == "()V" && m.class_name == main.info->class_name;
+  return m.name == "<init>" && m.descriptor == "()V" && !main.info->is_static;
 }
 
-// What is at the bottom only once: a class initialiser, and the launcher's search for main.
+// What is at the bottom only once: a class initialiser, and the launcher's search for main. Native code that has a class
+// initialised by JNI goes on with what it wants of it, on any thread.
 bool IsOnce(const Level& root) {
   return IsCalled(root, "<clinit>", "()V") || (root.info != nullptr && root.info->name == "checkAndLoadMain" &&
                                                root.info->class_name == "sun/launcher/LauncherHelper");
@@ -149,9 +150,8 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
       const Verdict v = KindAt(gst, asgct, l);
       if (l == 0) {  // on the launcher's thread one comes after another
         const bool launchers = IsLaunchers(*root) || MakesMain(*root, stays);
-        const bool another = IsMain(stays) ? launchers && v.kind != Kind::kTruncated
-                                           : IsOnce(stays) && (IsLaunchers(*root) || IsMain(asgct.all[0]));
-        if (another) return Verdict::Void(Reason::kNoBottom);
+        const bool another = IsMain(stays) ? launchers : IsOnce(stays);
+        if (another && v.kind != Kind::kTruncated) return Verdict::Void(Reason::kNoBottom);
       }
       return v;
     }
@@ -204,15 +204,6 @@ bool InLoop(const Body& body, int32_t bci) {
 }
 
 BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
-  for (const BracketWalk* w : {&b.before, &b.after}) {
-    const bool after = w == &b.after;
-    if (w->code <= 0) return {JudgeCode(w->code, w->region, w->at_pc, w->deoptimises), after};
-    if (w->frames.size() >= b.limit) return {Verdict::Void(Reason::kDepth), after};
-    if (const auto at = Unknown(w->frames); at && b.told) return {Verdict::Mismatch(Kind::kWrongMethod, *at), after};
-  }
-  if (b.gst.size() >= b.limit) return {Verdict::Void(Reason::kDepth)};
-  // While a virtual thread ends or is unmounted GetStackTrace may give its stack for its carrier's.
-  if (!b.gst.empty() && Mounts(b.gst.back())) return {Verdict::Void(Reason::kVirtualThread)};
   const auto levels = [&](const BracketWalk& w, size_t mounted) {
     if (mounted != 0) return LevelsOf(w.frames.subspan(mounted), 0);
     return LevelsOf(w.frames, TopGroup(w.frames, w.region, w.at_pc, code));
@@ -222,11 +213,22 @@ BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
   const Levels before = levels(b.before, mounted_before);
   const Levels after = levels(b.after, mounted_after);
   const Levels gst = LevelsOf(b.gst.subspan(MountedFrames(b.gst)), 0);
-  const Verdict first = CanFollow(gst, before, false);
-  if (first.outcome == Outcome::kMismatch) return {first, false};
-  const Verdict second = CanFollow(gst, after, true);
-  if (second.outcome != Outcome::kMatch) return {second, true};
-  if (first.outcome != Outcome::kMatch) return {first, false};
+  const auto judge = [&](const BracketWalk& w, const Levels& walk, bool gst_first) {
+    if (w.code <= 0) return JudgeCode(w.code, w.region, w.at_pc, w.deoptimises);
+    if (w.frames.size() >= b.limit) return Verdict::Void(Reason::kDepth);
+    if (const auto at = Unknown(w.frames); at && b.told) return Verdict::Mismatch(Kind::kWrongMethod, *at);
+    if (b.gst.size() >= b.limit) return Verdict::Void(Reason::kDepth);
+    // While a virtual thread ends or is unmounted GetStackTrace may give its stack for its carrier's.
+    if (!b.gst.empty() && Mounts(b.gst.back())) return Verdict::Void(Reason::kVirtualThread);
+    return CanFollow(gst, walk, gst_first);
+  };
+  // A walk that failed says nothing of the other one.
+  const BracketVerdict verdicts[] = {{judge(b.before, before, false), false}, {judge(b.after, after, true), true}};
+  for (const Outcome worst : {Outcome::kMismatch, Outcome::kUnwalkable, Outcome::kVoid, Outcome::kTolerated}) {
+    for (const BracketVerdict& v : verdicts) {
+      if (v.verdict.outcome == worst) return v;
+    }
+  }
   for (const Levels* l : {&before, &gst, &after}) {
     if (l->all.empty()) return {Verdict::Void(Reason::kGstError)};
   }

@@ -135,6 +135,21 @@ void Begin(Slot* slot) {
   }
 }
 
+std::vector<Frame> GstOf(const BracketSlot& b) {
+  std::vector<Frame> gst;
+  for (jint f = 0; f < b.gst_count; f++) {
+    gst.push_back({reinterpret_cast<uint64_t>(b.gst[f].method), static_cast<int32_t>(b.gst[f].location), nullptr});
+  }
+  return gst;
+}
+
+// Of the ids that GetStackTrace gave the JVM has told, whatever becomes of the bracket.
+void TakeIds(const BracketSlot& b) {
+  std::vector<Frame> gst = GstOf(b);
+  agent->methods.Resolve(gst);
+  agent->methods.Given(gst);
+}
+
 // The first walk is there: takes the stack at the next safepoint, then signals again.
 void Walk(Slot* slot) {
   BracketSlot& b = slot->bracket;
@@ -168,6 +183,7 @@ void Walk(Slot* slot) {
       GiveUp(slot, Reason::kSendFailed);
       break;
   }
+  TakeIds(b);
 }
 
 // Whether both walks met the thread at one system call, before which the kernel puts it to have it made again: it waits
@@ -190,9 +206,7 @@ void HandOn(Slot* slot) {
   auto o = std::make_unique<OwnedBracket>();
   o->before = TakeWalk(b.first);
   o->after = TakeWalk(b.second);
-  for (jint f = 0; f < b.gst_count; f++) {
-    o->gst.push_back({reinterpret_cast<uint64_t>(b.gst[f].method), static_cast<int32_t>(b.gst[f].location), nullptr});
-  }
+  o->gst = GstOf(b);
   o->thread = slot->name;
   o->tid = slot->tid;
   o->since = MonotonicNanos();
@@ -309,7 +323,6 @@ bool Elsewhere(const Verdict& v) { return v.kind == Kind::kForeign && v.divergen
 
 BracketVerdict Compare(OwnedBracket* o) {
   agent->methods.Resolve(o->gst);
-  agent->methods.Given(o->gst);
   const BracketVerdict v = CompareBracket({.before = Look(&o->before),
                                            .gst = o->gst,
                                            .after = Look(&o->after),
@@ -431,10 +444,8 @@ void JudgeBrackets(bool end) {
     deferred.pop_front();
     o->told = AllTold(*o);
     BracketVerdict v = Compare(o.get());
-    const Region region = v.after ? o->after.region : o->before.region;
-    if (v.verdict.outcome == Outcome::kMismatch && region == Region::kUnknown) {
-      v.verdict = Verdict::Void(Reason::kUnknownCode);
-    }
+    const OwnedBracket::Walk& walk = v.after ? o->after : o->before;
+    v.verdict = Settled(v.verdict, walk.code, walk.region, agent->stage.load() == Stage::kEnded);
     Finish(*o, v);
   }
 }

@@ -592,6 +592,11 @@ Verdict AtTheEnd(const Verdict& v, int32_t code, bool ended) {
   return off && ended ? Verdict::Void(Reason::kExit) : v;
 }
 
+Verdict Settled(const Verdict& v, int32_t code, Region region, bool ended) {
+  const bool unknown = v.outcome == Outcome::kMismatch && region == Region::kUnknown;
+  return unknown ? Verdict::Void(Reason::kUnknownCode) : AtTheEnd(v, code, ended);
+}
+
 bool AllJava(std::span<const NmethodRef> at_pc) {
   return std::all_of(at_pc.begin(), at_pc.end(), [](const NmethodRef& n) {
     // Of a native method's wrapper no position is known.

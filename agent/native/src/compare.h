@@ -190,6 +190,9 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& sample, const C
 // such a code is, once ended tells whether it does. To be asked a moment later.
 Verdict AtTheEnd(const Verdict& verdict, int32_t code, bool ended);
 
+// A signal's verdict that no event can change any more: where it is of code that none has told of, a mismatch is void.
+Verdict Settled(const Verdict& verdict, int32_t code, Region region, bool ended);
+
 // Whether all of this compiled code is known to be of Java methods, none of a native method's wrapper.
 bool AllJava(std::span<const NmethodRef> at_pc);
 

@@ -226,6 +226,7 @@ Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_
       {"jdk/jfr/internal/JVMUpcalls", "onRetransform"},
       {"jdk/jfr/internal/JVMUpcalls", "onMethodTrace"},  // 25+
       {"jdk/jfr/internal/JVMUpcalls", "bytesForEagerInstrumentation"},
+      {"jdk/jfr/internal/JVMUpcalls", "publishMethodTimersForClass"},  // 25+
   };
   for (const auto& load : kLoads) {
     if (class_name == load[0] && name == load[1]) return Upcall::kLoad;

@@ -288,11 +288,8 @@ class Judge {
       const std::unique_ptr<Owned> o = std::move(deferred_.front());
       deferred_.pop_front();
       o->sample.told = Told(o->frames, o->since);
-      Verdict verdict = AtTheEnd(Compare(o.get()), o->sample.code, agent->stage.load() == Stage::kEnded);
-      if (verdict.outcome == Outcome::kMismatch && o->sample.region == Region::kUnknown) {
-        verdict = Verdict::Void(Reason::kUnknownCode);
-      }
-      Finish(*o, verdict);
+      const Verdict verdict = Compare(o.get());
+      Finish(*o, Settled(verdict, o->sample.code, o->sample.region, agent->stage.load() == Stage::kEnded));
     }
   }
 

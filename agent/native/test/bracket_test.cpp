@@ -187,7 +187,34 @@ TEST_F(BracketTest, TheLaunchersThreadDoesMoreThanMain) {
   EXPECT_VOID(Judge(own, own, "a@4 main@10"), Reason::kNoBottom);
   EXPECT_VOID(Judge("x@4 clinit@4", own, own), Reason::kNoBottom);
   EXPECT_MISMATCH(Judge("a@4", own, own), Kind::kTruncated, 1, false);
-  EXPECT_MISMATCH(Judge("x@4 y@20", own, own), Kind::kForeign, 0, false);
+  EXPECT_VOID(Judge("x@4 y@20", own, own), Reason::kNoBottom);
+}
+
+// JNI initialises a class and goes on with a method of it, on a thread that native code attached.
+TEST_F(BracketTest, WhatComesBehindAnInitialiserIsNotKnown) {
+  Info("<clinit>");
+  EXPECT_VOID(Judge("x@4 <clinit>@20", "x@4 <clinit>@20", "y@4"), Reason::kNoBottom);
+  EXPECT_MISMATCH(Judge("x@4 <clinit>@20", "x@4 <clinit>@20", "x@4"), Kind::kTruncated, 1, true);
+  EXPECT_MISMATCH(Judge("x@4 <clinit>@20", "x@4 <clinit>@10", "x@4 <clinit>@10"), Kind::kWrongBci, 0, false);
+}
+
+TEST_F(BracketTest, AWalkThatFailedHidesNoOther) {
+  const std::vector<Frame> whole = Frames("b@4 a@20 run@10");
+  const std::vector<Frame> lost = Frames("b@4 a@20");
+  const auto judge = [&](const std::vector<Frame>& b, const std::vector<Frame>& a) {
+    const auto walk = [](const std::vector<Frame>& f) {
+      return BracketWalk{
+          .frames = f, .code = f.empty() ? -5 : static_cast<int32_t>(f.size()), .region = Region::kInterpreter};
+    };
+    return CompareBracket({.before = walk(b), .gst = whole, .after = walk(a), .limit = kLimit}, *this);
+  };
+  EXPECT_MISMATCH(judge({}, lost), Kind::kTruncated, 1, true);
+  EXPECT_MISMATCH(judge(lost, {}), Kind::kTruncated, 1, false);
+  for (const bool after : {false, true}) {
+    const BracketVerdict v = after ? judge(whole, {}) : judge({}, whole);
+    EXPECT_EQ(v.verdict.outcome, Outcome::kUnwalkable);
+    EXPECT_EQ(v.after, after);
+  }
 }
 
 TEST_F(BracketTest, TheVmCallsAtTheEndOfAThread) {
@@ -223,7 +250,9 @@ TEST_F(BracketTest, TheLauncherMakesTheObjectWhoseMainItCalls) {
   Info("<init>");
   EXPECT_VOID(Judge("x@4 <init>@4", "a@4 main@10", "a@4 main@10"), Reason::kNoBottom);
   EXPECT_MISMATCH(Judge("a@4", "a@4 main@10", "a@4 main@10"), Kind::kTruncated, 1, false);
-  Info("<init>").class_name = "D";
+  Info("<init>").class_name = "D";  // which inherits main
+  EXPECT_VOID(Judge("x@4 <init>@4", "a@4 main@10", "a@4 main@10"), Reason::kNoBottom);
+  Info("main").is_static = true;
   EXPECT_MISMATCH(Judge("x@4 <init>@4", "a@4 main@10", "a@4 main@10"), Kind::kForeign, 0, false);
 }
 
