@@ -54,6 +54,7 @@ var small = map[string][]string{
 	"pekko":         {"8", "20000"},
 	"scala3":        {"20"},
 	"stubs":         {"4"},
+	"upcalls":       {"2", "7"},
 	"vthread-yield": {"8", "100"},
 }
 

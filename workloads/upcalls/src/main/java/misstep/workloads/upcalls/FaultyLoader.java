@@ -1,0 +1,111 @@
+package misstep.workloads.upcalls;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+
+/** Defines the fresh classes anew, save for one that it does not give as asked. */
+final class FaultyLoader extends ClassLoader {
+  /** What it does when it is asked for the missing class. */
+  enum Fault {
+    NOT_FOUND,
+    NULL,
+    OTHER_CLASS,
+    OTHER_NAME,
+    TRUNCATED,
+    TWICE,
+    RUNTIME_EXCEPTION,
+    ERROR,
+    /** Its members have other names than its users think. */
+    OTHER_MEMBERS
+  }
+
+  /** Thrown by {@link Fault#RUNTIME_EXCEPTION}. */
+  static final class Refused extends RuntimeException {}
+
+  /** Thrown by {@link Fault#ERROR}. */
+  static final class Broke extends Error {}
+
+  private static final String PREFIX = "misstep.workloads.upcalls.fresh.";
+  static final String MISSING = PREFIX + "Missing";
+
+  private final Fault fault;
+  private int asked;
+
+  FaultyLoader(Fault fault) {
+    super(FaultyLoader.class.getClassLoader());
+    this.fault = fault;
+  }
+
+  /** Says how often it was asked for the missing class. */
+  synchronized int asked() {
+    return asked;
+  }
+
+  Way way(String name) throws ReflectiveOperationException {
+    return (Way) loadClass(PREFIX + name).getDeclaredConstructor().newInstance();
+  }
+
+  @Override
+  protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+    if (!name.startsWith(PREFIX)) {
+      return super.loadClass(name, resolve);
+    }
+    synchronized (getClassLoadingLock(name)) {
+      Class<?> known = findLoadedClass(name);
+      if (known != null) {
+        return known;
+      }
+      return name.equals(MISSING) ? missing() : define(name, bytes(name));
+    }
+  }
+
+  private synchronized Class<?> missing() throws ClassNotFoundException {
+    asked++;
+    byte[] bytes = bytes(MISSING);
+    switch (fault) {
+      case NOT_FOUND:
+        throw new ClassNotFoundException(MISSING);
+      case NULL:
+        return null;
+      case OTHER_CLASS:
+        return String.class;
+      case OTHER_NAME:
+        return define(MISSING, bytes(PREFIX + "Two"));
+      case TRUNCATED:
+        return defineClass(MISSING, bytes, 0, bytes.length / 2);
+      case TWICE:
+        define(PREFIX + "Two", bytes(PREFIX + "Two"));
+        return define(PREFIX + "Two", bytes(PREFIX + "Two"));
+      case RUNTIME_EXCEPTION:
+        throw new Refused();
+      case ERROR:
+        throw new Broke();
+      case OTHER_MEMBERS:
+        return define(MISSING, renamed(bytes));
+      default:
+        throw new IllegalStateException(fault.name());
+    }
+  }
+
+  private Class<?> define(String name, byte[] bytes) {
+    return defineClass(name, bytes, 0, bytes.length);
+  }
+
+  /** Renames the members whose names begin with "member" in the constant pool. */
+  private static byte[] renamed(byte[] bytes) {
+    String text = new String(bytes, StandardCharsets.ISO_8859_1);
+    return text.replace("member", "MEMBER").getBytes(StandardCharsets.ISO_8859_1);
+  }
+
+  private byte[] bytes(String name) throws ClassNotFoundException {
+    try (InputStream in = getParent().getResourceAsStream(name.replace('.', '/') + ".class")) {
+      if (in == null) {
+        throw new ClassNotFoundException(name);
+      }
+      return in.readAllBytes();
+    } catch (IOException e) {
+      throw new ClassNotFoundException(name, e);
+    }
+  }
+}

@@ -1,0 +1,11 @@
+package misstep.workloads.upcalls;
+
+/** A service whose providers are fresh classes. */
+public interface Numbered {
+  /**
+   * Gives the number.
+   *
+   * @return the number of the provider
+   */
+  int number();
+}
