@@ -78,7 +78,7 @@ func locate(m *misstepv1.Mismatch) (kind, part, what string) {
 		if asynchronous(m) {
 			// A bracket's reference is of later: what ends at such a frame was cut off there, wherever the thread is now. The interpreter's entry of a method
 			// hides only the frames next to it.
-			if e := (edge{callee: fromBottom(sus, 0)}); u == 0 && len(sus) > 1 && (!unfinished(m) || m.GetTopState() == "interpreted" && stage(m) == prologue) && upcall(e.callee) != "" {
+			if e := (edge{callee: fromBottom(sus, 0)}); u == 0 && (!unfinished(m) || len(sus) > 1 && m.GetTopState() == "interpreted" && stage(m) == prologue) && upcall(e.callee) != "" {
 				return "truncated", e.String(), e.what()
 			}
 			if u == 0 && cutAtLinker(m) {
