@@ -46,6 +46,21 @@ final class ClassFile {
     return u2(file, 6);
   }
 
+  /** Whether the constant pool has a class of this internal name. */
+  static boolean refersTo(ClassReader reader, String className) {
+    final int classTag = 7;
+    char[] buffer = new char[reader.getMaxStringLength()];
+    for (int i = 1; i < reader.getItemCount(); i++) {
+      int at = reader.getItem(i); // behind the tag; 0 behind a long or double
+      if (at > 0
+          && reader.readByte(at - 1) == classTag
+          && className.equals(reader.readUTF8(at, buffer))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** All methods with code in the order of the file; native and abstract ones have none. */
   static List<Method> methods(ClassReader reader) {
     char[] buffer = new char[reader.getMaxStringLength()];

@@ -92,6 +92,9 @@ public final class Instrumenter {
         }
       }
     }
+    if (!chosen.isEmpty() && ClassFile.refersTo(reader, runtime)) {
+      return alreadyInstrumented(file, chosen, ids);
+    }
     Set<String> tooLarge = new HashSet<>();
     while (true) {
       Pass pass = new Pass(chosen, tooLarge);
@@ -117,6 +120,20 @@ public final class Instrumenter {
       List<Instrumented.Method> methods = new Probes(runtime, bytes).find(pass.ids);
       return methods.isEmpty() ? null : new Instrumented(bytes, methods);
     }
+  }
+
+  /**
+   * A class that JFR made anew (HotSpot: jfrEventClassTransformer.cpp) is retransformed from the code that runs, pushes and
+   * pops among it: it stays as it is. Where they stand nobody knows.
+   */
+  private static Instrumented alreadyInstrumented(
+      byte[] file, List<ClassFile.Method> chosen, Ids ids) {
+    int id = ids.reserve(chosen.size());
+    List<Instrumented.Method> methods = new ArrayList<>();
+    for (ClassFile.Method m : chosen) {
+      methods.add(new Instrumented.Method(id++, m.key(), 0, new int[0]));
+    }
+    return new Instrumented(file, methods);
   }
 
   /** One attempt at writing the class. */

@@ -39,6 +39,19 @@ class EdgeCasesTest {
     Shadow.reset();
   }
 
+  /** The JVM shows the code that runs when it has nothing older (JFR's events). */
+  @Test
+  void whatIsInstrumentedStaysAsItIs() {
+    byte[] plain =
+        staticMethod(
+            Opcodes.V1_8, "()V", ClassWriter.COMPUTE_MAXS, v -> v.visitInsn(Opcodes.RETURN));
+    Instrumented once = recorder.instrument(Shadow.NAME, plain);
+    Instrumented twice = recorder.instrument(Shadow.NAME, once.bytes);
+    assertArrayEquals(once.bytes, twice.bytes);
+    assertEquals(once.methods.size(), twice.methods.size());
+    assertEquals(once.methods.get(0).key, twice.methods.get(0).key);
+  }
+
   @ParameterizedTest
   @ValueSource(
       ints = {
