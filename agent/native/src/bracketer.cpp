@@ -81,9 +81,25 @@ bool QueueFull() {
   return queue.size() >= kMostQueued;
 }
 
+std::vector<Frame> GstOf(const BracketSlot& b) {
+  std::vector<Frame> gst;
+  for (jint f = 0; f < b.gst_count; f++) {
+    gst.push_back({reinterpret_cast<uint64_t>(b.gst[f].method), static_cast<int32_t>(b.gst[f].location), nullptr});
+  }
+  return gst;
+}
+
+// Of the ids that GetStackTrace gave the JVM has told, though the bracket came to nothing.
+void TakeIds(const BracketSlot& b) {
+  std::vector<Frame> gst = GstOf(b);
+  agent->methods.Resolve(gst);
+  agent->methods.Given(gst);
+}
+
 // Ends a bracket that comes to nothing, and with it the turn.
 void GiveUp(Slot* slot, Reason reason) {
   Count(agent->status, Check::kAsgctGstBracket, Verdict::Void(reason));
+  if (slot->bracket.state.load(std::memory_order_acquire) == BracketState::kSecond) TakeIds(slot->bracket);
   slot->bracket.first.state.store(TicketState::kIdle, std::memory_order_release);
   slot->bracket.second.state.store(TicketState::kIdle, std::memory_order_release);
   slot->bracket.state.store(BracketState::kIdle, std::memory_order_release);
@@ -135,21 +151,6 @@ void Begin(Slot* slot) {
   }
 }
 
-std::vector<Frame> GstOf(const BracketSlot& b) {
-  std::vector<Frame> gst;
-  for (jint f = 0; f < b.gst_count; f++) {
-    gst.push_back({reinterpret_cast<uint64_t>(b.gst[f].method), static_cast<int32_t>(b.gst[f].location), nullptr});
-  }
-  return gst;
-}
-
-// Of the ids that GetStackTrace gave the JVM has told, whatever becomes of the bracket.
-void TakeIds(const BracketSlot& b) {
-  std::vector<Frame> gst = GstOf(b);
-  agent->methods.Resolve(gst);
-  agent->methods.Given(gst);
-}
-
 // The first walk is there: takes the stack at the next safepoint, then signals again.
 void Walk(Slot* slot) {
   BracketSlot& b = slot->bracket;
@@ -183,7 +184,6 @@ void Walk(Slot* slot) {
       GiveUp(slot, Reason::kSendFailed);
       break;
   }
-  TakeIds(b);
 }
 
 // Whether both walks met the thread at one system call, before which the kernel puts it to have it made again: it waits
@@ -323,6 +323,7 @@ bool Elsewhere(const Verdict& v) { return v.kind == Kind::kForeign && v.divergen
 
 BracketVerdict Compare(OwnedBracket* o) {
   agent->methods.Resolve(o->gst);
+  agent->methods.Given(o->gst);
   const BracketVerdict v = CompareBracket({.before = Look(&o->before),
                                            .gst = o->gst,
                                            .after = Look(&o->after),

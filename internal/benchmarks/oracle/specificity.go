@@ -93,7 +93,7 @@ type setting struct {
 var settings = []setting{
 	{"gst-asgct", 1, 1, 1, checks(0.002), time.Millisecond},
 	{"asgct-shadow", 5, 2, 1, map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
-	{"asgct-gst-bracket", 50, 4, 0, map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
+	{"asgct-gst-bracket", 50, 5, 0, map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
 }
 
 // traced has samples judged by the trace stack, too, in one of tracedRuns runs of asgct-shadow: it is dear.
@@ -104,7 +104,7 @@ const (
 
 // A run has a share of the time that lets every program have its turn in every setting, within bounds: a JVM needs some to start.
 const (
-	leastRun = 8 * time.Second
+	leastRun = 6 * time.Second
 	mostRun  = runLimit
 )
 

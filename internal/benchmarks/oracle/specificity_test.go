@@ -52,7 +52,7 @@ func TestSettingsShareAProgramsTime(t *testing.T) {
 		}
 		require.LessOrEqual(t, sum, each)
 	}
-	require.Equal(t, []time.Duration{8 * time.Second, 10 * time.Second, 22 * time.Second}, limitsOf(settings, 40*time.Second))
+	require.Equal(t, []time.Duration{6 * time.Second, 9 * time.Second, 25 * time.Second}, limitsOf(settings, 40*time.Second))
 }
 
 func TestAProgramThatIsSlowToBeginHasALongerTurn(t *testing.T) {
