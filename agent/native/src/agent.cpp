@@ -249,6 +249,7 @@ void JNICALL OnThreadStart(jvmtiEnv*, JNIEnv* env, jthread thread) {
 
 void JNICALL OnThreadEnd(jvmtiEnv*, JNIEnv* env, jthread ending) {
   // What other agents run on it from here on has no shadow: the slot's may be another thread's.
+  MaySafepoint();
   if (agent->shadow_field != nullptr) env->SetLongField(ending, agent->shadow_field, -1);
   Slot* slot = Threads::Current();
   if (slot == nullptr) return;

@@ -72,8 +72,8 @@ bool MakesMain(const MethodInfo& m, const Level& main) {
   return m.name == "<init>" && m.descriptor == "()V" && !main.info->is_static;
 }
 
-// What is at the bottom only once: a class initialiser, and the launcher's search for main. Native code that has a class
-// initialised by JNI goes on with what it wants of it, on any thread.
+// What is at the bottom only once: a class initialiser, and the launcher's search for main. Native code that has a
+// class initialised by JNI goes on with what it wants of it, on any thread.
 bool IsOnce(const Level& root) {
   return IsCalled(root, "<clinit>", "()V") || (root.info != nullptr && root.info->name == "checkAndLoadMain" &&
                                                root.info->class_name == "sun/launcher/LauncherHelper");
@@ -151,7 +151,8 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
       if (l == 0) {  // on the launcher's thread one comes after another
         const bool launchers = IsLaunchers(*root) || MakesMain(*root, stays);
         const bool another = IsMain(stays) ? launchers : IsOnce(stays);
-        if (another && v.kind != Kind::kTruncated) return Verdict::Void(Reason::kNoBottom);
+        const bool cut = v.kind == Kind::kTruncated && !(IsOnce(stays) && gst_first);
+        if (another && !cut) return Verdict::Void(Reason::kNoBottom);
       }
       return v;
     }

@@ -98,11 +98,13 @@ void TakeIds(const BracketSlot& b) {
 
 // Ends a bracket that comes to nothing, and with it the turn.
 void GiveUp(Slot* slot, Reason reason) {
+  BracketSlot& b = slot->bracket;
+  if (b.state.load(std::memory_order_acquire) == BracketState::kSecond) TakeIds(b);
+  b.first.state.store(TicketState::kIdle, std::memory_order_release);
+  b.second.state.store(TicketState::kIdle, std::memory_order_release);
+  // At the JVM's end two may find that nobody waits for it.
+  if (b.state.exchange(BracketState::kIdle, std::memory_order_acq_rel) == BracketState::kIdle) return;
   Count(agent->status, Check::kAsgctGstBracket, Verdict::Void(reason));
-  if (slot->bracket.state.load(std::memory_order_acquire) == BracketState::kSecond) TakeIds(slot->bracket);
-  slot->bracket.first.state.store(TicketState::kIdle, std::memory_order_release);
-  slot->bracket.second.state.store(TicketState::kIdle, std::memory_order_release);
-  slot->bracket.state.store(BracketState::kIdle, std::memory_order_release);
 }
 
 // Ends a bracket whose signal has not been handled. Returns false when a handler has it.
@@ -388,7 +390,7 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
   }
   agent->status->answered.fetch_add(2, std::memory_order_relaxed);
   Count(agent->status, Check::kAsgctGstBracket, v.verdict);
-  // A mismatch speaks of one walk and leaves the other unjudged.
+  // A mismatch, or a code, is of one walk; of the other nothing is said.
   const bool both = v.verdict.outcome != Outcome::kMismatch && v.verdict.outcome != Outcome::kUnwalkable;
   if (both || !v.after) SayVerdict(Check::kAsgctGstBracket, v.verdict, o.before.sequence, o.before.spot.pc);
   if (both || v.after) SayVerdict(Check::kAsgctGstBracket, v.verdict, o.after.sequence, o.after.spot.pc);
@@ -430,8 +432,9 @@ void JudgeBrackets(bool end) {
   for (std::unique_ptr<OwnedBracket>& o : queued) {
     const BracketVerdict v = Compare(o.get());
     const int32_t code = v.after ? o->after.code : o->before.code;
+    const bool unknown = Unknown(o->before.frames) || Unknown(o->gst) || Unknown(o->after.frames);
     const bool early = v.verdict.outcome == Outcome::kMismatch ? code >= -10  // as MayBeEarly
-                                                               : v.verdict.reason == Reason::kUnknownMethod;
+                                                               : v.verdict.outcome != Outcome::kMatch && unknown;
     if (!early && !MayTell(o->before.frames) && !MayTell(o->after.frames)) {
       Finish(*o, v);
     } else if (deferred.size() < kMostDeferred) {

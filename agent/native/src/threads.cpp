@@ -25,13 +25,18 @@ thread_local Slot* current_slot = nullptr;
 thread_local bool excluded = false;
 
 // Ends the slot of a thread that goes without a ThreadEnd event: with -XX:-VMContinuations virtual threads are platform
-// threads of which no event tells. The JVM has let go of the thread by then.
+// threads of which no event tells. One that is attached still may detach in a destructor of its own: then there is one.
 void EndWithThread(Slot* slot) {
-  static const struct Key {
-    pthread_key_t key = 0;
-    bool made = pthread_key_create(&key, [](void*) { agent->threads.End(); }) == 0;
-  } ends;
-  if (ends.made) pthread_setspecific(ends.key, slot);
+  static pthread_key_t key = 0;
+  static const bool made = pthread_key_create(&key, [](void* own) {
+                             void* env = nullptr;
+                             if (agent->vm != nullptr && agent->vm->GetEnv(&env, JNI_VERSION_1_6) == JNI_OK) {
+                               pthread_setspecific(key, own);  // come again behind the other destructors
+                             } else {
+                               agent->threads.End();
+                             }
+                           }) == 0;
+  if (made) pthread_setspecific(key, slot);
 }
 
 bool Quiet(const Slot& slot) {

@@ -43,9 +43,8 @@ final class Untouchable {
     // (HotSpot scopedMemoryAccess.cpp): their shape is part of a protocol.
     "jdk/internal/misc/ScopedMemoryAccess",
     "jdk/internal/misc/ScopedMemoryAccess$*",
-    // Since 22 that throws an exception into what @Scoped methods call, which another class of
-    // these
-    // catches: it may come between a push and the handler that pops.
+    // Since 22 it throws an exception into what these methods call, which they catch: it may come
+    // between a push and the handler that pops.
     "jdk/internal/foreign/MemorySessionImpl",
     "jdk/internal/foreign/ConfinedSession",
     "jdk/internal/foreign/SharedSession",

@@ -15,9 +15,9 @@ package misstep.agent.template;
  * of what instrumentation costs a short run is compiling, and C1's profiled code of them in each
  * method was a third of it (docs/design/0005).
  *
- * <p>Nothing here allocates. {@link #enter} either throws (StackOverflowError, when the stack does
- * not take this call) having pushed nothing, or returns having pushed: nothing that can fail
- * follows the store of top.
+ * <p>Nothing here allocates. {@link #enter} either throws having pushed nothing (StackOverflowError,
+ * when the stack does not take this call; what another thread has sent to this one), or returns
+ * having pushed: what fails behind the store of top takes the push back.
  */
 public final class MisstepShadow {
   private static final UnsafeStub U = UnsafeStub.getUnsafe();
