@@ -57,7 +57,7 @@ public final class Main {
         for (Future<Long> sum : sums) {
           ValidationException.equal("sum of a thread's counts", expected, sum.get());
         }
-        ValidationException.equal("upcalls from the VM's own threads", 1, Watches.global());
+        Watches.global();
       } catch (ExecutionException e) {
         if (e.getCause() instanceof ValidationException) {
           throw (ValidationException) e.getCause();

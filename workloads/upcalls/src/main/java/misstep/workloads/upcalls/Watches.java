@@ -52,8 +52,8 @@ final class Watches implements Part {
     return count;
   }
 
-  /** Has the service thread call a listener for the use of the memory pools, which few VMs' collectors must do. Gives 1. */
-  static int global() throws InterruptedException, ListenerNotFoundException {
+  /** Has the service thread call a listener for the use of the memory pools, which few VMs' collectors must do. */
+  static void global() throws InterruptedException, ListenerNotFoundException {
     CountDownLatch called = new CountDownLatch(1);
     NotificationEmitter memory = (NotificationEmitter) ManagementFactory.getMemoryMXBean();
     NotificationListener listener = (notification, handback) -> called.countDown();
@@ -66,7 +66,6 @@ final class Watches implements Part {
       thresholds(0);
       memory.removeNotificationListener(listener);
     }
-    return 1;
   }
 
   private static void thresholds(long bytes) {
