@@ -83,6 +83,7 @@ bool QueueFull() {
 
 std::vector<Frame> GstOf(const BracketSlot& b) {
   std::vector<Frame> gst;
+  gst.reserve(static_cast<size_t>(b.gst_count));
   for (jint f = 0; f < b.gst_count; f++) {
     gst.push_back({reinterpret_cast<uint64_t>(b.gst[f].method), static_cast<int32_t>(b.gst[f].location), nullptr});
   }
