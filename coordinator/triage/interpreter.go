@@ -19,6 +19,8 @@ var methodEntry = []form{
 	{code: []int{0x68, 0x00, 0x00, 0x00, 0x00, 0xff, 0xca, 0x7f}},                                               // push 0; dec edx; jg
 	{code: []int{0xff, 0xca, 0x7f, whatever, 0x50, 0x55}},                                                       // dec edx; jg; push rax; push rbp
 	// A native method's (generate_native_entry) has two zeros and no loop. Its last push is followed by what entersMethod looks for.
+	{code: []int{0x48, 0x8b, 0x4b, whatever, 0x0f, 0xb7, 0x49}},                     // mov rcx, [rbx+N]: ConstMethod; movzx
+	{code: []int{0x0f, 0xb7, 0x49, whatever, 0x58, 0x4c, 0x8d, 0x74, 0xcc, 0xf8}},   // movzx ecx, [rcx+N]; pop rax; lea r14, [rsp+rcx*8-8]
 	{code: []int{0x58, 0x4c, 0x8d, 0x74, 0xcc, 0xf8}},                               // pop rax; lea r14, [rsp+rcx*8-8]
 	{code: []int{0x4c, 0x8d, 0x74, 0xcc, 0xf8, 0x68, 0, 0, 0, 0, 0x68, 0, 0, 0, 0}}, // lea r14, [rsp+rcx*8-8]; push 0; push 0
 }

@@ -170,8 +170,13 @@ func thrownWords(constructor *misstepv1.Frame) string {
 	return "the VM's construction of an exception (here " + name(constructor) + ")"
 }
 
-// byVM are exceptions that the VM throws where compiled code fails implicitly (HotSpot: c1_Runtime1.cpp, sharedRuntime.cpp).
+// byVM are exceptions that the VM throws where compiled code fails implicitly (HotSpot: c1_Runtime1.cpp, sharedRuntime.cpp), and where what it refers to
+// is not to be had (linkResolver.cpp, systemDictionary.cpp, instanceKlass.cpp), which C1's patching stubs find out.
 var byVM = map[string]bool{
+	"java.lang.AbstractMethodError": true, "java.lang.BootstrapMethodError": true, "java.lang.ClassCircularityError": true, "java.lang.ClassFormatError": true,
+	"java.lang.ExceptionInInitializerError": true, "java.lang.IllegalAccessError": true, "java.lang.InstantiationError": true, "java.lang.LinkageError": true,
+	"java.lang.NoClassDefFoundError": true, "java.lang.NoSuchFieldError": true, "java.lang.NoSuchMethodError": true, "java.lang.UnsatisfiedLinkError": true,
+	"java.lang.VerifyError":         true,
 	"java.lang.ArithmeticException": true, "java.lang.ArrayIndexOutOfBoundsException": true, "java.lang.ArrayStoreException": true, "java.lang.ClassCastException": true,
 	"java.lang.IncompatibleClassChangeError": true, "java.lang.NegativeArraySizeException": true, "java.lang.NullPointerException": true,
 }
