@@ -1,6 +1,7 @@
 package misstep.workloads.upcalls;
 
 import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 import java.util.Random;
@@ -27,6 +28,7 @@ final class References implements Part {
       own.clean();
       own.clean();
       enqueued += references[i].enqueue() ? 1 : 0;
+      Reference.reachabilityFence(object); // or a collector might be first
     }
     if (new Random(seed).nextInt(10) == 0) {
       System.gc();
