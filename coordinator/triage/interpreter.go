@@ -37,6 +37,13 @@ var leavesMethod = []form{
 	{code: []int{0x72, whatever, 0x49, 0xc7, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x00, 0x00, 0x00}},   // jb; mov [r15+N], 0
 	{code: []int{0x49, 0xc7, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x00, 0x00, 0x00, 0x41, 0xff, 0xe5}}, // mov [r15+N], 0; jmp r13
 	{code: []int{0x41, 0xff, 0xe5}},                                                                                   // jmp r13
+	// An intrinsic method has no frame at all (generate_currentThread, 21; generate_math_entry and others): mov rsp, r13; jmp rcx or rdi.
+	{code: []int{0x59, 0x49, 0x8b, 0xe5, 0xff, 0xe1}},
+	{code: []int{0x49, 0x8b, 0xe5, 0xff, 0xe1}},
+	{code: []int{0xff, 0xe1}},
+	{code: []int{0x5f, 0x49, 0x8b, 0xe5, 0xff, 0xe7}},
+	{code: []int{0x49, 0x8b, 0xe5, 0xff, 0xe7}},
+	{code: []int{0xff, 0xe7}},
 	// An exception that goes on to the caller: the exception and where it came from are kept over the call that looks for its handler.
 	{code: []int{0x49, 0xc7, 0x87, whatever, whatever, whatever, whatever, 0x00, 0x00, 0x00, 0x00, 0x50, 0x52}}, // mov [r15+N], 0; push rax; push rdx
 	{code: []int{0x50, 0x52, 0x48, 0x8b, 0xf2, 0x49, 0x8b, 0xff}},                                               // push rax; push rdx; mov rsi, rdx; mov rdi, r15
