@@ -148,6 +148,7 @@ var supertype = []form{
 	{code: []int{whatever, 0x3b, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14}},                 // cmp; je; mov r, [super+20]
 	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18}},                 // cmp r, [class+r]
 	{code: []int{whatever, 0x3b, whatever, whatever, 0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20}},                 // cmp r, [class+r]
+	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x10, 0x48, 0x3b}},                                         // je; mov r, [super+16]; cmp: 27
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x8b, whatever, 0x14, 0x48, 0x3b}},                                         // je; mov r, [super+20]; cmp: 26
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x18, 0x0f, 0x85}},                                         // je; cmp r, N; jne
 	{code: []int{0x0f, 0x84, whatever, whatever, whatever, whatever, 0x83, whatever, 0x20, 0x0f, 0x85}},                                         // je; cmp r, N; jne
