@@ -112,7 +112,7 @@ func TestSignalsThatTheKernelRefuses(t *testing.T) {
 			require.NoError(t, unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Max: before.Max}))
 			t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_SIGPENDING, &before)) })
 			checks := map[string]float64{"asgct-shadow": 1, "asgct-gst-bracket": 1, "gst-asgct": 0.01}
-			r := run(t, jvms(t)[0], Options{Seed: 1, Signal: tt.signal, Interval: time.Millisecond, Checks: checks}, nil, "Mixed", "1", "2")
+			r := run(t, jvms(t)[0], Options{Seed: 1, Signal: tt.signal, Interval: time.Millisecond, Checks: checks}, nil, "Mixed", "3", "2")
 			requireSound(t, r)
 			for _, check := range []string{"asgct-shadow", "asgct-gst-bracket"} {
 				require.Zero(t, r.check(check).Match+r.check(check).Mismatch, "no signal was answered")
