@@ -8,7 +8,7 @@ import java.io.InputStream;
  * Defines the classes of one package anew, from the same class files as its parent, so that what happens once to a class
  * (loading, initialisation, linking of call sites, compilation) happens again.
  */
-public final class FreshLoader extends ClassLoader {
+public class FreshLoader extends ClassLoader {
   private final String prefix;
 
   /**
@@ -49,6 +49,18 @@ public final class FreshLoader extends ClassLoader {
 
   @Override
   protected Class<?> findClass(String name) throws ClassNotFoundException {
+    byte[] bytes = bytes(name);
+    return defineClass(name, bytes, 0, bytes.length);
+  }
+
+  /**
+   * Reads the parent's class file.
+   *
+   * @param name of the class
+   * @return its bytes
+   * @throws ClassNotFoundException when there is none
+   */
+  protected final byte[] bytes(String name) throws ClassNotFoundException {
     try (InputStream in = getParent().getResourceAsStream(name.replace('.', '/') + ".class")) {
       if (in == null) {
         throw new ClassNotFoundException(name);
@@ -58,7 +70,7 @@ public final class FreshLoader extends ClassLoader {
       for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
         bytes.write(buffer, 0, n);
       }
-      return defineClass(name, bytes.toByteArray(), 0, bytes.size());
+      return bytes.toByteArray();
     } catch (IOException e) {
       throw new ClassNotFoundException(name, e);
     }

@@ -1,11 +1,10 @@
 package misstep.workloads.upcalls;
 
-import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import misstep.workloads.FreshLoader;
 
 /** Defines the fresh classes anew, save for one that it does not give as asked. */
-final class FaultyLoader extends ClassLoader {
+final class FaultyLoader extends FreshLoader {
   /** What it does when it is asked for the missing class. */
   enum Fault {
     NOT_FOUND,
@@ -33,7 +32,7 @@ final class FaultyLoader extends ClassLoader {
   private int asked;
 
   FaultyLoader(Fault fault) {
-    super(FaultyLoader.class.getClassLoader());
+    super(FaultyLoader.class, "fresh");
     this.fault = fault;
   }
 
@@ -43,21 +42,12 @@ final class FaultyLoader extends ClassLoader {
   }
 
   Way way(String name) throws ReflectiveOperationException {
-    return (Way) loadClass(PREFIX + name).getDeclaredConstructor().newInstance();
+    return make(name, Way.class);
   }
 
   @Override
-  protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
-    if (!name.startsWith(PREFIX)) {
-      return super.loadClass(name, resolve);
-    }
-    synchronized (getClassLoadingLock(name)) {
-      Class<?> known = findLoadedClass(name);
-      if (known != null) {
-        return known;
-      }
-      return name.equals(MISSING) ? missing() : define(name, bytes(name));
-    }
+  protected Class<?> findClass(String name) throws ClassNotFoundException {
+    return name.equals(MISSING) ? missing() : super.findClass(name);
   }
 
   private synchronized Class<?> missing() throws ClassNotFoundException {
@@ -96,16 +86,5 @@ final class FaultyLoader extends ClassLoader {
   private static byte[] renamed(byte[] bytes) {
     String text = new String(bytes, StandardCharsets.ISO_8859_1);
     return text.replace("member", "MEMBER").getBytes(StandardCharsets.ISO_8859_1);
-  }
-
-  private byte[] bytes(String name) throws ClassNotFoundException {
-    try (InputStream in = getParent().getResourceAsStream(name.replace('.', '/') + ".class")) {
-      if (in == null) {
-        throw new ClassNotFoundException(name);
-      }
-      return in.readAllBytes();
-    } catch (IOException e) {
-      throw new ClassNotFoundException(name, e);
-    }
   }
 }
