@@ -93,7 +93,7 @@ const mostMisled = 8
 // nothing. In a native method the walk begins at the thread's anchor.
 func misled(m *misstepv1.Mismatch) bool {
 	sus := m.GetSuspect().GetFrames()
-	elsewhere := frameless(m) || spilled(m) || throws(m) || m.GetTopState() == "interpreted" && unfinished(m)
+	elsewhere := frameless(m) || spilled(m) || realigned(m) || throws(m) || m.GetTopState() == "interpreted" && unfinished(m)
 	return elsewhere && len(sus) > 0 && !anchored(sus) && agreed(m.GetReference().GetFrames(), sus) <= mostMisled
 }
 
