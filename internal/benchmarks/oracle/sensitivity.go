@@ -62,11 +62,15 @@ const (
 	blindCode       = "a code that ASGCT may give there: nothing tells whether the stack could be walked"
 	blindLate       = "a walk that was late and right is no fault: liveness looks at those that do not come back"
 	blindCollection = "-2 says that a collection is under way: the walk is done once more, without the fault"
+	blindPairs      = "edges looks at neighbours: a whole stack of elsewhere or before, or a part of one, has none that are impossible"
 	blindMoved      = "a bracket compares up to the first loop, above which all may be new: it sees what a walk loses at its bottom, or no walk can give"
 )
 
 // bracketSees are the classes that a bracket's reference can see whatever its thread did in between.
 var bracketSees = []string{faults.DropBottom, faults.Truncate, faults.UnknownMethod, faults.InvalidCode}
+
+// edgesSee are the classes that put frames next to each other which were not. Some of these calls are possible all the same, as in a recursion.
+var edgesSee = []string{faults.DropMiddle, faults.Duplicate, faults.Swap, faults.Replace, faults.WrongBci}
 
 // blind says why a check's reference cannot see a fault, empty when it can.
 func blind(check string, f *faults.Fault) string {
@@ -82,6 +86,10 @@ func blind(check string, f *faults.Fault) string {
 	case "asgct-gst-bracket":
 		if !slices.Contains(bracketSees, f.Class) {
 			return blindMoved
+		}
+	case "edges":
+		if !slices.Contains(edgesSee, f.Class) {
+			return blindPairs
 		}
 	case "asgct-shadow":
 		switch {
@@ -284,7 +292,7 @@ func (s *sensitivity) table() bench.Table {
 			})
 		}
 	}
-	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection, blindMoved} {
+	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection, blindPairs, blindMoved} {
 		var n, hit uint64
 		for _, c := range s.Cells {
 			if b := c.Blind[why]; b != nil {
