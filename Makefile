@@ -53,7 +53,7 @@ agent: ## build the validation agent into build/agent
 	@$(call newer,$(BUILD)/agent/misstep-agent.jar,agent/java) || $(MVN) -f agent/java/pom.xml -DskipTests package
 
 .PHONY: agent-assert
-agent-assert: ## build the agent's library with assertions of its rules into build/agent-assert
+agent-assert: ## build the agent's library with assertions of its rules, and UBSan's, into build/agent-assert
 	@cmake -S agent/native -B $(BUILD)/agent-assert-native -DMISSTEP_ASSERT=ON -DMISSTEP_OUTPUT=$(BUILD)/agent-assert >$(BUILD)/agent-assert.log || { cat $(BUILD)/agent-assert.log; exit 1; }
 	@cmake --build $(BUILD)/agent-assert-native -j2 --target misstep >$(BUILD)/agent-assert.log || { tail -n 40 $(BUILD)/agent-assert.log; exit 1; }
 

@@ -41,7 +41,7 @@ func Words() Catalogue {
 			{"null-method-id", "AsyncGetCallTrace had no jmethodID for a method; everything else agrees, in a bracket what is below", "HotSpot forte.cpp: find_jmethod_id"},
 			{"retransformed", "the class got other code: a frame may run the version before, or has got another id between two walks", "JVMTI RetransformClasses"},
 			{"retried", "equal when walked again after -2 or a missing jmethodID", "HotSpot forte.cpp: ticks_GC_active"},
-			{"deopt-upcall", "-9 in Java code that the VM called in the middle of a deoptimisation, to load a class, or on a stack of more than 1 MiB, which is not searched for that", "HotSpot deoptimization.cpp: load_class_by_index; forte.cpp: ticks_deopt"},
+			{"deopt-upcall", "-9 in Java code that the VM called in the middle of a deoptimisation, to load a class", "HotSpot deoptimization.cpp: load_class_by_index; forte.cpp: ticks_deopt"},
 			{"moved", "the thread left a frame that both signals show and came back: a loop, or calls in turn, allow it", "JVMS 6.5: branches"},
 			{"vm-upcall", "the VM may call this method from that instruction", "HotSpot vmSymbols.hpp"},
 			{"method-handle", "a method handle's call of this shape", "JVMS 2.9.3"},
@@ -61,6 +61,7 @@ func Words() Catalogue {
 			{"send-failed", "the kernel refused the signal", "rt_tgsigqueueinfo(2)"},
 			{"overrun", "the judge did not come by for too long, or it may rest on an event still to come and too many others wait for theirs", "32 samples of a thread in a turn, 4096 that wait"},
 			{"no-bottom", "a bracket of a thread that was before or after its run or main or in a class initialiser, or has none of them: nothing says where its stack ends", "HotSpot javaThread.cpp, java.c"},
+			{"no-slot", "a thread whose entries are not checked, once for each: there is room for 2048 at a time, and for 4096 virtual ones", "the log says so, too"},
 		},
 		Kinds: []Word{
 			{"truncated", "the bottom of the stack is lost without an error code; the record names a deoptimised caller at which that happened", "JDK-8303444, MISSTEP-deoptimised-caller"},

@@ -24,6 +24,7 @@ func TestMoreThreadsThanSlots(t *testing.T) {
 			log, err := os.ReadFile(filepath.Join(out, "agent.log"))
 			require.NoError(t, err)
 			require.Contains(t, string(log), "2048 at a time have a slot")
+			require.NotZero(t, r.check("gst-asgct").Void["no-slot"])
 			require.NotZero(t, r.check("gst-asgct").Match)
 			require.Zero(t, r.check("gst-asgct").Mismatch, "%+v", r.mismatches)
 			require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
@@ -43,6 +44,7 @@ func TestMoreVirtualThreadsThanShadows(t *testing.T) {
 		log, err := os.ReadFile(filepath.Join(out, "agent.log"))
 		require.NoError(t, err)
 		require.Contains(t, string(log), "4096 at a time have a shadow")
+		require.NotZero(t, r.check("shadow-gst").Void["no-slot"])
 		require.NotZero(t, r.check("gst-asgct").Total)
 		require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
 	}

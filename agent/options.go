@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -148,6 +149,9 @@ func (o Options) validate() error {
 		if strings.ContainsAny(word, ",=\n") {
 			return fmt.Errorf("agent options: %q has one of comma, equals sign, line break", word)
 		}
+	}
+	if len(o.Only) > 0 && len(o.Include)+len(o.Exclude) > 0 {
+		return errors.New("agent options: only lists the methods that are instrumented: leave include and exclude out")
 	}
 	for _, m := range o.Only {
 		if m == "" || strings.ContainsAny(m, "\n\r") {

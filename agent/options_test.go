@@ -34,7 +34,7 @@ func TestJVMArgs(t *testing.T) {
 	require.Equal(t, []string{"-agentpath:/a/libmisstep.so=out=" + out + ",seed=0,gst-asgct=0,shadow-gst=0,asgct-shadow=0," +
 		"asgct-gst-bracket=1,liveness=0,burst=2,threads=name:pool-*"}, args, "nothing to instrument")
 	o = Options{
-		Out: out, Ratio: 1, Include: []string{"a.*"}, Only: []string{"a/B.x()V"}, Checks: map[string]float64{"liveness": 1},
+		Out: out, Ratio: 1, Only: []string{"a/B.x()V"}, Checks: map[string]float64{"liveness": 1},
 		Interval: time.Millisecond, Jitter: 0.5, Signal: "SIGIO",
 	}
 	args, err = JVMArgs(a, "", 25, o)
@@ -44,7 +44,7 @@ func TestJVMArgs(t *testing.T) {
 
 func TestJVMArgsWritesTheListOfMethods(t *testing.T) {
 	out := t.TempDir()
-	args, err := JVMArgs(Artefacts{}, "/p.jar", 17, Options{Out: out, Only: []string{"a/B.x(I)V", "a/B.y()V"}, Include: []string{"a.*"}, Exclude: []string{"b.*"}, Checks: map[string]float64{"gst-asgct": 1}})
+	args, err := JVMArgs(Artefacts{}, "/p.jar", 17, Options{Out: out, Ratio: 1, Only: []string{"a/B.x(I)V", "a/B.y()V"}, Checks: map[string]float64{"gst-asgct": 1}})
 	require.NoError(t, err)
 	path := filepath.Join(out, "only.txt")
 	require.Contains(t, args[1], ",only="+path)
@@ -59,15 +59,16 @@ func TestJVMArgsWritesTheListOfMethods(t *testing.T) {
 func TestJVMArgsRefuses(t *testing.T) {
 	out := t.TempDir()
 	for name, o := range map[string]Options{
-		"not absolute":   {Out: "relative"},
-		"comma":          {Out: out + ",x"},
-		"white space":    {Out: out, Include: []string{"a b"}},
-		"equals sign":    {Out: out, Threads: "name:a=b"},
-		"of comma":       {Out: out, Evidence: "every,out=/x"},
-		"semicolon":      {Out: out, Exclude: []string{"a;b"}},
-		"line break":     {Out: out, Only: []string{"a\nb"}},
-		"unknown check":  {Out: out, Checks: map[string]float64{"nonsense": 1}},
-		"write the list": {Out: filepath.Join(out, "missing"), Only: []string{"a"}, Checks: map[string]float64{"gst-asgct": 1}},
+		"not absolute":                  {Out: "relative"},
+		"comma":                         {Out: out + ",x"},
+		"white space":                   {Out: out, Include: []string{"a b"}},
+		"equals sign":                   {Out: out, Threads: "name:a=b"},
+		"of comma":                      {Out: out, Evidence: "every,out=/x"},
+		"semicolon":                     {Out: out, Exclude: []string{"a;b"}},
+		"line break":                    {Out: out, Only: []string{"a\nb"}},
+		"leave include and exclude out": {Out: out, Only: []string{"a"}, Exclude: []string{"b"}},
+		"unknown check":                 {Out: out, Checks: map[string]float64{"nonsense": 1}},
+		"write the list":                {Out: filepath.Join(out, "missing"), Only: []string{"a"}, Checks: map[string]float64{"gst-asgct": 1}},
 	} {
 		_, err := JVMArgs(Artefacts{}, "/p.jar", 17, o)
 		require.ErrorContains(t, err, name)

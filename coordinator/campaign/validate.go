@@ -227,6 +227,9 @@ func (v *validator) instrumentation(c *misstepv1.Campaign) {
 		v.patterns(at+".include", in.GetInclude())
 		v.patterns(at+".exclude", in.GetExclude())
 		v.texts(at+".only", in.GetOnly())
+		if len(in.GetOnly()) > 0 && (in.GetRatio() > 0 || len(in.GetInclude()) > 0 || len(in.GetExclude()) > 0) {
+			v.addf(at+".only", "lists the methods that are instrumented, so ratio, include and exclude have nothing to choose from: leave them out, or only")
+		}
 	}
 }
 
@@ -302,7 +305,7 @@ func (v *validator) limits(l *misstepv1.Limits) {
 		{"output_mib", l.GetOutputMib(), 1, 1 << 16},
 		{"disk_mib", l.GetDiskMib(), 1, 1 << 22},
 		{"stack_depth", l.GetStackDepth(), 64, 1 << 14},
-		{"mismatches", l.GetMismatches(), 1, 1 << 12},
+		{"mismatches", l.GetMismatches(), 1, 1 << 14},
 	} {
 		if b.value != 0 && (b.value < b.min || b.value > b.max) {
 			v.addf("limits."+b.field, "expected a number from %d to %d, got %d", b.min, b.max, b.value)

@@ -17,12 +17,12 @@ constexpr uint64_t kAhead = 1 << 20;
 
 constexpr uint32_t kEntryBytes = 17;  // of a deoptimisation entry at most
 
-// Calls use with each word of the calling thread's stack in [from, to), as far as DeoptStubs::kMostScanned goes,
-// and where it stands until it returns true.
+constexpr uint64_t kMostScanned = 1 << 20;  // of a stack for words that may point at code
+
+// Calls use with each word of the calling thread's stack in [from, to), and where it stands until it returns true.
 template <typename Use>
 [[gnu::no_sanitize_address]] bool AnyWord(uint64_t from, uint64_t to, Use use) {
-  const uint64_t end = std::min(to, from + DeoptStubs::kMostScanned);
-  for (uint64_t at = (from + 7) & ~uint64_t{7}; at + 8 <= end; at += 8) {
+  for (uint64_t at = (from + 7) & ~uint64_t{7}; at + 8 <= to; at += 8) {
     if (use(*reinterpret_cast<const volatile uint64_t*>(at), at)) return true;
   }
   return false;
@@ -101,8 +101,7 @@ const DeoptStubs::Range* DeoptStubs::At(uint64_t address) const {
 }
 
 bool DeoptStubs::OnStack(uint64_t from, uint64_t to) const {
-  return to - std::min(from, to) > kMostScanned ||
-         AnyWord(from, to, [&](uint64_t word, uint64_t) { return At(word) != nullptr; });
+  return AnyWord(from, to, [&](uint64_t word, uint64_t) { return At(word) != nullptr; });
 }
 
 bool DeoptStubs::IsEntry(uint64_t address) const {
@@ -233,7 +232,7 @@ uint32_t CodeMap::WordsOnStack(uint64_t from, uint64_t to, std::span<StackWord> 
   if (words.empty() || low > high) return 0;
   low -= std::min(low, kAhead);
   high += kAhead;
-  AnyWord(from, to, [&](uint64_t word, uint64_t at) {
+  AnyWord(from, std::min(to, from + kMostScanned), [&](uint64_t word, uint64_t at) {
     if (word >= low && word < high) words[n++] = {at, word};
     return n == words.size();
   });

@@ -280,9 +280,9 @@ bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
 
 // Whether ASGCT may give this code for a signal that hit pc. In compiled Java code the thread is in Java: it may find
 // no frame to start from (-5), one it cannot walk (-6) or a method that is none (-2); all other codes are for threads
-// in other states, or new, or gone (HotSpot: forte.cpp).
+// in other states, or new, or gone (HotSpot: forte.cpp, where ticks_safepoint, -10, has no use).
 bool Possible(int32_t code, Region region, std::span<const NmethodRef> at_pc) {
-  if (code < -10) return false;
+  if (code < kDeoptCode) return false;
   if (region != Region::kCompiled || code == -2 || code == -5 || code == -6) return true;
   return !AllJava(at_pc);
 }
@@ -559,6 +559,7 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
   const std::vector<Location> suspect = Locations(s.asgct, false);
   const size_t sure = suspect.size() - TopGroup(s.asgct, s.region, s.at_pc, code);
   bool nameless = false;
+  bool renamed = false;
   for (size_t i = 0; i < trace.size() && i < suspect.size() && i <= sure; i++) {
     // GetStackTrace's constant for natives, as in gst-asgct.
     const int32_t bci = trace[i].bci == -1 ? -3 : trace[i].bci;
@@ -570,7 +571,10 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
     }
     const MethodInfo* walked = s.asgct[s.asgct.size() - 1 - i].info;
     if (walked == nullptr || trace[i].info == nullptr) return Verdict::Void(Reason::kUnknownMethod);
-    if (OtherVersion(*walked, *trace[i].info)) return Verdict::Tolerated(Rule::kRetransformed);
+    if (OtherVersion(*walked, *trace[i].info)) {  // its bci is another code's
+      renamed = true;
+      continue;
+    }
     // Named by what is below the method that moves: above it the trace says nothing.
     std::vector<Location> trusted;
     for (const Frame& f : trace.first(trace.size() - 1)) trusted.push_back({f.method, f.bci == -1 ? -3 : f.bci});
@@ -584,6 +588,7 @@ Verdict CompareTrace(std::span<const Frame> trace, const Sample& s, const CodeLo
     const Verdict v = Classify<Location>(trusted, std::span(suspect).first(std::min(suspect.size(), trusted.size())));
     return v.divergence == i ? v : Verdict::Mismatch(Kind::kForeign, static_cast<uint32_t>(i));
   }
+  if (renamed) return Verdict::Tolerated(Rule::kRetransformed);
   return nameless ? Verdict::Tolerated(Rule::kNullMethodId) : Verdict::Match();
 }
 

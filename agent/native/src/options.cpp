@@ -126,8 +126,13 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else if (key == "methods") {
       if (!ParseShare(value, &o->methods)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "include" || key == "exclude" || key == "only") {
-      if (value.empty()) return Wrong(key, value, key == "only" ? "a path" : "patterns separated by ;");
-      if (key == "only") o->only = value;
+      if (key == "only") {
+        if (value.empty()) return Wrong(key, value, "a path");
+        o->only = value;
+      } else if (value.empty() || value.front() == ';' || value.back() == ';' ||
+                 value.find(";;") != std::string_view::npos) {
+        return Wrong(key, value, "patterns separated by ;");
+      }
     } else if (key == "gst-asgct") {
       if (!ParseShare(value, &o->gst_asgct)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "shadow-gst") {

@@ -68,12 +68,13 @@ enum class Reason : uint8_t {
   kSendFailed,     // the kernel refused the signal
   kOverrun,        // too many others wait for events that it may rest on
   kNoBottom,       // a bracket of a thread before or after its run or main, or that has neither
+  kNoSlot,         // a thread beyond those that have a slot, or a virtual one beyond those that have a shadow
   kCount,
 };
 inline constexpr const char* kReasonNames[] = {
     "",        "lost",           "thread-end",   "exit",           "walker-busy",
     "depth",   "unknown-method", "unknown-code", "virtual-thread", "gst-error",
-    "overdue", "send-failed",    "overrun",      "no-bottom",
+    "overdue", "send-failed",    "overrun",      "no-bottom",      "no-slot",
 };
 static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
 

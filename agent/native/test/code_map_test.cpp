@@ -76,10 +76,12 @@ TEST(DeoptStubs, FindsAReturnAddressOnTheStack) {
   EXPECT_FALSE(stubs.OnStack(at(0), at(2))) << "beyond the stack's end";
   stack[2] = 1100;
   EXPECT_FALSE(stubs.OnStack(at(0), at(4))) << "just behind the stub";
-  const std::vector<uint64_t> large(DeoptStubs::kMostScanned / 8 + 1);
+  std::vector<uint64_t> large(1 << 20);
   const auto low = reinterpret_cast<uint64_t>(large.data());
-  EXPECT_FALSE(stubs.OnStack(low, low + DeoptStubs::kMostScanned));
-  EXPECT_TRUE(stubs.OnStack(low, low + DeoptStubs::kMostScanned + 8)) << "too large to be searched";
+  const uint64_t high = low + large.size() * 8;
+  EXPECT_FALSE(stubs.OnStack(low, high)) << "a large stack is no excuse";
+  large.back() = 1050;
+  EXPECT_TRUE(stubs.OnStack(low, high));
 }
 
 // A little code cache: two compiled methods of 64 bytes, each with a deoptimisation entry at 48, and the blobs that

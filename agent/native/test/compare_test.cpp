@@ -737,12 +737,13 @@ TEST_F(CompareTest, RetransformedIdsHideNoFault) {
 }
 
 TEST_F(CompareTest, TraceOfARedefinedMethod) {
-  const std::vector<Frame> trace = Frames("a@50 jdk@3 b@1");  // bottom first
-  std::vector<Frame> walk = Frames("c@7 b@60 jdk@3 a@50");
-  MethodInfo obsolete = *walk[2].info;
-  walk[2].method = 1000;
-  const auto judge = [&](const MethodInfo* info) {
-    walk[2].info = info;
+  const std::vector<Frame> trace = Frames("a@50 jdk@3 e@4 b@1");  // bottom first
+  MethodInfo obsolete = *Frames("jdk@3")[0].info;
+  const auto judge = [&](const MethodInfo* info, const std::string& asgct) {
+    std::vector<Frame> walk = Frames(asgct);
+    Frame& other = walk[walk.size() - 2];
+    other.method = 1000;
+    other.info = info;
     Sample s;
     s.asgct = walk;
     s.code = static_cast<int32_t>(walk.size());
@@ -750,23 +751,27 @@ TEST_F(CompareTest, TraceOfARedefinedMethod) {
     s.region = Region::kInterpreter;
     return CompareTrace(trace, s, *this);
   };
-  EXPECT_VOID(judge(nullptr), Reason::kUnknownMethod);
-  EXPECT_MISMATCH(judge(&obsolete), Kind::kWrongMethod, 1);
+  EXPECT_VOID(judge(nullptr, "c@7 b@60 e@4 jdk@3 a@50"), Reason::kUnknownMethod);
+  EXPECT_MISMATCH(judge(&obsolete, "c@7 b@60 e@4 jdk@3 a@50"), Kind::kWrongMethod, 1);
   obsolete.retransformed = true;
-  EXPECT_RULE(judge(&obsolete), Rule::kRetransformed);
+  EXPECT_RULE(judge(&obsolete, "c@7 b@60 e@4 jdk@3 a@50"), Rule::kRetransformed);
+  EXPECT_MISMATCH(judge(&obsolete, "c@7 b@60 e@5 jdk@3 a@50"), Kind::kWrongBci, 2);  // above it
+  EXPECT_EQ(judge(&obsolete, "c@7 b@60 jdk@3 a@50").outcome, Outcome::kMismatch) << "e is lost";
   obsolete.name = "other";
-  EXPECT_MISMATCH(judge(&obsolete), Kind::kWrongMethod, 1);
+  EXPECT_MISMATCH(judge(&obsolete, "c@7 b@60 e@4 jdk@3 a@50"), Kind::kWrongMethod, 1);
 }
 
 TEST_F(CompareTest, SampleErrorCodes) {
   Sample s;
   s.limit = kLimit;
-  for (int32_t code = -10; code <= 0; code++) {
+  for (int32_t code = -9; code <= 0; code++) {
     s.code = code;
     EXPECT_EQ(CompareAsgctShadow(s, *this).outcome, Outcome::kUnwalkable);
   }
-  s.code = -42;
-  EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kCode, 0);
+  for (const int32_t code : {-10, -42}) {
+    s.code = code;
+    EXPECT_MISMATCH(CompareAsgctShadow(s, *this), Kind::kCode, 0);
+  }
 }
 
 // A thread whose pc is in compiled Java code is in Java.

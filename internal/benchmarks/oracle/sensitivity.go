@@ -94,6 +94,7 @@ func blind(check string, f *faults.Fault) string {
 	case "asgct-shadow":
 		switch {
 		case f.Class == faults.InvalidCode, f.Class == faults.UnknownMethod:
+		case f.Class == faults.WrongCode && f.After == -10: // HotSpot has no use for it
 		case f.Class == faults.WrongCode && v.InJava && !slices.Contains([]int32{-2, -5, -6}, f.After): // a thread in Java gets no other
 		case f.Class == faults.WrongCode:
 			return blindCode

@@ -327,7 +327,7 @@ type Instrumentation struct {
 	Include []string `protobuf:"bytes,2,rep,name=include,proto3" json:"include,omitempty"`
 	// exclude patterns, as include; they win.
 	Exclude []string `protobuf:"bytes,3,rep,name=exclude,proto3" json:"exclude,omitempty"`
-	// only lists exact methods, "package/Class.name(descriptor)result"; when given, ratio and patterns are ignored.
+	// only lists exact methods, "package/Class.name(descriptor)result"; with it, ratio and patterns must be absent.
 	Only          []string `protobuf:"bytes,4,rep,name=only,proto3" json:"only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
