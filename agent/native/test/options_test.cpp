@@ -86,7 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,only=/f", "no method is instrumented"},
                     Bad{"out=/o,liveness=-1", "milliseconds"}, Bad{"out=/o,liveness=3600001", "milliseconds"},
                     Bad{"out=/o,shadow-gst=2", "share"}, Bad{"out=/o,asgct-shadow=1.1", "share"},
-                    Bad{"out=/o,include=", "patterns"}, Bad{"out=/o,include=;", "patterns"}, Bad{"out=/o,include=a.*;;b.*", "patterns"}, Bad{"out=/o,exclude=", "patterns"},
+                    Bad{"out=/o,include=", "patterns"}, Bad{"out=/o,include=;", "patterns"},
+                    Bad{"out=/o,include=a.*;;b.*", "patterns"}, Bad{"out=/o,exclude=", "patterns"},
                     Bad{"out=/o,asgct-shadow=0,threads=cpu", "no signal"}, Bad{"out=/o,asgct-gst-bracket=x", "share"},
                     Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,edges=1", "traces that other checks take"}));
 
