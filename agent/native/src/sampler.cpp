@@ -385,13 +385,15 @@ class Judge {
   }
 
   // Looks for the caller at which the walk was cut off, if it was deoptimised. Code without entries on the shadow is
-  // taken for it when it is the first that was.
+  // taken for it when it is the first that was, and no other fits: words above may be of calls that are over.
   static void FindDeoptimised(Owned* o, const Verdict& verdict) {
     if (verdict.kind != Kind::kTruncated || o->deoptimised != nullptr) return;
     const auto lost = std::span(o->keys).first(std::min<size_t>(verdict.divergence, o->keys.size()));
-    bool first = true;
-    o->deoptimised = agent->code.Deoptimised(
-        o->words, agent->deopt_stubs, [&](const Nmethod& n) { return n.Ends(lost, std::exchange(first, false)); });
+    for (bool first : {false, true}) {
+      o->deoptimised = agent->code.Deoptimised(
+          o->words, agent->deopt_stubs, [&](const Nmethod& n) { return n.Ends(lost, std::exchange(first, false)); });
+      if (o->deoptimised != nullptr) return;
+    }
   }
 
   void Finish(const Owned& o, const Verdict& verdict) {
