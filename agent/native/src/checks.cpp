@@ -388,16 +388,15 @@ JNIEXPORT jlong JNICALL Java_java_lang_MisstepShadow_attach(JNIEnv* env, jclass,
           " at a time have a shadow, further ones run unchecked");
     }
     const Options& o = agent->options;
-    if (buffer == nullptr && !Threads::IsExcluded()) {
-      if (o.gst_asgct > 0) Count(agent->status, Check::kGstAsgct, Verdict::Void(Reason::kNoSlot));
-      if (o.shadow_gst > 0) Count(agent->status, Check::kShadowGst, Verdict::Void(Reason::kNoSlot));
-    }
     if (buffer != nullptr) {
       const double share = EntryShare(o);
       // The first point is at the thread's start.
       int64_t point = INT64_MAX / 2;
       if (agent->perturber.on()) point = agent->perturber.Point(&slot->point, kEventStart);
       Arm(buffer, DrawCountdown(share, &slot->random) + 1, point);
+    } else if (!Threads::IsExcluded()) {
+      if (o.gst_asgct > 0) Count(agent->status, Check::kGstAsgct, Verdict::Void(Reason::kNoSlot));
+      if (o.shadow_gst > 0) Count(agent->status, Check::kShadowGst, Verdict::Void(Reason::kNoSlot));
     }
   }
   const jlong address = buffer != nullptr ? static_cast<jlong>(reinterpret_cast<uint64_t>(buffer)) : -1;

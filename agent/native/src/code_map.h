@@ -52,7 +52,7 @@ class DeoptStubs {
   // Takes note of a stub when it is one of them.
   void Add(std::string_view name, uint64_t start, uint64_t size);
   // Whether a return address into one of them may stand in [from, to) of the calling thread's stack: what a frame has
-  // not written yet may hold an old one. A millisecond for 2 MiB; only -9, which is rare, asks. Async-signal-safe.
+  // not written yet may hold an old one. Reads all of it; only -9, which is rare, asks. Async-signal-safe.
   bool OnStack(uint64_t from, uint64_t to) const;
   // Whether the code at an address in compiled code is its deoptimisation entry (HotSpot: emit_deopt_handler). Knows
   // the forms of x86-64 alone. Where process_vm_readv is forbidden there is none.

@@ -375,8 +375,10 @@ TEST_F(BracketTest, CodesAndDepth) {
     EXPECT_EQ(v.verdict.outcome, Outcome::kUnwalkable);
     EXPECT_EQ(v.verdict.code, code);
   }
-  EXPECT_MISMATCH(CompareBracket({.before = good, .gst = gst, .after = {.code = -77}, .limit = kLimit}, *this),
-                  Kind::kCode, 0, true);
+  for (const int32_t code : {-10, -77}) {
+    EXPECT_MISMATCH(CompareBracket({.before = good, .gst = gst, .after = {.code = code}, .limit = kLimit}, *this),
+                    Kind::kCode, 0, true);
+  }
   EXPECT_EQ(CompareBracket({.before = good, .gst = gst, .after = good, .limit = 2}, *this).verdict.reason,
             Reason::kDepth);
   EXPECT_EQ(CompareBracket({.before = good, .gst = {}, .after = good, .limit = kLimit}, *this).verdict.reason,
