@@ -119,7 +119,7 @@ func (l *lab) work(slots uint32, rounds int) {
 func (l *lab) find(trials uint64) string {
 	s := submission(trials)
 	s.Campaign.FlagSets = []*misstepv1.FlagSet{{Name: "all", Flags: []string{"-Xcomp", "-Xss1m", "-XX:TieredStopAtLevel=1", "-Xmx64m"}}}
-	s.Campaign.Checks = append(s.Campaign.Checks, &misstepv1.Check{Name: "liveness"})
+	s.Campaign.Checks = append(s.Campaign.Checks, &misstepv1.Check{Name: "asgct-shadow"}, &misstepv1.Check{Name: "liveness"})
 	s.Campaign.Sampling = []*misstepv1.Sampling{{Interval: durationpb.New(time.Millisecond), Jitter: 0.5}}
 	_, err := l.server.SubmitCampaign(l.t.Context(), s)
 	require.NoError(l.t, err)
@@ -225,7 +225,7 @@ func TestReproduction(t *testing.T) {
 				assert.True(t, proto.Equal(rate, p.GetFinding().GetRates()[i]), "%v", p.GetFinding().GetRates())
 			}
 			// A build that only its probes ran on is one that showed it.
-			assert.Equal(t, "TEST-1 on 17, 17.2; not on 17.5", misstepv1.KnownText(f.GetFinding()))
+			assert.Equal(t, "TEST-1 on 17, 17.2, 17.3; not on 17.5", misstepv1.KnownText(f.GetFinding()))
 			assert.Empty(t, f.GetFinding().GetKnownAs())
 			assert.Equal(t, misstepv1.KnownText(f.GetFinding()), misstepv1.KnownText(p.GetFinding()))
 			list, err := l.server.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{FindingId: id})

@@ -17,7 +17,7 @@ func TestEveryPartKnowsTheChecks(t *testing.T) {
 	for _, name := range agent.Checks {
 		require.Contains(t, jvm.DefaultShares, name)
 		spec := fmt.Sprintf(`{name: a, jdks: [x], workloads: [{name: w}], instrumentation: [{ratio: 1}], sampling: [{interval: 1ms}],
-  checks: [{name: %s}, {name: %s}], budget: {trials: 1}}`, name, map[bool]string{true: "liveness", false: "gst-asgct"}[name == "gst-asgct"])
+  checks: [{name: %s}, {name: %s}], budget: {trials: 1}}`, name, map[bool]string{true: "liveness", false: "asgct-shadow"}[name == "asgct-shadow"])
 		_, err := campaign.Load([]byte(spec), "c.yaml")
 		require.NoError(t, err, name)
 	}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"buf.build/go/protoyaml"
 
+	"misstep/coordinator/campaign"
 	"misstep/corpus"
 	"misstep/corpus/localdir"
 	"misstep/corpus/memory"
@@ -72,6 +74,13 @@ func (e *env) loadRecipe(file string) (*misstepv1.Recipe, error) {
 	}
 	if recipe.GetWorkload().GetName() == "" {
 		return nil, fmt.Errorf("%s: workload: name a workload of the catalogue, e.g. workload: {name: clinit}", file)
+	}
+	var wrong []error
+	for _, v := range campaign.ValidateRecipe(recipe) {
+		wrong = append(wrong, fmt.Errorf("%s: %v", file, v))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
 	}
 	if recipe.Jdk, err = e.resolveJdk(recipe.GetJdk()); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

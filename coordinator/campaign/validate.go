@@ -78,20 +78,29 @@ func Validate(c *misstepv1.Campaign) []Violation {
 	v.names("jdks", c.GetJdks(), true, "at least one name of the JDK catalogue")
 	v.flagSets(c)
 	v.workloads(c)
-	v.instrumentation(c)
-	v.sampling(c)
-	v.checks(c)
-	v.needs(c)
-	v.perturb(c)
-	if e := c.GetEvidence(); e != "" && !slices.Contains(evidence, e) {
-		v.addf("evidence", "no such evidence is kept: %s%s", quote(e), among(e, evidence))
+	if len(c.GetChecks()) == 0 {
+		v.addf("checks", "is required: at least one of %s", strings.Join(sortedKeys(checks), ", "))
 	}
-	v.limits(c.GetLimits())
+	v.trials(c)
+	v.perturb(c)
 	v.budget(c.GetBudget())
 	if _, ok := misstepv1.Strategy_name[int32(c.GetStrategy())]; !ok {
 		v.addf("strategy", "expected round_robin or random, got number %d", c.GetStrategy())
 	}
 	return v.out
+}
+
+// trials checks what a campaign's trials check, how, and within which limits.
+func (v *validator) trials(c *misstepv1.Campaign) {
+	v.instrumentation(c)
+	v.sampling(c)
+	v.checks(c)
+	v.needs(c)
+	v.unused(c)
+	if e := c.GetEvidence(); e != "" && !slices.Contains(evidence, e) {
+		v.addf("evidence", "no such evidence is kept: %s%s", quote(e), among(e, evidence))
+	}
+	v.limits(c.GetLimits())
 }
 
 func (v *validator) count(field string, n int) bool {
@@ -227,9 +236,6 @@ func (v *validator) instrumentation(c *misstepv1.Campaign) {
 		v.patterns(at+".include", in.GetInclude())
 		v.patterns(at+".exclude", in.GetExclude())
 		v.texts(at+".only", in.GetOnly())
-		if len(in.GetOnly()) > 0 && (in.GetRatio() > 0 || len(in.GetInclude()) > 0 || len(in.GetExclude()) > 0) {
-			v.addf(at+".only", "lists the methods that are instrumented, so ratio, include and exclude have nothing to choose from: leave them out, or only")
-		}
 	}
 }
 
@@ -261,9 +267,6 @@ func (v *validator) sampling(c *misstepv1.Campaign) {
 }
 
 func (v *validator) checks(c *misstepv1.Campaign) {
-	if len(c.GetChecks()) == 0 {
-		v.addf("checks", "is required: at least one of %s", strings.Join(sortedKeys(checks), ", "))
-	}
 	if !v.count("checks", len(c.GetChecks())) {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/coordinator/campaign"
@@ -49,6 +50,28 @@ func TestSettingsAreElements(t *testing.T) {
 	assert.Zero(t, smaller.GetSampling().GetBurst())
 	assert.Zero(t, smaller.GetSampling().GetGuesses())
 	assert.Empty(t, smaller.GetChecks()[0].GetReference())
+}
+
+// What only a check that goes has used goes with it: without it the recipe would say what it does not do.
+func TestAnElementGoesWithWhatItUses(t *testing.T) {
+	recipe := &misstepv1.Recipe{
+		Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5, Include: []string{"a.*"}, Exclude: []string{"a.b.*"}},
+		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Burst: 4, Signal: "SIGIO"},
+		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}, {Name: "asgct-gst-bracket"}, {Name: "liveness"}},
+	}
+	for check, want := range map[string]*misstepv1.Recipe{
+		"gst-asgct": {Instrumentation: recipe.GetInstrumentation()},
+		"asgct-gst-bracket": {Sampling: &misstepv1.Sampling{
+			Interval: durationpb.New(time.Millisecond), Signal: "SIGIO",
+		}},
+		"liveness": {},
+	} {
+		list := Elements(recipe, []string{"a/B.c()V"}, &misstepv1.Signature{Kind: "mismatch", Parts: []string{check}})
+		smaller := list.Without(recipe, func(i int) bool { return list[i].kind == "check" })
+		want.Checks = []*misstepv1.Check{{Name: check}}
+		assert.True(t, proto.Equal(want, smaller), "%s: %v", check, smaller)
+		assert.Empty(t, campaign.ValidateRecipe(smaller), check)
+	}
 }
 
 // Neighbours are recipes that can be run: a probability is 1 at most, and the agent's perturbation has methods to perturb at.

@@ -84,6 +84,7 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 		if name != check && (check != "" || len(r.GetChecks()) > 1) {
 			add("check", name, func(r *misstepv1.Recipe) {
 				r.Checks = slices.DeleteFunc(r.Checks, func(c *misstepv1.Check) bool { return c.GetName() == name })
+				campaign.Tidy(r)
 			})
 		}
 	}
@@ -143,7 +144,10 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 				delete(r.GetPerturbation().GetParameters(), k)
 			})
 		}
-		add("perturbation", p.GetStrategy(), func(r *misstepv1.Recipe) { r.Perturbation = nil })
+		add("perturbation", p.GetStrategy(), func(r *misstepv1.Recipe) {
+			r.Perturbation = nil
+			campaign.Tidy(r)
+		})
 	}
 	if e := r.GetExecutor(); e != "" && e != "host" {
 		add("executor", e, func(r *misstepv1.Recipe) { r.Executor = "" })
@@ -152,10 +156,18 @@ func elements(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []element) {
 		add("seed", strconv.FormatUint(r.GetSeed(), 10), func(r *misstepv1.Recipe) { r.Seed = 0 })
 	}
 	for _, pattern := range r.GetInstrumentation().GetExclude() {
-		add("instrumentation", "exclude "+pattern, func(r *misstepv1.Recipe) { r.Instrumentation.Exclude = without(r.Instrumentation.Exclude, pattern) })
+		add("instrumentation", "exclude "+pattern, func(r *misstepv1.Recipe) {
+			if r.Instrumentation != nil {
+				r.Instrumentation.Exclude = without(r.Instrumentation.Exclude, pattern)
+			}
+		})
 	}
 	for _, pattern := range r.GetInstrumentation().GetInclude() {
-		add("instrumentation", "include "+pattern, func(r *misstepv1.Recipe) { r.Instrumentation.Include = without(r.Instrumentation.Include, pattern) })
+		add("instrumentation", "include "+pattern, func(r *misstepv1.Recipe) {
+			if r.Instrumentation != nil {
+				r.Instrumentation.Include = without(r.Instrumentation.Include, pattern)
+			}
+		})
 	}
 	if args := r.GetWorkload().GetArguments(); len(args) > 1 {
 		for i, a := range args {
@@ -403,15 +415,12 @@ func groupSize(needed, settled, left int) int {
 // narrow is the element whose removal leaves only the methods given to be instrumented; nil when the recipe names methods already,
 // instruments none, or needs none.
 func narrow(r *misstepv1.Recipe, only []string) []element {
-	// Checks need methods, and so do the agent's perturbations.
-	needs := r.GetPerturbation().GetMechanism() == misstepv1.MechanismAgent ||
-		slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() != "liveness" })
 	i := r.GetInstrumentation()
 	ratio := 1.0
 	if i != nil {
 		ratio = i.GetRatio()
 	}
-	if len(i.GetOnly()) > 0 || len(only) == 0 || ratio == 0 || !needs {
+	if len(i.GetOnly()) > 0 || len(only) == 0 || ratio == 0 || !campaign.UsesMethods(r.GetChecks(), r.GetPerturbation()) {
 		return nil
 	}
 	return []element{{"instrumentation", fmt.Sprintf("ratio %g", ratio), func(r *misstepv1.Recipe) {

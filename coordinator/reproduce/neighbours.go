@@ -71,7 +71,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 			}
 		})
 	}
-	if len(r.GetInstrumentation().GetOnly()) == 0 {
+	if len(r.GetInstrumentation().GetOnly()) == 0 && campaign.UsesMethods(r.GetChecks(), r.GetPerturbation()) {
 		for _, ratio := range []float64{1, 0.25} {
 			add(fmt.Sprintf("ratio %g", ratio), func(n *misstepv1.Recipe) {
 				if n.Instrumentation == nil {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <jvmticmlr.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -180,6 +181,8 @@ void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
   // Must be enabled: without it ASGCT gives -1 (forte.cpp).
 }
 
+thread_local bool generating = false;  // this thread has the JVM tell of what was compiled
+
 // Has the JVM tell of compiled code. Returns what is wrong.
 std::string WatchCode() {
   for (const jvmtiEvent event : {JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD}) {
@@ -198,7 +201,11 @@ void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass klass) {
   if (!NameOf(klass, &name) || std::ranges::count(kAfterServiceThread, name) == 0) return;
   // What was compiled before is told here and now, by this thread.
   std::string error = WatchCode();
-  if (error.empty() && agent->jvmti->GenerateEvents(JVMTI_EVENT_COMPILED_METHOD_LOAD) != JVMTI_ERROR_NONE) {
+  generating = true;
+  const bool generated =
+      error.empty() && agent->jvmti->GenerateEvents(JVMTI_EVENT_COMPILED_METHOD_LOAD) == JVMTI_ERROR_NONE;
+  generating = false;
+  if (error.empty() && !generated) {
     error = "cannot learn of the code that was compiled before the Service Thread began";
   }
   if (!error.empty()) {
@@ -283,6 +290,7 @@ void JNICALL OnCompiledMethodLoad(jvmtiEnv*, jmethodID method, jint size, const 
   const MethodInfo* root = agent->methods.Find(id);
   if (root == nullptr) agent->methods.Given(std::vector<Frame>{{id, 0, nullptr}});
   agent->code.Load(builder.Take(), root != nullptr ? root->key : 0, MonotonicNanos());
+  if (!generating) agent->sender.store(static_cast<int32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
 }
 
 void JNICALL OnCompiledMethodUnload(jvmtiEnv*, jmethodID, const void* address) {

@@ -56,6 +56,7 @@ struct Agent {
   jclass virtual_thread_class = nullptr;
   std::atomic<Stage> stage = Stage::kStarting;
   std::atomic<bool> redefines = false;  // a class got other code: of its old version's frames no event tells
+  std::atomic<int32_t> sender = 0;      // the thread that tells of compiled code, the VM's Service Thread
   std::atomic<int> publishing = 0;      // calls of PublishClass under way
   std::atomic<uint64_t> sequence = 0;   // of entry checks
   size_t most_deferred = 4096;          // samples that may wait for events still to come

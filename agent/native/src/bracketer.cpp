@@ -444,13 +444,15 @@ void JudgeBrackets(bool end) {
       Finish(*o, {Verdict::Void(Reason::kOverrun)});
     }
   }
+  if (!deferred.empty()) LookForEvents(MonotonicNanos());
   while (!deferred.empty() && (end || WaitedLong(deferred.front()->since))) {
     const std::unique_ptr<OwnedBracket> o = std::move(deferred.front());
     deferred.pop_front();
     o->told = AllTold(*o);
     BracketVerdict v = Compare(o.get());
     const OwnedBracket::Walk& walk = v.after ? o->after : o->before;
-    v.verdict = Settled(v.verdict, walk.code, walk.region, agent->stage.load() == Stage::kEnded);
+    const bool ended = agent->stage.load() == Stage::kEnded;
+    v.verdict = AfterEvents(Settled(v.verdict, walk.code, walk.region, ended), o->since);
     Finish(*o, v);
   }
 }

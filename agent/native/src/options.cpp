@@ -220,7 +220,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
              " contradicts asgct-shadow=0 and asgct-gst-bracket=0: no signal is sent without one of them";
     }
   }
-  if (o->trace > 0 && o->asgct_shadow == 0) {
+  if (seen.contains("reference") && o->asgct_shadow == 0) {
     return "option reference contradicts asgct-shadow=0: it is that check's";
   }
   if (o->burst > 1 && o->asgct_shadow == 0) {

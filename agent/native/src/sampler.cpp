@@ -4,6 +4,8 @@
 
 #include "sampler.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -20,6 +22,7 @@
 
 #include "agent.h"
 #include "bracket.h"
+#include "grace.h"
 #include "hung.h"
 
 namespace misstep {
@@ -273,6 +276,38 @@ struct Owned {
   uint64_t since = 0;
 };
 
+uint64_t ThreadCpuNanos(int32_t tid) {
+  // The kernel's clock id of a thread's CPU time (linux/posix-timers.h): ~tid << 3, per thread (4), scheduler time (2).
+  const auto clock = static_cast<clockid_t>((~static_cast<uint32_t>(tid) << 3) | 6);
+  timespec ts = {};
+  if (clock_gettime(clock, &ts) != 0) return 0;
+  return static_cast<uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ts.tv_nsec);
+}
+
+bool IsRunnable(int32_t tid) {
+  char stat[128];  // the state stands behind the name, which has 15 characters at most
+  const int fd = open(("/proc/self/task/" + std::to_string(tid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const ssize_t n = read(fd, stat, sizeof(stat));
+  close(fd);
+  return n > 0 && Runnable({stat, static_cast<size_t>(n)});
+}
+
+// The threads of this process that are not the application's, but this one. One without a slot is taken for the VM's.
+std::vector<int32_t> ThreadsOfVM() {
+  std::set<int32_t> application = {static_cast<int32_t>(syscall(SYS_gettid))};
+  for (size_t i = 0; i < agent->threads.size(); i++) application.insert(agent->threads.at(i)->tid.load());
+  std::vector<int32_t> all;
+  DIR* dir = opendir("/proc/self/task");
+  if (dir == nullptr) return all;
+  while (const dirent* entry = readdir(dir)) {
+    const auto tid = static_cast<int32_t>(strtol(entry->d_name, nullptr, 10));
+    if (tid > 0 && !application.contains(tid)) all.push_back(tid);
+  }
+  closedir(dir);
+  return all;
+}
+
 class Judge {
  public:
   // Judges all tickets that are ready, and what waited long enough. At the end everything.
@@ -284,14 +319,21 @@ class Judge {
         if (t.state.load(std::memory_order_acquire) == TicketState::kReady) Take(*slot, &t, now);
       }
     }
+    if (!deferred_.empty()) LookForEvents(now);
     while (!deferred_.empty() && (end || WaitedLong(deferred_.front()->since))) {
       const std::unique_ptr<Owned> o = std::move(deferred_.front());
       deferred_.pop_front();
       o->sample.told = Told(o->frames, o->since);
       const Verdict verdict = Compare(o.get());
-      Finish(*o, Settled(verdict, o->sample.code, o->sample.region, agent->stage.load() == Stage::kEnded));
+      const bool ended = agent->stage.load() == Stage::kEnded;
+      Finish(*o, AfterEvents(Settled(verdict, o->sample.code, o->sample.region, ended), o->since));
     }
   }
+
+  // How far the JVM has come with the events that samples and brackets wait for.
+  Grace grace{{.threads = ThreadsOfVM, .runnable = IsRunnable, .cpu_nanos = ThreadCpuNanos, .sender = [] {
+                 return agent->sender.load();
+               }}};
 
   // Whether samples wait for events still to come.
   bool Waiting() const { return !deferred_.empty(); }
@@ -430,14 +472,6 @@ class Judge {
   std::set<uint64_t> bottoms_;  // bottom methods of walks that matched: the few that threads begin with
   uint64_t random_ = agent->options.seed ^ 0x6564676573;  // for the share of edges
 };
-
-uint64_t ThreadCpuNanos(int32_t tid) {
-  // The kernel's clock id of a thread's CPU time (linux/posix-timers.h): ~tid << 3, per thread (4), scheduler time (2).
-  const auto clock = static_cast<clockid_t>((~static_cast<uint32_t>(tid) << 3) | 6);
-  timespec ts = {};
-  if (clock_gettime(clock, &ts) != 0) return 0;
-  return static_cast<uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ts.tv_nsec);
-}
 
 // Gives up what was sent too long ago, and finds an idle ticket. Only one signal may be under way to a thread: a
 // pending one of the same number would swallow the next.
@@ -698,9 +732,17 @@ void* RunJudge(void*) {
 
 }  // namespace
 
+void LookForEvents(uint64_t now) { judge->grace.Look(now); }
+
 bool WaitedLong(uint64_t since) {
   const uint64_t now = MonotonicNanos();
+  if (judge->grace.Told() < since) return since + kMostEarlyNanos <= now;
   return since + kEarlyNanos <= now && (agent->publishing.load() == 0 || since + 2 * kEarlyNanos <= now);
+}
+
+Verdict AfterEvents(const Verdict& verdict, uint64_t since) {
+  const bool late = verdict.outcome == Outcome::kMismatch && judge->grace.Told() < since;
+  return late ? Verdict::Void(Reason::kEventsLate) : verdict;
 }
 
 bool MayTell(std::span<const Frame> frames) {
@@ -817,7 +859,7 @@ void StopSampler() {
     pthread_join(judge_thread, nullptr);
   }
   // What waits for events waits here, too: the JVM sends them until it is dead.
-  const uint64_t patience = MonotonicNanos() + 2 * kEarlyNanos;
+  const uint64_t patience = MonotonicNanos() + kMostEarlyNanos;
   for (uint64_t now = 0; now < patience;) {
     now = MonotonicNanos();
     judge->Round(now, false);

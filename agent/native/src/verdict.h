@@ -69,12 +69,26 @@ enum class Reason : uint8_t {
   kOverrun,        // too many others wait for events that it may rest on
   kNoBottom,       // a bracket of a thread before or after its run or main, or that has neither
   kNoSlot,         // a thread beyond those that have a slot, or a virtual one beyond those that have a shadow
+  kEventsLate,     // it may rest on events of compiled code that the JVM had no processor to send
   kCount,
 };
 inline constexpr const char* kReasonNames[] = {
-    "",        "lost",           "thread-end",   "exit",           "walker-busy",
-    "depth",   "unknown-method", "unknown-code", "virtual-thread", "gst-error",
-    "overdue", "send-failed",    "overrun",      "no-bottom",      "no-slot",
+    "",
+    "lost",
+    "thread-end",
+    "exit",
+    "walker-busy",
+    "depth",
+    "unknown-method",
+    "unknown-code",
+    "virtual-thread",
+    "gst-error",
+    "overdue",
+    "send-failed",
+    "overrun",
+    "no-bottom",
+    "no-slot",
+    "events-late",
 };
 static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
 

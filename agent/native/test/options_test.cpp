@@ -77,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"out=/o,guesses=1025", "from 0 to 1024"}, Bad{"out=/o,asgct-shadow=0,guesses=1", "no signal"},
                     Bad{"out=/o,threads=all", "round-robin"}, Bad{"out=/o,threads=name:", "name:PATTERN"},
                     Bad{"out=/o,asgct-shadow=0,reference=trace:0.5", "that check's"},
+                    Bad{"out=/o,asgct-shadow=0,reference=shadow", "that check's"},
                     Bad{"out=/o,asgct-shadow=0,asgct-gst-bracket=1,burst=2", "that check's"},
                     Bad{"out=/o,asgct-shadow=0,burst=2", "burst contradicts asgct-shadow=0"},
                     Bad{"out=/o,asgct-shadow=0,interval=100", "interval contradicts asgct-shadow=0"},

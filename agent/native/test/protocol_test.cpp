@@ -318,6 +318,49 @@ TEST(Protocol, TheLastSamplesAreNotJudgedEarly) {
   EXPECT_GT(c.tolerated[static_cast<int>(Rule::kTopFrameMissing) - 1].count, 0u);
 }
 
+// Samples of a walk that has lost its top, which code could explain of which nobody tells; sender sends the events.
+void RunWithSender(const char* signal, int32_t sender) {
+  const Folder folder;
+  StartAgent(folder, std::string("interval=500,burst=2,signal=") + signal, WalkBelow);
+  if (testing::Test::HasFatalFailure()) return;
+  agent->sender = sender;
+  agent->code.AddStub("everywhere", 1, UINT64_MAX - 1);
+  std::thread([&] {
+    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+    ASSERT_NE(slot, nullptr);
+    for (uint64_t id = 1; id <= 3; id++) Push(slot, id);
+    RunFor(1);
+    agent->threads.End();
+  }).join();
+  StopSampler();
+}
+
+TEST(Protocol, ADifferenceIsNoneWhileEventsAreLate) {
+  std::atomic<int32_t> sender = 0;
+  std::atomic<bool> end = false;
+  std::thread busy([&] {
+    sender = static_cast<int32_t>(gettid());
+    while (!end) {
+    }
+  });
+  while (sender == 0) std::this_thread::yield();
+  RunWithSender("SIGRTMIN+5", sender);
+  end = true;
+  busy.join();
+  const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
+  EXPECT_EQ(c.mismatch, 0u);
+  EXPECT_GT(c.voided[static_cast<int>(Reason::kEventsLate) - 1].count, 0u);
+  VerdictsAddUp(c);
+}
+
+TEST(Protocol, ADifferenceIsOneWhenEventsHaveCome) {
+  RunWithSender("SIGRTMIN+6", 0);
+  const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
+  EXPECT_GT(c.mismatch, 0u);
+  EXPECT_EQ(c.voided[static_cast<int>(Reason::kEventsLate) - 1].count, 0u);
+  VerdictsAddUp(c);
+}
+
 constexpr uint64_t kLoadClass = 0x9000;
 
 // What a walker gives that loses all below an upcall of the VM: method 3 is the thread's bottom, method 2 is called by

@@ -53,7 +53,6 @@ func realCases() (out []realCase) {
 workloads: [{name: small, arguments: [%s]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
 instrumentation: [{ratio: 1, include: ["Small*"]}]
-sampling: [{interval: 0.005s, jitter: 0.5}]
 checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 0.1}, {name: liveness}]
 budget: {trials: 2}
 `, program),
@@ -67,7 +66,6 @@ budget: {trials: 2}
 workloads: [{name: small, arguments: [yield]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
 instrumentation: [{ratio: 1, include: ["Small*"]}]
-sampling: [{interval: 0.005s, jitter: 0.5}]
 checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 0.1}, {name: liveness}]
 budget: {trials: 2}
 `,
