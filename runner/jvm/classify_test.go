@@ -5,8 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -214,15 +217,60 @@ func TestStuck(t *testing.T) {
 	require.Nil(t, slot, "there is no record")
 
 	// A scheduler that holds a thread in a walk, as it was asked to, hangs nothing.
-	held := stuckness{perturbed: true}
-	for range 3 {
-		slot, _ = held.look(in(agent.PhaseWalk, old), true)
-		require.Nil(t, slot)
+	may, ran := true, uint64(5e9)
+	held := stuckness{held: func(uint32) (bool, uint64) { return may, ran }}
+	looks := func(enter uint64) *agent.ThreadSlot {
+		slot, _ := held.look(in(agent.PhaseWalk, enter), true)
+		return slot
 	}
-	long := uint64(now.Nano()) - uint64(perturbedAge) - 1e9
-	_, _ = held.look(in(agent.PhaseWalk, long), true)
-	slot, _ = held.look(in(agent.PhaseWalk, long), true)
-	require.NotNil(t, slot)
+	for range 3 {
+		require.Nil(t, looks(old))
+		ran += uint64(mostRan) / 4 // between what it is held for
+	}
+	require.Nil(t, looks(old))
+	ran += uint64(mostRan) / 4
+	require.NotNil(t, looks(old), "it runs for longer than a walk takes")
+	require.Nil(t, looks(old+1), "another walk has not run yet")
+	require.Nil(t, looks(old+1))
+	may = false
+	require.Nil(t, looks(old+1), "at the last look it may have been held")
+	require.NotNil(t, looks(old+1), "it sleeps")
+	may = true
+	long := uint64(now.Nano()) - uint64(heldAge) - 1e9
+	require.Nil(t, looks(long))
+	require.NotNil(t, looks(long), "nobody is held for so long")
+}
+
+// What decides whether a thread may be held, of real ones: one that sleeps, and one that runs.
+func TestThreadsThatSleepOrRun(t *testing.T) {
+	tids, end := make(chan int, 2), make(chan struct{})
+	var ended sync.WaitGroup
+	t.Cleanup(func() { close(end); ended.Wait() })
+	for _, sleeps := range []bool{true, false} {
+		ended.Go(func() {
+			runtime.LockOSThread()
+			tids <- unix.Gettid()
+			for {
+				select {
+				case <-end:
+					return
+				default:
+					if sleeps {
+						_ = unix.Nanosleep(&unix.Timespec{Nsec: 1e8}, nil)
+					}
+				}
+			}
+		})
+		tid := int64(<-tids)
+		state := map[bool]string{true: "S", false: "R"}[sleeps]
+		require.Eventually(t, func() bool { return threadState(os.Getpid(), tid) == state }, 10*time.Second, time.Millisecond)
+		if !sleeps {
+			require.Eventually(t, func() bool {
+				return threadSchedule(os.Getpid(), tid).ran > uint64(mostRan)
+			}, 10*time.Second, time.Millisecond)
+		}
+	}
+	require.Equal(t, "?", threadState(os.Getpid(), 1<<40))
 }
 
 func TestAnAgentOnAFullDiskIsTriedAgain(t *testing.T) {

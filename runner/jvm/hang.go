@@ -197,6 +197,18 @@ func threadSchedule(pid int, tid int64) schedule {
 	return s
 }
 
+// threadState is the letter of a thread's state (proc_pid_stat(5)), "?" when it cannot be had.
+func threadState(pid int, tid int64) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
+	if err != nil {
+		return "?"
+	}
+	if i := bytes.LastIndex(stat, []byte(") ")); i >= 0 && len(stat) > i+2 {
+		return string(stat[i+2 : i+3])
+	}
+	return "?"
+}
+
 // kernelThreads lists a process's threads with name, state and wait channel, in order of their tid.
 func kernelThreads(pid int) []*misstepv1.HungThread {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -216,12 +228,7 @@ func kernelThreads(pid int) []*misstepv1.HungThread {
 			}
 			return strings.ToValidUTF8(strings.TrimSpace(string(data)), "?")
 		}
-		state := "?"
-		if stat := read("stat"); strings.Contains(stat, ") ") {
-			if fields := strings.Fields(stat[strings.LastIndex(stat, ") ")+2:]); len(fields) > 0 {
-				state = fields[0]
-			}
-		}
+		state := threadState(pid, tid)
 		if channel := read("wchan"); channel != "" && channel != "0" {
 			state += " " + channel
 		}

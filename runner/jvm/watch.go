@@ -24,17 +24,16 @@ const (
 	inWalkAge = 4 * time.Second
 	// inCheckAge is how long a check at a method entry may take: it may wait for a safepoint, and so for a collection of the whole heap.
 	inCheckAge = time.Minute
-	// perturbedAge is inWalkAge of a perturbed trial: the scheduler may hold a thread in a walk for up to four seconds, and at the next slice's
-	// end again.
-	perturbedAge = inWalkAge + 8*4*time.Second
+	// heldAge is inWalkAge of a thread that waits for a processor in a perturbed trial: the scheduler may hold it in a walk for up to four
+	// seconds, and at the next slice's end again.
+	heldAge = inWalkAge + 8*4*time.Second
+	// mostRan is the time on a processor that no walk takes.
+	mostRan = 200 * time.Millisecond
 )
 
-func maxAge(phase agent.Phase, perturbed bool) time.Duration {
-	switch {
-	case phase != agent.PhaseHandler && !phase.Walks():
+func maxAge(phase agent.Phase) time.Duration {
+	if phase != agent.PhaseHandler && !phase.Walks() {
 		return inCheckAge
-	case perturbed:
-		return perturbedAge
 	}
 	return inWalkAge
 }
@@ -49,7 +48,12 @@ func (t *trial) watch(ctx context.Context) error {
 	if t.session != nil {
 		over = t.session.Over()
 	}
-	stuck := stuckness{perturbed: t.session != nil}
+	stuck := stuckness{}
+	if t.session != nil {
+		stuck.held = func(tid uint32) (bool, uint64) {
+			return threadState(t.jvm.PID(), int64(tid)) != "S", threadSchedule(t.jvm.PID(), int64(tid)).ran
+		}
+	}
 	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
@@ -142,8 +146,15 @@ func (t *trial) crashing() bool {
 // stuckness remembers which walks were old at the last look: only one that is old twice with the same sequence number counts, as a
 // slot may be read in the middle of its change.
 type stuckness struct {
-	perturbed bool
-	old       map[uint32]uint64
+	// held says whether a scheduler may hold a thread, and how many nanoseconds it has run in all; nil where no scheduler holds threads.
+	held func(tid uint32) (may bool, ran uint64)
+	old  map[uint32]oldWalk
+}
+
+// oldWalk is a walk at its first look, and whether a scheduler may have held its thread at the last one.
+type oldWalk struct {
+	enter, ran uint64
+	held       bool
 }
 
 func (s *stuckness) look(status agent.Status, recorded bool) (*agent.ThreadSlot, time.Duration) {
@@ -155,14 +166,25 @@ func (s *stuckness) look(status agent.Status, recorded bool) (*agent.ThreadSlot,
 		return nil, 0
 	}
 	before := s.old
-	s.old = map[uint32]uint64{}
+	s.old = map[uint32]oldWalk{}
 	for _, slot := range status.Threads {
 		age := time.Duration(now.Nano() - int64(slot.EnterNanos)) // nanoseconds since boot fit
-		if slot.Phase == agent.PhaseNone || age < maxAge(slot.Phase, s.perturbed) {
+		if slot.Phase == agent.PhaseNone || age < maxAge(slot.Phase) {
 			continue
 		}
-		s.old[slot.TID] = slot.EnterNanos
-		if before[slot.TID] == slot.EnterNanos && before != nil {
+		walk := oldWalk{enter: slot.EnterNanos}
+		if s.held != nil {
+			walk.held, walk.ran = s.held(slot.TID)
+		}
+		first, again := before[slot.TID]
+		again = again && first.enter == walk.enter
+		// A thread that sleeps, or has run for longer than a walk takes, is held by no scheduler.
+		excused := (first.held || walk.held) && time.Duration(walk.ran-first.ran) < mostRan && age < heldAge
+		if again {
+			walk.ran = first.ran
+		}
+		s.old[slot.TID] = walk
+		if again && !excused {
 			return &slot, age
 		}
 	}
