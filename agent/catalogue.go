@@ -62,7 +62,7 @@ func Words() Catalogue {
 			{"overrun", "the judge did not come by for too long, or it may rest on an event still to come and too many others wait for theirs", "32 samples of a thread in a turn, 4096 that wait"},
 			{"no-bottom", "a bracket of a thread that was before or after its run or main or in a class initialiser, or has none of them: nothing says where its stack ends", "HotSpot javaThread.cpp, java.c"},
 			{"no-slot", "a thread that has no shadow, once for each: there is room for 2048 at a time, and for 4096 virtual ones", "the log says so, too"},
-			{"events-late", "a difference that may rest on compiled code of which the JVM had not told after two seconds: its compilers or its Service Thread had no processor", "HotSpot nmethod.cpp: post_compiled_method_load_event"},
+			{"events-late", "a difference that may rest on compiled code of which the JVM had not told after five seconds: its compilers or its Service Thread had no processor", "HotSpot nmethod.cpp: post_compiled_method_load_event"},
 		},
 		Kinds: []Word{
 			{"truncated", "the bottom of the stack is lost without an error code; the record names a deoptimised caller at which that happened", "JDK-8303444, MISSTEP-deoptimised-caller"},

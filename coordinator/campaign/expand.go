@@ -225,6 +225,7 @@ func (e *Expansion) Recipe(i uint64) *misstepv1.Recipe {
 	for _, ch := range e.c.GetChecks() {
 		r.Checks = append(r.Checks, proto.CloneOf(ch))
 	}
+	Tidy(r) // of several perturbations one may use methods and another not
 	return r
 }
 

@@ -35,7 +35,7 @@ func wide(strategy misstepv1.Strategy, seed uint64) *misstepv1.Campaign {
 		Instrumentation: []*misstepv1.Instrumentation{{Ratio: 1}, {Ratio: 0.5}},
 		Sampling:        []*misstepv1.Sampling{{Interval: durationpb.New(1e6)}, {}},
 		FlagSets:        []*misstepv1.FlagSet{{Name: "c1", Flags: []string{"-XX:TieredStopAtLevel=1"}}, {Name: "c2"}, {Name: "int", Flags: []string{"-Xint"}}},
-		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}},
+		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}},
 		Perturb:         []*misstepv1.Perturbation{{Strategy: "none"}, {Strategy: "delay"}},
 		Limits:          &misstepv1.Limits{MemoryMib: 100},
 		Budget:          &misstepv1.Budget{Trials: 1},
@@ -102,7 +102,7 @@ func TestRecipe(t *testing.T) {
 		Jdk:             &misstepv1.Jdk{Name: "17", Digest: "sha256:" + strings.Repeat("a", 64), Version: "v17"},
 		Workload:        &misstepv1.Workload{Name: "all", Digest: "sha256:" + strings.Repeat("b", 64)},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
-		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}},
+		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}},
 		Limits: &misstepv1.Limits{
 			Wall: durationpb.New(120e9), MemoryMib: 100, OutputMib: campaign.DefaultOutputMiB, DiskMib: campaign.DefaultDiskMiB, StackDepth: campaign.DefaultStackDepth,
 			Mismatches: 77,
@@ -114,6 +114,24 @@ func TestRecipe(t *testing.T) {
 	assert.Equal(t, uint64(0xb34ea353751c620d), r.GetSeed())
 	r.Jdk.Name = "changed"
 	assert.Equal(t, "17", e.Recipe(0).GetJdk().GetName(), "recipes share nothing")
+}
+
+// Where only one of the perturbations asks for methods, the recipes of the others say nothing of them.
+func TestRecipesSayWhatTheyUse(t *testing.T) {
+	c := wide(misstepv1.Strategy_STRATEGY_ROUND_ROBIN, 1)
+	c.Checks, c.Sampling = []*misstepv1.Check{{Name: "asgct-gst-bracket"}}, []*misstepv1.Sampling{{Interval: durationpb.New(1e6)}}
+	c.Instrumentation = []*misstepv1.Instrumentation{{Ratio: 0.5}}
+	c.Perturb = []*misstepv1.Perturbation{{Strategy: "none"}, {Strategy: "delay", Mechanism: "agent"}}
+	e := expansion(t, c)
+	methods := 0
+	for i := range e.Size() {
+		r := e.Recipe(i)
+		assert.Empty(t, campaign.ValidateRecipe(r), r)
+		if r.GetInstrumentation() != nil {
+			methods++
+		}
+	}
+	assert.EqualValues(t, e.Size(), 2*methods)
 }
 
 func TestExpansionFails(t *testing.T) {
@@ -145,7 +163,7 @@ func TestExpansionFails(t *testing.T) {
 // For any campaign, recipes depend on nothing but the campaign and the index, and a round visits everything once.
 func TestExpansionProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := &misstepv1.Campaign{Name: "p", Seed: rapid.Uint64().Draw(t, "seed"), Checks: []*misstepv1.Check{{Name: "liveness"}}}
+		c := &misstepv1.Campaign{Name: "p", Seed: rapid.Uint64().Draw(t, "seed"), Checks: []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}}}
 		if rapid.Bool().Draw(t, "random") {
 			c.Strategy = misstepv1.Strategy_STRATEGY_RANDOM
 		}

@@ -93,7 +93,9 @@ func unbounded(c *misstepv1.Campaign) bool {
 // UsesMethods says whether checks, or perturbations by the agent, ask for instrumented methods.
 func UsesMethods(list []*misstepv1.Check, perturb ...*misstepv1.Perturbation) bool {
 	return slices.ContainsFunc(list, func(ch *misstepv1.Check) bool { return checks[ch.GetName()].instrumentation }) ||
-		slices.ContainsFunc(perturb, func(p *misstepv1.Perturbation) bool { return p.GetMechanism() == misstepv1.MechanismAgent })
+		slices.ContainsFunc(perturb, func(p *misstepv1.Perturbation) bool {
+			return p.GetMechanism() == misstepv1.MechanismAgent && misstepv1.Disturbs(p.GetStrategy())
+		})
 }
 
 // UsesSignals says whether checks ask for signals.

@@ -35,6 +35,7 @@ const (
 	maxName        = 64
 	maxDescription = 4096
 	maxList        = 256
+	maxMethods     = 1 << 13 // a reproduction may narrow to all that a trial instrumented
 	maxString      = 4096
 	maxTrials      = 1_000_000_000
 	maxTime        = 366 * 24 * time.Hour
@@ -103,9 +104,11 @@ func (v *validator) trials(c *misstepv1.Campaign) {
 	v.limits(c.GetLimits())
 }
 
-func (v *validator) count(field string, n int) bool {
-	if n > maxList {
-		v.addf(field, "expected at most %d entries, got %d", maxList, n)
+func (v *validator) count(field string, n int) bool { return v.atMost(field, n, maxList) }
+
+func (v *validator) atMost(field string, n, most int) bool {
+	if n > most {
+		v.addf(field, "expected at most %d entries, got %d", most, n)
 		return false
 	}
 	return true
@@ -133,9 +136,12 @@ func (v *validator) names(field string, names []string, required bool, what stri
 
 // texts checks free texts: bounded, without control characters that would break a command line or a log.
 func (v *validator) texts(field string, texts []string) {
-	if !v.count(field, len(texts)) {
-		return
+	if v.count(field, len(texts)) {
+		v.lines(field, texts)
 	}
+}
+
+func (v *validator) lines(field string, texts []string) {
 	for i, s := range texts {
 		if len(s) > maxString || strings.ContainsAny(s, "\x00\n\r") {
 			v.addf(fmt.Sprintf("%s[%d]", field, i), "expected one line of at most %d bytes", maxString)
@@ -235,7 +241,9 @@ func (v *validator) instrumentation(c *misstepv1.Campaign) {
 		}
 		v.patterns(at+".include", in.GetInclude())
 		v.patterns(at+".exclude", in.GetExclude())
-		v.texts(at+".only", in.GetOnly())
+		if v.atMost(at+".only", len(in.GetOnly()), maxMethods) {
+			v.lines(at+".only", in.GetOnly())
+		}
 	}
 }
 

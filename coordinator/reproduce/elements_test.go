@@ -74,6 +74,36 @@ func TestAnElementGoesWithWhatItUses(t *testing.T) {
 	}
 }
 
+// A recipe that a reproduction narrowed to all methods of a trial can be run by itself.
+func TestAListOfAllMethodsCanBeRun(t *testing.T) {
+	recipe := &misstepv1.Recipe{Instrumentation: &misstepv1.Instrumentation{Only: slices.Repeat([]string{"a/B.c()V"}, 5000)}, Checks: []*misstepv1.Check{{Name: "gst-asgct"}}}
+	assert.Empty(t, campaign.ValidateRecipe(recipe))
+	recipe.Instrumentation.Only = slices.Repeat([]string{"a/B.c()V"}, 10000)
+	assert.NotEmpty(t, campaign.ValidateRecipe(recipe))
+}
+
+// Another perturbation than the agent's needs no methods: the neighbour says nothing of them.
+func TestNeighboursAreTidy(t *testing.T) {
+	recipe := &misstepv1.Recipe{
+		Workload: &misstepv1.Workload{}, Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5}, Checks: []*misstepv1.Check{{Name: "liveness"}},
+		Perturbation: &misstepv1.Perturbation{Strategy: "delay", Mechanism: "agent"},
+	}
+	assert.Empty(t, campaign.ValidateRecipe(recipe))
+	m := &machine{
+		r:    &misstepv1.Reproduction{Spec: &misstepv1.ReproductionSpec{Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos"}, {Strategy: "none", Mechanism: "agent"}}}},
+		arms: map[string]*misstepv1.ReproductionArm{},
+	}
+	seen := 0
+	for _, n := range m.neighbours(&arm{recipe: recipe}) {
+		assert.Empty(t, campaign.ValidateRecipe(n.recipe), n.name)
+		if strings.HasPrefix(n.name, "perturbation ") {
+			seen++
+			assert.Nil(t, n.recipe.GetInstrumentation(), n.name)
+		}
+	}
+	assert.Equal(t, 2, seen)
+}
+
 // Neighbours are recipes that can be run: a probability is 1 at most, and the agent's perturbation has methods to perturb at.
 func TestNeighboursCanBeRun(t *testing.T) {
 	recipe := &misstepv1.Recipe{

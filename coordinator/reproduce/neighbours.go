@@ -38,6 +38,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 	add := func(name string, change func(*misstepv1.Recipe)) {
 		n := proto.CloneOf(r)
 		change(n)
+		campaign.Tidy(n)
 		if proto.Equal(n, r) || !campaign.Works(n) || slices.ContainsFunc(out, func(o neighbour) bool { return proto.Equal(o.recipe, n) }) {
 			return
 		}

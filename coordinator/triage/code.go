@@ -290,7 +290,7 @@ func savesRegisters(code []byte) bool {
 		offset, length := onStack(code, store)
 		if length == 0 {
 			rest, passes := passesReference(code)
-			return passes && (n > 0 || len(rest) > 0 && rest[0] == 0xe8) // call
+			return passes && (n > 0 || len(rest) > 0 && rest[0] == 0xe8) || n > 0 && passesThread.begins(code) || passesBoth.begins(code) // call
 		}
 		if n > 0 && offset != below-8 {
 			return false
@@ -322,6 +322,13 @@ func takesBack(code []byte) (rest []byte, loads, vectors int) {
 	}
 	return code, loads, vectors
 }
+
+// passesBoth is mov rdi, reference; mov rsi, r15; call: the slow path of G1's barriers around a store, which passesThread is the end of
+// (generate_c2_barrier_runtime_call of 24 and newer, cpu/x86/gc/g1/g1BarrierSetAssembler_x86.cpp).
+var (
+	passesBoth   = form{code: append([]int{whatever, 0x8b, whatever}, passesThread.code...)}
+	passesThread = form{code: []int{0x49, 0x8b, 0xf7, 0xe8}}
+)
 
 // passesReference says that code begins with lea rsi, field; mov rdi, reference, the last of which may be cut off: the arguments of ZGC's load barrier
 // (ZSetupArguments, cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp). The rest is what follows.

@@ -62,9 +62,10 @@ func spilled(m *misstepv1.Mismatch) bool {
 }
 
 // realigned says that C code, which compiled code called, has a frame with a copy of its return address next to the saved frame pointer, and the address
-// itself a little higher: it aligned its stack for vectors (agent/sorted_jvm_test.go). The walker takes the word above the copy for the caller's sp.
+// itself a little higher: it aligned its stack for vectors (agent/sorted_jvm_test.go). The walker takes the word above the copy for the caller's sp,
+// but in a native method, where it begins at the thread's anchor.
 func realigned(m *misstepv1.Mismatch) bool {
-	return m.GetTopState() == "native" && m.GetReturnState() == "compiled" && m.GetReturnCopied()
+	return m.GetTopState() == "native" && m.GetReturnState() == "compiled" && m.GetReturnCopied() && !anchored(m.GetSuspect().GetFrames())
 }
 
 // throws says that the interpreter has called C code with its frame removed: it looks for the handler of an exception.

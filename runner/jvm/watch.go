@@ -11,6 +11,7 @@ import (
 
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/perturb"
 )
 
 const (
@@ -49,10 +50,8 @@ func (t *trial) watch(ctx context.Context) error {
 		over = t.session.Over()
 	}
 	stuck := stuckness{}
-	if t.session != nil {
-		stuck.held = func(tid uint32) (bool, uint64) {
-			return threadState(t.jvm.PID(), int64(tid)) != "S", threadSchedule(t.jvm.PID(), int64(tid)).ran
-		}
+	if t.session != nil && perturb.Of(t.recipe).GetMechanism() != misstepv1.MechanismAgent {
+		stuck.held = func(tid uint32) (bool, uint64) { return mayBeHeld(t.jvm.PID(), int64(tid)) }
 	}
 	for n := 1; ; n++ {
 		select {
@@ -151,6 +150,11 @@ type stuckness struct {
 	old  map[uint32]oldWalk
 }
 
+// mayBeHeld says whether a scheduler may hold a thread of a process, which it cannot while that sleeps, and the nanoseconds that it has run.
+func mayBeHeld(pid int, tid int64) (may bool, ran uint64) {
+	return threadState(pid, tid) != "S", threadSchedule(pid, tid).ran
+}
+
 // oldWalk is a walk at its first look, and whether a scheduler may have held its thread at the last one.
 type oldWalk struct {
 	enter, ran uint64
@@ -178,8 +182,9 @@ func (s *stuckness) look(status agent.Status, recorded bool) (*agent.ThreadSlot,
 		}
 		first, again := before[slot.TID]
 		again = again && first.enter == walk.enter
-		// A thread that sleeps, or has run for longer than a walk takes, is held by no scheduler.
-		excused := (first.held || walk.held) && time.Duration(walk.ran-first.ran) < mostRan && age < heldAge
+		// A thread that sleeps, or has run for longer than a walk takes, is held by no scheduler. Guesses are many walks.
+		runs := time.Duration(walk.ran-first.ran) >= mostRan && slot.Phase != agent.PhaseGuess
+		excused := (first.held || walk.held) && !runs && age < heldAge
 		if again {
 			walk.ran = first.ran
 		}

@@ -397,7 +397,16 @@ void Finish(const OwnedBracket& o, const BracketVerdict& v) {
   if (both || v.after) SayVerdict(Check::kAsgctGstBracket, v.verdict, o.after.sequence, o.after.spot.pc);
 }
 
+BracketVerdict CompareAgain(OwnedBracket* o) {
+  o->told = AllTold(*o);
+  BracketVerdict v = Compare(o);
+  const OwnedBracket::Walk& walk = v.after ? o->after : o->before;
+  v.verdict = Settled(v.verdict, walk.code, walk.region, agent->stage.load() == Stage::kEnded);
+  return v;
+}
+
 std::deque<std::unique_ptr<OwnedBracket>> deferred;  // the judge's: may rest on events still to come
+std::deque<std::unique_ptr<OwnedBracket>> late;      // the judge's: differences whose events have not come
 
 }  // namespace
 
@@ -438,26 +447,33 @@ void JudgeBrackets(bool end) {
                                                                : v.verdict.outcome != Outcome::kMatch && unknown;
     if (!early && !MayTell(o->before.frames) && !MayTell(o->after.frames)) {
       Finish(*o, v);
-    } else if (deferred.size() < kMostDeferred) {
+    } else if (deferred.size() + late.size() < kMostDeferred) {
       deferred.push_back(std::move(o));
     } else {
       Finish(*o, {Verdict::Void(Reason::kOverrun)});
     }
   }
-  if (!deferred.empty()) LookForEvents(MonotonicNanos());
+  if (BracketsWait()) LookForEvents(MonotonicNanos());
   while (!deferred.empty() && (end || WaitedLong(deferred.front()->since))) {
-    const std::unique_ptr<OwnedBracket> o = std::move(deferred.front());
+    std::unique_ptr<OwnedBracket> o = std::move(deferred.front());
     deferred.pop_front();
-    o->told = AllTold(*o);
-    BracketVerdict v = Compare(o.get());
-    const OwnedBracket::Walk& walk = v.after ? o->after : o->before;
-    const bool ended = agent->stage.load() == Stage::kEnded;
-    v.verdict = AfterEvents(Settled(v.verdict, walk.code, walk.region, ended), o->since);
+    const BracketVerdict v = CompareAgain(o.get());
+    if (v.verdict.outcome != Outcome::kMismatch || EventsCame(o->since)) {
+      Finish(*o, v);
+    } else {
+      late.push_back(std::move(o));
+    }
+  }
+  while (!late.empty() && (end || WaitedForEvents(late.front()->since))) {
+    const std::unique_ptr<OwnedBracket> o = std::move(late.front());
+    late.pop_front();
+    BracketVerdict v = CompareAgain(o.get());
+    v.verdict = AfterEvents(v.verdict, o->since);
     Finish(*o, v);
   }
 }
 
-bool BracketsWait() { return !deferred.empty(); }
+bool BracketsWait() { return !deferred.empty() || !late.empty(); }
 
 bool StartBracketer() {
   edges_random = agent->options.seed ^ 0x627261636b6574;

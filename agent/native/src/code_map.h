@@ -137,7 +137,7 @@ class CodeMap final : public CodeLookup {
   std::vector<NmethodRef> OfKey(uint32_t key) const override;
 
   // How long retired code is kept: far longer than a sample waits for its judgement.
-  static constexpr uint64_t kKeepNanos = 4'000'000'000;
+  static constexpr uint64_t kKeepNanos = 6'000'000'000;
   // Words of a stack that a sample keeps: those of some thousand frames. Only what is used takes memory.
   static constexpr uint32_t kMostWords = 4096;
   static constexpr uint32_t kNearWords = 64;

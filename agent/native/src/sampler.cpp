@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -284,22 +285,27 @@ uint64_t ThreadCpuNanos(int32_t tid) {
   return static_cast<uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ts.tv_nsec);
 }
 
-bool IsRunnable(int32_t tid) {
+// Whether a thread sleeps or has ended. When that cannot be found out, it may have work.
+bool Rests(int32_t tid) {
   char stat[128];  // the state stands behind the name, which has 15 characters at most
   const int fd = open(("/proc/self/task/" + std::to_string(tid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return errno == ENOENT;
   const ssize_t n = read(fd, stat, sizeof(stat));
+  const bool ended = n < 0 && errno == ESRCH;
   close(fd);
-  return n > 0 && Runnable({stat, static_cast<size_t>(n)});
+  return ended || (n > 0 && Sleeps({stat, static_cast<size_t>(n)}));
 }
 
 // The threads of this process that are not the application's, but this one. One without a slot is taken for the VM's.
-std::vector<int32_t> ThreadsOfVM() {
-  std::set<int32_t> application = {static_cast<int32_t>(syscall(SYS_gettid))};
-  for (size_t i = 0; i < agent->threads.size(); i++) application.insert(agent->threads.at(i)->tid.load());
-  std::vector<int32_t> all;
+std::optional<std::vector<int32_t>> ThreadsOfVM() {
   DIR* dir = opendir("/proc/self/task");
-  if (dir == nullptr) return all;
+  if (dir == nullptr) return std::nullopt;
+  std::set<int32_t> application = {static_cast<int32_t>(syscall(SYS_gettid))};
+  for (size_t i = 0; i < agent->threads.size(); i++) {
+    const Slot& slot = *agent->threads.at(i);
+    if (HasThread(slot)) application.insert(slot.tid.load());
+  }
+  std::vector<int32_t> all;
   while (const dirent* entry = readdir(dir)) {
     const auto tid = static_cast<int32_t>(strtol(entry->d_name, nullptr, 10));
     if (tid > 0 && !application.contains(tid)) all.push_back(tid);
@@ -319,24 +325,31 @@ class Judge {
         if (t.state.load(std::memory_order_acquire) == TicketState::kReady) Take(*slot, &t, now);
       }
     }
-    if (!deferred_.empty()) LookForEvents(now);
+    if (Waiting()) LookForEvents(now);
     while (!deferred_.empty() && (end || WaitedLong(deferred_.front()->since))) {
-      const std::unique_ptr<Owned> o = std::move(deferred_.front());
+      std::unique_ptr<Owned> o = std::move(deferred_.front());
       deferred_.pop_front();
-      o->sample.told = Told(o->frames, o->since);
-      const Verdict verdict = Compare(o.get());
-      const bool ended = agent->stage.load() == Stage::kEnded;
-      Finish(*o, AfterEvents(Settled(verdict, o->sample.code, o->sample.region, ended), o->since));
+      const Verdict verdict = CompareAgain(o.get());
+      if (verdict.outcome != Outcome::kMismatch || EventsCame(o->since)) {
+        Finish(*o, verdict);
+      } else {
+        late_.push_back(std::move(o));
+      }
+    }
+    while (!late_.empty() && (end || WaitedForEvents(late_.front()->since))) {
+      const std::unique_ptr<Owned> o = std::move(late_.front());
+      late_.pop_front();
+      Finish(*o, AfterEvents(CompareAgain(o.get()), o->since));
     }
   }
 
   // How far the JVM has come with the events that samples and brackets wait for.
-  Grace grace{{.threads = ThreadsOfVM, .runnable = IsRunnable, .cpu_nanos = ThreadCpuNanos, .sender = [] {
+  Grace grace{{.threads = ThreadsOfVM, .rests = Rests, .cpu_nanos = ThreadCpuNanos, .sender = [] {
                  return agent->sender.load();
                }}};
 
   // Whether samples wait for events still to come.
-  bool Waiting() const { return !deferred_.empty(); }
+  bool Waiting() const { return !deferred_.empty() || !late_.empty(); }
 
  private:
   void Take(Slot& slot, Ticket* t, uint64_t now) {
@@ -389,13 +402,19 @@ class Judge {
     // Last: without a ticket under way the slot may become another thread's, whose root is another.
     t->state.store(TicketState::kIdle, std::memory_order_release);
     if (MayBeEarly(o->sample, verdict) || MayTell(o->frames)) {
-      if (deferred_.size() < agent->most_deferred) {
+      if (deferred_.size() + late_.size() < agent->most_deferred) {
         deferred_.push_back(std::move(o));
         return;
       }
       verdict = Verdict::Void(Reason::kOverrun);
     }
     Finish(*o, verdict);
+  }
+
+  Verdict CompareAgain(Owned* o) {
+    o->sample.told = Told(o->frames, o->since);
+    const Verdict verdict = Compare(o);
+    return Settled(verdict, o->sample.code, o->sample.region, agent->stage.load() == Stage::kEnded);
   }
 
   Verdict Compare(Owned* o) {
@@ -469,7 +488,8 @@ class Judge {
   }
 
   std::deque<std::unique_ptr<Owned>> deferred_;
-  std::set<uint64_t> bottoms_;  // bottom methods of walks that matched: the few that threads begin with
+  std::deque<std::unique_ptr<Owned>> late_;  // differences whose events have not come
+  std::set<uint64_t> bottoms_;               // bottom methods of walks that matched: the few that threads begin with
   uint64_t random_ = agent->options.seed ^ 0x6564676573;  // for the share of edges
 };
 
@@ -734,14 +754,17 @@ void* RunJudge(void*) {
 
 void LookForEvents(uint64_t now) { judge->grace.Look(now); }
 
+bool EventsCame(uint64_t since) { return judge->grace.Told() >= since; }
+
+bool WaitedForEvents(uint64_t since) { return EventsCame(since) || since + kMostEarlyNanos <= MonotonicNanos(); }
+
 bool WaitedLong(uint64_t since) {
   const uint64_t now = MonotonicNanos();
-  if (judge->grace.Told() < since) return since + kMostEarlyNanos <= now;
   return since + kEarlyNanos <= now && (agent->publishing.load() == 0 || since + 2 * kEarlyNanos <= now);
 }
 
 Verdict AfterEvents(const Verdict& verdict, uint64_t since) {
-  const bool late = verdict.outcome == Outcome::kMismatch && judge->grace.Told() < since;
+  const bool late = verdict.outcome == Outcome::kMismatch && !EventsCame(since);
   return late ? Verdict::Void(Reason::kEventsLate) : verdict;
 }
 

@@ -15,7 +15,7 @@ namespace misstep {
 constexpr uint64_t kLostNanos = 500'000'000;         // a signal not handled by then is lost
 constexpr uint32_t kMostSpare = 3;                   // turns whose ticks are made up for
 constexpr uint64_t kEarlyNanos = 250'000'000;        // how long a judgement waits for events still to come, at least
-constexpr uint64_t kMostEarlyNanos = 2'000'000'000;  // and at most
+constexpr uint64_t kMostEarlyNanos = 5'000'000'000;  // and at most
 
 enum class Sent : uint8_t { kYes, kThreadEnded, kRefused };
 
@@ -29,11 +29,16 @@ bool StartThread(pthread_t* thread, void* (*run)(void*));
 
 void SleepUntil(uint64_t monotonic_nanos);
 
-// Looks how far the JVM has come with its events. For the judge's thread, or who stands in for it, as the next two.
-void LookForEvents(uint64_t now);
-// Whether a judgement that waits for events since then has waited long enough: until they have come, or longer than it
-// makes sense. While the JVM tells of a class it goes on for a while.
+// Whether a judgement that waits for events since then has waited long enough to be made. While the JVM tells of a
+// class it goes on for a while.
 bool WaitedLong(uint64_t since);
+
+// A difference waits on until the JVM has told of its code. All for the judge's thread, or who stands in for it.
+// Looks how far the JVM has come.
+void LookForEvents(uint64_t now);
+bool EventsCame(uint64_t since);
+// Whether a difference since then has waited long enough: until events came, or longer than makes sense.
+bool WaitedForEvents(uint64_t since);
 // What a judgement is worth that has waited since then: a difference is none when the JVM has not told of its code.
 Verdict AfterEvents(const Verdict& verdict, uint64_t since);
 // Whether events will tell, sooner or later, of the methods of frames without info, if they are any. Where edges are
