@@ -85,7 +85,7 @@ func Code(state string, code []byte) string {
 		return barrier
 	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
-	case state == "stub" && inARow(code, store):
+	case state == "stub" && (inARow(code, store) || oneOf(allocates, code)):
 		return prologue
 	}
 	return body
@@ -256,6 +256,16 @@ func jumpsAway(code []byte) bool {
 		code = code[1:]
 	}
 	return len(code) > 1 && code[0] == 0xff && code[1]&^7 == 0xe0
+}
+
+// allocates is the beginning of C1's stub for new objects on 8, which pushes two registers, of which the walker does not know, and asks what is left of
+// the thread's buffer (Runtime1::generate_code_for, fast_new_instance_id, cpu/x86/c1_Runtime1_x86.cpp; MacroAssembler::tlab_refill).
+var allocates = []form{
+	{code: []int{0x57, 0x53, 0x49, 0x8b, 0x47}},                                             // push rdi; push rbx; mov rax, [r15+N]: its buffer's top
+	{code: []int{0x53, 0x49, 0x8b, 0x47, whatever, 0x49, 0x8b, 0x4f}},                       // push rbx; mov rax, [r15+N]; mov rcx, [r15+N]: its end
+	{code: []int{0x49, 0x8b, 0x47, whatever, 0x49, 0x8b, 0x4f, whatever, 0x48, 0x2b, 0xc8}}, // mov rax, [r15+N]; mov rcx, [r15+N]; sub rcx, rax
+	{code: []int{0x49, 0x8b, 0x4f, whatever, 0x48, 0x2b, 0xc8, 0x48, 0xc1, 0xe9, 0x03}},     // mov rcx, [r15+N]; sub rcx, rax; shr rcx, 3
+	{code: []int{0x48, 0x2b, 0xc8, 0x48, 0xc1, 0xe9, 0x03}},                                 // sub rcx, rax; shr rcx, 3
 }
 
 // Instructions that move eight bytes between a register and the stack.
