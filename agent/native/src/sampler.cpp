@@ -268,6 +268,7 @@ struct Owned {
   std::vector<Frame> trace;  // bottom first
   std::vector<StackWord> words;
   NmethodRef deoptimised;  // the caller at which the walk was cut off
+  bool fits = false;       // what is below the cut says that it is that one
   bool by_trace = false;   // the shadow agreed, and the trace was asked too
   Sample sample;
   Spot spot;
@@ -446,15 +447,19 @@ class Judge {
   }
 
   // Looks for the caller at which the walk was cut off, if it was deoptimised. Code without entries on the shadow is
-  // taken for it when it is the first that was, and no other fits: words above may be of calls that are over.
+  // taken for it when it is the first that was, and no other fits, of which events may tell later: words above may be
+  // of calls that are over.
   static void FindDeoptimised(Owned* o, const Verdict& verdict) {
-    if (verdict.kind != Kind::kTruncated || o->deoptimised != nullptr) return;
+    if (verdict.kind != Kind::kTruncated || o->fits) return;
     const auto lost = std::span(o->keys).first(std::min<size_t>(verdict.divergence, o->keys.size()));
-    for (bool first : {false, true}) {
-      o->deoptimised = agent->code.Deoptimised(
-          o->words, agent->deopt_stubs, [&](const Nmethod& n) { return n.Ends(lost, std::exchange(first, false)); });
-      if (o->deoptimised != nullptr) return;
-    }
+    const auto find = [&](bool first) {
+      return agent->code.Deoptimised(o->words, agent->deopt_stubs,
+                                     [&](const Nmethod& n) { return n.Ends(lost, std::exchange(first, false)); });
+    };
+    const NmethodRef fitting = find(false);
+    o->fits = fitting != nullptr;
+    if (o->fits) o->deoptimised = fitting;
+    if (o->deoptimised == nullptr) o->deoptimised = find(true);
   }
 
   void Finish(const Owned& o, const Verdict& verdict) {
