@@ -159,6 +159,11 @@ type mismatch struct {
 	}
 }
 
+// sample says whether the walk is of a signal, judged by asgct-shadow or edges.
+func (m mismatch) sample() bool {
+	return m.Check != "gst-asgct" && m.Suspect.Source == "asgct" && len(m.Code) > 0
+}
+
 // boundary names the reference frame at the divergence.
 func (m mismatch) boundary() string {
 	at := len(m.Reference.Frames) - 1 - m.Divergence

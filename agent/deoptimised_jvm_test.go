@@ -17,15 +17,14 @@ func TestADeoptimisedCallerCutsTheStackOff(t *testing.T) {
 				t.Run(j.String()+"/"+flags[0]+"/"+mode, func(t *testing.T) {
 					o := Options{Seed: 1, Include: []string{"Deoptimised*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "asgct-shadow": 1, "edges": 1}, Interval: time.Millisecond}
 					r := run(t, j, o, deoptimising(flags...), "Deoptimised", mode)
+					for tries := 1; tries < 3 && mode != "kept" && cutSamples(r.mismatches) == 0; tries++ { // a busy machine may have no time to sample
+						r = run(t, j, o, deoptimising(flags...), "Deoptimised", mode)
+					}
 					requireSound(t, r)
 					require.Contains(t, r.output, "deoptimised: verified")
 					var cut []string
-					sampled := 0
 					for _, m := range r.mismatches {
-						if m.Check != "gst-asgct" && m.Suspect.Source == "asgct" && len(m.Code) > 0 { // a sample, which has other ways to fail
-							if m.Kind == "truncated" && m.boundary() == "Deoptimised.inner" {
-								sampled++
-							}
+						if m.sample() { // which has other ways to fail
 							continue
 						}
 						require.Equal(t, "gst-asgct", m.Check, "%+v", m)
@@ -33,11 +32,11 @@ func TestADeoptimisedCallerCutsTheStackOff(t *testing.T) {
 					}
 					if mode == "kept" {
 						require.Empty(t, cut)
-						require.Zero(t, sampled)
+						require.Zero(t, cutSamples(r.mismatches))
 						return
 					}
 					require.Equal(t, []string{"truncated at Deoptimised.inner"}, cut)
-					require.NotZero(t, sampled)
+					require.NotZero(t, cutSamples(r.mismatches), "%+v", r.check("asgct-shadow"))
 					for _, m := range r.mismatches {
 						if m.Kind == "truncated" && m.boundary() == "Deoptimised.inner" {
 							require.Equal(t, "Deoptimised.outer", m.below())
@@ -48,6 +47,16 @@ func TestADeoptimisedCallerCutsTheStackOff(t *testing.T) {
 			}
 		}
 	}
+}
+
+// cutSamples counts the samples that were cut off at the deoptimised caller.
+func cutSamples(mismatches []mismatch) (n int) {
+	for _, m := range mismatches {
+		if m.sample() && m.Kind == "truncated" && m.boundary() == "Deoptimised.inner" {
+			n++
+		}
+	}
+	return n
 }
 
 // deoptimising gives the flags with which Deoptimised's methods are compiled as it expects.
