@@ -406,7 +406,6 @@ BracketVerdict CompareAgain(OwnedBracket* o) {
 }
 
 std::deque<std::unique_ptr<OwnedBracket>> deferred;  // the judge's: may rest on events still to come
-std::deque<std::unique_ptr<OwnedBracket>> late;      // the judge's: differences whose events have not come
 
 }  // namespace
 
@@ -447,7 +446,7 @@ void JudgeBrackets(bool end) {
                                                                : v.verdict.outcome != Outcome::kMatch && unknown;
     if (!early && !MayTell(o->before.frames) && !MayTell(o->after.frames)) {
       Finish(*o, v);
-    } else if (deferred.size() + late.size() < kMostDeferred) {
+    } else if (deferred.size() < kMostDeferred) {
       deferred.push_back(std::move(o));
     } else {
       Finish(*o, {Verdict::Void(Reason::kOverrun)});
@@ -455,25 +454,15 @@ void JudgeBrackets(bool end) {
   }
   if (BracketsWait()) LookForEvents(MonotonicNanos());
   while (!deferred.empty() && (end || WaitedLong(deferred.front()->since))) {
-    std::unique_ptr<OwnedBracket> o = std::move(deferred.front());
+    const std::unique_ptr<OwnedBracket> o = std::move(deferred.front());
     deferred.pop_front();
-    const BracketVerdict v = CompareAgain(o.get());
-    if (v.verdict.outcome != Outcome::kMismatch || EventsCame(o->since)) {
-      Finish(*o, v);
-    } else {
-      late.push_back(std::move(o));
-    }
-  }
-  while (!late.empty() && (end || WaitedForEvents(late.front()->since))) {
-    const std::unique_ptr<OwnedBracket> o = std::move(late.front());
-    late.pop_front();
     BracketVerdict v = CompareAgain(o.get());
     v.verdict = AfterEvents(v.verdict, o->since);
     Finish(*o, v);
   }
 }
 
-bool BracketsWait() { return !deferred.empty() || !late.empty(); }
+bool BracketsWait() { return !deferred.empty(); }
 
 bool StartBracketer() {
   edges_random = agent->options.seed ^ 0x627261636b6574;

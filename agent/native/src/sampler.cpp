@@ -328,18 +328,8 @@ class Judge {
     }
     if (Waiting()) LookForEvents(now);
     while (!deferred_.empty() && (end || WaitedLong(deferred_.front()->since))) {
-      std::unique_ptr<Owned> o = std::move(deferred_.front());
+      const std::unique_ptr<Owned> o = std::move(deferred_.front());
       deferred_.pop_front();
-      const Verdict verdict = CompareAgain(o.get());
-      if (verdict.outcome != Outcome::kMismatch || EventsCame(o->since)) {
-        Finish(*o, verdict);
-      } else {
-        late_.push_back(std::move(o));
-      }
-    }
-    while (!late_.empty() && (end || WaitedForEvents(late_.front()->since))) {
-      const std::unique_ptr<Owned> o = std::move(late_.front());
-      late_.pop_front();
       Finish(*o, AfterEvents(CompareAgain(o.get()), o->since));
     }
   }
@@ -350,7 +340,7 @@ class Judge {
                }}};
 
   // Whether samples wait for events still to come.
-  bool Waiting() const { return !deferred_.empty() || !late_.empty(); }
+  bool Waiting() const { return !deferred_.empty(); }
 
  private:
   void Take(Slot& slot, Ticket* t, uint64_t now) {
@@ -403,7 +393,7 @@ class Judge {
     // Last: without a ticket under way the slot may become another thread's, whose root is another.
     t->state.store(TicketState::kIdle, std::memory_order_release);
     if (MayBeEarly(o->sample, verdict) || MayTell(o->frames)) {
-      if (deferred_.size() + late_.size() < agent->most_deferred) {
+      if (deferred_.size() < agent->most_deferred) {
         deferred_.push_back(std::move(o));
         return;
       }
@@ -493,8 +483,7 @@ class Judge {
   }
 
   std::deque<std::unique_ptr<Owned>> deferred_;
-  std::deque<std::unique_ptr<Owned>> late_;  // differences whose events have not come
-  std::set<uint64_t> bottoms_;               // bottom methods of walks that matched: the few that threads begin with
+  std::set<uint64_t> bottoms_;  // bottom methods of walks that matched: the few that threads begin with
   uint64_t random_ = agent->options.seed ^ 0x6564676573;  // for the share of edges
 };
 
@@ -759,17 +748,14 @@ void* RunJudge(void*) {
 
 void LookForEvents(uint64_t now) { judge->grace.Look(now); }
 
-bool EventsCame(uint64_t since) { return judge->grace.Told() >= since; }
-
-bool WaitedForEvents(uint64_t since) { return EventsCame(since) || since + kMostEarlyNanos <= MonotonicNanos(); }
-
 bool WaitedLong(uint64_t since) {
   const uint64_t now = MonotonicNanos();
+  if (judge->grace.Told() < since) return since + kMostEarlyNanos <= now;
   return since + kEarlyNanos <= now && (agent->publishing.load() == 0 || since + 2 * kEarlyNanos <= now);
 }
 
 Verdict AfterEvents(const Verdict& verdict, uint64_t since) {
-  const bool late = verdict.outcome == Outcome::kMismatch && !EventsCame(since);
+  const bool late = verdict.outcome == Outcome::kMismatch && judge->grace.Told() < since;
   return late ? Verdict::Void(Reason::kEventsLate) : verdict;
 }
 

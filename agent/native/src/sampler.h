@@ -32,13 +32,8 @@ void SleepUntil(uint64_t monotonic_nanos);
 // Whether a judgement that waits for events since then has waited long enough to be made. While the JVM tells of a
 // class it goes on for a while.
 bool WaitedLong(uint64_t since);
-
-// A difference waits on until the JVM has told of its code. All for the judge's thread, or who stands in for it.
-// Looks how far the JVM has come.
+// Looks how far the JVM has come with its events. For the judge's thread, or who stands in for it, as the other two.
 void LookForEvents(uint64_t now);
-bool EventsCame(uint64_t since);
-// Whether a difference since then has waited long enough: until events came, or longer than makes sense.
-bool WaitedForEvents(uint64_t since);
 // What a judgement is worth that has waited since then: a difference is none when the JVM has not told of its code.
 Verdict AfterEvents(const Verdict& verdict, uint64_t since);
 // Whether events will tell, sooner or later, of the methods of frames without info, if they are any. Where edges are
