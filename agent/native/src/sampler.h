@@ -29,8 +29,8 @@ bool StartThread(pthread_t* thread, void* (*run)(void*));
 
 void SleepUntil(uint64_t monotonic_nanos);
 
-// Whether a judgement that waits for events since then has waited long enough to be made. While the JVM tells of a
-// class it goes on for a while.
+// Whether a judgement that waits for events since then has waited long enough to be made: until the JVM has
+// told of its code, or longer than makes sense. While it tells of a class that goes on for a while.
 bool WaitedLong(uint64_t since);
 // Looks how far the JVM has come with its events. For the judge's thread, or who stands in for it, as the other two.
 void LookForEvents(uint64_t now);
