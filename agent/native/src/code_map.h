@@ -136,7 +136,7 @@ class CodeMap final : public CodeLookup {
   std::vector<NmethodRef> OfMethod(uint64_t method) const override;
   std::vector<NmethodRef> OfKey(uint32_t key) const override;
 
-  // How long retired code is kept: far longer than a sample waits for its judgement.
+  // How long retired code is kept: longer than a sample waits for its judgement (kMostEarlyNanos).
   static constexpr uint64_t kKeepNanos = 6'000'000'000;
   // Words of a stack that a sample keeps: those of some thousand frames. Only what is used takes memory.
   static constexpr uint32_t kMostWords = 4096;
