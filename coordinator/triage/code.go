@@ -81,6 +81,8 @@ func Code(state string, code []byte) string {
 		return epilogue
 	case state == "compiled" && popsWords(code):
 		return pushed
+	case state == "compiled" && oneOf(searching, code):
+		return searched
 	case state == "compiled" && (savesRegisters(code) || passesAddress(code) || restoresRegisters(code)):
 		return barrier
 	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
@@ -136,6 +138,16 @@ func popsWords(code []byte) bool {
 	}
 	return bytes.HasPrefix(code, compare) || bytes.HasPrefix(code, test)
 }
+
+// searching is C2's search where the rest of the string is too short for what it has found the beginning of, before it takes the candidate's address. The
+// search that keeps nothing on the stack has the same code but for that address.
+var searching = []form{
+	{code: append([]int{0x3b, 0xd0}, tooShort...)}, // cmp edx, eax
+	{code: tooShort},
+}
+
+// tooShort is jge behind it; mov ebx, -1; jmp; lea.
+var tooShort = []int{0x7d, 0x0a, 0xbb, 0xff, 0xff, 0xff, 0xff, 0xe9, whatever, whatever, whatever, whatever, 0x48, 0x8d}
 
 // supertype is the beginning of a subtype check: is it the class itself, and what do its first supertypes say (check_klass_subtype_fast_path,
 // cpu/x86/macroAssembler_x86.cpp).
