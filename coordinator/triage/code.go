@@ -83,7 +83,7 @@ func Code(state string, code []byte) string {
 		return pushed
 	case state == "compiled" && oneOf(searching, code):
 		return searched
-	case state == "compiled" && (savesRegisters(code) || passesAddress(code) || restoresRegisters(code)):
+	case state == "compiled" && (savesRegisters(code) || passesAddress(code) || callsCollector(code) || restoresRegisters(code)):
 		return barrier
 	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
@@ -312,7 +312,8 @@ func savesRegisters(code []byte) bool {
 		offset, length := onStack(code, store)
 		if length == 0 {
 			rest, passes := passesReference(code)
-			return passes && (n > 0 || len(rest) > 0 && rest[0] == 0xe8) || n > 0 && passesThread.begins(code) || passesBoth.begins(code) // call
+			_, stores := passesField(code)
+			return passes && (n > 0 || len(rest) > 0 && rest[0] == 0xe8) || n > 0 && (stores || passesThread.begins(code)) || passesBoth.begins(code) // call
 		}
 		if n > 0 && offset != below-8 {
 			return false
@@ -367,16 +368,45 @@ func passesReference(code []byte) (rest []byte, passes bool) {
 	return code[1:], code[0]&^0x07 == 0xf8 // rdi
 }
 
-// passesAddress says that code begins with lea rdi, field; call, behind which a register is taken back at once: ZGC's store barrier, whose call gives nothing
-// (ZBarrierSetAssembler::generate_c2_store_barrier_stub, the same file).
-func passesAddress(code []byte) bool {
+// passesField says that code begins with lea rdi, field; call, the last of which may be cut off: ZGC's store barrier, whose call gives nothing
+// (ZBarrierSetAssembler::generate_c2_store_barrier_stub, the same file). The rest is what follows.
+func passesField(code []byte) (rest []byte, passes bool) {
 	const rdi, call = 7, 5
 	length := loadsAddress(code, rdi)
-	if length == 0 || len(code) < length+call || code[length] != 0xe8 {
+	if length == 0 || len(code) <= length || code[length] != 0xe8 {
+		return nil, false
+	}
+	return code[min(length+call, len(code)):], true
+}
+
+// passesAddress says the same where a register is taken back at once behind the call.
+func passesAddress(code []byte) bool {
+	rest, passes := passesField(code)
+	_, taken := onStack(rest, load)
+	return passes && taken > 0
+}
+
+// callsCollector is the call of ZGC's load barrier: it leaves compiled code for the JVM's own, the reference that it gives is moved, and at least two
+// registers are taken back, the last of which may be cut off.
+func callsCollector(code []byte) bool {
+	const call, codeCache = 5, 240 << 20 // ReservedCodeCacheSize: what is farther away is none of its code
+	if len(code) < call || code[0] != 0xe8 {
 		return false
 	}
-	_, taken := onStack(code[length+call:], load)
-	return taken > 0
+	by := int32(binary.LittleEndian.Uint32(code[1:]))
+	rest, given := movesResult(code[call:])
+	rest, loads, _ := takesBack(rest)
+	cut := len(rest) > 2 && rest[0]&^4 == 0x48 && rest[1] == load && rest[2]&0xc7 == 0x44 // mov register, [rsp+N]
+	return (by <= -codeCache || by >= codeCache) && given && (loads > 1 || loads == 1 && cut)
+}
+
+// movesResult says that code begins with mov register, rax. The rest is what follows, or all of it.
+func movesResult(code []byte) (rest []byte, moves bool) {
+	const rexW, rexR = 0x48, 0x04
+	if len(code) < 3 || code[0]&^rexR != rexW || code[1] != load || code[2]&0xc7 != 0xc0 {
+		return code, false
+	}
+	return code[3:], true
 }
 
 // loadsAddress is the length of lea register, address, of one of the first eight, with which code begins, 0 when it begins otherwise.

@@ -53,10 +53,7 @@ func spilled(m *misstepv1.Mismatch) bool {
 	if m.GetTopState() != "native" || m.GetReturnState() != "compiled" {
 		return false
 	}
-	code := m.GetReturnCode()
-	if len(code) > 2 && code[0]&^4 == 0x48 && code[1] == 0x8b && code[2]&0xc7 == 0xc0 { // mov register, rax: ZGC's call returns the reference
-		code = code[3:]
-	}
+	code, _ := movesResult(m.GetReturnCode()) // ZGC's call returns the reference
 	code, loads, vectors := takesBack(code)
 	return (loads > 0 || vectors == 0) && oneOf(freesRoom, code) || vectors > 0 && oneOf(popsRegisters, code)
 }
