@@ -87,7 +87,7 @@ func Code(state string, code []byte) string {
 		return barrier
 	case state == "compiled" && leaves.begins(code), state == "stub" && (jumpsAway(code) || oneOf(exceptionBlob, code) || inARow(code, load)):
 		return epilogue
-	case state == "stub" && (inARow(code, store) || oneOf(allocates, code)):
+	case state == "stub" && (inARow(code, store) || oneOf(allocates, code) || oneOf(finalizes, code)):
 		return prologue
 	}
 	return body
@@ -278,6 +278,15 @@ var allocates = []form{
 	{code: []int{0x49, 0x8b, 0x47, whatever, 0x49, 0x8b, 0x4f, whatever, 0x48, 0x2b, 0xc8}}, // mov rax, [r15+N]; mov rcx, [r15+N]; sub rcx, rax
 	{code: []int{0x49, 0x8b, 0x4f, whatever, 0x48, 0x2b, 0xc8, 0x48, 0xc1, 0xe9, 0x03}},     // mov rcx, [r15+N]; sub rcx, rax; shr rcx, 3
 	{code: []int{0x48, 0x2b, 0xc8, 0x48, 0xc1, 0xe9, 0x03}},                                 // sub rcx, rax; shr rcx, 3
+}
+
+// finalizes is the beginning of C1's stub for the end of Object's constructor, before it has a frame: must the object's class be registered for
+// finalization? (Runtime1::generate_code_for, register_finalizer_id, the same file.)
+var finalizes = []form{
+	{code: []int{0x8b, 0x70, 0x08, 0x48, 0xc1, 0xe6, 0x03, 0x8b, 0xb6}},                                                  // mov esi, [rax+8]; shl rsi, 3; mov esi, [rsi+N]
+	{code: []int{0x48, 0xc1, 0xe6, 0x03, 0x8b, 0xb6, whatever, whatever, whatever, whatever, 0xf7, 0xc6, 0, 0, 0, 0x40}}, // shl rsi, 3; mov esi, [rsi+N]; test esi, JVM_ACC_HAS_FINALIZER
+	{code: []int{0x8b, 0xb6, whatever, whatever, whatever, whatever, 0xf7, 0xc6, 0, 0, 0, 0x40}},                         // mov esi, [rsi+N]; test
+	{code: []int{0xf7, 0xc6, 0, 0, 0, 0x40, 0x0f, 0x85, 0x01, 0, 0, 0, 0xc3}},                                            // test; jne behind it; ret
 }
 
 // Instructions that move eight bytes between a register and the stack.
