@@ -26,6 +26,25 @@ func redefining(t *testing.T) string {
 	return "-javaagent:" + path
 }
 
+// mostCrashes of a run that redefines a class are the JVM's.
+const mostCrashes = 2
+
+// runRedefining runs a program that redefines a class. Before 23 GetStackTrace may give an id that is no method's then: when the id of a frame of an old
+// version is asked for, the class's table of ids grows, and the old table is freed while other threads may read it (InstanceKlass::get_jmethod_id; it grows
+// at a safepoint since JDK-8313332). To ask JVMTI about such an id crashes the JVM, at once and at the id itself. That run is done again, in a folder of its own;
+// what the agent does wrong comes back.
+func runRedefining(t *testing.T, j jvm, o *Options, program ...string) result {
+	t.Helper()
+	for crashes := 0; ; crashes++ {
+		o.Out = t.TempDir()
+		r := run(t, j, *o, nil, append([]string{redefining(t)}, program...)...)
+		if r.err == nil || j.feature >= 23 || crashes == mostCrashes || !strings.Contains(r.output, "Method::checked_resolve_jmethod_id") {
+			return r
+		}
+		t.Log("the JVM crashed over an id that it gave itself: JDK-8313332")
+	}
+}
+
 // A class changes its code, by turns, while frames of it run. Frames of a version that was replaced go on with an id of their own, so a difference in
 // ids or in the place of a call stands under the rule retransformed: in edges, which keep the code of the first version, and in samples, where the frame in its
 // push or pop may be of either. Entries agree: each version has its instrumentation, and GetStackTrace makes the ids that AsyncGetCallTrace then finds. A
@@ -36,8 +55,7 @@ func TestAClassThatIsRedefined(t *testing.T) {
 	for _, j := range oldMiddleNew(t) {
 		for name, o := range map[string]Options{"instrumented": instrumented(t, "Redefined*"), "brackets": bracketed(t)} {
 			t.Run(j.String()+"/"+name, func(t *testing.T) {
-				o.Out = t.TempDir()
-				r := run(t, j, o, nil, redefining(t), "Redefined", "2")
+				r := runRedefining(t, j, &o, "Redefined", "2")
 				requireSound(t, r)
 				require.Contains(t, r.output, "redefined: verified")
 				t.Log(strings.TrimSpace(r.output))
@@ -60,7 +78,7 @@ func TestARedefinitionBetweenTwoWalks(t *testing.T) {
 		t.Run(j.String(), func(t *testing.T) {
 			o := instrumented(t, "Redefined*")
 			o.Checks = map[string]float64{"gst-asgct": 1}
-			r := run(t, j, o, nil, redefining(t), "Redefined", "3")
+			r := runRedefining(t, j, &o, "Redefined", "3")
 			requireSound(t, r)
 			require.Contains(t, r.output, "redefined: verified")
 			c := r.check("gst-asgct")
