@@ -16,7 +16,7 @@ export JAVA_HOME ?= $(shell for d in /usr/lib/jvm/java-17-openjdk-* /usr/lib/jvm
 MVN := mvn -q -B -ntp
 VERSION := $(shell git describe --always --dirty 2>/dev/null)
 TALLY = go run ./internal/tally
-C_SOURCES = $$(git ls-files 'agent/*.cpp' 'agent/*.h' 'corpus/*.cpp' 'bpf/*.c' 'bpf/*.h' 'bpf/*.cpp' 'workloads/races/*.c' 'deploy/vm/clock/*.c')
+C_SOURCES = $$(git ls-files 'agent/*.cpp' 'agent/*.h' 'bundle/*.cpp' 'bpf/*.c' 'bpf/*.h' 'bpf/*.cpp' 'workloads/races/*.c' 'deploy/vm/clock/*.c')
 HUNT_DIR ?= $(BUILD)/hunt
 CAMPAIGN ?= campaigns/hunt.yaml
 
@@ -126,11 +126,11 @@ quiet: catalogue ## thirty minutes of real workloads under all checks: no mismat
 # --- measuring ------------------------------------------------------------------------------------------------------------
 
 # A benchmark is a program of its own: its folder's name is the target's. BUDGET=15m bounds it.
-BENCHES := $(patsubst internal/benchmarks/%/main.go,bench-%,$(wildcard internal/benchmarks/*/main.go))
+BENCHES := $(patsubst bench/%/main.go,bench-%,$(wildcard bench/*/main.go))
 .PHONY: bench $(BENCHES)
 bench: $(BENCHES) ## run every benchmark, bench-NAME one of them: tables here, figures and goals in build/bench/NAME.json
 $(BENCHES): bench-%: catalogue
-	@go run ./internal/benchmarks/$*
+	@go run ./bench/$*
 
 # --- linting --------------------------------------------------------------------------------------------------------------
 

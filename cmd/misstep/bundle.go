@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/coordinator/triage"
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	"misstep/deploy/vm"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"

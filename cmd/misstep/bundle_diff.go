@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 )
 
 type bundleDiff struct {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	"misstep/corpus/share"
 )
 

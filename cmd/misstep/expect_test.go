@@ -10,7 +10,7 @@ import (
 
 	"misstep/coordinator/triage"
 	"misstep/coordinator/triage/triagetest"
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	"misstep/corpus/memory"
 	"misstep/deploy/vm"
 	misstepv1 "misstep/proto/misstep/v1"

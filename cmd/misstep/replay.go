@@ -16,7 +16,7 @@ import (
 
 	"misstep/agent"
 	"misstep/coordinator/triage"
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	"misstep/corpus/memory"
 	"misstep/deploy/jdk"
 	"misstep/internal/interval"

@@ -15,7 +15,7 @@ import (
 	"misstep/agent"
 	"misstep/coordinator/campaign"
 	"misstep/corpus"
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

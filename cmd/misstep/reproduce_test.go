@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/coordinator/triage"
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	"misstep/corpus/memory"
 	"misstep/deploy/jdk"
 	"misstep/internal/testenv"

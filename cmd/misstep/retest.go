@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/coordinator/retest"
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

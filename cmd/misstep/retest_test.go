@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 )

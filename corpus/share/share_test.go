@@ -21,7 +21,7 @@ import (
 
 	"misstep/corpus"
 	"misstep/corpus/blob"
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	"misstep/corpus/localdir"
 	"misstep/corpus/remote"
 	"misstep/corpus/share"

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"misstep/corpus"
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 )
 
 // Policy decides which bundles a corpus takes.

@@ -12,7 +12,7 @@ import (
 
 	"misstep/agent"
 	"misstep/deploy/jdk"
-	"misstep/internal/benchmarks/trial"
+	"misstep/bench/trial"
 	"misstep/internal/faults"
 	"misstep/internal/interval"
 	"misstep/internal/testenv"

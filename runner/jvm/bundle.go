@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"misstep/corpus/bundle"
+	"misstep/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/perturb"
 	"misstep/workloads"

@@ -1,0 +1,97 @@
+// Command oracle measures what the agent's checks miss (sensitivity, by injected faults), what they invent (specificity, by real
+// workloads without faults), and how long the known bugs take to show (calibration). PARTS=specificity,calibration measures these only, in the
+// whole budget.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+
+	"misstep/agent"
+	"misstep/bench"
+	"misstep/bench/trial"
+)
+
+func main() {
+	if err := run(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-oracle:", err)
+		os.Exit(1)
+	}
+}
+
+func run(stdout io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	budget, err := bench.Budget(os.Getenv("BUDGET"))
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "misstep-bench-oracle-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the runs: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	bed, err := trial.Open(".", dir)
+	if err != nil {
+		return err
+	}
+	results := struct {
+		Sensitivity *sensitivity
+		Misbehaved  []misbehaviour
+		Specificity *specificity
+		Calibration []calibration
+	}{Sensitivity: newSensitivity(), Specificity: newSpecificity("build/bench/oracle")}
+	start := time.Now()
+	report := bench.Report{Name: "oracle", Date: start, Budget: budget}
+	add := func(goals []bench.Goal, tables ...bench.Table) {
+		report.Goals, report.Tables = append(report.Goals, goals...), append(report.Tables, tables...)
+	}
+	err = bench.Measure(ctx, []bench.Part{
+		{Name: "misbehaviour", Share: 0.15, Measure: func(ctx context.Context, until time.Time) (err error) {
+			results.Misbehaved, err = measureMisbehaviour(ctx, bed, until)
+			add(misbehaviourGoals(results.Misbehaved), misbehaviourTable(results.Misbehaved))
+			return err
+		}},
+		{Name: "sensitivity", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
+			err := results.Sensitivity.measure(ctx, bed, until)
+			add(results.Sensitivity.goals(), results.Sensitivity.table())
+			return err
+		}},
+		{Name: "specificity", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
+			err := results.Specificity.measure(ctx, bed, until)
+			add(results.Specificity.goals(), results.Specificity.countTable(), results.Specificity.runsTable(), results.Specificity.familyTable())
+			return err
+		}},
+		{Name: "calibration", Share: 0.25, Measure: func(ctx context.Context, until time.Time) (err error) {
+			results.Calibration, err = measureCalibration(ctx, bed, until)
+			add(calibrationGoals(results.Calibration), calibrationTable(results.Calibration))
+			return err
+		}},
+	}, os.Getenv("PARTS"), budget)
+	if err != nil {
+		return err
+	}
+	report.Rows = results
+	report.Reached = fmt.Sprintf("%d runs with faults, %d without (%d of them stopped at their time limit), %d for calibration, in %v",
+		results.Sensitivity.Runs, results.Specificity.Runs, results.Specificity.Stopped, calibrationTrials(results.Calibration), time.Since(start).Round(time.Second))
+	return report.Finish(stdout, "build/bench")
+}
+
+// checks gives each check a share: entry of the method entries for those at entries, all for the others.
+func checks(entry float64) map[string]float64 {
+	shares := map[string]float64{}
+	for _, name := range agent.Checks {
+		shares[name] = 1
+	}
+	shares["gst-asgct"], shares["shadow-gst"] = entry, entry
+	return shares
+}
+
+// note tells on stderr what goes on.
+func note(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
+}

@@ -1,0 +1,356 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"misstep/agent"
+	"misstep/coordinator/triage"
+	"misstep/corpus/known"
+	"misstep/deploy/jdk"
+	"misstep/bench"
+	"misstep/bench/trial"
+	"misstep/internal/faults"
+	"misstep/internal/interval"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// sensitivityGoal is the share of visible faults that must be detected, in per cent.
+const sensitivityGoal = 99
+
+// leastVisible faults make a share that can be held against the goal.
+const leastVisible = 100
+
+// sensitivity counts what became of injected faults.
+type sensitivity struct {
+	Runs int
+	// Background counts mismatches of walks that were not altered, by check: they are real, and tell how many detections may be luck.
+	Background map[string]uint64
+	Cells      map[string]*cell // by class and check
+	// Rates counts visible and detected faults by rate of injection.
+	Rates map[string]*[2]uint64
+}
+
+// cell is one class of faults under one check. A fault is checked when the check gave a verdict on its walk that is not void.
+type cell struct {
+	Class, Check string
+	// Void verdicts prove nothing, and too many of them hide a class; Checked = Visible + the sum of Blind.
+	Checked, Void, Visible, Detected uint64
+	// Blind faults by the reason for which this check's reference cannot see them; how many of them it detected nevertheless.
+	Blind map[string]*[2]uint64
+	// Missed visible faults by the verdict they got.
+	Missed map[string]uint64
+	// Recorded are the detected ones whose record was kept, Known those that triage takes for known bugs: a new bug of that class would go unseen there.
+	Recorded uint64
+	Known    map[string]uint64
+}
+
+func newSensitivity() *sensitivity {
+	return &sensitivity{Background: map[string]uint64{}, Cells: map[string]*cell{}, Rates: map[string]*[2]uint64{}}
+}
+
+// Reasons for which a reference cannot see a fault. They are the named exceptions of the goal.
+const (
+	blindLocation   = "the shadow holds methods, no locations"
+	blindUntouched  = "only frames that the shadow does not hold: not instrumented, or in their push or pop"
+	blindTop        = "only the top instrumented frame, or a stale answer that differs in the top physical frame alone: it may be debug information's imprecision or in its entry"
+	blindCode       = "a code that ASGCT may give there: nothing tells whether the stack could be walked"
+	blindLate       = "a walk that was late and right is no fault: liveness looks at those that do not come back"
+	blindCollection = "-2 says that a collection is under way: the walk is done once more, without the fault"
+	blindPairs      = "edges looks at neighbours: a whole stack of elsewhere or before, or a part of one, has none that are impossible"
+	blindMoved      = "a bracket compares up to the first loop, above which all may be new: it sees what a walk loses at its bottom, or no walk can give"
+)
+
+// bracketSees are the classes that a bracket's reference can see whatever its thread did in between.
+var bracketSees = []string{faults.DropBottom, faults.Truncate, faults.UnknownMethod, faults.InvalidCode}
+
+// edgesSee are the classes that put frames next to each other which were not. Some of these calls are possible all the same, as in a recursion.
+var edgesSee = []string{faults.DropMiddle, faults.Duplicate, faults.Swap, faults.Replace, faults.WrongBci}
+
+// blind says why a check's reference cannot see a fault, empty when it can.
+func blind(check string, f *faults.Fault) string {
+	v := f.Verdicts[check]
+	if f.Class == faults.Delay {
+		return blindLate
+	}
+	switch check {
+	case "gst-asgct":
+		if f.Class == faults.WrongCode && f.After == -2 {
+			return blindCollection
+		}
+	case "asgct-gst-bracket":
+		if !slices.Contains(bracketSees, f.Class) {
+			return blindMoved
+		}
+	case "edges":
+		if !slices.Contains(edgesSee, f.Class) {
+			return blindPairs
+		}
+	case "asgct-shadow":
+		switch {
+		case f.Class == faults.InvalidCode, f.Class == faults.UnknownMethod:
+		case f.Class == faults.WrongCode && f.After == -10: // HotSpot has no use for it
+		case f.Class == faults.WrongCode && v.InJava && !slices.Contains([]int32{-2, -5, -6}, f.After): // a thread in Java gets no other
+		case f.Class == faults.WrongCode:
+			return blindCode
+		case !v.MethodsChanged:
+			return blindLocation
+		case v.Reach == 0:
+			return blindUntouched
+		case v.Reach == 1:
+			return blindTop
+		case f.Class == faults.Stale && v.TopOnly: // all of it are positions that the code has
+			return blindTop
+		}
+	}
+	return ""
+}
+
+// byTraces is asgct-shadow where some method entries leave a trace, which sees locations and frames that the shadow does not hold. What the shadow
+// is blind for counts as blind there, too, detected or not.
+const byTraces = "asgct-shadow by traces"
+
+// promised are the checks that have a goal for each class; others only are reported.
+var promised = []string{"gst-asgct", "asgct-shadow", "asgct-gst-bracket"}
+
+// unseen are the classes of which a promised check's reference can see nothing; how much it sees of the others, blind says fault by fault.
+var unseen = map[string][]string{
+	"asgct-shadow":      {faults.DropTop, faults.WrongBci},
+	"asgct-gst-bracket": slices.DeleteFunc(slices.Clone(faults.Alterations), func(class string) bool { return slices.Contains(bracketSees, class) }),
+}
+
+func (s *sensitivity) add(rate float64, version, reference string, r trial.Result) {
+	s.Runs++
+	labels := labelsOf(r.Dir, version)
+	detected := map[string]uint64{}
+	for _, f := range r.Faults.Faults {
+		for check, v := range f.Verdicts {
+			name := check
+			if check == "asgct-shadow" && reference != "" {
+				name = byTraces
+			}
+			key := f.Class + " " + name
+			c := s.Cells[key]
+			if c == nil {
+				c = &cell{Class: f.Class, Check: name, Blind: map[string]*[2]uint64{}, Missed: map[string]uint64{}, Known: map[string]uint64{}}
+				s.Cells[key] = c
+			}
+			if v.Outcome == faults.Void {
+				c.Void++
+				continue
+			}
+			c.Checked++
+			hit := v.Outcome == faults.Mismatch
+			if hit {
+				detected[check]++
+			}
+			if why := blind(check, f); why != "" {
+				if c.Blind[why] == nil {
+					c.Blind[why] = &[2]uint64{}
+				}
+				c.Blind[why][0]++
+				if hit {
+					c.Blind[why][1]++
+				}
+				continue
+			}
+			c.Visible++
+			by := s.rate(rate)
+			by[0]++
+			if hit {
+				c.Detected++
+				by[1]++
+				if label, ok := labels[place{check, f.AtEntry, f.Number()}]; ok {
+					c.Recorded++
+					if label != "" {
+						c.Known[label]++
+					}
+				}
+			} else {
+				c.Missed[strings.TrimSpace(fmt.Sprintf("%s %s", outcomes[v.Outcome], v.Detail))]++
+			}
+		}
+	}
+	for _, c := range r.Status.Checks {
+		if c.Mismatch > detected[c.Name] {
+			s.Background[c.Name] += c.Mismatch - detected[c.Name]
+		}
+	}
+}
+
+// place is a walk that a check judged.
+type place struct {
+	check string
+	entry bool
+	walk  uint64
+}
+
+// labelsOf gives the known bug, or none, that triage takes each recorded mismatch of a run for.
+func labelsOf(dir, version string) map[place]string {
+	labels := map[place]string{}
+	_ = eachMismatch(dir, func(m *misstepv1.Mismatch) error {
+		signature, _ := triage.Mismatch(m)
+		labels[place{m.GetCheck(), m.GetPc() == 0 && len(m.GetCode()) == 0, m.GetSequence()}] = known.Default().Label(signature, version)
+		return nil
+	})
+	return labels
+}
+
+var outcomes = map[faults.Outcome]string{faults.Match: "match", faults.Tolerated: "tolerated", faults.Unwalkable: "unwalkable"}
+
+func (s *sensitivity) rate(rate float64) *[2]uint64 {
+	key := fmt.Sprintf("%.0e", rate)
+	if s.Rates[key] == nil {
+		s.Rates[key] = &[2]uint64{}
+	}
+	return s.Rates[key]
+}
+
+// bracketRuns is how many runs there are to one of brackets alone; each of nine JDKs has its turn.
+const bracketRuns = 5
+
+// runLimit ends runs that take longer, so that there are many: the faults until then count.
+const runLimit = 40 * time.Second
+
+// measure injects into real workloads on every JDK until the time is up. High rates give the counts, low ones show that rareness
+// changes nothing.
+func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Time) error {
+	rates := []float64{1e-2, 1e-2, 1e-3, 1e-2, 1e-4, 1e-2, 1e-2, 1e-5}
+	programs := []string{"mix", "h2", "javac", "lucene", "epilogue"}
+	jdks := slices.DeleteFunc(slices.Clone(bed.JDKs), func(j jdk.Entry) bool { return !bed.Runs(j, programs[0]) })
+	for i := 0; len(jdks) > 0 && ctx.Err() == nil && time.Now().Before(until); i++ {
+		j := jdks[i%len(jdks)]
+		program := programs[(i+i/len(jdks))%len(programs)]
+		if !bed.Runs(j, program) {
+			program = programs[0]
+		}
+		rate := rates[i/2%len(rates)]
+		options := agent.Options{Ratio: 1, Checks: checks(0.002), Interval: 200 * time.Microsecond}
+		// Faults fall into walks evenly, and entries are many more: other runs have brackets alone, or samples.
+		alone := ""
+		switch {
+		case i%bracketRuns == bracketRuns-1:
+			alone = "asgct-gst-bracket"
+		case (i+i/len(jdks))%2 == 1:
+			alone = "asgct-shadow"
+		}
+		if alone != "" {
+			options.Checks, options.Interval = map[string]float64{alone: 1, "edges": 1, "liveness": 1}, 50*time.Microsecond
+		}
+		if i%tracedRuns == 0 && alone != "asgct-gst-bracket" {
+			options.Reference = traced
+		}
+		options.Seed, options.Jitter, options.Evidence, options.MaxMismatches = uint64(i), 0.5, "every", 4096
+		limited, cancel := context.WithTimeout(ctx, runLimit)
+		r, err := bed.Run(limited, trial.Spec{
+			JDK: j, Workload: program, Repetitions: 1,
+			Agent:  &options,
+			Faults: &faults.Plan{Classes: append(slices.Clone(faults.Alterations), faults.Delay), Rate: rate, Seed: uint32(i), Delay: 2 * time.Millisecond},
+		}, nil)
+		cancel()
+		if err != nil {
+			return err
+		}
+		note("faults at %.0e in %s on %s: %d walks, %d faults %s", rate, program, j.Name, r.Faults.Walks, r.Faults.Made, r.Failure)
+		s.add(rate, j.Version, options.Reference, r)
+	}
+	return nil
+}
+
+func (s *sensitivity) table() bench.Table {
+	t := bench.Table{
+		Title:   "sensitivity: injected faults that fell into checked samples",
+		Columns: []string{"class", "check", "void", "checked", "blind (detected)", "visible", "detected", "share", "95 % interval", "missed as", "taken for known bugs"},
+	}
+	for _, class := range append(slices.Clone(faults.Alterations), faults.Delay) {
+		for _, check := range append(slices.Clone(agent.Checks), byTraces) {
+			c := s.Cells[class+" "+check]
+			if c == nil {
+				continue
+			}
+			low, high := interval.Wilson(c.Detected, c.Visible)
+			share, interval := "-", "-"
+			if c.Visible > 0 {
+				share = fmt.Sprintf("%.2f %%", 100*float64(c.Detected)/float64(c.Visible))
+				interval = fmt.Sprintf("%.2f–%.2f", 100*low, 100*high)
+			}
+			var missed []string
+			for _, how := range slices.Sorted(maps.Keys(c.Missed)) {
+				missed = append(missed, fmt.Sprintf("%d %s", c.Missed[how], how))
+			}
+			var blinds, seen uint64
+			for _, n := range c.Blind {
+				blinds, seen = blinds+n[0], seen+n[1]
+			}
+			t.Rows = append(t.Rows, []string{
+				class, check, fmt.Sprint(c.Void), fmt.Sprint(c.Checked), fmt.Sprintf("%d (%d)", blinds, seen), fmt.Sprint(c.Visible), fmt.Sprint(c.Detected), share, interval,
+				strings.Join(missed, ", "), c.known(),
+			})
+		}
+	}
+	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection, blindPairs, blindMoved} {
+		var n, hit uint64
+		for _, c := range s.Cells {
+			if b := c.Blind[why]; b != nil {
+				n, hit = n+b[0], hit+b[1]
+			}
+		}
+		t.Rows = append(t.Rows, []string{"", "blind", "", fmt.Sprint(n), "", "", fmt.Sprint(hit), "", "", why, ""})
+	}
+	for _, rate := range slices.Sorted(maps.Keys(s.Rates)) {
+		n := s.Rates[rate]
+		low, high := interval.Wilson(n[1], n[0])
+		t.Rows = append(t.Rows, []string{
+			"all", "rate " + rate, "", "", "", fmt.Sprint(n[0]), fmt.Sprint(n[1]), fmt.Sprintf("%.2f %%", 100*float64(n[1])/float64(n[0])),
+			fmt.Sprintf("%.2f–%.2f", 100*low, 100*high), "", "",
+		})
+	}
+	for _, check := range slices.Sorted(maps.Keys(s.Background)) {
+		t.Rows = append(t.Rows, []string{"none", check, "", "", "", "", fmt.Sprint(s.Background[check]), "", "", "mismatches of walks that were not altered", ""})
+	}
+	return t
+}
+
+// known says how many of the recorded faults triage takes for known bugs, and for which one most often.
+func (c *cell) known() string {
+	if c.Recorded == 0 {
+		return "-"
+	}
+	var n, most uint64
+	var bug string
+	for _, label := range slices.Sorted(maps.Keys(c.Known)) {
+		n += c.Known[label]
+		if c.Known[label] > most {
+			bug, most = label, c.Known[label]
+		}
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d of %d %s", n, c.Recorded, bug))
+}
+
+func (s *sensitivity) goals() []bench.Goal {
+	var goals []bench.Goal
+	for _, check := range promised {
+		for _, class := range faults.Alterations {
+			c := s.Cells[class+" "+check]
+			if slices.Contains(unseen[check], class) {
+				continue
+			}
+			if c == nil {
+				c = &cell{}
+			}
+			measured := math.NaN() // no proof, no pass
+			if c.Visible >= leastVisible {
+				measured = 100 * float64(c.Detected) / float64(c.Visible)
+			}
+			goals = append(goals, bench.Goal{
+				Name: fmt.Sprintf("%s detected by %s (%d visible)", class, check, c.Visible), Goal: sensitivityGoal, Measured: measured, Unit: "%", AtLeast: true,
+			})
+		}
+	}
+	return goals
+}
