@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"misstep/bundle"
-	"misstep/corpus/share"
+	"misstep/bundle/share"
 )
 
 // trust is the option by which commands that take bundles decide whose they take.

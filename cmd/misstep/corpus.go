@@ -20,7 +20,7 @@ import (
 	"misstep/bundle"
 	"misstep/corpus/localdir"
 	"misstep/corpus/remote"
-	"misstep/corpus/share"
+	"misstep/bundle/share"
 )
 
 type corpusCommand struct {

@@ -19,7 +19,7 @@ import (
 	"misstep/coordinator/store/sqlite"
 	"misstep/corpus"
 	"misstep/corpus/localdir"
-	"misstep/corpus/share"
+	"misstep/bundle/share"
 	"misstep/corpus/tree"
 	misstepv1 "misstep/proto/misstep/v1"
 )

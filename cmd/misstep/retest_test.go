@@ -18,7 +18,7 @@ import (
 // A real build that does not know a flag of the recipe is never "fixed", however often it is tried.
 func TestRetestOnABuildThatRefusesAFlag(t *testing.T) {
 	t.Setenv("MISSTEP_HOME", testenv.Home(t))
-	old, err := bundle.Open(filepath.Join(testenv.Root(), "corpus", "bundle", "testdata", "v1-clinit.zip"))
+	old, err := bundle.Open(filepath.Join(testenv.Root(), "bundle", "testdata", "v1-clinit.zip"))
 	require.NoError(t, err)
 	defer old.Close()
 	dir := filepath.Join(t.TempDir(), "old")

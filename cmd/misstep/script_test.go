@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("S3", "s3://"+s3.Bucket+"/"+filepath.Base(e.WorkDir)+"?endpoint="+s3.Endpoint)
 			e.Setenv("AWS_ACCESS_KEY_ID", s3.AccessKey)
 			e.Setenv("AWS_SECRET_ACCESS_KEY", s3.SecretKey)
-			e.Setenv("BUNDLES", filepath.Join(testenv.Root(), "corpus", "bundle", "testdata"))
+			e.Setenv("BUNDLES", filepath.Join(testenv.Root(), "bundle", "testdata"))
 			e.Setenv("TRIES", cmp.Or(os.Getenv("BUNDLE_TRIES"), "3")) // of a bundle's script; the goal is 10 of 10
 			for _, name := range []string{"jdk17", "jdk25"} {
 				entry, err := jdk.Open(home).Get(name)

@@ -21,7 +21,7 @@ import (
 	"misstep/corpus/localdir"
 	"misstep/corpus/overlay"
 	"misstep/corpus/remote"
-	"misstep/corpus/share"
+	"misstep/bundle/share"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

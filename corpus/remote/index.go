@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"misstep/corpus/share"
+	"misstep/bundle/share"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"misstep/corpus"
-	"misstep/corpus/share"
+	"misstep/bundle/share"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

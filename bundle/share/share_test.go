@@ -24,7 +24,7 @@ import (
 	"misstep/bundle"
 	"misstep/corpus/localdir"
 	"misstep/corpus/remote"
-	"misstep/corpus/share"
+	"misstep/bundle/share"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 )
