@@ -36,7 +36,18 @@ const (
 	dirStandalone = "standalone"
 )
 
-const formatLine = "misstep-bundle 1\n"
+// Format lines. A bundle without shared files is of version 1, which every Misstep reads.
+const (
+	formatLine       = "misstep-bundle 1\n"
+	formatLineShared = "misstep-bundle 2\n"
+)
+
+func formatOf(shared []File) string {
+	if len(shared) > 0 {
+		return formatLineShared
+	}
+	return formatLine
+}
 
 // Bounds that Open holds a bundle to, and Write what it makes.
 const (
@@ -109,6 +120,8 @@ type Contents struct {
 	Workload, Agent string
 	// Evidence is where the blobs of the reproducer's evidence are.
 	Evidence corpus.Source
+	// Shared takes the workload's files of ShareFrom bytes and more, which then are not in the bundle; nil embeds them.
+	Shared corpus.Store
 	// Recording is the folder of a recorded virtual machine whose files go in; empty for none. Write lists them in the reproducer.
 	Recording string
 	Command   Command

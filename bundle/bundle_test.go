@@ -308,7 +308,7 @@ func TestForgedBundles(t *testing.T) {
 		entries[i].text = text
 		return forge(t, entries...)
 	}
-	_, err = read(replaced(nameFormat, "misstep-bundle 2\n"))
+	_, err = read(replaced(nameFormat, "misstep-bundle 3\n"))
 	require.ErrorContains(t, err, "a newer one is needed")
 	_, err = read(replaced(nameReproducer, "{"))
 	require.ErrorContains(t, err, "entry reproducer.json")

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"misstep/corpus"
+	"misstep/corpus/localdir"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -21,6 +22,8 @@ type Bundle struct {
 	files      []File
 	entries    map[string]*zip.File
 	reproducer *misstepv1.Reproducer
+	shared     []File          // beside the bundle
+	sources    []corpus.Opener // of shared files
 }
 
 // Open verifies the bundle in the file name: its bounds, its paths, each entry's SHA-256 against the manifest, the seal over all
@@ -35,6 +38,7 @@ func Open(name string) (*Bundle, error) {
 		return nil, errors.Join(fmt.Errorf("open bundle %s: %w", name, err), file.Close())
 	}
 	b.closer = file
+	b.Look(localdir.Reader(filepath.Join(filepath.Dir(name), SharedDir)))
 	return b, nil
 }
 
@@ -183,8 +187,11 @@ func checkSeal(r io.ReaderAt, size int64, comment string) error {
 // parse reads what a bundle says about itself.
 func (b *Bundle) parse() error {
 	format, err := readEntry(b.entries[nameFormat])
-	if err != nil || string(format) != formatLine {
-		return fmt.Errorf("format %.40q, this Misstep reads %q: a newer one is needed", format, formatLine)
+	if err != nil || string(format) != formatLine && string(format) != formatLineShared {
+		return fmt.Errorf("format %.40q, this Misstep reads %q and %q: a newer one is needed", format, formatLine, formatLineShared)
+	}
+	if err := b.parseShared(string(format) == formatLineShared); err != nil {
+		return fmt.Errorf("entry %s: %w", nameShared, err)
 	}
 	text, err := readEntry(b.entries[nameReproducer])
 	if err != nil {
@@ -199,6 +206,22 @@ func (b *Bundle) parse() error {
 		return fmt.Errorf("entry %s: %w", nameReproducer, errNoReproducer)
 	}
 	return b.checkRecording()
+}
+
+func (b *Bundle) parseShared(has bool) error {
+	entry := b.entries[nameShared]
+	if !has {
+		return nil
+	}
+	if entry == nil {
+		return errors.New("is missing")
+	}
+	text, err := readEntry(entry)
+	if err != nil {
+		return err
+	}
+	b.shared, err = parseShared(string(text), b.files)
+	return err
 }
 
 // Reproducer returns what the bundle reproduces. It must not be changed.
@@ -249,6 +272,9 @@ func (b *Bundle) extract(dir string) error {
 		if err := b.extractFile(root, f); err != nil {
 			return err
 		}
+	}
+	if err := b.extractShared(root); err != nil {
+		return err
 	}
 	manifest := manifestText(b.files)
 	if err := root.WriteFile(nameManifest, manifest, 0o644); err != nil {

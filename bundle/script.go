@@ -10,6 +10,7 @@ import (
 	"text/template"
 	"time"
 
+	"misstep/corpus/localdir"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -32,7 +33,10 @@ type scriptData struct {
 	JVMFlags, Invocation    []string
 	AgentOptions            string
 	WallSeconds, MinFeature int
+	Shared                  []sharedFile // of the workload, quoted
 }
+
+type sharedFile struct{ Path, Hex, Fanned string }
 
 // FreshSeeds says that each try of a reproducer is to have a seed of its own, the recipe's and the try's number, since its rate was measured so. Where
 // the bug needs the recipe's seed, or nothing was measured, each try has that one.
@@ -46,7 +50,7 @@ var seedOption = regexp.MustCompile(`\bseed=[0-9]+`)
 // planned tells whether run.sh perturbs.
 func (c *Contents) planned() bool { return c.Command.AgentOptions != "" && len(c.Command.Plan) > 0 }
 
-func script(c *Contents) ([]byte, error) {
+func script(c *Contents, shared []File) ([]byte, error) {
 	e := c.Expect
 	switch {
 	case e.Kind == "mismatch" && (e.Check == "" || e.MismatchKind == ""):
@@ -88,6 +92,9 @@ func script(c *Contents) ([]byte, error) {
 		for _, text := range list.from {
 			*list.to = append(*list.to, shellWord(text))
 		}
+	}
+	for _, f := range shared {
+		data.Shared = append(data.Shared, sharedFile{Path: shellWord(f.Path), Hex: f.Digest.Hex(), Fanned: localdir.Path(f.Digest)})
 	}
 	if e.Signal != 0 {
 		data.Signal = 128 + e.Signal

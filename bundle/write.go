@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"misstep/corpus"
 	"misstep/bundle/standalone"
+	"misstep/corpus"
 	"misstep/corpus/tree"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -97,6 +97,9 @@ func gather(ctx context.Context, c *Contents) ([]File, map[string]opener, error)
 	if err := g.recording(c); err != nil {
 		return nil, nil, err
 	}
+	if err := g.share(ctx, c); err != nil {
+		return nil, nil, err
+	}
 	if c.Expect.Kind == "" {
 		c.Expect = ExpectOf(c.Reproducer.GetFinding())
 	}
@@ -109,6 +112,7 @@ func gather(ctx context.Context, c *Contents) ([]File, map[string]opener, error)
 
 type gatherer struct {
 	files   []File
+	shared  []File // of the workload, beside the bundle
 	openers map[string]opener
 }
 
@@ -161,7 +165,7 @@ func (g *gatherer) texts(c *Contents) error {
 	if err != nil {
 		return err
 	}
-	script, err := script(c)
+	script, err := script(c, g.shared)
 	if err != nil {
 		return err
 	}
@@ -180,7 +184,7 @@ func (g *gatherer) texts(c *Contents) error {
 	t := texts{Contents: c, unserved: unserved, crashLog: g.crashLog(c.Reproducer.GetEvidence())}
 	g.text(path.Join(dirJtreg, "TEST.ROOT"), []byte("# The root of a jtreg test suite: jtreg -jdk:JDK jtreg\n"), false)
 	g.text(path.Join(dirJtreg, "BundleTest.java"), jtreg, false)
-	g.text(nameFormat, []byte(formatLine), false)
+	g.text(nameFormat, []byte(formatOf(g.shared)), false)
 	g.text(nameReproducer, reproducer, false)
 	g.text(nameRecipe, recipe, false)
 	g.text(nameReadme, t.readme(), false)

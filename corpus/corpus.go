@@ -35,14 +35,19 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("bytes have digest %s, not %s as announced", e.Got, e.Want)
 }
 
-// Source gives blobs. It is safe for concurrent use.
-type Source interface {
-	// Missing returns those of digests that cannot be opened, in the order given.
-	Missing(ctx context.Context, digests []Digest) ([]Digest, error)
+// Opener gives blobs. It is safe for concurrent use.
+type Opener interface {
 	// Open returns the blob's bytes and its size. The caller closes the reader. When the end is reached the reader has
 	// verified the digest: its last Read returns a *MismatchError instead of io.EOF when the bytes are others. The error
 	// wraps ErrNotFound when there is no such blob.
 	Open(ctx context.Context, digest Digest) (io.ReadCloser, int64, error)
+}
+
+// Source is an Opener that reports which blobs it has.
+type Source interface {
+	Opener
+	// Missing returns those of digests that cannot be opened, in the order given.
+	Missing(ctx context.Context, digests []Digest) ([]Digest, error)
 }
 
 // Store is a Source that takes blobs too.

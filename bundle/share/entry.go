@@ -31,6 +31,8 @@ type Entry struct {
 	Bundle  Blob
 	// Signature of the bundle; zero when it is not signed. The same bundle with and without one are two entries.
 	Signature Blob
+	// Shared files of the bundle, in the order of their digests; see bundle.Bundle.Shared.
+	Shared []Blob
 }
 
 const entryLine = "misstep-entry 1"
@@ -42,6 +44,9 @@ func (e Entry) Text() []byte {
 	if !e.Signature.Digest.IsZero() {
 		fmt.Fprintf(&b, "signature %d %s\n", e.Signature.Size, e.Signature.Digest)
 	}
+	for _, shared := range e.Shared {
+		fmt.Fprintf(&b, "shared %d %s\n", shared.Size, shared.Digest)
+	}
 	return []byte(b.String())
 }
 
@@ -50,10 +55,11 @@ func (e Entry) Digest() corpus.Digest { return corpus.DigestBytes(e.Text()) }
 
 // Blobs that the entry needs, the signature first: it is small and may spare the bundle.
 func (e Entry) Blobs() []Blob {
-	if e.Signature.Digest.IsZero() {
-		return []Blob{e.Bundle}
+	var blobs []Blob
+	if !e.Signature.Digest.IsZero() {
+		blobs = append(blobs, e.Signature)
 	}
-	return []Blob{e.Signature, e.Bundle}
+	return append(append(blobs, e.Bundle), e.Shared...)
 }
 
 // ParseEntry reads what Text writes, and nothing else.
@@ -76,6 +82,10 @@ func ParseEntry(text []byte) (Entry, error) {
 			e.Bundle, err = parseBlob(value)
 		case "signature":
 			e.Signature, err = parseBlob(value)
+		case "shared":
+			var shared Blob
+			shared, err = parseBlob(value)
+			e.Shared = append(e.Shared, shared)
 		default:
 			err = errors.New("what it says is not known")
 		}

@@ -19,12 +19,12 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"misstep/bundle"
+	"misstep/bundle/share"
 	"misstep/corpus"
 	"misstep/corpus/blob"
-	"misstep/bundle"
 	"misstep/corpus/localdir"
 	"misstep/corpus/remote"
-	"misstep/bundle/share"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -312,6 +312,8 @@ func FuzzParseEntry(f *testing.F) {
 	e := share.Entry{Finding: "F313247774e0d", Bundle: share.Blob{Digest: corpus.DigestBytes(nil), Size: 12}}
 	f.Add(e.Text())
 	e.Signature = e.Bundle
+	f.Add(e.Text())
+	e.Shared = []share.Blob{e.Bundle, e.Bundle}
 	f.Add(e.Text())
 	f.Add([]byte("misstep-entry 2\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"misstep/corpus"
 	"misstep/bundle"
+	"misstep/corpus"
 )
 
 // Policy decides which bundles a corpus takes.
@@ -147,6 +147,9 @@ func Check(ctx context.Context, from corpus.Source, e Entry, policy Policy) erro
 	if err != nil {
 		return &RefusedError{Err: err}
 	}
+	if shared := sharedBlobs(b); !slices.Equal(shared, e.Shared) {
+		return &RefusedError{Err: fmt.Errorf("the entry names %d shared files, the bundle has %d or others", len(e.Shared), len(shared))}
+	}
 	if id := b.Reproducer().GetFinding().GetId(); id != e.Finding || size != e.Bundle.Size {
 		return &RefusedError{Err: fmt.Errorf("the entry says finding %s and %d bytes, the bundle %.64q and %d", e.Finding, e.Bundle.Size, id, size)}
 	}
@@ -173,10 +176,8 @@ func Import(ctx context.Context, to Corpus, file string, policy Policy) (Entry, 
 	if err != nil {
 		return Entry{}, false, err
 	}
+	defer b.Close()
 	id := b.Reproducer().GetFinding().GetId()
-	if err := b.Close(); err != nil {
-		return Entry{}, false, err
-	}
 	if !validFinding(id) {
 		return Entry{}, false, fmt.Errorf("import %s: finding %.40q: want an id such as F313247774e0d", file, id)
 	}
@@ -197,7 +198,10 @@ func Import(ctx context.Context, to Corpus, file string, policy Policy) (Entry, 
 			return Entry{}, false, fmt.Errorf("import %s: %w", file, err)
 		}
 	}
-	e := Entry{Finding: id}
+	e := Entry{Finding: id, Shared: sharedBlobs(b)}
+	if err := b.CopyShared(ctx, to); err != nil {
+		return Entry{}, false, fmt.Errorf("import %s: %w", file, err)
+	}
 	if e.Bundle.Digest, e.Bundle.Size, err = to.Put(ctx, f, corpus.Digest{}); err != nil {
 		return Entry{}, false, err
 	}
@@ -210,8 +214,18 @@ func Import(ctx context.Context, to Corpus, file string, policy Policy) (Entry, 
 	if err != nil {
 		return Entry{}, false, err
 	}
-	if slices.Contains(entries, e) {
+	if slices.ContainsFunc(entries, func(other Entry) bool { return other.Digest() == e.Digest() }) {
 		return e, false, nil
 	}
 	return e, true, to.Add(ctx, e)
+}
+
+// sharedBlobs are a bundle's shared files as an entry names them.
+func sharedBlobs(b *bundle.Bundle) []Blob {
+	var blobs []Blob
+	for _, f := range b.Shared() {
+		blobs = append(blobs, Blob{Digest: f.Digest, Size: f.Size})
+	}
+	slices.SortFunc(blobs, func(a, b Blob) int { return strings.Compare(a.Digest.Hex(), b.Digest.Hex()) })
+	return slices.Compact(blobs)
 }

@@ -37,6 +37,9 @@ func New(dir string) (*Store, error) {
 	return s, nil
 }
 
+// Reader reads the blobs of a folder that another process or machine has written. It neither creates nor locks anything; the folder may be absent.
+func Reader(dir string) corpus.Opener { return &Store{dir: dir} }
+
 // Missing implements corpus.Source. What it finds there stays for Sweep's grace time.
 func (s *Store) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.Digest, error) {
 	unlock, err := s.guard(unix.LOCK_SH)
@@ -128,9 +131,12 @@ func (s *Store) put(ctx context.Context, r io.Reader, want corpus.Digest) (corpu
 	return digest, size, syncFolders(filepath.Dir(target), s.dir)
 }
 
-func (s *Store) path(d corpus.Digest) string {
+func (s *Store) path(d corpus.Digest) string { return filepath.Join(s.dir, Path(d)) }
+
+// Path is where a blob lies below the folder.
+func Path(d corpus.Digest) string {
 	digits := d.Hex()
-	return filepath.Join(s.dir, digits[:2], digits)
+	return filepath.Join(digits[:2], digits)
 }
 
 func (s *Store) tmp() string { return filepath.Join(s.dir, "tmp") }

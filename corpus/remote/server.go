@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"misstep/corpus"
 	"misstep/bundle/share"
+	"misstep/corpus"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

@@ -1,0 +1,198 @@
+package bundle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"misstep/corpus"
+)
+
+// Shared files are large files of a workload that many bundles have in common: such a bundle lists them by digest, and they lie beside it.
+const (
+	// SharedDir is the folder beside a bundle that holds its shared files, in the layout of corpus/localdir.
+	SharedDir = "shared"
+	// ShareFrom is the size in bytes from which a workload's file is shared.
+	ShareFrom = 4 << 20
+
+	nameShared = "SHARED"
+	maxShared  = 16
+)
+
+// MissingError says which shared files of a bundle could not be found.
+type MissingError struct{ Files []File }
+
+// Error names the first of them and the remedies.
+func (m *MissingError) Error() string {
+	f := m.Files[0]
+	more := ""
+	if n := len(m.Files) - 1; n > 0 {
+		more = fmt.Sprintf(" (and %d more)", n)
+	}
+	return fmt.Sprintf("%s (%d bytes, %s)%s lies beside the bundle, not in it, and is not there: "+
+		"copy the folder %q that was written with the bundle next to it, or have the bundle written with --embed", f.Path, f.Size, f.Digest, more, SharedDir)
+}
+
+// Unwrap gives corpus.ErrNotFound.
+func (*MissingError) Unwrap() error { return corpus.ErrNotFound }
+
+// share takes the large files of the workload out of the bundle and puts them into c.Shared.
+func (g *gatherer) share(ctx context.Context, c *Contents) error {
+	if c.Shared == nil {
+		return nil
+	}
+	var kept []File
+	for _, f := range g.files {
+		if !strings.HasPrefix(f.Path, dirWorkload+"/") || f.Size < ShareFrom || f.Executable || len(g.shared) == maxShared {
+			kept = append(kept, f)
+			continue
+		}
+		if err := putShared(ctx, c.Shared, f, g.openers[f.Path]); err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+		g.shared = append(g.shared, f)
+		delete(g.openers, f.Path)
+	}
+	g.files = kept
+	if len(g.shared) > 0 {
+		sortFiles(g.shared)
+		g.text(nameShared, sharedText(g.shared), false)
+	}
+	return nil
+}
+
+func putShared(ctx context.Context, to corpus.Store, f File, open opener) error {
+	missing, err := to.Missing(ctx, []corpus.Digest{f.Digest})
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	content, err := open()
+	if err != nil {
+		return err
+	}
+	_, _, err = to.Put(ctx, content, f.Digest)
+	return errors.Join(err, content.Close())
+}
+
+// sharedText lists shared files, one a line: size in bytes, digest, path.
+func sharedText(files []File) []byte {
+	var b strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&b, "%d %s %s\n", f.Size, f.Digest, f.Path)
+	}
+	return []byte(b.String())
+}
+
+// parseShared reads what sharedText writes and checks the paths together with those of the bundle's own files.
+func parseShared(text string, own []File) ([]File, error) {
+	var files []File
+	for line := range strings.Lines(text) {
+		size, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		digestText, name, ok := strings.Cut(rest, " ")
+		n, err := strconv.ParseInt(size, 10, 64)
+		if err != nil || !ok || n < 0 || !strings.HasPrefix(name, dirWorkload+"/") {
+			return nil, fmt.Errorf("line %.100q: expected a size, a digest and a path below %s/", line, dirWorkload)
+		}
+		digest, err := corpus.ParseDigest(digestText)
+		if err != nil {
+			return nil, fmt.Errorf("line %.100q: %w", line, err)
+		}
+		files = append(files, File{Path: name, Size: n, Digest: digest})
+	}
+	if len(files) == 0 || len(files) > maxShared {
+		return nil, fmt.Errorf("%d shared files, 1 to %d are allowed", len(files), maxShared)
+	}
+	return files, checkFiles(append(slices.Clone(own), files...))
+}
+
+// Shared lists the workload's files that lie beside the bundle.
+func (b *Bundle) Shared() []File { return slices.Clone(b.shared) }
+
+// Look adds a place where Extract and Missing look for shared files, after the folder beside the bundle.
+func (b *Bundle) Look(source corpus.Opener) { b.sources = append(b.sources, source) }
+
+// CopyShared puts the shared files into a store. The error is a *MissingError where one cannot be found.
+func (b *Bundle) CopyShared(ctx context.Context, to corpus.Store) error {
+	for _, f := range b.shared {
+		if err := putShared(ctx, to, f, func() (io.ReadCloser, error) { return b.openShared(ctx, f) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Missing returns those of the shared files that no place has.
+func (b *Bundle) Missing(ctx context.Context) ([]File, error) {
+	var missing []File
+	for _, f := range b.shared {
+		content, err := b.openShared(ctx, f)
+		if errors.Is(err, corpus.ErrNotFound) {
+			missing = append(missing, f)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := content.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
+func (b *Bundle) openShared(ctx context.Context, f File) (io.ReadCloser, error) {
+	for _, source := range b.sources {
+		content, size, err := source.Open(ctx, f.Digest)
+		if errors.Is(err, corpus.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if size != f.Size {
+			return nil, errors.Join(fmt.Errorf("%s: the shared file %s has %d bytes, not %d", f.Path, f.Digest, size, f.Size), content.Close())
+		}
+		return content, nil
+	}
+	return nil, &MissingError{Files: []File{f}}
+}
+
+func (b *Bundle) extractShared(root *os.Root) error {
+	ctx := context.Background()
+	missing, err := b.Missing(ctx)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return &MissingError{Files: missing}
+	}
+	for _, f := range b.shared {
+		content, err := b.openShared(ctx, f)
+		if err != nil {
+			return err
+		}
+		err = writeShared(ctx, root, f, content)
+		if err := errors.Join(err, content.Close()); err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	return nil
+}
+
+func writeShared(ctx context.Context, root *os.Root, f File, content io.Reader) error {
+	if err := root.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	file, err := root.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, modeOf(f))
+	if err != nil {
+		return err
+	}
+	_, _, err = corpus.Receive(ctx, file, io.LimitReader(content, f.Size+1), f.Digest, 0)
+	return errors.Join(err, file.Close())
+}
