@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
 	"misstep/internal/interval"
@@ -137,7 +138,7 @@ func (s *Server) whole(tx store.Tx, g groups, id string) (f *misstepv1.Finding, 
 }
 
 // addHits fills in what the trials that showed a finding tell of it.
-func (s *Server) addHits(tx store.Tx, g groups, f *misstepv1.Finding, counts []store.Count, jdks jdksOf) error {
+func (s *Server) addHits(tx store.Tx, g groups, f *misstepv1.Finding, counts []rates.Count, jdks jdksOf) error {
 	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
 	if err != nil {
 		return err
@@ -149,17 +150,17 @@ func (s *Server) addHits(tx store.Tx, g groups, f *misstepv1.Finding, counts []s
 // addRates fills in the hits, and hits of trials for the combinations that the finding's campaigns tried, those without a hit included:
 // where it does not show is half of the story. All campaigns count, those that never hit it too, or rates would be flattered;
 // only trials that could have missed it do, so for a mismatch those that ran its check.
-func addRates(f *misstepv1.Finding, hits, counts []store.Count) {
+func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 	f.Hits = 0
-	of := make(map[store.Combination]uint64, len(hits))
+	of := make(map[rates.Combination]uint64, len(hits))
 	for _, h := range hits {
 		of[h.Combination] = h.N
 		f.Hits += h.N
 	}
 	type key struct{ jdk, workload, flagSet string }
-	keyOf := func(c store.Combination) key { return key{c.JDK, c.Workload, c.FlagSet} }
+	keyOf := func(c rates.Combination) key { return key{c.JDK, c.Workload, c.FlagSet} }
 	// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
-	counts = slices.DeleteFunc(slices.Clone(counts), func(c store.Count) bool {
+	counts = slices.DeleteFunc(slices.Clone(counts), func(c rates.Count) bool {
 		// Probes of a reproduction run recipes that are like no campaign's: they would distort what raises the rate.
 		return strings.HasPrefix(c.Campaign, reproductionPrefix) || of[c.Combination] == 0 && !couldShow(f.GetSignature(), c.Checks)
 	})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	"misstep/corpus/known"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -13,7 +14,7 @@ import (
 // addLabel says which known bug a finding is on each JDK that showed it, and on all of them. It follows from the hits, in
 // whatever order they came, and from today's catalogue; what a stored reproducer says is of its own day. Merged findings are one bug, so any of their
 // signatures may tell which.
-func (s *Server) addLabel(tx store.Tx, g groups, f *misstepv1.Finding, hits []store.Count, jdks jdksOf) error {
+func (s *Server) addLabel(tx store.Tx, g groups, f *misstepv1.Finding, hits []rates.Count, jdks jdksOf) error {
 	f.KnownAs, f.KnownOn = "", nil
 	for _, h := range hits {
 		jdk, err := jdks.find(tx, h.Combination)
@@ -53,7 +54,7 @@ func (s *Server) addLabel(tx store.Tx, g groups, f *misstepv1.Finding, hits []st
 type jdksOf map[string][]*misstepv1.Jdk
 
 // find returns the JDK that a combination's trials ran on.
-func (j jdksOf) find(tx store.Tx, c store.Combination) (*misstepv1.Jdk, error) {
+func (j jdksOf) find(tx store.Tx, c rates.Combination) (*misstepv1.Jdk, error) {
 	all, ok := j[c.Campaign]
 	if !ok {
 		var err error

@@ -2,18 +2,15 @@
 // and findings, all changed in transactions.
 //
 // Rules of the queue and of triage live above this package, once; a store keeps rows and refuses a second result of the
-// same trial. storetest holds the suite that every implementation passes.
+// same trial. storetest holds the suite that every implementation passes; stores opens the one that a URL names.
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"misstep/coordinator/rates"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -96,9 +93,9 @@ type FindingRows interface {
 	// Findings, most recently seen first, then by id.
 	Findings() ([]*Finding, error)
 	// Counts of the trials that count (see Trial.Counts) by combination, ordered by their fields.
-	Counts() ([]Count, error)
+	Counts() ([]rates.Count, error)
 	// Hits are those of them that show at least one of the findings.
-	Hits(findings ...string) ([]Count, error)
+	Hits(findings ...string) ([]rates.Count, error)
 }
 
 // DecisionRows are the decisions of people on which findings are the same, in order.
@@ -198,53 +195,4 @@ type Finding struct {
 // being void.
 func (t *Trial) Counts() bool {
 	return t.Outcome != nil && (t.Outcome.GetKind() != misstepv1.OutcomeKind_OUTCOME_KIND_VOID || len(t.FindingIDs) > 0)
-}
-
-// Combination is what rates are told apart by.
-type Combination struct {
-	Campaign, JDK, Workload, FlagSet string
-	// Checks of the recipe, sorted and joined by commas: a trial can only miss what it looked for.
-	Checks string
-	// Perturbation is the strategy's name, "none" without one.
-	Perturbation string
-	// Ratio of instrumented methods as a decimal number, "listed" when they were listed one by one.
-	Ratio string
-	// Interval between two signals as Go writes a duration, "none" without signals; behind it the guesses, if there are any.
-	Interval string
-}
-
-// CombinationOf says what a trial of the recipe counts for.
-func CombinationOf(campaign string, r *misstepv1.Recipe) Combination {
-	names := make([]string, 0, len(r.GetChecks()))
-	for _, c := range r.GetChecks() {
-		names = append(names, c.GetName())
-	}
-	slices.Sort(names)
-	c := Combination{
-		Campaign: campaign, JDK: r.GetJdk().GetName(), Workload: r.GetWorkload().GetName(), FlagSet: r.GetFlagSet(), Checks: strings.Join(names, ","),
-		Perturbation: cmp.Or(r.GetPerturbation().GetStrategy(), "none"),
-		Ratio:        strconv.FormatFloat(r.GetInstrumentation().GetRatio(), 'g', -1, 64), Interval: "none",
-	}
-	if len(r.GetInstrumentation().GetOnly()) > 0 {
-		c.Ratio = "listed"
-	}
-	if d := r.GetSampling().GetInterval().AsDuration(); d > 0 {
-		c.Interval = d.String()
-	}
-	if n := r.GetSampling().GetGuesses(); n > 0 {
-		c.Interval += ", " + strconv.FormatUint(uint64(n), 10) + " guesses"
-	}
-	return c
-}
-
-// CompareCombinations orders by the fields in their order.
-func CompareCombinations(a, b Combination) int {
-	return cmp.Or(cmp.Compare(a.Campaign, b.Campaign), cmp.Compare(a.JDK, b.JDK), cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.FlagSet, b.FlagSet),
-		cmp.Compare(a.Checks, b.Checks), cmp.Compare(a.Perturbation, b.Perturbation), cmp.Compare(a.Ratio, b.Ratio), cmp.Compare(a.Interval, b.Interval))
-}
-
-// Count is a number of trials or hits.
-type Count struct {
-	Combination
-	N uint64
 }

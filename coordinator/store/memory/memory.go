@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -329,26 +330,26 @@ func (t *tx) Findings() ([]*store.Finding, error) {
 	return out, nil
 }
 
-func (t *tx) Counts() ([]store.Count, error) {
+func (t *tx) Counts() ([]rates.Count, error) {
 	return t.count(func(*store.Trial) bool { return true }), nil
 }
 
-func (t *tx) Hits(findings ...string) ([]store.Count, error) {
+func (t *tx) Hits(findings ...string) ([]rates.Count, error) {
 	return t.count(func(row *store.Trial) bool {
 		return slices.ContainsFunc(findings, func(f string) bool { return slices.Contains(row.FindingIDs, f) })
 	}), nil
 }
 
-func (t *tx) count(which func(*store.Trial) bool) []store.Count {
-	counts := map[store.Combination]uint64{}
+func (t *tx) count(which func(*store.Trial) bool) []rates.Count {
+	counts := map[rates.Combination]uint64{}
 	for _, row := range t.s.trials {
 		if row.Counts() && which(row) {
-			counts[store.CombinationOf(row.Campaign, row.Recipe)]++
+			counts[rates.CombinationOf(row.Campaign, row.Recipe)]++
 		}
 	}
-	out := make([]store.Count, 0, len(counts))
-	for _, c := range slices.SortedFunc(maps.Keys(counts), store.CompareCombinations) {
-		out = append(out, store.Count{Combination: c, N: counts[c]})
+	out := make([]rates.Count, 0, len(counts))
+	for _, c := range slices.SortedFunc(maps.Keys(counts), rates.Compare) {
+		out = append(out, rates.Count{Combination: c, N: counts[c]})
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -50,13 +51,13 @@ func TestTrialsOfTheFirstVersion(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.NoError(t, s.View(t.Context(), func(tx store.Tx) error {
-		c := store.CombinationOf("C1", recipe)
+		c := rates.CombinationOf("C1", recipe)
 		counts, err := tx.Counts()
 		require.NoError(t, err)
-		assert.Equal(t, []store.Count{{Combination: c, N: n * 4 / 5}}, counts)
+		assert.Equal(t, []rates.Count{{Combination: c, N: n * 4 / 5}}, counts)
 		hits, err := tx.Hits("F1", "F2")
 		require.NoError(t, err)
-		assert.Equal(t, []store.Count{{Combination: c, N: n / 5}}, hits)
+		assert.Equal(t, []rates.Count{{Combination: c, N: n / 5}}, hits)
 		return nil
 	}))
 }

@@ -12,6 +12,7 @@ import (
 	sqlitedriver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -262,7 +263,7 @@ func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
 
 // combination has the values of counts and combinationColumns.
 func combination(trial *store.Trial) []any {
-	c := store.CombinationOf(trial.Campaign, trial.Recipe)
+	c := rates.CombinationOf(trial.Campaign, trial.Recipe)
 	return []any{trial.Counts(), c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval}
 }
 
@@ -333,9 +334,9 @@ func (t *tx) Findings() ([]*store.Finding, error) {
 
 const combinationColumns = "campaign, jdk, workload, flag_set, checks, perturbation, ratio, interval"
 
-func (t *tx) counts(where string, args ...any) ([]store.Count, error) {
-	return list(t, "counts", func(scan func(...any) error) (store.Count, error) {
-		var c store.Count
+func (t *tx) counts(where string, args ...any) ([]rates.Count, error) {
+	return list(t, "counts", func(scan func(...any) error) (rates.Count, error) {
+		var c rates.Count
 		var n int64
 		err := scan(&c.Campaign, &c.JDK, &c.Workload, &c.FlagSet, &c.Checks, &c.Perturbation, &c.Ratio, &c.Interval, &n)
 		c.N = uint64(n)
@@ -343,9 +344,9 @@ func (t *tx) counts(where string, args ...any) ([]store.Count, error) {
 	}, "SELECT "+combinationColumns+", count(*) FROM trials WHERE counts "+where+" GROUP BY "+combinationColumns+" ORDER BY "+combinationColumns, args...)
 }
 
-func (t *tx) Counts() ([]store.Count, error) { return t.counts("") }
+func (t *tx) Counts() ([]rates.Count, error) { return t.counts("") }
 
-func (t *tx) Hits(findings ...string) ([]store.Count, error) {
+func (t *tx) Hits(findings ...string) ([]rates.Count, error) {
 	args := make([]any, len(findings))
 	for i, f := range findings {
 		args[i] = f

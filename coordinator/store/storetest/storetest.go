@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -316,7 +317,7 @@ func countsAndHits(t *testing.T, s store.Store) {
 			Instrumentation: &misstepv1.Instrumentation{Ratio: 0.1}, Sampling: &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond)},
 		}
 	}
-	a := store.Combination{
+	a := rates.Combination{
 		Campaign: "C1", JDK: "17", Workload: "w", FlagSet: "f", Checks: "gst-asgct,shadow-gst", Perturbation: "none", Ratio: "0.1", Interval: "1ms",
 	}
 	b := a
@@ -341,14 +342,14 @@ func countsAndHits(t *testing.T, s store.Store) {
 	view(t, s, func(tx store.Tx) {
 		counts, err := tx.Counts()
 		require.NoError(t, err)
-		assert.Equal(t, []store.Count{{Combination: a, N: 3}, {Combination: b, N: 2}}, counts)
+		assert.Equal(t, []rates.Count{{Combination: a, N: 3}, {Combination: b, N: 2}}, counts)
 		for _, c := range []struct {
 			of   []string
-			want []store.Count
+			want []rates.Count
 		}{
-			{[]string{"F1"}, []store.Count{{Combination: a, N: 2}}},
-			{[]string{"F2"}, []store.Count{{Combination: a, N: 1}, {Combination: b, N: 1}}},
-			{[]string{"F1", "F2", "F3"}, []store.Count{{Combination: a, N: 2}, {Combination: b, N: 1}}},
+			{[]string{"F1"}, []rates.Count{{Combination: a, N: 2}}},
+			{[]string{"F2"}, []rates.Count{{Combination: a, N: 1}, {Combination: b, N: 1}}},
+			{[]string{"F1", "F2", "F3"}, []rates.Count{{Combination: a, N: 2}, {Combination: b, N: 1}}},
 		} {
 			got, err := tx.Hits(c.of...)
 			require.NoError(t, err)
@@ -430,7 +431,7 @@ func unchanged(t *testing.T, s store.Store) {
 		f, err := tx.Finding("F1")
 		require.NoError(t, err)
 		assert.EqualValues(t, 1, f.Proto.GetHits())
-		one := []store.Count{{Combination: store.CombinationOf("C1", &misstepv1.Recipe{}), N: 1}}
+		one := []rates.Count{{Combination: rates.CombinationOf("C1", &misstepv1.Recipe{}), N: 1}}
 		cs, err := tx.Counts()
 		require.NoError(t, err)
 		assert.Equal(t, one, cs)

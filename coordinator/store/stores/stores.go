@@ -1,0 +1,100 @@
+// Package stores opens the store that a URL names. It is the one place that knows which kinds of store there are, and how a
+// store lies in the folder of a hunt or of a coordinator.
+//
+// Adding a kind of store: implement store.Store in a package of its own, pass storetest, and add a line to openers.
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"misstep/coordinator/store"
+	"misstep/coordinator/store/memory"
+	"misstep/coordinator/store/sqlite"
+)
+
+// openers by scheme. Each is given what follows the scheme and its colon.
+var openers = map[string]func(ctx context.Context, rest string) (store.Store, error){
+	"memory": func(_ context.Context, rest string) (store.Store, error) {
+		if rest != "" {
+			return nil, fmt.Errorf("expected nothing after memory:, got %q", rest)
+		}
+		return memory.New(), nil
+	},
+	"sqlite": openSQLite,
+}
+
+// supported is what an error says to somebody who named another kind.
+const supported = "memory:, sqlite:FILE, and the path of a folder or of a database file"
+
+// scheme of a URL; the path of a folder whose name looks like one begins with ./ instead.
+var scheme = regexp.MustCompile(`^([a-z][a-z0-9+.-]*):(.*)$`)
+
+// fileName is the database's name in a folder.
+const fileName = "store.db"
+
+// Open opens the store that a URL names:
+//
+//   - memory: is empty and forgets everything when it is closed;
+//   - sqlite:FILE is a database file, made when it is missing;
+//   - a path without a scheme is a database file when a file is there, else a folder, made when it is missing, that holds one.
+//
+// An error names the URL; that of an unknown scheme also says which there are. The caller closes the store.
+func Open(ctx context.Context, url string) (store.Store, error) {
+	m := scheme.FindStringSubmatch(url)
+	if m == nil {
+		return openPath(ctx, url)
+	}
+	open, ok := openers[m[1]]
+	if !ok {
+		return nil, fmt.Errorf("open store %q: stores of the scheme %q are not supported; supported are %s", url, m[1], supported)
+	}
+	s, err := open(ctx, m[2])
+	if err != nil {
+		return nil, fmt.Errorf("open store %q: %w", url, err)
+	}
+	return s, nil
+}
+
+func openPath(ctx context.Context, path string) (store.Store, error) {
+	if path == "" {
+		return nil, fmt.Errorf("open store: it has no name; supported are %s", supported)
+	}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return openSQLite(ctx, path)
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("make folder %s for a store: %w", path, err)
+	}
+	return openSQLite(ctx, filepath.Join(path, fileName))
+}
+
+func openSQLite(ctx context.Context, path string) (store.Store, error) {
+	if path == "" {
+		return nil, errors.New("expected the path of a database file, as in sqlite:hunt/store.db")
+	}
+	s, err := sqlite.Open(ctx, path)
+	if err != nil {
+		return nil, err // not s: a nil *sqlite.Store is no nil store.Store
+	}
+	return s, nil
+}
+
+// Create makes the folder and an empty store in it; one that is there stays as it is.
+func Create(ctx context.Context, folder string) error {
+	s, err := Open(ctx, folder)
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}
+
+// InFolder returns nil when the folder holds a store, else the error of looking for it (fs.ErrNotExist when there is none).
+func InFolder(folder string) error {
+	_, err := os.Stat(filepath.Join(folder, fileName))
+	return err
+}
