@@ -9,5 +9,9 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return memory.New() })
+	storetest.Run(t, func(*testing.T) store.Store { return memory.New() }, storetest.Options{Parallel: true})
+}
+
+func BenchmarkStore(b *testing.B) {
+	storetest.Benchmark(b, func(*testing.B) store.Store { return memory.New() })
 }

@@ -13,12 +13,11 @@ import (
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/sqlite"
 	"misstep/coordinator/store/storetest"
-	misstepv1 "misstep/proto/misstep/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T, path string) *sqlite.Store {
+func open(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), path)
 	require.NoError(t, err)
@@ -26,7 +25,17 @@ func open(t *testing.T, path string) *sqlite.Store {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, filepath.Join(t.TempDir(), "store.db")) })
+	paths := map[store.Store]string{}
+	storetest.Run(t, func(t *testing.T) store.Store {
+		path := filepath.Join(t.TempDir(), "store.db")
+		s := open(t, path)
+		paths[s] = path
+		return s
+	}, storetest.Options{Reopen: func(t *testing.T, s store.Store) store.Store { return open(t, paths[s]) }})
+}
+
+func BenchmarkStore(b *testing.B) {
+	storetest.Benchmark(b, func(b *testing.B) store.Store { return open(b, filepath.Join(b.TempDir(), "store.db")) })
 }
 
 // The file's name is the user's: what a URL gives a meaning to must not change it.
@@ -38,22 +47,6 @@ func TestOpenOddPath(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, name))
 		assert.NoError(t, err)
 	}
-}
-
-// A process that is killed does not close its store. Its connections stay open here while another opens the same file.
-func TestReopenWithoutClose(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
-	killed := open(t, path)
-	defer func() { require.NoError(t, killed.Close()) }()
-	require.NoError(t, killed.Update(t.Context(), func(tx store.Tx) error {
-		return tx.PutCampaign(&store.Campaign{ID: "C1", Submission: &misstepv1.SubmitCampaignRequest{}, Tally: &misstepv1.CampaignStatus{}})
-	}))
-	s := open(t, path)
-	defer func() { require.NoError(t, s.Close()) }()
-	require.NoError(t, s.View(t.Context(), func(tx store.Tx) error {
-		_, err := tx.Campaign("C1")
-		return err
-	}))
 }
 
 func TestOpenFails(t *testing.T) {
