@@ -11,10 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/campaign"
-	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -82,23 +80,9 @@ func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign
 // ListCampaigns implements the AdminService.
 func (s *Server) ListCampaigns(ctx context.Context, _ *misstepv1.ListCampaignsRequest) (*misstepv1.ListCampaignsResponse, error) {
 	resp := &misstepv1.ListCampaignsResponse{}
-	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
-		all, err := tx.Campaigns(false)
-		if err != nil {
-			return err
-		}
-		resp.Campaigns = nil
-		for _, c := range all {
-			if c.Probes { // ListReproductions has it
-				continue
-			}
-			st, err := s.status(tx, c, now)
-			if err != nil {
-				return err
-			}
-			resp.Campaigns = append(resp.Campaigns, st)
-		}
-		return nil
+	err := s.read(ctx, func(tx store.Tx, now time.Time) (err error) {
+		resp.Campaigns, err = s.view.Campaigns(tx, now)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -109,12 +93,12 @@ func (s *Server) ListCampaigns(ctx context.Context, _ *misstepv1.ListCampaignsRe
 // GetCampaign implements the AdminService.
 func (s *Server) GetCampaign(ctx context.Context, req *misstepv1.GetCampaignRequest) (*misstepv1.GetCampaignResponse, error) {
 	resp := &misstepv1.GetCampaignResponse{}
-	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
+	err := s.read(ctx, func(tx store.Tx, now time.Time) error {
 		c, err := findCampaign(tx, req.GetCampaignId())
 		if err != nil {
 			return err
 		}
-		resp.Campaign, err = s.status(tx, c, now)
+		resp.Campaign, err = s.view.Campaign(tx, c, now)
 		return err
 	})
 	if err != nil {
@@ -138,37 +122,6 @@ func (s *Server) StopCampaign(ctx context.Context, req *misstepv1.StopCampaignRe
 	return &misstepv1.StopCampaignResponse{}, nil
 }
 
-// status is a campaign's tally with what is under way added.
-func (s *Server) status(tx store.Tx, c *store.Campaign, now time.Time) (*misstepv1.CampaignStatus, error) {
-	st := c.Tally
-	st.Id, st.Campaign, st.State = c.ID, c.Submission.GetCampaign(), c.State
-	st.Submitted = timestamppb.New(c.Submitted)
-	if !c.Ended.IsZero() {
-		st.Ended = timestamppb.New(c.Ended)
-	}
-	st.Planned = c.Submission.GetCampaign().GetBudget().GetTrials()
-	var err error
-	if st.Queued, err = queue.Waiting(tx, c, now); err != nil {
-		return nil, err
-	}
-	if c.State == misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING {
-		if st.Unplaced, err = queue.Unplaced(tx, c, s.live.capable); err != nil {
-			return nil, err
-		}
-	}
-	leases, err := tx.Leases(store.LeaseFilter{Campaign: c.ID})
-	if err != nil {
-		return nil, err
-	}
-	st.Running = uint64(len(leases))
-	for _, l := range leases {
-		p := s.live.of(l.ID)
-		st.Checks = queue.AddChecks(st.Checks, p.GetChecks())
-		st.Signals = queue.AddSignals(st.Signals, p.GetSignals())
-	}
-	return st, nil
-}
-
 // ListTrials implements the AdminService.
 func (s *Server) ListTrials(ctx context.Context, req *misstepv1.ListTrialsRequest) (*misstepv1.ListTrialsResponse, error) {
 	var after uint64
@@ -183,7 +136,7 @@ func (s *Server) ListTrials(ctx context.Context, req *misstepv1.ListTrialsReques
 		size = defaultPageSize
 	}
 	resp := &misstepv1.ListTrialsResponse{}
-	err := s.config.Store.View(ctx, func(tx store.Tx) error {
+	err := s.read(ctx, func(tx store.Tx, _ time.Time) error {
 		c, err := findCampaign(tx, req.GetCampaignId())
 		if err != nil {
 			return err
@@ -214,7 +167,7 @@ func (s *Server) ListTrials(ctx context.Context, req *misstepv1.ListTrialsReques
 		return err
 	})
 	if err != nil {
-		return nil, s.toStatus(err)
+		return nil, err
 	}
 	return resp, nil
 }

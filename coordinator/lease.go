@@ -25,35 +25,35 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	runner := req.GetRunner()
 	drain := s.isDraining()
 	var (
-		desired []*store.Lease
-		running map[string]*misstepv1.Progress
-		gone    []string
-		now     time.Time
+		desired   []*store.Lease
+		running   map[string]*misstepv1.Progress
+		withdrawn []string
+		now       time.Time
 	)
 	err := s.update(ctx, func(tx store.Tx, at time.Time) error {
 		now = at
-		desired, gone = nil, nil
+		desired, withdrawn = nil, nil
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
 		reported := make(map[string]bool, len(req.GetHeld()))
 		for _, h := range req.GetHeld() {
 			reported[h.GetLeaseId()] = true
 			l, err := tx.Lease(h.GetLeaseId())
 			if errors.Is(err, store.ErrNotFound) || err == nil && l.Runner != runner.GetId() {
-				gone = append(gone, h.GetLeaseId())
+				withdrawn = append(withdrawn, h.GetLeaseId())
 				s.noteLate(runner, h)
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			keep, err := s.report(tx, l, h, now)
+			wanted, err := s.report(tx, l, h, now)
 			if err != nil {
 				return err
 			}
-			if keep {
+			if wanted {
 				running[l.ID] = h.GetRunning()
 			} else {
-				gone = append(gone, l.ID)
+				withdrawn = append(withdrawn, l.ID)
 			}
 		}
 		held, err := tx.Leases(store.LeaseFilter{Runner: runner.GetId()})
@@ -76,14 +76,16 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		if drain {
 			return nil
 		}
-		granted, err := s.queue.Grant(tx, queue.Runner{ID: runner.GetId(), AgentDigest: runner.GetAgentDigest(), Capabilities: runner.GetCapabilities()}, free, now)
+		granted, err := s.queue.Grant(tx, queue.Runner{
+			ID: runner.GetId(), AgentDigest: runner.GetAgentDigest(), Capabilities: runner.GetCapabilities(),
+		}, free, now)
 		desired = append(desired, granted...)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	runners := s.live.saw(runner, running, gone, now, s.config.LeaseTime)
+	runners := s.live.saw(runner, running, withdrawn, now, s.config.LeaseTime)
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(runners)), Drain: drain}
 	for _, l := range desired {
 		resp.Desired = append(resp.Desired, &misstepv1.Lease{Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline)})
@@ -98,8 +100,8 @@ func (s *Server) nextCall(runners int) time.Duration {
 	return min(d, s.config.LeaseTime/4)
 }
 
-// report applies what a runner says of a live lease of its own; keep says that the runner should go on with it.
-func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now time.Time) (keep bool, err error) {
+// report applies what a runner reports of a live lease of its own; wanted tells whether the runner should continue with it.
+func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now time.Time) (wanted bool, err error) {
 	switch {
 	case h.GetOutcome() != nil:
 		o := h.GetOutcome()

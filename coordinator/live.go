@@ -27,9 +27,9 @@ type liveRunner struct {
 	at           time.Time
 }
 
-// saw notes a runner's call and the progress it reported, forgets its leases in gone, and returns the number of runners that
+// saw notes a runner's call and the progress it reported, forgets its leases in withdrawn, and returns the number of runners that
 // called within the last period.
-func (t *liveTable) saw(runner *misstepv1.Runner, running map[string]*misstepv1.Progress, gone []string, now time.Time, period time.Duration) int {
+func (t *liveTable) saw(runner *misstepv1.Runner, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time, period time.Duration) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.progress == nil {
@@ -39,7 +39,7 @@ func (t *liveTable) saw(runner *misstepv1.Runner, running map[string]*misstepv1.
 	for id, p := range running {
 		t.progress[id] = liveProgress{p, now}
 	}
-	for _, id := range gone {
+	for _, id := range withdrawn {
 		delete(t.progress, id)
 	}
 	if now.Sub(t.swept) > period {
@@ -58,8 +58,8 @@ func (t *liveTable) saw(runner *misstepv1.Runner, running map[string]*misstepv1.
 	return len(t.runners)
 }
 
-// capable says whether a runner that called of late has a capability.
-func (t *liveTable) capable(need string) bool {
+// Capable implements view.Fleet.
+func (t *liveTable) Capable(need string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.runners {
@@ -70,15 +70,16 @@ func (t *liveTable) capable(need string) bool {
 	return false
 }
 
-// lacks says that runners called of late and none of them has a capability.
+// lacks reports whether runners called lately and none of them has a capability.
 func (t *liveTable) lacks(need string) bool {
 	t.mu.Lock()
 	known := len(t.runners) > 0
 	t.mu.Unlock()
-	return known && !t.capable(need)
+	return known && !t.Capable(need)
 }
 
-func (t *liveTable) of(lease string) *misstepv1.Progress {
+// Progress implements view.Fleet.
+func (t *liveTable) Progress(lease string) *misstepv1.Progress {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.progress[lease].Progress

@@ -23,6 +23,7 @@ import (
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
+	"misstep/coordinator/view"
 	"misstep/corpus/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -50,24 +51,29 @@ type Config struct {
 }
 
 // Server implements the LeaseService for runners and the AdminService for people. It is safe for concurrent use.
+//
+// Queries read one state of the store and write nothing. What the passing of time asks for (leases that were lost, campaigns and
+// reproductions whose time is over) is done in each call of a runner and by Tick, which Run repeats for a server whose runners
+// may all be gone.
 type Server struct {
 	misstepv1.UnimplementedLeaseServiceServer
 	misstepv1.UnimplementedAdminServiceServer
 
 	config Config
 	queue  *queue.Queue
+	view   view.Reader
 
 	mu sync.Mutex
 	// recovered says that leases were given a new lease time after the start; guarded by mu.
 	recovered bool
 	// draining asks all runners to finish; guarded by mu.
 	draining bool
-	// watched is when running reproductions were held against their time; guarded by mu.
+	// watched is when running reproductions were last compared with their time limit; guarded by mu.
 	watched time.Time
 	live    liveTable
 }
 
-// New returns a server; it does no work until it is called.
+// New returns a server; it does no work until it is called, or is Run.
 func New(c Config) *Server {
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -90,7 +96,8 @@ func New(c Config) *Server {
 		c.SyncInterval = 2 * time.Second
 	}
 	s := &Server{config: c}
-	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.probed)
+	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.source)
+	s.view = view.Reader{Queue: s.queue, Fleet: &s.live, Known: c.Known}
 	return s
 }
 
@@ -121,12 +128,41 @@ func (s *Server) isDraining() bool {
 	return s.draining
 }
 
+// tickInterval is how long Run waits between two ticks.
+const tickInterval = time.Second
+
+// Run does what the passing of time asks for until ctx ends, for the first time after a second: one that is opened only to be
+// read from stores nothing. A store that fails is logged and asked again.
+func (s *Server) Run(ctx context.Context) {
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			_ = s.Tick(ctx) // logged
+		}
+	}
+}
+
+// Tick does once what the passing of time asks for by now.
+func (s *Server) Tick(ctx context.Context) error {
+	return s.update(ctx, func(store.Tx, time.Time) error { return nil })
+}
+
+// read runs f in a transaction that sees one state and cannot write.
+func (s *Server) read(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
+	now := s.config.Clock()
+	return s.toStatus(s.config.Store.View(ctx, func(tx store.Tx) error { return f(tx, now) }))
+}
+
 // update runs f in a transaction in which everything that is due by now has been done.
 func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
 	now := s.config.Clock()
 	s.mu.Lock()
 	recovered := s.recovered
-	watch := now.Sub(s.watched) >= timesEvery
+	watch := now.Sub(s.watched) >= timeCheckInterval
 	if watch {
 		s.watched = now
 	}

@@ -295,7 +295,11 @@ func truncatedAt(class string) *misstepv1.Mismatch {
 	}
 }
 
+// status shows a campaign after the coordinator's tick, as somebody sees it who looks a second later.
 func (p *play) status(t *testing.T, name string) (string, error) {
+	if err := p.server.Tick(t.Context()); err != nil {
+		return "", err
+	}
 	resp, err := p.server.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: p.id(name)})
 	if err != nil {
 		return "", err

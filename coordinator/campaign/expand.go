@@ -3,7 +3,6 @@ package campaign
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
@@ -14,20 +13,19 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Expansion is a campaign as a function from the index of a trial to its recipe. It holds the dimensions, never their product,
-// so a campaign of a million trials costs no more than one of ten. It is immutable and safe for concurrent use.
+// Expansion is a campaign as a function from a combination's number and a trial's index to a recipe. It holds the dimensions,
+// never their product, so a campaign of a million trials costs no more than one of ten. It is immutable and safe for concurrent use.
 type Expansion struct {
-	c         *misstepv1.Campaign
-	blocks    []block
-	size      uint64
-	agent     string
-	limits    *misstepv1.Limits
-	instr     []*misstepv1.Instrumentation
-	sampling  []*misstepv1.Sampling
-	perturb   []*misstepv1.Perturbation
-	perPair   uint64 // combinations of one workload with one flag set on one JDK
-	randomise bool
-	skipped   []string
+	c        *misstepv1.Campaign
+	blocks   []block
+	size     uint64
+	agent    string
+	limits   *misstepv1.Limits
+	instr    []*misstepv1.Instrumentation
+	sampling []*misstepv1.Sampling
+	perturb  []*misstepv1.Perturbation
+	perPair  uint64 // combinations of one workload with one flag set on one JDK
+	skipped  []string
 }
 
 // block is the part of the product that one workload makes with the flag sets it may have on the JDKs that can do both.
@@ -57,7 +55,6 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	e := &Expansion{
 		c: c, agent: s.GetAgentDigest(), limits: withDefaults(c.GetLimits()),
 		instr: c.GetInstrumentation(), sampling: c.GetSampling(), perturb: alternatives(c.GetPerturb()),
-		randomise: c.GetStrategy() == misstepv1.Strategy_STRATEGY_RANDOM,
 	}
 	if len(e.instr) == 0 {
 		e.instr = []*misstepv1.Instrumentation{{Ratio: 1}}
@@ -182,16 +179,10 @@ func (e *Expansion) Skipped() []string { return slices.Clone(e.skipped) }
 // Size is the number of combinations.
 func (e *Expansion) Size() uint64 { return e.size }
 
-// Recipe returns the i-th trial's recipe, from 0: the same for the same campaign and i, always and everywhere. Its seed is
-// drawn from the campaign's seed and i, so no two trials of a campaign repeat each other by accident.
-func (e *Expansion) Recipe(i uint64) *misstepv1.Recipe {
-	var k uint64
-	if e.randomise {
-		k, _ = bits.Mul64(draw(e.c.GetSeed(), streamChoice, i), e.size) // in [0, size)
-	} else {
-		// Each round has an order of its own: a campaign cut short in the middle of a round does not always miss the same.
-		k = permute(i%e.size, e.size, draw(e.c.GetSeed(), streamOrder, i/e.size))
-	}
+// Recipe returns the recipe of the trial with index i when it takes combination k, which is less than Size: the same for the same
+// campaign, k and i, always and everywhere. Its seed is drawn from the campaign's seed and i, so no two trials of a campaign repeat
+// each other by accident. Which combination a trial takes is up to the campaign's strategy (package steer).
+func (e *Expansion) Recipe(k, i uint64) *misstepv1.Recipe {
 	b := 0
 	for k >= e.blocks[b].size {
 		k -= e.blocks[b].size
@@ -203,7 +194,7 @@ func (e *Expansion) Recipe(i uint64) *misstepv1.Recipe {
 		return x
 	}
 	bl := e.blocks[b]
-	seed := draw(e.c.GetSeed(), streamSeed, i)
+	seed := splitmix.Draw(e.c.GetSeed(), streamSeed, i)
 	perturb := concrete(e.perturb[pick(len(e.perturb))], seed)
 	sampling := proto.CloneOf(e.sampling[pick(len(e.sampling))])
 	instr := proto.CloneOf(e.instr[pick(len(e.instr))])
@@ -256,35 +247,8 @@ func withDefaults(l *misstepv1.Limits) *misstepv1.Limits {
 	return out
 }
 
-// Streams keep draws for different purposes apart.
+// Streams keep draws for different purposes apart. Package steer has others.
 const (
-	streamSeed   = 0x73656564
-	streamOrder  = 0x6f726465
-	streamChoice = 0x63686f69
-	streamRange  = 0x72616e67
+	streamSeed  = 0x73656564
+	streamRange = 0x72616e67
 )
-
-// draw is the i-th number of a stream: splitmix64 (Steele, Lea, Flood 2014) over the three, chained so that neither seeds nor
-// indices that differ by one give related numbers.
-func draw(seed, stream, i uint64) uint64 {
-	return splitmix.Mix(splitmix.Mix(splitmix.Mix(seed)^stream) ^ i)
-}
-
-// permute maps [0, n) onto itself by a permutation that the key chooses: four Feistel rounds over the smallest even number of
-// bits that holds n, repeated until the value falls into the range (cycle walking: fewer than four repeats on average).
-func permute(x, n, key uint64) uint64 {
-	half := (bits.Len64(n-1) + 1) / 2
-	if half == 0 {
-		return 0
-	}
-	mask := uint64(1)<<half - 1
-	for {
-		l, r := x>>half, x&mask
-		for round := range uint64(4) {
-			l, r = r, l^(splitmix.Mix(key+round^splitmix.Mix(r))&mask)
-		}
-		if x = l<<half | r; x < n {
-			return x
-		}
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"misstep/coordinator/campaign"
+	"misstep/coordinator/steer"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -42,10 +43,24 @@ func wide(strategy misstepv1.Strategy, seed uint64) *misstepv1.Campaign {
 	}
 }
 
-func expansion(t require.TestingT, c *misstepv1.Campaign) *campaign.Expansion {
-	e, err := campaign.NewExpansion(submission(c))
+// ordered is an expansion in the order of the campaign's strategy.
+type ordered struct {
+	*campaign.Expansion
+	strategy steer.Strategy
+}
+
+func (o ordered) Recipe(i uint64) *misstepv1.Recipe {
+	return o.Expansion.Recipe(o.strategy.Choose(i), i)
+}
+
+func expansion(t require.TestingT, c *misstepv1.Campaign) ordered { return expand(t, submission(c)) }
+
+func expand(t require.TestingT, s *misstepv1.SubmitCampaignRequest) ordered {
+	e, err := campaign.NewExpansion(s)
 	require.NoError(t, err)
-	return e
+	strategy, err := steer.New(s.GetCampaign().GetStrategy(), steer.Config{Seed: s.GetCampaign().GetSeed(), Size: e.Size()})
+	require.NoError(t, err)
+	return ordered{e, strategy}
 }
 
 // without gives what a recipe is apart from its seed.
@@ -231,8 +246,7 @@ func TestPresets(t *testing.T) {
 		},
 		Unsuited: []*misstepv1.Unsuited{{Jdk: "old", Workload: "modern", Reason: "it needs JDK 17 or newer"}},
 	}
-	e, err := campaign.NewExpansion(s)
-	require.NoError(t, err)
+	e := expand(t, s)
 	require.Equal(t, []string{"flag set zgc on old: it has no flag UseZGC", "workload modern on old: it needs JDK 17 or newer"}, e.Skipped())
 	var got []string
 	for i := range e.Size() {

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/internal/splitmix"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -94,7 +95,7 @@ func concrete(p *misstepv1.Perturbation, seed uint64) *misstepv1.Perturbation {
 	}
 	maps.Copy(out.Parameters, p.GetParameters())
 	for i, name := range sortedKeys(p.GetRanges()) {
-		out.Parameters[name] = within(p.GetRanges()[name], draw(seed, streamRange, uint64(i)))
+		out.Parameters[name] = within(p.GetRanges()[name], splitmix.Draw(seed, streamRange, uint64(i)))
 	}
 	return out
 }

@@ -117,6 +117,9 @@ type ReproductionRows interface {
 	Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error)
 }
 
+// ReproductionPrefix begins the ids of reproductions and of their campaigns of probes, and no other campaign's.
+const ReproductionPrefix = "R"
+
 // Campaign is a submitted campaign and how far it has come.
 type Campaign struct {
 	ID         string
@@ -131,13 +134,15 @@ type Campaign struct {
 	Next uint64
 	// Turn orders campaigns by their last grant; the lowest is served first.
 	Turn uint64
+	// StrategyState is what the campaign's strategy keeps between two results (see package steer); nil when it keeps nothing.
+	StrategyState []byte
 	// Tally sums what finished: outcomes, failed, cancelled, retries, checks, signals and finding_ids; nothing else is set.
 	Tally *misstepv1.CampaignStatus
 }
 
 // Job is one trial of a campaign before it has a result.
 type Job struct {
-	// Recipe of a reproduction's probe; nil for a campaign's trial, whose recipe follows from its index.
+	// Recipe of the trial. Older versions stored none for a campaign's trial: there it follows from the index.
 	Recipe   *misstepv1.Recipe
 	Campaign string
 	// Index of the trial in its campaign's expansion.

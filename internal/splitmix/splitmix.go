@@ -8,3 +8,9 @@ func Mix(x uint64) uint64 {
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
+
+// Draw returns the i-th number of a stream: Mix over the three, chained so that neither seeds nor indices that differ by one
+// give related numbers.
+func Draw(seed, stream, i uint64) uint64 {
+	return Mix(Mix(Mix(seed)^stream) ^ i)
+}

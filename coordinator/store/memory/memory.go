@@ -144,6 +144,7 @@ func cloneCampaign(c *store.Campaign) *store.Campaign {
 	out := *c
 	out.Submission = proto.CloneOf(c.Submission)
 	out.Tally = proto.CloneOf(c.Tally)
+	out.StrategyState = slices.Clone(c.StrategyState)
 	out.Submitted, out.Ended = utc(c.Submitted), utc(c.Ended)
 	return &out
 }

@@ -101,7 +101,7 @@ func unmarshal[M proto.Message](column any, m M) (M, error) {
 	}
 }
 
-const campaignColumns = "id, submission, state, submitted, ended, next, turn, tally, probes"
+const campaignColumns = "id, submission, state, submitted, ended, next, turn, tally, probes, strategy_state"
 
 func (t *tx) PutCampaign(c *store.Campaign) error {
 	submission, err := marshal(c.Submission)
@@ -112,8 +112,9 @@ func (t *tx) PutCampaign(c *store.Campaign) error {
 	if err != nil {
 		return fmt.Errorf("write the tally of campaign %s: %w", c.ID, err)
 	}
-	return t.exec("store campaign "+c.ID, "INSERT OR REPLACE INTO campaigns ("+campaignColumns+") VALUES (?,?,?,?,?,?,?,?,?)",
-		c.ID, submission, int32(c.State), nanos(c.Submitted), nanos(c.Ended), int64(c.Next), int64(c.Turn), tally, c.Probes)
+	return t.exec("store campaign "+c.ID, "INSERT OR REPLACE INTO campaigns ("+campaignColumns+") VALUES (?,?,?,?,?,?,?,?,?,?)",
+		c.ID, submission, int32(c.State), nanos(c.Submitted), nanos(c.Ended), int64(c.Next), int64(c.Turn), tally, c.Probes,
+		c.StrategyState)
 }
 
 func scanCampaign(scan func(...any) error) (*store.Campaign, error) {
@@ -124,7 +125,7 @@ func scanCampaign(scan func(...any) error) (*store.Campaign, error) {
 		submitted, ended  int64
 		next, turn        int64
 	)
-	if err := scan(&c.ID, &submission, &state, &submitted, &ended, &next, &turn, &tally, &c.Probes); err != nil {
+	if err := scan(&c.ID, &submission, &state, &submitted, &ended, &next, &turn, &tally, &c.Probes, &c.StrategyState); err != nil {
 		return nil, err
 	}
 	c.State, c.Submitted, c.Ended = misstepv1.CampaignState(state), fromNanos(submitted), fromNanos(ended)

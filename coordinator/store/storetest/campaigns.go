@@ -16,6 +16,7 @@ func campaigns(t *testing.T, s store.Store) {
 	old, young, done := campaign("C1", time.Hour), campaign("C2", time.Minute), campaign("C3", 2*time.Hour)
 	done.State, done.Ended = misstepv1.CampaignState_CAMPAIGN_STATE_DONE, t0
 	done.Tally = &misstepv1.CampaignStatus{} // an empty message is kept as one
+	done.StrategyState = nil
 	update(t, s, func(tx store.Tx) {
 		for _, c := range []*store.Campaign{old, young, done} {
 			require.NoError(t, tx.PutCampaign(c))
@@ -27,12 +28,15 @@ func campaigns(t *testing.T, s store.Store) {
 		equal(t, old.Submission, got.Submission)
 		equal(t, old.Tally, got.Tally)
 		assert.Equal(t, old.Submitted.UTC(), got.Submitted)
-		assert.Equal(t, []any{old.ID, old.State, old.Next, old.Turn, true}, []any{got.ID, got.State, got.Next, got.Turn, got.Ended.IsZero()})
+		assert.Equal(t, []byte("state-C1"), got.StrategyState)
+		assert.Equal(t, []any{old.ID, old.State, old.Next, old.Turn, true},
+			[]any{got.ID, got.State, got.Next, got.Turn, got.Ended.IsZero()})
 
 		got, err = tx.Campaign("C3")
 		require.NoError(t, err)
 		assert.Equal(t, t0.UTC(), got.Ended)
 		require.NotNil(t, got.Tally)
+		assert.Empty(t, got.StrategyState)
 
 		_, err = tx.Campaign("C4")
 		require.ErrorIs(t, err, store.ErrNotFound)
@@ -64,7 +68,9 @@ func jobs(t *testing.T, s store.Store) {
 		require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 2, Failures: 2}))
 		require.NoError(t, tx.DeleteJob("C1", 99))
 	})
-	want := []store.Job{{Campaign: "C1", Index: 2, Failures: 2}, {Campaign: "C1", Index: 5, Failures: 1, Lost: 2, NotBefore: t0.UTC()}}
+	want := []store.Job{
+		{Campaign: "C1", Index: 2, Failures: 2}, {Campaign: "C1", Index: 5, Failures: 1, Lost: 2, NotBefore: t0.UTC()},
+	}
 	view(t, s, func(tx store.Tx) {
 		got, err := tx.Jobs("C1")
 		require.NoError(t, err)
@@ -106,7 +112,8 @@ func jobsWithRecipes(t *testing.T, s store.Store) {
 func reproductions(t *testing.T, s store.Store) {
 	row := func(id string, age time.Duration, state misstepv1.ReproductionState) *misstepv1.Reproduction {
 		return &misstepv1.Reproduction{
-			Id: id, State: state, Started: timestamppb.New(t0.Add(-age)), Spec: &misstepv1.ReproductionSpec{FindingId: "F1", Seed: 1<<64 - 1},
+			Id: id, State: state, Started: timestamppb.New(t0.Add(-age)),
+			Spec: &misstepv1.ReproductionSpec{FindingId: "F1", Seed: 1<<64 - 1},
 			Arms: []*misstepv1.ReproductionArm{{Key: "confirm/base/0", Results: "hm."}}, Next: 3,
 		}
 	}

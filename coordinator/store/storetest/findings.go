@@ -16,7 +16,8 @@ import (
 
 func findings(t *testing.T, s store.Store) {
 	f := func(id string, seen time.Time) *store.Finding {
-		return &store.Finding{Proto: &misstepv1.Finding{Id: id, Title: "t", LastSeen: timestamppb.New(seen), Hits: 1, Example: &misstepv1.Outcome{}}, Weight: 12}
+		p := &misstepv1.Finding{Id: id, Title: "t", LastSeen: timestamppb.New(seen), Hits: 1, Example: &misstepv1.Outcome{}}
+		return &store.Finding{Proto: p, Weight: 12}
 	}
 	update(t, s, func(tx store.Tx) {
 		for _, x := range []*store.Finding{f("Fa", t0), f("Fb", t0.Add(1)), f("Fc", t0)} {
@@ -51,11 +52,13 @@ func countsAndHits(t *testing.T, s store.Store) {
 		return &misstepv1.Recipe{
 			Jdk: &misstepv1.Jdk{Name: jdk}, Workload: &misstepv1.Workload{Name: "w"}, FlagSet: "f",
 			Checks:          []*misstepv1.Check{{Name: "shadow-gst"}, {Name: "gst-asgct"}},
-			Instrumentation: &misstepv1.Instrumentation{Ratio: 0.1}, Sampling: &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond)},
+			Instrumentation: &misstepv1.Instrumentation{Ratio: 0.1},
+			Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond)},
 		}
 	}
 	a := rates.Combination{
-		Campaign: "C1", JDK: "17", Workload: "w", FlagSet: "f", Checks: "gst-asgct,shadow-gst", Perturbation: "none", Ratio: "0.1", Interval: "1ms",
+		Campaign: "C1", JDK: "17", Workload: "w", FlagSet: "f", Checks: "gst-asgct,shadow-gst", Perturbation: "none",
+		Ratio: "0.1", Interval: "1ms",
 	}
 	b := a
 	b.JDK = "25"

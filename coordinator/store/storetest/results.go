@@ -38,7 +38,8 @@ func leases(t *testing.T, s store.Store) {
 		assert.Equal(t, []string{"L1", "L3"}, list(tx, store.LeaseFilter{Runner: "r1"}))
 		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{Campaign: "C1"}))
 		assert.Equal(t, []string{"L1"}, list(tx, store.LeaseFilter{Campaign: "C1", Runner: "r1"}))
-		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2)}), "a deadline is the last moment that is too late")
+		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2)}),
+			"a lease is lost at its deadline")
 		n, err := tx.CountLeases("C1")
 		require.NoError(t, err)
 		assert.EqualValues(t, 2, n)
@@ -67,7 +68,10 @@ func oneLease(t *testing.T, s store.Store) {
 
 func trials(t *testing.T, s store.Store) {
 	rows := []*store.Trial{
-		{Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{Seed: 1}, Outcome: &misstepv1.Outcome{Reason: "r"}, FindingIDs: []string{"F1", "F2"}, Ended: t0},
+		{
+			Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{Seed: 1}, Outcome: &misstepv1.Outcome{Reason: "r"},
+			FindingIDs: []string{"F1", "F2"}, Ended: t0,
+		},
 		{Campaign: "C2", Index: 7, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0},
 		{Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Failure: &misstepv1.InfrastructureFailure{Message: "m"}, Ended: t0},
 		{Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0},
@@ -107,7 +111,9 @@ func trials(t *testing.T, s store.Store) {
 }
 
 func oneResult(t *testing.T, s store.Store) {
-	first := &store.Trial{Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{Reason: "first"}, Ended: t0}
+	first := &store.Trial{
+		Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{Reason: "first"}, Ended: t0,
+	}
 	update(t, s, func(tx store.Tx) {
 		_, err := tx.AddTrial(first)
 		require.NoError(t, err)

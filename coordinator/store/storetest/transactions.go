@@ -19,7 +19,9 @@ func fill(t *testing.T, tx store.Tx) {
 	require.NoError(t, tx.PutCampaign(campaign("C1", 0)))
 	require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 1}))
 	require.NoError(t, tx.PutLease(lease("L1", "r1", "C1", 2, t0)))
-	_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, FindingIDs: []string{"F1"}, Ended: t0})
+	_, err := tx.AddTrial(&store.Trial{
+		Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, FindingIDs: []string{"F1"}, Ended: t0,
+	})
 	require.NoError(t, err)
 	require.NoError(t, tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F1", Hits: 1}}))
 	_, err = tx.AddDecision(&misstepv1.TriageDecision{Kind: "merge"})
@@ -35,7 +37,9 @@ func change(t *testing.T, tx store.Tx) {
 	require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 5}))
 	require.NoError(t, tx.DeleteLease("L1"))
 	require.NoError(t, tx.PutLease(lease("L2", "r2", "C1", 2, t0)))
-	_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, FindingIDs: []string{"F1"}, Ended: t0})
+	_, err := tx.AddTrial(&store.Trial{
+		Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, FindingIDs: []string{"F1"}, Ended: t0,
+	})
 	require.NoError(t, err)
 	require.NoError(t, tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F1", Hits: 2}}))
 	require.NoError(t, tx.PutDecision(&misstepv1.TriageDecision{Id: 1, Kind: "split"}))
@@ -114,17 +118,21 @@ func copies(t *testing.T, s store.Store) {
 	mine := campaign("C1", 0)
 	update(t, s, func(tx store.Tx) { require.NoError(t, tx.PutCampaign(mine)) })
 	mine.Submission.Campaign.Name = "changed"
+	mine.StrategyState[0] = '-'
 	mine.Tally.Outcomes["clean"] = 50
 	view(t, s, func(tx store.Tx) {
 		got, err := tx.Campaign("C1")
 		require.NoError(t, err)
 		assert.Equal(t, "name-C1", got.Submission.GetCampaign().GetName())
+		assert.Equal(t, []byte("state-C1"), got.StrategyState)
+		got.StrategyState[0] = '-'
 		got.Submission.Campaign.Name = "changed"
 		got.Tally.Outcomes["clean"] = 50
 		again, err := tx.Campaign("C1")
 		require.NoError(t, err)
 		assert.Equal(t, "name-C1", again.Submission.GetCampaign().GetName())
 		assert.EqualValues(t, 2, again.Tally.GetOutcomes()["clean"])
+		assert.Equal(t, []byte("state-C1"), again.StrategyState)
 	})
 }
 

@@ -1,4 +1,4 @@
-package coordinator
+package view
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 // addLabel says which known bug a finding is on each JDK that showed it, and on all of them. It follows from the hits, in
 // whatever order they came, and from today's catalogue; what a stored reproducer says is of its own day. Merged findings are one bug, so any of their
 // signatures may tell which.
-func (s *Server) addLabel(tx store.Tx, g groups, f *misstepv1.Finding, hits []rates.Count, jdks jdksOf) error {
+func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rates.Count, jdks jdksOf) error {
 	f.KnownAs, f.KnownOn = "", nil
 	for _, h := range hits {
 		jdk, err := jdks.find(tx, h.Combination)
@@ -28,7 +28,7 @@ func (s *Server) addLabel(tx store.Tx, g groups, f *misstepv1.Finding, hits []ra
 		}
 		on := &misstepv1.KnownOn{Jdk: jdk}
 		for _, id := range append([]string{f.GetId()}, f.GetAliases()...) {
-			on.KnownAs = cmp.Or(on.GetKnownAs(), s.config.Known.Label(g.rows[id].GetSignature(), jdk.GetVersion()))
+			on.KnownAs = cmp.Or(on.GetKnownAs(), r.Known.Label(g.Rows[id].GetSignature(), jdk.GetVersion()))
 		}
 		f.KnownOn = append(f.KnownOn, on)
 	}
@@ -71,7 +71,7 @@ func (j jdksOf) find(tx store.Tx, c rates.Combination) (*misstepv1.Jdk, error) {
 
 // readJdks gives the JDKs that a campaign's, or a reproduction's, trials ran on.
 func readJdks(tx store.Tx, campaign string) ([]*misstepv1.Jdk, error) {
-	if !strings.HasPrefix(campaign, reproductionPrefix) {
+	if !strings.HasPrefix(campaign, store.ReproductionPrefix) {
 		c, err := tx.Campaign(campaign)
 		if err != nil {
 			return nil, err

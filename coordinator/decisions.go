@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -9,11 +8,11 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
+	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -23,73 +22,13 @@ const (
 	maxReason  = 1024 // bytes of a decision's reason
 )
 
-// groups are the stored findings, one for each signature, under the decisions of people.
-type groups struct {
-	triage.Grouping
-	rows map[string]*misstepv1.Finding
-}
-
-func loadGroups(tx store.Tx) (groups, error) {
-	decisions, err := tx.Decisions()
-	if err != nil {
-		return groups{}, err
-	}
-	all, err := tx.Findings()
-	if err != nil {
-		return groups{}, err
-	}
-	g := groups{Grouping: triage.NewGrouping(decisions), rows: make(map[string]*misstepv1.Finding, len(all))}
-	for _, f := range all {
-		g.rows[f.Proto.GetId()] = f.Proto
-	}
-	return g, nil
-}
-
-// protos are the findings with their aliases folded in, most recently seen first. Hits of aliases are not added up here: a trial may have
-// shown several; see addHits, which also labels them.
-func (g groups) protos() []*misstepv1.Finding {
-	var out []*misstepv1.Finding
-	for id, row := range g.rows {
-		if g.Head(id) != id {
-			continue
-		}
-		f := proto.CloneOf(row)
-		for _, a := range g.Aliases(id) {
-			if alias := g.rows[a]; alias != nil {
-				fold(f, alias)
-			}
-		}
-		f.Fits = slices.DeleteFunc(f.GetFits(), func(other string) bool { return g.Head(other) == id })
-		out = append(out, f)
-	}
-	slices.SortFunc(out, func(a, b *misstepv1.Finding) int {
-		return cmp.Or(b.GetLastSeen().AsTime().Compare(a.GetLastSeen().AsTime()), cmp.Compare(a.GetId(), b.GetId()))
-	})
-	return out
-}
-
-func fold(f, alias *misstepv1.Finding) {
-	f.Aliases = append(f.Aliases, alias.GetId())
-	if alias.GetFirstSeen().AsTime().Before(f.GetFirstSeen().AsTime()) {
-		f.FirstSeen = alias.GetFirstSeen()
-	}
-	if alias.GetLastSeen().AsTime().After(f.GetLastSeen().AsTime()) {
-		f.LastSeen = alias.GetLastSeen()
-	}
-	for _, c := range alias.GetCampaigns() {
-		if !slices.Contains(f.GetCampaigns(), c) {
-			f.Campaigns = append(f.Campaigns, c)
-		}
-	}
-}
-
-// find returns the whole id of a stored finding from an unambiguous prefix of it.
-func (g groups) find(prefix string) (string, error) {
-	if _, ok := g.rows[prefix]; ok {
+// findFinding returns the whole id of a stored finding from an unambiguous prefix of it.
+func findFinding(g view.Groups, prefix string) (string, error) {
+	if _, ok := g.Rows[prefix]; ok {
 		return prefix, nil
 	}
-	ids := make([]string, 0, len(g.rows))
-	for id := range g.rows {
+	ids := make([]string, 0, len(g.Rows))
+	for id := range g.Rows {
 		ids = append(ids, id)
 	}
 	return only(ids, "finding", prefix, func(id string) string { return id })
@@ -97,16 +36,16 @@ func (g groups) find(prefix string) (string, error) {
 
 // MergeFindings implements the AdminService.
 func (s *Server) MergeFindings(ctx context.Context, req *misstepv1.MergeFindingsRequest) (*misstepv1.MergeFindingsResponse, error) {
-	d, err := s.decide(ctx, func(g groups) (*misstepv1.TriageDecision, error) {
-		from, err := g.find(req.GetFindingId())
+	d, err := s.decide(ctx, func(g view.Groups) (*misstepv1.TriageDecision, error) {
+		from, err := findFinding(g, req.GetFindingId())
 		if err != nil {
 			return nil, err
 		}
-		into, err := g.find(req.GetIntoId())
+		into, err := findFinding(g, req.GetIntoId())
 		if err != nil {
 			return nil, err
 		}
-		if a, b := g.rows[from].GetSignature().GetKind(), g.rows[into].GetSignature().GetKind(); a != b {
+		if a, b := g.Rows[from].GetSignature().GetKind(), g.Rows[into].GetSignature().GetKind(); a != b {
 			return nil, status.Errorf(codes.InvalidArgument, "%s is a %s and %s a %s: only findings of one kind can be merged", from, a, into, b)
 		}
 		return &misstepv1.TriageDecision{Kind: triage.DecisionMerge, Finding: from, Into: g.Head(into), Reason: req.GetReason()}, nil
@@ -116,8 +55,8 @@ func (s *Server) MergeFindings(ctx context.Context, req *misstepv1.MergeFindings
 
 // SplitFinding implements the AdminService.
 func (s *Server) SplitFinding(ctx context.Context, req *misstepv1.SplitFindingRequest) (*misstepv1.SplitFindingResponse, error) {
-	d, err := s.decide(ctx, func(g groups) (*misstepv1.TriageDecision, error) {
-		id, err := g.find(req.GetFindingId())
+	d, err := s.decide(ctx, func(g view.Groups) (*misstepv1.TriageDecision, error) {
+		id, err := findFinding(g, req.GetFindingId())
 		if err != nil {
 			return nil, err
 		}
@@ -127,10 +66,10 @@ func (s *Server) SplitFinding(ctx context.Context, req *misstepv1.SplitFindingRe
 }
 
 // decide records what is proposed, when it changes something.
-func (s *Server) decide(ctx context.Context, propose func(groups) (*misstepv1.TriageDecision, error)) (*misstepv1.TriageDecision, error) {
+func (s *Server) decide(ctx context.Context, propose func(view.Groups) (*misstepv1.TriageDecision, error)) (*misstepv1.TriageDecision, error) {
 	var d *misstepv1.TriageDecision
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
-		g, err := loadGroups(tx)
+		g, err := view.LoadGroups(tx)
 		if err != nil {
 			return err
 		}
@@ -187,12 +126,12 @@ func (s *Server) UndoDecision(ctx context.Context, req *misstepv1.UndoDecisionRe
 // ListDecisions implements the AdminService.
 func (s *Server) ListDecisions(ctx context.Context, _ *misstepv1.ListDecisionsRequest) (*misstepv1.ListDecisionsResponse, error) {
 	resp := &misstepv1.ListDecisionsResponse{}
-	err := s.config.Store.View(ctx, func(tx store.Tx) (err error) {
+	err := s.read(ctx, func(tx store.Tx, _ time.Time) (err error) {
 		resp.Decisions, err = tx.Decisions()
 		return err
 	})
 	if err != nil {
-		return nil, s.toStatus(err)
+		return nil, err
 	}
 	return resp, nil
 }

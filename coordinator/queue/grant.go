@@ -1,0 +1,141 @@
+package queue
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"misstep/coordinator/campaign"
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Runner is what the queue needs to know of one that asks for work.
+type Runner struct {
+	ID          string
+	AgentDigest string
+	// Capabilities, as campaign.Need names them.
+	Capabilities []string
+}
+
+// Grant leases up to n trials to a runner. Campaigns share: the one with the fewest running trials is next, among equals the
+// one served longest ago. Within a campaign, trials that wait for another attempt go first. Trials that take what the runner lacks wait for
+// another runner.
+func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.Lease, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	campaigns, err := tx.Campaigns(true)
+	if err != nil {
+		return nil, err
+	}
+	campaigns = slices.DeleteFunc(campaigns, func(c *store.Campaign) bool {
+		agent := c.Submission.GetAgentDigest()
+		return timeIsOver(c, now) || agent != "" && agent != r.AgentDigest
+	})
+	running := make(map[string]uint64, len(campaigns))
+	var turn uint64
+	for _, c := range campaigns {
+		if running[c.ID], err = tx.CountLeases(c.ID); err != nil {
+			return nil, err
+		}
+		turn = max(turn, c.Turn)
+	}
+	slices.Reverse(campaigns) // oldest first, so that the sort below leaves equals in the order they came
+	changed := map[string]*store.Campaign{}
+	var granted []*store.Lease
+	for uint32(len(granted)) < n && len(campaigns) > 0 {
+		slices.SortStableFunc(campaigns, func(a, b *store.Campaign) int {
+			return cmp.Or(cmp.Compare(running[a.ID], running[b.ID]), cmp.Compare(a.Turn, b.Turn))
+		})
+		c := campaigns[0]
+		before := c.Next
+		l, err := q.next(tx, c, r, now)
+		if err != nil {
+			return nil, err
+		}
+		if c.Next != before {
+			changed[c.ID] = c
+		}
+		if l == nil {
+			campaigns = campaigns[1:]
+			continue
+		}
+		granted = append(granted, l)
+		running[c.ID]++
+		turn++
+		c.Turn = turn
+		changed[c.ID] = c
+	}
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		if err := tx.PutCampaign(changed[id]); err != nil {
+			return nil, err
+		}
+	}
+	return granted, nil
+}
+
+// maxPassedOver bounds the trials of a campaign that wait at once because the runners that asked could not run them.
+const maxPassedOver = 512
+
+// next leases one trial of c, or returns nil when it has none to give now. It changes c without storing it.
+func (q *Queue) next(tx store.Tx, c *store.Campaign, r Runner, now time.Time) (*store.Lease, error) {
+	jobs, err := tx.Jobs(c.ID)
+	if err != nil {
+		return nil, err
+	}
+	source := q.sources(c)
+	for _, j := range jobs {
+		if j.NotBefore.After(now) {
+			continue
+		}
+		recipe, err := recipeOf(source, j)
+		if err != nil {
+			return nil, err
+		}
+		if r.canRun(recipe) {
+			if err := tx.DeleteJob(c.ID, j.Index); err != nil {
+				return nil, err
+			}
+			return q.lease(tx, j, recipe, r, now)
+		}
+	}
+	for waiting := len(jobs); !allTrialsMade(c); waiting++ {
+		recipe, err := source.Recipe(c.Next)
+		if recipe == nil || err != nil {
+			return nil, err
+		}
+		j := store.Job{Campaign: c.ID, Index: c.Next}
+		if r.canRun(recipe) {
+			c.Next++
+			return q.lease(tx, j, recipe, r, now)
+		}
+		if waiting >= maxPassedOver {
+			return nil, nil
+		}
+		c.Next++
+		j.NotBefore, j.Recipe = now, recipe
+		if err := tx.PutJob(j); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (q *Queue) lease(tx store.Tx, j store.Job, recipe *misstepv1.Recipe, r Runner, now time.Time) (*store.Lease, error) {
+	j.NotBefore, j.Recipe = time.Time{}, nil
+	l := &store.Lease{ID: q.newID(), Runner: r.ID, Job: j, Recipe: recipe, Granted: now, Deadline: now.Add(q.policy.LeaseTime)}
+	return l, tx.PutLease(l)
+}
+
+// canRun reports whether the runner has what a recipe needs.
+func (r Runner) canRun(recipe *misstepv1.Recipe) bool {
+	need := capabilityNeeded(recipe)
+	return need == "" || slices.Contains(r.Capabilities, need)
+}
+
+// capabilityNeeded returns the capability of a runner that a recipe needs, or "".
+func capabilityNeeded(recipe *misstepv1.Recipe) string {
+	return campaign.Need(recipe.GetExecutor(), recipe.GetPerturbation())
+}

@@ -1,0 +1,39 @@
+package queue
+
+import (
+	"time"
+
+	"misstep/coordinator/store"
+)
+
+// Waiting returns how many trials of a campaign are still to come when jobs of them wait: those not made yet are included when
+// the number of trials is bounded. Once its time is over nothing waits.
+func Waiting(c *store.Campaign, jobs uint64, now time.Time) uint64 {
+	if timeIsOver(c, now) {
+		return 0
+	}
+	if planned := c.Submission.GetCampaign().GetBudget().GetTrials(); planned > c.Next {
+		jobs += planned - c.Next
+	}
+	return jobs
+}
+
+// Unplaced counts the waiting trials of a campaign that need a capability which no runner has, by capability. capable reports
+// whether a runner has one.
+func (q *Queue) Unplaced(c *store.Campaign, jobs []store.Job, capable func(capability string) bool) (map[string]uint64, error) {
+	var unplaced map[string]uint64
+	source := q.sources(c)
+	for _, j := range jobs {
+		recipe, err := recipeOf(source, j)
+		if err != nil {
+			return nil, err
+		}
+		if need := capabilityNeeded(recipe); need != "" && !capable(need) {
+			if unplaced == nil {
+				unplaced = map[string]uint64{}
+			}
+			unplaced[need]++
+		}
+	}
+	return unplaced, nil
+}

@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"errors"
+	"time"
+
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Complete records the outcome of a lease and frees it. The caller made sure that the lease is live and has filled in
+// findingIDs.
+func (q *Queue) Complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, findingIDs []string, now time.Time) error {
+	c, err := tx.Campaign(l.Job.Campaign)
+	if err != nil {
+		return err
+	}
+	t := &store.Trial{Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Outcome: o, FindingIDs: findingIDs, Ended: now}
+	if _, err := tx.AddTrial(t); err != nil {
+		return err
+	}
+	addOutcome(c.Tally, o, findingIDs)
+	if err := errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c)); err != nil {
+		return err
+	}
+	return q.sources(c).Recorded(tx, t, now)
+}
+
+// Fail takes note that the infrastructure failed a lease: the trial waits for another attempt, or is given up when it had its
+// attempts or the failure is permanent. A trial that was only interrupted goes back without having used one.
+func (q *Queue) Fail(tx store.Tx, l *store.Lease, f *misstepv1.InfrastructureFailure, now time.Time) error {
+	c, err := tx.Campaign(l.Job.Campaign)
+	if err != nil {
+		return err
+	}
+	job := l.Job
+	if !f.GetInterrupted() {
+		job.Failures++
+	}
+	switch {
+	case f.GetInterrupted() && timeIsOver(c, now):
+		c.Tally.Cancelled++
+		return errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c))
+	case f.GetInterrupted():
+		job.NotBefore = now
+		return errors.Join(tx.DeleteLease(l.ID), putBack(tx, l, job))
+	case f.GetPermanent() || job.Failures >= q.policy.MaxFailures || timeIsOver(c, now):
+		return errors.Join(tx.DeleteLease(l.ID), q.giveUp(tx, c, l, now, f))
+	}
+	c.Tally.Retries++
+	// Full disks and the like last longer than a trial: without a wait they would eat all attempts at once.
+	job.NotBefore = now.Add(q.policy.Backoff << (2 * (job.Failures - 1)))
+	return errors.Join(tx.DeleteLease(l.ID), putBack(tx, l, job), tx.PutCampaign(c))
+}
+
+// putBack lets a lease's trial wait for another attempt.
+func putBack(tx store.Tx, l *store.Lease, job store.Job) error {
+	job.Recipe = l.Recipe
+	return tx.PutJob(job)
+}
+
+// giveUp records that a trial has no outcome and why.
+func (q *Queue) giveUp(tx store.Tx, c *store.Campaign, l *store.Lease, now time.Time, f *misstepv1.InfrastructureFailure) error {
+	t := &store.Trial{Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Failure: f, Ended: now}
+	if _, err := tx.AddTrial(t); err != nil {
+		return err
+	}
+	c.Tally.Failed++
+	return errors.Join(tx.PutCampaign(c), q.sources(c).Recorded(tx, t, now))
+}

@@ -1,0 +1,83 @@
+package coordinator
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"misstep/coordinator/campaign"
+	"misstep/coordinator/queue"
+	"misstep/coordinator/steer"
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// source returns what gives a campaign its trials. It is the one place that tells submitted campaigns from reproductions'.
+func (s *Server) source(c *store.Campaign) queue.Source {
+	if c.Probes {
+		return probes{s}
+	}
+	return &product{campaign: c, newStrategy: steer.New}
+}
+
+// probes of a reproduction: its jobs are put as results come in, with their recipes.
+type probes struct{ server *Server }
+
+// Recipe implements queue.Source.
+func (probes) Recipe(uint64) (*misstepv1.Recipe, error) { return nil, nil }
+
+// Recorded implements queue.Source.
+func (p probes) Recorded(tx store.Tx, t *store.Trial, now time.Time) error {
+	return p.server.recordProbe(tx, t, now)
+}
+
+// product of a submitted campaign's dimensions, in the order of its strategy.
+type product struct {
+	campaign    *store.Campaign
+	newStrategy func(misstepv1.Strategy, steer.Config) (steer.Strategy, error)
+	// expansion and strategy are made when they are needed first.
+	expansion *campaign.Expansion
+	strategy  steer.Strategy
+}
+
+func (p *product) prepare() (err error) {
+	if p.strategy != nil {
+		return nil
+	}
+	if p.expansion, err = campaign.NewExpansion(p.campaign.Submission); err != nil {
+		return fmt.Errorf("expand campaign %s: %w", p.campaign.ID, err)
+	}
+	spec := p.campaign.Submission.GetCampaign()
+	p.strategy, err = p.newStrategy(spec.GetStrategy(), steer.Config{
+		Seed: spec.GetSeed(), Size: p.expansion.Size(), State: p.campaign.StrategyState,
+	})
+	if err != nil {
+		return fmt.Errorf("steer campaign %s: %w", p.campaign.ID, err)
+	}
+	return nil
+}
+
+// Recipe implements queue.Source.
+func (p *product) Recipe(index uint64) (*misstepv1.Recipe, error) {
+	if err := p.prepare(); err != nil {
+		return nil, err
+	}
+	return p.expansion.Recipe(p.strategy.Choose(index), index), nil
+}
+
+// Recorded implements queue.Source: what the strategy makes of the result is stored with the campaign.
+func (p *product) Recorded(tx store.Tx, t *store.Trial, _ time.Time) error {
+	if err := p.prepare(); err != nil {
+		return err
+	}
+	p.strategy.Learn(steer.Result{Index: t.Index, Recipe: t.Recipe, Outcome: t.Outcome, FindingIDs: t.FindingIDs})
+	state, err := p.strategy.State()
+	if err != nil {
+		return fmt.Errorf("write what steers campaign %s: %w", p.campaign.ID, err)
+	}
+	if bytes.Equal(state, p.campaign.StrategyState) {
+		return nil
+	}
+	p.campaign.StrategyState = state
+	return tx.PutCampaign(p.campaign)
+}

@@ -1,0 +1,57 @@
+package view
+
+import (
+	"slices"
+
+	"misstep/coordinator/rates"
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Findings lists the findings seen in a campaign, or all when campaign is empty, most recently seen first, with hits, rates and
+// labels and without their examples.
+func (r Reader) Findings(tx store.Tx, campaign string) ([]*misstepv1.Finding, error) {
+	g, err := LoadGroups(tx)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := tx.Counts()
+	if err != nil {
+		return nil, err
+	}
+	jdks := jdksOf{}
+	var found []*misstepv1.Finding
+	for _, f := range g.Findings() {
+		if campaign != "" && !slices.Contains(f.GetCampaigns(), campaign) {
+			continue
+		}
+		f.Example, f.ExampleRecipe = nil, nil
+		if err := r.addHits(tx, g, f, counts, jdks); err != nil {
+			return nil, err
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// Finding returns the finding that a stored one counts for, with its aliases folded in, its rates and its label. all are the
+// findings as they stand, without either.
+func (r Reader) Finding(tx store.Tx, g Groups, id string) (f *misstepv1.Finding, all []*misstepv1.Finding, err error) {
+	counts, err := tx.Counts()
+	if err != nil {
+		return nil, nil, err
+	}
+	all = g.Findings()
+	f = all[slices.IndexFunc(all, func(f *misstepv1.Finding) bool { return f.GetId() == g.Head(id) })]
+	return f, all, r.addHits(tx, g, f, counts, jdksOf{})
+}
+
+// addHits fills in what the trials that showed a finding tell of it.
+func (r Reader) addHits(tx store.Tx, g Groups, f *misstepv1.Finding, counts []rates.Count, jdks jdksOf) error {
+	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
+	if err != nil {
+		return err
+	}
+	addRates(f, hits, counts)
+	return r.addLabel(tx, g, f, hits, jdks)
+}

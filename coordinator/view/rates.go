@@ -1,0 +1,64 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"misstep/coordinator/rates"
+	"misstep/coordinator/store"
+	"misstep/coordinator/triage"
+	"misstep/internal/interval"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// addRates fills in the hits, and hits of trials for the combinations that the finding's campaigns tried, those without a hit included:
+// where it does not show is half of the story. All campaigns count, those that never hit it too, or rates would be flattered;
+// only trials that could have missed it do, so for a mismatch those that ran its check.
+func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
+	f.Hits = 0
+	of := make(map[rates.Combination]uint64, len(hits))
+	for _, h := range hits {
+		of[h.Combination] = h.N
+		f.Hits += h.N
+	}
+	type key struct{ jdk, workload, flagSet string }
+	keyOf := func(c rates.Combination) key { return key{c.JDK, c.Workload, c.FlagSet} }
+	// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
+	counts = slices.DeleteFunc(slices.Clone(counts), func(c rates.Count) bool {
+		// Probes of a reproduction run recipes that are like no campaign's: they would distort what raises the rate.
+		return strings.HasPrefix(c.Campaign, store.ReproductionPrefix) || of[c.Combination] == 0 && !couldShow(f.GetSignature(), c.Checks)
+	})
+	byKey := map[key]*misstepv1.FindingRate{}
+	for _, c := range counts {
+		if slices.Contains(f.GetCampaigns(), c.Campaign) {
+			byKey[keyOf(c.Combination)] = &misstepv1.FindingRate{Jdk: c.JDK, Workload: c.Workload, FlagSet: c.FlagSet}
+		}
+	}
+	var cells []triage.Cell
+	for _, c := range counts {
+		if r := byKey[keyOf(c.Combination)]; r != nil {
+			r.Trials += c.N
+			r.Hits += of[c.Combination]
+			cells = append(cells, triage.Cell{Hits: of[c.Combination], Trials: c.N, Values: map[string]string{
+				"jdk": c.JDK, "workload": c.Workload, "flag set": c.FlagSet, "perturbation": c.Perturbation, "ratio": c.Ratio, "interval": c.Interval,
+			}})
+		}
+	}
+	f.Rates, f.Factors = nil, triage.Factors(cells)
+	for _, r := range byKey {
+		r.Low, r.High = interval.Wilson(r.GetHits(), r.GetTrials())
+		f.Rates = append(f.Rates, r)
+	}
+	slices.SortFunc(f.Rates, func(a, b *misstepv1.FindingRate) int {
+		return cmp.Or(cmp.Compare(a.GetJdk(), b.GetJdk()), cmp.Compare(a.GetWorkload(), b.GetWorkload()), cmp.Compare(a.GetFlagSet(), b.GetFlagSet()))
+	})
+}
+
+// couldShow reports whether trials of recipes with these checks could have shown a signature.
+func couldShow(sig *misstepv1.Signature, checks string) bool {
+	if sig.GetKind() != triage.KindMismatch || len(sig.GetParts()) == 0 {
+		return true
+	}
+	return slices.Contains(strings.Split(checks, ","), sig.GetParts()[0])
+}
