@@ -23,7 +23,7 @@ import (
 	"misstep/agent"
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
-	"misstep/coordinator/store/sqlite"
+	"misstep/coordinator/store/stores"
 	"misstep/coordinator/triage"
 	"misstep/deploy/jdk"
 	"misstep/bench"
@@ -270,7 +270,7 @@ func (l *lab) make(ctx context.Context, c realCase, dir string) (made, error) {
 
 // result reads what the reproduction's own record says beside its status: the best recipe met, the candidate methods.
 func (l *lab) result(ctx context.Context, dir string, status *misstepv1.ReproductionStatus) (m made, err error) {
-	s, err := sqlite.Open(ctx, filepath.Join(dir, "store.db"))
+	s, err := stores.Open(ctx, dir)
 	if err != nil {
 		return m, err
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"misstep/bpf"
 	"misstep/coordinator/campaign"
+	"misstep/coordinator/store/stores"
 	"misstep/corpus/tree"
 	"misstep/deploy/jdk/preset"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -153,13 +153,8 @@ func (c *campaignSubmit) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	if c.Dir != "" { // a folder to submit into may be new
-		if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-			return fmt.Errorf("make folder: %w", err)
-		}
-		if f, err := os.OpenFile(filepath.Join(c.Dir, "store.db"), os.O_CREATE, 0o644); err != nil {
-			return fmt.Errorf("make store: %w", err)
-		} else if err := f.Close(); err != nil {
-			return fmt.Errorf("make store: %w", err)
+		if err := stores.Create(ctx, c.Dir); err != nil {
+			return err
 		}
 	}
 	st, err := c.station(e.warnings())

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"misstep/coordinator/store/stores"
 	"misstep/corpus"
 	"misstep/corpus/blob"
 	"misstep/bundle"
@@ -55,7 +56,7 @@ func openCorpus(ctx context.Context, location string) (share.Corpus, func(), err
 func locate(ctx context.Context, location string) (share.Corpus, func(), error) {
 	scheme, _, found := strings.Cut(location, "://")
 	if !found {
-		if _, err := os.Stat(filepath.Join(location, "store.db")); err == nil {
+		if stores.InFolder(location) == nil {
 			location = filepath.Join(location, "blobs") // the folder of a hunt or coordinator
 		}
 		store, err := localdir.New(location)

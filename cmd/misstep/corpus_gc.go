@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/coordinator/store"
-	"misstep/coordinator/store/sqlite"
+	"misstep/coordinator/store/stores"
 	"misstep/corpus"
 	"misstep/corpus/localdir"
 	"misstep/bundle/share"
@@ -42,9 +42,9 @@ func (c *corpusGC) Run(ctx context.Context, e *env) error {
 	before := time.Now().Add(-c.Grace) // taken first: what is referred to from now on is younger
 	blobs := c.Dir
 	m := marker{marked: map[corpus.Digest]bool{}}
-	if _, err := os.Stat(filepath.Join(c.Dir, "store.db")); err == nil {
+	if stores.InFolder(c.Dir) == nil {
 		blobs = filepath.Join(c.Dir, "blobs")
-		if err := m.coordinator(ctx, filepath.Join(c.Dir, "store.db")); err != nil {
+		if err := m.coordinator(ctx, c.Dir); err != nil {
 			return err
 		}
 	}
@@ -107,8 +107,8 @@ func (m marker) message(message proto.Message) error {
 }
 
 // coordinator marks what the rows of a coordinator's store refer to.
-func (m marker) coordinator(ctx context.Context, path string) (err error) {
-	st, err := sqlite.Open(ctx, path)
+func (m marker) coordinator(ctx context.Context, dir string) (err error) {
+	st, err := stores.Open(ctx, dir)
 	if err != nil {
 		return err
 	}

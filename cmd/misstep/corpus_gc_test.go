@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/store"
-	"misstep/coordinator/store/sqlite"
+	"misstep/coordinator/store/stores"
 	"misstep/corpus"
 	"misstep/corpus/localdir"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -46,7 +46,7 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 	now := timestamppb.Now()
 	tree := fmt.Sprintf("misstep-tree 1\nfile %d %s release\n", len("file of a JDK to bisect"), blob("file of a JDK to bisect", true))
 	require.NoError(t, func() error {
-		st, err := sqlite.Open(t.Context(), filepath.Join(dir, "store.db"))
+		st, err := stores.Open(t.Context(), dir)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"misstep/agent"
 	"misstep/coordinator/campaign"
+	"misstep/coordinator/store/stores"
 	"misstep/corpus"
 	"misstep/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -96,7 +97,7 @@ func (c *reproduceStart) open(e *env) (*station, func(), error) {
 		}
 		return st, st.close, nil
 	}
-	if _, err := os.Stat(filepath.Join(c.Dir, "store.db")); err != nil {
+	if err := stores.InFolder(c.Dir); err != nil {
 		return nil, nil, fmt.Errorf("%s holds no hunt (%w); give the --dir of an earlier `misstep hunt` or coordinator", c.Dir, err)
 	}
 	unlock, err := lock(c.Dir)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,7 +15,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"misstep/coordinator"
-	"misstep/coordinator/store/sqlite"
+	"misstep/coordinator/store"
+	"misstep/coordinator/store/stores"
 	"misstep/corpus"
 	"misstep/corpus/known"
 	"misstep/corpus/localdir"
@@ -63,17 +64,16 @@ func over(conn *grpc.ClientConn, close func()) *station {
 // serving is a coordinator on a folder: its gRPC server, ready for listeners.
 type serving struct {
 	server *grpc.Server
-	store  *sqlite.Store
+	store  store.Store
 	blobs  corpus.Store
+	// stopRunning ends the coordinator's work beside its calls and waits for its end.
+	stopRunning func()
 }
 
-// open opens or makes the folder of a coordinator: the store in store.db, the corpus in blobs/. extra sources are served, too.
+// open opens or makes the folder of a coordinator: the store, and the corpus in blobs/. extra sources are served, too.
 // Shared bundles must keep the policy.
 func open(dir string, timing coordinator.Config, policy share.Policy, extra ...corpus.Source) (*serving, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make folder %s: %w", dir, err)
-	}
-	st, err := sqlite.Open(context.Background(), filepath.Join(dir, "store.db"))
+	st, err := stores.Open(context.Background(), dir)
 	if err != nil {
 		return nil, err
 	}
@@ -84,13 +84,18 @@ func open(dir string, timing coordinator.Config, policy share.Policy, extra ...c
 	blobs := overlay.New(local, extra...)
 	timing.Store, timing.Known, timing.Strategies = st, known.Default(), strategies()
 	server := grpc.NewServer(coordinator.ServerOptions()...)
-	coordinator.New(timing).Register(server)
+	c := coordinator.New(timing)
+	c.Register(server)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx) })
 	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, remote.Shared(share.Folder(filepath.Join(dir, "blobs")), policy)))
-	return &serving{server: server, store: st, blobs: blobs}, nil
+	return &serving{server: server, store: st, blobs: blobs, stopRunning: func() { cancel(); running.Wait() }}, nil
 }
 
 func (s *serving) close() error {
 	s.server.Stop()
+	s.stopRunning()
 	return s.store.Close()
 }
 
@@ -124,7 +129,7 @@ func (w where) station(logger *slog.Logger) (*station, error) {
 	case w.Coordinator != "":
 		return dial(w.Coordinator)
 	case w.Dir != "":
-		if _, err := os.Stat(filepath.Join(w.Dir, "store.db")); err != nil {
+		if err := stores.InFolder(w.Dir); err != nil {
 			return nil, fmt.Errorf("%s holds no hunt (%w); give the --dir of an earlier `misstep hunt` or coordinator", w.Dir, err)
 		}
 		return embed(w.Dir, coordinator.Config{Logger: logger})
