@@ -16,7 +16,7 @@ export JAVA_HOME ?= $(shell for d in /usr/lib/jvm/java-17-openjdk-* /usr/lib/jvm
 MVN := mvn -q -B -ntp
 VERSION := $(shell git describe --always --dirty 2>/dev/null)
 TALLY = go run ./internal/tally
-C_SOURCES = $$(git ls-files 'agent/*.cpp' 'agent/*.h' 'bundle/*.cpp' 'bpf/*.c' 'bpf/*.h' 'bpf/*.cpp' 'workloads/races/*.c' 'deploy/vm/clock/*.c')
+C_SOURCES = $$(git ls-files 'agent/*.cpp' 'agent/*.h' 'bundle/*.cpp' 'bpf/*.c' 'bpf/*.h' 'schedule/*.c' 'schedule/*.h' 'schedule/*.cpp' 'workloads/races/*.c' 'deploy/vm/clock/*.c')
 HUNT_DIR ?= $(BUILD)/hunt
 CAMPAIGN ?= campaigns/hunt.yaml
 

@@ -98,7 +98,7 @@
 #define MISSTEP_PHASE_OWN_WALK 4
 #define MISSTEP_PHASE_GUESS 5
 
-// schedule.bin: what a perturbation at instrumentation points did. A header, then records of bpf/intf.h (struct
+// schedule.bin: what a perturbation at instrumentation points did. A header, then records of schedule/intf.h (struct
 // misstep_record), those from capacity on left out. All counters are u64.
 
 // u64 magic: "MISSCHE2" read as a little-endian number.

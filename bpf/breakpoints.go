@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"misstep/schedule"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +32,7 @@ const (
 )
 
 // openBreakpoints puts breakpoints before the instructions of the stops for what the calling thread will start.
-func openBreakpoints(stops []Stop) (all []*breakpoint, err error) {
+func openBreakpoints(stops []schedule.Stop) (all []*breakpoint, err error) {
 	for _, s := range stops {
 		if slices.ContainsFunc(all, func(b *breakpoint) bool { return b.place == s.Place }) {
 			continue

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"misstep/schedule"
+
 	"github.com/alecthomas/kong"
 )
 
@@ -108,9 +110,9 @@ func Command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // Run explains the strategies.
 func (c *strategiesCommand) Run(s *streams) error {
 	if c.JSON {
-		return printJSON(s.stdout, Strategies())
+		return printJSON(s.stdout, schedule.Strategies())
 	}
-	for i, x := range Strategies() {
+	for i, x := range schedule.Strategies() {
 		if i > 0 {
 			fmt.Fprintln(s.stdout)
 		}
@@ -121,13 +123,13 @@ func (c *strategiesCommand) Run(s *streams) error {
 		explain(s.stdout, x.Parameters)
 	}
 	fmt.Fprintf(s.stdout, "\nAll but none have these, too:\n")
-	explain(s.stdout, bounds)
+	explain(s.stdout, schedule.Bounds())
 	return nil
 }
 
-func explain(w io.Writer, parameters []Parameter) {
+func explain(w io.Writer, parameters []schedule.Parameter) {
 	for _, p := range parameters {
-		fmt.Fprintf(w, "  %s=%s in %s\n", p.Name, number(p.Default), p.Range())
+		fmt.Fprintf(w, "  %s=%s in %s\n", p.Name, schedule.Number(p.Default), p.Range())
 		for line := range strings.SplitSeq(wrapped(p.Doc, 100), "\n") {
 			fmt.Fprintf(w, "      %s\n", line)
 		}
@@ -161,7 +163,7 @@ func printJSON(w io.Writer, value any) error {
 
 // Run runs the command once or until it fails.
 func (c *runCommand) Run(s *streams) error {
-	p := Perturbation{Strategy: c.Strategy, Seed: c.Seed, Parameters: map[string]float64{}}
+	p := schedule.Perturbation{Strategy: c.Strategy, Seed: c.Seed, Parameters: map[string]float64{}}
 	for name, text := range c.Param {
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil {
@@ -182,13 +184,13 @@ func (c *runCommand) Run(s *streams) error {
 	if err := Supported(); err != nil {
 		return err
 	}
-	return c.repeat(s, p, func(p Perturbation) (*Result, error) {
+	return c.repeat(s, p, func(p schedule.Perturbation) (*Result, error) {
 		return c.once(s, Options{Perturbation: p, FixedAddresses: c.Log != ""}, command, c.Log)
 	})
 }
 
 // repeat runs once, or until a run fails. A run that proves nothing, ejected or interrupted, ends it and is no failure.
-func (c *runCommand) repeat(s *streams, p Perturbation, once func(Perturbation) (*Result, error)) error {
+func (c *runCommand) repeat(s *streams, p schedule.Perturbation, once func(schedule.Perturbation) (*Result, error)) error {
 	for i := 1; ; i++ {
 		result, err := once(p)
 		if err != nil {
@@ -217,7 +219,7 @@ func (c *runCommand) repeat(s *streams, p Perturbation, once func(Perturbation) 
 }
 
 // failed runs the error command, as the user whom the command itself has run as.
-func (c *runCommand) failed(s *streams, p Perturbation, code int) {
+func (c *runCommand) failed(s *streams, p schedule.Perturbation, code int) {
 	if c.ErrorCommand == "" {
 		return
 	}
@@ -236,13 +238,13 @@ func (c *runCommand) failed(s *streams, p Perturbation, code int) {
 }
 
 // readReplayable reads the log of a file for a command.
-func readReplayable(s *streams, file string) (*Log, error) {
+func readReplayable(s *streams, file string) (*schedule.Log, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	log, err := ReadLog(f)
+	log, err := schedule.ReadLog(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -251,7 +253,7 @@ func readReplayable(s *streams, file string) (*Log, error) {
 			"the recipe's seed takes the same ones again: misstep run RECIPE, misstep replay BUNDLE", file, m)
 	}
 	if log.Cut {
-		fmt.Fprintf(s.stderr, "misstep sched: %s: %v: what comes last in it is not the run's end\n", file, ErrCut)
+		fmt.Fprintf(s.stderr, "misstep sched: %s: %v: what comes last in it is not the run's end\n", file, schedule.ErrCut)
 	}
 	if log.Lost > 0 {
 		fmt.Fprintf(s.stderr, "misstep sched: %s: %d records were lost when it was recorded\n", file, log.Lost)
@@ -264,8 +266,8 @@ func readReplayable(s *streams, file string) (*Log, error) {
 
 // Run replays.
 func (c *replayCommand) Run(s *streams) error {
-	if c.Places < 0 || c.Places > MaxPlaces {
-		return fmt.Errorf("--places %d: want 0 to %d, the processor's breakpoints", c.Places, MaxPlaces)
+	if c.Places < 0 || c.Places > schedule.MaxPlaces {
+		return fmt.Errorf("--places %d: want 0 to %d, the processor's breakpoints", c.Places, schedule.MaxPlaces)
 	}
 	log, err := readReplayable(s, c.File)
 	if err != nil {
@@ -276,7 +278,7 @@ func (c *replayCommand) Run(s *streams) error {
 		return err
 	}
 	if !slices.Equal(command, log.Header.Command) {
-		fmt.Fprintf(s.stderr, "misstep sched: recorded was another command: %s\n", printable(strings.Join(log.Header.Command, " ")))
+		fmt.Fprintf(s.stderr, "misstep sched: recorded was another command: %s\n", schedule.Printable(strings.Join(log.Header.Command, " ")))
 	}
 	o := Options{Perturbation: log.Header.Perturbation, Replay: log, Round: c.Round, FixedAddresses: log.Header.FixedAddresses}
 	if o.FixedAddresses && c.Places > 0 {
@@ -284,7 +286,7 @@ func (c *replayCommand) Run(s *streams) error {
 		if err != nil {
 			return err
 		}
-		o.Stops = Choose(stops, c.Places)
+		o.Stops = schedule.Choose(stops, c.Places)
 	}
 	result, err := c.once(s, o, command, "")
 	if err != nil {
@@ -336,7 +338,7 @@ func (c *runFlags) once(s *streams, o Options, command []string, logFile string)
 				result, err = nil, fmt.Errorf("write schedule log: %w", closing)
 			}
 		}()
-		if o.Log, err = NewLogWriter(f, Header{Perturbation: o.Perturbation, FixedAddresses: o.FixedAddresses, Command: command}); err != nil {
+		if o.Log, err = schedule.NewLogWriter(f, schedule.Header{Perturbation: o.Perturbation, FixedAddresses: o.FixedAddresses, Command: command}); err != nil {
 			return nil, err
 		}
 	}
@@ -354,22 +356,4 @@ func (c *runFlags) once(s *streams, o Options, command []string, logFile string)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 	return Run(ctx, o, cmd)
-}
-
-// MarshalJSON leaves out what is not for people.
-func (s Strategy) MarshalJSON() ([]byte, error) {
-	type parameter struct {
-		Name    string  `json:"name"`
-		Doc     string  `json:"doc"`
-		Unit    string  `json:"unit,omitempty"`
-		Min     float64 `json:"min"`
-		Max     float64 `json:"max"`
-		Default float64 `json:"default"`
-		Whole   bool    `json:"whole,omitempty"`
-	}
-	all := []parameter{}
-	for _, p := range s.All() {
-		all = append(all, parameter(p))
-	}
-	return json.Marshal(map[string]any{"name": s.Name, "doc": s.Doc, "parameters": all})
 }

@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"misstep/schedule"
+	"misstep/schedule/scheduletest"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -121,7 +124,7 @@ func help(mode, argument string) int {
 		}
 		return 0
 	case "load":
-		s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos", Seed: 1}})
+		s, err := Attach(Options{Perturbation: schedule.Perturbation{Strategy: "chaos", Seed: 1}})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 2
@@ -155,7 +158,7 @@ func run(t *testing.T, o Options, cmd *exec.Cmd) *Result {
 
 func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 	needKernel(t)
-	for _, s := range Strategies() {
+	for _, s := range schedule.Strategies() {
 		t.Run(s.Name, func(t *testing.T) {
 			// A bystander under the kernel's own scheduler, with as much to do.
 			bystander := helper("work", 500*time.Millisecond)
@@ -163,7 +166,7 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 			defer func() { _ = bystander.Wait() }()
 			pid := uint32(bystander.Process.Pid)
 
-			p := Perturbation{Strategy: s.Name, Seed: 3}
+			p := schedule.Perturbation{Strategy: s.Name, Seed: 3}
 			switch s.Name {
 			case "roles":
 				p.Parameters = map[string]float64{"mutator": -0.5}
@@ -171,7 +174,7 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 				p.Parameters = map[string]float64{"span": 16}
 			}
 			var file bytes.Buffer
-			log, err := NewLogWriter(&file, Header{Perturbation: p})
+			log, err := schedule.NewLogWriter(&file, schedule.Header{Perturbation: p})
 			require.NoError(t, err)
 			cmd := helper("work", 400*time.Millisecond)
 			result := run(t, Options{Perturbation: p, Log: log}, cmd)
@@ -217,7 +220,7 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 
 			// The log says the same.
 			require.Zero(t, r.Lost)
-			recorded, err := ReadLog(&file)
+			recorded, err := schedule.ReadLog(&file)
 			require.NoError(t, err)
 			assert.False(t, recorded.Cut)
 			assert.Len(t, recorded.Decisions, int(r.Decisions))
@@ -234,12 +237,12 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 
 func TestKernelDelaysAreThoseOfThePolicy(t *testing.T) {
 	needKernel(t)
-	p := Perturbation{Strategy: "delay", Seed: 11, Parameters: map[string]float64{"probability": 0.5, "expiry": 0.5, "max_us": 2000}}
+	p := schedule.Perturbation{Strategy: "delay", Seed: 11, Parameters: map[string]float64{"probability": 0.5, "expiry": 0.5, "max_us": 2000}}
 	var file bytes.Buffer
-	log, err := NewLogWriter(&file, Header{Perturbation: p})
+	log, err := schedule.NewLogWriter(&file, schedule.Header{Perturbation: p})
 	require.NoError(t, err)
 	run(t, Options{Perturbation: p, Log: log}, helper("work", 500*time.Millisecond))
-	recorded, err := ReadLog(&file)
+	recorded, err := schedule.ReadLog(&file)
 	require.NoError(t, err)
 	var delays []float64
 	for _, d := range recorded.Decisions {
@@ -249,23 +252,23 @@ func TestKernelDelaysAreThoseOfThePolicy(t *testing.T) {
 	}
 	n := float64(len(recorded.Decisions))
 	assert.InDelta(t, 0.5, float64(len(delays))/n, 0.1+2/n)
-	assert.Less(t, kolmogorov(delays, octaves(100e3, 2e6)), critical(len(delays)))
+	assert.Less(t, scheduletest.Kolmogorov(delays, scheduletest.Octaves(100e3, 2e6)), scheduletest.Critical(len(delays)))
 }
 
 func TestKernelReplayFollowsTheLog(t *testing.T) {
 	needKernel(t)
-	p := Perturbation{Strategy: "delay", Seed: 4}
+	p := schedule.Perturbation{Strategy: "delay", Seed: 4}
 	var file bytes.Buffer
-	log, err := NewLogWriter(&file, Header{Perturbation: p})
+	log, err := schedule.NewLogWriter(&file, schedule.Header{Perturbation: p})
 	require.NoError(t, err)
 	recordedRun := run(t, Options{Perturbation: p, Log: log}, helper("work", 500*time.Millisecond))
-	recorded, err := ReadLog(&file)
+	recorded, err := schedule.ReadLog(&file)
 	require.NoError(t, err)
 
 	// Another seed, so that what is the same comes from the log.
 	p.Seed = 5
 	var second bytes.Buffer
-	log, err = NewLogWriter(&second, Header{Perturbation: p})
+	log, err = schedule.NewLogWriter(&second, schedule.Header{Perturbation: p})
 	require.NoError(t, err)
 	replayed := run(t, Options{Perturbation: p, Replay: recorded, Log: log}, helper("work", 700*time.Millisecond))
 	var text strings.Builder
@@ -279,14 +282,14 @@ func TestKernelReplayFollowsTheLog(t *testing.T) {
 	require.NotNil(t, r.First, "it runs longer than the log")
 	assert.NotEmpty(t, r.First.Why)
 
-	known := map[[2]uint64]Record{}
+	known := map[[2]uint64]schedule.Record{}
 	for _, d := range recorded.Decisions {
 		known[[2]uint64{d.Path, uint64(d.Counter)}] = d
 	}
-	again, err := ReadLog(&second)
+	again, err := schedule.ReadLog(&second)
 	require.NoError(t, err)
 	for _, d := range again.Decisions {
-		if d.Marks&MarkReplayed != 0 {
+		if d.Marks&schedule.MarkReplayed != 0 {
 			want := known[[2]uint64{d.Path, uint64(d.Counter)}]
 			assert.Equal(t, [3]uint64{want.Delay, want.Slice, want.Rank}, [3]uint64{d.Delay, d.Slice, d.Rank})
 		}
@@ -308,14 +311,14 @@ func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 	place := uint64(reflect.ValueOf(passed).Pointer())
 	const hold = 20 * time.Millisecond
 	replay := func(path uint64, stopped bool) (result *Result, slow, elsewhere int) {
-		l := &Log{Threads: []Record{{Kind: RecordThread, Path: rootPath()}}}
+		l := &schedule.Log{Threads: []schedule.Record{{Kind: schedule.RecordThread, Path: rootPath()}}}
 		cmd := helper("place", hold)
 		cmd.Env = append(cmd.Env, "GODEBUG=asyncpreemptoff=1") // its runtime sends a signal to a thread that was held, and starts it anew
 		var out bytes.Buffer
 		cmd.Stdout = &out
-		o := Options{Perturbation: Perturbation{Strategy: "slice", Seed: 3, Parameters: map[string]float64{"probability": 1}}, Replay: l, FixedAddresses: true}
+		o := Options{Perturbation: schedule.Perturbation{Strategy: "slice", Seed: 3, Parameters: map[string]float64{"probability": 1}}, Replay: l, FixedAddresses: true}
 		if stopped {
-			o.Stops = []Stop{{Record: Record{Path: path, Place: place, Slice: 1e6}, Held: uint64(hold)}}
+			o.Stops = []schedule.Stop{{Record: schedule.Record{Path: path, Place: place, Slice: 1e6}, Held: uint64(hold)}}
 		}
 		result = run(t, o, cmd)
 		require.Zero(t, result.Code())
@@ -337,7 +340,7 @@ func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 	assert.Equal(t, place, r.Stops[0].Address)
 	assert.Equal(t, result.Report.Decisions, r.Replayed+r.Departed+r.Stopped)
 
-	result, slow, _ = replay(child(rootPath(), 9), true)
+	result, slow, _ = replay(schedule.Child(rootPath(), 9), true)
 	assert.Zero(t, result.Report.Replay.Stopped, "of another thread")
 	assert.Positive(t, result.Report.Replay.Passed)
 	assert.LessOrEqual(t, slow, hiccups)
@@ -351,21 +354,21 @@ func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 func TestKernelLogHasPlaces(t *testing.T) {
 	needKernel(t)
 	var file bytes.Buffer
-	log, err := NewLogWriter(&file, Header{})
+	log, err := schedule.NewLogWriter(&file, schedule.Header{})
 	require.NoError(t, err)
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	cmd := helper("spin", 20_000_000)
 	cmd.Path = exe
-	p := Perturbation{Strategy: "slice", Seed: 1, Parameters: map[string]float64{"probability": 1, "max_us": 50}}
+	p := schedule.Perturbation{Strategy: "slice", Seed: 1, Parameters: map[string]float64{"probability": 1, "max_us": 50}}
 	require.Zero(t, run(t, Options{Perturbation: p, Log: log}, cmd).Code())
-	l, err := ReadLog(&file)
+	l, err := schedule.ReadLog(&file)
 	require.NoError(t, err)
 	here := uint64(reflect.ValueOf(passed).Pointer())
 	n := 0
 	for _, d := range l.Decisions {
 		switch {
-		case d.Event != EventExpiry:
+		case d.Event != schedule.EventExpiry:
 			assert.Zero(t, d.Place)
 		case d.Place >= here && d.Place < here+64:
 			n++
@@ -386,10 +389,10 @@ func TestKernelAddressesAreFixed(t *testing.T) {
 		return out.String()
 	}
 	fixed := func(cmd *exec.Cmd) {
-		require.Zero(t, run(t, Options{Perturbation: Perturbation{Strategy: "none"}, FixedAddresses: true}, cmd).Code())
+		require.Zero(t, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "none"}, FixedAddresses: true}, cmd).Code())
 	}
 	random := func(cmd *exec.Cmd) {
-		require.Zero(t, run(t, Options{Perturbation: Perturbation{Strategy: "none"}}, cmd).Code())
+		require.Zero(t, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "none"}}, cmd).Code())
 	}
 	one, other := stack(fixed), stack(fixed)
 	assert.Equal(t, one, other)
@@ -403,22 +406,22 @@ func TestKernelAddressesAreFixed(t *testing.T) {
 // Each round of a program takes the decisions of the log's last one.
 func TestKernelReplayGoesRound(t *testing.T) {
 	needKernel(t)
-	p := Perturbation{Strategy: "delay", Seed: 4, Parameters: map[string]float64{"probability": 1}}
-	rounds := func(o Options) *Log {
+	p := schedule.Perturbation{Strategy: "delay", Seed: 4, Parameters: map[string]float64{"probability": 1}}
+	rounds := func(o Options) *schedule.Log {
 		var file bytes.Buffer
 		var err error
 		o.Perturbation = p
-		o.Log, err = NewLogWriter(&file, Header{Perturbation: p})
+		o.Log, err = schedule.NewLogWriter(&file, schedule.Header{Perturbation: p})
 		require.NoError(t, err)
 		require.Zero(t, run(t, o, exec.Command("/bin/sh", "-c", "for i in 1 2 3 4; do : & : & wait; done")).Code())
-		log, err := ReadLog(&file)
+		log, err := schedule.ReadLog(&file)
 		require.NoError(t, err)
 		return log
 	}
 	// starts are the delays with which the shell's children began, in the order of their creation.
-	starts := func(l *Log) (all []uint64) {
+	starts := func(l *schedule.Log) (all []uint64) {
 		for _, thread := range l.Threads {
-			i := slices.IndexFunc(l.Decisions, func(d Record) bool { return d.Path == thread.Path && d.Counter == 0 })
+			i := slices.IndexFunc(l.Decisions, func(d schedule.Record) bool { return d.Path == thread.Path && d.Counter == 0 })
 			if require.GreaterOrEqual(t, i, 0); thread.Delay != 0 {
 				all = append(all, l.Decisions[i].Delay)
 			}
@@ -442,8 +445,8 @@ func TestKernelReplayLeavesABusyLoop(t *testing.T) {
 	cmd.Path = exe
 	place := uint64(reflect.ValueOf(passed).Pointer())
 	result := run(t, Options{
-		Perturbation: Perturbation{Strategy: "none"}, Replay: &Log{}, FixedAddresses: true,
-		Stops: []Stop{{Record: Record{Path: child(rootPath(), 99), Place: place, Slice: 1e6}, Held: 1e6}},
+		Perturbation: schedule.Perturbation{Strategy: "none"}, Replay: &schedule.Log{}, FixedAddresses: true,
+		Stops: []schedule.Stop{{Record: schedule.Record{Path: schedule.Child(rootPath(), 99), Place: place, Slice: 1e6}, Held: 1e6}},
 	}, cmd)
 	require.Zero(t, result.Code())
 	r := result.Report.Replay
@@ -464,15 +467,15 @@ func TestKernelCommandRunsAsAnOrdinaryUser(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	assert.Equal(t, 3, run(t, Options{Perturbation: Perturbation{Strategy: "chaos"}}, cmd).Code())
+	assert.Equal(t, 3, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}}, cmd).Code())
 	assert.Equal(t, "12345\n", out.String())
 }
 
 func TestKernelThereIsOneScheduler(t *testing.T) {
 	needKernel(t)
-	s, err := Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
+	s, err := Attach(Options{Perturbation: schedule.Perturbation{Strategy: "none"}})
 	require.NoError(t, err)
-	_, err = Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
+	_, err = Attach(Options{Perturbation: schedule.Perturbation{Strategy: "none"}})
 	require.ErrorIs(t, err, ErrUnsupported)
 	require.ErrorContains(t, err, "misstep")
 	_, err = s.Detach()
@@ -482,7 +485,7 @@ func TestKernelThereIsOneScheduler(t *testing.T) {
 
 func TestKernelCommandThatIsNotThere(t *testing.T) {
 	needKernel(t)
-	_, err := Run(t.Context(), Options{Perturbation: Perturbation{Strategy: "chaos"}}, exec.Command("/no/such/command"))
+	_, err := Run(t.Context(), Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}}, exec.Command("/no/such/command"))
 	var start *NotStartedError
 	require.ErrorAs(t, err, &start)
 	assert.Equal(t, "disabled", state(t))
@@ -492,25 +495,25 @@ func TestKernelTimeoutEndsTheTree(t *testing.T) {
 	needKernel(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	result, err := Run(ctx, Options{Perturbation: Perturbation{Strategy: "chaos"}}, helper("work", time.Hour))
+	result, err := Run(ctx, Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}}, helper("work", time.Hour))
 	require.NoError(t, err)
 	assert.True(t, result.TimedOut)
 	assert.Equal(t, 124, result.Code())
 }
 
 // rootPath is that of the first process of a tree.
-func rootPath() uint64 { return child(0x6d69737374657000, 0) }
+func rootPath() uint64 { return schedule.Child(0x6d69737374657000, 0) }
 
 func TestKernelEjectionsAreOutcomes(t *testing.T) {
 	needKernel(t)
 	healthy := func() {
 		t.Helper()
-		assert.Equal(t, 7, run(t, Options{Perturbation: Perturbation{Strategy: "delay", Seed: 2}}, helper("work", 100*time.Millisecond)).Code())
+		assert.Equal(t, 7, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "delay", Seed: 2}}, helper("work", 100*time.Millisecond)).Code())
 	}
 	t.Run("watchdog", func(t *testing.T) {
 		// No strategy and no log that can be read takes such a decision.
-		stall := &Log{Decisions: []Record{{Path: rootPath(), Event: EventStart, Delay: 60e9, Slice: 20e6}}}
-		result := run(t, Options{Perturbation: Perturbation{Strategy: "none"}, Replay: stall}, helper("work", time.Second))
+		stall := &schedule.Log{Decisions: []schedule.Record{{Path: rootPath(), Event: schedule.EventStart, Delay: 60e9, Slice: 20e6}}}
+		result := run(t, Options{Perturbation: schedule.Perturbation{Strategy: "none"}, Replay: stall}, helper("work", time.Second))
 		require.NotNil(t, result.Report.Ejection)
 		t.Log(result.Report.Ejection)
 		assert.Equal(t, "watchdog", result.Report.Ejection.Kind)
@@ -530,7 +533,7 @@ func TestKernelEjectionsAreOutcomes(t *testing.T) {
 			_ = os.WriteFile("/proc/sysrq-trigger", []byte("S"), 0)
 			_, _ = io.Copy(io.Discard, started)
 		}()
-		result := run(t, Options{Perturbation: Perturbation{Strategy: "chaos", Seed: 6}}, cmd)
+		result := run(t, Options{Perturbation: schedule.Perturbation{Strategy: "chaos", Seed: 6}}, cmd)
 		w.Close()
 		require.NotNil(t, result.Report.Ejection)
 		t.Log(result.Report.Ejection)
@@ -559,7 +562,7 @@ func TestKernelKilledLoaderLeavesAHealthyMachine(t *testing.T) {
 	before := ticks(t, pid)
 	require.Eventually(t, func() bool { return ticks(t, pid) > before+5 }, 20*time.Second, 50*time.Millisecond, "the tree goes on under the kernel's own")
 	require.NoError(t, child.Kill())
-	assert.Equal(t, 7, run(t, Options{Perturbation: Perturbation{Strategy: "delay", Seed: 2}}, helper("work", 100*time.Millisecond)).Code())
+	assert.Equal(t, 7, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "delay", Seed: 2}}, helper("work", 100*time.Millisecond)).Code())
 }
 
 // ticks of CPU time that a process has used.
@@ -584,14 +587,14 @@ func TestKernelCountersOfAJVM(t *testing.T) {
 	if java == "" {
 		t.Skip("MISSTEP_TEST_JAVA names no java")
 	}
-	for _, s := range Strategies() {
+	for _, s := range schedule.Strategies() {
 		t.Run(s.Name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
 			cmd := exec.Command(java, "-XX:+UseG1GC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-version")
 			var out bytes.Buffer
 			cmd.Stderr = &out
-			result, err := Run(ctx, Options{Perturbation: Perturbation{Strategy: s.Name, Seed: 9}}, cmd)
+			result, err := Run(ctx, Options{Perturbation: schedule.Perturbation{Strategy: s.Name, Seed: 9}}, cmd)
 			require.NoError(t, err)
 			require.Nil(t, result.Report.Ejection)
 			assert.Zero(t, result.Code())
@@ -615,8 +618,8 @@ func TestKernelCountersOfAJVM(t *testing.T) {
 
 func TestKernelVerifierComplexity(t *testing.T) {
 	needKernel(t)
-	stops := []Stop{{Record: Record{Place: page, Slice: 1e6}}}
-	s, err := Attach(Options{Perturbation: Perturbation{Strategy: "chaos"}, Replay: &Log{}, Stops: stops, FixedAddresses: true})
+	stops := []schedule.Stop{{Record: schedule.Record{Place: uint64(os.Getpagesize()), Slice: 1e6}}}
+	s, err := Attach(Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}, Replay: &schedule.Log{}, Stops: stops, FixedAddresses: true})
 	require.NoError(t, err)
 	defer func() {
 		_, err := s.Detach()
@@ -635,13 +638,13 @@ func TestKernelVerifierComplexity(t *testing.T) {
 
 func TestKernelFullBufferIsCounted(t *testing.T) {
 	needKernel(t)
-	p := Perturbation{Strategy: "slice", Seed: 2, Parameters: map[string]float64{"probability": 1, "max_us": 50}}
+	p := schedule.Perturbation{Strategy: "slice", Seed: 2, Parameters: map[string]float64{"probability": 1, "max_us": 50}}
 	var file bytes.Buffer
-	log, err := NewLogWriter(&file, Header{Perturbation: p})
+	log, err := schedule.NewLogWriter(&file, schedule.Header{Perturbation: p})
 	require.NoError(t, err)
 	result := run(t, Options{Perturbation: p, Log: log, BufferBytes: 4096}, helper("work", 200*time.Millisecond))
 	assert.Positive(t, result.Report.Lost)
-	recorded, err := ReadLog(&file)
+	recorded, err := schedule.ReadLog(&file)
 	require.NoError(t, err)
 	assert.Equal(t, result.Report.Lost, recorded.Lost)
 	assert.Equal(t, result.Report.Decisions+result.Report.ThreadCount, uint64(len(recorded.Decisions)+len(recorded.Threads))+recorded.Lost)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"misstep/schedule"
+
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,9 +30,9 @@ func TestLayoutsAndNumbersAgreeWithTheObject(t *testing.T) {
 	spec, err := loadSched()
 	require.NoError(t, err)
 	for name, size := range map[string]uintptr{
-		"misstep_config": unsafe.Sizeof(schedMisstepConfig{}), "misstep_record": recordSize, "misstep_thread": unsafe.Sizeof(schedMisstepThread{}),
+		"misstep_config": unsafe.Sizeof(schedule.Config{}), "misstep_record": schedule.RecordSize, "misstep_thread": unsafe.Sizeof(schedMisstepThread{}),
 		"misstep_exit": unsafe.Sizeof(schedMisstepExit{}), "misstep_decision": unsafe.Sizeof(schedMisstepDecision{}), "misstep_at": unsafe.Sizeof(schedMisstepAt{}),
-		"misstep_knobs": unsafe.Sizeof(schedMisstepKnobs{}),
+		"misstep_knobs": unsafe.Sizeof(schedule.Knobs{}),
 	} {
 		var s *btf.Struct
 		require.NoError(t, spec.Types.TypeByName(name, &s))
@@ -44,21 +46,35 @@ func TestLayoutsAndNumbersAgreeWithTheObject(t *testing.T) {
 		}
 		assert.Equal(t, s.Size, end, "%s has a hole at its end", name)
 	}
-	assert.Equal(t, uint32(schedMisstepHistogramMISSTEP_HISTOGRAMS)*buckets, spec.Maps[schedMapHistograms].MaxEntries)
-	assert.Equal(t, uint32(schedMisstepStatMISSTEP_STATS), spec.Maps[schedMapStats].MaxEntries)
+	assert.Equal(t, uint32(schedule.Histograms)*schedule.Buckets, spec.Maps[schedMapHistograms].MaxEntries)
+	assert.Equal(t, uint32(schedule.Stats), spec.Maps[schedMapStats].MaxEntries)
 
-	assert.EqualValues(t, schedMisstepRecordKindMISSTEP_RECORD_THREAD, RecordThread)
-	assert.EqualValues(t, schedMisstepRecordKindMISSTEP_RECORD_DECISION, RecordDecision)
-	assert.EqualValues(t, schedMisstepRecordKindMISSTEP_RECORD_EXIT, RecordEnd)
-	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_START, EventStart)
-	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_WAKEUP, EventWakeup)
-	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_EXPIRY, EventExpiry)
-	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLE_SAMPLER, RoleSampler)
-	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLE_MUTATOR, RoleMutator)
-	assert.Len(t, roleNames, int(schedMisstepRoleMISSTEP_ROLES))
-	assert.EqualValues(t, schedMisstepMarkMISSTEP_MARK_DELAYED, MarkDelayed)
-	assert.EqualValues(t, schedMisstepMarkMISSTEP_MARK_DEPARTED, MarkDeparted)
-	assert.Equal(t, "delayed, departed", (MarkDelayed | MarkDeparted).String())
+	assert.EqualValues(t, schedMisstepRecordKindMISSTEP_RECORD_THREAD, schedule.RecordThread)
+	assert.EqualValues(t, schedMisstepRecordKindMISSTEP_RECORD_DECISION, schedule.RecordDecision)
+	assert.EqualValues(t, schedMisstepRecordKindMISSTEP_RECORD_EXIT, schedule.RecordEnd)
+	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_START, schedule.EventStart)
+	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_WAKEUP, schedule.EventWakeup)
+	assert.EqualValues(t, schedMisstepEventMISSTEP_EVENT_EXPIRY, schedule.EventExpiry)
+	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLE_SAMPLER, schedule.RoleSampler)
+	assert.EqualValues(t, schedMisstepRoleMISSTEP_ROLE_MUTATOR, schedule.RoleMutator)
+	assert.Len(t, schedule.RoleNames, int(schedMisstepRoleMISSTEP_ROLES))
+	assert.EqualValues(t, schedMisstepMarkMISSTEP_MARK_DELAYED, schedule.MarkDelayed)
+	assert.EqualValues(t, schedMisstepMarkMISSTEP_MARK_DEPARTED, schedule.MarkDeparted)
+	assert.Equal(t, "delayed, departed", (schedule.MarkDelayed | schedule.MarkDeparted).String())
+}
+
+func TestRecordIsLaidOutAsInTheKernel(t *testing.T) {
+	r := schedule.Record{
+		Kind: schedule.RecordDecision, Elapsed: 1, Path: 2, Delay: 3, Slice: 4, Rank: 5, Counter: 6, TID: 7,
+		Event: schedule.EventExpiry, Role: schedule.RoleVM, Marks: schedule.MarkStarved, Comm: "name",
+	}
+	k := schedMisstepRecord{
+		Elapsed: 1, Path: 2, Delay: 3, Slice: 4, Rank: 5, Counter: 6, Tid: 7, Kind: uint16(schedMisstepRecordKindMISSTEP_RECORD_DECISION),
+		Event: uint16(schedMisstepEventMISSTEP_EVENT_EXPIRY), Role: uint16(schedMisstepRoleMISSTEP_ROLE_VM),
+		Marks: uint16(schedMisstepMarkMISSTEP_MARK_STARVED), Comm: [16]int8{'n', 'a', 'm', 'e'},
+	}
+	assert.Equal(t, bytesOf(t, k), r.Append(nil))
+	assert.Equal(t, r, schedule.ParseRecord(r.Append(nil)))
 }
 
 // The generated files are committed. Another release of the compiler may write other code, so only the same one compares.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"misstep/schedule"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +28,7 @@ type Result struct {
 	// TimedOut when the context's cause is a deadline.
 	TimedOut bool
 	// Report of the scheduler.
-	Report *Report
+	Report *schedule.Report
 }
 
 // Code is the exit code that stands for the result: 123 after an ejection, 124 after a timeout, else the command's own or

@@ -11,7 +11,7 @@
 // CPU come to decisions, too: otherwise a spinner would never be delayed.
 #include "kernel.h"
 // policy.h needs the types of kernel.h
-#include "policy.h"
+#include "../schedule/policy.h"
 
 char LICENSE[] SEC("license") = "GPL";
 

@@ -19,21 +19,6 @@ type schedMisstepAt struct {
 	Counter uint64
 }
 
-type schedMisstepConfig struct {
-	_            structs.HostLayout
-	Seed         uint64
-	Epoch        uint64
-	DelayCap     uint64
-	Strategy     uint32
-	Flags        uint32
-	LoaderTgid   int32
-	From         uint32
-	RoundParent  uint64
-	RoundFirst   uint32
-	RoundThreads uint32
-	Knobs        schedMisstepKnobs
-}
-
 type schedMisstepDecision struct {
 	_     structs.HostLayout
 	Delay uint64
@@ -61,47 +46,6 @@ type schedMisstepExit struct {
 	Message  [256]int8
 }
 
-type schedMisstepFlag uint32
-
-const (
-	schedMisstepFlagMISSTEP_FLAG_NONE   schedMisstepFlag = 0
-	schedMisstepFlagMISSTEP_FLAG_LOG    schedMisstepFlag = 1
-	schedMisstepFlagMISSTEP_FLAG_REPLAY schedMisstepFlag = 2
-	schedMisstepFlagMISSTEP_FLAG_SPARE  schedMisstepFlag = 256
-)
-
-type schedMisstepHistogram uint32
-
-const (
-	schedMisstepHistogramMISSTEP_HISTOGRAM_CHOSEN schedMisstepHistogram = 0
-	schedMisstepHistogramMISSTEP_HISTOGRAM_LATE   schedMisstepHistogram = 1
-	schedMisstepHistogramMISSTEP_HISTOGRAM_WAIT   schedMisstepHistogram = 2
-	schedMisstepHistogramMISSTEP_HISTOGRAMS       schedMisstepHistogram = 3
-)
-
-type schedMisstepKnobs struct {
-	_            structs.HostLayout
-	DelayWakeup  uint64
-	DelayExpiry  uint64
-	DelayMin     uint64
-	DelayMax     uint64
-	SliceShort   uint64
-	SliceMin     uint64
-	SliceMax     uint64
-	SliceLong    uint64
-	WaitMax      uint64
-	WindowShare  uint64
-	WindowMin    uint64
-	WindowMax    uint64
-	WindowLow    uint64
-	Target       uint64
-	Order        uint32
-	ChangePoints uint32
-	ChangeSpan   uint32
-	Bias         [6]int32
-	Until        uint32
-}
-
 type schedMisstepMark uint32
 
 const (
@@ -113,16 +57,6 @@ const (
 	schedMisstepMarkMISSTEP_MARK_REPLAYED schedMisstepMark = 16
 	schedMisstepMarkMISSTEP_MARK_DEPARTED schedMisstepMark = 32
 	schedMisstepMarkMISSTEP_MARK_PLACED   schedMisstepMark = 64
-)
-
-type schedMisstepOrder uint32
-
-const (
-	schedMisstepOrderMISSTEP_ORDER_UNSPECIFIED schedMisstepOrder = 0
-	schedMisstepOrderMISSTEP_ORDER_FIFO        schedMisstepOrder = 1
-	schedMisstepOrderMISSTEP_ORDER_PCT         schedMisstepOrder = 2
-	schedMisstepOrderMISSTEP_ORDER_POS         schedMisstepOrder = 3
-	schedMisstepOrderMISSTEP_ORDER_ROLES       schedMisstepOrder = 4
 )
 
 type schedMisstepRecord struct {
@@ -161,43 +95,6 @@ const (
 	schedMisstepRoleMISSTEP_ROLE_COMPILER    schedMisstepRole = 4
 	schedMisstepRoleMISSTEP_ROLE_MUTATOR     schedMisstepRole = 5
 	schedMisstepRoleMISSTEP_ROLES            schedMisstepRole = 6
-)
-
-type schedMisstepStat uint32
-
-const (
-	schedMisstepStatMISSTEP_STAT_DECISIONS schedMisstepStat = 0
-	schedMisstepStatMISSTEP_STAT_DELAYS    schedMisstepStat = 1
-	schedMisstepStatMISSTEP_STAT_RELEASED  schedMisstepStat = 2
-	schedMisstepStatMISSTEP_STAT_STARVED   schedMisstepStat = 3
-	schedMisstepStatMISSTEP_STAT_SHORT     schedMisstepStat = 4
-	schedMisstepStatMISSTEP_STAT_FORCED    schedMisstepStat = 5
-	schedMisstepStatMISSTEP_STAT_CHANGES   schedMisstepStat = 6
-	schedMisstepStatMISSTEP_STAT_OVERTAKEN schedMisstepStat = 7
-	schedMisstepStatMISSTEP_STAT_DIRECT    schedMisstepStat = 8
-	schedMisstepStatMISSTEP_STAT_OUTSIDE   schedMisstepStat = 9
-	schedMisstepStatMISSTEP_STAT_THREADS   schedMisstepStat = 10
-	schedMisstepStatMISSTEP_STAT_LOST      schedMisstepStat = 11
-	schedMisstepStatMISSTEP_STAT_REPLAYED  schedMisstepStat = 12
-	schedMisstepStatMISSTEP_STAT_DEPARTED  schedMisstepStat = 13
-	schedMisstepStatMISSTEP_STAT_UNLISTED  schedMisstepStat = 14
-	schedMisstepStatMISSTEP_STAT_PLACED    schedMisstepStat = 15
-	schedMisstepStatMISSTEP_STAT_PASSED    schedMisstepStat = 16
-	schedMisstepStatMISSTEP_STATS          schedMisstepStat = 17
-)
-
-type schedMisstepStrategy uint32
-
-const (
-	schedMisstepStrategyMISSTEP_STRATEGY_UNSPECIFIED schedMisstepStrategy = 0
-	schedMisstepStrategyMISSTEP_STRATEGY_NONE        schedMisstepStrategy = 1
-	schedMisstepStrategyMISSTEP_STRATEGY_DELAY       schedMisstepStrategy = 2
-	schedMisstepStrategyMISSTEP_STRATEGY_PCT         schedMisstepStrategy = 3
-	schedMisstepStrategyMISSTEP_STRATEGY_STARVE      schedMisstepStrategy = 4
-	schedMisstepStrategyMISSTEP_STRATEGY_POS         schedMisstepStrategy = 5
-	schedMisstepStrategyMISSTEP_STRATEGY_SLICE       schedMisstepStrategy = 6
-	schedMisstepStrategyMISSTEP_STRATEGY_ROLES       schedMisstepStrategy = 7
-	schedMisstepStrategyMISSTEP_STRATEGY_CHAOS       schedMisstepStrategy = 8
 )
 
 type schedMisstepThread struct {

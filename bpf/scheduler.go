@@ -10,6 +10,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"misstep/schedule"
+
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
@@ -19,16 +21,16 @@ import (
 
 // Options of a scheduler.
 type Options struct {
-	Perturbation
+	schedule.Perturbation
 	// Log gets every record when it is not nil; the caller closes it after Detach with the report's Lost.
-	Log *LogWriter
+	Log *schedule.LogWriter
 	// Replay feeds these decisions back.
-	Replay *Log
+	Replay *schedule.Log
 	// Round, when it is not 0, is how many threads the program creates in each of its rounds: all rounds of the replay take the decisions
 	// of the log's last one, and not each those of its own.
 	Round int
 	// Stops of a replay: threads are stopped at these places, by breakpoints. They are of a log with FixedAddresses, see Log.Stops and Choose.
-	Stops []Stop
+	Stops []schedule.Stop
 	// FixedAddresses loads programs and libraries at the same addresses each time; places of two runs are comparable then.
 	FixedAddresses bool
 	// BufferBytes of the kernel's buffer of records, a power of two; 0 is 8 MiB. When it is full, records are lost and counted.
@@ -39,7 +41,7 @@ type Options struct {
 // descendants are its tree; nothing else is touched. Its methods may be called from one goroutine.
 type Scheduler struct {
 	options Options
-	round   round
+	round   schedule.Round
 	objects struct {
 		schedMaps
 		schedVariables
@@ -55,17 +57,17 @@ type Scheduler struct {
 	detaching   chan struct{}
 
 	// written by the reading goroutine, read after it ended
-	names      threadNames
-	departures []Record
+	names      schedule.ThreadNames
+	departures []schedule.Record
 	departed   int
 	known      map[uint64]int // decisions of a thread in the log that is replayed
 	malformed  int
 }
 
 // Attach loads the scheduler and puts it in charge of every task with the policy SCHED_EXT, which so far is none.
-// The error wraps ErrInvalid for a wrong perturbation and ErrUnsupported where this kernel or user cannot.
+// The error wraps schedule.ErrInvalid for a wrong perturbation and ErrUnsupported where this kernel or user cannot.
 func Attach(o Options) (*Scheduler, error) {
-	config, err := o.config()
+	config, err := o.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -76,16 +78,16 @@ func Attach(o Options) (*Scheduler, error) {
 		return nil, fmt.Errorf("load scheduler: %w", err)
 	}
 	if o.Round != 0 && o.Replay == nil {
-		return nil, fmt.Errorf("%w: a round without a log to replay", ErrInvalid)
+		return nil, fmt.Errorf("%w: a round without a log to replay", schedule.ErrInvalid)
 	}
 	if len(o.Stops) > 0 && (o.Replay == nil || !o.FixedAddresses) {
-		return nil, fmt.Errorf("%w: stops at places without a log to replay, or at random addresses", ErrInvalid)
+		return nil, fmt.Errorf("%w: stops at places without a log to replay, or at random addresses", schedule.ErrInvalid)
 	}
 	config.LoaderTgid = int32(os.Getpid())
 	if o.Log != nil {
-		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_LOG)
+		config.Flags |= uint32(schedule.FlagLog)
 	}
-	s := &Scheduler{options: o, ended: make(chan struct{}), detaching: make(chan struct{}), names: threadNames{}, known: map[uint64]int{}}
+	s := &Scheduler{options: o, ended: make(chan struct{}), detaching: make(chan struct{}), names: schedule.ThreadNames{}, known: map[uint64]int{}}
 	spec, err := loadSched()
 	if err != nil {
 		return nil, fmt.Errorf("load scheduler: %w", err)
@@ -94,15 +96,15 @@ func Attach(o Options) (*Scheduler, error) {
 		spec.Maps[schedMapRecords].MaxEntries = o.BufferBytes
 	}
 	if o.Replay != nil {
-		if s.round, err = o.Replay.round(o.Round); err != nil {
+		if s.round, err = o.Replay.LastRound(o.Round); err != nil {
 			return nil, err
 		}
-		config.RoundParent, config.RoundFirst, config.RoundThreads = s.round.parent, s.round.first, s.round.threads
-		config.Flags |= uint32(schedMisstepFlagMISSTEP_FLAG_REPLAY)
+		config.RoundParent, config.RoundFirst, config.RoundThreads = s.round.Parent, s.round.First, s.round.Threads
+		config.Flags |= uint32(schedule.FlagReplay)
 		spec.Maps[schedMapReplay].MaxEntries = uint32(max(1, len(o.Replay.Decisions)))
 		spec.Maps[schedMapStops].MaxEntries = uint32(max(1, len(o.Stops)))
 		for _, thread := range o.Replay.Threads {
-			s.names.add(thread)
+			s.names.Add(thread)
 		}
 	}
 	if err := spec.Variables[schedVarConfig].Set(config); err != nil {
@@ -174,7 +176,7 @@ func (s *Scheduler) attach() error {
 func (s *Scheduler) feedStops() error {
 	for _, stop := range s.options.Stops {
 		at := schedMisstepAt{Path: stop.Path, Counter: stop.Place}
-		d := schedMisstepDecision{Delay: stop.Held, Slice: stop.Slice, Rank: stop.Rank, Marks: uint32(MarkDelayed | MarkPlaced), Event: uint32(EventExpiry)}
+		d := schedMisstepDecision{Delay: stop.Held, Slice: stop.Slice, Rank: stop.Rank, Marks: uint32(schedule.MarkDelayed | schedule.MarkPlaced), Event: uint32(schedule.EventExpiry)}
 		if err := s.objects.Stops.Put(at, d); err != nil {
 			return fmt.Errorf("replay: hand over places: %w", err)
 		}
@@ -183,14 +185,14 @@ func (s *Scheduler) feedStops() error {
 }
 
 // feed fills the map of decisions to repeat.
-func (s *Scheduler) feed(decisions []Record) error {
+func (s *Scheduler) feed(decisions []schedule.Record) error {
 	const batch = 4096
 	for chunk := range slices.Chunk(decisions, batch) {
 		keys := make([]schedMisstepAt, len(chunk))
 		values := make([]schedMisstepDecision, len(chunk))
 		for i, d := range chunk {
 			keys[i] = schedMisstepAt{Path: d.Path, Counter: uint64(d.Counter)}
-			values[i] = schedMisstepDecision{Delay: d.Delay, Slice: d.Slice, Rank: d.Rank, Marks: uint32(d.Marks &^ (MarkReplayed | MarkDeparted)), Event: uint32(d.Event)}
+			values[i] = schedMisstepDecision{Delay: d.Delay, Slice: d.Slice, Rank: d.Rank, Marks: uint32(d.Marks &^ (schedule.MarkReplayed | schedule.MarkDeparted)), Event: uint32(d.Event)}
 			s.known[d.Path]++
 		}
 		if _, err := s.objects.Replay.BatchUpdate(keys, values, nil); err != nil {
@@ -213,19 +215,19 @@ func (s *Scheduler) follow() {
 			}
 			continue
 		}
-		if len(raw.RawSample) < recordSize {
+		if len(raw.RawSample) < schedule.RecordSize {
 			s.malformed++
 			continue
 		}
-		r := parseRecord(raw.RawSample)
+		r := schedule.ParseRecord(raw.RawSample)
 		switch r.Kind {
-		case RecordEnd:
+		case schedule.RecordEnd:
 			s.once.Do(func() { close(s.ended) })
 			continue
-		case RecordThread:
-			s.names.add(r)
-		case RecordDecision:
-			if r.Marks&MarkDeparted != 0 {
+		case schedule.RecordThread:
+			s.names.Add(r)
+		case schedule.RecordDecision:
+			if r.Marks&schedule.MarkDeparted != 0 {
 				s.departed++
 				if len(s.departures) < 1000 { // records of several CPUs are not in the order of time
 					s.departures = append(s.departures, r)
@@ -301,7 +303,7 @@ func setPolicy(policy uintptr) error {
 }
 
 // Detach takes the scheduler out, after which every task is under the kernel's own again, and reports what it did.
-func (s *Scheduler) Detach() (*Report, error) {
+func (s *Scheduler) Detach() (*schedule.Report, error) {
 	close(s.detaching)
 	err := s.link.Close()
 	if s.places != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"misstep/bpf"
+	"misstep/schedule"
 )
 
 // Where the guest has what it needs.
@@ -71,7 +72,7 @@ func runCell(ctx context.Context, c cell) result {
 	ctx, cancel := context.WithTimeout(ctx, cellLimit)
 	defer cancel()
 	if c.Strategy != scxChaos {
-		return runOurs(ctx, c, bpf.Options{Perturbation: bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}})
+		return runOurs(ctx, c, bpf.Options{Perturbation: schedule.Perturbation{Strategy: c.Strategy, Seed: c.Seed}})
 	}
 	r := result{cell: c}
 	var output bytes.Buffer

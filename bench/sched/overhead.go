@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"misstep/bpf"
+	"misstep/schedule"
 )
 
 // loads are programs whose time is taken without a scheduler and under one that perturbs nothing.
@@ -81,7 +82,7 @@ func runLoad(ctx context.Context, arguments []string, attached bool) (float64, e
 	cmd := exec.Command(filepath.Join(os.Getenv(racesVariable), "load"), arguments...)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if attached {
-		r, err := bpf.Run(ctx, bpf.Options{Perturbation: bpf.Perturbation{Strategy: "none"}}, cmd)
+		r, err := bpf.Run(ctx, bpf.Options{Perturbation: schedule.Perturbation{Strategy: "none"}}, cmd)
 		if err != nil {
 			return 0, err
 		}

@@ -14,9 +14,10 @@ import (
 	"slices"
 	"time"
 
+	"misstep/bench"
 	"misstep/bpf"
 	"misstep/deploy/vm"
-	"misstep/bench"
+	"misstep/schedule"
 )
 
 const (
@@ -255,11 +256,11 @@ func guestLogs(ctx context.Context) error {
 
 func repeat(ctx context.Context, c cell) (logTrial, error) {
 	t := logTrial{Race: c.Race}
-	var recorded *bpf.Log
+	var recorded *schedule.Log
 	for range logSeeds {
-		p := bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}
+		p := schedule.Perturbation{Strategy: c.Strategy, Seed: c.Seed}
 		var file bytes.Buffer
-		log, err := bpf.NewLogWriter(&file, bpf.Header{Perturbation: p, FixedAddresses: true, Command: c.command()})
+		log, err := schedule.NewLogWriter(&file, schedule.Header{Perturbation: p, FixedAddresses: true, Command: c.command()})
 		if err != nil {
 			return t, err
 		}
@@ -268,7 +269,7 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 			return t, errors.New(r.Trouble)
 		}
 		if r.Found {
-			if recorded, err = bpf.ReadLog(&file); err != nil {
+			if recorded, err = schedule.ReadLog(&file); err != nil {
 				return t, err
 			}
 			t.Found = r
@@ -290,7 +291,7 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 		for i := range ways {
 			way := ways[(i+try)%len(ways)]
 			o := replays[way]
-			o.Perturbation, o.FixedAddresses = bpf.Perturbation{Strategy: c.Strategy, Seed: c.Seed}, true
+			o.Perturbation, o.FixedAddresses = schedule.Perturbation{Strategy: c.Strategy, Seed: c.Seed}, true
 			r := runOurs(ctx, c, o)
 			if r.Trouble != "" {
 				return t, errors.New(r.Trouble)
@@ -314,7 +315,7 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 }
 
 // replaysOf gives each way's options but for the perturbation.
-func replaysOf(recorded *bpf.Log, round int, seed uint64) (map[string]bpf.Options, error) {
+func replaysOf(recorded *schedule.Log, round int, seed uint64) (map[string]bpf.Options, error) {
 	last, err := recorded.Stops(round)
 	if err != nil {
 		return nil, err
@@ -323,7 +324,7 @@ func replaysOf(recorded *bpf.Log, round int, seed uint64) (map[string]bpf.Option
 	if err != nil {
 		return nil, err
 	}
-	last, ending = bpf.Choose(last, bpf.MaxPlaces), bpf.Choose(ending, bpf.MaxPlaces)
+	last, ending = schedule.Choose(last, schedule.MaxPlaces), schedule.Choose(ending, schedule.MaxPlaces)
 	return map[string]bpf.Options{
 		wayRoundPlaces: {Replay: recorded, Round: round, Stops: last},
 		wayRoundOthers: {Replay: recorded, Round: round, Stops: elsewhere(recorded, last, seed)},
@@ -335,17 +336,17 @@ func replaysOf(recorded *bpf.Log, round int, seed uint64) (map[string]bpf.Option
 }
 
 // elsewhere moves stops to places that are as rare in the log, and not those of another stop.
-func elsewhere(l *bpf.Log, stops []bpf.Stop, seed uint64) (moved []bpf.Stop) {
+func elsewhere(l *schedule.Log, stops []schedule.Stop, seed uint64) (moved []schedule.Stop) {
 	count := map[uint64]int{}
 	for _, d := range l.Decisions {
-		if d.Event == bpf.EventExpiry && d.Place != 0 {
+		if d.Event == schedule.EventExpiry && d.Place != 0 {
 			count[d.Place]++
 		}
 	}
 	const apart = 64 // bytes: another place for certain
 	var others []uint64
 	for place, n := range count {
-		near := func(s bpf.Stop) bool { return max(s.Place, place)-min(s.Place, place) <= apart }
+		near := func(s schedule.Stop) bool { return max(s.Place, place)-min(s.Place, place) <= apart }
 		if n <= 3 && !slices.ContainsFunc(stops, near) {
 			others = append(others, place)
 		}
@@ -368,7 +369,7 @@ func elsewhere(l *bpf.Log, stops []bpf.Stop, seed uint64) (moved []bpf.Stop) {
 }
 
 // threadsOfIteration counts the threads that a race's first one created, for each of its iterations; the last one may not have come to all.
-func threadsOfIteration(l *bpf.Log, iterations int) int {
+func threadsOfIteration(l *schedule.Log, iterations int) int {
 	created := map[uint64]int{}
 	most := 0
 	for _, t := range l.Threads {

@@ -5,12 +5,12 @@ import (
 	"math"
 	"slices"
 
-	"misstep/bpf"
 	"misstep/bench"
+	"misstep/schedule"
 )
 
 func otherStrategies() (names []string) {
-	for _, s := range bpf.Strategies() {
+	for _, s := range schedule.Strategies() {
 		if !slices.Contains(mainStrategies, s.Name) {
 			names = append(names, s.Name)
 		}

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
+	"misstep/schedule"
 
-	"misstep/bpf"
+	"github.com/stretchr/testify/assert"
 )
 
 func found(at ...float64) (all []span) {
@@ -179,13 +179,13 @@ func TestRatioOfHitsCovers(t *testing.T) {
 }
 
 func TestThreadsOfIteration(t *testing.T) {
-	log := func(children, others uint32) *bpf.Log {
-		l := &bpf.Log{Threads: []bpf.Record{{Path: 1}, {Path: 2}}}
+	log := func(children, others uint32) *schedule.Log {
+		l := &schedule.Log{Threads: []schedule.Record{{Path: 1}, {Path: 2}}}
 		for i := range children {
-			l.Threads = append(l.Threads, bpf.Record{Path: uint64(i) + 10, Delay: 1, Counter: i})
+			l.Threads = append(l.Threads, schedule.Record{Path: uint64(i) + 10, Delay: 1, Counter: i})
 		}
 		for i := range others {
-			l.Threads = append(l.Threads, bpf.Record{Path: uint64(i) + 1000, Delay: 2, Counter: i})
+			l.Threads = append(l.Threads, schedule.Record{Path: uint64(i) + 1000, Delay: 2, Counter: i})
 		}
 		return l
 	}

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"misstep/bpf"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus/tree"
 	"misstep/deploy/jdk/preset"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/schedule"
 )
 
 type campaignCommand struct {
@@ -128,7 +128,7 @@ func (e *env) pushTrees(ctx context.Context, st *station, r *misstepv1.SubmitCam
 // strategies are the scheduler's, as the coordinator wants to know them.
 func strategies() []campaign.Strategy {
 	var all []campaign.Strategy
-	for _, s := range bpf.Strategies() {
+	for _, s := range schedule.Strategies() {
 		one := campaign.Strategy{Name: s.Name}
 		for _, p := range s.All() {
 			one.Parameters = append(one.Parameters, campaign.Parameter{

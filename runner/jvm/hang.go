@@ -149,7 +149,7 @@ func watchThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThread
 // starved when some could run and none did.
 func lookAtThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThread, starved bool) {
 	before := kernelThreads(pid)
-	start := map[int64]schedule{}
+	start := map[int64]schedstat{}
 	for _, t := range before {
 		start[t.GetTid()] = threadSchedule(pid, t.GetTid())
 	}
@@ -179,19 +179,19 @@ func lookAtThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThrea
 	return threads, ran < 0.01 && waited > 0.9
 }
 
-// schedule is what the kernel counted of a thread: nanoseconds on a CPU and waiting for one.
-type schedule struct {
+// schedstat is what the kernel counted of a thread: nanoseconds on a CPU and waiting for one.
+type schedstat struct {
 	ran, waited uint64
 	known       bool
 }
 
 // threadSchedule reads /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst).
-func threadSchedule(pid int, tid int64) schedule {
+func threadSchedule(pid int, tid int64) schedstat {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, tid))
 	if err != nil {
-		return schedule{}
+		return schedstat{}
 	}
-	var s schedule
+	var s schedstat
 	_, err = fmt.Sscan(string(text), &s.ran, &s.waited)
 	s.known = err == nil
 	return s

@@ -17,6 +17,7 @@ import (
 	"misstep/corpus/memory"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/perturb"
+	"misstep/schedule"
 	"misstep/workloads"
 )
 
@@ -74,7 +75,7 @@ func TestKernelEjectionVoidsATrial(t *testing.T) {
 
 	// The machine goes on: nothing is left of the JVM, and the next scheduler loads.
 	assert.Empty(t, marked(e.Scratch))
-	s, err := bpf.Attach(bpf.Options{Perturbation: bpf.Perturbation{Strategy: "chaos"}})
+	s, err := bpf.Attach(bpf.Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}})
 	require.NoError(t, err)
 	report, err := s.Detach()
 	require.NoError(t, err)

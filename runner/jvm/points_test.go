@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"misstep/bpf"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/perturb"
+	"misstep/schedule"
 )
 
 // Without sched_ext and without root the agent perturbs, and the same seed makes the same decisions.
@@ -33,7 +33,7 @@ func TestPerturbationByTheAgent(t *testing.T) {
 			assert.Positive(t, report.GetApplied()["delay"])
 			assert.Zero(t, report.GetApplied()["preempt"], "that is not in its power")
 			assert.Positive(t, report.GetDelays().GetLongest().AsDuration())
-			log, err := bpf.ReadLog(strings.NewReader(s.evidence(t, outcome, "schedule.log")))
+			log, err := schedule.ReadLog(strings.NewReader(s.evidence(t, outcome, "schedule.log")))
 			require.NoError(t, err)
 			assert.Equal(t, "delay", log.Header.Strategy)
 			assert.Equal(t, seed, log.Header.Seed)

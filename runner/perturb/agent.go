@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"misstep/agent"
-	"misstep/bpf"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/schedule"
 )
 
 // Agent perturbs at the agent's instrumentation points: the same strategies, seeds and log on any kernel and without root. What it
@@ -38,13 +38,13 @@ func (Agent) Begin(_ context.Context, t Trial) (Session, error) {
 		return nil, fmt.Errorf("write the plan of the perturbation: %w", err)
 	}
 	s := &points{trial: t}
-	s.log, err = bpf.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, bpf.Header{Perturbation: of(t.Perturbation), Mechanism: misstepv1.MechanismAgent, Command: t.Command})
+	s.log, err = schedule.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, schedule.Header{Perturbation: of(t.Perturbation), Mechanism: misstepv1.MechanismAgent, Command: t.Command})
 	return s, err
 }
 
 type points struct {
 	trial Trial
-	log   *bpf.LogWriter
+	log   *schedule.LogWriter
 }
 
 func (s *points) Start(cmd *exec.Cmd) error { return cmd.Start() }
@@ -54,13 +54,13 @@ func (s *points) Over() <-chan struct{} { return nil }
 
 func (s *points) End() (*misstepv1.PerturbationReport, error) {
 	p := of(s.trial.Perturbation)
-	var report *bpf.Report
-	schedule, err := agent.ReadSchedule(filepath.Join(s.trial.AgentOut, agent.FileSchedule))
+	var report *schedule.Report
+	written, err := agent.ReadSchedule(filepath.Join(s.trial.AgentOut, agent.FileSchedule))
 	if err == nil {
-		report, err = bpf.Taken{Stats: schedule.Stats, Histograms: schedule.Histograms, Records: schedule.Records}.Report(p, s.log)
+		report, err = schedule.Taken{Stats: written.Stats, Histograms: written.Histograms, Records: written.Records}.Report(p, s.log)
 	}
 	// The JVM did not come that far, or wrote over it as it crashed: the schedule is in its memory. There is no proof then, but an outcome.
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, agent.ErrStatus) || errors.Is(err, bpf.ErrTaken) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, agent.ErrStatus) || errors.Is(err, schedule.ErrTaken) {
 		return &misstepv1.PerturbationReport{Strategy: p.Strategy, Seed: p.Seed, Mechanism: misstepv1.MechanismAgent, Kernel: Kernel()}, s.log.Close(0)
 	}
 	if err != nil {

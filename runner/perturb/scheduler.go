@@ -16,6 +16,7 @@ import (
 	"misstep/bpf"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
+	"misstep/schedule"
 )
 
 // MaxLog bounds a schedule log in bytes; what comes later is dropped, and the log has no end record then.
@@ -35,8 +36,8 @@ func (Scheduler) Mechanism() string { return misstepv1.MechanismScheduler }
 // Check says what is wrong with a perturbation.
 func (Scheduler) Check(p *misstepv1.Perturbation) error { return of(p).Validate() }
 
-func of(p *misstepv1.Perturbation) bpf.Perturbation {
-	return bpf.Perturbation{Strategy: p.GetStrategy(), Seed: p.GetSeed(), Parameters: p.GetParameters()}
+func of(p *misstepv1.Perturbation) schedule.Perturbation {
+	return schedule.Perturbation{Strategy: p.GetStrategy(), Seed: p.GetSeed(), Parameters: p.GetParameters()}
 }
 
 // Begin attaches the scheduler, which as yet has nobody under it.
@@ -49,8 +50,8 @@ func (x Scheduler) Begin(ctx context.Context, t Trial) (Session, error) {
 		return nil, err
 	}
 	s := &session{trial: t, unlock: unlock}
-	header := bpf.Header{Perturbation: of(t.Perturbation), Command: t.Command}
-	if s.log, err = bpf.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, header); err == nil {
+	header := schedule.Header{Perturbation: of(t.Perturbation), Command: t.Command}
+	if s.log, err = schedule.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, header); err == nil {
 		s.scheduler, err = bpf.Attach(bpf.Options{Perturbation: header.Perturbation, Log: s.log})
 	}
 	if err != nil {
@@ -92,7 +93,7 @@ func (x Scheduler) lock(ctx context.Context) (unlock func(), err error) {
 type session struct {
 	trial     Trial
 	unlock    func()
-	log       *bpf.LogWriter
+	log       *schedule.LogWriter
 	scheduler *bpf.Scheduler
 }
 
@@ -111,7 +112,7 @@ func (s *session) End() (*misstepv1.PerturbationReport, error) {
 	return out, nil
 }
 
-func reportOf(r *bpf.Report) *misstepv1.PerturbationReport {
+func reportOf(r *schedule.Report) *misstepv1.PerturbationReport {
 	out := &misstepv1.PerturbationReport{
 		Strategy: r.Strategy, Seed: r.Seed, Applied: r.Applied(), Mechanism: misstepv1.MechanismScheduler, Kernel: Kernel(),
 		Decisions: r.Decisions, Threads: r.ThreadCount, Outside: r.Outside, Roles: map[string]*misstepv1.RolePerturbation{},

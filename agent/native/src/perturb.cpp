@@ -1,7 +1,7 @@
 #include "perturb.h"
 
 #include <fcntl.h>
-#include <policy.h>  // of bpf/: the decisions have one definition
+#include <policy.h>  // of schedule/: the decisions have one definition
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // Perturbation at instrumentation points, for kernels without sched_ext: the same strategies, seeds and log as the
-// scheduler's (bpf/policy.h has the decisions), carried out by threads that wait at their own points.
+// scheduler's (schedule/policy.h has the decisions), carried out by threads that wait at their own points.
 //
 // A thread comes to a point at its first instrumented method, after so many method entries as its slice stands for, and
 // where it blocks on a monitor or was woken. What this cannot do: threads that run no instrumented method (the VM's,
@@ -25,7 +25,7 @@ namespace misstep {
 // thread passes in that time.
 constexpr uint64_t kNanosPerEntry = 100;
 
-// Events of bpf/intf.h: the first point of a thread, one after it was blocked, one after its share of method entries or
+// Events of schedule/intf.h: the first point of a thread, one after it was blocked, one after its share of method entries or
 // before it blocks.
 constexpr uint32_t kEventStart = 1;
 constexpr uint32_t kEventWakeup = 2;
@@ -47,7 +47,7 @@ struct ScheduleFile;
 
 class Perturber {
  public:
-  // Reads the plan, a struct misstep_config of bpf/intf.h, and makes the schedule, the file that takes what is done.
+  // Reads the plan, a struct misstep_config of schedule/intf.h, and makes the schedule, the file that takes what is done.
   // Returns what is wrong, empty when nothing is.
   std::string Open(const std::string& plan, const std::string& schedule);
   bool on() const { return file_ != nullptr; }

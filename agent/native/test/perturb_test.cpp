@@ -1,7 +1,7 @@
 #include "perturb.h"
 
 #include <gtest/gtest.h>
-#include <policy.h>  // of bpf/: the decisions have one definition
+#include <policy.h>  // of schedule/: the decisions have one definition
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-package bpf
+package schedule
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"misstep/schedule/scheduletest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -64,7 +66,7 @@ func policy(t testing.TB, args ...string) []string {
 // knobs writes a perturbation's knobs as arguments of the user-space policy.
 func knobs(t testing.TB, p Perturbation) []string {
 	t.Helper()
-	c, err := p.config()
+	c, err := p.Config()
 	require.NoError(t, err)
 	k := c.Knobs
 	args := []string{}
@@ -91,7 +93,7 @@ func decide(t testing.TB, p Perturbation, path uint64, event Event, role Role, c
 	for _, n := range []uint64{p.Seed, path, uint64(event), uint64(role), uint64(count), elapsed, step} {
 		args = append(args, strconv.FormatUint(n, 10))
 	}
-	c, err := p.config()
+	c, err := p.Config()
 	require.NoError(t, err)
 	args = append(args, fmt.Sprintf("from=%d", c.From), fmt.Sprintf("flags=%d", c.Flags))
 	var all []decision
@@ -196,29 +198,6 @@ func TestNoneDoesNothing(t *testing.T) {
 	}
 }
 
-// kolmogorov is the largest distance between the draws' distribution and cdf.
-func kolmogorov(draws []float64, cdf func(float64) float64) float64 {
-	slices.Sort(draws)
-	distance, n := 0.0, float64(len(draws))
-	for i, x := range draws {
-		// at steps of a discrete distribution the value itself counts as below
-		if i+1 < len(draws) && draws[i+1] == x {
-			continue
-		}
-		distance = math.Max(distance, math.Abs(float64(i+1)/n-cdf(x)))
-	}
-	return distance
-}
-
-// octaves is the distribution function of misstep_octaves: linear in the logarithm that is linear within octaves.
-func octaves(low, high float64) func(float64) float64 {
-	log := func(x float64) float64 { e := math.Floor(math.Log2(x)); return e + x/math.Exp2(e) - 1 }
-	return func(x float64) float64 { return (log(x) - log(low)) / (log(high) - log(low)) }
-}
-
-// The 0.1 % point of the Kolmogorov distribution. The seeds are fixed, so the tests cannot fail by chance.
-func critical(n int) float64 { return 1.95 / math.Sqrt(float64(n)) }
-
 func TestDelaysAreDistributedAsDocumented(t *testing.T) {
 	p := Perturbation{Strategy: "delay", Seed: 42, Parameters: map[string]float64{"probability": 0.2, "expiry": 0.05, "min_us": 100, "max_us": 10000}}
 	for event, expected := range map[Event]float64{EventStart: 0.2, EventWakeup: 0.2, EventExpiry: 0.05} {
@@ -233,7 +212,7 @@ func TestDelaysAreDistributedAsDocumented(t *testing.T) {
 		}
 		sigma := math.Sqrt(expected * (1 - expected) / n)
 		assert.InDelta(t, expected, float64(len(delays))/n, 4*sigma, "share of delays at %v", event)
-		assert.Less(t, kolmogorov(delays, octaves(100e3, 10e6)), critical(len(delays)), "lengths at %v", event)
+		assert.Less(t, scheduletest.Kolmogorov(delays, scheduletest.Octaves(100e3, 10e6)), scheduletest.Critical(len(delays)), "lengths at %v", event)
 	}
 }
 
@@ -248,7 +227,7 @@ func TestOctavesOverWideRanges(t *testing.T) {
 			draws = append(draws, float64(x))
 		}
 		if r[0] >= 1000 { // below, whole numbers are too coarse for a continuous distribution
-			assert.Less(t, kolmogorov(draws, octaves(float64(r[0]), float64(r[1]))), critical(n), "%v", r)
+			assert.Less(t, scheduletest.Kolmogorov(draws, scheduletest.Octaves(float64(r[0]), float64(r[1]))), scheduletest.Critical(n), "%v", r)
 		}
 	}
 	assert.Equal(t, []string{"7"}, policy(t, "octaves", "7", "7", "1"))
@@ -268,7 +247,7 @@ func TestSlicesAreShortAsOftenAsAsked(t *testing.T) {
 		require.Zero(t, d.delay)
 	}
 	assert.InDelta(t, 0.3, float64(len(short))/n, 4*math.Sqrt(0.3*0.7/n))
-	assert.Less(t, kolmogorov(short, octaves(20e3, 900e3)), critical(len(short)))
+	assert.Less(t, scheduletest.Kolmogorov(short, scheduletest.Octaves(20e3, 900e3)), scheduletest.Critical(len(short)))
 }
 
 func TestPosDrawsAUniformRankEachTime(t *testing.T) {
@@ -277,7 +256,7 @@ func TestPosDrawsAUniformRankEachTime(t *testing.T) {
 	for _, d := range decide(t, Perturbation{Strategy: "pos", Seed: 8}, 3, EventWakeup, RoleMutator, n, 0, 1e6) {
 		ranks = append(ranks, float64(d.rank))
 	}
-	assert.Less(t, kolmogorov(ranks, func(x float64) float64 { return x / 20e6 }), critical(n))
+	assert.Less(t, scheduletest.Kolmogorov(ranks, func(x float64) float64 { return x / 20e6 }), scheduletest.Critical(n))
 }
 
 func TestPctChangesPriorityAtItsChangePoints(t *testing.T) {
@@ -377,7 +356,7 @@ func TestRolesAreFavouredAndHeldBack(t *testing.T) {
 
 	draws := map[string]bool{}
 	for seed := range uint64(50) {
-		c, err := Perturbation{Strategy: "roles", Seed: seed}.config()
+		c, err := Perturbation{Strategy: "roles", Seed: seed}.Config()
 		require.NoError(t, err)
 		draws[fmt.Sprint(c.Knobs.Bias)] = true
 	}
@@ -477,7 +456,7 @@ func TestChaosEpochsAreSpreadOverTheirOctaves(t *testing.T) {
 			if text, found := strings.CutPrefix(field, "wait_max="); found {
 				value, err := strconv.ParseFloat(text, 64)
 				require.NoError(t, err)
-				at := octaves(1e6, 50e6)(value)
+				at := scheduletest.Octaves(1e6, 50e6)(value)
 				counts[min(bins-1, int(at*bins))]++
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"os/user"
@@ -13,53 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"misstep/schedule"
+
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-func TestEveryStrategyIsExplained(t *testing.T) {
-	for _, s := range Strategies() {
-		require.NoError(t, Perturbation{Strategy: s.Name}.Validate(), s.Name)
-		assert.NotEmpty(t, s.Doc, s.Name)
-		seen := map[string]bool{}
-		for _, p := range s.Parameters {
-			assert.False(t, seen[p.Name], "%s %s twice", s.Name, p.Name)
-			seen[p.Name] = true
-			assert.NotEmpty(t, p.Doc)
-			assert.True(t, p.Min <= p.Default && p.Default <= p.Max && p.Min < p.Max, "%s %s", s.Name, p.Name)
-			for _, value := range []float64{p.Min, p.Max} {
-				parameters := map[string]float64{p.Name: value}
-				switch p.Name { // an empty range is refused on its own
-				case "min_us":
-					parameters["max_us"] = p.Max
-				case "max_us":
-					parameters["min_us"] = p.Min
-				}
-				assert.NoError(t, Perturbation{Strategy: s.Name, Parameters: parameters}.Validate(), "%s %v", s.Name, parameters)
-			}
-		}
-	}
-}
-
-func TestWrongPerturbationsAreNamed(t *testing.T) {
-	for want, p := range map[string]Perturbation{
-		`no strategy "speed"; there are none, delay`: {Strategy: "speed"},
-		`no strategy ""`: {},
-		`strategy none has no parameters, not "x" either`:        {Strategy: "none", Parameters: map[string]float64{"x": 1}},
-		`delay has no parameter "x"; it has probability, expiry`: {Strategy: "delay", Parameters: map[string]float64{"x": 1}},
-		`delay probability = 1.5 is not in [0, 1]`:               {Strategy: "delay", Parameters: map[string]float64{"probability": 1.5}},
-		`delay max_us = 3000000 is not in [1, 2000000] µs`:       {Strategy: "delay", Parameters: map[string]float64{"max_us": 3e6}},
-		`delay probability = NaN is not in`:                      {Strategy: "delay", Parameters: map[string]float64{"probability": math.NaN()}},
-		`pct span = 2.5 is not a whole number`:                   {Strategy: "pct", Parameters: map[string]float64{"span": 2.5}},
-		`pct from = 9 leaves no decision before until = 9`:       {Strategy: "pct", Parameters: map[string]float64{"from": 9, "until": 9}},
-		`delay min_us = 20000 is above max_us = 10000`:           {Strategy: "delay", Parameters: map[string]float64{"min_us": 20000}},
-	} {
-		err := p.Validate()
-		require.ErrorIs(t, err, ErrInvalid, want)
-		assert.ErrorContains(t, err, want)
-	}
-}
 
 // command runs the command line without a scheduler.
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -74,7 +32,7 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestCommandLine(t *testing.T) {
 	code, out, _ := command(t, "strategies")
 	assert.Zero(t, code)
-	for _, s := range Strategies() {
+	for _, s := range schedule.Strategies() {
 		assert.Contains(t, "\n"+out, "\n"+s.Name+"\n")
 	}
 	code, out, _ = command(t, "strategies", "--json")
@@ -84,7 +42,7 @@ func TestCommandLine(t *testing.T) {
 		Parameters []struct{ Name string }
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &parsed))
-	assert.Len(t, parsed, len(Strategies()))
+	assert.Len(t, parsed, len(schedule.Strategies()))
 
 	code, out, _ = command(t, "--help")
 	assert.Zero(t, code)
@@ -109,7 +67,7 @@ func TestCommandLine(t *testing.T) {
 	assert.Contains(t, text, "not a schedule log")
 
 	var log bytes.Buffer
-	writer, err := NewLogWriter(&log, Header{Perturbation: Perturbation{Strategy: "delay"}, Mechanism: "agent"})
+	writer, err := schedule.NewLogWriter(&log, schedule.Header{Perturbation: schedule.Perturbation{Strategy: "delay"}, Mechanism: "agent"})
 	require.NoError(t, err)
 	require.NoError(t, writer.Close(0))
 	require.NoError(t, os.WriteFile(file, log.Bytes(), 0o644))
@@ -142,7 +100,7 @@ func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
 	if _, missing := os.Stat("/sys/kernel/sched_ext"); missing != nil {
 		assert.Contains(t, text, "misstep vm run", "the remedy")
 	}
-	_, err = Attach(Options{Perturbation: Perturbation{Strategy: "none"}})
+	_, err = Attach(Options{Perturbation: schedule.Perturbation{Strategy: "none"}})
 	assert.ErrorIs(t, err, ErrUnsupported)
 }
 
@@ -171,9 +129,9 @@ func exited(t *testing.T, code int) *os.ProcessState {
 }
 
 func TestRepeatsUntilARunFails(t *testing.T) {
-	ok, failed := &Result{State: exited(t, 0), Report: &Report{}}, &Result{State: exited(t, 7), Report: &Report{}}
-	ejected := &Result{State: exited(t, 7), Report: &Report{Ejection: &Ejection{Kind: "watchdog"}}}
-	late := &Result{State: exited(t, 0), TimedOut: true, Report: &Report{}}
+	ok, failed := &Result{State: exited(t, 0), Report: &schedule.Report{}}, &Result{State: exited(t, 7), Report: &schedule.Report{}}
+	ejected := &Result{State: exited(t, 7), Report: &schedule.Report{Ejection: &schedule.Ejection{Kind: "watchdog"}}}
+	late := &Result{State: exited(t, 0), TimedOut: true, Report: &schedule.Report{}}
 	for name, c := range map[string]struct {
 		results     []*Result
 		repeat      bool
@@ -200,7 +158,7 @@ func TestRepeatsUntilARunFails(t *testing.T) {
 		s := &streams{ctx: ctx, stdout: &out, stderr: &out}
 		r := &runCommand{Seed: 5, RepeatUntilFailure: c.repeat, MaxRuns: c.most, ErrorCommand: "echo error $MISSTEP_SEED $MISSTEP_EXIT"}
 		ran := 0
-		require.NoError(t, r.repeat(s, Perturbation{Seed: 5}, func(p Perturbation) (*Result, error) {
+		require.NoError(t, r.repeat(s, schedule.Perturbation{Seed: 5}, func(p schedule.Perturbation) (*Result, error) {
 			require.Equal(t, 5+uint64(ran), p.Seed, "the next seed each time")
 			ran++
 			return c.results[ran-1], nil
@@ -233,7 +191,7 @@ func TestCommandsOfAnOrdinaryUser(t *testing.T) {
 		t.Setenv("HOME", "/root")
 		t.Setenv("SUDO_USER", map[string]string{"of sudo": "nobody"}[name])
 		var out bytes.Buffer
-		r.failed(&streams{ctx: t.Context(), stdout: &out, stderr: &out}, Perturbation{Seed: 5}, 1)
+		r.failed(&streams{ctx: t.Context(), stdout: &out, stderr: &out}, schedule.Perturbation{Seed: 5}, 1)
 		assert.Equal(t, nobody.Uid+" "+nobody.HomeDir+" nobody nobody 5\n", out.String(), name)
 	}
 	c, env, err := credentialOf("root")
@@ -269,24 +227,4 @@ func readFile(t *testing.T, name string) string {
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	return string(text)
-}
-
-func TestHistogramsInWords(t *testing.T) {
-	h := make(Histogram, buckets)
-	assert.Equal(t, "none", h.String())
-	h[10], h[20] = 99, 1
-	assert.Equal(t, 2048*time.Nanosecond, h.Quantile(0.5))
-	assert.Equal(t, 2048*time.Nanosecond, h.Quantile(0.99))
-	assert.Equal(t, time.Duration(1<<21), h.Quantile(1))
-}
-
-func TestReportNamesWhatWasApplied(t *testing.T) {
-	r := Report{Perturbation: Perturbation{Strategy: "chaos", Seed: 4}, Delays: 5, Starved: 2, Preemptions: 7, Overtaken: 1, PriorityChanges: 3}
-	assert.Equal(t, map[string]uint64{"delay": 3, "starve": 2, "preempt": 8, "priority": 3}, r.Applied())
-	assert.Empty(t, (&Report{}).Applied())
-	r.Threads = []ThreadReport{{Name: "0.1", Comm: "evil\x1b[2J\xff", Role: "mutator", Decisions: 4}}
-	var b bytes.Buffer
-	r.Write(&b, 10)
-	assert.Contains(t, b.String(), "evil?[2J?")
-	assert.NotContains(t, b.String(), "\x1b")
 }

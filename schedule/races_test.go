@@ -1,4 +1,4 @@
-package bpf
+package schedule
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func modelled(t *testing.T, strategy string, seed, seeds, iterations int) map[st
 	program := filepath.Join(t.TempDir(), "races")
 	out, err := exec.Command("c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "test/races.cpp", "-o", program).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	c, err := Perturbation{Strategy: "chaos"}.config()
+	c, err := Perturbation{Strategy: "chaos"}.Config()
 	require.NoError(t, err)
 	out, err = exec.Command(program, strategy, strconv.Itoa(seed), strconv.Itoa(seeds), strconv.Itoa(iterations),
 		fmt.Sprintf("epoch=%d", c.Epoch), fmt.Sprintf("cap=%d", c.DelayCap)).Output()

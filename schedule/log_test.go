@@ -1,4 +1,4 @@
-package bpf
+package schedule
 
 import (
 	"bytes"
@@ -43,7 +43,7 @@ func TestLogIsReadAsWritten(t *testing.T) {
 
 func TestCutLogIsUsedAsFarAsItGoes(t *testing.T) {
 	text, want := sampleLog(t)
-	for _, missing := range []int{1, recordSize, recordSize + 10} {
+	for _, missing := range []int{1, RecordSize, RecordSize + 10} {
 		got, err := ReadLog(bytes.NewReader(text[:len(text)-missing]))
 		require.NoError(t, err)
 		assert.True(t, got.Cut)
@@ -59,7 +59,7 @@ func TestWhatIsNoLogIsRefused(t *testing.T) {
 		c[at] = b
 		return c
 	}
-	kind := len(text) - recordSize + 56
+	kind := len(text) - RecordSize + 56
 	for name, b := range map[string][]byte{
 		"nothing":               nil,
 		"another file":          []byte("#!/bin/sh\n"),
@@ -68,8 +68,8 @@ func TestWhatIsNoLogIsRefused(t *testing.T) {
 		"header of other types": append([]byte(logMagic), "{\"seed\": \"x\"}\n"...),
 		"endless header":        append([]byte(logMagic), bytes.Repeat([]byte("x"), maxHeader*2)...),
 		"unknown kind":          damaged(kind, 9),
-		"more after the end":    append(bytes.Clone(text), text[len(text)-recordSize:]...),
-		"endless delay":         damaged(len(text)-2*recordSize+16+7, 1),
+		"more after the end":    append(bytes.Clone(text), text[len(text)-RecordSize:]...),
+		"endless delay":         damaged(len(text)-2*RecordSize+16+7, 1),
 	} {
 		_, err := ReadLog(bytes.NewReader(b))
 		assert.ErrorIs(t, err, ErrLog, name)
@@ -80,34 +80,34 @@ func TestRoundIsTheLastOfTheThreadThatCreatesMost(t *testing.T) {
 	thread := func(path, parent uint64, ordinal uint32) Record {
 		return Record{Kind: RecordThread, Path: path, Delay: parent, Counter: ordinal}
 	}
-	l := &Log{Threads: []Record{thread(1, 0, 0), thread(2, 0, 1), thread(3, 0, 2), thread(child(1, 0), 1, 0), thread(child(child(1, 0), 0), child(1, 0), 0)}}
+	l := &Log{Threads: []Record{thread(1, 0, 0), thread(2, 0, 1), thread(3, 0, 2), thread(Child(1, 0), 1, 0), thread(Child(Child(1, 0), 0), Child(1, 0), 0)}}
 	for i := range uint32(7) {
-		l.Threads = append(l.Threads, thread(child(child(1, 0), uint64(i)), child(1, 0), i))
+		l.Threads = append(l.Threads, thread(Child(Child(1, 0), uint64(i)), Child(1, 0), i))
 	}
-	names := threadNames{}
+	names := ThreadNames{}
 	for _, r := range l.Threads {
-		names.add(r)
+		names.Add(r)
 	}
-	grandchild := child(child(child(1, 0), 3), 8)
-	names.add(thread(grandchild, child(child(1, 0), 3), 8))
+	grandchild := Child(Child(Child(1, 0), 3), 8)
+	names.Add(thread(grandchild, Child(Child(1, 0), 3), 8))
 
-	none, err := l.round(0)
+	none, err := l.LastRound(0)
 	require.NoError(t, err)
-	r, err := l.round(3)
+	r, err := l.LastRound(3)
 	require.NoError(t, err)
-	assert.Equal(t, round{child(1, 0), 4, 3}, r)
+	assert.Equal(t, Round{Child(1, 0), 4, 3}, r)
 	for now, then := range []uint64{6, 4, 5, 6, 4, 5, 6, 4} {
-		path := child(child(1, 0), uint64(now))
-		names.add(thread(path, child(1, 0), uint32(now)))
-		assert.Equal(t, child(child(1, 0), then), r.recorded(names, path))
-		assert.Equal(t, path, none.recorded(names, path))
+		path := Child(Child(1, 0), uint64(now))
+		names.Add(thread(path, Child(1, 0), uint32(now)))
+		assert.Equal(t, Child(Child(1, 0), then), r.Recorded(names, path))
+		assert.Equal(t, path, none.Recorded(names, path))
 	}
-	assert.Equal(t, child(child(child(1, 0), 6), 8), r.recorded(names, grandchild), "what a round's thread creates is of that round")
-	assert.Equal(t, uint64(2), r.recorded(names, 2))
-	assert.Equal(t, uint64(99), r.recorded(names, 99), "not known")
+	assert.Equal(t, Child(Child(Child(1, 0), 6), 8), r.Recorded(names, grandchild), "what a round's thread creates is of that round")
+	assert.Equal(t, uint64(2), r.Recorded(names, 2))
+	assert.Equal(t, uint64(99), r.Recorded(names, 99), "not known")
 
 	for _, wrong := range []int{-1, 8} {
-		_, err = l.round(wrong)
+		_, err = l.LastRound(wrong)
 		require.ErrorIs(t, err, ErrInvalid)
 		assert.ErrorContains(t, err, "from 1 to the 7")
 	}
@@ -141,15 +141,15 @@ func FuzzLog(f *testing.F) {
 		if err != nil {
 			return
 		}
-		names := threadNames{}
+		names := ThreadNames{}
 		for _, r := range l.Threads {
-			names.add(r)
+			names.Add(r)
 		}
 		var again bytes.Buffer
 		w, err := NewLogWriter(&again, l.Header)
 		require.NoError(t, err)
 		for _, r := range l.Threads {
-			_ = names.name(r.Path)
+			_ = names.Name(r.Path)
 			w.Add(r)
 		}
 		for _, r := range l.Decisions {
@@ -164,28 +164,14 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-func TestRecordIsLaidOutAsInTheKernel(t *testing.T) {
-	r := Record{
-		Kind: RecordDecision, Elapsed: 1, Path: 2, Delay: 3, Slice: 4, Rank: 5, Counter: 6, TID: 7,
-		Event: EventExpiry, Role: RoleVM, Marks: MarkStarved, Comm: "name",
-	}
-	k := schedMisstepRecord{
-		Elapsed: 1, Path: 2, Delay: 3, Slice: 4, Rank: 5, Counter: 6, Tid: 7, Kind: uint16(schedMisstepRecordKindMISSTEP_RECORD_DECISION),
-		Event: uint16(schedMisstepEventMISSTEP_EVENT_EXPIRY), Role: uint16(schedMisstepRoleMISSTEP_ROLE_VM),
-		Marks: uint16(schedMisstepMarkMISSTEP_MARK_STARVED), Comm: [16]int8{'n', 'a', 'm', 'e'},
-	}
-	assert.Equal(t, bytesOf(t, k), r.append(nil))
-	assert.Equal(t, r, parseRecord(r.append(nil)))
-}
-
 func TestNamesOfThreads(t *testing.T) {
-	names := threadNames{}
-	names.add(Record{Path: 1, Delay: 0, Counter: 0})
-	names.add(Record{Path: 2, Delay: 1, Counter: 4})
-	names.add(Record{Path: 3, Delay: 2, Counter: 1})
-	names.add(Record{Path: 8, Delay: 9, Counter: 1})
-	names.add(Record{Path: 9, Delay: 8, Counter: 1})
-	assert.Equal(t, "0.4.1", names.name(3))
-	assert.Equal(t, "#00000000000000ff", names.name(255))
-	assert.NotEmpty(t, names.name(8), "a circle ends")
+	names := ThreadNames{}
+	names.Add(Record{Path: 1, Delay: 0, Counter: 0})
+	names.Add(Record{Path: 2, Delay: 1, Counter: 4})
+	names.Add(Record{Path: 3, Delay: 2, Counter: 1})
+	names.Add(Record{Path: 8, Delay: 9, Counter: 1})
+	names.Add(Record{Path: 9, Delay: 8, Counter: 1})
+	assert.Equal(t, "0.4.1", names.Name(3))
+	assert.Equal(t, "#00000000000000ff", names.Name(255))
+	assert.NotEmpty(t, names.Name(8), "a circle ends")
 }

@@ -1,4 +1,4 @@
-package bpf
+package schedule
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 func TestPlanIsTheConfigurationOfTheHeader(t *testing.T) {
 	plan, err := Perturbation{Strategy: "delay", Seed: 0x0102030405060708}.Plan()
 	require.NoError(t, err)
-	require.Len(t, plan, int(unsafe.Sizeof(schedMisstepConfig{})), "no holes, no padding")
+	require.Len(t, plan, int(unsafe.Sizeof(Config{})), "no holes, no padding")
 	assert.Equal(t, []byte{8, 7, 6, 5, 4, 3, 2, 1}, plan[:8])
 	_, err = Perturbation{Strategy: "mayhem"}.Plan()
 	require.ErrorIs(t, err, ErrInvalid)
@@ -27,11 +27,11 @@ func TestTakenIsReported(t *testing.T) {
 		{}, // a thread that was killed before it wrote
 		{Kind: RecordDecision, Path: 5, Delay: 9000, Slice: 20000, Counter: 1, Event: EventExpiry, Marks: MarkStarved | MarkShort},
 	} {
-		records = r.append(records)
+		records = r.Append(records)
 	}
-	taken := Taken{Stats: make([]uint64, schedMisstepStatMISSTEP_STATS), Histograms: [][]uint64{make([]uint64, buckets), make([]uint64, buckets), make([]uint64, buckets)}, Records: records}
-	taken.Stats[schedMisstepStatMISSTEP_STAT_DECISIONS], taken.Stats[schedMisstepStatMISSTEP_STAT_DELAYS] = 2, 2
-	taken.Stats[schedMisstepStatMISSTEP_STAT_STARVED], taken.Stats[schedMisstepStatMISSTEP_STAT_LOST] = 1, 3
+	taken := Taken{Stats: make([]uint64, Stats), Histograms: [][]uint64{make([]uint64, Buckets), make([]uint64, Buckets), make([]uint64, Buckets)}, Records: records}
+	taken.Stats[StatDecisions], taken.Stats[StatDelays] = 2, 2
+	taken.Stats[StatStarved], taken.Stats[StatLost] = 1, 3
 	var file bytes.Buffer
 	log, err := NewLogWriter(&file, Header{Perturbation: Perturbation{Strategy: "delay", Seed: 4}})
 	require.NoError(t, err)
@@ -53,8 +53,8 @@ func TestTakenIsReported(t *testing.T) {
 	for name, bad := range map[string]Taken{
 		"counters missing": {Histograms: taken.Histograms},
 		"half a record":    {Stats: taken.Stats, Histograms: taken.Histograms, Records: records[:100]},
-		"unknown kind":     {Stats: taken.Stats, Histograms: taken.Histograms, Records: Record{Kind: 9}.append(nil)},
-		"out of bounds":    {Stats: taken.Stats, Histograms: taken.Histograms, Records: Record{Kind: RecordDecision, Delay: 1 << 60, Slice: 20000}.append(nil)},
+		"unknown kind":     {Stats: taken.Stats, Histograms: taken.Histograms, Records: Record{Kind: 9}.Append(nil)},
+		"out of bounds":    {Stats: taken.Stats, Histograms: taken.Histograms, Records: Record{Kind: RecordDecision, Delay: 1 << 60, Slice: 20000}.Append(nil)},
 	} {
 		_, err := bad.Report(Perturbation{}, log)
 		require.ErrorIs(t, err, ErrTaken, name)

@@ -1,4 +1,4 @@
-package bpf
+package schedule
 
 import (
 	"cmp"
@@ -77,5 +77,5 @@ func (s symbols) name(address uint64) string {
 	if i < 0 || address-s[i].Value >= max(1, s[i].Size) {
 		return fmt.Sprintf("%#x", address)
 	}
-	return fmt.Sprintf("%s+%#x", printable(s[i].Name), address-s[i].Value)
+	return fmt.Sprintf("%s+%#x", Printable(s[i].Name), address-s[i].Value)
 }
