@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"misstep/corpus"
+	"misstep/internal/capped"
 )
 
 const (
@@ -214,22 +215,23 @@ func listBenchmarks(ctx context.Context, java, jar, dir string) ([]string, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	var stdout, stderr bounded
+	var stdout, stderr bytes.Buffer
+	listed := capped.New(&stdout, maxListBytes)
 	command := exec.CommandContext(ctx, java, "-jar", jar, "--raw-list")
 	command.Dir = dir
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"} // and no JAVA_TOOL_OPTIONS
-	command.Stdout, command.Stderr = &stdout, &stderr
+	command.Stdout, command.Stderr = listed, capped.New(&stderr, maxListBytes)
 	command.WaitDelay = time.Second
 	if err := command.Run(); err != nil {
 		if cause := ctx.Err(); cause != nil {
 			err = cause
 		}
-		return nil, fmt.Errorf("%s -jar … --raw-list: %w%s", java, err, oneLine(lastWords(stderr.kept.Bytes()), maxMessage))
+		return nil, fmt.Errorf("%s -jar … --raw-list: %w%s", java, err, oneLine(lastWords(stderr.Bytes()), maxMessage))
 	}
-	if stdout.cut {
+	if listed.Dropped() {
 		return nil, fmt.Errorf("its --raw-list is longer than %d bytes; is this the jar of Renaissance?", maxListBytes)
 	}
-	names := strings.Fields(stdout.kept.String())
+	names := strings.Fields(stdout.String())
 	if len(names) == 0 || len(names) > maxBenchmarks {
 		return nil, fmt.Errorf("its --raw-list names %d benchmarks; is this the jar of Renaissance?", len(names))
 	}
@@ -240,21 +242,6 @@ func listBenchmarks(ctx context.Context, java, jar, dir string) ([]string, error
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
-}
-
-// bounded keeps the first maxListBytes that are written to it.
-type bounded struct {
-	kept bytes.Buffer
-	cut  bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	part := p
-	if room := maxListBytes - b.kept.Len(); len(p) > room {
-		part, b.cut = p[:room], true
-	}
-	b.kept.Write(part)
-	return len(p), nil
 }
 
 // readBounded reads a file of at most limit bytes.

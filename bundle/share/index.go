@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"misstep/corpus"
+	"misstep/internal/atomicfile"
 )
 
 // maxEntries bounds an index that is read.
@@ -69,16 +70,7 @@ func (f folder) add(e Entry) error {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(f.dir, ".add-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.Write(e.Text())
-	if err := errors.Join(err, file.Chmod(0o444), file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), name)
+	return atomicfile.Write(name, e.Text(), 0o444)
 }
 
 // Named is what an index in an object store needs of it.

@@ -13,9 +13,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"misstep/coordinator/triage"
 	"misstep/bundle"
+	"misstep/coordinator/triage"
 	"misstep/deploy/vm"
+	"misstep/internal/atomicfile"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
 )
@@ -158,7 +159,7 @@ func (e *env) writeReproducer(ctx context.Context, st *station, reproducer *miss
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("make folder of bundle: %w", err)
 	}
-	if err := writeWith(path, func(w io.Writer) error { return bundle.Write(ctx, w, contents) }); err != nil {
+	if err := atomicfile.WriteWith(path, func(w io.Writer) error { return bundle.Write(ctx, w, contents) }); err != nil {
 		return err
 	}
 	if e.cli.SigningKey == "" {

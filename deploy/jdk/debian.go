@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"misstep/corpus/tree"
+	"misstep/internal/capped"
 )
 
 type debian struct {
@@ -261,7 +262,7 @@ func (a *apt) run(ctx context.Context, dir, tool string, arguments ...string) (s
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "APT_CONFIG="+a.config, "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &limitedWriter{w: &stderr, left: maxOutput}
+	cmd.Stdout, cmd.Stderr = &stdout, capped.New(&stderr, maxOutput)
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"misstep/internal/capped"
 )
 
 const (
@@ -78,7 +80,7 @@ func runJava(ctx context.Context, java string, arguments ...string) (string, err
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer
-	limited := &limitedWriter{w: &out, left: maxOutput}
+	limited := capped.New(&out, maxOutput)
 	cmd.Stdout, cmd.Stderr = limited, limited
 	err := cmd.Run()
 	if err == nil {
@@ -89,21 +91,6 @@ func runJava(ctx context.Context, java string, arguments ...string) (string, err
 	}
 	remedy := "try it by hand: a build for another architecture or for a newer libc does not run here (debian:openjdk-N brings its own libc)"
 	return "", fmt.Errorf("%s %s does not run: %w%s; %s", java, strings.Join(arguments, " "), err, tail(out.Bytes()), remedy)
-}
-
-// limitedWriter drops what is beyond its bound, so that a command that prints for ever does not fill the memory.
-type limitedWriter struct {
-	w    io.Writer
-	left int
-}
-
-func (l *limitedWriter) Write(p []byte) (int, error) {
-	n := min(len(p), l.left)
-	l.left -= n
-	if _, err := l.w.Write(p[:n]); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }
 
 // tail gives the last lines of a command's output for an error, with a colon before; nothing when there are none.

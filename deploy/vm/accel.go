@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"misstep/deploy/vm/kernel"
+	"misstep/internal/atomicfile"
 )
 
 // probeLimit bounds the boot that tries KVM; where it works, that takes a second or two.
@@ -53,7 +54,7 @@ func probeAccel(ctx context.Context, c Config, qemu string, k kernel.Kernel) (Ac
 	if path := probePath(c); os.MkdirAll(filepath.Dir(path), 0o755) == nil {
 		// A probe that cannot be kept is made again.
 		if data, err := json.Marshal(want); err == nil {
-			_ = writeAtomically(path, data)
+			_ = atomicfile.Write(path, data, 0o600)
 		}
 	}
 	return want.accel(), want.Why
@@ -64,23 +65,6 @@ func (p probed) accel() Accel {
 		return AccelKVM
 	}
 	return AccelTCG
-}
-
-// writeAtomically writes a file that others may read meanwhile.
-func writeAtomically(path string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(data)
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
 }
 
 func probePath(c Config) string { return filepath.Join(c.cache("probe"), c.Suite.Label("kvm")+".json") }

@@ -21,6 +21,7 @@ import (
 	"misstep/agent"
 	"misstep/corpus"
 	"misstep/deploy/vm"
+	"misstep/internal/capped"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/jvm"
@@ -115,7 +116,8 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 		boot = vm.Boot
 	}
 	var said bytes.Buffer
-	result, err := boot(ctx, config, command, &limited{Buffer: &said}, &limited{Buffer: &said})
+	limited := capped.New(&said, maxPrinted)
+	result, err := boot(ctx, config, command, limited, limited)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -294,14 +296,8 @@ func keep(ctx context.Context, dir string, store corpus.Store, e *misstepv1.Evid
 	return err
 }
 
-// limited keeps the first 16 KiB of what a guest prints.
-type limited struct{ *bytes.Buffer }
-
-func (l *limited) Write(data []byte) (int, error) {
-	const most = 16 << 10
-	l.Buffer.Write(data[:min(len(data), max(0, most-l.Len()))])
-	return len(data), nil
-}
+// maxPrinted bounds what is kept of what a guest prints.
+const maxPrinted = 16 << 10
 
 // Replay repeats a recorded trial, instruction by instruction, and returns its outcome as the guest brought it out again. The error wraps
 // vm.ErrUnavailable where the recording cannot be replayed here, as with another version of qemu, and vm.ErrDeparted where the replay was
@@ -316,7 +312,8 @@ func Replay(ctx context.Context, recording string, store corpus.Store, c vm.Repl
 		c.EvidenceDir = evidence
 	}
 	var said bytes.Buffer
-	result, err := vm.Replay(ctx, recording, c, &limited{Buffer: &said}, &limited{Buffer: &said})
+	limited := capped.New(&said, maxPrinted)
+	result, err := vm.Replay(ctx, recording, c, limited, limited)
 	if err != nil {
 		return nil, fmt.Errorf("replay the recorded machine: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"misstep/agent"
+	"misstep/internal/capped"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -268,23 +269,13 @@ func (t *trial) gdb(ctx context.Context, command string, target ...string) []byt
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + t.path(dirHome)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
-	out := &bounded{most: maxDump}
-	cmd.Stdout, cmd.Stderr = out, out
+	var out bytes.Buffer
+	limited := capped.New(&out, maxDump)
+	cmd.Stdout, cmd.Stderr = limited, limited
 	if err := cmd.Run(); err != nil {
-		fmt.Fprintf(&out.Buffer, "\n[misstep: gdb: %v]\n", err)
+		fmt.Fprintf(&out, "\n[misstep: gdb: %v]\n", err)
 	}
 	return out.Bytes()
-}
-
-// bounded keeps the first bytes and swallows the rest.
-type bounded struct {
-	bytes.Buffer
-	most int
-}
-
-func (b *bounded) Write(data []byte) (int, error) {
-	b.Buffer.Write(data[:min(len(data), max(0, b.most-b.Len()))])
-	return len(data), nil
 }
 
 // threadDump asks HotSpot for its own view: SIGQUIT makes it print all Java stacks on stdout. Empty when it does not begin to answer within

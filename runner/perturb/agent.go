@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"misstep/agent"
+	"misstep/internal/capped"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/schedule"
 )
@@ -38,7 +39,8 @@ func (Agent) Begin(_ context.Context, t Trial) (Session, error) {
 		return nil, fmt.Errorf("write the plan of the perturbation: %w", err)
 	}
 	s := &points{trial: t}
-	s.log, err = schedule.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, schedule.Header{Perturbation: of(t.Perturbation), Mechanism: misstepv1.MechanismAgent, Command: t.Command})
+	header := schedule.Header{Perturbation: of(t.Perturbation), Mechanism: misstepv1.MechanismAgent, Command: t.Command}
+	s.log, err = schedule.NewLogWriter(capped.New(t.Log, MaxLog), header)
 	return s, err
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/bpf"
+	"misstep/internal/capped"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/schedule"
@@ -51,7 +51,7 @@ func (x Scheduler) Begin(ctx context.Context, t Trial) (Session, error) {
 	}
 	s := &session{trial: t, unlock: unlock}
 	header := schedule.Header{Perturbation: of(t.Perturbation), Command: t.Command}
-	if s.log, err = schedule.NewLogWriter(&bounded{w: t.Log, left: MaxLog}, header); err == nil {
+	if s.log, err = schedule.NewLogWriter(capped.New(t.Log, MaxLog), header); err == nil {
 		s.scheduler, err = bpf.Attach(bpf.Options{Perturbation: header.Perturbation, Log: s.log})
 	}
 	if err != nil {
@@ -146,21 +146,4 @@ func reportOf(r *schedule.Report) *misstepv1.PerturbationReport {
 		out.Ejected = r.Ejection.String()
 	}
 	return out
-}
-
-// bounded passes so many bytes on and drops what follows, so that a log ends at a whole buffer and not in an error.
-type bounded struct {
-	w    io.Writer
-	left int
-}
-
-func (b *bounded) Write(data []byte) (int, error) {
-	n := min(len(data), b.left)
-	b.left -= n
-	if n > 0 {
-		if _, err := b.w.Write(data[:n]); err != nil {
-			return 0, err
-		}
-	}
-	return len(data), nil
 }

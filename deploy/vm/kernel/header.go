@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"misstep/internal/atomicfile"
 )
 
 // Header returns the path of vmlinux.h, the kernel's types as C for BPF programs. bpftool makes it from the BTF of the ELF kernel;
@@ -30,14 +32,8 @@ func (k Kernel) Header(ctx context.Context) (string, error) {
 	if !bytes.Contains(stdout.Bytes(), []byte("struct sched_ext_ops {")) {
 		return "", fmt.Errorf("the types of kernel %s lack struct sched_ext_ops; bpftool may be too old for it", k.Release)
 	}
-	temporary, err := os.CreateTemp(k.dir, ".header-")
-	if err != nil {
-		return "", fmt.Errorf("writing vmlinux.h: %w", err)
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(stdout.Bytes())
-	if err := errors.Join(err, temporary.Chmod(0o644), temporary.Close(), os.Rename(temporary.Name(), path)); err != nil {
-		return "", fmt.Errorf("writing vmlinux.h: %w", err)
+	if err := atomicfile.Write(path, stdout.Bytes(), 0o644); err != nil {
+		return "", err
 	}
 	return path, nil
 }
