@@ -40,7 +40,7 @@ func (c *Counts) Totals() Totals {
 
 // Count makes an Executor that keeps counts.
 func Count(next Executor, counts *Counts) Executor {
-	return ExecutorFunc(func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
 		counts.mu.Lock()
 		counts.totals.Started++
 		counts.totals.Running++
@@ -61,5 +61,5 @@ func Count(next Executor, counts *Counts) Executor {
 			counts.totals.Outcomes[outcome.GetKind()]++
 		}
 		return outcome, err
-	})
+	}, next}
 }

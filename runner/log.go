@@ -11,7 +11,7 @@ import (
 
 // Log makes an Executor that writes one line when a trial starts and one when it ends.
 func Log(next Executor, logger *slog.Logger, clock Clock) Executor {
-	return ExecutorFunc(func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
 		digest, _ := misstepv1.RecipeDigest(recipe) // empty when it has none: a log line is no place to fail
 		trial := logger.With("recipe", digest, "jdk", recipe.GetJdk().GetName(), "workload", recipe.GetWorkload().GetName())
 		trial.DebugContext(ctx, "trial starts")
@@ -30,7 +30,7 @@ func Log(next Executor, logger *slog.Logger, clock Clock) Executor {
 			trial.InfoContext(ctx, "trial ended", "took", took, "outcome", KindName(outcome.GetKind()), "reason", outcome.GetReason())
 		}
 		return outcome, err
-	})
+	}, next}
 }
 
 // KindName is an outcome kind as people write it, e.g. "clean" or "application-failure".

@@ -13,18 +13,31 @@ import (
 // Host is the executor that a recipe means when it names none.
 const Host = "host"
 
-// Route makes an Executor that hands each recipe to the one that the recipe names.
-func Route(executors map[string]Executor) Executor {
-	return ExecutorFunc(func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
-		name := recipe.GetExecutor()
-		if name == "" {
-			name = Host
+// Route makes an Executor that hands each recipe to the one that the recipe names. It is ready when all are.
+func Route(executors map[string]Executor) Executor { return route(executors) }
+
+type route map[string]Executor
+
+// Run implements Executor.
+func (r route) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+	name := recipe.GetExecutor()
+	if name == "" {
+		name = Host
+	}
+	next, ok := r[name]
+	if !ok {
+		return nil, Permanent(fmt.Errorf("run recipe: there is no executor %q; there are %s", name,
+			strings.Join(slices.Sorted(maps.Keys(r)), ", ")))
+	}
+	return next.Run(ctx, recipe, progress)
+}
+
+// CheckReadiness implements ReadinessChecker.
+func (r route) CheckReadiness(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		if err := CheckReadiness(ctx, r[name]); err != nil {
+			return fmt.Errorf("executor %s: %w", name, err)
 		}
-		next, ok := executors[name]
-		if !ok {
-			return nil, Permanent(fmt.Errorf("run recipe: there is no executor %q; there are %s", name,
-				strings.Join(slices.Sorted(maps.Keys(executors)), ", ")))
-		}
-		return next.Run(ctx, recipe, progress)
-	})
+	}
+	return nil
 }

@@ -37,7 +37,7 @@ const (
 type Config struct {
 	// Client of the coordinator.
 	Client misstepv1.LeaseServiceClient
-	// Executor that runs the trials.
+	// Executor that runs the trials. One that is a ReadinessChecker is asked before the runner asks for work.
 	Executor Executor
 	// Slots is how many trials run at once, at least 1.
 	Slots int
@@ -53,12 +53,14 @@ type Config struct {
 	Clock Clock
 	// Logger by default discards.
 	Logger *slog.Logger
-	// Backoff makes the policy for repeating calls that failed; by default exponential from 0.2 s to 10 s with jitter.
+	// Backoff makes the policy for repeating calls and checks of readiness that failed; by default exponential from 0.2 s to 10 s
+	// with jitter.
 	Backoff func() backoff.BackOff
 }
 
 // Runner is the loop: it calls Synchronize again and again, starts what is wanted, cancels what is not, and reports results
-// until they are acknowledged. It survives restarts of the coordinator, with its trials running on.
+// until they are acknowledged. While its executor is not ready it reports what it holds and takes no more. It survives restarts of
+// the coordinator, with its trials running on.
 type Runner struct {
 	config   Config
 	identity *misstepv1.Runner
@@ -68,6 +70,7 @@ type Runner struct {
 	draining bool
 	deferred bool // the last report left results out for their size
 	stopping bool
+	ready    readiness
 }
 
 // New checks config and makes a Runner.
@@ -125,6 +128,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer r.await(cancelTrials)
 	policy := r.config.Backoff()
 	for {
+		r.checkReadiness(ctx)
 		next, err := r.synchronize(ctx, trials)
 		patient := false // during a backoff a finished trial is no reason to call earlier
 		switch {
@@ -236,8 +240,8 @@ func nextCall(response *misstepv1.SynchronizeResponse) time.Duration {
 // report is the current state: every lease in order of its id, results as far as they fit.
 func (r *Runner) report() *misstepv1.SynchronizeRequest {
 	request := &misstepv1.SynchronizeRequest{Runner: r.identity}
-	if !r.draining && !r.stopping {
-		request.FreeSlots = uint32(max(0, r.config.Slots-r.running)) // bounded by slots
+	if r.asksForWork() && r.ready.problem == "" {
+		request.FreeSlots = uint32(r.config.Slots - r.running) // bounded by slots
 	}
 	size := 0
 	r.deferred = false
@@ -255,6 +259,11 @@ func (r *Runner) report() *misstepv1.SynchronizeRequest {
 		request.Held = append(request.Held, held)
 	}
 	return request
+}
+
+// asksForWork reports whether the runner has free slots and is not about to end.
+func (r *Runner) asksForWork() bool {
+	return !r.draining && !r.stopping && r.running < r.config.Slots
 }
 
 func (r *Runner) leases() []*lease {

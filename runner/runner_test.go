@@ -113,6 +113,12 @@ type bench struct {
 
 func start(t *testing.T, slots int) *bench {
 	t.Helper()
+	return startWith(t, slots, func(*Config) {})
+}
+
+// startWith lets change replace what the runner is given.
+func startWith(t *testing.T, slots int, change func(*Config)) *bench {
+	t.Helper()
 	b := &bench{
 		t: t, server: &coordinator{calls: make(chan call)}, clock: stepClock{make(chan asked)},
 		exec: manual{make(chan *trial, 16)}, ended: make(chan error, 1),
@@ -124,10 +130,12 @@ func start(t *testing.T, slots int) *bench {
 	conn, err := grpc.NewClient("passthrough:bench", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	require.NoError(t, err)
-	r, err := New(Config{
+	config := Config{
 		Client: misstepv1.NewLeaseServiceClient(conn), Executor: Recover(b.exec), Slots: slots, ID: "r1", Host: "h", Clock: b.clock,
 		Backoff: func() backoff.BackOff { return backoff.NewConstantBackOff(7 * time.Second) },
-	})
+	}
+	change(&config)
+	r, err := New(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	b.cancel = cancel

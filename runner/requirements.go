@@ -1,0 +1,45 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Space requires that files can be made in a folder, and that its file system has so many MiB free.
+func Space(name, folder string, mib uint64) Requirement {
+	return Requirement{Name: name, Check: func(context.Context) error {
+		f, err := os.CreateTemp(folder, ".ready-*")
+		if err != nil {
+			return fmt.Errorf("%w; make the folder writable or choose another", err)
+		}
+		_ = f.Close()
+		if err := os.Remove(f.Name()); err != nil {
+			return err
+		}
+		var s unix.Statfs_t
+		if err := unix.Statfs(folder, &s); err != nil {
+			return fmt.Errorf("free space of %s: %w", folder, err)
+		}
+		if free := s.Bavail * uint64(s.Bsize) >> 20; free < mib {
+			return fmt.Errorf("%s has %d MiB free, %d are needed: free some or choose another folder", folder, free, mib)
+		}
+		return nil
+	}}
+}
+
+// Files requires that files can be read.
+func Files(name string, paths ...string) Requirement {
+	return Requirement{Name: name, Check: func(context.Context) error {
+		for _, path := range paths {
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			_ = f.Close()
+		}
+		return nil
+	}}
+}
