@@ -86,6 +86,9 @@ func (c *runnerCommand) Run(ctx context.Context, e *env) error {
 	return nil // drained, or interrupted: its trials go back to the queue
 }
 
+// minScratch in MiB must be free for a runner to ask for work: what one trial may write unless its recipe says otherwise.
+const minScratch = 512
+
 // runner makes the runner of real JVMs. verbose logs every trial.
 func (e *env) runner(ctx context.Context, st *station, slots int, scratch string, verbose bool) (*runner.Runner, error) {
 	executor, err := e.executor(st.blobs, scratch)
@@ -111,9 +114,17 @@ func (e *env) runner(ctx context.Context, st *station, slots int, scratch string
 		return nil, err
 	}
 	clock := runner.SystemClock{}
+	ready := runner.Require(routed,
+		runner.Space("scratch space", scratch, minScratch),
+		runner.Files("agent", executor.Agent.Library, executor.Agent.Jar),
+		runner.Requirement{Name: "corpus of JDKs, workloads and evidence", Check: func(ctx context.Context) error {
+			_, err := st.blobs.Missing(ctx, []corpus.Digest{corpus.DigestBytes(nil)})
+			return err
+		}},
+	)
 	return runner.New(runner.Config{
 		Client:       st.leases,
-		Executor:     runner.Log(runner.Stamp(runner.Recover(routed), clock, host), logger, clock),
+		Executor:     runner.Log(runner.Stamp(runner.Recover(ready), clock, host), logger, clock),
 		Slots:        slots,
 		Host:         host,
 		AgentDigest:  executor.Agent.Digest,
