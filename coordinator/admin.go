@@ -107,6 +107,19 @@ func (s *Server) GetCampaign(ctx context.Context, req *misstepv1.GetCampaignRequ
 	return resp, nil
 }
 
+// ListRunners implements the AdminService.
+func (s *Server) ListRunners(ctx context.Context, _ *misstepv1.ListRunnersRequest) (*misstepv1.ListRunnersResponse, error) {
+	resp := &misstepv1.ListRunnersResponse{}
+	err := s.read(ctx, func(tx store.Tx, now time.Time) (err error) {
+		resp.Runners, err = s.view.Runners(tx, s.config.LeaseTime, now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
 // StopCampaign implements the AdminService.
 func (s *Server) StopCampaign(ctx context.Context, req *misstepv1.StopCampaignRequest) (*misstepv1.StopCampaignResponse, error) {
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {

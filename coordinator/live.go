@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -23,8 +25,8 @@ type liveProgress struct {
 }
 
 type liveRunner struct {
-	capabilities []string
-	at           time.Time
+	*misstepv1.Runner
+	at time.Time
 }
 
 // saw notes a runner's call and the progress it reported, forgets its leases in withdrawn, and returns the number of runners that
@@ -35,7 +37,7 @@ func (t *liveTable) saw(runner *misstepv1.Runner, running map[string]*misstepv1.
 	if t.progress == nil {
 		t.progress, t.runners = map[string]liveProgress{}, map[string]liveRunner{}
 	}
-	t.runners[runner.GetId()] = liveRunner{runner.GetCapabilities(), now}
+	t.runners[runner.GetId()] = liveRunner{runner, now}
 	for id, p := range running {
 		t.progress[id] = liveProgress{p, now}
 	}
@@ -63,11 +65,22 @@ func (t *liveTable) Capable(need string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.runners {
-		if slices.Contains(r.capabilities, need) {
+		if slices.Contains(r.GetCapabilities(), need) {
 			return true
 		}
 	}
 	return false
+}
+
+// Runners implements view.Fleet.
+func (t *liveTable) Runners() []*misstepv1.RunnerStatus {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]*misstepv1.RunnerStatus, 0, len(t.runners))
+	for _, r := range t.runners {
+		all = append(all, &misstepv1.RunnerStatus{Runner: r.Runner, LastCall: timestamppb.New(r.at)})
+	}
+	return all
 }
 
 // lacks reports whether runners called lately and none of them has a capability.

@@ -35,11 +35,18 @@ func TestQueriesDoNotWrite(t *testing.T) {
 	_, err = l.server.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: "r", Slots: 1}, FreeSlots: 1})
 	require.NoError(t, err)
 
+	runners, err := l.server.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{})
+	require.NoError(t, err)
+	require.Len(t, runners.GetRunners(), 1)
+	assert.Equal(t, "r", runners.GetRunners()[0].GetRunner().GetId())
+	assert.EqualValues(t, 1, runners.GetRunners()[0].GetRunning())
+
 	l.now = l.now.Add(1000 * time.Hour)
 	s := coordinator.New(coordinator.Config{Store: readable{l.store}, Clock: func() time.Time { return l.now }})
 	require.Error(t, s.Tick(t.Context()), "the decorator decorates")
 	for name, query := range map[string]func() (any, error){
 		"ListCampaigns": func() (any, error) { return s.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{}) },
+		"ListRunners":   func() (any, error) { return s.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{}) },
 		"GetCampaign": func() (any, error) {
 			return s.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: id})
 		},

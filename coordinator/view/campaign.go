@@ -66,6 +66,7 @@ func (r Reader) Campaign(tx store.Tx, c *store.Campaign, now time.Time) (*misste
 			return nil, err
 		}
 	}
+	st.TrialsPerSecond = trialsPerSecond(st, now)
 	st.Running = uint64(len(leases))
 	for _, l := range leases {
 		p := r.Fleet.Progress(l.ID)
@@ -73,4 +74,20 @@ func (r Reader) Campaign(tx store.Tx, c *store.Campaign, now time.Time) (*misste
 		st.Signals = queue.AddSignals(st.Signals, p.GetSignals())
 	}
 	return st, nil
+}
+
+// trialsPerSecond returns how many trials ended per second of a campaign's life, on average; 0 before the first second is over.
+func trialsPerSecond(st *misstepv1.CampaignStatus, now time.Time) float64 {
+	if st.GetEnded() != nil {
+		now = st.GetEnded().AsTime()
+	}
+	life := now.Sub(st.GetSubmitted().AsTime())
+	if life < time.Second {
+		return 0
+	}
+	ended := st.GetFailed()
+	for _, n := range st.GetOutcomes() {
+		ended += n
+	}
+	return float64(ended) / life.Seconds()
 }

@@ -563,9 +563,11 @@ type CampaignStatus struct {
 	// cancelled trials that were under way when the campaign was stopped or its time was over; they have no result.
 	Cancelled uint64 `protobuf:"varint,15,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	// unplaced counts waiting trials that no connected runner can run, by what they need: "sched_ext", "vm", "vm-deterministic".
-	Unplaced      map[string]uint64 `protobuf:"bytes,20,rep,name=unplaced,proto3" json:"unplaced,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Unplaced map[string]uint64 `protobuf:"bytes,20,rep,name=unplaced,proto3" json:"unplaced,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// trials_per_second that ended with a result, those given up included, on average from the submission to the end or until now.
+	TrialsPerSecond float64 `protobuf:"fixed64,21,opt,name=trials_per_second,json=trialsPerSecond,proto3" json:"trials_per_second,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *CampaignStatus) Reset() {
@@ -710,6 +712,13 @@ func (x *CampaignStatus) GetUnplaced() map[string]uint64 {
 	return nil
 }
 
+func (x *CampaignStatus) GetTrialsPerSecond() float64 {
+	if x != nil {
+		return x.TrialsPerSecond
+	}
+	return 0
+}
+
 // StopCampaignRequest names one.
 type StopCampaignRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -793,6 +802,153 @@ func (*StopCampaignResponse) Descriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
+// ListRunnersRequest has no options yet.
+type ListRunnersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunnersRequest) Reset() {
+	*x = ListRunnersRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunnersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunnersRequest) ProtoMessage() {}
+
+func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunnersRequest.ProtoReflect.Descriptor instead.
+func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+}
+
+// ListRunnersResponse holds them.
+type ListRunnersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// runners that called within the last lease time, by id.
+	Runners       []*RunnerStatus `protobuf:"bytes,1,rep,name=runners,proto3" json:"runners,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunnersResponse) Reset() {
+	*x = ListRunnersResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunnersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunnersResponse) ProtoMessage() {}
+
+func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunnersResponse.ProtoReflect.Descriptor instead.
+func (*ListRunnersResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
+	if x != nil {
+		return x.Runners
+	}
+	return nil
+}
+
+// RunnerStatus is what a coordinator knows of a runner.
+type RunnerStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// runner as it introduced itself in its last call.
+	Runner *Runner `protobuf:"bytes,1,opt,name=runner,proto3" json:"runner,omitempty"`
+	// last_call at.
+	LastCall *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_call,json=lastCall,proto3" json:"last_call,omitempty"`
+	// running trials: the leases that it holds.
+	Running       uint64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunnerStatus) Reset() {
+	*x = RunnerStatus{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunnerStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunnerStatus) ProtoMessage() {}
+
+func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunnerStatus.ProtoReflect.Descriptor instead.
+func (*RunnerStatus) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *RunnerStatus) GetRunner() *Runner {
+	if x != nil {
+		return x.Runner
+	}
+	return nil
+}
+
+func (x *RunnerStatus) GetLastCall() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastCall
+	}
+	return nil
+}
+
+func (x *RunnerStatus) GetRunning() uint64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
 // ListFindingsRequest may filter.
 type ListFindingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -804,7 +960,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +972,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +985,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -850,7 +1006,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +1018,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +1031,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -896,7 +1052,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +1064,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1077,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -942,7 +1098,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -954,7 +1110,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -967,7 +1123,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -992,7 +1148,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1160,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1173,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -1052,7 +1208,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1220,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1233,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -1100,7 +1256,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1112,7 +1268,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1125,7 +1281,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -1153,7 +1309,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1321,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1334,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -1199,7 +1355,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1367,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1380,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -1245,7 +1401,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1413,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1426,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -1289,7 +1445,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1457,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1470,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 // ListDecisionsResponse holds all.
@@ -1328,7 +1484,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1496,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1509,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -1378,7 +1534,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1546,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1559,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -1440,7 +1596,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1608,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1621,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -1501,7 +1657,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1669,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1682,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -1592,7 +1748,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1760,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1773,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -1696,7 +1852,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1864,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1877,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -1749,7 +1905,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1917,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1930,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -1795,7 +1951,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1963,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1976,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -1841,7 +1997,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1853,7 +2009,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1866,7 +2022,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -1887,7 +2043,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +2055,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2068,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -1933,7 +2089,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2101,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2114,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -1977,7 +2133,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1989,7 +2145,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2002,7 +2158,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 // RecordCleanRequest tells of tries from a bundle alone.
@@ -2018,7 +2174,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2186,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2199,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -2069,7 +2225,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2081,7 +2237,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2094,7 +2250,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 // ReproductionStatus is how far a reproduction has come.
@@ -2136,7 +2292,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2304,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2317,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -2274,7 +2430,7 @@ var File_misstep_v1_admin_proto protoreflect.FileDescriptor
 const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/admin.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xa8\x02\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x16misstep/v1/lease.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xa8\x02\n" +
 	"\x15SubmitCampaignRequest\x120\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12#\n" +
 	"\x04jdks\x18\x02 \x03(\v2\x0f.misstep.v1.JdkR\x04jdks\x122\n" +
@@ -2302,7 +2458,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"M\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\x95\x06\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xc1\x06\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -2321,7 +2477,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"findingIds\x12\x18\n" +
 	"\aplanned\x18\x0e \x01(\x04R\aplanned\x12\x1c\n" +
 	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x12D\n" +
-	"\bunplaced\x18\x14 \x03(\v2(.misstep.v1.CampaignStatus.UnplacedEntryR\bunplaced\x1a;\n" +
+	"\bunplaced\x18\x14 \x03(\v2(.misstep.v1.CampaignStatus.UnplacedEntryR\bunplaced\x12*\n" +
+	"\x11trials_per_second\x18\x15 \x01(\x01R\x0ftrialsPerSecond\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
@@ -2331,7 +2488,14 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x13StopCampaignRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"\x16\n" +
-	"\x14StopCampaignResponse\"6\n" +
+	"\x14StopCampaignResponse\"\x14\n" +
+	"\x12ListRunnersRequest\"I\n" +
+	"\x13ListRunnersResponse\x122\n" +
+	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\x8d\x01\n" +
+	"\fRunnerStatus\x12*\n" +
+	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
+	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
+	"\arunning\x18\x03 \x01(\x04R\arunning\"6\n" +
 	"\x13ListFindingsRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"G\n" +
@@ -2433,13 +2597,13 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xf4\n" +
-	"\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xc4\v\n" +
 	"\fAdminService\x12W\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\x12T\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\x12N\n" +
 	"\vGetCampaign\x12\x1e.misstep.v1.GetCampaignRequest\x1a\x1f.misstep.v1.GetCampaignResponse\x12Q\n" +
-	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\x12Q\n" +
+	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\x12N\n" +
+	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\x12Q\n" +
 	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\x12K\n" +
 	"\n" +
 	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\x12T\n" +
@@ -2468,7 +2632,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -2482,129 +2646,138 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*CampaignStatus)(nil),             // 9: misstep.v1.CampaignStatus
 	(*StopCampaignRequest)(nil),        // 10: misstep.v1.StopCampaignRequest
 	(*StopCampaignResponse)(nil),       // 11: misstep.v1.StopCampaignResponse
-	(*ListFindingsRequest)(nil),        // 12: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 13: misstep.v1.ListFindingsResponse
-	(*GetFindingRequest)(nil),          // 14: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 15: misstep.v1.GetFindingResponse
-	(*MergeFindingsRequest)(nil),       // 16: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 17: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 18: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 19: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 20: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 21: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 22: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 23: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 24: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 25: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 26: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 27: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 28: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 29: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 30: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 31: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 32: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 33: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 34: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 35: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 36: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 37: misstep.v1.ReproductionStatus
-	nil,                                // 38: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 39: misstep.v1.CampaignStatus.UnplacedEntry
-	(*Campaign)(nil),                   // 40: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 41: misstep.v1.Jdk
-	(*Workload)(nil),                   // 42: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 43: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 44: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 45: misstep.v1.SignalCount
-	(*Finding)(nil),                    // 46: misstep.v1.Finding
-	(*TriageDecision)(nil),             // 47: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 48: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 49: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 50: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 51: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 52: misstep.v1.Perturbation
-	(*durationpb.Duration)(nil),        // 53: google.protobuf.Duration
-	(*Reliability)(nil),                // 54: misstep.v1.Reliability
-	(ReproductionState)(0),             // 55: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 56: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 57: misstep.v1.Reproducer
+	(*ListRunnersRequest)(nil),         // 12: misstep.v1.ListRunnersRequest
+	(*ListRunnersResponse)(nil),        // 13: misstep.v1.ListRunnersResponse
+	(*RunnerStatus)(nil),               // 14: misstep.v1.RunnerStatus
+	(*ListFindingsRequest)(nil),        // 15: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 16: misstep.v1.ListFindingsResponse
+	(*GetFindingRequest)(nil),          // 17: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 18: misstep.v1.GetFindingResponse
+	(*MergeFindingsRequest)(nil),       // 19: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 20: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 21: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 22: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 23: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 24: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 25: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 26: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 27: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 28: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 29: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 30: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 31: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 32: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 33: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 34: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 35: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 36: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 37: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 38: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 39: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 40: misstep.v1.ReproductionStatus
+	nil,                                // 41: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 42: misstep.v1.CampaignStatus.UnplacedEntry
+	(*Campaign)(nil),                   // 43: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 44: misstep.v1.Jdk
+	(*Workload)(nil),                   // 45: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 46: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 47: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 48: misstep.v1.SignalCount
+	(*Runner)(nil),                     // 49: misstep.v1.Runner
+	(*Finding)(nil),                    // 50: misstep.v1.Finding
+	(*TriageDecision)(nil),             // 51: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 52: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 53: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 54: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 55: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 56: misstep.v1.Perturbation
+	(*durationpb.Duration)(nil),        // 57: google.protobuf.Duration
+	(*Reliability)(nil),                // 58: misstep.v1.Reliability
+	(ReproductionState)(0),             // 59: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 60: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 61: misstep.v1.Reproducer
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	40, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	41, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	42, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	43, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	44, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	45, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	9,  // 5: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	9,  // 6: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	40, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	43, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 8: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	43, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	43, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	38, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	44, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	45, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	39, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	46, // 15: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	46, // 16: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	47, // 17: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	47, // 18: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	47, // 19: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	47, // 20: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	26, // 21: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	48, // 22: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	49, // 23: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	50, // 24: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	51, // 25: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	52, // 26: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	53, // 27: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	37, // 28: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	37, // 29: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	54, // 30: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	55, // 31: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	43, // 32: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	43, // 33: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	56, // 34: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	54, // 35: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	53, // 36: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	57, // 37: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	1,  // 38: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	5,  // 39: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	7,  // 40: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	10, // 41: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	12, // 42: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	14, // 43: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	16, // 44: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	18, // 45: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	20, // 46: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	22, // 47: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	24, // 48: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	27, // 49: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	29, // 50: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	31, // 51: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	33, // 52: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	35, // 53: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 54: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	6,  // 55: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	8,  // 56: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	11, // 57: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	13, // 58: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	15, // 59: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	17, // 60: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	19, // 61: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	21, // 62: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	23, // 63: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	25, // 64: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	28, // 65: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	30, // 66: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	32, // 67: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	34, // 68: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	36, // 69: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	54, // [54:70] is the sub-list for method output_type
-	38, // [38:54] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	46, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	46, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	41, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	47, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	48, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	42, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	14, // 15: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
+	49, // 16: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	46, // 17: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	50, // 18: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	50, // 19: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	51, // 20: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	51, // 21: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	51, // 22: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	51, // 23: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	29, // 24: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	52, // 25: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	53, // 26: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	54, // 27: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	55, // 28: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	56, // 29: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	57, // 30: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	40, // 31: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	40, // 32: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	58, // 33: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	59, // 34: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	46, // 35: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	46, // 36: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	60, // 37: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	58, // 38: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	57, // 39: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	61, // 40: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	1,  // 41: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	5,  // 42: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	7,  // 43: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	10, // 44: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	12, // 45: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	15, // 46: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	17, // 47: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	19, // 48: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	21, // 49: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	23, // 50: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	25, // 51: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	27, // 52: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	30, // 53: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	32, // 54: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	34, // 55: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	36, // 56: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	38, // 57: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 58: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	6,  // 59: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	8,  // 60: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	11, // 61: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	13, // 62: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	16, // 63: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	18, // 64: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	20, // 65: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	22, // 66: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	24, // 67: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	26, // 68: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	28, // 69: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	31, // 70: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	33, // 71: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	35, // 72: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	37, // 73: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	39, // 74: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	58, // [58:75] is the sub-list for method output_type
+	41, // [41:58] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -2614,6 +2787,7 @@ func file_misstep_v1_admin_proto_init() {
 	}
 	file_misstep_v1_campaign_proto_init()
 	file_misstep_v1_finding_proto_init()
+	file_misstep_v1_lease_proto_init()
 	file_misstep_v1_recipe_proto_init()
 	file_misstep_v1_reproducer_proto_init()
 	file_misstep_v1_run_proto_init()
@@ -2623,7 +2797,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   39,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const (
 	AdminService_ListCampaigns_FullMethodName      = "/misstep.v1.AdminService/ListCampaigns"
 	AdminService_GetCampaign_FullMethodName        = "/misstep.v1.AdminService/GetCampaign"
 	AdminService_StopCampaign_FullMethodName       = "/misstep.v1.AdminService/StopCampaign"
+	AdminService_ListRunners_FullMethodName        = "/misstep.v1.AdminService/ListRunners"
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
 	AdminService_GetFinding_FullMethodName         = "/misstep.v1.AdminService/GetFinding"
 	AdminService_MergeFindings_FullMethodName      = "/misstep.v1.AdminService/MergeFindings"
@@ -51,6 +52,8 @@ type AdminServiceClient interface {
 	GetCampaign(ctx context.Context, in *GetCampaignRequest, opts ...grpc.CallOption) (*GetCampaignResponse, error)
 	// StopCampaign cancels what is queued and what runs; finished trials stay.
 	StopCampaign(ctx context.Context, in *StopCampaignRequest, opts ...grpc.CallOption) (*StopCampaignResponse, error)
+	// ListRunners that called lately, by id.
+	ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error)
 	// ListFindings, most recently seen first.
 	ListFindings(ctx context.Context, in *ListFindingsRequest, opts ...grpc.CallOption) (*ListFindingsResponse, error)
 	// GetFinding whole; NOT_FOUND.
@@ -121,6 +124,16 @@ func (c *adminServiceClient) StopCampaign(ctx context.Context, in *StopCampaignR
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StopCampaignResponse)
 	err := c.cc.Invoke(ctx, AdminService_StopCampaign_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListRunnersResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListRunners_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -261,6 +274,8 @@ type AdminServiceServer interface {
 	GetCampaign(context.Context, *GetCampaignRequest) (*GetCampaignResponse, error)
 	// StopCampaign cancels what is queued and what runs; finished trials stay.
 	StopCampaign(context.Context, *StopCampaignRequest) (*StopCampaignResponse, error)
+	// ListRunners that called lately, by id.
+	ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error)
 	// ListFindings, most recently seen first.
 	ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error)
 	// GetFinding whole; NOT_FOUND.
@@ -308,6 +323,9 @@ func (UnimplementedAdminServiceServer) GetCampaign(context.Context, *GetCampaign
 }
 func (UnimplementedAdminServiceServer) StopCampaign(context.Context, *StopCampaignRequest) (*StopCampaignResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method StopCampaign not implemented")
+}
+func (UnimplementedAdminServiceServer) ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListRunners not implemented")
 }
 func (UnimplementedAdminServiceServer) ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListFindings not implemented")
@@ -434,6 +452,24 @@ func _AdminService_StopCampaign_Handler(srv interface{}, ctx context.Context, de
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).StopCampaign(ctx, req.(*StopCampaignRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_ListRunners_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListRunnersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListRunners(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListRunners_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListRunners(ctx, req.(*ListRunnersRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -676,6 +712,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "StopCampaign",
 			Handler:    _AdminService_StopCampaign_Handler,
+		},
+		{
+			MethodName: "ListRunners",
+			Handler:    _AdminService_ListRunners_Handler,
 		},
 		{
 			MethodName: "ListFindings",
