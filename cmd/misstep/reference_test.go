@@ -87,12 +87,8 @@ func TestReferenceOfJSON(t *testing.T) {
 		elsewhere[m.Name] = "recipe.md"
 	}
 	messages = slices.DeleteFunc(messages, func(m reference.Message) bool { return elsewhere[m.Name] != "" })
-	reference.Hold(t, "../..", "json.md", reference.Generated+`# JSON output
-
-`+"`--json`"+` prints one JSON value on stdout; everything else goes to stderr. Messages are in protobuf's JSON mapping: field names are those
-below, integers of 64 bits are strings, durations look like `+"`1.5s`"+`, fields with their default value are left out.
-
-| command | value |
-|---|---|
-`+rows.String()+reference.Page(reference.JSON, messages, enums, elsewhere))
+	intro := "`--json` prints one JSON value on stdout; everything else goes to stderr. Messages are in protobuf's JSON mapping: field names are " +
+		"those below, integers of 64 bits are strings, durations look like `1.5s`, fields with their default value are left out."
+	reference.Hold(t, "../..", "json.md", reference.Generated+"# JSON output\n\n"+reference.Paragraph(intro)+
+		"\n\n| command | value |\n|---|---|\n"+rows.String()+reference.Page(reference.JSON, messages, enums, elsewhere))
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says which lines of the given files are wider than .editorconfig's 132 columns. Rows of Markdown's tables cannot be broken and may be.
+# Prints the lines of the given files that are wider than .editorconfig's 132 columns. Rows of Markdown tables may be wider.
 #
 # Usage: deploy/setup/width.sh FILE...
 set -euo pipefail

@@ -11,7 +11,7 @@ import (
 func Commands(model *kong.Application) string {
 	var b strings.Builder
 	b.WriteString(Generated)
-	fmt.Fprintf(&b, "# Command line\n\n%s\n\n", wrap(model.Help))
+	fmt.Fprintf(&b, "# Command line\n\n%s\n\n", Paragraph(model.Help))
 	b.WriteString("Flags that every command takes:\n\n")
 	flags(&b, model.Flags)
 	leaves := model.Leaves(true)
@@ -27,9 +27,9 @@ func Commands(model *kong.Application) string {
 }
 
 func command(b *strings.Builder, n *kong.Node) {
-	fmt.Fprintf(b, "\n## %s\n\n", n.FullPath())
+	fmt.Fprintf(b, "\n## `%s`\n\n", n.FullPath())
 	if n.Help != "" {
-		fmt.Fprintf(b, "%s\n\n", wrap(n.Help))
+		fmt.Fprintf(b, "%s\n\n", Paragraph(n.Help))
 	}
 	usage := n.FullPath()
 	for _, p := range n.Positional {

@@ -40,7 +40,7 @@ func Page(style Style, messages []Message, enums []Enum, elsewhere map[string]st
 	for _, m := range messages {
 		fmt.Fprintf(&b, "\n## %s\n\n", m.Name)
 		if m.Doc != "" {
-			fmt.Fprintf(&b, "%s\n\n", wrap(m.Doc))
+			fmt.Fprintf(&b, "%s\n\n", Paragraph(m.Doc))
 		}
 		if len(m.Fields) == 0 {
 			b.WriteString("No fields.\n")
@@ -58,7 +58,7 @@ func Page(style Style, messages []Message, enums []Enum, elsewhere map[string]st
 	for _, e := range enums {
 		fmt.Fprintf(&b, "\n## %s\n\n", e.Name)
 		if e.Doc != "" {
-			fmt.Fprintf(&b, "%s\n\n", wrap(e.Doc))
+			fmt.Fprintf(&b, "%s\n\n", Paragraph(e.Doc))
 		}
 		b.WriteString("| value | meaning |\n|---|---|\n")
 		for _, v := range e.Values {
@@ -104,15 +104,15 @@ func typeName(style Style, t string, link map[string]string) string {
 	return name
 }
 
+const checksIntro = "A check compares two observations of one stack and ends in exactly one verdict: match, tolerated by a named rule, " +
+	"mismatch of a kind, unwalkable with AsyncGetCallTrace's error code, or void for a reason. `misstep checks` prints the same list, with the " +
+	"counts of a campaign (`--campaign ID`) or of one run (`--outcome FILE`). [Why two walkers may differ](../explanation/walkers.md) explains " +
+	"what is compared."
+
 // Checks renders the catalogue of checks and of the words of their verdicts.
 func Checks(c agent.Catalogue) string {
 	var b strings.Builder
-	b.WriteString(Generated + `# Checks and verdicts
-
-A check compares two observations of one stack and ends in exactly one verdict: match, tolerated by a named rule, mismatch of a kind,
-unwalkable with AsyncGetCallTrace's error code, or void for a reason. ` + "`misstep checks`" + ` prints the same list, with the counts of a campaign
-(` + "`--campaign ID`" + `) or of one run (` + "`--outcome FILE`" + `). [Why two walkers may differ](../explanation/walkers.md) explains what is compared.
-`)
+	b.WriteString(Generated + "# Checks and verdicts\n\n" + Paragraph(checksIntro) + "\n")
 	for _, section := range []struct {
 		title, intro string
 		words        []agent.Word
@@ -140,8 +140,8 @@ func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(s)
 }
 
-// wrap breaks a paragraph into lines of at most 132 columns.
-func wrap(paragraph string) string {
+// Paragraph breaks a paragraph into lines of at most 132 columns.
+func Paragraph(paragraph string) string {
 	var b strings.Builder
 	column := 0
 	for i, word := range strings.Fields(paragraph) {
