@@ -75,7 +75,7 @@ func (e *Expect) place(part string, example *misstepv1.Outcome) {
 			e.Like = append(e.Like, pattern)
 		}
 	}
-	if upcall, found := strings.CutPrefix(strings.TrimPrefix(part, "beyond "), "upcall "); found {
+	if upcall, found := strings.CutPrefix(strings.TrimPrefix(part, "below "), "upcall "); found {
 		switch upcall {
 		case "<clinit>":
 			e.Contains = append(e.Contains, `"<clinit>"`)
@@ -98,7 +98,7 @@ func (e *Expect) place(part string, example *misstepv1.Outcome) {
 		}
 		e.Unlike = append(e.Unlike, upcallFrame, virtualThread)
 		return
-	case "the bottom frame": // what is none of the three above
+	case "bottom frame": // what is none of the three above
 		e.Unlike = append(e.Unlike, upcallFrame, virtualThread, deoptimisedCaller)
 		return
 	}

@@ -13,26 +13,26 @@ import (
 // What a signature's place says of a record; cmd/misstep tries it on real ones.
 func TestExpectOfAPlace(t *testing.T) {
 	for place, want := range map[string]Expect{
-		"upcall <clinit>":         {Contains: []string{`"<clinit>"`}},
-		"beyond upcall loadClass": {Like: []string{`"method":"loadClass"`}},
-		"upcall exception":        {Like: []string{`"method":"<init>"`}},
-		"continuation":            {Like: []string{seam}},
-		"deoptimised caller":      {Like: []string{deoptimisedCaller}, Unlike: []string{upcallFrame}},
-		"the bottom frame":        {Unlike: []string{upcallFrame, virtualThread, deoptimisedCaller}},
-		"after a.B$#.c":           {Like: []string{`"className":"[^"]*a\.B\$[0-9]+[^"]*","method":"c"`}},
+		"upcall <clinit>":        {Contains: []string{`"<clinit>"`}},
+		"below upcall loadClass": {Like: []string{`"method":"loadClass"`}},
+		"upcall exception":       {Like: []string{`"method":"<init>"`}},
+		"continuation":           {Like: []string{seam}},
+		"deoptimised caller":     {Like: []string{deoptimisedCaller}, Unlike: []string{upcallFrame}},
+		"bottom frame":           {Unlike: []string{upcallFrame, virtualThread, deoptimisedCaller}},
+		"after a.B$#.c":          {Like: []string{`"className":"[^"]*a\.B\$[0-9]+[^"]*","method":"c"`}},
 		"native jdk.internal.reflect.NativeMethodAccessorImpl.invoke0": {Like: []string{`"className":"[^"]*reflect\.NativeMethodAccessorImpl[^"]*","method":"invoke0"`}},
 		"a.B.<init> <- a.C.lambda$main$#":                              {Like: []string{`"className":"[^"]*a\.B[^"]*","method":"<init>"`, `"className":"[^"]*a\.C[^"]*","method":"lambda\$main\$[0-9]+"`}},
-		"a.B.c <- (nothing)":                                           {Like: []string{`"className":"[^"]*a\.B[^"]*","method":"c"`}},
+		"a.B.c <- (none)":                                              {Like: []string{`"className":"[^"]*a\.B[^"]*","method":"c"`}},
 		"top: compiled epilogue":                                       {Like: []string{`"topState":"compiled"`}},
 		"top: unknown code unknown":                                    {},
 		"code -5, top: native body":                                    {Like: []string{`"numFrames":-5\},"divergence"`, `"topState":"native"`}},
-		"the whole stack":                                              {},
-		"no such code":                                                 {},
+		"whole stack":                                                  {},
+		"undefined code":                                               {},
 		"a.Ünicode.c":                                                  {}, // the agent's text may differ
 		`a.B".c`:                                                       {},
 		"a.B.c…":                                                       {},
 	} {
-		if at := []string{"upcall", "beyond", "continuation", "deoptimised", "the bottom"}; !slices.ContainsFunc(at, func(begin string) bool { return strings.HasPrefix(place, begin) }) {
+		if at := []string{"upcall", "below upcall", "continuation", "deoptimised", "bottom frame"}; !slices.ContainsFunc(at, func(begin string) bool { return strings.HasPrefix(place, begin) }) {
 			want.Unlike = []string{deoptimisedCaller} // another cause of the same cut
 		}
 		want.Kind, want.Check, want.MismatchKind = "mismatch", "gst-asgct", "truncated"

@@ -20,7 +20,7 @@ func Crash(c *misstepv1.Crash) (*misstepv1.Signature, string) {
 	if c.GetInWalk() {
 		title = fmt.Sprintf("%s in %s while a stack was walked (%s)", kind, frame, thread)
 	}
-	return signature(KindCrash, parts...), clean(title)
+	return signatureOf(KindCrash, parts...), clean(title)
 }
 
 var (

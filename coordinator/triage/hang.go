@@ -47,7 +47,7 @@ func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
 	if len(places) > 0 {
 		title = fmt.Sprintf("hang (%s): %s", h.GetCause(), places[0])
 	}
-	return signature(KindHang, append([]string{h.GetCause()}, places...)...), clean(title)
+	return signatureOf(KindHang, append([]string{h.GetCause()}, places...)...), clean(title)
 }
 
 // place is what a thread adds to the signature, "" for nothing. most is the share of the time that the busiest thread ran.

@@ -121,12 +121,11 @@ func around(f *misstepv1.Finding) []string {
 	if m == nil {
 		return nil
 	}
-	ref := m.GetReference().GetFrames()
-	u := diverge(m, ref, m.GetSuspect().GetFrames())
-	out := []string{"state " + m.GetTopState()}
-	for i := u - 3; i <= u+3; i++ {
-		if fr := fromBottom(ref, i); fr != nil {
-			out = append(out, name(fr))
+	facts := examine(m)
+	out := []string{"state " + facts.State}
+	for i := facts.Divergence - 3; i <= facts.Divergence+3; i++ {
+		if fr := facts.reference.fromBottom(i); fr != nil {
+			out = append(out, fr.name())
 		}
 	}
 	return out

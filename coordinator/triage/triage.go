@@ -132,7 +132,7 @@ func Slim(o *misstepv1.Outcome, hits []Hit) *misstepv1.Outcome {
 	return o
 }
 
-func signature(kind string, parts ...string) *misstepv1.Signature {
+func signatureOf(kind string, parts ...string) *misstepv1.Signature {
 	for i, p := range parts {
 		parts[i] = clean(p)
 	}

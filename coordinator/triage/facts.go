@@ -1,0 +1,92 @@
+package triage
+
+import "misstep/signature"
+
+// Kinds of differences, as agents and signatures name them.
+const (
+	truncated      = "truncated"
+	missing        = "missing"
+	extra          = "extra"
+	foreign        = "foreign"
+	swapped        = "swapped"
+	wrongMethod    = "wrong-method"
+	wrongIndex     = "wrong-bci"
+	errorCode      = "code"
+	impossibleEdge = "impossible-edge"
+)
+
+// Family is a sort of check: what its reference is and where its walks begin decide which rules apply.
+type Family string
+
+// Families.
+const (
+	// Entry checks compare two walks at a method's entry: both begin at the same frame, and the reference is complete.
+	Entry Family = "entry"
+	// Bracket is a walk in a signal handler against a complete one of a moment later.
+	Bracket Family = "bracket"
+	// Sample is a walk in a signal handler against the instrumented methods that the thread is in. Neighbours in that
+	// reference are no edges.
+	Sample Family = "sample"
+	// Edge checks ask whether the bytecode of each caller can make the call. Their reference is the stack up to the
+	// caller.
+	Edge Family = "edge"
+)
+
+// Facts are what examine finds of a mismatch: all that the rules look at. Indices are 0 where there is nothing to
+// count.
+type Facts struct {
+	Check      string `fact:"check"`
+	Kind       string `fact:"kind that the agent gave it"`
+	Family     Family `fact:"family of checks"`
+	FromSignal bool   `fact:"taken in a signal handler"`
+
+	ReferenceFrames int    `fact:"frames of the reference"`
+	SuspectFrames   int    `fact:"frames of the suspect"`
+	NumFrames       int    `fact:"num_frames of the suspect"`
+	Bottom          string `fact:"suspect's bottom frame"`
+
+	// The instruction that the signal hit, and what follows from it.
+	State       string `fact:"top state"`
+	Stage       string `fact:"stage of the top frame"`
+	StageBy     string `fact:"stage known by"`
+	Unfinished  bool   `fact:"top frame unfinished"`
+	Single      bool   `fact:"top frame stands for itself only"`
+	Anchored    bool   `fact:"walk begins at the thread's anchor"`
+	Misled      bool   `fact:"walk began elsewhere than where the thread was"`
+	TopExplains bool   `fact:"top explains the difference"`
+
+	// How the two stacks are alike.
+	Agreed       int             `fact:"frames that agree from the top"`
+	Divergence   int             `fact:"frames that agree from the bottom"`
+	Edge         signature.Place `fact:"edge where the stacks part"`
+	NativeCaller bool            `fact:"edge's caller is native"`
+	NearTop      bool            `fact:"stacks part near the top"`
+	Astray       bool            `fact:"last frame kept has another bytecode index"`
+	SameBottom   bool            `fact:"bottom frames are the same"`
+	BottomLost   bool            `fact:"all but the bottom frame kept"`
+	Frozen       bool            `fact:"frames of the virtual thread missing"`
+
+	// Where the walk, from the top down, first leaves the reference. Of a sample only the frames of instrumented
+	// methods count.
+	Right       int             `fact:"frames right from the top"`
+	AgentFrames int             `fact:"agent's own frames on top"`
+	Shape       string          `fact:"kind of the first difference"`
+	Departure   signature.Place `fact:"place of the first difference"`
+	OtherIndex  string          `fact:"method above it with another bytecode index"`
+	OnlyTopLost bool            `fact:"right but for the uppermost frames"`
+
+	// What the suspect ends at.
+	Upcall              string `fact:"upcall at the bottom"`
+	UpcallAbove         string `fact:"upcall above the bottom"`
+	BottomLinker        bool   `fact:"bottom is a method handle's linker"`
+	AtLinker            bool   `fact:"cut off at a method handle's linker"`
+	ConstructsThrowable bool   `fact:"bottom constructs a throwable"`
+	ThrownByVM          bool   `fact:"bottom constructs what the VM throws"`
+	DeoptimisedCaller   string `fact:"deoptimised caller"`
+	BottomContinuation  bool   `fact:"bottom is of a continuation"`
+	PartsAtContinuation bool   `fact:"suspect is in a continuation where the stacks part"`
+	CallerWithoutIndex  bool   `fact:"edge's caller has no bytecode index"`
+
+	reference, suspect stack
+	callee, caller     *frame // of Edge
+}

@@ -1,0 +1,95 @@
+package triage
+
+import (
+	"cmp"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
+)
+
+// frame is a frame of a walk with its class's name normalised (Class). A nil frame is one that is not there.
+type frame struct {
+	*misstepv1.Frame
+	class string
+	// text is the method as signatures write it: class and name, without numbers that differ from run to run.
+	text string
+	// id is the same for frames of the same class and method name within one mismatch.
+	id int
+}
+
+// stack is a walk's frames, top first.
+type stack []*frame
+
+// namer normalises the names of one mismatch, each once.
+type namer struct {
+	classes map[string]string
+	methods map[[2]string]named
+}
+
+// named is what frames of one class and method share.
+type named struct {
+	id   int
+	text string
+}
+
+func newNamer() namer { return namer{classes: map[string]string{}, methods: map[[2]string]named{}} }
+
+// frame names a frame; nil for nil.
+func (n namer) frame(f *misstepv1.Frame) *frame {
+	if f == nil {
+		return nil
+	}
+	class, seen := n.classes[f.GetClassName()]
+	if !seen {
+		class = Class(f.GetClassName())
+		n.classes[f.GetClassName()] = class
+	}
+	key := [2]string{class, f.GetMethod()}
+	method, seen := n.methods[key]
+	if !seen {
+		method = named{id: len(n.methods), text: class + "." + Method(f.GetMethod())}
+		n.methods[key] = method
+	}
+	return &frame{Frame: f, class: class, text: method.text, id: method.id}
+}
+
+func (n namer) stack(t *misstepv1.Trace) stack {
+	frames := make(stack, 0, len(t.GetFrames()))
+	for _, f := range t.GetFrames() {
+		frames = append(frames, n.frame(cmp.Or(f, &misstepv1.Frame{})))
+	}
+	return frames
+}
+
+// fromTop is the frame at an index from the top, nil outside.
+func (s stack) fromTop(i int) *frame {
+	if i < 0 || i >= len(s) {
+		return nil
+	}
+	return s[i]
+}
+
+// fromBottom is the frame at an index from the bottom, nil outside.
+func (s stack) fromBottom(i int) *frame { return s.fromTop(len(s) - 1 - i) }
+
+// name is the frame's method as signatures write it, signature.NoMethod where there is no frame.
+func (f *frame) name() string {
+	if f == nil {
+		return signature.NoMethod
+	}
+	return f.text
+}
+
+// raw is the frame as it was observed; nil for nil. Its getters bear that.
+func (f *frame) raw() *misstepv1.Frame {
+	if f == nil {
+		return nil
+	}
+	return f.Frame
+}
+
+// same reports whether two frames are of one method; a frame may lack its descriptor.
+func (f *frame) same(o *frame) bool {
+	d, e := f.raw().GetDescriptor_(), o.raw().GetDescriptor_()
+	return f.id == o.id && (d == "" || e == "" || d == e)
+}

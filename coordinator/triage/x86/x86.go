@@ -1,0 +1,85 @@
+// Package x86 tells the stage of a frame's life (package stage) by the instructions of x86-64, as HotSpot's
+// interpreter, compilers and stubs and C compilers emit them. All of it are pure functions on bytes; each file says
+// what differs by JDK.
+package x86
+
+import "misstep/coordinator/triage/stage"
+
+// rule is one way to tell a stage; the first that matches a moment counts.
+type rule struct {
+	// by names the evidence for people.
+	by    string
+	stage string
+	// state is the only one to which the rule applies; empty for any.
+	state string
+	when  func(m stage.Moment) bool
+	// elsewhere says that the walk begins at another frame than the one on top.
+	elsewhere bool
+}
+
+// moments are told by the stack, or by more than the code at the pc.
+var moments = []rule{
+	{by: "C code that has no frame", stage: stage.Prologue, state: native, when: frameless, elsewhere: true},
+	{by: "C code called by a collector's barrier", stage: stage.Barrier, state: native, when: inBarrier, elsewhere: true},
+	{by: "C code with an aligned stack", stage: stage.Aligned, state: native, when: realigned, elsewhere: true},
+	{by: "C1's System.arraycopy between its pushes and pops", stage: stage.SubtypeCheck, state: compiled, when: copiesArray},
+	{by: "C code that looks for an exception's handler", stage: stage.Epilogue, state: native, when: findsHandler, elsewhere: true},
+	{by: "a jump to a stub, the return address on top", stage: stage.Epilogue, state: compiled, when: leaves},
+}
+
+// instructions are told by the code at the pc.
+var instructions = []rule{
+	{by: "an instruction that sets up a frame", stage: stage.Prologue, when: at(frameBegins.begin)},
+	{by: "an instruction that takes down a frame", stage: stage.Epilogue, when: at(frameEnds.begin)},
+	{by: "sub rsp", stage: stage.Prologue, when: notInterpreted(smallFrameBegins.begin)},
+	{by: "add rsp", stage: stage.Epilogue, when: notInterpreted(smallFrameEnds.begin)},
+	{by: "no code", stage: stage.Unknown, when: at(func(code []byte) bool { return len(code) == 0 })},
+	{by: "a C function's first instructions", stage: stage.Prologue, state: native, when: at(setsUpFrame)},
+	{by: "the interpreter's entry of a method", stage: stage.Prologue, state: interpreted, when: at(entersMethod.begin)},
+	{by: "the end of the interpreter's entry", stage: stage.Prologue, state: interpreted, when: at(setsUpMethod)},
+	{by: "the interpreter's exit of a method", stage: stage.Epilogue, state: interpreted, when: at(leavesMethod.begin)},
+	{by: "C1's subtype check, which pops its words", stage: stage.SubtypeCheck, state: compiled, when: at(popsWords)},
+	{by: "C2's string search", stage: stage.StringSearch, state: compiled, when: at(searchesString.begin)},
+	{by: "registers saved for a barrier", stage: stage.Barrier, state: compiled, when: at(savesRegisters)},
+	{by: "the arguments of ZGC's store barrier", stage: stage.Barrier, state: compiled, when: at(passesAddress)},
+	{by: "the call of ZGC's load barrier", stage: stage.Barrier, state: compiled, when: at(callsCollector)},
+	{by: "registers restored after a barrier", stage: stage.Barrier, state: compiled, when: at(restoresRegisters)},
+	{by: "a jump to the stub that looks for a handler", stage: stage.Epilogue, state: compiled, when: at(leavesForStub.begin)},
+	{by: "a stub's jump by a register", stage: stage.Epilogue, state: stub, when: at(jumpsAway)},
+	{by: "the end of the exception blob", stage: stage.Epilogue, state: stub, when: at(endsExceptionBlob.begin)},
+	{by: "a stub that restores all registers", stage: stage.Epilogue, state: stub, when: at(restoresAll)},
+	{by: "a stub that saves all registers", stage: stage.Prologue, state: stub, when: at(savesAll)},
+	{by: "C1's allocation stub", stage: stage.Prologue, state: stub, when: at(allocates.begin)},
+	{by: "C1's finalizer stub", stage: stage.Prologue, state: stub, when: at(finalizes.begin)},
+	{by: "compiled code that searches a string", stage: stage.StringSearch, state: compiled, when: searches},
+}
+
+// States of moments.
+const (
+	interpreted = "interpreted"
+	compiled    = "compiled"
+	stub        = "stub"
+	native      = "native"
+)
+
+// Read implements stage.Reader.
+func Read(m stage.Moment) stage.Reading {
+	for _, rules := range [][]rule{moments, instructions} {
+		for _, r := range rules {
+			if (r.state == "" || r.state == m.State) && r.when(m) {
+				return stage.Reading{Stage: r.stage, By: r.by, Elsewhere: r.elsewhere}
+			}
+		}
+	}
+	return stage.Reading{Stage: stage.Body, By: "no instruction that tells"}
+}
+
+// at makes a condition of one on the code at the pc.
+func at(when func(code []byte) bool) func(stage.Moment) bool {
+	return func(m stage.Moment) bool { return when(m.Code) }
+}
+
+// notInterpreted is at for code that is not the interpreter's.
+func notInterpreted(when func(code []byte) bool) func(stage.Moment) bool {
+	return func(m stage.Moment) bool { return m.State != interpreted && when(m.Code) }
+}
