@@ -17,6 +17,8 @@ type findingsCommand struct {
 	Show   findingsShow   `cmd:"" help:"Show one finding: stacks, rates, recipe."`
 	Bundle findingsBundle `cmd:"" help:"Write the bundle of a finding."`
 
+	Explain findingsExplain `cmd:"" help:"Say how triage came to a finding: the facts of its example and the rule that matched."`
+
 	Merge     findingsMerge     `cmd:"" help:"Say that two findings are one."`
 	Split     findingsSplit     `cmd:"" help:"Let a finding that was merged stand by itself again."`
 	Undo      findingsUndo      `cmd:"" help:"Take a merge or a split back."`

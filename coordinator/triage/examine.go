@@ -65,9 +65,11 @@ func (f *Facts) examineDifference(m *misstepv1.Mismatch) {
 	u := f.Divergence
 	f.NearTop = u >= len(ref)-2
 	switch {
+	case f.Family == Sample: // neighbours in its reference are no edges
+		return
 	case f.Family == Edge:
 		f.callee, f.caller = sus.fromBottom(u), sus.fromBottom(u-1)
-	case f.Kind == truncated && f.Family != Sample:
+	case f.Kind == truncated:
 		// Everything below the last frame that the walk has is lost: the edge below it is where it stopped.
 		last := lastKept(ref, sus)
 		f.callee, f.caller = ref.fromTop(last), ref.fromTop(last+1)
@@ -107,7 +109,10 @@ func (f *Facts) upcall(method string) signature.Place {
 // same thing goes wrong.
 func (f *Facts) examineDeparture() {
 	ref, sus := f.reference, f.suspect
-	if f.Family == Sample {
+	switch f.Family {
+	case Edge: // its reference ends where the call is
+		return
+	case Sample:
 		sus = among(ref, sus)
 	}
 	n := agreeing(ref, sus)

@@ -34,7 +34,7 @@ var rules = map[Family][]rule{
 	Bracket: slices.Concat(deoptimised, cuts, cutByTop, lostFrames, leftAtTop, madeUpInSignal, departures, departureMethods,
 		indicesInSignal, indices, lastResort),
 	Sample: slices.Concat(deoptimised, sampleCuts, sampleRules),
-	Edge:   slices.Concat(deoptimised, edgeRules),
+	Edge:   edgeRules,
 }
 
 // decide asks the rules of the facts' family.

@@ -12,7 +12,7 @@ const (
 	virtualThreadWords = "a continuation: frames of the virtual thread are missing"
 )
 
-// deoptimised is the first rule of all families: frame::safe_for_sender refuses a sender whose return address is its
+// deoptimised is the first rule wherever a walk is compared: frame::safe_for_sender refuses a sender whose return address is its
 // deoptimisation entry (HotSpot: cpu/x86/frame_x86.cpp). The agent saw that address on the stack
 // (agent/deoptimised_jvm_test.go); without it the place of a cut tells nothing of its cause.
 var deoptimised = []rule{{

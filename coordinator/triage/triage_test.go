@@ -20,6 +20,7 @@ import (
 // The files in testdata give observations in short and the signature they get; -rewrite writes them anew. A signature that
 // changes makes new findings of old ones in every store: that is a decision, not a side effect.
 func TestSignatures(t *testing.T) {
+	reached := map[string]bool{}
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
 		datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string {
 			o := &misstepv1.Outcome{}
@@ -39,9 +40,22 @@ func TestSignatures(t *testing.T) {
 			}
 			hits := triage.Triage(o)
 			require.Len(t, hits, 1)
-			return fmt.Sprintf("%s %s\n  %s\n  %q\n", hits[0].ID, hits[0].Signature.GetKind(), strings.Join(hits[0].Signature.GetParts(), "\n  "), hits[0].Title)
+			text := fmt.Sprintf("%s %s\n", hits[0].ID, hits[0].Signature.GetKind())
+			for _, part := range hits[0].Signature.GetParts() {
+				text += "  " + part + "\n"
+			}
+			text += fmt.Sprintf("  %q\n", hits[0].Title)
+			for _, m := range o.GetMismatches() {
+				rule := triage.ExplainMismatch(m).Rule
+				reached[rule] = true
+				text += "  by " + rule + "\n"
+			}
+			return text
 		})
 	})
+	for _, rule := range triage.RuleNames() {
+		assert.Truef(t, reached[rule], "no transcript reaches the rule %s", rule)
+	}
 }
 
 func each(lines string, f func(string) string) string {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"misstep/coordinator/triage"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+type findingsExplain struct {
+	where
+	ID   string `arg:"" help:"Finding id or the start of it."`
+	JSON bool   `help:"Print the explanation."`
+}
+
+// explained is a finding with how triage came to it.
+type explained struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	// Signature is its kind, then its parts.
+	Signature []string `json:"signature"`
+	triage.Explanation
+}
+
+// Run explains one.
+func (c *findingsExplain) Run(ctx context.Context, e *env) error {
+	st, err := c.station(e.warnings())
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: c.ID})
+	if err != nil {
+		return err
+	}
+	f := response.GetFinding()
+	explanation, err := triage.Explain(f.GetExample(), f.GetSignature())
+	if err != nil {
+		return fmt.Errorf("explain finding %s: %w: a misstep of another version found it", f.GetId(), err)
+	}
+	x := explained{f.GetId(), f.GetTitle(), append([]string{f.GetSignature().GetKind()}, f.GetSignature().GetParts()...), explanation}
+	if c.JSON {
+		return e.json(x)
+	}
+	renderExplanation(e.stdout, x)
+	return nil
+}
+
+// renderExplanation prints the facts that hold. A rule may have asked for others too; the JSON form has them.
+func renderExplanation(w io.Writer, x explained) {
+	fmt.Fprintf(w, "%s  %s\nsignature: %s\n", x.ID, x.Title, strings.Join(x.Signature, " | "))
+	if x.Rule != "" {
+		fmt.Fprintf(w, "rule: %s\n  %s\n", x.Rule, x.Reason)
+	}
+	fmt.Fprintln(w)
+	t := table(w)
+	fmt.Fprintln(t, "fact\tvalue")
+	others := 0
+	for _, f := range x.Facts {
+		switch {
+		case !f.Holds():
+			others++
+		case f.Value == true:
+			fmt.Fprintf(t, "%s\tyes\n", f.Name)
+		default:
+			fmt.Fprintf(t, "%s\t%v\n", f.Name, f.Value)
+		}
+	}
+	t.Flush()
+	if others > 0 {
+		fmt.Fprintf(w, "%d other facts are no, 0 or empty; --json has them\n", others)
+	}
+}

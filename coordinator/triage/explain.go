@@ -1,0 +1,107 @@
+package triage
+
+import (
+	"fmt"
+	"reflect"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
+)
+
+// Explanation says how triage came to a signature.
+type Explanation struct {
+	// Rule that decided, "FAMILY/NAME", and what it takes the mismatch for. Empty for a crash and a hang, which have no rules.
+	Rule   string `json:"rule,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Facts that were looked at, in order.
+	Facts []Fact `json:"facts"`
+}
+
+// Fact is one thing that triage found of an outcome.
+type Fact struct {
+	Name string `json:"name"`
+	// Value is a string, an integer or a boolean.
+	Value any `json:"value"`
+}
+
+// Holds reports whether the fact says anything: its value is neither false nor 0 nor empty.
+func (f Fact) Holds() bool { return !reflect.ValueOf(f.Value).IsZero() }
+
+// Explain says how an outcome came to a signature that it shows.
+func Explain(o *misstepv1.Outcome, s *misstepv1.Signature) (Explanation, error) {
+	switch {
+	case s.GetKind() == KindMismatch:
+		if m := Shown(o, s); m != nil {
+			return ExplainMismatch(m), nil
+		}
+		return Explanation{}, fmt.Errorf("no mismatch of the outcome has the signature %q and its stacks", s.GetParts())
+	case s.GetKind() == KindCrash && o.GetCrash() != nil:
+		return Explanation{Facts: crashFacts(o.GetCrash(), s)}, nil
+	case s.GetKind() == KindHang && o.GetHang() != nil:
+		return Explanation{Facts: hangFacts(o.GetHang(), s)}, nil
+	}
+	return Explanation{}, fmt.Errorf("the outcome has no %s", s.GetKind())
+}
+
+// ExplainMismatch says how triage came to the signature of a mismatch.
+func ExplainMismatch(m *misstepv1.Mismatch) Explanation {
+	f := examine(m)
+	r, _ := decide(f)
+	return Explanation{Rule: string(f.Family) + "/" + r.name, Reason: r.doc, Facts: f.list()}
+}
+
+// list gives the facts by the names of their tags, in the order of the struct.
+func (f *Facts) list() []Fact {
+	var all []Fact
+	values := reflect.ValueOf(f).Elem()
+	for i := range values.NumField() {
+		field := values.Type().Field(i)
+		if !field.IsExported() {
+			continue
+		}
+		value := values.Field(i).Interface()
+		switch v := value.(type) {
+		case signature.Place:
+			value = v.String()
+		case Family:
+			value = string(v)
+		}
+		all = append(all, Fact{field.Tag.Get("fact"), value})
+	}
+	return all
+}
+
+func crashFacts(c *misstepv1.Crash, s *misstepv1.Signature) []Fact {
+	return append([]Fact{
+		{"error", c.GetError()},
+		{"detail", c.GetDetail()},
+		{"problematic frame", c.GetProblematicFrame()},
+		{"thread", c.GetThread()},
+		{"VM operation", c.GetVmOperation()},
+		{"in a stack walk", c.GetInWalk()},
+		{"phase of the walk", c.GetPhase()},
+		{"native frames", len(c.GetNativeFrames())},
+		{"Java frames", len(c.GetJavaFrames())},
+	}, partFacts(s)...)
+}
+
+func hangFacts(h *misstepv1.Hang, s *misstepv1.Signature) []Fact {
+	facts := []Fact{{"cause", h.GetCause()}, {"threads", len(h.GetThreads())}}
+	for _, t := range h.GetThreads() {
+		text := fmt.Sprintf("%d native and %d Java frames, ran %.2f of the time", len(t.GetNativeFrames()), len(t.GetJavaFrames()), t.GetRunning())
+		if t.GetHeldBy() != "" {
+			text += fmt.Sprintf(", waits for %s of %s", t.GetWaitsFor(), t.GetHeldBy())
+		}
+		facts = append(facts, Fact{"thread " + t.GetName(), text})
+	}
+	return append(facts, partFacts(s)...)
+}
+
+// partFacts are what the facts were made into.
+func partFacts(s *misstepv1.Signature) []Fact {
+	var facts []Fact
+	for i, part := range s.GetParts() {
+		facts = append(facts, Fact{fmt.Sprintf("part %d of the signature", i+1), part})
+	}
+	return facts
+}
