@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -25,20 +26,24 @@ const (
 )
 
 // SubmitCampaign implements the AdminService.
-func (s *Server) SubmitCampaign(ctx context.Context, req *misstepv1.SubmitCampaignRequest) (*misstepv1.SubmitCampaignResponse, error) {
+func (s *Server) SubmitCampaign(
+	ctx context.Context, req *misstepv1.SubmitCampaignRequest,
+) (*misstepv1.SubmitCampaignResponse, error) {
 	if err := checkSubmission(req, s.config.Strategies); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	id := s.newID("C", 6)
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
 		return tx.PutCampaign(&store.Campaign{
-			ID: id, Submission: req, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now, Tally: &misstepv1.CampaignStatus{},
+			ID: id, Submission: req, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
+			Tally: &misstepv1.CampaignStatus{},
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.config.Logger.Info("campaign submitted", slog.String("campaign", id), slog.String("name", req.GetCampaign().GetName()))
+	name := req.GetCampaign().GetName()
+	s.config.Logger.Info("campaign submitted", slog.String("campaign", id), slog.String("name", name))
 	return &misstepv1.SubmitCampaignResponse{CampaignId: id}, nil
 }
 
@@ -62,12 +67,12 @@ func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign
 	}
 	for i, j := range req.GetJdks() {
 		if !digestRE.MatchString(j.GetDigest()) {
-			return errors.New("jdks[" + strconv.Itoa(i) + "].digest: expected sha256: and 64 hex digits for " + strconv.Quote(clip(j.GetName())))
+			return fmt.Errorf("jdks[%d].digest: expected sha256: and 64 hex digits for %q", i, clip(j.GetName()))
 		}
 	}
 	for i, w := range req.GetWorkloads() {
 		if !digestRE.MatchString(w.GetDigest()) {
-			return errors.New("workloads[" + strconv.Itoa(i) + "].digest: expected sha256: and 64 hex digits for " + strconv.Quote(clip(w.GetName())))
+			return fmt.Errorf("workloads[%d].digest: expected sha256: and 64 hex digits for %q", i, clip(w.GetName()))
 		}
 	}
 	if d := req.GetAgentDigest(); d != "" && !digestRE.MatchString(d) {

@@ -46,9 +46,12 @@ func (s *Server) MergeFindings(ctx context.Context, req *misstepv1.MergeFindings
 			return nil, err
 		}
 		if a, b := g.Rows[from].GetSignature().GetKind(), g.Rows[into].GetSignature().GetKind(); a != b {
-			return nil, status.Errorf(codes.InvalidArgument, "%s is a %s and %s a %s: only findings of one kind can be merged", from, a, into, b)
+			return nil, status.Errorf(codes.InvalidArgument, "%s is a %s and %s a %s: only findings of one kind can be merged",
+				from, a, into, b)
 		}
-		return &misstepv1.TriageDecision{Kind: triage.DecisionMerge, Finding: from, Into: g.Head(into), Reason: req.GetReason()}, nil
+		return &misstepv1.TriageDecision{
+			Kind: triage.DecisionMerge, Finding: from, Into: g.Head(into), Reason: req.GetReason(),
+		}, nil
 	})
 	return &misstepv1.MergeFindingsResponse{Decision: d}, err
 }
@@ -66,7 +69,9 @@ func (s *Server) SplitFinding(ctx context.Context, req *misstepv1.SplitFindingRe
 }
 
 // decide records what is proposed, when it changes something.
-func (s *Server) decide(ctx context.Context, propose func(view.Groups) (*misstepv1.TriageDecision, error)) (*misstepv1.TriageDecision, error) {
+func (s *Server) decide(
+	ctx context.Context, propose func(view.Groups) (*misstepv1.TriageDecision, error),
+) (*misstepv1.TriageDecision, error) {
 	var d *misstepv1.TriageDecision
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
 		g, err := view.LoadGroups(tx)
@@ -89,7 +94,8 @@ func (s *Server) decide(ctx context.Context, propose func(view.Groups) (*misstep
 	if err != nil {
 		return nil, err
 	}
-	s.config.Logger.Info("triage decision", slog.Uint64("decision", d.GetId()), slog.String("kind", d.GetKind()), slog.String("finding", d.GetFinding()), slog.String("into", d.GetInto()))
+	s.config.Logger.Info("triage decision", slog.Uint64("decision", d.GetId()), slog.String("kind", d.GetKind()),
+		slog.String("finding", d.GetFinding()), slog.String("into", d.GetInto()))
 	return d, nil
 }
 
@@ -106,7 +112,8 @@ func (s *Server) UndoDecision(ctx context.Context, req *misstepv1.UndoDecisionRe
 			case req.GetDecisionId() == 0 && d.GetUndone() != nil || req.GetDecisionId() != 0 && d.GetId() != req.GetDecisionId():
 				continue
 			case d.GetUndone() != nil:
-				return status.Errorf(codes.FailedPrecondition, "decision %d was taken back at %s", d.GetId(), d.GetUndone().AsTime().Format(time.DateTime))
+				return status.Errorf(codes.FailedPrecondition, "decision %d was taken back at %s", d.GetId(),
+					d.GetUndone().AsTime().Format(time.DateTime))
 			}
 			d.Undone = timestamppb.New(now)
 			resp.Decision = d

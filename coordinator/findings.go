@@ -55,7 +55,8 @@ func (s *Server) introduce(tx store.Tx, p *misstepv1.Finding) error {
 			p.Fits = append(p.Fits, n.GetId())
 		}
 	}
-	s.config.Logger.Info("new finding", slog.String("finding", p.GetId()), slog.String("title", p.GetTitle()), slog.Any("fits", p.GetFits()))
+	s.config.Logger.Info("new finding", slog.String("finding", p.GetId()), slog.String("title", p.GetTitle()),
+		slog.Any("fits", p.GetFits()))
 	return nil
 }
 

@@ -106,7 +106,8 @@ func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now
 	case h.GetOutcome() != nil:
 		o := h.GetOutcome()
 		if err := checkOutcome(o); err != nil {
-			s.config.Logger.Warn("malformed outcome", slog.String("lease", l.ID), slog.String("runner", l.Runner), slog.Any("error", err))
+			s.config.Logger.Warn("malformed outcome", slog.String("lease", l.ID), slog.String("runner", l.Runner),
+				slog.Any("error", err))
 			return false, s.queue.Fail(tx, l, &misstepv1.InfrastructureFailure{
 				Message: "the runner reported a malformed outcome: " + err.Error(), Permanent: true,
 			}, now)
@@ -114,7 +115,8 @@ func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now
 		return false, s.complete(tx, l, o, now)
 	case h.GetFailure() != nil:
 		f := clipFailure(h.GetFailure())
-		s.config.Logger.Info("infrastructure failure", slog.String("lease", l.ID), slog.String("runner", l.Runner), slog.String("message", f.GetMessage()))
+		s.config.Logger.Info("infrastructure failure", slog.String("lease", l.ID), slog.String("runner", l.Runner),
+			slog.String("message", f.GetMessage()))
 		return false, s.queue.Fail(tx, l, f, now)
 	default:
 		return true, s.queue.Renew(tx, l, now)
@@ -138,6 +140,7 @@ func (s *Server) complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, now
 // noteLate logs a result that nobody waits for: it was recorded before and its acknowledgement got lost, or its lease was.
 func (s *Server) noteLate(r *misstepv1.Runner, h *misstepv1.HeldLease) {
 	if h.GetRunning() == nil {
-		s.config.Logger.Info("result of a lease that is not live", slog.String("lease", h.GetLeaseId()), slog.String("runner", r.GetId()))
+		s.config.Logger.Info("result of a lease that is not live", slog.String("lease", h.GetLeaseId()),
+			slog.String("runner", r.GetId()))
 	}
 }

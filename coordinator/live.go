@@ -31,7 +31,9 @@ type liveRunner struct {
 
 // saw notes a runner's call and the progress it reported, forgets its leases in withdrawn, and returns the number of runners that
 // called within the last period.
-func (t *liveTable) saw(runner *misstepv1.Runner, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time, period time.Duration) int {
+func (t *liveTable) saw(
+	runner *misstepv1.Runner, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time, period time.Duration,
+) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.progress == nil {

@@ -32,7 +32,8 @@ func TestQueriesDoNotWrite(t *testing.T) {
 	campaigns, err := l.server.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{})
 	require.NoError(t, err)
 	id := campaigns.GetCampaigns()[0].GetId()
-	_, err = l.server.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: "r", Slots: 1}, FreeSlots: 1})
+	_, err = l.server.Synchronize(t.Context(),
+		&misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: "r", Slots: 1}, FreeSlots: 1})
 	require.NoError(t, err)
 
 	runners, err := l.server.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{})

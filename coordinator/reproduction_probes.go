@@ -39,7 +39,8 @@ func (s *Server) continueReproduction(tx store.Tx, r *misstepv1.Reproduction, no
 			if err := tx.PutJob(store.Job{Campaign: r.GetId(), Index: r.GetNext(), Recipe: p.Recipe(try)}); err != nil {
 				return err
 			}
-			r.Pending = append(r.Pending, &misstepv1.ReproductionTrial{Index: r.GetNext(), Arm: uint32(i), Try: uint32(try)}) // bounded by maxProbes
+			// Arms and tries are bounded by maxProbes.
+			r.Pending = append(r.Pending, &misstepv1.ReproductionTrial{Index: r.GetNext(), Arm: uint32(i), Try: uint32(try)})
 			r.Next++
 		}
 	}
@@ -65,7 +66,8 @@ func (s *Server) concludeReproduction(tx store.Tx, r *misstepv1.Reproduction, pl
 		p.Evidence = p.GetFinding().GetExample().GetEvidence()
 		r.Reproducer, r.Example = p, nil
 	}
-	s.config.Logger.Info("reproduction ended", slog.String("reproduction", r.GetId()), slog.String("finding", r.GetSpec().GetFindingId()), slog.String("failure", r.GetFailure()))
+	s.config.Logger.Info("reproduction ended", slog.String("reproduction", r.GetId()),
+		slog.String("finding", r.GetSpec().GetFindingId()), slog.String("failure", r.GetFailure()))
 	return s.endReproduction(tx, r, now)
 }
 
@@ -101,7 +103,8 @@ func (s *Server) recordProbe(tx store.Tx, t *store.Trial, now time.Time) error {
 		return err
 	}
 	reproduce.Apply(arm, int(p.GetTry()), result, t.Outcome.GetWall().AsDuration(), trouble)
-	if result == reproduce.Hit && strings.HasPrefix(arm.GetKey(), reproduce.StepVerify+"/") && (r.GetExample() == nil || shorter(t.Outcome, r.GetExample()) < 0) {
+	if result == reproduce.Hit && strings.HasPrefix(arm.GetKey(), reproduce.StepVerify+"/") &&
+		(r.GetExample() == nil || shorter(t.Outcome, r.GetExample()) < 0) {
 		r.Example = t.Outcome
 	}
 	return s.continueReproduction(tx, r, now)

@@ -63,8 +63,8 @@ func applicable(all []*misstepv1.Perturbation, r *misstepv1.Recipe) []*misstepv1
 	return slices.DeleteFunc(slices.Clone(all), func(p *misstepv1.Perturbation) bool { return !campaign.Suits(p, r) })
 }
 
-// reproductionFor returns the id of the reproduction to answer a request with: the one that runs for the finding, or the newest when
-// it is done and was requested in the same way; else "".
+// reproductionFor returns the id of the reproduction to answer a request with: the one that runs for the finding, or the newest
+// when it is done and was requested in the same way; else "".
 func reproductionFor(tx store.Tx, g view.Groups, id string, req *misstepv1.StartReproductionRequest) (string, error) {
 	all, err := tx.Reproductions(false)
 	if err != nil {
@@ -74,7 +74,8 @@ func reproductionFor(tx store.Tx, g view.Groups, id string, req *misstepv1.Start
 	if i := slices.IndexFunc(all, running); i >= 0 {
 		return all[i].GetId(), nil
 	}
-	if len(all) > 0 && all[0].GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_DONE && !req.GetAgain() && sameRequest(req, all[0].GetSpec()) {
+	if len(all) > 0 && all[0].GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_DONE && !req.GetAgain() &&
+		sameRequest(req, all[0].GetSpec()) {
 		return all[0].GetId(), nil
 	}
 	return "", nil
@@ -84,13 +85,16 @@ func running(r *misstepv1.Reproduction) bool {
 	return r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING
 }
 
-// sameRequest reports whether a request asks for what a spec has. What follows from the finding's example does not count: a hit of a probe may have
-// replaced it.
+// sameRequest reports whether a request asks for what a spec has. What follows from the finding's example does not count: a hit
+// of a probe may have replaced it.
 func sameRequest(req *misstepv1.StartReproductionRequest, spec *misstepv1.ReproductionSpec) bool {
-	asked := &misstepv1.ReproductionSpec{Builds: req.GetBuilds(), Perturbations: applicable(req.GetPerturbations(), spec.GetRecipe()), Seed: req.GetSeed()}
+	asked := &misstepv1.ReproductionSpec{
+		Builds: req.GetBuilds(), Perturbations: applicable(req.GetPerturbations(), spec.GetRecipe()), Seed: req.GetSeed(),
+	}
 	asked.Trials, asked.Time = budget(req)
 	had := &misstepv1.ReproductionSpec{
-		Builds: spec.GetBuilds(), Perturbations: spec.GetPerturbations(), Seed: spec.GetSeed(), Trials: spec.GetTrials(), Time: spec.GetTime(),
+		Builds: spec.GetBuilds(), Perturbations: spec.GetPerturbations(), Seed: spec.GetSeed(),
+		Trials: spec.GetTrials(), Time: spec.GetTime(),
 	}
 	return proto.Equal(asked, had) && (req.GetAgentDigest() == "" || req.GetAgentDigest() == spec.GetRecipe().GetAgentDigest())
 }

@@ -65,7 +65,8 @@ func frames(o *misstepv1.Outcome) (n int) {
 	return n + len(o.GetCrash().GetNativeFrames()) + len(o.GetCrash().GetJavaFrames())
 }
 
-// signAsShown gives a merged finding the signature by which its example shows it, unless that is its own: a bundle's tries are held against it.
+// signAsShown gives a merged finding the signature by which its example shows it, unless that is its own: a bundle's tries are
+// held against it.
 func signAsShown(f *misstepv1.Finding) {
 	shown := triage.Triage(f.GetExample())
 	if slices.ContainsFunc(shown, func(h triage.Hit) bool { return h.ID == f.GetId() }) {

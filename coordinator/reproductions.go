@@ -19,7 +19,9 @@ import (
 )
 
 // StartReproduction implements the AdminService.
-func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartReproductionRequest) (*misstepv1.StartReproductionResponse, error) {
+func (s *Server) StartReproduction(
+	ctx context.Context, req *misstepv1.StartReproductionRequest,
+) (*misstepv1.StartReproductionResponse, error) {
 	if err := checkReproduction(req); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
@@ -48,7 +50,8 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 		}
 		for _, p := range applicable(req.GetPerturbations(), f.GetExampleRecipe()) {
 			if need := campaign.Need(f.GetExampleRecipe().GetExecutor(), p); need != "" && s.live.lacks(need) {
-				return status.Errorf(codes.FailedPrecondition, "perturbations: %s takes %s, which no connected runner has", p.GetStrategy(), need)
+				return status.Errorf(codes.FailedPrecondition, "perturbations: %s takes %s, which no connected runner has",
+					p.GetStrategy(), need)
 			}
 		}
 		spec := &misstepv1.ReproductionSpec{
@@ -57,12 +60,14 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 			Methods:       methodsOf(f), Instrumented: req.GetInstrumented(), Seed: req.GetSeed(),
 		}
 		spec.Trials, spec.Time = budget(req)
-		spec.Instrumented = slices.DeleteFunc(slices.Clone(spec.GetInstrumented()), func(m string) bool { return slices.Contains(spec.GetMethods(), m) })
+		spec.Instrumented = slices.DeleteFunc(slices.Clone(spec.GetInstrumented()),
+			func(m string) bool { return slices.Contains(spec.GetMethods(), m) })
 		if req.GetAgentDigest() != "" {
 			spec.Recipe.AgentDigest = req.GetAgentDigest()
 		}
 		if err := tx.PutCampaign(&store.Campaign{
-			ID: resp.GetReproductionId(), Probes: true, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now, Tally: &misstepv1.CampaignStatus{},
+			ID: resp.GetReproductionId(), Probes: true, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
+			Tally: &misstepv1.CampaignStatus{},
 			Submission: &misstepv1.SubmitCampaignRequest{
 				Campaign: &misstepv1.Campaign{Name: "reproduce-" + id}, AgentDigest: spec.GetRecipe().GetAgentDigest(),
 			},
@@ -70,18 +75,22 @@ func (s *Server) StartReproduction(ctx context.Context, req *misstepv1.StartRepr
 			return err
 		}
 		return s.continueReproduction(tx, &misstepv1.Reproduction{
-			Id: resp.GetReproductionId(), Spec: spec, State: misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING, Started: timestamppb.New(now),
+			Id: resp.GetReproductionId(), Spec: spec, State: misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING,
+			Started: timestamppb.New(now),
 		}, now)
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.config.Logger.Info("reproduction started", slog.String("reproduction", resp.GetReproductionId()), slog.String("finding", req.GetFindingId()))
+	s.config.Logger.Info("reproduction started", slog.String("reproduction", resp.GetReproductionId()),
+		slog.String("finding", req.GetFindingId()))
 	return resp, nil
 }
 
 // GetReproduction implements the AdminService.
-func (s *Server) GetReproduction(ctx context.Context, req *misstepv1.GetReproductionRequest) (*misstepv1.GetReproductionResponse, error) {
+func (s *Server) GetReproduction(
+	ctx context.Context, req *misstepv1.GetReproductionRequest,
+) (*misstepv1.GetReproductionResponse, error) {
 	resp := &misstepv1.GetReproductionResponse{}
 	err := s.read(ctx, func(tx store.Tx, now time.Time) error {
 		r, err := findReproduction(tx, req.GetReproductionId())
@@ -113,7 +122,9 @@ func (s *Server) ListReproductions(
 }
 
 // CancelReproduction implements the AdminService.
-func (s *Server) CancelReproduction(ctx context.Context, req *misstepv1.CancelReproductionRequest) (*misstepv1.CancelReproductionResponse, error) {
+func (s *Server) CancelReproduction(
+	ctx context.Context, req *misstepv1.CancelReproductionRequest,
+) (*misstepv1.CancelReproductionResponse, error) {
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
 		r, err := findReproduction(tx, req.GetReproductionId())
 		if err != nil || r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {

@@ -40,7 +40,7 @@ func (c *Counts) Totals() Totals {
 
 // Count makes an Executor that keeps counts.
 func Count(next Executor, counts *Counts) Executor {
-	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
 		counts.mu.Lock()
 		counts.totals.Started++
 		counts.totals.Running++

@@ -18,14 +18,17 @@ import (
 // progress is called now and then from any goroutine while Run runs, never after it has returned; the message passed is not
 // changed afterwards. It may be nil.
 type Executor interface {
-	Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error)
+	Run(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error)
 }
 
+// ProgressFunc takes a message of how far a trial has come; see Executor.
+type ProgressFunc = func(*misstepv1.Progress)
+
 // ExecutorFunc lets a function be an Executor.
-type ExecutorFunc func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error)
+type ExecutorFunc func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error)
 
 // Run calls f.
-func (f ExecutorFunc) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+func (f ExecutorFunc) Run(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
 	return f(ctx, recipe, progress)
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Log makes an Executor that writes one line when a trial starts and one when it ends.
 func Log(next Executor, logger *slog.Logger, clock Clock) Executor {
-	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
 		digest, _ := misstepv1.RecipeDigest(recipe) // empty when it has none: a log line is no place to fail
 		trial := logger.With("recipe", digest, "jdk", recipe.GetJdk().GetName(), "workload", recipe.GetWorkload().GetName())
 		trial.DebugContext(ctx, "trial starts")
@@ -27,7 +27,8 @@ func Log(next Executor, logger *slog.Logger, clock Clock) Executor {
 		case err != nil:
 			trial.WarnContext(ctx, "trial failed on the infrastructure", "took", took, "error", err, "permanent", IsPermanent(err))
 		default:
-			trial.InfoContext(ctx, "trial ended", "took", took, "outcome", KindName(outcome.GetKind()), "reason", outcome.GetReason())
+			trial.InfoContext(ctx, "trial ended",
+				"took", took, "outcome", KindName(outcome.GetKind()), "reason", outcome.GetReason())
 		}
 		return outcome, err
 	}, next}

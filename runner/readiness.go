@@ -11,8 +11,8 @@ import (
 // ReadinessChecker is an Executor that can tell beforehand whether its trials could run at all.
 type ReadinessChecker interface {
 	Executor
-	// CheckReadiness returns nil when a trial could run now, else an error that names what is missing and what to do. The runner calls
-	// it before it asks for work, from one goroutine, with a deadline of ten seconds. It leaves nothing behind.
+	// CheckReadiness returns nil when a trial could run now, else an error that names what is missing and what to do. The runner
+	// calls it before it asks for work, from one goroutine, with a deadline of ten seconds. It leaves nothing behind.
 	CheckReadiness(ctx context.Context) error
 }
 

@@ -21,7 +21,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("run trial: panic: %v",
 // Recover makes an Executor whose panics are infrastructure failures: a defect of ours costs one trial and not the runner
 // with all its other trials. It sees panics of the calling goroutine only; that is a limit of Go.
 func Recover(next Executor) Executor {
-	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (outcome *misstepv1.Outcome, err error) {
+	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (outcome *misstepv1.Outcome, err error) {
 		defer func() {
 			if value := recover(); value != nil {
 				outcome, err = nil, &PanicError{Value: value, Stack: debug.Stack()}

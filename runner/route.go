@@ -19,7 +19,7 @@ func Route(executors map[string]Executor) Executor { return route(executors) }
 type route map[string]Executor
 
 // Run implements Executor.
-func (r route) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+func (r route) Run(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
 	name := recipe.GetExecutor()
 	if name == "" {
 		name = Host

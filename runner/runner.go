@@ -277,7 +277,9 @@ func (r *Runner) leases() []*lease {
 
 // apply brings the runner to the desired state. It says whether a result came in while the call was under way, so that the
 // next call should follow at once.
-func (r *Runner) apply(ctx, trials context.Context, request *misstepv1.SynchronizeRequest, response *misstepv1.SynchronizeResponse) (early bool) {
+func (r *Runner) apply(
+	ctx, trials context.Context, request *misstepv1.SynchronizeRequest, response *misstepv1.SynchronizeResponse,
+) (early bool) {
 	r.draining = response.GetDrain()
 	desired := make(map[string]*misstepv1.Lease, len(response.GetDesired()))
 	for _, d := range response.GetDesired() {

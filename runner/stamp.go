@@ -13,7 +13,7 @@ import (
 // Stamp makes an Executor whose outcomes say when, where and by which recipe they came about. What next filled in itself (it
 // knows better when the JVM started) stays.
 func Stamp(next Executor, clock Clock, host string) Executor {
-	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
 		digest, err := misstepv1.RecipeDigest(recipe)
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("identify recipe: %w", err))

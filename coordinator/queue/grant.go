@@ -20,8 +20,8 @@ type Runner struct {
 }
 
 // Grant leases up to n trials to a runner. Campaigns share: the one with the fewest running trials is next, among equals the
-// one served longest ago. Within a campaign, trials that wait for another attempt go first. Trials that take what the runner lacks wait for
-// another runner.
+// one served longest ago. Within a campaign, trials that wait for another attempt go first. Trials that take what the runner
+// lacks wait for another runner.
 func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.Lease, error) {
 	if n == 0 {
 		return nil, nil

@@ -83,7 +83,8 @@ func (q *Queue) Renew(tx store.Tx, l *store.Lease, now time.Time) error {
 	return tx.PutLease(l)
 }
 
-// recipeOf returns the recipe of a job that waits. Stores of older versions have none with a campaign's job: it follows from the index.
+// recipeOf returns the recipe of a job that waits. Stores of older versions have none with a campaign's job: it follows from the
+// index.
 func recipeOf(source Source, j store.Job) (*misstepv1.Recipe, error) {
 	if j.Recipe != nil {
 		return j.Recipe, nil

@@ -32,7 +32,8 @@ func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, findingID
 // AddChecks adds counts to sums, by check; the result is ordered by name. It may change sums, never counts.
 func AddChecks(sums, counts []*misstepv1.CheckCount) []*misstepv1.CheckCount {
 	for _, c := range counts {
-		i, found := slices.BinarySearchFunc(sums, c.GetCheck(), func(s *misstepv1.CheckCount, name string) int { return cmp.Compare(s.GetCheck(), name) })
+		i, found := slices.BinarySearchFunc(sums, c.GetCheck(),
+			func(s *misstepv1.CheckCount, name string) int { return cmp.Compare(s.GetCheck(), name) })
 		if !found {
 			sums = slices.Insert(sums, i, proto.CloneOf(c))
 			continue

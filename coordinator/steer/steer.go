@@ -28,8 +28,8 @@ type Strategy interface {
 	Choose(index uint64) uint64
 	// Learn is told of every trial of the campaign that ended, once, in the transaction that records it.
 	Learn(Result)
-	// State is what New needs to continue from here; it is stored when it differs from what New was given. Keep it small, since it is
-	// written with each result that changes it. Nil is no state.
+	// State is what New needs to continue from here; it is stored when it differs from what New was given. Keep it small, since
+	// it is written with each result that changes it. Nil is no state.
 	State() ([]byte, error)
 }
 

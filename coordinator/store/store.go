@@ -53,8 +53,8 @@ type CampaignRows interface {
 	Campaigns(runningOnly bool) ([]*Campaign, error)
 }
 
-// JobRows are the trials that wait: those that were tried, for another attempt, and those that a runner passed over, for one that can run
-// them; by campaign and index.
+// JobRows are the trials that wait: those that were tried, for another attempt, and those that a runner passed over, for one that
+// can run them; by campaign and index.
 type JobRows interface {
 	PutJob(Job) error
 	DeleteJob(campaign string, index uint64) error
@@ -128,7 +128,8 @@ type Campaign struct {
 	Submitted  time.Time
 	// Ended is zero while the campaign runs.
 	Ended time.Time
-	// Probes: the campaign is a reproduction's of the same id. Its trials are put into the queue with their recipes; none is expanded.
+	// Probes: the campaign is a reproduction's of the same id. Its trials are put into the queue with their recipes; none is
+	// expanded.
 	Probes bool
 	// Next is the index of the next trial to be made.
 	Next uint64

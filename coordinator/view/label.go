@@ -12,8 +12,8 @@ import (
 )
 
 // addLabel says which known bug a finding is on each JDK that showed it, and on all of them. It follows from the hits, in
-// whatever order they came, and from today's catalogue; what a stored reproducer says is of its own day. Merged findings are one bug, so any of their
-// signatures may tell which.
+// whatever order they came, and from today's catalogue; what a stored reproducer says is of its own day. Merged findings are one
+// bug, so any of their signatures may tell which.
 func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rates.Count, jdks jdksOf) error {
 	f.KnownAs, f.KnownOn = "", nil
 	for _, h := range hits {
@@ -35,7 +35,8 @@ func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rat
 	slices.SortFunc(f.GetKnownOn(), func(a, b *misstepv1.KnownOn) int {
 		v, _ := known.ParseVersion(a.GetJdk().GetVersion())
 		w, _ := known.ParseVersion(b.GetJdk().GetVersion())
-		return cmp.Or(slices.Compare(v[:], w[:]), cmp.Compare(a.GetJdk().GetName(), b.GetJdk().GetName()), cmp.Compare(a.GetJdk().GetVersion(), b.GetJdk().GetVersion()))
+		return cmp.Or(slices.Compare(v[:], w[:]), cmp.Compare(a.GetJdk().GetName(), b.GetJdk().GetName()),
+			cmp.Compare(a.GetJdk().GetVersion(), b.GetJdk().GetVersion()))
 	})
 	var bugs []string
 	for _, on := range f.GetKnownOn() {

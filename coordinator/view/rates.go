@@ -12,9 +12,9 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// addRates fills in the hits, and hits of trials for the combinations that the finding's campaigns tried, those without a hit included:
-// where it does not show is half of the story. All campaigns count, those that never hit it too, or rates would be flattered;
-// only trials that could have missed it do, so for a mismatch those that ran its check.
+// addRates fills in the hits, and hits of trials for the combinations that the finding's campaigns tried, those without a hit
+// included: where it does not show is half of the story. All campaigns count, those that never hit it too, or rates would be
+// flattered; only trials that could have missed it do, so for a mismatch those that ran its check.
 func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 	f.Hits = 0
 	of := make(map[rates.Combination]uint64, len(hits))
@@ -27,7 +27,8 @@ func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 	// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
 	counts = slices.DeleteFunc(slices.Clone(counts), func(c rates.Count) bool {
 		// Probes of a reproduction run recipes that are like no campaign's: they would distort what raises the rate.
-		return strings.HasPrefix(c.Campaign, store.ReproductionPrefix) || of[c.Combination] == 0 && !couldShow(f.GetSignature(), c.Checks)
+		return strings.HasPrefix(c.Campaign, store.ReproductionPrefix) ||
+			of[c.Combination] == 0 && !couldShow(f.GetSignature(), c.Checks)
 	})
 	byKey := map[key]*misstepv1.FindingRate{}
 	for _, c := range counts {
@@ -41,7 +42,8 @@ func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 			r.Trials += c.N
 			r.Hits += of[c.Combination]
 			cells = append(cells, triage.Cell{Hits: of[c.Combination], Trials: c.N, Values: map[string]string{
-				"jdk": c.JDK, "workload": c.Workload, "flag set": c.FlagSet, "perturbation": c.Perturbation, "ratio": c.Ratio, "interval": c.Interval,
+				"jdk": c.JDK, "workload": c.Workload, "flag set": c.FlagSet, "perturbation": c.Perturbation,
+				"ratio": c.Ratio, "interval": c.Interval,
 			}})
 		}
 	}
@@ -51,7 +53,8 @@ func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 		f.Rates = append(f.Rates, r)
 	}
 	slices.SortFunc(f.Rates, func(a, b *misstepv1.FindingRate) int {
-		return cmp.Or(cmp.Compare(a.GetJdk(), b.GetJdk()), cmp.Compare(a.GetWorkload(), b.GetWorkload()), cmp.Compare(a.GetFlagSet(), b.GetFlagSet()))
+		return cmp.Or(cmp.Compare(a.GetJdk(), b.GetJdk()), cmp.Compare(a.GetWorkload(), b.GetWorkload()),
+			cmp.Compare(a.GetFlagSet(), b.GetFlagSet()))
 	})
 }
 

@@ -46,19 +46,23 @@ func (Reader) Reproduction(tx store.Tx, r *misstepv1.Reproduction, now time.Time
 	return reproductionStatus(tx, triage.NewGrouping(decisions), r, now)
 }
 
-func reproductionStatus(tx store.Tx, g triage.Grouping, r *misstepv1.Reproduction, now time.Time) (*misstepv1.ReproductionStatus, error) {
+func reproductionStatus(
+	tx store.Tx, g triage.Grouping, r *misstepv1.Reproduction, now time.Time,
+) (*misstepv1.ReproductionStatus, error) {
 	plan := reproduce.Next(r)
 	if f := r.GetReproducer().GetFinding(); f != nil { // which may have been merged since
 		f.Id = g.Head(f.GetId())
 		f.Aliases = g.Aliases(f.GetId())
 	}
 	st := &misstepv1.ReproductionStatus{
-		Id: r.GetId(), FindingId: r.GetSpec().GetFindingId(), State: r.GetState(), Started: r.GetStarted(), Ended: r.GetEnded(), Steps: plan.Steps,
-		Others: r.GetOthers(), Reproducer: r.GetReproducer(), Failure: r.GetFailure(), Trials: r.GetNext() - uint64(len(r.GetPending())),
+		Id: r.GetId(), FindingId: r.GetSpec().GetFindingId(), State: r.GetState(), Started: r.GetStarted(), Ended: r.GetEnded(),
+		Steps: plan.Steps, Others: r.GetOthers(), Reproducer: r.GetReproducer(), Failure: r.GetFailure(),
+		Trials: r.GetNext() - uint64(len(r.GetPending())),
 	}
 	if plan.Tries > 0 {
 		low, high := interval.Wilson(uint64(plan.Hits), uint64(plan.Tries))
-		st.Rate = &misstepv1.Reliability{Hits: uint32(plan.Hits), Tries: uint32(plan.Tries), Low: low, High: high} // bounded by maxProbes
+		// Both counts are bounded by the trials of a reproduction.
+		st.Rate = &misstepv1.Reliability{Hits: uint32(plan.Hits), Tries: uint32(plan.Tries), Low: low, High: high}
 	}
 	if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
 		return st, nil
@@ -66,7 +70,8 @@ func reproductionStatus(tx store.Tx, g triage.Grouping, r *misstepv1.Reproductio
 	st.Doing = plan.Doing
 	if st.GetTrials() > 0 {
 		each := float64(now.Sub(r.GetStarted().AsTime())) / float64(st.GetTrials())
-		st.Left = durationpb.New(min(time.Duration(each*float64(plan.Left)), r.GetStarted().AsTime().Add(r.GetSpec().GetTime().AsDuration()).Sub(now)))
+		st.Left = durationpb.New(min(time.Duration(each*float64(plan.Left)),
+			r.GetStarted().AsTime().Add(r.GetSpec().GetTime().AsDuration()).Sub(now)))
 	}
 	jobs, err := tx.Jobs(r.GetId())
 	if err != nil {

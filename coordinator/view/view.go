@@ -22,7 +22,8 @@ type Reader struct {
 
 // Fleet is what is known of the runners and is not stored. It is safe for concurrent use.
 type Fleet interface {
-	// Runners that called lately, in any order, without what they run. The list is the caller's, their introductions are not changed.
+	// Runners that called lately, in any order, without what they run. The list is the caller's, their introductions are not
+	// changed.
 	Runners() []*misstepv1.RunnerStatus
 	// Capable reports whether a runner that called lately has a capability.
 	Capable(capability string) bool

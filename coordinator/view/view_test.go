@@ -48,11 +48,13 @@ func seen(t *testing.T, f func(tx store.Tx, c *store.Campaign)) {
 			ID: "C1", State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now.Add(-time.Minute), Next: 8,
 			Submission: &misstepv1.SubmitCampaignRequest{Campaign: &misstepv1.Campaign{Budget: &misstepv1.Budget{Trials: 10}}},
 			Tally: &misstepv1.CampaignStatus{
-				Outcomes: map[string]uint64{"clean": 4, "crash": 1}, Failed: 1, Checks: []*misstepv1.CheckCount{{Check: "gst-asgct", Total: 40}},
+				Outcomes: map[string]uint64{"clean": 4, "crash": 1}, Failed: 1,
+				Checks: []*misstepv1.CheckCount{{Check: "gst-asgct", Total: 40}},
 			},
 		}))
 		require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 6, Recipe: &misstepv1.Recipe{Executor: "vm"}}))
-		return tx.PutLease(&store.Lease{ID: "L1", Runner: "r1", Job: store.Job{Campaign: "C1", Index: 7}, Recipe: &misstepv1.Recipe{}})
+		return tx.PutLease(&store.Lease{ID: "L1", Runner: "r1", Job: store.Job{Campaign: "C1", Index: 7},
+			Recipe: &misstepv1.Recipe{}})
 	}))
 	require.NoError(t, s.View(t.Context(), func(tx store.Tx) error {
 		c, err := tx.Campaign("C1")

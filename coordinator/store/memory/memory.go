@@ -205,7 +205,8 @@ func cloneLease(l *store.Lease) *store.Lease {
 func (t *tx) PutLease(l *store.Lease) error {
 	key := trialKey{l.Job.Campaign, l.Job.Index}
 	if holder, ok := t.s.leaseOf[key]; ok && holder != l.ID {
-		return fmt.Errorf("lease %s for trial %d of campaign %s, which %s holds: %w", l.ID, l.Job.Index, l.Job.Campaign, holder, store.ErrExists)
+		return fmt.Errorf("lease %s for trial %d of campaign %s, which %s holds: %w", l.ID, l.Job.Index, l.Job.Campaign, holder,
+			store.ErrExists)
 	}
 	if old, ok := t.s.leases[l.ID]; ok {
 		if err := unset(t, t.s.leaseOf, trialKey{old.Job.Campaign, old.Job.Index}); err != nil {
@@ -291,7 +292,8 @@ func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
 
 func (t *tx) Trials(campaign string, after uint64, limit int) ([]*store.Trial, error) {
 	// Trials are in the order of their ids.
-	first, _ := slices.BinarySearchFunc(t.s.trials, after+1, func(row *store.Trial, id uint64) int { return cmp.Compare(row.ID, id) })
+	first, _ := slices.BinarySearchFunc(t.s.trials, after+1,
+		func(row *store.Trial, id uint64) int { return cmp.Compare(row.ID, id) })
 	var out []*store.Trial
 	for _, row := range t.s.trials[first:] {
 		if len(out) >= limit {
@@ -326,7 +328,8 @@ func (t *tx) Findings() ([]*store.Finding, error) {
 		out = append(out, cloneFinding(f))
 	}
 	slices.SortFunc(out, func(a, b *store.Finding) int {
-		return cmp.Or(b.Proto.GetLastSeen().AsTime().Compare(a.Proto.GetLastSeen().AsTime()), cmp.Compare(a.Proto.GetId(), b.Proto.GetId()))
+		return cmp.Or(b.Proto.GetLastSeen().AsTime().Compare(a.Proto.GetLastSeen().AsTime()),
+			cmp.Compare(a.Proto.GetId(), b.Proto.GetId()))
 	})
 	return out, nil
 }

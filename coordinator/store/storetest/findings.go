@@ -106,7 +106,9 @@ func countsAndHits(t *testing.T, s store.Store) {
 func decisions(t *testing.T, s store.Store) {
 	update(t, s, func(tx store.Tx) {
 		for i, kind := range []string{"merge", "split"} {
-			id, err := tx.AddDecision(&misstepv1.TriageDecision{Id: 77, Kind: kind, Finding: "F1", Into: "F2", Made: timestamppb.New(t0)})
+			id, err := tx.AddDecision(&misstepv1.TriageDecision{
+				Id: 77, Kind: kind, Finding: "F1", Into: "F2", Made: timestamppb.New(t0),
+			})
 			require.NoError(t, err)
 			assert.EqualValues(t, i+1, id)
 		}
