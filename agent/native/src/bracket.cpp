@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "edges.h"
+
 namespace misstep {
 namespace {
 

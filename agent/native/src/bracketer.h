@@ -5,40 +5,83 @@
 // other threads, waits for their safepoints and runs no Java code of the application. The sampler never waits for it.
 #pragma once
 
-#include <jni.h>
-
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compare.h"
+#include "lock.h"
+#include "threads.h"
+#include "verdict.h"
 
 namespace misstep {
 
-struct Slot;
+struct State;
 
-// Which ticket a signal is for: the low bits of its value, the ticket's sequence number above them.
-enum class SignalFor : uint64_t { kSample, kBracketFirst, kBracketSecond };
-constexpr int kSignalForBits = 2;
+// A bracket that owns its data.
+struct OwnedBracket {
+  struct Walk {
+    std::vector<Frame> frames;
+    int32_t code = 0;
+    Spot spot;
+    uint64_t sequence = 0;
+    std::vector<StackWord> words;
+    std::vector<NmethodRef> at_pc;  // what was there at any look: code may have been unloaded since
+    Region region = Region::kUnknown;
+    bool deoptimises = false;
+  };
+  bool told = false;  // the JVM has told of every method there is
+  Walk before;
+  std::vector<Frame> gst;
+  Walk after;
+  NmethodRef deoptimised;  // the caller at which a walk was cut off
+  std::string thread;
+  int64_t tid = 0;
+  uint64_t since_nanos = 0;
+};
 
-// Wakes the bracketer. Async-signal-safe.
-void WakeBracketer();
+class Bracketer {
+ public:
+  explicit Bracketer(State& state) : state_(state) {}
 
-// Whether there is somebody to take brackets.
-bool BracketerRuns();
+  // Returns false when there can be no thread.
+  bool Start();
+  // Waits for a walk under way, within reason, hands on brackets whose walks are all there and gives up the others.
+  void Stop();
+  // Whether there is somebody to take brackets.
+  bool Runs() const { return !stopped_.load(std::memory_order_acquire); }
 
-// The sampler's: has the bracketer take brackets of a thread to which no signal is on its way, more of them when its
-// turn is under way: one, and others until then. They come out of what all turns were given and did not take, which
-// grows by count up to some turns' worth. Returns false for a thread that cannot have brackets.
-bool GiveBrackets(Slot* slot, uint32_t count, uint64_t until);
+  // The sampler's: has the bracketer take brackets of a thread to which no signal is on its way, more of them when its
+  // turn is under way: one, and others until then. They come out of what all turns were given and did not take, which
+  // grows by count up to some turns' worth. Returns false for a thread that cannot have brackets.
+  bool Give(Slot* slot, uint32_t count, uint64_t until_nanos);
+  // The thread's own, when it ends and no signal is on its way: gives up its bracket. The bracketer gives up the
+  // others.
+  void ThreadEnds(Slot* slot);
+  // The judge's: what has been handed on.
+  std::vector<std::unique_ptr<OwnedBracket>> TakeQueue();
 
-// The thread's own, when it ends and no signal is on its way: gives up its bracket. The bracketer gives up the others.
-void EndBracket(Slot* slot);
+ private:
+  void Run();
+  void WaitForWork(uint32_t seen, uint64_t soonest_nanos);
+  bool QueueFull();
+  void TakeIds(const BracketSlot& b) const;
+  void GiveUp(Slot* slot, Reason reason) const;
+  bool GiveUpPending(Slot* slot, Ticket* t, Reason reason) const;
+  void Begin(Slot* slot);
+  void WalkAtSafepoint(Slot* slot);
+  void HandOn(Slot* slot);
+  bool Step(Slot* slot, uint64_t* soonest_nanos);
+  void Sweep(uint64_t now_nanos) const;
 
-// The judge's: judges what the bracketer handed on, and what waited long enough. At the end everything.
-void JudgeBrackets(bool end);
-// Whether brackets wait for events still to come.
-bool BracketsWait();
-
-// Returns false when there can be no thread.
-bool StartBracketer();
-// Waits for a walk under way, within reason, hands on brackets whose walks are all there and gives up the others.
-void StopBracketer();
+  State& state_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<bool> stopped_ = true;  // no walk of the bracketer is under way, and none will be
+  std::atomic<uint32_t> given_ = 0;   // brackets that turns were given and have not taken yet
+  Mutex queue_mutex_;
+  std::vector<std::unique_ptr<OwnedBracket>> queue_ GUARDED_BY(queue_mutex_);  // to the judge
+};
 
 }  // namespace misstep

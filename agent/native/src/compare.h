@@ -5,115 +5,15 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "edges.h"
+#include "frame.h"
+#include "nmethod.h"
 #include "verdict.h"
 
 namespace misstep {
-
-// What a method means to the comparisons.
-enum class Role : uint8_t {
-  kPlain,
-  kEnter,         // MisstepShadow.enter
-  kExit,          // MisstepShadow.exit
-  kRuntime,       // the rest of MisstepShadow
-  kContinuation,  // jdk.internal.vm.Continuation.enterSpecial: between a virtual thread and its carrier
-};
-
-// A method, immutable once published.
-struct MethodInfo {
-  std::string_view class_name;  // internal form, with slashes
-  std::string_view name;
-  std::string_view descriptor;
-  uint32_t key = 0;  // equal for equal class, name and descriptor; 0 = not instrumented
-  Role role = Role::kPlain;
-  bool native = false;
-  bool is_static = false;
-  bool retransformed = false;
-  Upcall upcall = Upcall::kNone;                   // what the VM may call it for
-  const ClassNode* klass = nullptr;                // null when no code is read
-  const Body* body = nullptr;                      // null when there is none or no code is read
-  int32_t push_end = 0;                            // first bci after the push
-  std::vector<std::pair<int32_t, int32_t>> exits;  // [start, end) of each pop; its last byte is the return
-  bool operator==(const MethodInfo&) const = default;
-};
-
-// One frame of GST or ASGCT. info is null when no event has told of the method.
-struct Frame {
-  uint64_t method = 0;  // jmethodID, never dereferenced
-  int32_t bci = 0;
-  const MethodInfo* info = nullptr;
-};
-
-// Whether a method's class has got other code.
-inline bool Changed(const MethodInfo& m) {
-  return m.retransformed || (m.klass != nullptr && m.klass->redefined.load(std::memory_order_relaxed));
-}
-
-// Whether these are two versions of one method: when its class is redefined, frames that go on running the old one get
-// a jmethodID of their own (HotSpot: VM_RedefineClasses::check_methods_and_mark_as_obsolete).
-inline bool OtherVersion(const MethodInfo& a, const MethodInfo& b) {
-  return a.class_name == b.class_name && a.name == b.name && a.descriptor == b.descriptor && (Changed(a) || Changed(b));
-}
-
-// A position in compiled code: a frame and its caller in the same code. parent is an index into nodes, -1 at the
-// compiled method itself; method one into methods. There are hundreds of thousands of these in a large program.
-struct InlineNode {
-  int32_t parent = -1;
-  int32_t bci = 0;
-  uint32_t method = 0;
-};
-
-// One compiled method as CompiledMethodLoad told it. Each node is a position that the VM knows.
-struct Nmethod {
-  uint64_t start = 0;
-  uint64_t size = 0;
-  uint64_t method = 0;
-  std::vector<InlineNode> nodes;
-  std::vector<Frame> methods;  // of the nodes, each once; no bci
-
-  // Adds a position and returns its node.
-  int32_t Add(int32_t parent, const Frame& frame);
-  Frame At(size_t node) const;
-  // The frames of a position, top first, the compiled method last.
-  std::vector<Frame> Chain(size_t node) const;
-  // Whether one of its positions is what stands at the head of these frames, top first.
-  bool Begins(std::span<const Frame> frames) const;
-  // Whether the entries of one of its positions are the newest of these, bottom first. Of a position that has none
-  // nothing can be said: bare is its answer.
-  bool Ends(std::span<const uint32_t> shadow, bool bare) const;
-  // Whether the instruction of one of its positions calls a method of that name and descriptor.
-  bool Calls(const MethodInfo& callee) const;
-};
-using NmethodRef = std::shared_ptr<const Nmethod>;
-
-// What the signal's pc points at.
-enum class Region : uint8_t {
-  kUnknown,  // in the code cache, of which no event has told
-  kInterpreter,
-  kStub,
-  kCompiled,
-  kNative,  // outside of the code cache
-};
-inline constexpr const char* kRegionNames[] = {"", "interpreted", "stub", "compiled", "native"};
-
-// Compiled code to ask for.
-class CodeLookup {
- public:
-  // Compiled versions of a method, live ones and lately unloaded ones.
-  virtual std::vector<NmethodRef> OfMethod(uint64_t method) const = 0;
-  // The same by key of an instrumented method.
-  virtual std::vector<NmethodRef> OfKey(uint32_t key) const = 0;
-
- protected:
-  ~CodeLookup() = default;
-};
 
 // ASGCT walks nothing from the beginning of a deoptimisation to its end. An uncommon trap for a class that is not
 // loaded yet loads it in between, which runs the Java code of class loaders and transformers (HotSpot:

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <vector>
 
-#include "agent.h"
+#include "evidence.h"
+#include "log.h"
+#include "state.h"
 
 namespace misstep {
 namespace {
@@ -16,33 +18,34 @@ constexpr size_t kMostFrames = 1024;     // of one thread
 constexpr size_t kMostBytes = 4u << 20;  // of the file, about
 
 // Whether the thread has been in a signal handler for longer than that.
-bool InHandler(const ThreadStatus& s, uint64_t now, uint64_t nanos) {
+bool InHandler(const ThreadStatus& s, uint64_t now_nanos, uint64_t nanos) {
   const uint32_t phase = s.phase.load(std::memory_order_acquire);
   const bool handles = phase == MISSTEP_PHASE_HANDLER || phase == MISSTEP_PHASE_WALK || phase == MISSTEP_PHASE_GUESS;
-  return handles && Overdue(s, now, nanos);
+  return handles && Overdue(s, now_nanos, nanos);
 }
 
 void AppendFrame(std::string* text, const MethodName& name, const char* source) {
   text->append("\tat ").append(WithDots(name.class_name)).append(".").append(name.name).append(source);
 }
 
-// What is on a thread's shadow now, top first. Its thread may go on meanwhile: then it is of no moment in particular.
-void AppendShadow(std::string* text, const Slot& slot) {
+// What is on a thread's shadow now_nanos, top first. Its thread may go on meanwhile: then it is of no moment in
+// particular.
+void AppendShadow(std::string* text, const MethodTable& methods, const Slot& slot) {
   const uint64_t size = std::min<uint64_t>(ShadowSize(slot.shadow), ShadowCapacity(slot.shadow));
   const uint64_t* entries = slot.shadow + MISSTEP_SHADOW_HEADER / 8;
   std::vector<uint32_t> keys;
   for (uint64_t i = size; i > 0 && keys.size() < kMostFrames; i--) {
     keys.push_back(static_cast<uint32_t>(entries[i - 1]));
   }
-  agent->methods.KeysOf(keys);
+  methods.KeysOf(keys);
   // Of a virtual thread that may be mounted nothing is known.
   const char* source = slot.carrier ? "(on the carrier's shadow)\n" : "(on the shadow)\n";
-  for (const uint32_t key : keys) AppendFrame(text, agent->methods.NameOfKey(key), source);
+  for (const uint32_t key : keys) AppendFrame(text, methods.NameOfKey(key), source);
 }
 
 // Where nothing is instrumented: the compiled methods that words of the stack point at. Some may have returned long
 // ago. The kernel reads: the thread may go on and end meanwhile, and its stack with it.
-void AppendWords(std::string* text, const Slot& slot) {
+void AppendWords(std::string* text, const State& state, const Slot& slot) {
   constexpr uint64_t kMostRead = 1 << 16;
   const uint64_t sp = slot.status->sp.load(std::memory_order_relaxed);
   const uint64_t end = slot.stack.EndFrom(sp);
@@ -51,43 +54,44 @@ void AppendWords(std::string* text, const Slot& slot) {
   words.resize(ReadCode(sp, reinterpret_cast<uint8_t*>(words.data()), size) / sizeof(uint64_t));
   for (const uint64_t word : words) {
     std::vector<NmethodRef> at;
-    if (!agent->code.MayHold(word) || agent->code.Find(word, &at) != Region::kCompiled) continue;
-    if (const auto name = NamedRoot(at.front())) AppendFrame(text, *name, "(by a word of the stack)\n");
+    if (!state.code.MayHold(word) || state.code.Find(word, &at) != Region::kCompiled) continue;
+    if (const auto name = NamedRoot(state.methods, at.front())) AppendFrame(text, *name, "(by a word of the stack)\n");
   }
 }
 
 }  // namespace
 
-bool Overdue(const ThreadStatus& s, uint64_t now, uint64_t nanos) {
+bool Overdue(const ThreadStatus& s, uint64_t now_nanos, uint64_t nanos) {
   const uint64_t enter = s.enter_nanos.load(std::memory_order_relaxed);
-  return enter != 0 && enter + nanos < now;
+  return enter != 0 && enter + nanos < now_nanos;
 }
 
-const ThreadStatus* FindInHandler(uint64_t now, uint64_t nanos) {
-  for (size_t i = 0; i < agent->threads.size(); i++) {
-    const ThreadStatus* s = agent->threads.at(i)->status;
-    if (InHandler(*s, now, nanos)) return s;
+const ThreadStatus* FindInHandler(const Threads& threads, uint64_t now_nanos, uint64_t nanos) {
+  for (size_t i = 0; i < threads.size(); i++) {
+    const ThreadStatus* s = threads.at(i)->status;
+    if (InHandler(*s, now_nanos, nanos)) return s;
   }
   return nullptr;
 }
 
-void HungWalks::Look(uint64_t now) {
-  if (now < next_ || told_ == kMostTold) return;
-  next_ = now + kLookNanos;
-  const ThreadStatus* culprit = FindInHandler(now, kHandlerOverdueNanos);
+void HungWalks::Look(uint64_t now_nanos) {
+  if (now_nanos < next_nanos_ || told_ == kMostTold) return;
+  next_nanos_ = now_nanos + kLookNanos;
+  const ThreadStatus* culprit = FindInHandler(state_.threads, now_nanos, kHandlerOverdueNanos);
   if (culprit == nullptr) return;
   const uint64_t sample = culprit->sequence.load(std::memory_order_relaxed);
   if (sample == last_) return;
   last_ = sample;
   told_++;
   std::string text = "sample " + std::to_string(sample) + " of " + std::to_string(culprit->tid.load()) + "\n\n";
-  for (size_t i = 0; i < agent->threads.size() && text.size() < kMostBytes; i++) {
-    const Slot& slot = *agent->threads.at(i);
+  for (size_t i = 0; i < state_.threads.size() && text.size() < kMostBytes; i++) {
+    const Slot& slot = *state_.threads.at(i);
     if (!HasThread(slot)) continue;
     const std::string tid = std::to_string(slot.tid.load());
     text.append("\"thread ").append(tid).append("\" nid=").append(tid).append("\n");
-    AppendShadow(&text, slot);
-    if (ShadowSize(slot.shadow) == 0 && InHandler(*slot.status, now, kHandlerOverdueNanos)) AppendWords(&text, slot);
+    AppendShadow(&text, state_.methods, slot);
+    if (ShadowSize(slot.shadow) == 0 && InHandler(*slot.status, now_nanos, kHandlerOverdueNanos))
+      AppendWords(&text, state_, slot);
     text.append("\n");
   }
   // Whoever reads it finds all of it or none.

@@ -1,6 +1,9 @@
-// The native methods of misstep.agent.Native, found by their JNI names.
+// The native methods of misstep.agent.Native and of java.lang.MisstepShadow, found by their JNI names.
 
 #include "agent.h"
+#include "instrumented.h"
+#include "publisher.h"
+#include "rules.h"
 
 namespace misstep {
 namespace {
@@ -77,12 +80,12 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_registered(JNIEnv* env, jclass,
   if (loader != nullptr) r.loader = misstep::Weak(env, loader);
   agent->methods.Register(std::move(r));
   // Its methods are published already, and no event comes when they change.
-  if (redefined != nullptr) misstep::PublishClass(env, redefined);
+  if (redefined != nullptr) misstep::PublishClass(*agent, env, redefined);
   agent->status->instrumented.store(agent->methods.instrumented(), std::memory_order_relaxed);
 }
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_failed(JNIEnv* env, jclass, jstring class_name, jstring why) {
-  misstep::NotInstrumented(misstep::Text(env, class_name), misstep::Text(env, why));
+  misstep::NotInstrumented(agent->status, misstep::Text(env, class_name), misstep::Text(env, why));
 }
 
 // The name outlives the Java frame that gave it: it is the thread's until end() or the next begin().
@@ -94,6 +97,16 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_begin(JNIEnv* env, jclass, jstr
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_end(JNIEnv*, jclass) { misstep::Instrumenting(nullptr); }
 
-JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv*, jclass) { misstep::Ready(); }
+JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv*, jclass) { agent->Ready(); }
+
+// Where the JVM called this native method: the walks begin at the frame of its caller.
+JNIEXPORT void JNICALL Java_java_lang_MisstepShadow_check(JNIEnv* env, jclass, jint) {
+  agent->entries.Check(env, reinterpret_cast<uint64_t>(__builtin_return_address(0)),
+                       reinterpret_cast<uint64_t>(__builtin_frame_address(0)));
+}
+
+JNIEXPORT jlong JNICALL Java_java_lang_MisstepShadow_attach(JNIEnv* env, jclass, jobject thread) {
+  return agent->entries.Attach(env, thread);
+}
 
 }  // extern "C"

@@ -9,10 +9,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 
 #include "../../abi.h"
+#include "clock.h"
 
 namespace misstep {
 
@@ -43,21 +43,6 @@ constexpr uint64_t kAlive = 20'000'000;  // a thread that came to a point within
 constexpr uint64_t kLookNanos = 50'000;  // between two looks at who may pass
 constexpr uint64_t kRoot = 0x6a766d;     // the path that all threads of the JVM come from
 constexpr size_t kMostNames = 4096;      // more names of threads than this share their counter
-
-uint64_t Nanos() {
-  timespec ts = {};
-  clock_gettime(CLOCK_MONOTONIC, &ts);
-  return static_cast<uint64_t>(ts.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(ts.tv_nsec);
-}
-
-// Sleeps to the end in spite of signals, which a sampled thread gets all the time.
-void SleepUntil(uint64_t when) {
-  timespec ts = {};
-  ts.tv_sec = static_cast<time_t>(when / 1'000'000'000);
-  ts.tv_nsec = static_cast<long>(when % 1'000'000'000);
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, nullptr) == EINTR) {
-  }
-}
 
 uint64_t Hash(std::string_view text) {
   uint64_t h = 0xcbf29ce484222325;  // FNV-1a
@@ -93,11 +78,11 @@ std::string Perturber::Open(const std::string& plan, const std::string& schedule
   file_->magic = MISSTEP_SCHEDULE_MAGIC;
   file_->capacity = MISSTEP_SCHEDULE_CAPACITY;
   config_ = &config;
-  began_ = Nanos();
+  began_ = MonotonicNanos();
   return "";
 }
 
-uint64_t Perturber::Elapsed() const { return Nanos() - began_; }
+uint64_t Perturber::Elapsed() const { return MonotonicNanos() - began_; }
 
 void Perturber::Begin(PointState* state, std::string_view name, uint32_t tid) {
   uint32_t ordinal = 0;

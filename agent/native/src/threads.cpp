@@ -14,8 +14,8 @@
 #include <iterator>
 #include <span>
 
-#include "agent.h"
-#include "bracketer.h"
+#include "log.h"
+#include "random.h"
 
 namespace misstep {
 namespace {
@@ -29,11 +29,12 @@ thread_local bool excluded = false;
 void EndWithThread(Slot* slot) {
   static pthread_key_t key = 0;
   static const bool made = pthread_key_create(&key, [](void* own) {
+                             const auto* ending = static_cast<Slot*>(own);
                              void* env = nullptr;
-                             if (agent->vm != nullptr && agent->vm->GetEnv(&env, JNI_VERSION_1_6) == JNI_OK) {
+                             if (ending->vm != nullptr && ending->vm->GetEnv(&env, JNI_VERSION_1_6) == JNI_OK) {
                                pthread_setspecific(key, own);  // come again behind the other destructors
                              } else {
-                               agent->threads.End();
+                               ending->owner->End();
                              }
                            }) == 0;
   if (made) pthread_setspecific(key, slot);
@@ -96,21 +97,6 @@ bool Allocate(Slot* slot, uint32_t depth) {
   return true;
 }
 
-// Makes the timer of the calling thread's turns. Where there is none, the sampler's own signals have to do.
-bool MakeTimer(Slot* slot) {
-  sigevent event = {};
-  event.sigev_notify = SIGEV_THREAD_ID;
-  event.sigev_signo = agent->options.signal;
-  event.sigev_value.sival_ptr = slot;
-  event._sigev_un._tid = slot->tid;  // sigev_notify_thread_id, which older headers do not name
-  if (timer_create(CLOCK_MONOTONIC, &event, &slot->turn.timer) == 0) return true;
-  static std::atomic<bool> told = false;
-  if (!told.exchange(true)) {
-    Log(std::string("threads get fewer signals than the interval asks for: cannot make a timer: ") + strerror(errno));
-  }
-  return false;
-}
-
 StackBounds OwnStack() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
@@ -124,20 +110,28 @@ StackBounds OwnStack() {
 
 }  // namespace
 
-uint64_t NextRandom(uint64_t* state) {
-  uint64_t z = (*state += 0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 Slot* Threads::Current() { return current_slot; }
 
 void Threads::ExcludeThisThread() { excluded = true; }
 
 bool Threads::IsExcluded() { return excluded; }
 
-Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* status, std::string name) {
+// Makes the timer of the calling thread's turns. Where there is none, the sampler's own signals have to do.
+bool Threads::MakeTimer(Slot* slot) const {
+  sigevent event = {};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = options_.signal;
+  event.sigev_value.sival_ptr = slot;
+  event._sigev_un._tid = slot->tid;  // sigev_notify_thread_id, which older headers do not name
+  if (timer_create(CLOCK_MONOTONIC, &event, &slot->turn.timer) == 0) return true;
+  static std::atomic<bool> told = false;
+  if (!told.exchange(true)) {
+    Log(std::string("threads get fewer signals than the interval asks for: cannot make a timer: ") + strerror(errno));
+  }
+  return false;
+}
+
+Slot* Threads::Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name) {
   if (excluded) return nullptr;
   Slot* slot = nullptr;
   {
@@ -150,17 +144,19 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
     if (slot == nullptr) {
       if (n == MISSTEP_THREAD_COUNT) return nullptr;
       slot = new Slot();
-      if (!Allocate(slot, depth)) {
+      if (!Allocate(slot, options_.depth)) {
         delete slot;
         return nullptr;
       }
+      slot->owner = this;
+      slot->vm = vm;
       slot->status = &status->threads[n];
       slots_[n].store(slot, std::memory_order_release);
       size_.store(n + 1, std::memory_order_release);
     }
     // Taken: neither free nor dead nor active until everything below is in place.
     slot->state.store(SlotState::kFree, std::memory_order_release);
-    slot->random = seed ^ (++attached_ * 0x9e3779b97f4a7c15);
+    slot->random = options_.seed ^ (++attached_ * 0x9e3779b97f4a7c15);
   }
   const auto base = reinterpret_cast<uint64_t>(slot->shadow);
   slot->shadow[MISSTEP_SHADOW_TOP / 8] = base + MISSTEP_SHADOW_HEADER;
@@ -174,10 +170,10 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   slot->bracket.thread = nullptr;
   slot->bottom = 0;
   slot->traces.size = 0;
-  slot->last_cpu = 0;
+  slot->last_cpu_nanos = 0;
   slot->root = 0;
   slot->carrier = false;
-  slot->chosen.store(Matches(agent->options.thread_pattern, name), std::memory_order_relaxed);
+  slot->chosen.store(Matches(options_.thread_pattern, name), std::memory_order_relaxed);
   slot->name = std::move(name);
   slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_relaxed);
   slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);
@@ -188,11 +184,11 @@ Slot* Threads::Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* st
   }
   *reinterpret_cast<volatile uint64_t*>(slot->bracket.first.frames) = 0;
   *reinterpret_cast<volatile uint64_t*>(slot->bracket.second.frames) = 0;
-  if (agent->perturber.on()) agent->perturber.Begin(&slot->point, slot->name, static_cast<uint32_t>(slot->tid));
+  if (perturber_.on()) perturber_.Begin(&slot->point, slot->name, static_cast<uint32_t>(slot->tid));
   slot->turn.ticks = 0;
-  slot->turn.cpu = 0;
+  slot->turn.cpu_nanos = 0;
   slot->turn.random = NextRandom(&slot->random);
-  slot->turn.has_timer = UsesTurns(agent->options) && MakeTimer(slot);
+  slot->turn.has_timer = UsesTurns(options_) && MakeTimer(slot);
   Assert(2, [&] { return NoSignal(*slot) && !slot->bracket.walking; });
   EndWithThread(slot);
   current_slot = slot;
@@ -214,13 +210,7 @@ void Threads::End() {
   slot->turn.has_timer = false;
   current_slot = nullptr;
   Perturber::End(&slot->point);
-  for (Ticket& t : slot->tickets) {
-    TicketState pending = TicketState::kPending;
-    if (t.state.compare_exchange_strong(pending, TicketState::kIdle)) {
-      Count(agent->status, Check::kAsgctShadow, Verdict::Void(Reason::kThreadEnd));
-    }
-  }
-  EndBracket(slot);
+  if (give_up_) give_up_(slot);
   Assert(2, [&] { return NoSignal(*slot); });
   slot->status->tid.store(0, std::memory_order_relaxed);
   slot->state.store(SlotState::kDead, std::memory_order_release);  // last: another thread may take it from here on

@@ -11,17 +11,17 @@
 #include <csignal>
 #include <cstdint>
 #include <ctime>
+#include <functional>
 #include <string>
-#include <vector>
 
+#include "asgct.h"
 #include "code_map.h"
 #include "lock.h"
+#include "options.h"
 #include "perturb.h"
 #include "status.h"
 
 namespace misstep {
-
-struct AsgctFrame;
 
 enum class TicketState : uint32_t {
   kIdle,     // free for the sampler
@@ -39,7 +39,7 @@ struct Ticket {
   std::atomic<uint64_t> sent_nanos = 0;
   // The handler's answer.
   Spot spot;
-  uint64_t took = 0;  // nanoseconds in the handler
+  uint64_t took_nanos = 0;  // in the handler
   int32_t num_frames = 0;
   bool busy = false;             // the signal met a walk of the same thread
   bool deoptimises = false;      // at code -9: see DeoptStubs
@@ -103,11 +103,11 @@ enum class BracketState : uint32_t {
 // Until it is idle again the thread gets no other signal.
 struct BracketSlot {
   std::atomic<BracketState> state = BracketState::kIdle;
-  std::atomic<uint64_t> until = 0;        // no bracket of the turn begins after it, but for the first
+  std::atomic<uint64_t> until_nanos = 0;  // no bracket of the turn begins after it, but for the first
   std::atomic<bool> walking = false;      // the bracketer is about to walk this thread (rule 2)
   std::atomic<jthread> thread = nullptr;  // a global reference; null where brackets cannot be
   uint64_t next = 0;                      // sequence of its signals
-  uint64_t not_before = 0;                // when the next one of the turn may begin
+  uint64_t not_before_nanos = 0;          // when the next one of the turn may begin
   Ticket first;
   Ticket second;
   jvmtiFrameInfo* gst = nullptr;  // options.depth of them
@@ -121,8 +121,8 @@ struct Turn {
   std::atomic<bool> has_timer = false;
   std::atomic<uint32_t> ticks = 0;  // to come; 0: it is not this thread's turn, and the sampler's signals may come
   // The handler's:
-  uint64_t at = 0;   // when the last tick was due
-  uint64_t cpu = 0;  // CPU time at the end of the last tick
+  uint64_t due_nanos = 0;  // when the last tick was due
+  uint64_t cpu_nanos = 0;  // CPU time at the end of the last tick
   uint64_t random = 0;
 };
 
@@ -133,6 +133,8 @@ struct StackBounds {
   // Where what is below sp ends: 0 when sp is on another stack, as a handler's own is.
   uint64_t EndFrom(uint64_t sp) const { return sp >= low && sp < end ? end : 0; }
 };
+
+class Threads;
 
 struct Slot {
   std::atomic<SlotState> state = SlotState::kFree;
@@ -147,18 +149,20 @@ struct Slot {
   uint64_t next_ticket = 0;         // the sampler's
   std::atomic<uint32_t> ready = 0;  // tickets for the judge
   Turn turn;
-  std::atomic<uint64_t> last_cpu = 0;  // the sampler's: CPU time when last looked at
-  std::atomic<uint64_t> bottom = 0;    // lowest method of the last GetStackTrace, 0 before
-  std::atomic<uint64_t> root = 0;      // bottom method of the last walk that can be relied on
-  std::atomic<bool> chosen = false;    // its name is one that the option threads asks for
-  std::atomic<bool> carrier = false;   // virtual threads were seen mounted on it
-  volatile sig_atomic_t busy = 0;      // the thread walks itself: one walker at a time
-  uint64_t random = 0;                 // the thread's own stream, for countdowns
-  jvmtiFrameInfo* gst = nullptr;       // options.depth of them
-  AsgctFrame* asgct = nullptr;         // options.depth of them
+  std::atomic<uint64_t> last_cpu_nanos = 0;  // the sampler's: CPU time when last looked at
+  std::atomic<uint64_t> bottom = 0;          // lowest method of the last GetStackTrace, 0 before
+  std::atomic<uint64_t> root = 0;            // bottom method of the last walk that can be relied on
+  std::atomic<bool> chosen = false;          // its name is one that the option threads asks for
+  std::atomic<bool> carrier = false;         // virtual threads were seen mounted on it
+  volatile sig_atomic_t busy = 0;            // the thread walks itself: one walker at a time
+  uint64_t random = 0;                       // the thread's own stream, for countdowns
+  jvmtiFrameInfo* gst = nullptr;             // options.depth of them
+  AsgctFrame* asgct = nullptr;               // options.depth of them
   TraceStack traces;
   std::string name;
   PointState point;
+  Threads* owner = nullptr;
+  JavaVM* vm = nullptr;  // null in tests without one
 };
 
 // Whether a thread has the slot, from Attach to End. Async-signal-safe.
@@ -181,10 +185,16 @@ inline uint64_t ShadowSize(const uint64_t* buffer) {
 
 class Threads {
  public:
-  // Gives the calling thread a slot. Returns nullptr when there is none left or no memory.
-  Slot* Attach(JNIEnv* env, uint32_t depth, uint64_t seed, StatusFile* status, std::string name);
-  // Ends the calling thread's slot: after it no signal is on its way by the sampler, and the handler does nothing.
+  Threads(const Options& options, Perturber& perturber) : options_(options), perturber_(perturber) {}
+
+  // Gives the calling thread a slot; vm is null in tests without one. Returns nullptr when there is none left or no
+  // memory.
+  Slot* Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name);
+  // Ends the calling thread's slot: afterwards the sampler has no signal on its way to it, and the handler does
+  // nothing.
   void End();
+  // To be called for each thread that ends, on that thread, with its slot: gives up the signals on their way to it.
+  void OnEnd(std::function<void(Slot*)> give_up) { give_up_ = std::move(give_up); }
   // Says that the calling thread is one of the agent's own, which never gets a slot.
   static void ExcludeThisThread();
   static bool IsExcluded();
@@ -195,13 +205,15 @@ class Threads {
   Slot* at(size_t i) const { return slots_[i].load(std::memory_order_acquire); }
 
  private:
+  bool MakeTimer(Slot* slot) const;
+
+  const Options& options_;
+  Perturber& perturber_;
+  std::function<void(Slot*)> give_up_;
   Mutex mutex_;
   std::atomic<size_t> size_ = 0;
   std::atomic<Slot*> slots_[MISSTEP_THREAD_COUNT] = {};
   uint64_t attached_ GUARDED_BY(mutex_) = 0;
 };
-
-// One step of a splitmix64 stream.
-uint64_t NextRandom(uint64_t* state);
 
 }  // namespace misstep

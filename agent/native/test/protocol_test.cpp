@@ -14,6 +14,10 @@
 #include <vector>
 
 #include "agent.h"
+#include "clock.h"
+#include "handler.h"
+#include "random.h"
+#include "rules.h"
 
 namespace misstep {
 namespace {
@@ -46,7 +50,7 @@ void Pop(Slot* slot) {
 
 // The life of one thread: it calls and returns, long enough to be found running.
 void Live(uint64_t seed) {
-  Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, seed, agent->status, "t" + std::to_string(seed));
+  Slot* slot = agent->threads.Attach(nullptr, agent->vm, agent->status, "t" + std::to_string(seed));
   ASSERT_NE(slot, nullptr);
   uint64_t random = seed;
   const uint64_t end = MonotonicNanos() + 2'000'000 + NextRandom(&random) % 4'000'000;
@@ -109,8 +113,8 @@ void StartAgent(const Folder& folder, const std::string& sampling, AsgctFunction
   a->methods.Register(Class("T", 1));
   Publish(&a->methods, "T", kFirstMethod);
   agent = a.release();  // for ever: its handler stays installed
-  ASSERT_EQ(InstallHandler(agent->options.signal), "");
-  StartSampler();
+  ASSERT_EQ(InstallHandler(*agent), "");
+  agent->StartChecks();
 }
 
 void VerdictsAddUp(const CheckStatus& c) {
@@ -136,7 +140,7 @@ void EverySignalGetsOneVerdict(const std::string& sampling) {
     });
   }
   for (std::thread& s : starters) s.join();
-  StopSampler();
+  agent->StopChecks();
 
   const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
   VerdictsAddUp(c);
@@ -173,14 +177,14 @@ TEST(Protocol, TicksWithoutRoomAreOverrun) {
   const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
   const auto& overrun = c.voided[static_cast<int>(Reason::kOverrun) - 1].count;
   std::thread([&] {
-    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+    Slot* slot = agent->threads.Attach(nullptr, agent->vm, agent->status, "t");
     ASSERT_NE(slot, nullptr);
     Push(slot, 1);
     for (const uint64_t end = MonotonicNanos() + 10'000'000'000; overrun == 0 && MonotonicNanos() < end;) {
     }
     agent->threads.End();
   }).join();
-  StopSampler();
+  agent->StopChecks();
   EXPECT_GT(overrun, 0u);
   EXPECT_GT(c.match, 0u);
   VerdictsAddUp(c);
@@ -203,13 +207,13 @@ TEST(Protocol, AnUnknownMethodNeverMatches) {
   if (HasFatalFailure()) return;
   agent->most_deferred = 16;
   std::thread([&] {
-    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+    Slot* slot = agent->threads.Attach(nullptr, agent->vm, agent->status, "t");
     ASSERT_NE(slot, nullptr);
     Push(slot, 1);
     RunFor(300);
     agent->threads.End();
   }).join();
-  StopSampler();
+  agent->StopChecks();
   const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
   EXPECT_GT(c.voided[static_cast<int>(Reason::kOverrun) - 1].count, 0u);
   EXPECT_GT(c.mismatch, 0u) << "those that waited";
@@ -233,7 +237,7 @@ std::pair<uint64_t, uint64_t> SamplesOf(const std::string& choice, const std::st
   if (testing::Test::HasFatalFailure()) return {};
   std::atomic<bool> end = false;
   const auto live = [&](bool idle) {
-    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, idle ? "idle" : "busy");
+    Slot* slot = agent->threads.Attach(nullptr, agent->vm, agent->status, idle ? "idle" : "busy");
     ASSERT_NE(slot, nullptr);
     Push(slot, 1);
     while (!end) {
@@ -254,7 +258,7 @@ std::pair<uint64_t, uint64_t> SamplesOf(const std::string& choice, const std::st
   end = true;
   busy.join();
   idle.join();
-  StopSampler();
+  agent->StopChecks();
   return {walks_of[0], walks_of[1]};
 }
 
@@ -293,7 +297,7 @@ TEST(Protocol, TheLastSamplesAreNotJudgedEarly) {
   agent->code.AddStub("everywhere", 1, UINT64_MAX - 1);
   uint64_t began = 0;
   std::thread([&] {
-    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+    Slot* slot = agent->threads.Attach(nullptr, agent->vm, agent->status, "t");
     ASSERT_NE(slot, nullptr);
     for (uint64_t id = 1; id <= 3; id++) Push(slot, id);
     began = MonotonicNanos();
@@ -310,7 +314,7 @@ TEST(Protocol, TheLastSamplesAreNotJudgedEarly) {
     agent->code.Load(compiled.Take(), outer->key, MonotonicNanos());
     loaded = MonotonicNanos();
   });
-  StopSampler();
+  agent->StopChecks();
   event.join();
   if (loaded - began > 200'000'000) GTEST_SKIP() << "the machine is too busy: the event came after the wait for it";
   const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
@@ -326,13 +330,13 @@ void RunWithSender(const char* signal, int32_t sender) {
   agent->sender = sender;
   agent->code.AddStub("everywhere", 1, UINT64_MAX - 1);
   std::thread([&] {
-    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+    Slot* slot = agent->threads.Attach(nullptr, agent->vm, agent->status, "t");
     ASSERT_NE(slot, nullptr);
     for (uint64_t id = 1; id <= 3; id++) Push(slot, id);
     RunFor(1);
     agent->threads.End();
   }).join();
-  StopSampler();
+  agent->StopChecks();
 }
 
 TEST(Protocol, ADifferenceIsNoneWhileEventsAreLate) {
@@ -385,7 +389,7 @@ TEST(Protocol, AnUpcallIsNoKnownBottom) {
   agent->methods.Publish("Loader", upcall, {});
   const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
   std::thread([&] {
-    Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+    Slot* slot = agent->threads.Attach(nullptr, agent->vm, agent->status, "t");
     ASSERT_NE(slot, nullptr);
     for (const std::vector<uint64_t>& stack : {std::vector<uint64_t>{3, 1}, {2}, {1}}) {
       for (const uint64_t id : stack) Push(slot, id);
@@ -394,7 +398,7 @@ TEST(Protocol, AnUpcallIsNoKnownBottom) {
     }
     agent->threads.End();
   }).join();
-  StopSampler();
+  agent->StopChecks();
   EXPECT_GT(c.match, 0u);
   EXPECT_GT(c.mismatch, 0u);
   EXPECT_EQ(c.tolerated[static_cast<int>(Rule::kTopFrameMissing) - 1].count, 0u);
@@ -482,7 +486,7 @@ TEST(RulesDeathTest, TheSamplerIsNoThreadOfTheJvm) {
     StartAgent(folder, "interval=500,signal=SIGPROF", Walk, &vm);
     std::this_thread::sleep_for(std::chrono::seconds(60));
   };
-  EXPECT_DEATH(run(), "rule 1 is broken at sampler.cpp:.*Run");
+  EXPECT_DEATH(run(), "rule 1 is broken at (sampler|judge).cpp:.*Run");
 }
 
 TEST(RulesDeathTest, ThreadsThatStayOutsideCallNothing) {
@@ -494,8 +498,8 @@ TEST(RulesDeathTest, NoThreadIsLetGoWithAHandlerAtWork) {
   const Folder folder;
   StartAgent(folder, "interval=500,signal=SIGPROF", Walk);
   if (HasFatalFailure()) return;
-  StopSampler();
-  Slot* slot = agent->threads.Attach(nullptr, agent->options.depth, 1, agent->status, "t");
+  agent->StopChecks();
+  Slot* slot = agent->threads.Attach(nullptr, agent->vm, agent->status, "t");
   ASSERT_NE(slot, nullptr);
   slot->tickets[0].state = TicketState::kFilling;
   EXPECT_DEATH(agent->threads.End(), "rule 2 is broken at threads.cpp:.*End");

@@ -1,0 +1,248 @@
+#include "handler.h"
+
+#include <sys/types.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "clock.h"
+#include "compare.h"
+#include "random.h"
+#include "rules.h"
+#include "signals.h"
+#include "state.h"
+#include "turns.h"
+#include "walk.h"
+
+namespace misstep {
+
+namespace {
+
+State* handled = nullptr;  // the kernel calls the handler without an argument of ours
+pid_t own_pid = 0;
+
+#if defined(__x86_64__)
+uint64_t Pc(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RIP]); }
+uint64_t Sp(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RSP]); }
+uint64_t Fp(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RBP]); }
+void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
+  c->uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(pc);
+  c->uc_mcontext.gregs[REG_RSP] = static_cast<greg_t>(sp);
+}
+#elif defined(__aarch64__)
+uint64_t Pc(const ucontext_t& c) { return c.uc_mcontext.pc; }
+uint64_t Sp(const ucontext_t& c) { return c.uc_mcontext.sp; }
+uint64_t Fp(const ucontext_t& c) { return c.uc_mcontext.regs[29]; }
+void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
+  c->uc_mcontext.pc = pc;
+  c->uc_mcontext.sp = sp;
+}
+#else
+#error "the register names of this architecture are not known here"
+#endif
+
+// Takes each of the first words of the stack that point at code for the return address of the frame that pc is in, and
+// walks from there, as a profiler does that goes on where AsyncGetCallTrace knew no frame to start from or could not
+// walk it (async-profiler). Nobody judges what comes out: most words are none. A crash or a hang shows.
+[[gnu::no_sanitize_address]] void GuessCallers(State& state, Slot* slot, Ticket* t, const ucontext_t& context,
+                                               uint64_t end) {
+  ucontext_t guess = context;
+  slot->status->phase.store(MISSTEP_PHASE_GUESS, std::memory_order_release);
+  for (uint32_t i = 0; i < state.options.guesses && t->spot.sp + 8 * (i + 1) <= end; i++) {
+    const uint64_t word = *reinterpret_cast<const volatile uint64_t*>(t->spot.sp + 8 * i);
+    if (!state.code.MayHold(word)) continue;
+    SetPlace(&guess, word, t->spot.sp + 8 * (i + 1));
+    state.status->guessed.fetch_add(1, std::memory_order_relaxed);
+    AsgctTrace trace = {slot->env, 0, t->frames};
+    state.asgct(&trace, static_cast<jint>(state.options.depth), &guess);
+  }
+}
+
+// The signal handler: atomics, memcpy, raw system calls and ASGCT, nothing else.
+void Fill(State& state, Slot* slot, Ticket* t, void* context) {
+  ThreadStatus* status = slot->status;
+  Assert(2, [&] { return HasThread(*slot); });
+  // GetStackTrace of the thread comes between the walks of a bracket.
+  Assert(1, [&] { return !slot->bracket.walking.load(std::memory_order_seq_cst); });
+  const uint32_t phase_before = status->phase.load(std::memory_order_relaxed);
+  const uint64_t enter_before = status->enter_nanos.load(std::memory_order_relaxed);
+  const uint64_t sequence_before = status->sequence.load(std::memory_order_relaxed);
+  const uint64_t pc_before = status->pc.load(std::memory_order_relaxed);
+  const uint64_t sp_before = status->sp.load(std::memory_order_relaxed);
+  const auto& registers = *static_cast<const ucontext_t*>(context);
+  Spot& spot = t->spot;
+  spot.pc = Pc(registers);
+  spot.sp = Sp(registers);
+  spot.fp = Fp(registers);
+  const uint64_t began_nanos = MonotonicNanos();
+  status->enter_nanos.store(began_nanos, std::memory_order_relaxed);
+  status->sequence.store(t->sample, std::memory_order_relaxed);
+  status->pc.store(spot.pc, std::memory_order_relaxed);
+  status->sp.store(spot.sp, std::memory_order_relaxed);
+  status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
+
+  if (t->shadow != nullptr) {
+    const uint64_t size = ShadowSize(slot->shadow);
+    t->shadow_overflow = size > kShadowEntries || size > state.options.depth;
+    t->shadow_size = t->shadow_overflow ? 0 : static_cast<uint32_t>(size);
+    std::memcpy(t->shadow, slot->shadow + MISSTEP_SHADOW_HEADER / 8, t->shadow_size * sizeof(uint64_t));
+    const TraceStack::Entry* traced = slot->traces.Top(slot->shadow, t->shadow_size);
+    t->trace_size = traced != nullptr ? traced->end : 0;
+    std::memcpy(static_cast<void*>(t->trace), slot->traces.frames, t->trace_size * sizeof(AsgctFrame));
+  }
+  spot.code_size = ReadCode(spot.pc, spot.code, sizeof(spot.code));
+  t->busy = slot->busy != 0;
+  t->num_frames = 0;
+  t->words_size = 0;
+  spot.next_code = spot.returns = {};
+  spot.return_size = 0;
+  spot.original = 0;
+  if (!t->busy) {
+    slot->busy = 1;
+    AsgctTrace trace = {slot->env, 0, t->frames};
+    status->phase.store(MISSTEP_PHASE_WALK, std::memory_order_release);
+    Walk(state, &trace, context, t->sample);
+    t->num_frames = trace.num_frames;
+    const uint64_t end = slot->stack.EndFrom(spot.sp);
+    const bool generated = state.code.MayHold(spot.pc);
+    spot.next_code = state.code.NextReturn(spot.sp, generated ? std::min(end, spot.sp + sizeof(uint64_t)) : end);
+    if (!generated) {
+      spot.returns = state.code.Returns(spot.fp, spot.sp, end);
+      if (spot.returns.at != 0) {
+        spot.original = CodeMap::Original(spot.returns, end);
+        spot.return_size = ReadCode(spot.returns.value, spot.return_code, sizeof(spot.return_code));
+      }
+    }
+    t->deoptimises = trace.num_frames == kDeoptCode && state.deopt_stubs.OnStack(spot.sp, end);
+    if (trace.num_frames <= -3 && trace.num_frames >= -6) GuessCallers(state, slot, t, registers, end);
+    status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
+    // A walk that does not get to the thread's bottom may have lost its way. GetStackTrace knows it best: a sample that
+    // is cut off above all that is on the shadow matches.
+    const uint64_t bottom =
+        trace.num_frames > 0 ? reinterpret_cast<uint64_t>(t->frames[trace.num_frames - 1].method) : 0;
+    const uint64_t gst = slot->bottom.load(std::memory_order_relaxed);
+    const bool lost = trace.num_frames > 0 && bottom != (gst != 0 ? gst : slot->root.load(std::memory_order_relaxed));
+    t->words_size = lost ? state.code.WordsOnStack(spot.sp, end, {t->words, CodeMap::kMostWords}) : 0;
+    slot->busy = 0;
+  }
+  t->took_nanos = MonotonicNanos() - began_nanos;
+  status->enter_nanos.store(enter_before, std::memory_order_relaxed);
+  status->sequence.store(sequence_before, std::memory_order_relaxed);
+  status->pc.store(pc_before, std::memory_order_relaxed);
+  status->sp.store(sp_before, std::memory_order_relaxed);
+  status->phase.store(phase_before, std::memory_order_release);
+}
+
+// A ticket that nobody has, taken; null when the judge has not come by for too long.
+Ticket* ClaimTicket(Slot* slot) {
+  for (Ticket& t : slot->tickets) {
+    TicketState idle = TicketState::kIdle;
+    if (t.state.compare_exchange_strong(idle, TicketState::kFilling, std::memory_order_seq_cst)) return &t;
+  }
+  return nullptr;
+}
+
+// One tick of the thread's own turn. A tick while the thread is in the agent, or that is not of this check's share, is
+// none that was sent; one without a free ticket is overrun.
+void TakeTick(State& state, Slot* slot, void* context) {
+  Turn& turn = slot->turn;
+  const uint64_t began_nanos = MonotonicNanos();
+  const uint64_t step_nanos = DrawStep(state.options, &turn.random);
+  // A thread that only ran to take the last signal does not run: its stack is the one that was just walked.
+  if (OwnCpuNanos() - turn.cpu_nanos < std::min(kRanNanos, step_nanos / 4)) {
+    state.spare_ticks.fetch_add(turn.ticks.exchange(0), std::memory_order_relaxed);
+    return;
+  }
+  const bool drawn = state.options.asgct_shadow >= 1 || Uniform(&turn.random) < state.options.asgct_shadow;
+  if (drawn && slot->status->phase.load(std::memory_order_relaxed) == MISSTEP_PHASE_NONE) {
+    Ticket* t = ClaimTicket(slot);
+    if (state.turns_stopped.load(std::memory_order_seq_cst)) {
+      if (t != nullptr) t->state.store(TicketState::kIdle, std::memory_order_release);
+      return;
+    }
+    const uint64_t sample = state.status->sent.fetch_add(1, std::memory_order_relaxed) + 1;
+    state.status->delivered.fetch_add(1, std::memory_order_relaxed);
+    if (t == nullptr) {
+      Count(state.status, Check::kAsgctShadow, Verdict::Void(Reason::kOverrun));
+    } else {
+      t->sample = sample;
+      Fill(state, slot, t, context);
+      t->state.store(TicketState::kReady, std::memory_order_release);
+      slot->ready.fetch_add(1, std::memory_order_release);
+    }
+  }
+  turn.cpu_nanos = OwnCpuNanos();
+  if (turn.ticks.fetch_sub(1, std::memory_order_acq_rel) <= 1) return;
+  // What was missed is left out, and no thread spends more than half of its time here.
+  const uint64_t now_nanos = MonotonicNanos();
+  turn.due_nanos = turn.due_nanos + step_nanos > now_nanos ? turn.due_nanos + step_nanos : now_nanos + step_nanos;
+  SetTimer(turn, std::max(turn.due_nanos, now_nanos + (now_nanos - began_nanos)));
+}
+
+void Handle(int, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  State* state = handled;
+  if (state != nullptr) {
+    Slot* slot = Threads::Current();
+    bool filled = false;
+    if (slot != nullptr && info->si_code == SI_TIMER && info->si_value.sival_ptr == slot &&
+        slot->turn.ticks.load(std::memory_order_acquire) > 0) {
+      TakeTick(*state, slot, context);
+      filled = true;
+    } else if (slot != nullptr && info->si_code == SI_QUEUE && info->si_pid == own_pid) {
+      const auto value = reinterpret_cast<uint64_t>(info->si_value.sival_ptr);
+      const uint64_t sequence = value >> kSignalForBits;
+      const auto what = static_cast<SignalFor>(value & ((1 << kSignalForBits) - 1));
+      Ticket* t = what == SignalFor::kBracketFirst    ? &slot->bracket.first
+                  : what == SignalFor::kBracketSecond ? &slot->bracket.second
+                                                      : &slot->tickets[sequence % kWarmTickets];
+      TicketState pending = TicketState::kPending;
+      // A late signal meets a ticket that was given up (idle) or is another's: it is stray, its sample was counted
+      // lost.
+      if (t->sequence == sequence && t->state.compare_exchange_strong(pending, TicketState::kFilling)) {
+        state->status->delivered.fetch_add(1, std::memory_order_relaxed);
+        Fill(*state, slot, t, context);
+        t->state.store(TicketState::kReady, std::memory_order_release);
+        if (what == SignalFor::kSample) {
+          slot->ready.fetch_add(1, std::memory_order_release);
+        } else {
+          state->bracketer_wake.Wake();
+        }
+        filled = true;
+      }
+    }
+    if (!filled) state->status->stray.fetch_add(1, std::memory_order_relaxed);
+  }
+  errno = saved_errno;
+}
+
+}  // namespace
+
+std::string InstallHandler(State& state) {
+  const int signal = state.options.signal;
+  own_pid = getpid();
+  struct sigaction before = {};
+  if (sigaction(signal, nullptr, &before) != 0)
+    return std::string("cannot read the signal's handler: ") + strerror(errno);
+  const bool taken = (before.sa_flags & SA_SIGINFO) != 0 ? before.sa_sigaction != nullptr
+                                                         : before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
+  if (taken) {
+    return "signal " + std::to_string(signal) + " already has a handler: choose another with the option signal";
+  }
+  struct sigaction action = {};
+  action.sa_sigaction = Handle;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigfillset(&action.sa_mask);
+  // The walk may fault inside HotSpot's SafeFetch, which its own handlers resolve.
+  for (const int s : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&action.sa_mask, s);
+  if (sigaction(signal, &action, nullptr) != 0)
+    return std::string("cannot install the signal handler: ") + strerror(errno);
+  handled = &state;
+  return "";
+}
+
+}  // namespace misstep

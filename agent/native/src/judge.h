@@ -1,0 +1,41 @@
+// The judge's thread: has the engines judge what came in, and looks after walks that hang.
+//
+// It is not attached to the JVM (rule 1): it runs no Java code and calls neither JNI nor JVMTI.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "engine.h"
+
+namespace misstep {
+
+struct State;
+
+class Judge {
+ public:
+  Judge(State& state, std::initializer_list<Engine*> engines) : state_(state), engines_(engines) {}
+
+  // Returns false when there can be no thread.
+  bool Start();
+  void Stop();
+  // Judges all that is left, once the thread has ended: what waits for events waits here, too, as the JVM sends them
+  // until it is dead.
+  void Finish();
+
+ private:
+  void Run();
+  void Round(uint64_t now_nanos, bool end);
+
+  State& state_;
+  const std::vector<Engine*> engines_;
+  pthread_t thread_ = 0;
+  bool started_ = false;
+  std::atomic<bool> stop_ = false;
+};
+
+}  // namespace misstep

@@ -1,0 +1,15 @@
+// agent.log, the agent's own words.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace misstep {
+
+// Opens the log for appending. Returns an empty string or one line that says why not. Until then nothing is logged.
+std::string OpenLog(const std::string& path);
+
+// Appends one line. Not for signal handlers.
+void Log(std::string_view line);
+
+}  // namespace misstep

@@ -1,0 +1,155 @@
+// Agent_OnLoad: reads the options, opens the files, asks the JVM for what the checks need, and makes the agent.
+
+#include <dlfcn.h>
+#include <jni.h>
+#include <jvmti.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <string>
+
+#include "agent.h"
+#include "callbacks.h"
+#include "handler.h"
+#include "log.h"
+
+namespace misstep {
+namespace {
+
+// The functions below return an empty string, or one line that says what is wrong.
+
+std::string ReadOptions(Agent* a, const char* text) {
+  a->option_text = text != nullptr ? text : "";
+  const std::string error = ParseOptions(a->option_text, &a->options);
+  if (!error.empty()) return error;
+  struct stat folder = {};
+  if (stat(a->options.out.c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode)) {
+    return "option out=" + a->options.out + ": expected an existing folder";
+  }
+  if (!a->options.only.empty() && access(a->options.only.c_str(), R_OK) != 0) {
+    return "option only=" + a->options.only + ": cannot read it: " + std::strerror(errno);
+  }
+  return "";
+}
+
+std::string FindJvm(Agent* a, JavaVM* vm) {
+  a->vm = vm;
+  a->asgct = reinterpret_cast<AsgctFunction>(dlsym(RTLD_DEFAULT, "AsyncGetCallTrace"));
+  if (a->asgct == nullptr) {
+    if (void* jvm = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD); jvm != nullptr) {
+      a->asgct = reinterpret_cast<AsgctFunction>(dlsym(jvm, "AsyncGetCallTrace"));
+    }
+  }
+  if (a->asgct == nullptr) return "this JVM has no AsyncGetCallTrace: use a HotSpot JVM";
+  if (vm->GetEnv(reinterpret_cast<void**>(&a->jvmti), JVMTI_VERSION_1_2) != JNI_OK) return "this JVM has no JVMTI 1.2";
+  return "";
+}
+
+std::string AddCapabilities(const Agent& a) {
+  jvmtiCapabilities capabilities = {};
+  capabilities.can_generate_compiled_method_load_events = 1;
+  if (a.jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) {
+    return "this JVM refuses compiled method load events";
+  }
+  if (!NeedsCode(a.options)) return "";
+  capabilities = {};
+  capabilities.can_get_bytecodes = 1;
+  capabilities.can_get_constant_pool = 1;
+  capabilities.can_retransform_classes = 1;  // without it no event announces retransformations
+  if (a.jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) {
+    return "this JVM does not show bytecode: gst-asgct alone needs none";
+  }
+  return "";
+}
+
+std::string OpenFiles(Agent* a) {
+  const Options& o = a->options;
+  std::string error;
+  a->status = CreateStatus(o.out + "/status.bin", &error);
+  if (a->status == nullptr) return error;
+  error = a->recorder.Open(o.out + "/mismatches.jsonl", o.max_mismatches, o.evidence == Evidence::kEvery);
+  return error.empty() ? OpenLog(o.out + "/agent.log") : error;
+}
+
+// Enables the points of the perturbation.
+std::string StartPerturbing(Agent* a) {
+  std::string error = a->perturber.Open(a->options.perturb, a->options.out + "/schedule.bin");
+  if (!error.empty()) return error;
+  a->perturber.Others(
+      [](size_t i) {
+        Slot* slot = agent->threads.at(i);
+        return slot != nullptr ? &slot->point : nullptr;
+      },
+      [] { return agent->threads.size(); });
+  jvmtiCapabilities capabilities = {};
+  capabilities.can_generate_monitor_events = 1;
+  if (a->jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) {
+    return "this JVM refuses monitor events, which option perturb needs";
+  }
+  return "";
+}
+
+std::string Enable(jvmtiEnv* jvmti, std::initializer_list<jvmtiEvent> events) {
+  for (const jvmtiEvent event : events) {
+    if (jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
+      return "cannot enable JVMTI event " + std::to_string(event);
+    }
+  }
+  return "";
+}
+
+std::string EnableEvents(Agent* a) {
+  jvmtiEnv* jvmti = a->jvmti;
+  const jvmtiEventCallbacks callbacks = Callbacks();
+  if (jvmti->SetEventCallbacks(&callbacks, sizeof(callbacks)) != JVMTI_ERROR_NONE) return "cannot set event callbacks";
+  std::string error =
+      Enable(jvmti, {JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_CLASS_LOAD, JVMTI_EVENT_CLASS_PREPARE,
+                     JVMTI_EVENT_THREAD_END, JVMTI_EVENT_DYNAMIC_CODE_GENERATED});
+  if (error.empty()) error = a->service_thread.Expect(jvmti);
+  if (error.empty() && NeedsCode(a->options) && !Enable(jvmti, {JVMTI_EVENT_CLASS_FILE_LOAD_HOOK}).empty()) {
+    error = "cannot enable the JVMTI event ClassFileLoadHook: gst-asgct alone needs none";
+  }
+  if (error.empty() && a->options.bracket > 0 && !Enable(jvmti, {JVMTI_EVENT_THREAD_START}).empty()) {
+    error = "cannot enable JVMTI event ThreadStart";
+  }
+  if (error.empty() && a->perturber.on()) {
+    error = Enable(jvmti, {JVMTI_EVENT_MONITOR_CONTENDED_ENTER, JVMTI_EVENT_MONITOR_CONTENDED_ENTERED,
+                           JVMTI_EVENT_MONITOR_WAITED});
+  }
+  return error;
+}
+
+std::string Start(JavaVM* vm, const char* text) {
+  auto a = std::make_unique<Agent>();
+  std::string error = ReadOptions(a.get(), text);
+  if (error.empty()) error = FindJvm(a.get(), vm);
+  if (error.empty()) error = AddCapabilities(*a);
+  if (error.empty()) error = OpenFiles(a.get());
+  if (error.empty() && !a->options.perturb.empty()) error = StartPerturbing(a.get());
+  // From here on it is never destroyed: the handler stays installed, and the JVM may call back.
+  if (error.empty() && (a->options.asgct_shadow > 0 || a->options.bracket > 0)) error = InstallHandler(*a);
+  if (!error.empty()) return error;
+  agent = a.release();
+  return EnableEvents(agent);
+}
+
+}  // namespace
+}  // namespace misstep
+
+extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* options, void*) {
+  if (misstep::agent != nullptr) {
+    std::fprintf(stderr, "misstep: the agent is loaded twice: give -agentpath once\n");
+    return JNI_ERR;
+  }
+  const std::string error = misstep::Start(vm, options);
+  if (!error.empty()) {
+    std::fprintf(stderr, "misstep: %s\n", error.c_str());
+    return JNI_ERR;
+  }
+  return JNI_OK;
+}

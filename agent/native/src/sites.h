@@ -1,0 +1,103 @@
+// What edges and brackets read of classes: the places of each method at which it can have a callee, what is called
+// there, and what is known of the classes. Nothing is ever freed: what is handed out is read without a lock.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "bytecode.h"
+
+namespace misstep {
+
+// Strings kept once and for ever: equal ones have equal data().
+class Symbols {
+ public:
+  std::string_view Intern(std::string_view text) { return *strings_.emplace(text).first; }
+
+ private:
+  std::unordered_set<std::string> strings_;  // nodes never move
+};
+
+// What is known of the classes of one name. Several loaders may have one each: what they differ in is not known.
+struct ClassNode {
+  enum class Kind : uint8_t { kUnknown, kClass, kInterface, kSeveral };
+  std::string_view name;
+  std::atomic<Kind> kind = Kind::kUnknown;
+  std::atomic<const ClassNode*> super = nullptr;
+  std::atomic<bool> redefined = false;
+};
+
+// What an invoke instruction names. name and descriptor are interned.
+struct CallTarget {
+  const ClassNode* owner = nullptr;  // null for invokedynamic
+  std::string_view name;
+  std::string_view descriptor;
+  bool polymorphic = false;  // a signature-polymorphic method (JVMS 2.9.3) or invokedynamic
+  bool operator==(const CallTarget&) const = default;
+};
+
+struct Site {
+  uint16_t bci = 0;
+  uint8_t opcode = 0;
+  bool back = false;
+  uint16_t back_to = 0;
+  int32_t target = -1;  // index into the body's targets
+  bool operator==(const Site&) const = default;
+};
+
+// The places of one method at which it can have a callee, by bci.
+struct Body {
+  std::vector<Site> sites;
+  std::shared_ptr<const std::vector<CallTarget>> targets;  // of the class
+  bool operator==(const Body& other) const { return sites == other.sites && *targets == *other.targets; }
+};
+
+// What the VM itself calls, by what makes it call (HotSpot: vmSymbols.hpp and who uses them).
+enum class Upcall : uint8_t {
+  kNone,
+  kClinit,     // a class is initialised
+  kLoad,       // a class or a native method is looked for, a class file is transformed
+  kLink,       // a call site or a method handle constant is linked
+  kException,  // an exception of the JDK is made
+  kFinalizer,  // an object with a finalizer was made
+  kCompare,    // two value objects are compared
+};
+Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_view descriptor);
+
+// Of a class: what its methods' edges need. The views need to live during the call only.
+struct ClassFacts {
+  std::string_view super;  // empty for none
+  bool interface = false;
+  const ConstantPool* pool = nullptr;
+};
+
+// Classes and bodies, for ever. The owner locks; what it hands out is read without a lock.
+class SiteTable {
+ public:
+  // The node of a name, made when there is none.
+  ClassNode* Node(std::string_view interned);
+  // Says what a class is. Whatever contradicts an earlier class of the name becomes unknown.
+  ClassNode* Define(Symbols* symbols, std::string_view interned, const ClassFacts& facts);
+  // Bodies of the methods of the class self.
+  std::vector<Body> Read(Symbols* symbols, std::string_view self, const ConstantPool& pool,
+                         std::span<const std::span<const RawSite>> methods);
+  // Keeps a body unless there is one like it; null for one without sites.
+  const Body* Keep(Body body, const Body* like);
+
+ private:
+  std::unordered_map<std::string_view, std::unique_ptr<ClassNode>> nodes_;
+  std::deque<Body> bodies_;
+};
+
+// Whether a class is Unsafe, in whose native methods the VM initialises classes.
+bool IsUnsafe(std::string_view class_name);
+
+}  // namespace misstep

@@ -1,0 +1,66 @@
+// What the agent's parts share: options, tables, and what the JVM has told. Made in Agent_OnLoad and never destroyed:
+// daemon threads may still be in it when the process exits.
+#pragma once
+
+#include <jni.h>
+#include <jvmti.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "asgct.h"
+#include "code_map.h"
+#include "edges.h"
+#include "futex.h"
+#include "methods.h"
+#include "options.h"
+#include "perturb.h"
+#include "record.h"
+#include "status.h"
+#include "threads.h"
+#include "virtual_shadows.h"
+
+namespace misstep {
+
+// Threads get their shadows from the start on, or frames already there would be missing from it; checks run when ready.
+enum class Stage : uint32_t { kStarting, kReady, kEnded };
+
+struct State {
+  Options options;
+  std::string option_text;
+  JavaVM* vm = nullptr;  // null in tests without one
+  jvmtiEnv* jvmti = nullptr;
+  AsgctFunction asgct = nullptr;
+  StatusFile* status = nullptr;
+  std::atomic<Stage> stage = Stage::kStarting;
+
+  Recorder recorder;
+  MethodTable methods;
+  CodeMap code;
+  DeoptStubs deopt_stubs;
+  Perturber perturber;
+  Threads threads{options, perturber};
+  VirtualShadows virtual_shadows;
+  jfieldID shadow_field = nullptr;  // Thread.misstepShadow
+  // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
+  jclass virtual_thread_class = nullptr;
+
+  // What the JVM's events have told so far.
+  std::atomic<bool> redefines = false;  // a class was redefined: no event describes the frames of its old version
+  std::atomic<int32_t> sender = 0;      // the thread that sends the events of compiled code, the VM's Service Thread
+  std::atomic<int> publishing = 0;      // calls of PublishClass under way
+  size_t most_deferred = 4096;          // samples that may wait for events still to come
+
+  // What the signal handler shares with those who have signals sent.
+  std::atomic<bool> turns_stopped = false;
+  std::atomic<uint32_t> spare_ticks = 0;  // of turns that ended early
+  Futex bracketer_wake;
+
+  std::atomic<uint64_t> edges[static_cast<size_t>(Explained::kCount)] = {};  // judged, by what explained them
+
+  bool Ended() const { return stage.load() == Stage::kEnded; }
+};
+
+}  // namespace misstep

@@ -1,0 +1,16 @@
+#include "walk.h"
+
+#include "seam.h"
+#include "state.h"
+
+namespace misstep {
+
+void Walk(const State& state, AsgctTrace* trace, void* context, uint64_t walk) {
+  if (misstep_seam_walk != nullptr) misstep_seam_walk(walk);
+  const auto depth = static_cast<jint>(state.options.depth);
+  state.asgct(trace, depth, context);
+  // More than there is room for is no count of frames, and like no code: nobody is to read what is not there.
+  if (trace->num_frames > depth) trace->num_frames = -trace->num_frames;
+}
+
+}  // namespace misstep
