@@ -1,4 +1,14 @@
 // The agent: its state, the engines of its checks and the threads that run them. There is one in a process.
+//
+// The modules of this folder, each of which includes those above it alone:
+//   bytecode, sites, frame, edges, align, nmethod, compare, bracket   pure comparisons: no JVM, no locks, no clock
+//   methods, code_map, record, status, threads                       tables that threads share
+//   state.h                                                          all of these, as one object that is passed on
+//   publisher, events, evidence, edge_check, verdict_count           what the engines have in common
+//   signals, turns, handler                                          how a thread comes to walk its own stack
+//   entry_engine, sample_engine, bracket_engine, liveness_engine     one for each kind of check (engine.h)
+//   sampler, judge                                                   the threads that run the engines
+//   agent; callbacks, natives, on_load                               what the JVM calls
 #pragma once
 
 #include <atomic>

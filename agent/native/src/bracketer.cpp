@@ -105,14 +105,14 @@ bool Bracketer::QueueFull() {
   return queue_.size() >= kMostQueued;
 }
 
-// Of the ids that GetStackTrace gave the JVM has told, though the bracket came to nothing.
+// GetStackTrace gave these ids, so they are of methods, although the bracket is void.
 void Bracketer::TakeIds(const BracketSlot& b) const {
   std::vector<Frame> gst = GstOf(b);
   state_.methods.Resolve(gst);
   state_.methods.Given(gst);
 }
 
-// Ends a bracket that comes to nothing, and with it the turn.
+// Ends a bracket that is void, and with it the turn.
 void Bracketer::GiveUp(Slot* slot, Reason reason) const {
   BracketSlot& b = slot->bracket;
   if (b.state.load(std::memory_order_acquire) == BracketState::kSecond) TakeIds(b);

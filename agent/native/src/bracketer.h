@@ -32,7 +32,7 @@ struct OwnedBracket {
     Region region = Region::kUnknown;
     bool deoptimises = false;
   };
-  bool told = false;  // the JVM has told of every method there is
+  bool told = false;  // events have described every method there is
   Walk before;
   std::vector<Frame> gst;
   Walk after;

@@ -44,7 +44,7 @@ Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct
   if (std::max(g.size(), a.size()) >= limit && shorter + 1 >= limit && top_equal(shorter)) {
     return Verdict::Tolerated(Rule::kDepthLimit);
   }
-  // On a virtual thread GetStackTrace ends at its bottom, while ASGCT goes on through Continuation.enterSpecial into
+  // On a virtual thread GetStackTrace ends at its bottom, while ASGCT continues through Continuation.enterSpecial into
   // the carrier: what is above that must be equal all the same.
   for (size_t i = 0; i < asgct.size(); i++) {
     if (asgct[i].info == nullptr || asgct[i].info->role != Role::kContinuation) continue;

@@ -19,7 +19,7 @@ namespace misstep {
 // loaded yet loads it in between, which runs the Java code of class loaders and transformers (HotSpot:
 // Deoptimization::load_class_by_index). The trap's blob is on the stack then: without it -9 is as wrong as any code.
 inline constexpr int32_t kDeoptCode = -9;
-// ASGCT's code when nobody is to be told of class loading (HotSpot: forte.cpp, ticks_no_class_load).
+// ASGCT's code when class load events are off (HotSpot: forte.cpp, ticks_no_class_load).
 inline constexpr int32_t kNoClassLoadCode = -1;
 
 // Whether two stacks that GetStackTrace gave of a thread which did not run in between are the same: their frames may
@@ -56,7 +56,7 @@ struct Sample {
   bool carrier = false;           // virtual threads were seen on it: one may be mounted though the walk shows none
   uint64_t root = 0;              // the thread's bottom method as an earlier walk that matched gave it, 0 = not known
   bool known_bottom = true;       // asgct's bottom method was at the bottom of a walk that matched, or none matched yet
-  bool told = false;              // the JVM has told of every method there is
+  bool told = false;              // events have described every method there is
 };
 
 // The index of the lowest Continuation.enterSpecial: below it are the carrier's frames, above it those of the virtual

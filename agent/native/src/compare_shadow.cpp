@@ -119,7 +119,7 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   }
   // Truncated above the seam, a virtual thread's stack looks like a wrong one of its carrier.
   if (s.carrier && stack.front().method != s.root) return Verdict::Void(Reason::kVirtualThread);
-  // A method that no event has told of may be any of the shadow's: nothing can be said.
+  // A method that no event has described may be any of the shadow's: nothing can be said.
   if (Unknown(s.asgct)) return Verdict::Void(Reason::kUnknownMethod);
   if (InlineImprecision(s, code)) return Verdict::Tolerated(Rule::kInlineImprecision);
   if (TopFrameMissing(s, code)) return Verdict::Tolerated(Rule::kTopFrameMissing);

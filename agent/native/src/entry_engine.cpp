@@ -27,7 +27,7 @@ namespace {
 constexpr int kMostAwaited = 40;
 constexpr uint64_t kAwaitLookNanos = 5'000'000;
 
-// Redefinitions between the two walks of one check that are put up with.
+// Redefinitions between the two walks of one check, after which the check is done anew.
 constexpr int kMostRenamed = 3;
 
 std::vector<Frame> ToFrames(const AsgctFrame* frames, int32_t count) {
@@ -55,7 +55,7 @@ void ReportEntry(State& state, Check check, const Verdict& verdict, const Slot& 
   Report(state, m);
 }
 
-// Waits until the JVM has told of something, a quarter of a second at most and no more than forty times in a run.
+// Waits until the JVM has announced something, kEarlyNanos at most and no more than kMostAwaited times in a run.
 template <typename Question>
 void Await(std::atomic<int>* awaited, Question told) {
   if (awaited->fetch_add(1, std::memory_order_relaxed) >= kMostAwaited) return;
@@ -97,7 +97,7 @@ bool EntryEngine::AwaitEnd() {
   return ended();
 }
 
-// The caller whose deoptimisation cut a walk off. Code runs before the JVM tells of it: when an entry on the stack is
+// The caller whose deoptimisation cut a walk off. Code runs before the JVM announces it: when an entry on the stack is
 // of no code that fits, it is waited for, as samples wait. Below an upcall a walk ends in any case.
 NmethodRef EntryEngine::AwaitDeoptimisedCaller(std::span<const Frame> gst, std::span<const Frame> asgct,
                                                const Verdict& verdict, std::span<const StackWord> words) {

@@ -25,7 +25,8 @@ class Events {
   // Whether a judgement that has waited for events since then may be made: the JVM has announced its code, or it takes
   // longer than makes sense. While it publishes a class it takes a while longer.
   bool WaitedLong(uint64_t since_nanos) const;
-  // What a judgement is worth that has waited since then: a difference is none when the JVM has not announced its code.
+  // What a judgement is worth that has waited since then: a difference does not count when the JVM has not announced
+  // its code.
   Verdict After(const Verdict& verdict, uint64_t since_nanos) const;
   // Whether events will describe, sooner or later, the methods of frames without info, if they are any. Where edges are
   // off nobody asks about the stacks that GetStackTrace shows, nor is a retransformation announced.

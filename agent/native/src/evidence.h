@@ -1,4 +1,4 @@
-// What a mismatch's record holds: both traces with names, and what the stack tells.
+// What a mismatch's record holds: both traces with names, and what the stack shows.
 #pragma once
 
 #include <cstddef>

@@ -37,19 +37,19 @@ struct MethodInfo {
   bool operator==(const MethodInfo&) const = default;
 };
 
-// One frame of GST or ASGCT. info is null when no event has told of the method.
+// One frame of GST or ASGCT. info is null when no event has described the method.
 struct Frame {
   uint64_t method = 0;  // jmethodID, never dereferenced
   int32_t bci = 0;
   const MethodInfo* info = nullptr;
 };
 
-// Whether a method's class has got other code.
+// Whether a method's class was redefined or retransformed.
 inline bool Changed(const MethodInfo& m) {
   return m.retransformed || (m.klass != nullptr && m.klass->redefined.load(std::memory_order_relaxed));
 }
 
-// Whether these are two versions of one method: when its class is redefined, frames that go on running the old one get
+// Whether these are two versions of one method: when its class is redefined, frames that still run the old one get
 // a jmethodID of their own (HotSpot: VM_RedefineClasses::check_methods_and_mark_as_obsolete).
 inline bool OtherVersion(const MethodInfo& a, const MethodInfo& b) {
   return a.class_name == b.class_name && a.name == b.name && a.descriptor == b.descriptor && (Changed(a) || Changed(b));

@@ -1,5 +1,5 @@
-// Until when the JVM has told of its code. It tells late: a compiler installs code, then puts the event into a queue,
-// and the Service Thread sends it (HotSpot: nmethod::post_compiled_method_load_event,
+// Until when the JVM has announced its code. It does so late: a compiler installs code, then puts the event into a
+// queue, and the Service Thread sends it (HotSpot: nmethod::post_compiled_method_load_event,
 // ServiceThread::service_thread_entry). On a busy machine either may wait long for a processor, so time alone proves
 // nothing.
 #pragma once
@@ -27,7 +27,7 @@ class Grace {
   };
   // How the threads are seen; tests have their own.
   struct View {
-    // Those that may have code to tell of; nothing when they cannot be listed.
+    // Those that may have code to announce; nothing when they cannot be listed.
     std::function<std::optional<std::vector<int32_t>>()> threads;
     std::function<bool(int32_t tid)> rests;  // sleeps, or has ended
     std::function<uint64_t(int32_t tid)> cpu_nanos;
@@ -37,7 +37,7 @@ class Grace {
 
   // Looks at the threads, when the last look was a while ago.
   void Look(uint64_t now);
-  // The time until which everything has been told.
+  // The time until which everything has been announced.
   uint64_t Told() const { return told_; }
 
   static constexpr uint64_t kLookNanos = 20'000'000;

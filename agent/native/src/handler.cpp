@@ -46,7 +46,7 @@ void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
 #endif
 
 // Takes each of the first words of the stack that point at code for the return address of the frame that pc is in, and
-// walks from there, as a profiler does that goes on where AsyncGetCallTrace knew no frame to start from or could not
+// walks from there, as a profiler does that continues where AsyncGetCallTrace knew no frame to start from or could not
 // walk it (async-profiler). Nobody judges what comes out: most words are none. A crash or a hang shows.
 [[gnu::no_sanitize_address]] void GuessCallers(State& state, Slot* slot, Ticket* t, const ucontext_t& context,
                                                uint64_t end) {

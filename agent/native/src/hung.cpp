@@ -28,7 +28,7 @@ void AppendFrame(std::string* text, const MethodName& name, const char* source) 
   text->append("\tat ").append(WithDots(name.class_name)).append(".").append(name.name).append(source);
 }
 
-// What is on a thread's shadow now_nanos, top first. Its thread may go on meanwhile: then it is of no moment in
+// What is on a thread's shadow now, top first. Its thread may run meanwhile: then it is of no moment in
 // particular.
 void AppendShadow(std::string* text, const MethodTable& methods, const Slot& slot) {
   const uint64_t size = std::min<uint64_t>(ShadowSize(slot.shadow), ShadowCapacity(slot.shadow));
@@ -44,7 +44,7 @@ void AppendShadow(std::string* text, const MethodTable& methods, const Slot& slo
 }
 
 // Where nothing is instrumented: the compiled methods that words of the stack point at. Some may have returned long
-// ago. The kernel reads: the thread may go on and end meanwhile, and its stack with it.
+// ago. The kernel reads: the thread may end meanwhile, and its stack with it.
 void AppendWords(std::string* text, const State& state, const Slot& slot) {
   constexpr uint64_t kMostRead = 1 << 16;
   const uint64_t sp = slot.status->sp.load(std::memory_order_relaxed);
@@ -75,7 +75,7 @@ const ThreadStatus* FindInHandler(const Threads& threads, uint64_t now_nanos, ui
 }
 
 void HungWalks::Look(uint64_t now_nanos) {
-  if (now_nanos < next_nanos_ || told_ == kMostTold) return;
+  if (now_nanos < next_nanos_ || told_ == kMostReported) return;
   next_nanos_ = now_nanos + kLookNanos;
   const ThreadStatus* culprit = FindInHandler(state_.threads, now_nanos, kHandlerOverdueNanos);
   if (culprit == nullptr) return;

@@ -24,7 +24,7 @@ bool Overdue(const ThreadStatus& s, uint64_t now_nanos, uint64_t nanos = kOverdu
 const ThreadStatus* FindInHandler(const Threads& threads, uint64_t now_nanos, uint64_t nanos);
 
 // Writes what is on the shadows of all threads to a file, in the form of HotSpot's thread dump below a line that says
-// of which sample and thread ("sample N of TID"), when a handler is overdue that was not told of yet; of that thread
+// of which sample and thread ("sample N of TID"), when a handler is overdue that was not reported yet; of that thread
 // without a shadow, what its stack points at. The judge's: not for signal handlers, and calls neither JNI nor JVMTI.
 class HungWalks {
  public:
@@ -32,12 +32,12 @@ class HungWalks {
   void Look(uint64_t now_nanos);
 
  private:
-  static constexpr int kMostTold = 256;  // each time the file is made anew
+  static constexpr int kMostReported = 256;  // each time the file is made anew
 
   const State& state_;
   std::string path_;
   uint64_t next_nanos_ = 0;
-  uint64_t last_ = 0;  // sample of the handler that was told of last
+  uint64_t last_ = 0;  // sample of the handler that was reported last
   int told_ = 0;
 };
 

@@ -18,7 +18,7 @@ uint64_t LivenessEngine::Probe(uint64_t now_nanos) {
     const bool inside = s->phase.load(std::memory_order_acquire) != MISSTEP_PHASE_NONE;
     if (!inside && slot->state.load(std::memory_order_acquire) != SlotState::kActive) continue;
     const bool overdue = inside && s->tid.load() != 0 && Overdue(*s, now_nanos);
-    // Whether it hangs or was only not scheduled cannot be told from within: the watcher outside decides.
+    // Whether it hangs or was merely not scheduled cannot be seen from within: the watcher outside decides.
     Count(state_.status, Check::kLiveness, overdue ? Verdict::Void(Reason::kOverdue) : Verdict::Match());
     any = true;
   }

@@ -40,7 +40,7 @@ std::vector<Frame> Nmethod::Chain(size_t node) const {
 }
 
 bool Nmethod::Begins(std::span<const Frame> frames) const {
-  // No event tells of the ids that frames get when their version is replaced.
+  // No event announces the ids that frames get when their version is replaced.
   const auto is_at = [](const Frame& position, const Frame& frame) {
     const bool renamed = frame.info == nullptr && frame.method != 0 && position.info != nullptr &&
                          Changed(*position.info) && position.bci == frame.bci;

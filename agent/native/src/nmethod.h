@@ -18,7 +18,7 @@ struct InlineNode {
   uint32_t method = 0;
 };
 
-// One compiled method as CompiledMethodLoad told it. Each node is a position that the VM knows.
+// One compiled method as CompiledMethodLoad described it. Each node is a position that the VM knows.
 struct Nmethod {
   uint64_t start = 0;
   uint64_t size = 0;
@@ -43,7 +43,7 @@ using NmethodRef = std::shared_ptr<const Nmethod>;
 
 // What the signal's pc points at.
 enum class Region : uint8_t {
-  kUnknown,  // in the code cache, of which no event has told
+  kUnknown,  // in the code cache, where no event has described any code
   kInterpreter,
   kStub,
   kCompiled,

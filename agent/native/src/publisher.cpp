@@ -24,7 +24,7 @@ std::string InternalName(const char* signature) {
   return s;
 }
 
-// What JVMTI tells of a method, without its code.
+// What JVMTI says about a method, without its bytecode.
 bool Read(jvmtiEnv* jvmti, jmethodID method, PreparedMethod* m, bool* has_code) {
   constexpr jint kStatic = 0x0008;
   constexpr jint kNative = 0x0100;

@@ -23,11 +23,11 @@ class ServiceThread {
 
   // Whether it runs once this class is prepared, if it did not before.
   static bool StartsBefore(std::string_view class_name);
-  // It runs now: asks for the events of compiled code, and has what was compiled before told here and now, by this
-  // thread. Returns what is wrong.
+  // It runs now: asks for the events of compiled code, and has the events of what was compiled before posted here and
+  // now, by this thread. Returns what is wrong.
   std::string Begin(jvmtiEnv* jvmti);
 
-  // Whether the calling thread has the JVM tell of what was compiled.
+  // Whether the calling thread is in Begin, which has those events posted.
   static bool Generating();
 
  private:

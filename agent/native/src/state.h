@@ -1,5 +1,5 @@
-// What the agent's parts share: options, tables, and what the JVM has told. Made in Agent_OnLoad and never destroyed:
-// daemon threads may still be in it when the process exits.
+// What the agent's parts share: options, tables, and what events have described. Made in Agent_OnLoad and never
+// destroyed: daemon threads may still be in it when the process exits.
 #pragma once
 
 #include <jni.h>
@@ -47,7 +47,7 @@ struct State {
   // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
   jclass virtual_thread_class = nullptr;
 
-  // What the JVM's events have told so far.
+  // How far the JVM's events have come.
   std::atomic<bool> redefines = false;  // a class was redefined: no event describes the frames of its old version
   std::atomic<int32_t> sender = 0;      // the thread that sends the events of compiled code, the VM's Service Thread
   std::atomic<int> publishing = 0;      // calls of PublishClass under way

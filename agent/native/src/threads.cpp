@@ -25,7 +25,7 @@ thread_local Slot* current_slot = nullptr;
 thread_local bool excluded = false;
 
 // Ends the slot of a thread that goes without a ThreadEnd event: with -XX:-VMContinuations virtual threads are platform
-// threads of which no event tells. One that is attached still may detach in a destructor of its own: then there is one.
+// threads that no event announces. One that is attached still may detach in a destructor of its own: then there is one.
 void EndWithThread(Slot* slot) {
   static pthread_key_t key = 0;
   static const bool made = pthread_key_create(&key, [](void* own) {

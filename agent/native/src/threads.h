@@ -55,7 +55,7 @@ struct Ticket {
 
 // The trace stack: what GetStackTrace showed at the entries of methods that are still on the shadow. Its frames are one
 // array, bottom first: the trace of an entry is [0, end), and end - 1 is the method itself, whose bci moves on. The
-// trace of a method that it calls goes on there: its caller's frame is that of index end - 1.
+// trace of a method that it calls continues there: its caller's frame is that of index end - 1.
 //
 // An entry of the shadow that was traced carries the tag of its trace in its high 32 bits, which a later push clears.
 struct TraceStack {
@@ -115,7 +115,7 @@ struct BracketSlot {
 };
 
 // The ticks of some milliseconds, all of which one thread takes: its own timer brings the signals, so that they come in
-// time however late the sampler wakes up on a busy machine. The thread goes on as long as it runs.
+// time however late the sampler wakes up on a busy machine. The turn lasts as long as the thread runs.
 struct Turn {
   timer_t timer = nullptr;
   std::atomic<bool> has_timer = false;
