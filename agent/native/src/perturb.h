@@ -25,8 +25,8 @@ namespace misstep {
 // thread passes in that time.
 constexpr uint64_t kNanosPerEntry = 100;
 
-// Events of schedule/intf.h: the first point of a thread, one after it was blocked, one after its share of method entries or
-// before it blocks.
+// Events of schedule/intf.h: the first point of a thread, one after it was blocked, one after its share of method
+// entries or before it blocks.
 constexpr uint32_t kEventStart = 1;
 constexpr uint32_t kEventWakeup = 2;
 constexpr uint32_t kEventExpiry = 3;
@@ -47,8 +47,8 @@ struct ScheduleFile;
 
 class Perturber {
  public:
-  // Reads the plan, a struct misstep_config of schedule/intf.h, and makes the schedule, the file that takes what is done.
-  // Returns what is wrong, empty when nothing is.
+  // Reads the plan, a struct misstep_config of schedule/intf.h, and makes the schedule, the file that takes what is
+  // done. Returns what is wrong, empty when nothing is.
   std::string Open(const std::string& plan, const std::string& schedule);
   bool on() const { return file_ != nullptr; }
 

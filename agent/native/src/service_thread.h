@@ -10,7 +10,7 @@
 namespace misstep {
 
 // JDK 8 starts it last of all, and until then nothing keeps the code alive whose events wait: each safepoint lets the
-// sweeper take some away, and the thread's first event ends the JVM (docs/design/0011). There no event is asked for
+// sweeper take some away, and the thread's first event ends the JVM (docs/figures/0011). There no event is asked for
 // before the classes are prepared that come next, and all checks wait for the code map.
 class ServiceThread {
  public:

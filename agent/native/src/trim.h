@@ -1,5 +1,5 @@
 // Gives back what the C library's arenas hold of freed memory: the agent's own, and the compilers', which compile more
-// in an instrumented program. HotSpot does so itself on demand (-XX:TrimNativeHeapInterval). docs/design/0005.
+// in an instrumented program. HotSpot does so itself on demand (-XX:TrimNativeHeapInterval). docs/figures/0005.
 #pragma once
 
 #include <cstdint>
