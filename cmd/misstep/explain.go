@@ -41,7 +41,8 @@ func (c *findingsExplain) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return fmt.Errorf("explain finding %s: %w: a misstep of another version found it", f.GetId(), err)
 	}
-	x := explained{f.GetId(), f.GetTitle(), append([]string{f.GetSignature().GetKind()}, f.GetSignature().GetParts()...), explanation}
+	parts := append([]string{f.GetSignature().GetKind()}, f.GetSignature().GetParts()...)
+	x := explained{f.GetId(), f.GetTitle(), parts, explanation}
 	if c.JSON {
 		return e.json(x)
 	}

@@ -1,14 +1,9 @@
 package triage
 
 import (
-	"misstep/coordinator/triage/stage"
-	"misstep/coordinator/triage/x86"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
-
-// readers of machine code, by architecture as Go names it.
-var readers = map[string]stage.Reader{"amd64": x86.Read}
 
 // examine looks at a mismatch once and returns its facts. It is pure.
 func examine(m *misstepv1.Mismatch) *Facts {

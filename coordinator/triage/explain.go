@@ -88,7 +88,8 @@ func crashFacts(c *misstepv1.Crash, s *misstepv1.Signature) []Fact {
 func hangFacts(h *misstepv1.Hang, s *misstepv1.Signature) []Fact {
 	facts := []Fact{{"cause", h.GetCause()}, {"threads", len(h.GetThreads())}}
 	for _, t := range h.GetThreads() {
-		text := fmt.Sprintf("%d native and %d Java frames, ran %.2f of the time", len(t.GetNativeFrames()), len(t.GetJavaFrames()), t.GetRunning())
+		text := fmt.Sprintf("%d native and %d Java frames, ran %.2f of the time",
+			len(t.GetNativeFrames()), len(t.GetJavaFrames()), t.GetRunning())
 		if t.GetHeldBy() != "" {
 			text += fmt.Sprintf(", waits for %s of %s", t.GetWaitsFor(), t.GetHeldBy())
 		}

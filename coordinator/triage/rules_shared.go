@@ -17,8 +17,8 @@ const (
 // (agent/deoptimised_jvm_test.go); without it the place of a cut tells nothing of its cause.
 var deoptimised = []rule{{
 	name: "deoptimised-caller",
-	doc: "The walk ends at a caller that was deoptimised while it was calling. Below an upcall it ends in any case. To a bracket's reference, " +
-		"which is of later, such a walk may be foreign.",
+	doc: "The walk ends at a caller that was deoptimised while it was calling. Below an upcall it ends in any case. To a " +
+		"bracket's reference, which is of later, such a walk may be foreign.",
 	kinds: []string{truncated, foreign},
 	when:  func(f *Facts) bool { return f.DeoptimisedCaller != "" && f.Upcall == "" },
 	then: func(f *Facts) verdict {
@@ -215,6 +215,7 @@ func (f *Facts) upcallVerdict(place signature.Place, here string) verdict {
 // exceptionVerdict is the VM's construction of an exception, by an upcall.
 func exceptionVerdict(kind string) func(*Facts) verdict {
 	return func(f *Facts) verdict {
-		return f.verdict(kind, signature.Place{Kind: signature.ExceptionUpcall}, "the VM's construction of an exception (here "+f.Bottom+")")
+		words := "the VM's construction of an exception (here " + f.Bottom + ")"
+		return f.verdict(kind, signature.Place{Kind: signature.ExceptionUpcall}, words)
 	}
 }

@@ -28,8 +28,8 @@ var leftAtTop = []rule{{
 var madeUpInSignal = []rule{
 	{
 		name: "ends-at-upcall",
-		doc: "Nothing agrees, and the walk ends at a method that the VM itself called. An unfinished top frame explains that too, but the " +
-			"interpreter's entry of a method hides only the frames next to it.",
+		doc: "Nothing agrees, and the walk ends at a method that the VM itself called. An unfinished top frame explains that " +
+			"too, but the interpreter's entry of a method hides only the frames next to it.",
 		kinds: []string{extra, foreign},
 		when: func(f *Facts) bool {
 			hidesNext := f.SuspectFrames > 1 && f.State == "interpreted" && f.Stage == stage.Prologue
@@ -73,8 +73,9 @@ var madeUpInSignal = []rule{
 
 // indicesInSignal is for a bracket's walk that has the right methods.
 var indicesInSignal = []rule{{
-	name:  "index-by-top",
-	doc:   "The bytecode index of a frame near the top is wrong: the thread has moved on since, or where the signal hit is to blame.",
+	name: "index-by-top",
+	doc: "The bytecode index of a frame near the top is wrong: the thread has moved on since, or where the signal hit is to " +
+		"blame.",
 	kinds: []string{wrongIndex},
 	when:  func(f *Facts) bool { return f.NearTop && !f.Unfinished },
 	then:  func(f *Facts) verdict { return f.topVerdict(" in " + f.reference.fromBottom(f.Divergence).name()) },
@@ -84,8 +85,9 @@ var indicesInSignal = []rule{{
 // apart is the last frame that the walk has, and where the signal hit.
 var sampleCuts = []rule{
 	{
-		name:  "cut-at-upcall",
-		doc:   "The VM itself called the last method. A walk of one frame, from where that is not set up, may have met the entry frame by chance.",
+		name: "cut-at-upcall",
+		doc: "The VM itself called the last method. A walk of one frame, from where that is not set up, may have met the " +
+			"entry frame by chance.",
 		kinds: []string{truncated},
 		when:  func(f *Facts) bool { return f.Upcall != "" && (f.SuspectFrames > 1 || !f.Unfinished) },
 		then:  func(f *Facts) verdict { return f.upcallVerdict(f.upcall(f.Upcall), " (here "+f.Bottom+")") },
@@ -123,16 +125,16 @@ var sampleCuts = []rule{
 	},
 	{
 		name: "cut-below-anchor",
-		doc: "Inside a native method the walk starts from the thread's anchor, so where the signal hit is not to blame. Compiled code that has no " +
-			"bytecode index at its pc looks like one.",
+		doc: "Inside a native method the walk starts from the thread's anchor, so where the signal hit is not to blame. " +
+			"Compiled code that has no bytecode index at its pc looks like one.",
 		kinds: []string{truncated},
 		when:  func(f *Facts) bool { return f.Anchored && (f.Single || !f.Unfinished) },
 		then:  belowBottom,
 	},
 	{
 		name: "cut-deep",
-		doc: "A top frame of interpreted or native code stands for itself only, so a walk that has found two callers has left behind whatever state " +
-			"the top was in.",
+		doc: "A top frame of interpreted or native code stands for itself only, so a walk that has found two callers has left " +
+			"behind whatever state the top was in.",
 		kinds: []string{truncated},
 		when:  func(f *Facts) bool { return f.Single && !f.Misled && f.SuspectFrames > deepEnough },
 		then: func(f *Facts) verdict {
@@ -152,8 +154,8 @@ var sampleRules = []rule{
 	},
 	{
 		name: "first-difference",
-		doc: "A walk that has two callers of an interpreted or native top frame right goes wrong at a method. By which frame that was replaced " +
-			"depends on which are instrumented.",
+		doc: "A walk that has two callers of an interpreted or native top frame right goes wrong at a method. By which frame " +
+			"that was replaced depends on which are instrumented.",
 		when: func(f *Facts) bool {
 			return f.Kind != truncated && f.Single && !f.Misled && f.Right >= deepEnough && !(f.Unfinished && f.OnlyTopLost)
 		},
@@ -190,8 +192,8 @@ var edgeRules = []rule{
 	},
 	{
 		name: "no-bytecode-index",
-		doc: "The caller has HotSpot's InvocationEntryBci in place of a bytecode index, which no call has. On 8 all samples of some code that C2 " +
-			"compiled have it for the caller of what is inlined there.",
+		doc: "The caller has HotSpot's InvocationEntryBci in place of a bytecode index, which no call has. On 8 all samples of " +
+			"some code that C2 compiled have it for the caller of what is inlined there.",
 		when: func(f *Facts) bool { return f.CallerWithoutIndex && !f.Unfinished },
 		then: func(f *Facts) verdict {
 			words := "a caller without a bytecode index (" + f.callee.name() + " from " + f.caller.name() + ")"

@@ -1,7 +1,10 @@
 package triage
 
 import (
+	"cmp"
+
 	"misstep/coordinator/triage/stage"
+	"misstep/coordinator/triage/x86"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
@@ -26,7 +29,7 @@ func (f *Facts) examineTop(m *misstepv1.Mismatch, names namer) {
 	// A frame of interpreted or native code is one of its own; compiled code and stubs may stand for any number of
 	// frames.
 	f.Single = f.State == "interpreted" || f.State == "native"
-	reading := readers["amd64"](moment(m, names, top))
+	reading := readerOf(m.GetArchitecture())(moment(m, names, top))
 	f.Stage, f.StageBy = reading.Stage, reading.By
 	f.Unfinished = stage.Unfinished(f.Stage)
 
@@ -37,6 +40,17 @@ func (f *Facts) examineTop(m *misstepv1.Mismatch, names namer) {
 
 	f.AtLinker = f.cutAtLinker()
 	f.TopExplains = f.topExplains()
+}
+
+// readers of machine code, by architecture as Go names it.
+var readers = map[string]stage.Reader{"amd64": x86.Read}
+
+// readerOf is the reader for an architecture; records of before it was noted are all of amd64.
+func readerOf(architecture string) stage.Reader {
+	if read, known := readers[cmp.Or(architecture, "amd64")]; known {
+		return read
+	}
+	return stage.Unreadable
 }
 
 // moment is what the signal found, as package stage takes it.

@@ -77,7 +77,7 @@ func frame(t *testing.T, s string) *misstepv1.Frame {
 	return &misstepv1.Frame{ClassName: m[1], Method: m[2], Descriptor_: m[3], Bci: int32(bci)}
 }
 
-// mismatch CHECK KIND state=S code=HEX num=CODE deoptimised=FRAME: lines are frames, top first. One that starts with = is in both traces, < in the
+// mismatch CHECK KIND state=S arch=A code=HEX num=CODE deoptimised=FRAME: lines are frames, top first. One that starts with = is in both traces, < in the
 // reference only, > in the suspect only.
 func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	check, kind := d.CmdArgs[0].Key, d.CmdArgs[1].Key
@@ -87,6 +87,7 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	var num int
 	m := &misstepv1.Mismatch{Check: check, Kind: kind, Reference: &misstepv1.Trace{}, Suspect: &misstepv1.Trace{}}
 	d.MaybeScanArgs(t, "state", &m.TopState)
+	d.MaybeScanArgs(t, "arch", &m.Architecture)
 	d.MaybeScanArgs(t, "num", &num)
 	m.Suspect.NumFrames = int32(num)
 	var caller string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -53,6 +54,7 @@ func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, er
 			continue
 		}
 		m.Count = max(1, m.GetCount())
+		m.Architecture = cmp.Or(m.GetArchitecture(), runtime.GOARCH) // JVMs here are of this machine's
 		key := boundaryKey(m) + "\x00" + moment(m)
 		known, ok := byKey[key]
 		switch {

@@ -16,7 +16,8 @@ func savesRegisters(code []byte) bool {
 		if length == 0 {
 			rest, passes := passesReference(code)
 			_, stores := passesField(code)
-			return passes && (n > 0 || len(rest) > 0 && rest[0] == callCode) || n > 0 && (stores || passesThread.begin(code)) || passesBoth.begin(code)
+			passes = passes && (n > 0 || len(rest) > 0 && rest[0] == callCode)
+			return passes || n > 0 && (stores || passesThread.begin(code)) || passesBoth.begin(code)
 		}
 		if n > 0 && offset != below-8 {
 			return false

@@ -67,7 +67,8 @@ var leavesMethod = slices.Concat(parse(`
 	49 8b e5 ff e7                          # mov rsp, r13; jmp rdi
 	ff e7                                   # jmp rdi
 
-	# An exception that goes on to the caller: the exception and where it came from are kept over the call that looks for its handler.
+	# An exception that the caller gets: the exception and where it came from are kept over the call that looks for its
+	# handler.
 	49 c7 87 ?? ?? ?? ?? 00 00 00 00 50 52  # mov [r15+N], 0; push rax; push rdx
 	50 52 48 8b f2 49 8b ff                 # push rax; push rdx; mov rsi, rdx; mov rdi, r15
 	52 48 8b f2 49 8b ff                    # push rdx; mov rsi, rdx; mov rdi, r15

@@ -21,7 +21,10 @@ func TestEachRuleTellsItsStage(t *testing.T) {
 	}{
 		{"C code that has no frame", stage.Prologue, stage.Moment{State: native, SP: 1000, FP: 2000, ReturnAt: 1008}, "90"},
 		{"C code called by a collector's barrier", stage.Barrier, returning(compiled, "48 83 c4 10 e9 00 00 00 00"), "90"},
-		{"C code with an aligned stack", stage.Aligned, stage.Moment{State: native, ReturnState: compiled, ReturnCopied: true}, "90"},
+		{
+			"C code with an aligned stack", stage.Aligned,
+			stage.Moment{State: native, ReturnState: compiled, ReturnCopied: true}, "90",
+		},
 		{
 			"C1's System.arraycopy between its pushes and pops", stage.SubtypeCheck,
 			stage.Moment{State: compiled, CopiesArray: true}, "48 3b c8 0f 84 00 00 00 00 8b 48 14",
@@ -46,7 +49,10 @@ func TestEachRuleTellsItsStage(t *testing.T) {
 			"registers saved for a barrier", stage.Barrier, stage.Moment{State: compiled},
 			"48 89 44 24 20 48 89 4c 24 18 48 89 54 24 10",
 		},
-		{"the arguments of ZGC's store barrier", stage.Barrier, stage.Moment{State: compiled}, "48 8d 38 e8 00 00 00 00 48 8b 0c 24"},
+		{
+			"the arguments of ZGC's store barrier", stage.Barrier,
+			stage.Moment{State: compiled}, "48 8d 38 e8 00 00 00 00 48 8b 0c 24",
+		},
 		{
 			"the call of ZGC's load barrier", stage.Barrier, stage.Moment{State: compiled},
 			"e8 00 00 00 7f 48 8b d8 48 8b 0c 24 48 8b 54 24 08",

@@ -652,7 +652,10 @@ type Mismatch struct {
 	// sample kept them. Some are what calls have left behind.
 	Stack []*StackWord `protobuf:"bytes,19,rep,name=stack,proto3" json:"stack,omitempty"`
 	// top_call is the method that the suspect's top frame calls at its bci, by the bytecode. Absent where it calls none that is known.
-	TopCall       *Frame `protobuf:"bytes,20,opt,name=top_call,json=topCall,proto3" json:"top_call,omitempty"`
+	TopCall *Frame `protobuf:"bytes,20,opt,name=top_call,json=topCall,proto3" json:"top_call,omitempty"`
+	// architecture of the JVM, whose instructions code and return_code are, as Go names it: "amd64", "arm64". Empty means
+	// "amd64", the only one before there was this field.
+	Architecture  string `protobuf:"bytes,22,opt,name=architecture,proto3" json:"architecture,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -832,6 +835,13 @@ func (x *Mismatch) GetTopCall() *Frame {
 		return x.TopCall
 	}
 	return nil
+}
+
+func (x *Mismatch) GetArchitecture() string {
+	if x != nil {
+		return x.Architecture
+	}
+	return ""
 }
 
 // StackWord is a word of a thread's stack that points into generated code.
@@ -1848,7 +1858,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
-	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\x92\x05\n" +
+	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xb6\x05\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +
@@ -1874,7 +1884,8 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"returnCode\x12#\n" +
 	"\rreturn_copied\x18\x15 \x01(\bR\freturnCopied\x12+\n" +
 	"\x05stack\x18\x13 \x03(\v2\x15.misstep.v1.StackWordR\x05stack\x12,\n" +
-	"\btop_call\x18\x14 \x01(\v2\x11.misstep.v1.FrameR\atopCall\"/\n" +
+	"\btop_call\x18\x14 \x01(\v2\x11.misstep.v1.FrameR\atopCall\x12\"\n" +
+	"\farchitecture\x18\x16 \x01(\tR\farchitecture\"/\n" +
 	"\tStackWord\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x04R\x02at\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\"\xc3\x02\n" +
