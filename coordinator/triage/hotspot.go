@@ -51,7 +51,8 @@ func (f *frame) loadsForVM() bool {
 // continuation reports whether the frame belongs to the transition between a virtual thread and its carrier.
 func (f *frame) continuation() bool {
 	switch f.raw().GetClassName() {
-	case "jdk.internal.vm.Continuation", "jdk.internal.vm.ThreadContainers", "java.lang.VirtualThread", "java.lang.BaseVirtualThread":
+	case "jdk.internal.vm.Continuation", "jdk.internal.vm.ThreadContainers",
+		"java.lang.VirtualThread", "java.lang.BaseVirtualThread":
 		return true
 	}
 	return false
