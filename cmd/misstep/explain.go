@@ -72,6 +72,6 @@ func renderExplanation(w io.Writer, x explained) {
 	}
 	t.Flush()
 	if others > 0 {
-		fmt.Fprintf(w, "%d other facts are no, 0 or empty; --json has them\n", others)
+		fmt.Fprintf(w, "no, 0 or empty: %d more, in --json\n", others)
 	}
 }

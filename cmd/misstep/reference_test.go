@@ -40,6 +40,8 @@ var jsonValues = []struct{ command, value string }{
 	{"corpus push", "`{sent, present, refused: {bundle: reason}, blobs, bytes}`"},
 	{"doctor", "`[{name, state, detail, remedy}]`"},
 	{"findings decisions", "list of [TriageDecision](#triagedecision)"},
+	{"findings explain", "`{id, title, signature: [kind, part, …], rule, reason, facts: [{name, value}]}`; rule and reason for " +
+		"mismatches"},
 	{"findings list", "list of [Finding](#finding)"},
 	{"findings show", "[Finding](#finding)"},
 	{"hunt", "`{campaign: CampaignStatus, findings: [Finding], bundles: {finding id: path}, dir}`"},

@@ -77,8 +77,8 @@ func frame(t *testing.T, s string) *misstepv1.Frame {
 	return &misstepv1.Frame{ClassName: m[1], Method: m[2], Descriptor_: m[3], Bci: int32(bci)}
 }
 
-// mismatch CHECK KIND state=S arch=A code=HEX num=CODE deoptimised=FRAME: lines are frames, top first. One that starts with = is in both traces, < in the
-// reference only, > in the suspect only.
+// mismatch CHECK KIND state=S arch=A code=HEX num=CODE deoptimised=FRAME: lines are frames, top first. One that starts with = is
+// in both traces, < in the reference only, > in the suspect only.
 func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	check, kind := d.CmdArgs[0].Key, d.CmdArgs[1].Key
 	options := *d
