@@ -74,17 +74,17 @@ func (f *Facts) examineDifference(m *misstepv1.Mismatch) {
 	default:
 		f.callee, f.caller = ref.fromBottom(u), ref.fromBottom(u-1)
 	}
-	f.Edge = f.edge(f.callee, f.caller)
+	f.Edge = f.edgePlace(f.callee, f.caller)
 	f.NativeCaller = f.caller.native()
 	f.CallerWithoutIndex = f.callee != nil && f.caller != nil && f.caller.GetBci() == noIndex
 }
 
-// edge is the place where two frames meet, and says as little as tells bugs apart: of what the VM called itself, of a
+// edgePlace is the place where two frames meet, and says as little as tells bugs apart: of what the VM called itself, of a
 // virtual thread's end and of what a native method called, whose class it was and what ran below does not matter.
-func (f *Facts) edge(callee, caller *frame) signature.Place {
+func (f *Facts) edgePlace(callee, caller *frame) signature.Place {
 	switch upcall := callee.upcall(); {
 	case upcall != "":
-		return f.upcall(upcall)
+		return f.upcallPlace(upcall)
 	case callee.continuation() || caller.continuation():
 		return signature.Place{Kind: signature.Continuation}
 	case caller.native():
@@ -93,9 +93,9 @@ func (f *Facts) edge(callee, caller *frame) signature.Place {
 	return signature.Place{Kind: signature.Edge, Method: callee.name(), Caller: caller.name()}
 }
 
-// upcall is the place of a cut at an upcall. The walker of 8 gets over one; what stops it there is that the method from
+// upcallPlace is the place of a cut at an upcall. The walker of 8 gets over one; what stops it there is that the method from
 // which the VM called was deoptimised.
-func (f *Facts) upcall(method string) signature.Place {
+func (f *Facts) upcallPlace(method string) signature.Place {
 	return signature.Place{Kind: signature.Upcall, Method: method, Deoptimised: f.Kind == truncated && f.DeoptimisedCaller != ""}
 }
 

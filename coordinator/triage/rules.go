@@ -49,8 +49,8 @@ func decide(f *Facts) (rule, verdict) {
 
 func always(*Facts) bool { return true }
 
-// at is a verdict at a place without parameters. An empty kind is the agent's, empty words are the place's own text.
-func at(kind string, place signature.PlaceKind, words string) func(*Facts) verdict {
+// fixedPlace is a verdict at a place without parameters. An empty kind is the agent's, empty words are the place's own text.
+func fixedPlace(kind string, place signature.PlaceKind, words string) func(*Facts) verdict {
 	return func(f *Facts) verdict { return f.verdict(kind, signature.Place{Kind: place}, words) }
 }
 

@@ -23,14 +23,14 @@ var madeUpAtEntry = []rule{
 		doc:   "Nothing agrees, not even the bottom: it is the answer of another walk.",
 		kinds: []string{extra, foreign},
 		when:  func(f *Facts) bool { return f.madeUpFromTop() && !f.SameBottom },
-		then:  at(foreign, signature.OtherStack, "another stack"),
+		then:  fixedPlace(foreign, signature.OtherStack, "another stack"),
 	},
 	{
 		name:  "made-up-from-top",
 		doc:   "Nothing agrees at the top but the frames that the check itself adds.",
 		kinds: []string{extra, foreign},
 		when:  (*Facts).madeUpFromTop,
-		then:  at(foreign, signature.TopFrames, "the top"),
+		then:  fixedPlace(foreign, signature.TopFrames, "the top"),
 	},
 }
 

@@ -49,14 +49,14 @@ var cuts = []rule{
 		doc:   "Frames of the virtual thread itself are missing: they are frozen in the heap.",
 		kinds: []string{truncated},
 		when:  func(f *Facts) bool { return f.Frozen },
-		then:  at("", signature.Continuation, virtualThreadWords),
+		then:  fixedPlace("", signature.Continuation, virtualThreadWords),
 	},
 	{
 		name:  "cut-at-linker",
 		doc:   "The walk ends at a method handle's linker, which takes its own argument off the caller's stack.",
 		kinds: []string{truncated},
 		when:  func(f *Facts) bool { return f.AtLinker },
-		then:  at("", signature.MethodHandle, linkerWords),
+		then:  fixedPlace("", signature.MethodHandle, linkerWords),
 	},
 	{
 		name:  "cut-at-exception",
@@ -70,7 +70,7 @@ var cuts = []rule{
 		doc:   "All but the very last frame is there: whose it is does not matter.",
 		kinds: []string{truncated},
 		when:  func(f *Facts) bool { return f.BottomLost },
-		then:  at("", signature.BottomFrame, "the bottom frame"),
+		then:  fixedPlace("", signature.BottomFrame, "the bottom frame"),
 	},
 }
 
@@ -81,7 +81,7 @@ var lostFrames = []rule{
 		doc:   "Frames of the virtual thread itself are missing: they are frozen in the heap.",
 		kinds: []string{missing},
 		when:  func(f *Facts) bool { return f.Frozen },
-		then:  at("", signature.Continuation, virtualThreadWords),
+		then:  fixedPlace("", signature.Continuation, virtualThreadWords),
 	},
 	{
 		name:  "missing-at-upcall",
@@ -106,7 +106,7 @@ var departures = []rule{
 		doc:   "The stacks are alike from a native method on down that called back into Java: the walker fails above it.",
 		kinds: []string{missing, extra, foreign},
 		when:  func(f *Facts) bool { return f.NativeCaller },
-		then:  func(f *Facts) verdict { return f.departure("", f.edge(nil, f.caller), "") },
+		then:  func(f *Facts) verdict { return f.departureVerdict("", f.edgePlace(nil, f.caller), "") },
 	},
 	{
 		name:  "whole-stack",
@@ -114,7 +114,7 @@ var departures = []rule{
 		kinds: []string{missing, extra, foreign, wrongMethod},
 		when:  func(f *Facts) bool { return f.ReferenceFrames == 0 || f.SuspectFrames == 0 },
 		then: func(f *Facts) verdict {
-			return f.departure("", signature.Place{Kind: signature.WholeStack}, "the whole stack")
+			return f.departureVerdict("", signature.Place{Kind: signature.WholeStack}, "the whole stack")
 		},
 	},
 }
@@ -127,7 +127,7 @@ var departureMethods = []rule{
 		kinds: []string{missing, extra, foreign, wrongMethod},
 		when:  func(f *Facts) bool { return f.Right < f.AgentFrames },
 		then: func(f *Facts) verdict {
-			return f.departure(f.Shape, signature.Place{Kind: signature.TopFrames}, "the top")
+			return f.departureVerdict(f.Shape, signature.Place{Kind: signature.TopFrames}, "the top")
 		},
 	},
 	{
@@ -135,7 +135,7 @@ var departureMethods = []rule{
 		doc:   "The walk goes wrong at one method: all that differs further down is the consequence.",
 		kinds: []string{missing, extra, foreign, wrongMethod},
 		when:  always,
-		then:  func(f *Facts) verdict { return f.departure(f.Shape, f.Departure, "") },
+		then:  func(f *Facts) verdict { return f.departureVerdict(f.Shape, f.Departure, "") },
 	},
 }
 
@@ -176,15 +176,15 @@ var codeRule = rule{
 		}
 		place := signature.Place{Kind: signature.Code, Number: f.NumFrames}
 		if f.FromSignal {
-			top := f.top()
+			top := f.topPlace()
 			place.State, place.Stage = top.State, top.Stage
 		}
 		return f.verdict("", place, "")
 	},
 }
 
-// departure is the verdict for a departure. A wrong method is described by what it was taken for.
-func (f *Facts) departure(kind string, place signature.Place, words string) verdict {
+// departureVerdict is the verdict for a departure. A wrong method is described by what it was taken for.
+func (f *Facts) departureVerdict(kind string, place signature.Place, words string) verdict {
 	if f.Kind == wrongMethod {
 		words = f.reference.fromBottom(f.Divergence).name() + " taken for " + f.suspect.fromBottom(f.Divergence).name()
 	}

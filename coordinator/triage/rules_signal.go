@@ -36,7 +36,7 @@ var madeUpInSignal = []rule{
 			return f.Divergence == 0 && f.Upcall != "" && (!f.Unfinished || hidesNext)
 		},
 		then: func(f *Facts) verdict {
-			v := f.upcallVerdict(f.upcall(f.Upcall), "")
+			v := f.upcallVerdict(f.upcallPlace(f.Upcall), "")
 			v.kind = truncated
 			return v
 		},
@@ -46,7 +46,7 @@ var madeUpInSignal = []rule{
 		doc:   "Nothing agrees, and the walk ends at a method handle's linker.",
 		kinds: []string{extra, foreign},
 		when:  func(f *Facts) bool { return f.Divergence == 0 && f.AtLinker },
-		then:  at(truncated, signature.MethodHandle, linkerWords),
+		then:  fixedPlace(truncated, signature.MethodHandle, linkerWords),
 	},
 	{
 		name:  "ends-at-exception",
@@ -60,7 +60,7 @@ var madeUpInSignal = []rule{
 		doc:   "The walk leaves the reference where a virtual thread is mounted on its carrier.",
 		kinds: []string{extra, foreign},
 		when:  func(f *Facts) bool { return f.PartsAtContinuation },
-		then:  at("", signature.Continuation, "a continuation"),
+		then:  fixedPlace("", signature.Continuation, "a continuation"),
 	},
 	{
 		name:  "made-up-by-top",
@@ -90,7 +90,7 @@ var sampleCuts = []rule{
 			"entry frame by chance.",
 		kinds: []string{truncated},
 		when:  func(f *Facts) bool { return f.Upcall != "" && (f.SuspectFrames > 1 || !f.Unfinished) },
-		then:  func(f *Facts) verdict { return f.upcallVerdict(f.upcall(f.Upcall), " (here "+f.Bottom+")") },
+		then:  func(f *Facts) verdict { return f.upcallVerdict(f.upcallPlace(f.Upcall), " (here "+f.Bottom+")") },
 	},
 	{
 		name:  "cut-below-upcall",
@@ -107,7 +107,7 @@ var sampleCuts = []rule{
 		doc:   "The walk ends at a method handle's linker, which takes its own argument off the caller's stack.",
 		kinds: []string{truncated},
 		when:  func(f *Facts) bool { return f.AtLinker },
-		then:  at("", signature.MethodHandle, linkerWords),
+		then:  fixedPlace("", signature.MethodHandle, linkerWords),
 	},
 	{
 		name:  "cut-at-exception",
@@ -150,7 +150,7 @@ var sampleRules = []rule{
 		name: "virtual-thread",
 		doc:  "The walk ends in the carrier and lacks frames of the virtual thread.",
 		when: func(f *Facts) bool { return f.Kind != truncated && f.BottomContinuation && f.Frozen },
-		then: at("", signature.Continuation, "a continuation"),
+		then: fixedPlace("", signature.Continuation, "a continuation"),
 	},
 	{
 		name: "first-difference",
@@ -210,7 +210,7 @@ var edgeRules = []rule{
 
 // topVerdict blames the instruction that the signal hit; in says where the example has it.
 func (f *Facts) topVerdict(in string) verdict {
-	place := f.top()
+	place := f.topPlace()
 	return f.verdict("", place, place.String()+in)
 }
 

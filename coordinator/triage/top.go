@@ -96,8 +96,8 @@ func (f *Facts) mostRight() int {
 	return mostMisled
 }
 
-// top is the place of a walk that went wrong because of where the signal hit.
-func (f *Facts) top() signature.Place {
+// topPlace is the place of a walk that went wrong because of where the signal hit.
+func (f *Facts) topPlace() signature.Place {
 	state := f.State
 	if state == "" {
 		state = "unknown"

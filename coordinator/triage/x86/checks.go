@@ -5,10 +5,9 @@ import "bytes"
 // Code that the compilers emit around a check, with words on the stack of which the walker does not know. What differs
 // by JDK, as of 2026-11:
 //
-//	8       the class's super_check_offset is at 12, the cache of the other supertypes at 24
-//	11..25  super_check_offset at 20, the cache at 32
+//	8       super_check_offset at 12, the cache of the other supertypes at 24; later 20 and 32
 //	25      a popped register is asked for zero by test, before by cmp
-//	26      the patterns that begin with je and have 20
+//	26      the patterns of super_check_offset 20 that begin with je
 //	27, 28  super_check_offset at 16
 
 // popsWords reports whether one word or two are popped, the last one into a register which is then asked for zero, now

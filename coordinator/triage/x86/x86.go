@@ -29,28 +29,28 @@ var moments = []rule{
 
 // instructions are told by the code at the pc.
 var instructions = []rule{
-	{by: "an instruction that sets up a frame", stage: stage.Prologue, when: at(frameBegins.begin)},
-	{by: "an instruction that takes down a frame", stage: stage.Epilogue, when: at(frameEnds.begin)},
+	{by: "an instruction that sets up a frame", stage: stage.Prologue, when: onCode(frameBegins.begin)},
+	{by: "an instruction that takes down a frame", stage: stage.Epilogue, when: onCode(frameEnds.begin)},
 	{by: "sub rsp", stage: stage.Prologue, when: notInterpreted(smallFrameBegins.begin)},
 	{by: "add rsp", stage: stage.Epilogue, when: notInterpreted(smallFrameEnds.begin)},
-	{by: "no code", stage: stage.Unknown, when: at(func(code []byte) bool { return len(code) == 0 })},
-	{by: "a C function's first instructions", stage: stage.Prologue, state: native, when: at(setsUpFrame)},
-	{by: "the interpreter's entry of a method", stage: stage.Prologue, state: interpreted, when: at(entersMethod.begin)},
-	{by: "the end of the interpreter's entry", stage: stage.Prologue, state: interpreted, when: at(setsUpMethod)},
-	{by: "the interpreter's exit of a method", stage: stage.Epilogue, state: interpreted, when: at(leavesMethod.begin)},
-	{by: "C1's subtype check, which pops its words", stage: stage.SubtypeCheck, state: compiled, when: at(popsWords)},
-	{by: "C2's string search", stage: stage.StringSearch, state: compiled, when: at(searchesString.begin)},
-	{by: "registers saved for a barrier", stage: stage.Barrier, state: compiled, when: at(savesRegisters)},
-	{by: "the arguments of ZGC's store barrier", stage: stage.Barrier, state: compiled, when: at(passesAddress)},
-	{by: "the call of ZGC's load barrier", stage: stage.Barrier, state: compiled, when: at(callsCollector)},
-	{by: "registers restored after a barrier", stage: stage.Barrier, state: compiled, when: at(restoresRegisters)},
-	{by: "a jump to the stub that looks for a handler", stage: stage.Epilogue, state: compiled, when: at(leavesForStub.begin)},
-	{by: "a stub's jump by a register", stage: stage.Epilogue, state: stub, when: at(jumpsAway)},
-	{by: "the end of the exception blob", stage: stage.Epilogue, state: stub, when: at(endsExceptionBlob.begin)},
-	{by: "a stub that restores all registers", stage: stage.Epilogue, state: stub, when: at(restoresAll)},
-	{by: "a stub that saves all registers", stage: stage.Prologue, state: stub, when: at(savesAll)},
-	{by: "C1's allocation stub", stage: stage.Prologue, state: stub, when: at(allocates.begin)},
-	{by: "C1's finalizer stub", stage: stage.Prologue, state: stub, when: at(finalizes.begin)},
+	{by: "no code", stage: stage.Unknown, when: onCode(func(code []byte) bool { return len(code) == 0 })},
+	{by: "a C function's first instructions", stage: stage.Prologue, state: native, when: onCode(setsUpFrame)},
+	{by: "the interpreter's entry of a method", stage: stage.Prologue, state: interpreted, when: onCode(entersMethod.begin)},
+	{by: "the end of the interpreter's entry", stage: stage.Prologue, state: interpreted, when: onCode(setsUpMethod)},
+	{by: "the interpreter's exit of a method", stage: stage.Epilogue, state: interpreted, when: onCode(leavesMethod.begin)},
+	{by: "C1's subtype check, which pops its words", stage: stage.SubtypeCheck, state: compiled, when: onCode(popsWords)},
+	{by: "C2's string search", stage: stage.StringSearch, state: compiled, when: onCode(searchesString.begin)},
+	{by: "registers saved for a barrier", stage: stage.Barrier, state: compiled, when: onCode(savesRegisters)},
+	{by: "the arguments of ZGC's store barrier", stage: stage.Barrier, state: compiled, when: onCode(passesAddress)},
+	{by: "the call of ZGC's load barrier", stage: stage.Barrier, state: compiled, when: onCode(callsCollector)},
+	{by: "registers restored after a barrier", stage: stage.Barrier, state: compiled, when: onCode(restoresRegisters)},
+	{by: "a jump to the stub that looks for a handler", stage: stage.Epilogue, state: compiled, when: onCode(leavesForStub.begin)},
+	{by: "a stub's jump by a register", stage: stage.Epilogue, state: stub, when: onCode(jumpsAway)},
+	{by: "the end of the exception blob", stage: stage.Epilogue, state: stub, when: onCode(endsExceptionBlob.begin)},
+	{by: "a stub that restores all registers", stage: stage.Epilogue, state: stub, when: onCode(restoresAll)},
+	{by: "a stub that saves all registers", stage: stage.Prologue, state: stub, when: onCode(savesAll)},
+	{by: "C1's allocation stub", stage: stage.Prologue, state: stub, when: onCode(allocates.begin)},
+	{by: "C1's finalizer stub", stage: stage.Prologue, state: stub, when: onCode(finalizes.begin)},
 	{by: "compiled code that searches a string", stage: stage.StringSearch, state: compiled, when: searches},
 }
 
@@ -74,12 +74,12 @@ func Read(m stage.Moment) stage.Reading {
 	return stage.Reading{Stage: stage.Body, By: "no instruction that tells"}
 }
 
-// at makes a condition of one on the code at the pc.
-func at(when func(code []byte) bool) func(stage.Moment) bool {
+// onCode makes a condition of one on the code at the pc.
+func onCode(when func(code []byte) bool) func(stage.Moment) bool {
 	return func(m stage.Moment) bool { return when(m.Code) }
 }
 
-// notInterpreted is at for code that is not the interpreter's.
+// notInterpreted is onCode for code that is not the interpreter's.
 func notInterpreted(when func(code []byte) bool) func(stage.Moment) bool {
 	return func(m stage.Moment) bool { return m.State != interpreted && when(m.Code) }
 }
