@@ -30,9 +30,9 @@ func kindWords(kind string) string {
 	case missing:
 		return "frames are missing"
 	case extra:
-		return "frames too many"
+		return "extra frames"
 	case foreign:
-		return "frames of no caller"
+		return "bogus frames"
 	case swapped:
 		return "frames in the wrong order"
 	case wrongMethod:
@@ -40,7 +40,7 @@ func kindWords(kind string) string {
 	case wrongIndex:
 		return "a wrong bytecode index"
 	case errorCode:
-		return "a code in place of a stack"
+		return "an error code in place of a stack"
 	case impossibleEdge:
 		return "a call that the bytecode cannot make"
 	}

@@ -11,7 +11,7 @@ import (
 var madeUpAtEntry = []rule{
 	{
 		name:  "index-above-foreign",
-		doc:   "Above the frames of no caller the right method stands at a wrong bytecode index: there the walk went wrong.",
+		doc:   "Above the bogus frames the right method stands at a wrong bytecode index: there the walk went wrong.",
 		kinds: []string{foreign},
 		when:  func(f *Facts) bool { return f.OtherIndex != "" },
 		then: func(f *Facts) verdict {
