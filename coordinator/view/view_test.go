@@ -53,8 +53,9 @@ func seen(t *testing.T, f func(tx store.Tx, c *store.Campaign)) {
 			},
 		}))
 		require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 6, Recipe: &misstepv1.Recipe{Executor: "vm"}}))
-		return tx.PutLease(&store.Lease{ID: "L1", Runner: "r1", Job: store.Job{Campaign: "C1", Index: 7},
-			Recipe: &misstepv1.Recipe{}})
+		return tx.PutLease(&store.Lease{
+			ID: "L1", Runner: "r1", Job: store.Job{Campaign: "C1", Index: 7}, Recipe: &misstepv1.Recipe{},
+		})
 	}))
 	require.NoError(t, s.View(t.Context(), func(tx store.Tx) error {
 		c, err := tx.Campaign("C1")
@@ -68,7 +69,7 @@ func TestCampaign(t *testing.T) {
 	seen(t, func(tx store.Tx, c *store.Campaign) {
 		st, err := reader(fleet{}).Campaign(tx, c, now)
 		require.NoError(t, err)
-		assert.EqualValues(t, []uint64{3, 1, 10}, []uint64{st.GetQueued(), st.GetRunning(), st.GetPlanned()})
+		assert.Equal(t, []uint64{3, 1, 10}, []uint64{st.GetQueued(), st.GetRunning(), st.GetPlanned()})
 		assert.Equal(t, map[string]uint64{"vm": 1}, st.GetUnplaced())
 		assert.EqualValues(t, 45, st.GetChecks()[0].GetTotal(), "with what is under way")
 		assert.InDelta(t, 0.1, st.GetTrialsPerSecond(), 1e-9)
