@@ -1,5 +1,7 @@
 package agent
 
+import "misstep/recipe"
+
 // The layout of status.bin, mirrored from abi.h. abi_test.go reads abi.h and fails when a number differs or is missing.
 const (
 	abiVersion            = 2
@@ -22,7 +24,7 @@ const (
 	statusTracedOffset    = 96
 	statusGuessedOffset   = 104
 	statusHeader          = 256
-	checkCount            = 6
+	checkCount            = recipe.StatusSlots
 	checkName             = 32
 	checkTotalOffset      = 32
 	checkMatchOffset      = 40

@@ -32,7 +32,6 @@ var mirrored = map[string]uint64{
 	"MISSTEP_STATUS_TRACED_OFFSET":       statusTracedOffset,
 	"MISSTEP_STATUS_GUESSED_OFFSET":      statusGuessedOffset,
 	"MISSTEP_STATUS_HEADER":              statusHeader,
-	"MISSTEP_CHECK_COUNT":                checkCount,
 	"MISSTEP_CHECK_NAME":                 checkName,
 	"MISSTEP_CHECK_TOTAL_OFFSET":         checkTotalOffset,
 	"MISSTEP_CHECK_MATCH_OFFSET":         checkMatchOffset,

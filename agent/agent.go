@@ -1,8 +1,8 @@
 // Package agent finds the validation agent's files, builds the JVM arguments that switch it on, and reads the flight
 // record it writes.
 //
-// The agent is a folder with two files: libmisstep.so (native/) and misstep-agent.jar (java/). This package imports nothing
-// else of ours; abi.h is the definition it shares with the native side.
+// The agent is a folder with two files: libmisstep.so (native/) and misstep-agent.jar (java/). Its checks are those of the table in
+// misstep/recipe, from which native/src/checks.gen.h is generated; abi.h is the other definition that it shares with the native side.
 package agent
 
 import (

@@ -10,10 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-)
 
-// Checks are the names of the agent's checks in the order of the flight record.
-var Checks = []string{"gst-asgct", "shadow-gst", "asgct-shadow", "asgct-gst-bracket", "edges", "liveness"}
+	"misstep/recipe"
+)
 
 // Options of one run. The zero value of a field leaves the agent's default, except Ratio and Checks, which are passed as
 // they are.
@@ -30,10 +29,10 @@ type Options struct {
 	Include, Exclude []string
 	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio, Include and Exclude.
 	Only []string
-	// Checks maps a check's name to its share: of method entries (gst-asgct, shadow-gst), of ticks (asgct-shadow, asgct-gst-bracket),
-	// of traces (edges); for liveness any value above 0 means on. A check that is missing is off.
+	// Checks maps a check's name to its share (recipe.Check.ShareOf says of what); for liveness any value above 0 means on. A check that is
+	// missing is off.
 	Checks map[string]float64
-	// Reference of asgct-shadow: "shadow" (default), or "trace:SHARE" to judge by the traces of that share of method entries, too.
+	// Reference of the check that takes one: "shadow" (default), or "trace:SHARE" to judge by the traces of that share of method entries, too.
 	Reference string
 	// Interval between signals and Jitter, the share of it by which it varies.
 	Interval time.Duration
@@ -68,8 +67,7 @@ func (o Options) String() string {
 		b.WriteByte('=')
 		b.WriteString(value)
 	}
-	signals := o.Checks["asgct-shadow"] > 0 || o.Checks["asgct-gst-bracket"] > 0
-	share := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	signals := o.asks(func(c recipe.Check) bool { return c.Signals })
 	add("out", o.Out)
 	if o.Plan != "" {
 		add("perturb", o.Plan)
@@ -84,20 +82,25 @@ func (o Options) String() string {
 			add("exclude", strings.Join(o.Exclude, ";"))
 		}
 	}
-	for i, name := range Checks[:5] {
-		if i >= 3 && o.Checks[name] == 0 {
-			continue // an agent that is older than the check, as in a bundle, knows no such option
+	var intervals []recipe.Check
+	for _, c := range recipe.AgentChecks() {
+		switch {
+		case c.Interval:
+			intervals = append(intervals, c)
+		case o.Checks[c.Name] > 0 || c.AgentShare > 0: // else it is off, and an older agent, as in a bundle, may not know such an option
+			add(c.Name, share(o.Checks[c.Name]))
 		}
-		add(name, share(o.Checks[name]))
 	}
 	if o.Reference != "" {
 		add("reference", o.Reference)
 	}
-	switch {
-	case o.Checks["liveness"] == 0:
-		add("liveness", "0")
-	case o.Liveness > 0:
-		add("liveness", strconv.FormatInt(o.Liveness.Milliseconds(), 10))
+	for _, c := range intervals {
+		switch {
+		case o.Checks[c.Name] == 0:
+			add(c.Name, "0")
+		case o.Liveness > 0:
+			add(c.Name, strconv.FormatInt(o.Liveness.Milliseconds(), 10))
+		}
 	}
 	if signals && o.Interval > 0 {
 		add("interval", strconv.FormatInt(o.Interval.Microseconds(), 10))
@@ -159,17 +162,24 @@ func (o Options) validate() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Checks)) {
-		if !slices.Contains(Checks, name) {
-			return fmt.Errorf("agent options: unknown check %q: expected one of %s", name, strings.Join(Checks, ", "))
+		if c, ok := recipe.FindCheck(name); !ok || c.Slot == recipe.NoSlot {
+			return fmt.Errorf("agent options: unknown check %q: expected one of %s", name, strings.Join(recipe.Names(recipe.AgentChecks()), ", "))
 		}
 	}
 	return nil
 }
 
-// NeedsMethods says whether a check or a perturbation asks for instrumented methods, and with them for the patched java.lang.Thread.
+// NeedsMethods reports whether a check or a perturbation asks for instrumented methods, and with them for the patched java.lang.Thread.
 func (o Options) NeedsMethods() bool {
-	return o.Checks["gst-asgct"] > 0 || o.Checks["shadow-gst"] > 0 || o.Checks["asgct-shadow"] > 0 || o.Plan != ""
+	return o.asks(func(c recipe.Check) bool { return c.Methods }) || o.Plan != ""
 }
+
+// asks reports whether a check with a property is on.
+func (o Options) asks(has func(recipe.Check) bool) bool {
+	return slices.ContainsFunc(recipe.AgentChecks(), func(c recipe.Check) bool { return has(c) && o.Checks[c.Name] > 0 })
+}
+
+func share(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // JVMArgs gives the JVM arguments that switch the agent on in a JDK of the given feature version; they come after the
 // recipe's flags and before the application's. Where no check needs instrumented methods, the JVM is neither patched nor

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"misstep/recipe"
 )
 
 // proofs names for each rule a native test in which it fires, and one in which a real fault behind it is still caught.
@@ -37,7 +39,7 @@ func TestEveryRuleFiresAndHidesNoFault(t *testing.T) {
 	enum := regexp.MustCompile(`(?s)enum class Rule : uint8_t \{(.*?)\};`).FindStringSubmatch(source(t, "src", "verdict.h"))
 	require.NotNil(t, enum)
 	ids := regexp.MustCompile(`(?m)^\s*(k\w+),`).FindAllStringSubmatch(enum[1], -1)
-	rules := Words().Rules
+	rules := recipe.Words().Rules
 	require.Len(t, ids, len(rules)+2, "with kUnspecified and kCount")
 	require.Len(t, proofs, len(rules), "a rule has gone")
 	for i, rule := range rules {

@@ -9,6 +9,7 @@ import (
 
 	"misstep/internal/hserr"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // ExpectOf says what repeats the finding: for a mismatch its check and kind and what else its signature says of the record, for a crash the function
@@ -152,7 +153,7 @@ func (e Expect) Record() (like, unlike []string) {
 func recordedAs(check, kind string) []string {
 	switch kind {
 	case "missing", "extra", "wrong-method", "wrong-bci", "swapped", "foreign":
-		if check == "asgct-shadow" { // whose reference has instrumented methods only
+		if check == recipe.AsgctShadow { // whose reference has instrumented methods only
 			return []string{"missing", "extra", "wrong-method", "wrong-bci", "foreign"}
 		}
 	}

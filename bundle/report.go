@@ -10,6 +10,7 @@ import (
 
 	"misstep/bundle/standalone"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // maxCrashLog bounds what a report quotes of an hs_err file, in bytes: its header, and the stacks of the thread that crashed.
@@ -187,25 +188,23 @@ func workaround(f *misstepv1.Finding) string {
 
 // component: AsyncGetCallTrace is hotspot/svc's (as JDK-8303444 was filed), a crash of the VM is left for triage there.
 func component(e Expect) string {
-	if e.Check == "shadow-gst" { // GetStackTrace itself is wrong
+	if check, ok := recipe.FindCheck(e.Check); ok && check.Suspect == recipe.WalkerGst {
 		return "jvmti"
 	}
 	return "svc"
 }
 
 func expected(e Expect) string {
-	switch {
-	case e.Kind == "crash":
+	switch e.Kind {
+	case "crash":
 		return "the JVM does not crash while stacks are walked."
-	case e.Kind == "hang":
+	case "hang":
 		return "the JVM makes progress while stacks are walked."
-	case e.Check == "gst-asgct":
-		return "AsyncGetCallTrace and JVMTI GetStackTrace, called at the same place by the same thread, give the same frames."
-	case e.Check == "shadow-gst":
-		return "JVMTI GetStackTrace gives the frames that were entered and not left, in order."
-	default:
-		return "AsyncGetCallTrace, called in a signal handler, gives the frames that were entered and not left, or an error code."
 	}
+	if check, ok := recipe.FindCheck(e.Check); ok {
+		return check.Expected
+	}
+	return "every walk of a stack gives the frames that were entered and not left, or an error code."
 }
 
 // walk says in which walk a crash was, by the flight record, empty for one outside.

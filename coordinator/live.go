@@ -1,13 +1,13 @@
 package coordinator
 
 import (
-	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // liveTable holds what only matters while it is fresh and need not survive: the progress of running trials and when each
@@ -63,11 +63,11 @@ func (t *liveTable) saw(
 }
 
 // Capable implements view.Fleet.
-func (t *liveTable) Capable(need string) bool {
+func (t *liveTable) Capable(need recipe.Capability) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range t.runners {
-		if slices.Contains(r.GetCapabilities(), need) {
+		if need.MetBy(r.GetCapabilities()) {
 			return true
 		}
 	}
@@ -86,7 +86,7 @@ func (t *liveTable) Runners() []*misstepv1.RunnerStatus {
 }
 
 // lacks reports whether runners called lately and none of them has a capability.
-func (t *liveTable) lacks(need string) bool {
+func (t *liveTable) lacks(need recipe.Capability) bool {
 	t.mu.Lock()
 	known := len(t.runners) > 0
 	t.mu.Unlock()

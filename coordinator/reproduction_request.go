@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"misstep/coordinator/campaign"
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
 	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Bounds of a request to reproduce.
@@ -60,7 +60,7 @@ func budget(req *misstepv1.StartReproductionRequest) (trials uint64, limit *dura
 
 // applicable returns the perturbations that trials of a recipe can have.
 func applicable(all []*misstepv1.Perturbation, r *misstepv1.Recipe) []*misstepv1.Perturbation {
-	return slices.DeleteFunc(slices.Clone(all), func(p *misstepv1.Perturbation) bool { return !campaign.Suits(p, r) })
+	return slices.DeleteFunc(slices.Clone(all), func(p *misstepv1.Perturbation) bool { return !recipe.CanPerturb(r, p) })
 }
 
 // reproductionFor returns the id of the reproduction to answer a request with: the one that runs for the finding, or the newest

@@ -11,11 +11,11 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
 	"misstep/coordinator/view"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // StartReproduction implements the AdminService.
@@ -49,7 +49,8 @@ func (s *Server) StartReproduction(
 			return status.Errorf(codes.FailedPrecondition, "finding %s has no recipe to begin with", id)
 		}
 		for _, p := range applicable(req.GetPerturbations(), f.GetExampleRecipe()) {
-			if need := campaign.Need(f.GetExampleRecipe().GetExecutor(), p); need != "" && s.live.lacks(need) {
+			need := recipe.NeededCapability(f.GetExampleRecipe().GetExecutor(), p)
+			if need != recipe.NoCapability && s.live.lacks(need) {
 				return status.Errorf(codes.FailedPrecondition, "perturbations: %s takes %s, which no connected runner has",
 					p.GetStrategy(), need)
 			}

@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"misstep/agent"
-	"misstep/deploy/jdk"
 	"misstep/bench"
 	"misstep/bench/trial"
+	"misstep/deploy/jdk"
+	"misstep/recipe"
 )
 
 func main() {
@@ -113,7 +114,7 @@ func measureRate(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.T
 			for _, interval := range []time.Duration{time.Millisecond, 100 * time.Microsecond, 50 * time.Microsecond} {
 				r, err := bed.Run(ctx, trial.Spec{
 					JDK: on, Workload: workload, Repetitions: 1,
-					Agent: &agent.Options{Seed: uint64(i), Ratio: 1, Checks: map[string]float64{"asgct-shadow": 1, "liveness": 1}, Interval: interval, Jitter: 0.1},
+					Agent: &agent.Options{Seed: uint64(i), Ratio: 1, Checks: map[string]float64{recipe.AsgctShadow: 1, recipe.Liveness: 1}, Interval: interval, Jitter: 0.1},
 				}, nil)
 				if err != nil {
 					return nil, err
@@ -122,7 +123,7 @@ func measureRate(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.T
 					return nil, fmt.Errorf("measure the rate of samples: %s", r.Failure)
 				}
 				var void uint64
-				for _, n := range r.Check("asgct-shadow").Void {
+				for _, n := range r.Check(recipe.AsgctShadow).Void {
 					void += n
 				}
 				all = append(all, rate{workload, interval, r.Status.Sent, r.Status.Answered, void, r.Wall.Seconds(), r.CPU.Seconds()})
@@ -168,14 +169,14 @@ type variant struct {
 
 func variants() []variant {
 	entry := func(share float64) map[string]float64 {
-		return map[string]float64{"gst-asgct": share, "shadow-gst": share, "liveness": 1}
+		return map[string]float64{recipe.GstAsgct: share, recipe.ShadowGst: share, recipe.Liveness: 1}
 	}
 	sampled := func(interval time.Duration) *agent.Options {
 		checks := entry(0.001)
-		checks["asgct-shadow"] = 1
+		checks[recipe.AsgctShadow] = 1
 		return &agent.Options{Ratio: 1, Checks: checks, Interval: interval, Jitter: 0.1}
 	}
-	alive := map[string]float64{"liveness": 1}
+	alive := map[string]float64{recipe.Liveness: 1}
 	return []variant{
 		{"no agent", nil},
 		{"ratio 0", &agent.Options{Ratio: 0, Checks: alive}},

@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"misstep/agent"
-	"misstep/deploy/jdk"
 	"misstep/bench"
 	"misstep/bench/trial"
+	"misstep/deploy/jdk"
+	"misstep/recipe"
 )
 
 // compile makes the classes of the two programs that are no workloads.
@@ -54,7 +55,7 @@ func java(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, a
 }
 
 // instrumentedOnly asks for instrumentation, which no check but those at entries and in samples does, and practically checks nothing.
-var instrumentedOnly = map[string]float64{"shadow-gst": 1e-15, "liveness": 1}
+var instrumentedOnly = map[string]float64{recipe.ShadowGst: 1e-15, recipe.Liveness: 1}
 
 // threads is what one push and pop takes, in nanoseconds, and what a thread takes, in MiB: one that waits 50 frames deep, and one that has worked
 // 1,000 frames deep under all checks and traces.
@@ -122,7 +123,7 @@ func measurePair(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes stri
 
 // allChecks are at work at the same time, on a share of the method entries.
 func allChecks(entries float64) map[string]float64 {
-	return map[string]float64{"gst-asgct": entries, "shadow-gst": entries, "asgct-shadow": 1, "asgct-gst-bracket": 0.1, "edges": 0.1, "liveness": 1}
+	return map[string]float64{recipe.GstAsgct: entries, recipe.ShadowGst: entries, recipe.AsgctShadow: 1, recipe.AsgctGstBracket: 0.1, recipe.Edges: 0.1, recipe.Liveness: 1}
 }
 
 // measureThread gives the MiB that the agent adds for each thread: what 400 more threads add with the agent, less what they add without.

@@ -12,20 +12,21 @@ import (
 	"time"
 
 	"misstep/agent"
+	"misstep/bench"
+	"misstep/bench/trial"
 	"misstep/coordinator/triage"
 	"misstep/corpus/known"
 	"misstep/deploy/jdk"
-	"misstep/bench"
-	"misstep/bench/trial"
 	"misstep/internal/hserr"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // calibrationSeeds is the number of independent searches for each bug.
 const calibrationSeeds = 10
 
-// recipe is how a known bug is looked for: the workload and flags of its trigger.
-type recipe struct {
+// trigger is how a known bug is looked for: the workload and flags of its trigger.
+type trigger struct {
 	bug, workload string
 	flags         []string
 	checks        map[string]float64
@@ -49,26 +50,26 @@ func before(update [3]int) func(jdk.Entry) bool {
 func everyJDK(jdk.Entry) bool { return true }
 
 var (
-	sampled        = map[string]float64{"asgct-shadow": 1}
+	sampled        = map[string]float64{recipe.AsgctShadow: 1}
 	smallCodeCache = []string{"-XX:ReservedCodeCacheSize=8m"}
 )
 
 // recipes are the bugs of the calibration list with their triggers.
-var recipes = []recipe{
+var recipes = []trigger{
 	{
 		bug: "JDK-8303444", workload: "clinit", flags: []string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
-		checks: map[string]float64{"gst-asgct": 1}, has: func(j jdk.Entry) bool { return j.Feature > 8 },
+		checks: map[string]float64{recipe.GstAsgct: 1}, has: func(j jdk.Entry) bool { return j.Feature > 8 },
 	},
 	// 11 has it, too, but no workload calls such methods there: agent/linked_jvm_test.go does.
 	{
-		bug: "JDK-8302320", workload: "churn", checks: map[string]float64{"gst-asgct": 0.02},
+		bug: "JDK-8302320", workload: "churn", checks: map[string]float64{recipe.GstAsgct: 0.02},
 		has: func(j jdk.Entry) bool { return j.Feature == 8 },
 	},
 	{bug: "MISSTEP-epilogue-fabrication", workload: "epilogue", checks: sampled, interval: 200 * time.Microsecond, has: everyJDK},
 	{bug: "JDK-8178287", workload: "h2", checks: sampled, interval: 200 * time.Microsecond, has: everyJDK},
 	{bug: "JDK-8022893", workload: "mix", checks: sampled, interval: 200 * time.Microsecond, rule: "inline-imprecision", has: everyJDK},
 	{
-		bug: "MISSTEP-virtual-thread-thaw", workload: "vthread-yield", checks: map[string]float64{"gst-asgct": 0.01},
+		bug: "MISSTEP-virtual-thread-thaw", workload: "vthread-yield", checks: map[string]float64{recipe.GstAsgct: 0.01},
 		has: func(j jdk.Entry) bool { return j.Feature >= 21 },
 	},
 	{
@@ -122,7 +123,7 @@ func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([
 		searched++
 	}
 	// A share of the time for each of those that are left: a bug that does not show must not take all of it.
-	step := func(s *search, r recipe, left int, least time.Duration) (bool, error) {
+	step := func(s *search, r trigger, left int, least time.Duration) (bool, error) {
 		rest := time.Until(until)
 		if rest <= 0 || ctx.Err() != nil {
 			return false, nil
@@ -149,7 +150,7 @@ func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([
 	for {
 		type missed struct {
 			*search
-			of recipe
+			of trigger
 		}
 		var open []missed
 		for i, r := range recipes {
@@ -171,7 +172,7 @@ func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([
 }
 
 // look repeats trials with seeds of their own until the bug shows or ctx ends.
-func (s *search) look(ctx context.Context, bed *trial.Bed, r recipe) error {
+func (s *search) look(ctx context.Context, bed *trial.Bed, r trigger) error {
 	start := time.Now()
 	for ctx.Err() == nil && !s.Hit {
 		s.Trials++
@@ -195,7 +196,7 @@ func (s *search) look(ctx context.Context, bed *trial.Bed, r recipe) error {
 const errorFile = "hs_err.log" // in the run's folder
 
 // shows tells whether what a run has left until now shows the bug.
-func (r recipe) shows(dir, version string) bool {
+func (r trigger) shows(dir, version string) bool {
 	if r.rule != "" {
 		status, err := agent.ReadStatus(filepath.Join(dir, "agent", "status.bin")) // not there at first
 		return err == nil && slices.ContainsFunc(status.Checks, func(c agent.CheckCount) bool { return c.Tolerated[r.rule] > 0 })

@@ -11,9 +11,9 @@ import (
 	"os/signal"
 	"time"
 
-	"misstep/agent"
 	"misstep/bench"
 	"misstep/bench/trial"
+	"misstep/recipe"
 )
 
 func main() {
@@ -84,10 +84,10 @@ func run(stdout io.Writer) error {
 // checks gives each check a share: entry of the method entries for those at entries, all for the others.
 func checks(entry float64) map[string]float64 {
 	shares := map[string]float64{}
-	for _, name := range agent.Checks {
+	for _, name := range recipe.Names(recipe.AgentChecks()) {
 		shares[name] = 1
 	}
-	shares["gst-asgct"], shares["shadow-gst"] = entry, entry
+	shares[recipe.GstAsgct], shares[recipe.ShadowGst] = entry, entry
 	return shares
 }
 

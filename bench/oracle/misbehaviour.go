@@ -13,11 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"misstep/deploy/jdk"
 	"misstep/bench"
 	"misstep/bench/trial"
+	"misstep/deploy/jdk"
 	"misstep/internal/faults"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner/jvm"
 	"misstep/workloads"
 )
@@ -87,7 +88,7 @@ func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where st
 		Jdk: &misstepv1.Jdk{Name: j.Name, Digest: j.Digest}, Workload: &misstepv1.Workload{Name: "mix"}, Seed: uint64(seed),
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.5},
-		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}, {Name: "liveness"}},
+		Checks:          []*misstepv1.Check{{Name: recipe.GstAsgct}, {Name: recipe.AsgctShadow}, {Name: recipe.Liveness}},
 		Limits:          &misstepv1.Limits{Wall: durationpb.New(3 * time.Minute)},
 	}, nil)
 	over := monotonic()

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"misstep/agent"
+	"misstep/bench"
+	"misstep/bench/trial"
 	"misstep/coordinator/triage"
 	"misstep/corpus/known"
 	"misstep/deploy/jdk"
-	"misstep/bench"
-	"misstep/bench/trial"
 	"misstep/internal/faults"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // sensitivityGoal is the share of visible faults that must be detected, in per cent.
@@ -79,19 +80,19 @@ func blind(check string, f *faults.Fault) string {
 		return blindLate
 	}
 	switch check {
-	case "gst-asgct":
+	case recipe.GstAsgct:
 		if f.Class == faults.WrongCode && f.After == -2 {
 			return blindCollection
 		}
-	case "asgct-gst-bracket":
+	case recipe.AsgctGstBracket:
 		if !slices.Contains(bracketSees, f.Class) {
 			return blindMoved
 		}
-	case "edges":
+	case recipe.Edges:
 		if !slices.Contains(edgesSee, f.Class) {
 			return blindPairs
 		}
-	case "asgct-shadow":
+	case recipe.AsgctShadow:
 		switch {
 		case f.Class == faults.InvalidCode, f.Class == faults.UnknownMethod:
 		case f.Class == faults.WrongCode && f.After == -10: // HotSpot has no use for it
@@ -116,12 +117,12 @@ func blind(check string, f *faults.Fault) string {
 const byTraces = "asgct-shadow by traces"
 
 // promised are the checks that have a goal for each class; others only are reported.
-var promised = []string{"gst-asgct", "asgct-shadow", "asgct-gst-bracket"}
+var promised = []string{recipe.GstAsgct, recipe.AsgctShadow, recipe.AsgctGstBracket}
 
 // unseen are the classes of which a promised check's reference can see nothing; how much it sees of the others, blind says fault by fault.
 var unseen = map[string][]string{
-	"asgct-shadow":      {faults.DropTop, faults.WrongBci},
-	"asgct-gst-bracket": slices.DeleteFunc(slices.Clone(faults.Alterations), func(class string) bool { return slices.Contains(bracketSees, class) }),
+	recipe.AsgctShadow:      {faults.DropTop, faults.WrongBci},
+	recipe.AsgctGstBracket: slices.DeleteFunc(slices.Clone(faults.Alterations), func(class string) bool { return slices.Contains(bracketSees, class) }),
 }
 
 func (s *sensitivity) add(rate float64, version, reference string, r trial.Result) {
@@ -131,7 +132,7 @@ func (s *sensitivity) add(rate float64, version, reference string, r trial.Resul
 	for _, f := range r.Faults.Faults {
 		for check, v := range f.Verdicts {
 			name := check
-			if check == "asgct-shadow" && reference != "" {
+			if check == recipe.AsgctShadow && reference != "" {
 				name = byTraces
 			}
 			key := f.Class + " " + name
@@ -235,14 +236,14 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		alone := ""
 		switch {
 		case i%bracketRuns == bracketRuns-1:
-			alone = "asgct-gst-bracket"
+			alone = recipe.AsgctGstBracket
 		case (i+i/len(jdks))%2 == 1:
-			alone = "asgct-shadow"
+			alone = recipe.AsgctShadow
 		}
 		if alone != "" {
-			options.Checks, options.Interval = map[string]float64{alone: 1, "edges": 1, "liveness": 1}, 50*time.Microsecond
+			options.Checks, options.Interval = map[string]float64{alone: 1, recipe.Edges: 1, recipe.Liveness: 1}, 50*time.Microsecond
 		}
-		if i%tracedRuns == 0 && alone != "asgct-gst-bracket" {
+		if i%tracedRuns == 0 && alone != recipe.AsgctGstBracket {
 			options.Reference = traced
 		}
 		options.Seed, options.Jitter, options.Evidence, options.MaxMismatches = uint64(i), 0.5, "every", 4096
@@ -268,7 +269,7 @@ func (s *sensitivity) table() bench.Table {
 		Columns: []string{"class", "check", "void", "checked", "blind (detected)", "visible", "detected", "share", "95 % interval", "missed as", "taken for known bugs"},
 	}
 	for _, class := range append(slices.Clone(faults.Alterations), faults.Delay) {
-		for _, check := range append(slices.Clone(agent.Checks), byTraces) {
+		for _, check := range append(recipe.Names(recipe.AgentChecks()), byTraces) {
 			c := s.Cells[class+" "+check]
 			if c == nil {
 				continue

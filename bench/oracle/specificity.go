@@ -19,14 +19,14 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/agent"
+	"misstep/bench"
+	"misstep/bench/trial"
 	"misstep/coordinator/triage"
 	"misstep/corpus/known"
 	"misstep/deploy/jdk"
 	"misstep/deploy/jdk/preset"
-	"misstep/bench"
-	"misstep/bench/trial"
 	misstepv1 "misstep/proto/misstep/v1"
-	"misstep/runner/jvm"
+	"misstep/recipe"
 	"misstep/workloads"
 )
 
@@ -91,9 +91,9 @@ type setting struct {
 }
 
 var settings = []setting{
-	{"gst-asgct", 1, 1, 1, checks(0.002), time.Millisecond},
-	{"asgct-shadow", 5, 2, 1, map[string]float64{"asgct-shadow": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
-	{"asgct-gst-bracket", 50, 5, 0, map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1}, 50 * time.Microsecond},
+	{recipe.GstAsgct, 1, 1, 1, checks(0.002), time.Millisecond},
+	{recipe.AsgctShadow, 5, 2, 1, map[string]float64{recipe.AsgctShadow: 1, recipe.Edges: 1, recipe.Liveness: 1}, 50 * time.Microsecond},
+	{recipe.AsgctGstBracket, 50, 5, 0, map[string]float64{recipe.AsgctGstBracket: 1, recipe.Edges: 1, recipe.Liveness: 1}, 50 * time.Microsecond},
 }
 
 // traced has samples judged by the trace stack, too, in one of tracedRuns runs of asgct-shadow: it is dear.
@@ -139,10 +139,10 @@ func (in setting) trial(p program, seed uint64, limit time.Duration, flags []str
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.checks)) {
 		r.Checks = append(r.Checks, &misstepv1.Check{Name: name, Share: in.checks[name]})
-		if name == in.check && name == "asgct-shadow" && seed%tracedRuns == 0 {
+		if name == in.check && name == recipe.AsgctShadow && seed%tracedRuns == 0 {
 			r.Checks[len(r.Checks)-1].Reference = traced
 		}
-		if name == "liveness" {
+		if name == recipe.Liveness {
 			r.Checks[len(r.Checks)-1].Interval = durationpb.New(time.Millisecond)
 		}
 	}
@@ -256,9 +256,9 @@ func programsOf(bed *trial.Bed) ([]program, error) {
 func judged(c agent.CheckCount) uint64 { return c.Match + sum(c.Tolerated) + c.Mismatch }
 
 func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of trialRun) error {
-	limited, cancel := context.WithTimeout(ctx, jvm.Wall(of.recipe))
+	limited, cancel := context.WithTimeout(ctx, recipe.Wall(of.recipe))
 	defer cancel()
-	options := jvm.AgentOptions(of.recipe, "")
+	options := agent.OptionsOf(of.recipe, "")
 	r, err := bed.Run(limited, trial.Spec{JDK: of.jdk, Workload: of.workload.Name, Repetitions: of.recipe.GetWorkload().GetRepetitions(), Flags: of.recipe.GetJvmFlags(), Agent: &options}, nil)
 	if err != nil {
 		return err
@@ -387,7 +387,7 @@ func (s *specificity) countTable() bench.Table {
 		Title:   "specificity: checks without faults",
 		Columns: []string{"check", "total", "judged", "match", "tolerated", "unwalkable", "void", "mismatch", "known", "unexplained", "not recorded", "in programs"},
 	}
-	for _, name := range agent.Checks {
+	for _, name := range recipe.Names(recipe.AgentChecks()) {
 		c := s.Checks[name]
 		explained, unexplained := s.split(name)
 		t.Rows = append(t.Rows, []string{
@@ -448,10 +448,10 @@ func (s *specificity) familyTable() bench.Table {
 
 func (s *specificity) goals() []bench.Goal {
 	goals := []bench.Goal{{Name: "runs that failed", Goal: 0, Measured: float64(len(s.Failures)), Unit: "runs"}}
-	for _, name := range agent.Checks {
+	for _, name := range recipe.Names(recipe.AgentChecks()) {
 		_, unexplained := s.split(name)
 		alarms := float64(unexplained + s.Unrecorded[name])
-		if name == "liveness" { // it gives no mismatches: a thread that is overdue in a walk is judged from outside, so it is an alarm here
+		if name == recipe.Liveness { // it gives no mismatches: a thread that is overdue in a walk is judged from outside, so it is an alarm here
 			alarms += float64(s.Checks[name].Void["overdue"])
 		}
 		if judged(s.Checks[name]) == 0 { // no proof, no pass

@@ -16,6 +16,7 @@ import (
 	"misstep/agent"
 	"misstep/bench/trial"
 	"misstep/internal/hserr"
+	"misstep/recipe"
 )
 
 const (
@@ -80,11 +81,11 @@ func sweep(ctx context.Context, root, dir string, n int) (*summary, error) {
 func optionsOf(i int) *agent.Options {
 	o := &agent.Options{
 		Seed: uint64(i), Ratio: 1, Interval: interval, Jitter: 0.9, Liveness: 10 * time.Millisecond,
-		Checks: map[string]float64{"gst-asgct": 0.01, "shadow-gst": 0.01, "asgct-shadow": 1, "liveness": 1},
+		Checks: map[string]float64{recipe.GstAsgct: 0.01, recipe.ShadowGst: 0.01, recipe.AsgctShadow: 1, recipe.Liveness: 1},
 	}
 	if i/len(presets)%2 == 1 {
 		o.Burst, o.Reference = 2, "trace:0.01"
-		o.Checks["asgct-gst-bracket"], o.Checks["edges"] = 0.5, 0.1
+		o.Checks[recipe.AsgctGstBracket], o.Checks[recipe.Edges] = 0.5, 0.1
 	}
 	return o
 }
@@ -114,7 +115,7 @@ func (s *summary) one(ctx context.Context, bed *trial.Bed, i int) error {
 	s.Runs++
 	s.Sent += r.Status.Sent
 	s.Answered += r.Status.Answered
-	s.Entries += r.Check("gst-asgct").Total + r.Check("shadow-gst").Total
+	s.Entries += r.Check(recipe.GstAsgct).Total + r.Check(recipe.ShadowGst).Total
 	if t == nil {
 		s.ByJDK[entry.Name]++
 		return os.RemoveAll(r.Dir)
@@ -177,7 +178,7 @@ func accounts(s agent.Status) error {
 		if c.Total != c.Verdicts() {
 			err = errors.Join(err, fmt.Errorf("%s: %d verdicts of %d checks", c.Name, c.Verdicts(), c.Total))
 		}
-		if c.Name == "asgct-shadow" || c.Name == "asgct-gst-bracket" {
+		if c.Name == recipe.AsgctShadow || c.Name == recipe.AsgctGstBracket {
 			signals += c.Total
 		}
 	}

@@ -15,13 +15,13 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"misstep/agent"
+	"misstep/bench/trial"
 	"misstep/coordinator/triage/triagetest"
 	"misstep/deploy/jdk"
-	"misstep/bench/trial"
 	"misstep/internal/faults"
 	"misstep/internal/home"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner/jvm"
 	"misstep/workloads"
 )
@@ -159,7 +159,7 @@ func (b *bed) recipe(e experiment, j jdk.Entry, p program, seed uint64) *misstep
 		}
 		r.Workload.Arguments = append(r.Workload.Arguments, a)
 	}
-	for _, name := range agent.Checks {
+	for _, name := range recipe.Names(recipe.AgentChecks()) {
 		if share := e.checks[name]; share > 0 {
 			r.Checks = append(r.Checks, &misstepv1.Check{Name: name, Share: share})
 		}

@@ -9,6 +9,7 @@ import (
 	"misstep/coordinator/triage/triagetest"
 	"misstep/internal/faults"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // experiment plants one cause. Each of its trials is one JVM.
@@ -158,7 +159,7 @@ func injected(all []corruption, held bool) (out []experiment) {
 	add := func(where, class, method string) {
 		e := experiment{
 			label: where + ": " + class, kind: triagetest.KindMismatch, programs: through(method), held: held,
-			checks:  map[string]float64{"gst-asgct": 0.02},
+			checks:  map[string]float64{recipe.GstAsgct: 0.02},
 			flags:   []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"},
 			include: []string{"misstep.workloads.*", "com.fasterxml.jackson.databind.Obj*", "java.util.stream.*", "java.util.concurrent.F*", "java.util.regex.*"},
 			faults:  &faults.Plan{Classes: []string{class}, Rate: 1, Where: where, Method: method},
@@ -172,7 +173,7 @@ func injected(all []corruption, held bool) (out []experiment) {
 			e.faults.Rate = 0.05
 		}
 		if where == "signal" {
-			e.checks["asgct-shadow"], e.interval = 1, 250*time.Microsecond
+			e.checks[recipe.AsgctShadow], e.interval = 1, 250*time.Microsecond
 		}
 		if class == faults.WrongCode { // another code is another bug
 			e.refine = func(f *faults.Fault) string { return " " + strconv.Itoa(int(f.After)) }
@@ -208,7 +209,7 @@ func calibration() []experiment {
 	for _, compiler := range []string{"-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"} {
 		all = append(all, experiment{
 			label: "MISSTEP-deoptimised-caller", variant: compiler, kind: triagetest.KindMismatch, programs: []program{{own + "Deoptimised", []string{"deoptimised"}}}, oldest: 17,
-			flags: append(slices.Clone(deoptimised), compiler), checks: map[string]float64{"gst-asgct": 1}, include: []string{"Deoptimised*"},
+			flags: append(slices.Clone(deoptimised), compiler), checks: map[string]float64{recipe.GstAsgct: 1}, include: []string{"Deoptimised*"},
 			keep: passes(func(class, method string) bool { return class == "Deoptimised" && method == "outer" }),
 		})
 	}
@@ -216,19 +217,19 @@ func calibration() []experiment {
 		experiment{
 			label: "JDK-8303444", kind: triagetest.KindMismatch, programs: []program{{"clinit", []string{"2"}}}, oldest: 17,
 			flags:  []string{"-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,misstep/workloads/clinit/*.*"},
-			checks: map[string]float64{"gst-asgct": 1}, include: []string{"misstep.workloads.clinit.*"},
+			checks: map[string]float64{recipe.GstAsgct: 1}, include: []string{"misstep.workloads.clinit.*"},
 			keep: passes(func(class, method string) bool {
 				return strings.HasPrefix(class, "misstep.workloads.clinit.") && method == "<clinit>"
 			}),
 		},
 		experiment{
 			label: "MISSTEP-virtual-thread-thaw", kind: triagetest.KindMismatch, programs: []program{{"vthread-yield", []string{"16", "300"}}}, oldest: 21,
-			checks: map[string]float64{"gst-asgct": 0.02}, include: []string{"misstep.workloads.vthread.*"},
+			checks: map[string]float64{recipe.GstAsgct: 0.02}, include: []string{"misstep.workloads.vthread.*"},
 			keep: passes(func(class, method string) bool { return class == "java.lang.VirtualThread" && method == "run" }),
 		},
 		experiment{
 			label: "MISSTEP-epilogue-fabrication", kind: triagetest.KindMismatch, programs: []program{{"epilogue", []string{"60000"}}},
-			checks: map[string]float64{"asgct-shadow": 1}, interval: 150 * time.Microsecond, include: []string{"misstep.workloads.epilogue.*", "java.util.regex.*"},
+			checks: map[string]float64{recipe.AsgctShadow: 1}, interval: 150 * time.Microsecond, include: []string{"misstep.workloads.epilogue.*", "java.util.regex.*"},
 			keep: func(m *misstepv1.Mismatch) bool {
 				return m.GetTopState() == "compiled" && len(m.GetCode()) > 0 && m.GetCode()[0] == 0x5d
 			},
@@ -268,11 +269,11 @@ func crashes() []experiment {
 	for _, where := range []string{"entry", "signal"} {
 		e := experiment{
 			label: "crash in AsyncGetCallTrace, " + where, kind: triagetest.KindCrash, programs: []program{mix, exceptions, forkjoin},
-			checks: map[string]float64{"gst-asgct": 0.005}, include: []string{"misstep.workloads.*", "java.util.*"},
+			checks: map[string]float64{recipe.GstAsgct: 0.005}, include: []string{"misstep.workloads.*", "java.util.*"},
 			faults: &faults.Plan{Classes: []string{faults.Crash}, Rate: 0.01, Where: where},
 		}
 		if where == "signal" {
-			e.checks, e.interval = map[string]float64{"asgct-shadow": 1}, 250*time.Microsecond
+			e.checks, e.interval = map[string]float64{recipe.AsgctShadow: 1}, 250*time.Microsecond
 		}
 		all = append(all, e)
 	}
@@ -308,11 +309,11 @@ func hangs() []experiment {
 	for _, where := range []string{"entry", "signal", "handler"} {
 		e := experiment{
 			label: "hang in AsyncGetCallTrace, " + where, kind: triagetest.KindHang, programs: []program{mix, exceptions, forkjoin},
-			checks: map[string]float64{"gst-asgct": 0.005}, include: []string{"misstep.workloads.*", "java.util.*"},
+			checks: map[string]float64{recipe.GstAsgct: 0.005}, include: []string{"misstep.workloads.*", "java.util.*"},
 			faults: &faults.Plan{Classes: []string{faults.Hang}, Rate: 0.01, Where: where},
 		}
 		if where != "entry" {
-			e.checks, e.interval = map[string]float64{"asgct-shadow": 1}, 250*time.Microsecond
+			e.checks, e.interval = map[string]float64{recipe.AsgctShadow: 1}, 250*time.Microsecond
 		}
 		if where == "handler" {
 			e.label, e.faults, e.shell = "spin in the agent's handler", nil, "export LD_PRELOAD=$DIR/libspin.so"

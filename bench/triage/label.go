@@ -8,6 +8,7 @@ import (
 	"misstep/coordinator/triage/triagetest"
 	"misstep/internal/faults"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // mostKept mismatches of a trial, the most frequent ones: a cause that shows in a hundred places must not outweigh all others.
@@ -39,7 +40,7 @@ func label(l triagetest.Labelled, e experiment, o *misstepv1.Outcome, log faults
 		name := e.label
 		if e.faults != nil {
 			f := byWalk[m.GetSequence()]
-			if f == nil || f.AtEntry != (m.GetCheck() == "gst-asgct") {
+			if f == nil || f.AtEntry != (m.GetCheck() == recipe.GstAsgct) {
 				continue // the JVM's own
 			}
 			if e.refine != nil {

@@ -16,6 +16,7 @@ import (
 	"text/template"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 //go:embed *.tmpl families/*.tmpl native/libWalkerTest.cpp
@@ -97,7 +98,7 @@ func Generate(f *misstepv1.Finding, flags []string) ([]File, error) {
 
 func familyOf(s *misstepv1.Signature) (family, error) {
 	parts := s.GetParts()
-	if s.GetKind() != "mismatch" || len(parts) < 3 || parts[0] != "gst-asgct" {
+	if s.GetKind() != "mismatch" || len(parts) < 3 || parts[0] != recipe.GstAsgct {
 		return family{}, &UnservedError{"only mismatches of gst-asgct happen where a test can compare by itself; this finding needs a signal or the agent"}
 	}
 	kin, ok := families[parts[2]]

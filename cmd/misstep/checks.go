@@ -11,6 +11,7 @@ import (
 
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 type agentCommand struct {
@@ -43,7 +44,7 @@ type checksCommand struct {
 
 // checkWords is what `misstep checks --json` prints.
 type checkWords struct {
-	agent.Catalogue
+	recipe.Catalogue
 	Counts []raw `json:"counts,omitempty"`
 }
 
@@ -53,7 +54,7 @@ func (c *checksCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	words := agent.Words()
+	words := recipe.Words()
 	if c.JSON {
 		return e.json(checkWords{words, raws(counts)})
 	}
@@ -88,7 +89,7 @@ func (c *checksCommand) counts(ctx context.Context, e *env) ([]*misstepv1.CheckC
 }
 
 // renderWords prints one table for each list. Counts are per word, of all checks together; those of each check come after.
-func renderWords(w io.Writer, words agent.Catalogue, counts []*misstepv1.CheckCount, counted bool) error {
+func renderWords(w io.Writer, words recipe.Catalogue, counts []*misstepv1.CheckCount, counted bool) error {
 	byWord := map[string]uint64{}
 	for _, c := range counts {
 		byWord["check "+c.GetCheck()] += c.GetTotal()
@@ -105,9 +106,9 @@ func renderWords(w io.Writer, words agent.Catalogue, counts []*misstepv1.CheckCo
 	t := table(w)
 	for _, list := range []struct {
 		title, prefix string
-		words         []agent.Word
+		words         []recipe.Word
 	}{
-		{"CHECKS", "check ", words.Checks},
+		{"CHECKS", "check ", recipe.CheckWords(words.Checks)},
 		{"RULES that tolerate a difference", "rule ", words.Rules},
 		{"REASONS for which a check is void", "reason ", words.Reasons},
 		{"KINDS of mismatches", "", words.Kinds},

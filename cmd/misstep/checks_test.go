@@ -2,23 +2,28 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"misstep/agent"
 	"misstep/coordinator/campaign"
-	"misstep/runner/jvm"
+	"misstep/recipe"
 )
 
-// A check has its name in the agent, in campaigns and in the runner, which do not know of each other.
+// A check of the table can be asked for in a campaign, and is listed.
 func TestEveryPartKnowsTheChecks(t *testing.T) {
-	require.Len(t, jvm.DefaultShares, len(agent.Checks))
-	for _, name := range agent.Checks {
-		require.Contains(t, jvm.DefaultShares, name)
+	for _, check := range recipe.Checks() {
 		spec := fmt.Sprintf(`{name: a, jdks: [x], workloads: [{name: w}], instrumentation: [{ratio: 1}], sampling: [{interval: 1ms}],
-  checks: [{name: %s}, {name: %s}], budget: {trials: 1}}`, name, map[bool]string{true: "liveness", false: "asgct-shadow"}[name == "asgct-shadow"])
+  checks: [{name: %s}, {name: %s}], budget: {trials: 1}}`, check.Name,
+			map[bool]string{true: recipe.Liveness, false: recipe.AsgctShadow}[check.Name == recipe.AsgctShadow])
 		_, err := campaign.Load([]byte(spec), "c.yaml")
-		require.NoError(t, err, name)
+		require.NoError(t, err, check.Name)
 	}
+	var b strings.Builder
+	require.NoError(t, renderWords(&b, recipe.Words(), nil, false))
+	for _, name := range recipe.Names(recipe.Checks()) {
+		require.Contains(t, b.String(), "  "+name+" ")
+	}
+	require.Contains(t, b.String(), "by default 0.001 of method entries")
 }

@@ -16,6 +16,7 @@ import (
 	"misstep/agent"
 	"misstep/bpf"
 	"misstep/deploy/vm"
+	"misstep/recipe"
 	"misstep/runner/guest"
 	"misstep/runner/perturb"
 )
@@ -108,7 +109,7 @@ func tryAgent(ctx context.Context, a agent.Artefacts, java string, feature int, 
 	if err != nil {
 		return err
 	}
-	args, err := agent.JVMArgs(a, patch, feature, agent.Options{Out: out, Ratio: 1, Checks: map[string]float64{"gst-asgct": 1}})
+	args, err := agent.JVMArgs(a, patch, feature, agent.Options{Out: out, Ratio: 1, Checks: map[string]float64{recipe.GstAsgct: 1}})
 	if err != nil {
 		return err
 	}

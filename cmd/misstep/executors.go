@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"syscall"
 
 	"misstep/bpf"
-	"misstep/coordinator/campaign"
 	"misstep/deploy/vm"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner"
 	"misstep/runner/guest"
 	"misstep/runner/jvm"
@@ -70,7 +69,7 @@ func (e *env) capabilities(ctx context.Context, host *jvm.Executor) []string {
 // executors are what this machine has for trials beside plain ones.
 func (e *env) executors(ctx context.Context) (all []string) {
 	if takesTurns(bpf.Supported()) {
-		all = append(all, misstepv1.MechanismScheduler)
+		all = append(all, string(recipe.SchedExt))
 	}
 	return append(all, guest.Available(vm.Doctor(ctx, e.home()))...)
 }
@@ -86,7 +85,7 @@ func (e *env) placeable(ctx context.Context, c *misstepv1.Campaign) error {
 	}
 	have := e.executors(ctx)
 	for _, p := range perturb {
-		if need := campaign.Need(c.GetExecutor(), p); need != "" && !slices.Contains(have, need) {
+		if need := recipe.NeededCapability(c.GetExecutor(), p); !need.MetBy(have) {
 			return fmt.Errorf("campaign %s: this machine has no %s, which trials of it take%s", c.GetName(), need, remedies[need])
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // table returns a writer of aligned columns; cells are separated by tabs, and Flush ends it.
@@ -234,16 +235,16 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	}
 	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", finished(s), s.GetRunning(), s.GetQueued(), strings.Join(parts, ", "))
 	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
-		fmt.Fprintf(w, "waiting for a runner that has %s, which none connected has: %d trials%s\n", need, s.GetUnplaced()[need], remedies[need])
+		fmt.Fprintf(w, "waiting for a runner that has %s, which none connected has: %d trials%s\n", need, s.GetUnplaced()[need], remedies[recipe.Capability(need)])
 	}
 	renderChecks(w, s.GetChecks(), s.GetSignals())
 }
 
 // remedies for what a recipe needs and no runner has.
-var remedies = map[string]string{
-	"sched_ext":        " (start one as root on Linux 7.2 or newer with sched_ext, or let the campaign say executor: vm, or mechanism: agent in perturb)",
-	"vm":               " (start one where `misstep vm doctor` finds what the shared mode takes)",
-	"vm-deterministic": " (start one where `misstep vm doctor` finds what the deterministic mode takes)",
+var remedies = map[recipe.Capability]string{
+	recipe.SchedExt:        " (start one as root on Linux 7.2 or newer with sched_ext, or let the campaign say executor: vm, or mechanism: agent in perturb)",
+	recipe.VM:              " (start one where `misstep vm doctor` finds what the shared mode takes)",
+	recipe.VMDeterministic: " (start one where `misstep vm doctor` finds what the deterministic mode takes)",
 }
 
 // renderPerturbation prints what a perturbation did.

@@ -13,11 +13,12 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/agent"
+	"misstep/bundle"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus"
-	"misstep/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 type reproduceCommand struct {
@@ -255,13 +256,13 @@ func (e *env) amplifiable(ctx context.Context, st *station, request *misstepv1.S
 }
 
 // impossible says which of the perturbations trials of a recipe cannot have on a machine with these capabilities.
-func impossible(all []*misstepv1.Perturbation, recipe *misstepv1.Recipe, have []string) error {
+func impossible(all []*misstepv1.Perturbation, r *misstepv1.Recipe, have []string) error {
 	for _, p := range all {
-		need := campaign.Need(recipe.GetExecutor(), p)
-		if need == misstepv1.MechanismScheduler && !slices.Contains(have, need) {
+		need := recipe.NeededCapability(r.GetExecutor(), p)
+		if need == recipe.SchedExt && !need.MetBy(have) {
 			return fmt.Errorf("%s: this machine has no %s; %s@%s perturbs at the agent's instrumentation points", p.GetStrategy(), need, p.GetStrategy(), misstepv1.MechanismAgent)
 		}
-		if !campaign.Suits(p, recipe) {
+		if !recipe.CanPerturb(r, p) {
 			return fmt.Errorf("%s@%s: the finding's recipe has no checks or instruments no methods, so the agent has no points to perturb at", p.GetStrategy(), p.GetMechanism())
 		}
 	}

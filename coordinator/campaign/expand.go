@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/internal/splitmix"
+	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Expansion is a campaign as a function from a combination's number and a trial's index to a recipe. It holds the dimensions,
@@ -53,7 +54,7 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 		return nil, fmt.Errorf("campaign %q has no combination to run: it needs a JDK and a workload", c.GetName())
 	}
 	e := &Expansion{
-		c: c, agent: s.GetAgentDigest(), limits: withDefaults(c.GetLimits()),
+		c: c, agent: s.GetAgentDigest(), limits: recipe.WrittenLimits(c.GetLimits()),
 		instr: c.GetInstrumentation(), sampling: c.GetSampling(), perturb: alternatives(c.GetPerturb()),
 	}
 	if len(e.instr) == 0 {
@@ -61,6 +62,9 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	}
 	if len(e.sampling) == 0 {
 		e.sampling = []*misstepv1.Sampling{nil}
+		if len(c.GetChecks()) == 0 {
+			e.sampling[0] = recipe.DefaultSampling()
+		}
 	}
 	jdks := make(map[string]*misstepv1.Jdk, len(s.GetJdks()))
 	for _, j := range s.GetJdks() {
@@ -140,7 +144,7 @@ func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv
 			if f.GetPreset() != "" {
 				resolved, ok := presets[[2]string{j.GetName(), f.GetPreset()}]
 				if !ok {
-					return nil, fmt.Errorf("flag_sets[%d].preset: %s was not resolved for %s; submit the campaign with a newer misstep", i, quote(f.GetPreset()), j.GetName())
+					return nil, fmt.Errorf("flag_sets[%d].preset: %s was not resolved for %s; submit the campaign with a newer misstep", i, suggest.Quote(f.GetPreset()), j.GetName())
 				}
 				if resolved.GetReason() != "" {
 					reasons[i] = append(reasons[i], j.GetName()+": "+resolved.GetReason())
@@ -216,35 +220,11 @@ func (e *Expansion) Recipe(k, i uint64) *misstepv1.Recipe {
 	for _, ch := range e.c.GetChecks() {
 		r.Checks = append(r.Checks, proto.CloneOf(ch))
 	}
-	Tidy(r) // of several perturbations one may use methods and another not
+	if len(r.Checks) == 0 {
+		r.Checks = recipe.FittingChecks(r)
+	}
+	recipe.DropUnused(r) // of several perturbations one may use methods and another not
 	return r
-}
-
-// Limits that a campaign takes where it says nothing.
-const (
-	DefaultWallSeconds = 120
-	DefaultMemoryMiB   = 4096
-	DefaultOutputMiB   = 16
-	DefaultDiskMiB     = 512
-	DefaultStackDepth  = 1024
-)
-
-func withDefaults(l *misstepv1.Limits) *misstepv1.Limits {
-	out := &misstepv1.Limits{}
-	if l != nil {
-		out = proto.CloneOf(l)
-	}
-	if out.GetWall().AsDuration() <= 0 {
-		out.Wall = &durationpb.Duration{Seconds: DefaultWallSeconds}
-	}
-	for field, value := range map[*uint32]uint32{
-		&out.MemoryMib: DefaultMemoryMiB, &out.OutputMib: DefaultOutputMiB, &out.DiskMib: DefaultDiskMiB, &out.StackDepth: DefaultStackDepth,
-	} {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	return out
 }
 
 // Streams keep draws for different purposes apart. Package steer has others.

@@ -14,6 +14,7 @@ import (
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/steer"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 func submission(c *misstepv1.Campaign) *misstepv1.SubmitCampaignRequest {
@@ -119,7 +120,7 @@ func TestRecipe(t *testing.T) {
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}},
 		Limits: &misstepv1.Limits{
-			Wall: durationpb.New(120e9), MemoryMib: 100, OutputMib: campaign.DefaultOutputMiB, DiskMib: campaign.DefaultDiskMiB, StackDepth: campaign.DefaultStackDepth,
+			Wall: durationpb.New(120e9), MemoryMib: 100, OutputMib: recipe.DefaultOutputMiB, DiskMib: recipe.DefaultDiskMiB, StackDepth: recipe.DefaultStackDepth,
 			Mismatches: 77,
 		},
 		Seed: r.GetSeed(), AgentDigest: "sha256:" + strings.Repeat("c", 64), Evidence: "every",
@@ -141,12 +142,46 @@ func TestRecipesSayWhatTheyUse(t *testing.T) {
 	methods := 0
 	for i := range e.Size() {
 		r := e.Recipe(i)
-		assert.Empty(t, campaign.ValidateRecipe(r), r)
+		assert.Empty(t, recipe.Validate(r), r)
 		if r.GetInstrumentation() != nil {
 			methods++
 		}
 	}
 	assert.EqualValues(t, e.Size(), 2*methods)
+}
+
+// A campaign that lists no checks has all that fit each recipe's methods and signals; the recipes list them.
+func TestChecksThatAreNotListed(t *testing.T) {
+	names := func(r *misstepv1.Recipe) (out []string) {
+		for _, c := range r.GetChecks() {
+			out = append(out, c.GetName())
+		}
+		return out
+	}
+	c := wide(misstepv1.Strategy_STRATEGY_ROUND_ROBIN, 1)
+	c.Checks, c.Perturb = nil, nil
+	c.Instrumentation = []*misstepv1.Instrumentation{{Ratio: 0}, {Ratio: 0.5}}
+	require.Empty(t, campaign.Validate(c))
+	e := expansion(t, c)
+	seen := map[string]bool{}
+	for i := range e.Size() {
+		r := e.Recipe(i)
+		assert.Empty(t, recipe.Validate(r), r)
+		assert.True(t, recipe.Runnable(r), r)
+		seen[strings.Join(names(r), " ")] = true
+	}
+	assert.Equal(t, map[string]bool{
+		"gst-asgct shadow-gst asgct-shadow asgct-gst-bracket edges liveness": true,
+		"gst-asgct shadow-gst edges liveness":                                true,
+		"asgct-gst-bracket edges liveness":                                   true,
+		"liveness":                                                           true,
+	}, seen)
+
+	c.Instrumentation, c.Sampling = nil, nil
+	r := expansion(t, c).Recipe(0)
+	assert.Equal(t, recipe.Names(recipe.Checks()), names(r))
+	assert.True(t, proto.Equal(recipe.DefaultSampling(), r.GetSampling()), r)
+	assert.Empty(t, recipe.Validate(r), r)
 }
 
 func TestExpansionFails(t *testing.T) {

@@ -22,7 +22,9 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // MaxFile is the size of a campaign file at most, in bytes.
@@ -49,7 +51,7 @@ func Load(file []byte, name string) (*misstepv1.Campaign, error) {
 func Parse(file []byte, name string) (*Document, error) {
 	d := &Document{Campaign: &misstepv1.Campaign{}, name: name, lines: map[string]int{}}
 	if len(file) > MaxFile {
-		return nil, &FileError{name, []Problem{{1, Violation{"", fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile, len(file))}}}}
+		return nil, &FileError{name, []Problem{{1, recipe.Violation{Message: fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile, len(file))}}}}
 	}
 	root, err := document(file)
 	if err != nil {
@@ -66,7 +68,7 @@ func Parse(file []byte, name string) (*Document, error) {
 	}
 	// The reader has found the shape right and spelled enums out, so decoding can be left to the library.
 	if err := decode(root, d.Campaign, name); err != nil {
-		return nil, &FileError{name, []Problem{{root.Line, Violation{"", err.Error()}}}}
+		return nil, &FileError{name, []Problem{{root.Line, recipe.Violation{Message: err.Error()}}}}
 	}
 	if err := d.error(append(r.missing, Validate(d.Campaign)...)); err != nil {
 		return nil, err
@@ -77,7 +79,7 @@ func Parse(file []byte, name string) (*Document, error) {
 // Resolve checks the names against a catalogue. The error is a *FileError.
 func (d *Document) Resolve(have Names) error { return d.error(Resolve(d.Campaign, have)) }
 
-func (d *Document) error(violations []Violation) error {
+func (d *Document) error(violations []recipe.Violation) error {
 	if len(violations) == 0 {
 		return nil
 	}
@@ -111,7 +113,7 @@ func (d *Document) line(field string) int {
 type Problem struct {
 	// Line from 1.
 	Line int
-	Violation
+	recipe.Violation
 }
 
 // FileError tells all that is wrong with a file, one line each in the form file:line: field: what was expected.
@@ -153,13 +155,13 @@ var yamlLineRE = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 func syntax(err error) Problem {
 	m := yamlLineRE.FindStringSubmatch(err.Error())
 	if m == nil {
-		return Problem{1, Violation{"", err.Error()}}
+		return Problem{1, recipe.Violation{Message: err.Error()}}
 	}
 	line := 1
 	if n, convErr := strconv.Atoi(m[1]); convErr == nil {
 		line = n
 	}
-	return Problem{line, Violation{"", "no YAML: " + err.Error()[len(m[0]):]}}
+	return Problem{line, recipe.Violation{Message: "no YAML: " + err.Error()[len(m[0]):]}}
 }
 
 func decode(root *yaml.Node, c *misstepv1.Campaign, name string) error {
@@ -175,14 +177,14 @@ type reader struct {
 	lines    map[string]int
 	problems []Problem
 	// missing are fields that may not be left out although their type has a zero.
-	missing []Violation
+	missing []recipe.Violation
 }
 
 const maxProblems = 50
 
 func (r *reader) fail(line int, field, format string, args ...any) {
 	if len(r.problems) < maxProblems {
-		r.problems = append(r.problems, Problem{line, Violation{field, fmt.Sprintf(format, args...)}})
+		r.problems = append(r.problems, Problem{line, recipe.Violation{Field: field, Message: fmt.Sprintf(format, args...)}})
 	}
 }
 
@@ -227,7 +229,7 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 		fd := field(desc, key.Value)
 		if fd == nil {
 			hint := ""
-			if near := nearest(key.Value, fieldNames(desc)); near != "" {
+			if near := suggest.Nearest(key.Value, fieldNames(desc)); near != "" {
 				hint = ", did you mean " + near + "?"
 			}
 			r.fail(key.Line, join(path, clip(key.Value)), "unknown field%s (fields here: %s)", hint, strings.Join(fieldNames(desc), ", "))
@@ -243,7 +245,7 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 	}
 	// A ratio of 0 means something, so leaving it out cannot mean 0 as well.
 	if desc.Name() == "Instrumentation" && seen[join(path, "ratio")] == 0 && seen[join(path, "only")] == 0 {
-		r.missing = append(r.missing, Violation{join(path, "ratio"), "is required: from 0 (no method) to 1 (every method)"})
+		r.missing = append(r.missing, recipe.Violation{Field: join(path, "ratio"), Message: "is required: from 0 (no method) to 1 (every method)"})
 	}
 }
 
@@ -298,7 +300,7 @@ func (r *reader) field(n *yaml.Node, fd protoreflect.FieldDescriptor, path strin
 				continue
 			}
 			if seen[key.Value] {
-				r.fail(key.Line, path, "%s is given twice", quote(key.Value))
+				r.fail(key.Line, path, "%s is given twice", suggest.Quote(key.Value))
 			}
 			seen[key.Value] = true
 			r.value(n.Content[i+1], fd.MapValue(), join(path, clip(key.Value)))
@@ -351,14 +353,14 @@ func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path stri
 			width, quotes = 32, yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle
 		}
 		if n.Style&quotes != 0 || !uintRE.MatchString(n.Value) {
-			r.fail(n.Line, path, "expected a whole number that is not negative, got %s", quote(n.Value))
+			r.fail(n.Line, path, "expected a whole number that is not negative, got %s", suggest.Quote(n.Value))
 		} else if _, err := strconv.ParseUint(n.Value, 0, width); err != nil {
-			r.fail(n.Line, path, "expected a whole number below 2^%d, got %s", width, quote(n.Value))
+			r.fail(n.Line, path, "expected a whole number below 2^%d, got %s", width, suggest.Quote(n.Value))
 		}
 	case protoreflect.DoubleKind:
 		f, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
-			r.fail(n.Line, path, "expected a number, got %s", quote(n.Value))
+			r.fail(n.Line, path, "expected a number, got %s", suggest.Quote(n.Value))
 		}
 	case protoreflect.EnumKind:
 		r.enum(n, fd.Enum(), path)
@@ -381,7 +383,7 @@ func (r *reader) enum(n *yaml.Node, desc protoreflect.EnumDescriptor, path strin
 		}
 		short = append(short, s)
 	}
-	r.fail(n.Line, path, "expected one of %s, got %s", strings.Join(short, ", "), quote(n.Value))
+	r.fail(n.Line, path, "expected one of %s, got %s", strings.Join(short, ", "), suggest.Quote(n.Value))
 }
 
 func (r *reader) duration(n *yaml.Node, path string) {
@@ -394,7 +396,7 @@ func (r *reader) duration(n *yaml.Node, path string) {
 		err = d.CheckValid()
 	}
 	if err != nil {
-		r.fail(n.Line, path, "expected a duration such as 1ms, 90s or 2h30m, got %s", quote(n.Value))
+		r.fail(n.Line, path, "expected a duration such as 1ms, 90s or 2h30m, got %s", suggest.Quote(n.Value))
 	}
 }
 
@@ -438,7 +440,7 @@ func kind(n *yaml.Node) string {
 		if n.Tag == "!!null" {
 			return "nothing"
 		}
-		return quote(n.Value)
+		return suggest.Quote(n.Value)
 	default:
 		return "something else"
 	}

@@ -11,7 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/internal/splitmix"
+	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Strategy of perturbation, as those that carry it out describe it.
@@ -34,36 +36,8 @@ func (p Parameter) bounds() string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// Executors that recipes may name; "" is the first.
-var executors = []string{"host", "vm", "vm-deterministic"}
-
 // mechanisms by which a perturbation may be carried out; "" is the first.
 var mechanisms = []string{misstepv1.MechanismScheduler, misstepv1.MechanismAgent}
-
-// Need is the capability that a runner must have for recipes of this executor and perturbation, or "" when any will do.
-func Need(executor string, p *misstepv1.Perturbation) string {
-	switch {
-	case executor != "" && executor != executors[0]:
-		return executor // a machine of its own has all that it takes
-	case !misstepv1.Disturbs(p.GetStrategy()):
-		return ""
-	case p.GetMechanism() == "" || p.GetMechanism() == mechanisms[0]:
-		return mechanisms[0]
-	default:
-		return ""
-	}
-}
-
-// Suits says whether trials of a recipe can have a perturbation: one by the agent takes checks, which load it, and methods to perturb at.
-func Suits(p *misstepv1.Perturbation, r *misstepv1.Recipe) bool {
-	return p.GetMechanism() != misstepv1.MechanismAgent || len(r.GetChecks()) > 0 && instruments(r)
-}
-
-// instruments says whether trials of a recipe may instrument methods: all, when it says nothing of them.
-func instruments(r *misstepv1.Recipe) bool {
-	i := r.GetInstrumentation()
-	return i == nil || i.GetRatio() > 0 || len(i.GetOnly()) > 0
-}
 
 // alternatives are the perturbations of a campaign, one for each seed; nil stands for none.
 func alternatives(list []*misstepv1.Perturbation) []*misstepv1.Perturbation {
@@ -126,21 +100,21 @@ func within(r *misstepv1.ParameterRange, bits uint64) float64 {
 
 // perturb checks what needs no knowledge of the strategies.
 func (v *validator) perturb(c *misstepv1.Campaign) {
-	if e := c.GetExecutor(); e != "" && !slices.Contains(executors, e) {
-		v.addf("executor", "no executor is called %s%s", quote(e), among(e, executors))
+	if e := c.GetExecutor(); e != "" && !slices.Contains(recipe.Executors(), e) {
+		v.Addf("executor", "no executor is called %s%s", suggest.Quote(e), suggest.Among(e, recipe.Executors()))
 	}
-	if !v.count("perturb", len(c.GetPerturb())) {
+	if !v.Count("perturb", len(c.GetPerturb())) {
 		return
 	}
 	for i, p := range c.GetPerturb() {
 		at := fmt.Sprintf("perturb[%d]", i)
 		if p.GetStrategy() == "" {
-			v.addf(at+".strategy", "is required: none, or a perturbation strategy")
+			v.Addf(at+".strategy", "is required: none, or a perturbation strategy")
 		} else if !strategyRE.MatchString(p.GetStrategy()) {
-			v.addf(at+".strategy", "expected a name of small letters, digits and dashes, got %s", quote(p.GetStrategy()))
+			v.Addf(at+".strategy", "expected a name of small letters, digits and dashes, got %s", suggest.Quote(p.GetStrategy()))
 		}
 		if m := p.GetMechanism(); m != "" && !slices.Contains(mechanisms, m) {
-			v.addf(at+".mechanism", "no mechanism is called %s%s", quote(m), among(m, mechanisms))
+			v.Addf(at+".mechanism", "no mechanism is called %s%s", suggest.Quote(m), suggest.Among(m, mechanisms))
 		}
 		v.seeds(at, p)
 		v.parameters(at, p)
@@ -148,16 +122,16 @@ func (v *validator) perturb(c *misstepv1.Campaign) {
 }
 
 func (v *validator) seeds(at string, p *misstepv1.Perturbation) {
-	if !v.count(at+".seeds", len(p.GetSeeds())) {
+	if !v.Count(at+".seeds", len(p.GetSeeds())) {
 		return
 	}
 	if p.GetSeed() != 0 && len(p.GetSeeds()) > 0 {
-		v.addf(at+".seeds", "expected seed or seeds, got both")
+		v.Addf(at+".seeds", "expected seed or seeds, got both")
 	}
 	seen := map[uint64]bool{}
 	for k, seed := range p.GetSeeds() {
 		if seen[seed] || seed == 0 {
-			v.addf(fmt.Sprintf("%s.seeds[%d]", at, k), "expected seeds that differ and are not 0, which is each recipe's own: got %d", seed)
+			v.Addf(fmt.Sprintf("%s.seeds[%d]", at, k), "expected seeds that differ and are not 0, which is each recipe's own: got %d", seed)
 		}
 		seen[seed] = true
 	}
@@ -165,21 +139,21 @@ func (v *validator) seeds(at string, p *misstepv1.Perturbation) {
 
 func (v *validator) parameters(at string, p *misstepv1.Perturbation) {
 	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-	if !v.count(at+".parameters", len(p.GetParameters())) || !v.count(at+".ranges", len(p.GetRanges())) {
+	if !v.Count(at+".parameters", len(p.GetParameters())) || !v.Count(at+".ranges", len(p.GetRanges())) {
 		return
 	}
 	for _, k := range sortedKeys(p.GetParameters()) {
 		if x := p.GetParameters()[k]; !finite(x) || len(k) > maxName {
-			v.addf(at+".parameters", "expected a finite number for %s, got %v", quote(k), x)
+			v.Addf(at+".parameters", "expected a finite number for %s, got %v", suggest.Quote(k), x)
 		}
 	}
 	for _, k := range sortedKeys(p.GetRanges()) {
 		r := p.GetRanges()[k]
 		if !finite(r.GetMin()) || !finite(r.GetMax()) || r.GetMin() > r.GetMax() || len(k) > maxName {
-			v.addf(at+".ranges."+clip(k), "expected a finite min that is not above max, got %v and %v", r.GetMin(), r.GetMax())
+			v.Addf(at+".ranges."+clip(k), "expected a finite min that is not above max, got %v and %v", r.GetMin(), r.GetMax())
 		}
 		if _, both := p.GetParameters()[k]; both {
-			v.addf(at+".ranges."+clip(k), "is given as a number, too")
+			v.Addf(at+".ranges."+clip(k), "is given as a number, too")
 		}
 	}
 }
@@ -194,7 +168,7 @@ func (v *validator) strategies(c *misstepv1.Campaign, have []Strategy) {
 		at := fmt.Sprintf("perturb[%d]", i)
 		k := slices.Index(names, p.GetStrategy())
 		if k < 0 {
-			v.addf(at+".strategy", "no strategy is called %s%s; `misstep sched strategies` explains them", quote(p.GetStrategy()), among(p.GetStrategy(), names))
+			v.Addf(at+".strategy", "no strategy is called %s%s; `misstep sched strategies` explains them", suggest.Quote(p.GetStrategy()), suggest.Among(p.GetStrategy(), names))
 			continue
 		}
 		v.strategy(at, p, have[k])
@@ -211,7 +185,7 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 		for _, x := range s.Parameters {
 			names = append(names, x.Name)
 		}
-		v.addf(at+"."+field+"."+clip(name), "strategy %s has no parameter %s%s", s.Name, quote(name), among(name, names))
+		v.Addf(at+"."+field+"."+clip(name), "strategy %s has no parameter %s%s", s.Name, suggest.Quote(name), suggest.Among(name, names))
 		return Parameter{}, false
 	}
 	least, most := map[string]float64{}, map[string]float64{}
@@ -225,7 +199,7 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 			continue
 		}
 		if value < x.Min || value > x.Max || x.Whole && value != math.Trunc(value) {
-			v.addf(at+".parameters."+name, "%s of strategy %s: expected %s in %s, got %s", name, s.Name, kindOf(x), x.bounds(), number(value))
+			v.Addf(at+".parameters."+name, "%s of strategy %s: expected %s in %s, got %s", name, s.Name, kindOf(x), x.bounds(), number(value))
 		}
 		least[name], most[name] = value, value
 	}
@@ -236,17 +210,17 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 			continue
 		}
 		if r.GetMin() < x.Min || r.GetMax() > x.Max || x.Whole && (r.GetMin() != math.Trunc(r.GetMin()) || r.GetMax() != math.Trunc(r.GetMax())) {
-			v.addf(at+".ranges."+name, "%s of strategy %s: expected a range of %ss within %s, got [%s, %s]", name, s.Name,
+			v.Addf(at+".ranges."+name, "%s of strategy %s: expected a range of %ss within %s, got [%s, %s]", name, s.Name,
 				strings.TrimPrefix(kindOf(x), "a "), x.bounds(), number(r.GetMin()), number(r.GetMax()))
 		}
 		r.Whole = x.Whole
 		least[name], most[name] = r.GetMin(), r.GetMax()
 	}
 	if low, high := most["min_us"], least["max_us"]; low > high {
-		v.addf(at, "min_us of strategy %s may be %s, which is above the max_us of %s that it may meet", s.Name, number(low), number(high))
+		v.Addf(at, "min_us of strategy %s may be %s, which is above the max_us of %s that it may meet", s.Name, number(low), number(high))
 	}
 	if first, end := most[misstepv1.PerturbFrom], least[misstepv1.PerturbUntil]; end != 0 && first >= end {
-		v.addf(at, "from of strategy %s may be %s, which leaves no decision before the until of %s that it may meet", s.Name, number(first), number(end))
+		v.Addf(at, "from of strategy %s may be %s, which leaves no decision before the until of %s that it may meet", s.Name, number(first), number(end))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -54,23 +53,5 @@ func TestPerturbationsBecomeConcrete(t *testing.T) {
 			mean += x / float64(len(sample))
 		}
 		assert.InDelta(t, 0.5, mean, 5*math.Sqrt(1.0/12/float64(len(sample))))
-	}
-}
-
-func TestNeed(t *testing.T) {
-	for want, cases := range map[string][]struct {
-		executor string
-		p        *misstepv1.Perturbation
-	}{
-		"": {
-			{"", nil}, {"host", &misstepv1.Perturbation{Strategy: "none"}}, {"", &misstepv1.Perturbation{Strategy: "chaos", Mechanism: "agent"}},
-		},
-		"sched_ext":        {{"", &misstepv1.Perturbation{Strategy: "chaos"}}, {"host", &misstepv1.Perturbation{Strategy: "delay", Mechanism: "sched_ext"}}},
-		"vm":               {{"vm", nil}, {"vm", &misstepv1.Perturbation{Strategy: "chaos"}}},
-		"vm-deterministic": {{"vm-deterministic", &misstepv1.Perturbation{Strategy: "chaos"}}},
-	} {
-		for _, c := range cases {
-			assert.Equal(t, want, campaign.Need(c.executor, c.p))
-		}
 	}
 }

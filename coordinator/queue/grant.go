@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
-	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Runner is what the queue needs to know of one that asks for work.
 type Runner struct {
 	ID          string
 	AgentDigest string
-	// Capabilities, as campaign.Need names them.
+	// Capabilities, as recipe.Capability names them.
 	Capabilities []string
 }
 
@@ -131,11 +131,10 @@ func (q *Queue) lease(tx store.Tx, j store.Job, recipe *misstepv1.Recipe, r Runn
 
 // canRun reports whether the runner has what a recipe needs.
 func (r Runner) canRun(recipe *misstepv1.Recipe) bool {
-	need := capabilityNeeded(recipe)
-	return need == "" || slices.Contains(r.Capabilities, need)
+	return capabilityNeeded(recipe).MetBy(r.Capabilities)
 }
 
-// capabilityNeeded returns the capability of a runner that a recipe needs, or "".
-func capabilityNeeded(recipe *misstepv1.Recipe) string {
-	return campaign.Need(recipe.GetExecutor(), recipe.GetPerturbation())
+// capabilityNeeded returns the capability of a runner that a recipe needs.
+func capabilityNeeded(r *misstepv1.Recipe) recipe.Capability {
+	return recipe.NeededCapability(r.GetExecutor(), r.GetPerturbation())
 }

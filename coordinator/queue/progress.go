@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"misstep/coordinator/store"
+	"misstep/recipe"
 )
 
 // Waiting returns how many trials of a campaign are still to come when jobs of them wait: those not made yet are included when
@@ -20,19 +21,19 @@ func Waiting(c *store.Campaign, jobs uint64, now time.Time) uint64 {
 
 // Unplaced counts the waiting trials of a campaign that need a capability which no runner has, by capability. capable reports
 // whether a runner has one.
-func (q *Queue) Unplaced(c *store.Campaign, jobs []store.Job, capable func(capability string) bool) (map[string]uint64, error) {
+func (q *Queue) Unplaced(c *store.Campaign, jobs []store.Job, capable func(recipe.Capability) bool) (map[string]uint64, error) {
 	var unplaced map[string]uint64
 	source := q.sources(c)
 	for _, j := range jobs {
-		recipe, err := recipeOf(source, j)
+		r, err := recipeOf(source, j)
 		if err != nil {
 			return nil, err
 		}
-		if need := capabilityNeeded(recipe); need != "" && !capable(need) {
+		if need := capabilityNeeded(r); need != recipe.NoCapability && !capable(need) {
 			if unplaced == nil {
 				unplaced = map[string]uint64{}
 			}
-			unplaced[need]++
+			unplaced[string(need)]++
 		}
 	}
 	return unplaced, nil

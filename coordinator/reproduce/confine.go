@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // confine narrows a perturbation that the bug needs to the few decisions that matter: threads of the JVM's own are left alone, then all threads
@@ -18,7 +19,7 @@ func (r *reducer) confine() bool {
 
 // leavesAlone sets parameters that confine the perturbation.
 func (r *reducer) leavesAlone(name string, values map[string]float64) answer {
-	return r.attempt(element{"perturbation", name, func(r *misstepv1.Recipe) {
+	return r.attempt(recipe.Element{Kind: "perturbation", Name: name, Drop: func(r *misstepv1.Recipe) {
 		if r.Perturbation.Parameters == nil {
 			r.Perturbation.Parameters = map[string]float64{}
 		}

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"misstep/coordinator/campaign"
 	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // neighbour is a recipe one change away.
@@ -38,8 +38,8 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 	add := func(name string, change func(*misstepv1.Recipe)) {
 		n := proto.CloneOf(r)
 		change(n)
-		campaign.Tidy(n)
-		if proto.Equal(n, r) || !campaign.Works(n) || slices.ContainsFunc(out, func(o neighbour) bool { return proto.Equal(o.recipe, n) }) {
+		recipe.DropUnused(n)
+		if proto.Equal(n, r) || !recipe.Runnable(n) || slices.ContainsFunc(out, func(o neighbour) bool { return proto.Equal(o.recipe, n) }) {
 			return
 		}
 		out = append(out, neighbour{name, n})
@@ -59,7 +59,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 	}
 	if s := r.GetSampling(); s.GetInterval().AsDuration() > 0 {
 		add("sampling jitter 1", func(n *misstepv1.Recipe) { n.Sampling.Jitter = 1 })
-		if has(r, "asgct-shadow") {
+		if recipe.TakesBursts(r.GetChecks()) {
 			add("sampling burst 8", func(n *misstepv1.Recipe) { n.Sampling.Burst = 8 })
 		}
 	}
@@ -72,7 +72,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 			}
 		})
 	}
-	if len(r.GetInstrumentation().GetOnly()) == 0 && campaign.UsesMethods(r.GetChecks(), r.GetPerturbation()) {
+	if len(r.GetInstrumentation().GetOnly()) == 0 && recipe.NeedsMethods(r.GetChecks(), r.GetPerturbation()) {
 		for _, ratio := range []float64{1, 0.25} {
 			add(fmt.Sprintf("ratio %g", ratio), func(n *misstepv1.Recipe) {
 				if n.Instrumentation == nil {
@@ -122,11 +122,6 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 		}
 	}
 	return out
-}
-
-// has says whether the recipe has a check.
-func has(r *misstepv1.Recipe, check string) bool {
-	return slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() == check })
 }
 
 // checkOf a mismatch's signature; "" for crash and hang.

@@ -9,13 +9,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // factor is something that was left out and may come back: an element, or several that stand for one.
 type factor struct {
-	elements []element
+	elements []recipe.Element
 	loss     float64 // estimated logarithm of the rate's share that leaving it out costs
 }
 
@@ -156,8 +156,8 @@ func (r *reducer) screen() bool {
 	var rows []uint64
 	var recipes []*misstepv1.Recipe
 	for _, out := range design(len(factors)) {
-		if recipe := r.leaving(func(j int) bool { return out&(1<<j) != 0 }, factors); campaign.Works(recipe) {
-			rows, recipes = append(rows, out), append(recipes, recipe)
+		if left := r.leaving(func(j int) bool { return out&(1<<j) != 0 }, factors); recipe.Runnable(left) {
+			rows, recipes = append(rows, out), append(recipes, left)
 		}
 	}
 	each := (screenTries + len(rows) - 1) / len(rows)
@@ -210,7 +210,7 @@ func (r *reducer) screen() bool {
 					continue
 				}
 				for _, e := range f.elements {
-					r.back[e.id()] = f.loss - screens[min(stage, len(screens)-1)]
+					r.back[e.ID()] = f.loss - screens[min(stage, len(screens)-1)]
 				}
 			}
 			return true
@@ -262,17 +262,17 @@ func (r *reducer) factors() (out []factor) {
 	methods := -1
 	for _, e := range r.removed {
 		switch {
-		case e.kind == "method" && methods >= 0, len(out) == mostFactors:
+		case e.Kind == "method" && methods >= 0, len(out) == mostFactors:
 			i := methods
 			if i < 0 {
 				i = len(out) - 1
 			}
 			out[i].elements = append(out[i].elements, e)
 			continue
-		case e.kind == "method":
+		case e.Kind == "method":
 			methods = len(out)
 		}
-		out = append(out, factor{elements: []element{e}})
+		out = append(out, factor{elements: []recipe.Element{e}})
 	}
 	return out
 }
@@ -283,7 +283,7 @@ func (r *reducer) leaving(out func(int) bool, factors []factor) *misstepv1.Recip
 	for j, f := range factors {
 		if out(j) {
 			for _, e := range f.elements {
-				e.drop(to)
+				e.Drop(to)
 			}
 		}
 	}

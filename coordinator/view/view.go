@@ -8,6 +8,7 @@ import (
 	"misstep/coordinator/queue"
 	"misstep/corpus/known"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Reader makes what is shown from the rows of one transaction. Its fields do not change; it is safe for concurrent use.
@@ -26,7 +27,7 @@ type Fleet interface {
 	// changed.
 	Runners() []*misstepv1.RunnerStatus
 	// Capable reports whether a runner that called lately has a capability.
-	Capable(capability string) bool
+	Capable(capability recipe.Capability) bool
 	// Progress of a running trial by its lease; nil when nothing was reported yet. The message is not changed afterwards.
 	Progress(lease string) *misstepv1.Progress
 }

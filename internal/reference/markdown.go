@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"misstep/agent"
+	"misstep/recipe"
 )
 
 // Generated is the first line of each page.
@@ -110,14 +110,14 @@ const checksIntro = "A check compares two observations of one stack and ends in 
 	"what is compared."
 
 // Checks renders the catalogue of checks and of the words of their verdicts.
-func Checks(c agent.Catalogue) string {
+func Checks(c recipe.Catalogue) string {
 	var b strings.Builder
 	b.WriteString(Generated + "# Checks and verdicts\n\n" + Paragraph(checksIntro) + "\n")
 	for _, section := range []struct {
 		title, intro string
-		words        []agent.Word
+		words        []recipe.Word
 	}{
-		{"Checks", "", c.Checks},
+		{"Checks", "", recipe.CheckWords(c.Checks)},
 		{"Rules: why a difference is tolerated", "", c.Rules},
 		{"Kinds of mismatch", "", c.Kinds},
 		{"Reasons for void", "", c.Reasons},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"misstep/agent"
+	"misstep/recipe"
 )
 
 const root = "../.."
@@ -34,7 +34,7 @@ func TestReferenceOfRecipes(t *testing.T) {
 }
 
 func TestReferenceOfChecks(t *testing.T) {
-	Hold(t, root, "checks.md", Checks(agent.Words()))
+	Hold(t, root, "checks.md", Checks(recipe.Words()))
 }
 
 func TestSchemaHasCommentsTypesAndOneofs(t *testing.T) {

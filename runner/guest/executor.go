@@ -23,8 +23,8 @@ import (
 	"misstep/deploy/vm"
 	"misstep/internal/capped"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner"
-	"misstep/runner/jvm"
 	"misstep/runner/process"
 	"misstep/runner/scratch"
 	"misstep/workloads"
@@ -140,20 +140,20 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 }
 
 // machine says what to boot for a recipe.
-func (e *Executor) machine(ctx context.Context, recipe *misstepv1.Recipe, folder string) (vm.Config, []string, error) {
+func (e *Executor) machine(ctx context.Context, r *misstepv1.Recipe, folder string) (vm.Config, []string, error) {
 	var none vm.Config
-	home, feature, err := e.JDK(ctx, recipe.GetJdk())
+	home, feature, err := e.JDK(ctx, r.GetJdk())
 	if err != nil {
-		return none, nil, fmt.Errorf("provide JDK %s: %w", recipe.GetJdk().GetName(), err)
+		return none, nil, fmt.Errorf("provide JDK %s: %w", r.GetJdk().GetName(), err)
 	}
-	workload, _, err := e.Workload(ctx, recipe.GetWorkload())
+	workload, _, err := e.Workload(ctx, r.GetWorkload())
 	if err != nil {
-		return none, nil, fmt.Errorf("provide workload %s: %w", recipe.GetWorkload().GetName(), err)
+		return none, nil, fmt.Errorf("provide workload %s: %w", r.GetWorkload().GetName(), err)
 	}
 	j := job{Jdk: home, Feature: feature, Workload: workload, Patches: e.PatchCache}
 	var patch string
-	identity := cmp.Or(recipe.GetJdk().GetDigest(), home)
-	if len(recipe.GetChecks()) > 0 {
+	identity := cmp.Or(r.GetJdk().GetDigest(), home)
+	if recipe.NeedsAgent(r.GetChecks()) {
 		if e.Agent.Library == "" {
 			return none, nil, runner.Permanent(errors.New("run recipe: it asks for checks, and this runner has no agent; build it with `make agent`"))
 		}
@@ -162,16 +162,14 @@ func (e *Executor) machine(ctx context.Context, recipe *misstepv1.Recipe, folder
 			return none, nil, err
 		}
 	}
-	wall := jvm.Wall(recipe)
+	limits := recipe.EffectiveLimits(r.GetLimits())
+	wall := limits.GetWall().AsDuration()
 	c := vm.Config{
-		Home: e.Home, Root: true, Dir: "/", Memory: guestMemory + int(recipe.GetLimits().GetMemoryMib()), EvidenceDir: filepath.Join(folder, "evidence"),
+		Home: e.Home, Root: true, Dir: "/", Memory: guestMemory + int(limits.GetMemoryMib()), EvidenceDir: filepath.Join(folder, "evidence"),
 		MaxEvidence: maxEvidence, Record: e.Record, Log: e.log(ctx),
 	}
-	if recipe.GetLimits().GetMemoryMib() == 0 {
-		c.Memory = guestMemory + jvm.DefaultMemory>>20
-	}
 	path := filepath.Join(folder, "job.json")
-	if recipe.GetExecutor() == Shared {
+	if r.GetExecutor() == Shared {
 		c.Mode = vm.ModeShared
 		accelerator := e.Accelerator
 		if accelerator == nil {
@@ -185,7 +183,7 @@ func (e *Executor) machine(ctx context.Context, recipe *misstepv1.Recipe, folder
 		}
 		c.Limit = bootLimit + 2*wall
 	} else {
-		c.Mode, c.Seed, c.Limit = vm.ModeDeterministic, recipe.GetSeed(), bootLimit+hostSeconds*wall
+		c.Mode, c.Seed, c.Limit = vm.ModeDeterministic, r.GetSeed(), bootLimit+hostSeconds*wall
 		jre, err := vm.JRE(ctx, e.Home, home, nil)
 		if err != nil {
 			return none, nil, err
@@ -199,7 +197,7 @@ func (e *Executor) machine(ctx context.Context, recipe *misstepv1.Recipe, folder
 			c.Trees = append(c.Trees, place(e.Agent.Library, placeAgent), place(e.Agent.Jar, placeAgent), place(patch, placePatches))
 		}
 	}
-	inside := proto.CloneOf(recipe)
+	inside := proto.CloneOf(r)
 	if c.Mode == vm.ModeDeterministic { // whatever a catalogue calls it
 		inside.Jdk = &misstepv1.Jdk{Name: fmt.Sprintf("jdk%d", feature), Digest: identity}
 	}

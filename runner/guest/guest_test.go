@@ -43,7 +43,7 @@ func stand(t *testing.T, machine func(c vm.Config, command []string, stdout io.W
 	}
 }
 
-func recipe(executor string) *misstepv1.Recipe {
+func minimal(executor string) *misstepv1.Recipe {
 	return &misstepv1.Recipe{Executor: executor, Seed: 9, Limits: &misstepv1.Limits{Wall: durationpb.New(time.Minute), MemoryMib: 512}}
 }
 
@@ -99,7 +99,7 @@ func TestMachinesOfARecipe(t *testing.T) {
 			check(c, j, inside)
 			return leave(map[string]string{fileOutcome: `{"kind":"OUTCOME_KIND_CLEAN"}`})(c, command, io.Discard)
 		})
-		r := recipe(executor)
+		r := minimal(executor)
 		r.Jdk = &misstepv1.Jdk{Name: "mine"}
 		outcome, err := e.Run(t.Context(), r, nil)
 		require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestEvidenceIsHeldAgainstItsDigest(t *testing.T) {
 		"lower-case hexadecimal": outcome("x", "sha256:nonsense", "6"),
 	} {
 		e := stand(t, leave(map[string]string{fileOutcome: text, dirFiles + "/x": "frames"}))
-		got, err := e.Run(t.Context(), recipe(Shared), nil)
+		got, err := e.Run(t.Context(), minimal(Shared), nil)
 		if want == "" {
 			require.NoError(t, err)
 			d, err := corpus.ParseDigest(got.GetEvidence()[0].GetDigest())
@@ -157,7 +157,7 @@ func TestFailuresOfMachinesAreOurs(t *testing.T) {
 		}, "qemu is not here", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := stand(t, c.machine).Run(t.Context(), recipe(Shared), nil)
+			_, err := stand(t, c.machine).Run(t.Context(), minimal(Shared), nil)
 			require.ErrorContains(t, err, c.want)
 			assert.Equal(t, c.permanent, runner.IsPermanent(err))
 		})
@@ -185,7 +185,7 @@ func TestOutcomeOfAMachineThatDiedAtItsEnd(t *testing.T) {
 			return result, errors.Join(fmt.Errorf("%w while powering off", vm.ErrDied), err)
 		})
 		e.Record = c.record
-		recipe := recipe(Shared)
+		recipe := minimal(Shared)
 		if c.record != "" {
 			recipe.Executor = Deterministic
 		}
@@ -206,12 +206,12 @@ func TestRefusedRecipes(t *testing.T) {
 	e := stand(t, never)
 	e.Record = "recording"
 	for _, executor := range []string{"", Shared} {
-		_, err := e.Run(t.Context(), recipe(executor), nil)
+		_, err := e.Run(t.Context(), minimal(executor), nil)
 		require.ErrorContains(t, err, "only one of the executor vm-deterministic can be recorded")
 	}
-	_, err := stand(t, never).Run(t.Context(), recipe("host"), nil)
+	_, err := stand(t, never).Run(t.Context(), minimal("host"), nil)
 	require.ErrorContains(t, err, "no executor that boots machines")
-	checked := recipe(Shared)
+	checked := minimal(Shared)
 	checked.Checks = []*misstepv1.Check{{Name: "liveness"}}
 	_, err = stand(t, never).Run(t.Context(), checked, nil)
 	require.ErrorContains(t, err, "no agent")

@@ -14,14 +14,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Executors by the name that a recipe gives.
 const (
 	// Shared is a machine in real time that sees the host's files.
-	Shared = "vm"
+	Shared = recipe.ExecutorVM
 	// Deterministic is one in virtual time that has no files but those it is given: the same recipe gives the same run.
-	Deterministic = "vm-deterministic"
+	Deterministic = recipe.ExecutorVMDeterministic
 )
 
 // Names below the folder of a machine's evidence.

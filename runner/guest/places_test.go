@@ -80,7 +80,7 @@ func TestMachineIsTheSameFromAnyFolder(t *testing.T) {
 		require.NoError(t, os.Mkdir(bin, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(bin, "qemu-system-x86_64"), fmt.Appendf(nil, emulator, said), 0o755))
 		t.Setenv("PATH", bin+":"+path)
-		r := recipe(Deterministic)
+		r := minimal(Deterministic)
 		r.Seed, r.Checks = seed, []*misstepv1.Check{{Name: "liveness"}}
 		r.Jdk = &misstepv1.Jdk{Name: name, Digest: "sha256:" + strings.Repeat("0123456789abcdef", 4)}
 		_, err := e.Run(t.Context(), r, nil)

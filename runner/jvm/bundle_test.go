@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
 	"misstep/workloads"
@@ -26,7 +27,7 @@ func TestBundleCommandInstrumentsAsTheTrialDid(t *testing.T) {
 
 // Every setting of a check is an option of the agent's.
 func TestAgentOptionsOfChecks(t *testing.T) {
-	o := jvm.AgentOptions(&misstepv1.Recipe{Checks: []*misstepv1.Check{
+	o := agent.OptionsOf(&misstepv1.Recipe{Checks: []*misstepv1.Check{
 		{Name: "asgct-shadow", Share: 0.5, Reference: "trace:0.1"}, {Name: "gst-asgct"}, {Name: "liveness", Interval: durationpb.New(20 * time.Millisecond)},
 	}}, "/out")
 	assert.Equal(t, map[string]float64{"asgct-shadow": 0.5, "gst-asgct": 0.001, "liveness": 1}, o.Checks)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -19,6 +20,7 @@ import (
 	"misstep/agent"
 	"misstep/internal/hserr"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner"
 	"misstep/runner/scratch"
 )
@@ -40,7 +42,7 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	}
 	var damaged int
 	var err error
-	if outcome.Mismatches, damaged, err = readRecords(t.path(dirAgent, fileRecords)); err != nil {
+	if outcome.Checks, outcome.Mismatches, damaged, err = t.judge(ctx); err != nil {
 		return nil, err
 	}
 	crash, memory, err := t.crash(ctx)
@@ -69,7 +71,7 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 		first := outcome.GetMismatches()[0]
 		outcome.Reason = fmt.Sprintf("%s: %s, %d times", first.GetCheck(), first.GetKind(), first.GetCount())
 	case unrecorded(outcome.GetChecks()) > 0:
-		return nil, fmt.Errorf("read mismatch records: the agent counted %d mismatches and left no record of them (%d damaged lines)",
+		return nil, fmt.Errorf("read mismatch records: %d mismatches were counted and there is no record of them (%d damaged lines)",
 			unrecorded(outcome.GetChecks()), damaged)
 	case failure != nil:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE
@@ -87,7 +89,7 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 
 func unrecorded(checks []*misstepv1.CheckCount) (n uint64) {
 	for _, c := range checks {
-		if c.GetCheck() != "liveness" { // has no traces to record
+		if known, ok := recipe.FindCheck(c.GetCheck()); !ok || len(known.Kinds) > 0 { // one without kinds has no traces to record
 			n += c.GetMismatch()
 		}
 	}
@@ -96,7 +98,8 @@ func unrecorded(checks []*misstepv1.CheckCount) (n uint64) {
 
 // idleChecks names the first check that was asked for and compared nothing: no proof, no pass.
 func idleChecks(checks []*misstepv1.CheckCount, status agent.Status) string {
-	if len(checks) > 0 && !status.Started {
+	agents := slices.ContainsFunc(checks, func(c *misstepv1.CheckCount) bool { return agentJudge{}.judges(c.GetCheck()) })
+	if agents && !status.Started {
 		return "the agent did not start its checks"
 	}
 	for _, c := range checks {

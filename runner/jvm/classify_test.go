@@ -302,9 +302,9 @@ func TestScriptCanBeRun(t *testing.T) {
 
 func TestLimitsOf(t *testing.T) {
 	l := limitsOf(nil)
-	require.Equal(t, limits{DefaultWall, DefaultMemory, DefaultOutput, DefaultDisk, DefaultDepth, DefaultMismatches}, l)
+	require.Equal(t, limits{2 * time.Minute, 4 << 30, 16 << 20, 512 << 20}, l)
 	l = limitsOf(&misstepv1.Limits{MemoryMib: 1, OutputMib: 2, DiskMib: 3, StackDepth: 4, Mismatches: 5})
-	require.Equal(t, limits{DefaultWall, 1 << 20, 2 << 20, 3 << 20, 4, 5}, l)
-	o := AgentOptions(&misstepv1.Recipe{Limits: &misstepv1.Limits{StackDepth: 64, Mismatches: 5}, Evidence: "every"}, "/out")
+	require.Equal(t, limits{2 * time.Minute, 1 << 20, 2 << 20, 3 << 20}, l)
+	o := agent.OptionsOf(&misstepv1.Recipe{Limits: &misstepv1.Limits{StackDepth: 64, Mismatches: 5}, Evidence: "every"}, "/out")
 	require.Contains(t, o.String(), ",depth=64,evidence=every,max-mismatches=5")
 }

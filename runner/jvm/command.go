@@ -1,16 +1,15 @@
 package jvm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner"
 	"misstep/runner/perturb"
 	"misstep/runner/scratch"
@@ -39,18 +38,15 @@ func (t *trial) path(names ...string) string {
 	return filepath.Join(append([]string{t.folder.Path}, names...)...)
 }
 
-// checked says whether the agent is loaded.
-func (t *trial) checked() bool { return len(t.recipe.GetChecks()) > 0 }
+// checked reports whether the agent is loaded.
+func (t *trial) checked() bool { return recipe.NeedsAgent(t.recipe.GetChecks()) }
 
-// Flags are the JVM flags that belong to a recipe, wherever it runs: those that it may override, then its workload's, then its own.
-func Flags(r *misstepv1.Recipe, invocation workloads.Invocation) []string {
-	flags := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
-	flags = append(flags, invocation.JVMFlags...)
-	return append(flags, r.GetJvmFlags()...)
+// flags are the JVM flags that belong to a recipe, wherever it runs: those that it may override, then its workload's, then its own.
+func flags(r *misstepv1.Recipe, invocation workloads.Invocation) []string {
+	all := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+	all = append(all, invocation.JVMFlags...)
+	return append(all, r.GetJvmFlags()...)
 }
-
-// Wall is the time after which a run of the recipe counts as hung.
-func Wall(r *misstepv1.Recipe) time.Duration { return limitsOf(r.GetLimits()).wall }
 
 // command makes the folders and composes the JVM's arguments. Later flags win over earlier ones, so first come those that a
 // recipe may override, then the workload's, then the recipe's, then those that the trial relies on.
@@ -69,7 +65,7 @@ func (t *trial) command(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, runner.Permanent(err)
 	}
-	args := append(Flags(t.recipe, invocation),
+	args := append(flags(t.recipe, invocation),
 		"-XX:ErrorFile="+t.path(fileCrash),
 		"-XX:+PerfDisableSharedMem", // else /tmp/hsperfdata_USER/PID outlives a killed JVM
 		"-Duser.home="+t.path(dirHome))
@@ -92,7 +88,7 @@ func (t *trial) agent(ctx context.Context) ([]string, error) {
 	if identity == "" { // written by hand: the folder stands for the JDK
 		identity = t.home
 	}
-	options, patch := AgentOptions(t.recipe, t.path(dirAgent)), ""
+	options, patch := agent.OptionsOf(t.recipe, t.path(dirAgent)), ""
 	if perturb.Of(t.recipe).GetMechanism() == misstepv1.MechanismAgent {
 		options.Plan = t.path(dirAgent, agent.FilePlan)
 	}
@@ -107,33 +103,6 @@ func (t *trial) agent(ctx context.Context) ([]string, error) {
 		return nil, runner.Permanent(err)
 	}
 	return args, nil
-}
-
-// AgentOptions are the agent's options for a recipe, with the folder out for its files.
-func AgentOptions(r *misstepv1.Recipe, out string) agent.Options {
-	instrumentation := r.GetInstrumentation()
-	if instrumentation == nil {
-		instrumentation = &misstepv1.Instrumentation{Ratio: 1}
-	}
-	var reference string
-	var liveness time.Duration
-	checks := make(map[string]float64, len(r.GetChecks()))
-	for _, c := range r.GetChecks() {
-		share := c.GetShare()
-		if share == 0 {
-			share = DefaultShares[c.GetName()]
-		}
-		checks[c.GetName()] = share
-		reference = cmp.Or(reference, c.GetReference()) // asgct-shadow's: others have none
-		liveness = cmp.Or(liveness, c.GetInterval().AsDuration())
-	}
-	return agent.Options{
-		Out: out, Seed: r.GetSeed(),
-		Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(), Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
-		Checks: checks, Reference: reference, Interval: r.GetSampling().GetInterval().AsDuration(), Jitter: r.GetSampling().GetJitter(), Signal: r.GetSampling().GetSignal(),
-		Burst: int(r.GetSampling().GetBurst()), Guesses: int(r.GetSampling().GetGuesses()), Threads: r.GetSampling().GetThreads(),
-		Liveness: liveness, Depth: limitsOf(r.GetLimits()).depth, Evidence: r.GetEvidence(), MaxMismatches: limitsOf(r.GetLimits()).mismatches,
-	}
 }
 
 func (t *trial) java() string { return filepath.Join(t.home, "bin", "java") }

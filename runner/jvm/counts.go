@@ -2,32 +2,39 @@ package jvm
 
 import (
 	"maps"
+	"slices"
 
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
-// counts of the checks that the recipe asks for, in its order. The watchdog's looks from outside count for liveness beside the
-// agent's own from inside; a hang is its mismatch.
+// counts of the checks that the recipe asks for, in its order, as far as the agent has counted; those that are judged after the trial are 0.
 func (t *trial) counts() []*misstepv1.CheckCount {
-	byName := make(map[string]agent.CheckCount, len(t.status.Checks))
-	for _, c := range t.status.Checks {
-		byName[c.Name] = c
-	}
 	counts := make([]*misstepv1.CheckCount, 0, len(t.recipe.GetChecks()))
 	for _, check := range t.recipe.GetChecks() {
-		count := countOf(check.GetName(), byName[check.GetName()])
-		if check.GetName() == "liveness" {
-			count.Total += t.looks
-			count.Match += t.looks
-			if t.verdict.hang != nil {
-				count.Total++
-				count.Mismatch++
-			}
-		}
-		counts = append(counts, count)
+		counts = append(counts, t.count(check.GetName()))
 	}
 	return counts
+}
+
+// count of one of the agent's checks. The watchdog's looks from outside count for liveness beside the agent's own from inside; a hang is its
+// mismatch.
+func (t *trial) count(name string) *misstepv1.CheckCount {
+	var recorded agent.CheckCount
+	if i := slices.IndexFunc(t.status.Checks, func(c agent.CheckCount) bool { return c.Name == name }); i >= 0 {
+		recorded = t.status.Checks[i]
+	}
+	count := countOf(name, recorded)
+	if name == recipe.Liveness {
+		count.Total += t.looks
+		count.Match += t.looks
+		if t.verdict.hang != nil {
+			count.Total++
+			count.Mismatch++
+		}
+	}
+	return count
 }
 
 // countOf converts a record's counters. A record of a JVM that died in the middle may have taken samples that were not judged any

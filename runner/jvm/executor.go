@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 	"misstep/agent"
 	"misstep/corpus"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner"
 	"misstep/runner/perturb"
 	"misstep/runner/process"
@@ -43,6 +45,9 @@ type Executor struct {
 	// Logger by default discards.
 	Logger *slog.Logger
 
+	// judges give the verdicts of checks that the agent does not judge.
+	judges []judge
+
 	once    sync.Once
 	area    *scratch.Area
 	cgroups process.Cgroups
@@ -70,7 +75,7 @@ func (e *Executor) Open() error {
 // Capabilities of this machine as a runner reports them.
 func (e *Executor) Capabilities() []string {
 	if process.DetectCgroups().Any() {
-		return []string{"cgroup"}
+		return []string{string(recipe.Cgroup)}
 	}
 	return nil
 }
@@ -115,33 +120,33 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 	return t.run(ctx)
 }
 
-// accepts says why this executor cannot run the recipe as it stands.
-func (e *Executor) accepts(recipe *misstepv1.Recipe) error {
-	for _, flag := range recipe.GetJvmFlags() {
+// accepts returns why this executor cannot run the recipe as it stands.
+func (e *Executor) accepts(r *misstepv1.Recipe) error {
+	for _, flag := range r.GetJvmFlags() {
 		if len(flag) < 2 || flag[0] != '-' {
 			return fmt.Errorf("jvm_flags: %q does not begin with \"-\"; give one flag for each entry", flag)
 		}
 	}
 	seen := map[string]bool{}
-	for _, check := range recipe.GetChecks() {
-		if _, known := DefaultShares[check.GetName()]; !known {
-			return fmt.Errorf("checks: %q is unknown; there are %s", check.GetName(), strings.Join(agent.Checks, ", "))
+	for _, check := range r.GetChecks() {
+		if !e.canJudge(check.GetName()) {
+			return fmt.Errorf("checks: %q is unknown; there are %s", check.GetName(), strings.Join(recipe.Names(recipe.Checks()), ", "))
 		}
 		if seen[check.GetName()] {
 			return fmt.Errorf("checks: %q is given twice", check.GetName())
 		}
 		seen[check.GetName()] = true
 	}
-	if len(seen) > 0 && e.Agent.Library == "" {
+	if recipe.NeedsAgent(r.GetChecks()) && e.Agent.Library == "" {
 		return errors.New("it asks for checks, and this runner has no agent; build it with `make agent`")
 	}
-	if want := recipe.GetAgentDigest(); want != "" && want != e.Agent.Digest {
+	if want := r.GetAgentDigest(); want != "" && want != e.Agent.Digest {
 		return fmt.Errorf("it wants the agent %s, this runner has %q", want, e.Agent.Digest)
 	}
-	if p := recipe.GetPerturbation(); len(p.GetSeeds()) > 0 || len(p.GetRanges()) > 0 {
+	if p := r.GetPerturbation(); len(p.GetSeeds()) > 0 || len(p.GetRanges()) > 0 {
 		return errors.New("perturbation: seeds and ranges belong in a campaign; a recipe has one seed and values in parameters")
 	}
-	if p := perturb.Of(recipe); p != nil {
+	if p := perturb.Of(r); p != nil {
 		perturber, err := perturb.Find(e.Perturbers, p)
 		if err != nil {
 			return err
@@ -149,4 +154,9 @@ func (e *Executor) accepts(recipe *misstepv1.Recipe) error {
 		return perturber.Check(p)
 	}
 	return nil
+}
+
+// canJudge reports whether the agent or another judge gives the verdicts of a check.
+func (e *Executor) canJudge(check string) bool {
+	return slices.ContainsFunc((&trial{executor: e}).judges(), func(j judge) bool { return j.judges(check) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner/perturb"
 )
 
@@ -111,7 +112,7 @@ func (t *trial) look() uint64 {
 // work counts what the workload's own threads did under the agent: checks at method entries and answered signals.
 func (t *trial) work() (n uint64) {
 	for _, c := range t.status.Checks {
-		if c.Name != "liveness" {
+		if c.Name != recipe.Liveness {
 			n += c.Total
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Mismatch makes outcomes with one mismatch whose boundary is "bug", so that each bug has a signature of its own; the stacks above and
@@ -23,7 +24,7 @@ func Mismatch(bug string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome
 			Kind:   misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
 			Reason: "simulated mismatch " + bug,
 			Mismatches: []*misstepv1.Mismatch{{
-				Check: "gst-asgct", Kind: "truncated", Divergence: 2, Thread: "main", Sequence: random.Uint64N(1 << 20), Count: 1 + random.Uint64N(9),
+				Check: recipe.GstAsgct, Kind: "truncated", Divergence: 2, Thread: "main", Sequence: random.Uint64N(1 << 20), Count: 1 + random.Uint64N(9),
 				Reference: &misstepv1.Trace{Source: "gst", Frames: reference, NumFrames: int32(len(reference))}, // at most 7
 				Suspect:   &misstepv1.Trace{Source: "asgct", Frames: bottom, NumFrames: 2},
 			}},

@@ -14,7 +14,7 @@ import (
 	"misstep/runner"
 )
 
-func recipe(seed uint64) *misstepv1.Recipe {
+func seeded(seed uint64) *misstepv1.Recipe {
 	return &misstepv1.Recipe{Seed: seed, Checks: []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "liveness"}}}
 }
 
@@ -36,7 +36,7 @@ func TestRatesAreKeptAndSumsHold(t *testing.T) {
 		const n = 10_000
 		began := time.Now()
 		for seed := range uint64(n) {
-			outcome, err := e.Run(t.Context(), recipe(seed), nil)
+			outcome, err := e.Run(t.Context(), seeded(seed), nil)
 			if errors.Is(err, ErrInfrastructure) {
 				failed++
 				continue
@@ -62,10 +62,10 @@ func TestARecipeRepeatsItself(t *testing.T) {
 	require.NoError(t, err)
 	two, err := New(s, runner.SystemClock{})
 	require.NoError(t, err)
-	_, _ = two.Run(t.Context(), recipe(1<<40), nil) // order does not matter
+	_, _ = two.Run(t.Context(), seeded(1<<40), nil) // order does not matter
 	for seed := range uint64(100) {
-		a, errA := one.Run(t.Context(), recipe(seed), nil)
-		b, errB := two.Run(t.Context(), recipe(seed), nil)
+		a, errA := one.Run(t.Context(), seeded(seed), nil)
+		b, errB := two.Run(t.Context(), seeded(seed), nil)
 		require.Equal(t, errA, errB)
 		if a != nil {
 			a.Started, b.Started = nil, nil
@@ -77,7 +77,7 @@ func TestARecipeRepeatsItself(t *testing.T) {
 	require.NoError(t, err)
 	kinds := map[misstepv1.OutcomeKind]bool{}
 	for range 200 {
-		outcome, _ := fresh.Run(t.Context(), recipe(2), nil)
+		outcome, _ := fresh.Run(t.Context(), seeded(2), nil)
 		kinds[outcome.GetKind()] = true
 	}
 	require.Greater(t, len(kinds), 2, "each run draws anew")
@@ -88,7 +88,7 @@ func TestCancelled(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = e.Run(ctx, recipe(1), nil)
+	_, err = e.Run(ctx, seeded(1), nil)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -1,9 +1,12 @@
 #include "options.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <iterator>
 #include <set>
+#include <vector>
 
 namespace misstep {
 namespace {
@@ -76,7 +79,54 @@ bool ParseThreads(std::string_view text, Options* o) {
   return true;
 }
 
+// The options of checks that are shares.
+struct ShareOption {
+  Check check;
+  double Options::* share;
+};
+constexpr ShareOption kShareOptions[] = {
+    {Check::kGstAsgct, &Options::gst_asgct},
+    {Check::kShadowGst, &Options::shadow_gst},
+    {Check::kAsgctShadow, &Options::asgct_shadow},
+    {Check::kAsgctGstBracket, &Options::bracket},
+    {Check::kEdges, &Options::edges},
+};
+
+// The share that a key sets, nullptr when it is no check's option.
+double* ShareOf(std::string_view key, Options* o) {
+  for (const ShareOption& option : kShareOptions) {
+    if (key == NameOf(option.check)) return &(o->*option.share);
+  }
+  return nullptr;
+}
+
+bool NeedsMethodsOf(const CheckFacts& facts) { return facts.methods; }
+bool NeedsSignalsOf(const CheckFacts& facts) { return facts.signals; }
+bool Walks(const CheckFacts& facts) { return facts.methods || facts.signals; }
+
+// The names of checks with a property, each followed by suffix, the last after the word last: "a, b and c".
+std::string NamesOf(bool (*has)(const CheckFacts&), const char* suffix, const char* last) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < MISSTEP_CHECK_COUNT; i++) {
+    if (has(kCheckFacts[i])) names.push_back(std::string(kCheckNames[i]) + suffix);
+  }
+  std::string all;
+  for (size_t i = 0; i < names.size(); i++) {
+    if (i > 0) all += i + 1 == names.size() ? last : ", ";
+    all += names[i];
+  }
+  return all;
+}
+
+// Whether a check with a property is on.
+bool Asked(const Options& o, bool (*has)(const CheckFacts&)) {
+  return std::any_of(std::begin(kShareOptions), std::end(kShareOptions),
+                     [&](const ShareOption& s) { return o.*s.share > 0 && has(FactsOf(s.check)); });
+}
+
 }  // namespace
+
+bool NeedsMethods(const Options& o) { return Asked(o, NeedsMethodsOf) || !o.perturb.empty(); }
 
 bool Matches(std::string_view pattern, std::string_view text) {
   // Greedy with one place to go back to: the last star can always take one character more.
@@ -133,14 +183,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
                  value.find(";;") != std::string_view::npos) {
         return Wrong(key, value, "patterns separated by ;");
       }
-    } else if (key == "gst-asgct") {
-      if (!ParseShare(value, &o->gst_asgct)) return Wrong(key, value, "a share from 0 to 1");
-    } else if (key == "shadow-gst") {
-      if (!ParseShare(value, &o->shadow_gst)) return Wrong(key, value, "a share from 0 to 1");
-    } else if (key == "asgct-shadow") {
-      if (!ParseShare(value, &o->asgct_shadow)) return Wrong(key, value, "a share from 0 to 1");
-    } else if (key == "asgct-gst-bracket") {
-      if (!ParseShare(value, &o->bracket)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (double* share = ShareOf(key, o); share != nullptr) {
+      if (!ParseShare(value, share)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "reference") {
       constexpr std::string_view kTrace = "trace:";
       if (value == "shadow") {
@@ -149,9 +193,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
                  o->trace == 0) {
         return Wrong(key, value, "shadow, or trace:SHARE with a share of method entries above 0 to 1");
       }
-    } else if (key == "edges") {
-      if (!ParseShare(value, &o->edges)) return Wrong(key, value, "a share from 0 to 1");
-    } else if (key == "liveness") {
+    } else if (key == NameOf(Check::kLiveness)) {
       if (!ParseUnsigned(value, 0, 3600000, &n)) return Wrong(key, value, "milliseconds from 0 (off) to 3600000");
       o->liveness_millis = static_cast<uint32_t>(n);
     } else if (key == "interval") {
@@ -182,22 +224,20 @@ std::string ParseOptions(std::string_view text, Options* o) {
       o->max_mismatches = static_cast<uint32_t>(n);
     } else {
       return "unknown option " + std::string(key) +
-             ": expected one of out, seed, methods, include, exclude, only, perturb, gst-asgct, shadow-gst, "
-             "asgct-shadow, reference, asgct-gst-bracket, edges, liveness, interval, jitter, burst, guesses, threads, "
-             "signal, depth, evidence, max-mismatches";
+             ": expected one of out, seed, methods, include, exclude, only, perturb, " MISSTEP_CHECK_OPTIONS
+             ", reference, interval, jitter, burst, guesses, threads, signal, depth, evidence, max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
   const bool needs_methods = NeedsMethods(*o);
-  const bool walks = o->gst_asgct > 0 || o->shadow_gst > 0 || o->asgct_shadow > 0 || o->bracket > 0;
-  if (!walks && o->edges > 0) {
-    return "option edges judges the traces that other checks take: expected one of gst-asgct, shadow-gst, "
-           "asgct-shadow, "
-           "asgct-gst-bracket above 0";
+  if (!Asked(*o, Walks) && o->edges > 0) {
+    return std::string("option ") + NameOf(Check::kEdges) +
+           " judges the traces that other checks take: expected one of " + NamesOf(Walks, "", ", ") + " above 0";
   }
-  if (!needs_methods && o->bracket == 0 && o->liveness_millis == 0) {
-    return "options gst-asgct, shadow-gst, asgct-shadow, asgct-gst-bracket and liveness are all 0: nothing would be "
-           "checked";
+  const bool sends_signals = Asked(*o, NeedsSignalsOf);
+  if (!needs_methods && !sends_signals && o->liveness_millis == 0) {
+    return "options " + NamesOf(Walks, "", ", ") + " and " + NameOf(Check::kLiveness) +
+           " are all 0: nothing would be checked";
   }
   if (seen.contains("methods") && o->methods == 0.0 && needs_methods && !seen.contains("only")) {
     return "option methods=0 contradicts a check above 0: checks need instrumented methods";
@@ -209,22 +249,21 @@ std::string ParseOptions(std::string_view text, Options* o) {
   }
   for (const char* choice : {"methods", "include", "exclude", "only"}) {
     if (seen.contains(choice) && !needs_methods) {
-      return std::string("option ") + choice +
-             " contradicts gst-asgct=0, shadow-gst=0 and asgct-shadow=0: no method is instrumented without one of "
-             "them or perturb";
+      return std::string("option ") + choice + " contradicts " + NamesOf(NeedsMethodsOf, "=0", " and ") +
+             ": no method is instrumented without one of them or perturb";
     }
   }
   for (const char* timing : {"interval", "jitter", "burst", "guesses", "threads", "signal"}) {
-    if (seen.contains(timing) && o->asgct_shadow == 0 && o->bracket == 0) {
-      return std::string("option ") + timing +
-             " contradicts asgct-shadow=0 and asgct-gst-bracket=0: no signal is sent without one of them";
+    if (seen.contains(timing) && !sends_signals) {
+      return std::string("option ") + timing + " contradicts " + NamesOf(NeedsSignalsOf, "=0", " and ") +
+             ": no signal is sent without one of them";
     }
   }
   if (seen.contains("reference") && o->asgct_shadow == 0) {
-    return "option reference contradicts asgct-shadow=0: it is that check's";
+    return std::string("option reference contradicts ") + NameOf(Check::kAsgctShadow) + "=0: it is that check's";
   }
   if (o->burst > 1 && o->asgct_shadow == 0) {
-    return "option burst contradicts asgct-shadow=0: bursts are that check's";
+    return std::string("option burst contradicts ") + NameOf(Check::kAsgctShadow) + "=0: bursts are that check's";
   }
   return "";
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "checks.gen.h"
+
 namespace misstep {
 
 // Which of the threads that ran lately is signalled.
@@ -22,22 +24,22 @@ enum class Evidence : uint8_t {
 };
 
 struct Options {
-  std::string perturb;              // plan of the perturbation at instrumentation points, empty for none
-  std::string only;                 // file of the methods to instrument, empty for a choice (used by the Java half)
-  std::string out;                  // folder for status.bin, mismatches.jsonl and agent.log; required
-  uint64_t seed = 1;                // of method choice, entry checks and sampler
-  double methods = 1.0;             // share of methods to instrument, 0..1 (used by the Java half)
-  double gst_asgct = 0.001;         // share of method entries
-  double shadow_gst = 0.001;        // share of method entries
-  double asgct_shadow = 1.0;        // share of the sampler's ticks
-  double bracket = 0.0;             // asgct-gst-bracket: share of the sampler's ticks
-  double trace = 0.0;               // asgct-shadow also by traces: share of method entries that are traced
-  double edges = 0.0;               // share of the traces that the other checks take
-  uint32_t liveness_millis = 100;   // between probes, 0 = off
-  uint32_t interval_micros = 1000;  // between signals
-  double jitter = 0.1;              // share of the interval by which it varies, 0..1
-  uint32_t burst = 1;               // signals back to back at each tick of asgct-shadow
-  uint32_t guesses = 0;             // words of the stack that are walked from after a code
+  std::string perturb;   // plan of the perturbation at instrumentation points, empty for none
+  std::string only;      // file of the methods to instrument, empty for a choice (used by the Java half)
+  std::string out;       // folder for status.bin, mismatches.jsonl and agent.log; required
+  uint64_t seed = 1;     // of method choice, entry checks and sampler
+  double methods = 1.0;  // share of methods to instrument, 0..1 (used by the Java half)
+  double gst_asgct = FactsOf(Check::kGstAsgct).share;        // share of method entries
+  double shadow_gst = FactsOf(Check::kShadowGst).share;      // share of method entries
+  double asgct_shadow = FactsOf(Check::kAsgctShadow).share;  // share of the sampler's ticks
+  double bracket = FactsOf(Check::kAsgctGstBracket).share;   // share of the sampler's ticks
+  double trace = 0.0;                           // asgct-shadow also by traces: share of method entries that are traced
+  double edges = FactsOf(Check::kEdges).share;  // share of the traces that the other checks take
+  uint32_t liveness_millis = kLivenessMillis;   // between probes, 0 = off
+  uint32_t interval_micros = 1000;              // between signals
+  double jitter = 0.1;                          // share of the interval by which it varies, 0..1
+  uint32_t burst = 1;                           // signals back to back at each tick of asgct-shadow
+  uint32_t guesses = 0;                         // words of the stack that are walked from after a code
   ThreadChoice threads = ThreadChoice::kRunning;
   std::string thread_pattern = "*";  // of names, for kName
   int signal = 27;                   // SIGPROF
@@ -47,9 +49,7 @@ struct Options {
 };
 
 // Whether any check needs instrumented methods, and with them the patch of java.lang.Thread.
-inline bool NeedsMethods(const Options& o) {
-  return o.gst_asgct > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0 || !o.perturb.empty();
-}
+bool NeedsMethods(const Options& o);
 
 // Whether a thread that the sampler chooses takes the ticks of some milliseconds by a timer of its own: the sampler's
 // thread is not woken up often enough for short intervals.

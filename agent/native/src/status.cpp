@@ -38,7 +38,6 @@ static_assert(offsetof(ThreadStatus, enter_nanos) == MISSTEP_THREAD_ENTER_OFFSET
 static_assert(offsetof(ThreadStatus, sequence) == MISSTEP_THREAD_SEQUENCE_OFFSET);
 static_assert(offsetof(ThreadStatus, pc) == MISSTEP_THREAD_PC_OFFSET);
 static_assert(offsetof(ThreadStatus, sp) == MISSTEP_THREAD_SP_OFFSET);
-static_assert(static_cast<int>(Check::kCount) == MISSTEP_CHECK_COUNT);
 static_assert(static_cast<int>(Rule::kCount) - 1 <= MISSTEP_CHECK_TOLERATED_COUNT);
 static_assert(static_cast<int>(Reason::kCount) - 1 <= MISSTEP_CHECK_VOID_COUNT);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);

@@ -1,15 +1,12 @@
-// The words of a verdict: checks, outcomes, rules, reasons and kinds, with their names.
+// The words of a verdict: outcomes, rules, reasons and kinds, with their names. Those of checks are in checks.gen.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace misstep {
+#include "checks.gen.h"
 
-enum class Check : uint8_t { kGstAsgct, kShadowGst, kAsgctShadow, kAsgctGstBracket, kEdges, kLiveness, kCount };
-inline constexpr const char* kCheckNames[] = {"gst-asgct",         "shadow-gst", "asgct-shadow",
-                                              "asgct-gst-bracket", "edges",      "liveness"};
-static_assert(sizeof(kCheckNames) / sizeof(kCheckNames[0]) == static_cast<size_t>(Check::kCount));
+namespace misstep {
 
 enum class Outcome : uint8_t { kUnspecified, kMatch, kTolerated, kMismatch, kUnwalkable, kVoid };
 

@@ -13,6 +13,7 @@ import (
 
 	"misstep/coordinator/reproduce"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Model is a bug whose rate is known for every recipe: that is how what a reproducer promises can be checked.
@@ -32,7 +33,7 @@ type Model struct {
 
 // Signature of every model's bug.
 func Signature() *misstepv1.Signature {
-	return &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "upcall <clinit>"}}
+	return &misstepv1.Signature{Kind: "mismatch", Parts: []string{recipe.GstAsgct, "truncated", "upcall <clinit>"}}
 }
 
 // Has says whether the recipe has a flag.
@@ -76,7 +77,7 @@ func Recipe() *misstepv1.Recipe {
 		},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.5},
-		Checks:          []*misstepv1.Check{{Name: "gst-asgct", Share: 0.01}, {Name: "shadow-gst", Share: 0.01}, {Name: "asgct-shadow"}, {Name: "liveness"}},
+		Checks:          []*misstepv1.Check{{Name: recipe.GstAsgct, Share: 0.01}, {Name: recipe.ShadowGst, Share: 0.01}, {Name: recipe.AsgctShadow}, {Name: recipe.Liveness}},
 		Perturbation:    &misstepv1.Perturbation{Strategy: "chaos", Parameters: map[string]float64{"delay_p": 0.2, "delay_ms": 5, "preempt_p": 0.1}},
 		Limits:          &misstepv1.Limits{Wall: durationpb.New(time.Minute), MemoryMib: 2048, StackDepth: 512},
 		Seed:            42,
@@ -90,7 +91,7 @@ func Small() *misstepv1.Recipe {
 	r.JvmFlags = []string{"-Xcomp", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-Xss512k", "-XX:+UseParallelGC"}
 	r.Instrumentation, r.Perturbation = &misstepv1.Instrumentation{Only: MethodNames(1)}, nil
 	r.Sampling.Interval = durationpb.New(time.Millisecond)
-	r.Checks = []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "liveness"}}
+	r.Checks = []*misstepv1.Check{{Name: recipe.GstAsgct}, {Name: recipe.Liveness}}
 	r.Limits = &misstepv1.Limits{Wall: durationpb.New(time.Minute)}
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // saturating is the chance that at least one of n repetitions hits with q each.
@@ -71,7 +72,7 @@ func Models() (out []Model) {
 		conditions := []func(*misstepv1.Recipe) bool{
 			func(r *misstepv1.Recipe) bool { return Has(r, "-Xmx256m") },
 			func(r *misstepv1.Recipe) bool { return r.GetWorkload().GetRepetitions() > 1 },
-			func(r *misstepv1.Recipe) bool { return Checks(r, "shadow-gst") },
+			func(r *misstepv1.Recipe) bool { return Checks(r, recipe.ShadowGst) },
 			func(r *misstepv1.Recipe) bool { return Has(r, "-Xss512k") },
 			func(r *misstepv1.Recipe) bool { return r.GetSampling() != nil },
 			func(r *misstepv1.Recipe) bool { return r.GetPerturbation() != nil },

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"misstep/recipe"
 )
 
 func source(t *testing.T, path ...string) string {
@@ -32,7 +34,7 @@ func texts(t *testing.T, code, list string) []string {
 	return all
 }
 
-func names(words []Word) []string {
+func names(words []recipe.Word) []string {
 	var all []string
 	for _, w := range words {
 		all = append(all, w.Name)
@@ -41,13 +43,11 @@ func names(words []Word) []string {
 }
 
 func TestTheCatalogueHasTheWordsOfTheAgent(t *testing.T) {
-	code, words := source(t, "src", "verdict.h"), Words()
-	require.Equal(t, texts(t, code, "kCheckNames"), names(words.Checks))
-	require.Equal(t, Checks, names(words.Checks))
+	code, words := source(t, "src", "verdict.h"), recipe.Words()
 	require.Equal(t, texts(t, code, "kRuleNames"), names(words.Rules))
 	require.Equal(t, texts(t, code, "kReasonNames"), names(words.Reasons))
 	require.Equal(t, texts(t, code, "kKindNames"), names(words.Kinds))
-	for _, list := range [][]Word{words.Checks, words.Rules, words.Reasons, words.Kinds, words.Codes} {
+	for _, list := range [][]recipe.Word{words.Rules, words.Reasons, words.Kinds, words.Codes} {
 		for _, w := range list {
 			require.NotEmpty(t, w.Meaning, w.Name)
 			require.NotEmpty(t, w.Source, w.Name)
@@ -63,8 +63,15 @@ func TestTheTableHasTheOptionsOfTheParser(t *testing.T) {
 		require.NotEmpty(t, o.Meaning, o.Key)
 		require.NotEmpty(t, o.Values, o.Key)
 		// Numbers are held against the defaults in options.h, whose fields are named after the keys.
-		if regexp.MustCompile(`^[0-9.]+$`).MatchString(o.Default) {
-			field := strings.ReplaceAll(strings.TrimPrefix(o.Key, "asgct-gst-"), "-", "_")
+		if check, ok := recipe.FindCheck(o.Key); ok && !check.Interval { // its default is generated, with the rest of checks.gen.h
+			row := regexp.MustCompile(`\{Check::(k\w+), &Options::(\w+)\},`).FindAllStringSubmatch(code, -1)
+			require.Contains(t, header, "double "+row[check.Slot][2]+" = FactsOf(Check::"+row[check.Slot][1]+").share;", o.Key)
+			parsed = append(parsed, o.Key)
+		} else if ok {
+			require.Contains(t, code, "key == NameOf(Check::k"+strings.ToUpper(o.Key[:1])+o.Key[1:]+")")
+			parsed = append(parsed, o.Key)
+		} else if regexp.MustCompile(`^[0-9.]+$`).MatchString(o.Default) {
+			field := strings.ReplaceAll(o.Key, "-", "_")
 			m := regexp.MustCompile(`\b` + field + `(?:_millis|_micros)? = ([0-9.]+);`).FindStringSubmatch(header)
 			require.NotNilf(t, m, "default of %s", o.Key)
 			require.Equal(t, strings.TrimSuffix(o.Default, ".0"), strings.TrimSuffix(m[1], ".0"), o.Key)
@@ -73,9 +80,10 @@ func TestTheTableHasTheOptionsOfTheParser(t *testing.T) {
 	for _, m := range regexp.MustCompile(`key == "([a-z-]+)"`).FindAllStringSubmatch(code, -1) {
 		parsed = append(parsed, m[1])
 	}
-	message := regexp.MustCompile(`(?s)": expected one of (.*?);`).FindStringSubmatch(code)
+	message := regexp.MustCompile(`(?s)": expected one of (out.*?);`).FindStringSubmatch(code)
 	require.NotNil(t, message)
-	joined := regexp.MustCompile(`"\s*"`).ReplaceAllString(message[1], "")
+	checks := `"` + strings.Join(recipe.Names(recipe.AgentChecks()), ", ") + `"`
+	joined := regexp.MustCompile(`"\s*"`).ReplaceAllString(strings.ReplaceAll(message[1], "MISSTEP_CHECK_OPTIONS", checks), "")
 	require.Equal(t, listed, strings.Split(strings.TrimSuffix(joined, `"`), ", "), "the message about unknown options")
 	slices.Sort(listed)
 	slices.Sort(parsed)

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"slices"
+	"strconv"
+
+	"misstep/recipe"
+)
+
+// Option is one option of the agent.
+type Option struct {
+	Key string `json:"key"`
+	// Values that it takes, and what it is without being given; "required" or "none" where there is no value.
+	Values  string `json:"values"`
+	Default string `json:"default"`
+	// Recipe is the recipe's field that sets it, empty where Misstep does.
+	Recipe  string `json:"recipe,omitempty"`
+	Meaning string `json:"meaning"`
+}
+
+// OptionTable gives every option that options.cpp parses, in the order of its message about unknown ones.
+func OptionTable() []Option {
+	return slices.Concat(generalOptions, checkOptions(), otherOptions)
+}
+
+// checkOptions are one option for each check of the agent's.
+func checkOptions() (all []Option) {
+	for _, c := range recipe.AgentChecks() {
+		field := "checks[name=" + c.Name + "]"
+		if c.Interval {
+			all = append(all, Option{
+				c.Name, "milliseconds, 0 to 3600000", strconv.Itoa(recipe.AgentLivenessMillis), field + ".interval",
+				"between looks at all threads, each a check; 0 is off",
+			})
+			continue
+		}
+		standard := share(c.AgentShare)
+		if c.AgentShare != c.Share {
+			standard += ", once a recipe lists it " + share(c.Share)
+		}
+		all = append(all, Option{c.Name, "0 to 1", standard, field + ".share", "share of " + c.ShareOf})
+	}
+	return all
+}
+
+// generalOptions come before those of the checks, otherOptions after them.
+var generalOptions = []Option{
+	{"out", "an existing folder, absolute", "required", "", "folder for status.bin, mismatches.jsonl and agent.log"},
+	{"seed", "0 to 2^64-1", "1", "seed", "of the choice of methods, of entry checks and of the sampler"},
+	{"methods", "0 to 1", "1", "instrumentation.ratio", "share of methods that are instrumented"},
+	{
+		"include", "patterns separated by ;", "none", "instrumentation.include",
+		"only methods of these names (package.Class.method), * for any run of characters",
+	},
+	{"exclude", "patterns separated by ;", "none", "instrumentation.exclude", "no methods of these names; wins over include"},
+	{
+		"only", "path of a file", "none", "instrumentation.only",
+		"exactly these methods, class/Internal.name(desc)result a line; contradicts methods, include and exclude",
+	},
+	{
+		"perturb", "path of a file", "none", "perturbation",
+		"plan by which threads perturb themselves at instrumentation points (mechanism: agent)",
+	},
+}
+
+var otherOptions = []Option{
+	{
+		"reference", "shadow, trace:SHARE", "shadow", "checks[name=" + recipe.AsgctShadow + "].reference",
+		recipe.AsgctShadow + " also by traces, kept at that share of method entries; expensive",
+	},
+	{
+		"interval", "microseconds, 10 to 60000000", "1000", "sampling.interval",
+		"between ticks of the sampler; below 1000 a thread takes the ticks of 4 ms at a time as long as it runs: samples by " +
+			"a timer of its own, brackets one right after the other, of up to four threads where asgct-shadow is 0",
+	},
+	{"jitter", "0 to 1", "0.1, in a recipe 0", "sampling.jitter", "share of the interval by which it varies; 0 is fixed"},
+	{
+		"burst", "1 to 8", "1", "sampling.burst",
+		"signals back to back to one thread at each tick of asgct-shadow; more than 1: the sampler sends all signals, " +
+			"however short the interval",
+	},
+	{
+		"guesses", "0 to 1024", "0", "sampling.guesses",
+		"words of the stack, from its top, that are taken for return addresses where AsyncGetCallTrace gave a code from -3 " +
+			"to -6, each for one more walk, as profilers do that adjust the registers (async-profiler); not judged, to provoke " +
+			"crashes and hangs",
+	},
+	{
+		"threads", "running, round-robin, cpu, name:PATTERN", "running", "sampling.threads",
+		"which of the threads that ran lately gets the signal",
+	},
+	{
+		"signal", "SIGPROF, SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to +28", "SIGPROF", "sampling.signal",
+		"the sampler's signal; JFR has SIGPROF for itself",
+	},
+	{"depth", "frames, 64 to 16384", "2048, in a recipe 1024", "limits.stack_depth", "that a walk may have"},
+	{
+		"evidence", "distinct, every", "distinct", "evidence",
+		"mismatches with a record of their own: the first of each check, kind, place and moment in the top frame's life, " +
+			"which counts the others, or every one",
+	},
+	{
+		"max-mismatches", "1 to 16384", "64, in a recipe 1024", "limits.mismatches",
+		"mismatch records that are kept; what is like one of them is counted beyond it",
+	},
+}

@@ -1,0 +1,36 @@
+package agent
+
+import (
+	"cmp"
+	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+)
+
+// OptionsOf are the agent's options for a recipe, with the folder out for its files.
+func OptionsOf(r *misstepv1.Recipe, out string) Options {
+	instrumentation := r.GetInstrumentation()
+	if instrumentation == nil {
+		instrumentation = &misstepv1.Instrumentation{Ratio: 1}
+	}
+	var reference string
+	var liveness time.Duration
+	checks := make(map[string]float64, len(r.GetChecks()))
+	for _, c := range r.GetChecks() {
+		if known, ok := recipe.FindCheck(c.GetName()); ok && known.Slot == recipe.NoSlot {
+			continue // which is not the agent's
+		}
+		checks[c.GetName()] = recipe.ShareOf(c)
+		reference = cmp.Or(reference, c.GetReference()) // one check takes one
+		liveness = cmp.Or(liveness, c.GetInterval().AsDuration())
+	}
+	sampling, limits := r.GetSampling(), recipe.EffectiveLimits(r.GetLimits())
+	return Options{
+		Out: out, Seed: r.GetSeed(), Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(),
+		Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(), Checks: checks, Reference: reference, Liveness: liveness,
+		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: sampling.GetSignal(), Burst: int(sampling.GetBurst()),
+		Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(), Depth: int(limits.GetStackDepth()),
+		Evidence: r.GetEvidence(), MaxMismatches: int(limits.GetMismatches()),
+	}
+}

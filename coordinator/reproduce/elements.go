@@ -1,0 +1,52 @@
+package reproduce
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+)
+
+// ElementList are the elements of one recipe.
+type ElementList []recipe.Element
+
+// Elements of a recipe for whoever minimises it otherwise. When it instruments by ratio, leaving out the first element leaves the
+// methods of the evidence, which are the last elements.
+func Elements(r *misstepv1.Recipe, evidence []string, sig *misstepv1.Signature) ElementList {
+	list := append(recipe.NarrowingElement(r, evidence), recipe.Elements(r, checkOf(sig))...)
+	narrowed := proto.CloneOf(r)
+	if len(list) > 0 && list[0].Kind == "instrumentation" {
+		list[0].Drop(narrowed)
+	}
+	list = append(list, recipe.MethodElements(narrowed)...)
+	return list
+}
+
+// Without gives the recipe less the elements that go.
+func (l ElementList) Without(r *misstepv1.Recipe, goes func(i int) bool) *misstepv1.Recipe {
+	out := proto.CloneOf(r)
+	for i, e := range l {
+		if goes(i) {
+			e.Drop(out)
+		}
+	}
+	return out
+}
+
+// Removal is a recipe with one of its elements left out.
+type Removal struct {
+	Element *misstepv1.RecipeElement
+	Recipe  *misstepv1.Recipe
+}
+
+// Removals are all recipes that are one element smaller, for an exhaustive check of a reproducer.
+func Removals(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []Removal) {
+	for _, e := range Elements(r, nil, sig) {
+		smaller := proto.CloneOf(r)
+		e.Drop(smaller)
+		if recipe.Runnable(smaller) {
+			out = append(out, Removal{e.Proto(), smaller})
+		}
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package recipe
+
+import (
+	"slices"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Names of the checks. Code that treats one check in a way of its own uses its constant, never the literal.
+const (
+	GstAsgct        = "gst-asgct"
+	ShadowGst       = "shadow-gst"
+	AsgctShadow     = "asgct-shadow"
+	AsgctGstBracket = "asgct-gst-bracket"
+	Edges           = "edges"
+	Liveness        = "liveness"
+)
+
+// Slots of the agent's status file. Their order is part of the agent's ABI (MISSTEP_ABI_VERSION in agent/abi.h).
+const (
+	slotGstAsgct = iota
+	slotShadowGst
+	slotAsgctShadow
+	slotAsgctGstBracket
+	slotEdges
+	slotLiveness
+	// StatusSlots is the number of checks in the agent's status file.
+	StatusSlots
+)
+
+// NoSlot is the slot of a check that the agent does not count: it is judged after the trial, from what the trial left.
+const NoSlot = -1
+
+// Check is all that is known of one check. This table is its only home: validation, defaults, the agent's options and status file, help,
+// bundles and the generated agent/native/src/checks.gen.h follow from it.
+type Check struct {
+	Word
+	// Slot in the agent's status file, from 0, or NoSlot.
+	Slot int `json:"-"`
+	// Methods, Signals and Traces say what the check needs to do any work: instrumented methods, signals, the traces that other checks take.
+	Methods bool `json:"needs_methods"`
+	Signals bool `json:"needs_signals"`
+	Traces  bool `json:"needs_traces"`
+	// Share is the share of what ShareOf names that it takes where a recipe gives none, in (0, 1].
+	Share   float64 `json:"default_share"`
+	ShareOf string  `json:"share_of"`
+	// AgentShare is its share where the agent's option is left out; 0 is off.
+	AgentShare float64 `json:"-"`
+	// Reference, Interval and Burst say whether it takes Check.reference, Check.interval and Sampling.burst. The agent's option of a check with
+	// an interval is that interval in milliseconds, of another one its share.
+	Reference bool `json:"takes_reference"`
+	Interval  bool `json:"takes_interval"`
+	Burst     bool `json:"takes_burst"`
+	// Suspect is the walker that it judges, Trusted what the suspect is compared with, At where both are observed.
+	Suspect string `json:"suspect"`
+	Trusted string `json:"trusted"`
+	At      string `json:"at"`
+	// Expected is what a JVM without a bug does, as a sentence of a bug report.
+	Expected string `json:"expected"`
+	// Rules, Kinds and Reasons are the words of its verdicts: what it may tolerate, what its mismatches may be, what may make it void. One
+	// without kinds has no mismatch records.
+	Rules   []string `json:"rules,omitempty"`
+	Kinds   []string `json:"kinds,omitempty"`
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Walkers and references that checks compare.
+const (
+	WalkerAsgct = "AsyncGetCallTrace"
+	WalkerGst   = "GetStackTrace"
+	ShadowStack = "shadow stack"
+)
+
+const (
+	sharesOfEntries = "method entries"
+	sharesOfTicks   = "the sampler's ticks"
+	// asynchronous is what a walk in a signal handler must do.
+	asynchronous = "AsyncGetCallTrace, called in a signal handler, gives the frames that were entered and not left, or an error code."
+)
+
+// entryShare is the default share of method entries. An entry check costs 2 to 40 microseconds (docs/design has the figures), an entry 3 ns: at a share
+// of 0.001 the checks of a busy program cost about as much as its instrumentation.
+const entryShare = 0.001
+
+// AgentLivenessMillis is the interval of liveness where the agent's option is left out, in milliseconds.
+const AgentLivenessMillis = 100
+
+// checks in the order in which they are listed; those with a slot come first, in the order of their slots.
+var checks = []Check{
+	{
+		Word: Word{GstAsgct, "at method entries: GetStackTrace and AsyncGetCallTrace of the own thread are equal, methods and bcis",
+			"measured exact on 17 and 25: docs/design/0002-checks.md"},
+		Slot: slotGstAsgct, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
+		Suspect: WalkerAsgct, Trusted: WalkerGst, At: "method entry",
+		Expected: "AsyncGetCallTrace and JVMTI GetStackTrace, called at the same place by the same thread, give the same frames.",
+		Rules:    []string{"depth-limit", "virtual-thread", "null-method-id", "retransformed", "retried", "deopt-upcall"},
+		Kinds:    []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
+		Reasons:  []string{"exit", "gst-error", "no-slot"},
+	},
+	{
+		Word: Word{ShadowGst, "at method entries: the shadow stack of instrumented methods is what GetStackTrace shows of them",
+			"the instrumentation: docs/design/0002-checks.md"},
+		Slot: slotShadowGst, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
+		Suspect: WalkerGst, Trusted: ShadowStack, At: "method entry",
+		Expected: "JVMTI GetStackTrace gives the frames that were entered and not left, in order.",
+		Rules:    []string{"constructor-prologue", "push-pop-window", "null-method-id", "retransformed"},
+		Kinds:    []string{"truncated", "missing", "extra", "foreign", "wrong-method"},
+		Reasons:  []string{"depth", "virtual-thread", "gst-error", "no-slot"},
+	},
+	{
+		Word: Word{AsgctShadow, "in a signal: AsyncGetCallTrace against the shadow stack copied in the same handler, from the bottom",
+			"the instrumentation: docs/design/0002-checks.md"},
+		Slot: slotAsgctShadow, Methods: true, Signals: true, Share: 1, ShareOf: sharesOfTicks, AgentShare: 1, Reference: true, Burst: true,
+		Suspect: WalkerAsgct, Trusted: ShadowStack, At: "signal", Expected: asynchronous,
+		Rules: []string{"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "virtual-thread", "null-method-id",
+			"retransformed", "deopt-upcall"},
+		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
+		Reasons: []string{"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread", "send-failed",
+			"overrun", "events-late"},
+	},
+	{
+		Word: Word{AsgctGstBracket, "a signal, GetStackTrace at the next safepoint, a signal: what bytecode does not let a thread do in between; " +
+			"instruments nothing", "bytecode: JVMS 6.5; threads: HotSpot javaThread.cpp"},
+		Slot: slotAsgctGstBracket, Signals: true, Share: 1, ShareOf: sharesOfTicks,
+		Suspect: WalkerAsgct, Trusted: WalkerGst, At: "two signals, with a safepoint in between", Expected: asynchronous,
+		Rules: []string{"virtual-thread", "null-method-id", "retransformed", "deopt-upcall", "moved"},
+		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
+		Reasons: []string{"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread", "gst-error",
+			"send-failed", "overrun", "no-bottom", "events-late"},
+	},
+	{
+		Word: Word{Edges, "on every trace of the others: the instruction at a frame's bci can have called the frame above",
+			"JVMS 5 and 6.5; upcalls: HotSpot vmSymbols.hpp"},
+		Slot: slotEdges, Traces: true, Share: 1, ShareOf: "the traces that other checks take",
+		Suspect: "every walker", Trusted: "bytecode", At: "wherever another check walks", Expected: asynchronous,
+		Rules:   []string{"vm-upcall", "method-handle", "native-caller", "retransformed"},
+		Kinds:   []string{"impossible-edge"},
+		Reasons: []string{"unknown-method"},
+	},
+	{
+		Word: Word{Liveness, "no thread stays in AsyncGetCallTrace, a handler or the agent beyond its limit, seen from inside and outside",
+			"the watchdog: docs/design/0002-checks.md"},
+		Slot: slotLiveness, Share: 1, ShareOf: "on or off", AgentShare: 1, Interval: true,
+		Suspect: "every walker", Trusted: "a clock", At: "an interval, all threads",
+		Expected: "every walk of a stack ends.",
+		Reasons:  []string{"overdue"},
+	},
+}
+
+// Checks lists every check. The elements are shared: do not change them.
+func Checks() []Check { return slices.Clone(checks) }
+
+// AgentChecks lists the checks that the agent counts, in the order of its status file.
+func AgentChecks() []Check {
+	return slices.DeleteFunc(Checks(), func(c Check) bool { return c.Slot == NoSlot })
+}
+
+// FindCheck finds a check by name.
+func FindCheck(name string) (Check, bool) {
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == name })
+	if i < 0 {
+		return Check{Slot: NoSlot}, false
+	}
+	return checks[i], true
+}
+
+// Names of checks, in their order.
+func Names(list []Check) []string {
+	names := make([]string, 0, len(list))
+	for _, c := range list {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// ShareOf is the share that a recipe's check takes: its own, else the default; 0 for an unknown check without one.
+func ShareOf(c *misstepv1.Check) float64 {
+	if c.GetShare() != 0 {
+		return c.GetShare()
+	}
+	known, _ := FindCheck(c.GetName())
+	return known.Share
+}

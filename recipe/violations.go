@@ -1,0 +1,63 @@
+package recipe
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Violation is one thing that is wrong with a recipe or a campaign.
+type Violation struct {
+	// Field in the form workloads[2].name; empty for the whole.
+	Field string
+	// Message says what was expected.
+	Message string
+}
+
+func (v Violation) String() string {
+	if v.Field == "" {
+		return v.Message
+	}
+	return v.Field + ": " + v.Message
+}
+
+// Bounds of lists and strings. They keep one request and one recipe small; none is near what people need.
+const (
+	MaxList   = 256
+	MaxString = 4096
+)
+
+// Violations collects what is wrong.
+type Violations []Violation
+
+// Addf adds a violation of a field.
+func (v *Violations) Addf(field, format string, args ...any) {
+	*v = append(*v, Violation{field, fmt.Sprintf(format, args...)})
+}
+
+// Count checks the length of a list against MaxList and reports whether it is within it.
+func (v *Violations) Count(field string, n int) bool { return v.AtMost(field, n, MaxList) }
+
+// AtMost checks the length of a list and reports whether it is within the bound.
+func (v *Violations) AtMost(field string, n, most int) bool {
+	if n > most {
+		v.Addf(field, "expected at most %d entries, got %d", most, n)
+		return false
+	}
+	return true
+}
+
+// Texts checks a list of free strings: at most MaxList of them, each one line.
+func (v *Violations) Texts(field string, texts []string) {
+	if v.Count(field, len(texts)) {
+		v.Lines(field, texts)
+	}
+}
+
+// Lines checks that strings are bounded and without control characters that would break a command line or a log.
+func (v *Violations) Lines(field string, texts []string) {
+	for i, s := range texts {
+		if len(s) > MaxString || strings.ContainsAny(s, "\x00\n\r") {
+			v.Addf(fmt.Sprintf("%s[%d]", field, i), "expected one line of at most %d bytes", MaxString)
+		}
+	}
+}
