@@ -65,6 +65,7 @@ func TestTheTableHasTheOptionsOfTheParser(t *testing.T) {
 		// Numbers are held against the defaults in options.h, whose fields are named after the keys.
 		if check, ok := recipe.FindCheck(o.Key); ok && !check.Interval { // its default is generated, with the rest of checks.gen.h
 			row := regexp.MustCompile(`\{Check::(k\w+), &Options::(\w+)\},`).FindAllStringSubmatch(code, -1)
+			require.Greater(t, len(row), check.Slot, "kShareOptions has no row for %s", o.Key)
 			require.Contains(t, header, "double "+row[check.Slot][2]+" = FactsOf(Check::"+row[check.Slot][1]+").share;", o.Key)
 			parsed = append(parsed, o.Key)
 		} else if ok {

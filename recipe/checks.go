@@ -78,8 +78,8 @@ const (
 	asynchronous = "AsyncGetCallTrace, called in a signal handler, gives the frames that were entered and not left, or an error code."
 )
 
-// entryShare is the default share of method entries. An entry check costs 2 to 40 microseconds (docs/design has the figures), an entry 3 ns: at a share
-// of 0.001 the checks of a busy program cost about as much as its instrumentation.
+// entryShare is the default share of method entries. An entry check costs 2 to 40 microseconds, an entry 3 ns (docs/figures): at a share of
+// 0.001 the checks of a busy program cost about as much as its instrumentation.
 const entryShare = 0.001
 
 // AgentLivenessMillis is the interval of liveness where the agent's option is left out, in milliseconds.
@@ -89,7 +89,7 @@ const AgentLivenessMillis = 100
 var checks = []Check{
 	{
 		Word: Word{GstAsgct, "at method entries: GetStackTrace and AsyncGetCallTrace of the own thread are equal, methods and bcis",
-			"measured exact on 17 and 25: docs/design/0002-checks.md"},
+			"measured exact on 17 and 25: docs/figures/0002-checks.md"},
 		Slot: slotGstAsgct, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
 		Suspect: WalkerAsgct, Trusted: WalkerGst, At: "method entry",
 		Expected: "AsyncGetCallTrace and JVMTI GetStackTrace, called at the same place by the same thread, give the same frames.",
@@ -99,7 +99,7 @@ var checks = []Check{
 	},
 	{
 		Word: Word{ShadowGst, "at method entries: the shadow stack of instrumented methods is what GetStackTrace shows of them",
-			"the instrumentation: docs/design/0002-checks.md"},
+			"the instrumentation: docs/figures/0002-checks.md"},
 		Slot: slotShadowGst, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
 		Suspect: WalkerGst, Trusted: ShadowStack, At: "method entry",
 		Expected: "JVMTI GetStackTrace gives the frames that were entered and not left, in order.",
@@ -109,7 +109,7 @@ var checks = []Check{
 	},
 	{
 		Word: Word{AsgctShadow, "in a signal: AsyncGetCallTrace against the shadow stack copied in the same handler, from the bottom",
-			"the instrumentation: docs/design/0002-checks.md"},
+			"the instrumentation: docs/figures/0002-checks.md"},
 		Slot: slotAsgctShadow, Methods: true, Signals: true, Share: 1, ShareOf: sharesOfTicks, AgentShare: 1, Reference: true, Burst: true,
 		Suspect: WalkerAsgct, Trusted: ShadowStack, At: "signal", Expected: asynchronous,
 		Rules: []string{"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "virtual-thread", "null-method-id",
@@ -139,7 +139,7 @@ var checks = []Check{
 	},
 	{
 		Word: Word{Liveness, "no thread stays in AsyncGetCallTrace, a handler or the agent beyond its limit, seen from inside and outside",
-			"the watchdog: docs/design/0002-checks.md"},
+			"the watchdog: docs/figures/0002-checks.md"},
 		Slot: slotLiveness, Share: 1, ShareOf: "on or off", AgentShare: 1, Interval: true,
 		Suspect: "every walker", Trusted: "a clock", At: "an interval, all threads",
 		Expected: "every walk of a stack ends.",

@@ -12,6 +12,7 @@ import (
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 func findings(t *testing.T, s store.Store) {
@@ -51,7 +52,7 @@ func countsAndHits(t *testing.T, s store.Store) {
 	recipe := func(jdk string) *misstepv1.Recipe {
 		return &misstepv1.Recipe{
 			Jdk: &misstepv1.Jdk{Name: jdk}, Workload: &misstepv1.Workload{Name: "w"}, FlagSet: "f",
-			Checks:          []*misstepv1.Check{{Name: "shadow-gst"}, {Name: "gst-asgct"}},
+			Checks:          []*misstepv1.Check{{Name: recipe.ShadowGst}, {Name: recipe.GstAsgct}},
 			Instrumentation: &misstepv1.Instrumentation{Ratio: 0.1},
 			Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond)},
 		}
