@@ -2,7 +2,8 @@
 // record it writes.
 //
 // The agent is a folder with two files: libmisstep.so (native/) and misstep-agent.jar (java/). Its checks are those of the table in
-// misstep/recipe, from which native/src/checks.gen.h is generated; abi.h is the other definition that it shares with the native side.
+// misstep/recipe, from which native/src/checks.gen.h is generated; abi.h is the other definition that it shares with the native
+// side.
 package agent
 
 import (

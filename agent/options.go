@@ -29,10 +29,11 @@ type Options struct {
 	Include, Exclude []string
 	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio, Include and Exclude.
 	Only []string
-	// Checks maps a check's name to its share (recipe.Check.ShareOf says of what); for liveness any value above 0 means on. A check that is
-	// missing is off.
+	// Checks maps a check's name to its share (recipe.Check.ShareOf says of what); for liveness any value above 0 means on. A check
+	// that is missing is off.
 	Checks map[string]float64
-	// Reference of the check that takes one: "shadow" (default), or "trace:SHARE" to judge by the traces of that share of method entries, too.
+	// Reference of the check that takes one: "shadow" (default), or "trace:SHARE" to judge by the traces of that share of method
+	// entries, too.
 	Reference string
 	// Interval between signals and Jitter, the share of it by which it varies.
 	Interval time.Duration
@@ -87,7 +88,7 @@ func (o Options) String() string {
 		switch {
 		case c.Interval:
 			intervals = append(intervals, c)
-		case o.Checks[c.Name] > 0 || c.AgentShare > 0: // else it is off, and an older agent, as in a bundle, may not know such an option
+		case o.Checks[c.Name] > 0 || c.AgentShare > 0: // else it is off, and an older agent may not know the option
 			add(c.Name, share(o.Checks[c.Name]))
 		}
 	}
@@ -163,13 +164,15 @@ func (o Options) validate() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Checks)) {
 		if c, ok := recipe.FindCheck(name); !ok || c.Slot == recipe.NoSlot {
-			return fmt.Errorf("agent options: unknown check %q: expected one of %s", name, strings.Join(recipe.Names(recipe.AgentChecks()), ", "))
+			return fmt.Errorf("agent options: unknown check %q: expected one of %s", name,
+				strings.Join(recipe.Names(recipe.AgentChecks()), ", "))
 		}
 	}
 	return nil
 }
 
-// NeedsMethods reports whether a check or a perturbation asks for instrumented methods, and with them for the patched java.lang.Thread.
+// NeedsMethods reports whether a check or a perturbation asks for instrumented methods, and with them for the patched
+// java.lang.Thread.
 func (o Options) NeedsMethods() bool {
 	return o.asks(func(c recipe.Check) bool { return c.Methods }) || o.Plan != ""
 }

@@ -28,9 +28,10 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 	sampling, limits := r.GetSampling(), recipe.EffectiveLimits(r.GetLimits())
 	return Options{
 		Out: out, Seed: r.GetSeed(), Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(),
-		Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(), Checks: checks, Reference: reference, Liveness: liveness,
-		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: sampling.GetSignal(), Burst: int(sampling.GetBurst()),
-		Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(), Depth: int(limits.GetStackDepth()),
+		Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
+		Checks: checks, Reference: reference, Liveness: liveness,
+		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: sampling.GetSignal(),
+		Burst: int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(), Depth: int(limits.GetStackDepth()),
 		Evidence: r.GetEvidence(), MaxMismatches: int(limits.GetMismatches()),
 	}
 }

@@ -31,13 +31,14 @@ const (
 // NoSlot is the slot of a check that the agent does not count: it is judged after the trial, from what the trial left.
 const NoSlot = -1
 
-// Check is all that is known of one check. This table is its only home: validation, defaults, the agent's options and status file, help,
-// bundles and the generated agent/native/src/checks.gen.h follow from it.
+// Check is all that is known of one check. This table is its only home: validation, defaults, the agent's options and status file,
+// help, bundles and the generated agent/native/src/checks.gen.h follow from it.
 type Check struct {
 	Word
 	// Slot in the agent's status file, from 0, or NoSlot.
 	Slot int `json:"-"`
-	// Methods, Signals and Traces say what the check needs to do any work: instrumented methods, signals, the traces that other checks take.
+	// Methods, Signals and Traces say what the check needs to do any work: instrumented methods, signals, the traces that other
+	// checks take.
 	Methods bool `json:"needs_methods"`
 	Signals bool `json:"needs_signals"`
 	Traces  bool `json:"needs_traces"`
@@ -46,8 +47,8 @@ type Check struct {
 	ShareOf string  `json:"share_of"`
 	// AgentShare is its share where the agent's option is left out; 0 is off.
 	AgentShare float64 `json:"-"`
-	// Reference, Interval and Burst say whether it takes Check.reference, Check.interval and Sampling.burst. The agent's option of a check with
-	// an interval is that interval in milliseconds, of another one its share.
+	// Reference, Interval and Burst say whether it takes Check.reference, Check.interval and Sampling.burst. The agent's option of
+	// a check with an interval is that interval in milliseconds, of another one its share.
 	Reference bool `json:"takes_reference"`
 	Interval  bool `json:"takes_interval"`
 	Burst     bool `json:"takes_burst"`
@@ -57,8 +58,8 @@ type Check struct {
 	At      string `json:"at"`
 	// Expected is what a JVM without a bug does, as a sentence of a bug report.
 	Expected string `json:"expected"`
-	// Rules, Kinds and Reasons are the words of its verdicts: what it may tolerate, what its mismatches may be, what may make it void. One
-	// without kinds has no mismatch records.
+	// Rules, Kinds and Reasons are the words of its verdicts: what it may tolerate, what its mismatches may be, what may make it
+	// void. One without kinds has no mismatch records.
 	Rules   []string `json:"rules,omitempty"`
 	Kinds   []string `json:"kinds,omitempty"`
 	Reasons []string `json:"reasons,omitempty"`
@@ -75,11 +76,12 @@ const (
 	sharesOfEntries = "method entries"
 	sharesOfTicks   = "the sampler's ticks"
 	// asynchronous is what a walk in a signal handler must do.
-	asynchronous = "AsyncGetCallTrace, called in a signal handler, gives the frames that were entered and not left, or an error code."
+	asynchronous = "AsyncGetCallTrace, called in a signal handler, gives the frames that were entered and not left, " +
+		"or an error code."
 )
 
-// entryShare is the default share of method entries. An entry check costs 2 to 40 microseconds, an entry 3 ns (docs/figures): at a share of
-// 0.001 the checks of a busy program cost about as much as its instrumentation.
+// entryShare is the default share of method entries. An entry check costs 2 to 40 microseconds, an entry 3 ns (docs/figures): at a
+// share of 0.001 the checks of a busy program cost about as much as its instrumentation.
 const entryShare = 0.001
 
 // AgentLivenessMillis is the interval of liveness where the agent's option is left out, in milliseconds.
@@ -108,25 +110,28 @@ var checks = []Check{
 		Reasons:  []string{"depth", "virtual-thread", "gst-error", "no-slot"},
 	},
 	{
-		Word: Word{AsgctShadow, "in a signal: AsyncGetCallTrace against the shadow stack copied in the same handler, from the bottom",
+		Word: Word{AsgctShadow,
+			"in a signal: AsyncGetCallTrace against the shadow stack copied in the same handler, from the bottom",
 			"the instrumentation: docs/figures/0002-checks.md"},
-		Slot: slotAsgctShadow, Methods: true, Signals: true, Share: 1, ShareOf: sharesOfTicks, AgentShare: 1, Reference: true, Burst: true,
+		Slot: slotAsgctShadow, Methods: true, Signals: true, Share: 1, ShareOf: sharesOfTicks, AgentShare: 1,
+		Reference: true, Burst: true,
 		Suspect: WalkerAsgct, Trusted: ShadowStack, At: "signal", Expected: asynchronous,
-		Rules: []string{"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "virtual-thread", "null-method-id",
-			"retransformed", "deopt-upcall"},
+		Rules: []string{"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "virtual-thread",
+			"null-method-id", "retransformed", "deopt-upcall"},
 		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
-		Reasons: []string{"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread", "send-failed",
-			"overrun", "events-late"},
+		Reasons: []string{"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread",
+			"send-failed", "overrun", "events-late"},
 	},
 	{
-		Word: Word{AsgctGstBracket, "a signal, GetStackTrace at the next safepoint, a signal: what bytecode does not let a thread do in between; " +
-			"instruments nothing", "bytecode: JVMS 6.5; threads: HotSpot javaThread.cpp"},
+		Word: Word{AsgctGstBracket,
+			"a signal, GetStackTrace at the next safepoint, a signal: what bytecode does not let a thread do in between; " +
+				"instruments nothing", "bytecode: JVMS 6.5; threads: HotSpot javaThread.cpp"},
 		Slot: slotAsgctGstBracket, Signals: true, Share: 1, ShareOf: sharesOfTicks,
 		Suspect: WalkerAsgct, Trusted: WalkerGst, At: "two signals, with a safepoint in between", Expected: asynchronous,
 		Rules: []string{"virtual-thread", "null-method-id", "retransformed", "deopt-upcall", "moved"},
 		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
-		Reasons: []string{"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread", "gst-error",
-			"send-failed", "overrun", "no-bottom", "events-late"},
+		Reasons: []string{"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread",
+			"gst-error", "send-failed", "overrun", "no-bottom", "events-late"},
 	},
 	{
 		Word: Word{Edges, "on every trace of the others: the instruction at a frame's bci can have called the frame above",
@@ -138,7 +143,8 @@ var checks = []Check{
 		Reasons: []string{"unknown-method"},
 	},
 	{
-		Word: Word{Liveness, "no thread stays in AsyncGetCallTrace, a handler or the agent beyond its limit, seen from inside and outside",
+		Word: Word{Liveness,
+			"no thread stays in AsyncGetCallTrace, a handler or the agent beyond its limit, seen from inside and outside",
 			"the watchdog: docs/figures/0002-checks.md"},
 		Slot: slotLiveness, Share: 1, ShareOf: "on or off", AgentShare: 1, Interval: true,
 		Suspect: "every walker", Trusted: "a clock", At: "an interval, all threads",

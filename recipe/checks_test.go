@@ -29,7 +29,8 @@ func TestTheTableOfChecks(t *testing.T) {
 			require.Equal(t, recipe.NoSlot, c.Slot, c.Name)
 		}
 		for what, text := range map[string]string{
-			"meaning": c.Meaning, "source": c.Source, "suspect": c.Suspect, "trusted": c.Trusted, "at": c.At, "expected": c.Expected, "share of": c.ShareOf,
+			"meaning": c.Meaning, "source": c.Source, "suspect": c.Suspect, "trusted": c.Trusted, "at": c.At,
+			"expected": c.Expected, "share of": c.ShareOf,
 		} {
 			assert.NotEmpty(t, text, "%s: %s", c.Name, what)
 		}

@@ -41,13 +41,14 @@ func (v *Violations) needs(s Settings) {
 	for i, one := range s.Sampling {
 		if d, ok := Duration(one.GetInterval()); ok && d == 0 && signals != "" {
 			v.Addf(fmt.Sprintf("sampling[%d].interval", i),
-				"no signal would be sent, and the check %s needs signals: expected a duration from %v to %v", signals, minInterval, maxInterval)
+				"no signal would be sent, and the check %s needs signals: expected a duration from %v to %v",
+				signals, minInterval, maxInterval)
 		}
 	}
 }
 
-// unused finds what is said of methods and signals although nothing asks for them, and what contradicts a list of methods. The agent would
-// refuse it or never see it: either way the trials would not be what their author asked for.
+// unused finds what is said of methods and signals although nothing asks for them, and what contradicts a list of methods. The
+// agent would refuse it or never see it: either way the trials would not be what their author asked for.
 func (v *Violations) unused(s Settings) {
 	if s.unbounded() {
 		return // which has been said
@@ -60,8 +61,9 @@ func (v *Violations) unused(s Settings) {
 			v.Addf(at, "chooses among methods, but none is instrumented without the check %s or a perturbation by the agent: "+
 				"ask for one of them, or leave it out", anyOf(func(c Check) bool { return c.Methods }))
 		} else if len(in.GetOnly()) > 0 && (in.GetRatio() > 0 || patterns) {
-			v.Addf(at+".only", "lists the methods that are instrumented, so ratio, include and exclude have nothing to choose from: "+
-				"leave them out, or only")
+			v.Addf(at+".only",
+				"lists the methods that are instrumented, so ratio, include and exclude have nothing to choose from: "+
+					"leave them out, or only")
 		}
 	}
 	signals, bursts := NeedsSignals(s.Checks), TakesBursts(s.Checks)
@@ -71,7 +73,8 @@ func (v *Violations) unused(s Settings) {
 			v.Addf(at, "no signal is sent without the check %s: ask for one of them, or leave it out",
 				anyOf(func(c Check) bool { return c.Signals }))
 		} else if one.GetBurst() > 1 && !bursts {
-			v.Addf(at+".burst", "bursts are the check %s's, which is not asked for", namesWith(func(c Check) bool { return c.Burst }))
+			v.Addf(at+".burst", "bursts are the check %s's, which is not asked for",
+				namesWith(func(c Check) bool { return c.Burst }))
 		}
 	}
 }

@@ -30,8 +30,9 @@ type part struct {
 	drop func(*misstepv1.Recipe)
 }
 
-// reducible is what a recipe can be reduced by: the kinds of elements, those that are seldom needed first, so that halving tends to cut between
-// them and the others. find gives a recipe's elements of the kind when it is reduced for a mismatch of a check, "" for a crash or a hang.
+// reducible is what a recipe can be reduced by: the kinds of elements, those that are seldom needed first, so that halving tends to
+// cut between them and the others. find gives a recipe's elements of the kind when it is reduced for a mismatch of a check, "" for
+// a crash or a hang.
 var reducible = []struct {
 	kind string
 	find func(r *misstepv1.Recipe, check string) []part
@@ -127,8 +128,8 @@ var checkSettings = []struct {
 	}, func(c *misstepv1.Check) { c.Interval = nil }},
 }
 
-// checkParts are the settings of checks and the checks themselves: all but the one that found the mismatch, and of a crash or a hang all while there
-// is another.
+// checkParts are the settings of checks and the checks themselves: all but the one that found the mismatch, and of a crash or a
+// hang all while there is another.
 func checkParts(r *misstepv1.Recipe, check string) (out []part) {
 	for _, c := range r.GetChecks() {
 		name := c.GetName()
@@ -156,11 +157,16 @@ var samplingSettings = []struct {
 	name func(*misstepv1.Sampling) string
 	drop func(*misstepv1.Sampling)
 }{
-	{func(s *misstepv1.Sampling) string { return positive("jitter %g", s.GetJitter(), 0) }, func(s *misstepv1.Sampling) { s.Jitter = 0 }},
-	{func(s *misstepv1.Sampling) string { return positive("burst %d", s.GetBurst(), 1) }, func(s *misstepv1.Sampling) { s.Burst = 0 }},
-	{func(s *misstepv1.Sampling) string { return positive("guesses %d", s.GetGuesses(), 0) }, func(s *misstepv1.Sampling) { s.Guesses = 0 }},
-	{func(s *misstepv1.Sampling) string { return prefixed("threads ", s.GetThreads()) }, func(s *misstepv1.Sampling) { s.Threads = "" }},
-	{func(s *misstepv1.Sampling) string { return prefixed("signal ", s.GetSignal()) }, func(s *misstepv1.Sampling) { s.Signal = "" }},
+	{func(s *misstepv1.Sampling) string { return positive("jitter %g", s.GetJitter(), 0) },
+		func(s *misstepv1.Sampling) { s.Jitter = 0 }},
+	{func(s *misstepv1.Sampling) string { return positive("burst %d", s.GetBurst(), 1) },
+		func(s *misstepv1.Sampling) { s.Burst = 0 }},
+	{func(s *misstepv1.Sampling) string { return positive("guesses %d", s.GetGuesses(), 0) },
+		func(s *misstepv1.Sampling) { s.Guesses = 0 }},
+	{func(s *misstepv1.Sampling) string { return prefixed("threads ", s.GetThreads()) },
+		func(s *misstepv1.Sampling) { s.Threads = "" }},
+	{func(s *misstepv1.Sampling) string { return prefixed("signal ", s.GetSignal()) },
+		func(s *misstepv1.Sampling) { s.Signal = "" }},
 }
 
 func samplingParts(r *misstepv1.Recipe, check string) (out []part) {

@@ -31,7 +31,8 @@ type limit struct {
 	// standard is the limit where a recipe gives none; min and max are its bounds.
 	standard, min, max uint32
 	field              func(*misstepv1.Limits) *uint32
-	// unwritten says that expansion leaves the default out of recipes: their canonical text, and with it their digest, is from before the limit.
+	// unwritten says that expansion leaves the default out of recipes: their canonical text, and with it their digest, is from
+	// before the limit.
 	unwritten bool
 }
 
@@ -43,7 +44,8 @@ var integerLimits = []limit{
 	{"mismatches", DefaultMismatches, 1, 1 << 14, func(l *misstepv1.Limits) *uint32 { return &l.Mismatches }, true},
 }
 
-// WrittenLimits are limits with the defaults that an expanded recipe spells out: all but mismatches. The result shares nothing with l.
+// WrittenLimits are limits with the defaults that an expanded recipe spells out: all but mismatches. The result shares nothing with
+// l.
 func WrittenLimits(l *misstepv1.Limits) *misstepv1.Limits {
 	return filled(l, func(x limit) bool { return !x.unwritten })
 }

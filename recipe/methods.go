@@ -24,8 +24,8 @@ func MethodElements(r *misstepv1.Recipe) (out []Element) {
 	return out
 }
 
-// NarrowingElement is the element whose removal leaves only the methods given to be instrumented; it is none when the recipe names methods already,
-// instruments none, or needs none.
+// NarrowingElement is the element whose removal leaves only the methods given to be instrumented; it is none when the recipe names
+// methods already, instruments none, or needs none.
 func NarrowingElement(r *misstepv1.Recipe, only []string) []Element {
 	i := r.GetInstrumentation()
 	ratio := 1.0
@@ -48,7 +48,8 @@ func without(list []string, x string) []string {
 	return list
 }
 
-// withoutArgument a, which was the i-th of all and may be 1 by now. Arguments before it may be gone, so it is the last of those that it can be.
+// withoutArgument a, which was the i-th of all and may be 1 by now. Arguments before it may be gone, so it is the last of those
+// that it can be.
 func withoutArgument(list []string, a string, i int) []string {
 	_, err := strconv.ParseUint(a, 10, 63)
 	for j := min(i, len(list)-1); j >= 0; j-- {

@@ -48,7 +48,8 @@ func HasCheck(r *misstepv1.Recipe, name string) bool {
 	return slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() == name })
 }
 
-// CanPerturb reports whether trials of a recipe can have a perturbation: one by the agent takes checks, which load it, and methods to perturb at.
+// CanPerturb reports whether trials of a recipe can have a perturbation: one by the agent takes checks, which load it, and methods
+// to perturb at.
 func CanPerturb(r *misstepv1.Recipe, p *misstepv1.Perturbation) bool {
 	return p.GetMechanism() != misstepv1.MechanismAgent || NeedsAgent(r.GetChecks()) && instruments(r.GetInstrumentation())
 }
@@ -65,7 +66,8 @@ func Runnable(r *misstepv1.Recipe) bool {
 	return len(v) == 0 && CanPerturb(r, r.GetPerturbation())
 }
 
-// DropUnused removes from a recipe what it says of methods and signals where no check or perturbation uses them; its trials stay the same.
+// DropUnused removes from a recipe what it says of methods and signals where no check or perturbation uses them; its trials stay
+// the same.
 func DropUnused(r *misstepv1.Recipe) {
 	if !NeedsMethods(r.GetChecks(), r.GetPerturbation()) {
 		r.Instrumentation = nil
@@ -77,13 +79,14 @@ func DropUnused(r *misstepv1.Recipe) {
 	}
 }
 
-// DefaultSampling is the sampling of trials whose author leaves both checks and sampling to Misstep: a signal about every millisecond.
+// DefaultSampling is the sampling of trials whose author leaves both checks and sampling to Misstep: a signal about every
+// millisecond.
 func DefaultSampling() *misstepv1.Sampling {
 	return &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.1}
 }
 
-// FittingChecks are all checks that can do some work under a recipe's instrumentation and sampling, with their default settings. Every check runs
-// on every JDK that the agent supports.
+// FittingChecks are all checks that can do some work under a recipe's instrumentation and sampling, with their default settings.
+// Every check runs on every JDK that the agent supports.
 func FittingChecks(r *misstepv1.Recipe) (list []*misstepv1.Check) {
 	signals := r.GetSampling().GetInterval().AsDuration() > 0
 	takesTraces := false

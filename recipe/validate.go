@@ -33,7 +33,8 @@ var (
 	threadsRE = regexp.MustCompile(`^(running|round-robin|cpu|name:[^,=\n]{1,256})?$`)
 )
 
-// Settings are what trials check, how, and within which limits: of one recipe, or of all recipes of a campaign, whose alternatives are lists.
+// Settings are what trials check, how, and within which limits: of one recipe, or of all recipes of a campaign, whose alternatives
+// are lists.
 type Settings struct {
 	Checks          []*misstepv1.Check
 	Instrumentation []*misstepv1.Instrumentation
@@ -41,7 +42,8 @@ type Settings struct {
 	Perturb         []*misstepv1.Perturbation
 	Limits          *misstepv1.Limits
 	Evidence        string
-	// ChecksFollow says that each recipe gets the checks that fit its instrumentation and sampling, so that these cannot contradict checks.
+	// ChecksFollow says that each recipe gets the checks that fit its instrumentation and sampling, so that these cannot contradict
+	// checks.
 	ChecksFollow bool
 }
 
@@ -60,8 +62,8 @@ func SettingsOf(r *misstepv1.Recipe) Settings {
 	return s
 }
 
-// Validate returns what is wrong with the checks of a recipe that somebody wrote, and with their options; without checks nothing may be
-// said of these. What its workload, its JDK and its perturbation must be is for those who run it.
+// Validate returns what is wrong with the checks of a recipe that somebody wrote, and with their options; without checks nothing
+// may be said of these. What its workload, its JDK and its perturbation must be is for those who run it.
 func Validate(r *misstepv1.Recipe) []Violation {
 	out := SettingsOf(r).Validate()
 	for i := range out {
@@ -132,7 +134,8 @@ func (v *Violations) sampling(list []*misstepv1.Sampling) {
 	for i, s := range list {
 		at := fmt.Sprintf("sampling[%d]", i)
 		if d, ok := Duration(s.GetInterval()); !ok || d != 0 && (d < minInterval || d > maxInterval) {
-			v.Addf(at+".interval", "expected 0 or a duration from %v to %v, got %s", minInterval, maxInterval, DurationText(s.GetInterval()))
+			v.Addf(at+".interval", "expected 0 or a duration from %v to %v, got %s", minInterval, maxInterval,
+				DurationText(s.GetInterval()))
 		}
 		if !fraction(s.GetJitter()) {
 			v.Addf(at+".jitter", "expected a number from 0 to 1, got %v", s.GetJitter())
@@ -148,7 +151,8 @@ func (v *Violations) sampling(list []*misstepv1.Sampling) {
 				suggest.Quote(s.GetThreads()))
 		}
 		if !signalRE.MatchString(s.GetSignal()) {
-			v.Addf(at+".signal", "expected SIGPROF, SIGVTALRM, SIGIO, SIGURG or SIGRTMIN+1 to SIGRTMIN+28, got %s", suggest.Quote(s.GetSignal()))
+			v.Addf(at+".signal", "expected SIGPROF, SIGVTALRM, SIGIO, SIGURG or SIGRTMIN+1 to SIGRTMIN+28, got %s",
+				suggest.Quote(s.GetSignal()))
 		}
 	}
 }

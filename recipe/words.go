@@ -17,8 +17,8 @@ type Word struct {
 // Catalogue is every check, and the words of their verdicts.
 type Catalogue struct {
 	Checks []Check `json:"checks"`
-	// Rules tolerate a difference; Reasons make a check void; Kinds name a mismatch; Codes are AsyncGetCallTrace's errors, which are counted
-	// as unwalkable.
+	// Rules tolerate a difference; Reasons make a check void; Kinds name a mismatch; Codes are AsyncGetCallTrace's errors, which
+	// are counted as unwalkable.
 	Rules   []Word `json:"rules"`
 	Reasons []Word `json:"reasons"`
 	Kinds   []Word `json:"kinds"`
@@ -28,7 +28,8 @@ type Catalogue struct {
 // Words gives the catalogue.
 func Words() Catalogue {
 	return Catalogue{
-		Checks: Checks(), Rules: slices.Clone(rules), Reasons: slices.Clone(reasons), Kinds: slices.Clone(kinds), Codes: slices.Clone(codes),
+		Checks: Checks(), Rules: slices.Clone(rules), Reasons: slices.Clone(reasons), Kinds: slices.Clone(kinds),
+		Codes: slices.Clone(codes),
 	}
 }
 

@@ -121,8 +121,9 @@ var promised = []string{recipe.GstAsgct, recipe.AsgctShadow, recipe.AsgctGstBrac
 
 // unseen are the classes of which a promised check's reference can see nothing; how much it sees of the others, blind says fault by fault.
 var unseen = map[string][]string{
-	recipe.AsgctShadow:      {faults.DropTop, faults.WrongBci},
-	recipe.AsgctGstBracket: slices.DeleteFunc(slices.Clone(faults.Alterations), func(class string) bool { return slices.Contains(bracketSees, class) }),
+	recipe.AsgctShadow: {faults.DropTop, faults.WrongBci},
+	recipe.AsgctGstBracket: slices.DeleteFunc(slices.Clone(faults.Alterations),
+		func(class string) bool { return slices.Contains(bracketSees, class) }),
 }
 
 func (s *sensitivity) add(rate float64, version, reference string, r trial.Result) {
@@ -241,7 +242,8 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			alone = recipe.AsgctShadow
 		}
 		if alone != "" {
-			options.Checks, options.Interval = map[string]float64{alone: 1, recipe.Edges: 1, recipe.Liveness: 1}, 50*time.Microsecond
+			options.Checks, options.Interval = map[string]float64{alone: 1, recipe.Edges: 1,
+				recipe.Liveness: 1}, 50*time.Microsecond
 		}
 		if i%tracedRuns == 0 && alone != recipe.AsgctGstBracket {
 			options.Reference = traced

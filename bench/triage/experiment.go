@@ -209,7 +209,8 @@ func calibration() []experiment {
 	for _, compiler := range []string{"-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"} {
 		all = append(all, experiment{
 			label: "MISSTEP-deoptimised-caller", variant: compiler, kind: triagetest.KindMismatch, programs: []program{{own + "Deoptimised", []string{"deoptimised"}}}, oldest: 17,
-			flags: append(slices.Clone(deoptimised), compiler), checks: map[string]float64{recipe.GstAsgct: 1}, include: []string{"Deoptimised*"},
+			flags:  append(slices.Clone(deoptimised), compiler),
+			checks: map[string]float64{recipe.GstAsgct: 1}, include: []string{"Deoptimised*"},
 			keep: passes(func(class, method string) bool { return class == "Deoptimised" && method == "outer" }),
 		})
 	}

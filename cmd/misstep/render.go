@@ -235,7 +235,8 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	}
 	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", finished(s), s.GetRunning(), s.GetQueued(), strings.Join(parts, ", "))
 	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
-		fmt.Fprintf(w, "waiting for a runner that has %s, which none connected has: %d trials%s\n", need, s.GetUnplaced()[need], remedies[recipe.Capability(need)])
+		fmt.Fprintf(w, "waiting for a runner that has %s, which none connected has: %d trials%s\n", need, s.GetUnplaced()[need],
+			remedies[recipe.Capability(need)])
 	}
 	renderChecks(w, s.GetChecks(), s.GetSignals())
 }

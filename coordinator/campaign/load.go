@@ -2,8 +2,8 @@
 //
 // A campaign is YAML with the field names of the message Campaign, snake_case or camelCase. Durations are written 1ms, 90s or
 // 2h30m; a strategy round_robin or random. Left out fields take these values: one alternative of instrumentation with ratio 1,
-// one of sampling without signals, one empty flag set, no perturbation, strategy round_robin, every check that fits a trial (then with
-// signals, if sampling is left out too), and the limits of package recipe.
+// one of sampling without signals, one empty flag set, no perturbation, strategy round_robin, every check that fits a trial (then
+// with signals, if sampling is left out too), and the limits of package recipe.
 package campaign
 
 import (
@@ -51,7 +51,9 @@ func Load(file []byte, name string) (*misstepv1.Campaign, error) {
 func Parse(file []byte, name string) (*Document, error) {
 	d := &Document{Campaign: &misstepv1.Campaign{}, name: name, lines: map[string]int{}}
 	if len(file) > MaxFile {
-		return nil, &FileError{name, []Problem{{1, recipe.Violation{Message: fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile, len(file))}}}}
+		return nil, &FileError{name,
+			[]Problem{{1, recipe.Violation{Message: fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile,
+				len(file))}}}}
 	}
 	root, err := document(file)
 	if err != nil {
@@ -245,7 +247,8 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 	}
 	// A ratio of 0 means something, so leaving it out cannot mean 0 as well.
 	if desc.Name() == "Instrumentation" && seen[join(path, "ratio")] == 0 && seen[join(path, "only")] == 0 {
-		r.missing = append(r.missing, recipe.Violation{Field: join(path, "ratio"), Message: "is required: from 0 (no method) to 1 (every method)"})
+		r.missing = append(r.missing, recipe.Violation{Field: join(path, "ratio"),
+			Message: "is required: from 0 (no method) to 1 (every method)"})
 	}
 }
 

@@ -131,7 +131,8 @@ func (v *validator) seeds(at string, p *misstepv1.Perturbation) {
 	seen := map[uint64]bool{}
 	for k, seed := range p.GetSeeds() {
 		if seen[seed] || seed == 0 {
-			v.Addf(fmt.Sprintf("%s.seeds[%d]", at, k), "expected seeds that differ and are not 0, which is each recipe's own: got %d", seed)
+			v.Addf(fmt.Sprintf("%s.seeds[%d]", at, k),
+				"expected seeds that differ and are not 0, which is each recipe's own: got %d", seed)
 		}
 		seen[seed] = true
 	}
@@ -168,7 +169,8 @@ func (v *validator) strategies(c *misstepv1.Campaign, have []Strategy) {
 		at := fmt.Sprintf("perturb[%d]", i)
 		k := slices.Index(names, p.GetStrategy())
 		if k < 0 {
-			v.Addf(at+".strategy", "no strategy is called %s%s; `misstep sched strategies` explains them", suggest.Quote(p.GetStrategy()), suggest.Among(p.GetStrategy(), names))
+			v.Addf(at+".strategy", "no strategy is called %s%s; `misstep sched strategies` explains them",
+				suggest.Quote(p.GetStrategy()), suggest.Among(p.GetStrategy(), names))
 			continue
 		}
 		v.strategy(at, p, have[k])
@@ -185,7 +187,8 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 		for _, x := range s.Parameters {
 			names = append(names, x.Name)
 		}
-		v.Addf(at+"."+field+"."+clip(name), "strategy %s has no parameter %s%s", s.Name, suggest.Quote(name), suggest.Among(name, names))
+		v.Addf(at+"."+field+"."+clip(name), "strategy %s has no parameter %s%s", s.Name, suggest.Quote(name),
+			suggest.Among(name, names))
 		return Parameter{}, false
 	}
 	least, most := map[string]float64{}, map[string]float64{}
@@ -199,7 +202,8 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 			continue
 		}
 		if value < x.Min || value > x.Max || x.Whole && value != math.Trunc(value) {
-			v.Addf(at+".parameters."+name, "%s of strategy %s: expected %s in %s, got %s", name, s.Name, kindOf(x), x.bounds(), number(value))
+			v.Addf(at+".parameters."+name, "%s of strategy %s: expected %s in %s, got %s", name, s.Name, kindOf(x), x.bounds(),
+				number(value))
 		}
 		least[name], most[name] = value, value
 	}
@@ -217,10 +221,12 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 		least[name], most[name] = r.GetMin(), r.GetMax()
 	}
 	if low, high := most["min_us"], least["max_us"]; low > high {
-		v.Addf(at, "min_us of strategy %s may be %s, which is above the max_us of %s that it may meet", s.Name, number(low), number(high))
+		v.Addf(at, "min_us of strategy %s may be %s, which is above the max_us of %s that it may meet", s.Name, number(low),
+			number(high))
 	}
 	if first, end := most[misstepv1.PerturbFrom], least[misstepv1.PerturbUntil]; end != 0 && first >= end {
-		v.Addf(at, "from of strategy %s may be %s, which leaves no decision before the until of %s that it may meet", s.Name, number(first), number(end))
+		v.Addf(at, "from of strategy %s may be %s, which leaves no decision before the until of %s that it may meet", s.Name,
+			number(first), number(end))
 	}
 }
 

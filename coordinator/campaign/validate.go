@@ -37,7 +37,8 @@ func Validate(c *misstepv1.Campaign) []recipe.Violation {
 	if c.GetName() == "" {
 		v.Addf("name", "is required: a short label of letters, digits, dots, dashes and underscores")
 	} else if !nameRE.MatchString(c.GetName()) {
-		v.Addf("name", "expected at most %d letters, digits, dots, dashes and underscores, got %s", maxName, suggest.Quote(c.GetName()))
+		v.Addf("name", "expected at most %d letters, digits, dots, dashes and underscores, got %s", maxName,
+			suggest.Quote(c.GetName()))
 	}
 	if len(c.GetDescription()) > maxDescription {
 		v.Addf("description", "expected at most %d bytes, got %d", maxDescription, len(c.GetDescription()))
@@ -93,7 +94,8 @@ func (v *validator) flagSets(c *misstepv1.Campaign) {
 		if first, dup := seen[name]; dup {
 			v.Addf(at+".name", "%s is used twice, first by flag_sets[%d]", suggest.Quote(name), first)
 		} else if !setRE.MatchString(name) {
-			v.Addf(at+".name", "a name or a preset is required: at most 64 letters, digits and . _ + = , -, got %s", suggest.Quote(name))
+			v.Addf(at+".name", "a name or a preset is required: at most 64 letters, digits and . _ + = , -, got %s",
+				suggest.Quote(name))
 		}
 		if len(f.GetPreset()) > maxName {
 			v.Addf(at+".preset", "expected a name as `misstep campaign presets` lists them, got %s", suggest.Quote(f.GetPreset()))
@@ -139,7 +141,8 @@ func (v *validator) workloads(c *misstepv1.Campaign) {
 		v.names(at+".flag_sets", w.GetFlagSets(), false, "")
 		for k, name := range w.GetFlagSets() {
 			if !slices.Contains(sets, name) {
-				v.Addf(fmt.Sprintf("%s.flag_sets[%d]", at, k), "no flag set is called %s%s", suggest.Quote(name), suggest.Among(name, sets))
+				v.Addf(fmt.Sprintf("%s.flag_sets[%d]", at, k), "no flag set is called %s%s", suggest.Quote(name),
+					suggest.Among(name, sets))
 			}
 		}
 	}
@@ -170,21 +173,24 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 	if have.JDKs != nil {
 		for i, name := range c.GetJdks() {
 			if !slices.Contains(have.JDKs, name) {
-				v.Addf(fmt.Sprintf("jdks[%d]", i), "no JDK is called %s%s; `misstep jdk add` imports one", suggest.Quote(name), suggest.Among(name, have.JDKs))
+				v.Addf(fmt.Sprintf("jdks[%d]", i), "no JDK is called %s%s; `misstep jdk add` imports one", suggest.Quote(name),
+					suggest.Among(name, have.JDKs))
 			}
 		}
 	}
 	if have.Workloads != nil {
 		for i, w := range c.GetWorkloads() {
 			if !slices.Contains(have.Workloads, w.GetName()) {
-				v.Addf(fmt.Sprintf("workloads[%d].name", i), "no workload is called %s%s; `misstep workload add` imports one", suggest.Quote(w.GetName()), suggest.Among(w.GetName(), have.Workloads))
+				v.Addf(fmt.Sprintf("workloads[%d].name", i), "no workload is called %s%s; `misstep workload add` imports one",
+					suggest.Quote(w.GetName()), suggest.Among(w.GetName(), have.Workloads))
 			}
 		}
 	}
 	if have.Presets != nil {
 		for i, f := range c.GetFlagSets() {
 			if f.GetPreset() != "" && !slices.Contains(have.Presets, f.GetPreset()) {
-				v.Addf(fmt.Sprintf("flag_sets[%d].preset", i), "no preset is called %s%s", suggest.Quote(f.GetPreset()), suggest.Among(f.GetPreset(), have.Presets))
+				v.Addf(fmt.Sprintf("flag_sets[%d].preset", i), "no preset is called %s%s", suggest.Quote(f.GetPreset()),
+					suggest.Among(f.GetPreset(), have.Presets))
 			}
 		}
 	}

@@ -54,7 +54,8 @@ func (r *reducer) lower() bool {
 		}
 		for _, by := range steps {
 			for next := value / by; next > 1; next = value / by {
-				e := recipe.Element{Kind: kind, Name: fmt.Sprintf("%d to %d", value, next), Drop: func(r *misstepv1.Recipe) { change(r, next) }}
+				e := recipe.Element{Kind: kind, Name: fmt.Sprintf("%d to %d", value, next),
+					Drop: func(r *misstepv1.Recipe) { change(r, next) }}
 				answer := r.attempt(e, fmt.Sprintf("%s %d instead of %d", kind, next, value))
 				if answer == wait {
 					return false
@@ -191,7 +192,8 @@ func (r *reducer) left() ElementList {
 func (m *machine) minimise(best *arm, amplified bool) (outcome, bool) {
 	m.begin(StepMinimise)
 	m.now(best)
-	first := append(recipe.NarrowingElement(best.recipe, m.r.GetSpec().GetMethods()), recipe.Elements(best.recipe, checkOf(m.r.GetSpec().GetSignature()))...)
+	first := append(recipe.NarrowingElement(best.recipe, m.r.GetSpec().GetMethods()),
+		recipe.Elements(best.recipe, checkOf(m.r.GetSpec().GetSignature()))...)
 	r := &reducer{machine: m, recipe: best.recipe, back: map[string]float64{}, all: len(first) + 4}
 	// All tests compare with this rate. What won a race was chosen for its luck, too, and does not count.
 	r.again = m.arm("best", best.recipe)

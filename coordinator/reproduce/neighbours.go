@@ -39,7 +39,8 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 		n := proto.CloneOf(r)
 		change(n)
 		recipe.DropUnused(n)
-		if proto.Equal(n, r) || !recipe.Runnable(n) || slices.ContainsFunc(out, func(o neighbour) bool { return proto.Equal(o.recipe, n) }) {
+		if proto.Equal(n, r) || !recipe.Runnable(n) || slices.ContainsFunc(out,
+			func(o neighbour) bool { return proto.Equal(o.recipe, n) }) {
 			return
 		}
 		out = append(out, neighbour{name, n})

@@ -11,15 +11,16 @@ import (
 )
 
 var (
-	// coarse is the comparison by which most is left out: nearly all elements do nothing or are needed outright, which it tells by a few hits.
+	// coarse is the comparison by which most is left out: nearly all elements do nothing or are needed outright, which it tells by
+	// a few hits.
 	coarse = comparison{upper: 1, lower: 0.35, alpha: 0.03, beta: 0.02, patience: 60}
-	// halved ends a test when the recipe looks like half of the rate: a coarse comparison takes long there, and all that follows would be
-	// compared with a rate that is lost already; a sharp one takes long to say what is plain.
+	// halved ends a test when the recipe looks like half of the rate: a coarse comparison takes long there, and all that follows
+	// would be compared with a rate that is lost already; a sharp one takes long to say what is plain.
 	halved = comparison{upper: 1, lower: 0.5, alpha: 1e-9, beta: 0.02, patience: 300}
 	// keepsWell says of what is left that it keeps the rate.
 	keepsWell = comparison{upper: 1, lower: 0.75, alpha: 0.04, beta: 0.02, patience: 400}
-	// keepsMost says it where most of the rate is enough: of all that coarse tests left out, since its no begins a screen, which costs more than to be
-	// sure, and of what a screen has measured.
+	// keepsMost says it where most of the rate is enough: of all that coarse tests left out, since its no begins a screen, which
+	// costs more than to be sure, and of what a screen has measured.
 	keepsMost = comparison{upper: 0.95, lower: 0.7, alpha: 0.03, beta: 0.008, patience: 400}
 )
 
@@ -44,11 +45,13 @@ func goes(n int) (sharp, plain comparison) {
 // reducer makes one recipe smaller.
 type reducer struct {
 	*machine
-	// reference has the tries of the recipe to begin with, whose rate is to be kept. It stays, so that many small losses do not pass one by one.
+	// reference has the tries of the recipe to begin with, whose rate is to be kept. It stays, so that many small losses do not
+	// pass one by one.
 	reference []bool
 	// more tries of it are had from again.
 	again *arm
-	// least tries of it that every test looks at: as many as an earlier one had, so that the luck of the first few does not come again and again.
+	// least tries of it that every test looks at: as many as an earlier one had, so that the luck of the first few does not come
+	// again and again.
 	least int
 	// best is the recipe to begin with, recipe what is left of it.
 	best, recipe *misstepv1.Recipe
@@ -92,8 +95,8 @@ func (r *reducer) keeps(to *misstepv1.Recipe) answer {
 	return r.changed(to, coarse, halved)
 }
 
-// compare an arm with the reference, which has as many tries as the arm at least: which of its tries count depends on the arm's alone. It is
-// no as soon as any of the others says so, too.
+// compare an arm with the reference, which has as many tries as the arm at least: which of its tries count depends on the arm's
+// alone. It is no as soon as any of the others says so, too.
 func (r *reducer) compare(a *arm, c comparison, also ...comparison) answer {
 	reference := count(r.reference, r.least)
 	pace := pace(reference)
@@ -156,9 +159,9 @@ func (r *reducer) attempt(e recipe.Element, doing string) answer {
 	return answer
 }
 
-// reduce removes what it can of the elements in groups, as F. K. Hwang does (A method for detecting all defective members in a population
-// by group testing, 1972): a group that cannot go is halved until one needed element is found, and those of it that were not looked at join the
-// next group. It is false while it waits.
+// reduce removes what it can of the elements in groups, as F. K. Hwang does (A method for detecting all defective members in a
+// population by group testing, 1972): a group that cannot go is halved until one needed element is found, and those of it that were
+// not looked at join the next group. It is false while it waits.
 func (r *reducer) reduce(pool []recipe.Element) bool {
 	needed, settled := 0, 0
 	for len(pool) > 0 {

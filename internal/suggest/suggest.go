@@ -21,15 +21,19 @@ func Quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Among ends a message about an unknown name: the nearest name as a question where one is near, and the names that there are, at most 20.
-// Of names with a prefix that ends in a slash, such as renaissance/NAME, those with the same prefix are listed where there are any.
+// Among ends a message about an unknown name: the nearest name as a question where one is near, and the names that there are, at
+// most 20. Of names with a prefix that ends in a slash, such as renaissance/NAME, those with the same prefix are listed where there
+// are any.
 func Among(name string, have []string) string {
 	if len(have) == 0 {
 		return " (there is none)"
 	}
 	list := slices.Clone(have)
 	if prefix, _, ok := strings.Cut(name, "/"); ok {
-		if alike := slices.DeleteFunc(slices.Clone(have), func(s string) bool { return !strings.HasPrefix(s, prefix+"/") }); len(alike) > 0 {
+		if alike := slices.DeleteFunc(slices.Clone(have), func(s string) bool {
+			return !strings.HasPrefix(s,
+				prefix+"/")
+		}); len(alike) > 0 {
 			list = alike
 		}
 	}
@@ -46,7 +50,8 @@ func Among(name string, have []string) string {
 	return s + " (there are: " + strings.Join(list, ", ") + more + ")"
 }
 
-// Nearest returns the candidate within a third of the name's length in edits, or "". What follows a slash that both have is compared by itself.
+// Nearest returns the candidate within a third of the name's length in edits, or "". What follows a slash that both have is
+// compared by itself.
 func Nearest(name string, candidates []string) string {
 	if len(name) > maxMeasured {
 		return ""

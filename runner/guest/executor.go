@@ -165,7 +165,8 @@ func (e *Executor) machine(ctx context.Context, r *misstepv1.Recipe, folder stri
 	limits := recipe.EffectiveLimits(r.GetLimits())
 	wall := limits.GetWall().AsDuration()
 	c := vm.Config{
-		Home: e.Home, Root: true, Dir: "/", Memory: guestMemory + int(limits.GetMemoryMib()), EvidenceDir: filepath.Join(folder, "evidence"),
+		Home: e.Home, Root: true, Dir: "/", Memory: guestMemory + int(limits.GetMemoryMib()), EvidenceDir: filepath.Join(folder,
+			"evidence"),
 		MaxEvidence: maxEvidence, Record: e.Record, Log: e.log(ctx),
 	}
 	path := filepath.Join(folder, "job.json")

@@ -9,7 +9,8 @@ import (
 	"misstep/recipe"
 )
 
-// counts of the checks that the recipe asks for, in its order, as far as the agent has counted; those that are judged after the trial are 0.
+// counts of the checks that the recipe asks for, in its order, as far as the agent has counted; those that are judged after the
+// trial are 0.
 func (t *trial) counts() []*misstepv1.CheckCount {
 	counts := make([]*misstepv1.CheckCount, 0, len(t.recipe.GetChecks()))
 	for _, check := range t.recipe.GetChecks() {
@@ -18,8 +19,8 @@ func (t *trial) counts() []*misstepv1.CheckCount {
 	return counts
 }
 
-// count of one of the agent's checks. The watchdog's looks from outside count for liveness beside the agent's own from inside; a hang is its
-// mismatch.
+// count of one of the agent's checks. The watchdog's looks from outside count for liveness beside the agent's own from inside; a
+// hang is its mismatch.
 func (t *trial) count(name string) *misstepv1.CheckCount {
 	var recorded agent.CheckCount
 	if i := slices.IndexFunc(t.status.Checks, func(c agent.CheckCount) bool { return c.Name == name }); i >= 0 {

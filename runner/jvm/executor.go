@@ -130,7 +130,8 @@ func (e *Executor) accepts(r *misstepv1.Recipe) error {
 	seen := map[string]bool{}
 	for _, check := range r.GetChecks() {
 		if !e.canJudge(check.GetName()) {
-			return fmt.Errorf("checks: %q is unknown; there are %s", check.GetName(), strings.Join(recipe.Names(recipe.Checks()), ", "))
+			return fmt.Errorf("checks: %q is unknown; there are %s", check.GetName(),
+				strings.Join(recipe.Names(recipe.Checks()), ", "))
 		}
 		if seen[check.GetName()] {
 			return fmt.Errorf("checks: %q is given twice", check.GetName())

@@ -9,13 +9,13 @@ import (
 	"misstep/recipe"
 )
 
-// judge gives the verdicts of some of the checks. The agent judges while the JVM runs, and agentJudge reads what it wrote; another judge may work
-// after the trial, from a recording that the JVM left in the trial's folder.
+// judge gives the verdicts of some of the checks. The agent judges while the JVM runs, and agentJudge reads what it wrote; another
+// judge may work after the trial, from a recording that the JVM left in the trial's folder.
 type judge interface {
 	// judges reports whether the check of that name is its own.
 	judges(check string) bool
-	// judge is called once, after the JVM has ended by itself, crashed, or was killed: folder is the trial's, checks are those of the recipe that
-	// are its own. An error is an infrastructure failure.
+	// judge is called once, after the JVM has ended by itself, crashed, or was killed: folder is the trial's, checks are those of
+	// the recipe that are its own. An error is an infrastructure failure.
 	judge(ctx context.Context, folder string, checks []*misstepv1.Check) (judgement, error)
 }
 
@@ -50,10 +50,12 @@ func (j agentJudge) judge(_ context.Context, _ string, checks []*misstepv1.Check
 func (t *trial) judges() []judge { return append([]judge{agentJudge{t}}, t.executor.judges...) }
 
 // judge has each judge give the verdicts of its checks; the counts are in the order of the recipe's checks.
-func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mismatches []*misstepv1.Mismatch, damaged int, err error) {
+func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mismatches []*misstepv1.Mismatch, damaged int,
+	err error) {
 	byName := map[string]*misstepv1.CheckCount{}
 	for _, j := range t.judges() {
-		own := slices.DeleteFunc(slices.Clone(t.recipe.GetChecks()), func(c *misstepv1.Check) bool { return !j.judges(c.GetName()) })
+		own := slices.DeleteFunc(slices.Clone(t.recipe.GetChecks()),
+			func(c *misstepv1.Check) bool { return !j.judges(c.GetName()) })
 		if len(own) == 0 {
 			continue
 		}

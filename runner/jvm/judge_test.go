@@ -13,7 +13,8 @@ import (
 	"misstep/workloads"
 )
 
-// recorded judges a check of its own by what the JVM left in its working folder: each byte of the recording is a comparison, "x" a mismatch.
+// recorded judges a check of its own by what the JVM left in its working folder: each byte of the recording is a comparison, "x" a
+// mismatch.
 type recorded struct{ asked []string }
 
 func (*recorded) judges(check string) bool { return check == "recorded" }
@@ -73,7 +74,8 @@ func TestAJudgeThatFails(t *testing.T) {
 	require.ErrorContains(t, err, "this runner has no agent")
 }
 
-// runRecorded runs a recipe with a check by an executor that has the judge. The JVM is a shell that does what it is told and verifies it.
+// runRecorded runs a recipe with a check by an executor that has the judge. The JVM is a shell that does what it is told and
+// verifies it.
 func runRecorded(t *testing.T, does, check string) (*misstepv1.Outcome, []string, error) {
 	t.Helper()
 	home, program := t.TempDir(), t.TempDir()
@@ -84,7 +86,8 @@ func runRecorded(t *testing.T, does, check string) (*misstepv1.Outcome, []string
 	executor := &Executor{
 		JDK: func(context.Context, *misstepv1.Jdk) (string, int, error) { return home, 17, nil },
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
-			return program, workloads.Manifest{Name: "w", Main: "M", Classpath: []string{"."}, Harness: workloads.HarnessPlain, Repetitions: 1}, nil
+			return program, workloads.Manifest{Name: "w", Main: "M", Classpath: []string{"."}, Harness: workloads.HarnessPlain,
+				Repetitions: 1}, nil
 		},
 		Scratch: t.TempDir(), judges: []judge{fake},
 	}

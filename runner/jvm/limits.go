@@ -20,6 +20,7 @@ func limitsOf(l *misstepv1.Limits) limits {
 	l = recipe.EffectiveLimits(l)
 	const mib = 1 << 20
 	return limits{
-		wall: l.GetWall().AsDuration(), memory: uint64(l.GetMemoryMib()) * mib, output: uint64(l.GetOutputMib()) * mib, disk: uint64(l.GetDiskMib()) * mib,
+		wall: l.GetWall().AsDuration(), memory: uint64(l.GetMemoryMib()) * mib,
+		output: uint64(l.GetOutputMib()) * mib, disk: uint64(l.GetDiskMib()) * mib,
 	}
 }

@@ -77,10 +77,11 @@ func Recipe() *misstepv1.Recipe {
 		},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.5},
-		Checks:          []*misstepv1.Check{{Name: recipe.GstAsgct, Share: 0.01}, {Name: recipe.ShadowGst, Share: 0.01}, {Name: recipe.AsgctShadow}, {Name: recipe.Liveness}},
-		Perturbation:    &misstepv1.Perturbation{Strategy: "chaos", Parameters: map[string]float64{"delay_p": 0.2, "delay_ms": 5, "preempt_p": 0.1}},
-		Limits:          &misstepv1.Limits{Wall: durationpb.New(time.Minute), MemoryMib: 2048, StackDepth: 512},
-		Seed:            42,
+		Checks: []*misstepv1.Check{{Name: recipe.GstAsgct, Share: 0.01}, {Name: recipe.ShadowGst, Share: 0.01},
+			{Name: recipe.AsgctShadow}, {Name: recipe.Liveness}},
+		Perturbation: &misstepv1.Perturbation{Strategy: "chaos", Parameters: map[string]float64{"delay_p": 0.2, "delay_ms": 5, "preempt_p": 0.1}},
+		Limits:       &misstepv1.Limits{Wall: durationpb.New(time.Minute), MemoryMib: 2048, StackDepth: 512},
+		Seed:         42,
 	}
 }
 

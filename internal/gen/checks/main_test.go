@@ -12,7 +12,8 @@ import (
 func TestTheAgentHasTheTableOfChecks(t *testing.T) {
 	committed, err := os.ReadFile(target())
 	require.NoError(t, err)
-	require.Equal(t, string(header(recipe.AgentChecks())), string(committed), "recipe/checks.go has changed: run go generate ./recipe")
+	require.Equal(t, string(header(recipe.AgentChecks())), string(committed),
+		"recipe/checks.go has changed: run go generate ./recipe")
 }
 
 func TestEnumerator(t *testing.T) {

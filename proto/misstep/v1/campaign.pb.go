@@ -92,11 +92,11 @@ type Campaign struct {
 	Workloads []*CampaignWorkload `protobuf:"bytes,5,rep,name=workloads,proto3" json:"workloads,omitempty"`
 	// instrumentation lists the alternatives for which methods are instrumented; none means one alternative, ratio 1.
 	Instrumentation []*Instrumentation `protobuf:"bytes,6,rep,name=instrumentation,proto3" json:"instrumentation,omitempty"`
-	// sampling lists the alternatives for signal timing; none means one alternative without signals, or, where checks are left out too, one with a
-	// signal about every millisecond.
+	// sampling lists the alternatives for signal timing; none means one alternative without signals, or, where checks are left out
+	// too, one with a signal about every millisecond.
 	Sampling []*Sampling `protobuf:"bytes,7,rep,name=sampling,proto3" json:"sampling,omitempty"`
-	// checks are run in every trial; none means all that can do any work under a trial's instrumentation and sampling, with their default
-	// shares. Every check runs on every JDK from 8 on. Recipes always list their checks.
+	// checks are run in every trial; none means all that can do any work under a trial's instrumentation and sampling, with their
+	// default shares. Every check runs on every JDK from 8 on. Recipes always list their checks.
 	Checks []*Check `protobuf:"bytes,8,rep,name=checks,proto3" json:"checks,omitempty"`
 	// flag_sets lists the alternatives of JVM flags; none means one empty set.
 	FlagSets []*FlagSet `protobuf:"bytes,9,rep,name=flag_sets,json=flagSets,proto3" json:"flag_sets,omitempty"`

@@ -491,7 +491,8 @@ type Check struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name of one that `misstep checks` lists.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// share of what it can take, such as method entries or the sampler's ticks, in (0, 1]; 0 takes the default that `misstep checks` lists.
+	// share of what it can take, such as method entries or the sampler's ticks, in (0, 1]; 0 takes the default that `misstep checks`
+	// lists.
 	Share float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
 	// reference of asgct-shadow: "shadow" (also when empty), or "trace:SHARE" to judge also by the traces that GetStackTrace gave at that
 	// share of method entries, with the frames that are not instrumented and their byte code indices; dear.
