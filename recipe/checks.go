@@ -91,7 +91,7 @@ const AgentLivenessMillis = 100
 var checks = []Check{
 	{
 		Word: Word{GstAsgct, "at method entries: GetStackTrace and AsyncGetCallTrace of the own thread are equal, methods and bcis",
-			"measured exact on 17 and 25: docs/figures/0002-checks.md"},
+			"measured: docs/figures/0005-oracle-figures.md"},
 		Slot: slotGstAsgct, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
 		Suspect: WalkerAsgct, Trusted: WalkerGst, At: "method entry",
 		Expected: "AsyncGetCallTrace and JVMTI GetStackTrace, called at the same place by the same thread, give the same frames.",
@@ -101,7 +101,7 @@ var checks = []Check{
 	},
 	{
 		Word: Word{ShadowGst, "at method entries: the shadow stack of instrumented methods is what GetStackTrace shows of them",
-			"the instrumentation: docs/figures/0002-checks.md"},
+			"measured: docs/figures/0001-first-hunts.md"},
 		Slot: slotShadowGst, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
 		Suspect: WalkerGst, Trusted: ShadowStack, At: "method entry",
 		Expected: "JVMTI GetStackTrace gives the frames that were entered and not left, in order.",
@@ -112,7 +112,7 @@ var checks = []Check{
 	{
 		Word: Word{AsgctShadow,
 			"in a signal: AsyncGetCallTrace against the shadow stack copied in the same handler, from the bottom",
-			"the instrumentation: docs/figures/0002-checks.md"},
+			"the shadow stack, which shadow-gst checks; measured: docs/figures/0005-oracle-figures.md"},
 		Slot: slotAsgctShadow, Methods: true, Signals: true, Share: 1, ShareOf: sharesOfTicks, AgentShare: 1,
 		Reference: true, Burst: true,
 		Suspect: WalkerAsgct, Trusted: ShadowStack, At: "signal", Expected: asynchronous,
@@ -145,7 +145,7 @@ var checks = []Check{
 	{
 		Word: Word{Liveness,
 			"no thread stays in AsyncGetCallTrace, a handler or the agent beyond its limit, seen from inside and outside",
-			"the watchdog: docs/figures/0002-checks.md"},
+			"measured: docs/figures/0005-oracle-figures.md"},
 		Slot: slotLiveness, Share: 1, ShareOf: "on or off", AgentShare: 1, Interval: true,
 		Suspect: "every walker", Trusted: "a clock", At: "an interval, all threads",
 		Expected: "every walk of a stack ends.",
