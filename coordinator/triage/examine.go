@@ -2,6 +2,7 @@ package triage
 
 import (
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/signature"
 )
 
@@ -22,9 +23,9 @@ func examine(m *misstepv1.Mismatch) *Facts {
 
 func familyOf(check string, fromSignal bool) Family {
 	switch {
-	case check == "asgct-shadow":
+	case check == recipe.AsgctShadow:
 		return Sample
-	case check == "edges":
+	case check == recipe.Edges:
 		return Edge
 	case fromSignal:
 		return Bracket
