@@ -13,6 +13,7 @@ import (
 	"misstep/coordinator/store/memory"
 	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 var now = time.Unix(1_800_000_000, 0)
@@ -27,7 +28,7 @@ func (f fleet) Runners() []*misstepv1.RunnerStatus {
 	}
 }
 
-func (fleet) Capable(string) bool { return false }
+func (fleet) Capable(recipe.Capability) bool { return false }
 
 func (fleet) Progress(lease string) *misstepv1.Progress {
 	if lease != "L1" {
