@@ -6,15 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"misstep/recipe"
 )
 
 // jvm is one JDK that the tests run on.
@@ -241,6 +245,9 @@ func requireSound(t *testing.T, r result) {
 	require.True(t, r.status.Ended)
 	for _, c := range r.status.Checks {
 		require.Equalf(t, c.Total, c.Verdicts(), "verdicts of %s: %+v", c.Name, c)
+		known, _ := recipe.FindCheck(c.Name)
+		require.Subsetf(t, known.Rules, slices.Collect(maps.Keys(c.Tolerated)), "rules of %s in recipe/checks.go", c.Name)
+		require.Subsetf(t, known.Reasons, slices.Collect(maps.Keys(c.Void)), "reasons of %s in recipe/checks.go", c.Name)
 	}
 	require.Equal(t, r.status.Sent, r.check("asgct-shadow").Total+r.check("asgct-gst-bracket").Total+r.status.Seconds)
 	require.LessOrEqual(t, r.status.Delivered, r.status.Sent)
