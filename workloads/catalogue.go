@@ -1,9 +1,7 @@
 package workloads
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,15 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"misstep/catalogue"
 	"misstep/corpus"
 	"misstep/corpus/tree"
 )
-
-// ErrNotFound is wrapped by errors about a name that the catalogue does not have.
-var ErrNotFound = errors.New("not in the workload catalogue")
-
-// maxEntryBytes bounds an entry's file.
-const maxEntryBytes = 64 << 10
 
 // Entry is one workload of the catalogue, or one benchmark of Renaissance.
 type Entry struct {
@@ -44,14 +37,26 @@ type Entry struct {
 	Source string `json:"source"`
 }
 
+// EntryName is for package catalogue.
+func (e Entry) EntryName() string { return e.Name }
+
+// TreeDigest is for package catalogue.
+func (e Entry) TreeDigest() corpus.Digest { return e.Digest }
+
 // Catalogue keeps workloads under names: HOME/workloads/NAME.json, and a verified copy of the folder in
 // HOME/workloads/NAME@DIGITS. It holds no state, so that any number of processes may use one.
 type Catalogue struct {
-	dir string
+	entries catalogue.Catalogue[Entry]
 }
 
 // Open gives the catalogue of a data directory (see internal/home). Nothing is made before the first Add.
-func Open(home string) *Catalogue { return &Catalogue{dir: filepath.Join(home, "workloads")} }
+func Open(home string) *Catalogue {
+	return &Catalogue{catalogue.Catalogue[Entry]{
+		Dir: filepath.Join(home, "workloads"), Kind: "workload", Adding: "misstep workload add", Group: renaissanceName, CheckName: checkName,
+	}}
+}
+
+func (c *Catalogue) dir() string { return c.entries.Dir }
 
 // AddOptions is how Add works; the zero value is fine.
 type AddOptions struct {
@@ -83,7 +88,7 @@ func (c *Catalogue) Add(ctx context.Context, source string, opts AddOptions) (En
 	}
 	entry := entryOf(m, m.Name, path, digest, source)
 	old, _ := c.Get(entry.Name)
-	if err := c.write(entry); err != nil {
+	if err := c.entries.Put(entry); err != nil {
 		return fail(err)
 	}
 	return entry, c.sweep(old.Path)
@@ -115,67 +120,19 @@ func (c *Catalogue) AddAll(ctx context.Context, source string) ([]Entry, error) 
 }
 
 // List gives all entries by name.
-func (c *Catalogue) List() ([]Entry, error) {
-	var entries []Entry
-	for _, folder := range []string{"", renaissanceName} {
-		files, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), folder, "*.json"))
-		if err != nil {
-			return nil, fmt.Errorf("list workloads: %w", err)
-		}
-		for _, file := range files {
-			name := strings.TrimSuffix(filepath.Base(file), ".json")
-			if folder != "" {
-				name = folder + "/" + name
-			}
-			entry, err := c.Get(name)
-			if errors.Is(err, ErrNotFound) {
-				continue // removed meanwhile
-			}
-			if err != nil {
-				return nil, err
-			}
-			entries = append(entries, entry)
-		}
-	}
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
-	return entries, nil
-}
+func (c *Catalogue) List() ([]Entry, error) { return c.entries.List() }
 
-// Get gives the entry of that name; its error wraps ErrNotFound when there is none.
-func (c *Catalogue) Get(name string) (Entry, error) {
-	file, err := c.file(name)
-	if err != nil {
-		return Entry{}, err
-	}
-	data, err := readBounded(file, maxEntryBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Entry{}, fmt.Errorf("workload %q: %w; `misstep workload list` shows what there is, `misstep workload add` adds one", name, ErrNotFound)
-	}
-	if err != nil {
-		return Entry{}, fmt.Errorf("workload %q: %w", name, err)
-	}
-	var entry Entry
-	if err := json.Unmarshal(data, &entry); err != nil {
-		return Entry{}, fmt.Errorf("workload %q: %s is damaged; remove it and add the workload again: %w", name, file, err)
-	}
-	if entry.Name != name || entry.Digest.IsZero() {
-		return Entry{}, fmt.Errorf("workload %q: %s is damaged (it holds %q); remove it and add the workload again", name, file, entry.Name)
-	}
-	return entry, nil
-}
+// Get gives the entry of that name; its error wraps catalogue.ErrUnknown when there is none.
+func (c *Catalogue) Get(name string) (Entry, error) { return c.entries.Get(name) }
 
 // ByDigest gives the first entry whose folder has the digest. Benchmarks of Renaissance share one digest, so ask by name
 // where the name is known.
 func (c *Catalogue) ByDigest(digest corpus.Digest) (Entry, bool) {
-	entries, err := c.List()
-	if err != nil {
+	same := c.entries.ByDigest(digest)
+	if len(same) == 0 {
 		return Entry{}, false
 	}
-	i := slices.IndexFunc(entries, func(e Entry) bool { return e.Digest == digest })
-	if i < 0 {
-		return Entry{}, false
-	}
-	return entries[i], true
+	return same[0], true
 }
 
 // Remove takes a workload out; "renaissance" takes all its benchmarks out. A trial that runs it may fail.
@@ -187,26 +144,10 @@ func (c *Catalogue) Remove(name string) error {
 	if err != nil {
 		return err
 	}
-	file, err := c.file(name)
-	if err != nil {
+	if err := c.entries.Remove(name); err != nil {
 		return err
 	}
-	if err := os.Remove(file); err != nil {
-		return fmt.Errorf("remove workload %q: %w", name, err)
-	}
 	return c.sweep(entry.Path)
-}
-
-// file is where the entry of that name is kept.
-func (c *Catalogue) file(name string) (string, error) {
-	plain, folder := name, ""
-	if benchmark, ok := strings.CutPrefix(name, renaissancePrefix); ok {
-		plain, folder = benchmark, renaissanceName
-	}
-	if err := checkName(plain); err != nil {
-		return "", fmt.Errorf("workload %q: %w: %w", clip(name, 80), err, ErrNotFound)
-	}
-	return filepath.Join(c.dir, folder, plain+".json"), nil
 }
 
 // copyTree copies the folder source into the catalogue and gives the copy's path and digest. The copy is named after the
@@ -217,7 +158,7 @@ func (c *Catalogue) copyTree(ctx context.Context, source, name string) (string, 
 		return "", corpus.Digest{}, err
 	}
 	digest := m.Digest()
-	dir, err := filepath.Abs(c.dir)
+	dir, err := filepath.Abs(c.dir())
 	if err != nil {
 		return "", corpus.Digest{}, err
 	}
@@ -227,35 +168,6 @@ func (c *Catalogue) copyTree(ctx context.Context, source, name string) (string, 
 		return "", corpus.Digest{}, err
 	}
 	return path, digest, nil
-}
-
-// write puts the entry's file in its place, whole or not at all.
-func (c *Catalogue) write(entry Entry) error {
-	file, err := c.file(entry.Name)
-	if err != nil {
-		return err
-	}
-	data, err := json.MarshalIndent(entry, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write workload %q: %w", entry.Name, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("write workload %q: %w", entry.Name, err)
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(file), ".entry-*")
-	if err != nil {
-		return fmt.Errorf("write workload %q: %w", entry.Name, err)
-	}
-	defer os.Remove(temporary.Name()) // fails once it has its name
-	_, err = temporary.Write(append(data, '\n'))
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), file)
-	}
-	if err != nil {
-		return fmt.Errorf("write workload %q: %w", entry.Name, err)
-	}
-	return nil
 }
 
 // sweep removes the copied folder path unless an entry still names it.
@@ -270,7 +182,7 @@ func (c *Catalogue) sweep(path string) error {
 	if slices.ContainsFunc(entries, func(e Entry) bool { return e.Path == path }) {
 		return nil
 	}
-	dir, err := filepath.Abs(c.dir)
+	dir, err := filepath.Abs(c.dir())
 	if err != nil || filepath.Dir(path) != dir || !strings.Contains(filepath.Base(path), "@") {
 		return nil // not a copy of ours, whatever the entry said
 	}

@@ -1,6 +1,7 @@
 package workloads_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"misstep/catalogue"
+	"misstep/corpus"
 	"misstep/corpus/tree"
 	"misstep/workloads"
 )
@@ -95,8 +98,8 @@ func TestRemove(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Remove("one"))
 	assert.NoDirExists(t, entry.Path)
-	require.ErrorIs(t, c.Remove("one"), workloads.ErrNotFound)
-	require.ErrorIs(t, c.Remove("renaissance"), workloads.ErrNotFound)
+	require.ErrorIs(t, c.Remove("one"), catalogue.ErrUnknown)
+	require.ErrorIs(t, c.Remove("renaissance"), catalogue.ErrUnknown)
 	left, err := os.ReadDir(filepath.Join(home, "workloads"))
 	require.NoError(t, err)
 	assert.Empty(t, left)
@@ -120,7 +123,7 @@ func TestGetRefuses(t *testing.T) {
 	c := workloads.Open(home)
 	for _, name := range []string{"one", "", "../one", "a/b", "renaissance/../one", "renaissance/x"} {
 		_, err := c.Get(name)
-		require.ErrorIs(t, err, workloads.ErrNotFound, name)
+		require.ErrorIs(t, err, catalogue.ErrUnknown, name)
 	}
 	entry, err := c.Add(t.Context(), built(t, "one", "jar"), workloads.AddOptions{})
 	require.NoError(t, err)
@@ -133,4 +136,29 @@ func TestGetRefuses(t *testing.T) {
 	write(t, filepath.Join(home, "workloads", "two.json"), `{"name":"two","path":"`+outside+`","digest":"`+entry.Digest.String()+`"}`)
 	require.NoError(t, c.Remove("two"))
 	assert.FileExists(t, filepath.Join(outside, "file"))
+}
+
+// The files of testdata/home are those of a catalogue from before this package's entries were kept by package catalogue.
+func TestEntriesFromBeforeAreReadAndWrittenAlike(t *testing.T) {
+	old := filepath.Join("testdata", "home")
+	c := workloads.Open(old)
+	entries, err := c.List()
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	digest, err := corpus.ParseDigest("sha256:0c6bb02a307c2393ff9994749c74ddb3419c869050c05ccbeabf555d83421a5e")
+	require.NoError(t, err)
+	assert.Equal(t, workloads.Entry{
+		Name: "h2", Path: "/var/lib/misstep/workloads/h2@0c6bb02a307c2393", Digest: digest, Harness: workloads.HarnessPlain, MinFeature: 17,
+		Description: "H2 runs transfers between accounts in concurrent transactions; balances must agree with the journal",
+		Source:      "/src/misstep/build/workloads/h2",
+	}, entries[0])
+	assert.Equal(t, "renaissance/als", entries[1].Name)
+	assert.Equal(t, workloads.HarnessRenaissance, entries[1].Harness)
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(old, "workloads", e.Name+".json"))
+		require.NoError(t, err)
+		again, err := json.MarshalIndent(e, "", "  ")
+		require.NoError(t, err)
+		assert.Equal(t, string(text), string(again)+"\n")
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"misstep/catalogue"
 	"misstep/corpus"
 	"misstep/internal/capped"
 )
@@ -65,10 +66,10 @@ func (c *Catalogue) addRenaissance(ctx context.Context, o RenaissanceOptions) ([
 	if (o.Jar == "") == (o.URL == "") {
 		return nil, errors.New("give either the path of its jar or its URL")
 	}
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+	if err := os.MkdirAll(c.dir(), 0o755); err != nil {
 		return nil, err
 	}
-	stage, err := os.MkdirTemp(c.dir, ".stage-*")
+	stage, err := os.MkdirTemp(c.dir(), ".stage-*")
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (c *Catalogue) addRenaissance(ctx context.Context, o RenaissanceOptions) ([
 	for _, name := range names {
 		entry := entryOf(m, renaissancePrefix+name, path, digest, source)
 		entry.Description = "Renaissance benchmark " + name
-		if err := c.write(entry); err != nil {
+		if err := c.entries.Put(entry); err != nil {
 			return nil, err
 		}
 		entries = append(entries, entry)
@@ -120,19 +121,15 @@ func (c *Catalogue) removeRenaissance(keep []Entry) error {
 		if !strings.HasPrefix(entry.Name, renaissancePrefix) || slices.ContainsFunc(keep, func(e Entry) bool { return e.Name == entry.Name }) {
 			continue
 		}
-		file, err := c.file(entry.Name)
-		if err != nil {
+		if err := c.entries.Remove(entry.Name); err != nil {
 			return err
-		}
-		if err := os.Remove(file); err != nil {
-			return fmt.Errorf("remove workload %q: %w", entry.Name, err)
 		}
 		gone = append(gone, entry.Path)
 	}
 	if keep == nil && len(gone) == 0 {
-		return fmt.Errorf("workload %q: %w", renaissanceName, ErrNotFound)
+		return fmt.Errorf("workload %q: %w; `misstep workload add renaissance --jar PATH` adds it", renaissanceName, catalogue.ErrUnknown)
 	}
-	copies, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), renaissanceName+"@*"))
+	copies, err := filepath.Glob(filepath.Join(escapeGlob(c.dir()), renaissanceName+"@*"))
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func java(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, a
 	launcher := filepath.Join(on.Path, "bin", "java")
 	var loaded []string
 	if o != nil {
-		patch, err := agent.Prepare(ctx, bed.Agent, launcher, on.Feature, filepath.Join(bed.Dir, "patch"), on.Digest)
+		patch, err := agent.Prepare(ctx, bed.Agent, launcher, on.Feature, filepath.Join(bed.Dir, "patch"), on.Digest.String())
 		if err != nil {
 			return nil, err
 		}

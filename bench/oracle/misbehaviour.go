@@ -85,7 +85,7 @@ func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where st
 		Agent: bed.Agent, Scratch: filepath.Join(dir, "trials"), PatchCache: filepath.Join(bed.Dir, "patch"), Logger: slog.New(seen),
 	}
 	outcome, err := executor.Run(ctx, &misstepv1.Recipe{
-		Jdk: &misstepv1.Jdk{Name: j.Name, Digest: j.Digest}, Workload: &misstepv1.Workload{Name: "mix"}, Seed: uint64(seed),
+		Jdk: &misstepv1.Jdk{Name: j.Name, Digest: j.Digest.String()}, Workload: &misstepv1.Workload{Name: "mix"}, Seed: uint64(seed),
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.5},
 		Checks:          []*misstepv1.Check{{Name: recipe.GstAsgct}, {Name: recipe.AsgctShadow}, {Name: recipe.Liveness}},

@@ -131,7 +131,7 @@ func (r trialRun) name() string {
 
 func (in setting) trial(p program, seed uint64, limit time.Duration, flags []string, artefacts agent.Artefacts) trialRun {
 	r := &misstepv1.Recipe{
-		Jdk:             &misstepv1.Jdk{Name: p.jdk.Name, Digest: p.jdk.Digest, Version: p.jdk.Version},
+		Jdk:             &misstepv1.Jdk{Name: p.jdk.Name, Digest: p.jdk.Digest.String(), Version: p.jdk.Version},
 		Workload:        &misstepv1.Workload{Name: p.workload.Name, Digest: p.workload.Digest.String(), Repetitions: p.manifest.Repetitions * in.longer},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: in.ratio},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(in.interval), Jitter: 0.5},

@@ -150,7 +150,7 @@ func (b *bed) recipe(e experiment, j jdk.Entry, p program, seed uint64) *misstep
 		wall = time.Minute
 	}
 	r := &misstepv1.Recipe{
-		Jdk: &misstepv1.Jdk{Name: j.Name, Digest: j.Digest}, Workload: &misstepv1.Workload{Name: p.name, Repetitions: 1}, JvmFlags: e.flags, Seed: seed,
+		Jdk: &misstepv1.Jdk{Name: j.Name, Digest: j.Digest.String()}, Workload: &misstepv1.Workload{Name: p.name, Repetitions: 1}, JvmFlags: e.flags, Seed: seed,
 		Limits: &misstepv1.Limits{Wall: durationpb.New(wall), MemoryMib: e.memoryMiB, OutputMib: e.outputMiB, DiskMib: e.diskMiB},
 	}
 	for _, a := range p.arguments {

@@ -270,7 +270,7 @@ func (b *Bed) command(ctx context.Context, s Spec, scratch, out string) ([]strin
 	args = append(args, s.Flags...)
 	if s.Agent != nil {
 		java := filepath.Join(s.JDK.Path, "bin", "java")
-		patch, err := agent.Prepare(ctx, b.Agent, java, s.JDK.Feature, filepath.Join(b.Dir, "patch"), s.JDK.Digest)
+		patch, err := agent.Prepare(ctx, b.Agent, java, s.JDK.Feature, filepath.Join(b.Dir, "patch"), s.JDK.Digest.String())
 		if err != nil {
 			return nil, workloads.Manifest{}, err
 		}

@@ -89,7 +89,7 @@ func (e *env) diagnoseJdks(ctx context.Context) []diagnosis {
 	}
 	for _, entry := range entries {
 		d := diagnosis{Name: "JDK " + entry.Name, State: "ok", Detail: fmt.Sprintf("%s, starts under the agent", entry.Version)}
-		if err := tryAgent(ctx, artefacts, filepath.Join(entry.Path, "bin", "java"), entry.Feature, entry.Digest, e.home()); err != nil {
+		if err := tryAgent(ctx, artefacts, filepath.Join(entry.Path, "bin", "java"), entry.Feature, entry.Digest.String(), e.home()); err != nil {
 			d.State, d.Detail = "limited", err.Error()
 			d.Remedy = "leave this JDK out of campaigns, or import it again: misstep jdk rm " + entry.Name
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"misstep/catalogue"
 	"misstep/coordinator"
 	"misstep/deploy/jdk"
 	"misstep/deploy/jdk/preset"
@@ -30,11 +31,11 @@ var matrix = []string{"jdk8", "jdk11", "jdk17", "jdk21", "jdk25", "jdk25-second"
 // catalogued gives the entries of the matrix that are there, and why the others are not.
 func catalogued(t *testing.T, home string) (entries map[string]jdk.Entry, missing map[string]string) {
 	t.Helper()
-	catalogue := jdk.Open(home)
+	known := jdk.Open(home)
 	entries, missing = map[string]jdk.Entry{}, map[string]string{}
 	for _, name := range matrix {
-		entry, err := catalogue.Get(name)
-		if errors.Is(err, jdk.ErrUnknown) {
+		entry, err := known.Get(name)
+		if errors.Is(err, catalogue.ErrUnknown) {
 			reason, readErr := os.ReadFile(filepath.Join(home, "unavailable", name))
 			if errors.Is(readErr, fs.ErrNotExist) {
 				reason = []byte("nobody asked for it: run deploy/setup/catalogue.sh all")

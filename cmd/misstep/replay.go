@@ -15,8 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/agent"
-	"misstep/coordinator/triage"
 	"misstep/bundle"
+	"misstep/coordinator/triage"
+	"misstep/corpus"
 	"misstep/corpus/memory"
 	"misstep/deploy/jdk"
 	"misstep/internal/interval"
@@ -286,7 +287,7 @@ func (e *env) prepareReplay(ctx context.Context, b *bundle.Bundle, jdkOption, sc
 	if err != nil {
 		return nil, err
 	}
-	recipe.Jdk = &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest, Version: entry.Version}
+	recipe.Jdk = &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}
 	return &replay{
 		recipe:  recipe,
 		version: entry.Version,
@@ -305,6 +306,15 @@ func (e *env) prepareReplay(ctx context.Context, b *bundle.Bundle, jdkOption, sc
 	}, nil
 }
 
+// jdkOf returns the JDK of the catalogue with this digest, if the text is one.
+func (e *env) jdkOf(digest string) (jdk.Entry, bool) {
+	d, err := corpus.ParseDigest(digest)
+	if err != nil {
+		return jdk.Entry{}, false
+	}
+	return e.jdks().ByDigest(d)
+}
+
 // chooseJdk finds the JDK to replay on; a folder is examined as if it were added to a catalogue in scratch.
 func (e *env) chooseJdk(ctx context.Context, option string, wanted *misstepv1.Jdk, scratch string) (jdk.Entry, error) {
 	inspect := func(dir string) (jdk.Entry, error) {
@@ -316,7 +326,7 @@ func (e *env) chooseJdk(ctx context.Context, option string, wanted *misstepv1.Jd
 		}
 		return inspect(option)
 	}
-	if entry, ok := e.jdks().ByDigest(wanted.GetDigest()); ok {
+	if entry, ok := e.jdkOf(wanted.GetDigest()); ok {
 		return entry, nil
 	}
 	if dir := os.Getenv("JAVA_HOME"); dir != "" {

@@ -208,7 +208,7 @@ func (e *env) reproductionRequest(ctx context.Context, st *station, id string, c
 			continue
 		}
 		request.Builds = append(request.Builds, &misstepv1.JdkBuild{
-			Jdk:     &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest, Version: entry.Version},
+			Jdk:     &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version},
 			Feature: uint32(entry.Feature), Vendor: entry.Vendor, // a feature release is a small number
 		})
 		if st.remote {
@@ -339,7 +339,7 @@ func (e *env) tryClean(ctx context.Context, blobs corpus.Source, path string, tr
 // sameBuild is the folder of exactly this JDK out of the corpus, or nothing when the catalogue has it: the JDK of the PATH, which a replay
 // would take otherwise, is no proof of the bundle.
 func (e *env) sameBuild(ctx context.Context, blobs corpus.Source, jdk *misstepv1.Jdk) (string, error) {
-	if _, here := e.jdks().ByDigest(jdk.GetDigest()); here {
+	if _, here := e.jdkOf(jdk.GetDigest()); here {
 		return "", nil
 	}
 	home, _, err := e.provider(blobs).JDK(ctx, jdk)

@@ -114,14 +114,14 @@ func TestBundleIsTriedOnItsOwnBuild(t *testing.T) {
 	require.NoError(t, err)
 	t.Setenv("JAVA_HOME", entry.Path)
 	at := func(home string) *env { return &env{cli: &cli{Home: home}, stderr: io.Discard} }
-	own := &misstepv1.Jdk{Name: "jdk17", Digest: entry.Digest, Version: entry.Version}
+	own := &misstepv1.Jdk{Name: "jdk17", Digest: entry.Digest.String(), Version: entry.Version}
 
 	home, err := at(testenv.Home(t)).sameBuild(t.Context(), memory.New(), own)
 	require.NoError(t, err)
 	assert.Empty(t, home, "the catalogue has it")
 
 	_, err = at(t.TempDir()).sameBuild(t.Context(), memory.New(), own)
-	require.ErrorContains(t, err, entry.Digest)
+	require.ErrorContains(t, err, entry.Digest.String())
 	require.ErrorContains(t, err, "jdk17")
 	require.ErrorContains(t, err, "--clean-tries 0")
 }

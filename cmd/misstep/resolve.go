@@ -15,8 +15,8 @@ func (e *env) resolveJdk(j *misstepv1.Jdk) (*misstepv1.Jdk, error) {
 		if err != nil {
 			return nil, err
 		}
-		if entry, ok := catalogue.ByDigest(d.String()); ok {
-			return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest, Version: entry.Version}, nil
+		if entry, ok := catalogue.ByDigest(d); ok {
+			return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}, nil
 		}
 		return nil, fmt.Errorf("no JDK with digest %s in the catalogue; add it with `misstep jdk add NAME SOURCE`", d)
 	}
@@ -29,11 +29,11 @@ func (e *env) resolveJdk(j *misstepv1.Jdk) (*misstepv1.Jdk, error) {
 		return nil, fmt.Errorf("no JDK %q in the catalogue (%s); add it with `misstep jdk add %s SOURCE`",
 			j.GetName(), listed(names.JDKs), j.GetName())
 	}
-	if j.GetDigest() != "" && j.GetDigest() != entry.Digest {
+	if j.GetDigest() != "" && j.GetDigest() != entry.Digest.String() {
 		return nil, fmt.Errorf("JDK %s in the catalogue is %s, but %s is asked for; leave the digest out or add that build under another name",
 			entry.Name, entry.Digest, j.GetDigest())
 	}
-	return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest, Version: entry.Version}, nil
+	return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}, nil
 }
 
 // resolveWorkload fills a workload's digest from the catalogue, likewise.

@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"misstep/catalogue"
 	"misstep/corpus/tree"
+	"misstep/internal/atomicfile"
 )
 
 // Progress is told what Add does: the step in a few words; done of total bytes where that is known, else zeros.
@@ -70,8 +72,8 @@ func (c *Catalogue) add(ctx context.Context, name, source string, options AddOpt
 	}
 	defer unlock()
 
-	switch old, err := c.load(name); {
-	case errors.Is(err, ErrUnknown):
+	switch old, err := c.entries.Get(name); {
+	case errors.Is(err, catalogue.ErrUnknown):
 	case err != nil:
 		return Entry{}, err
 	case old.Source == importer.source() && strings.EqualFold(old.SHA256, options.SHA256):
@@ -172,7 +174,7 @@ func (c *Catalogue) install(ctx context.Context, r record, b build, options AddO
 	if err != nil {
 		return Entry{}, err
 	}
-	r.Digest, r.Size, r.Packages, r.Unresolved = m.Digest().String(), m.Size(), b.packages, b.unresolved
+	r.Digest, r.Size, r.Packages, r.Unresolved = m.Digest(), m.Size(), b.packages, b.unresolved
 	r.Tree, r.Path = b.home, b.home
 	if !b.inPlace {
 		if err := c.place(ctx, &r, b.home, m); err != nil {
@@ -188,10 +190,10 @@ func (c *Catalogue) install(ctx context.Context, r record, b build, options AddO
 	}
 	r.Fingerprint, err = fingerprint(r.Tree, r.Path)
 	if err == nil {
-		err = writeFile(c.file(r.Name, ".manifest"), m.Bytes())
+		err = atomicfile.Write(c.file(r.Name, ".manifest"), m.Bytes(), 0o644)
 	}
 	if err == nil {
-		err = c.save(r) // last: the record makes it visible
+		err = c.entries.Put(r) // last: the record makes it visible
 	}
 	if err != nil {
 		return Entry{}, errors.Join(err, c.unplace(r, b))

@@ -8,7 +8,6 @@ package jdk
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,12 +17,10 @@ import (
 	"slices"
 	"strings"
 
+	"misstep/catalogue"
 	"misstep/corpus"
 	"misstep/corpus/tree"
 )
-
-// ErrUnknown says that the catalogue has no JDK of that name.
-var ErrUnknown = errors.New("no such JDK in the catalogue")
 
 // Entry describes one JDK build.
 type Entry struct {
@@ -35,8 +32,8 @@ type Entry struct {
 	SHA256 string `json:"sha256,omitempty"`
 	// Path of the folder to run: JAVA_HOME.
 	Path string `json:"path"`
-	// Digest of the tree manifest of its files, "sha256:" and 64 hexadecimal digits.
-	Digest string `json:"digest"`
+	// Digest of the tree manifest of its files.
+	Digest corpus.Digest `json:"digest"`
 	// Size of its files in bytes.
 	Size int64 `json:"size"`
 	// Version is the line that -Xinternalversion prints.
@@ -67,15 +64,26 @@ type record struct {
 	Flags map[string]string `json:"flags,omitempty"`
 }
 
+// EntryName is for package catalogue.
+func (e Entry) EntryName() string { return e.Name }
+
+// TreeDigest is for package catalogue.
+func (e Entry) TreeDigest() corpus.Digest { return e.Digest }
+
 // Catalogue is the set of known JDK builds in a home folder. It holds no state: several processes may use one at a time.
 type Catalogue struct {
-	home string
+	home    string
+	entries catalogue.Catalogue[record]
 }
 
 // Open returns the catalogue in the folder home (see internal/home). Nothing is created before the first Add.
-func Open(home string) *Catalogue { return &Catalogue{home: home} }
+func Open(home string) *Catalogue {
+	return &Catalogue{home: home, entries: catalogue.Catalogue[record]{
+		Dir: filepath.Join(home, "jdks"), Kind: "JDK", Adding: "misstep jdk add NAME SOURCE", CheckName: checkName,
+	}}
+}
 
-func (c *Catalogue) dir() string { return filepath.Join(c.home, "jdks") }
+func (c *Catalogue) dir() string { return c.entries.Dir }
 
 func (c *Catalogue) file(name, suffix string) string { return filepath.Join(c.dir(), name+suffix) }
 
@@ -90,67 +98,49 @@ func checkName(name string) error {
 
 // List returns all entries, by feature version and name. It does not look at the builds' files.
 func (c *Catalogue) List() ([]Entry, error) {
-	names, err := fs.Glob(os.DirFS(c.dir()), "*.json") // not filepath.Glob: the folder may have a "[" in its name
+	records, err := c.entries.List()
 	if err != nil {
-		return nil, fmt.Errorf("list JDKs: %w", err)
+		return nil, err
 	}
 	var entries []Entry
-	for _, name := range names {
-		r, err := c.load(strings.TrimSuffix(name, ".json"))
-		if errors.Is(err, ErrUnknown) {
-			continue // removed meanwhile
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list JDKs: %w", err)
-		}
+	for _, r := range records {
 		entries = append(entries, r.Entry)
 	}
-	slices.SortFunc(entries, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(a.Feature, b.Feature), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Feature, b.Feature) })
 	return entries, nil
 }
 
 // Get returns the entry of that name after making sure that its files are those that were added: by names, sizes and times;
-// by reading them all when these have changed. The error wraps ErrUnknown when there is no such entry.
+// by reading them all when these have changed. The error wraps catalogue.ErrUnknown when there is no such entry.
 func (c *Catalogue) Get(name string) (Entry, error) {
-	r, err := c.load(name)
-	if errors.Is(err, ErrUnknown) {
-		return Entry{}, fmt.Errorf("JDK %q: %w; %s", name, err, c.remedy())
-	}
-	if err == nil {
-		r, err = c.verify(r)
-	}
+	r, err := c.entries.Get(name)
 	if err != nil {
+		return Entry{}, err
+	}
+	if r, err = c.verify(r); err != nil {
 		return Entry{}, fmt.Errorf("JDK %q: %w", name, err)
 	}
 	return r.Entry, nil
 }
 
-// ByDigest returns an entry with that tree digest ("sha256:…") whose files are as they were added.
-func (c *Catalogue) ByDigest(digest string) (Entry, bool) {
-	entries, err := c.List()
-	if err != nil {
-		return Entry{}, false
-	}
-	for _, e := range entries {
-		if e.Digest != digest {
-			continue
-		}
-		if verified, err := c.Get(e.Name); err == nil {
+// ByDigest returns an entry with that tree digest whose files are as they were added.
+func (c *Catalogue) ByDigest(digest corpus.Digest) (Entry, bool) {
+	for _, r := range c.entries.ByDigest(digest) {
+		if verified, err := c.Get(r.Name); err == nil {
 			return verified, true
 		}
 	}
 	return Entry{}, false
 }
 
-// Remove forgets the entry and deletes the files that Add copied; a folder that was referenced in place stays.
+// Remove forgets the entry and deletes the files that Add copied; a folder that was referenced in place stays. The error wraps
+// catalogue.ErrUnknown when there is no such entry.
 func (c *Catalogue) Remove(name string) error {
-	if _, err := c.load(name); errors.Is(err, ErrUnknown) {
-		return fmt.Errorf("remove JDK %q: %w; %s", name, err, c.remedy())
-	}
 	// The record goes first: what is left of an interrupted removal is in nobody's way.
-	for _, suffix := range []string{".json", ".manifest", ""} {
+	if err := c.entries.Remove(name); err != nil {
+		return err
+	}
+	for _, suffix := range []string{".manifest", ""} {
 		if err := os.RemoveAll(c.file(name, suffix)); err != nil {
 			return fmt.Errorf("remove JDK %q: %w", name, err)
 		}
@@ -160,19 +150,15 @@ func (c *Catalogue) Remove(name string) error {
 
 // Sources serve the files of all entries by digest, from where they lie.
 func (c *Catalogue) Sources() ([]corpus.Source, error) {
-	entries, err := c.List()
+	records, err := c.entries.List()
 	if err != nil {
 		return nil, err
 	}
 	var sources []corpus.Source
-	for _, e := range entries {
-		r, err := c.load(e.Name)
-		if err != nil {
-			return nil, fmt.Errorf("serve JDK %q: %w", e.Name, err)
-		}
+	for _, r := range records {
 		m, err := c.manifest(r)
 		if err != nil {
-			return nil, fmt.Errorf("serve JDK %q: %w", e.Name, err)
+			return nil, fmt.Errorf("serve JDK %q: %w", r.Name, err)
 		}
 		sources = append(sources, tree.Source(r.Tree, m))
 	}
@@ -181,9 +167,9 @@ func (c *Catalogue) Sources() ([]corpus.Source, error) {
 
 // Push puts into store what it lacks of the files of the build name.
 func (c *Catalogue) Push(ctx context.Context, store corpus.Store, name string) error {
-	r, err := c.load(name)
+	r, err := c.entries.Get(name)
 	if err != nil {
-		return fmt.Errorf("send JDK %q: %w", name, err)
+		return fmt.Errorf("send: %w", err)
 	}
 	m, err := c.manifest(r)
 	if err != nil {
@@ -204,65 +190,10 @@ func (c *Catalogue) manifest(r record) (tree.Manifest, error) {
 	if err != nil {
 		return tree.Manifest{}, err
 	}
-	if got := m.Digest().String(); got != r.Digest {
+	if got := m.Digest(); got != r.Digest {
 		return tree.Manifest{}, fmt.Errorf("the manifest in %s has digest %s, not %s; remove the JDK and add it again", c.dir(), got, r.Digest)
 	}
 	return m, nil
-}
-
-func (c *Catalogue) remedy() string {
-	entries, err := c.List()
-	if err != nil || len(entries) == 0 {
-		return "it is empty: `misstep jdk add NAME SOURCE` adds one"
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name
-	}
-	return "it has " + strings.Join(names, ", ") + "; `misstep jdk add NAME SOURCE` adds one"
-}
-
-func (c *Catalogue) load(name string) (record, error) {
-	if err := checkName(name); err != nil {
-		return record{}, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	data, err := os.ReadFile(c.file(name, ".json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return record{}, ErrUnknown
-	}
-	if err != nil {
-		return record{}, err
-	}
-	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return record{}, fmt.Errorf("%s: %w", c.file(name, ".json"), err)
-	}
-	return r, nil
-}
-
-// save writes the record whole or not at all.
-func (c *Catalogue) save(r record) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeFile(c.file(r.Name, ".json"), append(data, '\n'))
-}
-
-func writeFile(name string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(name), ".write-*")
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(data)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temporary.Name()))
-	}
-	return nil
 }
 
 // verify compares the build's files with what was added, cheaply when their names, sizes and times are the same.
@@ -281,12 +212,12 @@ func (c *Catalogue) verify(r record) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
-	if got := m.Digest().String(); got != r.Digest {
+	if got := m.Digest(); got != r.Digest {
 		return record{}, fmt.Errorf("the files in %s have changed since it was added (digest %s, was %s); remove it (`misstep jdk rm %s`) and add it again", r.Tree, got, r.Digest, r.Name)
 	}
 	r.Fingerprint = fingerprint
 	// Where the catalogue is not ours to write, the next look reads all files once more.
-	if err := c.save(r); err != nil && !errors.Is(err, fs.ErrPermission) {
+	if err := c.entries.Put(r); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return record{}, err
 	}
 	return r, nil

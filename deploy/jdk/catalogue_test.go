@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"misstep/catalogue"
 	"misstep/corpus"
 	"misstep/corpus/memory"
 	"misstep/corpus/overlay"
@@ -26,7 +27,7 @@ func TestAddAFolder(t *testing.T) {
 	m, err := tree.Scan(home)
 	require.NoError(t, err)
 	want := Entry{
-		Name: "bench-21", Source: home, Path: home, Digest: m.Digest().String(), Size: m.Size(), Version: fakeVersion, Vendor: "Test Bench", Feature: 21,
+		Name: "bench-21", Source: home, Path: home, Digest: m.Digest(), Size: m.Size(), Version: fakeVersion, Vendor: "Test Bench", Feature: 21,
 		Release: map[string]string{"IMPLEMENTOR": "Test Bench", "JAVA_VERSION": "21.0.1", "MODULES": "java.base jdk.jcmd"}, HasCompiler: true,
 	}
 	assert.Equal(t, want, e)
@@ -36,10 +37,10 @@ func TestAddAFolder(t *testing.T) {
 	list, err := c.List()
 	require.NoError(t, err)
 	assert.Equal(t, []Entry{want}, list)
-	byDigest, ok := c.ByDigest(m.Digest().String())
+	byDigest, ok := c.ByDigest(m.Digest())
 	assert.True(t, ok)
 	assert.Equal(t, want, byDigest)
-	_, ok = c.ByDigest(corpus.DigestBytes(nil).String())
+	_, ok = c.ByDigest(corpus.DigestBytes(nil))
 	assert.False(t, ok)
 
 	inspected, err := Inspect(t.Context(), home)
@@ -55,7 +56,7 @@ func TestAddAFolder(t *testing.T) {
 	require.NoError(t, c.Remove("bench-21"))
 	assert.FileExists(t, filepath.Join(home, "bin", "java"), "the user's own folder stays")
 	_, err = c.Get("bench-21")
-	require.ErrorIs(t, err, ErrUnknown)
+	require.ErrorIs(t, err, catalogue.ErrUnknown)
 }
 
 func TestTheCatalogueServesItsTrees(t *testing.T) {
@@ -64,10 +65,8 @@ func TestTheCatalogueServesItsTrees(t *testing.T) {
 	require.NoError(t, err)
 	sources, err := c.Sources()
 	require.NoError(t, err)
-	digest, err := corpus.ParseDigest(e.Digest)
-	require.NoError(t, err)
 	dst := filepath.Join(t.TempDir(), "fetched")
-	require.NoError(t, tree.Fetch(t.Context(), overlay.New(memory.New(), sources...), digest, dst))
+	require.NoError(t, tree.Fetch(t.Context(), overlay.New(memory.New(), sources...), e.Digest, dst))
 	run, err := Runnable(t.Context(), dst)
 	require.NoError(t, err)
 	assert.Equal(t, dst, run, "a build that uses the host's libc runs where it lies")
@@ -136,15 +135,15 @@ func TestAddSaysWhatIsWrong(t *testing.T) {
 func TestGetOfAnUnknownNameListsTheKnown(t *testing.T) {
 	c := Open(t.TempDir())
 	_, err := c.Get("17")
-	require.ErrorIs(t, err, ErrUnknown)
+	require.ErrorIs(t, err, catalogue.ErrUnknown)
 	require.ErrorContains(t, err, "it is empty: `misstep jdk add")
 	_, err = c.Add(t.Context(), "bench", fakeJDK(t), AddOptions{})
 	require.NoError(t, err)
 	_, err = c.Get("17")
 	require.ErrorContains(t, err, "it has bench")
 	_, err = c.Get("../../etc/passwd")
-	require.ErrorIs(t, err, ErrUnknown)
-	require.ErrorIs(t, c.Remove("17"), ErrUnknown)
+	require.ErrorIs(t, err, catalogue.ErrUnknown)
+	require.ErrorIs(t, c.Remove("17"), catalogue.ErrUnknown)
 }
 
 func TestJDK8WithoutReleaseFile(t *testing.T) {
@@ -212,4 +211,28 @@ func TestTheHostsJDK(t *testing.T) {
 	assert.NotEmpty(t, e.Vendor)
 	_, err = c.Get("host")
 	require.NoError(t, err)
+}
+
+// The file of testdata/home is that of a catalogue from before its entries were kept by package catalogue.
+func TestARecordFromBeforeIsReadAndWrittenAlike(t *testing.T) {
+	old := Open(filepath.Join("testdata", "home"))
+	r, err := old.entries.Get("jdk11")
+	require.NoError(t, err)
+	assert.Equal(t, "sha256:ca2236da9134d74c7506a63856d081c20b3e10a03b3ef02f2285d42e7d33eb2c", r.Digest.String())
+	assert.Equal(t, "/var/lib/misstep/jdks/jdk11/tree.run", r.Path)
+	assert.Equal(t, "/var/lib/misstep/jdks/jdk11/tree", r.Tree)
+	assert.Equal(t, 11, r.Feature)
+	assert.True(t, r.HasCompiler)
+	assert.Len(t, r.Flags, 3)
+	assert.False(t, r.Fingerprint.IsZero())
+	c := Open(t.TempDir())
+	require.NoError(t, c.entries.Put(r))
+	assert.Equal(t, readFile(t, old.file("jdk11", ".json")), readFile(t, c.file("jdk11", ".json")))
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
 }

@@ -15,13 +15,13 @@ import (
 // Flags of the build name to their kind (preset.Product, Diagnostic or Experimental). The JVM was asked when the build was added; one that
 // was added before that was so is asked now.
 func (c *Catalogue) Flags(ctx context.Context, name string) (map[string]string, error) {
-	r, err := c.load(name)
-	if errors.Is(err, ErrUnknown) {
-		return nil, fmt.Errorf("JDK %q: %w; %s", name, err, c.remedy())
+	r, err := c.entries.Get(name)
+	if err != nil {
+		return nil, err
 	}
-	if err == nil && len(r.Flags) == 0 {
+	if len(r.Flags) == 0 {
 		if r.Flags, err = askFlags(ctx, r.Path); err == nil {
-			if err = c.save(r); errors.Is(err, fs.ErrPermission) { // not ours to write: it is asked each time
+			if err = c.entries.Put(r); errors.Is(err, fs.ErrPermission) { // not ours to write: it is asked each time
 				err = nil
 			}
 		}

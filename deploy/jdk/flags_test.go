@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"misstep/catalogue"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,24 +29,24 @@ openjdk version "25.0.3" 2026-04-21 LTS
 
 // TestFlagsAreKept asks the JVM once; a record of a Misstep that did not ask is filled in.
 func TestFlagsAreKept(t *testing.T) {
-	catalogue := Open(t.TempDir())
+	known := Open(t.TempDir())
 	home := fakeJDK(t)
-	_, err := catalogue.Add(t.Context(), "fake", home, AddOptions{})
+	_, err := known.Add(t.Context(), "fake", home, AddOptions{})
 	require.NoError(t, err)
 	want := map[string]string{"UseZGC": "product", "GuaranteedSafepointInterval": "diagnostic"}
-	r, err := catalogue.load("fake")
+	r, err := known.entries.Get("fake")
 	require.NoError(t, err)
 	require.Equal(t, want, r.Flags)
 
 	r.Flags = nil
-	require.NoError(t, catalogue.save(r))
-	flags, err := catalogue.Flags(t.Context(), "fake")
+	require.NoError(t, known.entries.Put(r))
+	flags, err := known.Flags(t.Context(), "fake")
 	require.NoError(t, err)
 	require.Equal(t, want, flags)
 	require.NoError(t, os.Remove(filepath.Join(home, "bin", "java")))
-	flags, err = catalogue.Flags(t.Context(), "fake")
+	flags, err = known.Flags(t.Context(), "fake")
 	require.NoError(t, err, "kept, not asked again")
 	require.Equal(t, want, flags)
-	_, err = catalogue.Flags(t.Context(), "other")
-	require.ErrorIs(t, err, ErrUnknown)
+	_, err = known.Flags(t.Context(), "other")
+	require.ErrorIs(t, err, catalogue.ErrUnknown)
 }

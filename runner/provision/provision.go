@@ -26,7 +26,7 @@ import (
 // JDKs is a catalogue of JDK builds, such as *jdk.Catalogue.
 type JDKs interface {
 	Get(name string) (jdk.Entry, error)
-	ByDigest(digest string) (jdk.Entry, bool)
+	ByDigest(digest corpus.Digest) (jdk.Entry, bool)
 }
 
 // Workloads is a catalogue of workloads, such as *workloads.Catalogue.
@@ -63,7 +63,7 @@ func (p *Provider) JDK(ctx context.Context, want *misstepv1.Jdk) (home string, f
 	if err != nil {
 		return "", 0, runner.Permanent(fmt.Errorf("JDK %s: %w", want.GetName(), err))
 	}
-	if entry, ok := p.JDKs.ByDigest(digest.String()); ok {
+	if entry, ok := p.JDKs.ByDigest(digest); ok {
 		return entry.Path, entry.Feature, nil
 	}
 	if home, err = p.fetch(ctx, digest); err != nil {

@@ -103,7 +103,7 @@ func TestWorkloadByDigest(t *testing.T) {
 
 func TestTheCatalogueComesFirst(t *testing.T) {
 	b := newBench(t)
-	b.JDKs = onlyJDK{jdk.Entry{Name: "local", Path: "/local", Feature: 21, Digest: b.jdk.String()}}
+	b.JDKs = onlyJDK{jdk.Entry{Name: "local", Path: "/local", Feature: 21, Digest: b.jdk}}
 	b.Workloads = onlyWorkload{workloads.Entry{Name: "local", Path: t.TempDir(), Digest: b.workload}}
 	home, feature, err := b.JDK(t.Context(), &misstepv1.Jdk{Name: "any", Digest: b.jdk.String()})
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func (o onlyJDK) Get(name string) (jdk.Entry, error) {
 	return o.entry, nil
 }
 
-func (o onlyJDK) ByDigest(digest string) (jdk.Entry, bool) { return o.entry, digest == o.entry.Digest }
+func (o onlyJDK) ByDigest(digest corpus.Digest) (jdk.Entry, bool) { return o.entry, digest == o.entry.Digest }
 
 type onlyWorkload struct{ entry workloads.Entry }
 
