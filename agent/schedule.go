@@ -13,7 +13,7 @@ const (
 	FileSchedule = "schedule.bin"
 )
 
-// Schedule is what a perturbation at instrumentation points did, in the terms of bpf/intf.h.
+// Schedule is what a perturbation at instrumentation points did, in the terms of schedule/intf.h.
 type Schedule struct {
 	// Stats by enum misstep_stat; Histograms by enum misstep_histogram.
 	Stats      []uint64

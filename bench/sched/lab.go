@@ -72,7 +72,7 @@ func newLab(ctx context.Context) (*lab, error) {
 	if l.policy, err = digest("bpf/sched_bpfel.o"); err != nil {
 		return nil, err
 	}
-	places, err := digest("bpf/places.go")
+	places, err := digest("schedule/places.go")
 	if err != nil {
 		return nil, err
 	}
