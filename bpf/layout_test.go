@@ -30,8 +30,10 @@ func TestLayoutsAndNumbersAgreeWithTheObject(t *testing.T) {
 	spec, err := loadSched()
 	require.NoError(t, err)
 	for name, size := range map[string]uintptr{
-		"misstep_config": unsafe.Sizeof(schedule.Config{}), "misstep_record": schedule.RecordSize, "misstep_thread": unsafe.Sizeof(schedMisstepThread{}),
-		"misstep_exit": unsafe.Sizeof(schedMisstepExit{}), "misstep_decision": unsafe.Sizeof(schedMisstepDecision{}), "misstep_at": unsafe.Sizeof(schedMisstepAt{}),
+		"misstep_config": unsafe.Sizeof(schedule.Config{}), "misstep_record": schedule.RecordSize,
+		"misstep_thread": unsafe.Sizeof(schedMisstepThread{}),
+		"misstep_exit":   unsafe.Sizeof(schedMisstepExit{}), "misstep_decision": unsafe.Sizeof(schedMisstepDecision{}),
+		"misstep_at":    unsafe.Sizeof(schedMisstepAt{}),
 		"misstep_knobs": unsafe.Sizeof(schedule.Knobs{}),
 	} {
 		var s *btf.Struct

@@ -28,7 +28,8 @@ func (c *placesCommand) Run(s *streams) error {
 		return printJSON(s.stdout, reports)
 	}
 	if len(reports) == 0 {
-		fmt.Fprintln(s.stdout, "no place is rare: threads lost their CPU near the log's end where they did before, or where nothing can be told from")
+		fmt.Fprintln(s.stdout, "no place is rare: threads lost their CPU near the log's end where they did before, or where nothing "+
+			"can be told from")
 		return nil
 	}
 	schedule.WriteStops(s.stdout, reports)

@@ -37,7 +37,8 @@ func (s *Scheduler) departure(r schedule.Record) *schedule.Departure {
 	recorded := s.known[path]
 	switch {
 	case i >= 0:
-		d.Why = fmt.Sprintf("the log has a decision at its %v here, the thread was at its %v", s.options.Replay.Decisions[i].Event, r.Event)
+		d.Why = fmt.Sprintf("the log has a decision at its %v here, the thread was at its %v", s.options.Replay.Decisions[i].Event,
+			r.Event)
 	case recorded == 0:
 		d.Why = "the log knows no such thread"
 	case int(r.Counter) >= recorded && s.options.Replay.Lost == 0:

@@ -24,7 +24,8 @@ const (
 
 func ejection(e schedMisstepExit) *schedule.Ejection {
 	kinds := map[uint32]string{
-		exitByBPF: "bpf", exitByKernel: "kernel", exitBySysRq: "sysrq", exitError: "error", exitErrorBPF: "error", exitErrorStall: "watchdog",
+		exitByBPF: "bpf", exitByKernel: "kernel", exitBySysRq: "sysrq", exitError: "error", exitErrorBPF: "error",
+		exitErrorStall: "watchdog",
 	}
 	if e.Kind == 0 || e.Kind == exitUnregistered {
 		return nil

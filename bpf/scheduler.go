@@ -26,10 +26,11 @@ type Options struct {
 	Log *schedule.LogWriter
 	// Replay feeds these decisions back.
 	Replay *schedule.Log
-	// Round, when it is not 0, is how many threads the program creates in each of its rounds: all rounds of the replay take the decisions
-	// of the log's last one, and not each those of its own.
+	// Round, when it is not 0, is how many threads the program creates in each of its rounds: all rounds of the replay take the
+	// decisions of the log's last one, and not each those of its own.
 	Round int
-	// Stops of a replay: threads are stopped at these places, by breakpoints. They are of a log with FixedAddresses, see Log.Stops and Choose.
+	// Stops of a replay: threads are stopped at these places, by breakpoints. They are of a log with FixedAddresses, see Log.Stops
+	// and Choose.
 	Stops []schedule.Stop
 	// FixedAddresses loads programs and libraries at the same addresses each time; places of two runs are comparable then.
 	FixedAddresses bool
@@ -87,7 +88,8 @@ func Attach(o Options) (*Scheduler, error) {
 	if o.Log != nil {
 		config.Flags |= uint32(schedule.FlagLog)
 	}
-	s := &Scheduler{options: o, ended: make(chan struct{}), detaching: make(chan struct{}), names: schedule.ThreadNames{}, known: map[uint64]int{}}
+	s := &Scheduler{options: o, ended: make(chan struct{}), detaching: make(chan struct{}), names: schedule.ThreadNames{},
+		known: map[uint64]int{}}
 	spec, err := loadSched()
 	if err != nil {
 		return nil, fmt.Errorf("load scheduler: %w", err)
@@ -176,7 +178,8 @@ func (s *Scheduler) attach() error {
 func (s *Scheduler) feedStops() error {
 	for _, stop := range s.options.Stops {
 		at := schedMisstepAt{Path: stop.Path, Counter: stop.Place}
-		d := schedMisstepDecision{Delay: stop.Held, Slice: stop.Slice, Rank: stop.Rank, Marks: uint32(schedule.MarkDelayed | schedule.MarkPlaced), Event: uint32(schedule.EventExpiry)}
+		d := schedMisstepDecision{Delay: stop.Held, Slice: stop.Slice, Rank: stop.Rank,
+			Marks: uint32(schedule.MarkDelayed | schedule.MarkPlaced), Event: uint32(schedule.EventExpiry)}
 		if err := s.objects.Stops.Put(at, d); err != nil {
 			return fmt.Errorf("replay: hand over places: %w", err)
 		}
@@ -192,7 +195,8 @@ func (s *Scheduler) feed(decisions []schedule.Record) error {
 		values := make([]schedMisstepDecision, len(chunk))
 		for i, d := range chunk {
 			keys[i] = schedMisstepAt{Path: d.Path, Counter: uint64(d.Counter)}
-			values[i] = schedMisstepDecision{Delay: d.Delay, Slice: d.Slice, Rank: d.Rank, Marks: uint32(d.Marks &^ (schedule.MarkReplayed | schedule.MarkDeparted)), Event: uint32(d.Event)}
+			values[i] = schedMisstepDecision{Delay: d.Delay, Slice: d.Slice, Rank: d.Rank,
+				Marks: uint32(d.Marks &^ (schedule.MarkReplayed | schedule.MarkDeparted)), Event: uint32(d.Event)}
 			s.known[d.Path]++
 		}
 		if _, err := s.objects.Replay.BatchUpdate(keys, values, nil); err != nil {
@@ -257,8 +261,8 @@ func (s *Scheduler) Start(cmd *exec.Cmd) error {
 	return <-result
 }
 
-// StartHere is Start from the calling goroutine, which must be locked to its thread, and stay so while the command runs when the command
-// is to die with that thread (PR_SET_PDEATHSIG).
+// StartHere is Start from the calling goroutine, which must be locked to its thread, and stay so while the command runs when the
+// command is to die with that thread (PR_SET_PDEATHSIG).
 func (s *Scheduler) StartHere(cmd *exec.Cmd) error {
 	// The first use of a pidfd in this process makes a child to try it out, which would be taken for a root.
 	if p, err := os.FindProcess(os.Getpid()); err == nil {

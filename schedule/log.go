@@ -30,7 +30,8 @@ type Header struct {
 	Perturbation
 	// Mechanism that took the decisions; empty is the kernel's scheduler, the one that can replay a log.
 	Mechanism string `json:"mechanism,omitempty"`
-	// FixedAddresses says that programs and libraries were loaded at the same addresses as in any other such run: places are comparable.
+	// FixedAddresses says that programs and libraries were loaded at the same addresses as in any other such run: places are
+	// comparable.
 	FixedAddresses bool `json:"fixed_addresses,omitempty"`
 	// Command that ran, for people.
 	Command []string `json:"command,omitempty"`

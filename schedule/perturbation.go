@@ -63,7 +63,8 @@ func (p Perturbation) Config() (Config, error) {
 		return Config{}, fmt.Errorf("%w: %s min_us = %v is above max_us = %v", ErrInvalid, s.Name, low, high)
 	}
 	if from, until := values["from"], values["until"]; until != 0 && from >= until {
-		return Config{}, fmt.Errorf("%w: %s from = %s leaves no decision before until = %s", ErrInvalid, s.Name, Number(from), Number(until))
+		return Config{}, fmt.Errorf("%w: %s from = %s leaves no decision before until = %s", ErrInvalid, s.Name, Number(from),
+			Number(until))
 	}
 	c := Config{Seed: p.Seed, Strategy: uint32(s.kind)}
 	c.Knobs.Order = uint32(orderFifo)
@@ -82,7 +83,8 @@ func names(parameters []Parameter) string {
 	return strings.Join(all, ", ")
 }
 
-// Plan is a perturbation as whoever carries it out without the kernel's help reads it: struct misstep_config of intf.h, little-endian.
+// Plan is a perturbation as whoever carries it out without the kernel's help reads it: struct misstep_config of intf.h,
+// little-endian.
 func (p Perturbation) Plan() ([]byte, error) {
 	config, err := p.Config()
 	if err != nil {

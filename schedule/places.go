@@ -10,7 +10,8 @@ import (
 const MaxPlaces = 4
 
 const (
-	// near: instructions so many bytes apart are one place when it is counted how often threads lost their CPU there; a loop has several.
+	// near: instructions so many bytes apart are one place when it is counted how often threads lost their CPU there; a loop has
+	// several.
 	near = 32
 	// rare is a place that has at most one in so many of a log's, or rareLeast.
 	rare, rareLeast = 50, 1
@@ -36,10 +37,11 @@ type Stop struct {
 	nth   int // of the thread's rare places
 }
 
-// Stops lists the rare places at which threads lost their CPU in the round, or without one near the log's end: those that have likely mattered to
-// how the run ended, the likeliest first. Since a bug is rare, so is what it takes: the rarest places come first, and of each thread the first
-// one before its second one. Of one thread at one place there is its first stop only. Code where nobody lost the CPU until then comes last: it is that of a message about the failure.
-// A round is that of Options; 0 is none. The error wraps ErrInvalid.
+// Stops lists the rare places at which threads lost their CPU in the round, or without one near the log's end: those that have
+// likely mattered to how the run ended, the likeliest first. Since a bug is rare, so is what it takes: the rarest places come
+// first, and of each thread the first one before its second one. Of one thread at one place there is its first stop only. Code
+// where nobody lost the CPU until then comes last: it is that of a message about the failure. A round is that of Options; 0 is
+// none. The error wraps ErrInvalid.
 func (l *Log) Stops(round int) ([]Stop, error) {
 	r, err := l.LastRound(round)
 	if err != nil {
@@ -88,7 +90,8 @@ func (l *Log) Stops(round int) ([]Stop, error) {
 		}
 	}
 	slices.SortStableFunc(stops, func(a, b Stop) int {
-		return cmp.Or(cmp.Compare(a.fresh, b.fresh), cmp.Compare(a.Seen/few, b.Seen/few), cmp.Compare(a.nth, b.nth), cmp.Compare(b.Held, a.Held), cmp.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(a.fresh, b.fresh), cmp.Compare(a.Seen/few, b.Seen/few), cmp.Compare(a.nth, b.nth),
+			cmp.Compare(b.Held, a.Held), cmp.Compare(a.Path, b.Path))
 	})
 	return stops, nil
 }

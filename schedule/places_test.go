@@ -17,8 +17,8 @@ const (
 	message = 0x44f000 // of a page that only the failure leads to
 )
 
-// failed is the log of a program of so many rounds with two threads each; in the last one the second thread was stopped in the window, and
-// then wrote a message.
+// failed is the log of a program of so many rounds with two threads each; in the last one the second thread was stopped in the
+// window, and then wrote a message.
 func failed(rounds int) *Log {
 	main := Child(0x6d69737374657000, 0)
 	l := &Log{Threads: []Record{{Kind: RecordThread, Path: main, Comm: "race"}}}
@@ -32,7 +32,8 @@ func failed(rounds int) *Log {
 		}
 		for counter, place := range places {
 			at += 100 * time.Microsecond
-			d := Record{Kind: RecordDecision, Path: path, Counter: uint32(counter), Event: EventExpiry, Slice: 15e3, Place: place, Elapsed: at, Comm: "race"}
+			d := Record{Kind: RecordDecision, Path: path, Counter: uint32(counter), Event: EventExpiry, Slice: 15e3, Place: place,
+				Elapsed: at, Comm: "race"}
 			if place >= message {
 				d.Delay = 2e6
 			}
@@ -54,7 +55,8 @@ func TestTheRarePlaceOfTheFailureComesFirst(t *testing.T) {
 	for _, threads := range []int{0, 2} { // the log's end, and its last round
 		stops, err := l.Stops(threads)
 		require.NoError(t, err)
-		assert.Equal(t, []uint64{window, message, message + 100, message + 200}, placesOf(stops), "not the loop; code that is new comes last")
+		assert.Equal(t, []uint64{window, message, message + 100, message + 200}, placesOf(stops),
+			"not the loop; code that is new comes last")
 		assert.Equal(t, 1, stops[0].Seen)
 		assert.Equal(t, 40*2*3+3, stops[0].Of)
 		assert.Equal(t, holdLeast, stops[0].Held, "off its CPU for 85 µs only")
@@ -109,7 +111,8 @@ func TestSoManyDifferentPlacesAreChosen(t *testing.T) {
 		return stops
 	}
 	stops := at(1000, 2000, 1010, 3000, 4000, 5000, 2004)
-	assert.Equal(t, []uint64{1000, 2000, 1000, 2000}, placesOf(Choose(stops, 2)), "what is near is the same place, for another thread, too")
+	assert.Equal(t, []uint64{1000, 2000, 1000, 2000}, placesOf(Choose(stops, 2)),
+		"what is near is the same place, for another thread, too")
 	assert.Equal(t, []uint64{1000, 2000, 1000, 3000, 4000, 2000}, placesOf(Choose(stops, 100)), "no more than there are breakpoints")
 	assert.Empty(t, Choose(stops, 0))
 	assert.Len(t, Choose(append(stops, stops[0]), 4), 6, "of a thread only the first at a place")

@@ -19,7 +19,8 @@ var ErrTaken = errors.New("damaged schedule")
 // Report sums up what was taken, thread by thread as far as there are records, and writes the records to log.
 func (t Taken) Report(p Perturbation, log *LogWriter) (*Report, error) {
 	if len(t.Stats) != int(Stats) || len(t.Histograms) != int(Histograms) || len(t.Records)%RecordSize != 0 {
-		return nil, fmt.Errorf("%w: %d counters, %d histograms and %d bytes of records", ErrTaken, len(t.Stats), len(t.Histograms), len(t.Records))
+		return nil, fmt.Errorf("%w: %d counters, %d histograms and %d bytes of records", ErrTaken, len(t.Stats), len(t.Histograms),
+			len(t.Records))
 	}
 	r := &Report{Perturbation: p}
 	r.Count(t.Stats)

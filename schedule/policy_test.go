@@ -27,7 +27,8 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	out := filepath.Join(dir, "policy")
-	text, err := exec.Command("cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined,address", "-fno-sanitize-recover=all",
+	text, err := exec.Command("cc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined,address",
+		"-fno-sanitize-recover=all",
 		"test/policy.c", "-o", out).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, text)
@@ -74,8 +75,9 @@ func knobs(t testing.TB, p Perturbation) []string {
 		"until":        uint64(k.Until),
 		"delay_wakeup": k.DelayWakeup, "delay_expiry": k.DelayExpiry, "delay_min": k.DelayMin, "delay_max": k.DelayMax,
 		"slice_short": k.SliceShort, "slice_min": k.SliceMin, "slice_max": k.SliceMax, "slice_long": k.SliceLong, "wait_max": k.WaitMax,
-		"window_share": k.WindowShare, "window_min": k.WindowMin, "window_max": k.WindowMax, "window_low": k.WindowLow, "target": k.Target,
-		"order": uint64(k.Order), "change_points": uint64(k.ChangePoints), "change_span": uint64(k.ChangeSpan),
+		"window_share": k.WindowShare, "window_min": k.WindowMin, "window_max": k.WindowMax, "window_low": k.WindowLow,
+		"target": k.Target,
+		"order":  uint64(k.Order), "change_points": uint64(k.ChangePoints), "change_span": uint64(k.ChangeSpan),
 	} {
 		args = append(args, fmt.Sprintf("%s=%d", name, value))
 	}
@@ -158,7 +160,8 @@ func TestConfinedToAFewDecisions(t *testing.T) {
 			for i := range n {
 				switch {
 				case i < 100:
-					assert.Equal(t, decision{slice: whole[i].slice}, decision{some[i].delay, some[i].slice, some[i].rank, 0}, "only slices before from")
+					assert.Equal(t, decision{slice: whole[i].slice}, decision{some[i].delay, some[i].slice, some[i].rank, 0},
+						"only slices before from")
 				case i >= 250:
 					assert.Equal(t, alone, some[i], "alone from until on")
 				}
@@ -199,7 +202,8 @@ func TestNoneDoesNothing(t *testing.T) {
 }
 
 func TestDelaysAreDistributedAsDocumented(t *testing.T) {
-	p := Perturbation{Strategy: "delay", Seed: 42, Parameters: map[string]float64{"probability": 0.2, "expiry": 0.05, "min_us": 100, "max_us": 10000}}
+	p := Perturbation{Strategy: "delay", Seed: 42, Parameters: map[string]float64{"probability": 0.2, "expiry": 0.05, "min_us": 100,
+		"max_us": 10000}}
 	for event, expected := range map[Event]float64{EventStart: 0.2, EventWakeup: 0.2, EventExpiry: 0.05} {
 		const n = 100000
 		var delays []float64
@@ -212,7 +216,8 @@ func TestDelaysAreDistributedAsDocumented(t *testing.T) {
 		}
 		sigma := math.Sqrt(expected * (1 - expected) / n)
 		assert.InDelta(t, expected, float64(len(delays))/n, 4*sigma, "share of delays at %v", event)
-		assert.Less(t, scheduletest.Kolmogorov(delays, scheduletest.Octaves(100e3, 10e6)), scheduletest.Critical(len(delays)), "lengths at %v", event)
+		assert.Less(t, scheduletest.Kolmogorov(delays, scheduletest.Octaves(100e3, 10e6)), scheduletest.Critical(len(delays)),
+			"lengths at %v", event)
 	}
 }
 
@@ -227,7 +232,8 @@ func TestOctavesOverWideRanges(t *testing.T) {
 			draws = append(draws, float64(x))
 		}
 		if r[0] >= 1000 { // below, whole numbers are too coarse for a continuous distribution
-			assert.Less(t, scheduletest.Kolmogorov(draws, scheduletest.Octaves(float64(r[0]), float64(r[1]))), scheduletest.Critical(n), "%v", r)
+			assert.Less(t, scheduletest.Kolmogorov(draws, scheduletest.Octaves(float64(r[0]), float64(r[1]))), scheduletest.Critical(n),
+				"%v", r)
 		}
 	}
 	assert.Equal(t, []string{"7"}, policy(t, "octaves", "7", "7", "1"))

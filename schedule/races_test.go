@@ -14,14 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// modelled runs the models of the planted races and returns for each the iterations until the bug of every seed; censored ones are math.MaxInt.
+// modelled runs the models of the planted races and returns for each the iterations until the bug of every seed; censored ones
+// are math.MaxInt.
 func modelled(t *testing.T, strategy string, seed, seeds, iterations int) map[string][]int {
 	t.Helper()
 	if _, err := exec.LookPath("c++"); err != nil {
 		t.Skipf("no C++ compiler: %v", err)
 	}
 	program := filepath.Join(t.TempDir(), "races")
-	out, err := exec.Command("c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "test/races.cpp", "-o", program).CombinedOutput()
+	out, err := exec.Command("c++", "-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers",
+		"test/races.cpp", "-o", program).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	c, err := Perturbation{Strategy: "chaos"}.Config()
 	require.NoError(t, err)
@@ -44,7 +46,8 @@ func modelled(t *testing.T, strategy string, seed, seeds, iterations int) map[st
 	return all
 }
 
-// The models have no noise: a change of the policy that makes it blind to a shape of race fails here, long before a machine is booted.
+// The models have no noise: a change of the policy that makes it blind to a shape of race fails here, long before a machine is
+// booted.
 func TestChaosReachesEveryModelledRace(t *testing.T) {
 	logs, n := 0.0, 0
 	for name, ran := range modelled(t, "chaos", 1001, 20, 5000) {

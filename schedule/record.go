@@ -138,7 +138,8 @@ func ParseRecord(b []byte) Record {
 	return Record{
 		Elapsed: time.Duration(le.Uint64(b)), Path: le.Uint64(b[8:]), Delay: le.Uint64(b[16:]), Slice: le.Uint64(b[24:]),
 		Rank: le.Uint64(b[32:]), Place: le.Uint64(b[40:]), Counter: le.Uint32(b[48:]), TID: le.Uint32(b[52:]),
-		Kind: RecordKind(le.Uint16(b[56:])), Event: Event(le.Uint16(b[58:])), Role: Role(le.Uint16(b[60:])), Marks: Mark(le.Uint16(b[62:])),
-		Comm: string(comm[:min(len(comm), 15)]),
+		Kind: RecordKind(le.Uint16(b[56:])), Event: Event(le.Uint16(b[58:])), Role: Role(le.Uint16(b[60:])),
+		Marks: Mark(le.Uint16(b[62:])),
+		Comm:  string(comm[:min(len(comm), 15)]),
 	}
 }

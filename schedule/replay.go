@@ -15,7 +15,8 @@ type ReplayReport struct {
 	Departed uint64 `json:"departed"`
 	// Round is the first of the threads whose decisions every round takes, if that was asked for.
 	Round string `json:"round,omitempty"`
-	// Stops are the places at which threads were stopped by breakpoints, Stopped how often, and Passed how often a thread went on there.
+	// Stops are the places at which threads were stopped by breakpoints, Stopped how often, and Passed how often a thread went on
+	// there.
 	Stops   []StopReport `json:"stops,omitempty"`
 	Stopped uint64       `json:"stopped"`
 	Passed  uint64       `json:"passed"`
@@ -36,7 +37,8 @@ type Departure struct {
 }
 
 func (r *ReplayReport) write(w io.Writer) {
-	fmt.Fprintf(w, "replayed: %d decisions, of %d recorded ones; %d decisions departed from the log\n", r.Replayed, r.Recorded, r.Departed)
+	fmt.Fprintf(w, "replayed: %d decisions, of %d recorded ones; %d decisions departed from the log\n", r.Replayed, r.Recorded,
+		r.Departed)
 	if r.Round != "" {
 		fmt.Fprintf(w, "every round took the decisions of the one that began with thread %s\n", r.Round)
 	}
@@ -45,6 +47,7 @@ func (r *ReplayReport) write(w io.Writer) {
 		WriteStops(w, r.Stops)
 	}
 	if r.First != nil {
-		fmt.Fprintf(w, "first departure: thread %s (%s), decision %d, after %v: %s\n", r.First.Thread, r.First.Comm, r.First.Decision, r.First.Elapsed, r.First.Why)
+		fmt.Fprintf(w, "first departure: thread %s (%s), decision %d, after %v: %s\n", r.First.Thread, r.First.Comm, r.First.Decision,
+			r.First.Elapsed, r.First.Why)
 	}
 }

@@ -115,7 +115,8 @@ func (r *Report) Write(w io.Writer, threads int) {
 	fmt.Fprintf(w, "strategy %s, seed %d: %d decisions of %d threads\n", r.Strategy, r.Seed, r.Decisions, r.ThreadCount)
 	fmt.Fprintf(w, "delays: %d, of them %d to the end of a starvation window; as decided: %s\n", r.Delays, r.Starved, r.Chosen)
 	fmt.Fprintf(w, "released late by: %s\n", r.Late)
-	fmt.Fprintf(w, "preemptions: %d at the end of a slice, %d for a thread of higher priority; short slices decided: %d\n", r.Preemptions, r.Overtaken, r.ShortSlices)
+	fmt.Fprintf(w, "preemptions: %d at the end of a slice, %d for a thread of higher priority; short slices decided: %d\n",
+		r.Preemptions, r.Overtaken, r.ShortSlices)
 	fmt.Fprintf(w, "priority changes: %d\n", r.PriorityChanges)
 	fmt.Fprintf(w, "waits from ready to running: %s\n", r.Wait)
 	if r.Lost > 0 {
@@ -173,6 +174,7 @@ func total(threads []ThreadReport) ThreadReport {
 }
 
 func (t ThreadReport) columns() string {
-	return fmt.Sprintf("%d\t%d\t%v\t%d\t%d\t%d\t%v", t.Decisions, t.Delays, t.Delay.Round(time.Microsecond), t.Starved, t.Preemptions+t.Overtaken,
+	return fmt.Sprintf("%d\t%d\t%v\t%d\t%d\t%d\t%v", t.Decisions, t.Delays, t.Delay.Round(time.Microsecond), t.Starved,
+		t.Preemptions+t.Overtaken,
 		t.PriorityChanges, t.Ran.Round(time.Microsecond))
 }

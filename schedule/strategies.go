@@ -23,12 +23,14 @@ var (
 )
 
 func waitMax(value float64) Parameter {
-	return micros("wait_max_us", "a waiting thread is passed by later ones for at most this long, so that no spinner holds up for ever the one it waits for",
+	return micros("wait_max_us", "a waiting thread is passed by later ones for at most this long, so that no spinner holds up for "+
+		"ever the one it waits for",
 		100, 1e6, value)
 }
 
 func role(name, doc string) Parameter {
-	return Parameter{Name: name, Doc: "bias of " + doc + ": 1 runs first, 0 neutral, -1 is delayed each time; all 0 draws every role's bias from the seed", Min: -1, Max: 1}
+	return Parameter{Name: name, Doc: "bias of " + doc + ": 1 runs first, 0 neutral, -1 is delayed each time; all 0 draws every " +
+		"role's bias from the seed", Min: -1, Max: 1}
 }
 
 var strategies = []Strategy{
@@ -41,7 +43,8 @@ var strategies = []Strategy{
 		Name: "delay", kind: strategyDelay,
 		Doc: "Random delays when a thread wakes up and when its slice ends, so that threads which never block are touched, too.",
 		Parameters: []Parameter{
-			probability("probability", "of a delay at a wake-up", 0.2), probability("expiry", "probability of a delay at the end of a slice", 0.2),
+			probability("probability", "of a delay at a wake-up", 0.2),
+			probability("expiry", "probability of a delay at the end of a slice", 0.2),
 			shortest, longest, turn,
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
@@ -51,11 +54,13 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "pct", kind: strategyPct,
-		Doc: "Random priorities with a few change points (probabilistic concurrency testing), drawn for each thread over its own decisions. " +
+		Doc: "Random priorities with a few change points (probabilistic concurrency testing), drawn for each thread over its own " +
+			"decisions. " +
 			"The waiting thread of the highest priority runs, for as long as wait_max_us lets it pass the others.",
 		Parameters: []Parameter{
 			{Name: "change_points", Doc: "times that a thread falls below all others in a span (d - 1)", Max: 16, Default: 2, Whole: true},
-			{Name: "span", Doc: "own decisions over which change points are spread; then the priority is drawn anew (k)", Min: 1, Max: 1e6, Default: 256, Whole: true},
+			{Name: "span", Doc: "own decisions over which change points are spread; then the priority is drawn anew (k)", Min: 1, Max: 1e6,
+				Default: 256, Whole: true},
 			waitMax(50000), turn,
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
@@ -66,7 +71,8 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "starve", kind: strategyStarve,
-		Doc: "Starvation windows: for a while a part of the threads does not run at all, even when a CPU is idle (after rr's chaos mode).",
+		Doc: "Starvation windows: for a while a part of the threads does not run at all, even when a CPU is idle (after rr's chaos " +
+			"mode).",
 		Parameters: []Parameter{
 			{Name: "share", Doc: "of time that is in windows", Min: 0.01, Max: 0.5, Default: 0.2},
 			probability("low", "share of threads that a window holds, others each time", 0.5),
@@ -82,7 +88,8 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "pos", kind: strategyPos,
-		Doc:        "A new random priority at each decision (after partial order sampling), so that of two threads that race either may come first.",
+		Doc: "A new random priority at each decision (after partial order sampling), so that of two threads that race either " +
+			"may come first.",
 		Parameters: []Parameter{waitMax(20000), micros("slice_us", turn.Doc, 10, 100000, 2000)},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
 			c.Knobs.Order = uint32(orderPos)
@@ -105,7 +112,8 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "roles", kind: strategyRoles,
-		Doc: "Favours or holds back the threads of a JVM by what they are, told from their names. Threads of other programs are mutators.",
+		Doc: "Favours or holds back the threads of a JVM by what they are, told from their names. Threads of other programs are " +
+			"mutators.",
 		Parameters: []Parameter{
 			role("sampler", "profilers' samplers"), role("vm", "the VM's own threads"), role("gc", "the collector's threads"),
 			role("compiler", "the JIT compilers' threads"), role("mutator", "all other threads"),
@@ -129,7 +137,8 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "chaos", kind: strategyChaos,
-		Doc: "The default mix: slices of some microseconds, after which a thread is held back while others run, delays at wake-ups, an order of the waiting, " +
+		Doc: "The default mix: slices of some microseconds, after which a thread is held back while others run, delays at wake-ups, an " +
+			"order of the waiting, " +
 			"and starvation windows; in each epoch all strengths are drawn from the seed, and some are off.",
 		Parameters: []Parameter{
 			micros("epoch_us", "time until all is drawn anew", 1000, 60e6, 5000),
@@ -141,7 +150,8 @@ var strategies = []Strategy{
 	},
 }
 
-// bounds are parameters of every strategy that perturbs: which decisions it may take at all. A reproducer is narrowed by them to the few that matter.
+// bounds are parameters of every strategy that perturbs: which decisions it may take at all. A reproducer is narrowed by them to
+// the few that matter.
 var bounds = func() []Parameter {
 	const most = 1<<32 - 1
 	all := []Parameter{

@@ -12,11 +12,12 @@ import (
 // symbols of a program, to name addresses in it.
 type symbols []elf.Symbol
 
-// pieBase is where Linux loads a position-independent program on x86-64 when addresses are fixed (ELF_ET_DYN_BASE), but for its alignment.
+// pieBase is where Linux loads a position-independent program on x86-64 when addresses are fixed (ELF_ET_DYN_BASE), but for its
+// alignment.
 const pieBase = 0x555555554000
 
-// symbolsOf reads the functions of the program that a log's command names. Where that is no regular file, or was stripped, or where its address is
-// not known, there are none, which is no error: addresses have no names then.
+// symbolsOf reads the functions of the program that a log's command names. Where that is no regular file, or was stripped, or
+// where its address is not known, there are none, which is no error: addresses have no names then.
 func symbolsOf(h Header) (s symbols) {
 	if len(h.Command) == 0 {
 		return nil

@@ -52,7 +52,8 @@ type Catalogue struct {
 // Open gives the catalogue of a data directory (see internal/home). Nothing is made before the first Add.
 func Open(home string) *Catalogue {
 	return &Catalogue{catalogue.Catalogue[Entry]{
-		Dir: filepath.Join(home, "workloads"), Kind: "workload", Adding: "misstep workload add", Group: renaissanceName, CheckName: checkName,
+		Dir: filepath.Join(home, "workloads"), Kind: "workload", Adding: "misstep workload add", Group: renaissanceName,
+		CheckName: checkName,
 	}}
 }
 
@@ -106,7 +107,8 @@ func (c *Catalogue) AddAll(ctx context.Context, source string) ([]Entry, error) 
 		return nil, fmt.Errorf("add workloads of %s: %w", source, err)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("add workloads: neither %s nor a folder in it has a %s; build them with `mvn -q -f workloads/pom.xml package`", source, ManifestFile)
+		return nil, fmt.Errorf("add workloads: neither %s nor a folder in it has a %s; build them with `mvn -q -f workloads/pom.xml "+
+			"package`", source, ManifestFile)
 	}
 	entries := make([]Entry, 0, len(found))
 	for _, manifest := range found {

@@ -118,7 +118,8 @@ func (c *Catalogue) removeRenaissance(keep []Entry) error {
 	}
 	var gone []string
 	for _, entry := range all {
-		if !strings.HasPrefix(entry.Name, renaissancePrefix) || slices.ContainsFunc(keep, func(e Entry) bool { return e.Name == entry.Name }) {
+		if !strings.HasPrefix(entry.Name, renaissancePrefix) ||
+			slices.ContainsFunc(keep, func(e Entry) bool { return e.Name == entry.Name }) {
 			continue
 		}
 		if err := c.entries.Remove(entry.Name); err != nil {

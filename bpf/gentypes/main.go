@@ -1,4 +1,5 @@
-// Command gentypes writes the Go declarations of what the C headers of schedule/ define, from the type information of the scheduler's object.
+// Command gentypes writes the Go declarations of what the C headers of schedule/ define, from the type information of the
+// scheduler's object.
 package main
 
 import (

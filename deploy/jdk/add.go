@@ -40,14 +40,16 @@ func (o AddOptions) report(step string, done, total int64) {
 // Add imports a JDK under name from source:
 //   - a folder (JAVA_HOME), referenced in place;
 //   - the path or http(s) URL of a .tar.gz, .tar.xz or .zip, with its SHA-256;
-//   - "debian:openjdk-N" or "debian:openjdk-N@SUITE", from the Debian archive that the host's apt knows, run with the suite's own libc.
+//   - "debian:openjdk-N" or "debian:openjdk-N@SUITE", from the Debian archive that the host's apt knows, run with the suite's
+//     own libc.
 //
 // The build must start (-Xinternalversion). Adding the same source under the same name again returns what is there. An
 // interrupted Add leaves nothing that a later one would take for a JDK.
 func (c *Catalogue) Add(ctx context.Context, name, source string, options AddOptions) (Entry, error) {
 	e, err := c.add(ctx, name, source, options)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		err = fmt.Errorf("%w; a JDK takes up to 1 GiB while it is imported: free space in %s, or set MISSTEP_HOME to a roomier folder", err, c.home)
+		err = fmt.Errorf("%w; a JDK takes up to 1 GiB while it is imported: free space in %s, or set MISSTEP_HOME to a roomier folder",
+			err, c.home)
 	}
 	if err != nil {
 		return Entry{}, fmt.Errorf("add JDK %q from %s: %w", name, source, err)
@@ -130,7 +132,8 @@ func chooseImporter(source string, options *AddOptions) (importer, error) {
 		}
 		info, err := os.Stat(absolute)
 		if err != nil {
-			return nil, fmt.Errorf("%w; want a JAVA_HOME folder, a .tar.gz, .tar.xz or .zip by path or URL, or debian:openjdk-N[@SUITE]", err)
+			return nil, fmt.Errorf("%w; want a JAVA_HOME folder, a .tar.gz, .tar.xz or .zip by path or URL, or debian:openjdk-N[@SUITE]",
+				err)
 		}
 		if info.IsDir() {
 			if options.SHA256 != "" {
@@ -143,7 +146,8 @@ func chooseImporter(source string, options *AddOptions) (importer, error) {
 		source = absolute
 	}
 	if digits, err := hex.DecodeString(options.SHA256); err != nil || len(digits) != 32 {
-		return nil, fmt.Errorf("SHA-256 %.80q: an archive needs its SHA-256 in 64 hexadecimal digits, as its publisher gives it or `sha256sum` prints it", options.SHA256)
+		return nil, fmt.Errorf("SHA-256 %.80q: an archive needs its SHA-256 in 64 hexadecimal digits, as its publisher gives it or "+
+			"`sha256sum` prints it", options.SHA256)
 	}
 	return archive{location: source, isURL: isURL}, nil
 }

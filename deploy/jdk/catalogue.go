@@ -191,7 +191,8 @@ func (c *Catalogue) manifest(r record) (tree.Manifest, error) {
 		return tree.Manifest{}, err
 	}
 	if got := m.Digest(); got != r.Digest {
-		return tree.Manifest{}, fmt.Errorf("the manifest in %s has digest %s, not %s; remove the JDK and add it again", c.dir(), got, r.Digest)
+		return tree.Manifest{}, fmt.Errorf("the manifest in %s has digest %s, not %s; remove the JDK and add it again", c.dir(), got,
+			r.Digest)
 	}
 	return m, nil
 }
@@ -213,7 +214,8 @@ func (c *Catalogue) verify(r record) (record, error) {
 		return record{}, err
 	}
 	if got := m.Digest(); got != r.Digest {
-		return record{}, fmt.Errorf("the files in %s have changed since it was added (digest %s, was %s); remove it (`misstep jdk rm %s`) and add it again", r.Tree, got, r.Digest, r.Name)
+		return record{}, fmt.Errorf("the files in %s have changed since it was added (digest %s, was %s); "+
+			"remove it (`misstep jdk rm %s`) and add it again", r.Tree, got, r.Digest, r.Name)
 	}
 	r.Fingerprint = fingerprint
 	// Where the catalogue is not ours to write, the next look reads all files once more.

@@ -12,8 +12,8 @@ import (
 	"misstep/deploy/jdk/preset"
 )
 
-// Flags of the build name to their kind (preset.Product, Diagnostic or Experimental). The JVM was asked when the build was added; one that
-// was added before that was so is asked now.
+// Flags of the build name to their kind (preset.Product, Diagnostic or Experimental). The JVM was asked when the build was
+// added; one that was added before that was so is asked now.
 func (c *Catalogue) Flags(ctx context.Context, name string) (map[string]string, error) {
 	r, err := c.entries.Get(name)
 	if err != nil {
@@ -35,7 +35,8 @@ func (c *Catalogue) Flags(ctx context.Context, name string) (map[string]string, 
 // askFlags starts the java of the JAVA_HOME home and reads which flags it has.
 func askFlags(ctx context.Context, home string) (map[string]string, error) {
 	java := filepath.Join(home, "bin", "java")
-	out, err := runJava(ctx, java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:+PrintFlagsFinal", "-version")
+	out, err := runJava(ctx, java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:+PrintFlagsFinal",
+		"-version")
 	if err != nil {
 		return nil, err
 	}

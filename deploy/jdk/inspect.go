@@ -89,7 +89,8 @@ func runJava(ctx context.Context, java string, arguments ...string) (string, err
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	remedy := "try it by hand: a build for another architecture or for a newer libc does not run here (debian:openjdk-N brings its own libc)"
+	remedy := "try it by hand: a build for another architecture or for a newer libc does not run here (debian:openjdk-N brings its " +
+		"own libc)"
 	return "", fmt.Errorf("%s %s does not run: %w%s; %s", java, strings.Join(arguments, " "), err, tail(out.Bytes()), remedy)
 }
 
