@@ -76,7 +76,7 @@ func TestAnUnknownNameIsToldWhatThereIs(t *testing.T) {
 	c := things(t)
 	_, err := c.Get("jdk17")
 	require.ErrorIs(t, err, ErrUnknown)
-	assert.Equal(t, "thing \"jdk17\": not in the catalogue; it is empty: `misstep thing add` adds one (to "+c.Dir+")", err.Error())
+	require.EqualError(t, err, "thing \"jdk17\": not in the catalogue; it is empty: `misstep thing add` adds one (to "+c.Dir+")")
 	for _, name := range []string{"jdk17", "jdk21", "suite/als"} {
 		require.NoError(t, c.Put(named(name, name)))
 	}
@@ -90,14 +90,14 @@ func TestAnUnknownNameIsToldWhatThereIs(t *testing.T) {
 	} {
 		_, err := c.Get(name)
 		require.ErrorIs(t, err, ErrUnknown, name)
-		assert.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, want)
 		require.ErrorIs(t, c.Remove(name), ErrUnknown, name)
 	}
 	for i := range 30 {
 		require.NoError(t, c.Put(named("a"+strings.Repeat("x", i), "")))
 	}
 	_, err = c.Get("mix")
-	assert.ErrorContains(t, err, ", …; `misstep")
+	require.ErrorContains(t, err, ", …; `misstep")
 	require.ErrorIs(t, c.Put(named("../x", "")), ErrUnknown, "no file beside the folder")
 }
 

@@ -36,9 +36,9 @@ func TestSchedulerOfAnotherRun(t *testing.T) {
 func TestDoctorNamesWhatAMachineLacks(t *testing.T) {
 	all := machinesOf([]vm.Check{
 		{Name: "qemu", OK: true},
-		{Name: "virtiofsd (shared mode)", Detail: "no virtiofsd", Remedy: "install virtiofsd"},
-		{Name: "busybox (deterministic mode)", Detail: "no busybox", Remedy: "install busybox"},
-		{Name: "KVM (shared mode)", Detail: "no KVM", Optional: true},
+		{Name: "virtiofsd", Mode: vm.ModeShared, Detail: "no virtiofsd", Remedy: "install virtiofsd"},
+		{Name: "busybox", Mode: vm.ModeDeterministic, Detail: "no busybox", Remedy: "install busybox"},
+		{Name: "KVM", Mode: vm.ModeShared, Detail: "no KVM", Optional: true},
 	})
 	require.Len(t, all, 2)
 	for i, want := range []string{"virtiofsd", "busybox"} {

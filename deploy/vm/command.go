@@ -65,7 +65,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	var jres []string
 	flags := flag.NewFlagSet("misstep vm run", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.Func("mode", "`MODE`: shared (default: the host's root, real time) or deterministic (virtual time, given files only)", func(s string) (err error) {
+	flags.Func("mode", "`MODE`: vm (default: the host's root, real time) or vm-deterministic (virtual time, given files only)", func(s string) (err error) {
 		c.Mode, err = ParseMode(s)
 		return err
 	})

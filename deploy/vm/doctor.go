@@ -11,7 +11,9 @@ import (
 
 // Check is one line of a doctor's list.
 type Check struct {
-	Name   string
+	Name string
+	// Mode whose machines need it; ModeUnspecified is all.
+	Mode   Mode
 	OK     bool
 	Detail string // what is there or what is missing
 	Remedy string // what to do about it; empty when OK
@@ -30,8 +32,8 @@ func Doctor(ctx context.Context, home string) []Check {
 		}
 		return qemuVersion(ctx, path)
 	})}
-	checks = append(checks, check("virtiofsd (shared mode)", install+"; it takes root, or a virtiofsd with --readonly", findVirtiofsd))
-	checks = append(checks, check("busybox (deterministic mode)", install+" or install the package busybox-static", func() (string, error) {
+	checks = append(checks, of(ModeShared, "virtiofsd", install+"; it takes root, or a virtiofsd with --readonly", findVirtiofsd))
+	checks = append(checks, of(ModeDeterministic, "busybox", install+" or install the package busybox-static", func() (string, error) {
 		path, _, err := findBusybox()
 		return path, err
 	}))
@@ -41,7 +43,7 @@ func Doctor(ctx context.Context, home string) []Check {
 		}
 		return "embedded", nil
 	}))
-	checks = append(checks, check("stopped clock (deterministic mode)", "run `go generate ./deploy/vm` and build again, as make does, or have a C compiler here", func() (string, error) {
+	checks = append(checks, of(ModeDeterministic, "stopped clock", "run `go generate ./deploy/vm` and build again, as make does, or have a C compiler here", func() (string, error) {
 		if _, err := embedded.ReadFile("embedded/clock.so"); err == nil {
 			return "embedded", nil
 		}
@@ -73,7 +75,7 @@ func Doctor(ctx context.Context, home string) []Check {
 		}
 		return "none is cached; the first machine fetches Debian's", nil
 	}))
-	kvm := check("KVM (shared mode)", "enable nested virtualisation, or take TCG: 5 to 16 times slower", func() (string, error) {
+	kvm := of(ModeShared, "KVM", "enable nested virtualisation, or take TCG: 5 to 16 times slower", func() (string, error) {
 		file, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 		if err != nil {
 			return "", err
@@ -89,6 +91,13 @@ func Doctor(ctx context.Context, home string) []Check {
 	})
 	kvm.Optional = true
 	return append(checks, kvm)
+}
+
+// of is check for what the machines of one mode need.
+func of(mode Mode, name, remedy string, ask func() (string, error)) Check {
+	c := check(name+" (mode "+mode.String()+")", remedy, ask)
+	c.Mode = mode
+	return c
 }
 
 func check(name, remedy string, ask func() (string, error)) Check {

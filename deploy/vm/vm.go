@@ -12,6 +12,13 @@ import (
 
 	"misstep/deploy/vm/kernel"
 	"misstep/internal/home"
+	"misstep/recipe"
+)
+
+// Names of the modes: those of the executors whose trials run in such machines, as recipes and campaigns have them.
+const (
+	NameShared        = recipe.ExecutorVM
+	NameDeterministic = recipe.ExecutorVMDeterministic
 )
 
 // Mode says what the machine is made for.
@@ -28,26 +35,27 @@ const (
 	ModeDeterministic
 )
 
-// String returns the mode's name on the command line.
+// String returns the mode's name.
 func (m Mode) String() string {
 	switch m {
 	case ModeShared:
-		return "shared"
+		return NameShared
 	case ModeDeterministic:
-		return "deterministic"
+		return NameDeterministic
 	default:
 		return "unspecified"
 	}
 }
 
-// ParseMode reads a mode's name.
+// ParseMode reads a mode's name, or the one that the command line had before: shared or deterministic.
 func ParseMode(name string) (Mode, error) {
-	for _, m := range []Mode{ModeShared, ModeDeterministic} {
-		if m.String() == name {
-			return m, nil
-		}
+	switch name {
+	case NameShared, "shared":
+		return ModeShared, nil
+	case NameDeterministic, "deterministic":
+		return ModeDeterministic, nil
 	}
-	return ModeUnspecified, fmt.Errorf("mode %q: it is shared or deterministic", name)
+	return ModeUnspecified, fmt.Errorf("mode %q: expected %s or %s", name, NameShared, NameDeterministic)
 }
 
 // Accel says how the guest's instructions are executed.
@@ -203,7 +211,7 @@ func (c *Config) complete() error {
 	switch c.Mode {
 	case ModeShared:
 		if c.Record != "" || c.Seed != 0 || len(c.Trees) > 0 {
-			return errors.New("vm: recording, seeds and trees are for the deterministic mode")
+			return errors.New("vm: recording, seeds and trees are for the mode " + NameDeterministic)
 		}
 		if c.Dir == "" {
 			dir, err := os.Getwd()

@@ -166,9 +166,9 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"fly"}, 2, `no command "fly"`},
 		{[]string{"help"}, 0, ""},
 		{[]string{"run"}, 2, "no command given"},
-		{[]string{"run", "--mode", "fast", "--", "true"}, 2, "it is shared or deterministic"},
+		{[]string{"run", "--mode", "fast", "--", "true"}, 2, "expected vm or vm-deterministic"},
 		{[]string{"run", "--env", "A", "--", "true"}, 2, "NAME=VALUE"},
-		{[]string{"run", "--record", "x", "--", "true"}, 125, "for the deterministic mode"},
+		{[]string{"run", "--record", "x", "--", "true"}, 125, "for the mode vm-deterministic"},
 		{[]string{"replay"}, 2, "give one folder"},
 		{[]string{"replay", "/nonexistent"}, 125, "is no recording"},
 	} {
@@ -345,4 +345,18 @@ func TestUserlandIsWrittenInOneOrder(t *testing.T) {
 		seen[sum(h)] = true
 	}
 	assert.Len(t, seen, 1)
+}
+
+func TestModesHaveTheExecutorsNamesAndTheFormerOnes(t *testing.T) {
+	for name, want := range map[string]Mode{
+		"vm": ModeShared, "shared": ModeShared, "vm-deterministic": ModeDeterministic, "deterministic": ModeDeterministic,
+	} {
+		mode, err := ParseMode(name)
+		require.NoError(t, err)
+		assert.Equal(t, want, mode)
+	}
+	assert.Equal(t, "vm", ModeShared.String())
+	assert.Equal(t, "vm-deterministic", ModeDeterministic.String())
+	_, err := ParseMode("host")
+	require.ErrorContains(t, err, `mode "host": expected vm or vm-deterministic`)
 }

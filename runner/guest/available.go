@@ -1,10 +1,6 @@
 package guest
 
-import (
-	"strings"
-
-	"misstep/deploy/vm"
-)
+import "misstep/deploy/vm"
 
 // Available lists the executors whose machines a host can boot, as its doctor's list has it.
 func Available(doctor []vm.Check) (out []string) {
@@ -23,7 +19,7 @@ func Lacks(executor string, doctor []vm.Check) (out []vm.Check) {
 		mode = vm.ModeDeterministic
 	}
 	for _, c := range doctor {
-		other := strings.Contains(c.Name, "mode)") && !strings.Contains(c.Name, "("+mode.String())
+		other := c.Mode != vm.ModeUnspecified && c.Mode != mode
 		if !c.OK && !c.Optional && !other {
 			out = append(out, c)
 		}

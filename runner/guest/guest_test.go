@@ -229,7 +229,10 @@ func TestMainLeavesAFailure(t *testing.T) {
 }
 
 func TestAvailable(t *testing.T) {
-	checks := []vm.Check{{Name: "qemu", OK: true}, {Name: "virtiofsd (shared mode)", OK: true}, {Name: "busybox (deterministic mode)", OK: true}, {Name: "KVM (shared mode)", Optional: true}}
+	checks := []vm.Check{
+		{Name: "qemu", OK: true}, {Name: "virtiofsd", Mode: vm.ModeShared, OK: true}, {Name: "busybox", Mode: vm.ModeDeterministic, OK: true},
+		{Name: "KVM", Mode: vm.ModeShared, Optional: true},
+	}
 	assert.Equal(t, []string{Shared, Deterministic}, Available(checks))
 	checks[1].OK = false
 	assert.Equal(t, []vm.Check{checks[1]}, Lacks(Shared, checks))
