@@ -6,10 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/internal/shorten"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -132,19 +132,8 @@ func checkOutcome(o *misstepv1.Outcome) error {
 
 func clipFailure(f *misstepv1.InfrastructureFailure) *misstepv1.InfrastructureFailure {
 	f = proto.CloneOf(f)
-	if len(f.GetMessage()) > maxLine {
-		f.Message = strings.ToValidUTF8(f.GetMessage()[:maxLine], "") + "…"
-	}
+	f.Message = shorten.To(f.GetMessage(), maxLine)
 	return f
 }
 
-func clip(s string) string {
-	if len(s) <= 80 {
-		return s
-	}
-	s = s[:80]
-	for !utf8.ValidString(s) && s != "" {
-		s = s[:len(s)-1]
-	}
-	return s + "…"
-}
+func clip(s string) string { return shorten.To(s, 80) }

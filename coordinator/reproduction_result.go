@@ -3,11 +3,11 @@ package coordinator
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
+	"misstep/internal/shorten"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -46,12 +46,7 @@ func (s *Server) resultOf(tx store.Tx, r *misstepv1.Reproduction, t *store.Trial
 	return reproduce.Miss, "", nil
 }
 
-func clipLine(s string) string {
-	if len(s) > maxTrouble {
-		s = strings.ToValidUTF8(s[:maxTrouble], "") + "…"
-	}
-	return s
-}
+func clipLine(s string) string { return shorten.To(s, maxTrouble) }
 
 // shorter compares outcomes by their frames, then by their recipes, since which of two trials ended first is chance.
 func shorter(a, b *misstepv1.Outcome) int {

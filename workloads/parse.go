@@ -9,6 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"misstep/internal/shorten"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -247,16 +249,7 @@ func fieldNames() string {
 }
 
 // clip shortens s to at most n bytes of valid UTF-8.
-func clip(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clip(s string, n int) string { return shorten.To(strings.ToValidUTF8(s, "\uFFFD"), n) }
 
 // oneLine makes one printable line of at most n bytes of s, whatever it holds.
 func oneLine(s string, n int) string {

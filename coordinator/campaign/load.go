@@ -22,6 +22,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"misstep/internal/shorten"
 	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -449,9 +450,4 @@ func kind(n *yaml.Node) string {
 	}
 }
 
-func clip(s string) string {
-	if len(s) > maxName {
-		return s[:maxName] + "…"
-	}
-	return s
-}
+func clip(s string) string { return shorten.To(s, maxName) }
