@@ -15,11 +15,15 @@ func TestNeededCapability(t *testing.T) {
 		p        *misstepv1.Perturbation
 	}{
 		"": {
-			{"", nil}, {"host", &misstepv1.Perturbation{Strategy: "none"}}, {"",
-				&misstepv1.Perturbation{Strategy: "chaos", Mechanism: "agent"}},
+			{"", nil}, {"host", &misstepv1.Perturbation{Strategy: "none"}}, {
+				"",
+				&misstepv1.Perturbation{Strategy: "chaos", Mechanism: "agent"},
+			},
 		},
-		"sched_ext": {{"", &misstepv1.Perturbation{Strategy: "chaos"}},
-			{"host", &misstepv1.Perturbation{Strategy: "delay", Mechanism: "sched_ext"}}},
+		"sched_ext": {
+			{"", &misstepv1.Perturbation{Strategy: "chaos"}},
+			{"host", &misstepv1.Perturbation{Strategy: "delay", Mechanism: "sched_ext"}},
+		},
 		"vm":               {{"vm", nil}, {"vm", &misstepv1.Perturbation{Strategy: "chaos"}}},
 		"vm-deterministic": {{"vm-deterministic", &misstepv1.Perturbation{Strategy: "chaos"}}},
 	} {

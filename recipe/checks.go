@@ -90,8 +90,10 @@ const AgentLivenessMillis = 100
 // checks in the order in which they are listed; those with a slot come first, in the order of their slots.
 var checks = []Check{
 	{
-		Word: Word{GstAsgct, "at method entries: GetStackTrace and AsyncGetCallTrace of the own thread are equal, methods and bcis",
-			"measured: docs/figures/0005-oracle-figures.md"},
+		Word: Word{
+			GstAsgct, "at method entries: GetStackTrace and AsyncGetCallTrace of the own thread are equal, methods and bcis",
+			"measured: docs/figures/0005-oracle-figures.md",
+		},
 		Slot: slotGstAsgct, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
 		Suspect: WalkerAsgct, Trusted: WalkerGst, At: "method entry",
 		Expected: "AsyncGetCallTrace and JVMTI GetStackTrace, called at the same place by the same thread, give the same frames.",
@@ -100,8 +102,10 @@ var checks = []Check{
 		Reasons:  []string{"exit", "gst-error", "no-slot"},
 	},
 	{
-		Word: Word{ShadowGst, "at method entries: the shadow stack of instrumented methods is what GetStackTrace shows of them",
-			"measured: docs/figures/0001-first-hunts.md"},
+		Word: Word{
+			ShadowGst, "at method entries: the shadow stack of instrumented methods is what GetStackTrace shows of them",
+			"measured: docs/figures/0001-first-hunts.md",
+		},
 		Slot: slotShadowGst, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
 		Suspect: WalkerGst, Trusted: ShadowStack, At: "method entry",
 		Expected: "JVMTI GetStackTrace gives the frames that were entered and not left, in order.",
@@ -110,32 +114,44 @@ var checks = []Check{
 		Reasons:  []string{"depth", "virtual-thread", "gst-error", "no-slot"},
 	},
 	{
-		Word: Word{AsgctShadow,
+		Word: Word{
+			AsgctShadow,
 			"in a signal: AsyncGetCallTrace against the shadow stack copied in the same handler, from the bottom",
-			"the shadow stack, which shadow-gst checks; measured: docs/figures/0005-oracle-figures.md"},
+			"the shadow stack, which shadow-gst checks; measured: docs/figures/0005-oracle-figures.md",
+		},
 		Slot: slotAsgctShadow, Methods: true, Signals: true, Share: 1, ShareOf: sharesOfTicks, AgentShare: 1,
 		Reference: true, Burst: true,
 		Suspect: WalkerAsgct, Trusted: ShadowStack, At: "signal", Expected: asynchronous,
-		Rules: []string{"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "virtual-thread",
-			"null-method-id", "retransformed", "deopt-upcall"},
+		Rules: []string{
+			"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "virtual-thread",
+			"null-method-id", "retransformed", "deopt-upcall",
+		},
 		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
-		Reasons: []string{"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread",
-			"send-failed", "overrun", "events-late"},
+		Reasons: []string{
+			"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread",
+			"send-failed", "overrun", "events-late",
+		},
 	},
 	{
-		Word: Word{AsgctGstBracket,
+		Word: Word{
+			AsgctGstBracket,
 			"a signal, GetStackTrace at the next safepoint, a signal: what bytecode does not let a thread do in between; " +
-				"instruments nothing", "bytecode: JVMS 6.5; threads: HotSpot javaThread.cpp"},
+				"instruments nothing", "bytecode: JVMS 6.5; threads: HotSpot javaThread.cpp",
+		},
 		Slot: slotAsgctGstBracket, Signals: true, Share: 1, ShareOf: sharesOfTicks,
 		Suspect: WalkerAsgct, Trusted: WalkerGst, At: "two signals, with a safepoint in between", Expected: asynchronous,
 		Rules: []string{"virtual-thread", "null-method-id", "retransformed", "deopt-upcall", "moved"},
 		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
-		Reasons: []string{"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread",
-			"gst-error", "send-failed", "overrun", "no-bottom", "events-late"},
+		Reasons: []string{
+			"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread",
+			"gst-error", "send-failed", "overrun", "no-bottom", "events-late",
+		},
 	},
 	{
-		Word: Word{Edges, "on every trace of the others: the instruction at a frame's bci can have called the frame above",
-			"JVMS 5 and 6.5; upcalls: HotSpot vmSymbols.hpp"},
+		Word: Word{
+			Edges, "on every trace of the others: the instruction at a frame's bci can have called the frame above",
+			"JVMS 5 and 6.5; upcalls: HotSpot vmSymbols.hpp",
+		},
 		Slot: slotEdges, Traces: true, Share: 1, ShareOf: "the traces that other checks take",
 		Suspect: "every walker", Trusted: "bytecode", At: "wherever another check walks", Expected: asynchronous,
 		Rules:   []string{"vm-upcall", "method-handle", "native-caller", "retransformed"},
@@ -143,9 +159,11 @@ var checks = []Check{
 		Reasons: []string{"unknown-method"},
 	},
 	{
-		Word: Word{Liveness,
+		Word: Word{
+			Liveness,
 			"no thread stays in AsyncGetCallTrace, a handler or the agent beyond its limit, seen from inside and outside",
-			"measured: docs/figures/0005-oracle-figures.md"},
+			"measured: docs/figures/0005-oracle-figures.md",
+		},
 		Slot: slotLiveness, Share: 1, ShareOf: "on or off", AgentShare: 1, Interval: true,
 		Suspect: "every walker", Trusted: "a clock", At: "an interval, all threads",
 		Expected: "every walk of a stack ends.",

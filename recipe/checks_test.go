@@ -71,7 +71,9 @@ func TestDefaultsOfLimits(t *testing.T) {
 // Whatever fits a recipe makes it one that can be run, and says all that it does.
 func TestFittingChecks(t *testing.T) {
 	for _, r := range []*misstepv1.Recipe{
-		{}, {Sampling: recipe.DefaultSampling()}, {Instrumentation: &misstepv1.Instrumentation{}},
+		{},
+		{Sampling: recipe.DefaultSampling()},
+		{Instrumentation: &misstepv1.Instrumentation{}},
 		{Sampling: recipe.DefaultSampling(), Instrumentation: &misstepv1.Instrumentation{}},
 		{Sampling: recipe.DefaultSampling(), Instrumentation: &misstepv1.Instrumentation{Only: []string{"a/B.c()V"}}},
 	} {

@@ -157,16 +157,26 @@ var samplingSettings = []struct {
 	name func(*misstepv1.Sampling) string
 	drop func(*misstepv1.Sampling)
 }{
-	{func(s *misstepv1.Sampling) string { return positive("jitter %g", s.GetJitter(), 0) },
-		func(s *misstepv1.Sampling) { s.Jitter = 0 }},
-	{func(s *misstepv1.Sampling) string { return positive("burst %d", s.GetBurst(), 1) },
-		func(s *misstepv1.Sampling) { s.Burst = 0 }},
-	{func(s *misstepv1.Sampling) string { return positive("guesses %d", s.GetGuesses(), 0) },
-		func(s *misstepv1.Sampling) { s.Guesses = 0 }},
-	{func(s *misstepv1.Sampling) string { return prefixed("threads ", s.GetThreads()) },
-		func(s *misstepv1.Sampling) { s.Threads = "" }},
-	{func(s *misstepv1.Sampling) string { return prefixed("signal ", s.GetSignal()) },
-		func(s *misstepv1.Sampling) { s.Signal = "" }},
+	{
+		func(s *misstepv1.Sampling) string { return positive("jitter %g", s.GetJitter(), 0) },
+		func(s *misstepv1.Sampling) { s.Jitter = 0 },
+	},
+	{
+		func(s *misstepv1.Sampling) string { return positive("burst %d", s.GetBurst(), 1) },
+		func(s *misstepv1.Sampling) { s.Burst = 0 },
+	},
+	{
+		func(s *misstepv1.Sampling) string { return positive("guesses %d", s.GetGuesses(), 0) },
+		func(s *misstepv1.Sampling) { s.Guesses = 0 },
+	},
+	{
+		func(s *misstepv1.Sampling) string { return prefixed("threads ", s.GetThreads()) },
+		func(s *misstepv1.Sampling) { s.Threads = "" },
+	},
+	{
+		func(s *misstepv1.Sampling) string { return prefixed("signal ", s.GetSignal()) },
+		func(s *misstepv1.Sampling) { s.Signal = "" },
+	},
 }
 
 func samplingParts(r *misstepv1.Recipe, check string) (out []part) {

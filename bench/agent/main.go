@@ -114,8 +114,10 @@ func measureRate(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.T
 			for _, interval := range []time.Duration{time.Millisecond, 100 * time.Microsecond, 50 * time.Microsecond} {
 				r, err := bed.Run(ctx, trial.Spec{
 					JDK: on, Workload: workload, Repetitions: 1,
-					Agent: &agent.Options{Seed: uint64(i), Ratio: 1,
-						Checks: map[string]float64{recipe.AsgctShadow: 1, recipe.Liveness: 1}, Interval: interval, Jitter: 0.1},
+					Agent: &agent.Options{
+						Seed: uint64(i), Ratio: 1,
+						Checks: map[string]float64{recipe.AsgctShadow: 1, recipe.Liveness: 1}, Interval: interval, Jitter: 0.1,
+					},
 				}, nil)
 				if err != nil {
 					return nil, err

@@ -123,8 +123,10 @@ func measurePair(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes stri
 
 // allChecks are at work at the same time, on a share of the method entries.
 func allChecks(entries float64) map[string]float64 {
-	return map[string]float64{recipe.GstAsgct: entries, recipe.ShadowGst: entries, recipe.AsgctShadow: 1,
-		recipe.AsgctGstBracket: 0.1, recipe.Edges: 0.1, recipe.Liveness: 1}
+	return map[string]float64{
+		recipe.GstAsgct: entries, recipe.ShadowGst: entries, recipe.AsgctShadow: 1,
+		recipe.AsgctGstBracket: 0.1, recipe.Edges: 0.1, recipe.Liveness: 1,
+	}
 }
 
 // measureThread gives the MiB that the agent adds for each thread: what 400 more threads add with the agent, less what they add without.

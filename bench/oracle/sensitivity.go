@@ -242,8 +242,10 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 			alone = recipe.AsgctShadow
 		}
 		if alone != "" {
-			options.Checks, options.Interval = map[string]float64{alone: 1, recipe.Edges: 1,
-				recipe.Liveness: 1}, 50*time.Microsecond
+			options.Checks, options.Interval = map[string]float64{
+				alone: 1, recipe.Edges: 1,
+				recipe.Liveness: 1,
+			}, 50*time.Microsecond
 		}
 		if i%tracedRuns == 0 && alone != recipe.AsgctGstBracket {
 			options.Reference = traced

@@ -92,10 +92,16 @@ type setting struct {
 
 var settings = []setting{
 	{recipe.GstAsgct, 1, 1, 1, checks(0.002), time.Millisecond},
-	{recipe.AsgctShadow, 5, 2, 1, map[string]float64{recipe.AsgctShadow: 1, recipe.Edges: 1, recipe.Liveness: 1},
-		50 * time.Microsecond},
-	{recipe.AsgctGstBracket, 50, 5, 0, map[string]float64{recipe.AsgctGstBracket: 1, recipe.Edges: 1, recipe.Liveness: 1},
-		50 * time.Microsecond},
+	{
+		recipe.AsgctShadow, 5, 2, 1,
+		map[string]float64{recipe.AsgctShadow: 1, recipe.Edges: 1, recipe.Liveness: 1},
+		50 * time.Microsecond,
+	},
+	{
+		recipe.AsgctGstBracket, 50, 5, 0,
+		map[string]float64{recipe.AsgctGstBracket: 1, recipe.Edges: 1, recipe.Liveness: 1},
+		50 * time.Microsecond,
+	},
 }
 
 // traced has samples judged by the trace stack, too, in one of tracedRuns runs of asgct-shadow: it is dear.

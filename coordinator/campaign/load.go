@@ -52,9 +52,11 @@ func Load(file []byte, name string) (*misstepv1.Campaign, error) {
 func Parse(file []byte, name string) (*Document, error) {
 	d := &Document{Campaign: &misstepv1.Campaign{}, name: name, lines: map[string]int{}}
 	if len(file) > MaxFile {
-		return nil, &FileError{name,
+		return nil, &FileError{
+			name,
 			[]Problem{{1, recipe.Violation{Message: fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile,
-				len(file))}}}}
+				len(file))}}},
+		}
 	}
 	root, err := document(file)
 	if err != nil {
@@ -248,8 +250,10 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 	}
 	// A ratio of 0 means something, so leaving it out cannot mean 0 as well.
 	if desc.Name() == "Instrumentation" && seen[join(path, "ratio")] == 0 && seen[join(path, "only")] == 0 {
-		r.missing = append(r.missing, recipe.Violation{Field: join(path, "ratio"),
-			Message: "is required: from 0 (no method) to 1 (every method)"})
+		r.missing = append(r.missing, recipe.Violation{
+			Field:   join(path, "ratio"),
+			Message: "is required: from 0 (no method) to 1 (every method)",
+		})
 	}
 }
 

@@ -76,8 +76,10 @@ func TestAnElementGoesWithWhatItUses(t *testing.T) {
 
 // A recipe that a reproduction narrowed to all methods of a trial can be run by itself.
 func TestAListOfAllMethodsCanBeRun(t *testing.T) {
-	r := &misstepv1.Recipe{Instrumentation: &misstepv1.Instrumentation{Only: slices.Repeat([]string{"a/B.c()V"}, 5000)},
-		Checks: []*misstepv1.Check{{Name: "gst-asgct"}}}
+	r := &misstepv1.Recipe{
+		Instrumentation: &misstepv1.Instrumentation{Only: slices.Repeat([]string{"a/B.c()V"}, 5000)},
+		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}},
+	}
 	assert.Empty(t, recipe.Validate(r))
 	r.Instrumentation.Only = slices.Repeat([]string{"a/B.c()V"}, 10000)
 	assert.NotEmpty(t, recipe.Validate(r))

@@ -54,8 +54,10 @@ func (r *reducer) lower() bool {
 		}
 		for _, by := range steps {
 			for next := value / by; next > 1; next = value / by {
-				e := recipe.Element{Kind: kind, Name: fmt.Sprintf("%d to %d", value, next),
-					Drop: func(r *misstepv1.Recipe) { change(r, next) }}
+				e := recipe.Element{
+					Kind: kind, Name: fmt.Sprintf("%d to %d", value, next),
+					Drop: func(r *misstepv1.Recipe) { change(r, next) },
+				}
 				answer := r.attempt(e, fmt.Sprintf("%s %d instead of %d", kind, next, value))
 				if answer == wait {
 					return false

@@ -51,7 +51,8 @@ func (t *trial) judges() []judge { return append([]judge{agentJudge{t}}, t.execu
 
 // judge has each judge give the verdicts of its checks; the counts are in the order of the recipe's checks.
 func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mismatches []*misstepv1.Mismatch, damaged int,
-	err error) {
+	err error,
+) {
 	byName := map[string]*misstepv1.CheckCount{}
 	for _, j := range t.judges() {
 		own := slices.DeleteFunc(slices.Clone(t.recipe.GetChecks()),

@@ -86,8 +86,10 @@ func runRecorded(t *testing.T, does, check string) (*misstepv1.Outcome, []string
 	executor := &Executor{
 		JDK: func(context.Context, *misstepv1.Jdk) (string, int, error) { return home, 17, nil },
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
-			return program, workloads.Manifest{Name: "w", Main: "M", Classpath: []string{"."}, Harness: workloads.HarnessPlain,
-				Repetitions: 1}, nil
+			return program, workloads.Manifest{
+				Name: "w", Main: "M", Classpath: []string{"."}, Harness: workloads.HarnessPlain,
+				Repetitions: 1,
+			}, nil
 		},
 		Scratch: t.TempDir(), judges: []judge{fake},
 	}

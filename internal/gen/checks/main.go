@@ -91,9 +91,10 @@ inline constexpr uint32_t kLivenessMillis = %d;
 
 // enumerator is the C++ name of a check: kGstAsgct for gst-asgct.
 func enumerator(name string) string {
-	out := "k"
+	var b strings.Builder
+	b.WriteByte('k')
 	for word := range strings.SplitSeq(name, "-") {
-		out += strings.ToUpper(word[:1]) + word[1:]
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
-	return out
+	return b.String()
 }
