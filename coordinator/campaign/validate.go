@@ -181,8 +181,8 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 	if have.Workloads != nil {
 		for i, w := range c.GetWorkloads() {
 			if !slices.Contains(have.Workloads, w.GetName()) {
-				v.Addf(fmt.Sprintf("workloads[%d].name", i), "no workload is called %s%s; `misstep workload add` imports one",
-					suggest.Quote(w.GetName()), suggest.Among(w.GetName(), have.Workloads))
+				v.Addf(fmt.Sprintf("workloads[%d].name", i), "no workload is called %s%s; %s", suggest.Quote(w.GetName()),
+					suggest.Among(w.GetName(), have.Workloads), howToAdd(w.GetName(), have.Workloads))
 			}
 		}
 	}
@@ -198,6 +198,15 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 		v.strategies(c, have.Strategies)
 	}
 	return v.Violations
+}
+
+// howToAdd names the command that imports an unknown workload: one of a suite comes with the whole suite.
+func howToAdd(name string, have []string) string {
+	suite, _, ok := strings.Cut(name, "/")
+	if ok && !slices.ContainsFunc(have, func(s string) bool { return strings.HasPrefix(s, suite+"/") }) {
+		return fmt.Sprintf("`misstep workload add %s --jar PATH` imports that suite", suite)
+	}
+	return "`misstep workload add` imports one"
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
