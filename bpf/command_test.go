@@ -3,14 +3,11 @@ package bpf
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"misstep/schedule"
 
@@ -19,86 +16,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// command runs the command line without a scheduler.
-func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var out, err bytes.Buffer
-	code = Command(ctx, args, &out, &err)
-	return code, out.String(), err.String()
-}
-
-func TestCommandLine(t *testing.T) {
-	code, out, _ := command(t, "strategies")
-	assert.Zero(t, code)
-	for _, s := range schedule.Strategies() {
-		assert.Contains(t, "\n"+out, "\n"+s.Name+"\n")
-	}
-	code, out, _ = command(t, "strategies", "--json")
-	assert.Zero(t, code)
-	var parsed []struct {
-		Name       string
-		Parameters []struct{ Name string }
-	}
-	require.NoError(t, json.Unmarshal([]byte(out), &parsed))
-	assert.Len(t, parsed, len(schedule.Strategies()))
-
-	code, out, _ = command(t, "--help")
-	assert.Zero(t, code)
-	assert.Contains(t, out, "replay")
-
-	code, _, text := command(t, "run", "--strategy", "delay", "--param", "probability=2", "--", "true")
-	assert.Equal(t, 125, code)
-	assert.Contains(t, text, "probability = 2 is not in [0, 1]")
-
-	code, _, text = command(t, "run", "--strategy", "delay", "--param", "probability=half", "--", "true")
-	assert.Equal(t, 125, code)
-	assert.Contains(t, text, "--param probability=half: want a number")
-
-	code, _, text = command(t, "run", "--strategy", "none", "--")
-	assert.Equal(t, 125, code)
-	assert.NotEmpty(t, text)
-
-	file := filepath.Join(t.TempDir(), "x.log")
-	require.NoError(t, os.WriteFile(file, []byte("no log"), 0o644))
-	code, _, text = command(t, "replay", file, "--", "true")
-	assert.Equal(t, 125, code)
-	assert.Contains(t, text, "not a schedule log")
-
-	var log bytes.Buffer
-	writer, err := schedule.NewLogWriter(&log, schedule.Header{Perturbation: schedule.Perturbation{Strategy: "delay"}, Mechanism: "agent"})
-	require.NoError(t, err)
-	require.NoError(t, writer.Close(0))
-	require.NoError(t, os.WriteFile(file, log.Bytes(), 0o644))
-	code, _, text = command(t, "replay", file, "--", "true")
-	assert.Equal(t, 125, code)
-	assert.Contains(t, text, `decisions of the mechanism "agent"`)
-}
-
-func TestContradictoryFlags(t *testing.T) {
-	for want, args := range map[string][]string{
-		"--max-runs: want a positive number, with --repeat-until-failure": {"run", "--max-runs", "3", "--", "true"},
-		"--max-runs: want a positive":                                     {"run", "--repeat-until-failure", "--max-runs=-3", "--", "true"},
-		"--timeout and --threads: want no negative value":                 {"run", "--timeout=-3s", "--", "true"},
-	} {
-		code, _, stderr := command(t, args...)
-		assert.Equal(t, 125, code)
-		assert.Contains(t, stderr, want)
-	}
-}
-
 func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
 	err := Supported()
 	if err == nil {
 		t.Skip("this kernel can, and this is root")
 	}
 	require.ErrorIs(t, err, ErrUnsupported)
-	code, _, text := command(t, "run", "--strategy", "none", "--", "true")
-	assert.Equal(t, 125, code)
-	assert.Contains(t, text, err.Error())
+	_, refused := RunRequest{Program: Program{Command: []string{"true"}}, Perturbation: schedule.Perturbation{Strategy: "none"}}.Run(t.Context())
+	require.ErrorContains(t, refused, err.Error())
 	if _, missing := os.Stat("/sys/kernel/sched_ext"); missing != nil {
-		assert.Contains(t, text, "misstep vm run", "the remedy")
+		require.ErrorContains(t, refused, "misstep vm run", "the remedy")
 	}
 	_, err = Attach(Options{Perturbation: schedule.Perturbation{Strategy: "none"}})
 	assert.ErrorIs(t, err, ErrUnsupported)
@@ -155,17 +82,20 @@ func TestRepeatsUntilARunFails(t *testing.T) {
 			cancel()
 		}
 		var out bytes.Buffer
-		s := &streams{ctx: ctx, stdout: &out, stderr: &out}
-		r := &runCommand{Seed: 5, RepeatUntilFailure: c.repeat, MaxRuns: c.most, ErrorCommand: "echo error $MISSTEP_SEED $MISSTEP_EXIT"}
+		r := RunRequest{
+			Program: Program{Stdout: &out, Stderr: &out}, Perturbation: schedule.Perturbation{Seed: 5},
+			RepeatUntilFailure: c.repeat, MaxRuns: c.most, ErrorCommand: "echo error $MISSTEP_SEED $MISSTEP_EXIT",
+		}
 		ran := 0
-		require.NoError(t, r.repeat(s, schedule.Perturbation{Seed: 5}, func(p schedule.Perturbation) (*Result, error) {
+		code, err := r.repeat(ctx, func(p schedule.Perturbation) (*Result, error) {
 			require.Equal(t, 5+uint64(ran), p.Seed, "the next seed each time")
 			ran++
 			return c.results[ran-1], nil
-		}), name)
+		})
+		require.NoError(t, err, name)
 		cancel()
 		assert.Equal(t, len(c.results), ran, name)
-		assert.Equal(t, c.code, s.code, name)
+		assert.Equal(t, c.code, code, name)
 		if c.says == "" {
 			assert.NotContains(t, out.String(), "error", name)
 			assert.NotContains(t, out.String(), "misstep sched:", name)
@@ -183,15 +113,16 @@ func TestCommandsOfAnOrdinaryUser(t *testing.T) {
 	nobody, err := user.Lookup("nobody")
 	require.NoError(t, err)
 	const report = "echo $(id -u) $HOME $USER $LOGNAME $MISSTEP_SEED"
-	for name, r := range map[string]*runCommand{
-		"by name":   {ErrorCommand: report, runFlags: runFlags{User: "nobody"}},
+	for name, r := range map[string]RunRequest{
+		"by name":   {ErrorCommand: report, Program: Program{User: "nobody"}},
 		"of sudo":   {ErrorCommand: report},
-		"by number": {ErrorCommand: report, runFlags: runFlags{User: nobody.Uid}},
+		"by number": {ErrorCommand: report, Program: Program{User: nobody.Uid}},
 	} {
 		t.Setenv("HOME", "/root")
 		t.Setenv("SUDO_USER", map[string]string{"of sudo": "nobody"}[name])
 		var out bytes.Buffer
-		r.failed(&streams{ctx: t.Context(), stdout: &out, stderr: &out}, schedule.Perturbation{Seed: 5}, 1)
+		r.Stdout, r.Stderr = &out, &out
+		r.failed(t.Context(), schedule.Perturbation{Seed: 5}, 1)
 		assert.Equal(t, nobody.Uid+" "+nobody.HomeDir+" nobody nobody 5\n", out.String(), name)
 	}
 	c, env, err := credentialOf("root")

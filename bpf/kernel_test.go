@@ -3,6 +3,7 @@ package bpf
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -650,31 +651,48 @@ func TestKernelFullBufferIsCounted(t *testing.T) {
 	assert.Equal(t, result.Report.Decisions+result.Report.ThreadCount, uint64(len(recorded.Decisions)+len(recorded.Threads))+recorded.Lost)
 }
 
-func TestKernelCommandLineWritesAndReplays(t *testing.T) {
+func TestKernelRequestsWriteAndReplay(t *testing.T) {
 	needKernel(t)
 	file := filepath.Join(t.TempDir(), "run.log")
 	exe, err := os.Executable()
 	require.NoError(t, err)
+	run := func(r RunRequest, command ...string) (code int, text string) {
+		var out bytes.Buffer
+		r.Command, r.Stdout, r.Stderr, r.Threads = command, &out, &out, 20
+		code, err := r.Run(t.Context())
+		require.NoError(t, err)
+		return code, out.String()
+	}
 	t.Setenv(helperVariable, "work:200ms")
-	code, _, text := command(t, "run", "--strategy", "chaos", "--seed", "12", "--log", file, "--", exe)
+	code, text := run(RunRequest{Perturbation: schedule.Perturbation{Strategy: "chaos", Seed: 12}, Log: file}, exe)
 	assert.Equal(t, 7, code, text)
 	assert.Contains(t, text, "strategy chaos, seed 12")
-	code, _, text = command(t, "replay", file, "--", exe)
-	assert.Equal(t, 7, code, text)
-	assert.Contains(t, text, "replayed: ")
+	var replayed bytes.Buffer
+	code, err = ReplayRequest{
+		Program: Program{Command: []string{exe}, Stdout: &replayed, Stderr: &replayed, Threads: 20}, File: file, Places: schedule.MaxPlaces,
+	}.Run(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 7, code, replayed.String())
+	assert.Contains(t, replayed.String(), "replayed: ")
 
-	code, _, text = command(t, "run", "--strategy", "slice", "--repeat-until-failure", "--max-runs", "3", "--error-command", "echo seed $MISSTEP_SEED", "--", exe)
+	code, text = run(RunRequest{
+		Perturbation: schedule.Perturbation{Strategy: "slice", Seed: 1}, RepeatUntilFailure: true, MaxRuns: 3, ErrorCommand: "echo seed $MISSTEP_SEED",
+	}, exe)
 	assert.Equal(t, 7, code, text)
 	assert.Contains(t, text, "run 1, seed 1: exit code 7")
+	assert.Contains(t, text, "seed 1\n")
 
-	code, _, text = command(t, "run", "--strategy", "none", "--timeout", "50ms", "--error-command", "echo failed with $MISSTEP_EXIT", "--", exe)
+	code, text = run(RunRequest{
+		Program: Program{Timeout: 50 * time.Millisecond}, Perturbation: schedule.Perturbation{Strategy: "none"}, ErrorCommand: "echo failed with $MISSTEP_EXIT",
+	}, exe)
 	assert.Equal(t, 124, code, text)
 	assert.Contains(t, text, "ended after 50ms")
 
 	t.Setenv(helperVariable, "")
-	code, _, text = command(t, "run", "--repeat-until-failure", "--max-runs", "2", "--strategy", "none", "--", "/bin/true")
+	code, text = run(RunRequest{Perturbation: schedule.Perturbation{Strategy: "none", Seed: 1}, RepeatUntilFailure: true, MaxRuns: 2}, "/bin/true")
 	assert.Zero(t, code, text)
 	assert.Contains(t, text, "no failure in 2 runs, seeds 1 to 2")
-	code, _, _ = command(t, "run", "--strategy", "none", "--", "/no/such")
-	assert.Equal(t, 127, code)
+	_, err = RunRequest{Program: Program{Command: []string{"/no/such"}}, Perturbation: schedule.Perturbation{Strategy: "none"}}.Run(t.Context())
+	_, notStarted := errors.AsType[*NotStartedError](err)
+	assert.True(t, notStarted, err)
 }

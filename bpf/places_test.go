@@ -1,7 +1,10 @@
 package bpf
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -43,7 +46,7 @@ func failed(rounds int) *schedule.Log {
 	return l
 }
 
-func TestCommandLineShowsPlaces(t *testing.T) {
+func TestPlacesOfAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	f, err := os.Create(file)
 	require.NoError(t, err)
@@ -55,18 +58,22 @@ func TestCommandLineShowsPlaces(t *testing.T) {
 		w.Add(r)
 	}
 	require.NoError(t, w.Close(0))
-	code, out, text := command(t, "places", "--round", "2", "--count", "1", file)
-	require.Zero(t, code, text)
-	assert.Regexp(t, fmt.Sprintf(`%#x +%#x +0\.79 +race +2 .* 200µs +1 of 243\n$`, window, window), out)
-	code, out, text = command(t, "places", "--json", file)
-	require.Zero(t, code, text)
-	assert.Contains(t, out, fmt.Sprintf(`"address": %d`, window))
-	for _, bad := range [][]string{{"--count", "0"}, {"--round", "81"}, {"--round=-1"}} {
-		code, _, text = command(t, append([]string{"places", file}, bad...)...)
-		assert.Equal(t, exitOwn, code)
-		assert.NotEmpty(t, text)
+	request := PlacesRequest{File: file, Round: 2, Count: 1, Stderr: io.Discard}
+	stops, err := request.List()
+	require.NoError(t, err)
+	var out bytes.Buffer
+	schedule.WriteStops(&out, stops)
+	assert.Regexp(t, fmt.Sprintf(`%#x +%#x +0\.79 +race +2 .* 200µs +1 of 243\n$`, window, window), out.String())
+	stops, err = PlacesRequest{File: file, Count: 20, Stderr: io.Discard}.List()
+	require.NoError(t, err)
+	text, err := json.Marshal(stops)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), fmt.Sprintf(`"address":%d`, window))
+	for _, bad := range []PlacesRequest{{Count: 0}, {Count: 1, Round: 81}, {Count: 1, Round: -1}} {
+		bad.File, bad.Stderr = file, io.Discard
+		_, err = bad.List()
+		require.Error(t, err)
 	}
-	code, _, text = command(t, "replay", "--places", "5", file, "--", "true")
-	assert.Equal(t, exitOwn, code)
-	assert.Contains(t, text, "want 0 to 4")
+	_, err = ReplayRequest{Program: Program{Command: []string{"true"}, Stderr: io.Discard}, File: file, Places: 5}.Run(t.Context())
+	require.ErrorContains(t, err, "want 0 to 4")
 }

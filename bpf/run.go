@@ -36,9 +36,9 @@ type Result struct {
 func (r *Result) Code() int {
 	switch {
 	case r.Report.Ejection != nil:
-		return exitEjected
+		return CodeEjected
 	case r.TimedOut || r.State == nil:
-		return exitTimeout
+		return CodeTimeout
 	}
 	if status, ok := r.State.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -28,13 +27,8 @@ func Log(next Executor, logger *slog.Logger, clock Clock) Executor {
 			trial.WarnContext(ctx, "trial failed on the infrastructure", "took", took, "error", err, "permanent", IsPermanent(err))
 		default:
 			trial.InfoContext(ctx, "trial ended",
-				"took", took, "outcome", KindName(outcome.GetKind()), "reason", outcome.GetReason())
+				"took", took, "outcome", misstepv1.OutcomeName(outcome.GetKind()), "reason", outcome.GetReason())
 		}
 		return outcome, err
 	}, next}
-}
-
-// KindName is an outcome kind as people write it, e.g. "clean" or "application-failure".
-func KindName(kind misstepv1.OutcomeKind) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(kind.String(), "OUTCOME_KIND_")), "_", "-")
 }

@@ -187,7 +187,7 @@ func (c call) held() string {
 		case *misstepv1.HeldLease_Running:
 			state = "running"
 		case *misstepv1.HeldLease_Outcome:
-			state = KindName(s.Outcome.GetKind())
+			state = misstepv1.OutcomeName(s.Outcome.GetKind())
 		case *misstepv1.HeldLease_Failure:
 			state = "failed"
 			if s.Failure.GetPermanent() {

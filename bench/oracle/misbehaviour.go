@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -108,7 +107,7 @@ func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where st
 	}
 	// Several threads may come to a fault before the JVM has ended.
 	made := func(is func(*faults.Fault) bool) bool { return slices.ContainsFunc(log.Faults, is) }
-	m := &misbehaviour{Class: class, JDK: j.Name, Where: where, Kind: strings.ToLower(strings.TrimPrefix(outcome.GetKind().String(), "OUTCOME_KIND_"))}
+	m := &misbehaviour{Class: class, JDK: j.Name, Where: where, Kind: misstepv1.OutcomeName(outcome.GetKind())}
 	switch class {
 	case faults.Crash:
 		crash := outcome.GetCrash()

@@ -8,11 +8,11 @@ import (
 
 type bundleDiff struct {
 	A    string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"A"`
-	B    string `arg:"" help:"Bundle to compare it with." type:"path" placeholder:"B"`
-	JSON bool   `help:"Print {finding, recipe, jdks, rates, stacks, files}: what differs."`
+	B    string `arg:"" help:"Bundle to compare with." type:"path" placeholder:"B"`
+	JSON bool   `help:"Print the differences as {finding, recipe, jdks, rates, stacks, files}."`
 }
 
-// Run compares two bundles by what they say: exit 0 nothing differs, 1 something does.
+// Run compares two bundles.
 func (c *bundleDiff) Run(e *env) error {
 	a, err := bundle.Open(c.A)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 type agentCommand struct {
-	Options agentOptions `cmd:"" help:"List every option of the agent: values, default, the recipe's field, meaning."`
+	Options agentOptions `cmd:"" help:"List every option of the agent: values, default, field of the recipe, meaning."`
 }
 
 type agentOptions struct {
@@ -36,10 +36,10 @@ func (c *agentOptions) Run(e *env) error {
 }
 
 type checksCommand struct {
-	where
-	Campaign string `help:"Count for this campaign: its id or the start of it." placeholder:"ID" xor:"counts"`
-	Outcome  string `help:"Count for the run whose outcome this file has, as run --json prints it." type:"existingfile" placeholder:"FILE" xor:"counts"`
-	JSON     bool   `help:"Print the catalogue, and the counts if asked for."`
+	coordinatorFlags
+	Campaign string `help:"Show the counters of this campaign: its id or a prefix of it." placeholder:"ID" xor:"counts"`
+	Outcome  string `help:"Show the counters of the run whose outcome is in this file, as printed by run --json." type:"existingfile" placeholder:"FILE" xor:"counts"`
+	JSON     bool   `help:"Print the catalogue, with the counters if asked for."`
 }
 
 // checkWords is what `misstep checks --json` prints.
@@ -74,11 +74,11 @@ func (c *checksCommand) counts(ctx context.Context, e *env) ([]*misstepv1.CheckC
 		}
 		return outcome.GetChecks(), nil
 	case c.Campaign != "":
-		st, err := c.station(e.warnings())
+		st, err := c.open(e)
 		if err != nil {
 			return nil, err
 		}
-		defer st.close()
+		defer st.Close()
 		response, err := st.GetCampaign(ctx, &misstepv1.GetCampaignRequest{CampaignId: c.Campaign})
 		if err != nil {
 			return nil, err

@@ -5,63 +5,64 @@ import (
 	"fmt"
 	"time"
 
+	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
 type findingsMerge struct {
-	where
-	ID     string `arg:"" help:"Finding that is merged, by id or the start of it."`
-	Into   string `arg:"" help:"Finding that stays."`
-	Reason string `help:"Why they are one." placeholder:"TEXT"`
+	coordinatorFlags
+	ID     string `arg:"" help:"Finding to merge, by id or a prefix of it."`
+	Into   string `arg:"" help:"Finding to merge it into."`
+	Reason string `help:"Why they are the same." placeholder:"TEXT"`
 }
 
 // Run merges.
 func (c *findingsMerge) Run(ctx context.Context, e *env) error {
-	return e.decide(c.where, func(st *station) (*misstepv1.TriageDecision, error) {
+	return decide(e, c.coordinatorFlags, func(st *station.Station) (*misstepv1.TriageDecision, error) {
 		r, err := st.MergeFindings(ctx, &misstepv1.MergeFindingsRequest{FindingId: c.ID, IntoId: c.Into, Reason: c.Reason})
 		return r.GetDecision(), err
 	})
 }
 
 type findingsSplit struct {
-	where
-	ID     string `arg:"" help:"Finding that was merged, by id or the start of it."`
-	Reason string `help:"Why they are not one." placeholder:"TEXT"`
+	coordinatorFlags
+	ID     string `arg:"" help:"Merged finding, by id or a prefix of it."`
+	Reason string `help:"Why they differ." placeholder:"TEXT"`
 }
 
 // Run splits.
 func (c *findingsSplit) Run(ctx context.Context, e *env) error {
-	return e.decide(c.where, func(st *station) (*misstepv1.TriageDecision, error) {
+	return decide(e, c.coordinatorFlags, func(st *station.Station) (*misstepv1.TriageDecision, error) {
 		r, err := st.SplitFinding(ctx, &misstepv1.SplitFindingRequest{FindingId: c.ID, Reason: c.Reason})
 		return r.GetDecision(), err
 	})
 }
 
 type findingsUndo struct {
-	where
-	Decision uint64 `arg:"" optional:"" help:"Number of the decision; the last that stands when left out."`
+	coordinatorFlags
+	Decision uint64 `arg:"" optional:"" help:"Number of the decision (default: the last one in force)."`
 }
 
-// Run takes a decision back.
+// Run undoes a decision.
 func (c *findingsUndo) Run(ctx context.Context, e *env) error {
-	return e.decide(c.where, func(st *station) (*misstepv1.TriageDecision, error) {
+	return decide(e, c.coordinatorFlags, func(st *station.Station) (*misstepv1.TriageDecision, error) {
 		r, err := st.UndoDecision(ctx, &misstepv1.UndoDecisionRequest{DecisionId: c.Decision})
 		return r.GetDecision(), err
 	})
 }
 
 type findingsDecisions struct {
-	where
+	coordinatorFlags
 	JSON bool `help:"Print a list of decisions."`
 }
 
 // Run lists.
 func (c *findingsDecisions) Run(ctx context.Context, e *env) error {
-	st, err := c.station(e.warnings())
+	st, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	defer st.close()
+	defer st.Close()
 	r, err := st.ListDecisions(ctx, &misstepv1.ListDecisionsRequest{})
 	if err != nil {
 		return err
@@ -75,13 +76,13 @@ func (c *findingsDecisions) Run(ctx context.Context, e *env) error {
 	return nil
 }
 
-// decide makes a decision and says what it was.
-func (e *env) decide(w where, propose func(*station) (*misstepv1.TriageDecision, error)) error {
-	st, err := w.station(e.warnings())
+// decide makes a decision and prints it.
+func decide(e *env, f coordinatorFlags, propose func(*station.Station) (*misstepv1.TriageDecision, error)) error {
+	st, err := f.open(e)
 	if err != nil {
 		return err
 	}
-	defer st.close()
+	defer st.Close()
 	d, err := propose(st)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func decisionText(d *misstepv1.TriageDecision) string {
 		text += ": " + d.GetReason()
 	}
 	if d.GetUndone() != nil {
-		text += "  (taken back " + d.GetUndone().AsTime().Local().Format(time.DateTime) + ")"
+		text += "  (undone " + d.GetUndone().AsTime().Local().Format(time.DateTime) + ")"
 	}
 	return text
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"misstep/bundle"
 	"misstep/coordinator/triage"
 	"misstep/coordinator/triage/triagetest"
-	"misstep/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

@@ -11,8 +11,8 @@ import (
 )
 
 type findingsExplain struct {
-	where
-	ID   string `arg:"" help:"Finding id or the start of it."`
+	coordinatorFlags
+	ID   string `arg:"" help:"Finding id or a prefix of it."`
 	JSON bool   `help:"Print the explanation."`
 }
 
@@ -27,11 +27,11 @@ type explained struct {
 
 // Run explains one.
 func (c *findingsExplain) Run(ctx context.Context, e *env) error {
-	st, err := c.station(e.warnings())
+	st, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	defer st.close()
+	defer st.Close()
 	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: c.ID})
 	if err != nil {
 		return err

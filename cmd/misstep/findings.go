@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
-	"misstep/coordinator/triage"
+	"misstep/app/bundles"
+	"misstep/app/retest"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -17,27 +16,27 @@ type findingsCommand struct {
 	Show   findingsShow   `cmd:"" help:"Show one finding: stacks, rates, recipe."`
 	Bundle findingsBundle `cmd:"" help:"Write the bundle of a finding."`
 
-	Explain findingsExplain `cmd:"" help:"Say how triage came to a finding: the facts of its example and the rule that matched."`
+	Explain findingsExplain `cmd:"" help:"Explain how triage came to a finding: the facts of its example and the rule that matched."`
 
-	Merge     findingsMerge     `cmd:"" help:"Say that two findings are one."`
-	Split     findingsSplit     `cmd:"" help:"Let a finding that was merged stand by itself again."`
-	Undo      findingsUndo      `cmd:"" help:"Take a merge or a split back."`
+	Merge     findingsMerge     `cmd:"" help:"Merge two findings."`
+	Split     findingsSplit     `cmd:"" help:"Split off a merged finding."`
+	Undo      findingsUndo      `cmd:"" help:"Undo a merge or split."`
 	Decisions findingsDecisions `cmd:"" help:"List merges and splits."`
 }
 
 type findingsList struct {
-	where
+	coordinatorFlags
 	Campaign string `help:"Only findings of this campaign." placeholder:"ID"`
 	JSON     bool   `help:"Print a list of findings."`
 }
 
 // Run lists.
 func (c *findingsList) Run(ctx context.Context, e *env) error {
-	st, err := c.station(e.warnings())
+	st, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	defer st.close()
+	defer st.Close()
 	response, err := st.ListFindings(ctx, &misstepv1.ListFindingsRequest{CampaignId: c.Campaign})
 	if err != nil {
 		return err
@@ -50,18 +49,18 @@ func (c *findingsList) Run(ctx context.Context, e *env) error {
 }
 
 type findingsShow struct {
-	where
-	ID   string `arg:"" help:"Finding id or the start of it."`
+	coordinatorFlags
+	ID   string `arg:"" help:"Finding id or a prefix of it."`
 	JSON bool   `help:"Print the finding."`
 }
 
 // Run shows one.
 func (c *findingsShow) Run(ctx context.Context, e *env) error {
-	st, err := c.station(e.warnings())
+	st, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	defer st.close()
+	defer st.Close()
 	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: c.ID})
 	if err != nil {
 		return err
@@ -83,19 +82,19 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	renderFactors(e.stdout, f.GetFactors())
 	renderNeighbours(e.stdout, f)
 	if c.Dir != "" {
-		retests, err := retestsOf(c.Dir, f.GetId())
+		retests, err := retest.Of(c.Dir, f.GetId())
 		if err != nil {
 			return err
 		}
 		if len(retests) > 0 {
 			fmt.Fprintln(e.stdout, "\nretests:")
-			if err := renderRetests(e, retests); err != nil {
+			if err := renderRetests(e.stdout, retests); err != nil {
 				return err
 			}
 		}
 	}
 	fmt.Fprintln(e.stdout)
-	renderOutcome(e.stdout, example(f))
+	renderOutcome(e.stdout, bundles.Example(f), nil)
 	recipe, err := misstepv1.CanonicalRecipe(f.GetExampleRecipe())
 	if err != nil {
 		return err
@@ -104,32 +103,23 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	return nil
 }
 
-// example is a finding's example without what belongs to other findings.
-func example(f *misstepv1.Finding) *misstepv1.Outcome {
-	own := proto.CloneOf(f.GetExample())
-	own.Mismatches = nil
-	if m := triage.Shown(f.GetExample(), f.GetSignature()); m != nil {
-		own.Mismatches = []*misstepv1.Mismatch{m}
-	}
-	return own
-}
-
 type findingsBundle struct {
-	where
-	ID  string `arg:"" help:"Finding id or the start of it."`
+	coordinatorFlags
+	ID  string `arg:"" help:"Finding id or a prefix of it."`
 	Out string `short:"o" help:"File to write." required:"" type:"path" placeholder:"FILE.zip"`
 
-	Recording string `help:"Put this recording in, of misstep replay --record or misstep run --record." type:"existingdir" placeholder:"DIR"`
+	Recording string `help:"Include this recording, made by misstep replay --record or misstep run --record." type:"existingdir" placeholder:"DIR"`
 }
 
 // Run writes the bundle.
 func (c *findingsBundle) Run(ctx context.Context, e *env) error {
-	st, err := c.station(e.warnings())
+	st, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	defer st.close()
-	if err := e.writeBundle(ctx, st, c.ID, c.Out, c.Recording); err != nil {
+	defer st.Close()
+	writer := bundles.Writer{Installation: e.installation(), Station: st, SigningKey: e.cli.SigningKey}
+	if err := writer.Finding(ctx, c.ID, c.Out, c.Recording); err != nil {
 		return err
 	}
 	fmt.Fprintln(e.stdout, c.Out)

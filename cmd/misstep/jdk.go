@@ -11,7 +11,7 @@ type jdkCommand struct {
 	Add  jdkAdd  `cmd:"" help:"Import a JDK build under a name."`
 	List jdkList `cmd:"" help:"List the JDK builds."`
 	Show jdkShow `cmd:"" help:"Show one JDK build."`
-	Rm   jdkRm   `cmd:"" help:"Forget a JDK build; a folder that was only referenced stays."`
+	Rm   jdkRm   `cmd:"" help:"Remove a JDK build; a folder that was only referenced is kept."`
 }
 
 type jdkAdd struct {
@@ -23,18 +23,18 @@ type jdkAdd struct {
 
 // Run imports.
 func (c *jdkAdd) Run(ctx context.Context, e *env) error {
-	entry, err := e.jdks().Add(ctx, c.Name, c.Source, jdk.AddOptions{
+	entry, err := e.installation().JDKs().Add(ctx, c.Name, c.Source, jdk.AddOptions{
 		SHA256:   c.SHA256,
-		Progress: e.steps(),
+		Progress: importProgress(e),
 	})
 	if err != nil {
 		return err
 	}
-	return e.printJdk(entry, c.JSON)
+	return printJDK(e, entry, c.JSON)
 }
 
-// steps prints each step of a long import once, and each further tenth of one whose size is known.
-func (e *env) steps() jdk.Progress {
+// importProgress prints each step of a long import once, and every further tenth of one whose size is known.
+func importProgress(e *env) jdk.Progress {
 	var last string
 	return func(step string, done, total int64) {
 		line := step
@@ -43,7 +43,7 @@ func (e *env) steps() jdk.Progress {
 		}
 		if line != last {
 			last = line
-			fmt.Fprintln(e.stderr, line)
+			e.say("%s", line)
 		}
 	}
 }
@@ -54,7 +54,7 @@ type jdkList struct {
 
 // Run lists.
 func (c *jdkList) Run(e *env) error {
-	entries, err := e.jdks().List()
+	entries, err := e.installation().JDKs().List()
 	if err != nil {
 		return err
 	}
@@ -76,14 +76,14 @@ type jdkShow struct {
 
 // Run shows one.
 func (c *jdkShow) Run(e *env) error {
-	entry, err := e.jdks().Get(c.Name)
+	entry, err := e.installation().JDKs().Get(c.Name)
 	if err != nil {
 		return err
 	}
-	return e.printJdk(entry, c.JSON)
+	return printJDK(e, entry, c.JSON)
 }
 
-func (e *env) printJdk(entry jdk.Entry, asJSON bool) error {
+func printJDK(e *env, entry jdk.Entry, asJSON bool) error {
 	if asJSON {
 		return e.json(entry)
 	}
@@ -97,4 +97,4 @@ type jdkRm struct {
 }
 
 // Run forgets one.
-func (c *jdkRm) Run(e *env) error { return e.jdks().Remove(c.Name) }
+func (c *jdkRm) Run(e *env) error { return e.installation().JDKs().Remove(c.Name) }

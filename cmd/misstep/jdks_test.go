@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"misstep/app/station"
 	"misstep/catalogue"
 	"misstep/coordinator"
 	"misstep/deploy/jdk"
@@ -81,7 +82,7 @@ func TestJDKs(t *testing.T) {
 		}
 		trialsWanted += workloads[name]
 	}
-	status := hunt(t, home, dir, fmt.Sprintf(`
+	status := runHunt(t, home, dir, fmt.Sprintf(`
 name: matrix
 seed: 1
 jdks: [%s]
@@ -103,9 +104,9 @@ budget: {trials: %d}
 `, strings.Join(names, ", "), trialsWanted), "--slots", "2")
 	require.Equal(t, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, status.GetState())
 
-	st, err := embed(dir, coordinator.Config{})
+	st, err := station.Embed(dir, coordinator.Config{})
 	require.NoError(t, err)
-	defer st.close()
+	defer st.Close()
 	findings, err := st.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{CampaignId: status.GetId()})
 	require.NoError(t, err)
 	upcall := map[string]bool{} // the JDKs on which JDK-8303444 was seen
@@ -125,7 +126,7 @@ budget: {trials: %d}
 	}
 	require.LessOrEqual(t, nameless, uint64(2))
 	trials := map[string][]*misstepv1.Trial{}
-	for _, trial := range allTrials(t, st, status.GetId()) {
+	for _, trial := range trialsOf(t, st, status.GetId()) {
 		name := trial.GetRecipe().GetJdk().GetName()
 		require.Nil(t, trial.GetFailure(), "%s on %s", trial.GetRecipe().GetWorkload().GetName(), name)
 		trials[name] = append(trials[name], trial)

@@ -15,6 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"misstep/app/local"
+	"misstep/app/station"
+	"misstep/app/submission"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -122,11 +125,10 @@ workloads: [{name: tiny}]
 checks: [{name: gst-asgct, share: 1}]
 budget: {trials: %d}
 `, trials), 0o644))
-	st, err := dial(addr)
+	st, err := station.Dial(addr)
 	require.NoError(t, err)
-	t.Cleanup(st.close)
-	e := &env{cli: &cli{Home: home, Agent: testenv.Agent(t)}}
-	request, err := e.loadCampaign(t.Context(), spec)
+	t.Cleanup(st.Close)
+	request, _, err := submission.Load(t.Context(), local.Installation{Home: home, AgentDir: testenv.Agent(t)}, spec)
 	require.NoError(t, err)
 	var id string
 	require.Eventually(t, func() bool {
@@ -157,8 +159,8 @@ budget: {trials: %d}
 			runner = startRunner()
 		}
 		if s := state(); s != nil {
-			require.GreaterOrEqual(t, finished(s), seen, "a finished trial was lost by kill %d", kill)
-			seen = finished(s)
+			require.GreaterOrEqual(t, station.Finished(s), seen, "a finished trial was lost by kill %d", kill)
+			seen = station.Finished(s)
 		}
 	}
 	require.Eventually(t, func() bool {
@@ -172,7 +174,7 @@ budget: {trials: %d}
 	require.Zero(t, s.GetFailed())
 	require.LessOrEqual(t, s.GetRetries(), uint64(2*kills), "at most the trials in flight are repeated: 2 slots a kill")
 	digests := map[string]int{}
-	for _, trial := range allTrials(t, st, id) {
+	for _, trial := range trialsOf(t, st, id) {
 		digests[trial.GetOutcome().GetRecipeDigest()]++
 	}
 	require.Len(t, digests, trials, "each trial has a recipe of its own, recorded once")

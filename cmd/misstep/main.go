@@ -1,4 +1,4 @@
-// Command misstep hunts rare bugs in the JVM's stack walkers and hands over reproducers.
+// Command misstep hunts rare bugs in the JVM's stack walkers and packages each as a reproducible bundle.
 package main
 
 import (
@@ -8,35 +8,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"misstep/app"
+	"misstep/app/sharing"
 )
-
-// Exit codes that scripts rely on; README.md documents them per command.
-const (
-	exitOK        = 0
-	exitFound     = 1 // run: a mismatch, crash or hang; replay: not reproduced
-	exitCannot    = 2 // bad input, or it could not run
-	exitAppFailed = 3 // run: the workload failed by itself
-	exitVoid      = 4 // run: the trial proves nothing
-)
-
-// exitError carries an exit code out of a command; an empty message prints nothing.
-type exitError struct {
-	code int
-	err  error
-}
-
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
-
-func (e *exitError) Unwrap() error { return e.err }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -47,9 +26,9 @@ func main() {
 
 // cli is the whole command line; each subcommand's Run method lives in a file of its own.
 type cli struct {
-	Hunt        huntCommand        `cmd:"" help:"Run a campaign on this machine, coordinator and runners embedded, and write a bundle per finding."`
+	Hunt        huntCommand        `cmd:"" help:"Run a campaign on this machine, with coordinator and runners embedded, and write a bundle for each finding."`
 	Run         runCommand         `cmd:"" help:"Run one recipe and print its outcome with the counts of every check."`
-	Replay      replayCommand      `cmd:"" help:"Repeat a finding from its bundle: how often of how many tries."`
+	Replay      replayCommand      `cmd:"" help:"Repeat a finding from its bundle and report how many tries showed it."`
 	Retest      retestCommand      `cmd:"" help:"Repeat findings on other JDK builds: fixed, still there, or at another rate."`
 	Campaign    campaignCommand    `cmd:"" help:"Submit, list, show and stop campaigns."`
 	Findings    findingsCommand    `cmd:"" help:"List and show findings, and write their bundles."`
@@ -58,68 +37,79 @@ type cli struct {
 	Runner      runnerCommand      `cmd:"" help:"Run trials for a coordinator."`
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`
 	Workload    workloadCommand    `cmd:"" help:"Manage the catalogue of workloads."`
-	Bundle      bundleCommand      `cmd:"" help:"Check and show bundles."`
+	Bundle      bundleCommand      `cmd:"" help:"Verify, show, compare, sign and unpack bundles."`
 	Corpus      corpusCommand      `cmd:"" help:"Share bundles between folders, coordinators and S3-compatible stores."`
-	Sched       rest               `cmd:"" help:"Run a program under the perturbing scheduler; replay its log (needs sched_ext)."`
-	VM          rest               `cmd:"" name:"vm" help:"Run a command in a virtual machine with sched_ext, in real or in virtual time."`
-	Trial       trialCommand       `cmd:"" hidden:"" help:"The half of a trial inside a virtual machine."`
-	Checks      checksCommand      `cmd:"" help:"List the checks, rules, void reasons and kinds of mismatches, with counters of a campaign or a run."`
-	AgentInfo   agentCommand       `cmd:"" name:"agent" help:"Show what the validation agent takes."`
-	Doctor      doctorCommand      `cmd:"" help:"Say what this machine can do, with a remedy for what it cannot."`
+	Sched       schedCommand       `cmd:"" help:"Run a program under the perturbing scheduler and replay its log (requires sched_ext)."`
+	VM          vmCommand          `cmd:"" name:"vm" help:"Run a command in a virtual machine with sched_ext, in real or in virtual time."`
+	Trial       trialCommand       `cmd:"" hidden:"" help:"The part of a trial inside a virtual machine."`
+	Checks      checksCommand      `cmd:"" help:"List the checks, rules, void reasons and kinds of mismatches, with the counters of a campaign or run."`
+	AgentInfo   agentCommand       `cmd:"" name:"agent" help:"Show the options of the validation agent."`
+	Doctor      doctorCommand      `cmd:"" help:"Report what this machine can do, with a remedy for what it cannot."`
+	Completion  completionCommand  `cmd:"" help:"Print the code that enables completion in a shell."`
 
 	Home       string `help:"Folder of the catalogues and caches (${home})." env:"MISSTEP_HOME" placeholder:"DIR"`
-	SigningKey string `help:"SSH private key to sign the bundles with that are written." env:"MISSTEP_SIGNING_KEY" type:"path" placeholder:"FILE"`
+	SigningKey string `help:"SSH private key used to sign new bundles." env:"MISSTEP_SIGNING_KEY" type:"path" placeholder:"FILE"`
 
 	Agent string `help:"Folder of the agent artefacts (default: beside this binary)." env:"MISSTEP_AGENT" placeholder:"DIR"`
 }
 
 // run parses and executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && elsewhere[args[0]] != nil {
-		return elsewhere[args[0]](ctx, args[1:], stdout, stderr)
-	}
 	var c cli
 	code := -1
-	parser, err := kong.New(
-		&c,
-		kong.Name("misstep"),
-		kong.Description("Hunts rare bugs in the JVM's stack walkers: AsyncGetCallTrace, JVMTI GetStackTrace and the JFR samplers."),
-		kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
-		kong.Vars{"home": "default: $XDG_DATA_HOME/misstep or ~/.local/share/misstep"},
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(c int) { code = c }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-	)
+	parser, err := newParser(ctx, &c, stdout, stderr, func(c int) { code = c })
 	if err != nil {
 		fmt.Fprintln(stderr, "misstep:", err)
-		return exitCannot
+		return exitFailed
+	}
+	if complete(parser); code >= 0 {
+		return code
 	}
 	command, err := parser.Parse(args)
 	if code >= 0 { // --help was asked for and printed
 		return code
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "misstep: %v\nSee misstep --help.\n", err)
-		return exitCannot
+		path := "misstep"
+		if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context.Command() != "" {
+			path += " " + commandPath(parse.Context)
+		}
+		fmt.Fprintf(stderr, "misstep: %v\nSee %s --help.\n", err, path)
+		if strings.HasPrefix(path, "misstep sched") {
+			return exitOwn
+		}
+		return exitFailed
 	}
 	err = command.Run(&env{cli: &c, stdout: stdout, stderr: stderr})
-	var exit *exitError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &exit):
-		if exit.err != nil {
-			fmt.Fprintln(stderr, "misstep:", message(exit))
-		}
-		return exit.code
-	default:
-		fmt.Fprintln(stderr, "misstep:", message(err))
-		return exitCannot
+	if code >= 0 {
+		return code
 	}
+	if err == nil {
+		return exitOK
+	}
+	exit, ok := errors.AsType[*exitError](err)
+	if !ok {
+		exit = &exitError{code: exitFailed, err: err}
+	}
+	if exit.err != nil {
+		fmt.Fprintln(stderr, "misstep:", app.Message(exit))
+	}
+	return exit.code
 }
 
-var grpcPrefix = regexp.MustCompile(`rpc error: code = \w+ desc = `)
-
-// message is an error's text for people, without gRPC's prefix.
-func message(err error) string { return grpcPrefix.ReplaceAllString(err.Error(), "") }
+// newParser makes the parser of the command line. exit is called when printing help or a completion ends the process.
+func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, exit func(int)) (*kong.Kong, error) {
+	return kong.New(
+		c,
+		kong.Name("misstep"),
+		kong.Description("Hunts rare bugs in the JVM's stack walkers: AsyncGetCallTrace, JVMTI GetStackTrace and the JFR samplers."),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
+		kong.ValueFormatter(helpWithDefault),
+		kong.Help(helpWithExitCodes),
+		kong.Vars{"home": "default: $XDG_DATA_HOME/misstep or ~/.local/share/misstep", "location": sharing.LocationHelp},
+		kong.Writers(stdout, stderr),
+		kong.Exit(exit),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+}

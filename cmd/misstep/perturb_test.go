@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"misstep/app/station"
 	"misstep/coordinator"
 	"misstep/deploy/vm"
 	"misstep/internal/testenv"
@@ -26,7 +27,7 @@ func TestCampaignInMachines(t *testing.T) {
 		t.Skipf("no virtual machines here: %+v", doctor)
 	}
 	dir := filepath.Join(t.TempDir(), "hunt")
-	status := hunt(t, home, dir, `
+	status := runHunt(t, home, dir, `
 name: machines
 seed: 3
 jdks: [jdk17]
@@ -41,10 +42,10 @@ limits: {wall: 60s, memory_mib: 512}
 budget: {trials: 2}
 `, "--slots", "2")
 	assert.Empty(t, status.GetUnplaced())
-	st, err := embed(dir, coordinator.Config{})
+	st, err := station.Embed(dir, coordinator.Config{})
 	require.NoError(t, err)
-	defer st.close()
-	trials := allTrials(t, st, status.GetId())
+	defer st.Close()
+	trials := trialsOf(t, st, status.GetId())
 	require.Len(t, trials, 2)
 	seen := map[string]bool{}
 	for _, trial := range trials {

@@ -3,63 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
-	"misstep/deploy/jdk"
-	"misstep/deploy/jdk/preset"
-	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/app/submission"
 )
-
-// resolvePresets says what the campaign's presets are on one of its JDKs.
-func (e *env) resolvePresets(ctx context.Context, spec *misstepv1.Campaign, name string) ([]*misstepv1.JdkPreset, error) {
-	var resolved []*misstepv1.JdkPreset
-	for _, f := range spec.GetFlagSets() {
-		p, ok := preset.Find(f.GetPreset())
-		if !ok { // none asked for: unknown names were refused before
-			continue
-		}
-		entry, err := e.jdks().Get(name)
-		if err != nil {
-			return nil, err
-		}
-		has, err := e.jdks().Flags(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		resolved = append(resolved, onJDK(p, entry, has))
-	}
-	return resolved, nil
-}
-
-func onJDK(p preset.Preset, entry jdk.Entry, has map[string]string) *misstepv1.JdkPreset {
-	r := &misstepv1.JdkPreset{Jdk: entry.Name, Preset: p.Name}
-	var err error
-	if r.Flags, err = p.Flags(entry.Feature, has); err != nil {
-		r.Reason = err.Error()
-	}
-	return r
-}
-
-// unsuited lists the JDKs that are too old for a workload.
-func (e *env) unsuited(jdks []string, workload string) ([]*misstepv1.Unsuited, error) {
-	w, err := e.workloads().Get(workload)
-	if err != nil {
-		return nil, err
-	}
-	var unsuited []*misstepv1.Unsuited
-	for _, name := range jdks {
-		entry, err := e.jdks().Get(name)
-		if err != nil {
-			return nil, err
-		}
-		if entry.Feature < w.MinFeature {
-			unsuited = append(unsuited, &misstepv1.Unsuited{
-				Jdk: name, Workload: workload, Reason: fmt.Sprintf("it needs JDK %d or newer", w.MinFeature),
-			})
-		}
-	}
-	return unsuited, nil
-}
 
 type campaignPresets struct {
 	JSON bool `help:"Print a list of {name, does, jdks: {name: JdkPreset}}."`
@@ -73,43 +21,43 @@ type presetOnJDKs struct {
 
 // Run lists.
 func (c *campaignPresets) Run(ctx context.Context, e *env) error {
-	entries, err := e.jdks().List()
+	presets, err := submission.Presets(ctx, e.installation().JDKs())
 	if err != nil {
 		return err
 	}
-	has := make([]map[string]string, len(entries))
-	for i, entry := range entries {
-		if has[i], err = e.jdks().Flags(ctx, entry.Name); err != nil {
-			return err
+	if !c.JSON {
+		for _, p := range presets {
+			renderPreset(e.stdout, p)
 		}
+		return nil
 	}
-	var all []presetOnJDKs
-	for _, p := range preset.All() {
+	all := []presetOnJDKs{}
+	for _, p := range presets {
 		on := presetOnJDKs{Name: p.Name, Does: p.Does, JDKs: map[string]raw{}}
-		var texts []string // what it is, in the order of the JDKs
-		jdks := map[string][]string{}
-		for i, entry := range entries {
-			r := onJDK(p, entry, has[i])
-			on.JDKs[entry.Name] = raw{r}
-			text := strings.Join(r.GetFlags(), " ")
-			if r.GetReason() != "" {
-				text = "cannot: " + r.GetReason()
-			}
-			if jdks[text] == nil {
-				texts = append(texts, text)
-			}
-			jdks[text] = append(jdks[text], entry.Name)
+		for _, r := range p.JDKs {
+			on.JDKs[r.GetJdk()] = raw{r}
 		}
 		all = append(all, on)
-		if !c.JSON {
-			fmt.Fprintf(e.stdout, "%s: %s\n", p.Name, p.Does)
-			for _, text := range texts {
-				fmt.Fprintf(e.stdout, "  %s:\n    %s\n", strings.Join(jdks[text], ", "), text)
-			}
+	}
+	return e.json(all)
+}
+
+// renderPreset prints the flags of a preset; JDKs on which they are the same are listed together.
+func renderPreset(w io.Writer, p submission.PresetOnJDKs) {
+	var texts []string // in the order of the JDKs
+	jdks := map[string][]string{}
+	for _, r := range p.JDKs {
+		text := strings.Join(r.GetFlags(), " ")
+		if r.GetReason() != "" {
+			text = "unsupported: " + r.GetReason()
 		}
+		if jdks[text] == nil {
+			texts = append(texts, text)
+		}
+		jdks[text] = append(jdks[text], r.GetJdk())
 	}
-	if c.JSON {
-		return e.json(all)
+	fmt.Fprintf(w, "%s: %s\n", p.Name, p.Does)
+	for _, text := range texts {
+		fmt.Fprintf(w, "  %s:\n    %s\n", strings.Join(jdks[text], ", "), text)
 	}
-	return nil
 }

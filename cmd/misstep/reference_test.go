@@ -13,12 +13,7 @@ import (
 )
 
 // model is the command line as kong sees it.
-func model(t *testing.T) *kong.Application {
-	parser, err := kong.New(&cli{}, kong.Name("misstep"), kong.Description("Hunts rare bugs in the JVM's stack walkers."),
-		kong.Vars{"home": "default: $XDG_DATA_HOME/misstep or ~/.local/share/misstep"})
-	require.NoError(t, err)
-	return parser.Model
-}
+func model(t *testing.T) *kong.Application { return parser(t).Model }
 
 func TestReferenceOfTheCommandLine(t *testing.T) {
 	reference.Hold(t, "../..", "cli.md", reference.Commands(model(t)))

@@ -10,17 +10,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"misstep/app/executors"
+	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
-	"misstep/recipe"
 )
 
 // table returns a writer of aligned columns; cells are separated by tabs, and Flush ends it.
 func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
-
-// kindName is an outcome's kind as people and JSON read it: "clean", "mismatches", "crash", ….
-func kindName(k misstepv1.OutcomeKind) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(k.String(), "OUTCOME_KIND_")), "_", " ")
-}
 
 // renderChecks prints the counts of checks by verdict.
 func renderChecks(w io.Writer, checks []*misstepv1.CheckCount, signals *misstepv1.SignalCount) {
@@ -48,10 +44,12 @@ func counts[K interface{ ~string | ~int32 }](m map[K]uint64) string {
 	return fmt.Sprintf("%d (%s)", total(m), strings.Join(parts, ", "))
 }
 
-// renderOutcome prints one outcome for people.
-func renderOutcome(w io.Writer, o *misstepv1.Outcome) {
-	fmt.Fprintf(w, "outcome: %s", kindName(o.GetKind()))
-	if o.GetReason() != "" {
+// renderOutcome prints one outcome for people. knownAs labels mismatches that are known bugs; nil labels none.
+func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mismatch) string) {
+	fmt.Fprintf(w, "outcome: %s", misstepv1.OutcomeName(o.GetKind()))
+	if len(o.GetMismatches()) > 0 {
+		fmt.Fprintf(w, " (%s)", mismatchSummary(o, knownAs))
+	} else if o.GetReason() != "" {
 		fmt.Fprintf(w, " (%s)", o.GetReason())
 	}
 	fmt.Fprintf(w, "\nwall %v, cpu %v, exit code %d", o.GetWall().AsDuration().Round(time.Millisecond),
@@ -70,6 +68,9 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome) {
 			break
 		}
 		renderMismatch(w, m)
+		if label := labelOf(m, knownAs); label != "" {
+			fmt.Fprintf(w, "known as %s\n", label)
+		}
 	}
 	if n := o.GetMismatchesLeftOut(); n > 0 {
 		fmt.Fprintf(w, "\n%d further kinds of mismatch are in the evidence only (mismatches.jsonl)\n", n)
@@ -233,19 +234,11 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	if s.GetRetries() > 0 {
 		parts = append(parts, fmt.Sprintf("(%d retries)", s.GetRetries()))
 	}
-	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", finished(s), s.GetRunning(), s.GetQueued(), strings.Join(parts, ", "))
+	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", station.Finished(s), s.GetRunning(), s.GetQueued(), strings.Join(parts, ", "))
 	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
-		fmt.Fprintf(w, "waiting for a runner that has %s, which none connected has: %d trials%s\n", need, s.GetUnplaced()[need],
-			remedies[recipe.Capability(need)])
+		fmt.Fprintf(w, "%[2]d trials wait for a runner with %[1]s; no connected one has it%[3]s\n", need, s.GetUnplaced()[need], executors.Remedy(need))
 	}
 	renderChecks(w, s.GetChecks(), s.GetSignals())
-}
-
-// remedies for what a recipe needs and no runner has.
-var remedies = map[recipe.Capability]string{
-	recipe.SchedExt:        " (start one as root on Linux 7.2 or newer with sched_ext, or let the campaign say executor: vm, or mechanism: agent in perturb)",
-	recipe.VM:              " (start one where `misstep vm doctor` finds what the shared mode takes)",
-	recipe.VMDeterministic: " (start one where `misstep vm doctor` finds what the deterministic mode takes)",
 }
 
 // renderPerturbation prints what a perturbation did.
@@ -268,4 +261,60 @@ func renderPerturbation(w io.Writer, p *misstepv1.PerturbationReport) {
 			r.GetStarved(), r.GetPreempted(), r.GetRan().AsDuration().Round(time.Microsecond))
 	}
 	t.Flush()
+}
+
+// mismatchSummary counts an outcome's mismatches, how many kinds of them there are and which are known.
+func mismatchSummary(o *misstepv1.Outcome, knownAs func(*misstepv1.Mismatch) string) string {
+	var times, known uint64
+	labels := map[string]bool{}
+	for _, m := range o.GetMismatches() {
+		times += max(m.GetCount(), 1)
+		if label := labelOf(m, knownAs); label != "" {
+			known++
+			labels[label] = true
+		}
+	}
+	kinds := uint64(len(o.GetMismatches())) + uint64(o.GetMismatchesLeftOut())
+	text := fmt.Sprintf("%d of %d kinds", times, kinds)
+	if kinds == 1 {
+		text = fmt.Sprintf("%d of one kind", times)
+	}
+	switch {
+	case knownAs == nil:
+	case known == 0:
+		text += ", none known"
+	case known == kinds:
+		text += ", known as " + strings.Join(slices.Sorted(maps.Keys(labels)), ", ")
+	default:
+		text += fmt.Sprintf(", %d of the kinds known as %s", known, strings.Join(slices.Sorted(maps.Keys(labels)), ", "))
+	}
+	return text
+}
+
+func labelOf(m *misstepv1.Mismatch, knownAs func(*misstepv1.Mismatch) string) string {
+	if knownAs == nil {
+		return ""
+	}
+	return knownAs(m)
+}
+
+// renderStderr prints the end of what a failed workload wrote to stderr.
+func renderStderr(w io.Writer, text string) {
+	if text = strings.TrimSpace(text); text == "" {
+		return
+	}
+	fmt.Fprintln(w, "\nthe workload's stderr ends with:")
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(w, "  %s\n", printable(strings.TrimRight(line, "\r\n")))
+	}
+}
+
+// printable replaces control characters, which any program may write, before they reach a terminal.
+func printable(line string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, line)
 }

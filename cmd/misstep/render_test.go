@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,4 +18,33 @@ func TestFindingsKnownInPart(t *testing.T) {
 	}, nil)
 	assert.Contains(t, b.String(), "F1       JDK-8302320 on jdk8; not on jdk25  0")
 	assert.Contains(t, b.String(), "F2       -  ")
+}
+
+// The first line counts all mismatches, not those of the first kind, and says which are known.
+func TestOutcomeCountsAllMismatches(t *testing.T) {
+	o := &misstepv1.Outcome{
+		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Reason: "gst-asgct: truncated, 5 times", MismatchesLeftOut: 1,
+		Mismatches: []*misstepv1.Mismatch{
+			{Check: "gst-asgct", Kind: "truncated", Count: 5}, {Check: "gst-asgct", Kind: "wrong-bci", Count: 2}, {Check: "edges", Kind: "impossible"},
+		},
+	}
+	known := func(m *misstepv1.Mismatch) string {
+		return map[string]string{"truncated": "JDK-8303444"}[m.GetKind()]
+	}
+	var b bytes.Buffer
+	renderOutcome(&b, o, known)
+	assert.Contains(t, b.String(), "outcome: mismatches (8 of 4 kinds, 1 of the kinds known as JDK-8303444)\n")
+	assert.Equal(t, 1, strings.Count(b.String(), "\nknown as JDK-8303444\n"))
+	assert.Equal(t, "8 of 4 kinds", mismatchSummary(o, nil))
+	assert.Equal(t, "8 of 4 kinds, none known", mismatchSummary(o, func(*misstepv1.Mismatch) string { return "" }))
+	o.Mismatches, o.MismatchesLeftOut = o.GetMismatches()[:1], 0
+	assert.Equal(t, "5 of one kind, known as JDK-8303444", mismatchSummary(o, known))
+}
+
+func TestStderrOfAFailedWorkload(t *testing.T) {
+	var b bytes.Buffer
+	renderStderr(&b, "")
+	assert.Empty(t, b.String())
+	renderStderr(&b, "no such configuration: \x1b[2Jfast\nusage\n")
+	assert.Equal(t, "\nthe workload's stderr ends with:\n  no such configuration: ?[2Jfast\n  usage\n", b.String())
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"misstep/app/station"
 	"misstep/coordinator/reproduce"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
@@ -88,14 +89,14 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 		_ = coordinator.Process.Kill()
 		_ = coordinator.Wait()
 	})
-	st, err := dial(addr)
+	st, err := station.Dial(addr)
 	require.NoError(t, err)
-	t.Cleanup(st.close)
+	t.Cleanup(st.Close)
 
 	counted := &simulatedRecipes{ran: map[string]int{}}
 	const slots = 2
 	r, err := runner.New(runner.Config{
-		Client: st.leases, Executor: counted.simulated(t), Slots: slots, Host: "sim",
+		Client: st.Leases, Executor: counted.simulated(t), Slots: slots, Host: "sim",
 		Backoff: func() backoff.BackOff { return backoff.NewConstantBackOff(20 * time.Millisecond) },
 	})
 	require.NoError(t, err)

@@ -6,14 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 )
-
-func reliabilityOf(hits, tries int) *misstepv1.Reliability {
-	low, high := interval.Wilson(uint64(hits), uint64(tries))
-	return &misstepv1.Reliability{Hits: uint32(hits), Tries: uint32(tries), Low: low, High: high} // as many as were asked for
-}
 
 func reliabilityText(r *misstepv1.Reliability) string {
 	return fmt.Sprintf("%d of %d (95 %% interval %.2f–%.2f)", r.GetHits(), r.GetTries(), r.GetLow(), r.GetHigh())
@@ -36,7 +30,7 @@ func renderReproduction(w io.Writer, s *misstepv1.ReproductionStatus) {
 	}
 	t.Flush()
 	if len(s.GetOthers()) > 0 {
-		fmt.Fprintf(w, "\nother findings on the way: %s\n", strings.Join(s.GetOthers(), ", "))
+		fmt.Fprintf(w, "\nother findings seen meanwhile: %s\n", strings.Join(s.GetOthers(), ", "))
 	}
 	r := s.GetReproducer()
 	if r == nil {
@@ -51,7 +45,7 @@ func renderReproduction(w io.Writer, s *misstepv1.ReproductionStatus) {
 		for _, build := range b.GetBuilds() {
 			affected := fmt.Sprintf("%.2f", build.GetAffected())
 			if build.GetSkipped() != "" {
-				affected = "could not be tried: " + build.GetSkipped()
+				affected = "could not be tested: " + build.GetSkipped()
 			}
 			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\n", build.GetJdk().GetName(), shortVersion(build.GetJdk().GetVersion()), build.GetHits(), build.GetTries(), affected)
 		}
@@ -90,4 +84,43 @@ func shortVersion(version string) string {
 		}
 	}
 	return version
+}
+
+// reproductionLines prints a line about a reproduction whenever its step changes, else every ten seconds.
+func reproductionLines(w io.Writer) func(*misstepv1.ReproductionStatus) {
+	var last time.Time
+	step := ""
+	return func(s *misstepv1.ReproductionStatus) {
+		if now := lastStep(s).GetName(); now != step || time.Since(last) >= lineInterval {
+			step, last = now, time.Now()
+			fmt.Fprintln(w, reproductionLine(s))
+		}
+	}
+}
+
+func lastStep(s *misstepv1.ReproductionStatus) *misstepv1.ReproductionStep {
+	if n := len(s.GetSteps()); n > 0 {
+		return s.GetSteps()[n-1]
+	}
+	return nil
+}
+
+// reproductionLine is one line with step, trials, the rate with its interval, and the time left.
+func reproductionLine(s *misstepv1.ReproductionStatus) string {
+	doing := s.GetDoing()
+	if doing == "" {
+		doing = reproductionState(s.GetState())
+	}
+	parts := []string{fmt.Sprintf("%s: %s", lastStep(s).GetName(), doing), fmt.Sprintf("trials %d done %d running", s.GetTrials(), s.GetRunning())}
+	if r := s.GetRate(); r.GetTries() > 0 {
+		parts = append(parts, "rate "+reliabilityText(r))
+	}
+	if s.GetLeft() != nil {
+		parts = append(parts, fmt.Sprintf("ETA %v", s.GetLeft().AsDuration().Round(time.Second)))
+	}
+	return strings.Join(parts, " | ")
+}
+
+func reproductionState(s misstepv1.ReproductionState) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "REPRODUCTION_STATE_"))
 }

@@ -40,7 +40,7 @@ func TestRetestOnABuildThatRefusesAFlag(t *testing.T) {
 		if command == "replay" {
 			args = append(args, "--tries", "4")
 		}
-		assert.Equal(t, exitCannot, run(t.Context(), args, &out, &errs), "%s: %s%s", command, &out, &errs)
+		assert.Equal(t, exitFailed, run(t.Context(), args, &out, &errs), "%s: %s%s", command, &out, &errs)
 		assert.Contains(t, errs.String(), "no try proved anything")
 		assert.Contains(t, errs.String(), "AFlagOfAnotherBuild")
 		assert.NotContains(t, out.String(), "fixed")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"misstep/app/station"
 	"misstep/deploy/jdk"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -181,9 +182,9 @@ func awaitCampaigns(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	limit, err := time.ParseDuration(args[1])
 	ts.Check(err)
-	st, err := dial(args[0])
+	st, err := station.Dial(args[0])
 	ts.Check(err)
-	defer st.close()
+	defer st.Close()
 	deadline := time.Now().Add(limit)
 	for {
 		response, err := st.ListCampaigns(context.Background(), &misstepv1.ListCampaignsRequest{})

@@ -8,32 +8,26 @@ import (
 	"strings"
 	"time"
 
+	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
 type campaignTrials struct {
-	where
-	ID   string `arg:"" help:"Campaign id or the start of it."`
+	coordinatorFlags
+	ID   string `arg:"" help:"Campaign id or a prefix of it."`
 	JSON bool   `help:"Print a list of trials."`
 }
 
 // Run lists a campaign's finished trials with the perturbation that was in force and what it did.
 func (c *campaignTrials) Run(ctx context.Context, e *env) error {
-	st, err := c.station(e.warnings())
+	st, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	defer st.close()
-	var trials []*misstepv1.Trial
-	for token := ""; ; {
-		page, err := st.ListTrials(ctx, &misstepv1.ListTrialsRequest{CampaignId: c.ID, PageToken: token})
-		if err != nil {
-			return err
-		}
-		trials = append(trials, page.GetTrials()...)
-		if token = page.GetNextPageToken(); token == "" {
-			break
-		}
+	defer st.Close()
+	trials, err := station.Trials(ctx, st, c.ID)
+	if err != nil {
+		return err
 	}
 	if c.JSON {
 		return e.json(raws(trials))
@@ -42,13 +36,14 @@ func (c *campaignTrials) Run(ctx context.Context, e *env) error {
 	fmt.Fprintln(t, "trial\tjdk\tworkload\tflags\toutcome\twall\tperturbation\tapplied\tfindings")
 	for _, trial := range trials {
 		r, o := trial.GetRecipe(), trial.GetOutcome()
-		outcome := kindName(o.GetKind())
+		outcome := misstepv1.OutcomeName(o.GetKind())
 		if o == nil {
 			outcome = "given up: " + trial.GetFailure().GetMessage()
 		} else if o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID {
 			outcome += ": " + o.GetReason()
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%v\t%s\t%s\t%s\n", trial.GetId(), r.GetJdk().GetName(), r.GetWorkload().GetName(), r.GetFlagSet(), outcome,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%v\t%s\t%s\t%s\n",
+			trial.GetId(), r.GetJdk().GetName(), r.GetWorkload().GetName(), r.GetFlagSet(), outcome,
 			o.GetWall().AsDuration().Round(time.Millisecond), inForce(o.GetPerturbation()), counts(o.GetPerturbation().GetApplied()),
 			strings.Join(trial.GetFindingIds(), " "))
 	}

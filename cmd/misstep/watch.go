@@ -12,16 +12,15 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
+	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-const (
-	pollEvery = 500 * time.Millisecond // how often the state is asked for
-	lineEvery = 10 * time.Second       // how often a log gets a line
-)
+// lineInterval is how often progress gets a line in a log.
+const lineInterval = 10 * time.Second
 
 // watch shows a campaign's progress until it has ended: a bar on a terminal, a line every ten seconds elsewhere.
-func watch(ctx context.Context, w io.Writer, st *station, id string) error {
+func watch(ctx context.Context, w io.Writer, st *station.Station, id string) error {
 	var show display
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		show = newBar(w)
@@ -29,30 +28,12 @@ func watch(ctx context.Context, w io.Writer, st *station, id string) error {
 		show = &lines{w: w}
 	}
 	defer show.end()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
 	rates := rate{}
-	for {
-		response, err := st.GetCampaign(ctx, &misstepv1.GetCampaignRequest{CampaignId: id})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		s := response.GetCampaign()
+	return station.WatchCampaign(ctx, st, id, func(s *misstepv1.CampaignStatus) {
 		now := time.Now()
 		rates.see(now, s)
 		show.update(now, s, rates)
-		if s.GetState() != misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
+	})
 }
 
 // rate measures checks a second over the last seconds, by kind.
@@ -78,13 +59,13 @@ func (r *rate) see(now time.Time, s *misstepv1.CampaignStatus) {
 	r.at, r.totals, r.perSec = now, totals, perSec
 }
 
-// portion says how far the campaign is in its budget, in [0, 1], and how long it still takes (0: unknown).
+// portion is how much of its budget the campaign has used, in [0, 1], and the time left (0: unknown).
 func portion(now time.Time, s *misstepv1.CampaignStatus) (float64, time.Duration) {
 	done := 0.0
 	var left time.Duration
 	elapsed := now.Sub(s.GetSubmitted().AsTime())
 	if s.GetPlanned() > 0 {
-		done = float64(finished(s)+s.GetFailed()) / float64(s.GetPlanned())
+		done = float64(station.Finished(s)+s.GetFailed()) / float64(s.GetPlanned())
 		if done > 0 {
 			left = time.Duration(float64(elapsed) * (1 - done) / done)
 		}
@@ -114,7 +95,7 @@ type lines struct {
 func (l *lines) update(now time.Time, s *misstepv1.CampaignStatus, r rate) {
 	done, left := portion(now, s)
 	l.text = fmt.Sprintf("%3.0f %%  %s  ETA %v", done*100, progressLine(s, r), left.Round(time.Second))
-	if now.Sub(l.last) >= lineEvery {
+	if now.Sub(l.last) >= lineInterval {
 		l.last = now
 		fmt.Fprintln(l.w, l.text)
 	}
@@ -122,9 +103,9 @@ func (l *lines) update(now time.Time, s *misstepv1.CampaignStatus, r rate) {
 
 func (l *lines) end() { fmt.Fprintln(l.w, l.text) }
 
-// progressLine tells trials, checks a second by kind with their verdicts, and findings.
+// progressLine is one line with trials, checks per second by kind with their verdicts, and findings.
 func progressLine(s *misstepv1.CampaignStatus, r rate) string {
-	parts := []string{fmt.Sprintf("trials %d done %d running", finished(s), s.GetRunning())}
+	parts := []string{fmt.Sprintf("trials %d done %d running", station.Finished(s), s.GetRunning())}
 	for _, c := range s.GetChecks() {
 		verdicts := []string{short(c.GetMatch()) + " match"}
 		for _, verdict := range []struct {
@@ -174,7 +155,7 @@ type bar struct {
 }
 
 func newBar(w io.Writer) *bar {
-	b := &bar{progress: mpb.New(mpb.WithOutput(w), mpb.WithWidth(24), mpb.WithRefreshRate(pollEvery))}
+	b := &bar{progress: mpb.New(mpb.WithOutput(w), mpb.WithWidth(24), mpb.WithRefreshRate(station.PollInterval))}
 	b.bar = b.progress.AddBar(1000,
 		mpb.AppendDecorators(
 			decor.Percentage(decor.WC{W: 5}),

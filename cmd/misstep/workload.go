@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
+	"misstep/app/local"
 	"misstep/workloads"
 )
 
@@ -16,23 +16,27 @@ type workloadCommand struct {
 }
 
 type workloadAdd struct {
-	Source string `arg:"" help:"Folder of a built workload or of several, or the word renaissance."`
-	Jar    string `help:"Renaissance's jar." type:"path" placeholder:"PATH" xor:"jar"`
-	URL    string `name:"url" help:"Where to fetch Renaissance's jar." placeholder:"URL" xor:"jar"`
-	SHA256 string `name:"sha256" help:"SHA-256 that the jar must have; needed with --url." placeholder:"HEX"`
-	JDK    string `name:"jdk" help:"JDK of the catalogue that lists the jar's benchmarks (default: the first)." placeholder:"NAME"`
+	Source string `arg:"" help:"Folder of a built workload or of several, or the word renaissance (with --jar or --url)."`
+	Jar    string `help:"Jar of the Renaissance suite." type:"path" placeholder:"PATH" xor:"jar"`
+	URL    string `name:"url" help:"Where to fetch Jar of the Renaissance suite." placeholder:"URL" xor:"jar"`
+	SHA256 string `name:"sha256" help:"SHA-256 that the jar must have; required with --url." placeholder:"HEX"`
+	JDK    string `name:"jdk" help:"JDK of the catalogue that lists the jar's benchmarks (default: the first)." predictor:"jdk" placeholder:"NAME"`
 	JSON   bool   `help:"Print the entries."`
 }
 
 // Run adds.
 func (c *workloadAdd) Run(ctx context.Context, e *env) error {
 	var entries []workloads.Entry
-	if c.Source == "renaissance" && (c.Jar != "" || c.URL != "") {
-		java, err := e.anyJava(c.JDK)
+	if c.Source == "renaissance" {
+		if c.Jar == "" && c.URL == "" {
+			return errors.New("workload add renaissance: name the suite's jar with --jar PATH, or with --url URL --sha256 HEX " +
+				"(https://renaissance.dev/download has it); a folder of this name is added as ./renaissance")
+		}
+		java, err := anyJava(e.installation(), c.JDK)
 		if err != nil {
 			return err
 		}
-		if entries, err = e.workloads().AddRenaissance(ctx, workloads.RenaissanceOptions{
+		if entries, err = e.installation().Workloads().AddRenaissance(ctx, workloads.RenaissanceOptions{
 			Jar: c.Jar, URL: c.URL, SHA256: c.SHA256, Java: java,
 		}); err != nil {
 			return err
@@ -42,7 +46,7 @@ func (c *workloadAdd) Run(ctx context.Context, e *env) error {
 			return errors.New("--jar and --url go with `misstep workload add renaissance`")
 		}
 		var err error
-		if entries, err = e.workloads().AddAll(ctx, c.Source); err != nil {
+		if entries, err = e.installation().Workloads().AddAll(ctx, c.Source); err != nil {
 			return err
 		}
 	}
@@ -56,8 +60,8 @@ func (c *workloadAdd) Run(ctx context.Context, e *env) error {
 }
 
 // anyJava returns the java command of a JDK of the catalogue.
-func (e *env) anyJava(name string) (string, error) {
-	catalogue := e.jdks()
+func anyJava(i local.Installation, name string) (string, error) {
+	catalogue := i.JDKs()
 	if name != "" {
 		entry, err := catalogue.Get(name)
 		return filepath.Join(entry.Path, "bin", "java"), err
@@ -78,7 +82,7 @@ type workloadList struct {
 
 // Run lists.
 func (c *workloadList) Run(e *env) error {
-	entries, err := e.workloads().List()
+	entries, err := e.installation().Workloads().List()
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func (c *workloadList) Run(e *env) error {
 		return err
 	}
 	if len(entries) == 0 {
-		_, err = fmt.Fprintln(os.Stderr, "no workloads; add one with `misstep workload add FOLDER`")
+		_, err = fmt.Fprintln(e.stderr, "no workloads; add one with `misstep workload add FOLDER`")
 	}
 	return err
 }

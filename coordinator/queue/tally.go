@@ -3,23 +3,17 @@ package queue
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// OutcomeName is the short name of an outcome's kind, e.g. "application-failure", as counts use it.
-func OutcomeName(k misstepv1.OutcomeKind) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(k.String(), "OUTCOME_KIND_")), "_", "-")
-}
-
 func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, findingIDs []string) {
 	if tally.Outcomes == nil {
 		tally.Outcomes = map[string]uint64{}
 	}
-	tally.Outcomes[OutcomeName(o.GetKind())]++
+	tally.Outcomes[misstepv1.OutcomeName(o.GetKind())]++
 	tally.Checks = AddChecks(tally.Checks, o.GetChecks())
 	tally.Signals = AddSignals(tally.Signals, o.GetSignals())
 	for _, id := range findingIDs {

@@ -42,7 +42,7 @@ func bootForTest(command string) int {
 	exit, err := Run(context.Background(), c, []string{"sh", "-c", command}, os.Stdout, os.Stderr)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return exitMachine
+		return 125
 	}
 	return exit
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -94,11 +92,6 @@ func TestMissingProgramsAreNamedWithARemedy(t *testing.T) {
 }
 
 func TestSuites(t *testing.T) {
-	for _, args := range [][]string{{"kernel", "--suite", "trixie"}, {"run", "--suite", "trixie", "--", "true"}} {
-		var stderr bytes.Buffer
-		assert.Equal(t, exitUsage, command(t.Context(), args, nil, &stderr))
-		assert.Contains(t, stderr.String(), `suite "trixie": it is sid, testing, trixie-backports or experimental`)
-	}
 	home := t.TempDir()
 	c := Config{Home: home, Suite: kernel.Testing}
 	assert.Equal(t, filepath.Join(home, "cache", "vm", "kernel"), c.kernels().Cache)
@@ -154,43 +147,6 @@ func TestLibrariesOfAProgram(t *testing.T) {
 	none := newLibraries()
 	none.add(guestPath)
 	assert.Empty(t, none.closure(), "a static program needs nothing")
-}
-
-func TestCommandLine(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		code int
-		says string
-	}{
-		{nil, 2, "usage:"},
-		{[]string{"fly"}, 2, `no command "fly"`},
-		{[]string{"help"}, 0, ""},
-		{[]string{"run"}, 2, "no command given"},
-		{[]string{"run", "--mode", "fast", "--", "true"}, 2, "expected vm or vm-deterministic"},
-		{[]string{"run", "--env", "A", "--", "true"}, 2, "NAME=VALUE"},
-		{[]string{"run", "--record", "x", "--", "true"}, 125, "for the mode vm-deterministic"},
-		{[]string{"replay"}, 2, "give one folder"},
-		{[]string{"replay", "/nonexistent"}, 125, "is no recording"},
-	} {
-		var stdout, stderr bytes.Buffer
-		assert.Equal(t, c.code, command(t.Context(), c.args, &stdout, &stderr), "%v", c.args)
-		assert.Contains(t, stderr.String(), c.says, "%v", c.args)
-	}
-}
-
-func TestExitCodes(t *testing.T) {
-	for want, c := range map[int]struct {
-		result Result
-		err    error
-	}{
-		0:   {Result{}, nil},
-		139: {Result{Exit: 139, Signal: 11}, nil},
-		124: {Result{Exit: 137, Signal: 9, TimedOut: true}, nil},
-		125: {Result{}, fmt.Errorf("vm: %w", ErrDied)},
-	} {
-		assert.Equal(t, want, report(c.result, c.err, io.Discard))
-	}
-	assert.Equal(t, 124, report(Result{}, fmt.Errorf("vm: %w: limit of 1s", ErrLimit), io.Discard))
 }
 
 func TestReadRecordingRefuses(t *testing.T) {

@@ -1,0 +1,94 @@
+// Package executors assembles what runs trials on this machine: real JVMs on the host or in virtual machines, and runners of them.
+package executors
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"misstep/app/local"
+	"misstep/bpf"
+	"misstep/corpus"
+	"misstep/runner"
+	"misstep/runner/guest"
+	"misstep/runner/jvm"
+	"misstep/runner/perturb"
+)
+
+// Host makes the executor of real JVMs on this machine, with JDKs and workloads from the local catalogues, else from blobs.
+func Host(i local.Installation, blobs corpus.Store, scratch string) (*jvm.Executor, error) {
+	artefacts, err := i.Agent()
+	if err != nil {
+		return nil, err
+	}
+	provider := i.Provider(blobs)
+	return &jvm.Executor{
+		JDK:        provider.JDK,
+		Workload:   provider.Workload,
+		Agent:      artefacts,
+		Corpus:     blobs,
+		Scratch:    scratch,
+		PatchCache: i.PatchCache(),
+		Perturbers: Perturbers(),
+		Credential: JVMUser(),
+	}, nil
+}
+
+// Perturbers are the mechanisms that can perturb trials on this host.
+func Perturbers() []perturb.Perturber {
+	return []perturb.Perturber{perturb.Scheduler{}, perturb.Agent{}}
+}
+
+// Route gives each recipe to the executor that it names: host itself, or a virtual machine with host's files. home is the folder of the
+// machines' kernels. record is a new folder for a recording of the machine, or empty.
+func Route(host *jvm.Executor, home, record string, logger *slog.Logger) (runner.Executor, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this binary: %w", err)
+	}
+	machines := &guest.Executor{
+		JDK: host.JDK, Workload: host.Workload, Agent: host.Agent, Corpus: host.Corpus, Scratch: filepath.Join(host.Scratch, "machines"),
+		PatchCache: host.PatchCache, Home: home, Program: program, Command: []string{"trial"}, Record: record, Logger: logger,
+	}
+	var onHost runner.Executor = host
+	if record != "" {
+		onHost = machines // refuses: a host cannot be recorded
+	}
+	return runner.Route(map[string]runner.Executor{runner.Host: onHost, guest.Shared: machines, guest.Deterministic: machines}), nil
+}
+
+// JVMUser is the user as whom JVMs run where a scheduler can be loaded: that requires root, which the JVM has no need of. It is the
+// caller of sudo, else nobody. Nil elsewhere: JVMs then run as the user of this process.
+func JVMUser() *syscall.Credential { return unprivileged(os.Getuid(), bpf.Supported()) }
+
+// unprivileged is JVMUser for a user id and the result of bpf.Supported. Where a scheduler is loaded now, this process's may be next.
+func unprivileged(uid int, supported error) *syscall.Credential {
+	if uid != 0 || supported != nil && !errors.Is(supported, bpf.ErrBusy) {
+		return nil
+	}
+	const nobody = 65534
+	user := syscall.Credential{Uid: nobody, Gid: nobody}
+	caller, err1 := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
+	group, err2 := strconv.ParseUint(os.Getenv("SUDO_GID"), 10, 32)
+	if err1 == nil && err2 == nil && caller != 0 {
+		user.Uid, user.Gid = uint32(caller), uint32(group)
+	}
+	return &user
+}
+
+// Scratch makes a temporary folder that JVMs of another user can pass through; remove deletes it.
+func Scratch(pattern string) (dir string, remove func(), err error) {
+	if dir, err = os.MkdirTemp("", pattern); err != nil {
+		return "", nil, fmt.Errorf("make scratch folder: %w", err)
+	}
+	remove = func() { _ = os.RemoveAll(dir) }
+	if err := os.Chmod(dir, 0o711); err != nil {
+		remove()
+		return "", nil, fmt.Errorf("make scratch folder: %w", err)
+	}
+	return dir, remove, nil
+}

@@ -1,0 +1,98 @@
+// Package hunt runs a campaign to its end in a folder, with coordinator and runners in this process, and writes a bundle for each finding.
+package hunt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"misstep/app"
+	"misstep/app/executors"
+	"misstep/app/local"
+	"misstep/app/reproduction"
+	"misstep/app/station"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Hunt is a campaign to run.
+type Hunt struct {
+	Installation local.Installation
+	// Dir is the folder of the hunt; a hunt that was interrupted there is resumed.
+	Dir string
+	// Slots is the maximum number of concurrent trials; 0 means the number of CPUs.
+	Slots int
+	// SigningKey as for bundles.Writer.
+	SigningKey string
+	// Reproduce turns the findings into reproducers, within Limits.
+	Reproduce bool
+	Limits    reproduction.Limits
+	// Watch shows the campaign's progress until it has ended.
+	Watch func(ctx context.Context, st *station.Station, id string) error
+	// ShowReproduction is called with the state of a reproduction again and again.
+	ShowReproduction func(*misstepv1.ReproductionStatus)
+	Say              app.Say
+	// Logger takes warnings.
+	Logger *slog.Logger
+}
+
+// Result of a hunt, which may have been interrupted.
+type Result struct {
+	Campaign *misstepv1.CampaignStatus
+	Findings []*misstepv1.Finding
+	Bundles  map[string]string // path by finding id
+	// Dir is the folder of the hunt, absolute.
+	Dir string
+}
+
+// Run runs the campaign until it is done or the context ends; either way the findings so far are summarised and bundled.
+func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest) (*Result, error) {
+	if err := executors.CheckPlacement(ctx, h.Installation.Home, request.GetCampaign()); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(h.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("find folder %s: %w", h.Dir, err)
+	}
+	h.Dir = dir
+	unlock, err := station.Lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	st, err := station.Embed(dir, station.HuntTiming(h.Logger))
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	id, err := h.resume(ctx, st, request)
+	if err != nil {
+		return nil, err
+	}
+	err = h.runTrials(ctx, st, func(ctx context.Context) error { return h.Watch(ctx, st, id) })
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+
+	// After an interruption the summary is wanted as well; a second one ends the process.
+	after := context.WithoutCancel(ctx)
+	status, err := st.GetCampaign(after, &misstepv1.GetCampaignRequest{CampaignId: id})
+	if err != nil {
+		return nil, err
+	}
+	findings, err := st.ListFindings(after, &misstepv1.ListFindingsRequest{CampaignId: id})
+	if err != nil {
+		return nil, err
+	}
+	return &Result{
+		Campaign: status.GetCampaign(), Findings: findings.GetFindings(), Bundles: h.writeBundles(ctx, st, findings.GetFindings()), Dir: dir,
+	}, nil
+}
+
+// runTrials runs trials on this machine until work has returned.
+func (h Hunt) runTrials(ctx context.Context, st *station.Station, work func(context.Context) error) error {
+	return executors.RunDuring(ctx, h.Installation, executors.RunnerConfig{
+		Station: st, Slots: h.Slots, Scratch: filepath.Join(h.Dir, "trials"), Logger: h.Logger, Warnings: h.Logger,
+	}, work)
+}

@@ -1,0 +1,13 @@
+package app
+
+import (
+	"misstep/coordinator/triage"
+	"misstep/corpus/known"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// KnownAs is the catalogue's label of a mismatch on a JDK, e.g. "JDK-8303444"; empty when it is no known bug.
+func KnownAs(m *misstepv1.Mismatch, jdk *misstepv1.Jdk) string {
+	signature, _ := triage.Mismatch(m)
+	return known.Default().Label(signature, jdk.GetVersion())
+}

@@ -1,0 +1,107 @@
+// Package replay repeats the finding of a bundle, without a coordinator.
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"google.golang.org/protobuf/proto"
+
+	"misstep/agent"
+	"misstep/app/executors"
+	"misstep/app/local"
+	"misstep/bundle"
+	"misstep/corpus/memory"
+	"misstep/deploy/jdk"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/jvm"
+	"misstep/workloads"
+)
+
+// Ready is a bundle unpacked and a JDK chosen.
+type Ready struct {
+	Host *jvm.Executor
+	// Recipe with the chosen JDK.
+	Recipe *misstepv1.Recipe
+	// Version of the chosen JDK.
+	Version string
+}
+
+// Prepare unpacks a bundle into the folder scratch and chooses the JDK to run on. jdkOption is a name of the catalogue or a folder; when it
+// is empty, the bundle's build is taken from the catalogue, else the JDK of $JAVA_HOME, else that of java on the PATH.
+func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOption, scratch string) (*Ready, error) {
+	if err := b.Extract(filepath.Join(scratch, "bundle")); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(scratch, "bundle")
+	manifest, err := workloads.Load(filepath.Join(dir, "workload"))
+	if err != nil {
+		return nil, err
+	}
+	artefacts, err := agent.Find(filepath.Join(dir, "agent"))
+	if err != nil {
+		return nil, err
+	}
+	recipe := proto.CloneOf(b.Reproducer().GetRecipe())
+	entry, err := chooseJDK(ctx, i, jdkOption, recipe.GetJdk(), scratch)
+	if err != nil {
+		return nil, err
+	}
+	recipe.Jdk = &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}
+	return &Ready{
+		Recipe:  recipe,
+		Version: entry.Version,
+		Host: &jvm.Executor{
+			JDK: func(context.Context, *misstepv1.Jdk) (string, int, error) { return entry.Path, entry.Feature, nil },
+			Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
+				return filepath.Join(dir, "workload"), manifest, nil
+			},
+			Agent:      artefacts,
+			Corpus:     memory.New(),
+			Scratch:    filepath.Join(scratch, "trials"),
+			PatchCache: filepath.Join(scratch, "patch"),
+			Perturbers: executors.Perturbers(),
+			Credential: executors.JVMUser(),
+		},
+	}, nil
+}
+
+// chooseJDK finds the JDK to replay on; a folder is examined as if it were added to a catalogue in scratch.
+func chooseJDK(ctx context.Context, i local.Installation, option string, wanted *misstepv1.Jdk, scratch string) (jdk.Entry, error) {
+	inspect := func(dir string) (jdk.Entry, error) {
+		return jdk.Open(filepath.Join(scratch, "home")).Add(ctx, "replay", dir, jdk.AddOptions{})
+	}
+	if option != "" {
+		if entry, err := i.JDKs().Get(option); err == nil {
+			return entry, nil
+		}
+		return inspect(option)
+	}
+	if entry, ok := i.JDKByDigest(wanted.GetDigest()); ok {
+		return entry, nil
+	}
+	if dir := os.Getenv("JAVA_HOME"); dir != "" {
+		return inspect(dir)
+	}
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return jdk.Entry{}, errors.New("no JDK: give one with --jdk PATH, or set JAVA_HOME")
+	}
+	if java, err = filepath.EvalSymlinks(java); err != nil {
+		return jdk.Entry{}, fmt.Errorf("find the JDK of java on the PATH: %w", err)
+	}
+	return inspect(filepath.Dir(filepath.Dir(java)))
+}
+
+// withSeed is the recipe of a try, counted from 0, with the seed that the bundle's run.sh would give it.
+func withSeed(r *misstepv1.Reproducer, recipe *misstepv1.Recipe, try uint32) *misstepv1.Recipe {
+	recipe = proto.CloneOf(recipe)
+	if bundle.FreshSeeds(r) {
+		recipe.Seed += uint64(try) + 1
+	}
+	return recipe
+}

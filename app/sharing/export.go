@@ -1,0 +1,72 @@
+package sharing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"misstep/bundle"
+	"misstep/bundle/share"
+	"misstep/corpus"
+	"misstep/internal/atomicfile"
+)
+
+// Export writes the bundles of a corpus as files below dir, with their signatures; findings are ids or prefixes of ids, none means all. It
+// calls written with each path. An existing file must hold the same bytes.
+func Export(ctx context.Context, from share.Corpus, dir string, findings []string, written func(path string)) error {
+	entries, err := Entries(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	found := 0
+	for _, entry := range entries {
+		wanted := len(findings) == 0 || slices.ContainsFunc(findings, func(id string) bool { return strings.HasPrefix(entry.Finding, id) })
+		if !wanted {
+			continue
+		}
+		found++
+		// One finding may have several bundles: the digest tells them apart.
+		name := filepath.Join(dir, entry.Finding+"-"+entry.Bundle.Digest.Hex()[:12]+".zip")
+		if err := exportBlob(ctx, from, entry.Bundle, name); err != nil {
+			return err
+		}
+		if !entry.Signature.Digest.IsZero() {
+			if err := exportBlob(ctx, from, entry.Signature, name+bundle.SignatureSuffix); err != nil {
+				return err
+			}
+		}
+		written(name)
+	}
+	if found == 0 {
+		return errors.New("the corpus has no such bundle; `misstep corpus list` shows what it has")
+	}
+	return nil
+}
+
+// exportBlob writes a blob to a new file; an existing file must hold the same bytes.
+func exportBlob(ctx context.Context, from corpus.Source, b share.Blob, path string) error {
+	if f, err := os.Open(path); err == nil {
+		defer f.Close()
+		if _, _, err := corpus.Receive(ctx, io.Discard, f, b.Digest, 0); err != nil {
+			return fmt.Errorf("%s exists and holds something else: move it away: %w", path, err)
+		}
+		return nil
+	}
+	r, _, err := from.Open(ctx, b.Digest)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return atomicfile.WriteWith(path, func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	})
+}

@@ -1,0 +1,79 @@
+// Package sharing opens corpora by their location, exports their bundles and removes their garbage.
+package sharing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"misstep/app/station"
+	"misstep/bundle/share"
+	"misstep/coordinator/store/stores"
+	"misstep/corpus/blob"
+	"misstep/corpus/localdir"
+	"misstep/corpus/remote"
+)
+
+// LocationHelp says which locations Open accepts.
+const LocationHelp = "a folder, grpc://HOST:PORT, or s3://BUCKET/PREFIX?endpoint=URL"
+
+// Open connects to the corpus at a location; a folder may be that of a hunt or coordinator. done ends the connection.
+func Open(ctx context.Context, location string) (c share.Corpus, done func(), err error) {
+	c, done, err = locate(ctx, location)
+	if err != nil {
+		return share.Corpus{}, nil, fmt.Errorf("corpus %s: %w", location, err)
+	}
+	return c, done, nil
+}
+
+func locate(ctx context.Context, location string) (share.Corpus, func(), error) {
+	scheme, _, found := strings.Cut(location, "://")
+	if !found {
+		if stores.InFolder(location) == nil {
+			location = station.BlobsPath(location)
+		}
+		store, err := localdir.New(location)
+		if err != nil {
+			return share.Corpus{}, nil, err
+		}
+		return share.Corpus{Store: store, Index: share.Folder(location)}, func() {}, nil
+	}
+	u, err := url.Parse(location)
+	if err != nil {
+		return share.Corpus{}, nil, err
+	}
+	switch {
+	case scheme == "grpc" && u.Host != "":
+		connection, err := grpc.NewClient(u.Host, grpc.WithTransportCredentials(insecure.NewCredentials()), station.MessageSizes)
+		if err != nil {
+			return share.Corpus{}, nil, err
+		}
+		done := func() { _ = connection.Close() }
+		return share.Corpus{Store: remote.Client(connection), Index: remote.Index(connection)}, done, nil
+	case scheme == "s3" && u.Host != "":
+		endpoint := cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
+		store, err := blob.Open(ctx, u.Host, u.Path, blob.Options{
+			Endpoint: endpoint, Region: cmp.Or(u.Query().Get("region"), os.Getenv("AWS_REGION")),
+		})
+		if err != nil {
+			return share.Corpus{}, nil, err
+		}
+		return share.Corpus{Store: store, Index: share.Objects(store)}, func() {}, nil
+	}
+	return share.Corpus{}, nil, errors.New("want " + LocationHelp)
+}
+
+// Entries lists the bundles of an index in the order of their text.
+func Entries(ctx context.Context, index share.Index) ([]share.Entry, error) {
+	entries, err := index.Entries(ctx)
+	slices.SortFunc(entries, func(a, b share.Entry) int { return strings.Compare(string(a.Text()), string(b.Text())) })
+	return entries, err
+}

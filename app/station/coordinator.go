@@ -1,0 +1,119 @@
+package station
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+
+	"misstep/coordinator"
+	"misstep/coordinator/campaign"
+	"misstep/coordinator/store"
+	"misstep/coordinator/store/stores"
+	"misstep/schedule"
+
+	"misstep/bundle/share"
+	"misstep/corpus"
+	"misstep/corpus/known"
+	"misstep/corpus/localdir"
+	"misstep/corpus/overlay"
+	"misstep/corpus/remote"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Coordinator is a coordinator on a folder: its gRPC server, ready for listeners.
+type Coordinator struct {
+	server *grpc.Server
+	store  store.Store
+	blobs  corpus.Store
+	// stopRunning ends the coordinator's work beside its calls and waits for its end.
+	stopRunning func()
+}
+
+// Open opens or makes the folder of a coordinator: the store, and the corpus in blobs/. The sources extra
+// are served as well. Shared bundles must satisfy the policy.
+func Open(dir string, config coordinator.Config, policy share.Policy, extra ...corpus.Source) (*Coordinator, error) {
+	st, err := stores.Open(context.Background(), dir)
+	if err != nil {
+		return nil, err
+	}
+	local, err := localdir.New(BlobsPath(dir))
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	blobs := overlay.New(local, extra...)
+	config.Store, config.Known, config.Strategies = st, known.Default(), Strategies()
+	server := grpc.NewServer(coordinator.ServerOptions()...)
+	c := coordinator.New(config)
+	c.Register(server)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx) })
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, remote.Shared(share.Folder(BlobsPath(dir)), policy)))
+	stop := func() {
+		cancel()
+		running.Wait()
+	}
+	return &Coordinator{server: server, store: st, blobs: blobs, stopRunning: stop}, nil
+}
+
+// Close stops the server and closes the store.
+func (c *Coordinator) Close() error {
+	c.server.Stop()
+	c.stopRunning()
+	return c.store.Close()
+}
+
+// Serve serves on a listener until the context ends, then closes the store.
+func (c *Coordinator) Serve(ctx context.Context, listener net.Listener) error {
+	stop := context.AfterFunc(ctx, c.server.Stop)
+	defer stop()
+	err := c.server.Serve(listener)
+	return errors.Join(err, c.Close())
+}
+
+// BlobsPath is the folder of the corpus in the folder of a hunt or coordinator.
+func BlobsPath(dir string) string { return filepath.Join(dir, "blobs") }
+
+// HuntTiming configures a coordinator whose runner is in the same process: short rounds, and leases that expire soon after a restart.
+func HuntTiming(logger *slog.Logger) coordinator.Config {
+	return coordinator.Config{Logger: logger, LeaseTime: 10 * time.Second, SyncInterval: 500 * time.Millisecond}
+}
+
+// Strategies are the perturbing strategies in the form that the coordinator takes.
+func Strategies() []campaign.Strategy {
+	var all []campaign.Strategy
+	for _, s := range schedule.Strategies() {
+		one := campaign.Strategy{Name: s.Name}
+		for _, p := range s.All() {
+			one.Parameters = append(one.Parameters, campaign.Parameter{
+				Name: p.Name, Unit: p.Unit, Min: p.Min, Max: p.Max, Default: p.Default, Whole: p.Whole,
+			})
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Lock keeps two hunts out of one folder, without waiting. The kernel releases the lock when the process ends.
+func Lock(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make folder %s: %w", dir, err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("another hunt is running in %s; wait for it or choose another --dir: %w", dir, err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil
+}

@@ -1,0 +1,106 @@
+// Package station connects to a coordinator: one on the network, or one that this process opens on a folder.
+package station
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"misstep/bundle/share"
+	"misstep/coordinator"
+	"misstep/coordinator/store/stores"
+	"misstep/corpus"
+	"misstep/corpus/remote"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Station is a client of a coordinator.
+type Station struct {
+	misstepv1.AdminServiceClient
+	// Leases is the service that runners call.
+	Leases misstepv1.LeaseServiceClient
+	// Blobs is the coordinator's corpus.
+	Blobs corpus.Store
+	// Remote means another process, which has neither this machine's catalogues nor a runner here.
+	Remote bool
+	// Close ends the connection. What was answered is durable, so an error here loses nothing.
+	Close func()
+}
+
+// MessageSizes limits the messages that a client exchanges with a coordinator.
+var MessageSizes = grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(coordinator.MaxMessage), grpc.MaxCallSendMsgSize(coordinator.MaxMessage))
+
+// Dial connects to a coordinator on the network. Connections are plain: run both ends on one host or inside a private network.
+func Dial(addr string) (*Station, error) {
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		MessageSizes)
+	if err != nil {
+		return nil, fmt.Errorf("connect to coordinator %s: %w", addr, err)
+	}
+	st := client(conn, func() { _ = conn.Close() })
+	st.Remote = true
+	return st, nil
+}
+
+func client(conn *grpc.ClientConn, close func()) *Station {
+	return &Station{
+		AdminServiceClient: misstepv1.NewAdminServiceClient(conn),
+		Leases:             misstepv1.NewLeaseServiceClient(conn),
+		Blobs:              remote.Client(conn),
+		Close:              close,
+	}
+}
+
+// Embed opens or makes the coordinator of a folder inside this process and connects to it.
+func Embed(dir string, config coordinator.Config) (*Station, error) {
+	s, err := Open(dir, config, share.Policy{})
+	if err != nil {
+		return nil, err
+	}
+	pipe := bufconn.Listen(1 << 20)
+	go func() { _ = s.server.Serve(pipe) }() // ends with ErrServerStopped at close
+	conn, err := grpc.NewClient("passthrough:embedded", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }),
+		MessageSizes)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	st := client(conn, func() { _ = errors.Join(conn.Close(), s.Close()) })
+	st.Blobs = s.blobs // evidence does not pass through the connection
+	return st, nil
+}
+
+// OpenDir opens the folder of an earlier hunt or coordinator inside this process.
+func OpenDir(dir string, config coordinator.Config) (*Station, error) {
+	if err := CheckDir(dir); err != nil {
+		return nil, err
+	}
+	return Embed(dir, config)
+}
+
+// CheckDir returns an error unless a folder is that of a hunt or coordinator.
+func CheckDir(dir string) error {
+	if err := stores.InFolder(dir); err != nil {
+		return fmt.Errorf("no hunt in %s (%w); give the --dir of an earlier `misstep hunt` or coordinator", dir, err)
+	}
+	return nil
+}
+
+// Evidence opens one piece of evidence by its digest.
+func Evidence(ctx context.Context, blobs corpus.Source, ev *misstepv1.Evidence) (io.ReadCloser, error) {
+	d, err := corpus.ParseDigest(ev.GetDigest())
+	if err != nil {
+		return nil, fmt.Errorf("evidence %s: %w", ev.GetName(), err)
+	}
+	r, _, err := blobs.Open(ctx, d)
+	if err != nil {
+		return nil, fmt.Errorf("evidence %s: %w", ev.GetName(), err)
+	}
+	return r, nil
+}

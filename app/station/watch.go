@@ -1,0 +1,85 @@
+package station
+
+import (
+	"context"
+	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// PollInterval is how often a watched campaign or reproduction is asked for.
+const PollInterval = 500 * time.Millisecond
+
+// WatchCampaign shows a campaign's state again and again until it has ended.
+func WatchCampaign(ctx context.Context, st *Station, id string, show func(*misstepv1.CampaignStatus)) error {
+	return poll(ctx, func() (ended bool, err error) {
+		response, err := st.GetCampaign(ctx, &misstepv1.GetCampaignRequest{CampaignId: id})
+		if err != nil {
+			return false, err
+		}
+		show(response.GetCampaign())
+		return response.GetCampaign().GetState() != misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, nil
+	})
+}
+
+// WatchReproduction shows a reproduction's state again and again until it has ended, and returns the last.
+func WatchReproduction(
+	ctx context.Context, st *Station, id string, show func(*misstepv1.ReproductionStatus),
+) (last *misstepv1.ReproductionStatus, err error) {
+	err = poll(ctx, func() (ended bool, err error) {
+		response, err := st.GetReproduction(ctx, &misstepv1.GetReproductionRequest{ReproductionId: id})
+		if err != nil {
+			return false, err
+		}
+		last = response.GetReproduction()
+		show(last)
+		return last.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return last, nil
+}
+
+// poll calls ask until it reports an end or an error, or the context ends, whose error it then returns.
+func poll(ctx context.Context, ask func() (ended bool, err error)) error {
+	tick := time.NewTicker(PollInterval)
+	defer tick.Stop()
+	for {
+		ended, err := ask()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || ended {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// Trials reads every finished trial of a campaign, page by page.
+func Trials(ctx context.Context, st *Station, campaign string) ([]*misstepv1.Trial, error) {
+	var all []*misstepv1.Trial
+	for token := ""; ; {
+		page, err := st.ListTrials(ctx, &misstepv1.ListTrialsRequest{CampaignId: campaign, PageToken: token})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.GetTrials()...)
+		if token = page.GetNextPageToken(); token == "" {
+			return all, nil
+		}
+	}
+}
+
+// Finished counts a campaign's trials that have an outcome.
+func Finished(s *misstepv1.CampaignStatus) (n uint64) {
+	for _, count := range s.GetOutcomes() {
+		n += count
+	}
+	return n
+}

@@ -1,0 +1,114 @@
+// Package submission turns campaign and recipe files into what a coordinator or an executor takes, resolved in the local catalogues.
+package submission
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"misstep/app/local"
+	"misstep/app/station"
+	"misstep/coordinator/campaign"
+	"misstep/corpus"
+	"misstep/corpus/tree"
+	"misstep/deploy/jdk/preset"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Load reads a campaign file and resolves its names in the local catalogues. skipped says, a line each, which combinations of the campaign
+// are left out because a JDK cannot run them.
+func Load(ctx context.Context, i local.Installation, file string) (request *misstepv1.SubmitCampaignRequest, skipped []string, err error) {
+	spec, err := read(i, file)
+	if err != nil {
+		return nil, nil, err
+	}
+	artefacts, err := i.Agent()
+	if err != nil {
+		return nil, nil, err
+	}
+	request = &misstepv1.SubmitCampaignRequest{Campaign: spec, AgentDigest: artefacts.Digest}
+	if err := resolve(ctx, i, request); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	expansion, err := campaign.NewExpansion(request)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return request, expansion.Skipped(), nil
+}
+
+// read parses a campaign file and checks it against what the catalogues have.
+func read(i local.Installation, file string) (*misstepv1.Campaign, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read campaign: %w", err)
+	}
+	document, err := campaign.Parse(text, file)
+	if err != nil {
+		return nil, err
+	}
+	names := campaign.Names{Presets: preset.Names(), Strategies: station.Strategies()}
+	if names.JDKs, err = i.JDKNames(); err != nil {
+		return nil, err
+	}
+	if names.Workloads, err = i.WorkloadNames(); err != nil {
+		return nil, err
+	}
+	if err := document.Resolve(names); err != nil {
+		return nil, err
+	}
+	return document.Campaign, nil
+}
+
+// resolve fills the JDKs, presets and workloads of a request whose campaign is set.
+func resolve(ctx context.Context, i local.Installation, request *misstepv1.SubmitCampaignRequest) error {
+	spec := request.GetCampaign()
+	for _, name := range spec.GetJdks() {
+		j, err := i.ResolveJDK(&misstepv1.Jdk{Name: name})
+		if err != nil {
+			return err
+		}
+		request.Jdks = append(request.Jdks, j)
+		presets, err := resolvePresets(ctx, i.JDKs(), spec, name)
+		if err != nil {
+			return err
+		}
+		request.Presets = append(request.Presets, presets...)
+	}
+	for _, w := range spec.GetWorkloads() {
+		resolved, err := i.ResolveWorkload(&misstepv1.Workload{Name: w.GetName()})
+		if err != nil {
+			return err
+		}
+		request.Workloads = append(request.Workloads, resolved)
+		tooOld, err := tooOld(i, spec.GetJdks(), w.GetName())
+		if err != nil {
+			return err
+		}
+		request.Unsuited = append(request.Unsuited, tooOld...)
+	}
+	return nil
+}
+
+// PushTrees sends a corpus the files of a campaign's JDKs and workloads that it lacks.
+func PushTrees(ctx context.Context, i local.Installation, blobs corpus.Store, r *misstepv1.SubmitCampaignRequest) error {
+	for _, j := range r.GetJdks() {
+		if err := i.JDKs().Push(ctx, blobs, j.GetName()); err != nil {
+			return err
+		}
+	}
+	for _, w := range r.GetWorkloads() {
+		entry, err := i.Workloads().Get(w.GetName())
+		if err != nil {
+			return err
+		}
+		m, err := tree.Scan(entry.Path)
+		if err == nil {
+			err = tree.Push(ctx, blobs, entry.Path, m)
+		}
+		if err != nil {
+			return fmt.Errorf("send workload %s: %w", entry.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"errors"
+
+	"misstep/app/station"
+	"misstep/coordinator"
+)
+
+// coordinatorFlags choose the coordinator that a command talks to.
+type coordinatorFlags struct {
+	Coordinator string `help:"Address of a running coordinator." placeholder:"HOST:PORT" xor:"coordinator"`
+	Dir         string `help:"Folder of a hunt or coordinator, opened directly." type:"path" placeholder:"DIR" xor:"coordinator"`
+}
+
+func (f coordinatorFlags) open(e *env) (*station.Station, error) {
+	switch {
+	case f.Coordinator != "":
+		return station.Dial(f.Coordinator)
+	case f.Dir != "":
+		return station.OpenDir(f.Dir, coordinator.Config{Logger: e.warnings()})
+	}
+	return nil, errors.New("give --coordinator HOST:PORT or --dir DIR")
+}
+
+// trustFlags decide whose bundles a command accepts.
+type trustFlags struct {
+	Signers string `help:"Trusted keys in the format of OpenSSH's allowed_signers: bundles signed by none of them are refused." env:"MISSTEP_SIGNERS" type:"path" placeholder:"FILE"`
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"misstep/bpf"
+)
+
+// Exit codes that scripts rely on; exitCodes says what each means, command by command.
+const (
+	exitOK        = 0
+	exitFound     = 1 // what the command looks for was found (run, bundle diff), or not (replay, reproduce)
+	exitFailed    = 2 // bad input, or the command could not run
+	exitAppFailed = 3
+	exitVoid      = 4
+
+	// Codes of commands that pass on the exit code of a program, as far from common codes as those of env(1) and timeout(1).
+	exitEjected    = bpf.CodeEjected
+	exitTimeout    = bpf.CodeTimeout
+	exitOwn        = 125
+	exitNotStarted = 127
+)
+
+// exitMeaning is what an exit code means. The path of the command is as on the command line; an empty one means all commands without codes
+// of their own. passedOn stands for the codes of the program that the command runs, shown as N.
+type exitMeaning struct {
+	Command string
+	Code    int
+	Meaning string
+}
+
+const passedOn = -1
+
+// exitCodes is the one table of exit codes: help and documentation are made from it.
+var exitCodes = []exitMeaning{
+	{"", exitOK, "done"},
+	{"", exitFailed, "bad input or failure"},
+	{"run", exitOK, "clean"},
+	{"run", exitFound, "mismatch, crash or hang"},
+	{"run", exitFailed, "could not run"},
+	{"run", exitAppFailed, "the workload failed by itself"},
+	{"run", exitVoid, "void: nothing was proved"},
+	{"reproduce start", exitOK, "a bundle that showed the finding"},
+	{"reproduce start", exitFound, "not reproduced"},
+	{"reproduce start", exitFailed, "could not run"},
+	{"replay", exitOK, "reproduced"},
+	{"replay", exitFound, "not reproduced"},
+	{"replay", exitFailed, "could not run"},
+	{"bundle diff", exitOK, "nothing differs"},
+	{"bundle diff", exitFound, "something differs"},
+	{"bundle diff", exitFailed, "bad input"},
+	{"retest", exitOK, "every bundle ran, whatever the verdicts"},
+	{"retest", exitFailed, "a bundle could not run"},
+	{"corpus push", exitOK, "all bundles are there"},
+	{"corpus push", exitFound, "some were refused"},
+	{"corpus push", exitFailed, "transfer failed; run the same command again to resume"},
+	{"corpus pull", exitOK, "all bundles are there"},
+	{"corpus pull", exitFound, "some were refused"},
+	{"corpus pull", exitFailed, "transfer failed; run the same command again to resume"},
+	{"doctor", exitOK, "this machine can hunt"},
+	{"doctor", exitFailed, "something needed is missing"},
+	{"sched run", passedOn, "the program's own, or 128+N after signal N"},
+	{"sched run", exitEjected, "the kernel ejected the scheduler: nothing was proved"},
+	{"sched run", exitTimeout, "timeout"},
+	{"sched run", exitOwn, "bad input, or the scheduler could not be loaded"},
+	{"sched run", exitNotStarted, "the program could not be started"},
+	{"sched replay", passedOn, "the program's own, or 128+N after signal N"},
+	{"sched replay", exitEjected, "the kernel ejected the scheduler: nothing was proved"},
+	{"sched replay", exitTimeout, "timeout"},
+	{"sched replay", exitOwn, "bad input, or the scheduler could not be loaded"},
+	{"sched replay", exitNotStarted, "the program could not be started"},
+	{"sched places", exitOK, "done"},
+	{"sched places", exitOwn, "bad input"},
+	{"sched strategies", exitOK, "done"},
+	{"sched strategies", exitOwn, "bad input"},
+	{"vm run", passedOn, "the program's own, or 128+N after signal N"},
+	{"vm run", exitFailed, "bad input"},
+	{"vm run", exitTimeout, "timeout"},
+	{"vm run", exitOwn, "the virtual machine failed"},
+	{"vm replay", passedOn, "the recorded program's own, or 128+N after signal N"},
+	{"vm replay", exitFailed, "bad input"},
+	{"vm replay", exitTimeout, "timeout"},
+	{"vm replay", exitOwn, "the virtual machine failed, or departed from its recording"},
+	{"vm kernel", exitOK, "done"},
+	{"vm kernel", exitFailed, "bad input"},
+	{"vm kernel", exitOwn, "no kernel could be fetched"},
+	{"vm doctor", exitOK, "this machine can run virtual machines"},
+	{"vm doctor", exitFound, "something needed is missing"},
+}
+
+// exitCodesOf lists the exit codes of a command by its path, e.g. "vm run".
+func exitCodesOf(command string) (own []exitMeaning) {
+	for _, of := range []string{command, ""} {
+		for _, m := range exitCodes {
+			if m.Command == of {
+				own = append(own, m)
+			}
+		}
+		if len(own) > 0 {
+			break
+		}
+	}
+	return own
+}
+
+func (m exitMeaning) code() string {
+	if m.Code == passedOn {
+		return "N"
+	}
+	return strconv.Itoa(m.Code)
+}
+
+// exitCodeTable is the table in Markdown, as the documentation has it.
+func exitCodeTable() string {
+	var b strings.Builder
+	b.WriteString("| command | exit code | meaning |\n|---|---|---|\n")
+	for _, m := range exitCodes {
+		command := "others"
+		if m.Command != "" {
+			command = "`" + strings.TrimSuffix(m.Command, " start") + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", command, m.code(), m.Meaning)
+	}
+	return b.String()
+}
+
+// exitError carries an exit code out of a command; without an error nothing is printed.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
