@@ -19,8 +19,9 @@ const (
 	// Codes of commands that pass on the exit code of a program, as far from common codes as those of env(1) and timeout(1).
 	exitEjected    = bpf.CodeEjected
 	exitTimeout    = bpf.CodeTimeout
-	exitOwn        = 125
-	exitNotStarted = 127
+	exitOwn           = 125
+	exitNotExecutable = 126 // the guest's code
+	exitNotStarted    = 127 // the guest's code as well
 )
 
 // exitMeaning is what an exit code means. The path of the command is as on the command line; an empty one means all commands without codes
@@ -35,9 +36,7 @@ const passedOn = -1
 
 // exitCodes is the one table of exit codes: help and documentation are made from it.
 var exitCodes = []exitMeaning{
-	{"", exitOK, "done"},
-	{"", exitFailed, "bad input or failure"},
-	{"run", exitOK, "clean"},
+		{"run", exitOK, "clean"},
 	{"run", exitFound, "mismatch, crash or hang"},
 	{"run", exitFailed, "could not run"},
 	{"run", exitAppFailed, "the workload failed by itself"},
@@ -79,6 +78,8 @@ var exitCodes = []exitMeaning{
 	{"vm run", exitFailed, "bad input"},
 	{"vm run", exitTimeout, "timeout"},
 	{"vm run", exitOwn, "the virtual machine failed"},
+	{"vm run", exitNotExecutable, "the command cannot be executed"},
+	{"vm run", exitNotStarted, "the command is not in the guest"},
 	{"vm replay", passedOn, "the recorded program's own, or 128+N after signal N"},
 	{"vm replay", exitFailed, "bad input"},
 	{"vm replay", exitTimeout, "timeout"},
@@ -88,6 +89,8 @@ var exitCodes = []exitMeaning{
 	{"vm kernel", exitOwn, "no kernel could be fetched"},
 	{"vm doctor", exitOK, "this machine can run virtual machines"},
 	{"vm doctor", exitFound, "something needed is missing"},
+	{"", exitOK, "done"},
+	{"", exitFailed, "bad input or failure"},
 }
 
 // exitCodesOf lists the exit codes of a command by its path, e.g. "vm run".
@@ -112,7 +115,7 @@ func (m exitMeaning) code() string {
 	return strconv.Itoa(m.Code)
 }
 
-// exitCodeTable is the table in Markdown, as the documentation has it.
+// exitCodeTable is the table in Markdown, for docs/reference.
 func exitCodeTable() string {
 	var b strings.Builder
 	b.WriteString("| command | exit code | meaning |\n|---|---|---|\n")

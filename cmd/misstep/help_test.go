@@ -2,16 +2,14 @@ package main
 
 import (
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"misstep/internal/reference"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"misstep/internal/testenv"
 )
 
 func parser(t *testing.T) *kong.Kong {
@@ -82,21 +80,8 @@ func TestExitCodesOfEveryCommand(t *testing.T) {
 	assert.NotContains(t, out, "Exit codes")
 }
 
-// README's table of exit codes is the one of the code; UPDATE_DOCS=1 writes it.
-func TestExitCodesInREADME(t *testing.T) {
-	file := filepath.Join(testenv.Root(), "README.md")
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	const begin, end = "<!-- exit codes: generated from cmd/misstep/exitcodes.go -->\n", "<!-- end of exit codes -->\n"
-	head, rest, ok := strings.Cut(string(text), begin)
-	_, tail, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Skip("README has no generated table of exit codes")
-	}
-	want := head + begin + exitCodeTable() + end + tail
-	if os.Getenv("UPDATE_DOCS") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
-		return
-	}
-	assert.Equal(t, want, string(text), "go test ./cmd/misstep -run TestExitCodesInREADME with UPDATE_DOCS=1 writes it")
+func TestReferenceOfExitCodes(t *testing.T) {
+	const bundles = "`run.sh` of a bundle: 0 reproduced, 1 not reproduced, 2 could not run. `standalone/run.sh`: 0 the walkers agree, 1 they " +
+		"differ, 2 could not run."
+	reference.Hold(t, "../..", "exit-codes.md", reference.Generated+"# Exit codes\n\n"+exitCodeTable()+"\n"+reference.Paragraph(bundles)+"\n")
 }

@@ -50,6 +50,10 @@ var jsonValues = []struct{ command, value string }{
 	{"retest", "`[{bundle, finding, known_as, jdk, version, digest, known: {hits, tries}, now: {hits, tries}, low, high, " +
 		"verdict: {state, p, needed}, time, error}]`"},
 	{"run", "[Outcome](#outcome)"},
+	{"sched places", "list of `{place, address, thread, comm, decision, elapsed_ns, held_ns, seen, of}`"},
+	{"sched replay", "the scheduler's counters, on stderr"},
+	{"sched run", "the scheduler's counters, on stderr"},
+	{"sched strategies", "`[{name, doc, parameters: [{name, doc, unit, min, max, default, whole}]}]`"},
 	{"workload add", "list of the catalogue's entries"},
 	{"workload list", "list of the catalogue's entries"},
 }
