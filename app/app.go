@@ -1,5 +1,5 @@
-// Package app holds what its packages share. Each package below it is one thing that Misstep does on this machine, apart from parsing a
-// command line and printing:
+// Package app holds what its packages share. Each package below it is one thing that Misstep does on this machine, apart from
+// parsing a command line and printing:
 //
 //	local         what is installed: catalogues, caches, the agent
 //	station       a coordinator, on the network or in this process

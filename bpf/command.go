@@ -54,8 +54,8 @@ type ReplayRequest struct {
 	Program
 	// File of the log.
 	File string
-	// Round is the number of threads that the program creates in each round when it repeats itself: every round takes the decisions of the
-	// log's last one. 0 means no rounds.
+	// Round is the number of threads that the program creates in each round when it repeats itself: every round takes the
+	// decisions of the log's last one. 0 means no rounds.
 	Round int
 	// Places is the maximum number of places at which threads are stopped, at most MaxPlaces.
 	Places int
@@ -70,8 +70,8 @@ type PlacesRequest struct {
 	Stderr io.Writer
 }
 
-// Run runs the command once or until it fails, and returns the exit code: the command's own, CodeEjected, CodeTimeout, or 128+N after signal
-// N. A command that could not be started is a NotStartedError.
+// Run runs the command once or until it fails, and returns the exit code: the command's own, CodeEjected, CodeTimeout, or 128+N
+// after signal N. A command that could not be started is a NotStartedError.
 func (r RunRequest) Run(ctx context.Context) (code int, err error) {
 	if err := r.Perturbation.Validate(); err != nil {
 		return 0, err
@@ -180,7 +180,8 @@ func (r ReplayRequest) Run(ctx context.Context) (code int, err error) {
 		return 0, err
 	}
 	if !slices.Equal(r.Command, log.Header.Command) {
-		fmt.Fprintf(r.Stderr, "misstep sched: the log is of another command: %s\n", schedule.Printable(strings.Join(log.Header.Command, " ")))
+		fmt.Fprintf(r.Stderr, "misstep sched: the log is of another command: %s\n", schedule.Printable(strings.Join(log.Header.Command,
+			" ")))
 	}
 	o := Options{Perturbation: log.Header.Perturbation, Replay: log, Round: r.Round, FixedAddresses: log.Header.FixedAddresses}
 	if o.FixedAddresses && r.Places > 0 {

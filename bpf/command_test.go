@@ -22,7 +22,8 @@ func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
 		t.Skip("this kernel can, and this is root")
 	}
 	require.ErrorIs(t, err, ErrUnsupported)
-	_, refused := RunRequest{Program: Program{Command: []string{"true"}}, Perturbation: schedule.Perturbation{Strategy: "none"}}.Run(t.Context())
+	_, refused := RunRequest{Program: Program{Command: []string{"true"}},
+		Perturbation: schedule.Perturbation{Strategy: "none"}}.Run(t.Context())
 	require.ErrorContains(t, refused, err.Error())
 	if _, missing := os.Stat("/sys/kernel/sched_ext"); missing != nil {
 		require.ErrorContains(t, refused, "misstep vm run", "the remedy")

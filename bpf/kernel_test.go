@@ -238,7 +238,8 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 
 func TestKernelDelaysAreThoseOfThePolicy(t *testing.T) {
 	needKernel(t)
-	p := schedule.Perturbation{Strategy: "delay", Seed: 11, Parameters: map[string]float64{"probability": 0.5, "expiry": 0.5, "max_us": 2000}}
+	p := schedule.Perturbation{Strategy: "delay", Seed: 11, Parameters: map[string]float64{"probability": 0.5, "expiry": 0.5,
+		"max_us": 2000}}
 	var file bytes.Buffer
 	log, err := schedule.NewLogWriter(&file, schedule.Header{Perturbation: p})
 	require.NoError(t, err)
@@ -317,7 +318,8 @@ func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 		cmd.Env = append(cmd.Env, "GODEBUG=asyncpreemptoff=1") // its runtime sends a signal to a thread that was held, and starts it anew
 		var out bytes.Buffer
 		cmd.Stdout = &out
-		o := Options{Perturbation: schedule.Perturbation{Strategy: "slice", Seed: 3, Parameters: map[string]float64{"probability": 1}}, Replay: l, FixedAddresses: true}
+		o := Options{Perturbation: schedule.Perturbation{Strategy: "slice", Seed: 3, Parameters: map[string]float64{"probability": 1}},
+			Replay: l, FixedAddresses: true}
 		if stopped {
 			o.Stops = []schedule.Stop{{Record: schedule.Record{Path: path, Place: place, Slice: 1e6}, Held: uint64(hold)}}
 		}
@@ -509,7 +511,8 @@ func TestKernelEjectionsAreOutcomes(t *testing.T) {
 	needKernel(t)
 	healthy := func() {
 		t.Helper()
-		assert.Equal(t, 7, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "delay", Seed: 2}}, helper("work", 100*time.Millisecond)).Code())
+		assert.Equal(t, 7, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "delay", Seed: 2}}, helper("work",
+			100*time.Millisecond)).Code())
 	}
 	t.Run("watchdog", func(t *testing.T) {
 		// No strategy and no log that can be read takes such a decision.
@@ -561,9 +564,11 @@ func TestKernelKilledLoaderLeavesAHealthyMachine(t *testing.T) {
 	child, err := os.FindProcess(pid)
 	require.NoError(t, err)
 	before := ticks(t, pid)
-	require.Eventually(t, func() bool { return ticks(t, pid) > before+5 }, 20*time.Second, 50*time.Millisecond, "the tree goes on under the kernel's own")
+	require.Eventually(t, func() bool { return ticks(t, pid) > before+5 }, 20*time.Second, 50*time.Millisecond,
+		"the tree goes on under the kernel's own")
 	require.NoError(t, child.Kill())
-	assert.Equal(t, 7, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "delay", Seed: 2}}, helper("work", 100*time.Millisecond)).Code())
+	assert.Equal(t, 7, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "delay", Seed: 2}}, helper("work",
+		100*time.Millisecond)).Code())
 }
 
 // ticks of CPU time that a process has used.
@@ -620,7 +625,8 @@ func TestKernelCountersOfAJVM(t *testing.T) {
 func TestKernelVerifierComplexity(t *testing.T) {
 	needKernel(t)
 	stops := []schedule.Stop{{Record: schedule.Record{Place: uint64(os.Getpagesize()), Slice: 1e6}}}
-	s, err := Attach(Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}, Replay: &schedule.Log{}, Stops: stops, FixedAddresses: true})
+	s, err := Attach(Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}, Replay: &schedule.Log{}, Stops: stops,
+		FixedAddresses: true})
 	require.NoError(t, err)
 	defer func() {
 		_, err := s.Detach()
@@ -648,7 +654,8 @@ func TestKernelFullBufferIsCounted(t *testing.T) {
 	recorded, err := schedule.ReadLog(&file)
 	require.NoError(t, err)
 	assert.Equal(t, result.Report.Lost, recorded.Lost)
-	assert.Equal(t, result.Report.Decisions+result.Report.ThreadCount, uint64(len(recorded.Decisions)+len(recorded.Threads))+recorded.Lost)
+	assert.Equal(t, result.Report.Decisions+result.Report.ThreadCount,
+		uint64(len(recorded.Decisions)+len(recorded.Threads))+recorded.Lost)
 }
 
 func TestKernelRequestsWriteAndReplay(t *testing.T) {
@@ -669,14 +676,16 @@ func TestKernelRequestsWriteAndReplay(t *testing.T) {
 	assert.Contains(t, text, "strategy chaos, seed 12")
 	var replayed bytes.Buffer
 	code, err = ReplayRequest{
-		Program: Program{Command: []string{exe}, Stdout: &replayed, Stderr: &replayed, Threads: 20}, File: file, Places: schedule.MaxPlaces,
+		Program: Program{Command: []string{exe}, Stdout: &replayed, Stderr: &replayed,
+			Threads: 20}, File: file, Places: schedule.MaxPlaces,
 	}.Run(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 7, code, replayed.String())
 	assert.Contains(t, replayed.String(), "replayed: ")
 
 	code, text = run(RunRequest{
-		Perturbation: schedule.Perturbation{Strategy: "slice", Seed: 1}, RepeatUntilFailure: true, MaxRuns: 3, ErrorCommand: "echo seed $MISSTEP_SEED",
+		Perturbation: schedule.Perturbation{Strategy: "slice",
+			Seed: 1}, RepeatUntilFailure: true, MaxRuns: 3, ErrorCommand: "echo seed $MISSTEP_SEED",
 	}, exe)
 	assert.Equal(t, 7, code, text)
 	assert.Contains(t, text, "run 1, seed 1: exit code 7")
@@ -689,10 +698,12 @@ func TestKernelRequestsWriteAndReplay(t *testing.T) {
 	assert.Contains(t, text, "ended after 50ms")
 
 	t.Setenv(helperVariable, "")
-	code, text = run(RunRequest{Perturbation: schedule.Perturbation{Strategy: "none", Seed: 1}, RepeatUntilFailure: true, MaxRuns: 2}, "/bin/true")
+	code, text = run(RunRequest{Perturbation: schedule.Perturbation{Strategy: "none", Seed: 1}, RepeatUntilFailure: true, MaxRuns: 2},
+		"/bin/true")
 	assert.Zero(t, code, text)
 	assert.Contains(t, text, "no failure in 2 runs, seeds 1 to 2")
-	_, err = RunRequest{Program: Program{Command: []string{"/no/such"}}, Perturbation: schedule.Perturbation{Strategy: "none"}}.Run(t.Context())
+	_, err = RunRequest{Program: Program{Command: []string{"/no/such"}},
+		Perturbation: schedule.Perturbation{Strategy: "none"}}.Run(t.Context())
 	_, notStarted := errors.AsType[*NotStartedError](err)
 	assert.True(t, notStarted, err)
 }

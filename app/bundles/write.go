@@ -32,8 +32,8 @@ type Writer struct {
 	SigningKey string
 }
 
-// Finding writes the bundle of a finding to path: of its newest reproducer, else of its example as it was found. recording is the folder of
-// a recording to include, or empty.
+// Finding writes the bundle of a finding to path: of its newest reproducer, else of its example as it was found. recording is the
+// folder of a recording to include, or empty.
 func (w Writer) Finding(ctx context.Context, id, path, recording string) error {
 	st := w.Station
 	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})

@@ -43,8 +43,8 @@ func Perturbers() []perturb.Perturber {
 	return []perturb.Perturber{perturb.Scheduler{}, perturb.Agent{}}
 }
 
-// Route gives each recipe to the executor that it names: host itself, or a virtual machine with host's files. home is the folder of the
-// machines' kernels. record is a new folder for a recording of the machine, or empty.
+// Route gives each recipe to the executor that it names: host itself, or a virtual machine with host's files. home is the folder
+// of the machines' kernels. record is a new folder for a recording of the machine, or empty.
 func Route(host *jvm.Executor, home, record string, logger *slog.Logger) (runner.Executor, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -61,11 +61,12 @@ func Route(host *jvm.Executor, home, record string, logger *slog.Logger) (runner
 	return runner.Route(map[string]runner.Executor{runner.Host: onHost, guest.Shared: machines, guest.Deterministic: machines}), nil
 }
 
-// JVMUser is the user as whom JVMs run where a scheduler can be loaded: that requires root, which the JVM has no need of. It is the
-// caller of sudo, else nobody. Nil elsewhere: JVMs then run as the user of this process.
+// JVMUser is the user as whom JVMs run where a scheduler can be loaded: that requires root, which the JVM has no need of. It is
+// the caller of sudo, else nobody. Nil elsewhere: JVMs then run as the user of this process.
 func JVMUser() *syscall.Credential { return unprivileged(os.Getuid(), bpf.Supported()) }
 
-// unprivileged is JVMUser for a user id and the result of bpf.Supported. Where a scheduler is loaded now, this process's may be next.
+// unprivileged is JVMUser for a user id and the result of bpf.Supported. Where a scheduler is loaded now, this process's may be
+// next.
 func unprivileged(uid int, supported error) *syscall.Credential {
 	if uid != 0 || supported != nil && !errors.Is(supported, bpf.ErrBusy) {
 		return nil

@@ -11,8 +11,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// writeBundles writes a bundle for each finding below the hunt's folder and returns their paths by finding id. With Reproduce each is that of a
-// reproducer. A finding whose bundle cannot be written is reported and left out.
+// writeBundles writes a bundle for each finding below the hunt's folder and returns their paths by finding id. With Reproduce each
+// is that of a reproducer. A finding whose bundle cannot be written is reported and left out.
 func (h Hunt) writeBundles(ctx context.Context, st *station.Station, findings []*misstepv1.Finding) map[string]string {
 	writer := bundles.Writer{Installation: h.Installation, Station: st, SigningKey: h.SigningKey}
 	paths := map[string]string{}

@@ -1,4 +1,5 @@
-// Package hunt runs a campaign to its end in a folder, with coordinator and runners in this process, and writes a bundle for each finding.
+// Package hunt runs a campaign to its end in a folder, with coordinator and runners in this process, and writes a bundle for each
+// finding.
 package hunt
 
 import (
@@ -86,7 +87,8 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 		return nil, err
 	}
 	return &Result{
-		Campaign: status.GetCampaign(), Findings: findings.GetFindings(), Bundles: h.writeBundles(ctx, st, findings.GetFindings()), Dir: dir,
+		Campaign: status.GetCampaign(), Findings: findings.GetFindings(), Bundles: h.writeBundles(ctx, st,
+			findings.GetFindings()), Dir: dir,
 	}, nil
 }
 

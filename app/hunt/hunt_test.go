@@ -43,7 +43,8 @@ func meanwhile(t *testing.T, st *station.Station, agent string, machine runner.E
 	require.ErrorIs(t, <-done, context.Canceled)
 }
 
-// TestHuntResumesReproducing: the same command in a folder whose findings were being reproduced resumes that instead of hunting further.
+// TestHuntResumesReproducing: the same command in a folder whose findings were being reproduced resumes that instead of hunting
+// further.
 func TestHuntResumesReproducing(t *testing.T) {
 	st, err := station.Embed(t.TempDir(), station.HuntTiming(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
@@ -88,12 +89,14 @@ func TestHuntResumesReproducing(t *testing.T) {
 		require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, status.GetState(), status.GetFailure())
 	})
 	assert.Equal(t, first, resumed(true), "it was not tried from a clean folder")
-	_, err = st.RecordClean(t.Context(), &misstepv1.RecordCleanRequest{ReproductionId: started.GetReproductionId(), Clean: &misstepv1.Reliability{Tries: 10}})
+	_, err = st.RecordClean(t.Context(), &misstepv1.RecordCleanRequest{ReproductionId: started.GetReproductionId(),
+		Clean: &misstepv1.Reliability{Tries: 10}})
 	require.NoError(t, err)
 	assert.NotEqual(t, first, resumed(true), "nothing is left to reproduce")
 }
 
-// The bundle of a finding that was merged is the other's reproducer, and expects what its recipe shows, also when that is the merged one's stacks.
+// The bundle of a finding that was merged is the other's reproducer, and expects what its recipe shows, also when that is the
+// merged one's stacks.
 func TestBundleOfMergedFindings(t *testing.T) {
 	st, err := station.Embed(t.TempDir(), station.HuntTiming(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
@@ -115,7 +118,8 @@ func TestBundleOfMergedFindings(t *testing.T) {
 	var alone atomic.Bool // the second finding does not show any more
 	bug, err := sim.New(sim.Script{Events: []sim.Event{{Rate: 1, Outcome: sim.Mismatch("Bug")}}}, runner.SystemClock{})
 	require.NoError(t, err)
-	machine := runner.ExecutorFunc(func(ctx context.Context, r *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+	machine := runner.ExecutorFunc(func(ctx context.Context, r *misstepv1.Recipe,
+		progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
 		o, err := bug.Run(ctx, r, progress)
 		if err == nil && !alone.Load() {
 			o.Mismatches = append(o.Mismatches, proto.CloneOf(o.GetMismatches()[0]))

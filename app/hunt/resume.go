@@ -11,9 +11,9 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// resume returns the id of the unfinished campaign of the same spec in this folder; without one it submits the spec. A spec that has run to
-// its end here before gets a fresh seed, so that a further run explores further. With Reproduce, a campaign whose findings were being
-// reproduced when it was interrupted comes first.
+// resume returns the id of the unfinished campaign of the same spec in this folder; without one it submits the spec. A spec that
+// has run to its end here before gets a fresh seed, so that a further run explores further. With Reproduce, a campaign whose
+// findings were being reproduced when it was interrupted comes first.
 func (h Hunt) resume(ctx context.Context, st *station.Station, request *misstepv1.SubmitCampaignRequest) (string, error) {
 	list, err := st.ListCampaigns(ctx, &misstepv1.ListCampaignsRequest{})
 	if err != nil {

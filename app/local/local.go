@@ -48,7 +48,8 @@ func (i Installation) Agent() (agent.Artefacts, error) {
 		return agent.Artefacts{}, fmt.Errorf("find this binary: %w", err)
 	}
 	dir := filepath.Dir(exe)
-	candidates := []string{filepath.Join(dir, "agent"), filepath.Join(dir, "..", "agent"), filepath.Join(dir, "..", "lib", "misstep", "agent")}
+	candidates := []string{filepath.Join(dir, "agent"), filepath.Join(dir, "..", "agent"), filepath.Join(dir, "..", "lib", "misstep",
+		"agent")}
 	var failures []error
 	for _, candidate := range candidates {
 		a, err := agent.Find(candidate)
@@ -57,7 +58,8 @@ func (i Installation) Agent() (agent.Artefacts, error) {
 		}
 		failures = append(failures, err)
 	}
-	return agent.Artefacts{}, fmt.Errorf("no agent artefacts beside %s (build them with `make agent`, or name their folder with --agent): %w",
+	return agent.Artefacts{}, fmt.Errorf("no agent artefacts beside %s "+
+		"(build them with `make agent`, or name their folder with --agent): %w",
 		exe, failures[len(failures)-1])
 }
 

@@ -13,7 +13,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// A bundle is tried on the very build of its reproducer: from the catalogue, else from the coordinator's corpus, never on what JAVA_HOME names.
+// A bundle is tried on the very build of its reproducer: from the catalogue, else from the coordinator's corpus, never on what
+// JAVA_HOME names.
 func TestBundleIsTriedOnItsOwnBuild(t *testing.T) {
 	catalogue := jdk.Open(testenv.Home(t))
 	entry, err := catalogue.Get("jdk17")

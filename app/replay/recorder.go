@@ -56,7 +56,8 @@ func (r *recorder) hit() error {
 	if err := os.CopyFS(r.keep, os.DirFS(r.last)); err != nil {
 		return fmt.Errorf("keep the recording: %w", err)
 	}
-	r.say("recorded in %s: repeat it with misstep vm replay %s, or include it in a bundle with misstep findings bundle --recording", r.keep, r.keep)
+	r.say("recorded in %s: repeat it with misstep vm replay %s, or include it in a bundle with misstep findings bundle --recording",
+		r.keep, r.keep)
 	r.keep = ""
 	return r.drop()
 }

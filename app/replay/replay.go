@@ -40,8 +40,8 @@ type Result struct {
 	Low        float64 `json:"low"` // of the 95 % Wilson interval of hits/tries
 	High       float64 `json:"high"`
 	Reproduced bool    `json:"reproduced"`
-	// SameSchedule counts tries whose threads were perturbed by the very decisions of the bundle's schedule.log, byte for byte; nil when
-	// there is nothing to compare, or the machine's time was not virtual.
+	// SameSchedule counts tries whose threads were perturbed by the very decisions of the bundle's schedule.log, byte for byte;
+	// nil when there is nothing to compare, or the machine's time was not virtual.
 	SameSchedule *int `json:"same_schedule,omitempty"`
 }
 
@@ -56,8 +56,8 @@ func (r *Result) finish() *Result {
 	return r
 }
 
-// Recorded repeats the machine that a bundle carries, instruction by instruction. gdb is an address at which qemu waits for a debugger
-// before the first instruction, or empty.
+// Recorded repeats the machine that a bundle carries, instruction by instruction. gdb is an address at which qemu waits for a
+// debugger before the first instruction, or empty.
 func Recorded(ctx context.Context, b *bundle.Bundle, gdb string, say app.Say) (*Result, error) {
 	if len(b.Reproducer().GetRecording()) == 0 {
 		return nil, errors.New("this bundle carries no recording; replay it without --recording")
@@ -132,8 +132,8 @@ func Run(ctx context.Context, i local.Installation, b *bundle.Bundle, o Options)
 	return result.finish(), nil
 }
 
-// comparableSchedule is the digest of the bundle's schedule log where tries can take the same decisions: in virtual time with the same
-// seed. Empty elsewhere.
+// comparableSchedule is the digest of the bundle's schedule log where tries can take the same decisions: in virtual time with the
+// same seed. Empty elsewhere.
 func comparableSchedule(r *misstepv1.Reproducer, recipe *misstepv1.Recipe) string {
 	if recipe.GetExecutor() != guest.Deterministic || bundle.FreshSeeds(r) {
 		return ""

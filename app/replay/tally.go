@@ -12,8 +12,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Shows returns a predicate that reports whether a hit is the finding's: of its own signature, of a finding merged into it, or, where an
-// older version of triage wrote the signature, of the one that its example has today. Otherwise the bug would look fixed.
+// Shows returns a predicate that reports whether a hit is the finding's: of its own signature, of a finding merged into it, or,
+// where an older version of triage wrote the signature, of the one that its example has today. Otherwise the bug would look fixed.
 func Shows(f *misstepv1.Finding) func(triage.Hit) bool {
 	is := func(h triage.Hit) bool {
 		return proto.Equal(h.Signature, f.GetSignature()) || h.ID == f.GetId() || slices.Contains(f.GetAliases(), h.ID)

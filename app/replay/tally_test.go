@@ -16,9 +16,12 @@ import (
 // A JVM that does not start, for a flag that its build does not know, never makes a finding "fixed".
 func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
 	checks := []*misstepv1.CheckCount{{Check: "gst-asgct"}}
-	refused := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE, Checks: checks, Reason: "exit: Unrecognized VM option 'UseBiasedLocking'"}
-	crashed := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Checks: checks, Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)"}}
-	finding := &misstepv1.Finding{Signature: &misstepv1.Signature{Kind: triage.KindMismatch, Parts: []string{"gst-asgct", "truncated", "upcall <clinit>"}}}
+	refused := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE, Checks: checks,
+		Reason: "exit: Unrecognized VM option 'UseBiasedLocking'"}
+	crashed := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Checks: checks,
+		Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)"}}
+	finding := &misstepv1.Finding{Signature: &misstepv1.Signature{Kind: triage.KindMismatch, Parts: []string{"gst-asgct", "truncated",
+		"upcall <clinit>"}}}
 	seen := Tally{Others: map[string]int{}}
 	for range 100 {
 		assert.False(t, seen.Count(crashed, Shows(finding)))

@@ -1,5 +1,5 @@
-// Package reproduction goes from a finding to a verified reproducer: it drives a coordinator's reproduction to its end, writes the bundle and
-// tries it in a clean folder.
+// Package reproduction goes from a finding to a verified reproducer: it drives a coordinator's reproduction to its end, writes the
+// bundle and tries it in a clean folder.
 package reproduction
 
 import (
@@ -74,11 +74,13 @@ func (d Driver) run(ctx context.Context, id, out string) (*misstepv1.Reproductio
 	if reproducer.Clean, err = replay.Clean(ctx, d.Bundles.Installation, st.Blobs, out, tries, d.Say, d.Logger); err != nil {
 		return nil, err
 	}
-	if _, err := st.RecordClean(ctx, &misstepv1.RecordCleanRequest{ReproductionId: status.GetId(), Clean: reproducer.GetClean()}); err != nil {
+	if _, err := st.RecordClean(ctx, &misstepv1.RecordCleanRequest{ReproductionId: status.GetId(),
+		Clean: reproducer.GetClean()}); err != nil {
 		return nil, err
 	}
 	if reproducer.GetClean().GetHits() == 0 {
-		return nil, &NotReproducedError{fmt.Sprintf("%s: the bundle did not show the finding in %d tries from a clean folder, though %d of %d trials did",
+		return nil, &NotReproducedError{fmt.Sprintf("%s: the bundle did not show the finding "+
+			"in %d tries from a clean folder, though %d of %d trials did",
 			out, reproducer.GetClean().GetTries(), reproducer.GetReliability().GetHits(), reproducer.GetReliability().GetTries())}
 	}
 	return status, d.Bundles.Reproducer(ctx, reproducer, out, "") // again, with the result of the clean tries

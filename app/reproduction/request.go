@@ -64,7 +64,8 @@ func (d Driver) request(ctx context.Context, id string) (*misstepv1.StartReprodu
 	return request, nil
 }
 
-// instrumented lists the methods that were instrumented in the trial of a finding's example, from its evidence; none when that has no list.
+// instrumented lists the methods that were instrumented in the trial of a finding's example, from its evidence; none when that has
+// no list.
 func instrumented(ctx context.Context, st *station.Station, f *misstepv1.Finding) ([]string, error) {
 	for _, ev := range f.GetExample().GetEvidence() {
 		if ev.GetName() != agent.FileMethods {
@@ -84,8 +85,8 @@ func instrumented(ctx context.Context, st *station.Station, f *misstepv1.Finding
 	return nil, nil
 }
 
-// Unfinished lists the ids of findings whose reproduction has not ended, with those merged into them. If clean tries are asked for, a
-// reproduction that lacks them has not ended.
+// Unfinished lists the ids of findings whose reproduction has not ended, with those merged into them. If clean tries are asked
+// for, a reproduction that lacks them has not ended.
 func Unfinished(ctx context.Context, st *station.Station, cleanTries uint32) ([]string, error) {
 	list, err := st.ListReproductions(ctx, &misstepv1.ListReproductionsRequest{})
 	if err != nil {
@@ -93,7 +94,8 @@ func Unfinished(ctx context.Context, st *station.Station, cleanTries uint32) ([]
 	}
 	var ids []string
 	for _, r := range list.GetReproductions() {
-		untried := cleanTries > 0 && r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_DONE && r.GetReproducer().GetClean() == nil
+		untried := cleanTries > 0 && r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_DONE &&
+			r.GetReproducer().GetClean() == nil
 		if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING && !untried {
 			continue
 		}

@@ -48,8 +48,8 @@ type Result struct {
 	Error   string        `json:"error,omitempty"` // why it could not run
 }
 
-// Run repeats the bundle at path on a JDK, a name of the catalogue or a folder, as often as the known rate requires. A bundle that cannot
-// run is a result with an Error.
+// Run repeats the bundle at path on a JDK, a name of the catalogue or a folder, as often as the known rate requires. A bundle that
+// cannot run is a result with an Error.
 func Run(ctx context.Context, i local.Installation, path, jdk string, o Options) Result {
 	result := Result{
 		Bundle: path, JDK: jdk, Time: time.Now().UTC().Truncate(time.Second),
@@ -113,7 +113,8 @@ func (r *Result) fill(ctx context.Context, i local.Installation, o Options) erro
 	return nil
 }
 
-// knownRate is the reproducer's measured reliability, of the clean tries if there were any, else the rate of the trials on its own build and workload.
+// knownRate is the reproducer's measured reliability, of the clean tries if there were any, else the rate of the trials on its own
+// build and workload.
 func knownRate(r *misstepv1.Reproducer) judge.Count {
 	for _, m := range []*misstepv1.Reliability{r.GetClean(), r.GetReliability()} {
 		if m.GetTries() > 0 {
@@ -122,7 +123,8 @@ func knownRate(r *misstepv1.Reproducer) judge.Count {
 	}
 	var c judge.Count
 	for _, rate := range r.GetFinding().GetRates() {
-		if rate.GetJdk() == r.GetRecipe().GetJdk().GetName() && rate.GetWorkload() == r.GetRecipe().GetWorkload().GetName() && rate.GetHits() > 0 {
+		if rate.GetJdk() == r.GetRecipe().GetJdk().GetName() && rate.GetWorkload() == r.GetRecipe().GetWorkload().GetName() &&
+			rate.GetHits() > 0 {
 			c.Hits += rate.GetHits()
 			c.Tries += rate.GetTrials()
 		}

@@ -16,8 +16,8 @@ import (
 	"misstep/internal/atomicfile"
 )
 
-// Export writes the bundles of a corpus as files below dir, with their signatures; findings are ids or prefixes of ids, none means all. It
-// calls written with each path. An existing file must hold the same bytes.
+// Export writes the bundles of a corpus as files below dir, with their signatures; findings are ids or prefixes of ids, none means
+// all. It calls written with each path. An existing file must hold the same bytes.
 func Export(ctx context.Context, from share.Corpus, dir string, findings []string, written func(path string)) error {
 	entries, err := Entries(ctx, from)
 	if err != nil {
@@ -28,7 +28,10 @@ func Export(ctx context.Context, from share.Corpus, dir string, findings []strin
 	}
 	found := 0
 	for _, entry := range entries {
-		wanted := len(findings) == 0 || slices.ContainsFunc(findings, func(id string) bool { return strings.HasPrefix(entry.Finding, id) })
+		wanted := len(findings) == 0 || slices.ContainsFunc(findings, func(id string) bool {
+			return strings.HasPrefix(entry.Finding,
+				id)
+		})
 		if !wanted {
 			continue
 		}

@@ -13,11 +13,13 @@ import (
 	"misstep/corpus/localdir"
 )
 
-// Sweep finds the blobs of a folder that no bundle, finding or trial refers to and that were neither stored nor asked for within grace, at
-// least localdir.MinGrace. With remove it removes them. dir is the folder of a corpus, or of a hunt or coordinator, which may be running.
+// Sweep finds the blobs of a folder that no bundle, finding or trial refers to and that were neither stored nor asked for within
+// grace, at least localdir.MinGrace. With remove it removes them. dir is the folder of a corpus, or of a hunt or coordinator,
+// which may be running.
 func Sweep(ctx context.Context, dir string, grace time.Duration, remove bool) (localdir.Swept, error) {
 	if grace < localdir.MinGrace {
-		return localdir.Swept{}, fmt.Errorf("--grace %v: want at least %v, or blobs that are being written would be taken for garbage", grace, localdir.MinGrace)
+		return localdir.Swept{}, fmt.Errorf("--grace %v: want at least %v, or blobs that are being written would be taken for garbage",
+			grace, localdir.MinGrace)
 	}
 	if _, err := os.Stat(dir); err != nil {
 		return localdir.Swept{}, fmt.Errorf("no corpus: %w", err)

@@ -20,8 +20,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// TestSweepKeepsWhatRowsReferTo sweeps a coordinator's folder in which every blob is old: what a running reproduction, a running campaign, a
-// finding, one that was merged, and a trial that was not clean need stays; the rest goes.
+// TestSweepKeepsWhatRowsReferTo sweeps a coordinator's folder in which every blob is old: what a running reproduction, a running
+// campaign, a finding, one that was merged, and a trial that was not clean need stays; the rest goes.
 func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 	dir := t.TempDir()
 	blobs, err := localdir.New(filepath.Join(dir, "blobs"))
@@ -52,12 +52,14 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 		}
 		err = st.Update(t.Context(), func(tx store.Tx) error {
 			trial := func(campaign string, index uint64, o *misstepv1.Outcome) error {
-				_, err := tx.AddTrial(&store.Trial{Campaign: campaign, Index: index, Recipe: &misstepv1.Recipe{}, Outcome: o, Ended: time.Now()})
+				_, err := tx.AddTrial(&store.Trial{Campaign: campaign, Index: index, Recipe: &misstepv1.Recipe{}, Outcome: o,
+					Ended: time.Now()})
 				return err
 			}
 			return errors.Join(
 				tx.PutReproduction(&misstepv1.Reproduction{
-					Id: "R1", State: misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING, Started: now, Example: outcome(mismatches, blob("example so far", true)),
+					Id: "R1", State: misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING, Started: now, Example: outcome(mismatches,
+						blob("example so far", true)),
 					Spec: &misstepv1.ReproductionSpec{
 						Builds: build(put(tree)), Recipe: &misstepv1.Recipe{Workload: &misstepv1.Workload{Name: "w", Digest: blob("workload", true)}},
 					},
@@ -68,17 +70,21 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 				}),
 				tx.PutCampaign(&store.Campaign{
 					ID: "C1", State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: time.Now(), Tally: &misstepv1.CampaignStatus{},
-					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{Name: "j", Digest: blob("JDK of a running campaign", true)}}},
+					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{Name: "j", Digest: blob("JDK of a running campaign",
+						true)}}},
 				}),
 				tx.PutCampaign(&store.Campaign{
 					ID: "C2", State: misstepv1.CampaignState_CAMPAIGN_STATE_DONE, Submitted: time.Now(), Tally: &misstepv1.CampaignStatus{},
-					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{Name: "j", Digest: blob("JDK of an ended campaign", false)}}},
+					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{Name: "j", Digest: blob("JDK of an ended campaign",
+						false)}}},
 				}),
 				trial("C1", 0, outcome(clean, blob("clean trial of a running campaign", true))),
 				trial("C2", 0, outcome(clean, blob("clean trial of an ended campaign", false))),
 				trial("C2", 1, outcome(mismatches, blob("mismatch of an ended campaign", true))),
-				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F1", LastSeen: now, Example: outcome(mismatches, blob("finding", true))}}),
-				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F2", LastSeen: now, Example: outcome(mismatches, blob("merged finding", true))}}),
+				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F1", LastSeen: now, Example: outcome(mismatches, blob("finding",
+					true))}}),
+				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F2", LastSeen: now, Example: outcome(mismatches,
+					blob("merged finding", true))}}),
 				func() error {
 					_, err := tx.AddDecision(&misstepv1.TriageDecision{Kind: "merge", Finding: "F2", Into: "F1", Made: now})
 					return err

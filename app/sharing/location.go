@@ -59,7 +59,8 @@ func locate(ctx context.Context, location string) (share.Corpus, func(), error) 
 		done := func() { _ = connection.Close() }
 		return share.Corpus{Store: remote.Client(connection), Index: remote.Index(connection)}, done, nil
 	case scheme == "s3" && u.Host != "":
-		endpoint := cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
+		endpoint := cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"),
+			"https://s3.amazonaws.com")
 		store, err := blob.Open(ctx, u.Host, u.Path, blob.Options{
 			Endpoint: endpoint, Region: cmp.Or(u.Query().Get("region"), os.Getenv("AWS_REGION")),
 		})

@@ -51,8 +51,8 @@ func (m marker) coordinator(ctx context.Context, dir string) (err error) {
 	return st.View(ctx, m.rows)
 }
 
-// rows marks what is referred to by findings (merged ones included, since they may be split off again), reproductions, running campaigns, and
-// trials that hit a finding or did not end cleanly. Results of probes are in their reproduction.
+// rows marks what is referred to by findings (merged ones included, since they may be split off again), reproductions, running
+// campaigns, and trials that hit a finding or did not end cleanly. Results of probes are in their reproduction.
 func (m marker) rows(tx store.Tx) error {
 	findings, err := tx.Findings()
 	if err != nil {
@@ -135,8 +135,8 @@ func (m marker) trees(ctx context.Context, source corpus.Source) error {
 	return nil
 }
 
-// manifestOf reads a blob when it is the manifest of a tree. Digests that are not those of a blob here (an agent's, a signature's) are
-// ignored.
+// manifestOf reads a blob when it is the manifest of a tree. Digests that are not those of a blob here (an agent's, a signature's)
+// are ignored.
 func manifestOf(ctx context.Context, source corpus.Source, d corpus.Digest) (m tree.Manifest, ok bool, err error) {
 	r, size, err := source.Open(ctx, d)
 	if errors.Is(err, corpus.ErrNotFound) {

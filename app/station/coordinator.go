@@ -83,7 +83,8 @@ func (c *Coordinator) Serve(ctx context.Context, listener net.Listener) error {
 // BlobsPath is the folder of the corpus in the folder of a hunt or coordinator.
 func BlobsPath(dir string) string { return filepath.Join(dir, "blobs") }
 
-// HuntTiming configures a coordinator whose runner is in the same process: short rounds, and leases that expire soon after a restart.
+// HuntTiming configures a coordinator whose runner is in the same process: short rounds, and leases that expire soon after a
+// restart.
 func HuntTiming(logger *slog.Logger) coordinator.Config {
 	return coordinator.Config{Logger: logger, LeaseTime: 10 * time.Second, SyncInterval: 500 * time.Millisecond}
 }

@@ -34,7 +34,8 @@ type Station struct {
 }
 
 // MessageSizes limits the messages that a client exchanges with a coordinator.
-var MessageSizes = grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(coordinator.MaxMessage), grpc.MaxCallSendMsgSize(coordinator.MaxMessage))
+var MessageSizes = grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(coordinator.MaxMessage),
+	grpc.MaxCallSendMsgSize(coordinator.MaxMessage))
 
 // Dial connects to a coordinator on the network. Connections are plain: run both ends on one host or inside a private network.
 func Dial(addr string) (*Station, error) {

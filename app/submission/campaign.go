@@ -1,4 +1,5 @@
-// Package submission turns campaign and recipe files into what a coordinator or an executor takes, resolved in the local catalogues.
+// Package submission turns campaign and recipe files into what a coordinator or an executor takes, resolved in the local
+// catalogues.
 package submission
 
 import (
@@ -15,9 +16,10 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Load reads a campaign file and resolves its names in the local catalogues. skipped says, a line each, which combinations of the campaign
-// are left out because a JDK cannot run them.
-func Load(ctx context.Context, i local.Installation, file string) (request *misstepv1.SubmitCampaignRequest, skipped []string, err error) {
+// Load reads a campaign file and resolves its names in the local catalogues. skipped says, a line each, which combinations of the
+// campaign are left out because a JDK cannot run them.
+func Load(ctx context.Context, i local.Installation, file string) (request *misstepv1.SubmitCampaignRequest, skipped []string,
+	err error) {
 	spec, err := read(i, file)
 	if err != nil {
 		return nil, nil, err

@@ -93,7 +93,8 @@ func decide(e *env, f coordinatorFlags, propose func(*station.Station) (*misstep
 
 func decisionText(d *misstepv1.TriageDecision) string {
 	verb := map[string]string{"merge": "merged into", "split": "split off"}[d.GetKind()]
-	text := fmt.Sprintf("%d  %s  %s %s %s", d.GetId(), d.GetMade().AsTime().Local().Format(time.DateTime), d.GetFinding(), verb, d.GetInto())
+	text := fmt.Sprintf("%d  %s  %s %s %s", d.GetId(), d.GetMade().AsTime().Local().Format(time.DateTime), d.GetFinding(), verb,
+		d.GetInto())
 	if d.GetReason() != "" {
 		text += ": " + d.GetReason()
 	}

@@ -17,15 +17,15 @@ const (
 	exitVoid      = 4
 
 	// Codes of commands that pass on the exit code of a program, as far from common codes as those of env(1) and timeout(1).
-	exitEjected    = bpf.CodeEjected
-	exitTimeout    = bpf.CodeTimeout
+	exitEjected       = bpf.CodeEjected
+	exitTimeout       = bpf.CodeTimeout
 	exitOwn           = 125
 	exitNotExecutable = 126 // the guest's code
 	exitNotStarted    = 127 // the guest's code as well
 )
 
-// exitMeaning is what an exit code means. The path of the command is as on the command line; an empty one means all commands without codes
-// of their own. passedOn stands for the codes of the program that the command runs, shown as N.
+// exitMeaning is what an exit code means. The path of the command is as on the command line; an empty one means all commands
+// without codes of their own. passedOn stands for the codes of the program that the command runs, shown as N.
 type exitMeaning struct {
 	Command string
 	Code    int
@@ -36,7 +36,7 @@ const passedOn = -1
 
 // exitCodes is the one table of exit codes: help and documentation are made from it.
 var exitCodes = []exitMeaning{
-		{"run", exitOK, "clean"},
+	{"run", exitOK, "clean"},
 	{"run", exitFound, "mismatch, crash or hang"},
 	{"run", exitFailed, "could not run"},
 	{"run", exitAppFailed, "the workload failed by itself"},

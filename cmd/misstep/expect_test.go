@@ -27,7 +27,8 @@ func record(m *misstepv1.Mismatch) string {
 		m.GetCheck(), m.GetKind(), trace(m.GetReference()), trace(m.GetSuspect()), m.GetDivergence(), m.GetTopState())
 }
 
-// A record that shows a finding is a hit for its bundle's script, whatever the finding; most records of other findings with its check and kind are none.
+// A record that shows a finding is a hit for its bundle's script, whatever the finding; most records of other findings with its
+// check and kind are none.
 func TestABundlesScriptHitsWhatShowsItsFinding(t *testing.T) {
 	all, err := triagetest.Open("../../coordinator/triage/triagetest/testdata/labelled.jsonl.gz")
 	require.NoError(t, err)

@@ -83,5 +83,6 @@ func TestExitCodesOfEveryCommand(t *testing.T) {
 func TestReferenceOfExitCodes(t *testing.T) {
 	const bundles = "`run.sh` of a bundle: 0 reproduced, 1 not reproduced, 2 could not run. `standalone/run.sh`: 0 the walkers agree, 1 they " +
 		"differ, 2 could not run."
-	reference.Hold(t, "../..", "exit-codes.md", reference.Generated+"# Exit codes\n\n"+exitCodeTable()+"\n"+reference.Paragraph(bundles)+"\n")
+	reference.Hold(t, "../..", "exit-codes.md",
+		reference.Generated+"# Exit codes\n\n"+exitCodeTable()+"\n"+reference.Paragraph(bundles)+"\n")
 }

@@ -41,7 +41,8 @@ func runHunt(t *testing.T, home, dir, spec string, options ...string) *misstepv1
 	return &status
 }
 
-// TestHundredTrialsLeaveNothing runs 100 trials on two slots: every one is accounted for, no process and no temporary folder is left.
+// TestHundredTrialsLeaveNothing runs 100 trials on two slots: every one is accounted for, no process and no temporary folder is
+// left.
 func TestHundredTrialsLeaveNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; run without -short")

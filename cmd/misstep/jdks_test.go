@@ -63,8 +63,8 @@ func eachOfMatrix(t *testing.T, entries map[string]jdk.Entry, missing map[string
 	}
 }
 
-// TestJDKs runs a small campaign on every JDK of the matrix: each check does work, its counts add up, nothing crashes or hangs, and
-// JDK-8303444 is found where it is known to be.
+// TestJDKs runs a small campaign on every JDK of the matrix: each check does work, its counts add up, nothing crashes or hangs,
+// and JDK-8303444 is found where it is known to be.
 func TestJDKs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; run without -short")
@@ -137,7 +137,8 @@ budget: {trials: %d}
 		for _, trial := range trials[entry.Name] {
 			o, name := trial.GetOutcome(), trial.GetRecipe().GetWorkload().GetName()
 			t.Logf("%s: %s %s", name, o.GetKind(), o.GetReason())
-			require.Contains(t, []misstepv1.OutcomeKind{misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES},
+			require.Contains(t, []misstepv1.OutcomeKind{misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN,
+				misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES},
 				o.GetKind(), "%s: %s", name, o.GetReason())
 			requireChecked(t, name, trial)
 			for _, c := range trial.GetOutcome().GetChecks() {
@@ -152,8 +153,8 @@ budget: {trials: %d}
 	})
 }
 
-// requireChecked asks that every check that the recipe wants did work and that its verdicts add up. A bracket needs two signals that can be
-// walked and a safepoint in between: a short run may come to its end without one.
+// requireChecked asks that every check that the recipe wants did work and that its verdicts add up. A bracket needs two signals
+// that can be walked and a safepoint in between: a short run may come to its end without one.
 func requireChecked(t *testing.T, name string, trial *misstepv1.Trial) {
 	t.Helper()
 	counts := map[string]*misstepv1.CheckCount{}
@@ -193,7 +194,8 @@ func TestPresetsStart(t *testing.T) {
 			group.Go(func() error {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
-				out, err := exec.CommandContext(ctx, filepath.Join(entry.Path, "bin", "java"), append(flags, "-Xmx64m", "-version")...).CombinedOutput()
+				out, err := exec.CommandContext(ctx, filepath.Join(entry.Path, "bin", "java"), append(flags, "-Xmx64m",
+					"-version")...).CombinedOutput()
 				for line := range strings.Lines(string(out)) {
 					// It also says which flags a later version will lack.
 					if strings.Contains(line, "VM warning") && !strings.Contains(line, "deprecated") {

@@ -78,8 +78,8 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestKilledAtRandomMoments kills coordinator and runner with SIGKILL, 20 times each in turn at random moments, while a campaign runs
-// on real JVMs. Every trial that was finished once stays finished, none is recorded twice, and the campaign ends complete.
+// TestKilledAtRandomMoments kills coordinator and runner with SIGKILL, 20 times each in turn at random moments, while a campaign
+// runs on real JVMs. Every trial that was finished once stays finished, none is recorded twice, and the campaign ends complete.
 func TestKilledAtRandomMoments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; run without -short")

@@ -17,7 +17,8 @@ import (
 	"misstep/runner/perturb"
 )
 
-// TestCampaignInMachines runs trials of real JVMs in virtual machines with sched_ext: each says which perturbation was in force, with proof.
+// TestCampaignInMachines runs trials of real JVMs in virtual machines with sched_ext: each says which perturbation was in force,
+// with proof.
 func TestCampaignInMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("booting takes too long for -short")

@@ -74,7 +74,8 @@ func TestReferenceOfJSON(t *testing.T) {
 	require.Equal(t, have, want, "commands that have --json, and those of which the table says what it prints")
 	schema, err := reference.Load("../../proto/misstep/v1")
 	require.NoError(t, err)
-	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Outcome", "Reproduction", "TriageDecision", "JdkPreset")
+	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Outcome", "Reproduction", "TriageDecision",
+		"JdkPreset")
 	require.NoError(t, err)
 	described, _, err := schema.Reachable("Recipe", "Campaign")
 	require.NoError(t, err)

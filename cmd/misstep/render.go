@@ -86,8 +86,8 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 	}
 }
 
-// renderMismatch prints both stacks side by side, the first difference marked. Bottoms are aligned, as stacks grow from there; only
-// a suspect that lost its bottom stands beside the top of the reference, to which it belongs.
+// renderMismatch prints both stacks side by side, the first difference marked. Bottoms are aligned, as stacks grow from there;
+// only a suspect that lost its bottom stands beside the top of the reference, to which it belongs.
 func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	fmt.Fprintf(w, "%s: %s on thread %q (%d times)\n", m.GetCheck(), m.GetKind(), m.GetThread(), max(m.GetCount(), 1))
 	if f := m.GetDeoptimisedCaller(); f != nil {
@@ -151,7 +151,8 @@ func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[stri
 	t := table(w)
 	fmt.Fprintln(t, "finding\tknown as\thits\tJDKs\twhat\tbundle")
 	for _, f := range findings {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), orDash(misstepv1.KnownText(f)), f.GetHits(), strings.Join(jdksOf(f), " "), f.GetTitle()+looksLike(f), orDash(bundles[f.GetId()]))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), orDash(misstepv1.KnownText(f)), f.GetHits(), strings.Join(jdksOf(f), " "),
+			f.GetTitle()+looksLike(f), orDash(bundles[f.GetId()]))
 	}
 	t.Flush()
 }
@@ -199,7 +200,8 @@ func renderFactors(w io.Writer, factors []*misstepv1.FindingFactor) {
 		if value == "" {
 			value = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d of %d\t%.3f–%.3f\t%s\n", f.GetDimension(), value, f.GetHits(), f.GetTrials(), f.GetLow(), f.GetHigh(), mark)
+		fmt.Fprintf(t, "%s\t%s\t%d of %d\t%.3f–%.3f\t%s\n", f.GetDimension(), value, f.GetHits(), f.GetTrials(), f.GetLow(), f.GetHigh(),
+			mark)
 	}
 	t.Flush()
 }
@@ -217,7 +219,8 @@ func renderNeighbours(w io.Writer, f *misstepv1.Finding) {
 	}
 	t.Flush()
 	if len(f.GetFits()) > 0 {
-		fmt.Fprintf(w, "when it was new it looked like %s; `misstep findings merge %s ID` if it is\n", strings.Join(f.GetFits(), " and "), f.GetId())
+		fmt.Fprintf(w, "when it was new it looked like %s; `misstep findings merge %s ID` if it is\n",
+			strings.Join(f.GetFits(), " and "), f.GetId())
 	}
 }
 
@@ -234,9 +237,11 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	if s.GetRetries() > 0 {
 		parts = append(parts, fmt.Sprintf("(%d retries)", s.GetRetries()))
 	}
-	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", station.Finished(s), s.GetRunning(), s.GetQueued(), strings.Join(parts, ", "))
+	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", station.Finished(s), s.GetRunning(), s.GetQueued(),
+		strings.Join(parts, ", "))
 	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
-		fmt.Fprintf(w, "%[2]d trials wait for a runner with %[1]s; no connected one has it%[3]s\n", need, s.GetUnplaced()[need], executors.Remedy(need))
+		fmt.Fprintf(w, "%[2]d trials wait for a runner with %[1]s; no connected one has it%[3]s\n", need, s.GetUnplaced()[need],
+			executors.Remedy(need))
 	}
 	renderChecks(w, s.GetChecks(), s.GetSignals())
 }
@@ -246,10 +251,12 @@ func renderPerturbation(w io.Writer, p *misstepv1.PerturbationReport) {
 	if !misstepv1.Disturbs(p.GetStrategy()) {
 		return
 	}
-	fmt.Fprintf(w, "perturbed by %s, seed %d, %s on %s: %d decisions about %d threads; applied: %s\n", p.GetStrategy(), p.GetSeed(), p.GetMechanism(), p.GetKernel(),
+	fmt.Fprintf(w, "perturbed by %s, seed %d, %s on %s: %d decisions about %d threads; applied: %s\n", p.GetStrategy(), p.GetSeed(),
+		p.GetMechanism(), p.GetKernel(),
 		p.GetDecisions(), p.GetThreads(), counts(p.GetApplied()))
 	if d := p.GetDelays(); d.GetCount() > 0 {
-		fmt.Fprintf(w, "delays: half below %v, 90 %% below %v, all below %v\n", d.GetMedian().AsDuration(), d.GetP90().AsDuration(), d.GetLongest().AsDuration())
+		fmt.Fprintf(w, "delays: half below %v, 90 %% below %v, all below %v\n", d.GetMedian().AsDuration(), d.GetP90().AsDuration(),
+			d.GetLongest().AsDuration())
 	}
 	t := table(w)
 	if len(p.GetRoles()) > 0 {
@@ -257,7 +264,8 @@ func renderPerturbation(w io.Writer, p *misstepv1.PerturbationReport) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.GetRoles())) {
 		r := p.GetRoles()[name]
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%v\t%d\t%d\t%v\n", name, r.GetThreads(), r.GetDecisions(), r.GetDelays(), r.GetDelayed().AsDuration().Round(time.Microsecond),
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%v\t%d\t%d\t%v\n", name, r.GetThreads(), r.GetDecisions(), r.GetDelays(),
+			r.GetDelayed().AsDuration().Round(time.Microsecond),
 			r.GetStarved(), r.GetPreempted(), r.GetRan().AsDuration().Round(time.Microsecond))
 	}
 	t.Flush()

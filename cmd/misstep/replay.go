@@ -79,7 +79,8 @@ func (c *replayCommand) replay(ctx context.Context, e *env, b *bundle.Bundle) (*
 	})
 }
 
-// checkRecordingFlags checks the flags about recordings. A hit may take hours to come: that its recording cannot be kept is reported before.
+// checkRecordingFlags checks the flags about recordings. A hit may take hours to come: that its recording cannot be kept is
+// reported before.
 func (c *replayCommand) checkRecordingFlags() error {
 	switch {
 	case c.GDB != "" && !c.Recording:
@@ -110,7 +111,8 @@ func renderReplay(w io.Writer, r *replay.Result, f *misstepv1.Finding) error {
 	_, err := fmt.Fprintf(w, "%s: %d of %d tries (95 %% interval %.2f–%.2f) on %s\n%s: %s%s\n",
 		verdict, r.Hits, r.Tries, r.Low, r.High, r.JDK, f.GetId(), f.GetTitle(), known)
 	if err == nil && r.SameSchedule != nil {
-		_, err = fmt.Fprintf(w, "%d of %d tries took the decisions of the bundle's %s, byte for byte\n", *r.SameSchedule, r.Tries, jvm.FileSchedule)
+		_, err = fmt.Fprintf(w, "%d of %d tries took the decisions of the bundle's %s, byte for byte\n", *r.SameSchedule, r.Tries,
+			jvm.FileSchedule)
 	}
 	var others []string
 	for _, name := range slices.Sorted(maps.Keys(r.Others)) {

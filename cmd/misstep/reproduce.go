@@ -148,7 +148,8 @@ func (c *reproduceList) Run(ctx context.Context, e *env) error {
 		if r := s.GetReproducer(); r != nil {
 			result = reliabilityText(r.GetReliability())
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", s.GetId(), s.GetFindingId(), reproductionState(s.GetState()), lastStep(s).GetName(), s.GetTrials(),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", s.GetId(), s.GetFindingId(), reproductionState(s.GetState()),
+			lastStep(s).GetName(), s.GetTrials(),
 			s.GetStarted().AsTime().Local().Format(time.DateTime), result)
 	}
 	return t.Flush()

@@ -32,8 +32,8 @@ type simulatedRecipes struct {
 	ran map[string]int
 }
 
-// simulated is a machine on which a bug shows by recipe: a rare one, which the flag -XX:-Inline makes frequent, and which needs -Xcomp and
-// a build from 18 on. The recipe alone decides, so the same trial has the same result whenever it is run.
+// simulated is a machine on which a bug shows by recipe: a rare one, which the flag -XX:-Inline makes frequent, and which needs
+// -Xcomp and a build from 18 on. The recipe alone decides, so the same trial has the same result whenever it is run.
 func (s *simulatedRecipes) simulated(t *testing.T) runner.Executor {
 	t.Helper()
 	shows := sim.Mismatch("Bug")
@@ -46,7 +46,8 @@ func (s *simulatedRecipes) simulated(t *testing.T) runner.Executor {
 		}
 		return 0.15
 	}
-	return runner.ExecutorFunc(func(ctx context.Context, r *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+	return runner.ExecutorFunc(func(ctx context.Context, r *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome,
+		error) {
 		digest, err := misstepv1.RecipeDigest(r)
 		if err != nil {
 			return nil, err
@@ -56,11 +57,12 @@ func (s *simulatedRecipes) simulated(t *testing.T) runner.Executor {
 		s.mu.Unlock()
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(digest))
-		script := sim.Script{Seed: h.Sum64(), Duration: 5 * time.Millisecond, Events: []sim.Event{{Rate: rate(r), Outcome: func(r *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
-			o := shows(r, rand.New(rand.NewPCG(1, 1))) // the same stacks each time
-			o.Mismatches[0].Sequence = random.Uint64N(1 << 20)
-			return o
-		}}}}
+		script := sim.Script{Seed: h.Sum64(), Duration: 5 * time.Millisecond, Events: []sim.Event{{Rate: rate(r),
+			Outcome: func(r *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
+				o := shows(r, rand.New(rand.NewPCG(1, 1))) // the same stacks each time
+				o.Mismatches[0].Sequence = random.Uint64N(1 << 20)
+				return o
+			}}}}
 		machine, err := sim.New(script, runner.SystemClock{})
 		if err != nil {
 			return nil, err
@@ -69,9 +71,10 @@ func (s *simulatedRecipes) simulated(t *testing.T) runner.Executor {
 	})
 }
 
-// reproduceUnderFire runs a reproduction on a coordinator that is a process of its own. It is killed with SIGKILL and started again
-// once in the middle of each of the steps given, after a trial of that step was recorded.
-func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproducer, recipes map[string]int, kills int, trials uint64) {
+// reproduceUnderFire runs a reproduction on a coordinator that is a process of its own. It is killed with SIGKILL and started
+// again once in the middle of each of the steps given, after a trial of that step was recorded.
+func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproducer, recipes map[string]int, kills int,
+	trials uint64) {
 	t.Helper()
 	dir, addr := t.TempDir(), freePort(t)
 	log := filepath.Join(dir, "log")
@@ -82,7 +85,8 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 		}
 	})
 	start := func() *exec.Cmd {
-		return process(t, filepath.Join(dir, "home"), log, "coordinator", "--listen", addr, "--dir", filepath.Join(dir, "station"), "--lease-time", "1s")
+		return process(t, filepath.Join(dir, "home"), log, "coordinator", "--listen", addr, "--dir", filepath.Join(dir, "station"),
+			"--lease-time", "1s")
 	}
 	coordinator := start()
 	t.Cleanup(func() {
@@ -109,13 +113,15 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 	}()
 
 	build := func(name, digit string) *misstepv1.Jdk {
-		return &misstepv1.Jdk{Name: name, Digest: "sha256:" + strings.Repeat(digit, 64), Version: strings.TrimPrefix(name, "jdk") + ".0.1+1"}
+		return &misstepv1.Jdk{Name: name, Digest: "sha256:" + strings.Repeat(digit, 64), Version: strings.TrimPrefix(name,
+			"jdk") + ".0.1+1"}
 	}
 	submit := &misstepv1.SubmitCampaignRequest{
 		Campaign: &misstepv1.Campaign{
 			Name: "sim", Seed: 3, Jdks: []string{"jdk21"}, Workloads: []*misstepv1.CampaignWorkload{{Name: "w", Repetitions: 1}},
-			Checks:   []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "liveness"}},
-			FlagSets: []*misstepv1.FlagSet{{Name: "some", Flags: []string{"-Xcomp", "-Xss1m", "-Xmx64m"}}}, Budget: &misstepv1.Budget{Trials: 60},
+			Checks: []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "liveness"}},
+			FlagSets: []*misstepv1.FlagSet{{Name: "some", Flags: []string{"-Xcomp", "-Xss1m",
+				"-Xmx64m"}}}, Budget: &misstepv1.Budget{Trials: 60},
 		},
 		Jdks:      []*misstepv1.Jdk{build("jdk21", "4")},
 		Workloads: []*misstepv1.Workload{{Name: "w", Digest: "sha256:" + strings.Repeat("b", 64)}},
@@ -139,7 +145,8 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 	})
 	request := &misstepv1.StartReproductionRequest{FindingId: finding, Seed: 11, Time: durationpb.New(10 * time.Minute)}
 	for i, name := range []string{"jdk11", "jdk17", "jdk18", "jdk21", "jdk25"} {
-		request.Builds = append(request.Builds, &misstepv1.JdkBuild{Jdk: build(name, string(rune('1'+i))), Feature: []uint32{11, 17, 18, 21, 25}[i]})
+		request.Builds = append(request.Builds, &misstepv1.JdkBuild{Jdk: build(name, string(rune('1'+i))), Feature: []uint32{11, 17, 18,
+			21, 25}[i]})
 	}
 	id := ""
 	call("start", func(ctx context.Context) error {
@@ -169,8 +176,8 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 	}
 }
 
-// TestReproductionKilledInEachStep: a coordinator that is killed in the middle of each step goes on, repeats at most the trials that were
-// in flight, and ends with the same reproducer as one that was left in peace.
+// TestReproductionKilledInEachStep: a coordinator that is killed in the middle of each step goes on, repeats at most the trials
+// that were in flight, and ends with the same reproducer as one that was left in peace.
 func TestReproductionKilledInEachStep(t *testing.T) {
 	steps := []string{reproduce.StepConfirm, reproduce.StepAmplify, reproduce.StepMinimise, reproduce.StepBisect, reproduce.StepVerify}
 	peaceful, once, _, trials := reproduceUnderFire(t, nil)

@@ -47,7 +47,8 @@ func renderReproduction(w io.Writer, s *misstepv1.ReproductionStatus) {
 			if build.GetSkipped() != "" {
 				affected = "could not be tested: " + build.GetSkipped()
 			}
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\n", build.GetJdk().GetName(), shortVersion(build.GetJdk().GetVersion()), build.GetHits(), build.GetTries(), affected)
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\n", build.GetJdk().GetName(), shortVersion(build.GetJdk().GetVersion()), build.GetHits(),
+				build.GetTries(), affected)
 		}
 		t.Flush()
 	}
@@ -111,7 +112,8 @@ func reproductionLine(s *misstepv1.ReproductionStatus) string {
 	if doing == "" {
 		doing = reproductionState(s.GetState())
 	}
-	parts := []string{fmt.Sprintf("%s: %s", lastStep(s).GetName(), doing), fmt.Sprintf("trials %d done %d running", s.GetTrials(), s.GetRunning())}
+	parts := []string{fmt.Sprintf("%s: %s", lastStep(s).GetName(), doing), fmt.Sprintf("trials %d done %d running", s.GetTrials(),
+		s.GetRunning())}
 	if r := s.GetRate(); r.GetTries() > 0 {
 		parts = append(parts, "rate "+reliabilityText(r))
 	}

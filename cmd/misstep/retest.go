@@ -92,7 +92,8 @@ func renderRetests(w io.Writer, results []retest.Result) error {
 			verdict = fmt.Sprintf("unclear: \"fixed\" needs %d tries", r.Verdict.Needed)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%.3f–%.3f\t%d of %d\t%.2g\t%s\n",
-			r.Finding, orDash(r.KnownAs), r.JDK, verdict, r.Now.Hits, r.Now.Tries, r.Low, r.High, r.Known.Hits, r.Known.Tries, r.Verdict.P, r.Version)
+			r.Finding, orDash(r.KnownAs), r.JDK, verdict, r.Now.Hits, r.Now.Tries, r.Low, r.High, r.Known.Hits,
+			r.Known.Tries, r.Verdict.P, r.Version)
 	}
 	return t.Flush()
 }

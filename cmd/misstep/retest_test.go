@@ -30,7 +30,8 @@ func TestRetestOnABuildThatRefusesAFlag(t *testing.T) {
 	f, err := os.Create(path)
 	require.NoError(t, err)
 	require.NoError(t, bundle.Write(t.Context(), f, bundle.Contents{
-		Reproducer: r, Workload: filepath.Join(dir, "workload"), Agent: filepath.Join(dir, "agent"), Command: bundle.Command{AgentOptions: "seed=1"},
+		Reproducer: r, Workload: filepath.Join(dir, "workload"), Agent: filepath.Join(dir,
+			"agent"), Command: bundle.Command{AgentOptions: "seed=1"},
 	}))
 	require.NoError(t, f.Close())
 

@@ -31,7 +31,8 @@ type programFlags struct {
 
 func (f programFlags) program(e *env) bpf.Program {
 	return bpf.Program{
-		Command: afterDashes(f.Command), Timeout: f.Timeout, User: f.User, JSON: f.JSON, Threads: f.Threads, Stdout: e.stdout, Stderr: e.stderr,
+		Command: afterDashes(f.Command), Timeout: f.Timeout, User: f.User, JSON: f.JSON, Threads: f.Threads,
+		Stdout: e.stdout, Stderr: e.stderr,
 	}
 }
 
@@ -65,7 +66,8 @@ func (c *schedRun) Run(ctx context.Context, e *env) error {
 		p.Parameters[name] = value
 	}
 	return passOn(bpf.RunRequest{
-		Program: c.program(e), Perturbation: p, Log: c.Log, RepeatUntilFailure: c.RepeatUntilFailure, MaxRuns: c.MaxRuns, ErrorCommand: c.ErrorCommand,
+		Program: c.program(e), Perturbation: p, Log: c.Log, RepeatUntilFailure: c.RepeatUntilFailure, MaxRuns: c.MaxRuns,
+		ErrorCommand: c.ErrorCommand,
 	}.Run(ctx))
 }
 
@@ -109,7 +111,8 @@ func (c *schedPlaces) Run(e *env) error {
 		return e.json(places)
 	}
 	if len(places) == 0 {
-		fmt.Fprintln(e.stdout, "no place stands out: near the log's end threads lost their CPU where they did before, or at addresses that tell nothing")
+		fmt.Fprintln(e.stdout, "no place stands out: near the log's end threads lost their CPU where they did before, "+
+			"or at addresses that tell nothing")
 		return nil
 	}
 	schedule.WriteStops(e.stdout, places)

@@ -122,7 +122,8 @@ func buildWorkload(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	sources, err := filepath.Glob(filepath.Join(dir, "*.java"))
 	ts.Check(err)
-	compile := exec.Command(ts.Getenv("JAVAC"), append([]string{"--release", "17", "-d", filepath.Join(dir, "classes")}, sources...)...)
+	compile := exec.Command(ts.Getenv("JAVAC"), append([]string{"--release", "17", "-d", filepath.Join(dir, "classes")},
+		sources...)...)
 	if output, err := compile.CombinedOutput(); err != nil {
 		ts.Fatalf("compile %s: %v\n%s", args[0], err, output)
 	}
@@ -243,7 +244,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// runJtreg JDK DIR runs the jtreg tests in DIR on a JDK; a libWalkerTest.cpp there is built first. Its own exit code is 2 for failed tests.
+// runJtreg JDK DIR runs the jtreg tests in DIR on a JDK; a libWalkerTest.cpp there is built first. Its own exit code is 2 for
+// failed tests.
 func runJtreg(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: [!] jtreg JDK DIR")

@@ -67,7 +67,8 @@ func (c *vmRun) Run(ctx context.Context, e *env) error {
 
 func (c *vmRun) config(e *env) (vm.Config, error) {
 	config := vm.Config{
-		Home: e.installation().Home, Root: c.Root, CPUs: c.CPUs, Memory: c.Memory, Seed: c.Seed, Dir: c.Dir, Env: c.Env, Evidence: c.Evidence,
+		Home: e.installation().Home, Root: c.Root, CPUs: c.CPUs, Memory: c.Memory, Seed: c.Seed, Dir: c.Dir, Env: c.Env,
+		Evidence:    c.Evidence,
 		EvidenceDir: c.Out, Record: c.Record, Debug: c.GDB, Limit: c.Timeout, GuestLimit: c.GuestTimeout, Log: vmLog(e),
 	}
 	var err error
