@@ -4,26 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"misstep/bpf"
-	"misstep/coordinator/campaign"
 	"misstep/deploy/vm"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner/guest"
 )
 
-// Capabilities of this machine besides running plain JVMs: recipes that need one are placed by them. home is the folder of the
-// virtual machines' kernels.
+// Capabilities of this machine besides running plain JVMs: recipes that need one are placed by them. home is the folder of the virtual
+// machines' kernels.
 func Capabilities(ctx context.Context, home string) (all []string) {
 	if schedulerUsable(bpf.Supported()) {
-		all = append(all, misstepv1.MechanismScheduler)
+		all = append(all, string(recipe.SchedExt))
 	}
 	return append(all, guest.Available(vm.Doctor(ctx, home))...)
 }
 
-// schedulerUsable reports, given the result of bpf.Supported, whether trials can use the kernel's scheduler: at once, or in their
-// turn.
+// schedulerUsable reports, given the result of bpf.Supported, whether trials can use the kernel's scheduler: at once, or in their turn.
 func schedulerUsable(supported error) bool {
 	return supported == nil || errors.Is(supported, bpf.ErrTurn)
 }
@@ -36,20 +34,18 @@ func CheckPlacement(ctx context.Context, home string, c *misstepv1.Campaign) err
 	}
 	have := Capabilities(ctx, home)
 	for _, p := range perturb {
-		if need := campaign.Need(c.GetExecutor(), p); need != "" && !slices.Contains(have, need) {
-			return fmt.Errorf("campaign %s: this machine has no %s, which its trials need%s", c.GetName(), need, Remedy(need))
+		if need := recipe.NeededCapability(c.GetExecutor(), p); !need.MetBy(have) {
+			return fmt.Errorf("campaign %s: this machine has no %s, which its trials need%s", c.GetName(), need, Remedy(string(need)))
 		}
 	}
 	return nil
 }
 
-// Remedy says, in parentheses after a space, how to get a capability that a recipe needs and no runner has; empty when there is
-// none.
-func Remedy(capability string) string { return remedies[capability] }
+// Remedy says, in parentheses after a space, how to get a capability that a recipe needs and no runner has; empty when there is none.
+func Remedy(capability string) string { return remedies[recipe.Capability(capability)] }
 
-var remedies = map[string]string{
-	misstepv1.MechanismScheduler: " (start one as root on Linux 7.2 or newer with sched_ext, " +
-		"or set executor: vm in the campaign, or mechanism: agent in perturb)",
-	guest.Shared:        " (start one where `misstep vm doctor` finds everything for the shared mode)",
-	guest.Deterministic: " (start one where `misstep vm doctor` finds everything for the deterministic mode)",
+var remedies = map[recipe.Capability]string{
+	recipe.SchedExt:        " (start one as root on Linux 7.2 or newer with sched_ext, or set executor: vm in the campaign, or mechanism: agent in perturb)",
+	recipe.VM:              " (start one where `misstep vm doctor` finds everything for the shared mode)",
+	recipe.VMDeterministic: " (start one where `misstep vm doctor` finds everything for the deterministic mode)",
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"misstep/corpus"
+	"misstep/deploy/jdk"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -36,8 +37,8 @@ func (i Installation) ResolveJDK(j *misstepv1.Jdk) (*misstepv1.Jdk, error) {
 		if err != nil {
 			return nil, fmt.Errorf("jdk.digest: %w", err)
 		}
-		if entry, ok := catalogue.ByDigest(d.String()); ok {
-			return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest, Version: entry.Version}, nil
+		if entry, ok := catalogue.ByDigest(d); ok {
+			return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}, nil
 		}
 		return nil, fmt.Errorf("no JDK with digest %s in the catalogue; add it with `misstep jdk add NAME SOURCE`", d)
 	}
@@ -50,12 +51,11 @@ func (i Installation) ResolveJDK(j *misstepv1.Jdk) (*misstepv1.Jdk, error) {
 		return nil, fmt.Errorf("no JDK %q in the catalogue (%s); add it with `misstep jdk add %s SOURCE`",
 			j.GetName(), listed(names), j.GetName())
 	}
-	if j.GetDigest() != "" && j.GetDigest() != entry.Digest {
-		return nil, fmt.Errorf("JDK %s in the catalogue is %s, but the recipe names %s; "+
-			"omit the digest or add that build under another name",
+	if j.GetDigest() != "" && j.GetDigest() != entry.Digest.String() {
+		return nil, fmt.Errorf("JDK %s in the catalogue is %s, but the recipe names %s; omit the digest or add that build under another name",
 			entry.Name, entry.Digest, j.GetDigest())
 	}
-	return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest, Version: entry.Version}, nil
+	return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}, nil
 }
 
 // ResolveWorkload fills a workload's digest from the catalogue; a digest that is given must be the catalogue's.
@@ -84,4 +84,13 @@ func listed(names []string) string {
 		return "it is empty"
 	}
 	return "it has " + strings.Join(names, ", ")
+}
+
+// JDKByDigest returns the JDK of the catalogue with this digest, if the text is one.
+func (i Installation) JDKByDigest(digest string) (jdk.Entry, bool) {
+	d, err := corpus.ParseDigest(digest)
+	if err != nil {
+		return jdk.Entry{}, false
+	}
+	return i.JDKs().ByDigest(d)
 }

@@ -31,9 +31,8 @@ type Ready struct {
 	Version string
 }
 
-// Prepare unpacks a bundle into the folder scratch and chooses the JDK to run on. jdkOption is a name of the catalogue or a
-// folder; when it is empty, the bundle's build is taken from the catalogue, else the JDK of $JAVA_HOME, else that of java on the
-// PATH.
+// Prepare unpacks a bundle into the folder scratch and chooses the JDK to run on. jdkOption is a name of the catalogue or a folder; when it
+// is empty, the bundle's build is taken from the catalogue, else the JDK of $JAVA_HOME, else that of java on the PATH.
 func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOption, scratch string) (*Ready, error) {
 	if err := b.Extract(filepath.Join(scratch, "bundle")); err != nil {
 		return nil, err
@@ -48,11 +47,11 @@ func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOpt
 		return nil, err
 	}
 	recipe := proto.CloneOf(b.Reproducer().GetRecipe())
-	entry, err := chooseJDK(ctx, i.JDKs(), jdkOption, recipe.GetJdk(), scratch)
+	entry, err := chooseJDK(ctx, i, jdkOption, recipe.GetJdk(), scratch)
 	if err != nil {
 		return nil, err
 	}
-	recipe.Jdk = &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest, Version: entry.Version}
+	recipe.Jdk = &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}
 	return &Ready{
 		Recipe:  recipe,
 		Version: entry.Version,
@@ -72,18 +71,17 @@ func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOpt
 }
 
 // chooseJDK finds the JDK to replay on; a folder is examined as if it were added to a catalogue in scratch.
-func chooseJDK(ctx context.Context, catalogue *jdk.Catalogue, option string, wanted *misstepv1.Jdk, scratch string) (jdk.Entry,
-	error) {
+func chooseJDK(ctx context.Context, i local.Installation, option string, wanted *misstepv1.Jdk, scratch string) (jdk.Entry, error) {
 	inspect := func(dir string) (jdk.Entry, error) {
 		return jdk.Open(filepath.Join(scratch, "home")).Add(ctx, "replay", dir, jdk.AddOptions{})
 	}
 	if option != "" {
-		if entry, err := catalogue.Get(option); err == nil {
+		if entry, err := i.JDKs().Get(option); err == nil {
 			return entry, nil
 		}
 		return inspect(option)
 	}
-	if entry, ok := catalogue.ByDigest(wanted.GetDigest()); ok {
+	if entry, ok := i.JDKByDigest(wanted.GetDigest()); ok {
 		return entry, nil
 	}
 	if dir := os.Getenv("JAVA_HOME"); dir != "" {

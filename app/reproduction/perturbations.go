@@ -10,6 +10,7 @@ import (
 	"misstep/app/station"
 	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // DefaultPerturbation is what amplifying tries when no perturbation is named: it requires neither a special kernel nor root. The
@@ -38,8 +39,8 @@ func perturbations(names []string) ([]*misstepv1.Perturbation, error) {
 	return all, nil
 }
 
-// checkPerturbations refuses perturbations that the recipe or this machine does not support, unless a reproduction is under way,
-// which keeps its own.
+// checkPerturbations refuses perturbations that the recipe or this machine does not support, unless a reproduction is under way, which keeps
+// its own.
 func checkPerturbations(
 	ctx context.Context, st *station.Station, home string, request *misstepv1.StartReproductionRequest, recipe *misstepv1.Recipe,
 ) error {
@@ -54,18 +55,16 @@ func checkPerturbations(
 	return unsupported(request.GetPerturbations(), recipe, have)
 }
 
-// unsupported returns an error that names the first perturbation that trials of a recipe cannot have on a machine with these
-// capabilities.
-func unsupported(all []*misstepv1.Perturbation, recipe *misstepv1.Recipe, have []string) error {
+// unsupported returns an error that names the first perturbation that trials of a recipe cannot have on a machine with these capabilities.
+func unsupported(all []*misstepv1.Perturbation, r *misstepv1.Recipe, have []string) error {
 	for _, p := range all {
-		need := campaign.Need(recipe.GetExecutor(), p)
-		if need == misstepv1.MechanismScheduler && !slices.Contains(have, need) {
+		need := recipe.NeededCapability(r.GetExecutor(), p)
+		if need == recipe.SchedExt && !need.MetBy(have) {
 			return fmt.Errorf("%s: this machine has no %s; %s@%s perturbs at the agent's instrumentation points",
 				p.GetStrategy(), need, p.GetStrategy(), misstepv1.MechanismAgent)
 		}
-		if !campaign.Suits(p, recipe) {
-			return fmt.Errorf("%s@%s: the finding's recipe has no checks or instruments no methods, "+
-				"so the agent has no points to perturb at",
+		if !recipe.CanPerturb(r, p) {
+			return fmt.Errorf("%s@%s: the finding's recipe has no checks or instruments no methods, so the agent has no points to perturb at",
 				p.GetStrategy(), p.GetMechanism())
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"buf.build/go/protoyaml"
 
 	"misstep/app/local"
-	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // LoadRecipe reads a recipe file, validates it and fills what a hand-written one may omit: digests of JDK, workload and agent.
@@ -18,38 +18,37 @@ func LoadRecipe(i local.Installation, file string) (*misstepv1.Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read recipe: %w", err)
 	}
-	recipe := &misstepv1.Recipe{}
-	if err := (protoyaml.UnmarshalOptions{Path: file}).Unmarshal(text, recipe); err != nil {
+	r := &misstepv1.Recipe{}
+	if err := (protoyaml.UnmarshalOptions{Path: file}).Unmarshal(text, r); err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	if recipe.GetJdk().GetName() == "" && recipe.GetJdk().GetDigest() == "" {
+	if r.GetJdk().GetName() == "" && r.GetJdk().GetDigest() == "" {
 		return nil, fmt.Errorf("%s: jdk: name a JDK of the catalogue, e.g. jdk: {name: jdk17}", file)
 	}
-	if recipe.GetWorkload().GetName() == "" {
+	if r.GetWorkload().GetName() == "" {
 		return nil, fmt.Errorf("%s: workload: name a workload of the catalogue, e.g. workload: {name: clinit}", file)
 	}
 	var wrong []error
-	for _, v := range campaign.ValidateRecipe(recipe) {
+	for _, v := range recipe.Validate(r) {
 		wrong = append(wrong, fmt.Errorf("%s: %v", file, v))
 	}
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
 	}
-	if recipe.Jdk, err = i.ResolveJDK(recipe.GetJdk()); err != nil {
+	if r.Jdk, err = i.ResolveJDK(r.GetJdk()); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	if recipe.Workload, err = i.ResolveWorkload(recipe.GetWorkload()); err != nil {
+	if r.Workload, err = i.ResolveWorkload(r.GetWorkload()); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	artefacts, err := i.Agent()
 	if err != nil {
 		return nil, err
 	}
-	if d := recipe.GetAgentDigest(); d != "" && d != artefacts.Digest {
-		return nil, fmt.Errorf("%s: agent_digest: the recipe wants %s, but the agent here is %s; "+
-			"omit it or name the folder of that agent with --agent",
+	if d := r.GetAgentDigest(); d != "" && d != artefacts.Digest {
+		return nil, fmt.Errorf("%s: agent_digest: the recipe wants %s, but the agent here is %s; omit it or name the folder of that agent with --agent",
 			file, d, artefacts.Digest)
 	}
-	recipe.AgentDigest = artefacts.Digest
-	return recipe, nil
+	r.AgentDigest = artefacts.Digest
+	return r, nil
 }
