@@ -25,6 +25,7 @@ import (
 	"misstep/corpus/memory"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
@@ -59,7 +60,7 @@ func sample(t testing.TB) Contents {
 		Reproducer: &misstepv1.Reproducer{
 			Finding: &misstepv1.Finding{
 				Id: "F0123456789ab", Title: "gst-asgct: the stack is cut off at <clinit> under a.Main.run", KnownAs: "JDK-8303444", Hits: 7,
-				Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "upcall <clinit>"}},
+				Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "upcall <clinit>"}, Version: signature.Version},
 				Example:   &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Mismatches: []*misstepv1.Mismatch{mismatch}},
 				Rates:     []*misstepv1.FindingRate{{Jdk: "17", Workload: "clinit", FlagSet: "xcomp", Hits: 7, Trials: 8, Low: 0.53, High: 0.98}},
 			},

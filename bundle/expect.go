@@ -1,8 +1,10 @@
 package bundle
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +12,7 @@ import (
 	"misstep/internal/hserr"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/signature"
 )
 
 // ExpectOf says what repeats the finding: for a mismatch its check and kind and what else its signature says of the record, for a crash the function
@@ -18,16 +21,14 @@ import (
 // another finding of the same check, kind and place.
 func ExpectOf(f *misstepv1.Finding) Expect {
 	e := Expect{Kind: f.GetSignature().GetKind()}
-	parts := f.GetSignature().GetParts()
 	switch e.Kind {
-	case "mismatch":
-		if len(parts) >= 2 {
-			e.Check, e.MismatchKind = parts[0], parts[1]
+	case signature.KindMismatch:
+		if s, err := signature.Read(f.GetSignature()); err == nil {
+			m := s.(signature.Mismatch)
+			e.Check, e.MismatchKind = m.Check, m.Difference
+			e.place(m.Place, f.GetExample())
 		}
-		if len(parts) >= 3 {
-			e.place(parts[2], f.GetExample())
-		}
-	case "crash":
+	case signature.KindCrash:
 		e.crash(f.GetExample())
 	}
 	return e
@@ -42,16 +43,13 @@ func (e *Expect) crash(example *misstepv1.Outcome) {
 		}
 	}
 	name := frameFunction(crash.GetProblematicFrame())
-	if match := sourcePattern.FindStringSubmatch(crash.GetDetail()); match != nil && strings.HasPrefix(crash.GetError(), "Internal Error") {
-		name = match[1] // the error file's head names no frame then
+	if file := signature.AssertionFile(crash.GetDetail()); file != "" && strings.HasPrefix(crash.GetError(), "Internal Error") {
+		name = file + ":" // the error file's head names no frame then
 	}
 	if name != "" {
 		e.Contains = []string{name}
 	}
 }
-
-// sourcePattern is the place of an assertion, "(/build/share/runtime/frame.cpp:123)"; the line moves with every update.
-var sourcePattern = regexp.MustCompile(`\((?:[^()]*/)?([A-Za-z0-9_.]+\.[ch]pp:)\d+\)`)
 
 // upcallFrame matches a record whose suspect ends at a method that the VM itself called.
 const upcallFrame = `("method":"<clinit>","descriptor":"[^"]*"|"method":"loadClass","descriptor":"\(Ljava/lang/String;\)Ljava/lang/Class;"|` +
@@ -67,31 +65,29 @@ const seam = `"className":"(jdk\.internal\.vm\.(Continuation|ThreadContainers)|j
 // virtualThread matches a record whose reference is a virtual thread's.
 const virtualThread = seam + `,"method":"[^"]*","descriptor":"[^"]*","bci":-?[0-9]+\}\],"numFrames":-?[0-9]+\},"suspect"`
 
-// place takes from the third part of a mismatch's signature (coordinator/triage/edge.go, departure.go, mismatch.go) what the agent's record must
-// hold, in the words in which the agent writes it (agent/native/src/record.cpp). The example tells what its agent wrote: older ones knew no
-// deoptimised caller.
-func (e *Expect) place(part string, example *misstepv1.Outcome) {
+// place takes from the place of a mismatch what the agent's record must hold, in the words in which the agent writes it
+// (agent/native/src/record.cpp). The example tells what its agent wrote: older ones knew no deoptimised caller.
+func (e *Expect) place(p signature.Place, example *misstepv1.Outcome) {
 	like := func(pattern string) {
 		if pattern != "" {
 			e.Like = append(e.Like, pattern)
 		}
 	}
-	if upcall, found := strings.CutPrefix(strings.TrimPrefix(part, "below "), "upcall "); found {
-		switch upcall {
-		case "<clinit>":
+	switch p.Kind {
+	case signature.Upcall, signature.BelowUpcall:
+		if p.Method == "<clinit>" {
 			e.Contains = append(e.Contains, `"<clinit>"`)
-		case "exception": // the VM's construction of one
-			like(`"method":"<init>"`)
-		default:
-			like(`"method":"` + shellPattern(upcall) + `"`)
+		} else {
+			like(`"method":"` + shellPattern(p.Method) + `"`)
 		}
 		return
-	}
-	switch part {
-	case "continuation":
+	case signature.ExceptionUpcall:
+		like(`"method":"<init>"`)
+		return
+	case signature.Continuation:
 		like(seam)
 		return
-	case "deoptimised caller":
+	case signature.DeoptimisedCaller:
 		if slices.ContainsFunc(example.GetMismatches(), func(m *misstepv1.Mismatch) bool { return m.GetDeoptimisedCaller() != nil }) {
 			like(deoptimisedCaller)
 			e.Unlike = append(e.Unlike, upcallFrame)
@@ -99,36 +95,28 @@ func (e *Expect) place(part string, example *misstepv1.Outcome) {
 		}
 		e.Unlike = append(e.Unlike, upcallFrame, virtualThread)
 		return
-	case "bottom frame": // what is none of the three above
+	case signature.BottomFrame: // what is none of the three above
 		e.Unlike = append(e.Unlike, upcallFrame, virtualThread, deoptimisedCaller)
 		return
 	}
 	if e.MismatchKind == "truncated" {
 		e.Unlike = append(e.Unlike, deoptimisedCaller)
 	}
-	if code, found := strings.CutPrefix(part, "code "); found {
-		code, part, _ = strings.Cut(code, ", ")
-		like(`"numFrames":` + shellPattern(code) + `\},"divergence"`)
+	if p.Kind == signature.Code {
+		like(`"numFrames":` + strconv.Itoa(p.Number) + `\},"divergence"`)
 	}
-	if top, found := strings.CutPrefix(part, "top: "); found {
-		if state, _, _ := strings.Cut(top, " "); state != "unknown" {
-			like(`"topState":"` + shellPattern(state) + `"`)
-		}
-		return
+	if p.State != "" && p.State != "unknown" {
+		like(`"topState":"` + shellPattern(p.State) + `"`)
 	}
-	for _, word := range []string{"native ", "below ", "after "} {
-		part = strings.TrimPrefix(part, word)
-	}
-	callee, caller, _ := strings.Cut(part, " <- ")
-	like(methodPattern(callee))
-	like(methodPattern(caller))
+	like(methodPattern(p.Method))
+	like(methodPattern(p.Caller))
 }
 
 // plainName is a name that the agent writes as a signature does, but for the numbers and addresses of generated classes.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_$#<>/-]+(\.[A-Za-z0-9_$#<>/-]+)+$`)
 
 // methodPattern is the extended regular expression for a frame of the method "a.B.c" of a signature, which has "$#" for the numbers in names, and
-// leaves out how those of generated classes end and begin (coordinator/triage/names.go). It is empty for what is no plain name.
+// leaves out how those of generated classes end and begin (signature/names.go). It is empty for what is no plain name.
 func methodPattern(name string) string {
 	if !plainName.MatchString(name) {
 		return ""
@@ -179,30 +167,26 @@ func kindPattern(check, kind string) string {
 	return "(" + strings.Join(all, "|") + ")"
 }
 
-var (
-	framePattern = regexp.MustCompile(`^[VCJjv]\s+(?:\[([^\]+]+)[^\]]*\]\s*)?([^\s(+]*)`)
-	// javaPattern is "J 1432% c1 a.B.c(I)V …", where number and tier may lack, and "j  a.B.c(I)V+1".
-	javaPattern = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(?:c1|c2|jvmci|C1|C2)\s+)?([^\s(]+)\(`)
-	// ofTheRun begins what differs between runs in the name of a generated class: a number or an address.
-	ofTheRun = regexp.MustCompile(`(\$\$|\$Proxy|Generated\w*Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
-)
+// ofTheRun begins what differs between runs in the name of a generated class: a number or an address.
+var ofTheRun = regexp.MustCompile(`(\$\$|\$Proxy|Generated\w*Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
 
-// frameFunction takes the function out of hs_err's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", else the library; of a
+// frameFunction takes the function out of an error file's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", else the library; of a
 // Java frame class and method, without what differs between runs. It is empty for an address alone.
-func frameFunction(frame string) string {
-	frame = strings.TrimPrefix(strings.TrimSpace(frame), "# ")
-	if match := javaPattern.FindStringSubmatch(frame); match != nil {
-		if name := ofTheRun.ReplaceAllString(match[1], ""); name != "" {
-			return name
+func frameFunction(line string) string {
+	f := signature.ParseFrame(line)
+	switch f.Kind {
+	case signature.JavaFrame:
+		name := strings.TrimPrefix(f.Class+"."+f.Method, ".")
+		// A class in no package may differ, but nothing at all would be any crash.
+		return cmp.Or(ofTheRun.ReplaceAllString(name, ""), name)
+	case signature.VMFrame, signature.CFrame, signature.StubFrame:
+		function, _, _ := strings.Cut(f.Function, "(")
+		function, _, _ = strings.Cut(function, " ")
+		function, _, _ = strings.Cut(function, "+")
+		if strings.HasPrefix(function, "0x") {
+			function = ""
 		}
-		return match[1] // a class in no package may differ, but nothing at all would be any crash
+		return cmp.Or(function, f.Library)
 	}
-	match := framePattern.FindStringSubmatch(frame)
-	if match == nil {
-		return ""
-	}
-	if match[2] != "" && !strings.HasPrefix(match[2], "0x") {
-		return match[2]
-	}
-	return match[1]
+	return ""
 }

@@ -8,18 +8,20 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // What a signature's place says of a record; cmd/misstep tries it on real ones.
 func TestExpectOfAPlace(t *testing.T) {
 	for place, want := range map[string]Expect{
-		"upcall <clinit>":        {Contains: []string{`"<clinit>"`}},
-		"below upcall loadClass": {Like: []string{`"method":"loadClass"`}},
-		"upcall exception":       {Like: []string{`"method":"<init>"`}},
-		"continuation":           {Like: []string{seam}},
-		"deoptimised caller":     {Like: []string{deoptimisedCaller}, Unlike: []string{upcallFrame}},
-		"bottom frame":           {Unlike: []string{upcallFrame, virtualThread, deoptimisedCaller}},
-		"after a.B$#.c":          {Like: []string{`"className":"[^"]*a\.B\$[0-9]+[^"]*","method":"c"`}},
+		"upcall <clinit>":                      {Contains: []string{`"<clinit>"`}},
+		"below upcall loadClass":               {Like: []string{`"method":"loadClass"`}},
+		"upcall exception":                     {Like: []string{`"method":"<init>"`}},
+		"continuation":                         {Like: []string{seam}},
+		"deoptimised caller":                   {Like: []string{deoptimisedCaller}, Unlike: []string{upcallFrame}},
+		"upcall loadClass, deoptimised caller": {Like: []string{`"method":"loadClass"`}},
+		"bottom frame":                         {Unlike: []string{upcallFrame, virtualThread, deoptimisedCaller}},
+		"after a.B$#.c":                        {Like: []string{`"className":"[^"]*a\.B\$[0-9]+[^"]*","method":"c"`}},
 		"native jdk.internal.reflect.NativeMethodAccessorImpl.invoke0": {Like: []string{`"className":"[^"]*reflect\.NativeMethodAccessorImpl[^"]*","method":"invoke0"`}},
 		"a.B.<init> <- a.C.lambda$main$#":                              {Like: []string{`"className":"[^"]*a\.B[^"]*","method":"<init>"`, `"className":"[^"]*a\.C[^"]*","method":"lambda\$main\$[0-9]+"`}},
 		"a.B.c <- (none)":                                              {Like: []string{`"className":"[^"]*a\.B[^"]*","method":"c"`}},
@@ -37,7 +39,7 @@ func TestExpectOfAPlace(t *testing.T) {
 		}
 		want.Kind, want.Check, want.MismatchKind = "mismatch", "gst-asgct", "truncated"
 		got := ExpectOf(&misstepv1.Finding{
-			Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}},
+			Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}, Version: signature.Version},
 			Example:   &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{{}, {DeoptimisedCaller: &misstepv1.Frame{}}}},
 		})
 		assert.Equal(t, want, got, place)
@@ -47,7 +49,7 @@ func TestExpectOfAPlace(t *testing.T) {
 // An agent from before the field tells a deoptimised caller by what it is not.
 func TestExpectOfAnOlderAgent(t *testing.T) {
 	got := ExpectOf(&misstepv1.Finding{
-		Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "deoptimised caller"}},
+		Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "deoptimised caller"}, Version: signature.Version},
 		Example:   &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{{}}},
 	})
 	assert.Empty(t, got.Like)
@@ -62,7 +64,7 @@ func TestChooseMismatchByItsCause(t *testing.T) {
 	short, long := record(2, nil), record(3, &misstepv1.Frame{})
 	example := &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{short, long}}
 	for place, want := range map[string]*misstepv1.Mismatch{"deoptimised caller": long, "a.B.c <- a.D.e": short} {
-		e := ExpectOf(&misstepv1.Finding{Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}}, Example: example})
+		e := ExpectOf(&misstepv1.Finding{Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}, Version: signature.Version}, Example: example})
 		assert.Same(t, want, chooseMismatch(example, e), place)
 	}
 }

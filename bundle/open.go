@@ -14,6 +14,7 @@ import (
 	"misstep/corpus"
 	"misstep/corpus/localdir"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // Bundle is an open bundle whose every byte has been verified. It is safe for concurrent use.
@@ -22,6 +23,7 @@ type Bundle struct {
 	files      []File
 	entries    map[string]*zip.File
 	reproducer *misstepv1.Reproducer
+	writtenAs  string          // id of the finding
 	shared     []File          // beside the bundle
 	sources    []corpus.Opener // of shared files
 }
@@ -205,8 +207,13 @@ func (b *Bundle) parse() error {
 	if b.reproducer.GetFinding() == nil || b.reproducer.GetRecipe() == nil {
 		return fmt.Errorf("entry %s: %w", nameReproducer, errNoReproducer)
 	}
+	b.writtenAs = b.reproducer.GetFinding().GetId()
+	signature.UpgradeFinding(b.reproducer.GetFinding())
 	return b.checkRecording()
 }
+
+// WrittenAs is the id that the finding had when the bundle was written, by which indexes name it; the reproducer's finding has today's.
+func (b *Bundle) WrittenAs() string { return b.writtenAs }
 
 func (b *Bundle) parseShared(has bool) error {
 	entry := b.entries[nameShared]

@@ -14,6 +14,7 @@ import (
 	"misstep/coordinator/triage"
 	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 const (
@@ -22,12 +23,17 @@ const (
 	maxReason  = 1024 // bytes of a decision's reason
 )
 
-// findFinding returns the whole id of a stored finding from an unambiguous prefix of it.
+// findFinding returns the id of a stored finding from an unambiguous prefix of it, or from an id that its signature had in an older version.
 func findFinding(g view.Groups, prefix string) (string, error) {
 	if _, ok := g.Rows[prefix]; ok {
 		return prefix, nil
 	}
 	ids := make([]string, 0, len(g.Rows))
+	for id, row := range g.Rows {
+		if slices.Contains(row.GetFormerIds(), prefix) || signature.HasID(row.GetSignature(), prefix) {
+			return id, nil
+		}
+	}
 	for id := range g.Rows {
 		ids = append(ids, id)
 	}

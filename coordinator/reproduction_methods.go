@@ -5,17 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // maxMethods of a finding's stacks that are instrumented first.
 const maxMethods = 64
 
-// hs_err's line of a Java frame: "J 12 c1 a.B.c(I)V (5 bytes) …" or "j  a.B.c(I)V+3".
-var javaFrameRE = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+(?:c\d|jvmci)\s+)?([\p{L}\p{N}_.$]+)\.([\p{L}\p{N}_$<>]+)(\([^)\s]*\)[^\s+]+)`)
+// loadedRE matches the names of classes that are the same in each run.
+var loadedRE = regexp.MustCompile(`^[\p{L}\p{N}_.$]+$`)
 
 // methodsOf a finding's evidence, the one on top first: where the walk began.
 func methodsOf(f *misstepv1.Finding) (out []string) {
@@ -27,7 +26,7 @@ func methodsOf(f *misstepv1.Finding) (out []string) {
 		}
 	}
 	for _, m := range f.GetExample().GetMismatches() {
-		if sig, _ := triage.Mismatch(m); len(m.GetReference().GetFrames()) == 0 || !proto.Equal(sig, f.GetSignature()) {
+		if sig, _ := triage.Mismatch(m); len(m.GetReference().GetFrames()) == 0 || !signature.Same(sig, f.GetSignature()) {
 			continue
 		}
 		for _, fr := range append(slices.Clone(m.GetReference().GetFrames()), m.GetSuspect().GetFrames()...) {
@@ -35,8 +34,8 @@ func methodsOf(f *misstepv1.Finding) (out []string) {
 		}
 	}
 	for _, line := range f.GetExample().GetCrash().GetJavaFrames() {
-		if m := javaFrameRE.FindStringSubmatch(line); m != nil {
-			add(m[1], m[2], m[3])
+		if frame := signature.ParseFrame(line); loadedRE.MatchString(frame.Class) {
+			add(frame.Class, frame.Method, frame.Descriptor)
 		}
 	}
 	return out

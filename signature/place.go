@@ -45,7 +45,7 @@ type Place struct {
 	State, Stage string
 	// Number of Code: AsyncGetCallTrace's num_frames, -10 to 0 (HotSpot: share/prims/forte.cpp).
 	Number int
-	// Deoptimised says of Upcall that the method from which the VM called was deoptimised.
+	// Deoptimised says of Upcall and ExceptionUpcall that the method from which the VM called was deoptimised.
 	Deoptimised bool
 }
 
@@ -77,6 +77,9 @@ const (
 // String is the text form, which ParsePlace reads.
 func (p Place) String() string {
 	if text, ok := fixed[p.Kind]; ok {
+		if p.Kind == ExceptionUpcall && p.Deoptimised {
+			text += deoptimisedSuffix
+		}
 		return text
 	}
 	for _, f := range prefixed {
@@ -112,6 +115,9 @@ func ParsePlace(text string) (Place, error) {
 			return Place{Kind: kind}, nil
 		}
 	}
+	if text == fixed[ExceptionUpcall]+deoptimisedSuffix {
+		return Place{Kind: ExceptionUpcall, Deoptimised: true}, nil
+	}
 	for _, f := range prefixed {
 		if method, ok := strings.CutPrefix(text, f.prefix); ok {
 			p := Place{Kind: f.kind, Method: method}
@@ -131,13 +137,13 @@ func ParsePlace(text string) (Place, error) {
 	if code, ok := strings.CutPrefix(text, codePrefix); ok {
 		number, top, sampled := strings.Cut(code, ", ")
 		n, err := strconv.Atoi(number)
-		if err != nil {
+		if err != nil || strconv.Itoa(n) != number {
 			return Place{}, fmt.Errorf("place %q: expected a number after \"code\"", text)
 		}
 		p := Place{Kind: Code, Number: n}
 		if sampled {
 			at, err := ParsePlace(top)
-			if err != nil || at.Kind != TopFrame {
+			if err != nil || at.Kind != TopFrame || at.State == "" {
 				return Place{}, fmt.Errorf("place %q: expected \"code N, top: STATE STAGE\"", text)
 			}
 			p.State, p.Stage = at.State, at.Stage

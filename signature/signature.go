@@ -1,10 +1,255 @@
 // Package signature is the identity of a finding: what of a mismatch, a crash or a hang belongs to the bug, in one text form with one parser.
+// What only belongs to the run (addresses, numbers of generated classes, lines of sources) is left out.
 //
-// A signature has a kind and parts, each one line of UTF-8 text:
+// A signature has a kind and parts, each one line of UTF-8 text of at most 300 bytes (Clean):
 //
 //	mismatch  check, kind of the difference, place (see Place)
 //	crash     error, "frame: F", "walker: A < B", "thread: T", "operation: O"
 //	hang      cause, then who waits where, sorted
 //
-// Its id is derived from its text form and nothing else. The form is versioned and frozen: within a Version an id means the same for ever.
+// Its text form (Text) is the line "misstep signature 1", the kind and the parts, a line each. Its id is "F" and the first 12 hex digits of the
+// SHA-256 of that text, and of nothing else:
+//
+//	printf 'misstep signature 1\nmismatch\ngst-asgct\ntruncated\nupcall <clinit>\n' | sha256sum
+//
+// The form is versioned and frozen: within a Version an id means the same forever; testdata/ids.txt holds it. Upgrade reads what was stored
+// before.
 package signature
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Version of the text form. An id of this version means the same forever, so a change to what a part may say needs a new version and an entry
+// in Upgrade.
+const Version = 1
+
+// Kinds of signatures.
+const (
+	KindMismatch = "mismatch"
+	KindCrash    = "crash"
+	KindHang     = "hang"
+)
+
+// Signature is what identifies a finding: a Mismatch, a Crash or a Hang.
+type Signature interface {
+	// Kind is KindMismatch, KindCrash or KindHang.
+	Kind() string
+	// Parts in order, each cleaned (see Clean).
+	Parts() []string
+}
+
+// Mismatch is two walks of one stack that differ.
+type Mismatch struct {
+	// Check that compared them, e.g. "gst-asgct".
+	Check string
+	// Difference is its kind, e.g. "truncated".
+	Difference string
+	// Place of the difference.
+	Place Place
+}
+
+// Crash is a JVM that died.
+type Crash struct {
+	// Error is the signal's name, or the source file and the failed assertion of an internal error.
+	Error string
+	// Frame to blame, e.g. "V frame::sender".
+	Frame string
+	// Walker is the chain of functions from the crash to the walker's entry; empty when no walker is on the stack.
+	Walker []string
+	// Thread is the kind of the thread, e.g. "Java", "compiler C2".
+	Thread string
+	// Operation of the VM that was under way, "none" without one.
+	Operation string
+}
+
+// Hang is a JVM that made no progress.
+type Hang struct {
+	// Cause, e.g. "deadlock".
+	Cause string
+	// Waiters say which thread waits where; sorted.
+	Waiters []string
+}
+
+// Kind implements Signature.
+func (Mismatch) Kind() string { return KindMismatch }
+
+// Kind implements Signature.
+func (Crash) Kind() string { return KindCrash }
+
+// Kind implements Signature.
+func (Hang) Kind() string { return KindHang }
+
+// Parts implements Signature: check, kind of the difference, place.
+func (m Mismatch) Parts() []string { return clean(m.Check, m.Difference, m.Place.String()) }
+
+const (
+	frameLabel     = "frame: "
+	walkerLabel    = "walker: "
+	threadLabel    = "thread: "
+	operationLabel = "operation: "
+
+	walkerSeparator = " < "
+	noWalker        = "none"
+)
+
+// Parts implements Signature: error, then frame, walker, thread and operation, each behind its name.
+func (c Crash) Parts() []string {
+	walker := noWalker
+	if len(c.Walker) > 0 {
+		walker = strings.Join(c.Walker, walkerSeparator)
+	}
+	return clean(c.Error, frameLabel+c.Frame, walkerLabel+walker, threadLabel+c.Thread, operationLabel+c.Operation)
+}
+
+// Parts implements Signature: cause, then the waiters.
+func (h Hang) Parts() []string { return clean(append([]string{h.Cause}, h.Waiters...)...) }
+
+// Proto is the signature as it is stored and sent.
+func Proto(s Signature) *misstepv1.Signature {
+	return &misstepv1.Signature{Kind: s.Kind(), Parts: s.Parts(), Version: Version}
+}
+
+// Read is the typed form of a stored signature, whatever version wrote it. The error says what is wrong with it.
+func Read(p *misstepv1.Signature) (Signature, error) {
+	if p.GetVersion() > Version {
+		return nil, fmt.Errorf("signature of version %d, this program knows %d: use the newer misstep that wrote it", p.GetVersion(), Version)
+	}
+	p, _ = Upgrade(p)
+	parts := clean(p.GetParts()...)
+	switch p.GetKind() {
+	case KindMismatch:
+		return readMismatch(parts)
+	case KindCrash:
+		return readCrash(parts)
+	case KindHang:
+		if len(parts) == 0 {
+			return nil, fmt.Errorf("signature of a hang: expected its cause")
+		}
+		return Hang{Cause: parts[0], Waiters: parts[1:]}, nil
+	}
+	return nil, fmt.Errorf("signature of kind %q: expected mismatch, crash or hang", p.GetKind())
+}
+
+func readMismatch(parts []string) (Signature, error) {
+	if len(parts) != 3 {
+		return nil, fmt.Errorf("signature of a mismatch: expected check, kind and place, got %q", parts)
+	}
+	place, err := ParsePlace(parts[2])
+	if err != nil {
+		return nil, fmt.Errorf("signature of a mismatch: %w", err)
+	}
+	return Mismatch{Check: parts[0], Difference: parts[1], Place: place}, nil
+}
+
+func readCrash(parts []string) (Signature, error) {
+	labels := []string{"", frameLabel, walkerLabel, threadLabel, operationLabel}
+	if len(parts) != len(labels) {
+		return nil, fmt.Errorf("signature of a crash: expected %d parts, got %q", len(labels), parts)
+	}
+	values := make([]string, len(labels))
+	for i, label := range labels {
+		value, found := strings.CutPrefix(parts[i], label)
+		if !found {
+			return nil, fmt.Errorf("signature of a crash: expected %q, got %q", label, parts[i])
+		}
+		values[i] = value
+	}
+	c := Crash{Error: values[0], Frame: values[1], Thread: values[3], Operation: values[4]}
+	if values[2] != noWalker {
+		c.Walker = strings.Split(values[2], walkerSeparator)
+	}
+	return c, nil
+}
+
+// header begins the text form.
+const header = "misstep signature 1\n"
+
+// Text is the text form of a signature, whose digest is its id: the line "misstep signature 1", the kind, then one part a line.
+func Text(s Signature) string { return text(s.Kind(), s.Parts()) }
+
+func text(kind string, parts []string) string {
+	var b strings.Builder
+	b.WriteString(header + kind + "\n")
+	for _, part := range parts {
+		b.WriteString(part + "\n")
+	}
+	return b.String()
+}
+
+// Parse reads what Text writes, and nothing else.
+func Parse(s string) (Signature, error) {
+	body, found := strings.CutPrefix(s, header)
+	if !found {
+		return nil, fmt.Errorf("signature: first line %.40q, expected %q", s, header)
+	}
+	body, found = strings.CutSuffix(body, "\n")
+	if !found {
+		return nil, fmt.Errorf("signature: its last line does not end")
+	}
+	lines := strings.Split(body, "\n")
+	parts := lines[1:]
+	if !slices.Equal(parts, clean(parts...)) {
+		return nil, fmt.Errorf("signature: its parts are no printable text of at most %d bytes", maxPart)
+	}
+	return Read(&misstepv1.Signature{Kind: lines[0], Parts: parts, Version: Version})
+}
+
+// ID names the finding of a signature: "F" and the first 12 hex digits of the SHA-256 of its text form. A stored signature of an older version
+// has the id that the same finding gets today.
+func ID(p *misstepv1.Signature) string {
+	p, _ = Upgrade(p)
+	return id([]byte(text(p.GetKind(), clean(p.GetParts()...))))
+}
+
+func id(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "F" + hex.EncodeToString(sum[:6])
+}
+
+// Same reports whether two stored signatures, of whatever versions, are of one finding.
+func Same(a, b *misstepv1.Signature) bool {
+	a, _ = Upgrade(a)
+	b, _ = Upgrade(b)
+	return a.GetKind() == b.GetKind() && slices.Equal(clean(a.GetParts()...), clean(b.GetParts()...))
+}
+
+// CheckOf is the check of a mismatch's stored signature, "" for a crash or a hang.
+func CheckOf(p *misstepv1.Signature) string {
+	if p.GetKind() != KindMismatch || len(p.GetParts()) == 0 {
+		return ""
+	}
+	return p.GetParts()[0]
+}
+
+// maxPart bounds a part, in bytes; a longer one is cut and ends in "…".
+const maxPart = 300
+
+// Clean bounds a text and keeps it printable on one line: valid UTF-8, at most 300 bytes and "…". Cleaning twice changes nothing.
+func Clean(s string) string {
+	s = strings.ToValidUTF8(s, "?")
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+	if len(s) > maxPart {
+		s = strings.ToValidUTF8(s[:maxPart], "") + "…"
+	}
+	return s
+}
+
+func clean(parts ...string) []string {
+	out := make([]string, len(parts))
+	for i, p := range parts {
+		out[i] = Clean(p)
+	}
+	return out
+}

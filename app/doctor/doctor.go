@@ -73,8 +73,10 @@ func jdks(ctx context.Context, i local.Installation) []Diagnosis {
 		return append(all, Diagnosis{"JDK catalogue", Missing, err.Error(), "repair or remove " + filepath.Join(i.Home, "jdks")})
 	}
 	if len(entries) == 0 {
-		return append(all, Diagnosis{"JDK catalogue", Missing, "none in " + filepath.Join(i.Home, "jdks"),
-			"misstep jdk add jdk17 /usr/lib/jvm/java-17-openjdk-amd64; " + makeHome})
+		return append(all, Diagnosis{
+			"JDK catalogue", Missing, "none in " + filepath.Join(i.Home, "jdks"),
+			"misstep jdk add jdk17 /usr/lib/jvm/java-17-openjdk-amd64; " + makeHome,
+		})
 	}
 	for _, entry := range entries {
 		d := Diagnosis{Name: "JDK " + entry.Name, State: OK, Detail: fmt.Sprintf("%s, starts under the agent", entry.Version)}
@@ -127,8 +129,10 @@ func workloads(i local.Installation) Diagnosis {
 	case err != nil:
 		return Diagnosis{"workloads", Missing, err.Error(), "repair or remove " + filepath.Join(i.Home, "workloads")}
 	case len(entries) == 0:
-		return Diagnosis{"workloads", Missing, "none in " + filepath.Join(i.Home, "workloads"),
-			"make workloads, then misstep workload add build/workloads/NAME; " + makeHome}
+		return Diagnosis{
+			"workloads", Missing, "none in " + filepath.Join(i.Home, "workloads"),
+			"make workloads, then misstep workload add build/workloads/NAME; " + makeHome,
+		}
 	}
 	var renaissance int
 	for _, entry := range entries {

@@ -43,9 +43,11 @@ func cgroups() Diagnosis {
 // schedExt reports whether trials can be perturbed by a scheduler in this kernel.
 func schedExt() Diagnosis {
 	err := bpf.Supported()
-	d := Diagnosis{"scheduler (sched_ext)", Limited, "",
+	d := Diagnosis{
+		"scheduler (sched_ext)", Limited, "",
 		"campaigns can perturb without it: executor: vm runs their trials in a virtual machine that has one, " +
-			"mechanism: agent in perturb works on any kernel"}
+			"mechanism: agent in perturb works on any kernel",
+	}
 	switch {
 	case err == nil:
 		return Diagnosis{Name: d.Name, State: OK, Detail: "Linux " + perturb.Kernel() + " accepts a perturbing scheduler from this user"}
@@ -83,8 +85,10 @@ func perfEvents() Diagnosis {
 	if err != nil {
 		return Diagnosis{"perf events", Limited, "no perf_event_paranoid", "none needed: the agent's sampler uses signals"}
 	}
-	return Diagnosis{Name: "perf events", State: OK,
-		Detail: "perf_event_paranoid " + strings.TrimSpace(string(text)) + " (the agent's sampler needs none)"}
+	return Diagnosis{
+		Name: "perf events", State: OK,
+		Detail: "perf_event_paranoid " + strings.TrimSpace(string(text)) + " (the agent's sampler needs none)",
+	}
 }
 
 func limit(name string, resource int, least uint64, remedy string) Diagnosis {

@@ -30,7 +30,8 @@ type Once struct {
 // Run runs the recipe once. When the workload failed by itself, stderr is the end of what it wrote there. An error means that the
 // recipe could not be run.
 func (o Once) Run(ctx context.Context, i local.Installation, logger *slog.Logger) (outcome *misstepv1.Outcome, stderr string,
-	err error) {
+	err error,
+) {
 	scratch, remove, err := Scratch("misstep-run-")
 	if err != nil {
 		return nil, "", err

@@ -17,8 +17,10 @@ func TestTailOfStderr(t *testing.T) {
 	tail := func(text string) string {
 		d, _, err := blobs.Put(t.Context(), strings.NewReader(text), corpus.DigestBytes([]byte(text)))
 		require.NoError(t, err)
-		got, err := stderrTail(t.Context(), blobs, &misstepv1.Outcome{Evidence: []*misstepv1.Evidence{{Name: "stderr.txt",
-			Digest: d.String()}}})
+		got, err := stderrTail(t.Context(), blobs, &misstepv1.Outcome{Evidence: []*misstepv1.Evidence{{
+			Name:   "stderr.txt",
+			Digest: d.String(),
+		}}})
 		require.NoError(t, err)
 		return got
 	}

@@ -89,8 +89,10 @@ func TestHuntResumesReproducing(t *testing.T) {
 		require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, status.GetState(), status.GetFailure())
 	})
 	assert.Equal(t, first, resumed(true), "it was not tried from a clean folder")
-	_, err = st.RecordClean(t.Context(), &misstepv1.RecordCleanRequest{ReproductionId: started.GetReproductionId(),
-		Clean: &misstepv1.Reliability{Tries: 10}})
+	_, err = st.RecordClean(t.Context(), &misstepv1.RecordCleanRequest{
+		ReproductionId: started.GetReproductionId(),
+		Clean:          &misstepv1.Reliability{Tries: 10},
+	})
 	require.NoError(t, err)
 	assert.NotEqual(t, first, resumed(true), "nothing is left to reproduce")
 }
@@ -119,7 +121,8 @@ func TestBundleOfMergedFindings(t *testing.T) {
 	bug, err := sim.New(sim.Script{Events: []sim.Event{{Rate: 1, Outcome: sim.Mismatch("Bug")}}}, runner.SystemClock{})
 	require.NoError(t, err)
 	machine := runner.ExecutorFunc(func(ctx context.Context, r *misstepv1.Recipe,
-		progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+		progress func(*misstepv1.Progress),
+	) (*misstepv1.Outcome, error) {
 		o, err := bug.Run(ctx, r, progress)
 		if err == nil && !alone.Load() {
 			o.Mismatches = append(o.Mismatches, proto.CloneOf(o.GetMismatches()[0]))

@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"misstep/coordinator/triage"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // Shows returns a predicate that reports whether a hit is the finding's: of its own signature, of a finding merged into it, or,
 // where an older version of triage wrote the signature, of the one that its example has today. Otherwise the bug would look fixed.
 func Shows(f *misstepv1.Finding) func(triage.Hit) bool {
+	ids := slices.Concat(f.GetAliases(), []string{f.GetId()})
 	is := func(h triage.Hit) bool {
-		return proto.Equal(h.Signature, f.GetSignature()) || h.ID == f.GetId() || slices.Contains(f.GetAliases(), h.ID)
+		return signature.Same(h.Signature, f.GetSignature()) || slices.ContainsFunc(ids, func(id string) bool {
+			return signature.HasID(h.Signature, id) // a bundle may be older than the ids of today
+		})
 	}
 	today := triage.Triage(f.GetExample())
 	if slices.ContainsFunc(today, is) {

@@ -11,17 +11,24 @@ import (
 	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/sim"
+	"misstep/signature"
 )
 
 // A JVM that does not start, for a flag that its build does not know, never makes a finding "fixed".
 func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
 	checks := []*misstepv1.CheckCount{{Check: "gst-asgct"}}
-	refused := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE, Checks: checks,
-		Reason: "exit: Unrecognized VM option 'UseBiasedLocking'"}
-	crashed := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Checks: checks,
-		Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)"}}
-	finding := &misstepv1.Finding{Signature: &misstepv1.Signature{Kind: triage.KindMismatch, Parts: []string{"gst-asgct", "truncated",
-		"upcall <clinit>"}}}
+	refused := &misstepv1.Outcome{
+		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE, Checks: checks,
+		Reason: "exit: Unrecognized VM option 'UseBiasedLocking'",
+	}
+	crashed := &misstepv1.Outcome{
+		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Checks: checks,
+		Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)"},
+	}
+	finding := &misstepv1.Finding{Signature: &misstepv1.Signature{Kind: signature.KindMismatch, Parts: []string{
+		"gst-asgct", "truncated",
+		"upcall <clinit>",
+	}}}
 	seen := Tally{Others: map[string]int{}}
 	for range 100 {
 		assert.False(t, seen.Count(crashed, Shows(finding)))
@@ -33,8 +40,8 @@ func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
 	assert.Equal(t, retest.Void, verdict.State)
 
 	// A finding that is itself such a crash is hit by it.
-	signature, _ := triage.Crash(crashed.GetCrash())
-	assert.True(t, seen.Count(crashed, Shows(&misstepv1.Finding{Signature: signature})))
+	itself, _ := triage.Crash(crashed.GetCrash())
+	assert.True(t, seen.Count(crashed, Shows(&misstepv1.Finding{Signature: itself})))
 	assert.Equal(t, 1, seen.Tries)
 }
 
@@ -85,4 +92,17 @@ func TestMergedFindingIsShownByEither(t *testing.T) {
 	}
 	assert.Equal(t, 2, seen.Hits)
 	assert.Equal(t, map[string]int{of("duplicate").ID: 1}, seen.Others)
+}
+
+// A bundle of before signatures had versions: hits are those of its old words, and of the old ids of what was merged into it.
+func TestFindingsOfVersion0(t *testing.T) {
+	hit := func(place string) triage.Hit {
+		s := &misstepv1.Signature{Kind: signature.KindMismatch, Parts: []string{"gst-asgct", "truncated", place}, Version: signature.Version}
+		return triage.Hit{ID: signature.ID(s), Signature: s}
+	}
+	old := &misstepv1.Signature{Kind: signature.KindMismatch, Parts: []string{"gst-asgct", "truncated", "the bottom frame"}}
+	is := Shows(&misstepv1.Finding{Id: "F1", Signature: old, Aliases: []string{"Fa99faa3777de"}})
+	assert.True(t, is(hit("bottom frame")))
+	assert.True(t, is(hit("upcall loadClass")))
+	assert.False(t, is(hit("upcall <clinit>")))
 }

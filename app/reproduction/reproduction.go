@@ -74,8 +74,10 @@ func (d Driver) run(ctx context.Context, id, out string) (*misstepv1.Reproductio
 	if reproducer.Clean, err = replay.Clean(ctx, d.Bundles.Installation, st.Blobs, out, tries, d.Say, d.Logger); err != nil {
 		return nil, err
 	}
-	if _, err := st.RecordClean(ctx, &misstepv1.RecordCleanRequest{ReproductionId: status.GetId(),
-		Clean: reproducer.GetClean()}); err != nil {
+	if _, err := st.RecordClean(ctx, &misstepv1.RecordCleanRequest{
+		ReproductionId: status.GetId(),
+		Clean:          reproducer.GetClean(),
+	}); err != nil {
 		return nil, err
 	}
 	if reproducer.GetClean().GetHits() == 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // recordFile keeps the results in a hunt's folder, one JSON object on each line.
@@ -25,8 +26,8 @@ func Keep(dir string, r Result) error {
 	return errors.Join(err, f.Close())
 }
 
-// Of reads the results about a finding in a hunt's folder, oldest first; a hunt without retests has none.
-func Of(dir, finding string) ([]Result, error) {
+// Of reads the results about a finding that has or had these ids in a hunt's folder, oldest first; a hunt without retests has none.
+func Of(dir string, ids ...string) ([]Result, error) {
 	f, err := os.Open(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -41,7 +42,7 @@ func Of(dir, finding string) ([]Result, error) {
 		if err := decoder.Decode(&r); err != nil {
 			return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 		}
-		if r.Finding == finding {
+		if slices.Contains(ids, r.Finding) {
 			all = append(all, r)
 		}
 	}

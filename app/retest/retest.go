@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	judge "misstep/coordinator/retest"
-
 	"google.golang.org/protobuf/proto"
 
 	"misstep/app"
@@ -17,6 +15,7 @@ import (
 	"misstep/app/local"
 	"misstep/app/replay"
 	"misstep/bundle"
+	judge "misstep/coordinator/retest"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

@@ -52,8 +52,10 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 		}
 		err = st.Update(t.Context(), func(tx store.Tx) error {
 			trial := func(campaign string, index uint64, o *misstepv1.Outcome) error {
-				_, err := tx.AddTrial(&store.Trial{Campaign: campaign, Index: index, Recipe: &misstepv1.Recipe{}, Outcome: o,
-					Ended: time.Now()})
+				_, err := tx.AddTrial(&store.Trial{
+					Campaign: campaign, Index: index, Recipe: &misstepv1.Recipe{}, Outcome: o,
+					Ended: time.Now(),
+				})
 				return err
 			}
 			return errors.Join(

@@ -14,7 +14,6 @@ import (
 
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
-
 	"misstep/corpus"
 	"misstep/corpus/tree"
 	misstepv1 "misstep/proto/misstep/v1"

@@ -14,19 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
+	"misstep/bundle/share"
 	"misstep/coordinator"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
-	"misstep/schedule"
-
-	"misstep/bundle/share"
 	"misstep/corpus"
 	"misstep/corpus/known"
 	"misstep/corpus/localdir"
 	"misstep/corpus/overlay"
 	"misstep/corpus/remote"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/schedule"
 )
 
 // Coordinator is a coordinator on a folder: its gRPC server, ready for listeners.

@@ -19,7 +19,8 @@ import (
 // Load reads a campaign file and resolves its names in the local catalogues. skipped says, a line each, which combinations of the
 // campaign are left out because a JDK cannot run them.
 func Load(ctx context.Context, i local.Installation, file string) (request *misstepv1.SubmitCampaignRequest, skipped []string,
-	err error) {
+	err error,
+) {
 	spec, err := read(i, file)
 	if err != nil {
 		return nil, nil, err

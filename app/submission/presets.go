@@ -12,7 +12,8 @@ import (
 
 // resolvePresets resolves a campaign's presets on one of its JDKs.
 func resolvePresets(ctx context.Context, jdks *jdk.Catalogue, spec *misstepv1.Campaign, name string) ([]*misstepv1.JdkPreset,
-	error) {
+	error,
+) {
 	var resolved []*misstepv1.JdkPreset
 	for _, f := range spec.GetFlagSets() {
 		p, ok := preset.Find(f.GetPreset())

@@ -27,6 +27,7 @@ import (
 	"misstep/deploy/jdk/preset"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/signature"
 	"misstep/workloads"
 )
 
@@ -345,13 +346,13 @@ func eachMismatch(dir string, use func(*misstepv1.Mismatch) error) error {
 }
 
 func (s *specificity) mismatch(ctx context.Context, m *misstepv1.Mismatch, bed *trial.Bed, of trialRun) error {
-	signature, title := triage.Mismatch(m)
-	id, label := triage.ID(signature), known.Default().Label(signature, of.jdk.Version)
+	shown, title := triage.Mismatch(m)
+	id, label := signature.ID(shown), known.Default().Label(shown, of.jdk.Version)
 	key := strings.TrimSpace(id + " " + label)
 	f := s.Families[key]
 	if f == nil {
 		f = &family{
-			Finding: id, Signature: strings.Join(signature.GetParts(), " | "), Known: label, Check: m.GetCheck(),
+			Finding: id, Signature: strings.Join(shown.GetParts(), " | "), Known: label, Check: m.GetCheck(),
 			JDKs: map[string]bool{}, Workloads: map[string]bool{},
 		}
 		s.Families[key] = f
@@ -375,7 +376,7 @@ func (s *specificity) mismatch(ctx context.Context, m *misstepv1.Mismatch, bed *
 	path := filepath.Join(s.bundles, name+".zip")
 	f.Bundles = append(f.Bundles, path)
 	return writeBundle(context.WithoutCancel(ctx), path, &misstepv1.Finding{
-		Id: id, Signature: signature, Title: title, KnownAs: label, Hits: 1, ExampleRecipe: of.recipe,
+		Id: id, Signature: shown, Title: title, KnownAs: label, Hits: 1, ExampleRecipe: of.recipe,
 		Example: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Mismatches: []*misstepv1.Mismatch{m}},
 	}, bed.Agent, of)
 }

@@ -34,6 +34,7 @@ import (
 	"misstep/runner"
 	"misstep/runner/jvm"
 	"misstep/runner/perturb"
+	"misstep/signature"
 	"misstep/workloads"
 )
 
@@ -378,7 +379,7 @@ func (l *lab) sample(ctx context.Context, c realCase, digest, purpose string, re
 }
 
 // try runs a recipe once.
-func (l *lab) try(ctx context.Context, recipe *misstepv1.Recipe, signature *misstepv1.Signature) (letter byte, err error) {
+func (l *lab) try(ctx context.Context, recipe *misstepv1.Recipe, wanted *misstepv1.Signature) (letter byte, err error) {
 	outcome, err := l.executor.Run(ctx, recipe, nil)
 	if runner.IsPermanent(err) {
 		return 'v', nil // it cannot be run: the agent refuses checks without instrumented methods, say
@@ -387,7 +388,7 @@ func (l *lab) try(ctx context.Context, recipe *misstepv1.Recipe, signature *miss
 		return 0, err
 	}
 	for _, found := range triage.Triage(outcome) {
-		if proto.Equal(found.Signature, signature) {
+		if signature.Same(found.Signature, wanted) {
 			return 'h', nil
 		}
 	}

@@ -94,7 +94,7 @@ func ParseEntry(text []byte) (Entry, error) {
 		}
 	}
 	if !validFinding(e.Finding) {
-		return Entry{}, fmt.Errorf("index entry: finding %.40q: want an id such as F313247774e0d", e.Finding)
+		return Entry{}, fmt.Errorf("index entry: finding %.40q: want an id such as F598b0c04d78c", e.Finding)
 	}
 	if e.Bundle.Digest.IsZero() || string(e.Text()) != string(text) {
 		return Entry{}, errors.New("index entry: its text is not canonical, or names no bundle")

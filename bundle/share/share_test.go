@@ -338,3 +338,16 @@ func TestVector(t *testing.T) {
 		require.Error(t, err, bad)
 	}
 }
+
+// An index names a bundle by the id that its finding had when it was written, so that programs of both versions read one index.
+func TestABundleOfVersion0(t *testing.T) {
+	from, to := folder(t), folder(t)
+	entry, added, err := share.Import(t.Context(), from, "../testdata/version0.zip", share.Policy{})
+	require.NoError(t, err)
+	require.True(t, added)
+	require.Equal(t, "F313247774e0d", entry.Finding)
+	report, err := share.Sync(t.Context(), from, to, share.Policy{}, nil)
+	require.NoError(t, err)
+	require.Empty(t, report.Refused)
+	require.Equal(t, []string{"F313247774e0d"}, ids(t, to))
+}

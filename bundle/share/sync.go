@@ -150,7 +150,7 @@ func Check(ctx context.Context, from corpus.Source, e Entry, policy Policy) erro
 	if shared := sharedBlobs(b); !slices.Equal(shared, e.Shared) {
 		return &RefusedError{Err: fmt.Errorf("the entry names %d shared files, the bundle has %d or others", len(e.Shared), len(shared))}
 	}
-	if id := b.Reproducer().GetFinding().GetId(); id != e.Finding || size != e.Bundle.Size {
+	if id := b.WrittenAs(); id != e.Finding || size != e.Bundle.Size {
 		return &RefusedError{Err: fmt.Errorf("the entry says finding %s and %d bytes, the bundle %.64q and %d", e.Finding, e.Bundle.Size, id, size)}
 	}
 	if policy.Signers == nil {
@@ -177,9 +177,9 @@ func Import(ctx context.Context, to Corpus, file string, policy Policy) (Entry, 
 		return Entry{}, false, err
 	}
 	defer b.Close()
-	id := b.Reproducer().GetFinding().GetId()
+	id := b.WrittenAs()
 	if !validFinding(id) {
-		return Entry{}, false, fmt.Errorf("import %s: finding %.40q: want an id such as F313247774e0d", file, id)
+		return Entry{}, false, fmt.Errorf("import %s: finding %.40q: want an id such as F598b0c04d78c", file, id)
 	}
 	signature, err := bundle.ReadSignature(file)
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/signature"
 )
 
 //go:embed *.tmpl families/*.tmpl native/libWalkerTest.cpp
@@ -46,17 +47,21 @@ type family struct {
 
 const natives = "java/lang/invoke/MethodHandleNatives."
 
-// families by the third part of a gst-asgct signature. Upcalls without an entry cannot be begun by Java source alone: javac emits no
+// families by the place of a gst-asgct signature. Upcalls without an entry cannot be begun by Java source alone: javac emits no
 // dynamic constants (linkDynamicConstant), and transform needs an instrumentation agent.
-var families = map[string]family{
-	"upcall <clinit>":                 {template: "clinit", what: "a class initialiser"},
-	"upcall loadClass":                {template: "loadClass", what: "loadClass"},
-	"upcall linkCallSite":             {template: "lambda", what: "linkCallSite", breakAt: natives + "linkCallSite"},
-	"upcall linkMethodHandleConstant": {template: "lambda", what: "linkMethodHandleConstant", breakAt: natives + "linkMethodHandleConstant"},
-	"upcall findMethodHandleType":     {template: "lambda", what: "findMethodHandleType", breakAt: natives + "findMethodHandleType"},
-	"upcall linkMethod":               {template: "linkMethod", what: "linkMethod", breakAt: natives + "linkMethod"},
-	"upcall register":                 {template: "register", what: "Finalizer.register", breakAt: "java/lang/ref/Finalizer.register"},
-	"continuation":                    {template: "continuation", what: "a resumed virtual thread", minFeature: 21},
+var families = map[signature.Place]family{
+	upcall("<clinit>"):                 {template: "clinit", what: "a class initialiser"},
+	upcall("loadClass"):                {template: "loadClass", what: "loadClass"},
+	upcall("linkCallSite"):             {template: "lambda", what: "linkCallSite", breakAt: natives + "linkCallSite"},
+	upcall("linkMethodHandleConstant"): {template: "lambda", what: "linkMethodHandleConstant", breakAt: natives + "linkMethodHandleConstant"},
+	upcall("findMethodHandleType"):     {template: "lambda", what: "findMethodHandleType", breakAt: natives + "findMethodHandleType"},
+	upcall("linkMethod"):               {template: "linkMethod", what: "linkMethod", breakAt: natives + "linkMethod"},
+	upcall("register"):                 {template: "register", what: "Finalizer.register", breakAt: "java/lang/ref/Finalizer.register"},
+	{Kind: signature.Continuation}:     {template: "continuation", what: "a resumed virtual thread", minFeature: 21},
+}
+
+func upcall(method string) signature.Place {
+	return signature.Place{Kind: signature.Upcall, Method: method}
 }
 
 type data struct {
@@ -96,14 +101,15 @@ func Generate(f *misstepv1.Finding, flags []string) ([]File, error) {
 	}, nil
 }
 
-func familyOf(s *misstepv1.Signature) (family, error) {
-	parts := s.GetParts()
-	if s.GetKind() != "mismatch" || len(parts) < 3 || parts[0] != recipe.GstAsgct {
+func familyOf(p *misstepv1.Signature) (family, error) {
+	s, _ := signature.Read(p) // nil, which is no mismatch, with an error
+	m, ok := s.(signature.Mismatch)
+	if !ok || m.Check != recipe.GstAsgct {
 		return family{}, &UnservedError{"only mismatches of gst-asgct happen where a test can compare by itself; this finding needs a signal or the agent"}
 	}
-	kin, ok := families[parts[2]]
-	if !ok || kin.template != "continuation" && parts[1] != "truncated" {
-		return family{}, &UnservedError{fmt.Sprintf("no few lines of Java reach this place (%s at %s); it needs the workload", parts[1], parts[2])}
+	kin, ok := families[m.Place]
+	if !ok || kin.template != "continuation" && m.Difference != "truncated" {
+		return family{}, &UnservedError{fmt.Sprintf("no few lines of Java reach this place (%s at %s); it needs the workload", m.Difference, m.Place)}
 	}
 	return kin, nil
 }

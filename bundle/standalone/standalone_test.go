@@ -14,6 +14,7 @@ import (
 	"misstep/deploy/jdk"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
@@ -78,17 +79,17 @@ func TestEachFamilyOnRealJDKs(t *testing.T) {
 		jdk, err := jdk.Open(testenv.Home(t)).Get(name)
 		require.NoError(t, err)
 		for where := range families {
-			if name == "jdk17" && where != "upcall <clinit>" {
+			if name == "jdk17" && where != upcall("<clinit>") {
 				continue // for the time of CI; docs/design/0009-bundles.md says what was watched elsewhere
 			}
-			t.Run(name+" "+where, func(t *testing.T) {
-				dir := write(t, finding("gst-asgct", "truncated", where), "-Xcomp", "-XX:TieredStopAtLevel=1")
+			t.Run(name+" "+where.String(), func(t *testing.T) {
+				dir := write(t, finding("gst-asgct", "truncated", where.String()), "-Xcomp", "-XX:TieredStopAtLevel=1")
 				code, output := run(t, dir, jdk.Path)
 				require.Equal(t, 1, code, output)
 				assert.Contains(t, output, "AsyncGetCallTrace")
 				assert.Contains(t, output, "=>")
 				code, output = run(t, dir, jdk.Path, "-Xint")
-				if where == "continuation" {
+				if where.Kind == signature.Continuation {
 					require.Equal(t, 1, code, output)
 				} else {
 					require.Equal(t, 0, code, output)

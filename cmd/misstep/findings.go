@@ -82,7 +82,7 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	renderFactors(e.stdout, f.GetFactors())
 	renderNeighbours(e.stdout, f)
 	if c.Dir != "" {
-		retests, err := retest.Of(c.Dir, f.GetId())
+		retests, err := retest.Of(c.Dir, append(f.GetFormerIds(), f.GetId())...)
 		if err != nil {
 			return err
 		}

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"misstep/internal/reference"
-
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/internal/reference"
 )
 
 func parser(t *testing.T) *kong.Kong {

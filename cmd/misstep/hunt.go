@@ -57,8 +57,10 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	if c.JSON {
-		err = e.json(huntResult{Campaign: raw{result.Campaign}, Findings: raws(result.Findings), Bundles: result.Bundles,
-			Dir: result.Dir})
+		err = e.json(huntResult{
+			Campaign: raw{result.Campaign}, Findings: raws(result.Findings), Bundles: result.Bundles,
+			Dir: result.Dir,
+		})
 	} else {
 		renderHunt(e.stdout, result)
 	}

@@ -137,8 +137,10 @@ budget: {trials: %d}
 		for _, trial := range trials[entry.Name] {
 			o, name := trial.GetOutcome(), trial.GetRecipe().GetWorkload().GetName()
 			t.Logf("%s: %s %s", name, o.GetKind(), o.GetReason())
-			require.Contains(t, []misstepv1.OutcomeKind{misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN,
-				misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES},
+			require.Contains(t, []misstepv1.OutcomeKind{
+				misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN,
+				misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
+			},
 				o.GetKind(), "%s: %s", name, o.GetReason())
 			requireChecked(t, name, trial)
 			for _, c := range trial.GetOutcome().GetChecks() {

@@ -13,8 +13,10 @@ import (
 func TestFindingsKnownInPart(t *testing.T) {
 	var b bytes.Buffer
 	renderFindings(&b, []*misstepv1.Finding{
-		{Id: "F1", KnownOn: []*misstepv1.KnownOn{{Jdk: &misstepv1.Jdk{Name: "jdk8"}, KnownAs: "JDK-8302320"},
-			{Jdk: &misstepv1.Jdk{Name: "jdk25"}}}},
+		{Id: "F1", KnownOn: []*misstepv1.KnownOn{
+			{Jdk: &misstepv1.Jdk{Name: "jdk8"}, KnownAs: "JDK-8302320"},
+			{Jdk: &misstepv1.Jdk{Name: "jdk25"}},
+		}},
 		{Id: "F2", KnownOn: []*misstepv1.KnownOn{{Jdk: &misstepv1.Jdk{Name: "jdk25"}}}},
 	}, nil)
 	assert.Contains(t, b.String(), "F1       JDK-8302320 on jdk8; not on jdk25  0")
@@ -26,8 +28,10 @@ func TestOutcomeCountsAllMismatches(t *testing.T) {
 	o := &misstepv1.Outcome{
 		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Reason: "gst-asgct: truncated, 5 times", MismatchesLeftOut: 1,
 		Mismatches: []*misstepv1.Mismatch{
-			{Check: "gst-asgct", Kind: "truncated", Count: 5}, {Check: "gst-asgct", Kind: "wrong-bci", Count: 2}, {Check: "edges",
-				Kind: "impossible"},
+			{Check: "gst-asgct", Kind: "truncated", Count: 5}, {Check: "gst-asgct", Kind: "wrong-bci", Count: 2}, {
+				Check: "edges",
+				Kind:  "impossible",
+			},
 		},
 	}
 	known := func(m *misstepv1.Mismatch) string {

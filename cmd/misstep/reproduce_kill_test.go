@@ -47,7 +47,8 @@ func (s *simulatedRecipes) simulated(t *testing.T) runner.Executor {
 		return 0.15
 	}
 	return runner.ExecutorFunc(func(ctx context.Context, r *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome,
-		error) {
+		error,
+	) {
 		digest, err := misstepv1.RecipeDigest(r)
 		if err != nil {
 			return nil, err
@@ -57,12 +58,14 @@ func (s *simulatedRecipes) simulated(t *testing.T) runner.Executor {
 		s.mu.Unlock()
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(digest))
-		script := sim.Script{Seed: h.Sum64(), Duration: 5 * time.Millisecond, Events: []sim.Event{{Rate: rate(r),
+		script := sim.Script{Seed: h.Sum64(), Duration: 5 * time.Millisecond, Events: []sim.Event{{
+			Rate: rate(r),
 			Outcome: func(r *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
 				o := shows(r, rand.New(rand.NewPCG(1, 1))) // the same stacks each time
 				o.Mismatches[0].Sequence = random.Uint64N(1 << 20)
 				return o
-			}}}}
+			},
+		}}}
 		machine, err := sim.New(script, runner.SystemClock{})
 		if err != nil {
 			return nil, err
@@ -74,7 +77,8 @@ func (s *simulatedRecipes) simulated(t *testing.T) runner.Executor {
 // reproduceUnderFire runs a reproduction on a coordinator that is a process of its own. It is killed with SIGKILL and started
 // again once in the middle of each of the steps given, after a trial of that step was recorded.
 func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproducer, recipes map[string]int, kills int,
-	trials uint64) {
+	trials uint64,
+) {
 	t.Helper()
 	dir, addr := t.TempDir(), freePort(t)
 	log := filepath.Join(dir, "log")
@@ -120,8 +124,10 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 		Campaign: &misstepv1.Campaign{
 			Name: "sim", Seed: 3, Jdks: []string{"jdk21"}, Workloads: []*misstepv1.CampaignWorkload{{Name: "w", Repetitions: 1}},
 			Checks: []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "liveness"}},
-			FlagSets: []*misstepv1.FlagSet{{Name: "some", Flags: []string{"-Xcomp", "-Xss1m",
-				"-Xmx64m"}}}, Budget: &misstepv1.Budget{Trials: 60},
+			FlagSets: []*misstepv1.FlagSet{{Name: "some", Flags: []string{
+				"-Xcomp", "-Xss1m",
+				"-Xmx64m",
+			}}}, Budget: &misstepv1.Budget{Trials: 60},
 		},
 		Jdks:      []*misstepv1.Jdk{build("jdk21", "4")},
 		Workloads: []*misstepv1.Workload{{Name: "w", Digest: "sha256:" + strings.Repeat("b", 64)}},
@@ -145,8 +151,10 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 	})
 	request := &misstepv1.StartReproductionRequest{FindingId: finding, Seed: 11, Time: durationpb.New(10 * time.Minute)}
 	for i, name := range []string{"jdk11", "jdk17", "jdk18", "jdk21", "jdk25"} {
-		request.Builds = append(request.Builds, &misstepv1.JdkBuild{Jdk: build(name, string(rune('1'+i))), Feature: []uint32{11, 17, 18,
-			21, 25}[i]})
+		request.Builds = append(request.Builds, &misstepv1.JdkBuild{Jdk: build(name, string(rune('1'+i))), Feature: []uint32{
+			11, 17, 18,
+			21, 25,
+		}[i]})
 	}
 	id := ""
 	call("start", func(ctx context.Context) error {

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"misstep/schedule"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/schedule"
 )
 
 // execute runs a command line in this process.
@@ -68,8 +68,10 @@ func TestSchedCommandLine(t *testing.T) {
 	assert.Contains(t, text, "not a schedule log")
 
 	var log bytes.Buffer
-	writer, err := schedule.NewLogWriter(&log, schedule.Header{Perturbation: schedule.Perturbation{Strategy: "delay"},
-		Mechanism: "agent"})
+	writer, err := schedule.NewLogWriter(&log, schedule.Header{
+		Perturbation: schedule.Perturbation{Strategy: "delay"},
+		Mechanism:    "agent",
+	})
 	require.NoError(t, err)
 	require.NoError(t, writer.Close(0))
 	require.NoError(t, os.WriteFile(file, log.Bytes(), 0o644))
@@ -81,8 +83,10 @@ func TestSchedCommandLine(t *testing.T) {
 func TestContradictoryFlags(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--max-runs: want a positive number, with --repeat-until-failure": {"run", "--max-runs", "3", "--", "true"},
-		"--max-runs: want a positive": {"run", "--repeat-until-failure", "--max-runs=-3", "--",
-			"true"},
+		"--max-runs: want a positive": {
+			"run", "--repeat-until-failure", "--max-runs=-3", "--",
+			"true",
+		},
 		"--timeout and --threads: want no negative value": {"run", "--timeout=-3s", "--", "true"},
 	} {
 		code, _, stderr := sched(t, args...)
@@ -94,8 +98,10 @@ func TestContradictoryFlags(t *testing.T) {
 func TestSchedPlacesWithoutALog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.log")
 	require.NoError(t, os.WriteFile(file, []byte("no log"), 0o644))
-	for _, args := range [][]string{{"places", file}, {"places", "--count", "0", file}, {"replay", "--places", "5", file, "--",
-		"true"}, {"fly"}} {
+	for _, args := range [][]string{{"places", file}, {"places", "--count", "0", file}, {
+		"replay", "--places", "5", file, "--",
+		"true",
+	}, {"fly"}} {
 		code, _, text := sched(t, args...)
 		assert.Equal(t, exitOwn, code, "%v", args)
 		assert.NotEmpty(t, text)

@@ -5,6 +5,7 @@ import (
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/signature"
 )
 
 // ElementList are the elements of one recipe.
@@ -13,7 +14,7 @@ type ElementList []recipe.Element
 // Elements of a recipe for whoever minimises it otherwise. When it instruments by ratio, leaving out the first element leaves the
 // methods of the evidence, which are the last elements.
 func Elements(r *misstepv1.Recipe, evidence []string, sig *misstepv1.Signature) ElementList {
-	list := append(recipe.NarrowingElement(r, evidence), recipe.Elements(r, checkOf(sig))...)
+	list := append(recipe.NarrowingElement(r, evidence), recipe.Elements(r, signature.CheckOf(sig))...)
 	narrowed := proto.CloneOf(r)
 	if len(list) > 0 && list[0].Kind == "instrumentation" {
 		list[0].Drop(narrowed)

@@ -8,6 +8,7 @@ import (
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/signature"
 )
 
 // outcome of minimising.
@@ -195,7 +196,7 @@ func (m *machine) minimise(best *arm, amplified bool) (outcome, bool) {
 	m.begin(StepMinimise)
 	m.now(best)
 	first := append(recipe.NarrowingElement(best.recipe, m.r.GetSpec().GetMethods()),
-		recipe.Elements(best.recipe, checkOf(m.r.GetSpec().GetSignature()))...)
+		recipe.Elements(best.recipe, signature.CheckOf(m.r.GetSpec().GetSignature()))...)
 	r := &reducer{machine: m, recipe: best.recipe, back: map[string]float64{}, all: len(first) + 4}
 	// All tests compare with this rate. What won a race was chosen for its luck, too, and does not count.
 	r.again = m.arm("best", best.recipe)

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/signature"
 )
 
 // neighbour is a recipe one change away.
@@ -46,7 +46,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 		out = append(out, neighbour{name, n})
 	}
 	spec := m.r.GetSpec()
-	check := checkOf(spec.GetSignature())
+	check := signature.CheckOf(spec.GetSignature())
 	for i, c := range r.GetChecks() {
 		if c.GetName() == check || check == "" {
 			add("share of "+c.GetName()+" 1", func(n *misstepv1.Recipe) { n.Checks[i].Share = 1 })
@@ -123,12 +123,4 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 		}
 	}
 	return out
-}
-
-// checkOf a mismatch's signature; "" for crash and hang.
-func checkOf(s *misstepv1.Signature) string {
-	if s.GetKind() == triage.KindMismatch && len(s.GetParts()) > 0 {
-		return s.GetParts()[0]
-	}
-	return ""
 }

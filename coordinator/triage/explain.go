@@ -30,14 +30,14 @@ func (f Fact) Holds() bool { return !reflect.ValueOf(f.Value).IsZero() }
 // Explain says how an outcome came to a signature that it shows.
 func Explain(o *misstepv1.Outcome, s *misstepv1.Signature) (Explanation, error) {
 	switch {
-	case s.GetKind() == KindMismatch:
+	case s.GetKind() == signature.KindMismatch:
 		if m := Shown(o, s); m != nil {
 			return ExplainMismatch(m), nil
 		}
 		return Explanation{}, fmt.Errorf("no mismatch of the outcome has the signature %q and its stacks", s.GetParts())
-	case s.GetKind() == KindCrash && o.GetCrash() != nil:
+	case s.GetKind() == signature.KindCrash && o.GetCrash() != nil:
 		return Explanation{Facts: crashFacts(o.GetCrash(), s)}, nil
-	case s.GetKind() == KindHang && o.GetHang() != nil:
+	case s.GetKind() == signature.KindHang && o.GetHang() != nil:
 		return Explanation{Facts: hangFacts(o.GetHang(), s)}, nil
 	}
 	return Explanation{}, fmt.Errorf("the outcome has no %s", s.GetKind())
@@ -91,7 +91,7 @@ func hangFacts(h *misstepv1.Hang, s *misstepv1.Signature) []Fact {
 		text := fmt.Sprintf("%d native and %d Java frames, ran %.2f of the time",
 			len(t.GetNativeFrames()), len(t.GetJavaFrames()), t.GetRunning())
 		if t.GetHeldBy() != "" {
-			text += fmt.Sprintf(", waits for %s of %s", t.GetWaitsFor(), t.GetHeldBy())
+			text += fmt.Sprintf(", waits for %s held by %s", t.GetWaitsFor(), t.GetHeldBy())
 		}
 		facts = append(facts, Fact{"thread " + t.GetName(), text})
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // maxWaiters bounds the places in a hang's signature.
@@ -47,7 +48,7 @@ func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
 	if len(places) > 0 {
 		title = fmt.Sprintf("hang (%s): %s", h.GetCause(), places[0])
 	}
-	return signatureOf(KindHang, append([]string{h.GetCause()}, places...)...), clean(title)
+	return signature.Proto(signature.Hang{Cause: h.GetCause(), Waiters: places}), signature.Clean(title)
 }
 
 // place is what a thread adds to the signature, "" for nothing. most is the share of the time that the busiest thread ran.
@@ -76,7 +77,8 @@ func place(cause string, t *misstepv1.HungThread, most float64) string {
 		if t.GetHeldBy() == "" {
 			return "" // it waits for the deadlock's threads, or for something else
 		}
-		return who(t) + " at " + javaPlace(t) + " waits for " + Class(t.GetWaitsFor()) + " of " + who(&misstepv1.HungThread{Name: t.GetHeldBy()})
+		return who(t) + " at " + javaPlace(t) + signature.WaitsFor + signature.Class(t.GetWaitsFor()) +
+			signature.HeldBy + who(&misstepv1.HungThread{Name: t.GetHeldBy()})
 	}
 	if housekeeping(t.GetName()) {
 		return ""
@@ -123,21 +125,15 @@ func walkChain(frames []string) string {
 	return ""
 }
 
-var gdbFrameRE = regexp.MustCompile(`^(?:#\d+\s+)?(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(.+?)(?:\s+(?:from|at)\s+\S+)?$`)
-
-// nativeName takes the function out of a line of hs_err, gdb or eu-stack.
-func nativeName(s string) string {
-	s = strings.TrimSpace(s)
-	if vmFrameRE.MatchString(s) {
-		_, fn, _ := strings.Cut(nativeFrame(s), " ")
-		return fn
+// nativeName takes the function out of a line of gdb or hs_err; "" when it is not known. Of hs_err's, the library stands for one of the VM that is not.
+func nativeName(line string) string {
+	f := signature.ParseFrame(line)
+	if f.Kind != signature.VMFrame && f.Kind != signature.CFrame {
+		f = signature.ParseGDBFrame(line)
+		return signature.WithoutNumbers(f.FunctionName())
 	}
-	if m := gdbFrameRE.FindStringSubmatch(s); m != nil {
-		if fn := function(m[1]); fn != "??" {
-			return plainText(fn)
-		}
-	}
-	return ""
+	_, name, _ := strings.Cut(f.Normalised(), " ")
+	return name
 }
 
 func libc(fn string) bool {
@@ -149,19 +145,13 @@ func libc(fn string) bool {
 	return false
 }
 
-var (
-	javaLineRE   = regexp.MustCompile(`^\s*(?:at\s+)?(?:[\w.]+(?:@[^/]*)?/)*([\w.$<>/+-]+)\.([\w$<>]+)\s*(?:\(.*)?$`)
-	trailingNums = regexp.MustCompile(`[-_ #]*\d+`)
-)
+var trailingNums = regexp.MustCompile(`[-_ #]*\d+`)
 
 // javaFrame normalises a line of a thread dump, "at java.base@17/java.lang.Object.wait(Native Method)" to
 // "java.lang.Object.wait".
 func javaFrame(s string) string {
-	m := javaLineRE.FindStringSubmatch(s)
-	if m == nil {
-		return ""
-	}
-	return Class(m[1]) + "." + Method(m[2])
+	f, _ := signature.ParseJavaFrame(s)
+	return f.MethodName()
 }
 
 // waiting says that a frame is only the means of waiting; who called it is where the thread waits.

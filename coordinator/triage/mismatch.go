@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // Mismatch returns the signature of a mismatch and a title. The facts of the mismatch are found once, and then an
@@ -13,7 +14,8 @@ func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
 	f := examine(m)
 	_, v := decide(f)
 	title := fmt.Sprintf("%s: %s %s%s", f.Check, kindWords(v.kind), placeWords(v.words), f.depthWords())
-	return signatureOf(KindMismatch, f.Check, v.kind, v.place.String()), clean(title)
+	s := signature.Mismatch{Check: f.Check, Difference: v.kind, Place: v.place}
+	return signature.Proto(s), signature.Clean(title)
 }
 
 func placeWords(words string) string {

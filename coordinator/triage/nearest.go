@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // Fits is the score from which two findings are taken for perhaps the same: all but one of the things compared agree.
@@ -76,43 +75,49 @@ func near(mine, theirs []feature) *misstepv1.NearFinding {
 }
 
 func features(f *misstepv1.Finding) []feature {
-	parts := f.GetSignature().GetParts()
-	part := func(i int) string {
-		if i < len(parts) {
-			return parts[i]
-		}
-		return ""
+	s, err := signature.Read(f.GetSignature())
+	if err != nil {
+		return nil // of a newer Misstep
 	}
-	switch f.GetSignature().GetKind() {
-	case KindMismatch:
+	switch s := s.(type) {
+	case signature.Mismatch:
 		return []feature{
-			{"check", []string{part(0)}, 0.15},
-			{"kind", []string{part(1)}, 0.2},
-			{"place", tokens(part(2)), 0.45},
+			{"check", []string{s.Check}, 0.15},
+			{"kind", []string{s.Difference}, 0.2},
+			{"place", tokens(s.Place), 0.45},
 			{"methods around it", around(f), 0.2},
 		}
-	case KindCrash:
+	case signature.Crash:
 		return []feature{
-			{"error", []string{part(0)}, 0.15},
-			{"frame", []string{part(1)}, 0.35},
-			{"walker", tokens(strings.TrimPrefix(part(2), "walker: ")), 0.3},
-			{"thread", []string{part(3)}, 0.1},
-			{"VM operation", []string{part(4)}, 0.1},
+			{"error", []string{s.Error}, 0.15},
+			{"frame", []string{s.Frame}, 0.35},
+			{"walker", steps(s.Walker), 0.3},
+			{"thread", []string{s.Thread}, 0.1},
+			{"VM operation", []string{s.Operation}, 0.1},
 		}
-	case KindHang:
-		return []feature{{"cause", []string{part(0)}, 0.35}, {"places", parts[min(1, len(parts)):], 0.65}}
+	case signature.Hang:
+		return []feature{{"cause", []string{s.Cause}, 0.35}, {"places", s.Waiters, 0.65}}
 	}
 	return nil
 }
 
-// tokens splits a part at what joins its names.
-func tokens(part string) []string {
-	for _, separator := range []string{" <- ", " < ", " taken for "} {
-		if strings.Contains(part, separator) {
-			return strings.Split(part, separator)
-		}
+// tokens splits a place at what joins its names.
+func tokens(p signature.Place) []string {
+	if p.Kind == signature.Edge {
+		return []string{p.Method, p.Caller}
 	}
-	return strings.Fields(part)
+	return strings.Fields(p.String())
+}
+
+// steps of a crash's walker, which are what is compared; that there is none is alike, too.
+func steps(walker []string) []string {
+	switch len(walker) {
+	case 0:
+		return []string{"none"}
+	case 1:
+		return strings.Fields(walker[0])
+	}
+	return walker
 }
 
 // around names the methods within three frames of where the example's two stacks part, and its top's state.
@@ -141,7 +146,7 @@ func Shown(o *misstepv1.Outcome, s *misstepv1.Signature) *misstepv1.Mismatch {
 		if len(m.GetReference().GetFrames()) == 0 || best != nil && size(m) >= size(best) {
 			continue
 		}
-		if sig, _ := Mismatch(m); proto.Equal(sig, s) {
+		if sig, _ := Mismatch(m); signature.Same(sig, s) {
 			best = m
 		}
 	}

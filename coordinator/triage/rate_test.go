@@ -9,6 +9,7 @@ import (
 	"misstep/coordinator/triage"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // Values of R's fisher.test(matrix(c(a, n-a, b, m-b), 2))$p.value.
@@ -53,12 +54,12 @@ func TestNearest(t *testing.T) {
 	finding := func(id, kind string, parts ...string) *misstepv1.Finding {
 		return &misstepv1.Finding{Id: id, Signature: &misstepv1.Signature{Kind: kind, Parts: parts}}
 	}
-	crash := finding("F1", triage.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < AsyncGetCallTrace", "thread: Java", "operation: none")
+	crash := finding("F1", signature.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < AsyncGetCallTrace", "thread: Java", "operation: none")
 	others := []*misstepv1.Finding{
 		crash,
-		finding("F2", triage.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < JfrStackTrace::record", "thread: JFR sampler", "operation: none"),
-		finding("F3", triage.KindCrash, "SIGBUS", "frame: V other", "walker: none", "thread: GC", "operation: G1Collect"),
-		finding("F4", triage.KindHang, "in-walk", "worker in AsyncGetCallTrace"),
+		finding("F2", signature.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < JfrStackTrace::record", "thread: JFR sampler", "operation: none"),
+		finding("F3", signature.KindCrash, "SIGBUS", "frame: V other", "walker: none", "thread: GC", "operation: G1Collect"),
+		finding("F4", signature.KindHang, "in-walk", "worker in AsyncGetCallTrace"),
 	}
 	got := triage.Nearest(crash, others, 5)
 	require.Len(t, got, 1, "itself, other kinds and those with nothing in common are left out")

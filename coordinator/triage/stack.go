@@ -41,13 +41,13 @@ func (n namer) frame(f *misstepv1.Frame) *frame {
 	}
 	class, seen := n.classes[f.GetClassName()]
 	if !seen {
-		class = Class(f.GetClassName())
+		class = signature.Class(f.GetClassName())
 		n.classes[f.GetClassName()] = class
 	}
 	key := [2]string{class, f.GetMethod()}
 	method, seen := n.methods[key]
 	if !seen {
-		method = named{id: len(n.methods), text: class + "." + Method(f.GetMethod())}
+		method = named{id: len(n.methods), text: class + "." + signature.Method(f.GetMethod())}
 		n.methods[key] = method
 	}
 	return &frame{Frame: f, class: class, text: method.text, id: method.id}

@@ -1,33 +1,17 @@
 // Package triage says which outcomes are the same: it gives each mismatch, crash and hang a signature made of what belongs to
 // the bug, with everything left out that only belongs to the run.
 //
-// All functions are pure. Part by part (each part reads "name: value" where a bare value would be unclear):
-//
-//	mismatch  check, kind, then the edge (see edge.go) and, where it decides, what ran on top
-//	crash     error, problematic frame, walker chain, thread kind, VM operation
-//	hang      cause, then who waits where
-//
-// A signature's parts are also what the catalogue of known bugs matches on, so changing their text changes the identity of
-// every stored finding: add to the tests of this package before you do.
+// All functions are pure. What the parts of a signature are, and how they are written, is package signature's.
 package triage
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 
 	misstepv1 "misstep/proto/misstep/v1"
-)
-
-// Kinds of signatures.
-const (
-	KindMismatch = "mismatch"
-	KindCrash    = "crash"
-	KindHang     = "hang"
+	"misstep/signature"
 )
 
 // Hit is one signature that an outcome shows.
@@ -48,7 +32,7 @@ type Hit struct {
 func Triage(o *misstepv1.Outcome) []Hit {
 	hits := map[string]Hit{}
 	add := func(h Hit) {
-		h.ID = ID(h.Signature)
+		h.ID = signature.ID(h.Signature)
 		if old, ok := hits[h.ID]; !ok || h.Weight < old.Weight {
 			hits[h.ID] = h
 		}
@@ -99,17 +83,6 @@ func Idle(o *misstepv1.Outcome) bool {
 	return o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID && o.GetExitCode() == 0 && o.GetSignal() == 0 && o.GetPerturbation().GetEjected() == ""
 }
 
-// ID names the finding of a signature: "F" and the first 12 hex digits of the digest of its canonical text.
-func ID(s *misstepv1.Signature) string {
-	text, err := misstepv1.Canonical(s)
-	if err != nil {
-		// Only text that is not UTF-8 can do this, and signatures are made of cleaned text.
-		text = []byte(s.GetKind() + "\n" + strings.Join(s.GetParts(), "\n"))
-	}
-	sum := sha256.Sum256(text)
-	return "F" + hex.EncodeToString(sum[:6])
-}
-
 // Slim returns an outcome without the stacks that nobody needs twice: of the mismatches with the same signature only the
 // smallest keeps its own. Counts and everything else stay; the evidence in the corpus has all of it. The argument is not
 // changed.
@@ -130,27 +103,4 @@ func Slim(o *misstepv1.Outcome, hits []Hit) *misstepv1.Outcome {
 		}
 	}
 	return o
-}
-
-func signatureOf(kind string, parts ...string) *misstepv1.Signature {
-	for i, p := range parts {
-		parts[i] = clean(p)
-	}
-	return &misstepv1.Signature{Kind: kind, Parts: parts}
-}
-
-// clean bounds a part and keeps it printable text on one line.
-func clean(s string) string {
-	s = strings.ToValidUTF8(s, "?")
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
-	const most = 300
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
 }

@@ -15,6 +15,7 @@ import (
 
 	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // The files in testdata give observations in short and the signature they get; -rewrite writes them anew. A signature that
@@ -32,9 +33,9 @@ func TestSignatures(t *testing.T) {
 			case "hang":
 				o.Hang = hang(d)
 			case "class":
-				return each(d.Input, triage.Class)
+				return each(d.Input, signature.Class)
 			case "method":
-				return each(d.Input, triage.Method)
+				return each(d.Input, signature.Method)
 			default:
 				d.Fatalf(t, "unknown command %s", d.Cmd)
 			}
@@ -244,7 +245,7 @@ func FuzzMismatch(f *testing.F) {
 		m.Suspect.NumFrames = int32(suspects) - 20
 		sig, title := triage.Mismatch(m)
 		again, _ := triage.Mismatch(m)
-		if !proto.Equal(sig, again) || triage.ID(sig) != triage.ID(again) {
+		if !proto.Equal(sig, again) || signature.ID(sig) != signature.ID(again) {
 			t.Fatalf("two signatures of one mismatch: %v and %v", sig, again)
 		}
 		for _, p := range append(sig.GetParts(), title) {

@@ -10,6 +10,7 @@ import (
 	"misstep/coordinator/triage"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // addRates fills in the hits, and hits of trials for the combinations that the finding's campaigns tried, those without a hit
@@ -60,8 +61,6 @@ func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 
 // couldShow reports whether trials of recipes with these checks could have shown a signature.
 func couldShow(sig *misstepv1.Signature, checks string) bool {
-	if sig.GetKind() != triage.KindMismatch || len(sig.GetParts()) == 0 {
-		return true
-	}
-	return slices.Contains(strings.Split(checks, ","), sig.GetParts()[0])
+	check := signature.CheckOf(sig)
+	return check == "" || slices.Contains(strings.Split(checks, ","), check)
 }

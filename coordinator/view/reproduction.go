@@ -10,6 +10,7 @@ import (
 	"misstep/coordinator/triage"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // Reproductions lists the reproductions of a finding and of those merged with it, or all when finding is empty, newest first.
@@ -25,7 +26,8 @@ func (Reader) Reproductions(tx store.Tx, finding string, now time.Time) ([]*miss
 	g := triage.NewGrouping(decisions)
 	var list []*misstepv1.ReproductionStatus
 	for _, r := range all {
-		if finding != "" && g.Head(r.GetSpec().GetFindingId()) != g.Head(finding) {
+		s := r.GetSpec()
+		if finding != "" && g.Head(s.GetFindingId()) != g.Head(finding) && !signature.HasID(s.GetSignature(), finding) {
 			continue
 		}
 		st, err := reproductionStatus(tx, g, r, now)

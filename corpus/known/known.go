@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 //go:embed known.yaml
@@ -97,6 +98,7 @@ func (c Catalogue) Bugs() []Bug { return append([]Bug(nil), c.bugs...) }
 // Label returns the id of the known bug that a signature shows on a JDK, or "". version is what -Xinternalversion prints; a
 // version that cannot be read fits every range, for then the signature is all there is.
 func (c Catalogue) Label(s *misstepv1.Signature, version string) string {
+	s, _ = signature.Upgrade(s)
 	v, ok := ParseVersion(version)
 	for _, b := range c.bugs {
 		if b.shows(s) && (!ok || b.affects(v)) {

@@ -91,6 +91,7 @@ func TestLabel(t *testing.T) {
 		{mismatch("edges", "impossible-edge", "top: compiled body"), jdk25, ""},
 		{mismatch("edges", "impossible-edge", "no bytecode index"), jdk8, "MISSTEP-caller-without-index"},
 		{mismatch("edges", "impossible-edge", "no bytecode index"), jdk17, ""},
+		{mismatch("edges", "impossible-edge", "caller without an index"), jdk8, "MISSTEP-caller-without-index"}, // of version 0
 		{mismatch("asgct-shadow", "foreign", "top: compiled body"), jdk25, ""},
 		{mismatch("asgct-shadow", "extra", "top: compiled epilogue"), jdk25, "MISSTEP-epilogue-fabrication"},
 		{mismatch("asgct-shadow", "extra", "top: compiled body"), jdk25, ""},

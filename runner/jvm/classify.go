@@ -2,7 +2,6 @@ package jvm
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,7 +159,7 @@ func (t *trial) core(ctx context.Context, crash *misstepv1.Crash) int64 {
 	t.exhibit("core-stack.txt", text)
 	for tid, frames := range parseGDB(string(text)) { // one thread
 		for _, f := range frames {
-			crash.NativeFrames = append(crash.NativeFrames, hsErrFrame(f))
+			crash.NativeFrames = append(crash.NativeFrames, f.String())
 		}
 		if len(frames) > 0 {
 			crash.ProblematicFrame = crash.GetNativeFrames()[0]
@@ -168,20 +167,6 @@ func (t *trial) core(ctx context.Context, crash *misstepv1.Crash) int64 {
 		return tid
 	}
 	return 0
-}
-
-// hsErrFrame writes a frame of parseGDB as hs_err has it, which calls the VM's own frames V: triage blames those and follows the walker by them.
-func hsErrFrame(f string) string {
-	name, library, _ := strings.Cut(f, " from ")
-	letter := "C"
-	if library == "libjvm.so" {
-		letter = "V"
-	}
-	line := letter + "  [" + cmp.Or(library, "unknown") + "]"
-	if name != "??" {
-		line += "  " + name
-	}
-	return line
 }
 
 func (t *trial) errorFile() (*hserr.Report, error) {

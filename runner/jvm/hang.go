@@ -79,7 +79,9 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		} else {
 			thread.JavaFrames = shadows[thread.Tid].frames
 		}
-		thread.NativeFrames = stacks[thread.Tid]
+		for _, f := range stacks[thread.Tid] {
+			thread.NativeFrames = append(thread.NativeFrames, f.GDB())
+		}
 	}
 	switch {
 	case starved && slot != nil && isRunnable(threads, int64(slot.TID)): // a walk that gets no processor cannot end

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"misstep/signature"
 )
 
 // maxFrames bounds the frames kept of each stack in an outcome; the whole text is evidence.
@@ -25,7 +27,7 @@ var (
 	lockWait  = regexp.MustCompile(`^waiting (?:to lock|for ownable).*\ba ([^\s()]+)\),?$`)
 	lockHeld  = regexp.MustCompile(`^which is held by "(.*)"$`)
 	gdbThread = regexp.MustCompile(`^Thread \d+ .*\(?LWP (\d+)\)?`)
-	gdbFrame  = regexp.MustCompile(`^#\d+\s+(?:0x[0-9a-f]+ in )?(.*)$`)
+	gdbFrame  = regexp.MustCompile(`^#\d+\s+`)
 )
 
 // parseThreadDump reads HotSpot's thread dump: the threads by their tid, and whether it names a deadlock.
@@ -102,8 +104,8 @@ func (d *deadlockReader) of(name string) (class, holder string) {
 }
 
 // parseGDB reads the output of "thread apply all bt": frames by tid, without addresses and arguments.
-func parseGDB(text string) map[int64][]string {
-	stacks := map[int64][]string{}
+func parseGDB(text string) map[int64][]signature.Frame {
+	stacks := map[int64][]signature.Frame{}
 	var tid int64
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -111,33 +113,14 @@ func parseGDB(text string) map[int64][]string {
 			tid, _ = strconv.ParseInt(m[1], 10, 64)
 			continue
 		}
-		m := gdbFrame.FindStringSubmatch(line)
-		if m == nil || tid == 0 || len(stacks) >= maxThreads || len(stacks[tid]) >= maxFrames {
+		if !gdbFrame.MatchString(line) || tid == 0 || len(stacks) >= maxThreads || len(stacks[tid]) >= maxFrames {
 			continue
 		}
-		function := gdbFunction(m[1])
-		if n := len(stacks[tid]); function == "??" && n > 0 && stacks[tid][n-1] == "??" {
+		frame, unknown := signature.ParseGDBFrame(line), signature.Frame{Kind: signature.CFrame}
+		if n := len(stacks[tid]); frame == unknown && n > 0 && stacks[tid][n-1] == unknown {
 			continue // gdb does not know interpreted and compiled frames: how many words it takes for frames says nothing
 		}
-		stacks[tid] = append(stacks[tid], function)
+		stacks[tid] = append(stacks[tid], frame)
 	}
 	return stacks
-}
-
-// gdbFunction cuts a frame such as "pthread_cond_wait () from /lib/libc.so.6" or "f(int) (x=1) at a.c:3" to its function and, when it
-// is known, the library's file name. Arguments vary from run to run.
-func gdbFunction(frame string) string {
-	frame, library, _ := strings.Cut(frame, " from ")
-	frame, _, _ = strings.Cut(frame, " at ")
-	function, _, _ := strings.Cut(frame, " (")
-	if function == "" || function == "??" {
-		function = "??"
-	}
-	if slash := strings.LastIndexByte(library, '/'); slash >= 0 {
-		library = library[slash+1:]
-	}
-	if library = strings.TrimSpace(library); library != "" {
-		return function + " from " + library
-	}
-	return function
 }

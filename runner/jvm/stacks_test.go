@@ -43,7 +43,7 @@ func TestRealStacks(t *testing.T) {
 				for _, tid := range slices.Sorted(maps.Keys(stacks)) {
 					fmt.Fprintf(&b, "%d\n", tid)
 					for _, f := range stacks[tid] {
-						fmt.Fprintf(&b, "  %s\n", f)
+						fmt.Fprintf(&b, "  %s\n", f.GDB())
 					}
 				}
 			}
@@ -68,7 +68,7 @@ func TestCoreFrames(t *testing.T) {
 `)
 	var lines []string
 	for _, f := range stacks[77] {
-		lines = append(lines, hsErrFrame(f))
+		lines = append(lines, f.String())
 	}
 	require.Equal(t, []string{"V  [libjvm.so]  frame::sender(RegisterMap*) const", "V  [libjvm.so]", "C  [libc.so.6]  raise", "C  [unknown]"}, lines)
 }

@@ -54,7 +54,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	p, err := goose.NewProvider(goose.DialectSQLite3, db, dir, goose.WithDisableGlobalRegistry(true),
-		goose.WithGoMigrations(goose.NewGoMigration(11, &goose.GoFunc{RunTx: fillCombinations}, nil)))
+		goose.WithGoMigrations(goose.NewGoMigration(11, &goose.GoFunc{RunTx: fillCombinations}, nil),
+			goose.NewGoMigration(40, &goose.GoFunc{RunTx: upgradeSignatures}, nil)))
 	if err != nil {
 		return err
 	}

@@ -16,13 +16,14 @@ import (
 
 	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // Kinds of labelled trials. A trial of KindNothing has shown nothing that could be a finding: the machine's or the workload's trouble.
 const (
-	KindMismatch = triage.KindMismatch
-	KindCrash    = triage.KindCrash
-	KindHang     = triage.KindHang
+	KindMismatch = signature.KindMismatch
+	KindCrash    = signature.KindCrash
+	KindHang     = signature.KindHang
 	KindNothing  = "infrastructure"
 )
 

@@ -25,7 +25,7 @@ const (
 // Finding is the outcomes that share a signature.
 type Finding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// id: "F" and the first 12 hex digits of the signature's digest.
+	// id: "F" and the first 12 hex digits of the SHA-256 of the signature's text form (signature.Text).
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// signature that its outcomes share.
 	Signature *Signature `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
@@ -57,7 +57,9 @@ type Finding struct {
 	// factors are the rates by one dimension at a time, so that what raises the rate is visible.
 	Factors []*FindingFactor `protobuf:"bytes,15,rep,name=factors,proto3" json:"factors,omitempty"`
 	// known_on says for each JDK that showed it which known bug it is there, by version.
-	KnownOn       []*KnownOn `protobuf:"bytes,16,rep,name=known_on,json=knownOn,proto3" json:"known_on,omitempty"`
+	KnownOn []*KnownOn `protobuf:"bytes,16,rep,name=known_on,json=knownOn,proto3" json:"known_on,omitempty"`
+	// former_ids are ids that the same signature had by older versions of its text form; they still name the finding.
+	FormerIds     []string `protobuf:"bytes,17,rep,name=former_ids,json=formerIds,proto3" json:"former_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -200,6 +202,13 @@ func (x *Finding) GetFactors() []*FindingFactor {
 func (x *Finding) GetKnownOn() []*KnownOn {
 	if x != nil {
 		return x.KnownOn
+	}
+	return nil
+}
+
+func (x *Finding) GetFormerIds() []string {
+	if x != nil {
+		return x.FormerIds
 	}
 	return nil
 }
@@ -533,13 +542,15 @@ func (x *TriageDecision) GetUndone() *timestamppb.Timestamp {
 	return nil
 }
 
-// Signature is the identity of a finding: normalised text parts, digested in order.
+// Signature is the identity of a finding: normalised text parts, digested in order (package signature).
 type Signature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// kind of the outcome: mismatch, crash or hang (application failures are not findings).
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// parts in order; for a mismatch the check, the kind and the normalised boundary.
-	Parts         []string `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
+	// parts in order; for a mismatch the check, the kind of the difference and its place.
+	Parts []string `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
+	// version of the text form of the parts; 0 is that of before there were versions.
+	Version       uint32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,6 +597,13 @@ func (x *Signature) GetParts() []string {
 		return x.Parts
 	}
 	return nil
+}
+
+func (x *Signature) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
 }
 
 // FindingRate counts trials of one combination.
@@ -693,7 +711,7 @@ var File_misstep_v1_finding_proto protoreflect.FileDescriptor
 const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\n" +
 	"\x18misstep/v1/finding.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\x84\x05\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xa3\x05\n" +
 	"\aFinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\tsignature\x18\x02 \x01(\v2\x15.misstep.v1.SignatureR\tsignature\x12\x14\n" +
@@ -712,7 +730,9 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\x04fits\x18\r \x03(\tR\x04fits\x121\n" +
 	"\anearest\x18\x0e \x03(\v2\x17.misstep.v1.NearFindingR\anearest\x123\n" +
 	"\afactors\x18\x0f \x03(\v2\x19.misstep.v1.FindingFactorR\afactors\x12.\n" +
-	"\bknown_on\x18\x10 \x03(\v2\x13.misstep.v1.KnownOnR\aknownOn\"G\n" +
+	"\bknown_on\x18\x10 \x03(\v2\x13.misstep.v1.KnownOnR\aknownOn\x12\x1d\n" +
+	"\n" +
+	"former_ids\x18\x11 \x03(\tR\tformerIds\"G\n" +
 	"\aKnownOn\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x12\x19\n" +
 	"\bknown_as\x18\x02 \x01(\tR\aknownAs\"a\n" +
@@ -736,10 +756,11 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\x04into\x18\x04 \x01(\tR\x04into\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12.\n" +
 	"\x04made\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04made\x122\n" +
-	"\x06undone\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06undone\"5\n" +
+	"\x06undone\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06undone\"O\n" +
 	"\tSignature\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
-	"\x05parts\x18\x02 \x03(\tR\x05parts\"\xa8\x01\n" +
+	"\x05parts\x18\x02 \x03(\tR\x05parts\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\rR\aversion\"\xa8\x01\n" +
 	"\vFindingRate\x12\x10\n" +
 	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x1a\n" +
 	"\bworkload\x18\x02 \x01(\tR\bworkload\x12\x19\n" +

@@ -1,0 +1,139 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
+)
+
+// upgradeSignatures is migration 40: findings of signatures of version 0 get their ids of version 1, wherever one is named.
+func upgradeSignatures(ctx context.Context, db *sql.Tx) error {
+	t := &tx{ctx: ctx, t: db}
+	ids, err := t.upgradeFindings()
+	if err != nil {
+		return err
+	}
+	rename := func(names []string) {
+		for i, id := range names {
+			names[i] = ids.of(id)
+		}
+	}
+	if err := rewrite(t, "campaigns", "id", "tally", func(s *misstepv1.CampaignStatus) { rename(s.GetFindingIds()) }); err != nil {
+		return err
+	}
+	if err := rewrite(t, "decisions", "id", "decision", func(d *misstepv1.TriageDecision) {
+		d.Finding, d.Into = ids.of(d.GetFinding()), ids.of(d.GetInto())
+	}); err != nil {
+		return err
+	}
+	return rewrite(t, "reproductions", "id", "reproduction", func(r *misstepv1.Reproduction) {
+		rename(r.GetOthers())
+		if s := r.GetSpec(); s != nil {
+			s.FindingId = ids.of(s.GetFindingId())
+			if s.GetSignature() != nil {
+				s.Signature, _ = signature.Upgrade(s.GetSignature())
+			}
+		}
+		if f := r.GetReproducer().GetFinding(); f != nil {
+			f.Id = ids.upgrade(f)
+			rename(f.GetAliases())
+			rename(f.GetFits())
+		}
+	})
+}
+
+// renamed are new ids by old ones.
+type renamed map[string]string
+
+// of is the id that a finding has now.
+func (r renamed) of(id string) string {
+	if now, ok := r[id]; ok {
+		return now
+	}
+	return id
+}
+
+// upgrade brings a finding's signature up to date and returns the finding's id: that of the row, whichever signature it shows.
+func (r renamed) upgrade(f *misstepv1.Finding) string {
+	id := f.GetId()
+	signature.UpgradeFinding(f)
+	if f.GetId() == id {
+		return r.of(id)
+	}
+	return f.GetId()
+}
+
+// upgradeFindings writes the findings anew and renames them in the trials that showed them.
+func (t *tx) upgradeFindings() (renamed, error) {
+	all, err := list(t, "findings", scanFinding, "SELECT finding, weight FROM findings")
+	if err != nil {
+		return nil, err
+	}
+	ids := renamed{}
+	for _, f := range all {
+		old := f.Proto.GetId()
+		if signature.UpgradeFinding(f.Proto); f.Proto.GetId() != old {
+			ids[old] = f.Proto.GetId()
+		}
+	}
+	for _, f := range all {
+		for i, id := range f.Proto.GetFits() {
+			f.Proto.Fits[i] = ids.of(id)
+		}
+		if err := t.PutFinding(f); err != nil {
+			return nil, err
+		}
+	}
+	for old, now := range ids {
+		what := "rename finding " + old
+		if err := t.exec(what, "DELETE FROM findings WHERE id = ?", old); err != nil {
+			return nil, err
+		}
+		// Ids are of one length, so none is a part of another.
+		if err := t.exec(what, "UPDATE trials SET findings = replace(findings, ?, ?) WHERE id IN (SELECT trial FROM shown WHERE finding = ?)",
+			old, now, old); err != nil {
+			return nil, err
+		}
+		if err := t.exec(what, "UPDATE shown SET finding = ? WHERE finding = ?", now, old); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// rewrite changes the message in a column of each row.
+func rewrite[T any, M interface {
+	*T
+	proto.Message
+}](t *tx, table, key, column string, change func(M)) error {
+	type row struct{ key, blob any }
+	rows, err := list(t, table, func(scan func(...any) error) (r row, err error) {
+		return r, scan(&r.key, &r.blob)
+	}, fmt.Sprintf("SELECT %s, %s FROM %s", key, column, table))
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		message, err := unmarshal(r.blob, M(new(T)))
+		if err != nil {
+			return fmt.Errorf("read %s %v: %w", table, r.key, err)
+		}
+		if message == nil {
+			continue
+		}
+		change(message)
+		raw, err := marshal(message)
+		if err != nil {
+			return fmt.Errorf("write %s %v: %w", table, r.key, err)
+		}
+		if err := t.exec(fmt.Sprintf("rewrite %s %v", table, r.key), fmt.Sprintf("UPDATE %s SET %s = ? WHERE %s = ?", table, column, key), raw, r.key); err != nil {
+			return err
+		}
+	}
+	return nil
+}

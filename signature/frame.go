@@ -1,0 +1,238 @@
+package signature
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+)
+
+// FrameKind says what code a frame is of.
+type FrameKind int
+
+// Kinds of frames, by the letter with which HotSpot's error file begins their lines (share/utilities/vmError.cpp).
+const (
+	OtherFrame FrameKind = iota // none of the others: Function is the whole line
+	VMFrame                     // V: the VM's own code
+	CFrame                      // C: other native code
+	JavaFrame                   // J: compiled, j: interpreted
+	StubFrame                   // v: code that the VM generated
+)
+
+// Tiers of Java frames besides the compilers' names c1, c2 and jvmci.
+const (
+	Interpreted = "interpreted"
+	Compiled    = "compiled" // by a compiler that is not named
+)
+
+// LibJVM is the file name of the VM's library, by which gdb's frames are told apart.
+const LibJVM = "libjvm.so"
+
+// Frame is one frame of a stack that an error file, gdb or a thread dump shows.
+type Frame struct {
+	Kind FrameKind
+	// Library is the file name of a VM or C frame's library, empty when it is not known; Offset is the place in it, "0x9c8a5c".
+	Library, Offset string
+	// Function of a VM or C frame with its arguments' types, or name of a stub; empty when it is not known.
+	Function string
+	// Class, Method and Descriptor of a Java frame: "java.util.HashMap", "get", "(Ljava/lang/Object;)Ljava/lang/Object;". Thread dumps give no
+	// descriptor.
+	Class, Method, Descriptor string
+	// Tier of an error file's Java frame: c1, c2, jvmci, Compiled or Interpreted.
+	Tier string
+}
+
+var (
+	nativeFrameRE = regexp.MustCompile(`^([VC])\s+\[([^\]+]+)(?:\+(0x[0-9a-fA-F]+))?\]\s*(.*)$`)
+	javaFrameRE   = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(c1|c2|jvmci|C1|C2)\s+)?([^\s(]+)\(([^)\s]*\)[^\s+(]+)?`)
+	stubFrameRE   = regexp.MustCompile(`^v\s+(~?[\w:]+)`)
+	inFunctionRE  = regexp.MustCompile(`\+0x[0-9a-fA-F]+(\s.*)?$`)
+)
+
+// unknownLibrary stands for the library in the text form of a frame that has none.
+const unknownLibrary = "unknown"
+
+// ParseFrame reads a line of an error file, with or without the "# " of its head, and what String writes:
+//
+//	V  [libjvm.so+0x9c8a5c]  frame::sender(RegisterMap*) const+0x4c
+//	C  [libc.so.6+0x85f14]
+//	J 1234 c2 java.util.HashMap.get(Ljava/lang/Object;)Ljava/lang/Object; java.base@17.0.15 (23 bytes) @ 0x00007f32dd11162c [0x…+0x8c]
+//	j  a.Foo.main([Ljava/lang/String;)V+5
+//	v  ~StubRoutines::call_stub 0x00007f559c400fa6
+func ParseFrame(line string) Frame {
+	s := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#"))
+	if m := nativeFrameRE.FindStringSubmatch(s); m != nil {
+		f := Frame{Kind: CFrame, Library: m[2], Offset: m[3], Function: strings.TrimSpace(inFunctionRE.ReplaceAllString(m[4], ""))}
+		if m[1] == "V" {
+			f.Kind = VMFrame
+		}
+		if f.Library == unknownLibrary {
+			f.Library = ""
+		}
+		return f
+	}
+	if m := javaFrameRE.FindStringSubmatch(s); m != nil {
+		dot := strings.LastIndexByte(m[2], '.')
+		f := Frame{Kind: JavaFrame, Class: m[2][:max(dot, 0)], Method: m[2][dot+1:], Tier: strings.ToLower(m[1])} // JDK 8 writes C1
+		if m[3] != "" {
+			f.Descriptor = "(" + m[3]
+		}
+		switch {
+		case f.Tier != "":
+		case s[0] == 'J':
+			f.Tier = Compiled
+		default:
+			f.Tier = Interpreted
+		}
+		return f
+	}
+	if m := stubFrameRE.FindStringSubmatch(s); m != nil {
+		return Frame{Kind: StubFrame, Function: m[1]}
+	}
+	return Frame{Function: s}
+}
+
+// String is the frame as an error file writes it, without numbers of the run: the form of Crash.native_frames.
+func (f Frame) String() string {
+	switch f.Kind {
+	case VMFrame, CFrame:
+		line := map[FrameKind]string{VMFrame: "V", CFrame: "C"}[f.Kind] + "  [" + cmp.Or(f.Library, unknownLibrary)
+		if f.Offset != "" {
+			line += "+" + f.Offset
+		}
+		return strings.TrimSpace(line + "]  " + f.Function)
+	case JavaFrame:
+		tier := map[string]string{Compiled: "J ", Interpreted: "j ", "": "j "}[f.Tier]
+		return cmp.Or(tier, "J "+f.Tier) + " " + f.qualified() + f.Descriptor
+	case StubFrame:
+		return "v  " + f.Function
+	}
+	return f.Function
+}
+
+var gdbHeadRE = regexp.MustCompile(`^(?:#\d+\s+)?(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?`)
+
+// ParseGDBFrame reads a line of gdb's backtrace, and what GDB writes. Arguments' values vary from run to run and are left out:
+//
+//	#2  0x00007f14 in CodeHeap::find_start(void*) const () from /jdk/lib/server/libjvm.so
+//	#0  f(int) (x=1) at a.c:3
+func ParseGDBFrame(line string) Frame {
+	s := strings.TrimSpace(line)
+	s, library, _ := strings.Cut(s[len(gdbHeadRE.FindString(s)):], " from ")
+	s, _, _ = strings.Cut(s, " at ")
+	function, _, _ := strings.Cut(s, " (")
+	f := Frame{Kind: CFrame, Function: strings.TrimSpace(inFunctionRE.ReplaceAllString(function, ""))}
+	if f.Function == noFunction {
+		f.Function = ""
+	}
+	f.Library = strings.TrimSpace(library[strings.LastIndexByte(library, '/')+1:])
+	if f.Library == LibJVM {
+		f.Kind = VMFrame
+	}
+	return f
+}
+
+// noFunction is what gdb calls a function that it does not know.
+const noFunction = "??"
+
+// GDB is a native frame as gdb writes it, without addresses and arguments' values: the form of HungThread.native_frames.
+func (f Frame) GDB() string {
+	text := cmp.Or(f.Function, noFunction)
+	if f.Library != "" {
+		text += " from " + f.Library
+	}
+	return text
+}
+
+var dumpFrameRE = regexp.MustCompile(`^\s*(?:at\s+)?(?:[\w.]+(?:@[^/]*)?/)*([\w.$<>/+-]+)\.([\w$<>]+)\s*(?:\(.*)?$`)
+
+// ParseJavaFrame reads a frame of a thread dump, "at java.base@17/java.lang.Object.wait(Native Method)"; ok is false for other lines.
+func ParseJavaFrame(line string) (f Frame, ok bool) {
+	m := dumpFrameRE.FindStringSubmatch(line)
+	if m == nil {
+		return Frame{}, false
+	}
+	return Frame{Kind: JavaFrame, Class: m[1], Method: m[2]}, true
+}
+
+func (f Frame) qualified() string { return strings.TrimPrefix(f.Class+"."+f.Method, ".") }
+
+// MethodName is a Java frame's class and method without what differs from run to run (see Class and Method); empty for other frames.
+func (f Frame) MethodName() string {
+	if f.Kind != JavaFrame {
+		return ""
+	}
+	return strings.TrimPrefix(Class(f.Class)+"."+Method(f.Method), ".")
+}
+
+var versionSO = regexp.MustCompile(`(\.so)(\.\d+)+$|-\d+(\.\d+)+(\.so)$`)
+
+// Normalised is what of the frame belongs to the bug: "V frame::sender", "C libc.so raise", "J c2 java.util.HashMap.get", "v StubRoutines::call_stub".
+func (f Frame) Normalised() string {
+	switch f.Kind {
+	case VMFrame, CFrame:
+		library, name := versionSO.ReplaceAllString(cmp.Or(f.Library, unknownLibrary), "$1$3"), f.FunctionName()
+		switch {
+		case f.Kind == VMFrame:
+			return "V " + cmp.Or(name, library)
+		case name == "":
+			return "C " + library
+		}
+		return "C " + library + " " + name
+	case JavaFrame:
+		return "J " + f.Tier + " " + f.MethodName()
+	case StubFrame:
+		return "v " + strings.TrimPrefix(f.Function, "~")
+	}
+	if f.Function == "" {
+		return "(unknown)"
+	}
+	return WithoutNumbers(f.Function)
+}
+
+var (
+	cloneRE      = regexp.MustCompile(`(\.(part|constprop|isra|cold|lto_priv|llvm)(\.\d+)*)+$|\s*\[clone [^\]]*\]`)
+	anonymousNSE = regexp.MustCompile(`\(anonymous namespace\)::`)
+)
+
+// FunctionName is the name in a VM or C frame's demangled symbol: without arguments, qualifiers and the suffixes of cloned functions.
+func (f Frame) FunctionName() string {
+	s := anonymousNSE.ReplaceAllString(cloneRE.ReplaceAllString(f.Function, ""), "")
+	// Cut the argument list: the first parenthesis outside of template arguments, but not that of operator().
+	depth := 0
+	for i, r := range s {
+		switch r {
+		case '<':
+			if !strings.HasSuffix(s[:i], "operator") && !strings.HasSuffix(s[:i], "operator<") {
+				depth++
+			}
+		case '>':
+			depth--
+		case '(':
+			if depth <= 0 && i > 0 && !strings.HasSuffix(s[:i], "operator") {
+				return strings.TrimSpace(s[:i])
+			}
+		}
+	}
+	return strings.TrimSuffix(s, " const")
+}
+
+var assertionRE = regexp.MustCompile(`\((?:[^()]*/)?([A-Za-z0-9_.]+\.[ch]pp):\d+\)`)
+
+// AssertionFile is the source file that an internal error's text names, "codeCache.cpp" of "(/build/share/code/codeCache.cpp:653)", or "". The
+// line moves with every update.
+func AssertionFile(text string) string {
+	if m := assertionRE.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+var (
+	hexRE     = regexp.MustCompile(`0x[0-9a-fA-F]+`)
+	longNumRE = regexp.MustCompile(`\b\d{3,}\b`)
+)
+
+// WithoutNumbers puts ADDR and NUM in the place of addresses and of numbers of three digits and more, and single blanks between words.
+func WithoutNumbers(s string) string {
+	return strings.Join(strings.Fields(longNumRE.ReplaceAllString(hexRE.ReplaceAllString(s, "ADDR"), "NUM")), " ")
+}
