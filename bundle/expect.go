@@ -15,10 +15,10 @@ import (
 	"misstep/signature"
 )
 
-// ExpectOf says what repeats the finding: for a mismatch its check and kind and what else its signature says of the record, for a crash the function
-// of the problematic frame or the failed assertion's source file, or the signal of a JVM that could write no error file, for a hang that the time
-// runs out. Whatever shows the signature is a hit; what a signature reckons out of both stacks is left to `misstep replay`, so a hit may be
-// another finding of the same check, kind and place.
+// ExpectOf says what repeats the finding: for a mismatch its check and kind and what else its signature says of the record, for
+// a crash the function of the problematic frame or the failed assertion's source file, or the signal of a JVM that could write
+// no error file, for a hang that the time runs out. Whatever shows the signature is a hit; what a signature reckons out of both
+// stacks is left to `misstep replay`, so a hit may be another finding of the same check, kind and place.
 func ExpectOf(f *misstepv1.Finding) Expect {
 	e := Expect{Kind: f.GetSignature().GetKind()}
 	switch e.Kind {
@@ -115,8 +115,9 @@ func (e *Expect) place(p signature.Place, example *misstepv1.Outcome) {
 // plainName is a name that the agent writes as a signature does, but for the numbers and addresses of generated classes.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_$#<>/-]+(\.[A-Za-z0-9_$#<>/-]+)+$`)
 
-// methodPattern is the extended regular expression for a frame of the method "a.B.c" of a signature, which has "$#" for the numbers in names, and
-// leaves out how those of generated classes end and begin (signature/names.go). It is empty for what is no plain name.
+// methodPattern is the extended regular expression for a frame of the method "a.B.c" of a signature, which has "$#" for the
+// numbers in names, and leaves out how those of generated classes end and begin (signature/names.go). It is empty for what is
+// no plain name.
 func methodPattern(name string) string {
 	if !plainName.MatchString(name) {
 		return ""
@@ -127,7 +128,8 @@ func methodPattern(name string) string {
 	return `"className":"[^"]*` + numbered(class) + `[^"]*","method":"` + numbered(method) + `"`
 }
 
-// Record gives the extended regular expressions that a line of the agent's mismatches.jsonl must match, and those that it must not, to be a hit.
+// Record gives the extended regular expressions that a line of the agent's mismatches.jsonl must match, and those that it must
+// not, to be a hit.
 func (e Expect) Record() (like, unlike []string) {
 	like = append(like, `"check": ?"`+shellPattern(e.Check)+`"`, `"kind": ?"`+kindPattern(e.Check, e.MismatchKind)+`"`)
 	for _, text := range e.Contains {
@@ -136,8 +138,8 @@ func (e Expect) Record() (like, unlike []string) {
 	return append(like, e.Like...), e.Unlike
 }
 
-// recordedAs gives the kinds under which the agent may have recorded a mismatch whose signature has the kind: of a walk that goes wrong in two
-// places a signature tells the upper one, the agent both at once.
+// recordedAs gives the kinds under which the agent may have recorded a mismatch whose signature has the kind: of a walk that
+// goes wrong in two places a signature tells the upper one, the agent both at once.
 func recordedAs(check, kind string) []string {
 	switch kind {
 	case "missing", "extra", "wrong-method", "wrong-bci", "swapped", "foreign":
@@ -170,8 +172,8 @@ func kindPattern(check, kind string) string {
 // ofTheRun begins what differs between runs in the name of a generated class: a number or an address.
 var ofTheRun = regexp.MustCompile(`(\$\$|\$Proxy|Generated\w*Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
 
-// frameFunction takes the function out of an error file's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", else the library; of a
-// Java frame class and method, without what differs between runs. It is empty for an address alone.
+// frameFunction takes the function out of an error file's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10",
+// else the library; of a Java frame class and method, without what differs between runs. It is empty for an address alone.
 func frameFunction(line string) string {
 	f := signature.ParseFrame(line)
 	switch f.Kind {

@@ -212,7 +212,8 @@ func (b *Bundle) parse() error {
 	return b.checkRecording()
 }
 
-// WrittenAs is the id that the finding had when the bundle was written, by which indexes name it; the reproducer's finding has today's.
+// WrittenAs is the id that the finding had when the bundle was written, by which indexes name it; the reproducer's finding has
+// today's.
 func (b *Bundle) WrittenAs() string { return b.writtenAs }
 
 func (b *Bundle) parseShared(has bool) error {

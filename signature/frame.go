@@ -34,8 +34,8 @@ type Frame struct {
 	Library, Offset string
 	// Function of a VM or C frame with its arguments' types, or name of a stub; empty when it is not known.
 	Function string
-	// Class, Method and Descriptor of a Java frame: "java.util.HashMap", "get", "(Ljava/lang/Object;)Ljava/lang/Object;". Thread dumps give no
-	// descriptor.
+	// Class, Method and Descriptor of a Java frame: "java.util.HashMap", "get", "(Ljava/lang/Object;)Ljava/lang/Object;".
+	// Thread dumps give no descriptor.
 	Class, Method, Descriptor string
 	// Tier of an error file's Java frame: c1, c2, jvmci, Compiled or Interpreted.
 	Tier string
@@ -55,7 +55,7 @@ const unknownLibrary = "unknown"
 //
 //	V  [libjvm.so+0x9c8a5c]  frame::sender(RegisterMap*) const+0x4c
 //	C  [libc.so.6+0x85f14]
-//	J 1234 c2 java.util.HashMap.get(Ljava/lang/Object;)Ljava/lang/Object; java.base@17.0.15 (23 bytes) @ 0x00007f32dd11162c [0x…+0x8c]
+//	J 1234 c2 java.util.HashMap.get(Ljava/lang/Object;)Ljava/lang/Object; java.base@17 (23 bytes) @ 0x00007f32dd11162c […]
 //	j  a.Foo.main([Ljava/lang/String;)V+5
 //	v  ~StubRoutines::call_stub 0x00007f559c400fa6
 func ParseFrame(line string) Frame {
@@ -145,7 +145,8 @@ func (f Frame) GDB() string {
 
 var dumpFrameRE = regexp.MustCompile(`^\s*(?:at\s+)?(?:[\w.]+(?:@[^/]*)?/)*([\w.$<>/+-]+)\.([\w$<>]+)\s*(?:\(.*)?$`)
 
-// ParseJavaFrame reads a frame of a thread dump, "at java.base@17/java.lang.Object.wait(Native Method)"; ok is false for other lines.
+// ParseJavaFrame reads a frame of a thread dump, "at java.base@17/java.lang.Object.wait(Native Method)"; ok is false for other
+// lines.
 func ParseJavaFrame(line string) (f Frame, ok bool) {
 	m := dumpFrameRE.FindStringSubmatch(line)
 	if m == nil {
@@ -156,7 +157,8 @@ func ParseJavaFrame(line string) (f Frame, ok bool) {
 
 func (f Frame) qualified() string { return strings.TrimPrefix(f.Class+"."+f.Method, ".") }
 
-// MethodName is a Java frame's class and method without what differs from run to run (see Class and Method); empty for other frames.
+// MethodName is a Java frame's class and method without what differs from run to run (see Class and Method); empty for other
+// frames.
 func (f Frame) MethodName() string {
 	if f.Kind != JavaFrame {
 		return ""
@@ -166,7 +168,8 @@ func (f Frame) MethodName() string {
 
 var versionSO = regexp.MustCompile(`(\.so)(\.\d+)+$|-\d+(\.\d+)+(\.so)$`)
 
-// Normalised is what of the frame belongs to the bug: "V frame::sender", "C libc.so raise", "J c2 java.util.HashMap.get", "v StubRoutines::call_stub".
+// Normalised is what of the frame belongs to the bug: "V frame::sender", "C libc.so raise", "J c2 java.util.HashMap.get", "v
+// StubRoutines::call_stub".
 func (f Frame) Normalised() string {
 	switch f.Kind {
 	case VMFrame, CFrame:
@@ -194,7 +197,8 @@ var (
 	anonymousNSE = regexp.MustCompile(`\(anonymous namespace\)::`)
 )
 
-// FunctionName is the name in a VM or C frame's demangled symbol: without arguments, qualifiers and the suffixes of cloned functions.
+// FunctionName is the name in a VM or C frame's demangled symbol: without arguments, qualifiers and the suffixes of cloned
+// functions.
 func (f Frame) FunctionName() string {
 	s := anonymousNSE.ReplaceAllString(cloneRE.ReplaceAllString(f.Function, ""), "")
 	// Cut the argument list: the first parenthesis outside of template arguments, but not that of operator().
@@ -218,8 +222,8 @@ func (f Frame) FunctionName() string {
 
 var assertionRE = regexp.MustCompile(`\((?:[^()]*/)?([A-Za-z0-9_.]+\.[ch]pp):\d+\)`)
 
-// AssertionFile is the source file that an internal error's text names, "codeCache.cpp" of "(/build/share/code/codeCache.cpp:653)", or "". The
-// line moves with every update.
+// AssertionFile is the source file that an internal error's text names, "codeCache.cpp" of
+// "(/build/share/code/codeCache.cpp:653)", or "". The line moves with every update.
 func AssertionFile(text string) string {
 	if m := assertionRE.FindStringSubmatch(text); m != nil {
 		return m[1]
@@ -232,7 +236,8 @@ var (
 	longNumRE = regexp.MustCompile(`\b\d{3,}\b`)
 )
 
-// WithoutNumbers puts ADDR and NUM in the place of addresses and of numbers of three digits and more, and single blanks between words.
+// WithoutNumbers puts ADDR and NUM in the place of addresses and of numbers of three digits and more, and single blanks between
+// words.
 func WithoutNumbers(s string) string {
 	return strings.Join(strings.Fields(longNumRE.ReplaceAllString(hexRE.ReplaceAllString(s, "ADDR"), "NUM")), " ")
 }

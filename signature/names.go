@@ -37,8 +37,10 @@ var (
 
 // moved are classes under their newest name, so that the same code on JDK 8 and 9+ has one: the accessors of
 // reflection moved.
-var moved = strings.NewReplacer("sun.reflect.Native", "jdk.internal.reflect.Native", "sun.reflect.Generated", "jdk.internal.reflect.Generated",
-	"sun.reflect.Delegating", "jdk.internal.reflect.Delegating")
+var moved = strings.NewReplacer(
+	"sun.reflect.Native", "jdk.internal.reflect.Native", "sun.reflect.Generated", "jdk.internal.reflect.Generated",
+	"sun.reflect.Delegating", "jdk.internal.reflect.Delegating",
+)
 
 // Class normalises the name of a class.
 func Class(name string) string {

@@ -1,5 +1,5 @@
-// Package signature is the identity of a finding: what of a mismatch, a crash or a hang belongs to the bug, in one text form with one parser.
-// What only belongs to the run (addresses, numbers of generated classes, lines of sources) is left out.
+// Package signature is the identity of a finding: what of a mismatch, a crash or a hang belongs to the bug, in one text form
+// with one parser. What only belongs to the run (addresses, numbers of generated classes, lines of sources) is left out.
 //
 // A signature has a kind and parts, each one line of UTF-8 text of at most 300 bytes (Clean):
 //
@@ -7,13 +7,13 @@
 //	crash     error, "frame: F", "walker: A < B", "thread: T", "operation: O"
 //	hang      cause, then who waits where, sorted
 //
-// Its text form (Text) is the line "misstep signature 1", the kind and the parts, a line each. Its id is "F" and the first 12 hex digits of the
-// SHA-256 of that text, and of nothing else:
+// Its text form (Text) is the line "misstep signature 1", the kind and the parts, a line each. Its id is "F" and the first 12
+// hex digits of the SHA-256 of that text, and of nothing else:
 //
 //	printf 'misstep signature 1\nmismatch\ngst-asgct\ntruncated\nupcall <clinit>\n' | sha256sum
 //
-// The form is versioned and frozen: within a Version an id means the same forever; testdata/ids.txt holds it. Upgrade reads what was stored
-// before.
+// The form is versioned and frozen: within a Version an id means the same forever; testdata/ids.txt holds it. Upgrade reads
+// what was stored before.
 package signature
 
 import (
@@ -26,8 +26,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Version of the text form. An id of this version means the same forever, so a change to what a part may say needs a new version and an entry
-// in Upgrade.
+// Version of the text form. An id of this version means the same forever, so a change to what a part may say needs a new
+// version and an entry in Upgrade.
 const Version = 1
 
 // Kinds of signatures.
@@ -119,7 +119,8 @@ func Proto(s Signature) *misstepv1.Signature {
 // Read is the typed form of a stored signature, whatever version wrote it. The error says what is wrong with it.
 func Read(p *misstepv1.Signature) (Signature, error) {
 	if p.GetVersion() > Version {
-		return nil, fmt.Errorf("signature of version %d, this program knows %d: use the newer misstep that wrote it", p.GetVersion(), Version)
+		return nil, fmt.Errorf("signature of version %d, this program knows %d: use the newer misstep that wrote it",
+			p.GetVersion(), Version)
 	}
 	p, _ = Upgrade(p)
 	parts := clean(p.GetParts()...)
@@ -201,8 +202,8 @@ func Parse(s string) (Signature, error) {
 	return Read(&misstepv1.Signature{Kind: lines[0], Parts: parts, Version: Version})
 }
 
-// ID names the finding of a signature: "F" and the first 12 hex digits of the SHA-256 of its text form. A stored signature of an older version
-// has the id that the same finding gets today.
+// ID names the finding of a signature: "F" and the first 12 hex digits of the SHA-256 of its text form. A stored signature of
+// an older version has the id that the same finding gets today.
 func ID(p *misstepv1.Signature) string {
 	p, _ = Upgrade(p)
 	return id([]byte(text(p.GetKind(), clean(p.GetParts()...))))

@@ -71,8 +71,8 @@ func reword(p *misstepv1.Signature, words []wording, version uint32) *misstepv1.
 	return out
 }
 
-// Upgrade returns a stored signature in the words of this Version, and the id that the finding had by its old words. A signature that is of
-// this version already comes back as it is, with an empty id.
+// Upgrade returns a stored signature in the words of this Version, and the id that the finding had by its old words. A
+// signature that is of this version already comes back as it is, with an empty id.
 func Upgrade(p *misstepv1.Signature) (now *misstepv1.Signature, formerID string) {
 	if p.GetVersion() > 0 {
 		return p, ""
@@ -80,8 +80,8 @@ func Upgrade(p *misstepv1.Signature) (now *misstepv1.Signature, formerID string)
 	return reword(p, from0, Version), idOfVersion0(p)
 }
 
-// UpgradeFinding brings a stored finding's signature into the words of this Version. Its id changes with it, when it was made of that signature,
-// and the old one is added to its former ids.
+// UpgradeFinding brings a stored finding's signature into the words of this Version. Its id changes with it, when it was made
+// of that signature, and the old one is added to its former ids.
 func UpgradeFinding(f *misstepv1.Finding) {
 	if f.GetSignature() == nil {
 		return

@@ -1,4 +1,5 @@
-// Package standalone writes a test of a finding that stands alone: one Java file, one C++ file, a script. Nothing of Misstep runs in it.
+// Package standalone writes a test of a finding that stands alone: one Java file, one C++ file, a script. Nothing of Misstep
+// runs in it.
 //
 // It serves the families of gst-asgct whose place a few lines of Java reach by themselves: methods that the VM calls when compiled
 // code begins, loads or links something, and virtual threads that are resumed at depth. Where a finding needs its workload to come

@@ -51,8 +51,8 @@ func crashError(c *misstepv1.Crash) string {
 	return out
 }
 
-// blamed is the frame to blame: the problematic one, unless that is only the means of dying. abort is called by whoever gave up, and Unsafe
-// writes where it is told to; its functions in the VM have other names in each JDK.
+// blamed is the frame to blame: the problematic one, unless that is only the means of dying. abort is called by whoever gave
+// up, and Unsafe writes where it is told to; its functions in the VM have other names in each JDK.
 func blamed(c *misstepv1.Crash) string {
 	frame := signature.ParseFrame(c.GetProblematicFrame())
 	switch {
@@ -62,7 +62,8 @@ func blamed(c *misstepv1.Crash) string {
 				return f.Normalised()
 			}
 		}
-	case frame.Kind == signature.VMFrame && strings.HasPrefix(frame.FunctionName(), "Unsafe_"), frame.Normalised() == "V "+signature.LibJVM:
+	case frame.Kind == signature.VMFrame && strings.HasPrefix(frame.FunctionName(), "Unsafe_"),
+		frame.Normalised() == "V "+signature.LibJVM:
 		if method := unsafeCaller(c.GetJavaFrames()); method != "" {
 			return signature.UnsafeCaller + method
 		}
@@ -70,7 +71,8 @@ func blamed(c *misstepv1.Crash) string {
 	return frame.Normalised()
 }
 
-// unsafeCaller is the first method below those of Unsafe on top of a Java stack, calls by reflection left out; "" when Unsafe is not there.
+// unsafeCaller is the first method below those of Unsafe on top of a Java stack, calls by reflection left out; "" when Unsafe
+// is not there.
 func unsafeCaller(frames []string) string {
 	unsafe := false
 	for _, raw := range frames {
@@ -87,7 +89,8 @@ func unsafeCaller(frames []string) string {
 	return ""
 }
 
-// reflectionRE knows the methods between one that is called by reflection and its caller: generated ones to 17, method handles from 18 on.
+// reflectionRE knows the methods between one that is called by reflection and its caller: generated ones to 17, method handles
+// from 18 on.
 var reflectionRE = regexp.MustCompile(`^(java\.lang\.(reflect|invoke)|(jdk\.internal|sun)\.reflect)\.`)
 
 var (
@@ -108,8 +111,8 @@ var walkerEnds = []string{"AsyncGetCallTrace", "JvmtiEnv::GetStackTrace", "jvmti
 const maxChain = 4
 
 // walkerChain is how the walk got to the crash: the VM's own frames from the problematic one to the walker's entry, each
-// function once, at most maxChain and the entry. Empty when no walker is on the stack. A walk that stack scanning began, at a word that was taken for a
-// return address (sampling.guesses), says so: its registers were made up.
+// function once, at most maxChain and the entry. Empty when no walker is on the stack. A walk that stack scanning began, at a
+// word that was taken for a return address (sampling.guesses), says so: its registers were made up.
 func walkerChain(c *misstepv1.Crash) []string {
 	var chain []string
 	for _, raw := range c.GetNativeFrames() {

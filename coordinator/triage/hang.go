@@ -13,8 +13,8 @@ import (
 // maxWaiters bounds the places in a hang's signature.
 const maxWaiters = 4
 
-// spinning is the share of the busiest thread's time on a CPU from which on a thread is taken to run all the time; on a loaded machine none
-// runs for half of a look.
+// spinning is the share of the busiest thread's time on a CPU from which on a thread is taken to run all the time; on a loaded
+// machine none runs for half of a look.
 const spinning = 0.5
 
 // Hang returns the signature of a hang and a title: its cause and the threads that are to blame, grouped by place, since pools
@@ -125,7 +125,8 @@ func walkChain(frames []string) string {
 	return ""
 }
 
-// nativeName takes the function out of a line of gdb or hs_err; "" when it is not known. Of hs_err's, the library stands for one of the VM that is not.
+// nativeName takes the function out of a line of gdb or hs_err; "" when it is not known. Of hs_err's, the library stands for
+// one of the VM that is not.
 func nativeName(line string) string {
 	f := signature.ParseFrame(line)
 	if f.Kind != signature.VMFrame && f.Kind != signature.CFrame {
@@ -137,7 +138,10 @@ func nativeName(line string) string {
 }
 
 func libc(fn string) bool {
-	for _, p := range []string{"__", "pthread_", "futex", "syscall", "nanosleep", "clock_nanosleep", "clone", "start_thread", "sched_yield", "poll", "epoll_wait", "read", "write", "<signal handler called>"} {
+	for _, p := range []string{
+		"__", "pthread_", "futex", "syscall", "nanosleep", "clock_nanosleep", "clone",
+		"start_thread", "sched_yield", "poll", "epoll_wait", "read", "write", "<signal handler called>",
+	} {
 		if strings.HasPrefix(fn, p) {
 			return true
 		}
@@ -156,7 +160,10 @@ func javaFrame(s string) string {
 
 // waiting says that a frame is only the means of waiting; who called it is where the thread waits.
 func waiting(f string) bool {
-	for _, p := range []string{"java.lang.Object.wait", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.locks.", "java.lang.Thread.sleep", "java.lang.Thread.join", "java.util.concurrent.ForkJoinPool.managedBlock", "java.util.concurrent.ForkJoinPool.unmanagedBlock"} {
+	for _, p := range []string{
+		"java.lang.Object.wait", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.locks.", "java.lang.Thread.sleep",
+		"java.lang.Thread.join", "java.util.concurrent.ForkJoinPool.managedBlock", "java.util.concurrent.ForkJoinPool.unmanagedBlock",
+	} {
 		if strings.HasPrefix(f, p) {
 			return true
 		}
@@ -166,7 +173,11 @@ func waiting(f string) bool {
 
 // housekeeping threads of the JVM wait always and say nothing.
 func housekeeping(name string) bool {
-	for _, p := range []string{"Reference Handler", "Finalizer", "Signal Dispatcher", "Service Thread", "Monitor Deflation", "Common-Cleaner", "Notification Thread", "Attach Listener", "C1 CompilerThre", "C2 CompilerThre", "Sweeper thread", "VM Periodic", "VM Thread", "G1 ", "GC Thread", "misstep"} {
+	for _, p := range []string{
+		"Reference Handler", "Finalizer", "Signal Dispatcher", "Service Thread", "Monitor Deflation", "Common-Cleaner",
+		"Notification Thread", "Attach Listener", "C1 CompilerThre", "C2 CompilerThre",
+		"Sweeper thread", "VM Periodic", "VM Thread", "G1 ", "GC Thread", "misstep",
+	} {
 		if strings.HasPrefix(name, p) {
 			return true
 		}

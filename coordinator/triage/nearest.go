@@ -23,9 +23,9 @@ type feature struct {
 }
 
 // Nearest compares a finding with others and returns those that have anything in common with it, nearest first, at most most of
-// them. What is compared: for a mismatch the check, the kind, the place and the methods around it; for a crash the parts of its signature;
-// for a hang its cause and who waits where. Each reason says what is the same and what is not. The same finding and those of
-// another kind are left out. Each finding's example gives the methods; without one they count as different.
+// them. What is compared: for a mismatch the check, the kind, the place and the methods around it; for a crash the parts of its
+// signature; for a hang its cause and who waits where. Each reason says what is the same and what is not. The same finding and
+// those of another kind are left out. Each finding's example gives the methods; without one they count as different.
 func Nearest(f *misstepv1.Finding, others []*misstepv1.Finding, most int) []*misstepv1.NearFinding {
 	mine := features(f)
 	var out []*misstepv1.NearFinding

@@ -39,7 +39,8 @@ func Triage(o *misstepv1.Outcome) []Hit {
 	}
 	for i, m := range o.GetMismatches() {
 		sig, title := Mismatch(m)
-		add(Hit{Signature: sig, Title: title, Weight: len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames()), mismatch: i})
+		weight := len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
+		add(Hit{Signature: sig, Title: title, Weight: weight, mismatch: i})
 	}
 	if c := o.GetCrash(); c != nil {
 		sig, title := Crash(c)
@@ -61,9 +62,10 @@ func Triage(o *misstepv1.Outcome) []Hit {
 	return out
 }
 
-// Void says that an outcome which does not show the finding that was looked for proves nothing of it either: it is void, or its JVM ended
-// badly before any check took anything. A JVM that did not start, for a flag that its build does not know or an agent that it does not bear,
-// is no proof that a bug is not there. A crash or hang without any check asked for counts: nothing else could be seen.
+// Void says that an outcome which does not show the finding that was looked for proves nothing of it either: it is void, or its
+// JVM ended badly before any check took anything. A JVM that did not start, for a flag that its build does not know or an agent
+// that it does not bear, is no proof that a bug is not there. A crash or hang without any check asked for counts: nothing else
+// could be seen.
 func Void(o *misstepv1.Outcome) bool {
 	took := slices.ContainsFunc(o.GetChecks(), func(c *misstepv1.CheckCount) bool { return c.GetTotal() > 0 })
 	switch o.GetKind() {
@@ -77,10 +79,12 @@ func Void(o *misstepv1.Outcome) bool {
 	return false
 }
 
-// Idle says of a void outcome that its JVM ran to a good end all the same, under what perturbation was asked for: its checks had nothing to compare, or the
-// perturbation nothing to do. A try of a recipe that ends so has not shown what it was made to show.
+// Idle says of a void outcome that its JVM ran to a good end all the same, under what perturbation was asked for: its checks
+// had nothing to compare, or the perturbation nothing to do. A try of a recipe that ends so has not shown what it was made to
+// show.
 func Idle(o *misstepv1.Outcome) bool {
-	return o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID && o.GetExitCode() == 0 && o.GetSignal() == 0 && o.GetPerturbation().GetEjected() == ""
+	return o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID && o.GetExitCode() == 0 && o.GetSignal() == 0 &&
+		o.GetPerturbation().GetEjected() == ""
 }
 
 // Slim returns an outcome without the stacks that nobody needs twice: of the mismatches with the same signature only the

@@ -95,8 +95,8 @@ func (t *tx) upgradeFindings() (renamed, error) {
 			return nil, err
 		}
 		// Ids are of one length, so none is a part of another.
-		if err := t.exec(what, "UPDATE trials SET findings = replace(findings, ?, ?) WHERE id IN (SELECT trial FROM shown WHERE finding = ?)",
-			old, now, old); err != nil {
+		const inTrials = "UPDATE trials SET findings = replace(findings, ?, ?) WHERE id IN (SELECT trial FROM shown WHERE finding = ?)"
+		if err := t.exec(what, inTrials, old, now, old); err != nil {
 			return nil, err
 		}
 		if err := t.exec(what, "UPDATE shown SET finding = ? WHERE finding = ?", now, old); err != nil {
@@ -131,7 +131,8 @@ func rewrite[T any, M interface {
 		if err != nil {
 			return fmt.Errorf("write %s %v: %w", table, r.key, err)
 		}
-		if err := t.exec(fmt.Sprintf("rewrite %s %v", table, r.key), fmt.Sprintf("UPDATE %s SET %s = ? WHERE %s = ?", table, column, key), raw, r.key); err != nil {
+		what, query := fmt.Sprintf("rewrite %s %v", table, r.key), fmt.Sprintf("UPDATE %s SET %s = ? WHERE %s = ?", table, column, key)
+		if err := t.exec(what, query, raw, r.key); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"misstep/signature"
 )
 
-// A store that a hunt wrote before signatures had versions, its stacks left out: all of its findings have new ids, wherever one is named.
+// A store that a hunt wrote before signatures had versions, its stacks left out: all of its findings have new ids, wherever one
+// is named.
 func TestFindingsOfVersion0(t *testing.T) {
 	const clinit, clinitNow, loadClass, loadClassNow = "F313247774e0d", "F598b0c04d78c", "Fa99faa3777de", "F7e24c133ede6"
 	path := filepath.Join(t.TempDir(), "store.db")
