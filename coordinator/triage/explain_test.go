@@ -70,7 +70,7 @@ func TestExplainACrashAndAHang(t *testing.T) {
 	hang, _ := triage.Hang(o.GetHang())
 	e, err = triage.Explain(o, hang)
 	require.NoError(t, err)
-	assert.Contains(t, factsOf(t, e)["thread main"], "waits for a.B of other")
+	assert.Contains(t, factsOf(t, e)["thread main"], "waits for a.B held by other")
 
 	_, err = triage.Explain(&misstepv1.Outcome{}, crash)
 	assert.ErrorContains(t, err, "the outcome has no crash")
