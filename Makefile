@@ -151,7 +151,7 @@ proto: ## generate the Go code of the .proto files
 
 .PHONY: reference
 reference: ## generate docs/reference from the command line, the messages and the catalogue of checks
-	@go test ./internal/reference ./cmd/misstep -run TestReferenceOf -count 1 -update >/dev/null
+	@go test ./internal/reference ./cmd/misstep -run TestReferenceOf -count 1 -update
 
 .PHONY: proto-release
 proto-release: ## take the messages as they are for released: later changes must stay compatible
