@@ -151,7 +151,7 @@ proto: ## generate the Go code of the .proto files
 
 .PHONY: reference
 reference: ## generate docs/reference from the command line, the messages and the catalogue of checks
-	@go test ./internal/reference ./cmd/misstep -run TestReferenceOf -count 1 -update
+	@go test ./internal/reference ./coordinator/triage ./cmd/misstep -run TestReferenceOf -count 1 -update
 
 .PHONY: proto-release
 proto-release: ## take the messages as they are for released: later changes must stay compatible
@@ -182,7 +182,7 @@ lint-shell: ## shellcheck and shfmt
 # '*.cpp' '*.h' '*.c'). Not yet the pages that are generated from help texts, catalogue and proto comments: drop the exclusion when those are.
 PROSE = $$(git ls-files '*.md' ':!docs/figures/0*' ':!*/testdata/*' $(GENERATED:%=':!docs/reference/%.md'))
 PROSE_COMMENTS =
-GENERATED = campaign checks cli exit-codes json recipe
+GENERATED = campaign checks cli exit-codes json recipe triage
 
 # The files whose lines are at most as wide as .editorconfig says; of Go lll takes care. To be added when they are wrapped: '*.proto'
 # '*.cpp' '*.h' '*.c' (and '*.go' without lll).

@@ -18,7 +18,7 @@ func Commands(model *kong.Application) string {
 	b.WriteString("\n| command | purpose |\n|---|---|\n")
 	for _, leaf := range leaves {
 		name := leaf.FullPath()
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", name, strings.ReplaceAll(name, " ", "-"), cell(leaf.Help))
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s |\n", name, strings.ReplaceAll(name, " ", "-"), Cell(leaf.Help))
 	}
 	for _, leaf := range leaves {
 		command(&b, leaf)
@@ -42,7 +42,7 @@ func command(b *strings.Builder, n *kong.Node) {
 	if len(n.Positional) > 0 {
 		b.WriteString("\n| argument | meaning |\n|---|---|\n")
 		for _, p := range n.Positional {
-			fmt.Fprintf(b, "| `%s` | %s |\n", p.Summary(), cell(p.Help))
+			fmt.Fprintf(b, "| `%s` | %s |\n", p.Summary(), Cell(p.Help))
 		}
 	}
 	var own []*kong.Flag // those of the command and of its parents, but not those of the whole program
@@ -82,6 +82,6 @@ func flags(b *strings.Builder, all []*kong.Flag) {
 		if f.Required {
 			help += " Required."
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", name, value, cell(help))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", name, value, Cell(help))
 	}
 }

@@ -52,7 +52,7 @@ func Page(style Style, messages []Message, enums []Enum, elsewhere map[string]st
 			if style == JSON {
 				name = f.JSON
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, typeName(style, f.Type, link), cell(f.Doc))
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, typeName(style, f.Type, link), Cell(f.Doc))
 		}
 	}
 	for _, e := range enums {
@@ -62,7 +62,7 @@ func Page(style Style, messages []Message, enums []Enum, elsewhere map[string]st
 		}
 		b.WriteString("| value | meaning |\n|---|---|\n")
 		for _, v := range e.Values {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", v.Name, cell(v.Doc))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", v.Name, Cell(v.Doc))
 		}
 	}
 	return b.String()
@@ -129,14 +129,14 @@ func Checks(c recipe.Catalogue) string {
 		}
 		b.WriteString("| name | meaning | source |\n|---|---|---|\n")
 		for _, w := range section.words {
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", w.Name, cell(w.Meaning), cell(w.Source))
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", w.Name, Cell(w.Meaning), Cell(w.Source))
 		}
 	}
 	return b.String()
 }
 
-// cell escapes what would end a table's cell or be taken for HTML.
-func cell(s string) string {
+// Cell escapes what would end a table's cell or be taken for HTML.
+func Cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(s)
 }
 

@@ -57,7 +57,7 @@ func TestSchemaHasCommentsTypesAndOneofs(t *testing.T) {
 }
 
 func TestCellsAndParagraphs(t *testing.T) {
-	require.Equal(t, `a \| &lt;b>`, cell("a | <b>"))
+	require.Equal(t, `a \| &lt;b>`, Cell("a | <b>"))
 	for line := range strings.Lines(Paragraph(strings.Repeat("ünïcode ", 100))) {
 		require.LessOrEqual(t, len([]rune(line)), 133)
 	}

@@ -1,0 +1,35 @@
+package triage
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"misstep/internal/reference"
+)
+
+// families in the order of the page.
+var families = []struct {
+	family Family
+	title  string
+}{
+	{Entry, "Entry checks"}, {Bracket, "Brackets"}, {Sample, "Samples"}, {Edge, "Edges"},
+}
+
+func TestReferenceOfTriage(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(reference.Generated + "# Rules of triage\n\n" + reference.Paragraph("Triage turns a mismatch into a signature. It examines the record "+
+		"once, which gives facts; then the rules of the check's family are asked in order, and the first that applies decides. `misstep findings "+
+		"explain ID` prints the facts and the rule of a finding, as FAMILY/RULE."))
+	b.WriteString("\n")
+	if len(families) != len(rules) {
+		t.Fatalf("%d families have rules, the page has %d", len(rules), len(families))
+	}
+	for _, f := range families {
+		fmt.Fprintf(&b, "\n## %s (`%s`)\n\n| | rule | what it takes the mismatch for |\n|---|---|---|\n", f.title, f.family)
+		for i, r := range rules[f.family] {
+			fmt.Fprintf(&b, "| %d | `%s` | %s |\n", i+1, r.name, reference.Cell(r.doc))
+		}
+	}
+	reference.Hold(t, "../..", "triage.md", b.String())
+}
