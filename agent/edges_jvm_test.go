@@ -123,7 +123,7 @@ func TestPlacesThatTheJvmMoved(t *testing.T) {
 }
 
 // A sample in an epilogue reads its caller from dead stack (ORACLE.md, calibration); edges sees it without any instrumentation. About
-// every second run of four seconds has one (docs/design/0003-edges.md).
+// every second run of four seconds has one (docs/figures/0003-edges.md).
 func TestEdgesSeeAnEpilogueFabricationWithoutInstrumentation(t *testing.T) {
 	jar, err := filepath.Abs(filepath.Join("..", "build", "workloads", "epilogue", "lib"))
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// On 8 the Service Thread starts after the compilers, and code whose events wait for it may be taken away before (docs/design/0011): five of six
+// On 8 the Service Thread starts after the compilers, and code whose events wait for it may be taken away before (docs/figures/0011): five of six
 // such JVMs died at their start while brackets were made from the agent's own start on, and one of a hundred while code was watched from then on. What
 // was compiled before is known all the same.
 func TestTheServiceThreadOf8IsThereBeforeBrackets(t *testing.T) {

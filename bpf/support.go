@@ -62,7 +62,7 @@ func Supported() error {
 }
 
 // differs names a function of the kernel's that the program calls and that has another number of arguments in the kernel's type information, "" for
-// none. Some of Debian's builds kept an argument there that the verifier adds by itself (KF_IMPLICIT_ARGS; docs/design/0007).
+// none. Some of Debian's builds kept an argument there that the verifier adds by itself (KF_IMPLICIT_ARGS; docs/figures/0007).
 func differs(program, kernel *btf.Spec) string {
 	for t, err := range program.All() {
 		f, is := t.(*btf.Func)

@@ -60,7 +60,7 @@ func measure(all []triagetest.Labelled) bench.Report {
 	rows = append(rows,
 		row{"labels that triage was improved by", triagetest.Measure(of(func(i triagetest.Item) bool { return !held[i.Label] }), seed)},
 		row{"labels held back", triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] }), seed)})
-	// What costs most, by name: of these the evidence does not say the cause (docs/design/0010-triage.md), or did not when they were made.
+	// What costs most, by name: of these the evidence does not say the cause (docs/figures/0010-triage.md), or did not when they were made.
 	cutOff := func(i triagetest.Item) bool {
 		return strings.HasPrefix(i.Label, "entry: truncate") || i.Label == "MISSTEP-deoptimised-caller"
 	}

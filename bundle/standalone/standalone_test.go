@@ -80,7 +80,7 @@ func TestEachFamilyOnRealJDKs(t *testing.T) {
 		require.NoError(t, err)
 		for where := range families {
 			if name == "jdk17" && where != upcall("<clinit>") {
-				continue // for the time of CI; docs/design/0009-bundles.md says what was watched elsewhere
+				continue // for the time of CI; docs/figures/0009-bundles.md says what was watched elsewhere
 			}
 			t.Run(name+" "+where.String(), func(t *testing.T) {
 				dir := write(t, finding("gst-asgct", "truncated", where.String()), "-Xcomp", "-XX:TieredStopAtLevel=1")

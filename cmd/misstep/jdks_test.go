@@ -151,7 +151,7 @@ budget: {trials: %d}
 			}
 		}
 		require.NotZero(t, brackets, "asgct-gst-bracket did nothing on %s", entry.Name)
-		require.Equal(t, entry.Feature > 8, upcall[entry.Name], "JDK-8303444: on 8 it was never seen (docs/design/0004)")
+		require.Equal(t, entry.Feature > 8, upcall[entry.Name], "JDK-8303444: on 8 it was never seen (docs/figures/0004)")
 	})
 }
 

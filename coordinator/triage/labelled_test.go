@@ -8,7 +8,7 @@ import (
 	"misstep/coordinator/triage/triagetest"
 )
 
-// What the sample reached when it was taken (docs/design/0010-triage.md); who reaches more raises these.
+// What the sample reached when it was taken (docs/figures/0010-triage.md); who reaches more raises these.
 const (
 	leastPrecision = 0.81
 	leastRecall    = 0.93

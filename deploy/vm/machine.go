@@ -72,7 +72,7 @@ func (m *machine) arguments(streamFD int, shareSocket string) []string {
 		args = append(args, "-accel", "kvm", "-cpu", "host")
 	} else {
 		// Not a thread for each CPU: there a CPU may run an instruction of the kernel that the other has just patched, which the kernel takes
-		// for a breakpoint and dies of ("Oops: int3"), 1 boot in 25 on a loaded host with qemu 7.2 (docs/design/0006-vm-executor.md).
+		// for a breakpoint and dies of ("Oops: int3"), 1 boot in 25 on a loaded host with qemu 7.2 (docs/figures/0006-vm-executor.md).
 		args = append(args, "-accel", "tcg,thread=single", "-cpu", cpuModel)
 	}
 	return append(args,

@@ -29,7 +29,7 @@ func prepare(ctx context.Context, c Config, command []string, scratch string) (*
 		kernel: k.Image(), release: k.Release, initrd: filepath.Join(scratch, "initrd"), debug: c.Debug,
 	}
 	if m.mode == ModeDeterministic {
-		// Recorded in any case: qemu's threads then take turns by the log's lock, and only so is each run the same (docs/design/0006-vm-executor.md).
+		// Recorded in any case: qemu's threads then take turns by the log's lock, and only so is each run the same (docs/figures/0006-vm-executor.md).
 		m.replayFile = filepath.Join(scratch, replayFileName)
 		if c.Record != "" {
 			absolute, err := filepath.Abs(c.Record)

@@ -13,7 +13,7 @@ package misstep.agent.template;
  *
  * <p>C2 inlines {@link #enter} and {@link #exit} where a method is hot, and nobody does elsewhere: most
  * of what instrumentation costs a short run is compiling, and C1's profiled code of them in each
- * method was a third of it (docs/design/0005).
+ * method was a third of it (docs/figures/0005).
  *
  * <p>Nothing here allocates. {@link #enter} either throws having pushed nothing (StackOverflowError,
  * when the stack does not take this call; what another thread has sent to this one), or returns
