@@ -1,4 +1,4 @@
-// Package retest judges what a reproducer's runs on another JDK build say: fixed, still there, or there at another rate.
+// Package retest judges what a reproducer's runs on another JDK build say: fixed, still present, or present at another rate.
 //
 // A probabilistic bug that was not seen is fixed only when so many runs at its known rate would have shown it; how many that takes is
 // part of the verdict.
@@ -27,11 +27,11 @@ type State string
 const (
 	// Fixed: not seen in so many tries that at the known rate's low end the chance of that is below 1 - confidence.
 	Fixed State = "fixed"
-	// StillThere: seen, at a rate that does not differ from the known one by more than chance.
-	StillThere State = "still there"
-	// Rarer and Oftener: seen, at a rate that differs (Fisher's exact test, two-sided, at 1 - confidence).
-	Rarer   State = "rarer"
-	Oftener State = "oftener"
+	// StillPresent: seen, at a rate that does not differ from the known one by more than chance.
+	StillPresent State = "still present"
+	// LessFrequent and MoreFrequent: seen, at a rate that differs (Fisher's exact test, two-sided, at 1 - confidence).
+	LessFrequent State = "less frequent"
+	MoreFrequent State = "more frequent"
 	// Unclear: not seen, in too few tries to say more.
 	Unclear State = "unclear"
 	// Void: no try proved anything.
@@ -62,15 +62,15 @@ func Judge(known, now Count, confidence float64) Verdict {
 		}
 		return v
 	}
-	v.State = StillThere
+	v.State = StillPresent
 	if known.Tries == 0 {
 		return v
 	}
 	v.P = triage.Fisher(known.Hits, known.Tries, now.Hits, now.Tries)
 	if v.P < 1-confidence {
-		v.State = Rarer
+		v.State = LessFrequent
 		if now.Hits*known.Tries > known.Hits*now.Tries {
-			v.State = Oftener
+			v.State = MoreFrequent
 		}
 	}
 	return v

@@ -12,17 +12,17 @@ func TestJudge(t *testing.T) {
 		known, now Count
 		want       State
 	}{
-		{Count{10, 10}, Count{10, 10}, StillThere},
+		{Count{10, 10}, Count{10, 10}, StillPresent},
 		{Count{10, 10}, Count{0, 0}, Void},
 		{Count{10, 10}, Count{0, 3}, Unclear},
 		{Count{10, 10}, Count{0, 4}, Fixed}, // low end 0.722: 0.278^4 = 0.006
 		{Count{1, 100}, Count{0, 100}, Unclear},
 		{Count{1, 100}, Count{0, 3000}, Fixed}, // low end 0.0018
-		{Count{50, 100}, Count{5, 100}, Rarer},
-		{Count{5, 100}, Count{50, 100}, Oftener},
-		{Count{50, 100}, Count{40, 100}, StillThere},
+		{Count{50, 100}, Count{5, 100}, LessFrequent},
+		{Count{5, 100}, Count{50, 100}, MoreFrequent},
+		{Count{50, 100}, Count{40, 100}, StillPresent},
 		{Count{0, 100}, Count{0, 1000}, Unclear},
-		{Count{0, 0}, Count{1, 10}, StillThere},
+		{Count{0, 0}, Count{1, 10}, StillPresent},
 		{Count{0, 0}, Count{0, 10}, Unclear},
 	} {
 		assert.Equal(t, c.want, Judge(c.known, c.now, 0.99).State, "%+v", c)
@@ -54,7 +54,7 @@ func TestErrorRates(t *testing.T) {
 			switch Judge(known, draw(p, Needed(known, confidence)), confidence).State {
 			case Fixed:
 				wrongFixed++
-			case Rarer, Oftener:
+			case LessFrequent, MoreFrequent:
 				wrongChanged++
 			}
 			if Judge(known, Count{Tries: Needed(known, confidence)}, confidence).State == Fixed {

@@ -31,11 +31,11 @@ func command(b *strings.Builder, n *kong.Node) {
 	if n.Help != "" {
 		fmt.Fprintf(b, "%s\n\n", Paragraph(n.Help))
 	}
-	usage := n.FullPath()
+	usage := []string{n.FullPath()}
 	for _, p := range n.Positional {
-		usage += " " + p.Summary()
+		usage = append(usage, p.Summary())
 	}
-	fmt.Fprintf(b, "```\n%s\n```\n", usage)
+	fmt.Fprintf(b, "```\n%s\n```\n", strings.Join(usage, " "))
 	if n.Detail != "" {
 		fmt.Fprintf(b, "\n%s\n", n.Detail)
 	}
@@ -76,8 +76,8 @@ func flags(b *strings.Builder, all []*kong.Flag) {
 			value = "`" + f.Default + "`"
 		}
 		help := f.Help
-		for _, env := range f.Envs {
-			help += " Environment: `" + env + "`."
+		if len(f.Envs) > 0 {
+			help += " Environment: `" + strings.Join(f.Envs, "`, `") + "`."
 		}
 		if f.Required {
 			help += " Required."
