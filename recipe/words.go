@@ -102,7 +102,7 @@ var reasons = []Word{
 	{"depth", "deeper than the shadow or the walk can hold", "the option depth"},
 	{
 		"unknown-method",
-		"a method that no event has told of yet, or ever: once a class has got other code, of its old version's; else it is " +
+		"a method that no event has reported yet, or ever: once a class was redefined, of its old version; else it is " +
 			"a mismatch",
 		"JVMTI ClassPrepare",
 	},
@@ -146,7 +146,7 @@ var kinds = []Word{
 		"JDK-8303444, MISSTEP-deoptimised-caller",
 	},
 	{"missing", "frames are missing in the middle or on top", "JDK-8178287"},
-	{"extra", "there are frames too many", "epilogues: pc after the frame was given back"},
+	{"extra", "there are frames too many", "epilogues: pc after the frame was popped"},
 	{"foreign", "nothing or little of it is this stack", "epilogues, stale frame pointers"},
 	{"wrong-method", "one frame is another method", "JDK-8022893"},
 	{"wrong-bci", "one frame has a bci that it cannot have", "debug info"},

@@ -23,7 +23,7 @@ const (
 )
 
 // Recipe is everything needed to repeat one run, seed included. Its canonical text (JSON with sorted keys and two
-// blanks of indentation, hence also YAML) is what is digested: the digest is the recipe's identity.
+// spaces of indentation, hence also YAML) is what is digested: the digest is the recipe's identity.
 type Recipe struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// jdk that runs the workload.
@@ -495,7 +495,7 @@ type Check struct {
 	// lists.
 	Share float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
 	// reference of asgct-shadow: "shadow" (also when empty), or "trace:SHARE" to judge also by the traces that GetStackTrace gave at that
-	// share of method entries, with the frames that are not instrumented and their byte code indices; dear.
+	// share of method entries, with the frames that are not instrumented and their bytecode indices; expensive.
 	Reference string `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"`
 	// interval of liveness, between its looks from inside, 1 ms to 1 h in whole milliseconds; 0 takes 100 ms.
 	Interval      *durationpb.Duration `protobuf:"bytes,4,opt,name=interval,proto3" json:"interval,omitempty"`
@@ -661,7 +661,7 @@ type ParameterRange struct {
 	Min float64 `protobuf:"fixed64,1,opt,name=min,proto3" json:"min,omitempty"`
 	// max is the upper end.
 	Max float64 `protobuf:"fixed64,2,opt,name=max,proto3" json:"max,omitempty"`
-	// whole draws whole numbers only, for parameters that take no others; it is filled in when a campaign is read.
+	// whole draws integers only, for parameters that take nothing else; it is filled in when a campaign is read.
 	Whole         bool `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

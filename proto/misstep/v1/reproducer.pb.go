@@ -859,7 +859,7 @@ func (x *ReproductionSpec) GetInstrumented() []string {
 }
 
 // Reproduction is a reproduction as it is stored: its spec and the results of its probes. Everything else follows from these two,
-// so that one that was interrupted goes on where it was.
+// so that one that was interrupted resumes where it was.
 type Reproduction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// id: "R" and 12 hex digits.

@@ -475,7 +475,7 @@ type Frame struct {
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
 	// descriptor of the method.
 	Descriptor_ string `protobuf:"bytes,3,opt,name=descriptor,proto3" json:"descriptor,omitempty"`
-	// bci is the byte code index; -1 or -3 mark native methods as the walker gave it.
+	// bci is the bytecode index; -1 or -3 mark native methods as the walker gave it.
 	Bci           int32 `protobuf:"varint,4,opt,name=bci,proto3" json:"bci,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
