@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"misstep/schedule"
-
 	"golang.org/x/sys/unix"
+
+	"misstep/schedule"
 )
 
 // ErrPlaces says that this machine cannot stop threads at places, as when a debugger has its breakpoints.

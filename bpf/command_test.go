@@ -9,11 +9,11 @@ import (
 	"os/user"
 	"testing"
 
-	"misstep/schedule"
-
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/schedule"
 )
 
 func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
@@ -22,8 +22,10 @@ func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
 		t.Skip("this kernel can, and this is root")
 	}
 	require.ErrorIs(t, err, ErrUnsupported)
-	_, refused := RunRequest{Program: Program{Command: []string{"true"}},
-		Perturbation: schedule.Perturbation{Strategy: "none"}}.Run(t.Context())
+	_, refused := RunRequest{
+		Program:      Program{Command: []string{"true"}},
+		Perturbation: schedule.Perturbation{Strategy: "none"},
+	}.Run(t.Context())
 	require.ErrorContains(t, refused, err.Error())
 	if _, missing := os.Stat("/sys/kernel/sched_ext"); missing != nil {
 		require.ErrorContains(t, refused, "misstep vm run", "the remedy")

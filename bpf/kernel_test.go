@@ -19,11 +19,11 @@ import (
 	"testing"
 	"time"
 
-	"misstep/schedule"
-	"misstep/schedule/scheduletest"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/schedule"
+	"misstep/schedule/scheduletest"
 )
 
 // The tests in this file load the scheduler. On a machine whose kernel has no sched_ext they are skipped with the reason;
@@ -238,8 +238,10 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 
 func TestKernelDelaysAreThoseOfThePolicy(t *testing.T) {
 	needKernel(t)
-	p := schedule.Perturbation{Strategy: "delay", Seed: 11, Parameters: map[string]float64{"probability": 0.5, "expiry": 0.5,
-		"max_us": 2000}}
+	p := schedule.Perturbation{Strategy: "delay", Seed: 11, Parameters: map[string]float64{
+		"probability": 0.5, "expiry": 0.5,
+		"max_us": 2000,
+	}}
 	var file bytes.Buffer
 	log, err := schedule.NewLogWriter(&file, schedule.Header{Perturbation: p})
 	require.NoError(t, err)
@@ -318,8 +320,10 @@ func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 		cmd.Env = append(cmd.Env, "GODEBUG=asyncpreemptoff=1") // its runtime sends a signal to a thread that was held, and starts it anew
 		var out bytes.Buffer
 		cmd.Stdout = &out
-		o := Options{Perturbation: schedule.Perturbation{Strategy: "slice", Seed: 3, Parameters: map[string]float64{"probability": 1}},
-			Replay: l, FixedAddresses: true}
+		o := Options{
+			Perturbation: schedule.Perturbation{Strategy: "slice", Seed: 3, Parameters: map[string]float64{"probability": 1}},
+			Replay:       l, FixedAddresses: true,
+		}
 		if stopped {
 			o.Stops = []schedule.Stop{{Record: schedule.Record{Path: path, Place: place, Slice: 1e6}, Held: uint64(hold)}}
 		}
@@ -625,8 +629,10 @@ func TestKernelCountersOfAJVM(t *testing.T) {
 func TestKernelVerifierComplexity(t *testing.T) {
 	needKernel(t)
 	stops := []schedule.Stop{{Record: schedule.Record{Place: uint64(os.Getpagesize()), Slice: 1e6}}}
-	s, err := Attach(Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}, Replay: &schedule.Log{}, Stops: stops,
-		FixedAddresses: true})
+	s, err := Attach(Options{
+		Perturbation: schedule.Perturbation{Strategy: "chaos"}, Replay: &schedule.Log{}, Stops: stops,
+		FixedAddresses: true,
+	})
 	require.NoError(t, err)
 	defer func() {
 		_, err := s.Detach()
@@ -676,16 +682,20 @@ func TestKernelRequestsWriteAndReplay(t *testing.T) {
 	assert.Contains(t, text, "strategy chaos, seed 12")
 	var replayed bytes.Buffer
 	code, err = ReplayRequest{
-		Program: Program{Command: []string{exe}, Stdout: &replayed, Stderr: &replayed,
-			Threads: 20}, File: file, Places: schedule.MaxPlaces,
+		Program: Program{
+			Command: []string{exe}, Stdout: &replayed, Stderr: &replayed,
+			Threads: 20,
+		}, File: file, Places: schedule.MaxPlaces,
 	}.Run(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, 7, code, replayed.String())
 	assert.Contains(t, replayed.String(), "replayed: ")
 
 	code, text = run(RunRequest{
-		Perturbation: schedule.Perturbation{Strategy: "slice",
-			Seed: 1}, RepeatUntilFailure: true, MaxRuns: 3, ErrorCommand: "echo seed $MISSTEP_SEED",
+		Perturbation: schedule.Perturbation{
+			Strategy: "slice",
+			Seed:     1,
+		}, RepeatUntilFailure: true, MaxRuns: 3, ErrorCommand: "echo seed $MISSTEP_SEED",
 	}, exe)
 	assert.Equal(t, 7, code, text)
 	assert.Contains(t, text, "run 1, seed 1: exit code 7")
@@ -702,8 +712,10 @@ func TestKernelRequestsWriteAndReplay(t *testing.T) {
 		"/bin/true")
 	assert.Zero(t, code, text)
 	assert.Contains(t, text, "no failure in 2 runs, seeds 1 to 2")
-	_, err = RunRequest{Program: Program{Command: []string{"/no/such"}},
-		Perturbation: schedule.Perturbation{Strategy: "none"}}.Run(t.Context())
+	_, err = RunRequest{
+		Program:      Program{Command: []string{"/no/such"}},
+		Perturbation: schedule.Perturbation{Strategy: "none"},
+	}.Run(t.Context())
 	_, notStarted := errors.AsType[*NotStartedError](err)
 	assert.True(t, notStarted, err)
 }

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"unsafe"
 
-	"misstep/schedule"
-
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/schedule"
 )
 
 func bytesOf(t testing.TB, value any) []byte {

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"misstep/schedule"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/schedule"
 )
 
 const (

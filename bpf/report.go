@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"misstep/schedule"
-
 	"golang.org/x/sys/unix"
+
+	"misstep/schedule"
 )
 
 // The kernel's enum scx_exit_kind as of Linux 7.2.

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"misstep/schedule"
-
 	"golang.org/x/sys/unix"
+
+	"misstep/schedule"
 )
 
 var errTimeout = errors.New("timeout")

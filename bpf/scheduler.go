@@ -10,13 +10,13 @@ import (
 	"sync"
 	"unsafe"
 
-	"misstep/schedule"
-
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
+
+	"misstep/schedule"
 )
 
 // Options of a scheduler.
@@ -88,8 +88,10 @@ func Attach(o Options) (*Scheduler, error) {
 	if o.Log != nil {
 		config.Flags |= uint32(schedule.FlagLog)
 	}
-	s := &Scheduler{options: o, ended: make(chan struct{}), detaching: make(chan struct{}), names: schedule.ThreadNames{},
-		known: map[uint64]int{}}
+	s := &Scheduler{
+		options: o, ended: make(chan struct{}), detaching: make(chan struct{}), names: schedule.ThreadNames{},
+		known: map[uint64]int{},
+	}
 	spec, err := loadSched()
 	if err != nil {
 		return nil, fmt.Errorf("load scheduler: %w", err)
@@ -178,8 +180,10 @@ func (s *Scheduler) attach() error {
 func (s *Scheduler) feedStops() error {
 	for _, stop := range s.options.Stops {
 		at := schedMisstepAt{Path: stop.Path, Counter: stop.Place}
-		d := schedMisstepDecision{Delay: stop.Held, Slice: stop.Slice, Rank: stop.Rank,
-			Marks: uint32(schedule.MarkDelayed | schedule.MarkPlaced), Event: uint32(schedule.EventExpiry)}
+		d := schedMisstepDecision{
+			Delay: stop.Held, Slice: stop.Slice, Rank: stop.Rank,
+			Marks: uint32(schedule.MarkDelayed | schedule.MarkPlaced), Event: uint32(schedule.EventExpiry),
+		}
 		if err := s.objects.Stops.Put(at, d); err != nil {
 			return fmt.Errorf("replay: hand over places: %w", err)
 		}
@@ -195,8 +199,10 @@ func (s *Scheduler) feed(decisions []schedule.Record) error {
 		values := make([]schedMisstepDecision, len(chunk))
 		for i, d := range chunk {
 			keys[i] = schedMisstepAt{Path: d.Path, Counter: uint64(d.Counter)}
-			values[i] = schedMisstepDecision{Delay: d.Delay, Slice: d.Slice, Rank: d.Rank,
-				Marks: uint32(d.Marks &^ (schedule.MarkReplayed | schedule.MarkDeparted)), Event: uint32(d.Event)}
+			values[i] = schedMisstepDecision{
+				Delay: d.Delay, Slice: d.Slice, Rank: d.Rank,
+				Marks: uint32(d.Marks &^ (schedule.MarkReplayed | schedule.MarkDeparted)), Event: uint32(d.Event),
+			}
 			s.known[d.Path]++
 		}
 		if _, err := s.objects.Replay.BatchUpdate(keys, values, nil); err != nil {

@@ -105,8 +105,10 @@ func TestADamagedEntryIsNamed(t *testing.T) {
 	c := things(t)
 	require.NoError(t, c.Put(named("a", "1")))
 	file := filepath.Join(c.Dir, "a.json")
-	for _, text := range []string{"{", `{"name": "b", "digest": "` + named("b", "").Digest.String() + `"}`, `{"name": "a"}`,
-		`{"name": "a", "digest": "x"}`} {
+	for _, text := range []string{
+		"{", `{"name": "b", "digest": "` + named("b", "").Digest.String() + `"}`, `{"name": "a"}`,
+		`{"name": "a", "digest": "x"}`,
+	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		_, err := c.Get("a")
 		require.ErrorContains(t, err, file+" is damaged; remove it and add the thing again", text)

@@ -13,15 +13,19 @@ import (
 func sampleLog(t testing.TB) ([]byte, Log) {
 	t.Helper()
 	l := Log{
-		Header: Header{Perturbation: Perturbation{Strategy: "delay", Seed: 1 << 63, Parameters: map[string]float64{"max_us": 12.5}},
-			Command: []string{"java", "-jar", "α.jar"}},
+		Header: Header{
+			Perturbation: Perturbation{Strategy: "delay", Seed: 1 << 63, Parameters: map[string]float64{"max_us": 12.5}},
+			Command:      []string{"java", "-jar", "α.jar"},
+		},
 		Threads: []Record{
 			{Kind: RecordThread, Path: 5, Delay: 0, Counter: 0, TID: 12, Role: RoleMutator, Comm: "java"},
 			{Kind: RecordThread, Path: 6, Delay: 5, Counter: 3, TID: 13, Role: RoleGC, Comm: "GC Thread#0", Elapsed: time.Second},
 		},
 		Decisions: []Record{
-			{Kind: RecordDecision, Path: 6, Counter: 0, Event: EventStart, Delay: 1000, Slice: 20e6, Rank: 9, Marks: MarkDelayed,
-				Comm: "fifteen letters", Elapsed: 1},
+			{
+				Kind: RecordDecision, Path: 6, Counter: 0, Event: EventStart, Delay: 1000, Slice: 20e6, Rank: 9, Marks: MarkDelayed,
+				Comm: "fifteen letters", Elapsed: 1,
+			},
 			{Kind: RecordDecision, Path: 6, Counter: 1, Event: EventExpiry, Slice: 10e3, Marks: MarkShort | MarkChanged},
 		},
 		Lost: 3,
@@ -82,8 +86,10 @@ func TestRoundIsTheLastOfTheThreadThatCreatesMost(t *testing.T) {
 	thread := func(path, parent uint64, ordinal uint32) Record {
 		return Record{Kind: RecordThread, Path: path, Delay: parent, Counter: ordinal}
 	}
-	l := &Log{Threads: []Record{thread(1, 0, 0), thread(2, 0, 1), thread(3, 0, 2), thread(Child(1, 0), 1, 0),
-		thread(Child(Child(1, 0), 0), Child(1, 0), 0)}}
+	l := &Log{Threads: []Record{
+		thread(1, 0, 0), thread(2, 0, 1), thread(3, 0, 2), thread(Child(1, 0), 1, 0),
+		thread(Child(Child(1, 0), 0), Child(1, 0), 0),
+	}}
 	for i := range uint32(7) {
 		l.Threads = append(l.Threads, thread(Child(Child(1, 0), uint64(i)), Child(1, 0), i))
 	}

@@ -32,8 +32,10 @@ func failed(rounds int) *Log {
 		}
 		for counter, place := range places {
 			at += 100 * time.Microsecond
-			d := Record{Kind: RecordDecision, Path: path, Counter: uint32(counter), Event: EventExpiry, Slice: 15e3, Place: place,
-				Elapsed: at, Comm: "race"}
+			d := Record{
+				Kind: RecordDecision, Path: path, Counter: uint32(counter), Event: EventExpiry, Slice: 15e3, Place: place,
+				Elapsed: at, Comm: "race",
+			}
 			if place >= message {
 				d.Delay = 2e6
 			}

@@ -29,8 +29,10 @@ func TestTakenIsReported(t *testing.T) {
 	} {
 		records = r.Append(records)
 	}
-	taken := Taken{Stats: make([]uint64, Stats), Histograms: [][]uint64{make([]uint64, Buckets), make([]uint64, Buckets),
-		make([]uint64, Buckets)}, Records: records}
+	taken := Taken{Stats: make([]uint64, Stats), Histograms: [][]uint64{
+		make([]uint64, Buckets), make([]uint64, Buckets),
+		make([]uint64, Buckets),
+	}, Records: records}
 	taken.Stats[StatDecisions], taken.Stats[StatDelays] = 2, 2
 	taken.Stats[StatStarved], taken.Stats[StatLost] = 1, 3
 	var file bytes.Buffer
@@ -55,8 +57,10 @@ func TestTakenIsReported(t *testing.T) {
 		"counters missing": {Histograms: taken.Histograms},
 		"half a record":    {Stats: taken.Stats, Histograms: taken.Histograms, Records: records[:100]},
 		"unknown kind":     {Stats: taken.Stats, Histograms: taken.Histograms, Records: Record{Kind: 9}.Append(nil)},
-		"out of bounds": {Stats: taken.Stats, Histograms: taken.Histograms,
-			Records: Record{Kind: RecordDecision, Delay: 1 << 60, Slice: 20000}.Append(nil)},
+		"out of bounds": {
+			Stats: taken.Stats, Histograms: taken.Histograms,
+			Records: Record{Kind: RecordDecision, Delay: 1 << 60, Slice: 20000}.Append(nil),
+		},
 	} {
 		_, err := bad.Report(Perturbation{}, log)
 		require.ErrorIs(t, err, ErrTaken, name)

@@ -14,10 +14,10 @@ import (
 	"sync"
 	"testing"
 
-	"misstep/schedule/scheduletest"
-
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/schedule/scheduletest"
 )
 
 // built is the policy compiled for user space, once for all tests.
@@ -202,8 +202,10 @@ func TestNoneDoesNothing(t *testing.T) {
 }
 
 func TestDelaysAreDistributedAsDocumented(t *testing.T) {
-	p := Perturbation{Strategy: "delay", Seed: 42, Parameters: map[string]float64{"probability": 0.2, "expiry": 0.05, "min_us": 100,
-		"max_us": 10000}}
+	p := Perturbation{Strategy: "delay", Seed: 42, Parameters: map[string]float64{
+		"probability": 0.2, "expiry": 0.05, "min_us": 100,
+		"max_us": 10000,
+	}}
 	for event, expected := range map[Event]float64{EventStart: 0.2, EventWakeup: 0.2, EventExpiry: 0.05} {
 		const n = 100000
 		var delays []float64

@@ -18,8 +18,10 @@ func TestHistogramsInWords(t *testing.T) {
 }
 
 func TestReportNamesWhatWasApplied(t *testing.T) {
-	r := Report{Perturbation: Perturbation{Strategy: "chaos", Seed: 4}, Delays: 5, Starved: 2, Preemptions: 7, Overtaken: 1,
-		PriorityChanges: 3}
+	r := Report{
+		Perturbation: Perturbation{Strategy: "chaos", Seed: 4}, Delays: 5, Starved: 2, Preemptions: 7, Overtaken: 1,
+		PriorityChanges: 3,
+	}
 	assert.Equal(t, map[string]uint64{"delay": 3, "starve": 2, "preempt": 8, "priority": 3}, r.Applied())
 	assert.Empty(t, (&Report{}).Applied())
 	r.Threads = []ThreadReport{{Name: "0.1", Comm: "evil\x1b[2J\xff", Role: "mutator", Decisions: 4}}

@@ -59,8 +59,10 @@ var strategies = []Strategy{
 			"The waiting thread of the highest priority runs, for as long as wait_max_us lets it pass the others.",
 		Parameters: []Parameter{
 			{Name: "change_points", Doc: "times that a thread falls below all others in a span (d - 1)", Max: 16, Default: 2, Whole: true},
-			{Name: "span", Doc: "own decisions over which change points are spread; then the priority is drawn anew (k)", Min: 1, Max: 1e6,
-				Default: 256, Whole: true},
+			{
+				Name: "span", Doc: "own decisions over which change points are spread; then the priority is drawn anew (k)", Min: 1, Max: 1e6,
+				Default: 256, Whole: true,
+			},
 			waitMax(50000), turn,
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {

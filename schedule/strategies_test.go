@@ -40,11 +40,15 @@ func TestWrongPerturbationsAreNamed(t *testing.T) {
 		`delay has no parameter "x"; it has probability, expiry`: {Strategy: "delay", Parameters: map[string]float64{"x": 1}},
 		`delay probability = 1.5 is not in [0, 1]`:               {Strategy: "delay", Parameters: map[string]float64{"probability": 1.5}},
 		`delay max_us = 3000000 is not in [1, 2000000] µs`:       {Strategy: "delay", Parameters: map[string]float64{"max_us": 3e6}},
-		`delay probability = NaN is not in`: {Strategy: "delay",
-			Parameters: map[string]float64{"probability": math.NaN()}},
+		`delay probability = NaN is not in`: {
+			Strategy:   "delay",
+			Parameters: map[string]float64{"probability": math.NaN()},
+		},
 		`pct span = 2.5 is not a whole number`: {Strategy: "pct", Parameters: map[string]float64{"span": 2.5}},
-		`pct from = 9 leaves no decision before until = 9`: {Strategy: "pct",
-			Parameters: map[string]float64{"from": 9, "until": 9}},
+		`pct from = 9 leaves no decision before until = 9`: {
+			Strategy:   "pct",
+			Parameters: map[string]float64{"from": 9, "until": 9},
+		},
 		`delay min_us = 20000 is above max_us = 10000`: {Strategy: "delay", Parameters: map[string]float64{"min_us": 20000}},
 	} {
 		err := p.Validate()

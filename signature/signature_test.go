@@ -105,7 +105,7 @@ func TestBadSignaturesAreRefused(t *testing.T) {
 		"version 2":                        {Kind: KindHang, Parts: []string{"limit"}, Version: 2},
 	} {
 		_, err := Read(p)
-		assert.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, want)
 	}
 	_, err := Read(nil)
 	require.Error(t, err)

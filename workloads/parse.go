@@ -9,9 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"misstep/internal/shorten"
-
 	"go.yaml.in/yaml/v3"
+
+	"misstep/internal/shorten"
 )
 
 // field reads one value of the manifest into m; its error says what was expected.

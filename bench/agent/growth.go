@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"misstep/agent"
-	"misstep/deploy/jdk"
 	"misstep/bench"
 	"misstep/bench/trial"
+	"misstep/deploy/jdk"
 )
 
 // growth is the memory of one long run under all checks, beside one of the same program without the agent.

@@ -21,12 +21,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/agent"
+	"misstep/bench"
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
 	"misstep/coordinator/triage"
 	"misstep/deploy/jdk"
-	"misstep/bench"
 	"misstep/internal/faults"
 	"misstep/internal/home"
 	"misstep/internal/splitmix"

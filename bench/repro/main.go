@@ -14,9 +14,9 @@ import (
 	"os"
 	"time"
 
+	"misstep/bench"
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/reproduce/reproducetest"
-	"misstep/bench"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

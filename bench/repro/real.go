@@ -13,9 +13,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/bench"
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/reproduce/reproducetest"
-	"misstep/bench"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

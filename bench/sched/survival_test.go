@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"misstep/schedule"
-
 	"github.com/stretchr/testify/assert"
+
+	"misstep/schedule"
 )
 
 func found(at ...float64) (all []span) {

@@ -20,8 +20,8 @@ import (
 	"sync"
 	"time"
 
-	"misstep/coordinator/triage/triagetest"
 	"misstep/bench"
+	"misstep/coordinator/triage/triagetest"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"misstep/coordinator/triage/triagetest"
 	"misstep/bench"
+	"misstep/coordinator/triage/triagetest"
 )
 
 // seed of the bootstrap.

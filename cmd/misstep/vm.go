@@ -47,7 +47,7 @@ type vmRun struct {
 func (c *vmRun) Run(ctx context.Context, e *env) error {
 	command := afterDashes(c.Command)
 	if len(command) == 0 {
-		return errors.New("no command given: misstep vm run [FLAGS] -- COMMAND...")
+		return errors.New("no command given: misstep vm run [FLAGS] -- COMMAND")
 	}
 	config, err := c.config(e)
 	if err != nil {

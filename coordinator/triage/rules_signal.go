@@ -157,7 +157,7 @@ var sampleRules = []rule{
 		doc: "A walk that has two callers of an interpreted or native top frame right goes wrong at a method. By which frame " +
 			"that was replaced depends on which are instrumented.",
 		when: func(f *Facts) bool {
-			return f.Kind != truncated && f.Single && !f.Misled && f.Right >= deepEnough && !(f.Unfinished && f.OnlyTopLost)
+			return f.Kind != truncated && f.Single && !f.Misled && f.Right >= deepEnough && (!f.Unfinished || !f.OnlyTopLost)
 		},
 		then: func(f *Facts) verdict {
 			kind := f.Shape

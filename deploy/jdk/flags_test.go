@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"misstep/catalogue"
-
 	"github.com/stretchr/testify/require"
+
+	"misstep/catalogue"
 )
 
 func TestParseFlags(t *testing.T) {

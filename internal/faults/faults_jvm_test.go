@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"misstep/agent"
-	"misstep/deploy/jdk"
 	"misstep/bench/trial"
+	"misstep/deploy/jdk"
 	"misstep/internal/faults"
 	"misstep/internal/interval"
 	"misstep/internal/testenv"

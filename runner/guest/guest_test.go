@@ -230,7 +230,9 @@ func TestMainLeavesAFailure(t *testing.T) {
 
 func TestAvailable(t *testing.T) {
 	checks := []vm.Check{
-		{Name: "qemu", OK: true}, {Name: "virtiofsd", Mode: vm.ModeShared, OK: true}, {Name: "busybox", Mode: vm.ModeDeterministic, OK: true},
+		{Name: "qemu", OK: true},
+		{Name: "virtiofsd", Mode: vm.ModeShared, OK: true},
+		{Name: "busybox", Mode: vm.ModeDeterministic, OK: true},
 		{Name: "KVM", Mode: vm.ModeShared, Optional: true},
 	}
 	assert.Equal(t, []string{Shared, Deterministic}, Available(checks))

@@ -182,7 +182,9 @@ func (o onlyJDK) Get(name string) (jdk.Entry, error) {
 	return o.entry, nil
 }
 
-func (o onlyJDK) ByDigest(digest corpus.Digest) (jdk.Entry, bool) { return o.entry, digest == o.entry.Digest }
+func (o onlyJDK) ByDigest(digest corpus.Digest) (jdk.Entry, bool) {
+	return o.entry, digest == o.entry.Digest
+}
 
 type onlyWorkload struct{ entry workloads.Entry }
 

@@ -22,7 +22,7 @@ func parse(text string) patterns {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
 		var p pattern
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			b, err := strconv.ParseUint(word, 16, 8)
 			switch {
 			case word == "??":

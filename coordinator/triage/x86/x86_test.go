@@ -123,8 +123,9 @@ func FuzzRead(f *testing.F) {
 	f.Add("compiled", []byte{0x48, 0x8b, 0x44, 0x24}, "compiled", []byte{0xc5, 0xf8, 0x77})
 	f.Fuzz(func(t *testing.T, state string, code []byte, returnState string, returnCode []byte) {
 		m := stage.Moment{State: state, Code: code, ReturnState: returnState, ReturnCode: returnCode, CopiesArray: len(code)%2 == 0}
-		if Read(m) != Read(m) {
-			t.Fatal("two readings of one moment")
+		first := Read(m)
+		if second := Read(m); first != second {
+			t.Fatalf("two readings of one moment: %v and %v", first, second)
 		}
 	})
 }
