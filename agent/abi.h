@@ -62,8 +62,8 @@
 #define MISSTEP_STATUS_GUESSED_OFFSET 104
 #define MISSTEP_STATUS_HEADER 256
 
-// One check, of MISSTEP_CHECK_COUNT (native/src/checks.gen.h): name, counters, then named counters (an empty name ends a
-// list).
+// One check, of MISSTEP_CHECK_COUNT (native/src/checks.gen.h): name, counters, then named counters (an empty name ends
+// a list).
 #define MISSTEP_CHECK_NAME 32
 #define MISSTEP_CHECK_TOTAL_OFFSET 32
 #define MISSTEP_CHECK_MATCH_OFFSET 40
