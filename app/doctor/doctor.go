@@ -89,7 +89,8 @@ func jdks(ctx context.Context, i local.Installation) []Diagnosis {
 	return all
 }
 
-// tryAgent starts `java -version` under the agent with one check.
+// tryAgent starts `java -version` under the agent with one check. The settings are shown, too, because on 8 the launcher prints the version
+// without entering an instrumented method.
 func tryAgent(ctx context.Context, a agent.Artefacts, java string, entry jdk.Entry, patchCache string) error {
 	out, err := os.MkdirTemp("", "misstep-doctor-")
 	if err != nil {
@@ -106,7 +107,7 @@ func tryAgent(ctx context.Context, a agent.Artefacts, java string, entry jdk.Ent
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, java, append(args, "-version")...)
+	cmd := exec.CommandContext(ctx, java, append(args, "-XshowSettings:locale", "-version")...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
