@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"misstep/app/local"
@@ -52,6 +53,11 @@ func (e *env) json(v any) error {
 
 // raw embeds a proto message in a JSON value, in its canonical form.
 type raw struct{ proto.Message }
+
+// MarshalJSON writes the message's canonical JSON.
+func (r raw) MarshalJSON() ([]byte, error) {
+	return protojson.MarshalOptions{UseProtoNames: true}.Marshal(r.Message)
+}
 
 func raws[M proto.Message](ms []M) []raw {
 	out := make([]raw, 0, len(ms))
