@@ -118,6 +118,9 @@ type Contents struct {
 	Reproducer *misstepv1.Reproducer
 	// Workload and Agent are folders whose files go in.
 	Workload, Agent string
+	// WorkloadSource says where the workload came from, for people: a URL or a path, of which the last part is kept; may be empty. Only
+	// a bundle with shared files tells it.
+	WorkloadSource string
 	// Evidence is where the blobs of the reproducer's evidence are.
 	Evidence corpus.Source
 	// Shared takes the workload's files of ShareFrom bytes and more, which then are not in the bundle; nil embeds them.

@@ -25,6 +25,7 @@ type Bundle struct {
 	reproducer *misstepv1.Reproducer
 	writtenAs  string          // id of the finding
 	shared     []File          // beside the bundle
+	source     string          // of the workload that they belong to, for people; may be empty
 	sources    []corpus.Opener // of shared files
 }
 
@@ -228,7 +229,7 @@ func (b *Bundle) parseShared(has bool) error {
 	if err != nil {
 		return err
 	}
-	b.shared, err = parseShared(string(text), b.files)
+	b.shared, b.source, err = parseShared(string(text), b.files)
 	return err
 }
 

@@ -22,6 +22,20 @@ type texts struct {
 	// unserved says why there is no standalone test; nil when there is one.
 	unserved *standalone.UnservedError
 	crashLog []byte
+	shared   []File // beside the bundle
+}
+
+// beside says what must be put next to the unpacked bundle, as a sentence; it is empty when nothing must.
+func (t texts) beside() string {
+	if len(t.shared) == 0 {
+		return ""
+	}
+	var bytes int64
+	for _, f := range t.shared {
+		bytes += f.Size
+	}
+	return fmt.Sprintf(" Put the folder `%s` that was written with the bundle next to the unpacked one: it holds %d file(s) (%d bytes) of workload %s.",
+		SharedDir, len(t.shared), bytes, markdown(workloadText(t.Reproducer, sourceText(t.Contents))))
 }
 
 // readme is for a person who has never heard of Misstep.
@@ -35,6 +49,9 @@ func (t texts) readme() []byte {
 		fmt.Fprintf(&b, " Known as **%s**.", markdown(known))
 	}
 	b.WriteString("\n\n## Repeat it\n\n```\n./run.sh /path/to/jdk\n```\n\n")
+	if beside := t.beside(); beside != "" {
+		b.WriteString(strings.TrimSpace(beside) + "\n\n")
+	}
 	b.WriteString("It needs bash, coreutils and the JDK; tries 10 times and says how often the bug showed (exit 0 reproduced, 1 not, 2 could not run). ")
 	if FreshSeeds(r) {
 		b.WriteString("Each try has a seed of its own, as when the rate was measured. ")
@@ -147,7 +164,8 @@ func (t texts) report() []byte {
 	if known := misstepv1.KnownText(f); known != "" {
 		fmt.Fprintf(&b, "\n**Known as**: %s (compare before filing)\n", markdown(known))
 	}
-	b.WriteString("\n**Steps to reproduce**:\n\n1. Unpack the attached bundle.\n2. `./run.sh /path/to/jdk` (bash and coreutils; no installation)\n\n")
+	b.WriteString("\n**Steps to reproduce**:\n\n1. Unpack the attached bundle." + t.beside() +
+		"\n2. `./run.sh /path/to/jdk` (bash and coreutils; no installation)\n\n")
 	b.WriteString("As a jtreg test: `jtreg -jdk:/path/to/jdk jtreg`.")
 	if t.unserved == nil {
 		b.WriteString(" With nothing of Misstep in the JVM, a C++ compiler given: `standalone/run.sh /path/to/jdk`.")

@@ -34,6 +34,7 @@ type scriptData struct {
 	AgentOptions            string
 	WallSeconds, MinFeature int
 	Shared                  []sharedFile // of the workload, quoted
+	Workload                string       // that they belong to, with its source, quoted
 }
 
 type sharedFile struct{ Path, Hex, Fanned string }
@@ -92,6 +93,9 @@ func script(c *Contents, shared []File) ([]byte, error) {
 		for _, text := range list.from {
 			*list.to = append(*list.to, shellWord(text))
 		}
+	}
+	if len(shared) > 0 {
+		data.Workload = shellWord(workloadText(c.Reproducer, sourceText(c)))
 	}
 	for _, f := range shared {
 		data.Shared = append(data.Shared, sharedFile{Path: shellWord(f.Path), Hex: f.Digest.Hex(), Fanned: localdir.Path(f.Digest)})

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"misstep/corpus"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // Shared files are large files of a workload that many bundles have in common: such a bundle lists them by digest, and they lie beside it.
@@ -23,20 +24,28 @@ const (
 
 	nameShared = "SHARED"
 	maxShared  = 16
+
+	sourcePrefix = "source "
+	maxSource    = 1 << 10 // bytes
 )
 
 // MissingError says which shared files of a bundle could not be found.
-type MissingError struct{ Files []File }
+type MissingError struct {
+	Files []File
+	// Workload that they belong to: its name and, where it is known, its source.
+	Workload string
+}
 
-// Error names the first of them and the remedies.
+// Error names the first of them, the workload and the remedies.
 func (m *MissingError) Error() string {
 	f := m.Files[0]
 	more := ""
 	if n := len(m.Files) - 1; n > 0 {
 		more = fmt.Sprintf(" (and %d more)", n)
 	}
-	return fmt.Sprintf("%s (%d bytes, %s)%s lies beside the bundle, not in it, and is not there: "+
-		"copy the folder %q that was written with the bundle next to it, or have the bundle written with --embed", f.Path, f.Size, f.Digest, more, SharedDir)
+	return fmt.Sprintf("%s (%d bytes, %s)%s of workload %s lies beside the bundle, not in it, and is not there: "+
+		"copy the folder %q that was written with the bundle next to it, add that very workload with `misstep workload add`, "+
+		"or have the bundle written with --embed", f.Path, f.Size, f.Digest, more, m.Workload, SharedDir)
 }
 
 // Unwrap gives corpus.ErrNotFound.
@@ -62,7 +71,7 @@ func (g *gatherer) share(ctx context.Context, c *Contents) error {
 	g.files = kept
 	if len(g.shared) > 0 {
 		sortFiles(g.shared)
-		g.text(nameShared, sharedText(g.shared), false)
+		g.text(nameShared, sharedText(g.shared, sourceText(c)), false)
 	}
 	return nil
 }
@@ -80,9 +89,36 @@ func putShared(ctx context.Context, to corpus.Store, f File, open opener) error 
 	return errors.Join(err, content.Close())
 }
 
-// sharedText lists shared files, one a line: size in bytes, digest, path.
-func sharedText(files []File) []byte {
+// sourceText is where the workload came from, for people: a URL, or the last part of a path, which names no folder of the writer's
+// machine. It is empty where that says no more than the workload's name.
+func sourceText(c *Contents) string {
+	source := c.WorkloadSource
+	if !strings.Contains(source, "://") {
+		source = filepath.Base(source)
+	}
+	source = oneLine(source)
+	if source == "." || source == c.Reproducer.GetRecipe().GetWorkload().GetName() || len(source) > maxSource {
+		return ""
+	}
+	return source
+}
+
+// workloadText names a workload, and its source where there is one.
+func workloadText(r *misstepv1.Reproducer, source string) string {
+	text := oneLine(r.GetRecipe().GetWorkload().GetName())
+	if source != "" {
+		text += ", which was added from " + source
+	}
+	return text
+}
+
+// sharedText lists shared files, one a line: size in bytes, digest, path. A line before them says where the workload came from, unless
+// source is empty.
+func sharedText(files []File, source string) []byte {
 	var b strings.Builder
+	if source != "" {
+		b.WriteString(sourcePrefix + source + "\n")
+	}
 	for _, f := range files {
 		fmt.Fprintf(&b, "%d %s %s\n", f.Size, f.Digest, f.Path)
 	}
@@ -90,29 +126,37 @@ func sharedText(files []File) []byte {
 }
 
 // parseShared reads what sharedText writes and checks the paths together with those of the bundle's own files.
-func parseShared(text string, own []File) ([]File, error) {
-	var files []File
+func parseShared(text string, own []File) (files []File, source string, err error) {
+	if rest, ok := strings.CutPrefix(text, sourcePrefix); ok {
+		source, text, _ = strings.Cut(rest, "\n")
+		if len(source) > maxSource || source != oneLine(source) || source == "" {
+			return nil, "", fmt.Errorf("source %.100q: expected one line of at most %d bytes", source, maxSource)
+		}
+	}
 	for line := range strings.Lines(text) {
 		size, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		digestText, name, ok := strings.Cut(rest, " ")
 		n, err := strconv.ParseInt(size, 10, 64)
 		if err != nil || !ok || n < 0 || !strings.HasPrefix(name, dirWorkload+"/") {
-			return nil, fmt.Errorf("line %.100q: expected a size, a digest and a path below %s/", line, dirWorkload)
+			return nil, "", fmt.Errorf("line %.100q: expected a size, a digest and a path below %s/", line, dirWorkload)
 		}
 		digest, err := corpus.ParseDigest(digestText)
 		if err != nil {
-			return nil, fmt.Errorf("line %.100q: %w", line, err)
+			return nil, "", fmt.Errorf("line %.100q: %w", line, err)
 		}
 		files = append(files, File{Path: name, Size: n, Digest: digest})
 	}
 	if len(files) == 0 || len(files) > maxShared {
-		return nil, fmt.Errorf("%d shared files, 1 to %d are allowed", len(files), maxShared)
+		return nil, "", fmt.Errorf("%d shared files, 1 to %d are allowed", len(files), maxShared)
 	}
-	return files, checkFiles(append(slices.Clone(own), files...))
+	return files, source, checkFiles(append(slices.Clone(own), files...))
 }
 
 // Shared lists the workload's files that lie beside the bundle.
 func (b *Bundle) Shared() []File { return slices.Clone(b.shared) }
+
+// InWorkload is the path of a workload's file below the workload's folder.
+func (f File) InWorkload() string { return strings.TrimPrefix(f.Path, dirWorkload+"/") }
 
 // Look adds a place where Extract and Missing look for shared files, after the folder beside the bundle.
 func (b *Bundle) Look(source corpus.Opener) { b.sources = append(b.sources, source) }
@@ -146,6 +190,21 @@ func (b *Bundle) Missing(ctx context.Context) ([]File, error) {
 	return missing, nil
 }
 
+// VerifyShared reads a shared file where it lies. The error is a *MissingError where no place has it, a *corpus.MismatchError or one
+// about its size where it is damaged.
+func (b *Bundle) VerifyShared(ctx context.Context, f File) error {
+	content, err := b.openShared(ctx, f)
+	if err != nil {
+		return err
+	}
+	_, _, err = corpus.Receive(ctx, io.Discard, content, f.Digest, 0)
+	return errors.Join(err, content.Close())
+}
+
+func (b *Bundle) missingError(files ...File) error {
+	return &MissingError{Files: files, Workload: workloadText(b.reproducer, b.source)}
+}
+
 func (b *Bundle) openShared(ctx context.Context, f File) (io.ReadCloser, error) {
 	for _, source := range b.sources {
 		content, size, err := source.Open(ctx, f.Digest)
@@ -160,7 +219,7 @@ func (b *Bundle) openShared(ctx context.Context, f File) (io.ReadCloser, error) 
 		}
 		return content, nil
 	}
-	return nil, &MissingError{Files: []File{f}}
+	return nil, b.missingError(f)
 }
 
 func (b *Bundle) extractShared(root *os.Root) error {
@@ -170,7 +229,7 @@ func (b *Bundle) extractShared(root *os.Root) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return &MissingError{Files: missing}
+		return b.missingError(missing...)
 	}
 	for _, f := range b.shared {
 		content, err := b.openShared(ctx, f)

@@ -23,6 +23,7 @@ func sharing(t *testing.T, embed bool) (path string, large []byte) {
 	c := sample(t)
 	large = bytes.Repeat([]byte("0123456789abcdef"), ShareFrom/16)
 	writeFile(t, filepath.Join(c.Workload, "lib", "suite.jar"), string(large), 0o644)
+	c.WorkloadSource = "/home/jane/Downloads/suite-1.2.jar"
 	dir := t.TempDir()
 	if !embed {
 		store, err := localdir.New(filepath.Join(dir, SharedDir))
@@ -79,6 +80,7 @@ func TestASharedFileThatIsNotThereIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, corpus.ErrNotFound)
 	require.ErrorContains(t, err, largeFile)
 	require.ErrorContains(t, err, "--embed")
+	require.ErrorContains(t, err, "of workload clinit, which was added from suite-1.2.jar")
 
 	other := memory.New()
 	_, _, err = other.Put(t.Context(), bytes.NewReader(large), corpus.Digest{})
@@ -111,12 +113,50 @@ func TestAListOfSharedFilesIsChecked(t *testing.T) {
 		"5 " + digest + " workload/../evil\n":    "evil",
 		"5 " + digest + " run.sh\n":              "below workload/",
 		"5 " + digest + " workload/a.jar\n":      "workload/a.jar",
+		"source \n5 " + digest + " workload/b\n": "expected one line",
+		"source a\n":                             "0 shared files",
 		"-5 " + digest + " workload/b.jar\n":     "expected a size",
 		"9999999999 " + digest + " workload/b\n": "are allowed",
 	} {
-		_, err := parseShared(text, own)
+		_, _, err := parseShared(text, own)
 		assert.ErrorContains(t, err, want, text)
 	}
+}
+
+func TestTheSourceOfAWorkload(t *testing.T) {
+	for source, want := range map[string]string{
+		"": "", "/src/build/workloads/clinit": "", "/home/jane/suite-1.2.jar": "suite-1.2.jar",
+		"https://example.org/r/suite-1.2.jar": "https://example.org/r/suite-1.2.jar", "/tmp/two\nlines.jar": "two lines.jar",
+	} {
+		c := sample(t)
+		c.WorkloadSource = source
+		assert.Equal(t, want, sourceText(&c), source)
+		_, got, err := parseShared(string(sharedText([]File{{Path: largeFile, Digest: corpus.DigestBytes(nil)}}, want)), nil)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+}
+
+func TestSharedFilesAreVerifiedWhereTheyLie(t *testing.T) {
+	path, large := sharing(t, false)
+	b, err := Open(path)
+	require.NoError(t, err)
+	defer b.Close()
+	file := b.Shared()[0]
+	require.NoError(t, b.VerifyShared(t.Context(), file))
+	for _, name := range []string{nameReadme, nameReport} {
+		text, err := b.ReadFile(name)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "Put the folder `shared`", name)
+	}
+	blob := filepath.Join(filepath.Dir(path), SharedDir, localdir.Path(file.Digest))
+	require.NoError(t, os.Chmod(blob, 0o644))
+	require.NoError(t, os.WriteFile(blob, append([]byte{1}, large[1:]...), 0o644))
+	require.ErrorAs(t, b.VerifyShared(t.Context(), file), new(*corpus.MismatchError))
+	require.NoError(t, os.WriteFile(blob, large[1:], 0o644))
+	require.ErrorContains(t, b.VerifyShared(t.Context(), file), "bytes, not")
+	require.NoError(t, os.Remove(blob))
+	require.ErrorAs(t, b.VerifyShared(t.Context(), file), new(*MissingError))
 }
 
 // TestTheScriptFindsSharedFiles runs the part of run.sh that puts them in place, with a java that says so.
@@ -139,7 +179,9 @@ func TestTheScriptFindsSharedFiles(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, largeFile)))
 	shared := filepath.Join(filepath.Dir(path), SharedDir)
 	require.NoError(t, os.Rename(shared, shared+".away"))
-	assert.Contains(t, run(), "MISSTEP_SHARED")
+	text := run()
+	assert.Contains(t, text, "MISSTEP_SHARED")
+	assert.Contains(t, text, "(SHA-256 "+corpus.DigestBytes(large).Hex()+") of workload clinit, which was added from suite-1.2.jar")
 	t.Setenv("MISSTEP_SHARED", shared+".away")
 	assert.Contains(t, run(), "no JVM here")
 }

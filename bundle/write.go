@@ -181,7 +181,7 @@ func (g *gatherer) texts(c *Contents) error {
 	for _, f := range alone {
 		g.text(path.Join(dirStandalone, f.Name), f.Text, f.Executable)
 	}
-	t := texts{Contents: c, unserved: unserved, crashLog: g.crashLog(c.Reproducer.GetEvidence())}
+	t := texts{Contents: c, unserved: unserved, crashLog: g.crashLog(c.Reproducer.GetEvidence()), shared: g.shared}
 	g.text(path.Join(dirJtreg, "TEST.ROOT"), []byte("# The root of a jtreg test suite: jtreg -jdk:JDK jtreg\n"), false)
 	g.text(path.Join(dirJtreg, "BundleTest.java"), jtreg, false)
 	g.text(nameFormat, []byte(formatOf(g.shared)), false)

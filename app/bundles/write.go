@@ -30,34 +30,44 @@ type Writer struct {
 	Station      *station.Station
 	// SigningKey is the file of an SSH private key that signs each bundle; empty signs none.
 	SigningKey string
+	// Embed puts large files of workloads into the bundles; else they are in the folder bundle.SharedDir beside them.
+	Embed bool
 }
 
-// Finding writes the bundle of a finding to path: of its newest reproducer, else of its example as it was found. recording is the
-// folder of a recording to include, or empty.
+// Finding writes the bundle of a finding to path. recording is the folder of a recording to include, or empty.
 func (w Writer) Finding(ctx context.Context, id, path, recording string) error {
+	reproducer, err := w.Newest(ctx, id)
+	if err != nil {
+		return err
+	}
+	return w.Reproducer(ctx, reproducer, path, recording)
+}
+
+// Newest is what a bundle of a finding is made of now: its newest reproducer, else its example as it was found.
+func (w Writer) Newest(ctx context.Context, id string) (*misstepv1.Reproducer, error) {
 	st := w.Station
 	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	finding := response.GetFinding()
 	done, err := st.ListReproductions(ctx, &misstepv1.ListReproductionsRequest{FindingId: finding.GetId()})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, r := range done.GetReproductions() {
 		if p := r.GetReproducer(); p != nil {
 			p.Finding.KnownAs, p.Finding.KnownOn = finding.GetKnownAs(), finding.GetKnownOn() // it may have been seen on other JDKs since
-			return w.Reproducer(ctx, p, path, recording)
+			return p, nil
 		}
 	}
 	others, err := otherJdks(ctx, st, finding)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return w.Reproducer(ctx, &misstepv1.Reproducer{
+	return &misstepv1.Reproducer{
 		Finding: finding, Recipe: finding.GetExampleRecipe(), OtherJdks: others, Evidence: finding.GetExample().GetEvidence(),
-	}, path, recording)
+	}, nil
 }
 
 // Reproducer writes a bundle to path: the reproducer with its evidence, workload and agent. recording is as for Finding.
@@ -85,7 +95,11 @@ func (w Writer) Reproducer(ctx context.Context, reproducer *misstepv1.Reproducer
 	}
 	contents := bundle.Contents{
 		Reproducer: reproducer,
-		Workload:   workload, Agent: artefacts.Dir, Evidence: w.Station.Blobs, Command: command, Recording: recording,
+		Workload:   workload, WorkloadSource: w.source(recipe.GetWorkload()),
+		Agent: artefacts.Dir, Evidence: w.Station.Blobs, Command: command, Recording: recording,
+	}
+	if !w.Embed {
+		contents.Shared = beside{filepath.Join(filepath.Dir(path), bundle.SharedDir)}
 	}
 	if recording != "" {
 		recorded, err := vm.ReadRecording(recording)
@@ -104,6 +118,15 @@ func (w Writer) Reproducer(ctx context.Context, reproducer *misstepv1.Reproducer
 		return nil
 	}
 	return Sign(path, w.SigningKey)
+}
+
+// source is where the catalogue has a workload from; it is empty for one that the catalogue has not.
+func (w Writer) source(workload *misstepv1.Workload) string {
+	entry, err := w.Installation.Workloads().Get(workload.GetName())
+	if err != nil || entry.Digest.String() != workload.GetDigest() {
+		return ""
+	}
+	return entry.Source
 }
 
 // otherJdks are the builds besides the recipe's whose trials showed the finding, by name.

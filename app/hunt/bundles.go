@@ -2,7 +2,13 @@ package hunt
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"misstep/app"
 	"misstep/app/bundles"
@@ -11,33 +17,116 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// writeBundles writes a bundle for each finding below the hunt's folder and returns their paths by finding id. With Reproduce each
-// is that of a reproducer. A finding whose bundle cannot be written is reported and left out.
-func (h Hunt) writeBundles(ctx context.Context, st *station.Station, findings []*misstepv1.Finding) map[string]string {
-	writer := bundles.Writer{Installation: h.Installation, Station: st, SigningKey: h.SigningKey}
-	paths := map[string]string{}
-	for _, f := range findings {
-		path := filepath.Join(h.Dir, "bundles", f.GetId()+".zip")
-		if err := h.writeBundle(ctx, writer, f.GetId(), path); err != nil {
-			h.Say("misstep: no bundle for %s: %s", f.GetId(), app.Message(err))
-			continue
+// progressInterval is the least time between two lines about bundles.
+const progressInterval = 2 * time.Second
+
+// press writes the bundles of a hunt's findings below its folder, one at a time: of each new finding while trials run, and at the end
+// of those whose contents have changed since.
+type press struct {
+	writer bundles.Writer
+	dir    string
+	// written holds by finding id the digest of what its bundle was made of.
+	written map[string][sha256.Size]byte
+}
+
+func (h Hunt) press(st *station.Station) *press {
+	return &press{
+		writer: bundles.Writer{Installation: h.Installation, Station: st, SigningKey: h.SigningKey, Embed: h.Embed},
+		dir:    filepath.Join(h.Dir, "bundles"), written: map[string][sha256.Size]byte{},
+	}
+}
+
+func (p *press) path(id string) string { return filepath.Join(p.dir, id+".zip") }
+
+// write writes the bundle of a finding unless there is one of the same contents.
+func (p *press) write(ctx context.Context, id string) error {
+	reproducer, err := p.writer.Newest(ctx, id)
+	if err != nil {
+		return err
+	}
+	text, err := misstepv1.Canonical(reproducer)
+	if err != nil {
+		return err
+	}
+	digest := sha256.Sum256(text)
+	if before, ok := p.written[id]; ok && before == digest {
+		return nil
+	}
+	if err := p.writer.Reproducer(ctx, reproducer, p.path(id), ""); err != nil {
+		return err
+	}
+	p.written[id] = digest
+	return nil
+}
+
+// follow writes the bundle of each new finding of a campaign soon after it was found, until the campaign or the context ends. What
+// cannot be written is left to finishBundles, which reports it.
+func (p *press) follow(ctx context.Context, campaign string) error {
+	tried, known := map[string]bool{}, 0
+	return station.WatchCampaign(ctx, p.writer.Station, campaign, func(s *misstepv1.CampaignStatus) {
+		if len(s.GetFindingIds()) == known {
+			return
 		}
-		paths[f.GetId()] = path
+		known = len(s.GetFindingIds())
+		list, err := p.writer.Station.ListFindings(ctx, &misstepv1.ListFindingsRequest{CampaignId: campaign})
+		if err != nil {
+			return
+		}
+		for _, f := range list.GetFindings() {
+			id := f.GetId()
+			_, statErr := os.Stat(p.path(id))
+			if fresh := errors.Is(statErr, fs.ErrNotExist); !fresh || tried[id] || ctx.Err() != nil {
+				continue
+			}
+			tried[id] = true
+			_ = p.write(ctx, id)
+		}
+	})
+}
+
+// during runs work, which waits for the campaign's end, and meanwhile writes the bundles of what is found.
+func (p *press) during(ctx context.Context, campaign string, work func(context.Context) error) error {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	var followed sync.WaitGroup
+	followed.Go(func() { _ = p.follow(following, campaign) }) // an error of the station's is work's as well
+	err := work(ctx)
+	stop()
+	followed.Wait()
+	return err
+}
+
+// finishBundles sees to it that each finding has a bundle of what is known of it now and returns their paths by finding id. With
+// Reproduce each is that of a reproducer. A finding whose bundle cannot be written is reported and left out.
+func (h Hunt) finishBundles(ctx context.Context, p *press, findings []*misstepv1.Finding) map[string]string {
+	paths := map[string]string{}
+	var last time.Time
+	for i, f := range findings {
+		if err := h.finishBundle(ctx, p, f.GetId()); err != nil {
+			h.Say("misstep: no bundle for %s: %s", f.GetId(), app.Message(err))
+		} else {
+			paths[f.GetId()] = p.path(f.GetId())
+		}
+		if done := i + 1; done == len(findings) || time.Since(last) >= progressInterval {
+			last = time.Now()
+			h.Say("bundles: %d of %d", done, len(findings))
+		}
 	}
 	return paths
 }
 
-// writeBundle writes the bundle of one finding; an interruption does not keep it from doing so.
-func (h Hunt) writeBundle(ctx context.Context, writer bundles.Writer, id, path string) error {
+// finishBundle sees to the bundle of one finding; an interruption does not keep it from doing so.
+func (h Hunt) finishBundle(ctx context.Context, p *press, id string) error {
 	if h.Reproduce && ctx.Err() == nil {
 		_, err := reproduction.Driver{
-			Bundles: writer, Limits: h.Limits, Show: h.ShowReproduction, Say: h.Say, Logger: h.Logger,
-			WhileRunning: func(work func(context.Context) error) error { return h.runTrials(ctx, writer.Station, work) },
-		}.Run(ctx, id, path)
+			Bundles: p.writer, Limits: h.Limits, Show: h.ShowReproduction, Say: h.Say, Logger: h.Logger,
+			WhileRunning: func(work func(context.Context) error) error { return h.runTrials(ctx, p.writer.Station, work) },
+		}.Run(ctx, id, p.path(id))
 		if err == nil {
 			return nil
 		}
 		h.Say("misstep: %s was not fully reproduced and is bundled as it is: %s", id, app.Message(err))
+		delete(p.written, id) // the reproduction may have written another
 	}
-	return writer.Finding(context.WithoutCancel(ctx), id, path, "")
+	return p.write(context.WithoutCancel(ctx), id)
 }

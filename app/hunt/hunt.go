@@ -1,5 +1,5 @@
 // Package hunt runs a campaign to its end in a folder, with coordinator and runners in this process, and writes a bundle for each
-// finding.
+// finding as soon as it is found.
 package hunt
 
 import (
@@ -26,6 +26,8 @@ type Hunt struct {
 	Slots int
 	// SigningKey as for bundles.Writer.
 	SigningKey string
+	// Embed as for bundles.Writer.
+	Embed bool
 	// Reproduce turns the findings into reproducers, within Limits.
 	Reproduce bool
 	Limits    reproduction.Limits
@@ -71,7 +73,10 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 	if err != nil {
 		return nil, err
 	}
-	err = h.runTrials(ctx, st, func(ctx context.Context) error { return h.Watch(ctx, st, id) })
+	p := h.press(st)
+	err = h.runTrials(ctx, st, func(ctx context.Context) error {
+		return p.during(ctx, id, func(ctx context.Context) error { return h.Watch(ctx, st, id) })
+	})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
 	}
@@ -87,8 +92,8 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 		return nil, err
 	}
 	return &Result{
-		Campaign: status.GetCampaign(), Findings: findings.GetFindings(), Bundles: h.writeBundles(ctx, st,
-			findings.GetFindings()), Dir: dir,
+		Campaign: status.GetCampaign(), Findings: findings.GetFindings(),
+		Bundles: h.finishBundles(ctx, p, findings.GetFindings()), Dir: dir,
 	}, nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"misstep/app/executors"
 	"misstep/app/local"
 	"misstep/app/replay"
-	"misstep/bundle"
 	judge "misstep/coordinator/retest"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -22,7 +21,9 @@ import (
 // Options of a retest.
 type Options struct {
 	// Trusted keys as for bundles.Check.
-	Trusted    string
+	Trusted string
+	// Corpus is the location of the corpus that has shared files, as for bundles.Open.
+	Corpus     string
 	Confidence float64 // of the verdicts, in (0.5, 1)
 	MaxTries   uint64  // of one reproducer on one build
 	Say        app.Say
@@ -65,7 +66,7 @@ func (r *Result) fill(ctx context.Context, i local.Installation, o Options) erro
 	if _, err := bundles.Check(r.Bundle, o.Trusted); err != nil {
 		return err
 	}
-	b, err := bundle.Open(r.Bundle)
+	b, err := bundles.Open(ctx, i, r.Bundle, o.Corpus)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (r *Result) fill(ctx context.Context, i local.Installation, o Options) erro
 		return err
 	}
 	defer remove()
-	ready, err := replay.Prepare(ctx, i, b, r.JDK, scratch)
+	ready, err := replay.Prepare(ctx, i, b.Bundle, r.JDK, scratch)
 	if err != nil {
 		return err
 	}

@@ -13,11 +13,12 @@ import (
 	"misstep/bundle"
 	"misstep/bundle/share"
 	"misstep/corpus"
+	"misstep/corpus/localdir"
 	"misstep/internal/atomicfile"
 )
 
-// Export writes the bundles of a corpus as files below dir, with their signatures; findings are ids or prefixes of ids, none means
-// all. It calls written with each path. An existing file must hold the same bytes.
+// Export writes the bundles of a corpus as files below dir, with their signatures, and their shared files below bundle.SharedDir in it;
+// findings are ids or prefixes of ids, none means all. It calls written with each path. An existing file must hold the same bytes.
 func Export(ctx context.Context, from share.Corpus, dir string, findings []string, written func(path string)) error {
 	entries, err := Entries(ctx, from)
 	if err != nil {
@@ -46,10 +47,43 @@ func Export(ctx context.Context, from share.Corpus, dir string, findings []strin
 				return err
 			}
 		}
+		if err := exportShared(ctx, from, entry.Shared, filepath.Join(dir, bundle.SharedDir)); err != nil {
+			return err
+		}
 		written(name)
 	}
 	if found == 0 {
 		return errors.New("the corpus has no such bundle; `misstep corpus list` shows what it has")
+	}
+	return nil
+}
+
+// exportShared puts blobs into the folder of shared files dir, which is made for the first.
+func exportShared(ctx context.Context, from corpus.Source, blobs []share.Blob, dir string) error {
+	if len(blobs) == 0 {
+		return nil
+	}
+	to, err := localdir.New(dir)
+	if err != nil {
+		return err
+	}
+	var digests []corpus.Digest
+	for _, b := range blobs {
+		digests = append(digests, b.Digest)
+	}
+	missing, err := to.Missing(ctx, digests)
+	if err != nil {
+		return err
+	}
+	for _, d := range missing {
+		r, _, err := from.Open(ctx, d)
+		if err != nil {
+			return err
+		}
+		_, _, err = to.Put(ctx, r, d)
+		if err := errors.Join(err, r.Close()); err != nil {
+			return err
+		}
 	}
 	return nil
 }

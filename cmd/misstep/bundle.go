@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"misstep/app/bundles"
 	"misstep/bundle"
+	"misstep/corpus"
 )
 
 type bundleCommand struct {
@@ -18,12 +22,13 @@ type bundleCommand struct {
 
 type bundleVerify struct {
 	trustFlags
+	corpusFlags
 	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
 }
 
-// Run verifies.
-func (c *bundleVerify) Run(e *env) error {
-	b, err := bundle.Open(c.Bundle)
+// Run verifies. Shared files that are missing or damaged make it fail after the bundle's own result is printed.
+func (c *bundleVerify) Run(ctx context.Context, e *env) error {
+	b, err := bundles.Open(ctx, e.installation(), c.Bundle, c.location(e))
 	if err != nil {
 		return err
 	}
@@ -32,9 +37,48 @@ func (c *bundleVerify) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(e.stdout, "%s: %d files, all intact: %s\n%s\n",
-		c.Bundle, len(b.Files()), b.Reproducer().GetFinding().GetTitle(), signed)
-	return err
+	if _, err = fmt.Fprintf(e.stdout, "%s: %d files, all intact: %s\n%s\n",
+		c.Bundle, len(b.Files()), b.Reproducer().GetFinding().GetTitle(), signed); err != nil {
+		return err
+	}
+	return verifyShared(ctx, e.stdout, b.Bundle)
+}
+
+// verifyShared prints of each shared file whether it is there and intact, and returns what is wrong.
+func verifyShared(ctx context.Context, w io.Writer, b *bundle.Bundle) error {
+	var failures error
+	for _, f := range b.Shared() {
+		state := "intact"
+		err := b.VerifyShared(ctx, f)
+		switch {
+		case errors.Is(err, corpus.ErrNotFound):
+			state = "missing"
+		case err != nil:
+			state, err = "damaged", fmt.Errorf("shared file %s: %w", f.Path, err)
+		}
+		failures = errors.Join(failures, err)
+		if _, err := fmt.Fprintf(w, "shared file %s (%d bytes, %s): %s\n", f.Path, f.Size, f.Digest, state); err != nil {
+			return err
+		}
+	}
+	return failures
+}
+
+// sayShared says what belongs to a bundle that was written and lies beside it.
+func (e *env) sayShared(path string) error {
+	b, err := bundle.Open(path)
+	if err != nil {
+		return err
+	}
+	var bytes int64
+	for _, f := range b.Shared() {
+		bytes += f.Size
+	}
+	if bytes > 0 {
+		e.say("%d bytes of its workload are in %s: pass that folder on with the bundle, or write one file with --embed",
+			bytes, filepath.Join(filepath.Dir(path), bundle.SharedDir))
+	}
+	return b.Close()
 }
 
 type bundleShow struct {
@@ -54,6 +98,9 @@ func (c *bundleShow) Run(e *env) error {
 		for _, f := range b.Files() {
 			fmt.Fprintf(t, "%d\t%s\n", f.Size, f.Path)
 		}
+		for _, f := range b.Shared() {
+			fmt.Fprintf(t, "%d\t%s (shared)\n", f.Size, f.Path)
+		}
 		return t.Flush()
 	}
 	text, err := b.ReadFile(c.File)
@@ -65,13 +112,14 @@ func (c *bundleShow) Run(e *env) error {
 }
 
 type bundleUnpack struct {
+	corpusFlags
 	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
 	Dir    string `arg:"" help:"Folder to create; it must not exist." type:"path" placeholder:"DIR"`
 }
 
 // Run unpacks.
-func (c *bundleUnpack) Run(e *env) error {
-	b, err := bundle.Open(c.Bundle)
+func (c *bundleUnpack) Run(ctx context.Context, e *env) error {
+	b, err := bundles.Open(ctx, e.installation(), c.Bundle, c.location(e))
 	if err != nil {
 		return err
 	}

@@ -27,3 +27,8 @@ func (f coordinatorFlags) open(e *env) (*station.Station, error) {
 type trustFlags struct {
 	Signers string `help:"Trusted keys in the format of OpenSSH's allowed_signers: bundles signed by none of them are refused." env:"MISSTEP_SIGNERS" type:"path" placeholder:"FILE"`
 }
+
+// embedFlags decide where the large files of a bundle's workload go.
+type embedFlags struct {
+	Embed bool `help:"Write each bundle as one file: large files of workloads, otherwise in the folder shared beside it, go into it."`
+}

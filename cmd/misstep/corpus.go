@@ -15,18 +15,22 @@ type corpusCommand struct {
 	Push   corpusPush   `cmd:"" help:"Send bundles that another corpus lacks."`
 	Pull   corpusPull   `cmd:"" help:"Fetch bundles that this corpus lacks."`
 	Import corpusImport `cmd:"" help:"Add bundle files to the corpus, with the signatures beside them."`
-	Export corpusExport `cmd:"" help:"Write the corpus's bundles as files without overwriting any."`
+	Export corpusExport `cmd:"" help:"Write the corpus's bundles as files without overwriting any; their shared files go into the folder shared beside them."`
 	List   corpusList   `cmd:"" default:"withargs" help:"List the corpus's bundles."`
 	GC     corpusGC     `cmd:"" name:"gc" help:"Remove blobs that no bundle, finding or trial refers to."`
 }
 
-// corpusFlags choose the corpus that a command works on.
+// corpusFlags choose the corpus that a command works on, or takes shared files of a bundle from.
 type corpusFlags struct {
 	Corpus string `help:"Corpus: ${location} (default: folder corpus below --home)." env:"MISSTEP_CORPUS" placeholder:"LOCATION"`
 }
 
 func (f corpusFlags) open(ctx context.Context, e *env) (share.Corpus, func(), error) {
-	return sharing.Open(ctx, cmp.Or(f.Corpus, filepath.Join(e.installation().Home, "corpus")))
+	return sharing.Open(ctx, f.location(e))
+}
+
+func (f corpusFlags) location(e *env) string {
+	return cmp.Or(f.Corpus, filepath.Join(e.installation().Home, "corpus"))
 }
 
 type corpusPush struct {

@@ -105,6 +105,7 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 
 type findingsBundle struct {
 	coordinatorFlags
+	embedFlags
 	ID  string `arg:"" help:"Finding id or a prefix of it."`
 	Out string `short:"o" help:"File to write." required:"" type:"path" placeholder:"FILE.zip"`
 
@@ -118,8 +119,11 @@ func (c *findingsBundle) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	defer st.Close()
-	writer := bundles.Writer{Installation: e.installation(), Station: st, SigningKey: e.cli.SigningKey}
+	writer := bundles.Writer{Installation: e.installation(), Station: st, SigningKey: e.cli.SigningKey, Embed: c.Embed}
 	if err := writer.Finding(ctx, c.ID, c.Out, c.Recording); err != nil {
+		return err
+	}
+	if err := e.sayShared(c.Out); err != nil {
 		return err
 	}
 	fmt.Fprintln(e.stdout, c.Out)

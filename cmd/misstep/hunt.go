@@ -23,6 +23,7 @@ type huntCommand struct {
 	// Reproduce turns the hunt's findings into reproducers.
 	Reproduce bool `help:"Then reproduce each finding: amplify, minimise, bisect, verify (see misstep reproduce)."`
 	reproduceFlags
+	embedFlags
 	JSON bool `help:"Print the campaign's state, findings and bundles as JSON; progress stays on stderr."`
 }
 
@@ -49,7 +50,7 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	}
 	result, err := hunt.Hunt{
 		Installation: e.installation(), Dir: cmp.Or(c.Dir, "hunt-"+spec.GetName()), Slots: c.Slots, SigningKey: e.cli.SigningKey,
-		Reproduce: c.Reproduce, Limits: c.limits(),
+		Embed: c.Embed, Reproduce: c.Reproduce, Limits: c.limits(),
 		Watch:            func(ctx context.Context, st *station.Station, id string) error { return watch(ctx, e.stderr, st, id) },
 		ShowReproduction: reproductionLines(e.stderr), Say: e.say, Logger: e.warnings(),
 	}.Run(ctx, request)

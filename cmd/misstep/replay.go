@@ -20,6 +20,7 @@ import (
 
 type replayCommand struct {
 	trustFlags
+	corpusFlags
 	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
 	JDK    string `name:"jdk" help:"JDK to run on: a folder or a name of the catalogue (default: the bundle's build if it is in the catalogue, else $$JAVA_HOME, else java on the PATH)." predictor:"jdk" placeholder:"PATH"`
 	Tries  uint32 `help:"Number of tries." default:"10" placeholder:"N"`
@@ -44,12 +45,12 @@ func (c *replayCommand) Run(ctx context.Context, e *env) error {
 	if _, err := bundles.Check(c.Bundle, c.Signers); err != nil {
 		return err
 	}
-	b, err := bundle.Open(c.Bundle)
+	b, err := bundles.Open(ctx, e.installation(), c.Bundle, c.location(e))
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	result, err := c.replay(ctx, e, b)
+	result, err := c.replay(ctx, e, b.Bundle)
 	if err != nil {
 		return fmt.Errorf("replay %s: %w", c.Bundle, err)
 	}

@@ -40,6 +40,7 @@ func (f reproduceFlags) limits() reproduction.Limits {
 type reproduceStart struct {
 	coordinatorFlags
 	reproduceFlags
+	embedFlags
 	Finding string `arg:"" help:"Finding id or a prefix of it."`
 	Out     string `short:"o" help:"Bundle to write (default: bundles/FINDING.zip in --dir, else ./FINDING.zip)." type:"path" placeholder:"FILE.zip"`
 	Slots   int    `help:"Maximum concurrent trials with --dir (default: number of CPUs)." placeholder:"N"`
@@ -72,7 +73,7 @@ func (c *reproduceStart) Run(ctx context.Context, e *env) error {
 		}
 	}
 	status, err := reproduction.Driver{
-		Bundles: bundles.Writer{Installation: e.installation(), Station: st, SigningKey: e.cli.SigningKey},
+		Bundles: bundles.Writer{Installation: e.installation(), Station: st, SigningKey: e.cli.SigningKey, Embed: c.Embed},
 		Limits:  c.limits(), Show: reproductionLines(e.stderr), Say: e.say, Logger: e.warnings(),
 		WhileRunning: func(work func(context.Context) error) error {
 			if st.Remote {
@@ -87,6 +88,9 @@ func (c *reproduceStart) Run(ctx context.Context, e *env) error {
 		return &exitError{code: exitFound, err: err}
 	}
 	if err != nil {
+		return err
+	}
+	if err := e.sayShared(out); err != nil {
 		return err
 	}
 	if c.JSON {

@@ -15,6 +15,7 @@ import (
 
 type retestCommand struct {
 	trustFlags
+	corpusFlags
 	Bundles    []string `arg:"" optional:"" help:"Bundles of findings." type:"path" placeholder:"BUNDLE"`
 	Dir        string   `help:"Folder of a hunt in which the results are kept; its bundles are repeated when none are named." type:"path" placeholder:"DIR"`
 	JDK        []string `name:"jdk" help:"JDK builds to run on: names of the catalogue or folders." required:"" predictor:"jdk" placeholder:"NAME"`
@@ -29,7 +30,7 @@ func (c *retestCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	options := retest.Options{Trusted: c.Signers, Confidence: c.Confidence, MaxTries: c.MaxTries, Say: e.say, Logger: e.warnings()}
+	options := retest.Options{Trusted: c.Signers, Corpus: c.location(e), Confidence: c.Confidence, MaxTries: c.MaxTries, Say: e.say, Logger: e.warnings()}
 	results := []retest.Result{}
 	for _, path := range paths {
 		for _, name := range c.JDK {
