@@ -55,9 +55,9 @@ func (o *Opened) Close() error {
 	return o.Bundle.Close()
 }
 
-// Open opens the bundle at path. Its shared files are looked for beside it, then in the workload of the same digest in the catalogue,
-// then in the corpus at location (see sharing.Open), which is opened only where files are still missing; they may be missing there
-// too.
+// Open opens the bundle at path. Its shared files are looked for beside it, then in the workload of the same digest in the
+// catalogue, then in the corpus at location (see sharing.Open), which is opened only where files are still missing; they may be
+// missing there, too.
 func Open(ctx context.Context, i local.Installation, path, location string) (*Opened, error) {
 	b, err := bundle.Open(path)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // progressInterval is the least time between two lines about bundles.
 const progressInterval = 2 * time.Second
 
-// press writes the bundles of a hunt's findings below its folder, one at a time: of each new finding while trials run, and at the end
-// of those whose contents have changed since.
+// press writes the bundles of a hunt's findings below its folder, one at a time: of each new finding while trials run, and at the
+// end of those whose contents have changed since.
 type press struct {
 	writer bundles.Writer
 	dir    string
@@ -49,7 +49,8 @@ func (p *press) write(ctx context.Context, id string) error {
 		return err
 	}
 	digest := sha256.Sum256(text)
-	if before, ok := p.written[id]; ok && before == digest {
+	_, err = os.Stat(p.path(id))
+	if before, ok := p.written[id]; ok && before == digest && err == nil {
 		return nil
 	}
 	if err := p.writer.Reproducer(ctx, reproducer, p.path(id), ""); err != nil {

@@ -17,8 +17,9 @@ import (
 	"misstep/internal/atomicfile"
 )
 
-// Export writes the bundles of a corpus as files below dir, with their signatures, and their shared files below bundle.SharedDir in it;
-// findings are ids or prefixes of ids, none means all. It calls written with each path. An existing file must hold the same bytes.
+// Export writes the bundles of a corpus as files below dir, with their signatures, and their shared files below bundle.SharedDir in
+// it; findings are ids or prefixes of ids, none means all. It calls written with each path. An existing file must hold the same
+// bytes.
 func Export(ctx context.Context, from share.Corpus, dir string, findings []string, written func(path string)) error {
 	entries, err := Entries(ctx, from)
 	if err != nil {
