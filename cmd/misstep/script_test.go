@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -17,9 +18,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"misstep/app/station"
+	"misstep/bundle"
+	"misstep/corpus/localdir"
+	"misstep/corpus/tree"
 	"misstep/deploy/jdk"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/workloads"
 )
 
 func TestMain(m *testing.M) {
@@ -84,6 +89,7 @@ func TestScripts(t *testing.T) {
 			"finished": awaitCampaigns,
 			"plain":    plainUser,
 			"small":    smallFile,
+			"large":    largeBundle,
 			"jtreg":    runJtreg,
 		},
 	})
@@ -216,6 +222,33 @@ func smallFile(ts *testscript.TestScript, neg bool, args []string) {
 	if info.Size() > most {
 		ts.Fatalf("%s has %d bytes, want at most %d", args[0], info.Size(), most)
 	}
+}
+
+// largeBundle FILE.zip makes a bundle whose workload has a large file, which lies beside it, and the workload's folder FILE.zip.workload.
+func largeBundle(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: large FILE.zip")
+	}
+	path := ts.MkAbs(args[0])
+	workload := path + ".workload"
+	ts.Check(os.MkdirAll(workload, 0o755))
+	ts.Check(os.WriteFile(filepath.Join(workload, workloads.ManifestFile),
+		[]byte("name: large\ndescription: one large file\njar: suite.jar\nharness: plain\nrepetitions: 1\n"), 0o644))
+	ts.Check(os.WriteFile(filepath.Join(workload, "suite.jar"), bytes.Repeat([]byte("large suite "), bundle.ShareFrom/12+1), 0o644))
+	tree, err := tree.Scan(workload)
+	ts.Check(err)
+	beside, err := localdir.New(filepath.Join(filepath.Dir(path), bundle.SharedDir))
+	ts.Check(err)
+	file, err := os.Create(path)
+	ts.Check(err)
+	ts.Check(bundle.Write(context.Background(), file, bundle.Contents{
+		Reproducer: &misstepv1.Reproducer{
+			Finding: &misstepv1.Finding{Id: "F00000000001a", Signature: &misstepv1.Signature{Kind: "hang"}},
+			Recipe:  &misstepv1.Recipe{Workload: &misstepv1.Workload{Name: "large", Digest: tree.Digest().String()}},
+		},
+		Workload: workload, WorkloadSource: "https://example.org/suite-1.2.jar", Agent: ts.Getenv("MISSTEP_AGENT"), Shared: beside,
+	}))
+	ts.Check(file.Close())
 }
 
 // plainUser DIR COMMAND… runs a command in the new folder DIR as a user who may write nowhere else: nobody, when this is root.
