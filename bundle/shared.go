@@ -15,7 +15,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Shared files are large files of a workload that many bundles have in common: such a bundle lists them by digest, and they lie beside it.
+// Shared files are large files of a workload that many bundles have in common: such a bundle lists them by digest, and they lie
+// beside it.
 const (
 	// SharedDir is the folder beside a bundle that holds its shared files, in the layout of corpus/localdir.
 	SharedDir = "shared"
@@ -112,8 +113,8 @@ func workloadText(r *misstepv1.Reproducer, source string) string {
 	return text
 }
 
-// sharedText lists shared files, one a line: size in bytes, digest, path. A line before them says where the workload came from, unless
-// source is empty.
+// sharedText lists shared files, one a line: size in bytes, digest, path. A line before them says where the workload came
+// from, unless source is empty.
 func sharedText(files []File, source string) []byte {
 	var b strings.Builder
 	if source != "" {
@@ -190,8 +191,8 @@ func (b *Bundle) Missing(ctx context.Context) ([]File, error) {
 	return missing, nil
 }
 
-// VerifyShared reads a shared file where it lies. The error is a *MissingError where no place has it, a *corpus.MismatchError or one
-// about its size where it is damaged.
+// VerifyShared reads a shared file where it lies. The error is a *MissingError where no place has it, a *corpus.MismatchError
+// or one about its size where it is damaged.
 func (b *Bundle) VerifyShared(ctx context.Context, f File) error {
 	content, err := b.openShared(ctx, f)
 	if err != nil {
@@ -215,7 +216,8 @@ func (b *Bundle) openShared(ctx context.Context, f File) (io.ReadCloser, error) 
 			return nil, err
 		}
 		if size != f.Size {
-			return nil, errors.Join(fmt.Errorf("%s: the shared file %s has %d bytes, not %d", f.Path, f.Digest, size, f.Size), content.Close())
+			err := fmt.Errorf("%s: the shared file %s has %d bytes, not %d", f.Path, f.Digest, size, f.Size)
+			return nil, errors.Join(err, content.Close())
 		}
 		return content, nil
 	}

@@ -70,18 +70,18 @@ func Open(ctx context.Context, i local.Installation, path, location string) (*Op
 	return o, nil
 }
 
+// look adds places where shared files may be. One that cannot be read is reported where it is used.
 func (o *Opened) look(ctx context.Context, i local.Installation, location string) error {
-	missing, err := o.Missing(ctx)
-	if err != nil || len(missing) == 0 {
-		return err
+	if missing, err := o.Missing(ctx); err != nil || len(missing) == 0 {
+		return nil //nolint:nilerr // see above
 	}
 	if d, err := corpus.ParseDigest(o.Reproducer().GetRecipe().GetWorkload().GetDigest()); err == nil {
 		if entry, here := i.Workloads().ByDigest(d); here {
 			o.Look(catalogued{dir: entry.Path, files: o.Shared()})
 		}
 	}
-	if missing, err = o.Missing(ctx); err != nil || len(missing) == 0 {
-		return err
+	if missing, err := o.Missing(ctx); err != nil || len(missing) == 0 {
+		return nil //nolint:nilerr // see above
 	}
 	if !strings.Contains(location, "://") {
 		if _, err := os.Stat(location); errors.Is(err, fs.ErrNotExist) {

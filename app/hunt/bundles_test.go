@@ -40,8 +40,8 @@ func large(t *testing.T) (local.Installation, *misstepv1.Workload) {
 	return i, &misstepv1.Workload{Name: "large", Digest: entry.Digest.String()}
 }
 
-// staged is a machine whose first trial shows two findings; the others wait until released is closed and then show the first finding
-// with a shorter stack, which becomes its example.
+// staged is a machine whose first trial shows two findings; the others wait until released is closed and then show the first
+// finding with a shorter stack, which becomes its example.
 func staged(t *testing.T, released <-chan struct{}) runner.Executor {
 	t.Helper()
 	machine, err := sim.New(sim.Script{Events: []sim.Event{{Rate: 1, Outcome: sim.Mismatch("Bug")}}}, runner.SystemClock{})
@@ -78,7 +78,7 @@ func staged(t *testing.T, released <-chan struct{}) runner.Executor {
 }
 
 // TestBundlesAppearWhileTheHuntRuns: trials are held back until the bundles of the first one's findings are there. The bundle of a
-// finding with a new example is written again at the end, one that is as it was is not, and one that cannot be written stops no other.
+// finding with a new example is written again at the end, an unchanged one is not, and one that cannot be written stops no other.
 func TestBundlesAppearWhileTheHuntRuns(t *testing.T) {
 	st, err := station.Embed(t.TempDir(), station.HuntTiming(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)

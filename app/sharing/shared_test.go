@@ -16,7 +16,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// TestExportAndSweepKnowSharedFiles: a shared file stays in a corpus as long as a bundle refers to it, and comes out with the bundle.
+// TestExportAndSweepKnowSharedFiles: a shared file stays in a corpus as long as a bundle refers to it, and is
+// exported with the bundle.
 func TestExportAndSweepKnowSharedFiles(t *testing.T) {
 	dir, workload, agent := t.TempDir(), t.TempDir(), t.TempDir()
 	large := bytes.Repeat([]byte("renaissance!"), bundle.ShareFrom/12+1)

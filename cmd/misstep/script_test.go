@@ -224,7 +224,8 @@ func smallFile(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// largeBundle FILE.zip makes a bundle whose workload has a large file, which lies beside it, and the workload's folder FILE.zip.workload.
+// largeBundle FILE.zip makes a bundle whose workload has a large file, which lies beside it, and the workload's folder
+// FILE.zip.workload.
 func largeBundle(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: large FILE.zip")
