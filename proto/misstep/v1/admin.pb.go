@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// CampaignState of a campaign.
+// CampaignState is where a campaign is in its life; only a running one grants trials.
 type CampaignState int32
 
 const (
@@ -80,20 +80,21 @@ func (CampaignState) EnumDescriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{0}
 }
 
-// SubmitCampaignRequest carries a campaign.
+// SubmitCampaignRequest carries a campaign and what its names mean; at most 4 MiB.
 type SubmitCampaignRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign to run.
 	Campaign *Campaign `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
-	// jdks that the campaign names, resolved by the submitter's catalogue; the trees are in the corpus or in the coordinator's.
+	// jdks that the campaign names, resolved by the submitter's catalogue; the trees are in the corpus or in the coordinator's
+	// catalogue.
 	Jdks []*Jdk `protobuf:"bytes,2,rep,name=jdks,proto3" json:"jdks,omitempty"`
-	// workloads that the campaign names, resolved likewise.
+	// workloads that the campaign names, resolved in the same way.
 	Workloads []*Workload `protobuf:"bytes,3,rep,name=workloads,proto3" json:"workloads,omitempty"`
-	// agent_digest to run with.
+	// agent_digest to run with, "sha256:" and 64 hex digits; empty takes the runner's own agent.
 	AgentDigest string `protobuf:"bytes,4,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
 	// presets that the campaign names, resolved for each of its JDKs by the submitter's catalogue.
 	Presets []*JdkPreset `protobuf:"bytes,10,rep,name=presets,proto3" json:"presets,omitempty"`
-	// unsuited pairs of a JDK and a workload that cannot run on it, by the submitter's catalogue.
+	// unsuited pairs of a JDK and a workload that cannot run on it, according to the submitter's catalogue; they are left out.
 	Unsuited      []*Unsuited `protobuf:"bytes,11,rep,name=unsuited,proto3" json:"unsuited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -171,16 +172,16 @@ func (x *SubmitCampaignRequest) GetUnsuited() []*Unsuited {
 	return nil
 }
 
-// JdkPreset is a preset on one JDK.
+// JdkPreset is a preset resolved for one JDK.
 type JdkPreset struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// jdk is a name of the campaign.
+	// jdk by its name in the campaign.
 	Jdk string `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
-	// preset is a name of the campaign.
+	// preset by its name in the campaign.
 	Preset string `protobuf:"bytes,2,opt,name=preset,proto3" json:"preset,omitempty"`
-	// flags of the preset on that JDK; none when it cannot do it.
+	// flags of the preset on that JDK; none when the JDK does not support it.
 	Flags []string `protobuf:"bytes,3,rep,name=flags,proto3" json:"flags,omitempty"`
-	// reason why the JDK cannot do it; empty when it can.
+	// reason why the JDK does not support it; empty when it does.
 	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -244,14 +245,14 @@ func (x *JdkPreset) GetReason() string {
 	return ""
 }
 
-// Unsuited says that a workload cannot run on a JDK.
+// Unsuited is a workload that cannot run on a JDK.
 type Unsuited struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// jdk is a name of the campaign.
+	// jdk by its name in the campaign.
 	Jdk string `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
-	// workload is a name of the campaign.
+	// workload by its name in the campaign.
 	Workload string `protobuf:"bytes,2,opt,name=workload,proto3" json:"workload,omitempty"`
-	// reason in words.
+	// reason for people, e.g. that the workload needs a newer feature release.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -308,10 +309,10 @@ func (x *Unsuited) GetReason() string {
 	return ""
 }
 
-// SubmitCampaignResponse names it.
+// SubmitCampaignResponse identifies the campaign that was started.
 type SubmitCampaignResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// campaign_id: "C" and 12 hex digits; the same campaign submitted twice has two ids.
+	// campaign_id: "C" and 12 hex digits. A campaign that is submitted twice runs twice, under two ids.
 	CampaignId    string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -354,7 +355,7 @@ func (x *SubmitCampaignResponse) GetCampaignId() string {
 	return ""
 }
 
-// ListCampaignsRequest has no options yet.
+// ListCampaignsRequest asks for every campaign of the store; filters would be fields here.
 type ListCampaignsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -391,7 +392,7 @@ func (*ListCampaignsRequest) Descriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{4}
 }
 
-// ListCampaignsResponse holds all.
+// ListCampaignsResponse holds every campaign, ended ones included.
 type ListCampaignsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaigns, newest first.
@@ -437,7 +438,7 @@ func (x *ListCampaignsResponse) GetCampaigns() []*CampaignStatus {
 	return nil
 }
 
-// GetCampaignRequest names one.
+// GetCampaignRequest names a campaign.
 type GetCampaignRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign_id or an unambiguous prefix of it.
@@ -483,7 +484,7 @@ func (x *GetCampaignRequest) GetCampaignId() string {
 	return ""
 }
 
-// GetCampaignResponse is its status.
+// GetCampaignResponse shows how far the campaign has come.
 type GetCampaignResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign with its counts.
@@ -529,7 +530,7 @@ func (x *GetCampaignResponse) GetCampaign() *CampaignStatus {
 	return nil
 }
 
-// CampaignStatus is how far a campaign has come.
+// CampaignStatus shows how far a campaign has come.
 type CampaignStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// id of the campaign.
@@ -538,33 +539,33 @@ type CampaignStatus struct {
 	Campaign *Campaign `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	// state of the campaign.
 	State CampaignState `protobuf:"varint,3,opt,name=state,proto3,enum=misstep.v1.CampaignState" json:"state,omitempty"`
-	// submitted at.
+	// submitted is when the coordinator accepted it.
 	Submitted *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=submitted,proto3" json:"submitted,omitempty"`
-	// ended at, absent while it runs.
+	// ended is when its state stopped being running; absent before.
 	Ended *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended,proto3" json:"ended,omitempty"`
-	// queued trials that wait.
+	// queued trials, waiting for a runner.
 	Queued uint64 `protobuf:"varint,6,opt,name=queued,proto3" json:"queued,omitempty"`
-	// running trials.
+	// running trials, each held by a runner under a lease.
 	Running uint64 `protobuf:"varint,7,opt,name=running,proto3" json:"running,omitempty"`
 	// outcomes of finished trials by kind, e.g. "clean".
 	Outcomes map[string]uint64 `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// failed trials given up after retries of infrastructure failures.
+	// failed trials, given up after retries of infrastructure failures.
 	Failed uint64 `protobuf:"varint,9,opt,name=failed,proto3" json:"failed,omitempty"`
-	// retries of infrastructure failures and lost leases.
+	// retries after infrastructure failures and lost leases.
 	Retries uint64 `protobuf:"varint,10,opt,name=retries,proto3" json:"retries,omitempty"`
-	// checks summed over finished trials and those that run.
+	// checks summed over finished and running trials.
 	Checks []*CheckCount `protobuf:"bytes,11,rep,name=checks,proto3" json:"checks,omitempty"`
-	// signals summed likewise.
+	// signals summed over the same trials.
 	Signals *SignalCount `protobuf:"bytes,12,opt,name=signals,proto3" json:"signals,omitempty"`
-	// finding_ids seen in it.
+	// finding_ids that its trials hit.
 	FindingIds []string `protobuf:"bytes,13,rep,name=finding_ids,json=findingIds,proto3" json:"finding_ids,omitempty"`
 	// planned trials by the budget; 0 when only time bounds it.
 	Planned uint64 `protobuf:"varint,14,opt,name=planned,proto3" json:"planned,omitempty"`
-	// cancelled trials that were under way when the campaign was stopped or its time was over; they have no result.
+	// cancelled trials: waiting when the campaign was stopped, or running then or when its time was over; they have no result.
 	Cancelled uint64 `protobuf:"varint,15,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	// unplaced counts waiting trials that no connected runner can run, by what they need: "sched_ext", "vm", "vm-deterministic".
 	Unplaced map[string]uint64 `protobuf:"bytes,20,rep,name=unplaced,proto3" json:"unplaced,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// trials_per_second that ended with a result, those given up included, on average from the submission to the end or until now.
+	// trials_per_second is the average number of trials that ended, given-up ones included, from submission to the end or until now.
 	TrialsPerSecond float64 `protobuf:"fixed64,21,opt,name=trials_per_second,json=trialsPerSecond,proto3" json:"trials_per_second,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -719,7 +720,7 @@ func (x *CampaignStatus) GetTrialsPerSecond() float64 {
 	return 0
 }
 
-// StopCampaignRequest names one.
+// StopCampaignRequest names the campaign to stop.
 type StopCampaignRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign_id or an unambiguous prefix of it.
@@ -765,7 +766,8 @@ func (x *StopCampaignRequest) GetCampaignId() string {
 	return ""
 }
 
-// StopCampaignResponse is empty.
+// StopCampaignResponse acknowledges that no trial of the campaign is queued or leased any more; runners learn it at their next
+// call.
 type StopCampaignResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -802,7 +804,7 @@ func (*StopCampaignResponse) Descriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
-// ListRunnersRequest has no options yet.
+// ListRunnersRequest asks for every live runner; filters would be fields here.
 type ListRunnersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -839,7 +841,7 @@ func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
-// ListRunnersResponse holds them.
+// ListRunnersResponse holds the live runners.
 type ListRunnersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// runners that called within the last lease time, by id.
@@ -885,12 +887,12 @@ func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
 	return nil
 }
 
-// RunnerStatus is what a coordinator knows of a runner.
+// RunnerStatus is what a coordinator knows about a runner.
 type RunnerStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// runner as it introduced itself in its last call.
 	Runner *Runner `protobuf:"bytes,1,opt,name=runner,proto3" json:"runner,omitempty"`
-	// last_call at.
+	// last_call is when it called last.
 	LastCall *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=last_call,json=lastCall,proto3" json:"last_call,omitempty"`
 	// running trials: the leases that it holds.
 	Running       uint64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
@@ -949,7 +951,7 @@ func (x *RunnerStatus) GetRunning() uint64 {
 	return 0
 }
 
-// ListFindingsRequest may filter.
+// ListFindingsRequest selects findings.
 type ListFindingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign_id restricts to findings seen in it; empty is all.
@@ -995,7 +997,8 @@ func (x *ListFindingsRequest) GetCampaignId() string {
 	return ""
 }
 
-// ListFindingsResponse holds them.
+// ListFindingsResponse holds the selected findings, most recently seen first; aliases are part of the finding they were merged
+// into.
 type ListFindingsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// findings without their examples.
@@ -1041,7 +1044,7 @@ func (x *ListFindingsResponse) GetFindings() []*Finding {
 	return nil
 }
 
-// GetFindingRequest names one.
+// GetFindingRequest names a finding; an alias or a former id names the finding that it belongs to now.
 type GetFindingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// finding_id or an unambiguous prefix of it.
@@ -1087,10 +1090,10 @@ func (x *GetFindingRequest) GetFindingId() string {
 	return ""
 }
 
-// GetFindingResponse is the finding.
+// GetFindingResponse holds one finding.
 type GetFindingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// finding whole.
+	// finding with its example and the nearest other findings.
 	Finding       *Finding `protobuf:"bytes,1,opt,name=finding,proto3" json:"finding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1133,14 +1136,14 @@ func (x *GetFindingResponse) GetFinding() *Finding {
 	return nil
 }
 
-// MergeFindingsRequest names findings by id or by an unambiguous prefix.
+// MergeFindingsRequest names two findings of the same kind, each by id or by an unambiguous prefix.
 type MergeFindingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// finding_id that is merged.
 	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
 	// into_id is the finding that stays.
 	IntoId string `protobuf:"bytes,2,opt,name=into_id,json=intoId,proto3" json:"into_id,omitempty"`
-	// reason in free text.
+	// reason in free text, at most 1 KiB.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1197,7 +1200,7 @@ func (x *MergeFindingsRequest) GetReason() string {
 	return ""
 }
 
-// MergeFindingsResponse is the decision.
+// MergeFindingsResponse holds the merge as it was recorded.
 type MergeFindingsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// decision that was recorded.
@@ -1248,7 +1251,7 @@ type SplitFindingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// finding_id of the alias.
 	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
-	// reason in free text.
+	// reason in free text, at most 1 KiB.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1298,7 +1301,7 @@ func (x *SplitFindingRequest) GetReason() string {
 	return ""
 }
 
-// SplitFindingResponse is the decision.
+// SplitFindingResponse holds the split as it was recorded.
 type SplitFindingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// decision that was recorded.
@@ -1344,10 +1347,10 @@ func (x *SplitFindingResponse) GetDecision() *TriageDecision {
 	return nil
 }
 
-// UndoDecisionRequest names one; 0 is the last that stands.
+// UndoDecisionRequest names the decision to revoke.
 type UndoDecisionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// decision_id as ListDecisions gives it.
+	// decision_id as ListDecisions gives it; 0 is the latest decision that is in force.
 	DecisionId    uint64 `protobuf:"varint,1,opt,name=decision_id,json=decisionId,proto3" json:"decision_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1390,10 +1393,10 @@ func (x *UndoDecisionRequest) GetDecisionId() uint64 {
 	return 0
 }
 
-// UndoDecisionResponse is the decision, taken back.
+// UndoDecisionResponse holds the revoked decision.
 type UndoDecisionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// decision that was taken back.
+	// decision with the time of its revocation.
 	Decision      *TriageDecision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1436,7 +1439,7 @@ func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
 	return nil
 }
 
-// ListDecisionsRequest has no options yet.
+// ListDecisionsRequest asks for every decision; filters would be fields here.
 type ListDecisionsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1473,10 +1476,10 @@ func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
-// ListDecisionsResponse holds all.
+// ListDecisionsResponse holds every decision, revoked ones included.
 type ListDecisionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// decisions in order.
+	// decisions in the order in which they were made and are applied.
 	Decisions     []*TriageDecision `protobuf:"bytes,1,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1519,14 +1522,14 @@ func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
 	return nil
 }
 
-// ListTrialsRequest names a campaign.
+// ListTrialsRequest asks for a page of the finished trials of a campaign.
 type ListTrialsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign_id or an unambiguous prefix of it.
 	CampaignId string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
-	// page_size is the number of trials at most; 0 takes 200, more than 1000 is 1000. A page also ends before it has 3 MiB.
+	// page_size is the maximum number of trials; 0 means 200, the most is 1000. A page also ends before it exceeds 3 MiB.
 	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// page_token as the answer before gave it; empty starts at the first trial.
+	// page_token is the next_page_token of the previous answer; empty starts at the first trial.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1583,12 +1586,12 @@ func (x *ListTrialsRequest) GetPageToken() string {
 	return ""
 }
 
-// ListTrialsResponse holds its finished trials.
+// ListTrialsResponse is a page of finished trials.
 type ListTrialsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// trials in order of their end.
+	// trials in the order in which they ended.
 	Trials []*Trial `protobuf:"bytes,1,rep,name=trials,proto3" json:"trials,omitempty"`
-	// next_page_token continues after them; empty when there were no more.
+	// next_page_token asks for the trials after these; empty when there were no more.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1645,9 +1648,9 @@ type Trial struct {
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// recipe that was run.
 	Recipe *Recipe `protobuf:"bytes,2,opt,name=recipe,proto3" json:"recipe,omitempty"`
-	// outcome, absent when the infrastructure failed for good.
+	// outcome; absent when the trial was given up.
 	Outcome *Outcome `protobuf:"bytes,3,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// failure when it was given up.
+	// failure because of which it was given up after its retries.
 	Failure *InfrastructureFailure `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
 	// finding_ids that it hit.
 	FindingIds    []string `protobuf:"bytes,5,rep,name=finding_ids,json=findingIds,proto3" json:"finding_ids,omitempty"`
@@ -1720,27 +1723,27 @@ func (x *Trial) GetFindingIds() []string {
 	return nil
 }
 
-// StartReproductionRequest names a finding and what reproducing it may cost.
+// StartReproductionRequest names a finding and what reproducing it may cost; at most 4 MiB.
 type StartReproductionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// finding_id or an unambiguous prefix of it.
 	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
-	// builds to bisect over.
+	// builds to bisect over, at most 256.
 	Builds []*JdkBuild `protobuf:"bytes,2,rep,name=builds,proto3" json:"builds,omitempty"`
-	// perturbations that amplifying may try.
+	// perturbations that amplifying may try, at most 16.
 	Perturbations []*Perturbation `protobuf:"bytes,3,rep,name=perturbations,proto3" json:"perturbations,omitempty"`
-	// trials at most; 0 takes 20,000.
+	// trials is the maximum number of probes; 0 means 20,000, the most is 1,000,000.
 	Trials uint64 `protobuf:"varint,4,opt,name=trials,proto3" json:"trials,omitempty"`
-	// time at most; absent takes 24 hours.
+	// time is the maximum duration; absent means 24 hours.
 	Time *durationpb.Duration `protobuf:"bytes,5,opt,name=time,proto3" json:"time,omitempty"`
-	// seed of everything that is drawn.
+	// seed of everything that the reproduction draws.
 	Seed uint64 `protobuf:"varint,6,opt,name=seed,proto3" json:"seed,omitempty"`
-	// agent_digest to run with; empty takes the one that found it.
+	// agent_digest to run with, "sha256:" and 64 hex digits; empty takes the agent that found it.
 	AgentDigest string `protobuf:"bytes,7,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
-	// again starts a new one though the newest is done and was asked for likewise.
+	// again starts a new reproduction even if the newest is done and had the same options.
 	Again bool `protobuf:"varint,8,opt,name=again,proto3" json:"again,omitempty"`
-	// instrumented methods of the trial that found it, "package/Class.name(descriptor)result": what instrumenting is narrowed to where
-	// those of its stacks are not enough. At most 4,096; none where nobody knows them.
+	// instrumented methods of the trial that found it, "package/Class.name(descriptor)result": minimising narrows instrumentation to
+	// some of them where the methods of the finding's stacks are not enough. At most 4,096; none when they are unknown.
 	Instrumented  []string `protobuf:"bytes,40,rep,name=instrumented,proto3" json:"instrumented,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1839,12 +1842,12 @@ func (x *StartReproductionRequest) GetInstrumented() []string {
 	return nil
 }
 
-// StartReproductionResponse names it.
+// StartReproductionResponse identifies the reproduction, new or existing.
 type StartReproductionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// reproduction_id: "R" and 12 hex digits.
 	ReproductionId string `protobuf:"bytes,1,opt,name=reproduction_id,json=reproductionId,proto3" json:"reproduction_id,omitempty"`
-	// existing says that it was running before, or done.
+	// existing reports that it was running or done before this call.
 	Existing      bool `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1894,7 +1897,7 @@ func (x *StartReproductionResponse) GetExisting() bool {
 	return false
 }
 
-// GetReproductionRequest names one.
+// GetReproductionRequest names a reproduction.
 type GetReproductionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// reproduction_id or an unambiguous prefix of it.
@@ -1940,7 +1943,7 @@ func (x *GetReproductionRequest) GetReproductionId() string {
 	return ""
 }
 
-// GetReproductionResponse is its status.
+// GetReproductionResponse shows how far the reproduction has come.
 type GetReproductionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// reproduction with its progress.
@@ -1986,7 +1989,7 @@ func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
 	return nil
 }
 
-// ListReproductionsRequest may filter.
+// ListReproductionsRequest selects reproductions.
 type ListReproductionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// finding_id restricts to one finding and those merged with it; empty is all.
@@ -2032,7 +2035,7 @@ func (x *ListReproductionsRequest) GetFindingId() string {
 	return ""
 }
 
-// ListReproductionsResponse holds them.
+// ListReproductionsResponse holds the selected reproductions.
 type ListReproductionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// reproductions, newest first.
@@ -2078,7 +2081,7 @@ func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
 	return nil
 }
 
-// CancelReproductionRequest names one.
+// CancelReproductionRequest names the reproduction to cancel.
 type CancelReproductionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// reproduction_id or an unambiguous prefix of it.
@@ -2124,7 +2127,7 @@ func (x *CancelReproductionRequest) GetReproductionId() string {
 	return ""
 }
 
-// CancelReproductionResponse is empty.
+// CancelReproductionResponse acknowledges that no probe of the reproduction is queued or leased any more.
 type CancelReproductionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2161,12 +2164,12 @@ func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
-// RecordCleanRequest tells of tries from a bundle alone.
+// RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
 type RecordCleanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// reproduction_id or an unambiguous prefix of it.
 	ReproductionId string `protobuf:"bytes,1,opt,name=reproduction_id,json=reproductionId,proto3" json:"reproduction_id,omitempty"`
-	// clean is hits of tries; the interval is reckoned anew.
+	// clean holds hits and tries, at least one; the coordinator computes the interval.
 	Clean         *Reliability `protobuf:"bytes,2,opt,name=clean,proto3" json:"clean,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2216,7 +2219,7 @@ func (x *RecordCleanRequest) GetClean() *Reliability {
 	return nil
 }
 
-// RecordCleanResponse is empty.
+// RecordCleanResponse acknowledges that the clean tries are stored; GetReproduction shows them in reproducer.clean.
 type RecordCleanResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2253,38 +2256,38 @@ func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
-// ReproductionStatus is how far a reproduction has come.
+// ReproductionStatus shows how far a reproduction has come.
 type ReproductionStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// id of the reproduction.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// finding_id of its finding.
+	// finding_id of the finding that it reproduces.
 	FindingId string `protobuf:"bytes,2,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
-	// state of it.
+	// state of the reproduction.
 	State ReproductionState `protobuf:"varint,3,opt,name=state,proto3,enum=misstep.v1.ReproductionState" json:"state,omitempty"`
-	// started at.
+	// started is when StartReproduction accepted it.
 	Started *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started,proto3" json:"started,omitempty"`
-	// ended at, absent while it runs.
+	// ended is when its state stopped being running; absent before.
 	Ended *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended,proto3" json:"ended,omitempty"`
-	// steps so far, the last one under way while it runs.
+	// steps so far; while it runs, the last one is in progress.
 	Steps []*ReproductionStep `protobuf:"bytes,6,rep,name=steps,proto3" json:"steps,omitempty"`
-	// doing says in one line what is probed now.
+	// doing says in one line what is being probed.
 	Doing string `protobuf:"bytes,7,opt,name=doing,proto3" json:"doing,omitempty"`
-	// trials that ended.
+	// trials that have ended.
 	Trials uint64 `protobuf:"varint,8,opt,name=trials,proto3" json:"trials,omitempty"`
-	// running trials.
+	// running trials, each held by a runner under a lease.
 	Running uint64 `protobuf:"varint,9,opt,name=running,proto3" json:"running,omitempty"`
-	// queued trials.
+	// queued trials, waiting for a runner.
 	Queued uint64 `protobuf:"varint,10,opt,name=queued,proto3" json:"queued,omitempty"`
-	// rate of the recipe as it is now.
+	// rate at which the recipe, as reduced so far, shows the finding.
 	Rate *Reliability `protobuf:"bytes,11,opt,name=rate,proto3" json:"rate,omitempty"`
-	// left is a guess of the time it still takes; absent when nothing is known.
+	// left is an estimate of the remaining time; absent when there is no basis for one.
 	Left *durationpb.Duration `protobuf:"bytes,12,opt,name=left,proto3" json:"left,omitempty"`
-	// others are the ids of other findings met on the way.
+	// others are the ids of other findings that its probes hit.
 	Others []string `protobuf:"bytes,13,rep,name=others,proto3" json:"others,omitempty"`
-	// reproducer when done.
+	// reproducer, once it is done.
 	Reproducer *Reproducer `protobuf:"bytes,14,opt,name=reproducer,proto3" json:"reproducer,omitempty"`
-	// failure in one line when it failed.
+	// failure in one line, if it failed.
 	Failure       string `protobuf:"bytes,15,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2430,7 +2433,7 @@ var File_misstep_v1_admin_proto protoreflect.FileDescriptor
 const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/admin.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x16misstep/v1/lease.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xa8\x02\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x16misstep/v1/lease.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xae\x02\n" +
 	"\x15SubmitCampaignRequest\x120\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12#\n" +
 	"\x04jdks\x18\x02 \x03(\v2\x0f.misstep.v1.JdkR\x04jdks\x122\n" +
@@ -2438,7 +2441,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\fagent_digest\x18\x04 \x01(\tR\vagentDigest\x12/\n" +
 	"\apresets\x18\n" +
 	" \x03(\v2\x15.misstep.v1.JdkPresetR\apresets\x120\n" +
-	"\bunsuited\x18\v \x03(\v2\x14.misstep.v1.UnsuitedR\bunsuited\"c\n" +
+	"\bunsuited\x18\v \x03(\v2\x14.misstep.v1.UnsuitedR\bunsuitedJ\x04\b\x05\x10\n" +
+	"\"c\n" +
 	"\tJdkPreset\x12\x10\n" +
 	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x16\n" +
 	"\x06preset\x18\x02 \x01(\tR\x06preset\x12\x14\n" +
@@ -2458,7 +2462,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"M\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xc1\x06\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xc7\x06\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -2484,7 +2488,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
 	"\rUnplacedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"6\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01J\x04\b\x10\x10\x14\"6\n" +
 	"\x13StopCampaignRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"\x16\n" +
@@ -2542,7 +2546,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\aoutcome\x18\x03 \x01(\v2\x13.misstep.v1.OutcomeR\aoutcome\x12;\n" +
 	"\afailure\x18\x04 \x01(\v2!.misstep.v1.InfrastructureFailureR\afailure\x12\x1f\n" +
 	"\vfinding_ids\x18\x05 \x03(\tR\n" +
-	"findingIds\"\xdf\x02\n" +
+	"findingIds\"\xe5\x02\n" +
 	"\x18StartReproductionRequest\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x12,\n" +
@@ -2553,7 +2557,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x04seed\x18\x06 \x01(\x04R\x04seed\x12!\n" +
 	"\fagent_digest\x18\a \x01(\tR\vagentDigest\x12\x14\n" +
 	"\x05again\x18\b \x01(\bR\x05again\x12\"\n" +
-	"\finstrumented\x18( \x03(\tR\finstrumented\"`\n" +
+	"\finstrumented\x18( \x03(\tR\finstrumentedJ\x04\b\t\x10(\"`\n" +
 	"\x19StartReproductionResponse\x12'\n" +
 	"\x0freproduction_id\x18\x01 \x01(\tR\x0ereproductionId\x12\x1a\n" +
 	"\bexisting\x18\x02 \x01(\bR\bexisting\"A\n" +
@@ -2601,7 +2605,9 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\fAdminService\x12W\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\x12T\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\x12N\n" +
-	"\vGetCampaign\x12\x1e.misstep.v1.GetCampaignRequest\x1a\x1f.misstep.v1.GetCampaignResponse\x12Q\n" +
+	"\vGetCampaign\x12\x1e.misstep.v1.GetCampaignRequest\x1a\x1f.misstep.v1.GetCampaignResponse\x12K\n" +
+	"\n" +
+	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\x12Q\n" +
 	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\x12N\n" +
 	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\x12Q\n" +
 	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\x12K\n" +
@@ -2610,9 +2616,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\x12Q\n" +
 	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\x12Q\n" +
 	"\fUndoDecision\x12\x1f.misstep.v1.UndoDecisionRequest\x1a .misstep.v1.UndoDecisionResponse\x12T\n" +
-	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\x12K\n" +
-	"\n" +
-	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\x12`\n" +
+	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\x12`\n" +
 	"\x11StartReproduction\x12$.misstep.v1.StartReproductionRequest\x1a%.misstep.v1.StartReproductionResponse\x12Z\n" +
 	"\x0fGetReproduction\x12\".misstep.v1.GetReproductionRequest\x1a#.misstep.v1.GetReproductionResponse\x12`\n" +
 	"\x11ListReproductions\x12$.misstep.v1.ListReproductionsRequest\x1a%.misstep.v1.ListReproductionsResponse\x12c\n" +
@@ -2742,15 +2746,15 @@ var file_misstep_v1_admin_proto_depIdxs = []int32{
 	1,  // 41: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
 	5,  // 42: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
 	7,  // 43: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	10, // 44: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	12, // 45: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	15, // 46: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	17, // 47: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	19, // 48: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	21, // 49: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	23, // 50: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	25, // 51: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	27, // 52: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	27, // 44: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	10, // 45: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	12, // 46: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	15, // 47: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	17, // 48: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	19, // 49: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	21, // 50: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	23, // 51: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	25, // 52: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
 	30, // 53: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
 	32, // 54: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
 	34, // 55: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
@@ -2759,15 +2763,15 @@ var file_misstep_v1_admin_proto_depIdxs = []int32{
 	4,  // 58: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
 	6,  // 59: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
 	8,  // 60: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	11, // 61: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	13, // 62: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	16, // 63: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	18, // 64: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	20, // 65: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	22, // 66: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	24, // 67: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	26, // 68: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	28, // 69: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	28, // 61: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	11, // 62: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	13, // 63: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	16, // 64: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	18, // 65: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	20, // 66: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	22, // 67: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	24, // 68: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	26, // 69: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
 	31, // 70: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
 	33, // 71: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
 	35, // 72: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse

@@ -22,6 +22,7 @@ const (
 	AdminService_SubmitCampaign_FullMethodName     = "/misstep.v1.AdminService/SubmitCampaign"
 	AdminService_ListCampaigns_FullMethodName      = "/misstep.v1.AdminService/ListCampaigns"
 	AdminService_GetCampaign_FullMethodName        = "/misstep.v1.AdminService/GetCampaign"
+	AdminService_ListTrials_FullMethodName         = "/misstep.v1.AdminService/ListTrials"
 	AdminService_StopCampaign_FullMethodName       = "/misstep.v1.AdminService/StopCampaign"
 	AdminService_ListRunners_FullMethodName        = "/misstep.v1.AdminService/ListRunners"
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
@@ -30,7 +31,6 @@ const (
 	AdminService_SplitFinding_FullMethodName       = "/misstep.v1.AdminService/SplitFinding"
 	AdminService_UndoDecision_FullMethodName       = "/misstep.v1.AdminService/UndoDecision"
 	AdminService_ListDecisions_FullMethodName      = "/misstep.v1.AdminService/ListDecisions"
-	AdminService_ListTrials_FullMethodName         = "/misstep.v1.AdminService/ListTrials"
 	AdminService_StartReproduction_FullMethodName  = "/misstep.v1.AdminService/StartReproduction"
 	AdminService_GetReproduction_FullMethodName    = "/misstep.v1.AdminService/GetReproduction"
 	AdminService_ListReproductions_FullMethodName  = "/misstep.v1.AdminService/ListReproductions"
@@ -42,43 +42,73 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AdminService is what people and scripts ask of a coordinator.
+// AdminService is what people and scripts ask of a coordinator: explore a campaign, look at what it found, correct which findings
+// are the same, and turn a finding into a verified reproducer. Runners talk LeaseService, blobs travel by CorpusService.
+//
+// Each call is one transaction of the store, so an answer never shows half of a change, and what was acknowledged survives a crash
+// of the coordinator. Queries (Get, List) do not write. Where a request takes an id, an unambiguous prefix of it will do: an empty
+// or ambiguous one is INVALID_ARGUMENT, one that nothing has is NOT_FOUND.
+//
+// Campaigns. A campaign names JDKs, workloads and presets by the catalogue of whoever submits it. SubmitCampaign carries them
+// resolved to digests, because the coordinator and its runners have other catalogues or none, and because a recipe must mean the
+// same everywhere and for ever. Everything that can be wrong with a campaign is refused at once, and nothing is stored then: no
+// trial is to fail hours later because of a misspelt name. From then on the coordinator expands recipes as runners ask for work;
+// GetCampaign shows how far it has come, ListTrials what each finished trial gave, page by page while more of them end. A campaign
+// ends when its budget is spent; StopCampaign ends it earlier. There is no call to change one that runs: its findings and rates
+// would no longer say what was tried. Submit another one instead.
+//
+// Runners. They register by calling Synchronize, and are forgotten when they stop calling; ListRunners shows those that are alive,
+// to explain trials that wait for a capability.
+//
+// Findings. Outcomes are triaged as they arrive, so a running campaign has findings already. ListFindings gives them without their
+// examples, which may be large; GetFinding gives one whole, with the nearest others.
+//
+// Decisions. Triage computes identity from a signature and is wrong at times in both directions. MergeFindings and SplitFinding
+// record what a person decided; counts and ids follow, but no outcome is changed. A decision is never deleted: UndoDecision only
+// marks it, so that ListDecisions tells the whole story, and an id that somebody wrote down keeps naming its finding.
+//
+// Reproductions. StartReproduction begins the way from a finding to a reproducer (confirm, amplify, minimise, bisect, verify). Its
+// probes are jobs that the same runners run; GetReproduction shows the steps. It is idempotent, so that a
+// command that was interrupted can ask again. At its end the submitter writes the bundle, runs it alone, and reports that
+// with RecordClean: the coordinator cannot know how a bundle behaves where there is no coordinator.
 type AdminServiceClient interface {
-	// SubmitCampaign validates, resolves names and enqueues; INVALID_ARGUMENT names the field.
+	// SubmitCampaign validates a campaign and starts it. INVALID_ARGUMENT names each field that is wrong, one a line.
 	SubmitCampaign(ctx context.Context, in *SubmitCampaignRequest, opts ...grpc.CallOption) (*SubmitCampaignResponse, error)
-	// ListCampaigns, newest first.
+	// ListCampaigns returns all campaigns, newest first.
 	ListCampaigns(ctx context.Context, in *ListCampaignsRequest, opts ...grpc.CallOption) (*ListCampaignsResponse, error)
-	// GetCampaign with its counts; NOT_FOUND.
+	// GetCampaign returns a campaign with its counts.
 	GetCampaign(ctx context.Context, in *GetCampaignRequest, opts ...grpc.CallOption) (*GetCampaignResponse, error)
-	// StopCampaign cancels what is queued and what runs; finished trials stay.
-	StopCampaign(ctx context.Context, in *StopCampaignRequest, opts ...grpc.CallOption) (*StopCampaignResponse, error)
-	// ListRunners that called lately, by id.
-	ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error)
-	// ListFindings, most recently seen first.
-	ListFindings(ctx context.Context, in *ListFindingsRequest, opts ...grpc.CallOption) (*ListFindingsResponse, error)
-	// GetFinding whole; NOT_FOUND.
-	GetFinding(ctx context.Context, in *GetFindingRequest, opts ...grpc.CallOption) (*GetFindingResponse, error)
-	// MergeFindings says that findings are one; NOT_FOUND, INVALID_ARGUMENT when nothing would change.
-	MergeFindings(ctx context.Context, in *MergeFindingsRequest, opts ...grpc.CallOption) (*MergeFindingsResponse, error)
-	// SplitFinding lets an alias stand by itself again; NOT_FOUND, INVALID_ARGUMENT when it is no alias.
-	SplitFinding(ctx context.Context, in *SplitFindingRequest, opts ...grpc.CallOption) (*SplitFindingResponse, error)
-	// UndoDecision takes a merge or a split back; NOT_FOUND, FAILED_PRECONDITION when it was taken back before.
-	UndoDecision(ctx context.Context, in *UndoDecisionRequest, opts ...grpc.CallOption) (*UndoDecisionResponse, error)
-	// ListDecisions in order, those taken back included.
-	ListDecisions(ctx context.Context, in *ListDecisionsRequest, opts ...grpc.CallOption) (*ListDecisionsResponse, error)
-	// ListTrials of a campaign in order of their end.
+	// ListTrials returns the finished trials of a campaign in the order in which they ended, a page a call.
 	ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error)
-	// StartReproduction goes from a finding to a verified reproducer: its probes are jobs like any other. One that runs for the finding
-	// already is returned instead, and so is the newest when it is done and was asked for likewise. NOT_FOUND, INVALID_ARGUMENT.
+	// StopCampaign cancels the waiting and the running trials of a campaign; finished ones stay. It does nothing to one that has
+	// ended.
+	StopCampaign(ctx context.Context, in *StopCampaignRequest, opts ...grpc.CallOption) (*StopCampaignResponse, error)
+	// ListRunners returns the runners that called within the last lease time, by id.
+	ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error)
+	// ListFindings returns findings without their examples, most recently seen first.
+	ListFindings(ctx context.Context, in *ListFindingsRequest, opts ...grpc.CallOption) (*ListFindingsResponse, error)
+	// GetFinding returns one finding whole.
+	GetFinding(ctx context.Context, in *GetFindingRequest, opts ...grpc.CallOption) (*GetFindingResponse, error)
+	// MergeFindings records that two findings are one. INVALID_ARGUMENT when nothing would change.
+	MergeFindings(ctx context.Context, in *MergeFindingsRequest, opts ...grpc.CallOption) (*MergeFindingsResponse, error)
+	// SplitFinding makes an alias a finding by itself again. INVALID_ARGUMENT when it is no alias.
+	SplitFinding(ctx context.Context, in *SplitFindingRequest, opts ...grpc.CallOption) (*SplitFindingResponse, error)
+	// UndoDecision revokes a merge or a split. FAILED_PRECONDITION when it was revoked before.
+	UndoDecision(ctx context.Context, in *UndoDecisionRequest, opts ...grpc.CallOption) (*UndoDecisionResponse, error)
+	// ListDecisions returns all decisions in the order in which they were made, revoked ones included.
+	ListDecisions(ctx context.Context, in *ListDecisionsRequest, opts ...grpc.CallOption) (*ListDecisionsResponse, error)
+	// StartReproduction starts to reproduce a finding. The reproduction that is running for it is returned instead, and so is the
+	// newest one if it is done and had the same options. INVALID_ARGUMENT names the field; FAILED_PRECONDITION when the finding has
+	// no recipe to begin with, or no connected runner has what a perturbation needs.
 	StartReproduction(ctx context.Context, in *StartReproductionRequest, opts ...grpc.CallOption) (*StartReproductionResponse, error)
-	// GetReproduction with its progress; NOT_FOUND.
+	// GetReproduction returns a reproduction with its progress, and with its reproducer once it is done.
 	GetReproduction(ctx context.Context, in *GetReproductionRequest, opts ...grpc.CallOption) (*GetReproductionResponse, error)
-	// ListReproductions, newest first.
+	// ListReproductions returns reproductions, newest first.
 	ListReproductions(ctx context.Context, in *ListReproductionsRequest, opts ...grpc.CallOption) (*ListReproductionsResponse, error)
-	// CancelReproduction ends one that runs; what is known so far stays.
+	// CancelReproduction ends a running reproduction; what is known so far stays. It does nothing to one that has ended.
 	CancelReproduction(ctx context.Context, in *CancelReproductionRequest, opts ...grpc.CallOption) (*CancelReproductionResponse, error)
-	// RecordClean keeps with a reproduction that is done how reliable its bundle was alone; it replaces what was kept. NOT_FOUND,
-	// INVALID_ARGUMENT, FAILED_PRECONDITION when it has no reproducer.
+	// RecordClean stores with a finished reproduction how reliable its bundle was alone, in place of what was recorded before.
+	// INVALID_ARGUMENT without a try; FAILED_PRECONDITION when it has no reproducer.
 	RecordClean(ctx context.Context, in *RecordCleanRequest, opts ...grpc.CallOption) (*RecordCleanResponse, error)
 }
 
@@ -114,6 +144,16 @@ func (c *adminServiceClient) GetCampaign(ctx context.Context, in *GetCampaignReq
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetCampaignResponse)
 	err := c.cc.Invoke(ctx, AdminService_GetCampaign_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListTrialsResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListTrials_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -200,16 +240,6 @@ func (c *adminServiceClient) ListDecisions(ctx context.Context, in *ListDecision
 	return out, nil
 }
 
-func (c *adminServiceClient) ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(ListTrialsResponse)
-	err := c.cc.Invoke(ctx, AdminService_ListTrials_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 func (c *adminServiceClient) StartReproduction(ctx context.Context, in *StartReproductionRequest, opts ...grpc.CallOption) (*StartReproductionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StartReproductionResponse)
@@ -264,43 +294,73 @@ func (c *adminServiceClient) RecordClean(ctx context.Context, in *RecordCleanReq
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
 //
-// AdminService is what people and scripts ask of a coordinator.
+// AdminService is what people and scripts ask of a coordinator: explore a campaign, look at what it found, correct which findings
+// are the same, and turn a finding into a verified reproducer. Runners talk LeaseService, blobs travel by CorpusService.
+//
+// Each call is one transaction of the store, so an answer never shows half of a change, and what was acknowledged survives a crash
+// of the coordinator. Queries (Get, List) do not write. Where a request takes an id, an unambiguous prefix of it will do: an empty
+// or ambiguous one is INVALID_ARGUMENT, one that nothing has is NOT_FOUND.
+//
+// Campaigns. A campaign names JDKs, workloads and presets by the catalogue of whoever submits it. SubmitCampaign carries them
+// resolved to digests, because the coordinator and its runners have other catalogues or none, and because a recipe must mean the
+// same everywhere and for ever. Everything that can be wrong with a campaign is refused at once, and nothing is stored then: no
+// trial is to fail hours later because of a misspelt name. From then on the coordinator expands recipes as runners ask for work;
+// GetCampaign shows how far it has come, ListTrials what each finished trial gave, page by page while more of them end. A campaign
+// ends when its budget is spent; StopCampaign ends it earlier. There is no call to change one that runs: its findings and rates
+// would no longer say what was tried. Submit another one instead.
+//
+// Runners. They register by calling Synchronize, and are forgotten when they stop calling; ListRunners shows those that are alive,
+// to explain trials that wait for a capability.
+//
+// Findings. Outcomes are triaged as they arrive, so a running campaign has findings already. ListFindings gives them without their
+// examples, which may be large; GetFinding gives one whole, with the nearest others.
+//
+// Decisions. Triage computes identity from a signature and is wrong at times in both directions. MergeFindings and SplitFinding
+// record what a person decided; counts and ids follow, but no outcome is changed. A decision is never deleted: UndoDecision only
+// marks it, so that ListDecisions tells the whole story, and an id that somebody wrote down keeps naming its finding.
+//
+// Reproductions. StartReproduction begins the way from a finding to a reproducer (confirm, amplify, minimise, bisect, verify). Its
+// probes are jobs that the same runners run; GetReproduction shows the steps. It is idempotent, so that a
+// command that was interrupted can ask again. At its end the submitter writes the bundle, runs it alone, and reports that
+// with RecordClean: the coordinator cannot know how a bundle behaves where there is no coordinator.
 type AdminServiceServer interface {
-	// SubmitCampaign validates, resolves names and enqueues; INVALID_ARGUMENT names the field.
+	// SubmitCampaign validates a campaign and starts it. INVALID_ARGUMENT names each field that is wrong, one a line.
 	SubmitCampaign(context.Context, *SubmitCampaignRequest) (*SubmitCampaignResponse, error)
-	// ListCampaigns, newest first.
+	// ListCampaigns returns all campaigns, newest first.
 	ListCampaigns(context.Context, *ListCampaignsRequest) (*ListCampaignsResponse, error)
-	// GetCampaign with its counts; NOT_FOUND.
+	// GetCampaign returns a campaign with its counts.
 	GetCampaign(context.Context, *GetCampaignRequest) (*GetCampaignResponse, error)
-	// StopCampaign cancels what is queued and what runs; finished trials stay.
-	StopCampaign(context.Context, *StopCampaignRequest) (*StopCampaignResponse, error)
-	// ListRunners that called lately, by id.
-	ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error)
-	// ListFindings, most recently seen first.
-	ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error)
-	// GetFinding whole; NOT_FOUND.
-	GetFinding(context.Context, *GetFindingRequest) (*GetFindingResponse, error)
-	// MergeFindings says that findings are one; NOT_FOUND, INVALID_ARGUMENT when nothing would change.
-	MergeFindings(context.Context, *MergeFindingsRequest) (*MergeFindingsResponse, error)
-	// SplitFinding lets an alias stand by itself again; NOT_FOUND, INVALID_ARGUMENT when it is no alias.
-	SplitFinding(context.Context, *SplitFindingRequest) (*SplitFindingResponse, error)
-	// UndoDecision takes a merge or a split back; NOT_FOUND, FAILED_PRECONDITION when it was taken back before.
-	UndoDecision(context.Context, *UndoDecisionRequest) (*UndoDecisionResponse, error)
-	// ListDecisions in order, those taken back included.
-	ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error)
-	// ListTrials of a campaign in order of their end.
+	// ListTrials returns the finished trials of a campaign in the order in which they ended, a page a call.
 	ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error)
-	// StartReproduction goes from a finding to a verified reproducer: its probes are jobs like any other. One that runs for the finding
-	// already is returned instead, and so is the newest when it is done and was asked for likewise. NOT_FOUND, INVALID_ARGUMENT.
+	// StopCampaign cancels the waiting and the running trials of a campaign; finished ones stay. It does nothing to one that has
+	// ended.
+	StopCampaign(context.Context, *StopCampaignRequest) (*StopCampaignResponse, error)
+	// ListRunners returns the runners that called within the last lease time, by id.
+	ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error)
+	// ListFindings returns findings without their examples, most recently seen first.
+	ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error)
+	// GetFinding returns one finding whole.
+	GetFinding(context.Context, *GetFindingRequest) (*GetFindingResponse, error)
+	// MergeFindings records that two findings are one. INVALID_ARGUMENT when nothing would change.
+	MergeFindings(context.Context, *MergeFindingsRequest) (*MergeFindingsResponse, error)
+	// SplitFinding makes an alias a finding by itself again. INVALID_ARGUMENT when it is no alias.
+	SplitFinding(context.Context, *SplitFindingRequest) (*SplitFindingResponse, error)
+	// UndoDecision revokes a merge or a split. FAILED_PRECONDITION when it was revoked before.
+	UndoDecision(context.Context, *UndoDecisionRequest) (*UndoDecisionResponse, error)
+	// ListDecisions returns all decisions in the order in which they were made, revoked ones included.
+	ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error)
+	// StartReproduction starts to reproduce a finding. The reproduction that is running for it is returned instead, and so is the
+	// newest one if it is done and had the same options. INVALID_ARGUMENT names the field; FAILED_PRECONDITION when the finding has
+	// no recipe to begin with, or no connected runner has what a perturbation needs.
 	StartReproduction(context.Context, *StartReproductionRequest) (*StartReproductionResponse, error)
-	// GetReproduction with its progress; NOT_FOUND.
+	// GetReproduction returns a reproduction with its progress, and with its reproducer once it is done.
 	GetReproduction(context.Context, *GetReproductionRequest) (*GetReproductionResponse, error)
-	// ListReproductions, newest first.
+	// ListReproductions returns reproductions, newest first.
 	ListReproductions(context.Context, *ListReproductionsRequest) (*ListReproductionsResponse, error)
-	// CancelReproduction ends one that runs; what is known so far stays.
+	// CancelReproduction ends a running reproduction; what is known so far stays. It does nothing to one that has ended.
 	CancelReproduction(context.Context, *CancelReproductionRequest) (*CancelReproductionResponse, error)
-	// RecordClean keeps with a reproduction that is done how reliable its bundle was alone; it replaces what was kept. NOT_FOUND,
-	// INVALID_ARGUMENT, FAILED_PRECONDITION when it has no reproducer.
+	// RecordClean stores with a finished reproduction how reliable its bundle was alone, in place of what was recorded before.
+	// INVALID_ARGUMENT without a try; FAILED_PRECONDITION when it has no reproducer.
 	RecordClean(context.Context, *RecordCleanRequest) (*RecordCleanResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
@@ -320,6 +380,9 @@ func (UnimplementedAdminServiceServer) ListCampaigns(context.Context, *ListCampa
 }
 func (UnimplementedAdminServiceServer) GetCampaign(context.Context, *GetCampaignRequest) (*GetCampaignResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetCampaign not implemented")
+}
+func (UnimplementedAdminServiceServer) ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListTrials not implemented")
 }
 func (UnimplementedAdminServiceServer) StopCampaign(context.Context, *StopCampaignRequest) (*StopCampaignResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method StopCampaign not implemented")
@@ -344,9 +407,6 @@ func (UnimplementedAdminServiceServer) UndoDecision(context.Context, *UndoDecisi
 }
 func (UnimplementedAdminServiceServer) ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListDecisions not implemented")
-}
-func (UnimplementedAdminServiceServer) ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method ListTrials not implemented")
 }
 func (UnimplementedAdminServiceServer) StartReproduction(context.Context, *StartReproductionRequest) (*StartReproductionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method StartReproduction not implemented")
@@ -434,6 +494,24 @@ func _AdminService_GetCampaign_Handler(srv interface{}, ctx context.Context, dec
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).GetCampaign(ctx, req.(*GetCampaignRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_ListTrials_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListTrialsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListTrials(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListTrials_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListTrials(ctx, req.(*ListTrialsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -582,24 +660,6 @@ func _AdminService_ListDecisions_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
-func _AdminService_ListTrials_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(ListTrialsRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(AdminServiceServer).ListTrials(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: AdminService_ListTrials_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(AdminServiceServer).ListTrials(ctx, req.(*ListTrialsRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _AdminService_StartReproduction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StartReproductionRequest)
 	if err := dec(in); err != nil {
@@ -710,6 +770,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _AdminService_GetCampaign_Handler,
 		},
 		{
+			MethodName: "ListTrials",
+			Handler:    _AdminService_ListTrials_Handler,
+		},
+		{
 			MethodName: "StopCampaign",
 			Handler:    _AdminService_StopCampaign_Handler,
 		},
@@ -740,10 +804,6 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListDecisions",
 			Handler:    _AdminService_ListDecisions_Handler,
-		},
-		{
-			MethodName: "ListTrials",
-			Handler:    _AdminService_ListTrials_Handler,
 		},
 		{
 			MethodName: "StartReproduction",

@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Strategy says in which order the product of a campaign is explored.
+// Strategy is a steering strategy: the order in which a campaign's combinations are tried.
 type Strategy int32
 
 const (
@@ -75,38 +75,37 @@ func (Strategy) EnumDescriptor() ([]byte, []int) {
 	return file_misstep_v1_campaign_proto_rawDescGZIP(), []int{0}
 }
 
-// Campaign is a declarative wish: the product of its dimensions is explored until the budget is spent. A person
-// writes it as YAML (field names as here, snake_case or camelCase); the coordinator expands it into recipes,
-// deterministically from its seed.
+// Campaign declares what to explore: the product of its dimensions, until the budget is spent. People write it as YAML (field names
+// as here, in snake_case or camelCase); the coordinator expands it into recipes, deterministically from its seed.
 type Campaign struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name is a short label for people: letters, digits, dot, dash and underscore, at most 64.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// description says in free text what the campaign looks for; at most 4 KiB.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	// seed decides everything that is drawn: the order of the product and each recipe's own seed.
+	// seed determines everything that is drawn: the order of the combinations and each recipe's own seed.
 	Seed uint64 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	// jdks are names in the JDK catalogue; at least one.
 	Jdks []string `protobuf:"bytes,4,rep,name=jdks,proto3" json:"jdks,omitempty"`
 	// workloads to run; at least one.
 	Workloads []*CampaignWorkload `protobuf:"bytes,5,rep,name=workloads,proto3" json:"workloads,omitempty"`
-	// instrumentation lists the alternatives for which methods are instrumented; none means one alternative, ratio 1.
+	// instrumentation lists alternatives of which methods are instrumented; none means one alternative, ratio 1.
 	Instrumentation []*Instrumentation `protobuf:"bytes,6,rep,name=instrumentation,proto3" json:"instrumentation,omitempty"`
-	// sampling lists the alternatives for signal timing; none means one alternative without signals, or, where checks are left out
-	// too, one with a signal about every millisecond.
+	// sampling lists alternatives of signal timing; none means one alternative: no signals or, if checks are left out too, about one
+	// signal per millisecond.
 	Sampling []*Sampling `protobuf:"bytes,7,rep,name=sampling,proto3" json:"sampling,omitempty"`
-	// checks are run in every trial; none means all that can do any work under a trial's instrumentation and sampling, with their
-	// default shares. Every check runs on every JDK from 8 on. Recipes always list their checks.
+	// checks to run in every trial; none means all that can do any work under a trial's instrumentation and sampling, with their
+	// default shares. Every check runs on every JDK from 8 on. The recipes list their checks explicitly.
 	Checks []*Check `protobuf:"bytes,8,rep,name=checks,proto3" json:"checks,omitempty"`
-	// flag_sets lists the alternatives of JVM flags; none means one empty set.
+	// flag_sets lists alternatives of JVM flags; none means one empty set.
 	FlagSets []*FlagSet `protobuf:"bytes,9,rep,name=flag_sets,json=flagSets,proto3" json:"flag_sets,omitempty"`
-	// perturb lists the alternatives of scheduling perturbation; none means one alternative, strategy "none".
+	// perturb lists alternatives of scheduling perturbation; none means one alternative, strategy "none".
 	Perturb []*Perturbation `protobuf:"bytes,10,rep,name=perturb,proto3" json:"perturb,omitempty"`
-	// limits bound each trial; fields left out take the documented defaults.
+	// limits of each trial; fields that are left out take their defaults.
 	Limits *Limits `protobuf:"bytes,11,opt,name=limits,proto3" json:"limits,omitempty"`
-	// budget bounds the campaign; at least one of its fields is set.
+	// budget of the campaign; at least one of its fields must be set.
 	Budget *Budget `protobuf:"bytes,12,opt,name=budget,proto3" json:"budget,omitempty"`
-	// strategy orders the trials.
+	// strategy decides the order of the combinations.
 	Strategy Strategy `protobuf:"varint,13,opt,name=strategy,proto3,enum=misstep.v1.Strategy" json:"strategy,omitempty"`
 	// executor of every recipe, as in Recipe.executor: "" or "host", "vm", "vm-deterministic".
 	Executor string `protobuf:"bytes,14,opt,name=executor,proto3" json:"executor,omitempty"`
@@ -254,13 +253,13 @@ func (x *Campaign) GetEvidence() string {
 // CampaignWorkload chooses a workload of the catalogue.
 type CampaignWorkload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name in the workload catalogue, for one of Renaissance "renaissance/NAME".
+	// name in the workload catalogue; a benchmark of Renaissance is "renaissance/NAME".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// arguments replace the manifest's own when given.
+	// arguments replace those of the workload's manifest if given.
 	Arguments []string `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`
-	// repetitions of the workload's unit inside one JVM; 0 takes the manifest's own.
+	// repetitions of the workload's unit of work in one JVM; 0 takes the manifest's number.
 	Repetitions uint32 `protobuf:"varint,3,opt,name=repetitions,proto3" json:"repetitions,omitempty"`
-	// flag_sets restricts this workload to the flag sets so named; none means all.
+	// flag_sets restricts this workload to the flag sets of these names; none means all.
 	FlagSets      []string `protobuf:"bytes,4,rep,name=flag_sets,json=flagSets,proto3" json:"flag_sets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -327,11 +326,12 @@ func (x *CampaignWorkload) GetFlagSets() []string {
 // FlagSet is a named list of JVM flags.
 type FlagSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the set, unique in its campaign; empty takes the preset's.
+	// name of the set, unique in its campaign; empty takes the preset's name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// flags as given to the JVM, one each; after those of the preset.
+	// flags for the JVM, one argument each; they follow those of the preset.
 	Flags []string `protobuf:"bytes,2,rep,name=flags,proto3" json:"flags,omitempty"`
-	// preset names flags that fit each JDK, as `misstep campaign presets` lists them. JDKs that cannot do it are left out of the product.
+	// preset names flags that the catalogue chooses to fit each JDK; `misstep campaign presets` lists them. JDKs that do not support
+	// it are left out of the product.
 	Preset        string `protobuf:"bytes,3,opt,name=preset,proto3" json:"preset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -391,9 +391,9 @@ func (x *FlagSet) GetPreset() string {
 // Budget ends a campaign at the first bound that is reached.
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// trials at most; 0 is no bound.
+	// trials is the maximum number of trials; 0 is no bound.
 	Trials uint64 `protobuf:"varint,1,opt,name=trials,proto3" json:"trials,omitempty"`
-	// time from the campaign's start; absent is no bound.
+	// time is the maximum duration from the start of the campaign; absent is no bound.
 	Time          *durationpb.Duration `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// FindMissingRequest asks for several blobs at once.
+// FindMissingRequest names the blobs that a writer has.
 type FindMissingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// digests, "sha256:" and 64 hex digits each.
@@ -67,7 +67,7 @@ func (x *FindMissingRequest) GetDigests() []string {
 	return nil
 }
 
-// FindMissingResponse names the absent ones.
+// FindMissingResponse names the blobs that the writer still has to send.
 type FindMissingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// digests that are not stored, in the order of the request.
@@ -113,7 +113,7 @@ func (x *FindMissingResponse) GetDigests() []string {
 	return nil
 }
 
-// ReadRequest names a blob.
+// ReadRequest names the blob to read.
 type ReadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// digest of the blob.
@@ -159,7 +159,7 @@ func (x *ReadRequest) GetDigest() string {
 	return ""
 }
 
-// ReadResponse is a chunk.
+// ReadResponse is the next chunk of the blob.
 type ReadResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// data, at most 1 MiB.
@@ -205,7 +205,7 @@ func (x *ReadResponse) GetData() []byte {
 	return nil
 }
 
-// WriteRequest is a chunk.
+// WriteRequest is the next chunk of the blob.
 type WriteRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// digest, in the first message only.
@@ -260,10 +260,10 @@ func (x *WriteRequest) GetData() []byte {
 	return nil
 }
 
-// WriteResponse confirms.
+// WriteResponse confirms that the blob is stored and its digest correct.
 type WriteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// size in bytes that is stored.
+	// size of the blob in bytes.
 	Size          uint64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -306,10 +306,10 @@ func (x *WriteResponse) GetSize() uint64 {
 	return 0
 }
 
-// ListEntriesRequest asks for a page.
+// ListEntriesRequest asks for a page of the index.
 type ListEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// page_token as the answer before gave it; empty starts at the first entry.
+	// page_token is the next_page_token of the previous answer; empty starts at the first entry.
 	PageToken     string `protobuf:"bytes,1,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -352,12 +352,12 @@ func (x *ListEntriesRequest) GetPageToken() string {
 	return ""
 }
 
-// ListEntriesResponse holds entries in the order of their digests, at most 1,000.
+// ListEntriesResponse is a page of the index: at most 1,000 entries, in the order of their digests.
 type ListEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// entries: their canonical texts, as corpus/FORMAT.md describes them.
 	Entries []string `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
-	// next_page_token continues after them; empty when there were no more.
+	// next_page_token asks for the entries after these; empty when there were no more.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -407,7 +407,7 @@ func (x *ListEntriesResponse) GetNextPageToken() string {
 	return ""
 }
 
-// AddEntryRequest carries one entry.
+// AddEntryRequest carries one entry of the index.
 type AddEntryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// entry's canonical text, at most 4 KiB.
@@ -453,7 +453,7 @@ func (x *AddEntryRequest) GetEntry() string {
 	return ""
 }
 
-// AddEntryResponse is empty.
+// AddEntryResponse confirms that the index holds the entry.
 type AddEntryResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

@@ -30,20 +30,28 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CorpusService keeps blobs by the SHA-256 of their bytes. A writer asks first what is missing, then sends it; the receiver
-// verifies every digest before a blob becomes visible. Trees (JDKs, workloads) are a manifest blob that lists their files' blobs.
+// CorpusService stores blobs by the SHA-256 of their bytes, and an index of the bundles among them.
+//
+// Blobs. A writer asks FindMissing what the corpus lacks and sends only that with Write: most files of a JDK or of a workload are
+// stored already. The receiver verifies each digest before a blob becomes visible, so a blob that can be read is whole, and writing
+// one again is harmless. Trees (JDKs, workloads) are one manifest blob that lists the blobs of their files: a reader fetches the
+// manifest, then the files that it lacks. Runners store evidence before they report its outcome, so a finding never points to
+// nothing.
+//
+// The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
+// page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.
 type CorpusServiceClient interface {
-	// FindMissing says which of the digests are not stored; at most 10,000 a call.
+	// FindMissing returns which of the digests are not stored; at most 10,000 a call.
 	FindMissing(ctx context.Context, in *FindMissingRequest, opts ...grpc.CallOption) (*FindMissingResponse, error)
 	// Read streams one blob in chunks; NOT_FOUND when it is not stored.
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
-	// Write stores one blob: the digest in the first message, chunks in order. INVALID_ARGUMENT when the bytes do not have the
-	// digest or exceed the size bound; nothing is stored then.
+	// Write stores one blob: the digest in the first message, then its chunks in order. INVALID_ARGUMENT when the bytes have another
+	// digest or exceed the maximum size; nothing is stored then.
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error)
-	// ListEntries of the corpus's index: which bundles it holds.
+	// ListEntries returns a page of the index of bundles.
 	ListEntries(ctx context.Context, in *ListEntriesRequest, opts ...grpc.CallOption) (*ListEntriesResponse, error)
-	// AddEntry adds an entry to the index, again is harmless. INVALID_ARGUMENT when its text is none; FAILED_PRECONDITION when its blobs
-	// are not stored, are no bundle, or are not signed as the server demands.
+	// AddEntry adds an entry to the index; adding it again is harmless. INVALID_ARGUMENT when the text is not a valid entry;
+	// FAILED_PRECONDITION when its blobs are not stored, are not a bundle, or lack a signature that the server requires.
 	AddEntry(ctx context.Context, in *AddEntryRequest, opts ...grpc.CallOption) (*AddEntryResponse, error)
 }
 
@@ -121,20 +129,28 @@ func (c *corpusServiceClient) AddEntry(ctx context.Context, in *AddEntryRequest,
 // All implementations must embed UnimplementedCorpusServiceServer
 // for forward compatibility.
 //
-// CorpusService keeps blobs by the SHA-256 of their bytes. A writer asks first what is missing, then sends it; the receiver
-// verifies every digest before a blob becomes visible. Trees (JDKs, workloads) are a manifest blob that lists their files' blobs.
+// CorpusService stores blobs by the SHA-256 of their bytes, and an index of the bundles among them.
+//
+// Blobs. A writer asks FindMissing what the corpus lacks and sends only that with Write: most files of a JDK or of a workload are
+// stored already. The receiver verifies each digest before a blob becomes visible, so a blob that can be read is whole, and writing
+// one again is harmless. Trees (JDKs, workloads) are one manifest blob that lists the blobs of their files: a reader fetches the
+// manifest, then the files that it lacks. Runners store evidence before they report its outcome, so a finding never points to
+// nothing.
+//
+// The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
+// page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.
 type CorpusServiceServer interface {
-	// FindMissing says which of the digests are not stored; at most 10,000 a call.
+	// FindMissing returns which of the digests are not stored; at most 10,000 a call.
 	FindMissing(context.Context, *FindMissingRequest) (*FindMissingResponse, error)
 	// Read streams one blob in chunks; NOT_FOUND when it is not stored.
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
-	// Write stores one blob: the digest in the first message, chunks in order. INVALID_ARGUMENT when the bytes do not have the
-	// digest or exceed the size bound; nothing is stored then.
+	// Write stores one blob: the digest in the first message, then its chunks in order. INVALID_ARGUMENT when the bytes have another
+	// digest or exceed the maximum size; nothing is stored then.
 	Write(grpc.ClientStreamingServer[WriteRequest, WriteResponse]) error
-	// ListEntries of the corpus's index: which bundles it holds.
+	// ListEntries returns a page of the index of bundles.
 	ListEntries(context.Context, *ListEntriesRequest) (*ListEntriesResponse, error)
-	// AddEntry adds an entry to the index, again is harmless. INVALID_ARGUMENT when its text is none; FAILED_PRECONDITION when its blobs
-	// are not stored, are no bundle, or are not signed as the server demands.
+	// AddEntry adds an entry to the index; adding it again is harmless. INVALID_ARGUMENT when the text is not a valid entry;
+	// FAILED_PRECONDITION when its blobs are not stored, are not a bundle, or lack a signature that the server requires.
 	AddEntry(context.Context, *AddEntryRequest) (*AddEntryResponse, error)
 	mustEmbedUnimplementedCorpusServiceServer()
 }

@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Finding is the outcomes that share a signature.
+// Finding stands for all outcomes that share a signature.
 type Finding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// id: "F" and the first 12 hex digits of the SHA-256 of the signature's text form (signature.Text).
@@ -31,14 +31,14 @@ type Finding struct {
 	Signature *Signature `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
 	// title in one line for people.
 	Title string `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"`
-	// known_as is the id of the known bug that it is on every JDK that showed it (e.g. "JDK-8303444"); where different JDKs have different
-	// bugs that look alike, their ids, joined by ", ". Empty when it is new on at least one of them: see known_on.
+	// known_as is the id of the known bug that it is on every JDK that showed it, e.g. "JDK-8303444". Where JDKs have different bugs
+	// that look alike, it is their ids joined by ", ". Empty when the finding is new on at least one JDK: see known_on.
 	KnownAs string `protobuf:"bytes,4,opt,name=known_as,json=knownAs,proto3" json:"known_as,omitempty"`
-	// first_seen outcome's time.
+	// first_seen is the time of the first outcome.
 	FirstSeen *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=first_seen,json=firstSeen,proto3" json:"first_seen,omitempty"`
-	// last_seen outcome's time.
+	// last_seen is the time of the latest outcome.
 	LastSeen *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
-	// hits is the number of trials that showed it.
+	// hits is the number of trials that showed the finding.
 	Hits uint64 `protobuf:"varint,7,opt,name=hits,proto3" json:"hits,omitempty"`
 	// rates by JDK, workload and flag set.
 	Rates []*FindingRate `protobuf:"bytes,8,rep,name=rates,proto3" json:"rates,omitempty"`
@@ -50,15 +50,15 @@ type Finding struct {
 	Campaigns []string `protobuf:"bytes,11,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
 	// aliases are the ids of findings that were merged into this one; their hits, campaigns and times are counted here.
 	Aliases []string `protobuf:"bytes,12,rep,name=aliases,proto3" json:"aliases,omitempty"`
-	// fits are the ids of older findings that looked like the same when this one was first seen; a person decides.
+	// fits are the ids of older findings that looked the same when this one was first seen; a person decides whether to merge them.
 	Fits []string `protobuf:"bytes,13,rep,name=fits,proto3" json:"fits,omitempty"`
-	// nearest findings, nearest first, with the reason; in answers about one finding only.
+	// nearest other findings, nearest first, with the reason; only GetFinding fills it in.
 	Nearest []*NearFinding `protobuf:"bytes,14,rep,name=nearest,proto3" json:"nearest,omitempty"`
-	// factors are the rates by one dimension at a time, so that what raises the rate is visible.
+	// factors are the rates by one dimension at a time; they show what raises the rate.
 	Factors []*FindingFactor `protobuf:"bytes,15,rep,name=factors,proto3" json:"factors,omitempty"`
-	// known_on says for each JDK that showed it which known bug it is there, by version.
+	// known_on is, for each JDK that showed it, the known bug that it is there.
 	KnownOn []*KnownOn `protobuf:"bytes,16,rep,name=known_on,json=knownOn,proto3" json:"known_on,omitempty"`
-	// former_ids are ids that the same signature had by older versions of its text form; they still name the finding.
+	// former_ids are the ids that the signature had in older versions of its text form; they still name the finding.
 	FormerIds     []string `protobuf:"bytes,17,rep,name=former_ids,json=formerIds,proto3" json:"former_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -213,12 +213,12 @@ func (x *Finding) GetFormerIds() []string {
 	return nil
 }
 
-// KnownOn says which known bug a finding is on one JDK.
+// KnownOn is the known bug that a finding is on one JDK.
 type KnownOn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// jdk that showed the finding.
 	Jdk *Jdk `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
-	// known_as is the id of the first known bug with the finding's signature whose versions hold the JDK; empty when none does.
+	// known_as is the id of the first known bug with the finding's signature whose versions include the JDK's; empty when none does.
 	KnownAs       string `protobuf:"bytes,2,opt,name=known_as,json=knownAs,proto3" json:"known_as,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -271,13 +271,13 @@ func (x *KnownOn) GetKnownAs() string {
 // NearFinding is another finding that may have the same cause.
 type NearFinding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// id of it.
+	// id of that finding.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// score in [0, 1]; 1 is equal in all that is compared.
+	// score in [0, 1]; 1 means that everything that is compared is equal.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
-	// reason in one line for people: what is alike and what differs.
+	// reason in one line: what is alike and what differs.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// title of it.
+	// title of that finding.
 	Title         string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -341,23 +341,23 @@ func (x *NearFinding) GetTitle() string {
 	return ""
 }
 
-// FindingFactor counts the trials that have one value in one dimension, over all others.
+// FindingFactor counts the trials that have one value in one dimension, whatever the other dimensions are.
 type FindingFactor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// dimension: "jdk", "workload", "flag set", "perturbation", "ratio" or "interval".
 	Dimension string `protobuf:"bytes,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
-	// value in it.
+	// value in that dimension.
 	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// hits of trials.
+	// hits is the number of these trials that showed the finding.
 	Hits uint64 `protobuf:"varint,3,opt,name=hits,proto3" json:"hits,omitempty"`
 	// trials with the value that were not void.
 	Trials uint64 `protobuf:"varint,4,opt,name=trials,proto3" json:"trials,omitempty"`
 	// low end of the 95 % Wilson interval of hits/trials.
 	Low float64 `protobuf:"fixed64,5,opt,name=low,proto3" json:"low,omitempty"`
-	// high end of it.
+	// high end of the interval.
 	High float64 `protobuf:"fixed64,6,opt,name=high,proto3" json:"high,omitempty"`
 	// effect: 1 when the rate is higher than with the dimension's other values taken together, -1 when it is lower, 0 when the
-	// difference may be chance (Fisher's exact test, two-sided, 5 % shared by all factors of the finding).
+	// difference may be chance (Fisher's exact test, two-sided; a level of 5 % is shared by all factors of the finding).
 	Effect        int32 `protobuf:"varint,7,opt,name=effect,proto3" json:"effect,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -442,12 +442,12 @@ func (x *FindingFactor) GetEffect() int32 {
 	return 0
 }
 
-// TriageDecision is what a person said of which findings are the same. Decisions are applied in order and never deleted.
+// TriageDecision is a person's decision about which findings are the same. Decisions are applied in order and never deleted.
 type TriageDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// id, in order of time, from 1.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// kind: "merge" makes finding and all merged into it aliases of into; "split" lets finding stand by itself again.
+	// kind: "merge" makes finding, and all that were merged into it, aliases of into; "split" makes finding independent again.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	// finding that is merged or split off.
 	Finding string `protobuf:"bytes,3,opt,name=finding,proto3" json:"finding,omitempty"`
@@ -455,9 +455,9 @@ type TriageDecision struct {
 	Into string `protobuf:"bytes,4,opt,name=into,proto3" json:"into,omitempty"`
 	// reason in free text, at most 1 KiB.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// made at.
+	// made is when it was recorded.
 	Made *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=made,proto3" json:"made,omitempty"`
-	// undone at; absent while the decision stands.
+	// undone is when it was revoked; absent while it is in force.
 	Undone        *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=undone,proto3" json:"undone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -542,14 +542,14 @@ func (x *TriageDecision) GetUndone() *timestamppb.Timestamp {
 	return nil
 }
 
-// Signature is the identity of a finding: normalised text parts, digested in order (package signature).
+// Signature is the identity of a finding: normalised strings, digested in order (package signature).
 type Signature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// kind of the outcome: mismatch, crash or hang (application failures are not findings).
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// parts in order; for a mismatch the check, the kind of the difference and its place.
 	Parts []string `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
-	// version of the text form of the parts; 0 is that of before there were versions.
+	// version of the text form of the parts; 0 means that it was written before there were versions.
 	Version       uint32 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -606,22 +606,22 @@ func (x *Signature) GetVersion() uint32 {
 	return 0
 }
 
-// FindingRate counts trials of one combination.
+// FindingRate counts the trials of one combination of JDK, workload and flag set.
 type FindingRate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// jdk name.
+	// jdk by name.
 	Jdk string `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
-	// workload name.
+	// workload by name.
 	Workload string `protobuf:"bytes,2,opt,name=workload,proto3" json:"workload,omitempty"`
-	// flag_set name.
+	// flag_set by name.
 	FlagSet string `protobuf:"bytes,3,opt,name=flag_set,json=flagSet,proto3" json:"flag_set,omitempty"`
-	// hits of trials.
+	// hits is the number of these trials that showed the finding.
 	Hits uint64 `protobuf:"varint,4,opt,name=hits,proto3" json:"hits,omitempty"`
 	// trials of the combination that were not void.
 	Trials uint64 `protobuf:"varint,5,opt,name=trials,proto3" json:"trials,omitempty"`
 	// low end of the 95 % Wilson interval of hits/trials.
 	Low float64 `protobuf:"fixed64,6,opt,name=low,proto3" json:"low,omitempty"`
-	// high end of it.
+	// high end of the interval.
 	High          float64 `protobuf:"fixed64,7,opt,name=high,proto3" json:"high,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

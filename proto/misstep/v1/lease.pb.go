@@ -26,11 +26,11 @@ const (
 // SynchronizeRequest is the current state of a runner.
 type SynchronizeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// runner that calls.
+	// runner that is calling.
 	Runner *Runner `protobuf:"bytes,1,opt,name=runner,proto3" json:"runner,omitempty"`
 	// held leases, running and finished.
 	Held []*HeldLease `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty"`
-	// free_slots that could take a lease each now; 0 when draining.
+	// free_slots is the number of leases that the runner could take now; 0 while it is draining.
 	FreeSlots     uint32 `protobuf:"varint,3,opt,name=free_slots,json=freeSlots,proto3" json:"free_slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -87,14 +87,14 @@ func (x *SynchronizeRequest) GetFreeSlots() uint32 {
 	return 0
 }
 
-// Runner is a machine's worth of slots.
+// Runner is a process that executes trials on one machine, in slots.
 type Runner struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// id is unique to the runner process's life: host, pid, random.
+	// id is unique to one life of the runner process: host, pid and a random part.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// host name, for people.
 	Host string `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
-	// slots in all.
+	// slots is the maximum number of concurrent trials.
 	Slots uint32 `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`
 	// agent_digest of the agent artefacts that this runner has.
 	AgentDigest string `protobuf:"bytes,4,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
@@ -172,7 +172,7 @@ func (x *Runner) GetCapabilities() []string {
 // HeldLease is a lease as its runner sees it.
 type HeldLease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// lease_id as the coordinator gave it.
+	// lease_id as in Lease.id.
 	LeaseId string `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
 	// state of the trial.
 	//
@@ -285,11 +285,11 @@ func (*HeldLease_Failure) isHeldLease_State() {}
 // SynchronizeResponse is the desired state of a runner.
 type SynchronizeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// desired leases: what the runner should hold after this answer.
+	// desired leases: all that the runner should hold after this answer.
 	Desired []*Lease `protobuf:"bytes,1,rep,name=desired,proto3" json:"desired,omitempty"`
 	// next_call is how long to wait before the next call; events on the runner may shorten it.
 	NextCall *durationpb.Duration `protobuf:"bytes,2,opt,name=next_call,json=nextCall,proto3" json:"next_call,omitempty"`
-	// drain asks the runner to finish what it holds and to stop.
+	// drain asks the runner to finish what it holds, take nothing new, and exit.
 	Drain         bool `protobuf:"varint,3,opt,name=drain,proto3" json:"drain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

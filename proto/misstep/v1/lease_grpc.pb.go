@@ -26,15 +26,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// LeaseService is all that a runner and a coordinator say to each other. A runner calls Synchronize again and again: it
-// reports everything it holds and how far each lease has come; the coordinator answers with everything the runner should
-// hold and when to call next. A lease that is wanted and not held is started; one that is held and not wanted is cancelled;
-// a finished one is reported until its lease is missing from the answer's desired list, which acknowledges it. A runner that
-// does not call in time loses its leases: their jobs go to another, and a late result of a lost lease is dropped.
-// The first report of a result wins, so a result is recorded exactly once.
+// LeaseService is the whole conversation between a runner and a coordinator. A runner calls Synchronize repeatedly: it reports
+// every lease that it holds and its progress; the coordinator answers with every lease that the runner should hold and when to call
+// next. The runner starts a lease that is desired and not held, and cancels one that is held and not desired. It reports a finished
+// lease until the answer no longer lists it as desired, which acknowledges the result. A runner that does not call in time loses
+// its leases: their jobs go to other runners, and a late result of a lost lease is dropped. The first report of a result counts, so
+// each is recorded exactly once.
 type LeaseServiceClient interface {
-	// Synchronize exchanges the current state for the desired one. Errors: INVALID_ARGUMENT for a malformed report (do not
-	// repeat it), UNAVAILABLE and others: call again with backoff, keep running.
+	// Synchronize exchanges the runner's current state for its desired state. INVALID_ARGUMENT means that the report is malformed: do
+	// not repeat it. After UNAVAILABLE and other errors keep running and call again with backoff.
 	Synchronize(ctx context.Context, in *SynchronizeRequest, opts ...grpc.CallOption) (*SynchronizeResponse, error)
 }
 
@@ -60,15 +60,15 @@ func (c *leaseServiceClient) Synchronize(ctx context.Context, in *SynchronizeReq
 // All implementations must embed UnimplementedLeaseServiceServer
 // for forward compatibility.
 //
-// LeaseService is all that a runner and a coordinator say to each other. A runner calls Synchronize again and again: it
-// reports everything it holds and how far each lease has come; the coordinator answers with everything the runner should
-// hold and when to call next. A lease that is wanted and not held is started; one that is held and not wanted is cancelled;
-// a finished one is reported until its lease is missing from the answer's desired list, which acknowledges it. A runner that
-// does not call in time loses its leases: their jobs go to another, and a late result of a lost lease is dropped.
-// The first report of a result wins, so a result is recorded exactly once.
+// LeaseService is the whole conversation between a runner and a coordinator. A runner calls Synchronize repeatedly: it reports
+// every lease that it holds and its progress; the coordinator answers with every lease that the runner should hold and when to call
+// next. The runner starts a lease that is desired and not held, and cancels one that is held and not desired. It reports a finished
+// lease until the answer no longer lists it as desired, which acknowledges the result. A runner that does not call in time loses
+// its leases: their jobs go to other runners, and a late result of a lost lease is dropped. The first report of a result counts, so
+// each is recorded exactly once.
 type LeaseServiceServer interface {
-	// Synchronize exchanges the current state for the desired one. Errors: INVALID_ARGUMENT for a malformed report (do not
-	// repeat it), UNAVAILABLE and others: call again with backoff, keep running.
+	// Synchronize exchanges the runner's current state for its desired state. INVALID_ARGUMENT means that the report is malformed: do
+	// not repeat it. After UNAVAILABLE and other errors keep running and call again with backoff.
 	Synchronize(context.Context, *SynchronizeRequest) (*SynchronizeResponse, error)
 	mustEmbedUnimplementedLeaseServiceServer()
 }

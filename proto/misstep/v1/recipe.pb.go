@@ -22,15 +22,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Recipe is everything needed to repeat one run, seed included. Its canonical text (JSON with sorted keys and two
-// spaces of indentation, hence also YAML) is what is digested: the digest is the recipe's identity.
+// Recipe is everything needed to repeat one run, seed included. The digest of its canonical text (JSON with sorted keys and two
+// spaces of indentation, hence also YAML) is the recipe's identity.
 type Recipe struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// jdk that runs the workload.
 	Jdk *Jdk `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
-	// workload that is run.
+	// workload to run.
 	Workload *Workload `protobuf:"bytes,2,opt,name=workload,proto3" json:"workload,omitempty"`
-	// jvm_flags in order, one argument each.
+	// jvm_flags for the JVM, in order, one argument each.
 	JvmFlags []string `protobuf:"bytes,3,rep,name=jvm_flags,json=jvmFlags,proto3" json:"jvm_flags,omitempty"`
 	// instrumentation of the workload's methods.
 	Instrumentation *Instrumentation `protobuf:"bytes,4,opt,name=instrumentation,proto3" json:"instrumentation,omitempty"`
@@ -38,22 +38,22 @@ type Recipe struct {
 	Sampling *Sampling `protobuf:"bytes,5,opt,name=sampling,proto3" json:"sampling,omitempty"`
 	// checks to run, each at most once.
 	Checks []*Check `protobuf:"bytes,6,rep,name=checks,proto3" json:"checks,omitempty"`
-	// perturbation of the scheduling; absent is "none".
+	// perturbation of the order of threads; absent means strategy "none".
 	Perturbation *Perturbation `protobuf:"bytes,7,opt,name=perturbation,proto3" json:"perturbation,omitempty"`
 	// limits of the run.
 	Limits *Limits `protobuf:"bytes,8,opt,name=limits,proto3" json:"limits,omitempty"`
 	// seed of everything that the agent and the perturbation draw.
 	Seed uint64 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
-	// agent_digest names the agent artefacts ("sha256:" and 64 hex digits); empty in a hand-written recipe takes the
-	// runner's own.
+	// agent_digest identifies the agent's artefacts ("sha256:" and 64 hex digits); if empty, as in a recipe written by hand, the
+	// runner's own agent is used.
 	AgentDigest string `protobuf:"bytes,10,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
-	// flag_set is the campaign's name for jvm_flags; for reports only.
+	// flag_set is the campaign's name for jvm_flags; only reports use it.
 	FlagSet string `protobuf:"bytes,11,opt,name=flag_set,json=flagSet,proto3" json:"flag_set,omitempty"`
-	// executor that runs it: "" or "host" is this machine; "vm" a virtual machine with sched_ext that shares the host's files, in
-	// real time; "vm-deterministic" one in virtual time, in which the same recipe gives the same run.
+	// executor that runs it: "" or "host" is the runner's machine; "vm" is a virtual machine with sched_ext that shares the host's
+	// files and runs in real time; "vm-deterministic" is one in virtual time, in which the same recipe gives the same run.
 	Executor string `protobuf:"bytes,12,opt,name=executor,proto3" json:"executor,omitempty"`
-	// evidence of mismatches: "distinct" (also when empty) has one record for each check, kind, place and moment in the
-	// top frame's life, which counts all that are like it; "every" has a record of each mismatch, as long as there is room.
+	// evidence of mismatches: "distinct" (also when empty) keeps one record for each check, kind, place and moment in the top frame's
+	// life, with a count of the mismatches that it stands for; "every" keeps a record of each mismatch while there is room.
 	Evidence      string `protobuf:"bytes,14,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -185,9 +185,10 @@ type Jdk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name in the catalogue, for people.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// digest of the tree manifest of its files ("sha256:" and 64 hex digits); empty in a hand-written recipe takes the catalogue's.
+	// digest of the tree manifest of its files ("sha256:" and 64 hex digits); if empty, as in
+	// a recipe written by hand, the catalogue's is used.
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
-	// version as -Xinternalversion prints it, for people.
+	// version as `java -Xinternalversion` prints it, for people.
 	Version       string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -249,11 +250,12 @@ type Workload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name in the catalogue.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// digest of the tree manifest of its files ("sha256:" and 64 hex digits); empty in a hand-written recipe takes the catalogue's.
+	// digest of the tree manifest of its files ("sha256:" and 64 hex digits); if empty, as in
+	// a recipe written by hand, the catalogue's is used.
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
-	// arguments replace the manifest's own when given.
+	// arguments replace those of the workload's manifest if given.
 	Arguments []string `protobuf:"bytes,3,rep,name=arguments,proto3" json:"arguments,omitempty"`
-	// repetitions of its unit inside one JVM; 0 takes the manifest's own.
+	// repetitions of the workload's unit of work in one JVM; 0 takes the manifest's number.
 	Repetitions   uint32 `protobuf:"varint,4,opt,name=repetitions,proto3" json:"repetitions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -317,17 +319,17 @@ func (x *Workload) GetRepetitions() uint32 {
 	return 0
 }
 
-// Instrumentation chooses methods repeatably: a method takes part when the hash of its class name, name, descriptor and the
-// recipe's seed, as a fraction of 2^64, is below ratio and the patterns let it pass.
+// Instrumentation selects methods repeatably: a method is instrumented when the patterns admit it and the hash of its class name,
+// name, descriptor and the recipe's seed, as a fraction of 2^64, is below ratio.
 type Instrumentation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// ratio of methods in [0, 1]; 0 instruments nothing.
 	Ratio float64 `protobuf:"fixed64,1,opt,name=ratio,proto3" json:"ratio,omitempty"`
-	// include patterns of "package.Class.method" with * for any run of characters; none means all.
+	// include patterns of "package.Class.method", where * matches any sequence of characters; none means all.
 	Include []string `protobuf:"bytes,2,rep,name=include,proto3" json:"include,omitempty"`
-	// exclude patterns, as include; they win.
+	// exclude patterns of the same form; they take precedence.
 	Exclude []string `protobuf:"bytes,3,rep,name=exclude,proto3" json:"exclude,omitempty"`
-	// only lists exact methods, "package/Class.name(descriptor)result"; with it, ratio and patterns must be absent.
+	// only lists exact methods, "package/Class.name(descriptor)result"; ratio and patterns must be absent then.
 	Only          []string `protobuf:"bytes,4,rep,name=only,proto3" json:"only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -394,21 +396,21 @@ func (x *Instrumentation) GetOnly() []string {
 // Sampling sends signals to running Java threads.
 type Sampling struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// interval between two signals of the sampler; 0 or absent sends none; at least 10 microseconds.
+	// interval between two signals of the sampler, at least 10 microseconds; 0 or absent sends none.
 	Interval *durationpb.Duration `protobuf:"bytes,1,opt,name=interval,proto3" json:"interval,omitempty"`
-	// jitter as a fraction of the interval in [0, 1]: each gap is drawn from interval*(1±jitter).
+	// jitter as a fraction of the interval in [0, 1]: each gap is drawn from interval × (1 ± jitter).
 	Jitter float64 `protobuf:"fixed64,2,opt,name=jitter,proto3" json:"jitter,omitempty"`
-	// signal number by name ("SIGPROF", "SIGUSR1", "SIGRTMIN+3"); empty is SIGPROF.
+	// signal by name ("SIGPROF", "SIGUSR1", "SIGRTMIN+3"); empty means SIGPROF.
 	Signal string `protobuf:"bytes,3,opt,name=signal,proto3" json:"signal,omitempty"`
-	// burst is the number of signals sent back to back to the same thread at each tick of asgct-shadow, 1 to 8; 0 is 1.
+	// burst is the number of signals sent back to back to the same thread at each tick of asgct-shadow, 1 to 8; 0 means 1.
 	Burst uint32 `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"`
-	// threads that are signalled, of those that ran since they were last looked at: "running" (any, also when empty),
-	// "round-robin" (each in turn), "cpu" (by the CPU time that each used) or "name:PATTERN" (by the name that the thread had when it
-	// started, * for any run of characters).
+	// threads that are signalled, of those that ran since the sampler last examined them: "running" (any, also when empty),
+	// "round-robin" (each in turn), "cpu" (in proportion to the CPU time that each used) or "name:PATTERN" (by the name that the
+	// thread had when it started, where * matches any sequence of characters).
 	Threads string `protobuf:"bytes,5,opt,name=threads,proto3" json:"threads,omitempty"`
-	// guesses is the number of words of the stack, from its top, that are taken for return addresses where AsyncGetCallTrace gave a code from -3 to -6:
-	// each that points at code is walked from once more, as profilers do that adjust the registers. Nothing judges these walks; they provoke
-	// crashes and hangs. At most 1024; 0 is none.
+	// guesses turns on stack scanning: where AsyncGetCallTrace returned an error code from -3 to -6, this many words from the top of
+	// the stack are taken for return addresses, and each that points at code is the start of another walk, as in profilers that
+	// adjust the registers. No check judges these walks; they provoke crashes and hangs. At most 1024; 0 scans nothing.
 	Guesses       uint32 `protobuf:"varint,6,opt,name=guesses,proto3" json:"guesses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -486,18 +488,18 @@ func (x *Sampling) GetGuesses() uint32 {
 	return 0
 }
 
-// Check runs one comparison of the oracle.
+// Check selects one comparison of the oracle and its options.
 type Check struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of one that `misstep checks` lists.
+	// name of the check, as `misstep checks` lists it.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// share of what it can take, such as method entries or the sampler's ticks, in (0, 1]; 0 takes the default that `misstep checks`
-	// lists.
+	// share of its occasions, such as method entries or the sampler's ticks, at which it is made, in (0, 1]; 0 takes the default that
+	// `misstep checks` lists.
 	Share float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
-	// reference of asgct-shadow: "shadow" (also when empty), or "trace:SHARE" to judge also by the traces that GetStackTrace gave at that
-	// share of method entries, with the frames that are not instrumented and their bytecode indices; expensive.
+	// reference of asgct-shadow: "shadow" (also when empty), or "trace:SHARE" to compare also with the traces that GetStackTrace gave
+	// at that share of method entries, which have frames that are not instrumented and bytecode indices; expensive.
 	Reference string `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"`
-	// interval of liveness, between its looks from inside, 1 ms to 1 h in whole milliseconds; 0 takes 100 ms.
+	// interval of liveness: the time between two of its looks from inside the JVM, 1 ms to 1 h in whole milliseconds; 0 means 100 ms.
 	Interval      *durationpb.Duration `protobuf:"bytes,4,opt,name=interval,proto3" json:"interval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -561,21 +563,22 @@ func (x *Check) GetInterval() *durationpb.Duration {
 	return nil
 }
 
-// Perturbation disturbs the order in which threads run. A recipe has one, with one seed and its parameters' values; in a campaign
-// it may stand for several: one for each of its seeds, with parameters drawn from ranges.
+// Perturbation disturbs the order in which threads run. A recipe has one, with one seed and the values of its parameters. In a
+// campaign it may stand for several: one for each of its seeds, with parameters drawn from ranges.
 type Perturbation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// strategy: "none", or one that `misstep sched strategies` lists.
+	// strategy: "none", or a name that `misstep sched strategies` lists.
 	Strategy string `protobuf:"bytes,1,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// seed; 0 takes the recipe's.
+	// seed of the perturbation; 0 takes the recipe's.
 	Seed uint64 `protobuf:"varint,2,opt,name=seed,proto3" json:"seed,omitempty"`
-	// parameters of the strategy by name; those left out have the strategy's defaults.
+	// parameters of the strategy by name; those that are left out take the strategy's defaults.
 	Parameters map[string]float64 `protobuf:"bytes,3,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	// mechanism that carries it out: "" or "sched_ext" is a scheduler in the kernel, "agent" the agent's instrumentation points.
+	// mechanism that carries it out: "" or "sched_ext" is a scheduler in the kernel, "agent" is the agent at its instrumentation
+	// points.
 	Mechanism string `protobuf:"bytes,4,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
-	// seeds, in a campaign only: each is an alternative of its own. None means the one seed.
+	// seeds, in a campaign only: each is an alternative of its own. None means one alternative, with seed.
 	Seeds []uint64 `protobuf:"varint,5,rep,packed,name=seeds,proto3" json:"seeds,omitempty"`
-	// ranges, in a campaign only: each recipe draws these parameters' values by its own seed.
+	// ranges of parameters, in a campaign only: each recipe draws the values by its own seed.
 	Ranges        map[string]*ParameterRange `protobuf:"bytes,6,rep,name=ranges,proto3" json:"ranges,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -653,15 +656,15 @@ func (x *Perturbation) GetRanges() map[string]*ParameterRange {
 	return nil
 }
 
-// ParameterRange bounds what is drawn for a parameter, both ends included. Every value is equally likely, or every octave when the
-// upper end is more than ten times the lower one.
+// ParameterRange bounds the value that is drawn for a parameter, both ends included. Every value is equally likely or, when the
+// upper end is more than ten times the lower one, every octave.
 type ParameterRange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// min is the lower end.
 	Min float64 `protobuf:"fixed64,1,opt,name=min,proto3" json:"min,omitempty"`
 	// max is the upper end.
 	Max float64 `protobuf:"fixed64,2,opt,name=max,proto3" json:"max,omitempty"`
-	// whole draws integers only, for parameters that take nothing else; it is filled in when a campaign is read.
+	// whole restricts the range to integers, for parameters that take no fractions; it is filled in when a campaign is read.
 	Whole         bool `protobuf:"varint,3,opt,name=whole,proto3" json:"whole,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -721,17 +724,18 @@ func (x *ParameterRange) GetWhole() bool {
 // Limits bound one trial.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// wall time until the watchdog takes the JVM for hung.
+	// wall time after which the watchdog takes the JVM for hung.
 	Wall *durationpb.Duration `protobuf:"bytes,1,opt,name=wall,proto3" json:"wall,omitempty"`
-	// memory_mib is the resident memory of the trial's processes in MiB.
+	// memory_mib bounds the resident memory of the trial's processes, in MiB.
 	MemoryMib uint32 `protobuf:"varint,2,opt,name=memory_mib,json=memoryMib,proto3" json:"memory_mib,omitempty"`
-	// output_mib bounds stdout and stderr each, in MiB; what is beyond is dropped and counted.
+	// output_mib bounds stdout and stderr each, in MiB; the excess is dropped and counted.
 	OutputMib uint32 `protobuf:"varint,3,opt,name=output_mib,json=outputMib,proto3" json:"output_mib,omitempty"`
-	// disk_mib bounds the trial's own folder in MiB.
+	// disk_mib bounds the trial's own folder, in MiB.
 	DiskMib uint32 `protobuf:"varint,4,opt,name=disk_mib,json=diskMib,proto3" json:"disk_mib,omitempty"`
-	// stack_depth bounds the frames of each walked stack.
+	// stack_depth bounds the number of frames of each walk.
 	StackDepth uint32 `protobuf:"varint,5,opt,name=stack_depth,json=stackDepth,proto3" json:"stack_depth,omitempty"`
-	// mismatches bounds the records of mismatches that the agent keeps; those beyond it are counted. 0 is 1024, 16384 the most.
+	// mismatches bounds the records of mismatches that the agent keeps; further ones are only counted. 0 means 1024, the most is
+	// 16384.
 	Mismatches    uint32 `protobuf:"varint,6,opt,name=mismatches,proto3" json:"mismatches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -814,7 +818,7 @@ var File_misstep_v1_recipe_proto protoreflect.FileDescriptor
 const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\n" +
 	"\x17misstep/v1/recipe.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\x92\x04\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\x98\x04\n" +
 	"\x06Recipe\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x120\n" +
 	"\bworkload\x18\x02 \x01(\v2\x14.misstep.v1.WorkloadR\bworkload\x12\x1b\n" +
@@ -829,7 +833,7 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	" \x01(\tR\vagentDigest\x12\x19\n" +
 	"\bflag_set\x18\v \x01(\tR\aflagSet\x12\x1a\n" +
 	"\bexecutor\x18\f \x01(\tR\bexecutor\x12\x1a\n" +
-	"\bevidence\x18\x0e \x01(\tR\bevidence\"K\n" +
+	"\bevidence\x18\x0e \x01(\tR\bevidenceJ\x04\b\r\x10\x0e\"K\n" +
 	"\x03Jdk\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +

@@ -23,17 +23,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ReproductionState of a reproduction.
+// ReproductionState is where a reproduction is in its life; only a running one has probes.
 type ReproductionState int32
 
 const (
 	// REPRODUCTION_STATE_UNSPECIFIED is never sent.
 	ReproductionState_REPRODUCTION_STATE_UNSPECIFIED ReproductionState = 0
-	// REPRODUCTION_STATE_RUNNING wants trials.
+	// REPRODUCTION_STATE_RUNNING has probes to run.
 	ReproductionState_REPRODUCTION_STATE_RUNNING ReproductionState = 1
 	// REPRODUCTION_STATE_DONE has a reproducer.
 	ReproductionState_REPRODUCTION_STATE_DONE ReproductionState = 2
-	// REPRODUCTION_STATE_FAILED has none: the finding did not show again, or the budget was too small.
+	// REPRODUCTION_STATE_FAILED has no reproducer: the finding did not appear again, or the budget was too small.
 	ReproductionState_REPRODUCTION_STATE_FAILED ReproductionState = 3
 	// REPRODUCTION_STATE_CANCELLED was cancelled by hand.
 	ReproductionState_REPRODUCTION_STATE_CANCELLED ReproductionState = 4
@@ -84,38 +84,39 @@ func (ReproductionState) EnumDescriptor() ([]byte, []int) {
 	return file_misstep_v1_reproducer_proto_rawDescGZIP(), []int{0}
 }
 
-// Reproducer is a recipe with its evidence and its measured reliability: what a bundle carries.
+// Reproducer is a recipe with evidence and measured reliability: the content of a bundle.
 type Reproducer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// finding that it reproduces.
 	Finding *Finding `protobuf:"bytes,1,opt,name=finding,proto3" json:"finding,omitempty"`
 	// recipe to run.
 	Recipe *Recipe `protobuf:"bytes,2,opt,name=recipe,proto3" json:"recipe,omitempty"`
-	// other_jdks on which the finding was seen too.
+	// other_jdks on which the finding was seen as well.
 	OtherJdks []*Jdk `protobuf:"bytes,3,rep,name=other_jdks,json=otherJdks,proto3" json:"other_jdks,omitempty"`
 	// evidence in the bundle, under evidence/.
 	Evidence []*Evidence `protobuf:"bytes,4,rep,name=evidence,proto3" json:"evidence,omitempty"`
-	// reliability as measured from fresh runs; absent when only campaign trials are known.
+	// reliability as measured by fresh runs; absent when there were only the trials of a campaign.
 	Reliability *Reliability `protobuf:"bytes,5,opt,name=reliability,proto3" json:"reliability,omitempty"`
-	// recording of a whole virtual machine that shows the finding, under recording/ in the bundle; none when there is none.
+	// recording of a whole virtual machine that shows the finding, under recording/ in the bundle; often there is none.
 	Recording []*Evidence `protobuf:"bytes,6,rep,name=recording,proto3" json:"recording,omitempty"`
-	// recording_qemu is the version of qemu that made the recording and that a replay of it takes.
+	// recording_qemu is the version of QEMU that made the recording; replaying it needs the same.
 	RecordingQemu string `protobuf:"bytes,7,opt,name=recording_qemu,json=recordingQemu,proto3" json:"recording_qemu,omitempty"`
-	// steps that led to it, in order; empty for a finding that was bundled as it was found.
+	// steps that led to it, in order; empty for a finding that was bundled without a reproduction.
 	Steps []*ReproductionStep `protobuf:"bytes,10,rep,name=steps,proto3" json:"steps,omitempty"`
-	// amplification is the factor by which amplifying raised the rate; 1 is none, 0 not tried.
+	// amplification is the factor by which amplifying raised the rate; 1 when it did not, 0 when it was not tried.
 	Amplification float64 `protobuf:"fixed64,11,opt,name=amplification,proto3" json:"amplification,omitempty"`
-	// removed elements: what the finding's recipe had and the bug does not need.
+	// removed elements: those of the finding's recipe that the bug does not need.
 	Removed []*RecipeElement `protobuf:"bytes,12,rep,name=removed,proto3" json:"removed,omitempty"`
-	// kept elements: without any of them the rate falls.
+	// kept elements: without any one of them the rate falls.
 	Kept []*RecipeElement `protobuf:"bytes,13,rep,name=kept,proto3" json:"kept,omitempty"`
-	// bisection over JDK builds; absent when there was one build only.
+	// bisection over JDK builds; absent when there was only one build.
 	Bisection *Bisection `protobuf:"bytes,14,opt,name=bisection,proto3" json:"bisection,omitempty"`
 	// mean_try is the mean wall time of one run.
 	MeanTry *durationpb.Duration `protobuf:"bytes,15,opt,name=mean_try,json=meanTry,proto3" json:"mean_try,omitempty"`
-	// seed_matters says that the bug needs the recipe's own seed; else the rate was measured with a fresh seed for each run.
+	// seed_matters reports that the finding appears only with the recipe's own seed; otherwise each run was measured with a fresh
+	// seed.
 	SeedMatters bool `protobuf:"varint,16,opt,name=seed_matters,json=seedMatters,proto3" json:"seed_matters,omitempty"`
-	// clean is the reliability as measured from the bundle alone: fresh folder, no cache, no server, fresh seeds.
+	// clean is the reliability as measured from the bundle alone: fresh folder, no cache, no coordinator, fresh seeds.
 	Clean         *Reliability `protobuf:"bytes,17,opt,name=clean,proto3" json:"clean,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -256,16 +257,16 @@ func (x *Reproducer) GetClean() *Reliability {
 	return nil
 }
 
-// Reliability is hits of tries with their interval.
+// Reliability is a measured rate with its confidence interval.
 type Reliability struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// hits showed the signature.
+	// hits is the number of tries that showed the signature.
 	Hits uint32 `protobuf:"varint,1,opt,name=hits,proto3" json:"hits,omitempty"`
-	// tries that were not void.
+	// tries is the number of runs that were not void.
 	Tries uint32 `protobuf:"varint,2,opt,name=tries,proto3" json:"tries,omitempty"`
 	// low end of the 95 % Wilson interval.
 	Low float64 `protobuf:"fixed64,3,opt,name=low,proto3" json:"low,omitempty"`
-	// high end of it.
+	// high end of the interval.
 	High          float64 `protobuf:"fixed64,4,opt,name=high,proto3" json:"high,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -334,17 +335,17 @@ type ReproductionStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name: "confirm", "amplify", "minimise", "bisect" or "verify".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// probes: recipes tried.
+	// probes is the number of recipes that were tried.
 	Probes uint32 `protobuf:"varint,2,opt,name=probes,proto3" json:"probes,omitempty"`
-	// tries that were not void.
+	// tries is the number of runs of these recipes that were not void.
 	Tries uint32 `protobuf:"varint,3,opt,name=tries,proto3" json:"tries,omitempty"`
-	// hits of them.
+	// hits is the number of tries that showed the signature.
 	Hits uint32 `protobuf:"varint,4,opt,name=hits,proto3" json:"hits,omitempty"`
-	// rate of the recipe that the step ended with; 0 when it measured none.
+	// rate of the recipe with which the step ended; 0 when it measured none.
 	Rate float64 `protobuf:"fixed64,5,opt,name=rate,proto3" json:"rate,omitempty"`
 	// summary in one line for people.
 	Summary string `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
-	// cut says that the budget was used up before the step was done.
+	// cut reports that the budget was spent before the step was done.
 	Cut           bool `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -429,13 +430,13 @@ func (x *ReproductionStep) GetCut() bool {
 	return false
 }
 
-// RecipeElement is one part of a recipe that can be left out.
+// RecipeElement is one part of a recipe that can be removed.
 type RecipeElement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// kind: "flag", "check", "sampling", "perturbation", "instrumentation", "method", "limit", "repetitions", "argument", "seed" or
 	// "executor".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// name of the element, for a flag or a method its text.
+	// name of the element; of a flag or a method its text.
 	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -485,22 +486,22 @@ func (x *RecipeElement) GetName() string {
 	return ""
 }
 
-// Bisection tells which JDK builds have the bug.
+// Bisection is the estimate of which JDK builds have the bug.
 type Bisection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// builds in order of feature release, version and vendor.
 	Builds []*BisectedBuild `protobuf:"bytes,1,rep,name=builds,proto3" json:"builds,omitempty"`
-	// last_good build before the first affected one, by name; empty when none was tried that is older.
+	// last_good is the name of the last build before the first affected one; empty when no older build was tried.
 	LastGood string `protobuf:"bytes,2,opt,name=last_good,json=lastGood,proto3" json:"last_good,omitempty"`
-	// first_affected build by name.
+	// first_affected is the name of the oldest build that has the bug.
 	FirstAffected string `protobuf:"bytes,3,opt,name=first_affected,json=firstAffected,proto3" json:"first_affected,omitempty"`
-	// last_affected build by name.
+	// last_affected is the name of the newest build that has the bug.
 	LastAffected string `protobuf:"bytes,4,opt,name=last_affected,json=lastAffected,proto3" json:"last_affected,omitempty"`
-	// first_fixed build after it by name; empty when none was tried that is newer.
+	// first_fixed is the name of the first build after that; empty when no newer build was tried.
 	FirstFixed string `protobuf:"bytes,5,opt,name=first_fixed,json=firstFixed,proto3" json:"first_fixed,omitempty"`
 	// confidence is the posterior probability of these four.
 	Confidence float64 `protobuf:"fixed64,6,opt,name=confidence,proto3" json:"confidence,omitempty"`
-	// newest_affected is the posterior probability that the newest build that runs still has the bug.
+	// newest_affected is the posterior probability that the newest build that could be tried still has the bug.
 	NewestAffected float64 `protobuf:"fixed64,7,opt,name=newest_affected,json=newestAffected,proto3" json:"newest_affected,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -585,18 +586,18 @@ func (x *Bisection) GetNewestAffected() float64 {
 	return 0
 }
 
-// BisectedBuild is what is known of one build.
+// BisectedBuild is what the tries say about one build.
 type BisectedBuild struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// jdk of the build.
 	Jdk *Jdk `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
-	// hits of tries.
+	// hits is the number of tries that showed the signature.
 	Hits uint32 `protobuf:"varint,2,opt,name=hits,proto3" json:"hits,omitempty"`
-	// tries that were not void.
+	// tries is the number of runs that were not void.
 	Tries uint32 `protobuf:"varint,3,opt,name=tries,proto3" json:"tries,omitempty"`
-	// affected is the posterior probability that it has the bug.
+	// affected is the posterior probability that the build has the bug.
 	Affected float64 `protobuf:"fixed64,4,opt,name=affected,proto3" json:"affected,omitempty"`
-	// skipped says why it could not be tried; empty otherwise.
+	// skipped is the reason why the build could not be tried; empty otherwise.
 	Skipped       string `protobuf:"bytes,5,opt,name=skipped,proto3" json:"skipped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -667,14 +668,14 @@ func (x *BisectedBuild) GetSkipped() string {
 	return ""
 }
 
-// JdkBuild is a build to bisect over.
+// JdkBuild is a JDK with what orders builds for bisection.
 type JdkBuild struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// jdk by name and digest.
 	Jdk *Jdk `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
 	// feature release, e.g. 17.
 	Feature uint32 `protobuf:"varint,2,opt,name=feature,proto3" json:"feature,omitempty"`
-	// vendor as its release file says.
+	// vendor as the JDK's release file says.
 	Vendor        string `protobuf:"bytes,3,opt,name=vendor,proto3" json:"vendor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -734,9 +735,9 @@ func (x *JdkBuild) GetVendor() string {
 // ReproductionSpec says what to reproduce and what it may cost.
 type ReproductionSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// finding_id of the finding.
+	// finding_id of the finding to reproduce.
 	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
-	// signature that a hit must show; it is pinned when the reproduction starts.
+	// signature that a hit must show; it is fixed when the reproduction starts.
 	Signature *Signature `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
 	// recipe to begin with: the finding's example.
 	Recipe *Recipe `protobuf:"bytes,3,opt,name=recipe,proto3" json:"recipe,omitempty"`
@@ -744,15 +745,17 @@ type ReproductionSpec struct {
 	Builds []*JdkBuild `protobuf:"bytes,4,rep,name=builds,proto3" json:"builds,omitempty"`
 	// perturbations that amplifying may try.
 	Perturbations []*Perturbation `protobuf:"bytes,5,rep,name=perturbations,proto3" json:"perturbations,omitempty"`
-	// methods that the evidence names, "package/Class.name(descriptor)result", the likeliest first: what instrumenting is narrowed to.
+	// methods that the evidence names, "package/Class.name(descriptor)result", most likely first: instrumentation is narrowed to
+	// them.
 	Methods []string `protobuf:"bytes,6,rep,name=methods,proto3" json:"methods,omitempty"`
-	// trials at most; 0 takes 20,000.
+	// trials is the maximum number of probes; 0 means 20,000.
 	Trials uint64 `protobuf:"varint,7,opt,name=trials,proto3" json:"trials,omitempty"`
-	// time at most; absent takes 24 hours.
+	// time is the maximum duration; absent means 24 hours.
 	Time *durationpb.Duration `protobuf:"bytes,8,opt,name=time,proto3" json:"time,omitempty"`
-	// seed of everything that is drawn.
+	// seed of everything that the reproduction draws.
 	Seed uint64 `protobuf:"varint,9,opt,name=seed,proto3" json:"seed,omitempty"`
-	// instrumented methods of the trial that found it, those in methods left out: halved down to single ones where methods are not enough.
+	// instrumented methods of the trial that found it, except those in methods: halved down to single ones where methods are not
+	// enough.
 	Instrumented  []string `protobuf:"bytes,40,rep,name=instrumented,proto3" json:"instrumented,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -858,37 +861,37 @@ func (x *ReproductionSpec) GetInstrumented() []string {
 	return nil
 }
 
-// Reproduction is a reproduction as it is stored: its spec and the results of its probes. Everything else follows from these two,
-// so that one that was interrupted resumes where it was.
+// Reproduction is a reproduction as it is stored: its spec and the results of its probes. Everything else is computed from these
+// two, so a reproduction that was interrupted resumes where it was.
 type Reproduction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// id: "R" and 12 hex digits.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// spec of it.
+	// spec of the reproduction.
 	Spec *ReproductionSpec `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
-	// state of it.
+	// state of the reproduction.
 	State ReproductionState `protobuf:"varint,3,opt,name=state,proto3,enum=misstep.v1.ReproductionState" json:"state,omitempty"`
-	// started at.
+	// started is when StartReproduction accepted it.
 	Started *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started,proto3" json:"started,omitempty"`
-	// ended at, absent while it runs.
+	// ended is when its state stopped being running; absent before.
 	Ended *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=ended,proto3" json:"ended,omitempty"`
-	// arms that were probed, in the order in which they were first wanted.
+	// arms that were probed, in the order in which they were first requested.
 	Arms []*ReproductionArm `protobuf:"bytes,6,rep,name=arms,proto3" json:"arms,omitempty"`
-	// pending trials.
+	// pending trials, queued or running.
 	Pending []*ReproductionTrial `protobuf:"bytes,7,rep,name=pending,proto3" json:"pending,omitempty"`
 	// next is the index of the next trial.
 	Next uint64 `protobuf:"varint,8,opt,name=next,proto3" json:"next,omitempty"`
-	// search_over says that the time for everything but verifying is used up.
+	// search_over reports that the time for everything but verifying is used up.
 	SearchOver bool `protobuf:"varint,9,opt,name=search_over,json=searchOver,proto3" json:"search_over,omitempty"`
-	// time_over says that all time is used up.
+	// time_over reports that all time is used up.
 	TimeOver bool `protobuf:"varint,10,opt,name=time_over,json=timeOver,proto3" json:"time_over,omitempty"`
 	// example is the outcome of a verifying trial that hit: the one with the shortest stacks.
 	Example *Outcome `protobuf:"bytes,11,opt,name=example,proto3" json:"example,omitempty"`
-	// others are the ids of other findings met on the way.
+	// others are the ids of other findings that its probes hit.
 	Others []string `protobuf:"bytes,12,rep,name=others,proto3" json:"others,omitempty"`
-	// reproducer when done.
+	// reproducer, once it is done.
 	Reproducer *Reproducer `protobuf:"bytes,13,opt,name=reproducer,proto3" json:"reproducer,omitempty"`
-	// failure in one line when it failed.
+	// failure in one line, if it failed.
 	Failure       string `protobuf:"bytes,14,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1022,16 +1025,17 @@ func (x *Reproduction) GetFailure() string {
 	return ""
 }
 
-// ReproductionArm is one recipe that is probed for one purpose.
+// ReproductionArm is one recipe whose rate is measured for one purpose.
 type ReproductionArm struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// key: the step, the purpose and the digest of the recipe.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// results by try, a letter each: h hit, m miss, v void, i ran to its end with nothing to compare, f failure of the infrastructure, c cancelled, . pending.
+	// results of the tries in order, a letter each: h hit, m miss, v void, i ran to its end with nothing to compare, f infrastructure
+	// failure, c cancelled, . pending.
 	Results string `protobuf:"bytes,2,opt,name=results,proto3" json:"results,omitempty"`
-	// wall time of the tries that ended.
+	// wall time of the tries that have ended.
 	Wall *durationpb.Duration `protobuf:"bytes,3,opt,name=wall,proto3" json:"wall,omitempty"`
-	// trouble is the last void outcome's or failure's reason.
+	// trouble is the reason of the latest void outcome or infrastructure failure.
 	Trouble       string `protobuf:"bytes,4,opt,name=trouble,proto3" json:"trouble,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1095,14 +1099,14 @@ func (x *ReproductionArm) GetTrouble() string {
 	return ""
 }
 
-// ReproductionTrial is a trial under way.
+// ReproductionTrial is a try of an arm that is queued or running.
 type ReproductionTrial struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// index of the trial within the reproduction.
 	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// arm by its place in the list of arms.
+	// arm by its index in Reproduction.arms.
 	Arm uint32 `protobuf:"varint,2,opt,name=arm,proto3" json:"arm,omitempty"`
-	// try within the arm.
+	// try by its index in the arm's results.
 	Try           uint32 `protobuf:"varint,3,opt,name=try,proto3" json:"try,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1164,7 +1168,7 @@ var File_misstep_v1_reproducer_proto protoreflect.FileDescriptor
 const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\n" +
 	"\x1bmisstep/v1/reproducer.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xda\x05\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18misstep/v1/finding.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xe6\x05\n" +
 	"\n" +
 	"Reproducer\x12-\n" +
 	"\afinding\x18\x01 \x01(\v2\x13.misstep.v1.FindingR\afinding\x12*\n" +
@@ -1183,7 +1187,8 @@ const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\tbisection\x18\x0e \x01(\v2\x15.misstep.v1.BisectionR\tbisection\x124\n" +
 	"\bmean_try\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\ameanTry\x12!\n" +
 	"\fseed_matters\x18\x10 \x01(\bR\vseedMatters\x12-\n" +
-	"\x05clean\x18\x11 \x01(\v2\x17.misstep.v1.ReliabilityR\x05clean\"]\n" +
+	"\x05clean\x18\x11 \x01(\v2\x17.misstep.v1.ReliabilityR\x05cleanJ\x04\b\b\x10\tJ\x04\b\t\x10\n" +
+	"\"]\n" +
 	"\vReliability\x12\x12\n" +
 	"\x04hits\x18\x01 \x01(\rR\x04hits\x12\x14\n" +
 	"\x05tries\x18\x02 \x01(\rR\x05tries\x12\x10\n" +
@@ -1220,7 +1225,7 @@ const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\bJdkBuild\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x12\x18\n" +
 	"\afeature\x18\x02 \x01(\rR\afeature\x12\x16\n" +
-	"\x06vendor\x18\x03 \x01(\tR\x06vendor\"\x99\x03\n" +
+	"\x06vendor\x18\x03 \x01(\tR\x06vendor\"\x9f\x03\n" +
 	"\x10ReproductionSpec\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x123\n" +
@@ -1232,7 +1237,8 @@ const file_misstep_v1_reproducer_proto_rawDesc = "" +
 	"\x06trials\x18\a \x01(\x04R\x06trials\x12-\n" +
 	"\x04time\x18\b \x01(\v2\x19.google.protobuf.DurationR\x04time\x12\x12\n" +
 	"\x04seed\x18\t \x01(\x04R\x04seed\x12\"\n" +
-	"\finstrumented\x18( \x03(\tR\finstrumented\"\xc2\x04\n" +
+	"\finstrumented\x18( \x03(\tR\finstrumentedJ\x04\b\n" +
+	"\x10(\"\xc2\x04\n" +
 	"\fReproduction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1c.misstep.v1.ReproductionSpecR\x04spec\x123\n" +

@@ -23,24 +23,24 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// OutcomeKind orders outcomes; an outcome has the first kind that applies in the order crash, hang, mismatches, app failure,
-// void, clean.
+// OutcomeKind classifies an outcome: the first that applies in the order crash, hang, mismatches, application failure, void, clean.
 type OutcomeKind int32
 
 const (
 	// OUTCOME_KIND_UNSPECIFIED is never sent.
 	OutcomeKind_OUTCOME_KIND_UNSPECIFIED OutcomeKind = 0
-	// OUTCOME_KIND_CLEAN had every check do work and find nothing.
+	// OUTCOME_KIND_CLEAN: every check did work and found nothing.
 	OutcomeKind_OUTCOME_KIND_CLEAN OutcomeKind = 1
-	// OUTCOME_KIND_MISMATCHES has at least one mismatch.
+	// OUTCOME_KIND_MISMATCHES: at least one check found a mismatch.
 	OutcomeKind_OUTCOME_KIND_MISMATCHES OutcomeKind = 2
-	// OUTCOME_KIND_CRASH is a JVM that died of a fatal error or of a signal that nobody here sent.
+	// OUTCOME_KIND_CRASH: the JVM died of a fatal error or of a signal that Misstep did not send.
 	OutcomeKind_OUTCOME_KIND_CRASH OutcomeKind = 3
-	// OUTCOME_KIND_HANG made no progress within its limit.
+	// OUTCOME_KIND_HANG: the JVM made no progress within its limit.
 	OutcomeKind_OUTCOME_KIND_HANG OutcomeKind = 4
-	// OUTCOME_KIND_APPLICATION_FAILURE is a workload that said its result is wrong, threw, or exceeded memory or output limits.
+	// OUTCOME_KIND_APPLICATION_FAILURE: the workload reported a wrong result, threw an exception, or exceeded a limit of memory,
+	// output, disk or time.
 	OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE OutcomeKind = 5
-	// OUTCOME_KIND_VOID proves nothing: a check or a perturbation that was asked for did no work.
+	// OUTCOME_KIND_VOID: nothing was proved, because a check or a perturbation that was asked for did no work.
 	OutcomeKind_OUTCOME_KIND_VOID OutcomeKind = 6
 )
 
@@ -93,47 +93,47 @@ func (OutcomeKind) EnumDescriptor() ([]byte, []int) {
 	return file_misstep_v1_run_proto_rawDescGZIP(), []int{0}
 }
 
-// Outcome is what the JVM did in one trial. Troubles of the machine or of Misstep itself are an InfrastructureFailure instead.
+// Outcome is what the JVM did in one trial. Trouble of the machine or of Misstep itself is an InfrastructureFailure instead.
 type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// kind of outcome; the others of its kinds may have left observations too (a crash after mismatches).
+	// kind of the outcome, the first that applies; others may have left observations too (a crash after mismatches).
 	Kind OutcomeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=misstep.v1.OutcomeKind" json:"kind,omitempty"`
-	// reason in one line for people: why void, which limit, which signal.
+	// reason in one line: why it is void, which limit, which signal.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// exit_code of the JVM, -1 when a signal ended it.
+	// exit_code of the JVM; -1 when a signal ended it.
 	ExitCode int32 `protobuf:"varint,3,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
-	// signal that ended the JVM, 0 for none.
+	// signal that ended the JVM; 0 for none.
 	Signal int32 `protobuf:"varint,4,opt,name=signal,proto3" json:"signal,omitempty"`
 	// started is when the JVM was started.
 	Started *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=started,proto3" json:"started,omitempty"`
 	// wall time of the JVM.
 	Wall *durationpb.Duration `protobuf:"bytes,6,opt,name=wall,proto3" json:"wall,omitempty"`
-	// cpu time, user and system, of the trial's processes.
+	// cpu is the CPU time, user and system, of the trial's processes.
 	Cpu *durationpb.Duration `protobuf:"bytes,7,opt,name=cpu,proto3" json:"cpu,omitempty"`
-	// max_rss_bytes is the highest resident set of one of the trial's processes.
+	// max_rss_bytes is the largest resident set of any of the trial's processes.
 	MaxRssBytes uint64 `protobuf:"varint,8,opt,name=max_rss_bytes,json=maxRssBytes,proto3" json:"max_rss_bytes,omitempty"`
-	// checks that ran, one entry for each that the recipe asks for.
+	// checks that the recipe asks for, one entry each.
 	Checks []*CheckCount `protobuf:"bytes,9,rep,name=checks,proto3" json:"checks,omitempty"`
 	// signals of the sampler.
 	Signals *SignalCount `protobuf:"bytes,10,opt,name=signals,proto3" json:"signals,omitempty"`
-	// mismatches, at most 256, those with equal check, kind, boundary and moment (what ran on top, and its code) counted together. The most
-	// frequent moment of each boundary comes first, the most frequent boundaries before others.
+	// mismatches, at most 256: one entry for all with the same check, kind, boundary and moment (what ran on top, and its code). The
+	// most frequent moment of each boundary comes first, with the most frequent boundaries before others.
 	Mismatches []*Mismatch `protobuf:"bytes,11,rep,name=mismatches,proto3" json:"mismatches,omitempty"`
 	// crash when the JVM crashed.
 	Crash *Crash `protobuf:"bytes,12,opt,name=crash,proto3" json:"crash,omitempty"`
-	// hang when it hung.
+	// hang when the JVM hung.
 	Hang *Hang `protobuf:"bytes,13,opt,name=hang,proto3" json:"hang,omitempty"`
-	// application failure when the workload failed by itself.
+	// application_failure when the workload failed by itself.
 	ApplicationFailure *ApplicationFailure `protobuf:"bytes,14,opt,name=application_failure,json=applicationFailure,proto3" json:"application_failure,omitempty"`
-	// evidence in the corpus.
+	// evidence: files in the corpus, stored before the outcome is reported.
 	Evidence []*Evidence `protobuf:"bytes,15,rep,name=evidence,proto3" json:"evidence,omitempty"`
-	// perturbation that was in force, with proof.
+	// perturbation that was in force, with the proof that it acted.
 	Perturbation *PerturbationReport `protobuf:"bytes,16,opt,name=perturbation,proto3" json:"perturbation,omitempty"`
 	// recipe_digest of the recipe that was run.
 	RecipeDigest string `protobuf:"bytes,17,opt,name=recipe_digest,json=recipeDigest,proto3" json:"recipe_digest,omitempty"`
-	// host that ran it.
+	// host on which it ran.
 	Host string `protobuf:"bytes,18,opt,name=host,proto3" json:"host,omitempty"`
-	// mismatches_left_out is how many more kinds of mismatch there were than mismatches holds; the evidence has them.
+	// mismatches_left_out is the number of further entries for which mismatches had no room; the evidence has them.
 	MismatchesLeftOut uint32 `protobuf:"varint,19,opt,name=mismatches_left_out,json=mismatchesLeftOut,proto3" json:"mismatches_left_out,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -305,9 +305,9 @@ func (x *Outcome) GetMismatchesLeftOut() uint32 {
 // CheckCount counts the verdicts of one check; they add up to total.
 type CheckCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// check by name.
+	// check by its name.
 	Check string `protobuf:"bytes,1,opt,name=check,proto3" json:"check,omitempty"`
-	// total of entries or signals that the check took.
+	// total is the number of observations that the check made, such as method entries or signals.
 	Total uint64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	// match: both observations agree.
 	Match uint64 `protobuf:"varint,3,opt,name=match,proto3" json:"match,omitempty"`
@@ -402,7 +402,7 @@ func (x *CheckCount) GetVoid() map[string]uint64 {
 	return nil
 }
 
-// SignalCount follows the sampler's signals.
+// SignalCount counts the sampler's signals by how far they got.
 type SignalCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// sent by the sampler.
@@ -475,7 +475,7 @@ type Frame struct {
 	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
 	// descriptor of the method.
 	Descriptor_ string `protobuf:"bytes,3,opt,name=descriptor,proto3" json:"descriptor,omitempty"`
-	// bci is the bytecode index; -1 or -3 mark native methods as the walker gave it.
+	// bci is the bytecode index; -1 or -3 marks a native method, as the walker gave it.
 	Bci           int32 `protobuf:"varint,4,opt,name=bci,proto3" json:"bci,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -539,15 +539,15 @@ func (x *Frame) GetBci() int32 {
 	return 0
 }
 
-// Trace is one walked stack.
+// Trace is one observation of a stack.
 type Trace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// source that gave it: "asgct", "gst" or "shadow"; "bytecode" is the part of the suspect below an impossible edge and what the
+	// source of the frames: "asgct", "gst" or "shadow"; "bytecode" is the part of the suspect below an impossible edge, with what the
 	// bytecode calls there.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// frames, the callee (top) first.
 	Frames []*Frame `protobuf:"bytes,2,rep,name=frames,proto3" json:"frames,omitempty"`
-	// num_frames as the walker returned it; an error code when not positive.
+	// num_frames as the walker returned it; an error code if not positive.
 	NumFrames     int32 `protobuf:"varint,3,opt,name=num_frames,json=numFrames,proto3" json:"num_frames,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -615,46 +615,50 @@ type Mismatch struct {
 	Reference *Trace `protobuf:"bytes,3,opt,name=reference,proto3" json:"reference,omitempty"`
 	// suspect is the observation that the check judges.
 	Suspect *Trace `protobuf:"bytes,4,opt,name=suspect,proto3" json:"suspect,omitempty"`
-	// divergence is the index from the bottom at which the two first differ.
+	// divergence is the index, counted from the bottom, at which the two first differ.
 	Divergence uint32 `protobuf:"varint,5,opt,name=divergence,proto3" json:"divergence,omitempty"`
-	// thread name.
+	// thread by its name.
 	Thread string `protobuf:"bytes,6,opt,name=thread,proto3" json:"thread,omitempty"`
-	// tid of the thread as the kernel knows it.
+	// tid is the kernel's id of the thread.
 	Tid int64 `protobuf:"varint,7,opt,name=tid,proto3" json:"tid,omitempty"`
 	// sequence number of the sample or entry within its trial.
 	Sequence uint64 `protobuf:"varint,8,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// pc at the signal, 0 when there was none.
+	// pc is the program counter at the signal; 0 when there was no signal.
 	Pc uint64 `protobuf:"varint,9,opt,name=pc,proto3" json:"pc,omitempty"`
-	// sp at the signal, 0 when there was none.
+	// sp is the stack pointer at the signal; 0 when there was no signal.
 	Sp uint64 `protobuf:"varint,10,opt,name=sp,proto3" json:"sp,omitempty"`
 	// code bytes at pc, at most 16.
 	Code []byte `protobuf:"bytes,11,opt,name=code,proto3" json:"code,omitempty"`
-	// top_state is what ran on top: "interpreted", "compiled", "stub", "native" or empty when unknown.
+	// top_state is what ran on top: "interpreted", "compiled", "stub", "native", or empty when unknown.
 	TopState string `protobuf:"bytes,12,opt,name=top_state,json=topState,proto3" json:"top_state,omitempty"`
-	// count of mismatches of this check, kind and boundary in the trial.
+	// count is the number of mismatches in the trial that this entry stands for.
 	Count uint64 `protobuf:"varint,13,opt,name=count,proto3" json:"count,omitempty"`
-	// deoptimised_caller is, where kind is "truncated", the compiled method at which the suspect ended, when its return address on the
-	// stack was found to be its deoptimisation entry: a callee broke what it was compiled for. Its bci says nothing. A position of its code is
-	// what the reference has right below the cut; in asgct-shadow by its entries there, if it has any. Absent when no such address was found.
+	// deoptimised_caller is, if kind is "truncated", the compiled method at which the suspect ended, provided that its return address
+	// on the stack was found to be its deoptimisation entry: a callee invalidated an assumption under which it was compiled. Its bci
+	// means nothing. The reference has a position of this method's code right below the cut; in asgct-shadow that follows from its
+	// entries there, if it has any. Absent when no such address was found.
 	DeoptimisedCaller *Frame `protobuf:"bytes,14,opt,name=deoptimised_caller,json=deoptimisedCaller,proto3" json:"deoptimised_caller,omitempty"`
-	// fp is the frame pointer's register at the signal, 0 when there was none.
+	// fp is the frame pointer register at the signal; 0 when there was no signal.
 	Fp uint64 `protobuf:"varint,15,opt,name=fp,proto3" json:"fp,omitempty"`
-	// return_at is, for a pc outside of generated code, where the first return address into it stands on the stack, looked for from sp on: that of C
-	// code that has not set up its frame. 0 when none is near.
+	// return_at is, for a pc outside of generated code, the stack address of the first return address into generated code, searched
+	// from sp on: the one of C code that has not set up its frame. 0 when none is near.
 	ReturnAt uint64 `protobuf:"varint,16,opt,name=return_at,json=returnAt,proto3" json:"return_at,omitempty"`
-	// return_state is what C code returns to by the chain of frame pointers, as top_state; empty where that leads nowhere.
+	// return_state is what that C code returns to according to the chain of frame pointers, with the values of top_state; empty when
+	// the chain leads nowhere.
 	ReturnState string `protobuf:"bytes,17,opt,name=return_state,json=returnState,proto3" json:"return_state,omitempty"`
-	// return_code is the code there, at most 256 bytes.
+	// return_code is the code at the return address, at most 256 bytes.
 	ReturnCode []byte `protobuf:"bytes,18,opt,name=return_code,json=returnCode,proto3" json:"return_code,omitempty"`
-	// return_copied says that the return address stands once more less than 64 bytes above: C code that aligns its stack has copied it.
+	// return_copied reports that the return address occurs again less than 64 bytes above: C code that aligns its stack has copied
+	// it.
 	ReturnCopied bool `protobuf:"varint,21,opt,name=return_copied,json=returnCopied,proto3" json:"return_copied,omitempty"`
-	// stack is what a walk that lost its bottom without a known reason could have gone on from: words that point into generated code, from sp on, if the
-	// sample kept them. Some are what calls have left behind.
+	// stack holds the words from which a walk that lost its bottom without a known reason could have continued: those from sp on that
+	// point into generated code, if the sample kept them. Some are left over from earlier calls.
 	Stack []*StackWord `protobuf:"bytes,19,rep,name=stack,proto3" json:"stack,omitempty"`
-	// top_call is the method that the suspect's top frame calls at its bci, by the bytecode. Absent where it calls none that is known.
+	// top_call is the method that the suspect's top frame calls at its bci, according to the bytecode. Absent when no known one is
+	// called.
 	TopCall *Frame `protobuf:"bytes,20,opt,name=top_call,json=topCall,proto3" json:"top_call,omitempty"`
-	// architecture of the JVM, whose instructions code and return_code are, as Go names it: "amd64", "arm64". Empty means
-	// "amd64", the only one before there was this field.
+	// architecture of the instructions in code and return_code, as Go names it: "amd64", "arm64". Empty means "amd64", the only one
+	// before there was this field.
 	Architecture  string `protobuf:"bytes,22,opt,name=architecture,proto3" json:"architecture,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -847,9 +851,9 @@ func (x *Mismatch) GetArchitecture() string {
 // StackWord is a word of a thread's stack that points into generated code.
 type StackWord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// at is its address.
+	// at is the address of the word.
 	At uint64 `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
-	// code that it points at: "interpreter", "stub NAME" or "compiled METHOD", and whether it is that one's deoptimisation entry.
+	// code that it points to: "interpreter", "stub NAME" or "compiled METHOD", and whether it is that method's deoptimisation entry.
 	Code          string `protobuf:"bytes,2,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -902,27 +906,27 @@ func (x *StackWord) GetCode() string {
 // Crash describes a fatal error of the JVM.
 type Crash struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// signal name or error kind as hs_err gives it, e.g. "SIGSEGV (0xb)" or "Internal Error".
+	// error as hs_err gives it: a signal or a kind of error, e.g. "SIGSEGV (0xb)" or "Internal Error".
 	Error string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	// problematic_frame as hs_err gives it.
 	ProblematicFrame string `protobuf:"bytes,2,opt,name=problematic_frame,json=problematicFrame,proto3" json:"problematic_frame,omitempty"`
-	// thread that crashed: its hs_err line without addresses.
+	// thread that crashed: its line in hs_err without addresses.
 	Thread string `protobuf:"bytes,3,opt,name=thread,proto3" json:"thread,omitempty"`
-	// vm_operation under way, empty for none.
+	// vm_operation that was being executed; empty for none.
 	VmOperation string `protobuf:"bytes,4,opt,name=vm_operation,json=vmOperation,proto3" json:"vm_operation,omitempty"`
 	// native_frames of the crashed thread, top first, at most 64.
 	NativeFrames []string `protobuf:"bytes,5,rep,name=native_frames,json=nativeFrames,proto3" json:"native_frames,omitempty"`
 	// java_frames of the crashed thread, top first, at most 64.
 	JavaFrames []string `protobuf:"bytes,6,rep,name=java_frames,json=javaFrames,proto3" json:"java_frames,omitempty"`
-	// in_walk says that the crash happened inside ASGCT or the signal handler, by the flight record.
+	// in_walk reports that the crash happened inside ASGCT or the signal handler, according to the flight record.
 	InWalk bool `protobuf:"varint,7,opt,name=in_walk,json=inWalk,proto3" json:"in_walk,omitempty"`
-	// phase of the walk by the flight record, empty when not in one.
+	// phase of the walk according to the flight record; empty outside of a walk.
 	Phase string `protobuf:"bytes,8,opt,name=phase,proto3" json:"phase,omitempty"`
 	// detail is hs_err's message line.
 	Detail string `protobuf:"bytes,9,opt,name=detail,proto3" json:"detail,omitempty"`
-	// sample is the number of the sample or check in whose walk it was, by the flight record; 0 when in none.
+	// sample is the number of the sample or check whose walk crashed, according to the flight record; 0 outside of a walk.
 	Sample uint64 `protobuf:"varint,10,opt,name=sample,proto3" json:"sample,omitempty"`
-	// walk_pc is the pc that the walk began with, by the flight record; 0 when in none.
+	// walk_pc is the program counter with which the walk began, according to the flight record; 0 outside of a walk.
 	WalkPc        uint64 `protobuf:"varint,11,opt,name=walk_pc,json=walkPc,proto3" json:"walk_pc,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1038,9 +1042,9 @@ func (x *Crash) GetWalkPc() uint64 {
 // Hang describes a JVM that made no progress.
 type Hang struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// cause: "in-walk" (a thread stays in a walker), "in-agent" (in the handler or the agent outside of a walk), "deadlock" (the
-	// JVM found one among its threads), "starved" (threads could run and got no CPU), "safepoint" (the JVM no longer reaches a
-	// safepoint, it does not answer a request for its threads), "limit" (none of these).
+	// cause: "in-walk" (a thread does not leave a walker), "in-agent" (a thread does not leave the handler or the agent, outside of a
+	// walk), "deadlock" (the JVM found one among its threads), "starved" (runnable threads got no CPU), "safepoint" (the JVM no
+	// longer reaches a safepoint: it does not answer a request for its threads), "limit" (none of these).
 	Cause string `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
 	// threads with their stacks.
 	Threads       []*HungThread `protobuf:"bytes,2,rep,name=threads,proto3" json:"threads,omitempty"`
@@ -1092,12 +1096,12 @@ func (x *Hang) GetThreads() []*HungThread {
 	return nil
 }
 
-// HungThread is one thread of a hung JVM as seen from outside.
+// HungThread is one thread of a hung JVM, observed from outside.
 type HungThread struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name of the thread.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// tid as the kernel knows it.
+	// tid is the kernel's id of the thread.
 	Tid int64 `protobuf:"varint,2,opt,name=tid,proto3" json:"tid,omitempty"`
 	// state letter and wait channel from /proc, e.g. "S futex_wait_queue".
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
@@ -1105,11 +1109,11 @@ type HungThread struct {
 	NativeFrames []string `protobuf:"bytes,4,rep,name=native_frames,json=nativeFrames,proto3" json:"native_frames,omitempty"`
 	// java_frames, top first, at most 64.
 	JavaFrames []string `protobuf:"bytes,5,rep,name=java_frames,json=javaFrames,proto3" json:"java_frames,omitempty"`
-	// waits_for is the class of the lock that it waits for; for threads of a deadlock only.
+	// waits_for is the class of the lock that it waits for; only for threads of a deadlock.
 	WaitsFor string `protobuf:"bytes,6,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
-	// held_by is the name of the thread that holds it.
+	// held_by is the name of the thread that holds that lock.
 	HeldBy string `protobuf:"bytes,7,opt,name=held_by,json=heldBy,proto3" json:"held_by,omitempty"`
-	// running is the share of the time of a first look, about half a second, in which it ran on a CPU.
+	// running is the share of the first observation, about half a second, during which it ran on a CPU.
 	Running       float64 `protobuf:"fixed64,8,opt,name=running,proto3" json:"running,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1201,7 +1205,7 @@ func (x *HungThread) GetRunning() float64 {
 	return 0
 }
 
-// ApplicationFailure is the workload's own failure.
+// ApplicationFailure is a failure of the workload itself.
 type ApplicationFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// reason: "validation", "exception", "exit-code", "memory", "output", "disk", "time", "start".
@@ -1256,10 +1260,10 @@ func (x *ApplicationFailure) GetMessage() string {
 	return ""
 }
 
-// Evidence is one blob in the corpus.
+// Evidence is one file of an outcome, stored as a blob in the corpus.
 type Evidence struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the file, e.g. "hs_err.log"; no folders.
+	// name of the file without folders, e.g. "hs_err.log".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// digest of the blob, "sha256:" and 64 hex digits.
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
@@ -1320,32 +1324,32 @@ func (x *Evidence) GetSize() uint64 {
 	return 0
 }
 
-// PerturbationReport proves what a perturbation did.
+// PerturbationReport reports what a perturbation did, as proof that it acted.
 type PerturbationReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// strategy in force.
 	Strategy string `protobuf:"bytes,1,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// seed in force.
 	Seed uint64 `protobuf:"varint,2,opt,name=seed,proto3" json:"seed,omitempty"`
-	// applied counts by action: "delay", "preempt", "priority", "starve".
+	// applied counts what was done, by action: "delay", "preempt", "priority", "starve".
 	Applied map[string]uint64 `protobuf:"bytes,3,rep,name=applied,proto3" json:"applied,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// mechanism that carried it out: "sched_ext" or "agent"; empty for the strategy "none".
 	Mechanism string `protobuf:"bytes,4,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
 	// kernel release under which the trial ran.
 	Kernel string `protobuf:"bytes,5,opt,name=kernel,proto3" json:"kernel,omitempty"`
-	// parameters in force that the recipe gave.
+	// parameters in force, as far as the recipe gave them.
 	Parameters map[string]float64 `protobuf:"bytes,6,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	// decisions taken, applied or not.
+	// decisions that the strategy took, whether applied or not.
 	Decisions uint64 `protobuf:"varint,7,opt,name=decisions,proto3" json:"decisions,omitempty"`
 	// threads that were under the perturbation.
 	Threads uint64 `protobuf:"varint,8,opt,name=threads,proto3" json:"threads,omitempty"`
-	// outside counts turns of threads that are not the trial's: they were seen and left alone.
+	// outside counts turns on a CPU of threads that do not belong to the trial: they were observed and left alone.
 	Outside uint64 `protobuf:"varint,9,opt,name=outside,proto3" json:"outside,omitempty"`
-	// delays as decided.
+	// delays as the strategy decided them.
 	Delays *DelayDistribution `protobuf:"bytes,10,opt,name=delays,proto3" json:"delays,omitempty"`
 	// roles by name: "sampler", "vm", "gc", "compiler", "mutator".
 	Roles map[string]*RolePerturbation `protobuf:"bytes,11,rep,name=roles,proto3" json:"roles,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// ejected says why the kernel took the scheduler out; empty when it did not. Such a trial is void.
+	// ejected is the reason why the kernel ejected the scheduler, which makes the trial void; empty when it did not.
 	Ejected       string `protobuf:"bytes,12,opt,name=ejected,proto3" json:"ejected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1465,18 +1469,18 @@ func (x *PerturbationReport) GetEjected() string {
 	return ""
 }
 
-// DelayDistribution sums up delays; each bound is at most twice as long as the exact quantile.
+// DelayDistribution summarises delays by upper bounds of quantiles; each bound is at most twice the exact quantile.
 type DelayDistribution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// count of delays.
 	Count uint64 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// median is a bound that half of them are below.
+	// median is an upper bound of half of the delays.
 	Median *durationpb.Duration `protobuf:"bytes,2,opt,name=median,proto3" json:"median,omitempty"`
-	// p90 is a bound that 90 % of them are below.
+	// p90 is an upper bound of 90 % of the delays.
 	P90 *durationpb.Duration `protobuf:"bytes,3,opt,name=p90,proto3" json:"p90,omitempty"`
-	// p99 is a bound that 99 % of them are below.
+	// p99 is an upper bound of 99 % of the delays.
 	P99 *durationpb.Duration `protobuf:"bytes,4,opt,name=p99,proto3" json:"p99,omitempty"`
-	// longest is a bound that all of them are below.
+	// longest is an upper bound of all delays.
 	Longest       *durationpb.Duration `protobuf:"bytes,5,opt,name=longest,proto3" json:"longest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1547,14 +1551,14 @@ func (x *DelayDistribution) GetLongest() *durationpb.Duration {
 	return nil
 }
 
-// RolePerturbation sums up what happened to the threads of one role.
+// RolePerturbation summarises what happened to the threads of one role.
 type RolePerturbation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// threads of the role.
 	Threads uint64 `protobuf:"varint,1,opt,name=threads,proto3" json:"threads,omitempty"`
-	// decisions about them.
+	// decisions about these threads.
 	Decisions uint64 `protobuf:"varint,2,opt,name=decisions,proto3" json:"decisions,omitempty"`
-	// delays of them.
+	// delays is the number of delays of these threads.
 	Delays uint64 `protobuf:"varint,3,opt,name=delays,proto3" json:"delays,omitempty"`
 	// delayed is the sum of these delays.
 	Delayed *durationpb.Duration `protobuf:"bytes,4,opt,name=delayed,proto3" json:"delayed,omitempty"`
@@ -1564,7 +1568,7 @@ type RolePerturbation struct {
 	Preempted uint64 `protobuf:"varint,6,opt,name=preempted,proto3" json:"preempted,omitempty"`
 	// priorities counts changes of priority.
 	Priorities uint64 `protobuf:"varint,7,opt,name=priorities,proto3" json:"priorities,omitempty"`
-	// ran is their time on a CPU.
+	// ran is the time that these threads spent on a CPU.
 	Ran           *durationpb.Duration `protobuf:"bytes,8,opt,name=ran,proto3" json:"ran,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1656,14 +1660,14 @@ func (x *RolePerturbation) GetRan() *durationpb.Duration {
 	return nil
 }
 
-// InfrastructureFailure is trouble of the machine or of Misstep, never of the JVM under test. Only these are retried.
+// InfrastructureFailure is trouble of the machine or of Misstep, never of the JVM under test. Nothing else is retried.
 type InfrastructureFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// message in one line, naming the object.
+	// message in one line that names the object.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// permanent failures are not retried (a JDK that cannot be had, a recipe that this runner cannot do).
+	// permanent failures are not retried (a JDK that cannot be obtained, a recipe that this runner cannot run).
 	Permanent bool `protobuf:"varint,2,opt,name=permanent,proto3" json:"permanent,omitempty"`
-	// interrupted trials were cut short because their runner stops: they go back to the queue and do not count as an attempt.
+	// interrupted trials were cut short because their runner is stopping: they return to the queue and do not count as an attempt.
 	Interrupted   bool `protobuf:"varint,3,opt,name=interrupted,proto3" json:"interrupted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1720,7 +1724,7 @@ func (x *InfrastructureFailure) GetInterrupted() bool {
 	return false
 }
 
-// Progress of a trial that runs.
+// Progress of a running trial.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// phase: "fetch", "start", "run", "collect".
