@@ -6,7 +6,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Names of the checks. Code that treats one check in a way of its own uses its constant, never the literal.
+// Names of the checks. Code that treats one check differently from others uses its constant, never the literal.
 const (
 	GstAsgct        = "gst-asgct"
 	ShadowGst       = "shadow-gst"
@@ -16,7 +16,7 @@ const (
 	Liveness        = "liveness"
 )
 
-// Slots of the agent's status file. Their order is part of the agent's ABI (MISSTEP_ABI_VERSION in agent/abi.h).
+// Slots in the agent's status file. Their order is part of the agent's ABI (MISSTEP_ABI_VERSION in agent/abi.h).
 const (
 	slotGstAsgct = iota
 	slotShadowGst
@@ -28,38 +28,38 @@ const (
 	StatusSlots
 )
 
-// NoSlot is the slot of a check that the agent does not count: it is judged after the trial, from what the trial left.
+// NoSlot is the slot of a check that the agent does not count: it is made after the trial, from a recording.
 const NoSlot = -1
 
-// Check is all that is known of one check. This table is its only home: validation, defaults, the agent's options and status file,
-// help, bundles and the generated agent/native/src/checks.gen.h follow from it.
+// Check is everything that is specific to one check. The table below is its only definition: validation, defaults, the agent's
+// options and status file, help, bundles and the generated agent/native/src/checks.gen.h follow from it.
 type Check struct {
 	Word
 	// Slot in the agent's status file, from 0, or NoSlot.
 	Slot int `json:"-"`
-	// Methods, Signals and Traces say what the check needs to do any work: instrumented methods, signals, the traces that other
-	// checks take.
+	// Methods, Signals and Traces report what the check needs to do any work: instrumented methods, signals, the traces of other
+	// checks.
 	Methods bool `json:"needs_methods"`
 	Signals bool `json:"needs_signals"`
 	Traces  bool `json:"needs_traces"`
-	// Share is the share of what ShareOf names that it takes where a recipe gives none, in (0, 1].
+	// Share is its default share of what ShareOf names, in (0, 1].
 	Share   float64 `json:"default_share"`
 	ShareOf string  `json:"share_of"`
-	// AgentShare is its share where the agent's option is left out; 0 is off.
+	// AgentShare is its share if the agent's option is left out; 0 means off.
 	AgentShare float64 `json:"-"`
-	// Reference, Interval and Burst say whether it takes Check.reference, Check.interval and Sampling.burst. The agent's option of
-	// a check with an interval is that interval in milliseconds, of another one its share.
+	// Reference, Interval and Burst report whether it takes Check.reference, Check.interval and Sampling.burst. The value of the
+	// agent's option is the interval in milliseconds if the check takes one, else its share.
 	Reference bool `json:"takes_reference"`
 	Interval  bool `json:"takes_interval"`
 	Burst     bool `json:"takes_burst"`
-	// Suspect is the walker that it judges, Trusted what the suspect is compared with, At where both are observed.
+	// Suspect is the walker that it judges, Trusted what the suspect is compared with, At the moment at which both are observed.
 	Suspect string `json:"suspect"`
 	Trusted string `json:"trusted"`
 	At      string `json:"at"`
-	// Expected is what a JVM without a bug does, as a sentence of a bug report.
+	// Expected is the correct behaviour of a JVM, as a sentence of a bug report.
 	Expected string `json:"expected"`
-	// Rules, Kinds and Reasons are the words of its verdicts: what it may tolerate, what its mismatches may be, what may make it
-	// void. One without kinds has no mismatch records.
+	// Rules, Kinds and Reasons are the words of its verdicts: why it may tolerate a difference, which kinds of mismatch it finds,
+	// why it may be void. A check without kinds has no mismatch records.
 	Rules   []string `json:"rules,omitempty"`
 	Kinds   []string `json:"kinds,omitempty"`
 	Reasons []string `json:"reasons,omitempty"`
@@ -75,7 +75,7 @@ const (
 const (
 	sharesOfEntries = "method entries"
 	sharesOfTicks   = "the sampler's ticks"
-	// asynchronous is what a walk in a signal handler must do.
+	// asynchronous is the correct behaviour of a walk in a signal handler.
 	asynchronous = "AsyncGetCallTrace, called in a signal handler, gives the frames that were entered and not left, " +
 		"or an error code."
 )
@@ -84,14 +84,15 @@ const (
 // share of 0.001 the checks of a busy program cost about as much as its instrumentation.
 const entryShare = 0.001
 
-// AgentLivenessMillis is the interval of liveness where the agent's option is left out, in milliseconds.
+// AgentLivenessMillis is the interval of liveness if the agent's option is left out, in milliseconds.
 const AgentLivenessMillis = 100
 
 // checks in the order in which they are listed; those with a slot come first, in the order of their slots.
 var checks = []Check{
 	{
 		Word: Word{
-			GstAsgct, "at method entries: GetStackTrace and AsyncGetCallTrace of the own thread are equal, methods and bcis",
+			GstAsgct,
+			"at method entries: GetStackTrace and AsyncGetCallTrace, called by the thread itself, give equal methods and bcis",
 			"measured: docs/figures/0005-oracle-figures.md",
 		},
 		Slot: slotGstAsgct, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
@@ -103,7 +104,7 @@ var checks = []Check{
 	},
 	{
 		Word: Word{
-			ShadowGst, "at method entries: the shadow stack of instrumented methods is what GetStackTrace shows of them",
+			ShadowGst, "at method entries: the shadow stack equals the instrumented methods in the trace of GetStackTrace",
 			"measured: docs/figures/0001-first-hunts.md",
 		},
 		Slot: slotShadowGst, Methods: true, Share: entryShare, ShareOf: sharesOfEntries, AgentShare: entryShare,
@@ -116,7 +117,7 @@ var checks = []Check{
 	{
 		Word: Word{
 			AsgctShadow,
-			"in a signal: AsyncGetCallTrace against the shadow stack copied in the same handler, from the bottom",
+			"in a signal handler: AsyncGetCallTrace compared with the shadow stack, copied in the same handler, from the bottom",
 			"the shadow stack, which shadow-gst checks; measured: docs/figures/0005-oracle-figures.md",
 		},
 		Slot: slotAsgctShadow, Methods: true, Signals: true, Share: 1, ShareOf: sharesOfTicks, AgentShare: 1,
@@ -135,7 +136,7 @@ var checks = []Check{
 	{
 		Word: Word{
 			AsgctGstBracket,
-			"a signal, GetStackTrace at the next safepoint, a signal: what bytecode does not let a thread do in between; " +
+			"a signal, GetStackTrace at the next safepoint, a signal: bytecode must permit what the thread did in between; " +
 				"instruments nothing", "bytecode: JVMS 6.5; threads: HotSpot javaThread.cpp",
 		},
 		Slot: slotAsgctGstBracket, Signals: true, Share: 1, ShareOf: sharesOfTicks,
@@ -149,7 +150,7 @@ var checks = []Check{
 	},
 	{
 		Word: Word{
-			Edges, "on every trace of the others: the instruction at a frame's bci can have called the frame above",
+			Edges, "on every trace of other checks: the instruction at a frame's bci can have called the frame above",
 			"JVMS 5 and 6.5; upcalls: HotSpot vmSymbols.hpp",
 		},
 		Slot: slotEdges, Traces: true, Share: 1, ShareOf: "the traces that other checks take",
@@ -161,7 +162,7 @@ var checks = []Check{
 	{
 		Word: Word{
 			Liveness,
-			"no thread stays in AsyncGetCallTrace, a handler or the agent beyond its limit, seen from inside and outside",
+			"no thread stays in AsyncGetCallTrace, a handler or the agent beyond its limit, observed from inside and outside",
 			"measured: docs/figures/0005-oracle-figures.md",
 		},
 		Slot: slotLiveness, Share: 1, ShareOf: "on or off", AgentShare: 1, Interval: true,
@@ -171,10 +172,10 @@ var checks = []Check{
 	},
 }
 
-// Checks lists every check. The elements are shared: do not change them.
+// Checks returns every check. Their slices are shared: do not change them.
 func Checks() []Check { return slices.Clone(checks) }
 
-// AgentChecks lists the checks that the agent counts, in the order of its status file.
+// AgentChecks returns the checks that the agent counts, in the order of its status file.
 func AgentChecks() []Check {
 	return slices.DeleteFunc(Checks(), func(c Check) bool { return c.Slot == NoSlot })
 }
@@ -188,7 +189,7 @@ func FindCheck(name string) (Check, bool) {
 	return checks[i], true
 }
 
-// Names of checks, in their order.
+// Names returns the names of checks, in their order.
 func Names(list []Check) []string {
 	names := make([]string, 0, len(list))
 	for _, c := range list {
@@ -197,7 +198,7 @@ func Names(list []Check) []string {
 	return names
 }
 
-// ShareOf is the share that a recipe's check takes: its own, else the default; 0 for an unknown check without one.
+// ShareOf returns the share of a recipe's check: its own or the default; 0 for an unknown check without one.
 func ShareOf(c *misstepv1.Check) float64 {
 	if c.GetShare() != 0 {
 		return c.GetShare()

@@ -10,10 +10,10 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// needs finds what checks lack to do any work.
+// needs adds what checks lack to do any work.
 func (v *Violations) needs(s Settings) {
 	if s.unbounded() {
-		return // which has been said
+		return // already reported
 	}
 	methods, signals := "", "" // the first check that needs them
 	for i, ch := range s.Checks {
@@ -25,14 +25,14 @@ func (v *Violations) needs(s Settings) {
 			signals = need.Name
 		}
 		if need.Traces && !anyCheck(s.Checks, walks) {
-			v.Addf(fmt.Sprintf("checks[%d].name", i), "%s judges the traces that other checks take: expected one of %s too",
+			v.Addf(fmt.Sprintf("checks[%d].name", i), "%s judges the traces of other checks: add one of %s",
 				need.Name, namesWith(walks))
 		}
 	}
 	for i, in := range s.Instrumentation {
 		if methods != "" && in.GetRatio() == 0 && len(in.GetOnly()) == 0 {
 			v.Addf(fmt.Sprintf("instrumentation[%d].ratio", i),
-				"nothing would be instrumented, and the check %s needs instrumented methods: expected more than 0", methods)
+				"nothing would be instrumented, but the check %s needs instrumented methods: expected more than 0", methods)
 		}
 	}
 	if signals != "" && len(s.Sampling) == 0 {
@@ -41,53 +41,53 @@ func (v *Violations) needs(s Settings) {
 	for i, one := range s.Sampling {
 		if d, ok := Duration(one.GetInterval()); ok && d == 0 && signals != "" {
 			v.Addf(fmt.Sprintf("sampling[%d].interval", i),
-				"no signal would be sent, and the check %s needs signals: expected a duration from %v to %v",
+				"no signal would be sent, but the check %s needs signals: expected a duration from %v to %v",
 				signals, minInterval, maxInterval)
 		}
 	}
 }
 
-// unused finds what is said of methods and signals although nothing asks for them, and what contradicts a list of methods. The
-// agent would refuse it or never see it: either way the trials would not be what their author asked for.
+// unused adds settings of methods and signals that nothing uses, and those that contradict a list of methods. The agent would
+// refuse or ignore them: either way the trials would not be what their author asked for.
 func (v *Violations) unused(s Settings) {
 	if s.unbounded() {
-		return // which has been said
+		return // already reported
 	}
 	methods := NeedsMethods(s.Checks, s.Perturb...)
 	for i, in := range s.Instrumentation {
 		at := fmt.Sprintf("instrumentation[%d]", i)
 		some, patterns := in.GetRatio() > 0 && in.GetRatio() < 1, len(in.GetInclude())+len(in.GetExclude()) > 0
 		if !methods && (some || patterns || len(in.GetOnly()) > 0) {
-			v.Addf(at, "chooses among methods, but none is instrumented without the check %s or a perturbation by the agent: "+
-				"ask for one of them, or leave it out", anyOf(func(c Check) bool { return c.Methods }))
+			v.Addf(at, "selects methods, but none is instrumented without the check %s or a perturbation by the agent: "+
+				"add one of them, or remove this", anyOf(func(c Check) bool { return c.Methods }))
 		} else if len(in.GetOnly()) > 0 && (in.GetRatio() > 0 || patterns) {
 			v.Addf(at+".only",
-				"lists the methods that are instrumented, so ratio, include and exclude have nothing to choose from: "+
-					"leave them out, or only")
+				"lists the methods that are instrumented, so ratio, include and exclude have no effect: "+
+					"remove them, or only")
 		}
 	}
 	signals, bursts := NeedsSignals(s.Checks), TakesBursts(s.Checks)
 	for i, one := range s.Sampling {
 		at := fmt.Sprintf("sampling[%d]", i)
 		if !signals && !proto.Equal(one, &misstepv1.Sampling{}) {
-			v.Addf(at, "no signal is sent without the check %s: ask for one of them, or leave it out",
+			v.Addf(at, "no signal is sent without the check %s: add one of them, or remove this",
 				anyOf(func(c Check) bool { return c.Signals }))
 		} else if one.GetBurst() > 1 && !bursts {
-			v.Addf(at+".burst", "bursts are the check %s's, which is not asked for",
+			v.Addf(at+".burst", "only the check %s sends bursts: add it, or remove this",
 				namesWith(func(c Check) bool { return c.Burst }))
 		}
 	}
 }
 
-// unbounded reports whether lists are longer than anybody needs.
+// unbounded reports whether a list is longer than MaxList.
 func (s Settings) unbounded() bool {
 	return max(len(s.Checks), len(s.Instrumentation), len(s.Sampling), len(s.Perturb)) > MaxList
 }
 
-// namesWith lists the checks that have a property: "a, b, c".
+// namesWith returns the names of the checks that have a property: "a, b, c".
 func namesWith(has func(Check) bool) string { return strings.Join(having(has), ", ") }
 
-// anyOf lists the checks that have a property: "a, b or c".
+// anyOf returns the names of the checks that have a property: "a, b or c".
 func anyOf(has func(Check) bool) string {
 	names := having(has)
 	if len(names) < 2 {

@@ -9,30 +9,30 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Element is a part of a recipe that can be left out.
+// Element is a part of a recipe that can be removed.
 type Element struct {
 	Kind, Name string
-	// Drop leaves it out of a recipe; of one that does not have it (any more) it leaves out nothing.
+	// Drop removes it from a recipe; a recipe that does not have it, or no longer, stays as it is.
 	Drop func(*misstepv1.Recipe)
 }
 
-// ID tells the elements of a recipe apart.
+// ID identifies the element within its recipe.
 func (e Element) ID() string { return e.Kind + " " + e.Name }
 
-// Proto is the element as a message.
+// Proto returns the element as a message.
 func (e Element) Proto() *misstepv1.RecipeElement {
 	return &misstepv1.RecipeElement{Kind: e.Kind, Name: e.Name}
 }
 
-// part is an element of a kind.
+// part is an element without its kind.
 type part struct {
 	name string
 	drop func(*misstepv1.Recipe)
 }
 
-// reducible is what a recipe can be reduced by: the kinds of elements, those that are seldom needed first, so that halving tends to
-// cut between them and the others. find gives a recipe's elements of the kind when it is reduced for a mismatch of a check, "" for
-// a crash or a hang.
+// reducible lists what a recipe can be reduced by: the kinds of elements, those that are seldom needed first, so that halving tends
+// to cut between them and the others. find returns a recipe's elements of the kind if it is reduced for a mismatch of the given
+// check; the check is "" for a crash or a hang.
 var reducible = []struct {
 	kind string
 	find func(r *misstepv1.Recipe, check string) []part
@@ -58,7 +58,8 @@ var reducible = []struct {
 	{"flag", flags},
 }
 
-// Elements of a recipe, for a mismatch of the check, or "" for a crash or a hang. The instrumented methods are not among them.
+// Elements returns what a recipe can be reduced by for a mismatch of the check, or for a crash or a hang if check is "".
+// Instrumented methods are not included: see MethodElements.
 func Elements(r *misstepv1.Recipe, check string) (out []Element) {
 	for _, row := range reducible {
 		for _, p := range row.find(r, check) {
@@ -68,7 +69,7 @@ func Elements(r *misstepv1.Recipe, check string) (out []Element) {
 	return out
 }
 
-// one is the part where the recipe has it.
+// one returns the part if the recipe has it.
 func one(has bool, name string, drop func(*misstepv1.Recipe)) []part {
 	if !has {
 		return nil
@@ -87,7 +88,7 @@ func repetitions(r *misstepv1.Recipe, _ string) []part {
 	return one(r.GetWorkload() != nil && n != 1, name, func(r *misstepv1.Recipe) { r.Workload.Repetitions = 1 })
 }
 
-// numbers are arguments above 1, each of which becomes 1.
+// numbers returns the arguments above 1; dropping one of these sets it to 1.
 func numbers(r *misstepv1.Recipe, _ string) (out []part) {
 	for i, text := range r.GetWorkload().GetArguments() {
 		if n, err := strconv.ParseUint(text, 10, 63); err == nil && n > 1 {
@@ -101,7 +102,7 @@ func numbers(r *misstepv1.Recipe, _ string) (out []part) {
 	return out
 }
 
-// limits that differ from what expansion writes.
+// limits returns the limits that differ from what expansion writes.
 func limits(r *misstepv1.Recipe, _ string) (out []part) {
 	if r.GetLimits() == nil {
 		return nil
@@ -114,7 +115,7 @@ func limits(r *misstepv1.Recipe, _ string) (out []part) {
 	return out
 }
 
-// checkSettings are the settings of a check that go back to their defaults; the name is empty where a check has none.
+// checkSettings are the settings of a check that can be reset to their defaults; name returns "" if the setting has its default.
 var checkSettings = []struct {
 	name func(*misstepv1.Check) string
 	drop func(*misstepv1.Check)
@@ -128,8 +129,8 @@ var checkSettings = []struct {
 	}, func(c *misstepv1.Check) { c.Interval = nil }},
 }
 
-// checkParts are the settings of checks and the checks themselves: all but the one that found the mismatch, and of a crash or a
-// hang all while there is another.
+// checkParts returns the settings of checks and the checks themselves: all but the one that found the mismatch; for a crash or a
+// hang all, if there are at least two.
 func checkParts(r *misstepv1.Recipe, check string) (out []part) {
 	for _, c := range r.GetChecks() {
 		name := c.GetName()
@@ -152,7 +153,8 @@ func checkParts(r *misstepv1.Recipe, check string) (out []part) {
 	return out
 }
 
-// samplingSettings are the settings of sampling that go back to their defaults; the name is empty where it has none.
+// samplingSettings are the settings of sampling that can be reset to their defaults; name returns "" if the setting has its
+// default.
 var samplingSettings = []struct {
 	name func(*misstepv1.Sampling) string
 	drop func(*misstepv1.Sampling)
@@ -222,7 +224,7 @@ func perturbationParts(r *misstepv1.Recipe, _ string) (out []part) {
 	}})
 }
 
-// patternParts are the patterns that choose methods.
+// patternParts returns the patterns that select methods.
 func patternParts(r *misstepv1.Recipe, _ string) (out []part) {
 	for _, list := range []struct {
 		word  string
@@ -264,7 +266,7 @@ func flags(r *misstepv1.Recipe, _ string) (out []part) {
 	return out
 }
 
-// prefixed is the word before a text, empty where the text is.
+// prefixed returns the text with a word before it; an empty text stays empty.
 func prefixed(word, text string) string {
 	if text == "" {
 		return ""
@@ -272,7 +274,7 @@ func prefixed(word, text string) string {
 	return word + text
 }
 
-// positive formats a number that is above the least, else it is empty.
+// positive formats a number if it is above least, and returns "" otherwise.
 func positive[N uint32 | float64](format string, n, least N) string {
 	if n <= least {
 		return ""

@@ -9,30 +9,30 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Limits of a trial whose recipe gives none.
+// Default limits of a trial.
 const (
-	// DefaultWall is the time until a JVM counts as hung.
+	// DefaultWall is the wall time after which a JVM counts as hung.
 	DefaultWall = 2 * time.Minute
-	// DefaultMemoryMiB is the resident memory of the trial's processes.
+	// DefaultMemoryMiB bounds the resident memory of the trial's processes.
 	DefaultMemoryMiB = 4096
 	// DefaultOutputMiB bounds what is kept of stdout and stderr each.
 	DefaultOutputMiB = 16
 	// DefaultDiskMiB bounds the trial's folder.
 	DefaultDiskMiB = 512
-	// DefaultStackDepth bounds the frames of a walk.
+	// DefaultStackDepth bounds the number of frames of a walk.
 	DefaultStackDepth = 1024
 	// DefaultMismatches bounds the mismatch records that the agent writes.
 	DefaultMismatches = 1024
 )
 
-// limit is one of a trial's limits that are integers.
+// limit is a limit of a trial that is an integer.
 type limit struct {
 	name string
-	// standard is the limit where a recipe gives none; min and max are its bounds.
+	// standard is the default; min and max are the bounds of what a recipe may give.
 	standard, min, max uint32
 	field              func(*misstepv1.Limits) *uint32
-	// unwritten says that expansion leaves the default out of recipes: their canonical text, and with it their digest, is from
-	// before the limit.
+	// unwritten reports that expansion does not write the default into recipes, because the limit is younger than recipes: their
+	// canonical text, and with it their digest, must not change.
 	unwritten bool
 }
 
@@ -44,13 +44,13 @@ var integerLimits = []limit{
 	{"mismatches", DefaultMismatches, 1, 1 << 14, func(l *misstepv1.Limits) *uint32 { return &l.Mismatches }, true},
 }
 
-// WrittenLimits are limits with the defaults that an expanded recipe spells out: all but mismatches. The result shares nothing with
-// l.
+// WrittenLimits returns limits with the defaults that an expanded recipe spells out: all but that of mismatches. The result shares
+// nothing with l.
 func WrittenLimits(l *misstepv1.Limits) *misstepv1.Limits {
 	return filled(l, func(x limit) bool { return !x.unwritten })
 }
 
-// EffectiveLimits are limits with every default. The result shares nothing with l.
+// EffectiveLimits returns limits with every default. The result shares nothing with l.
 func EffectiveLimits(l *misstepv1.Limits) *misstepv1.Limits {
 	return filled(l, func(limit) bool { return true })
 }
@@ -71,7 +71,7 @@ func filled(l *misstepv1.Limits, fills func(limit) bool) *misstepv1.Limits {
 	return out
 }
 
-// Wall is the time after which a run of the recipe counts as hung.
+// Wall returns the wall time after which a run of the recipe counts as hung.
 func Wall(r *misstepv1.Recipe) time.Duration {
 	return EffectiveLimits(r.GetLimits()).GetWall().AsDuration()
 }

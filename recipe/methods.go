@@ -8,7 +8,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// MethodElements are the methods that a recipe instruments by name, where there are several.
+// MethodElements returns the methods that a recipe instruments by name if there are at least two.
 func MethodElements(r *misstepv1.Recipe) (out []Element) {
 	only := r.GetInstrumentation().GetOnly()
 	if len(only) < 2 {
@@ -24,8 +24,8 @@ func MethodElements(r *misstepv1.Recipe) (out []Element) {
 	return out
 }
 
-// NarrowingElement is the element whose removal leaves only the methods given to be instrumented; it is none when the recipe names
-// methods already, instruments none, or needs none.
+// NarrowingElement returns the element whose removal restricts instrumentation to the given methods. It returns none when the
+// recipe already names methods, instruments none, or needs none.
 func NarrowingElement(r *misstepv1.Recipe, only []string) []Element {
 	i := r.GetInstrumentation()
 	ratio := 1.0
@@ -40,7 +40,7 @@ func NarrowingElement(r *misstepv1.Recipe, only []string) []Element {
 	}}}
 }
 
-// without the first x.
+// without returns the list without its first x.
 func without(list []string, x string) []string {
 	if i := slices.Index(list, x); i >= 0 {
 		return slices.Delete(slices.Clone(list), i, i+1)
@@ -48,8 +48,8 @@ func without(list []string, x string) []string {
 	return list
 }
 
-// withoutArgument a, which was the i-th of all and may be 1 by now. Arguments before it may be gone, so it is the last of those
-// that it can be.
+// withoutArgument returns the list without argument a, which was the i-th of all and may have become 1. As arguments before it may
+// have been removed, the last candidate up to i is taken.
 func withoutArgument(list []string, a string, i int) []string {
 	_, err := strconv.ParseUint(a, 10, 63)
 	for j := min(i, len(list)-1); j >= 0; j-- {

@@ -17,7 +17,7 @@ func anyCheck(list []*misstepv1.Check, has func(Check) bool) bool {
 	})
 }
 
-// walks reports whether a check takes traces of its own.
+// walks reports whether a check takes traces itself.
 func walks(c Check) bool { return c.Methods || c.Signals }
 
 // NeedsMethods reports whether checks, or perturbations by the agent, need instrumented methods.
@@ -33,12 +33,12 @@ func NeedsSignals(list []*misstepv1.Check) bool {
 	return anyCheck(list, func(c Check) bool { return c.Signals })
 }
 
-// TakesBursts reports whether a check makes use of Sampling.burst.
+// TakesBursts reports whether one of the checks uses Sampling.burst.
 func TakesBursts(list []*misstepv1.Check) bool {
 	return anyCheck(list, func(c Check) bool { return c.Burst })
 }
 
-// NeedsAgent reports whether one of the checks is the agent's.
+// NeedsAgent reports whether the agent makes one of the checks.
 func NeedsAgent(list []*misstepv1.Check) bool {
 	return anyCheck(list, func(c Check) bool { return c.Slot != NoSlot })
 }
@@ -48,26 +48,26 @@ func HasCheck(r *misstepv1.Recipe, name string) bool {
 	return slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() == name })
 }
 
-// CanPerturb reports whether trials of a recipe can have a perturbation: one by the agent takes checks, which load it, and methods
-// to perturb at.
+// CanPerturb reports whether trials of a recipe can have a perturbation. One by the agent needs checks, because they load the
+// agent, and instrumented methods, because it acts at their entries.
 func CanPerturb(r *misstepv1.Recipe, p *misstepv1.Perturbation) bool {
 	return p.GetMechanism() != misstepv1.MechanismAgent || NeedsAgent(r.GetChecks()) && instruments(r.GetInstrumentation())
 }
 
-// instruments reports whether any method may be instrumented: all are when nothing is said of them.
+// instruments reports whether any method may be instrumented; without instrumentation settings all are.
 func instruments(i *misstepv1.Instrumentation) bool {
 	return i == nil || i.GetRatio() > 0 || len(i.GetOnly()) > 0
 }
 
-// Runnable reports whether a recipe's checks and perturbation have what they need; trials of another one would be void.
+// Runnable reports whether a recipe's checks and perturbation have what they need; if not, its trials would be void.
 func Runnable(r *misstepv1.Recipe) bool {
 	var v Violations
 	v.needs(SettingsOf(r))
 	return len(v) == 0 && CanPerturb(r, r.GetPerturbation())
 }
 
-// DropUnused removes from a recipe what it says of methods and signals where no check or perturbation uses them; its trials stay
-// the same.
+// DropUnused removes a recipe's settings of methods and signals if no check or perturbation uses them, which does not change its
+// trials.
 func DropUnused(r *misstepv1.Recipe) {
 	if !NeedsMethods(r.GetChecks(), r.GetPerturbation()) {
 		r.Instrumentation = nil
@@ -79,13 +79,12 @@ func DropUnused(r *misstepv1.Recipe) {
 	}
 }
 
-// DefaultSampling is the sampling of trials whose author leaves both checks and sampling to Misstep: a signal about every
-// millisecond.
+// DefaultSampling returns the sampling of a campaign that leaves out both checks and sampling: about one signal per millisecond.
 func DefaultSampling() *misstepv1.Sampling {
 	return &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.1}
 }
 
-// FittingChecks are all checks that can do some work under a recipe's instrumentation and sampling, with their default settings.
+// FittingChecks returns all checks that can do any work under a recipe's instrumentation and sampling, with their default settings.
 // Every check runs on every JDK that the agent supports.
 func FittingChecks(r *misstepv1.Recipe) (list []*misstepv1.Check) {
 	signals := r.GetSampling().GetInterval().AsDuration() > 0

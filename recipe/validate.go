@@ -15,7 +15,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Bounds of what a recipe says of its checks.
+// Bounds of the settings of checks.
 const (
 	maxMethods  = 1 << 13 // a reproduction may narrow to all that a trial instrumented
 	maxWall     = 24 * time.Hour
@@ -25,7 +25,7 @@ const (
 	maxGuesses  = 1024
 )
 
-// evidence is what may be kept of mismatches; "" is the first.
+// evidence lists the values of Recipe.evidence; "" means the first.
 var evidence = []string{"distinct", "every"}
 
 var (
@@ -33,8 +33,8 @@ var (
 	threadsRE = regexp.MustCompile(`^(running|round-robin|cpu|name:[^,=\n]{1,256})?$`)
 )
 
-// Settings are what trials check, how, and within which limits: of one recipe, or of all recipes of a campaign, whose alternatives
-// are lists.
+// Settings say what trials check, how, and within which limits: those of one recipe, or those of a campaign, whose alternatives are
+// the entries of the lists.
 type Settings struct {
 	Checks          []*misstepv1.Check
 	Instrumentation []*misstepv1.Instrumentation
@@ -42,12 +42,12 @@ type Settings struct {
 	Perturb         []*misstepv1.Perturbation
 	Limits          *misstepv1.Limits
 	Evidence        string
-	// ChecksFollow says that each recipe gets the checks that fit its instrumentation and sampling, so that these cannot contradict
-	// checks.
+	// ChecksFollow reports that each recipe gets the checks that fit its instrumentation and sampling, so that they cannot
+	// contradict each other.
 	ChecksFollow bool
 }
 
-// SettingsOf a recipe.
+// SettingsOf returns the settings of a recipe.
 func SettingsOf(r *misstepv1.Recipe) Settings {
 	s := Settings{Checks: r.GetChecks(), Evidence: r.GetEvidence(), Limits: r.GetLimits()}
 	if r.GetInstrumentation() != nil {
@@ -62,19 +62,19 @@ func SettingsOf(r *misstepv1.Recipe) Settings {
 	return s
 }
 
-// Validate returns what is wrong with the checks of a recipe that somebody wrote, and with their options; without checks nothing
-// may be said of these. What its workload, its JDK and its perturbation must be is for those who run it.
+// Validate returns what is wrong with the checks of a recipe written by hand and with their options; without checks there must be
+// no options. Whoever runs the recipe validates its workload, its JDK and its perturbation.
 func Validate(r *misstepv1.Recipe) []Violation {
 	out := SettingsOf(r).Validate()
 	for i := range out {
-		out[i].Field = soleEntry.ReplaceAllString(out[i].Field, "$1") // a recipe has one of each
+		out[i].Field = soleEntry.ReplaceAllString(out[i].Field, "$1") // a recipe has only one of each
 	}
 	return out
 }
 
 var soleEntry = regexp.MustCompile(`^(instrumentation|sampling)\[0\]`)
 
-// Validate returns everything that is wrong with the settings, each with the field of the campaign that has it.
+// Validate returns everything that is wrong with the settings, each with the campaign's field that is at fault.
 func (s Settings) Validate() []Violation {
 	var v Violations
 	v.instrumentation(s.Instrumentation)
@@ -85,13 +85,13 @@ func (s Settings) Validate() []Violation {
 		v.unused(s)
 	}
 	if e := s.Evidence; e != "" && !slices.Contains(evidence, e) {
-		v.Addf("evidence", "no such evidence is kept: %s%s", suggest.Quote(e), suggest.Among(e, evidence))
+		v.Addf("evidence", "unknown value %s%s", suggest.Quote(e), suggest.Among(e, evidence))
 	}
 	v.limits(s.Limits)
 	return v
 }
 
-// patterns of methods, which the agent takes as an option.
+// patterns checks patterns of methods; the agent takes them in an option, whose separators they must not contain.
 func (v *Violations) patterns(field string, patterns []string) {
 	v.Texts(field, patterns)
 	for i, p := range patterns {
@@ -168,19 +168,19 @@ func (v *Violations) checks(list []*misstepv1.Check) {
 		if !ok {
 			names := Names(checks)
 			slices.Sort(names)
-			v.Addf(at+".name", "no check is called %s%s", suggest.Quote(ch.GetName()), suggest.Among(ch.GetName(), names))
+			v.Addf(at+".name", "unknown check %s%s", suggest.Quote(ch.GetName()), suggest.Among(ch.GetName(), names))
 		} else if first, dup := seen[ch.GetName()]; dup {
 			v.Addf(at+".name", "%s is listed twice, first as checks[%d]", ch.GetName(), first)
 		}
 		seen[ch.GetName()] = i
 		if ch.GetReference() != "" && !known.Reference {
-			v.Addf(at+".reference", "only %s has a choice of references", namesWith(func(c Check) bool { return c.Reference }))
+			v.Addf(at+".reference", "only %s takes a reference", namesWith(func(c Check) bool { return c.Reference }))
 		} else if !validReference(ch.GetReference()) {
 			v.Addf(at+".reference", "expected shadow, or trace:SHARE with a share of method entries above 0 to 1, got %s",
 				suggest.Quote(ch.GetReference()))
 		}
 		if d, ok := Duration(ch.GetInterval()); ch.GetInterval() != nil && !known.Interval {
-			v.Addf(at+".interval", "only %s has an interval of its own; that of signals is in sampling",
+			v.Addf(at+".interval", "only %s takes an interval; that of signals is in sampling",
 				namesWith(func(c Check) bool { return c.Interval }))
 		} else if !ok || d != 0 && (d < time.Millisecond || d > time.Hour || d%time.Millisecond != 0) {
 			v.Addf(at+".interval", "expected 0 (the default) or a duration from 1ms to 1h in whole milliseconds, got %s",
@@ -206,7 +206,7 @@ func (v *Violations) limits(l *misstepv1.Limits) {
 	}
 }
 
-// Duration converts a bounded duration; false when it is malformed or out of time.Duration's range.
+// Duration converts a duration; it returns false when that is malformed or out of the range of time.Duration.
 func Duration(d *durationpb.Duration) (time.Duration, bool) {
 	if d == nil {
 		return 0, true
@@ -217,7 +217,7 @@ func Duration(d *durationpb.Duration) (time.Duration, bool) {
 	return d.AsDuration(), true
 }
 
-// DurationText shows a duration in a message, also one that Duration cannot convert.
+// DurationText formats a duration for a message, even one that Duration cannot convert.
 func DurationText(d *durationpb.Duration) string {
 	if dd, ok := Duration(d); ok {
 		return dd.String()

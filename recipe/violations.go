@@ -7,7 +7,7 @@ import (
 
 // Violation is one thing that is wrong with a recipe or a campaign.
 type Violation struct {
-	// Field in the form workloads[2].name; empty for the whole.
+	// Field in the form workloads[2].name; empty if the whole is meant.
 	Field string
 	// Message says what was expected.
 	Message string
@@ -20,7 +20,7 @@ func (v Violation) String() string {
 	return v.Field + ": " + v.Message
 }
 
-// Bounds of lists and strings. They keep one request and one recipe small; none is near what people need.
+// Bounds of lists and strings. They keep a request and a recipe small, and are far above what people need.
 const (
 	MaxList   = 256
 	MaxString = 4096
@@ -46,14 +46,14 @@ func (v *Violations) AtMost(field string, n, most int) bool {
 	return true
 }
 
-// Texts checks a list of free strings: at most MaxList of them, each one line.
+// Texts checks a list of strings: at most MaxList of them, one line each.
 func (v *Violations) Texts(field string, texts []string) {
 	if v.Count(field, len(texts)) {
 		v.Lines(field, texts)
 	}
 }
 
-// Lines checks that strings are bounded and without control characters that would break a command line or a log.
+// Lines checks that strings are bounded and free of control characters that would break a command line or a log.
 func (v *Violations) Lines(field string, texts []string) {
 	for i, s := range texts {
 		if len(s) > MaxString || strings.ContainsAny(s, "\x00\n\r") {

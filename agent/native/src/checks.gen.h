@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-// Checks in the status file; abi.h has the layout of one.
+// The number of checks in the status file; abi.h has the layout of one.
 #define MISSTEP_CHECK_COUNT 6
 
-// The options of the checks, for messages.
+// The names of the options, for messages.
 #define MISSTEP_CHECK_OPTIONS "gst-asgct, shadow-gst, asgct-shadow, asgct-gst-bracket, edges, liveness"
 
 namespace misstep {
@@ -34,9 +34,9 @@ inline constexpr const char* kCheckNames[] = {
   "liveness",
 };
 
-// What is known of a check.
+// Properties of a check.
 struct CheckFacts {
-  double share;  // where its option is left out; 0 is off
+  double share;  // if its option is left out; 0 means off
   bool methods;  // it needs instrumented methods
   bool signals;  // it needs signals
 };
@@ -53,7 +53,7 @@ inline constexpr CheckFacts kCheckFacts[] = {
 constexpr const char* NameOf(Check check) { return kCheckNames[static_cast<size_t>(check)]; }
 constexpr const CheckFacts& FactsOf(Check check) { return kCheckFacts[static_cast<size_t>(check)]; }
 
-// Milliseconds between looks of liveness where its option is left out.
+// The interval between looks of liveness in milliseconds, if its option is left out.
 inline constexpr uint32_t kLivenessMillis = 100;
 
 }  // namespace misstep

@@ -1,4 +1,4 @@
-// Command checks writes agent/native/src/checks.gen.h from the table of checks in misstep/recipe. Run it by
+// Command checks generates agent/native/src/checks.gen.h from the table of checks in misstep/recipe. Run it with
 //
 //	go generate ./recipe
 package main
@@ -23,13 +23,13 @@ func main() {
 	}
 }
 
-// target is the generated file, wherever this is called from.
+// target returns the path of the generated file, whatever the working directory is.
 func target() string {
 	_, self, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(self), "../../../agent/native/src/checks.gen.h")
 }
 
-// header is the C++ that the table stands for.
+// header returns the table as C++.
 func header(checks []recipe.Check) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `// Code generated from recipe/checks.go by go generate ./recipe; DO NOT EDIT.
@@ -39,10 +39,10 @@ func header(checks []recipe.Check) []byte {
 #include <cstddef>
 #include <cstdint>
 
-// Checks in the status file; abi.h has the layout of one.
+// The number of checks in the status file; abi.h has the layout of one.
 #define MISSTEP_CHECK_COUNT %d
 
-// The options of the checks, for messages.
+// The names of the options, for messages.
 #define MISSTEP_CHECK_OPTIONS %q
 
 namespace misstep {
@@ -64,9 +64,9 @@ inline constexpr const char* kCheckNames[] = {
 	}
 	b.WriteString(`};
 
-// What is known of a check.
+// Properties of a check.
 struct CheckFacts {
-  double share;  // where its option is left out; 0 is off
+  double share;  // if its option is left out; 0 means off
   bool methods;  // it needs instrumented methods
   bool signals;  // it needs signals
 };
@@ -81,7 +81,7 @@ inline constexpr CheckFacts kCheckFacts[] = {
 constexpr const char* NameOf(Check check) { return kCheckNames[static_cast<size_t>(check)]; }
 constexpr const CheckFacts& FactsOf(Check check) { return kCheckFacts[static_cast<size_t>(check)]; }
 
-// Milliseconds between looks of liveness where its option is left out.
+// The interval between looks of liveness in milliseconds, if its option is left out.
 inline constexpr uint32_t kLivenessMillis = %d;
 
 }  // namespace misstep
@@ -89,7 +89,7 @@ inline constexpr uint32_t kLivenessMillis = %d;
 	return b.Bytes()
 }
 
-// enumerator is the C++ name of a check: kGstAsgct for gst-asgct.
+// enumerator returns the C++ name of a check: kGstAsgct for gst-asgct.
 func enumerator(name string) string {
 	var b strings.Builder
 	b.WriteByte('k')
