@@ -1,4 +1,4 @@
-// Package atomicfile replaces files as a whole: who reads one meanwhile, or after a crash, finds the old bytes or the new ones.
+// Package atomicfile replaces files as a whole: a reader at any moment, even after a crash, finds either the old bytes or the new ones.
 package atomicfile
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// Write puts data into the file at path, whose permissions are perm whatever the umask. Its folder must exist.
+// Write writes data to the file at path, with permissions perm regardless of the umask. The folder must exist.
 func Write(path string, data []byte, perm fs.FileMode) error {
 	return replace(path, renameio.WithStaticPermissions(perm), func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -19,8 +19,8 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// WriteWith has write make the contents of the file at path, which keeps what it had when write fails. Its permissions are those
-// of a new file: 0666 without the umask's bits.
+// WriteWith lets write produce the contents of the file at path. If write fails, the file keeps its old contents. The permissions are
+// those of a new file: 0666 without the umask's bits.
 func WriteWith(path string, write func(io.Writer) error) error {
 	return replace(path, renameio.WithPermissions(0o666), write)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// files are the names in dir, temporary ones, too.
+// files returns the names in dir, including temporary files.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -51,7 +51,7 @@ func TestAFailureLeavesTheOldFile(t *testing.T) {
 			return errors.Join(failed, err)
 		}
 	}
-	broken := errors.New("broken off")
+	broken := errors.New("interrupted")
 	require.ErrorIs(t, WriteWith(path, say("new", broken)), broken)
 	assert.Empty(t, files(t, dir), "nothing is left behind")
 	require.NoError(t, WriteWith(path, say("old", nil)))

@@ -1,9 +1,9 @@
-// Package capped bounds what a writer is given, so that a program that prints for ever fills neither memory nor disk.
+// Package capped bounds the bytes that reach a writer, so that a program that prints without end fills neither memory nor disk.
 package capped
 
 import "io"
 
-// Writer passes the first bytes on and drops the rest. Dropping is no error: who writes is not to end because of it.
+// Writer forwards the first bytes and drops the rest. Dropping is not an error, so that the writing program does not end because of it.
 // It may be used by one goroutine at a time.
 type Writer struct {
 	w       io.Writer
@@ -11,10 +11,10 @@ type Writer struct {
 	dropped bool
 }
 
-// New returns a Writer that passes the first limit bytes on to w.
+// New returns a Writer that forwards the first limit bytes to w.
 func New(w io.Writer, limit int) *Writer { return &Writer{w: w, left: limit} }
 
-// Write never fails but with an error of the underlying writer.
+// Write fails only with an error of the underlying writer.
 func (c *Writer) Write(data []byte) (int, error) {
 	n := min(len(data), max(0, c.left))
 	c.left -= n

@@ -17,7 +17,7 @@ func TestTheFirstBytesAreKept(t *testing.T) {
 		for _, part := range []string{"abc", "", "def"} {
 			n, err := fmt.Fprint(w, part)
 			require.NoError(t, err)
-			assert.Equal(t, len(part), n, "dropping is no error")
+			assert.Equal(t, len(part), n, "dropping is not an error")
 		}
 		assert.Equal(t, want, kept.String())
 		assert.Equal(t, len(want) < 6, w.Dropped())

@@ -1,5 +1,5 @@
-// Package faults switches the fault injector of agent/test/injector on in a JVM and reads its log: which walks it altered, how, and
-// what each check said of them.
+// Package faults enables the fault injector of agent/test/injector in a JVM and reads its log: which walks it altered, how, and the verdict
+// of each check on them.
 package faults
 
 import (
@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// LibraryName is the injector's file name; make agent builds it into build/agent-injector.
+// LibraryName is the injector's file name; `make agent` builds it into build/agent-injector.
 const LibraryName = "libmisstep_injector.so"
 
-// Classes of faults, in the injector's order. Those after InvalidCode leave the answer as it is.
+// Classes of faults, in the injector's order. Those after InvalidCode do not change the answer.
 const (
 	DropTop       = "drop-top"
 	DropMiddle    = "drop-middle"
@@ -26,7 +26,7 @@ const (
 	Duplicate     = "duplicate"
 	Swap          = "swap"
 	Replace       = "replace"
-	UnknownMethod = "unknown-method" // an id that no method has
+	UnknownMethod = "unknown-method" // a jmethodID that no method has
 	WrongBci      = "wrong-bci"
 	Stale         = "stale"
 	Foreign       = "foreign"
@@ -38,33 +38,35 @@ const (
 )
 
 // Alterations are the classes that change an answer, which a comparison can see.
-var Alterations = []string{DropTop, DropMiddle, DropBottom, Truncate, Duplicate, Swap, Replace, UnknownMethod, WrongBci, Stale, Foreign, WrongCode, InvalidCode}
+var Alterations = []string{
+	DropTop, DropMiddle, DropBottom, Truncate, Duplicate, Swap, Replace, UnknownMethod, WrongBci, Stale, Foreign, WrongCode, InvalidCode,
+}
 
 // Plan says what to inject.
 type Plan struct {
-	// Classes to draw from; none injects nothing.
+	// Classes to draw from; without any nothing is injected.
 	Classes []string
-	// Rate is the share of walks that a fault is tried on, 0 to 1.
+	// Rate is the share of walks for which a fault is attempted, 0 to 1.
 	Rate float64
 	// Seed of all draws.
 	Seed uint32
-	// Where: "signal" for walks in signal handlers, "entry" for those at method entries, empty for both.
+	// Where is "signal" for walks in signal handlers, "entry" for those at method entries, empty for both.
 	Where string
-	// Method, "package.Class.method", restricts faults to walks through it, and those that have a place to its uppermost frame. Its name is
-	// looked up at method entries, so some of those must be walked. Empty for all walks, and a place drawn for each.
+	// Method, "package.Class.method", restricts faults to walks that contain it; faults that have a position act on its uppermost frame.
+	// Its name is looked up at method entries, so some walks must be there. Empty means all walks, with positions drawn at random.
 	Method string
-	// Delay is the length of a delay; 0 leaves the injector's default.
+	// Delay is the length of a delay; 0 means the injector's default.
 	Delay time.Duration
-	// Trials is the share of the JVMs that inject at all, 0 to 1; 0 is all. Which ones, and what they draw, the agent's seed says in place
-	// of Seed.
+	// Trials is the share of JVMs that inject at all, 0 to 1; 0 means all, with draws from Seed. If it is set, the agent's seed decides
+	// which JVMs inject and what they draw.
 	Trials float64
-	// NoThread is the number of the agent's thread, from 1, that cannot be created; 0 for none.
+	// NoThread is the number, from 1, of the agent's thread whose creation fails; 0 means none.
 	NoThread int
-	// Needs are arguments of the JVM without which nothing is injected; none has a comma.
+	// Needs are arguments of the JVM without which nothing is injected. They must not contain commas.
 	Needs []string
 }
 
-// Environment gives the variables that switch the injector on in a JVM. library and log are absolute paths.
+// Environment returns the variables that enable the injector in a JVM. library and log are absolute paths.
 func (p Plan) Environment(library, log string) []string {
 	env := []string{
 		"LD_PRELOAD=" + library,
@@ -92,7 +94,7 @@ func (p Plan) Environment(library, log string) []string {
 	return env
 }
 
-// Outcome of a verdict, as agent/native/src/verdict.h numbers them.
+// Outcome of a verdict, with the numbers of agent/native/src/verdict.h.
 type Outcome uint32
 
 // Outcomes.
@@ -107,42 +109,42 @@ const (
 
 // Fault is one walk that was altered.
 type Fault struct {
-	// Walk is the agent's number of it.
+	// Walk is the agent's number of the walk.
 	Walk  uint64
 	Class string
-	// TID of the thread, and whether it walked at a method entry, not in a signal handler.
+	// TID is the kernel's id of the thread. AtEntry reports whether it walked at a method entry rather than in a signal handler.
 	TID     uint32
 	AtEntry bool
-	// Nanos is CLOCK_MONOTONIC when it was made.
+	// Nanos is CLOCK_MONOTONIC at the time of the fault, in nanoseconds.
 	Nanos uint64
-	// Position from the top, and the number of frames (or code) before and after.
+	// Position from the top, and the number of frames (or the error code) before and after the fault.
 	Position, Before, After int32
-	// Verdicts by check's name.
+	// Verdicts by name of the check.
 	Verdicts map[string]Verdict
 }
 
-// Number of the sample or the entry check that the walk was for, as the flight record has it.
+// Number returns the number of the sample or entry check that the walk belongs to, as in the flight record.
 func (f Fault) Number() uint64 { return f.Walk &^ (1 << 63) }
 
-// Verdict of one check on a walk that was altered.
+// Verdict is that of one check on an altered walk.
 type Verdict struct {
 	Outcome Outcome
 	// Detail names the rule, reason or kind.
 	Detail string
-	// MethodsChanged: the fault changed the order of methods, not only a byte code index.
+	// MethodsChanged reports that the fault changed the sequence of methods, not only a bytecode index.
 	MethodsChanged bool
-	// Reach is how many instrumented frames from the top down the change reaches, 0 when those are as they were: a shadow stack
-	// can see the change from 1 on, and can tell it from debug information's imprecision when it reaches below the top physical frame.
+	// Reach is the number of instrumented frames, from the top down, that the change reaches; 0 if it left these unchanged. From 1 on a
+	// shadow stack can reveal the change; it can distinguish it from imprecise debug info if it reaches below the top physical frame.
 	Reach int32
-	// TopOnly: the fault changed the top physical frame alone, what is inlined in it, or where it stands.
+	// TopOnly reports that the fault changed only the top physical frame: its inlined methods or its position.
 	TopOnly bool
-	// InJava: the walk was from a pc in compiled code of a Java method.
+	// InJava reports that the walk started at a pc in compiled code of a Java method.
 	InJava bool
 }
 
 // Log is what the injector did in one JVM.
 type Log struct {
-	// Walks that the agent numbered, faults that were drawn for them and those that could be made.
+	// Walks that the agent numbered, faults that were drawn for them, and faults that could be made.
 	Walks, Drawn, Made uint64
 	Faults             []*Fault
 }
@@ -158,10 +160,10 @@ const (
 	kindVerdict = 2
 )
 
-// ErrLog is wrapped by errors about a file that is no log of the injector.
+// ErrLog is wrapped by errors about a file that is not a log of the injector.
 var ErrLog = errors.New("not a log of the injector")
 
-// Read reads the log at path, of a JVM that runs or has ended in any way.
+// Read reads the log at path, of a JVM that is running or has ended in any way.
 func Read(path string) (Log, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -209,7 +211,8 @@ func Parse(data []byte) (Log, error) {
 				return Log{}, fmt.Errorf("%w: entry %d is a verdict on walk %d, which was not altered", ErrLog, i, walk)
 			}
 			f.Verdicts[text(e[48:80])] = Verdict{
-				Outcome: Outcome(u32(e[40:])), Detail: text(e[80:112]), MethodsChanged: u32(e[36:])&1 != 0, TopOnly: u32(e[36:])&2 != 0, InJava: u32(e[36:])&4 != 0, Reach: int32(u32(e[24:])),
+				Outcome: Outcome(u32(e[40:])), Detail: text(e[80:112]), Reach: int32(u32(e[24:])),
+				MethodsChanged: u32(e[36:])&1 != 0, TopOnly: u32(e[36:])&2 != 0, InJava: u32(e[36:])&4 != 0,
 			}
 		}
 	}

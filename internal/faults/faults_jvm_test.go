@@ -19,7 +19,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// bed opens the catalogue that make test fills and the agent and injector that make agent built.
+// bed opens the catalogue that `make test` fills, and the agent and the injector that `make agent` builds.
 func bed(t *testing.T) *trial.Bed {
 	t.Helper()
 	testenv.Agent(t)
@@ -36,7 +36,8 @@ func mix(t *testing.T, b *trial.Bed, on jdk.Entry, plan faults.Plan) trial.Resul
 	r, err := b.Run(t.Context(), trial.Spec{
 		JDK: on, Workload: "mix", Repetitions: 1,
 		Agent: &agent.Options{
-			Seed: 1, Ratio: 1, Checks: map[string]float64{"gst-asgct": 0.001, "shadow-gst": 0.001, "asgct-shadow": 1, "edges": 1, "liveness": 1},
+			Seed: 1, Ratio: 1,
+			Checks:   map[string]float64{"gst-asgct": 0.001, "shadow-gst": 0.001, "asgct-shadow": 1, "edges": 1, "liveness": 1},
 			Interval: 300 * time.Microsecond, Jitter: 0.5,
 		},
 		Faults: &plan,
@@ -47,7 +48,7 @@ func mix(t *testing.T, b *trial.Bed, on jdk.Entry, plan faults.Plan) trial.Resul
 	return r
 }
 
-// requireAltered asks that a fault is what its class says.
+// requireAltered requires that a fault is what its class says.
 func requireAltered(t *testing.T, f *faults.Fault) {
 	t.Helper()
 	switch f.Class {
@@ -78,8 +79,8 @@ func requireAltered(t *testing.T, f *faults.Fault) {
 	}
 }
 
-// Every class fires on a real JVM and alters the answer as it says, and what the references can see is detected. The bound is sound:
-// it fails when 99 % lies above the whole 95 % interval of what was seen.
+// Every class fires on a real JVM and alters the answer as documented, and what the references can reveal is detected. The test fails if
+// 99 % lies above the whole 95 % interval of the observed rate.
 func TestInjectedFaultsAreDetected(t *testing.T) {
 	b := bed(t)
 	for _, feature := range []int{17, 25} {
@@ -96,7 +97,7 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 				fired[f.Class]++
 				entry, atEntry := f.Verdicts["gst-asgct"]
 				sample, sampled := f.Verdicts["asgct-shadow"]
-				require.False(t, atEntry && sampled, "one walk is of one check: %+v", f)
+				require.False(t, atEntry && sampled, "one walk belongs to one check: %+v", f)
 				switch {
 				case f.Class == faults.Delay:
 					require.NotEqual(t, faults.Mismatch, entry.Outcome, "late is not wrong")
@@ -111,11 +112,11 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 					require.Equal(t, faults.Mismatch, sample.Outcome)
 				case f.Class == faults.UnknownMethod && sampled && sample.Outcome != faults.Void:
 					nobody++
-					if sample.Outcome != faults.Mismatch { // in the last moment of a run the JVM might still tell of it
+					if sample.Outcome != faults.Mismatch { // at the end of a run the JVM's events may still be pending
 						nobodyMissed++
-						t.Logf("an id of no method passed: %+v", f)
+						t.Logf("an unknown jmethodID passed: %+v", f)
 					}
-				case sampled && sample.MethodsChanged && f.Class != faults.WrongCode && sample.Outcome != faults.Void && sample.Reach > 1:
+				case sampled && sample.MethodsChanged && sample.Reach > 1 && f.Class != faults.WrongCode && sample.Outcome != faults.Void:
 					deep++
 					if sample.Outcome != faults.Mismatch {
 						deepMissed++
@@ -123,9 +124,11 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 					}
 				}
 			}
-			// A busy machine gives few samples to a run.
+			// On a busy machine a run has few samples.
 			for seed := uint32(1); seed <= 5 && (entries < 300 || deep < 30); seed++ {
-				r := mix(t, b, on, faults.Plan{Classes: append([]string{faults.Delay}, faults.Alterations...), Rate: 0.02, Seed: seed, Delay: time.Millisecond})
+				r := mix(t, b, on, faults.Plan{
+					Classes: append([]string{faults.Delay}, faults.Alterations...), Rate: 0.02, Seed: seed, Delay: time.Millisecond,
+				})
 				walks += r.Faults.Walks
 				for _, f := range r.Faults.Faults {
 					count(f)
@@ -141,7 +144,7 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 			require.GreaterOrEqual(t, high, 0.99)
 			_, high = interval.Wilson(deep-deepMissed, deep)
 			require.GreaterOrEqual(t, high, 0.99)
-			t.Logf("%d of %d ids of no method passed in samples", nobodyMissed, nobody)
+			t.Logf("%d of %d unknown jmethodIDs passed in samples", nobodyMissed, nobody)
 			require.NotZero(t, nobody)
 			_, high = interval.Wilson(nobody-nobodyMissed, nobody)
 			require.GreaterOrEqual(t, high, 0.99)
@@ -149,24 +152,26 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 	}
 }
 
-// With a place only walks through it are altered, and there.
+// With a method, only walks that contain it are altered, and at that frame.
 func TestFaultsAtAPlace(t *testing.T) {
 	b := bed(t)
 	on, ok := b.JDK(17)
 	if !ok {
 		t.Skip("the catalogue has no JDK 17")
 	}
+	const method = "java.util.stream.AbstractPipeline.evaluate"
 	r, err := b.Run(t.Context(), trial.Spec{
 		JDK: on, Workload: "mix", Arguments: []string{"100", "7"}, Repetitions: 1, Flags: []string{"-XX:TieredStopAtLevel=1"},
 		Agent: &agent.Options{
-			Seed: 1, Ratio: 1, Include: []string{"misstep.workloads.*", "java.util.stream.*"}, Checks: map[string]float64{"gst-asgct": 0.05},
+			Seed: 1, Ratio: 1, Include: []string{"misstep.workloads.*", "java.util.stream.*"},
+			Checks: map[string]float64{"gst-asgct": 0.05},
 		},
-		Faults: &faults.Plan{Classes: []string{faults.DropMiddle}, Rate: 1, Where: "entry", Method: "java.util.stream.AbstractPipeline.evaluate"},
+		Faults: &faults.Plan{Classes: []string{faults.DropMiddle}, Rate: 1, Where: "entry", Method: method},
 	}, nil)
 	require.NoError(t, err)
 	require.Empty(t, r.Failure)
 	require.NotEmpty(t, r.Faults.Faults)
-	require.Less(t, r.Faults.Made, r.Faults.Walks, "some walks go elsewhere")
+	require.Less(t, r.Faults.Made, r.Faults.Walks, "some walks do not contain the method")
 	position := map[uint64]int32{}
 	for _, f := range r.Faults.Faults {
 		position[f.Number()] = f.Position
@@ -182,12 +187,13 @@ func TestFaultsAtAPlace(t *testing.T) {
 			continue
 		}
 		found++
-		require.Equal(t, "java.util.stream.AbstractPipeline.evaluate", m.GetReference().GetFrames()[at].GetClassName()+"."+m.GetReference().GetFrames()[at].GetMethod())
+		frame := m.GetReference().GetFrames()[at]
+		require.Equal(t, method, frame.GetClassName()+"."+frame.GetMethod())
 	}
 	require.NotZero(t, found)
 }
 
-// Brackets in turns: a walk that gives no code there is, or an id that no method has, is found whenever the verdict speaks of it.
+// Brackets in turns: an undefined error code or an unknown jmethodID in a walk is detected whenever the verdict depends on it.
 func TestInjectedFaultsInBracketsAreDetected(t *testing.T) {
 	b := bed(t)
 	on, ok := b.JDK(17)
@@ -196,7 +202,9 @@ func TestInjectedFaultsInBracketsAreDetected(t *testing.T) {
 	}
 	r, err := b.Run(t.Context(), trial.Spec{
 		JDK: on, Workload: "mix", Repetitions: 1,
-		Agent:  &agent.Options{Seed: 1, Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1}, Interval: 50 * time.Microsecond, Jitter: 0.5},
+		Agent: &agent.Options{
+			Seed: 1, Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1}, Interval: 50 * time.Microsecond, Jitter: 0.5,
+		},
 		Faults: &faults.Plan{Classes: []string{faults.InvalidCode, faults.UnknownMethod}, Rate: 0.02, Seed: 1},
 	}, nil)
 	require.NoError(t, err)
@@ -221,7 +229,7 @@ func TestInjectedFaultsInBracketsAreDetected(t *testing.T) {
 	require.GreaterOrEqual(t, high, 0.99)
 }
 
-// A thread of the agent's that cannot be created switches its checks off, says so, and leaves the JVM and the other checks alone.
+// If a thread of the agent cannot be created, its checks are switched off with a message; the JVM and the other checks are not affected.
 func TestNoThreadIsLeft(t *testing.T) {
 	b := bed(t)
 	on, ok := b.JDK(17)

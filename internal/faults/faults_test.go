@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// logOf is a log with a header and the given entries.
+// logOf returns a log with a header and the given entries.
 func logOf(entries ...[]byte) []byte {
 	data := make([]byte, fileSize)
 	binary.LittleEndian.PutUint64(data, magic)
@@ -30,7 +30,7 @@ func entry(kind uint32, walk uint64, name string) []byte {
 }
 
 func TestParse(t *testing.T) {
-	// An entry that a dying JVM did not finish is left out.
+	// An entry that a dying JVM did not complete is ignored.
 	l, err := Parse(logOf(entry(kindFault, 7, Swap), entry(0, 0, ""), entry(kindVerdict, 7, "gst-asgct")))
 	require.NoError(t, err)
 	require.Len(t, l.Faults, 1)

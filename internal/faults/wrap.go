@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Wrap makes dir/bin/java, which starts the JDK in home under the plan: a JAVA_HOME for an executor that passes no environment on.
-// The log lies in dir under LogName, or in the JVM's working folder where the plan is for many trials, which may run at once.
+// Wrap creates dir/bin/java, which starts the JDK in home under the plan: dir is a JAVA_HOME for an executor that passes no environment.
+// The log is LogName in dir, or in the JVM's working folder if the plan has a share of trials, because these may run concurrently.
 func Wrap(dir, home, library string, p Plan) error {
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\n")
@@ -21,7 +21,7 @@ func Wrap(dir, home, library string, p Plan) error {
 	}
 	fmt.Fprintf(&b, "exec '%s/bin/java' \"$@\"\n", home)
 	if strings.Count(b.String(), "'")%2 != 0 {
-		return fmt.Errorf("wrap the JDK %s: a quote in a path: choose another folder", home)
+		return fmt.Errorf("wrap the JDK %s: a path contains a quote: choose another folder", home)
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
 		return fmt.Errorf("wrap the JDK %s: %w", home, err)
@@ -32,5 +32,5 @@ func Wrap(dir, home, library string, p Plan) error {
 	return nil
 }
 
-// LogName is the log's name in the folder that Wrap tells of.
+// LogName is the file name of the log; Wrap says in which folder.
 const LogName = "faults.bin"

@@ -1,10 +1,9 @@
-// Package interval gives the intervals of rates that were counted.
+// Package interval computes confidence intervals of measured rates.
 package interval
 
 import "math"
 
-// Wilson returns the ends of the 95 % interval of a rate from hits of trials (E. B. Wilson, 1927). Without trials nothing is
-// known: [0, 1].
+// Wilson returns the ends of the 95 % score interval of a rate of hits in trials (E. B. Wilson, 1927). Without trials it is [0, 1].
 func Wilson(hits, trials uint64) (low, high float64) {
 	if trials == 0 {
 		return 0, 1

@@ -10,7 +10,7 @@ import (
 	"misstep/internal/interval"
 )
 
-// The ends of the interval are, by its definition, the rates p at which the observed rate lies z standard errors away.
+// By definition, the ends of the interval are the rates p from which the observed rate lies z standard errors away.
 func TestWilson(t *testing.T) {
 	const z = 1.96
 	for _, c := range [][2]uint64{{1, 100}, {50, 100}, {8, 10}, {1, 2}, {999, 100_000}, {0, 10}, {10, 10}} {

@@ -1,9 +1,9 @@
-// Package shorten shortens text that others wrote, for errors and stored reasons.
+// Package shorten shortens text of foreign origin, for errors and stored reasons.
 package shorten
 
 import "unicode/utf8"
 
-// To returns text, or where it is longer than limit bytes its first whole characters within them and "…".
+// To returns text unchanged if it has at most limit bytes; otherwise the characters that lie completely within the limit, and "…".
 func To(text string, limit int) string {
 	if len(text) <= limit {
 		return text

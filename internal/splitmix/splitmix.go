@@ -1,7 +1,7 @@
-// Package splitmix mixes the bits of a number, for draws that depend on a seed and a place only.
+// Package splitmix mixes the bits of numbers, for draws that depend only on a seed and a position.
 package splitmix
 
-// Mix is one step of splitmix64 (Steele, Lea, Flood 2014): numbers that differ by one give unrelated ones.
+// Mix is one step of splitmix64 (Steele, Lea, Flood 2014): inputs that differ by one give unrelated results.
 func Mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -9,8 +9,8 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Draw returns the i-th number of a stream: Mix over the three, chained so that neither seeds nor indices that differ by one
-// give related numbers.
+// Draw returns the i-th number of a stream. Mix is applied to seed, stream and index in a chain, so that neither seeds nor indices that
+// differ by one give related numbers.
 func Draw(seed, stream, i uint64) uint64 {
 	return Mix(Mix(Mix(seed)^stream) ^ i)
 }

@@ -1,4 +1,4 @@
-// Package suggest words messages about unknown names: the name in quotes, the nearest of those that there are, and all of them.
+// Package suggest phrases messages about unknown names: the name in quotes, the nearest known name, and all known names.
 package suggest
 
 import (
@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// maxListed is the number of names that Among lists.
+// maxListed is the maximum number of names that Among lists.
 const maxListed = 20
 
-// maxMeasured is the length of names in bytes beyond which Nearest compares nothing.
+// maxMeasured is the maximum length of names that Nearest compares, in bytes.
 const maxMeasured = 128
 
-// Quote gives a string in Go's quotes, cut after 80 bytes.
+// Quote returns a string in Go's quotes, cut after 80 bytes.
 func Quote(s string) string {
 	if len(s) > 80 {
 		s = s[:80] + "…"
@@ -21,8 +21,8 @@ func Quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Among ends a message about an unknown name: the nearest name as a question where one is near, and the names that there are, at
-// most 20. Of names with a prefix that ends in a slash, such as renaissance/NAME, those with the same prefix are listed where there
+// Among returns the end of a message about an unknown name: the nearest known name as a question, if one is near, and at most 20 of the
+// known names. For a name with a prefix that ends in a slash, such as renaissance/NAME, only names with that prefix are listed, if there
 // are any.
 func Among(name string, have []string) string {
 	if len(have) == 0 {
@@ -30,11 +30,9 @@ func Among(name string, have []string) string {
 	}
 	list := slices.Clone(have)
 	if prefix, _, ok := strings.Cut(name, "/"); ok {
-		if alike := slices.DeleteFunc(slices.Clone(have), func(s string) bool {
-			return !strings.HasPrefix(s,
-				prefix+"/")
-		}); len(alike) > 0 {
-			list = alike
+		outside := func(s string) bool { return !strings.HasPrefix(s, prefix+"/") }
+		if inside := slices.DeleteFunc(slices.Clone(have), outside); len(inside) > 0 {
+			list = inside
 		}
 	}
 	s := ""
@@ -50,8 +48,8 @@ func Among(name string, have []string) string {
 	return s + " (there are: " + strings.Join(list, ", ") + more + ")"
 }
 
-// Nearest returns the candidate within a third of the name's length in edits, or "". What follows a slash that both have is
-// compared by itself.
+// Nearest returns the candidate with the fewest edits, if these are at most a third of the name's length, otherwise "". If both have
+// the same prefix that ends in a slash, only what follows it is compared.
 func Nearest(name string, candidates []string) string {
 	if len(name) > maxMeasured {
 		return ""
@@ -71,7 +69,7 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// edits is the number of insertions, deletions, replacements and swaps of neighbours between two texts, in bytes.
+// edits returns the distance of two strings: insertions, deletions, replacements and transpositions of adjacent bytes.
 func edits(a, b string) int {
 	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -11,13 +11,17 @@ import (
 
 func TestAmong(t *testing.T) {
 	have := []string{"mix", "renaissance/scrabble", "churn", "renaissance/philosophers", "mix"}
+	const (
+		all   = " (there are: churn, mix, renaissance/philosophers, renaissance/scrabble)"
+		suite = " (there are: renaissance/philosophers, renaissance/scrabble)"
+	)
 	for name, want := range map[string]string{
-		"mxi":                    ", did you mean mix? (there are: churn, mix, renaissance/philosophers, renaissance/scrabble)",
-		"nothing-like-it":        " (there are: churn, mix, renaissance/philosophers, renaissance/scrabble)",
-		"renaissance/scrable":    ", did you mean renaissance/scrabble? (there are: renaissance/philosophers, renaissance/scrabble)",
-		"renaissance/dotty":      " (there are: renaissance/philosophers, renaissance/scrabble)",
-		"renaisance/scrabble":    ", did you mean renaissance/scrabble? (there are: churn, mix, renaissance/philosophers, renaissance/scrabble)",
-		strings.Repeat("m", 200): " (there are: churn, mix, renaissance/philosophers, renaissance/scrabble)",
+		"mxi":                    ", did you mean mix?" + all,
+		"nothing-like-it":        all,
+		"renaissance/scrable":    ", did you mean renaissance/scrabble?" + suite,
+		"renaissance/dotty":      suite,
+		"renaisance/scrabble":    ", did you mean renaissance/scrabble?" + all,
+		strings.Repeat("m", 200): all,
 	} {
 		assert.Equal(t, want, suggest.Among(name, have), name)
 	}

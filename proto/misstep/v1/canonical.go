@@ -13,15 +13,15 @@ import (
 )
 
 // Canonical returns the canonical text of a message: its protobuf JSON form with field names as in the .proto files, keys
-// sorted, two blanks of indentation and a final newline. The text is YAML, too. Equal messages have equal texts, whatever
-// library version wrote them, so digests are taken of this text and never of proto.Marshal's output.
+// sorted, two spaces of indentation and a final newline. The text is also YAML. Equal messages have equal texts, whichever
+// version of the library wrote them, so digests are taken of this text and never of proto.Marshal's output.
 func Canonical(m proto.Message) ([]byte, error) {
 	raw, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", m.ProtoReflect().Descriptor().Name(), err)
 	}
-	// protojson varies its white space on purpose; a trip through encoding/json fixes order and spacing. Numbers are kept as
-	// written so that no 64-bit value passes through a float.
+	// protojson varies its white space on purpose; decoding and encoding with encoding/json fixes order and spacing. Numbers keep
+	// their text, so that no 64-bit value is converted to a float.
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var tree any
@@ -38,8 +38,8 @@ func Canonical(m proto.Message) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// CanonicalRecipe returns the canonical text of a recipe. Names and versions that are there for people only stay in the
-// text: a recipe read back from it is the same recipe.
+// CanonicalRecipe returns the canonical text of a recipe. It includes the names and versions that are only for people, so that
+// reading it gives the same recipe.
 func CanonicalRecipe(r *Recipe) ([]byte, error) { return Canonical(r) }
 
 // RecipeDigest returns the identity of a recipe: "sha256:" and the SHA-256 of its canonical text in hex.

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// KnownText says for people which known bug a finding is: "JDK-8303444"; where its JDKs differ, "JDK-8302320 on jdk8, jdk11; not on jdk25". It is
-// empty when the finding is new on all of them.
+// KnownText returns for people which known bug a finding is: "JDK-8303444" or, if its JDKs differ, "JDK-8302320 on jdk8, jdk11; not on
+// jdk25". It is empty if the finding is new on all of them.
 func KnownText(f *Finding) string {
-	var bugs, fresh []string
+	var bugs, notKnown []string
 	jdks := map[string][]string{}
 	for _, on := range f.GetKnownOn() {
 		bug, name := on.GetKnownAs(), on.GetJdk().GetName()
 		if bug == "" {
-			fresh = append(fresh, name)
+			notKnown = append(notKnown, name)
 			continue
 		}
 		if !slices.Contains(bugs, bug) {
@@ -21,20 +21,20 @@ func KnownText(f *Finding) string {
 		}
 		jdks[bug] = append(jdks[bug], name)
 	}
-	if len(bugs) == 0 || len(bugs) == 1 && len(fresh) == 0 { // a bundle of an older version has no more than this
+	if len(bugs) == 0 || len(bugs) == 1 && len(notKnown) == 0 { // bundles of older versions have only this
 		return f.GetKnownAs()
 	}
 	var parts []string
 	for _, bug := range bugs {
 		parts = append(parts, bug+" on "+names(jdks[bug]))
 	}
-	if len(fresh) > 0 {
-		parts = append(parts, "not on "+names(fresh))
+	if len(notKnown) > 0 {
+		parts = append(parts, "not on "+names(notKnown))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// names joins names of JDKs, each once: several builds may have had the same one.
+// names joins names of JDKs without repetition: several builds may have had the same name.
 func names(all []string) string {
 	var once []string
 	for _, name := range all {

@@ -18,10 +18,13 @@ func TestKnownText(t *testing.T) {
 		want string
 	}{
 		{"", nil, ""},
-		{"JDK-1", nil, "JDK-1"}, // as bundles had it
+		{"JDK-1", nil, "JDK-1"}, // as in bundles of older versions
 		{"", []*misstepv1.KnownOn{on("jdk8", ""), on("jdk25", "")}, ""},
 		{"JDK-1", []*misstepv1.KnownOn{on("jdk8", "JDK-1"), on("jdk11", "JDK-1")}, "JDK-1"},
-		{"", []*misstepv1.KnownOn{on("jdk8", "JDK-1"), on("jdk11", "JDK-1"), on("jdk25", "")}, "JDK-1 on jdk8, jdk11; not on jdk25"},
+		{
+			"", []*misstepv1.KnownOn{on("jdk8", "JDK-1"), on("jdk11", "JDK-1"), on("jdk25", "")},
+			"JDK-1 on jdk8, jdk11; not on jdk25",
+		},
 		{"", []*misstepv1.KnownOn{on("jdk8", ""), on("jdk11", "JDK-1")}, "JDK-1 on jdk11; not on jdk8"},
 		{"JDK-1, JDK-2", []*misstepv1.KnownOn{on("jdk8", "JDK-1"), on("jdk11", "JDK-2")}, "JDK-1 on jdk8; JDK-2 on jdk11"},
 		{"", []*misstepv1.KnownOn{on("ea", "JDK-1"), on("ea", "JDK-1"), on("ea", "")}, "JDK-1 on ea; not on ea"},
