@@ -1,5 +1,5 @@
-// Package catalogue keeps descriptions of trees of files under names: one JSON file for each entry in a folder. What the trees
-// are, and where they lie, is up to the catalogues on top of it (deploy/jdk, workloads).
+// Package catalogue stores descriptions of trees of files under names: one JSON file per entry, in one folder. What the trees are,
+// and where, is up to the catalogues on top of it (deploy/jdk, workloads).
 package catalogue
 
 import (
@@ -19,38 +19,38 @@ import (
 	"misstep/internal/suggest"
 )
 
-// ErrUnknown is wrapped by errors about a name that a catalogue does not have.
+// ErrUnknown is wrapped by errors about a name that is not in the catalogue.
 var ErrUnknown = errors.New("not in the catalogue")
 
-// maxEntryBytes bounds an entry's file. One of a JDK, with its flags, has about 60 KiB.
+// maxEntryBytes bounds the file of an entry. That of a JDK, with its flags, has about 60 KiB.
 const maxEntryBytes = 4 << 20
 
 // maxListed bounds the names that an error lists.
 const maxListed = 20
 
-// Entry is what a catalogue needs to know of the entries that it keeps.
+// Entry is what a catalogue needs to know about its entries.
 type Entry interface {
-	// EntryName is the entry's name: unique, and the name of its file.
+	// EntryName returns the entry's unique name, which is also the name of its file.
 	EntryName() string
-	// TreeDigest is the digest of its files' manifest (corpus/tree).
+	// TreeDigest returns the digest of the manifest of its files (corpus/tree).
 	TreeDigest() corpus.Digest
 }
 
-// Catalogue keeps entries of type E. It holds no state: any number of processes may use one folder.
+// Catalogue stores entries of type E. It has no state in memory: any number of processes may share its folder.
 type Catalogue[E Entry] struct {
-	// Dir is the folder: an entry's file is Dir/NAME.json. Nothing is made there before the first Put.
+	// Dir is the folder: the file of an entry is Dir/NAME.json. It is created by the first Put.
 	Dir string
-	// Kind is what an entry is called in errors: "JDK".
+	// Kind is the word for an entry in errors: "JDK".
 	Kind string
-	// Adding is the command that adds one, for errors: "misstep jdk add NAME SOURCE".
+	// Adding is the command that adds an entry, for errors: "misstep jdk add NAME SOURCE".
 	Adding string
-	// Group is the one folder in which there are entries, too, whose names are Group/NAME; empty is none.
+	// Group is a folder inside of Dir with further entries, whose names are Group/NAME; empty means none.
 	Group string
-	// CheckName says what is wrong with a name, without its group; nil for nothing. It refuses what is no plain file name.
+	// CheckName returns what is wrong with a name without its group, or nil. It must refuse what is not a plain file name.
 	CheckName func(name string) error
 }
 
-// Get returns the entry of that name. The error wraps ErrUnknown when there is none, and then names those that there are.
+// Get returns the entry of that name. If there is none, the error wraps ErrUnknown and lists the names that there are.
 func (c Catalogue[E]) Get(name string) (E, error) {
 	entry, err := c.load(name)
 	if errors.Is(err, ErrUnknown) {
@@ -62,7 +62,7 @@ func (c Catalogue[E]) Get(name string) (E, error) {
 	return entry, nil
 }
 
-// List returns all entries by name.
+// List returns all entries, sorted by name.
 func (c Catalogue[E]) List() ([]E, error) {
 	names, err := c.names()
 	if err != nil {
@@ -72,7 +72,7 @@ func (c Catalogue[E]) List() ([]E, error) {
 	for _, name := range names {
 		entry, err := c.load(name)
 		if errors.Is(err, ErrUnknown) {
-			continue // removed meanwhile, or no entry's file
+			continue // removed in the meantime, or not the file of an entry
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list %ss: %s: %w", c.Kind, name, err)
@@ -83,7 +83,7 @@ func (c Catalogue[E]) List() ([]E, error) {
 	return entries, nil
 }
 
-// ByDigest returns the entries whose files have that digest, by name; none where the catalogue cannot be read.
+// ByDigest returns the entries whose files have that digest, sorted by name; none if the catalogue cannot be read.
 func (c Catalogue[E]) ByDigest(digest corpus.Digest) []E {
 	entries, err := c.List()
 	if err != nil {
@@ -92,7 +92,7 @@ func (c Catalogue[E]) ByDigest(digest corpus.Digest) []E {
 	return slices.DeleteFunc(entries, func(e E) bool { return e.TreeDigest() != digest })
 }
 
-// Put keeps the entry, whole or not at all, in the place of one of its name.
+// Put stores the entry, completely or not at all, and replaces an entry of the same name.
 func (c Catalogue[E]) Put(entry E) error {
 	name := entry.EntryName()
 	err := c.put(name, entry)
@@ -117,7 +117,8 @@ func (c Catalogue[E]) put(name string, entry E) error {
 	return atomicfile.Write(file, append(text, '\n'), 0o644)
 }
 
-// Remove forgets the entry of that name, damaged or not. Its files are the caller's. The error is that of Get when there is none.
+// Remove deletes the entry of that name, damaged or not, but not the files that it describes. If there is none, the error is that
+// of Get.
 func (c Catalogue[E]) Remove(name string) error {
 	file, err := c.file(name)
 	if err == nil {
@@ -135,7 +136,7 @@ func (c Catalogue[E]) Remove(name string) error {
 	return nil
 }
 
-// names are those of the files there are, in no order.
+// names returns the names of the existing files, in no particular order.
 func (c Catalogue[E]) names() ([]string, error) {
 	folders := []string{""}
 	if c.Group != "" {
@@ -154,7 +155,7 @@ func (c Catalogue[E]) names() ([]string, error) {
 	return names, nil
 }
 
-// file is where the entry of that name is kept; the error wraps ErrUnknown for what is no name.
+// file returns the path of the entry's file; the error wraps ErrUnknown if name is not a valid name.
 func (c Catalogue[E]) file(name string) (string, error) {
 	plain, folder := name, ""
 	if c.Group != "" {
@@ -192,7 +193,7 @@ func (c Catalogue[E]) load(name string) (entry E, err error) {
 	}
 	err = json.Unmarshal(text, &entry)
 	if err == nil && (entry.EntryName() != name || entry.TreeDigest().IsZero()) {
-		err = fmt.Errorf("it holds %.100q with digest %q", entry.EntryName(), entry.TreeDigest())
+		err = fmt.Errorf("it contains %.100q with digest %q", entry.EntryName(), entry.TreeDigest())
 	}
 	if err != nil {
 		return entry, fmt.Errorf("%s is damaged; remove it and add the %s again: %w", file, c.Kind, err)
@@ -200,7 +201,7 @@ func (c Catalogue[E]) load(name string) (entry E, err error) {
 	return entry, nil
 }
 
-// unknown adds to err which names there are.
+// unknown adds the existing names to err.
 func (c Catalogue[E]) unknown(name string, err error) error {
 	names, reading := c.names()
 	if reading != nil || len(names) == 0 {

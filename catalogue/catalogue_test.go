@@ -23,7 +23,7 @@ type thing struct {
 func (t thing) EntryName() string         { return t.Name }
 func (t thing) TreeDigest() corpus.Digest { return t.Digest }
 
-// things is a catalogue in a folder whose name is no pattern.
+// things returns a catalogue in a folder whose name would match nothing as a pattern.
 func things(t *testing.T) Catalogue[thing] {
 	t.Helper()
 	return Catalogue[thing]{
@@ -41,10 +41,10 @@ func named(name, content string) thing {
 	return thing{Name: name, Digest: corpus.DigestBytes([]byte(content))}
 }
 
-func TestWhatIsPutIsThere(t *testing.T) {
+func TestPutGetListRemove(t *testing.T) {
 	c := things(t)
 	list, err := c.List()
-	require.NoError(t, err, "before anything was put")
+	require.NoError(t, err, "before the first Put")
 	assert.Empty(t, list)
 	b, a, in := named("b", "1"), named("a", "1"), named("suite/x", "2")
 	for _, e := range []thing{b, a, in} {
@@ -72,7 +72,7 @@ func TestWhatIsPutIsThere(t *testing.T) {
 	require.ErrorIs(t, c.Remove("b"), ErrUnknown)
 }
 
-func TestAnUnknownNameIsToldWhatThereIs(t *testing.T) {
+func TestErrorsAboutUnknownNamesListTheNames(t *testing.T) {
 	c := things(t)
 	_, err := c.Get("jdk17")
 	require.ErrorIs(t, err, ErrUnknown)
@@ -98,7 +98,7 @@ func TestAnUnknownNameIsToldWhatThereIs(t *testing.T) {
 	}
 	_, err = c.Get("mix")
 	require.ErrorContains(t, err, ", …; `misstep")
-	require.ErrorIs(t, c.Put(named("../x", "")), ErrUnknown, "no file beside the folder")
+	require.ErrorIs(t, c.Put(named("../x", "")), ErrUnknown, "no file outside of the folder")
 }
 
 func TestADamagedEntryIsNamed(t *testing.T) {

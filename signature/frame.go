@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// FrameKind says what code a frame is of.
+// FrameKind is the kind of code that a frame belongs to.
 type FrameKind int
 
-// Kinds of frames, by the letter with which HotSpot's error file begins their lines (share/utilities/vmError.cpp).
+// Kinds of frames, with the letter at the start of their lines in HotSpot's error file (share/utilities/vmError.cpp).
 const (
-	OtherFrame FrameKind = iota // none of the others: Function is the whole line
+	OtherFrame FrameKind = iota // none of the kinds below: Function is the whole line
 	VMFrame                     // V: the VM's own code
 	CFrame                      // C: other native code
 	JavaFrame                   // J: compiled, j: interpreted
@@ -21,23 +21,23 @@ const (
 // Tiers of Java frames besides the compilers' names c1, c2 and jvmci.
 const (
 	Interpreted = "interpreted"
-	Compiled    = "compiled" // by a compiler that is not named
+	Compiled    = "compiled" // by an unknown compiler
 )
 
-// LibJVM is the file name of the VM's library, by which gdb's frames are told apart.
+// LibJVM is the file name of the VM's library; it distinguishes VM frames from C frames in gdb's backtraces.
 const LibJVM = "libjvm.so"
 
-// Frame is one frame of a stack that an error file, gdb or a thread dump shows.
+// Frame is one frame of a stack in an error file, a backtrace of gdb or a thread dump.
 type Frame struct {
 	Kind FrameKind
-	// Library is the file name of a VM or C frame's library, empty when it is not known; Offset is the place in it, "0x9c8a5c".
+	// Library is the file name of a VM or C frame's library, empty if unknown; Offset is the offset in it, "0x9c8a5c".
 	Library, Offset string
-	// Function of a VM or C frame with its arguments' types, or name of a stub; empty when it is not known.
+	// Function is that of a VM or C frame with its parameter types, or the name of a stub; empty if unknown.
 	Function string
 	// Class, Method and Descriptor of a Java frame: "java.util.HashMap", "get", "(Ljava/lang/Object;)Ljava/lang/Object;".
 	// Thread dumps give no descriptor.
 	Class, Method, Descriptor string
-	// Tier of an error file's Java frame: c1, c2, jvmci, Compiled or Interpreted.
+	// Tier of a Java frame in an error file: c1, c2, jvmci, Compiled or Interpreted.
 	Tier string
 }
 
@@ -48,10 +48,10 @@ var (
 	inFunctionRE  = regexp.MustCompile(`\+0x[0-9a-fA-F]+(\s.*)?$`)
 )
 
-// unknownLibrary stands for the library in the text form of a frame that has none.
+// unknownLibrary replaces the library in the text form of a frame without one.
 const unknownLibrary = "unknown"
 
-// ParseFrame reads a line of an error file, with or without the "# " of its head, and what String writes:
+// ParseFrame reads a line of an error file, with or without the "# " of its head, or the result of String:
 //
 //	V  [libjvm.so+0x9c8a5c]  frame::sender(RegisterMap*) const+0x4c
 //	C  [libc.so.6+0x85f14]
@@ -91,7 +91,7 @@ func ParseFrame(line string) Frame {
 	return Frame{Function: s}
 }
 
-// String is the frame as an error file writes it, without numbers of the run: the form of Crash.native_frames.
+// String returns the frame as in an error file, without numbers that are specific to the run: the form of Crash.native_frames.
 func (f Frame) String() string {
 	switch f.Kind {
 	case VMFrame, CFrame:
@@ -111,7 +111,7 @@ func (f Frame) String() string {
 
 var gdbHeadRE = regexp.MustCompile(`^(?:#\d+\s+)?(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?`)
 
-// ParseGDBFrame reads a line of gdb's backtrace, and what GDB writes. Arguments' values vary from run to run and are left out:
+// ParseGDBFrame reads a line of gdb's backtrace, or the result of GDB. Values of arguments differ from run to run and are left out:
 //
 //	#2  0x00007f14 in CodeHeap::find_start(void*) const () from /jdk/lib/server/libjvm.so
 //	#0  f(int) (x=1) at a.c:3
@@ -131,10 +131,10 @@ func ParseGDBFrame(line string) Frame {
 	return f
 }
 
-// noFunction is what gdb calls a function that it does not know.
+// noFunction is gdb's name for an unknown function.
 const noFunction = "??"
 
-// GDB is a native frame as gdb writes it, without addresses and arguments' values: the form of HungThread.native_frames.
+// GDB returns a native frame as gdb writes it, without addresses and values of arguments: the form of HungThread.native_frames.
 func (f Frame) GDB() string {
 	text := cmp.Or(f.Function, noFunction)
 	if f.Library != "" {
@@ -157,8 +157,8 @@ func ParseJavaFrame(line string) (f Frame, ok bool) {
 
 func (f Frame) qualified() string { return strings.TrimPrefix(f.Class+"."+f.Method, ".") }
 
-// MethodName is a Java frame's class and method without what differs from run to run (see Class and Method); empty for other
-// frames.
+// MethodName returns a Java frame's class and method without what differs from run to run (see Class and Method); it is empty for
+// other frames.
 func (f Frame) MethodName() string {
 	if f.Kind != JavaFrame {
 		return ""
@@ -168,8 +168,8 @@ func (f Frame) MethodName() string {
 
 var versionSO = regexp.MustCompile(`(\.so)(\.\d+)+$|-\d+(\.\d+)+(\.so)$`)
 
-// Normalised is what of the frame belongs to the bug: "V frame::sender", "C libc.so raise", "J c2 java.util.HashMap.get", "v
-// StubRoutines::call_stub".
+// Normalised returns the part of the frame that belongs to the bug: "V frame::sender", "C libc.so raise", "J c2
+// java.util.HashMap.get", "v StubRoutines::call_stub".
 func (f Frame) Normalised() string {
 	switch f.Kind {
 	case VMFrame, CFrame:
@@ -197,11 +197,11 @@ var (
 	anonymousNSE = regexp.MustCompile(`\(anonymous namespace\)::`)
 )
 
-// FunctionName is the name in a VM or C frame's demangled symbol: without arguments, qualifiers and the suffixes of cloned
+// FunctionName returns the name in a VM or C frame's demangled symbol, without parameters, qualifiers and the suffixes of cloned
 // functions.
 func (f Frame) FunctionName() string {
 	s := anonymousNSE.ReplaceAllString(cloneRE.ReplaceAllString(f.Function, ""), "")
-	// Cut the argument list: the first parenthesis outside of template arguments, but not that of operator().
+	// Cut the parameter list: at the first parenthesis outside of template arguments, except that of operator().
 	depth := 0
 	for i, r := range s {
 		switch r {
@@ -222,8 +222,8 @@ func (f Frame) FunctionName() string {
 
 var assertionRE = regexp.MustCompile(`\((?:[^()]*/)?([A-Za-z0-9_.]+\.[ch]pp):\d+\)`)
 
-// AssertionFile is the source file that an internal error's text names, "codeCache.cpp" of
-// "(/build/share/code/codeCache.cpp:653)", or "". The line moves with every update.
+// AssertionFile returns the source file in the message of an internal error, "codeCache.cpp" for
+// "(/build/share/code/codeCache.cpp:653)", or "". The line is left out, as it changes with every update.
 func AssertionFile(text string) string {
 	if m := assertionRE.FindStringSubmatch(text); m != nil {
 		return m[1]
@@ -236,8 +236,7 @@ var (
 	longNumRE = regexp.MustCompile(`\b\d{3,}\b`)
 )
 
-// WithoutNumbers puts ADDR and NUM in the place of addresses and of numbers of three digits and more, and single blanks between
-// words.
+// WithoutNumbers replaces addresses with ADDR, numbers of three or more digits with NUM, and white space with single spaces.
 func WithoutNumbers(s string) string {
 	return strings.Join(strings.Fields(longNumRE.ReplaceAllString(hexRE.ReplaceAllString(s, "ADDR"), "NUM")), " ")
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Numbers and addresses in generated names differ from run to run, from JDK to JDK and after every edit of the source, so no
-// signature holds them. Order matters: the more specific patterns come first.
+// Numbers and addresses in generated names differ from run to run, from JDK to JDK and after every change of the source, so
+// signatures do not contain them. Order matters: more specific patterns come first.
 var classRules = []struct {
 	re *regexp.Regexp
 	to string
@@ -23,7 +23,7 @@ var classRules = []struct {
 	{regexp.MustCompile(`\$Proxy\d+$`), `$$Proxy`},
 	// Reflection: GeneratedMethodAccessor12, GeneratedConstructorAccessor3, GeneratedSerializationConstructorAccessor4.
 	{regexp.MustCompile(`(Generated(?:Serialization)?(?:Method|Constructor|Field)Accessor)\d+$`), `$1`},
-	// CGLIB, Byte Buddy and their like: Foo$$EnhancerByX$$1a2b3c4d, Foo$ByteBuddy$aB3dE5fG.
+	// CGLIB, Byte Buddy and similar generators: Foo$$EnhancerByX$$1a2b3c4d, Foo$ByteBuddy$aB3dE5fG.
 	{regexp.MustCompile(`\$\$[0-9a-f]{6,16}$`), ``},
 	{regexp.MustCompile(`\$(ByteBuddy|MockitoMock)\$[A-Za-z0-9]+$`), `$$$1`},
 }
@@ -35,8 +35,8 @@ var (
 	methodRE = regexp.MustCompile(`\$\d+`)
 )
 
-// moved are classes under their newest name, so that the same code on JDK 8 and 9+ has one: the accessors of
-// reflection moved.
+// moved gives classes their newest name, so that the same code has one name on JDK 8 and 9+: the accessors of reflection moved to
+// another package.
 var moved = strings.NewReplacer(
 	"sun.reflect.Native", "jdk.internal.reflect.Native", "sun.reflect.Generated", "jdk.internal.reflect.Generated",
 	"sun.reflect.Delegating", "jdk.internal.reflect.Delegating",

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// PlaceKind says what a mismatch is located by.
+// PlaceKind is the kind of thing that locates a mismatch.
 type PlaceKind int
 
-// Kinds of places. The text form of each is beside it; M is the short name of a method, C.m a class and a method.
+// Kinds of places, each with its text form. M is the short name of a method, C.m a class and a method.
 const (
 	PlaceUnspecified  PlaceKind = iota
 	Upcall                      // "upcall M": the VM itself called M from below; Deoptimised adds ", deoptimised caller"
@@ -33,33 +33,33 @@ const (
 	Edge                        // "C.m <- D.n": C.m called by D.n
 )
 
-// Place is where a mismatch is: the third part of its signature. Its text form is what findings are identified by, so it must not
-// change within a Version.
+// Place locates a mismatch: it is the third part of its signature. Its text form identifies findings, so it must not change within
+// a Version.
 type Place struct {
 	Kind PlaceKind
-	// Method of an upcall (short), of Edge its callee, of the other kinds C.m; NoMethod where a walk has no frame.
+	// Method is the short name of an upcall, the callee of an Edge, C.m for other kinds; NoMethod if a walk has no frame there.
 	Method string
 	// Caller of an Edge.
 	Caller string
-	// State and Stage of TopFrame, and of Code where a signal took the sample: what kind of code ran and where in its frame's life.
+	// State and Stage of TopFrame, and of Code if a signal took the sample: the kind of code that ran, and the stage of its frame.
 	State, Stage string
 	// Number of Code: AsyncGetCallTrace's num_frames, -10 to 0 (HotSpot: share/prims/forte.cpp).
 	Number int
-	// Deoptimised says of Upcall and ExceptionUpcall that the method from which the VM called was deoptimised.
+	// Deoptimised reports, for Upcall and ExceptionUpcall, that the method from which the VM called was deoptimised.
 	Deoptimised bool
 }
 
-// NoMethod stands for the method of a frame that is not there.
+// NoMethod stands for the method of a missing frame.
 const NoMethod = "(none)"
 
-// fixed are the places that have no parameters.
+// fixed holds the places without parameters.
 var fixed = map[PlaceKind]string{
 	ExceptionUpcall: "upcall exception", Continuation: "continuation", MethodHandle: "method handle",
 	DeoptimisedCaller: "deoptimised caller", NoBytecodeIndex: "no bytecode index", BottomFrame: "bottom frame",
 	WholeStack: "whole stack", OtherStack: "other stack", TopFrames: "top frames", UndefinedCode: "undefined code",
 }
 
-// prefixed are the places that are a word and a method. The order matters to ParsePlace: "below upcall " before "below ".
+// prefixed holds the places that are a word and a method. ParsePlace needs the order: "below upcall " before "below ".
 var prefixed = []struct {
 	kind   PlaceKind
 	prefix string
@@ -74,7 +74,7 @@ const (
 	edgeSeparator     = " <- "
 )
 
-// String is the text form, which ParsePlace reads.
+// String returns the text form, which ParsePlace reads.
 func (p Place) String() string {
 	if text, ok := fixed[p.Kind]; ok {
 		if p.Kind == ExceptionUpcall && p.Deoptimised {
@@ -108,7 +108,7 @@ func (p Place) String() string {
 	return ""
 }
 
-// ParsePlace reads the text form of a place. Every text that String returns is read back as the same place.
+// ParsePlace reads the text form of a place. It is the inverse of String.
 func ParsePlace(text string) (Place, error) {
 	for kind, fixedText := range fixed {
 		if text == fixedText {

@@ -1,7 +1,7 @@
-// Package signature is the identity of a finding: what of a mismatch, a crash or a hang belongs to the bug, in one text form
-// with one parser. What only belongs to the run (addresses, numbers of generated classes, lines of sources) is left out.
+// Package signature is the identity of a finding: the part of a mismatch, a crash or a hang that belongs to the bug, in one text
+// form with one parser. What belongs only to the run (addresses, numbers of generated classes, source lines) is left out.
 //
-// A signature has a kind and parts, each one line of UTF-8 text of at most 300 bytes (Clean):
+// A signature has a kind and parts, each of which is one line of UTF-8 text with at most 300 bytes (Clean):
 //
 //	mismatch  check, kind of the difference, place (see Place)
 //	crash     error, "frame: F", "walker: A < B", "thread: T", "operation: O"
@@ -12,8 +12,8 @@
 //
 //	printf 'misstep signature 1\nmismatch\ngst-asgct\ntruncated\nupcall <clinit>\n' | sha256sum
 //
-// The form is versioned and frozen: within a Version an id means the same forever; testdata/ids.txt holds it. Upgrade reads
-// what was stored before.
+// The form is versioned and frozen: within a Version an id means the same forever; testdata/ids.txt holds test vectors. Upgrade
+// converts signatures that were stored by older versions.
 package signature
 
 import (
@@ -26,7 +26,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Version of the text form. An id of this version means the same forever, so a change to what a part may say needs a new
+// Version of the text form. An id of this version means the same forever, so a change of what a part may contain needs a new
 // version and an entry in Upgrade.
 const Version = 1
 
@@ -37,43 +37,43 @@ const (
 	KindHang     = "hang"
 )
 
-// Signature is what identifies a finding: a Mismatch, a Crash or a Hang.
+// Signature identifies a finding: a Mismatch, a Crash or a Hang.
 type Signature interface {
-	// Kind is KindMismatch, KindCrash or KindHang.
+	// Kind returns KindMismatch, KindCrash or KindHang.
 	Kind() string
-	// Parts in order, each cleaned (see Clean).
+	// Parts returns the parts in order, each cleaned (see Clean).
 	Parts() []string
 }
 
-// Mismatch is two walks of one stack that differ.
+// Mismatch identifies a difference between two observations of one stack.
 type Mismatch struct {
 	// Check that compared them, e.g. "gst-asgct".
 	Check string
-	// Difference is its kind, e.g. "truncated".
+	// Difference is the kind of mismatch, e.g. "truncated".
 	Difference string
 	// Place of the difference.
 	Place Place
 }
 
-// Crash is a JVM that died.
+// Crash identifies the crash of a JVM.
 type Crash struct {
-	// Error is the signal's name, or the source file and the failed assertion of an internal error.
+	// Error is the name of a signal, or source file and failed assertion of an internal error.
 	Error string
-	// Frame to blame, e.g. "V frame::sender".
+	// Frame that is blamed, e.g. "V frame::sender".
 	Frame string
-	// Walker is the chain of functions from the crash to the walker's entry; empty when no walker is on the stack.
+	// Walker is the chain of functions from the crash to the entry of the walker; empty if no walker is on the stack.
 	Walker []string
 	// Thread is the kind of the thread, e.g. "Java", "compiler C2".
 	Thread string
-	// Operation of the VM that was under way, "none" without one.
+	// Operation is the VM operation that was being executed, "none" without one.
 	Operation string
 }
 
-// Hang is a JVM that made no progress.
+// Hang identifies a JVM that made no progress.
 type Hang struct {
 	// Cause, e.g. "deadlock".
 	Cause string
-	// Waiters say which thread waits where; sorted.
+	// Waiters say, sorted, which thread waits where.
 	Waiters []string
 }
 
@@ -99,7 +99,7 @@ const (
 	noWalker        = "none"
 )
 
-// Parts implements Signature: error, then frame, walker, thread and operation, each behind its name.
+// Parts implements Signature: error, then frame, walker, thread and operation, each after its label.
 func (c Crash) Parts() []string {
 	walker := noWalker
 	if len(c.Walker) > 0 {
@@ -111,12 +111,12 @@ func (c Crash) Parts() []string {
 // Parts implements Signature: cause, then the waiters.
 func (h Hang) Parts() []string { return clean(append([]string{h.Cause}, h.Waiters...)...) }
 
-// Proto is the signature as it is stored and sent.
+// Proto returns the signature as it is stored and sent.
 func Proto(s Signature) *misstepv1.Signature {
 	return &misstepv1.Signature{Kind: s.Kind(), Parts: s.Parts(), Version: Version}
 }
 
-// Read is the typed form of a stored signature, whatever version wrote it. The error says what is wrong with it.
+// Read returns the typed form of a stored signature of any version up to Version.
 func Read(p *misstepv1.Signature) (Signature, error) {
 	if p.GetVersion() > Version {
 		return nil, fmt.Errorf("signature of version %d, this program knows %d: use the newer misstep that wrote it",
@@ -169,10 +169,11 @@ func readCrash(parts []string) (Signature, error) {
 	return c, nil
 }
 
-// header begins the text form.
+// header is the first line of the text form.
 const header = "misstep signature 1\n"
 
-// Text is the text form of a signature, whose digest is its id: the line "misstep signature 1", the kind, then one part a line.
+// Text returns the text form of a signature, whose digest is its id: the line "misstep signature 1", the kind, then one part per
+// line.
 func Text(s Signature) string { return text(s.Kind(), s.Parts()) }
 
 func text(kind string, parts []string) string {
@@ -184,7 +185,7 @@ func text(kind string, parts []string) string {
 	return b.String()
 }
 
-// Parse reads what Text writes, and nothing else.
+// Parse reads the text form of a signature. It is the inverse of Text and refuses everything else.
 func Parse(s string) (Signature, error) {
 	body, found := strings.CutPrefix(s, header)
 	if !found {
@@ -202,8 +203,8 @@ func Parse(s string) (Signature, error) {
 	return Read(&misstepv1.Signature{Kind: lines[0], Parts: parts, Version: Version})
 }
 
-// ID names the finding of a signature: "F" and the first 12 hex digits of the SHA-256 of its text form. A stored signature of
-// an older version has the id that the same finding gets today.
+// ID returns the id of the finding with this signature: "F" and the first 12 hex digits of the SHA-256 of its text form. A
+// signature of an older version is upgraded first.
 func ID(p *misstepv1.Signature) string {
 	p, _ = Upgrade(p)
 	return id([]byte(text(p.GetKind(), clean(p.GetParts()...))))
@@ -214,14 +215,14 @@ func id(text []byte) string {
 	return "F" + hex.EncodeToString(sum[:6])
 }
 
-// Same reports whether two stored signatures, of whatever versions, are of one finding.
+// Same reports whether two stored signatures, of any versions, identify the same finding.
 func Same(a, b *misstepv1.Signature) bool {
 	a, _ = Upgrade(a)
 	b, _ = Upgrade(b)
 	return a.GetKind() == b.GetKind() && slices.Equal(clean(a.GetParts()...), clean(b.GetParts()...))
 }
 
-// CheckOf is the check of a mismatch's stored signature, "" for a crash or a hang.
+// CheckOf returns the check of a mismatch's stored signature, "" for a crash or a hang.
 func CheckOf(p *misstepv1.Signature) string {
 	if p.GetKind() != KindMismatch || len(p.GetParts()) == 0 {
 		return ""
@@ -229,10 +230,10 @@ func CheckOf(p *misstepv1.Signature) string {
 	return p.GetParts()[0]
 }
 
-// maxPart bounds a part, in bytes; a longer one is cut and ends in "…".
+// maxPart is the maximum length of a part in bytes; a longer one is cut and "…" is added.
 const maxPart = 300
 
-// Clean bounds a text and keeps it printable on one line: valid UTF-8, at most 300 bytes and "…". Cleaning twice changes nothing.
+// Clean bounds a string and makes it printable on one line: valid UTF-8, at most 300 bytes and "…". It is idempotent.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	s = strings.Map(func(r rune) rune {

@@ -8,18 +8,18 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Words of crashes and hangs.
+// Words in the parts of crashes and hangs.
 const (
-	// StackScanning ends the chain of a walk that began at a word of the stack which was taken for a return address.
+	// StackScanning ends the chain of a walk that started at a word of the stack that was taken for a return address.
 	StackScanning = "stack scanning"
-	// UnsafeCaller precedes the method that made sun.misc.Unsafe crash the VM.
+	// UnsafeCaller precedes the method whose call of sun.misc.Unsafe crashed the VM.
 	UnsafeCaller = "V Unsafe called by "
-	// WaitsFor stands between who waits where and the class of the lock, HeldBy between that class and who holds it.
+	// WaitsFor separates who waits where from the class of the lock, HeldBy that class from who holds the lock.
 	WaitsFor = " waits for "
 	HeldBy   = " held by "
 )
 
-// wording replaces words in the parts of signatures of a kind.
+// wording is a replacement of words in the parts of signatures of a kind.
 type wording struct {
 	kind    string
 	pattern *regexp.Regexp
@@ -28,7 +28,7 @@ type wording struct {
 
 func word(kind, pattern, to string) wording { return wording{kind, regexp.MustCompile(pattern), to} }
 
-// from0 turns what version 0 wrote into version 1, to0 does the opposite. The two are frozen with their versions.
+// from0 converts parts of version 0 to version 1, to0 does the reverse. Both are frozen with their versions.
 var (
 	from0 = []wording{
 		word(KindMismatch, `^beyond upcall `, "below upcall "),
@@ -58,7 +58,7 @@ var (
 	}
 )
 
-// reword is a signature in other words.
+// reword returns a signature of another version.
 func reword(p *misstepv1.Signature, words []wording, version uint32) *misstepv1.Signature {
 	out := &misstepv1.Signature{Kind: p.GetKind(), Parts: slices.Clone(p.GetParts()), Version: version}
 	for i := range out.GetParts() {
@@ -71,8 +71,8 @@ func reword(p *misstepv1.Signature, words []wording, version uint32) *misstepv1.
 	return out
 }
 
-// Upgrade returns a stored signature in the words of this Version, and the id that the finding had by its old words. A
-// signature that is of this version already comes back as it is, with an empty id.
+// Upgrade returns a stored signature in the text form of this Version, and the id that the finding had in its old form. A signature
+// of this version is returned unchanged, with an empty id.
 func Upgrade(p *misstepv1.Signature) (now *misstepv1.Signature, formerID string) {
 	if p.GetVersion() > 0 {
 		return p, ""
@@ -80,8 +80,8 @@ func Upgrade(p *misstepv1.Signature) (now *misstepv1.Signature, formerID string)
 	return reword(p, from0, Version), idOfVersion0(p)
 }
 
-// UpgradeFinding brings a stored finding's signature into the words of this Version. Its id changes with it, when it was made
-// of that signature, and the old one is added to its former ids.
+// UpgradeFinding converts a stored finding's signature to the text form of this Version. If the finding's id was computed from that
+// signature, it is computed anew, and the old one is added to the former ids.
 func UpgradeFinding(f *misstepv1.Finding) {
 	if f.GetSignature() == nil {
 		return
@@ -97,13 +97,13 @@ func UpgradeFinding(f *misstepv1.Finding) {
 	}
 }
 
-// HasID reports whether the id is that of the stored signature, in this version or an older one.
+// HasID reports whether id is the id of the stored signature in this version or an older one.
 func HasID(p *misstepv1.Signature, id string) bool {
 	p, _ = Upgrade(p)
 	return id == ID(p) || id == idOfVersion0(reword(p, to0, 0))
 }
 
-// idOfVersion0 digests the canonical JSON of the message, as all versions of Misstep before 1 did.
+// idOfVersion0 returns the id in version 0 of the text form: a digest of the canonical JSON of the message.
 func idOfVersion0(p *misstepv1.Signature) string {
 	canonical, err := misstepv1.Canonical(p)
 	if err != nil { // text that is not UTF-8

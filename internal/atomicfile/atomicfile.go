@@ -1,4 +1,5 @@
-// Package atomicfile replaces files as a whole: a reader at any moment, even after a crash, finds either the old bytes or the new ones.
+// Package atomicfile replaces files as a whole: a reader at any moment, even after a crash, finds either the old bytes or the new
+// ones.
 package atomicfile
 
 import (
@@ -19,8 +20,8 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// WriteWith lets write produce the contents of the file at path. If write fails, the file keeps its old contents. The permissions are
-// those of a new file: 0666 without the umask's bits.
+// WriteWith lets write produce the contents of the file at path. If write fails, the file keeps its old contents. The permissions
+// are those of a new file: 0666 without the umask's bits.
 func WriteWith(path string, write func(io.Writer) error) error {
 	return replace(path, renameio.WithPermissions(0o666), write)
 }

@@ -3,8 +3,8 @@ package capped
 
 import "io"
 
-// Writer forwards the first bytes and drops the rest. Dropping is not an error, so that the writing program does not end because of it.
-// It may be used by one goroutine at a time.
+// Writer forwards the first bytes and drops the rest. Dropping is not an error, so that the writing program does not end because of
+// it. It may be used by one goroutine at a time.
 type Writer struct {
 	w       io.Writer
 	left    int

@@ -1,5 +1,5 @@
-// Package faults enables the fault injector of agent/test/injector in a JVM and reads its log: which walks it altered, how, and the verdict
-// of each check on them.
+// Package faults enables the fault injector of agent/test/injector in a JVM and reads its log: which walks it altered, how, and the
+// verdict of each check on them.
 package faults
 
 import (
@@ -39,7 +39,8 @@ const (
 
 // Alterations are the classes that change an answer, which a comparison can see.
 var Alterations = []string{
-	DropTop, DropMiddle, DropBottom, Truncate, Duplicate, Swap, Replace, UnknownMethod, WrongBci, Stale, Foreign, WrongCode, InvalidCode,
+	DropTop, DropMiddle, DropBottom, Truncate, Duplicate, Swap, Replace, UnknownMethod, WrongBci, Stale, Foreign,
+	WrongCode, InvalidCode,
 }
 
 // Plan says what to inject.
@@ -52,13 +53,14 @@ type Plan struct {
 	Seed uint32
 	// Where is "signal" for walks in signal handlers, "entry" for those at method entries, empty for both.
 	Where string
-	// Method, "package.Class.method", restricts faults to walks that contain it; faults that have a position act on its uppermost frame.
-	// Its name is looked up at method entries, so some walks must be there. Empty means all walks, with positions drawn at random.
+	// Method, "package.Class.method", restricts faults to walks that contain it; faults that have a position act on its uppermost
+	// frame. Its name is looked up at method entries, so some walks must be there. Empty means all walks, with positions drawn at
+	// random.
 	Method string
 	// Delay is the length of a delay; 0 means the injector's default.
 	Delay time.Duration
-	// Trials is the share of JVMs that inject at all, 0 to 1; 0 means all, with draws from Seed. If it is set, the agent's seed decides
-	// which JVMs inject and what they draw.
+	// Trials is the share of JVMs that inject at all, 0 to 1; 0 means all, with draws from Seed. If it is set, the agent's seed
+	// decides which JVMs inject and what they draw.
 	Trials float64
 	// NoThread is the number, from 1, of the agent's thread whose creation fails; 0 means none.
 	NoThread int
@@ -133,8 +135,9 @@ type Verdict struct {
 	Detail string
 	// MethodsChanged reports that the fault changed the sequence of methods, not only a bytecode index.
 	MethodsChanged bool
-	// Reach is the number of instrumented frames, from the top down, that the change reaches; 0 if it left these unchanged. From 1 on a
-	// shadow stack can reveal the change; it can distinguish it from imprecise debug info if it reaches below the top physical frame.
+	// Reach is the number of instrumented frames, from the top down, that the change reaches; 0 if it left these unchanged. From 1
+	// on a shadow stack can reveal the change; it can distinguish it from imprecise debug info if it reaches below the top physical
+	// frame.
 	Reach int32
 	// TopOnly reports that the fault changed only the top physical frame: its inlined methods or its position.
 	TopOnly bool

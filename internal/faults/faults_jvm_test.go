@@ -79,8 +79,8 @@ func requireAltered(t *testing.T, f *faults.Fault) {
 	}
 }
 
-// Every class fires on a real JVM and alters the answer as documented, and what the references can reveal is detected. The test fails if
-// 99 % lies above the whole 95 % interval of the observed rate.
+// Every class fires on a real JVM and alters the answer as documented, and what the references can reveal is detected. The test
+// fails if 99 % lies above the whole 95 % interval of the observed rate.
 func TestInjectedFaultsAreDetected(t *testing.T) {
 	b := bed(t)
 	for _, feature := range []int{17, 25} {
@@ -116,7 +116,8 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 						nobodyMissed++
 						t.Logf("an unknown jmethodID passed: %+v", f)
 					}
-				case sampled && sample.MethodsChanged && sample.Reach > 1 && f.Class != faults.WrongCode && sample.Outcome != faults.Void:
+				case sampled && sample.MethodsChanged && sample.Reach > 1 &&
+					f.Class != faults.WrongCode && sample.Outcome != faults.Void:
 					deep++
 					if sample.Outcome != faults.Mismatch {
 						deepMissed++
@@ -219,7 +220,7 @@ func TestInjectedFaultsInBracketsAreDetected(t *testing.T) {
 		default:
 			require.Equal(t, faults.UnknownMethod, f.Class, "%+v", f)
 			t.Logf("passed: %+v", v)
-			passed++ // in the last moment of a run the JVM might still tell of it
+			passed++ // at the end of a run the JVM's events may still be pending
 		}
 	}
 	t.Logf("%v of %d detected in %d brackets, %d passed", detected, r.Faults.Made, r.Check("asgct-gst-bracket").Total, passed)
@@ -229,7 +230,8 @@ func TestInjectedFaultsInBracketsAreDetected(t *testing.T) {
 	require.GreaterOrEqual(t, high, 0.99)
 }
 
-// If a thread of the agent cannot be created, its checks are switched off with a message; the JVM and the other checks are not affected.
+// If a thread of the agent cannot be created, its checks are switched off with a message; the JVM and the other checks are not
+// affected.
 func TestNoThreadIsLeft(t *testing.T) {
 	b := bed(t)
 	on, ok := b.JDK(17)

@@ -13,7 +13,8 @@ import (
 	"misstep/internal/testenv"
 )
 
-// The decision whether a JVM injects is made before the JVM's own code runs, so any program will do: one that injects creates the log.
+// The decision whether a JVM injects is made before the JVM's own code runs, so any program will do: one that injects creates the
+// log.
 func TestFaultAtARateForEachTrial(t *testing.T) {
 	library := filepath.Join(testenv.Root(), "build", "agent-injector", faults.LibraryName)
 	if _, err := os.Stat(library); err != nil {

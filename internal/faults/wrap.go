@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Wrap creates dir/bin/java, which starts the JDK in home under the plan: dir is a JAVA_HOME for an executor that passes no environment.
-// The log is LogName in dir, or in the JVM's working folder if the plan has a share of trials, because these may run concurrently.
+// Wrap creates dir/bin/java, which starts the JDK in home under the plan: dir is a JAVA_HOME for an executor that passes no
+// environment. The log is LogName in dir, or in the JVM's working folder if the plan has a share of trials, because these may run
+// concurrently.
 func Wrap(dir, home, library string, p Plan) error {
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\n")

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// Dir returns the first that is set of $MISSTEP_HOME, $XDG_DATA_HOME/misstep and ~/.local/share/misstep. It does not create the folder. A
-// relative XDG_DATA_HOME is ignored, as the XDG base directory specification 0.8 requires. If the user has no home folder (a bare
-// container), it returns misstep in the folder for temporary files.
+// Dir returns the first that is set of $MISSTEP_HOME, $XDG_DATA_HOME/misstep and ~/.local/share/misstep. It does not create the
+// folder. A relative XDG_DATA_HOME is ignored, as the XDG base directory specification 0.8 requires. If the user has no home folder
+// (a bare container), it returns misstep in the folder for temporary files.
 func Dir() string {
 	if dir := os.Getenv("MISSTEP_HOME"); dir != "" {
 		if abs, err := filepath.Abs(dir); err == nil {

@@ -1,7 +1,7 @@
 // Package hserr reads the error file that a crashing HotSpot JVM leaves (hs_err_pidNNN.log).
 //
-// The layout is that of HotSpot's src/hotspot/share/utilities/vmError.cpp, from JDK 8 to 28: a head of comment lines, then sections.
-// A file may end anywhere: HotSpot itself may crash or be killed while it writes. What is missing stays empty.
+// The layout is that of HotSpot's src/hotspot/share/utilities/vmError.cpp in JDK 8 to 28: a head of comment lines, then sections. A
+// file may end anywhere, because HotSpot itself may crash or be killed while writing it. What is missing stays empty.
 package hserr
 
 import (
@@ -16,33 +16,33 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Bounds of what is read and kept.
+// Bounds of what is read and stored.
 const (
-	maxBytes  = 8 << 20 // of a file; real ones have 50 KiB to 2 MiB
+	maxBytes  = 8 << 20 // bytes of a file; real ones have 50 KiB to 2 MiB
 	maxLine   = 4096    // bytes of one line
 	maxFrames = 64
 )
 
-// ErrNotCrash says that the text is no error file of HotSpot.
+// ErrNotCrash means that the input is not an error file of HotSpot.
 var ErrNotCrash = errors.New("not an error file of HotSpot")
 
-// Unwritten is the detail of a crash of which there is no error file.
+// Unwritten is the detail of a crash without an error file.
 const Unwritten = "the JVM died without writing an error file"
 
-// Report is what an error file says.
+// Report is the content of an error file.
 type Report struct {
-	// Crash for the outcome; in_walk and phase are not the file's to know.
+	// Crash for the outcome; in_walk and phase stay unset, as the file does not have them.
 	Crash *misstepv1.Crash
-	// TID of the crashed thread as the kernel knows it, 0 when unknown.
+	// TID is the kernel's id of the crashed thread, 0 if unknown.
 	TID int64
-	// OutOfMemory says that native memory could not be had, or that the heap was full under -XX:+CrashOnOutOfMemoryError: trouble of
-	// the machine, a limit or the program, not a bug of the JVM.
+	// OutOfMemory reports that native memory could not be allocated, or that the heap was full under -XX:+CrashOnOutOfMemoryError:
+	// not a bug of the JVM but a matter of the machine, a limit or the program.
 	OutOfMemory bool
-	// Complete says that HotSpot came to the end of the file.
+	// Complete reports that HotSpot wrote the file to its end.
 	Complete bool
 }
 
-// Parse reads an error file. It reads at most 8 MiB; the error is r's, or wraps ErrNotCrash.
+// Parse reads an error file, at most 8 MiB of it. Its error wraps that of r, or ErrNotCrash.
 func Parse(r io.Reader) (*Report, error) {
 	p := &parser{report: &Report{Crash: &misstepv1.Crash{}}}
 	in := bufio.NewReaderSize(io.LimitReader(r, maxBytes), 64<<10)
@@ -65,7 +65,7 @@ func Parse(r io.Reader) (*Report, error) {
 	return p.report, nil
 }
 
-// readLine gives the next line without its end, cut to maxLine bytes of valid UTF-8.
+// readLine returns the next line without its terminator, cut to maxLine bytes of valid UTF-8.
 func readLine(in *bufio.Reader) (string, error) {
 	var kept []byte
 	for {
@@ -80,7 +80,7 @@ func readLine(in *bufio.Reader) (string, error) {
 	}
 }
 
-// state of the parser: which list of lines it is in.
+// state of the parser: the list of lines in which it is.
 type state int
 
 const (
@@ -97,8 +97,8 @@ type parser struct {
 	fatal   bool
 	message []string // lines of the head
 	siginfo string
-	native  bool // about native memory
-	advice  bool // in the head's advice about memory
+	native  bool // the file is about native memory
+	advice  bool // the current line belongs to the head's advice about memory
 }
 
 var (
@@ -136,7 +136,7 @@ func (p *parser) line(line string) {
 		}
 	}
 	if p.state != inHead && p.state != inFrame || strings.HasPrefix(line, "-----") {
-		p.state = inNothing // what an error while the head is written says stands between its lines
+		p.state = inNothing // but an error while the head is written puts its message between the head's lines
 	}
 	switch {
 	case strings.HasPrefix(line, "Native frames:") && len(crash.NativeFrames) == 0:
@@ -151,12 +151,13 @@ func (p *parser) line(line string) {
 		}
 	case strings.HasPrefix(line, "siginfo:") && p.siginfo == "":
 		p.siginfo = strings.TrimSpace(strings.TrimPrefix(line, "siginfo:"))
-	case line == "END.", strings.HasPrefix(line, "elapsed time: ") && strings.HasSuffix(line, ")"): // the latter is all that JDK 8 ends with
+	case line == "END.",
+		strings.HasPrefix(line, "elapsed time: ") && strings.HasSuffix(line, ")"): // the last line of JDK 8
 		p.report.Complete = true
 	}
 }
 
-// comment is a line of the head, without the sign.
+// comment reads a line of the head, without its number sign.
 func (p *parser) comment(text string) {
 	switch {
 	case strings.HasPrefix(text, "A fatal error has been detected by the Java Runtime Environment"):
@@ -178,7 +179,7 @@ func (p *parser) comment(text string) {
 	}
 }
 
-// headLine is a line of the head between the first and "JRE version:". What HotSpot advises against a lack of memory is left out.
+// headLine reads a line of the head between the first one and "JRE version:". HotSpot's advice about memory is left out.
 func (p *parser) headLine(text string) {
 	if strings.HasPrefix(text, "Possible reasons:") {
 		p.advice = true
@@ -206,7 +207,7 @@ func isFrame(line string) bool {
 	return strings.IndexByte("VCjJvAa", line[0]) >= 0
 }
 
-// thread keeps name and state of the line and leaves out its addresses and ids.
+// thread keeps the thread's name and state, but not its addresses and ids.
 func (p *parser) thread(line string) {
 	m := threadLine.FindStringSubmatch(line)
 	if m == nil {
@@ -228,7 +229,7 @@ func (p *parser) thread(line string) {
 	p.report.Crash.Thread = strings.Join(strings.Fields(hazard.ReplaceAllString(stackSize.ReplaceAllString(text, ""), "")), " ")
 }
 
-// finish makes the error and its detail of the head's lines.
+// finish derives the error and its detail from the head's lines.
 func (p *parser) finish() {
 	crash := p.report.Crash
 	if len(p.message) == 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -15,11 +16,12 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-var update = flag.Bool("update", false, "write the expected results anew")
+var update = flag.Bool("update", false, "rewrite the expected results")
 
-// samples are error files of real crashes: by Unsafe, by a native library, by CrashOnOutOfMemoryError, in a VM operation, by signals sent
-// to single threads, without native memory, over a stack full of garbage, on which the reporter itself trips. Those of a
-// fastdebug build are of HotSpot's own test crashes (-XX:ErrorHandlerTest), one with an error while its head is written, and of -XX:AbortVMOnException. Sections about the machine are cut out.
+// samples returns error files of real crashes: by Unsafe, by a native library, by CrashOnOutOfMemoryError, in a VM operation, by
+// signals sent to single threads, for lack of native memory, and with a stack full of garbage, on which the error reporter itself
+// fails. Those of a fastdebug build are HotSpot's own test crashes (-XX:ErrorHandlerTest), one with an error while the head is
+// written, and one of -XX:AbortVMOnException. Sections about the machine are removed.
 func samples(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.log")
@@ -52,7 +54,7 @@ func TestRealFiles(t *testing.T) {
 	}
 }
 
-// TestTruncatedFiles: a JVM may die at any moment while it writes.
+// TestTruncatedFiles covers that a JVM may die at any moment while it writes.
 func TestTruncatedFiles(t *testing.T) {
 	for i, file := range samples(t) {
 		data, err := os.ReadFile(file)
@@ -60,13 +62,13 @@ func TestTruncatedFiles(t *testing.T) {
 		head := bytes.Index(data, []byte("\n#\n#  "))
 		step := 1
 		for n := i % 7; n < len(data); n += step {
-			if n > 2000 || i%8 > 0 { // some heads byte by byte, the rest in strides that meet every place in a line
+			if n > 2000 || i%8 > 0 { // some heads byte by byte, the rest in strides that hit every position of a line
 				step = 31
 			}
 			report, err := Parse(bytes.NewReader(data[:n]))
 			if err != nil {
 				require.ErrorIs(t, err, ErrNotCrash)
-				require.Less(t, n, 120, "the first lines tell that it is one")
+				require.Less(t, n, 120, "the first lines identify an error file")
 				continue
 			}
 			require.False(t, report.Complete && n < len(data)-1)
@@ -84,7 +86,7 @@ func TestOtherTextIsRefused(t *testing.T) {
 	}
 }
 
-// TestJDK8 is written after JDK 8's vmError.cpp, whose tid is pthread_self() and whose head lacks the cause.
+// TestJDK8 follows JDK 8's vmError.cpp, whose tid is pthread_self() and whose head lacks the cause.
 func TestJDK8(t *testing.T) {
 	report, err := Parse(strings.NewReader(`#
 # A fatal error has been detected by the Java Runtime Environment:
@@ -109,7 +111,8 @@ Current thread (0x00007f3e3400b800):  JavaThread "main" [_thread_in_vm, id=4712,
 
 func TestBounded(t *testing.T) {
 	var text bytes.Buffer
-	text.WriteString("# A fatal error has been detected by the Java Runtime Environment:\n#\n# " + strings.Repeat("é", 100_000) + "\n\nNative frames:\n")
+	text.WriteString("# A fatal error has been detected by the Java Runtime Environment:\n#\n# ")
+	text.WriteString(strings.Repeat("é", 100_000) + "\n\nNative frames:\n")
 	for range 200_000 {
 		text.WriteString("V  [libjvm.so+0x1]  " + strings.Repeat("f", 100) + "\n")
 	}
@@ -131,9 +134,10 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		c := report.Crash
-		for _, s := range append(append([]string{c.GetError(), c.GetThread(), c.GetDetail(), c.GetProblematicFrame(), c.GetVmOperation()}, c.GetNativeFrames()...), c.GetJavaFrames()...) {
+		single := []string{c.GetError(), c.GetThread(), c.GetDetail(), c.GetProblematicFrame(), c.GetVmOperation()}
+		for _, s := range slices.Concat(single, c.GetNativeFrames(), c.GetJavaFrames()) {
 			if !utf8.ValidString(s) {
-				t.Fatalf("not UTF-8, so no proto string: %q", s)
+				t.Fatalf("not UTF-8, which a proto string must be: %q", s)
 			}
 			if len(s) > 8*maxLine+maxLine {
 				t.Fatalf("%d bytes", len(s))

@@ -7,7 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Commands renders a command line's model: one section for each command that can be run, hidden ones left out.
+// Commands renders the model of a command line: a section for each command that can be run, except hidden ones.
 func Commands(model *kong.Application) string {
 	var b strings.Builder
 	b.WriteString(Generated)

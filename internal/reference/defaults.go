@@ -10,7 +10,7 @@ import (
 	"misstep/recipe"
 )
 
-// LimitDefaults renders the limits of a trial whose recipe gives none.
+// LimitDefaults renders the default limits of a trial.
 func LimitDefaults() string {
 	var b strings.Builder
 	b.WriteString("\n## Defaults of limits\n\n| field | default |\n|---|---|\n")

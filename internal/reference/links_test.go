@@ -18,7 +18,7 @@ var (
 	anchor  = regexp.MustCompile(`[^\pL\pN _-]`)
 )
 
-// pages are the repository's own Markdown files: path and text without code blocks.
+// pages returns the repository's own Markdown files: their text without code blocks, by path.
 func pages(t *testing.T) map[string]string {
 	all := map[string]string{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -39,7 +39,7 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// anchors are the names that GitHub gives to a page's headings.
+// anchors returns the names that GitHub gives to a page's headings.
 func anchors(text string) map[string]bool {
 	names := map[string]bool{}
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {

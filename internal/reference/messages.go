@@ -17,14 +17,14 @@ import (
 // Message is a protobuf message with the comments of its .proto file.
 type Message struct {
 	Name string
-	// Doc is the comment above the message, one paragraph, empty without one.
+	// Doc is the comment above the message as one paragraph; empty if there is none.
 	Doc    string
 	Fields []Field
 }
 
-// Field is a field of a message. In a oneof each of its fields is one.
+// Field is a field of a message; each alternative of a oneof is a field.
 type Field struct {
-	// Name as in the .proto file and in YAML, JSON as protobuf's JSON mapping spells it.
+	// Name is the spelling of the .proto file and of YAML, JSON that of protobuf's JSON mapping.
 	Name, JSON string
 	// Type in Go, such as "[]*Check".
 	Type string
@@ -94,8 +94,8 @@ func (s *Schema) declare(d *ast.GenDecl, oneofs map[string][]Field) {
 	}
 }
 
-// message takes a struct for a message when it has fields with protobuf's tags. The struct of a oneof's alternative, Message_Field,
-// is kept apart under the name of its message.
+// message adds a struct that is a message. The struct of an alternative of a oneof, Message_Field, is added to oneofs under the
+// name of its message.
 func (s *Schema) message(name, doc string, t *ast.StructType, oneofs map[string][]Field) {
 	var fields []Field
 	isMessage := false
@@ -136,7 +136,7 @@ func (s *Schema) message(name, doc string, t *ast.StructType, oneofs map[string]
 	}
 }
 
-// unfold puts the fields of oneofs in the places of their interfaces.
+// unfold replaces the interface of each oneof with its alternatives.
 func (s *Schema) unfold(oneofs map[string][]Field) {
 	for name, m := range s.Messages {
 		i := slices.IndexFunc(m.Fields, func(f Field) bool { return strings.HasPrefix(f.Name, "oneof ") })
@@ -148,8 +148,8 @@ func (s *Schema) unfold(oneofs map[string][]Field) {
 	}
 }
 
-// Reachable lists the messages that the roots hold directly or through others, breadth first, the roots in front, and the enums in the
-// order in which they are met.
+// Reachable returns the roots and all messages in their fields, directly or through other messages, in breadth-first order, and the
+// enums in the order in which they are found.
 func (s *Schema) Reachable(roots ...string) (messages []Message, enums []Enum, err error) {
 	seen := map[string]bool{}
 	queue := slices.Clone(roots)
@@ -184,7 +184,7 @@ func (s *Schema) has(name string) bool {
 	return message || enum
 }
 
-// element is the name of a type without list, map or pointer.
+// element returns the name of a type without list, map and pointer.
 func element(t string) string {
 	if strings.HasPrefix(t, "map[") {
 		_, t, _ = strings.Cut(t, "]")
@@ -208,7 +208,7 @@ func goType(e ast.Expr) string {
 	return "?"
 }
 
-// text is a comment as one paragraph, without protoc's own remarks.
+// text returns a comment as one paragraph, without the remarks that protoc-gen-go adds.
 func text(c *ast.CommentGroup) string {
 	if c == nil {
 		return ""

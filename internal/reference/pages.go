@@ -9,7 +9,8 @@ import (
 
 var update = flag.Bool("update", false, "write the pages of docs/reference instead of comparing them")
 
-// Hold fails a test whose page differs from what is committed; with -update it writes the page. root is the repository's folder.
+// Hold fails the test if the committed page differs from text; with -update it writes the page. root is the repository's root
+// folder.
 func Hold(t testing.TB, root, page, text string) {
 	t.Helper()
 	path := filepath.Join(root, "docs", "reference", page)

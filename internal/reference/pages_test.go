@@ -20,17 +20,21 @@ func schema(t *testing.T) *Schema {
 func TestReferenceOfCampaigns(t *testing.T) {
 	messages, enums, err := schema(t).Reachable("Campaign")
 	require.NoError(t, err)
-	Hold(t, root, "campaign.md", Generated+"# Campaign fields\n\n"+Paragraph("A campaign is a YAML file. Field names are written as here or in "+
-		"camelCase; durations as in Go (`1ms`, `90s`, `1h30m`). An error is reported with its line, the field and what was expected. `campaigns/` "+
-		"holds examples, and [the tutorial](../tutorial.md) starts from one.")+"\n"+Page(YAML, messages, enums, nil)+LimitDefaults())
+	intro := "A campaign is a YAML file. Field names are written as here or in camelCase; durations as in Go (`1ms`, `90s`, `1h30m`). " +
+		"An error is reported with its line, the field and what was expected. `campaigns/` holds examples, and [the " +
+		"tutorial](../tutorial.md) starts from one."
+	Hold(t, root, "campaign.md",
+		Generated+"# Campaign fields\n\n"+Paragraph(intro)+"\n"+Page(YAML, messages, enums, nil)+LimitDefaults())
 }
 
 func TestReferenceOfRecipes(t *testing.T) {
 	messages, enums, err := schema(t).Reachable("Recipe")
 	require.NoError(t, err)
-	Hold(t, root, "recipe.md", Generated+"# Recipe fields\n\n"+Paragraph("A recipe is everything needed to repeat one run: one combination of "+
-		"a campaign's dimensions, with one seed. `misstep run RECIPE.yaml` runs one, and each bundle has the recipe of its finding as "+
-		"`recipe.yaml`. The digest of its canonical text is its identity.")+"\n"+Page(YAML, messages, enums, nil)+LimitDefaults())
+	intro := "A recipe is everything needed to repeat one run: one combination of a campaign's dimensions, with one seed. " +
+		"`misstep run RECIPE.yaml` runs one, and each bundle has the recipe of its finding as `recipe.yaml`. The digest of its " +
+		"canonical text is its identity."
+	Hold(t, root, "recipe.md",
+		Generated+"# Recipe fields\n\n"+Paragraph(intro)+"\n"+Page(YAML, messages, enums, nil)+LimitDefaults())
 }
 
 func TestReferenceOfChecks(t *testing.T) {

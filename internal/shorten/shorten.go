@@ -3,7 +3,7 @@ package shorten
 
 import "unicode/utf8"
 
-// To returns text unchanged if it has at most limit bytes; otherwise the characters that lie completely within the limit, and "…".
+// To returns text unchanged if it has at most limit bytes; otherwise the characters that lie within the limit completely, and "…".
 func To(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -9,8 +9,8 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Draw returns the i-th number of a stream. Mix is applied to seed, stream and index in a chain, so that neither seeds nor indices that
-// differ by one give related numbers.
+// Draw returns the i-th number of a stream. Mix is applied to seed, stream and index in a chain, so that neither seeds nor indices
+// that differ by one give related numbers.
 func Draw(seed, stream, i uint64) uint64 {
 	return Mix(Mix(Mix(seed)^stream) ^ i)
 }

@@ -21,9 +21,9 @@ func Quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// Among returns the end of a message about an unknown name: the nearest known name as a question, if one is near, and at most 20 of the
-// known names. For a name with a prefix that ends in a slash, such as renaissance/NAME, only names with that prefix are listed, if there
-// are any.
+// Among returns the end of a message about an unknown name: the nearest known name as a question, if one is near, and at most 20 of
+// the known names. For a name with a prefix that ends in a slash, such as renaissance/NAME, only names with that prefix are listed,
+// if there are any.
 func Among(name string, have []string) string {
 	if len(have) == 0 {
 		return " (there is none)"
@@ -48,8 +48,8 @@ func Among(name string, have []string) string {
 	return s + " (there are: " + strings.Join(list, ", ") + more + ")"
 }
 
-// Nearest returns the candidate with the fewest edits, if these are at most a third of the name's length, otherwise "". If both have
-// the same prefix that ends in a slash, only what follows it is compared.
+// Nearest returns the candidate with the fewest edits, if these are at most a third of the name's length, otherwise "". If both
+// have the same prefix that ends in a slash, only what follows it is compared.
 func Nearest(name string, candidates []string) string {
 	if len(name) > maxMeasured {
 		return ""

@@ -1,6 +1,6 @@
-// Command tally adds up the results of all test tools, which it reads as JUnit XML, to one closing line.
+// Command tally sums up the results of all test tools in one closing line. It reads them as JUnit XML.
 //
-//	tally run NAME FILE.xml -- COMMAND…   runs a command and writes its success as a test of its own
+//	tally run NAME FILE.xml -- COMMAND…   runs a command and writes its success as a test result
 //	tally sum DIR                         prints failures and skips of DIR/**/*.xml and "N passed, N failed, N skipped"
 package main
 
@@ -36,7 +36,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 	return errUsage
 }
 
-// suites is the root of a JUnit file, or one suite: tools write either.
+// suites is the root of a JUnit file, or a single suite: tools write either.
 type suites struct {
 	Suites []suites   `xml:"testsuite"`
 	Cases  []testCase `xml:"testcase"`
@@ -71,8 +71,8 @@ func (m *message) line() string {
 	return strings.Join(lines, " | ")
 }
 
-// record runs a command, passes its output on and writes a JUnit file with one test. The command's failure is in the file, not
-// in the error: the sum decides in the end.
+// record runs a command, forwards its output and writes a JUnit file with one test. A failure of the command is in the file, not in
+// the error: `tally sum` reports it.
 func record(name, file string, command []string, stdout, stderr io.Writer) error {
 	start := time.Now()
 	cmd := exec.Command(command[0], command[1:]...)
@@ -124,7 +124,7 @@ func sum(dir string, stdout io.Writer) error {
 	case all.failed > 0:
 		return fmt.Errorf("%d tests failed", all.failed)
 	case all.passed == 0:
-		return fmt.Errorf("no test ran: %s holds no results", dir)
+		return fmt.Errorf("no test ran: there are no results in %s", dir)
 	}
 	return nil
 }

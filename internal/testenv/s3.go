@@ -22,13 +22,13 @@ func s3Binary() (string, error) {
 	return binary, err
 }
 
-// HasS3 tells whether StartS3 can start a server.
+// HasS3 reports whether StartS3 can start a server.
 func HasS3() bool {
 	_, err := s3Binary()
 	return err == nil
 }
 
-// StartS3 starts Versity's S3 gateway on a folder of the test; it ends with the test.
+// StartS3 starts Versity's S3 gateway on a temporary folder, for the duration of the test.
 func StartS3(t testing.TB) S3 {
 	t.Helper()
 	binary, err := s3Binary()
@@ -52,9 +52,9 @@ func StartS3(t testing.TB) S3 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// In the test's folder the sidecar keeps the metadata, so that the file system need not have extended attributes.
-	server := exec.Command(binary, "--port", address, "--access", s.AccessKey, "--secret", s.SecretKey, "posix", "--sidecar", filepath.Join(dir, "meta"),
-		filepath.Join(dir, "data"))
+	// The sidecar folder holds the metadata, so that the file system need not support extended attributes.
+	server := exec.Command(binary, "--port", address, "--access", s.AccessKey, "--secret", s.SecretKey,
+		"posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
 	if err := os.Mkdir(filepath.Join(dir, "meta"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func StartS3(t testing.TB) S3 {
 	})
 	if err := awaitListener(address); err != nil {
 		text, _ := os.ReadFile(log.Name())
-		t.Fatalf("the S3 server does not listen: %v\n%s", err, text)
+		t.Fatalf("the S3 server is not listening: %v\n%s", err, text)
 	}
 	return s
 }

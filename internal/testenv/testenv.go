@@ -1,4 +1,5 @@
-// Package testenv tells a test what this machine has for it (JDKs, the built agent, the catalogue), or skips the test with the reason.
+// Package testenv finds what a test needs on this machine (JDKs, the built agent, the catalogue), or skips the test with the
+// reason.
 package testenv
 
 import (
@@ -27,8 +28,8 @@ func Agent(t testing.TB) string {
 	return dir
 }
 
-// Home returns the catalogue that make test fills: jdk17, jdk25, the other JDKs that could be had, and the built workloads. Tests only
-// read it.
+// Home returns the folder of the catalogue that `make test` fills: jdk17, jdk25, the other JDKs that could be obtained, and the
+// built workloads. Tests must not write to it.
 func Home(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("MISSTEP_HOME")

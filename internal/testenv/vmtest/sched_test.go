@@ -19,7 +19,7 @@ import (
 	"misstep/internal/testenv"
 )
 
-// build compiles something of this checkout without cgo, so that it runs in any guest.
+// build runs a go command in this checkout without cgo, so that the result runs in any guest.
 func build(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
@@ -29,7 +29,7 @@ func build(t *testing.T, args ...string) {
 	require.NoError(t, err, "go %v: %s", args, out)
 }
 
-// home is where kernels are cached: the folder that make uses.
+// home returns the folder in which kernels are cached: the one that make uses.
 func home() string {
 	if dir := os.Getenv("MISSTEP_HOME"); dir != "" {
 		return dir
@@ -37,7 +37,7 @@ func home() string {
 	return filepath.Join(testenv.Root(), "build", "home")
 }
 
-// boot runs a command in a machine, or skips the test with the reason why there is none.
+// boot runs a command in a virtual machine, or skips the test with the reason why there is none.
 func boot(t *testing.T, c vm.Config, command ...string) (exit int, output string) {
 	t.Helper()
 	if testing.Short() {
@@ -60,7 +60,7 @@ func boot(t *testing.T, c vm.Config, command ...string) (exit int, output string
 
 var verdict = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (\S+)`)
 
-// relay makes each test of the guest one here, with its verdict, and returns the names of those that passed.
+// relay reports each test of the guest as a subtest with its verdict, and returns the names of those that passed.
 func relay(t *testing.T, exit int, output string) (passed []string) {
 	t.Helper()
 	verdicts := verdict.FindAllStringSubmatch(output, -1)
@@ -85,7 +85,7 @@ func relay(t *testing.T, exit int, output string) (passed []string) {
 	return passed
 }
 
-// binary compiles a package's tests.
+// binary compiles the tests of a package and returns the path.
 func binary(t *testing.T, folder string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,16 +95,18 @@ func binary(t *testing.T, folder string) string {
 	return path
 }
 
-// Everything but the JVM, in virtual time on one CPU: a busy host cannot make it fail.
+// All tests except those with a JVM, in virtual time on one CPU: a busy host cannot make them fail.
 func TestSchedulerInVirtualTime(t *testing.T) {
 	path := binary(t, "bpf")
 	c := vm.Config{Mode: vm.ModeDeterministic, Memory: 1024, Trees: []vm.Tree{{Host: path, Guest: "/bpf.test"}}}
 	exit, output := boot(t, c, "/bpf.test", "-test.v", "-test.run", "^TestKernel", "-test.skip", "JVM", "-test.timeout", "60m")
 	passed := relay(t, exit, output)
-	assert.Contains(t, strings.Join(passed, "\n"), "TestKernelEachStrategyDoesItsWork/chaos", "a machine in which everything is skipped proves nothing")
+	assert.Contains(t, strings.Join(passed, "\n"), "TestKernelEachStrategyDoesItsWork/chaos",
+		"a machine in which everything is skipped proves nothing")
 }
 
-// The verifier takes the program, within bounds, and it perturbs a process, on the newest kernel of each suite that has one.
+// On the newest kernel of each suite that has one, the verifier accepts the program within its bounds, and the program perturbs a
+// process.
 func TestSchedulerOnEachKernel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("booting takes too long for -short")
@@ -113,19 +115,24 @@ func TestSchedulerOnEachKernel(t *testing.T) {
 	booted := map[string]kernel.Suite{} // by the package's version
 	for _, suite := range kernel.Suites() {
 		t.Run(suite.String(), func(t *testing.T) {
-			k, err := kernel.Fetcher{Cache: filepath.Join(home(), "cache", "vm", "kernel"), Suite: suite, Log: t.Logf}.Get(t.Context())
+			fetcher := kernel.Fetcher{Cache: filepath.Join(home(), "cache", "vm", "kernel"), Suite: suite, Log: t.Logf}
+			k, err := fetcher.Get(t.Context())
 			if err != nil {
-				t.Skipf("no kernel of %s can be had: %v", suite, err)
+				t.Skipf("no kernel of %s can be obtained: %v", suite, err)
 			}
 			if other, ok := booted[k.Version]; ok {
 				t.Skipf("its kernel %s is that of %s", k.Version, other)
 			}
 			booted[k.Version] = suite
-			c := vm.Config{Mode: vm.ModeDeterministic, Suite: suite, Memory: 1024, Trees: []vm.Tree{{Host: path, Guest: "/bpf.test"}}}
-			const verify = `uname -r && exec /bpf.test -test.v -test.timeout 10m -test.run '^TestKernelVerifierComplexity$|^TestKernelReplayStopsThreadsAtPlaces$|^TestKernelEachStrategyDoesItsWork$/^chaos$'`
+			c := vm.Config{
+				Mode: vm.ModeDeterministic, Suite: suite, Memory: 1024,
+				Trees: []vm.Tree{{Host: path, Guest: "/bpf.test"}},
+			}
+			const verify = `uname -r && exec /bpf.test -test.v -test.timeout 10m -test.run '` +
+				`^TestKernelVerifierComplexity$|^TestKernelReplayStopsThreadsAtPlaces$|^TestKernelEachStrategyDoesItsWork$/^chaos$'`
 			exit, output := boot(t, c, "/bin/sh", "-c", verify)
 			release, _, _ := strings.Cut(output, "\n")
-			require.Equal(t, k.Release, release, "the guest's own word: figures of another kernel prove nothing of this one")
+			require.Equal(t, k.Release, release, "as the guest reports it: results of another kernel prove nothing about this one")
 			passed := relay(t, exit, output)
 			if len(passed) == 0 && !t.Failed() {
 				t.Skipf("kernel %s lacks what the scheduler needs: %s", k.Release, output)
@@ -135,9 +142,10 @@ func TestSchedulerOnEachKernel(t *testing.T) {
 	}
 }
 
-// A JVM under each strategy, on two CPUs; and a trial whose scheduler the kernel takes out.
+// A JVM under each strategy, on two CPUs; and a trial whose scheduler the kernel ejects.
 func TestJVMUnderTheScheduler(t *testing.T) {
-	const both = `"$1" -test.v -test.run ^TestKernelCountersOfAJVM -test.timeout 25m; a=$?; "$2" -test.v -test.run ^TestKernelEjection -test.timeout 25m && exit $a`
+	const both = `"$1" -test.v -test.run ^TestKernelCountersOfAJVM -test.timeout 25m; a=$?; ` +
+		`"$2" -test.v -test.run ^TestKernelEjection -test.timeout 25m && exit $a`
 	javac := testenv.Javac(t)
 	java := filepath.Join(filepath.Dir(javac), "java")
 	c := vm.Config{Mode: vm.ModeShared, Dir: "/", Env: []string{"MISSTEP_TEST_JAVA=" + java}}

@@ -16,9 +16,9 @@ const (
 // Disturbs reports whether a strategy, as a recipe or a report names it, perturbs anything.
 func Disturbs(strategy string) bool { return strategy != "" && strategy != StrategyNone }
 
-// Parameters that confine a perturbation, whatever its strategy: the first of each thread's decisions that takes effect, the first that no
-// longer does (0 means none), and a prefix before the name of a role; with the value 1 the threads of that role are left alone. `misstep
-// sched strategies` explains them.
+// Parameters that confine a perturbation, whatever its strategy: the first of each thread's decisions that takes effect, the first
+// that no longer does (0 means none), and a prefix before the name of a role; with the value 1 the threads of that role are left
+// alone. `misstep sched strategies` explains them.
 const (
 	PerturbFrom  = "from"
 	PerturbUntil = "until"
