@@ -1,4 +1,4 @@
-# The one entry point: `make help` lists what there is.
+# The one entry point: `make help` lists the targets. Which part may import which is in .golangci.yml and internal/layout.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -7,11 +7,11 @@ BUILD := $(CURDIR)/build
 TOOLS := $(BUILD)/tools
 BIN := $(BUILD)/bin
 RESULTS := $(BUILD)/test
-# An empty one is none.
+# An empty MISSTEP_HOME counts as unset.
 export MISSTEP_HOME := $(or $(MISSTEP_HOME),$(BUILD)/home)
 export CGO_ENABLED := 0
 export PATH := $(BIN):$(TOOLS)/go/bin:$(TOOLS):$(TOOLS)/node_modules/.bin:$(PATH)
-# The JDK that builds; the JDKs under test are those of the catalogue.
+# The JDK that builds; the JDKs under test come from the catalogue.
 export JAVA_HOME ?= $(shell for d in /usr/lib/jvm/java-17-openjdk-* /usr/lib/jvm/*17*; do [ -x $$d/bin/javac ] && echo $$d && break; done)
 MVN := mvn -q -B -ntp
 VERSION := $(shell git describe --always --dirty 2>/dev/null)
@@ -61,7 +61,7 @@ agent-assert: ## build the agent's library with assertions of its rules, and UBS
 workloads: ## build the workloads into build/workloads
 	@$(call newer,$(BUILD)/workloads/.built,workloads) || { $(MVN) -f workloads/pom.xml -DskipTests package && touch $(BUILD)/workloads/.built; }
 
-# newer: succeeds when file $(1) is newer than every source below $(2).
+# newer: succeeds if file $(1) is newer than every source below $(2).
 newer = test -e $(1) && test -z "$$(find $(2) -newer $(1) -type f -not -path '*/target/*' -print -quit)"
 
 # --- hunting --------------------------------------------------------------------------------------------------------------
@@ -99,7 +99,8 @@ test-native: ## run the agent's native unit tests with assertions under ASan and
 	@$(call native,sanitized,address$(COMMA)undefined,misstep_test misstep_protocol_test)
 	@$(call native,tsan,thread,misstep_protocol_test)
 
-# native: builds the targets $(3) with assertions and the sanitizers $(2) in build/agent-$(1) and runs them. TSan wants addresses that are not random.
+# native: builds the targets $(3) with assertions and the sanitizers $(2) in build/agent-$(1) and runs them. TSan needs address
+# randomisation to be off.
 COMMA := ,
 native = cmake -S agent/native -B $(BUILD)/agent-$(1) -DCMAKE_BUILD_TYPE=Debug -DMISSTEP_ASSERT=ON -DMISSTEP_SANITIZE=$(2) >$(BUILD)/agent-$(1).log || { cat $(BUILD)/agent-$(1).log; exit 1; }; \
 	cmake --build $(BUILD)/agent-$(1) -j2 --target $(3) >$(BUILD)/agent-$(1).log || { tail -n 40 $(BUILD)/agent-$(1).log; exit 1; }; \
@@ -115,17 +116,17 @@ test-vm: setup-test misstep ## boot machines with a sched_ext kernel and test th
 	@gotestsum --format testname -- -timeout 60m ./deploy/vm/... ./internal/testenv/vmtest/...
 
 .PHONY: test-jdks
-test-jdks: setup-test build ## run a small campaign on every JDK from 8 to 28 that can be had (part of test-go)
+test-jdks: setup-test build ## run a small campaign on every JDK from 8 to 28 that can be obtained (part of test-go)
 	@deploy/setup/catalogue.sh all
 	@gotestsum --format testname -- -timeout 60m -run 'TestJDKs|TestPresetsStart' ./cmd/misstep
 
 .PHONY: quiet
-quiet: catalogue ## thirty minutes of real workloads under all checks: no mismatch may be a false alarm
+quiet: catalogue ## thirty minutes of real workloads under all checks: no mismatch may be a false positive
 	@misstep hunt campaigns/quiet.yaml --dir $(BUILD)/quiet
 
 # --- measuring ------------------------------------------------------------------------------------------------------------
 
-# A benchmark is a program of its own: its folder's name is the target's. BUDGET=15m bounds it.
+# Each benchmark is a program; its folder gives the target its name. BUDGET=15m bounds it.
 BENCHES := $(patsubst bench/%/main.go,bench-%,$(wildcard bench/*/main.go))
 .PHONY: bench $(BENCHES)
 bench: $(BENCHES) ## run every benchmark, bench-NAME one of them: tables here, figures and goals in build/bench/NAME.json
@@ -154,7 +155,7 @@ reference: ## generate docs/reference from the command line, the messages and th
 	@go test ./internal/reference ./coordinator/triage ./cmd/misstep -run TestReferenceOf -count 1 -update
 
 .PHONY: proto-release
-proto-release: ## take the messages as they are for released: later changes must stay compatible
+proto-release: ## record the messages as released: later changes must stay compatible with them
 	@buf build -o proto/released.binpb
 
 .PHONY: lint-go
@@ -178,10 +179,10 @@ lint-shell: ## shellcheck and shfmt
 	@shellcheck .ci/run $$(git ls-files '*.sh' ':!*/testdata/*')
 	@shfmt -d -i 2 .ci/run $$(git ls-files '*.sh' ':!*/testdata/*')
 
-# What vale reads: the texts, and of the code each glob whose comments are in the vocabulary of .vale/ (to be added: '*.go' '*.proto'
+# What vale reads: the texts, and of the code each glob whose comments are in the vocabulary of .vale/ (to be added: '*.go'
 # '*.cpp' '*.h' '*.c'). Not yet the page that is generated from help texts: drop the exclusion when those are.
 PROSE = $$(git ls-files '*.md' ':!docs/figures/0*' ':!*/testdata/*' $(GENERATED:%=':!docs/reference/%.md'))
-PROSE_COMMENTS =
+PROSE_COMMENTS = $$(git ls-files '*.proto')
 GENERATED = cli
 
 # The files whose lines are at most as wide as .editorconfig says; lll checks Go. To be added when they are wrapped: '*.cpp' '*.h' '*.c'.

