@@ -24,11 +24,11 @@ func TestVMCommandLine(t *testing.T) {
 		{[]string{"run"}, 2, "no command given"},
 		{[]string{"run", "--mode", "fast", "--", "true"}, 2, "expected vm or vm-deterministic"},
 		{[]string{"run", "--env", "A", "--", "true"}, 2, "NAME=VALUE"},
-		{[]string{"kernel", "--suite", "trixie"}, 2, `suite "trixie": it is sid, testing, trixie-backports or experimental`},
+		{[]string{"kernel", "--suite", "trixie"}, 2, `suite "trixie": expected sid, testing, trixie-backports or experimental`},
 		{[]string{"run", "--suite", "trixie", "--", "true"}, 2, `suite "trixie"`},
 		{[]string{"run", "--record", "x", "--", "true"}, 125, "for the mode vm-deterministic"},
 		{[]string{"replay"}, 2, "expected \"<recording>\""},
-		{[]string{"replay", "/nonexistent"}, 125, "is no recording"},
+		{[]string{"replay", "/nonexistent"}, 125, "is not a recording"},
 	} {
 		code, _, stderr := execute(t, append([]string{"vm"}, c.args...)...)
 		assert.Equal(t, c.code, code, "%v", c.args)

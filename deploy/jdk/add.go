@@ -18,10 +18,10 @@ import (
 	"misstep/internal/atomicfile"
 )
 
-// Progress is told what Add does: the step in a few words; done of total bytes where that is known, else zeros.
+// Progress receives what Add is doing: the step in a few words, and the bytes done of the total, or zeros when these are unknown.
 type Progress func(step string, done, total int64)
 
-// AddOptions of Add.
+// AddOptions are the options of Add.
 type AddOptions struct {
 	// SHA256 of an archive in 64 hexadecimal digits; required for archives.
 	SHA256 string
@@ -40,15 +40,17 @@ func (o AddOptions) report(step string, done, total int64) {
 // Add imports a JDK under name from source:
 //   - a folder (JAVA_HOME), referenced in place;
 //   - the path or http(s) URL of a .tar.gz, .tar.xz or .zip, with its SHA-256;
-//   - "debian:openjdk-N" or "debian:openjdk-N@SUITE", from the Debian archive that the host's apt knows, run with the suite's
-//     own libc.
 //
-// The build must start (-Xinternalversion). Adding the same source under the same name again returns what is there. An
-// interrupted Add leaves nothing that a later one would take for a JDK.
+// - "debian:openjdk-N" or "debian:openjdk-N@SUITE", from the Debian archive in the host's apt sources, run with the suite's own
+// libc.
+//
+// The build must start (-Xinternalversion). Adding the same source under the same name again returns the existing entry. An
+// interrupted Add leaves nothing that a later one would mistake for a JDK.
 func (c *Catalogue) Add(ctx context.Context, name, source string, options AddOptions) (Entry, error) {
 	e, err := c.add(ctx, name, source, options)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		err = fmt.Errorf("%w; a JDK takes up to 1 GiB while it is imported: free space in %s, or set MISSTEP_HOME to a roomier folder",
+		err = fmt.Errorf("%w; a JDK takes up to 1 GiB while it is imported: free space in %s, or set MISSTEP_HOME to a folder "+
+			"with more space",
 			err, c.home)
 	}
 	if err != nil {
@@ -100,18 +102,18 @@ func (c *Catalogue) add(ctx context.Context, name, source string, options AddOpt
 	return c.install(ctx, r, built, options)
 }
 
-// build is what an importer has made.
+// build is the result of an importer.
 type build struct {
 	// home is the JAVA_HOME: in the work folder, or the user's own folder when inPlace.
 	home     string
 	inPlace  bool
 	packages []string
-	// unresolved libraries, for people.
+	// unresolved libraries, for display.
 	unresolved []string
 }
 
 type importer interface {
-	// source in the form that is kept.
+	// source returns the source in the form that is stored.
 	source() string
 	// fetch brings the build into the empty folder work.
 	fetch(ctx context.Context, work string, options AddOptions) (build, error)
@@ -120,7 +122,7 @@ type importer interface {
 func chooseImporter(source string, options *AddOptions) (importer, error) {
 	if strings.HasPrefix(source, "debian:") {
 		if options.SHA256 != "" {
-			return nil, errors.New("a SHA-256 is for archives; apt verifies Debian's packages")
+			return nil, errors.New("a SHA-256 is for archives; omit it for Debian's packages, which apt verifies")
 		}
 		return parseDebian(source)
 	}
@@ -132,12 +134,13 @@ func chooseImporter(source string, options *AddOptions) (importer, error) {
 		}
 		info, err := os.Stat(absolute)
 		if err != nil {
-			return nil, fmt.Errorf("%w; want a JAVA_HOME folder, a .tar.gz, .tar.xz or .zip by path or URL, or debian:openjdk-N[@SUITE]",
+			return nil, fmt.Errorf("%w; want a JAVA_HOME folder, a .tar.gz, .tar.xz or .zip by path or URL, or "+
+				"debian:openjdk-N[@SUITE]",
 				err)
 		}
 		if info.IsDir() {
 			if options.SHA256 != "" {
-				return nil, errors.New("a SHA-256 is for archives; a folder's digest is computed")
+				return nil, errors.New("a SHA-256 is for archives; omit it for a folder, whose digest is computed")
 			}
 			// The link /usr/lib/jvm/default-java may point elsewhere tomorrow.
 			absolute, err = filepath.EvalSymlinks(absolute)
@@ -146,8 +149,8 @@ func chooseImporter(source string, options *AddOptions) (importer, error) {
 		source = absolute
 	}
 	if digits, err := hex.DecodeString(options.SHA256); err != nil || len(digits) != 32 {
-		return nil, fmt.Errorf("SHA-256 %.80q: an archive needs its SHA-256 in 64 hexadecimal digits, as its publisher gives it or "+
-			"`sha256sum` prints it", options.SHA256)
+		return nil, fmt.Errorf("SHA-256 %.80q: an archive needs its SHA-256 in 64 hexadecimal digits, as published with it or "+
+			"printed by `sha256sum`", options.SHA256)
 	}
 	return archive{location: source, isURL: isURL}, nil
 }
@@ -160,7 +163,7 @@ func (f folder) fetch(context.Context, string, AddOptions) (build, error) {
 	return build{home: f.path, inPlace: true}, nil
 }
 
-// install moves the build to its place, makes it run there and records it.
+// install moves the build to its final place, makes it runnable there and records it.
 func (c *Catalogue) install(ctx context.Context, r record, b build, options AddOptions) (Entry, error) {
 	if _, err := os.Stat(filepath.Join(b.home, "bin", "java")); err != nil {
 		return Entry{}, fmt.Errorf("%s is not a JDK: %w; name the folder that holds bin, lib and release (JAVA_HOME)", b.home, err)
@@ -187,7 +190,7 @@ func (c *Catalogue) install(ctx context.Context, r record, b build, options AddO
 	}
 	options.report("starting java", 0, 0)
 	if err = inspect(ctx, &r.Entry); err == nil {
-		r.Flags, err = askFlags(ctx, r.Path)
+		r.Flags, err = queryFlags(ctx, r.Path)
 	}
 	if err != nil {
 		return Entry{}, errors.Join(err, c.unplace(r, b))
@@ -197,7 +200,7 @@ func (c *Catalogue) install(ctx context.Context, r record, b build, options AddO
 		err = atomicfile.Write(c.file(r.Name, ".manifest"), m.Bytes(), 0o644)
 	}
 	if err == nil {
-		err = c.entries.Put(r) // last: the record makes it visible
+		err = c.entries.Put(r) // last: the record makes the build visible
 	}
 	if err != nil {
 		return Entry{}, errors.Join(err, c.unplace(r, b))
@@ -205,10 +208,10 @@ func (c *Catalogue) install(ctx context.Context, r record, b build, options AddO
 	return r.Entry, nil
 }
 
-// place takes exactly the manifest's files to jdks/NAME/tree, and makes jdks/NAME/tree.run where the tree brings its own libc.
+// place copies exactly the manifest's files to jdks/NAME/tree, and creates jdks/NAME/tree.run if the tree has its own libc.
 func (c *Catalogue) place(ctx context.Context, r *record, from string, m tree.Manifest) error {
 	target := c.file(r.Name, "")
-	if err := os.RemoveAll(target); err != nil { // a removal or an Add that was interrupted
+	if err := os.RemoveAll(target); err != nil { // left by an interrupted Remove or Add
 		return err
 	}
 	r.Tree = filepath.Join(target, "tree")
@@ -229,16 +232,16 @@ func (c *Catalogue) unplace(r record, b build) error {
 	return os.RemoveAll(c.file(r.Name, ""))
 }
 
-// workPrefix of the folders in which name is put together; no name has an "@".
+// workPrefix returns the prefix of the folders in which the build name is assembled; no name contains "@".
 func workPrefix(name string) string { return ".add-" + name + "@" }
 
-// workFolder makes an empty folder beside the final places, after removing those of an Add of that name that died.
+// workFolder creates an empty folder in the catalogue's folder, after removing those that interrupted Adds of that name left.
 func (c *Catalogue) workFolder(name string) (string, error) {
 	left, err := fs.Glob(os.DirFS(c.dir()), workPrefix(name)+"*")
 	if err != nil {
 		return "", err
 	}
-	for _, dir := range left { // the lock is held: nobody works there
+	for _, dir := range left { // the lock is held, so nobody uses them
 		if err := os.RemoveAll(filepath.Join(c.dir(), dir)); err != nil {
 			return "", err
 		}
@@ -246,7 +249,7 @@ func (c *Catalogue) workFolder(name string) (string, error) {
 	return os.MkdirTemp(c.dir(), workPrefix(name)+"*")
 }
 
-// lock lets one Add at a time work on a name.
+// lock serialises the Adds of one name.
 func (c *Catalogue) lock(ctx context.Context, name string, options AddOptions) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(c.dir(), ".lock-"+name), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

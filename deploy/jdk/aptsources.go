@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// aptSource is one stanza of apt's sources (sources.list(5)): field names in lower case to values.
+// aptSource is one stanza of apt's sources (sources.list(5)): values by lowercase field name.
 type aptSource map[string]string
 
 func (s aptSource) list(field string) []string { return strings.Fields(s[field]) }
 
-// aptSourceFiles lists where apt looks for its sources.
+// aptSourceFiles lists the files in which apt looks for its sources.
 func aptSourceFiles() ([]string, error) {
 	const dir = "/etc/apt"
 	files := []string{filepath.Join(dir, "sources.list")}
@@ -29,8 +29,7 @@ func aptSourceFiles() ([]string, error) {
 	return files, nil
 }
 
-// readAptSources reads both forms: deb822 in files named *.sources, one line a source in the others. Files that are not there are
-// skipped.
+// readAptSources reads both forms: deb822 in files named *.sources, one source per line in the others. Missing files are skipped.
 func readAptSources(files []string) ([]aptSource, error) {
 	var all []aptSource
 	for _, name := range files {
@@ -50,7 +49,8 @@ func readAptSources(files []string) ([]aptSource, error) {
 	return all, nil
 }
 
-// parseDeb822 reads stanzas parted by empty lines; lines that begin with a blank go on with the field before (an embedded key).
+// parseDeb822 reads stanzas separated by empty lines; lines that begin with white space continue the previous field (an embedded
+// key).
 func parseDeb822(text string) []aptSource {
 	var sources []aptSource
 	current, field := aptSource{}, ""
@@ -80,10 +80,11 @@ func parseDeb822(text string) []aptSource {
 	return sources
 }
 
-// optionFields are the options of the one-line form whose deb822 field has another name (sources.list(5)); the others have the same.
+// optionFields are the options of the one-line form whose deb822 field has another name (sources.list(5)); the others have the same
+// name.
 var optionFields = map[string]string{"arch": "architectures", "lang": "languages", "target": "targets"}
 
-// parseOneLine reads lines `deb [ option=value … ] uri suite component…`.
+// parseOneLine reads lines of the form `deb [ option=value … ] uri suite component…`.
 func parseOneLine(text string) []aptSource {
 	var sources []aptSource
 	for line := range strings.Lines(text) {
@@ -114,8 +115,8 @@ func parseOneLine(text string) []aptSource {
 	return sources
 }
 
-// debianReleases are the names under which the Debian archive has had suites; as of November 2026. A host's own codename is not
-// looked up: a derivative's archive has no Debian suites.
+// debianReleases are the names that suites of the Debian archive have had, as of November 2026. A host's own codename does not
+// count: a derivative's archive has no Debian suites.
 var debianReleases = []string{
 	"buster", "bullseye", "bookworm", "trixie", "forky", "duke", "sid",
 	"oldoldstable", "oldstable", "stable", "testing", "unstable", "experimental",
@@ -123,14 +124,15 @@ var debianReleases = []string{
 
 const securitySuffix = "-security"
 
-// isDebian tells whether the source is of Debian's main archive, or with security of its security archive: by the suites that it
-// is configured for, as a mirror may have any name.
+// isDebian reports whether the source is Debian's main archive, or with security its security archive. It decides by the configured
+// suites, since a mirror may have any name.
 func (s aptSource) isDebian(security bool) bool {
-	if !slices.Contains(s.list("types"), "deb") || !slices.Contains(s.list("components"), "main") || strings.EqualFold(s["enabled"], "no") {
+	if !slices.Contains(s.list("types"), "deb") || !slices.Contains(s.list("components"), "main") ||
+		strings.EqualFold(s["enabled"], "no") {
 		return false
 	}
 	for _, suite := range s.list("suites") {
-		suite = strings.TrimSuffix(suite, "/updates") // the security archive's suites until buster
+		suite = strings.TrimSuffix(suite, "/updates") // in names of the security archive's suites until buster
 		base, kind, _ := strings.Cut(suite, "-")
 		if slices.Contains(debianReleases, base) && (kind == "security") == security {
 			return true
@@ -139,8 +141,8 @@ func (s aptSource) isDebian(security bool) bool {
 	return false
 }
 
-// forSuite returns the text of a .sources file in which the host's Debian sources are for suite instead, and for its base suite too
-// when suite is a security one.
+// forSuite returns the text of a .sources file with the host's Debian sources changed to suite, and to its base suite as well when
+// suite is a security suite.
 func forSuite(sources []aptSource, suite string) (string, error) {
 	var stanzas []string
 	add := func(suite string, security bool) {
@@ -157,7 +159,8 @@ func forSuite(sources []aptSource, suite string) (string, error) {
 		add(suite, true)
 	}
 	if len(stanzas) == 0 || security && len(stanzas) == plain {
-		return "", fmt.Errorf("apt has no source of the Debian archive with suite %q: add one (sources.list(5), any Debian suite will do), or import an archive instead", suite)
+		return "", fmt.Errorf("apt has no source of the Debian archive with suite %q: add one (sources.list(5), any Debian "+
+			"suite will do), or import an archive instead", suite)
 	}
 	slices.Sort(stanzas)
 	return strings.Join(slices.Compact(stanzas), "\n"), nil
@@ -174,7 +177,7 @@ func (s aptSource) stanza(suite string) string {
 	field("URIs", s["uris"])
 	field("Suites", suite)
 	field("Components", "main")
-	field("Targets", "Packages") // no translations, no file lists
+	field("Targets", "Packages") // neither translations nor file lists
 	for _, name := range []string{"Signed-By", "Architectures", "Trusted", "Check-Valid-Until", "Allow-Insecure"} {
 		field(name, s[strings.ToLower(name)])
 	}

@@ -28,7 +28,7 @@ import (
 // Bounds of archives.
 const (
 	maxArchive  = 2 << 30 // bytes of the archive
-	maxUnpacked = 8 << 30 // bytes of what is in it
+	maxUnpacked = 8 << 30 // bytes of its content
 )
 
 type archive struct {
@@ -48,7 +48,7 @@ func (a archive) fetch(ctx context.Context, work string, options AddOptions) (bu
 		return build{}, err
 	}
 	defer file.Close()
-	// Copied even when it lies on this machine: what is unpacked are the bytes that were verified.
+	// Copied even if it is on this machine, so that exactly the verified bytes are unpacked.
 	if err := a.copy(ctx, file, want, options); err != nil {
 		return build{}, err
 	}
@@ -71,17 +71,18 @@ func (a archive) copy(ctx context.Context, file *os.File, want corpus.Digest, op
 	}
 	defer source.Close()
 	if size > maxArchive {
-		return fmt.Errorf("%d bytes, at most %d are taken: %w", size, int64(maxArchive), corpus.ErrTooLarge)
+		return fmt.Errorf("the archive has %d bytes, at most %d are accepted: %w", size, int64(maxArchive), corpus.ErrTooLarge)
 	}
-	counted := &countingReader{r: source, tell: func(done int64) { options.report("reading the archive", done, max(size, 0)) }}
+	counted := &countingReader{r: source, report: func(done int64) { options.report("reading the archive", done, max(size, 0)) }}
 	_, _, err = corpus.Receive(ctx, file, counted, want, maxArchive)
 	if mismatch, ok := errors.AsType[*corpus.MismatchError](err); ok {
-		return fmt.Errorf("the archive has SHA-256 %s, not %s: damaged, replaced, or a mistyped digest", mismatch.Got.Hex(), mismatch.Want.Hex())
+		return fmt.Errorf("the archive has SHA-256 %s, not %s: damaged, replaced, or a mistyped digest", mismatch.Got.Hex(),
+			mismatch.Want.Hex())
 	}
 	return err
 }
 
-// open gives the archive and its size, -1 when that is not known.
+// open returns the archive and its size, -1 if unknown.
 func (a archive) open(ctx context.Context) (io.ReadCloser, int64, error) {
 	if !a.isURL {
 		file, err := os.Open(a.location)
@@ -106,41 +107,42 @@ func (a archive) open(ctx context.Context) (io.ReadCloser, int64, error) {
 		return nil, 0, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, 0, errors.Join(fmt.Errorf("the server answers %s", response.Status), response.Body.Close())
+		return nil, 0, errors.Join(fmt.Errorf("the server answered %s", response.Status), response.Body.Close())
 	}
 	return response.Body, response.ContentLength, nil
 }
 
-// client bounds connecting and waiting for the answer; the body takes what it takes, until the context ends.
+// client bounds the time to connect and to wait for the response; reading the body is bounded by the context only.
 var client = &http.Client{Transport: &http.Transport{
 	Proxy:                 http.ProxyFromEnvironment,
 	DialContext:           (&net.Dialer{Timeout: 30 * time.Second}).DialContext,
 	TLSHandshakeTimeout:   30 * time.Second,
 	ResponseHeaderTimeout: time.Minute,
-	DisableCompression:    true, // the digest is about the bytes as they are stored
+	DisableCompression:    true, // the digest covers the stored bytes
 }}
 
 type countingReader struct {
-	r    io.Reader
-	done int64
-	tell func(done int64)
+	r      io.Reader
+	done   int64
+	report func(done int64)
 }
 
 func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.done += int64(n)
-	c.tell(c.done)
+	c.report(c.done)
 	return n, err
 }
 
-// unpack extracts by the archive's first bytes, whatever its name is. Paths that climb, absolute ones, devices, duplicates and names that
-// differ only in case are errors; links are made last and os.Root keeps every write inside.
+// unpack extracts an archive whose format is recognised by its first bytes, not by its name. Paths with "..", absolute paths,
+// devices, duplicates and names that differ only in case are errors; links are created last, and os.Root confines every write to
+// root.
 func unpack(ctx context.Context, file *os.File, root string) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	buffered := bufio.NewReader(file)
-	magic, _ := buffered.Peek(6) // a shorter file matches nothing
+	magic, _ := buffered.Peek(6) // a shorter file matches no format
 	out, err := os.OpenRoot(root)
 	if err != nil {
 		return err
@@ -167,7 +169,7 @@ func unpack(ctx context.Context, file *os.File, root string) error {
 		}
 		return x.zip(file, info.Size())
 	default:
-		return fmt.Errorf("neither gzip nor xz nor zip (it begins with % x)", magic)
+		return fmt.Errorf("neither gzip nor xz nor zip (it begins with % x); give a .tar.gz, .tar.xz or .zip", magic)
 	}
 }
 
@@ -244,7 +246,7 @@ func (x *extractor) zipEntry(entry *zip.File) error {
 	}
 }
 
-// name checks an entry's name and gives it in the form of a tree's path; "" is the root itself.
+// name checks an entry's name and returns it as a path of a tree; "" is the root itself.
 func (x *extractor) name(raw string) (string, error) {
 	if x.entries++; x.entries > tree.MaxEntries {
 		return "", fmt.Errorf("more than %d entries", tree.MaxEntries)
@@ -267,7 +269,7 @@ func (x *extractor) dir(raw string) error {
 	return x.root.MkdirAll(name, 0o755)
 }
 
-// parent makes the folder of an entry; archives may leave folders out.
+// parent creates the folder of an entry; archives may omit entries of folders.
 func (x *extractor) parent(raw string) (string, error) {
 	name, err := x.name(raw)
 	if err == nil && name == "" {
@@ -317,7 +319,7 @@ func (x *extractor) hardLink(raw, target string) error {
 	return x.root.Link(target, name)
 }
 
-// finish makes the links; tree.Scan judges where they lead before anything is used.
+// finish creates the links; tree.Scan checks their targets before anything is used.
 func (x *extractor) finish() error {
 	for _, link := range x.links {
 		if err := x.root.Symlink(link[1], link[0]); err != nil {
@@ -327,7 +329,8 @@ func (x *extractor) finish() error {
 	return nil
 }
 
-// findHome finds the JAVA_HOME in an unpacked archive: its root, or a folder at most three below, as in macOS's jdk/Contents/Home.
+// findHome finds the JAVA_HOME in an unpacked archive: its root, or a folder at most three levels below, as in macOS's
+// jdk/Contents/Home.
 func findHome(root string) (string, error) {
 	for _, pattern := range []string{".", "*", "*/*", "*/*/*"} {
 		found, err := fs.Glob(os.DirFS(root), path.Join(pattern, "bin/java"))

@@ -24,14 +24,16 @@ import (
 	"misstep/corpus"
 )
 
-// makeTar gives a tar of a JDK in the folder prefix, then of more.
+// makeTar returns a tar of a JDK in the folder prefix, followed by more.
 func makeTar(t *testing.T, prefix string, more ...tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, name := range slices.Sorted(maps.Keys(fakeFiles)) {
 		text := fakeFiles[name]
-		require.NoError(t, w.WriteHeader(&tar.Header{Name: prefix + name, Mode: int64(fakeMode(name)), Size: int64(len(text)), Typeflag: tar.TypeReg}))
+		require.NoError(t,
+			w.WriteHeader(&tar.Header{Name: prefix + name, Mode: int64(fakeMode(name)), Size: int64(len(text)),
+				Typeflag: tar.TypeReg}))
 		_, err := w.Write([]byte(text))
 		require.NoError(t, err)
 	}
@@ -101,7 +103,7 @@ func TestAddAnArchive(t *testing.T) {
 			c := Open(filepath.Join(t.TempDir(), "[home]"))
 			e, err := c.Add(t.Context(), "x", file, AddOptions{SHA256: strings.ToUpper(sum(data))})
 			require.NoError(t, err)
-			assert.Equal(t, inFolder.Digest, e.Digest, "the same files have the same identity however they came")
+			assert.Equal(t, inFolder.Digest, e.Digest, "the same files have the same identity whatever their source")
 			assert.Equal(t, fakeVersion, e.Version)
 			_, err = c.Get("x")
 			require.NoError(t, err)
@@ -113,7 +115,7 @@ func TestAddAnArchive(t *testing.T) {
 	}
 }
 
-// assertOnlyLock makes sure that nothing of a build is left in the catalogue.
+// assertOnlyLock asserts that nothing of a build is left in the catalogue.
 func assertOnlyLock(t *testing.T, c *Catalogue) {
 	t.Helper()
 	left, err := os.ReadDir(c.dir())
@@ -140,12 +142,12 @@ func TestAddAnArchiveByURL(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	var told int64
-	progress := func(_ string, done, _ int64) { told = max(told, done) }
+	var reported int64
+	progress := func(_ string, done, _ int64) { reported = max(reported, done) }
 	for _, path := range []string{"/jdk.tar.gz", "/moved"} {
 		_, err := Open(t.TempDir()).Add(t.Context(), "x", server.URL+path, AddOptions{SHA256: sum(data), Progress: progress})
 		require.NoError(t, err)
-		assert.EqualValues(t, len(data), told)
+		assert.EqualValues(t, len(data), reported)
 	}
 	for path, want := range map[string]string{"/gone": "404", "/huge": "too large", "/cut": "unexpected EOF"} {
 		c := Open(t.TempDir())
@@ -163,16 +165,18 @@ func TestBadArchivesAreRefused(t *testing.T) {
 	outside := &zip.FileHeader{Name: "jdk/link"}
 	outside.SetMode(os.ModeSymlink | 0o777)
 	for want, data := range map[string][]byte{
-		"climbs":                        tarWith(tar.Header{Name: "../evil", Typeflag: tar.TypeReg}),
-		`"jdk/../../evil": climbs`:      tarWith(tar.Header{Name: "jdk/../../evil", Typeflag: tar.TypeReg}),
-		"absolute":                      tarWith(tar.Header{Name: "/etc/evil", Typeflag: tar.TypeReg}),
-		"leaves the tree":               tarWith(tar.Header{Name: "jdk/out", Linkname: "../../../../../../../../etc/passwd", Typeflag: tar.TypeSymlink}),
-		"to /etc/passwd: leaves":        tarWith(tar.Header{Name: "jdk/out", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}),
-		"link target":                   tarWith(tar.Header{Name: "jdk/out", Linkname: "/etc/passwd", Typeflag: tar.TypeLink}),
-		"neither file nor folder":       tarWith(tar.Header{Name: "jdk/null", Typeflag: tar.TypeChar}),
-		"file exists":                   tarWith(tar.Header{Name: "jdk/release", Typeflag: tar.TypeReg}),
-		"ignores case":                  tarWith(tar.Header{Name: "jdk/Release", Typeflag: tar.TypeReg}),
-		"holds 2 JDKs":                  compress(t, append(good[:len(good)-1024:len(good)-1024], makeTar(t, "other/")...), gzipped),
+		"climbs":                   tarWith(tar.Header{Name: "../evil", Typeflag: tar.TypeReg}),
+		`"jdk/../../evil": climbs`: tarWith(tar.Header{Name: "jdk/../../evil", Typeflag: tar.TypeReg}),
+		"absolute":                 tarWith(tar.Header{Name: "/etc/evil", Typeflag: tar.TypeReg}),
+		"leaves the tree": tarWith(tar.Header{Name: "jdk/out", Linkname: "../../../../../../../../etc/passwd",
+			Typeflag: tar.TypeSymlink}),
+		"to /etc/passwd: leaves":  tarWith(tar.Header{Name: "jdk/out", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}),
+		"link target":             tarWith(tar.Header{Name: "jdk/out", Linkname: "/etc/passwd", Typeflag: tar.TypeLink}),
+		"neither file nor folder": tarWith(tar.Header{Name: "jdk/null", Typeflag: tar.TypeChar}),
+		"file exists":             tarWith(tar.Header{Name: "jdk/release", Typeflag: tar.TypeReg}),
+		"ignores case":            tarWith(tar.Header{Name: "jdk/Release", Typeflag: tar.TypeReg}),
+		"holds 2 JDKs": compress(t, append(good[:len(good)-1024:len(good)-1024], makeTar(t, "other/")...),
+			gzipped),
 		"unexpected EOF":                compress(t, good[:len(good)-2000], gzipped),
 		"neither gzip nor xz nor zip":   []byte("just text"),
 		"holds no bin/java":             compress(t, make([]byte, 1024), gzipped), // an empty tar
@@ -204,7 +208,7 @@ func TestAnArchiveOfAnotherDigestIsNotUnpacked(t *testing.T) {
 	assertOnlyLock(t, c)
 }
 
-// TestABombIsBounded unpacks 1 MiB of zeros under a bound of 1,000 bytes.
+// TestABombIsBounded unpacks 1 MiB of zeros with a limit of 1,000 bytes.
 func TestABombIsBounded(t *testing.T) {
 	root, err := os.OpenRoot(t.TempDir())
 	require.NoError(t, err)

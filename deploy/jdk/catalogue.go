@@ -1,8 +1,8 @@
 // Package jdk keeps the catalogue of JDK builds that trials run on, and imports builds from folders, archives and Debian suites.
 //
-// The catalogue lies in Misstep's home folder: jdks/NAME.json says what a build is, jdks/NAME.manifest lists its files
-// (corpus/FORMAT.md), jdks/NAME/ holds the files when they were copied. A build's identity is its tree's digest, so the
-// same files have the same digest on each machine.
+// The catalogue is in Misstep's home folder: jdks/NAME.json describes a build, jdks/NAME.manifest lists its files
+// (corpus/FORMAT.md), jdks/NAME/ holds the files if they were copied. A build's identity is its tree's digest, so the same files
+// have the same digest on each machine.
 package jdk
 
 import (
@@ -44,9 +44,9 @@ type Entry struct {
 	Feature int `json:"feature"`
 	// Release holds the keys of the file release, unquoted; nil when the build has none.
 	Release map[string]string `json:"release,omitempty"`
-	// HasCompiler tells whether bin/javac is there.
+	// HasCompiler reports whether bin/javac exists.
 	HasCompiler bool `json:"has_compiler"`
-	// Packages that it was made of, as file names with versions; for Debian sources.
+	// Packages that it was assembled from, as file names with versions; for Debian sources.
 	Packages []string `json:"packages,omitempty"`
 	// Unresolved shared libraries ("lib/libfontmanager.so needs libfreetype.so.6") of parts that were not needed to start;
 	// for Debian sources.
@@ -56,21 +56,21 @@ type Entry struct {
 // record is an Entry as it is stored.
 type record struct {
 	Entry
-	// Tree is the folder that the digest is about; it differs from Path where executables had to be adapted to their place.
+	// Tree is the folder that the digest covers; it differs from Path if programs had to be adapted to their location.
 	Tree string `json:"tree"`
 	// Fingerprint of Tree and Path when they were last verified.
 	Fingerprint corpus.Digest `json:"fingerprint"`
-	// Flags of its JVM to their kind; see Catalogue.Flags.
+	// Flags maps its JVM's flags to their kinds; see Catalogue.Flags.
 	Flags map[string]string `json:"flags,omitempty"`
 }
 
-// EntryName is for package catalogue.
+// EntryName implements catalogue.Entry.
 func (e Entry) EntryName() string { return e.Name }
 
-// TreeDigest is for package catalogue.
+// TreeDigest implements catalogue.Entry.
 func (e Entry) TreeDigest() corpus.Digest { return e.Digest }
 
-// Catalogue is the set of known JDK builds in a home folder. It holds no state: several processes may use one at a time.
+// Catalogue is the set of known JDK builds in a home folder. It holds no state: several processes may use it at once.
 type Catalogue struct {
 	home    string
 	entries catalogue.Catalogue[record]
@@ -91,7 +91,7 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
 
 func checkName(name string) error {
 	if !validName.MatchString(name) {
-		return fmt.Errorf("name %.100q: want 1 to 64 of letters, digits, and \"._+-\" inside", name)
+		return fmt.Errorf("name %.100q: want 1 to 64 letters, digits and \"._+-\", the first a letter or digit", name)
 	}
 	return nil
 }
@@ -110,8 +110,8 @@ func (c *Catalogue) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// Get returns the entry of that name after making sure that its files are those that were added: by names, sizes and times;
-// by reading them all when these have changed. The error wraps catalogue.ErrUnknown when there is no such entry.
+// Get returns the entry of that name after checking that its files are those that were added: by names, sizes and times; by reading
+// them all if these have changed. The error wraps catalogue.ErrUnknown when there is no such entry.
 func (c *Catalogue) Get(name string) (Entry, error) {
 	r, err := c.entries.Get(name)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Catalogue) Get(name string) (Entry, error) {
 	return r.Entry, nil
 }
 
-// ByDigest returns an entry with that tree digest whose files are as they were added.
+// ByDigest returns an entry with that tree digest whose files are unchanged.
 func (c *Catalogue) ByDigest(digest corpus.Digest) (Entry, bool) {
 	for _, r := range c.entries.ByDigest(digest) {
 		if verified, err := c.Get(r.Name); err == nil {
@@ -133,10 +133,10 @@ func (c *Catalogue) ByDigest(digest corpus.Digest) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Remove forgets the entry and deletes the files that Add copied; a folder that was referenced in place stays. The error wraps
+// Remove removes the entry and the files that Add copied; a folder that was referenced in place is kept. The error wraps
 // catalogue.ErrUnknown when there is no such entry.
 func (c *Catalogue) Remove(name string) error {
-	// The record goes first: what is left of an interrupted removal is in nobody's way.
+	// The record is removed first, so that the remains of an interrupted removal do no harm.
 	if err := c.entries.Remove(name); err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (c *Catalogue) Remove(name string) error {
 	return nil
 }
 
-// Sources serve the files of all entries by digest, from where they lie.
+// Sources returns sources that serve the files of all entries by digest, in place.
 func (c *Catalogue) Sources() ([]corpus.Source, error) {
 	records, err := c.entries.List()
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Catalogue) Sources() ([]corpus.Source, error) {
 	return sources, nil
 }
 
-// Push puts into store what it lacks of the files of the build name.
+// Push stores those files of the build name that store lacks.
 func (c *Catalogue) Push(ctx context.Context, store corpus.Store, name string) error {
 	r, err := c.entries.Get(name)
 	if err != nil {
@@ -191,7 +191,8 @@ func (c *Catalogue) manifest(r record) (tree.Manifest, error) {
 		return tree.Manifest{}, err
 	}
 	if got := m.Digest(); got != r.Digest {
-		return tree.Manifest{}, fmt.Errorf("the manifest in %s has digest %s, not %s; remove the JDK and add it again", c.dir(), got,
+		return tree.Manifest{}, fmt.Errorf("the manifest in %s has digest %s, not %s; remove the JDK and add it again", c.dir(),
+			got,
 			r.Digest)
 	}
 	return m, nil
@@ -200,7 +201,7 @@ func (c *Catalogue) manifest(r record) (tree.Manifest, error) {
 // verify compares the build's files with what was added, cheaply when their names, sizes and times are the same.
 func (c *Catalogue) verify(r record) (record, error) {
 	if _, err := os.Stat(filepath.Join(r.Path, "bin", "java")); err != nil {
-		return record{}, fmt.Errorf("its files are gone: %w; remove it (`misstep jdk rm %s`) and add it again", err, r.Name)
+		return record{}, fmt.Errorf("its files are missing: %w; remove it (`misstep jdk rm %s`) and add it again", err, r.Name)
 	}
 	fingerprint, err := fingerprint(r.Tree, r.Path)
 	if err != nil {
@@ -218,15 +219,15 @@ func (c *Catalogue) verify(r record) (record, error) {
 			"remove it (`misstep jdk rm %s`) and add it again", r.Tree, got, r.Digest, r.Name)
 	}
 	r.Fingerprint = fingerprint
-	// Where the catalogue is not ours to write, the next look reads all files once more.
+	// If the catalogue is not writable, the next check reads all files once more.
 	if err := c.entries.Put(r); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return record{}, err
 	}
 	return r, nil
 }
 
-// inline is how a JDK in place is scanned. Debian keeps conf in /etc, which belongs to the build; the host's certificates and
-// the documentation under /usr/share/doc do not.
+// inline selects the links that a scan of a JDK in place replaces by their targets. Debian keeps conf in /etc, which belongs to the
+// build; the host's certificates and the documentation under /usr/share/doc do not.
 var inline = tree.InlineOutside(func(_, target string) bool {
 	return !strings.Contains(target, "/etc/ssl/") && !strings.Contains(target, "/usr/share/doc/")
 })

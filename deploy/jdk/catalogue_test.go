@@ -20,15 +20,17 @@ import (
 )
 
 func TestAddAFolder(t *testing.T) {
-	t.Setenv("JAVA_TOOL_OPTIONS", "-the -caller's -own")                  // the fake java looks at it
-	c, home := Open(filepath.Join(t.TempDir(), "home [1] *")), fakeJDK(t) // no pattern is made of it
+	t.Setenv("JAVA_TOOL_OPTIONS", "-the -caller's -own")                  // the fake java checks it
+	c, home := Open(filepath.Join(t.TempDir(), "home [1] *")), fakeJDK(t) // must not be treated as a pattern
 	e, err := c.Add(t.Context(), "bench-21", home, AddOptions{})
 	require.NoError(t, err)
 	m, err := tree.Scan(home)
 	require.NoError(t, err)
 	want := Entry{
-		Name: "bench-21", Source: home, Path: home, Digest: m.Digest(), Size: m.Size(), Version: fakeVersion, Vendor: "Test Bench", Feature: 21,
-		Release: map[string]string{"IMPLEMENTOR": "Test Bench", "JAVA_VERSION": "21.0.1", "MODULES": "java.base jdk.jcmd"}, HasCompiler: true,
+		Name: "bench-21", Source: home, Path: home, Digest: m.Digest(), Size: m.Size(), Version: fakeVersion, Vendor: "Test Bench",
+		Feature:     21,
+		Release:     map[string]string{"IMPLEMENTOR": "Test Bench", "JAVA_VERSION": "21.0.1", "MODULES": "java.base jdk.jcmd"},
+		HasCompiler: true,
 	}
 	assert.Equal(t, want, e)
 	got, err := c.Get("bench-21")
@@ -45,16 +47,17 @@ func TestAddAFolder(t *testing.T) {
 
 	inspected, err := Inspect(t.Context(), home)
 	require.NoError(t, err)
-	assert.Equal(t, Entry{Path: home, Version: want.Version, Vendor: want.Vendor, Feature: 21, Release: want.Release, HasCompiler: true}, inspected)
+	assert.Equal(t, Entry{Path: home, Version: want.Version, Vendor: want.Vendor, Feature: 21, Release: want.Release,
+		HasCompiler: true}, inspected)
 
 	again, err := c.Add(t.Context(), "bench-21", home, AddOptions{})
-	require.NoError(t, err, "the same once more")
+	require.NoError(t, err, "the same source again")
 	assert.Equal(t, want, again)
 	_, err = c.Add(t.Context(), "bench-21", fakeJDK(t), AddOptions{})
 	require.ErrorContains(t, err, "the name is taken by "+home)
 
 	require.NoError(t, c.Remove("bench-21"))
-	assert.FileExists(t, filepath.Join(home, "bin", "java"), "the user's own folder stays")
+	assert.FileExists(t, filepath.Join(home, "bin", "java"), "the user's own folder is kept")
 	_, err = c.Get("bench-21")
 	require.ErrorIs(t, err, catalogue.ErrUnknown)
 }
@@ -69,7 +72,7 @@ func TestTheCatalogueServesItsTrees(t *testing.T) {
 	require.NoError(t, tree.Fetch(t.Context(), overlay.New(memory.New(), sources...), e.Digest, dst))
 	run, err := Runnable(t.Context(), dst)
 	require.NoError(t, err)
-	assert.Equal(t, dst, run, "a build that uses the host's libc runs where it lies")
+	assert.Equal(t, dst, run, "a build that uses the host's libc runs in place")
 }
 
 func TestAChangedBuildIsRefused(t *testing.T) {
@@ -77,7 +80,7 @@ func TestAChangedBuildIsRefused(t *testing.T) {
 	e, err := c.Add(t.Context(), "x", home, AddOptions{})
 	require.NoError(t, err)
 
-	// Touched, but the same bytes: verified by reading, and remembered.
+	// Touched, but the same bytes: verified by reading, and recorded.
 	modules := filepath.Join(home, "lib", "modules")
 	require.NoError(t, os.Remove(modules))
 	write(t, modules, "modules", 0o644)
@@ -94,10 +97,10 @@ func TestAChangedBuildIsRefused(t *testing.T) {
 	require.NoError(t, os.RemoveAll(home))
 	_, err = c.Get("x")
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.ErrorContains(t, err, "its files are gone")
+	require.ErrorContains(t, err, "its files are missing")
 }
 
-func TestAddSaysWhatIsWrong(t *testing.T) {
+func TestAddNamesTheProblem(t *testing.T) {
 	broken := func(java string) string {
 		home := fakeJDK(t)
 		write(t, filepath.Join(home, "bin", "java"), java, 0o755)
@@ -127,7 +130,7 @@ func TestAddSaysWhatIsWrong(t *testing.T) {
 		assert.Empty(t, list)
 	}
 	_, err := Open(t.TempDir()).Add(t.Context(), "../x", fakeJDK(t), AddOptions{})
-	require.ErrorContains(t, err, "want 1 to 64 of letters")
+	require.ErrorContains(t, err, "want 1 to 64 letters")
 	_, err = Open(t.TempDir()).Add(t.Context(), "x", fakeJDK(t), AddOptions{SHA256: strings.Repeat("0", 64)})
 	require.ErrorContains(t, err, "a SHA-256 is for archives")
 }
@@ -169,8 +172,8 @@ func TestFeatureVersion(t *testing.T) {
 	}
 }
 
-// TestAddsAtOnce has two imports of one name and one of another wait for each other.
-func TestAddsAtOnce(t *testing.T) {
+// TestConcurrentAdds runs two imports of one name and one of another at the same time.
+func TestConcurrentAdds(t *testing.T) {
 	c, home := Open(t.TempDir()), fakeJDK(t)
 	var group sync.WaitGroup
 	errs := make([]error, 3)
@@ -186,7 +189,7 @@ func TestAddsAtOnce(t *testing.T) {
 	assert.Len(t, list, 2)
 }
 
-func TestWhatAnInterruptedAddLeftIsSwept(t *testing.T) {
+func TestRemainsOfAnInterruptedAddAreRemoved(t *testing.T) {
 	c := Open(t.TempDir())
 	left := filepath.Join(c.dir(), workPrefix("x")+"dead", "half a JDK")
 	require.NoError(t, os.MkdirAll(left, 0o755))
@@ -195,7 +198,7 @@ func TestWhatAnInterruptedAddLeftIsSwept(t *testing.T) {
 	assert.NoDirExists(t, filepath.Dir(left))
 }
 
-// TestTheHostsJDK adds a real build: Debian's has its conf in /etc.
+// TestTheHostsJDK adds a real build: Debian's keeps its conf in /etc.
 func TestTheHostsJDK(t *testing.T) {
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -213,8 +216,8 @@ func TestTheHostsJDK(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// The file of testdata/home is that of a catalogue from before its entries were kept by package catalogue.
-func TestARecordFromBeforeIsReadAndWrittenAlike(t *testing.T) {
+// The file in testdata/home was written before package catalogue stored the entries.
+func TestAnOldRecordIsReadAndWrittenUnchanged(t *testing.T) {
 	old := Open(filepath.Join("testdata", "home"))
 	r, err := old.entries.Get("jdk11")
 	require.NoError(t, err)

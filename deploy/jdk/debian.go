@@ -41,8 +41,8 @@ func parseDebian(source string) (importer, error) {
 	return debian{feature, suite}, nil
 }
 
-// defaultSuite names where a feature version's newest supported build was found in November 2026: bookworm gets 17 by its security
-// updates, trixie has 21 and 25, sid all others.
+// defaultSuite returns the suite that had a feature version's newest supported build in November 2026: bookworm gets 17 by its
+// security updates, trixie has 21 and 25, sid all others.
 func defaultSuite(feature int) string {
 	switch feature {
 	case 17:
@@ -56,13 +56,13 @@ func defaultSuite(feature int) string {
 
 func (d debian) source() string { return fmt.Sprintf("debian:openjdk-%d@%s", d.feature, d.suite) }
 
-// runtimePackages hold what each JVM needs below it: C library and loader, unwinder, C++ library, zlib.
+// runtimePackages hold the libraries that every JVM needs: C library and loader, unwinder, C++ library, zlib.
 var runtimePackages = []string{"libc6", "libgcc-s1", "libstdc++6", "zlib1g"}
 
 func (d debian) fetch(ctx context.Context, work string, options AddOptions) (build, error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb", "patchelf"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			return build{}, fmt.Errorf("%w; on Debian `apt-get install apt dpkg patchelf` brings what this needs", err)
+			return build{}, fmt.Errorf("%w; on Debian run `apt-get install apt dpkg patchelf`", err)
 		}
 	}
 	a, err := newApt(work, d.suite, options)
@@ -86,7 +86,8 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 	}
 	homes, err := fs.Glob(os.DirFS(root), fmt.Sprintf("usr/lib/jvm/java-%d-openjdk-*", d.feature))
 	if err != nil || len(homes) != 1 {
-		return build{}, fmt.Errorf("the packages hold %d folders usr/lib/jvm/java-%d-openjdk-*, one is expected", len(homes), d.feature)
+		return build{}, fmt.Errorf("the packages hold %d folders usr/lib/jvm/java-%d-openjdk-*, expected one", len(homes),
+			d.feature)
 	}
 	home := filepath.Join(root, homes[0])
 	providers, unresolved, err := gatherSysroot(libs, home)
@@ -94,7 +95,7 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 		return build{}, err
 	}
 	if len(unresolved) > 0 {
-		// Some part of the JDK wants more than the four packages; the rest of its dependencies may have it.
+		// Some part of the JDK needs more than the four packages; its other dependencies may provide it.
 		more, err := a.libraries(ctx, jre)
 		if err != nil {
 			return build{}, err
@@ -118,8 +119,8 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 	return build{home: assembled, packages: append(packages, providers...), unresolved: unresolved}, nil
 }
 
-// apt runs apt's tools on a suite of their own: sources, state, cache and an empty package status beside the host's, which they do not
-// touch. The host's other settings (proxies, certificates) stay in force.
+// apt runs apt's tools with a private configuration: one suite, and sources, state, cache and an empty package status apart from
+// the host's, which stay untouched. The host's other settings (proxies, certificates) apply.
 type apt struct {
 	dir, config, debs, suite string
 }
@@ -159,7 +160,8 @@ func newApt(work, suite string, options AddOptions) (*apt, error) {
 	dir := filepath.Join(work, "apt")
 	a := &apt{dir: dir, config: filepath.Join(dir, "apt.conf"), debs: filepath.Join(dir, "debs"), suite: suite}
 	if strings.ContainsAny(dir, "\"\n") {
-		return nil, fmt.Errorf("apt cannot work in a folder named %q", dir)
+		return nil, fmt.Errorf("apt cannot work in a folder named %q; set MISSTEP_HOME to one without quotation marks and line "+
+			"breaks", dir)
 	}
 	for _, sub := range []string{"state/lists/partial", "cache/archives/partial", "debs"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
@@ -173,18 +175,19 @@ func newApt(work, suite string, options AddOptions) (*apt, error) {
 	)
 }
 
-// UnreachableError says that apt could not read the suite: no network, no such suite, an unknown key.
+// UnreachableError reports that apt could not read the suite: no network, no such suite, an unknown key.
 type UnreachableError struct {
 	Suite string
 	Err   error
 }
 
-// Error names the suite and what apt said.
+// Error names the suite and contains apt's message.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("apt cannot read suite %q: %v; check the network, the suite's name, and that the host's apt sources work (`apt-get update`)", e.Suite, e.Err)
+	return fmt.Sprintf("apt cannot read suite %q: %v; check the network, the suite's name, and that the host's apt sources work "+
+		"(`apt-get update`)", e.Suite, e.Err)
 }
 
-// Unwrap gives apt's error.
+// Unwrap returns apt's error.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
 func (a *apt) update(ctx context.Context) error {
@@ -211,7 +214,7 @@ func (a *apt) download(ctx context.Context, packages []string) error {
 	return fmt.Errorf("download from suite %q: %w", a.suite, err)
 }
 
-// libraries lists all library packages that the package depends on, directly or not.
+// libraries lists all library packages that the package depends on, directly or indirectly.
 func (a *apt) libraries(ctx context.Context, name string) ([]string, error) {
 	out, err := a.run(ctx, a.dir, "apt-cache", "depends", "--recurse", "--no-recommends", "--no-suggests", "--no-conflicts",
 		"--no-breaks", "--no-replaces", "--no-enhances", name)
@@ -220,7 +223,7 @@ func (a *apt) libraries(ctx context.Context, name string) ([]string, error) {
 	}
 	var names []string
 	for line := range strings.Lines(out) {
-		// Packages stand at the beginning of a line, virtual ones in <>, their dependencies are indented.
+		// Packages begin in the first column, virtual ones in <>; their dependencies are indented.
 		if strings.HasPrefix(line, "lib") {
 			names = append(names, strings.TrimSpace(line))
 		}
@@ -229,8 +232,8 @@ func (a *apt) libraries(ctx context.Context, name string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// unpack extracts the packages that were downloaded: the JDK's into root, each other one into a folder of its name in libs. It
-// returns the file names of the JDK's and forgets what it has unpacked.
+// unpack extracts the downloaded packages: the JDK's into root, each other one into a folder of its name in libs. It returns the
+// file names of the JDK's and deletes the package files.
 func (a *apt) unpack(ctx context.Context, root, libs string) ([]string, error) {
 	debs, err := fs.Glob(os.DirFS(a.debs), "*.deb")
 	if err != nil {
@@ -256,7 +259,7 @@ func (a *apt) unpack(ctx context.Context, root, libs string) ([]string, error) {
 	return names, nil
 }
 
-// run returns the stdout of a tool; its error holds the last lines of stderr.
+// run returns the stdout of a tool; its error contains the last lines of stderr.
 func (a *apt) run(ctx context.Context, dir, tool string, arguments ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, tool, arguments...)
 	cmd.Dir = dir
@@ -272,8 +275,8 @@ func (a *apt) run(ctx context.Context, dir, tool string, arguments ...string) (s
 	return stdout.String(), nil
 }
 
-// assemble copies the JAVA_HOME home inside the unpacked root to the folder to, with Debian's links into /etc replaced by the
-// files that they mean. Links to what is in none of the packages (certificates, sources) and the documentation are left out.
+// assemble copies the JAVA_HOME home inside the unpacked root to the folder to, with Debian's links into /etc replaced by their
+// target files. Links to files that none of the packages has (certificates, sources) and the documentation are left out.
 func assemble(ctx context.Context, root, home, to string) error {
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -292,7 +295,7 @@ func assemble(ctx context.Context, root, home, to string) error {
 	return tree.Fetch(ctx, tree.Source(home, m), m.Digest(), to)
 }
 
-// relativeLinks turns absolute links below root into relative ones, as they are meant from root and not from the host's /.
+// relativeLinks makes absolute links below root relative, since they refer to root and not to the host's /.
 func relativeLinks(root string) error {
 	return filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Type()&fs.ModeSymlink == 0 {

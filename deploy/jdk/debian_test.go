@@ -101,26 +101,29 @@ func TestForSuiteWithoutADebianSource(t *testing.T) {
 		_, err := forSuite(readSources(t, files), "sid")
 		require.ErrorContains(t, err, "no source of the Debian archive")
 	}
-	_, err := forSuite(readSources(t, map[string]string{"sources.list": "deb http://x.example/debian bookworm main\n"}), "bookworm-security")
-	require.ErrorContains(t, err, `"bookworm-security"`, "the security archive is another one")
+	_, err := forSuite(readSources(t, map[string]string{"sources.list": "deb http://x.example/debian bookworm main\n"}),
+		"bookworm-security")
+	require.ErrorContains(t, err, `"bookworm-security"`, "the security archive is a separate one")
 }
 
 func TestParseDebian(t *testing.T) {
 	for source, want := range map[string]string{
-		"debian:openjdk-17": "debian:openjdk-17@bookworm-security", "debian:openjdk-21": "debian:openjdk-21@trixie", "debian:openjdk-25": "debian:openjdk-25@trixie",
-		"debian:openjdk-8": "debian:openjdk-8@sid", "debian:openjdk-28@forky": "debian:openjdk-28@forky",
+		"debian:openjdk-17": "debian:openjdk-17@bookworm-security", "debian:openjdk-21": "debian:openjdk-21@trixie",
+		"debian:openjdk-25": "debian:openjdk-25@trixie",
+		"debian:openjdk-8":  "debian:openjdk-8@sid", "debian:openjdk-28@forky": "debian:openjdk-28@forky",
 	} {
 		d, err := parseDebian(source)
 		require.NoError(t, err)
 		assert.Equal(t, want, d.source())
 	}
-	for _, source := range []string{"debian:", "debian:openjdk", "debian:openjdk-21@", "debian:openjdk-21@a b", "debian:openjdk-21@../x", "debian:temurin-21", "debian:openjdk-21@-x"} {
+	for _, source := range []string{"debian:", "debian:openjdk", "debian:openjdk-21@", "debian:openjdk-21@a b",
+		"debian:openjdk-21@../x", "debian:temurin-21", "debian:openjdk-21@-x"} {
 		_, err := parseDebian(source)
 		require.Error(t, err, source)
 	}
 }
 
-// TestAssemble has an unpacked root as Debian's packages make it.
+// TestAssemble uses an unpacked root as Debian's packages produce it.
 func TestAssemble(t *testing.T) {
 	root, to := t.TempDir(), filepath.Join(t.TempDir(), "home")
 	home := filepath.Join(root, "usr/lib/jvm/java-21-openjdk-amd64")
@@ -133,7 +136,7 @@ func TestAssemble(t *testing.T) {
 		"docs":                "../../../share/doc/openjdk",
 		"src.zip":             "../../openjdk-21/src.zip",
 		"cacerts":             "/etc/ssl/certs/java/cacerts",
-		"passwd":              "../../../../../../../../../../../../etc/passwd", // the host's: never
+		"passwd":              "../../../../../../../../../../../../etc/passwd", // the host's: must never be copied
 		"java":                "bin/java",
 	} {
 		require.NoError(t, os.Symlink(target, filepath.Join(home, link)))
@@ -148,12 +151,12 @@ func TestAssemble(t *testing.T) {
 	assert.Equal(t, []string{"dir bin", "exec bin/java", "dir conf", "file conf/net.properties", "link java"}, got)
 }
 
-// TestOwnLibc gives a program of the host a sysroot of the host's own libraries, and has it run with these, also after a move.
+// TestOwnLibc gives a program of the host a sysroot of the host's own libraries and runs it with these, also after a move.
 func TestOwnLibc(t *testing.T) {
 	if _, err := exec.LookPath("patchelf"); err != nil {
 		t.Skipf("needs patchelf: %v", err)
 	}
-	program, err := exec.LookPath("patchelf") // a dynamic C++ program is at hand with it
+	program, err := exec.LookPath("patchelf") // itself a dynamic C++ program
 	require.NoError(t, err)
 	dir, libs := filepath.Join(t.TempDir(), "tree"), filepath.Join(t.TempDir(), "libs")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "bin"), 0o755))
@@ -165,7 +168,7 @@ func TestOwnLibc(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"host_1_amd64.deb"}, providers)
 	for _, line := range unresolved {
-		assert.Contains(t, line, "the JVM needs", "only of what the program does not need")
+		assert.Contains(t, line, "the JVM needs", "only libraries that the program does not need")
 	}
 	before, err := tree.Scan(dir)
 	require.NoError(t, err)
@@ -175,14 +178,14 @@ func TestOwnLibc(t *testing.T) {
 	assertRuns(t, run)
 	after, err := tree.Scan(dir)
 	require.NoError(t, err)
-	assert.Equal(t, before.Digest(), after.Digest(), "the tree itself is what its digest says")
+	assert.Equal(t, before.Digest(), after.Digest(), "the tree itself is unchanged")
 	info, err := os.Stat(filepath.Join(run, "bin", "java"))
 	require.NoError(t, err)
 	again, err := Runnable(t.Context(), dir)
 	require.NoError(t, err)
 	sameInfo, err := os.Stat(filepath.Join(again, "bin", "java"))
 	require.NoError(t, err)
-	assert.True(t, os.SameFile(info, sameInfo), "made once")
+	assert.True(t, os.SameFile(info, sameInfo), "created once")
 
 	moved := filepath.Join(t.TempDir(), "moved")
 	require.NoError(t, os.Rename(dir, moved))
@@ -192,7 +195,7 @@ func TestOwnLibc(t *testing.T) {
 	assertRuns(t, run)
 }
 
-// hostLibraries links what ldd finds for the program into dir.
+// hostLibraries copies the libraries that ldd finds for the program to dir.
 func hostLibraries(t *testing.T, program, dir string) {
 	t.Helper()
 	out, err := exec.Command("ldd", program).Output()
@@ -215,7 +218,7 @@ func assertRuns(t *testing.T, run string) {
 	loader := interpreter(file)
 	require.NoError(t, file.Close())
 	assert.Equal(t, filepath.Join(run, sysroot), filepath.Dir(loader))
-	out, err := exec.Command(loader, "--list", program).CombinedOutput() // what ldd does
+	out, err := exec.Command(loader, "--list", program).CombinedOutput() // as ldd does
 	require.NoError(t, err, string(out))
 	for line := range strings.Lines(string(out)) {
 		if _, found, ok := strings.Cut(line, " => "); ok {

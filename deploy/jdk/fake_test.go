@@ -9,19 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A JDK as far as the catalogue looks: a java that prints its version, and a release file.
+// A fake JDK with the parts that the catalogue examines: a java that prints its version, and a release file.
 const (
 	fakeVersion = "OpenJDK 64-Bit Server VM (21.0.1+1) for linux-amd64 JRE (21.0.1+1), built on a test bench"
 	fakeJava    = "#!/bin/sh\n" +
 		"[ \"$1\" = -Xinternalversion ] && [ -z \"$JAVA_TOOL_OPTIONS\" ] && echo '" + fakeVersion + "'\n" +
 		"[ \"$1\" = -XshowSettings:properties ] && printf '    java.vendor = Bench\\n    java.version = 1.8.0_402\\n' >&2\n" +
-		"[ \"$3\" = -XX:+PrintFlagsFinal ] && printf '     bool UseZGC = false {product} {default}\\n     intx GuaranteedSafepointInterval := 0 {diagnostic} {command line}\\n'\n" +
+		"[ \"$3\" = -XX:+PrintFlagsFinal ] && printf '     bool UseZGC = false {product} {default}\\n" +
+		"     intx GuaranteedSafepointInterval := 0 {diagnostic} {command line}\\n'\n" +
 		"exit 0\n"
 	fakeRelease = "IMPLEMENTOR=\"Test Bench\"\nJAVA_VERSION=\"21.0.1\"\nMODULES=\"java.base jdk.jcmd\"\n"
 )
 
-// fakeFiles are the files of a JAVA_HOME by path.
-var fakeFiles = map[string]string{"bin/java": fakeJava, "bin/javac": "#!/bin/sh\n", "release": fakeRelease, "lib/modules": "modules"}
+// fakeFiles holds the files of the fake JAVA_HOME by path.
+var fakeFiles = map[string]string{"bin/java": fakeJava, "bin/javac": "#!/bin/sh\n", "release": fakeRelease,
+	"lib/modules": "modules"}
 
 func fakeJDK(t *testing.T) string {
 	t.Helper()

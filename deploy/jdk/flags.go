@@ -12,16 +12,16 @@ import (
 	"misstep/deploy/jdk/preset"
 )
 
-// Flags of the build name to their kind (preset.Product, Diagnostic or Experimental). The JVM was asked when the build was
-// added; one that was added before that was so is asked now.
+// Flags returns the JVM flags of the build name with their kinds (preset.Product, Diagnostic or Experimental). Add has stored them;
+// if the record is from a version that did not, the JVM is queried now.
 func (c *Catalogue) Flags(ctx context.Context, name string) (map[string]string, error) {
 	r, err := c.entries.Get(name)
 	if err != nil {
 		return nil, err
 	}
 	if len(r.Flags) == 0 {
-		if r.Flags, err = askFlags(ctx, r.Path); err == nil {
-			if err = c.entries.Put(r); errors.Is(err, fs.ErrPermission) { // not ours to write: it is asked each time
+		if r.Flags, err = queryFlags(ctx, r.Path); err == nil {
+			if err = c.entries.Put(r); errors.Is(err, fs.ErrPermission) { // not writable: query each time
 				err = nil
 			}
 		}
@@ -32,8 +32,8 @@ func (c *Catalogue) Flags(ctx context.Context, name string) (map[string]string, 
 	return r.Flags, nil
 }
 
-// askFlags starts the java of the JAVA_HOME home and reads which flags it has.
-func askFlags(ctx context.Context, home string) (map[string]string, error) {
+// queryFlags starts the java of the JAVA_HOME home and reads the flags that it has.
+func queryFlags(ctx context.Context, home string) (map[string]string, error) {
 	java := filepath.Join(home, "bin", "java")
 	out, err := runJava(ctx, java, "-XX:+UnlockDiagnosticVMOptions", "-XX:+UnlockExperimentalVMOptions", "-XX:+PrintFlagsFinal",
 		"-version")
@@ -42,12 +42,13 @@ func askFlags(ctx context.Context, home string) (map[string]string, error) {
 	}
 	flags := parseFlags(out)
 	if len(flags) == 0 {
-		return nil, fmt.Errorf("%s -XX:+PrintFlagsFinal printed no flag: not a HotSpot JVM?", java)
+		return nil, fmt.Errorf("%s -XX:+PrintFlagsFinal printed no flags: not a HotSpot JVM?", java)
 	}
 	return flags, nil
 }
 
-// flagLine of -XX:+PrintFlagsFinal (jvmFlag.cpp, until 14 globals.cpp): type, name, value, kinds, and since 9 the origin.
+// flagLine matches a line of -XX:+PrintFlagsFinal (jvmFlag.cpp, until 14 globals.cpp): type, name, value, kinds, and since 9 the
+// origin.
 //
 //	bool UseZGC = false {product} {default}
 //	intx MaxInlineLevel := 0 {C2 product} {command line}

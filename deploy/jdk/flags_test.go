@@ -12,8 +12,10 @@ import (
 
 func TestParseFlags(t *testing.T) {
 	require.Equal(t, map[string]string{
-		"AbortVMOnCompilationFailure": "diagnostic", "AOTLibrary": "experimental", "Inline": "product", "IncrementalInline": "product",
-		"ReservedCodeCacheSize": "product", "UseCompressedOops": "product", "VMContinuations": "experimental", "MaxInlineLevel": "product",
+		"AbortVMOnCompilationFailure": "diagnostic", "AOTLibrary": "experimental", "Inline": "product",
+		"IncrementalInline":     "product",
+		"ReservedCodeCacheSize": "product", "UseCompressedOops": "product", "VMContinuations": "experimental",
+		"MaxInlineLevel": "product",
 	}, parseFlags(`[Global flags]
      bool AbortVMOnCompilationFailure               = false                               {diagnostic}
 ccstrlist AOTLibrary                               =                                      {experimental} {default}
@@ -27,8 +29,8 @@ openjdk version "25.0.3" 2026-04-21 LTS
 `))
 }
 
-// TestFlagsAreKept asks the JVM once; a record of a Misstep that did not ask is filled in.
-func TestFlagsAreKept(t *testing.T) {
+// TestFlagsAreStored queries the JVM once; a record without flags is completed.
+func TestFlagsAreStored(t *testing.T) {
 	known := Open(t.TempDir())
 	home := fakeJDK(t)
 	_, err := known.Add(t.Context(), "fake", home, AddOptions{})
@@ -45,7 +47,7 @@ func TestFlagsAreKept(t *testing.T) {
 	require.Equal(t, want, flags)
 	require.NoError(t, os.Remove(filepath.Join(home, "bin", "java")))
 	flags, err = known.Flags(t.Context(), "fake")
-	require.NoError(t, err, "kept, not asked again")
+	require.NoError(t, err, "stored, not queried again")
 	require.Equal(t, want, flags)
 	_, err = known.Flags(t.Context(), "other")
 	require.ErrorIs(t, err, catalogue.ErrUnknown)

@@ -19,9 +19,9 @@ import (
 
 const (
 	startTime   = time.Minute // a JVM on a loaded machine starts within seconds
-	maxOutput   = 512 << 10   // bytes of java's output that are looked at
-	maxRelease  = 1 << 20     // bytes of the file release
-	outputLines = 3           // of a failing command, in an error
+	maxOutput   = 512 << 10   // bytes of java's output that are examined
+	maxRelease  = 1 << 20     // bytes that are read of the file release
+	outputLines = 3           // last lines of a failing command in an error
 )
 
 // Inspect describes the JDK in the folder home (JAVA_HOME) by starting it, without a catalogue: Path, Version, Vendor, Feature,
@@ -50,7 +50,7 @@ func inspect(ctx context.Context, e *Entry) error {
 	}
 	version, vendor := e.Release["JAVA_VERSION"], e.Release["IMPLEMENTOR"]
 	if version == "" || vendor == "" {
-		// JDK 8's release names no implementor.
+		// JDK 8's release file names no implementor.
 		settings, err := runJava(ctx, java, "-XshowSettings:properties", "-version")
 		if err != nil {
 			return err
@@ -72,9 +72,9 @@ func inspect(ctx context.Context, e *Entry) error {
 	return nil
 }
 
-// runJava returns stdout and stderr of java with the given arguments, free of the caller's JAVA_TOOL_OPTIONS and the like.
+// runJava returns stdout and stderr of java with the given arguments, without the caller's JAVA_TOOL_OPTIONS and the like.
 func runJava(ctx context.Context, java string, arguments ...string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("no end after %s", startTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("still running after %s", startTime))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, java, arguments...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
@@ -89,12 +89,12 @@ func runJava(ctx context.Context, java string, arguments ...string) (string, err
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	remedy := "try it by hand: a build for another architecture or for a newer libc does not run here (debian:openjdk-N brings its " +
-		"own libc)"
+	remedy := "try it by hand: a build for another architecture or a newer libc cannot run on this host (debian:openjdk-N has " +
+		"its " + "own libc)"
 	return "", fmt.Errorf("%s %s does not run: %w%s; %s", java, strings.Join(arguments, " "), err, tail(out.Bytes()), remedy)
 }
 
-// tail gives the last lines of a command's output for an error, with a colon before; nothing when there are none.
+// tail returns the last lines of a command's output for an error, after a colon; empty if there is no output.
 func tail(out []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	if lines[0] == "" && len(lines) == 1 {
@@ -103,7 +103,7 @@ func tail(out []byte) string {
 	return ": " + strings.Join(lines[max(0, len(lines)-outputLines):], " | ")
 }
 
-// readRelease reads lines of KEY="value"; nil when the file is not there (Debian's JDK 8 has none).
+// readRelease reads lines of KEY="value"; it returns nil if the file does not exist (Debian's JDK 8 has none).
 func readRelease(name string) (map[string]string, error) {
 	file, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -148,7 +148,7 @@ func parseSettings(text string) map[string]string {
 
 var leadingNumbers = regexp.MustCompile(`^(\d+)(?:\.(\d+))?`)
 
-// featureVersion reads "17.0.15", "28-ea" or, before JEP 223 (JDK 9), "1.8.0_402".
+// featureVersion parses "17.0.15", "28-ea" or, before JEP 223 (JDK 9), "1.8.0_402".
 func featureVersion(version string) (int, error) {
 	match := leadingNumbers.FindStringSubmatch(version)
 	if match == nil {

@@ -17,15 +17,17 @@ import (
 	"misstep/corpus"
 )
 
-// sysroot is the folder in a JAVA_HOME that holds the loader and the libraries that the build runs with, when these are not the host's.
+// sysroot is the folder in a JAVA_HOME that holds the loader and the libraries that the build runs with, if these are not the
+// host's.
 const sysroot = "sysroot"
 
-// alwaysGathered are opened by name at run time, or by an agent that was built on an older system.
-var alwaysGathered = []string{"libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1", "libstdc++.so.6", "libz.so.1"}
+// alwaysGathered are libraries that are opened by name at run time, or by an agent that was built on an older system.
+var alwaysGathered = []string{"libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "libresolv.so.2",
+	"librt.so.1", "libstdc++.so.6", "libz.so.1"}
 
-// gatherSysroot copies the loader and all shared libraries that the programs and libraries in home need, and that home itself lacks,
-// from the packages unpacked in libs (one folder each) to home/sysroot: what ldd would find. It returns the packages that gave
-// something, and what none has, in the form "FILE needs LIBRARY".
+// gatherSysroot copies the loader and all shared libraries that the programs and libraries in home need, and that home itself
+// lacks, from the packages unpacked in libs (one folder each) to home/sysroot: those that ldd would find. It returns the packages
+// that provided any, and the unresolved libraries in the form "FILE needs LIBRARY".
 func gatherSysroot(libs, home string) (providers, unresolved []string, err error) {
 	libraries, err := sharedLibraries(libs)
 	if err != nil {
@@ -83,7 +85,7 @@ func gatherSysroot(libs, home string) (providers, unresolved []string, err error
 
 type need struct{ by, library string }
 
-// needsOf lists the libraries and the loader that a file names.
+// needsOf lists the libraries and the loader that a file refers to.
 func needsOf(name string, file *elf.File) ([]need, error) {
 	imported, err := file.ImportedLibraries()
 	if err != nil {
@@ -111,7 +113,7 @@ func gather(from, to, name string) ([]need, error) {
 	return needsOf(name, file)
 }
 
-// sharedLibraries maps names to files for all shared libraries in dir, those of the conversion modules left out.
+// sharedLibraries maps names to files for all shared libraries in dir except gconv's conversion modules.
 func sharedLibraries(dir string) (map[string]string, error) {
 	libraries := map[string]string{}
 	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
@@ -123,7 +125,7 @@ func sharedLibraries(dir string) (map[string]string, error) {
 		case entry.IsDir() || !strings.Contains(entry.Name(), ".so"):
 			return nil
 		}
-		// A link like libz.so.1 must lead to a file inside: an absolute one would mean the host's.
+		// A link like libz.so.1 must lead to a file inside: an absolute one would refer to the host's.
 		real, err := filepath.EvalSymlinks(name)
 		if err != nil || !strings.HasPrefix(real, dir+"/") {
 			return nil
@@ -136,7 +138,7 @@ func sharedLibraries(dir string) (map[string]string, error) {
 	return libraries, err
 }
 
-// eachELF calls visit with each ELF program and shared library in dir by its path within.
+// eachELF calls visit for each ELF program and shared library in dir with its path relative to dir.
 func eachELF(dir string, visit func(name string, file *elf.File) error) error {
 	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
@@ -161,7 +163,7 @@ func eachELF(dir string, visit func(name string, file *elf.File) error) error {
 	})
 }
 
-// interpreter returns the loader that a program asks for; empty for libraries.
+// interpreter returns the loader that a program names; empty for libraries.
 func interpreter(file *elf.File) string {
 	for _, segment := range file.Progs {
 		if segment.Type == elf.PT_INTERP {
@@ -175,10 +177,10 @@ func interpreter(file *elf.File) string {
 	return ""
 }
 
-// Runnable returns a JAVA_HOME with the files of the tree in dir that runs on this host: dir itself, unless the tree brings its
-// own libc (a folder sysroot). A program names its loader by absolute path, which depends on where it lies, so then a folder
-// DIR.run is made beside: the same files by hard link, the programs adapted by patchelf. It is made once, and again when dir has moved.
-// Whoever fetches a JDK's tree by digest calls this before running it.
+// Runnable returns a JAVA_HOME with the files of the tree in dir that runs on this host: dir itself, unless the tree has its own
+// libc (a folder sysroot). A program names its loader by an absolute path, which depends on its location, so a folder DIR.run is
+// created beside dir: the same files as hard links, the programs adapted by patchelf. It is created once, and again when dir has
+// moved. Whoever fetches a JDK's tree by digest calls this before running it.
 func Runnable(ctx context.Context, dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -209,7 +211,7 @@ func runsFrom(run string) bool {
 func makeRunnable(ctx context.Context, dir, run string) error {
 	patchelf, err := exec.LookPath("patchelf")
 	if err != nil {
-		return fmt.Errorf("%w; on Debian `apt-get install patchelf` brings it", err)
+		return fmt.Errorf("%w; on Debian run `apt-get install patchelf`", err)
 	}
 	temporary, err := os.MkdirTemp(filepath.Dir(dir), ".run-*")
 	if err != nil {
@@ -228,7 +230,7 @@ func makeRunnable(ctx context.Context, dir, run string) error {
 		searched, err := searchPath(name, file)
 		programs = append(programs, []string{
 			"--set-interpreter", filepath.Join(run, sysroot, path.Base(loader)),
-			// RPATH and not RUNPATH: it holds for the libraries' own needs too.
+			// RPATH, not RUNPATH: it also applies to the libraries' own dependencies.
 			"--force-rpath", "--set-rpath", searched, filepath.Join(temporary, name),
 		})
 		return err
@@ -244,13 +246,14 @@ func makeRunnable(ctx context.Context, dir, run string) error {
 	if err := os.Chmod(temporary, 0o755); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(run); err != nil { // one that was made for another place
+	if err := os.RemoveAll(run); err != nil { // created for another location
 		return err
 	}
 	return os.Rename(temporary, run)
 }
 
-// searchPath is where a program's libraries are looked for: where the build says (JDK 8 and 11 have lib/amd64 and lib/jli), then in the sysroot.
+// searchPath returns a program's library search path: that of the build (JDK 8 and 11 have lib/amd64 and lib/jli), then the
+// sysroot.
 func searchPath(name string, file *elf.File) (string, error) {
 	up, err := filepath.Rel(path.Dir(name), sysroot)
 	if err != nil {
@@ -269,7 +272,7 @@ func searchPath(name string, file *elf.File) (string, error) {
 
 func patch(ctx context.Context, patchelf string, arguments []string) error {
 	program := arguments[len(arguments)-1]
-	// A copy of its own, or the hard link's other end would be changed.
+	// Patch a copy: the file is a hard link, and the tree's file must not change.
 	original := program + ".original"
 	if err := os.Rename(program, original); err != nil {
 		return err
@@ -286,7 +289,7 @@ func patch(ctx context.Context, patchelf string, arguments []string) error {
 	return nil
 }
 
-// linkTree makes the folders and links of from in the folder to, and hard links to its files.
+// linkTree creates the folders and links of from in the folder to, and hard links to its files.
 func linkTree(from, to string) error {
 	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || name == from {

@@ -16,7 +16,7 @@ import (
 // probeLimit bounds the boot that tries KVM; where it works, that takes a second or two.
 const probeLimit = 30 * time.Second
 
-// probed is what a probe of KVM showed, kept for as long as it holds.
+// probed is the result of a probe of KVM, cached until the host boots again or qemu or the kernel changes.
 type probed struct {
 	BootID  string `json:"boot_id"` // of the host
 	QEMU    string `json:"qemu"`
@@ -25,8 +25,8 @@ type probed struct {
 	Why     string `json:"why"`
 }
 
-// probeAccel says which accelerator a machine in the shared mode gets. That /dev/kvm is there means little: nested or filtered KVM may boot
-// nothing. So the very kernel is booted with it once per boot of the host, and the answer kept.
+// probeAccel returns the accelerator for a machine in the shared mode, and why. The existence of /dev/kvm proves little: nested or
+// filtered KVM may boot nothing. So the kernel itself is booted with KVM once per boot of the host, and the result is cached.
 func probeAccel(ctx context.Context, c Config, qemu string, k kernel.Kernel) (Accel, string) {
 	file, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {
@@ -38,21 +38,21 @@ func probeAccel(ctx context.Context, c Config, qemu string, k kernel.Kernel) (Ac
 		return AccelTCG, err.Error()
 	}
 	want := probed{BootID: bootID(), QEMU: version, Release: k.Release}
-	if have, ok := keptProbe(c); ok && have.QEMU == want.QEMU && have.Release == want.Release {
+	if have, ok := cachedProbe(c); ok && have.QEMU == want.QEMU && have.Release == want.Release {
 		return have.accel(), have.Why
 	}
 	trial := Config{Mode: ModeShared, Accel: AccelKVM, Home: c.Home, Suite: c.Suite, Dir: "/", Limit: probeLimit}
 	if exit, err := Run(ctx, trial, []string{"/bin/true"}, nil, nil); err != nil || exit != 0 {
 		first, _, _ := strings.Cut(fmt.Sprint(err), "\nconsole:")
-		want.Why = fmt.Sprintf("KVM is there but booted no kernel (exit %d: %s)", exit, strings.ReplaceAll(first, "\n", " "))
+		want.Why = fmt.Sprintf("/dev/kvm exists but booted no kernel (exit %d: %s)", exit, strings.ReplaceAll(first, "\n", " "))
 	} else {
 		want.Works = true
 	}
 	if ctx.Err() != nil {
-		return AccelTCG, "the probe of KVM was cut short"
+		return AccelTCG, "the probe of KVM was interrupted"
 	}
 	if path := probePath(c); os.MkdirAll(filepath.Dir(path), 0o755) == nil {
-		// A probe that cannot be kept is made again.
+		// A probe that cannot be cached is repeated.
 		if data, err := json.Marshal(want); err == nil {
 			_ = atomicfile.Write(path, data, 0o600)
 		}
@@ -69,8 +69,8 @@ func (p probed) accel() Accel {
 
 func probePath(c Config) string { return filepath.Join(c.cache("probe"), c.Suite.Label("kvm")+".json") }
 
-// keptProbe returns what was found out since this host's boot, if anything.
-func keptProbe(c Config) (probed, bool) {
+// cachedProbe returns the result of a probe since this host's boot, if any.
+func cachedProbe(c Config) (probed, bool) {
 	data, err := os.ReadFile(probePath(c))
 	if err != nil {
 		return probed{}, false
@@ -82,13 +82,14 @@ func keptProbe(c Config) (probed, bool) {
 	return p, true
 }
 
-// bootID names this boot of the host; a host without one is taken for the same boot always.
+// bootID returns the id of this boot of the host; for a host without one every boot counts as the same.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(id))
 }
 
-// Accelerator returns what a machine in the shared mode gets here; the first call after a boot of the host may boot one to try.
+// Accelerator returns the accelerator of a machine in the shared mode on this host; the first call after a boot of the host may
+// boot a machine to probe KVM.
 func Accelerator(ctx context.Context, home string) (Accel, error) {
 	c := Config{Home: home, Log: func(string, ...any) {}}
 	qemu, err := findQEMU()

@@ -29,9 +29,9 @@ func TestSharedMachine(t *testing.T) {
 	t.Parallel()
 	c := machineConfig(t, ModeShared)
 	shared := t.TempDir()
-	require.NoError(t, os.Chmod(filepath.Dir(shared), 0o755), "nobody has to get to it")
+	require.NoError(t, os.Chmod(filepath.Dir(shared), 0o755), "the user nobody needs access")
 	require.NoError(t, os.WriteFile(filepath.Join(shared, "given"), []byte("from the host"), 0o644))
-	require.NoError(t, os.Chmod(shared, 0o777)) // all may write here, and yet the guest must not
+	require.NoError(t, os.Chmod(shared, 0o777)) // writable by all, and still not by the guest
 	c.Dir = shared
 	c.Env = []string{"GIVEN=a value"}
 	c.Evidence = []string{"made", "/tmp/absent"}
@@ -47,7 +47,7 @@ func TestSharedMachine(t *testing.T) {
 		echo written > made && echo evidence > $MISSTEP_EVIDENCE/sub && echo wrote yes
 		rm given && echo removed yes
 		touch /etc/forbidden 2>/dev/null || echo etc closed
-		sleep 1000 & # left behind: must not hold the machine up
+		sleep 1000 & # left behind: must not keep the machine running
 		echo complaint >&2
 		exit 7`}, &stdout, &stderr)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestSharedMachine(t *testing.T) {
 	assert.NotEmpty(t, console, "the console is kept")
 	entries, err := os.ReadDir(shared)
 	require.NoError(t, err)
-	require.Len(t, entries, 1, "the host's files are as they were")
+	require.Len(t, entries, 1, "the host's files are unchanged")
 	assert.Equal(t, "given", entries[0].Name())
 }
 
@@ -88,7 +88,11 @@ func TestSharedMachine(t *testing.T) {
 const racers = `
 	for i in 1 2 3 4; do (
 		j=0
-		while [ $j -lt 40 ]; do j=$((j + 1)); echo "$i $j $(cut -d' ' -f1 /proc/uptime)" >>/tmp/o; [ $((j % 10)) -ne $i ] || usleep $((i * 700)); done
+		while [ $j -lt 40 ]; do
+			j=$((j + 1))
+			echo "$i $j $(cut -d' ' -f1 /proc/uptime)" >>/tmp/o
+			[ $((j % 10)) -ne $i ] || usleep $((i * 700))
+		done
 	) & done
 	wait
 	cat /tmp/o
@@ -123,7 +127,7 @@ func TestDeterministicMachineRepeatsItself(t *testing.T) {
 			changes++
 		}
 	}
-	assert.Greater(t, changes, 20, "the processes were to run in turns, or the test shows little")
+	assert.Greater(t, changes, 20, "the processes must alternate, or the test proves little")
 }
 
 // race is a Java program with a data race: what it prints differs from run to run on a real machine.
@@ -177,7 +181,8 @@ func TestRecordedJavaRaceIsReplayedByteForByte(t *testing.T) {
 	assert.Len(t, strings.Split(strings.TrimSpace(recorded.String()), "\n"), 4)
 	log, err := os.Stat(filepath.Join(c.Record, replayFileName))
 	require.NoError(t, err)
-	t.Logf("recorded in %s (guest: boot %s, run %s), log of %d bytes:\n%s", time.Since(started), result.Boot, result.Run, log.Size(), &recorded)
+	t.Logf("recorded in %s (guest: boot %s, run %s), log of %d bytes:\n%s", time.Since(started), result.Boot, result.Run,
+		log.Size(), &recorded)
 
 	var replayed bytes.Buffer
 	started = time.Now()
@@ -201,7 +206,7 @@ func TestRecordedJavaRaceIsReplayedByteForByte(t *testing.T) {
 func TestTheGuestsClockLimitsACommand(t *testing.T) {
 	t.Parallel()
 	c := machineConfig(t, ModeDeterministic)
-	c.GuestLimit = 10 * time.Minute // sleeping costs next to nothing in virtual time
+	c.GuestLimit = 10 * time.Minute // sleeping costs almost nothing in virtual time
 	var stdout bytes.Buffer
 	result, err := Boot(t.Context(), c, []string{"sh", "-c", "echo begun; sleep 1000000"}, &stdout, nil)
 	require.NoError(t, err)

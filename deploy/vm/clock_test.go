@@ -15,8 +15,8 @@ import (
 	"misstep/deploy/vm/wire"
 )
 
-// clockReader stands in qemu's place: it keeps what is preloaded into it and the time that gettimeofday gives a program, and sends what a guest
-// sends whose command ended well.
+// clockReader replaces qemu: it records LD_PRELOAD and the time that gettimeofday returns to a program, and sends the frames of a
+// guest whose command succeeded.
 const clockReader = `#!/bin/bash
 if [ "$1" = --version ]; then
   echo "no qemu"
@@ -30,7 +30,7 @@ done
 cat "$dir/frames" >&3
 `
 
-// readClock puts clockReader into qemu's place for the test and returns what it read in the run.
+// readClock replaces qemu by clockReader for the test and returns a function that runs run and returns what clockReader recorded.
 func readClock(t *testing.T) func(run func() error) (now, preload string) {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -43,7 +43,7 @@ func readClock(t *testing.T) func(run func() error) (now, preload string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("LC_ALL", "C")
 	t.Setenv("LD_PRELOAD", "")
-	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "a: b")) // the loader's list knows no such path
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "a: b")) // LD_PRELOAD cannot contain such a path
 	require.NoError(t, os.Mkdir(os.Getenv("TMPDIR"), 0o755))
 	return func(run func() error) (string, string) {
 		t.Helper()
@@ -55,20 +55,20 @@ func readClock(t *testing.T) func(run func() error) (now, preload string) {
 	}
 }
 
-// stopped is the time at which the library stops, that at which the guest's clock begins: 2026-01-01.
+// stopped is the time that the library always returns, which is when the guest's clock begins: 2026-01-01.
 const stopped = "1767225600.000000"
 
 func TestClockStandsStillInDeterministicMachinesOnly(t *testing.T) {
 	config := machineConfig(t, ModeDeterministic)
 	config.Record = filepath.Join(t.TempDir(), "recording")
 	read := readClock(t)
-	still := func(run func() error) {
+	assertStopped := func(run func() error) {
 		t.Helper()
 		now, preload := read(run)
 		assert.Equal(t, stopped, now)
 		assert.Equal(t, "./"+clockName, preload)
 	}
-	goes := func(run func() error) {
+	assertRunning := func(run func() error) {
 		t.Helper()
 		now, preload := read(run)
 		assert.NotEmpty(t, now)
@@ -83,26 +83,26 @@ func TestClockStandsStillInDeterministicMachinesOnly(t *testing.T) {
 		_, err := Replay(t.Context(), config.Record, ReplayConfig{}, nil, nil)
 		return err
 	}
-	still(boot)
-	still(replay)
+	assertStopped(boot)
+	assertStopped(replay)
 
 	kept, err := ReadRecording(config.Record)
 	require.NoError(t, err)
 	assert.True(t, kept.StoppedClock)
 	text, err := json.Marshal(kept)
 	require.NoError(t, err)
-	// As version 1 was written, which knew no such field.
+	// As written by version 1, which had no such field.
 	text = bytes.Replace(text, []byte(`"stopped_clock":true,`), nil, 1)
 	text = bytes.Replace(text, []byte(`"version":2`), []byte(`"version":1`), 1)
 	require.NoError(t, os.WriteFile(filepath.Join(config.Record, recordingMeta), text, 0o644))
-	goes(replay)
+	assertRunning(replay)
 
 	config.Record = ""
-	still(boot)
+	assertStopped(boot)
 	t.Run("shared", func(t *testing.T) {
 		config = machineConfig(t, ModeShared)
 		config.Accel, config.Dir = AccelTCG, "/"
-		goes(boot)
+		assertRunning(boot)
 	})
 }
 
@@ -129,7 +129,7 @@ func TestAStaticQEMUIsRefused(t *testing.T) {
 	assert.False(t, m.clock)
 }
 
-// The loader does not stop a program for a library that it cannot load, so the machine must.
+// The loader starts a program even if it cannot load the library, so the machine must check.
 func TestAMachineWhoseClockCannotBeStoppedIsRefused(t *testing.T) {
 	read := readClock(t)
 	m := &machine{mode: ModeDeterministic, cpus: 1, memory: 512, pin: -1, scratch: t.TempDir(), log: t.Logf, clock: true}

@@ -41,7 +41,7 @@ func TestTheLimitEndsAMachine(t *testing.T) {
 	c.Limit = 2 * time.Second // less than a boot
 	_, err := Run(t.Context(), c, []string{"true"}, nil, nil)
 	require.ErrorIs(t, err, ErrLimit)
-	assert.Empty(t, machines(t, os.Getenv("TMPDIR")), "nothing runs on")
+	assert.Empty(t, machines(t, os.Getenv("TMPDIR")), "no process is left running")
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
 	assert.Empty(t, left, "nothing is left")
@@ -69,12 +69,14 @@ func TestAKilledProcessTakesItsMachineAlong(t *testing.T) {
 	c := machineConfig(t, ModeDeterministic)
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "MISSTEP_TEST_BOOT=true", "MISSTEP_TEST_HOME="+c.Home, "MISSTEP_TEST_GUEST="+c.Guest, "TMPDIR="+dir)
+	cmd.Env = append(os.Environ(), "MISSTEP_TEST_BOOT=true", "MISSTEP_TEST_HOME="+c.Home, "MISSTEP_TEST_GUEST="+c.Guest,
+		"TMPDIR="+dir)
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, func() bool { return len(machines(t, dir)) > 0 }, time.Minute, time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
 	require.Error(t, cmd.Wait())
-	require.Eventually(t, func() bool { return len(machines(t, dir)) == 0 }, 10*time.Second, 10*time.Millisecond, "qemu outlives the process that started it")
+	require.Eventually(t, func() bool { return len(machines(t, dir)) == 0 }, 10*time.Second, 10*time.Millisecond,
+		"qemu outlives the process that started it")
 
 	left, err := filepath.Glob(filepath.Join(dir, scratchPrefix+"[0-9]*"))
 	require.NoError(t, err)
@@ -82,10 +84,10 @@ func TestAKilledProcessTakesItsMachineAlong(t *testing.T) {
 	sweep(dir)
 	left, err = filepath.Glob(filepath.Join(dir, scratchPrefix+"[0-9]*"))
 	require.NoError(t, err)
-	assert.Empty(t, left, "the next machine tidies up")
+	assert.Empty(t, left, "the next machine removes them")
 }
 
-func TestAGuestThatDiesIsToldWithItsConsole(t *testing.T) {
+func TestADeadGuestIsReportedWithItsConsole(t *testing.T) {
 	t.Parallel()
 	c := machineConfig(t, ModeDeterministic)
 	broken := filepath.Join(t.TempDir(), "init")

@@ -20,7 +20,7 @@ func TestFramesAreReadToTheirEnd(t *testing.T) {
 	const chunks = 3 * framesKept >> 20
 	go func() {
 		for range chunks {
-			_, _ = f.write.Write(chunk) // whoever reads falls behind: it takes everything at once
+			_, _ = f.write.Write(chunk) // the reader falls behind: the file accepts everything at once
 		}
 		time.Sleep(3 * framesPoll)
 		_, _ = f.write.WriteString("end")

@@ -4,13 +4,13 @@
 set -euo pipefail
 
 missing=()
-need() { # need PROBE PACKAGE...: the packages are installed if the probe (a command line) fails
+need() { # need PROBE PACKAGE...: the packages are needed when the probe (a command line) fails
   local probe=$1
   shift
   sh -c "$probe" >/dev/null 2>&1 || missing+=("$@")
 }
 need 'command -v qemu-system-x86_64' qemu-system-x86
-# Debian's busybox and busybox-static both have the name; only the second runs without libraries: ldd fails on it.
+# Debian's busybox and busybox-static both provide the name; only the second is static, for which ldd exits with an error.
 # shellcheck disable=SC2016 # need runs it
 need 'command -v busybox && ! ldd "$(command -v busybox)"' busybox-static
 need 'test -x /usr/sbin/bpftool || command -v bpftool' bpftool
@@ -31,7 +31,7 @@ command -v apt-get >/dev/null || {
 sudo=
 if [ "$(id -u)" != 0 ]; then
   command -v sudo >/dev/null || {
-    echo "vm: these packages are missing, and installing them needs root or sudo: ${missing[*]}" >&2
+    echo "vm: these packages are missing; install them as root (there is no sudo here): ${missing[*]}" >&2
     exit 1
   }
   sudo=sudo

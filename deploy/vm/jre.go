@@ -13,18 +13,21 @@ import (
 	"strings"
 )
 
-// JREModules are the modules that a deterministic machine's Java has unless told otherwise: enough for agent and workloads.
+// JREModules are the default modules of a deterministic machine's Java: enough for the agent and the workloads.
 var JREModules = []string{
-	"java.base", "java.compiler", "java.desktop", "java.instrument", "java.logging", "java.management", "java.naming", "java.net.http", "java.sql",
+	"java.base", "java.compiler", "java.desktop", "java.instrument", "java.logging", "java.management", "java.naming",
+	"java.net.http", "java.sql",
 	"java.xml", "jdk.attach", "jdk.jfr", "jdk.management", "jdk.unsupported", "jdk.zipfs",
 }
 
-// jdkSkip are the parts of a JDK that no program at run time needs.
-var jdkSkip = []string{"jmods", "src.zip", "lib/src.zip", "lib/ct.sym", "man", "legal", "demo", "include", "sample", "docs", "release.txt"}
+// jdkSkip are the parts of a JDK that no program needs at run time.
+var jdkSkip = []string{"jmods", "src.zip", "lib/src.zip", "lib/ct.sym", "man", "legal", "demo", "include", "sample", "docs",
+	"release.txt"}
 
-// JRE returns a tree with the Java of javaHome, seen at the same path in the guest. By jlink it is reduced to the given modules (nil: JREModules;
-// those that this JDK lacks are left out) and gets a class data archive, so that it boots quickly; the result is kept in the cache of
-// Misstep's folder home. A JDK without jlink or its modules is taken as it is, without sources and documentation.
+// JRE returns a tree with the Java of javaHome, visible at the same path in the guest. jlink reduces it to the given modules (nil:
+// JREModules; modules that this JDK lacks are left out), and a class data sharing archive is added so that it boots quickly; the
+// result is cached in Misstep's folder home. A JDK without jlink or its modules is used unreduced, without sources and
+// documentation.
 func JRE(ctx context.Context, home, javaHome string, modules []string) (Tree, error) {
 	javaHome, err := filepath.Abs(javaHome)
 	if err != nil {
@@ -32,7 +35,7 @@ func JRE(ctx context.Context, home, javaHome string, modules []string) (Tree, er
 	}
 	whole := Tree{Host: javaHome, Skip: jdkSkip}
 	if _, err := os.Stat(filepath.Join(javaHome, "bin", "java")); err != nil {
-		return Tree{}, fmt.Errorf("vm: %s is no JDK: %w", javaHome, err)
+		return Tree{}, fmt.Errorf("vm: %s is not a JDK: %w", javaHome, err)
 	}
 	jlink := filepath.Join(javaHome, "bin", "jlink")
 	if _, err := os.Stat(jlink); errors.Is(err, fs.ErrNotExist) {
@@ -58,17 +61,18 @@ func JRE(ctx context.Context, home, javaHome string, modules []string) (Tree, er
 	}
 	defer os.RemoveAll(scratch)
 	image := filepath.Join(scratch, "jre")
-	out, err := exec.CommandContext(ctx, jlink, "--add-modules", strings.Join(modules, ","), "--output", image, "--no-header-files", "--no-man-pages").CombinedOutput()
+	out, err := exec.CommandContext(ctx, jlink, "--add-modules", strings.Join(modules, ","), "--output", image, "--no-header-files",
+		"--no-man-pages").CombinedOutput()
 	if err != nil {
 		if ctx.Err() != nil {
 			return Tree{}, fmt.Errorf("vm: jlink: %w", ctx.Err())
 		}
-		if strings.Contains(string(out), "jmods") || strings.Contains(string(out), "not found") { // a JDK unpacked without its modules
+		if strings.Contains(string(out), "jmods") || strings.Contains(string(out), "not found") { // a JDK without its jmods
 			return whole, nil
 		}
 		return Tree{}, fmt.Errorf("vm: jlink of %s: %w: %s", javaHome, err, tail(strings.TrimSpace(string(out)), 3))
 	}
-	// Without the archive Java only starts more slowly.
+	// An error can be ignored: without the archive Java merely starts more slowly.
 	_ = exec.CommandContext(ctx, filepath.Join(image, "bin", "java"), "-Xshare:dump").Run()
 	if err := os.Rename(image, cached.Host); err != nil {
 		if _, statErr := os.Stat(filepath.Join(cached.Host, "bin", "java")); statErr != nil {
@@ -102,7 +106,7 @@ func presentModules(ctx context.Context, javaHome string, wanted []string) ([]st
 	return slices.Compact(modules), nil
 }
 
-// jreKey names a reduced JDK by what it is made of: the VM, the JDK's release file, the modules.
+// jreKey returns a reduced JDK's name in the cache, a digest of what it is made from: the VM, the JDK's release file, the modules.
 func jreKey(javaHome string, modules []string) (string, error) {
 	h := sha256.New()
 	for _, name := range []string{"release", "lib/server/libjvm.so", "lib/modules"} {

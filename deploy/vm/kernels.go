@@ -6,7 +6,7 @@ import (
 	"misstep/deploy/vm/kernel"
 )
 
-// Kernel finds the kernel that a machine boots and fetches it when it is not cached; with update it looks for a newer one first.
+// Kernel returns the kernel that a machine boots and fetches it if it is not cached; with update it first looks for a newer one.
 func Kernel(ctx context.Context, c Config, update bool) (kernel.Kernel, error) {
 	fetcher := c.kernels()
 	if update {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// libraries gathers the shared libraries and loaders that a set of ELF files needs, as ld.so(8) would find them without
+// libraries collects the shared libraries and loaders that a set of ELF files needs, as ld.so(8) would find them without
 // LD_LIBRARY_PATH.
 type libraries struct {
-	seen  map[string]bool // ELF files already looked at
+	seen  map[string]bool // ELF files already examined
 	found map[string]bool // libraries and loaders, by path
-	given []string        // the trees: what lies in them need not be found again
+	given []string        // folders of the trees, whose files are copied anyway
 }
 
 func newLibraries() *libraries {
@@ -47,7 +47,7 @@ func (l *libraries) addTree(dir string, skip func(rel string) bool) error {
 	})
 }
 
-// add adds one file; what is not a dynamic ELF file needs nothing.
+// add adds one file; a file that is not a dynamic ELF file needs nothing.
 func (l *libraries) add(path string) {
 	if l.seen[path] {
 		return
@@ -93,7 +93,7 @@ func (l *libraries) take(path string) {
 	}
 }
 
-// closure returns the paths of all that is needed, sorted.
+// closure returns the paths of all needed libraries and loaders outside the trees, sorted.
 func (l *libraries) closure() []string {
 	given := map[string]bool{}
 	for _, dir := range l.given {

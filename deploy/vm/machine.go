@@ -19,30 +19,30 @@ import (
 type machine struct {
 	qemu, virtiofsd string
 	scratch         string // folder for sockets and logs, removed by the caller
-	clock           bool   // qemu's gettimeofday stands still, by the library in scratch
+	clock           bool   // qemu's gettimeofday is stopped, by the library in scratch
 	log             func(string, ...any)
 
 	mode         Mode
 	accel        Accel
 	cpus, memory int
 	seed         uint64
-	pin          int // host CPU; negative: any, but one
+	pin          int // host CPU; negative: any single one
 	kernel       string
 	release      string
 	initrd       string
-	replayFile   string // what a deterministic machine could not compute: it writes it, or takes it from there
+	replayFile   string // qemu's log of nondeterministic events, which it writes or replays
 	replays      bool
 	debug        string
 }
 
-// powerOff bounds the time from the guest's last word to the end of qemu.
+// powerOff bounds the time from the guest's last frame to the end of qemu.
 const powerOff = time.Minute
 
-// cpuModel is the oldest CPU that every program for x86-64-v2 runs on, with hardware randomness, which under TCG comes from -seed. The
-// host's CPU does not show, so a recording does not depend on it.
+// cpuModel is the oldest CPU that every program for x86-64-v2 runs on, with hardware randomness, which under TCG comes from -seed.
+// The guest does not see the host's CPU, so a recording does not depend on it.
 const cpuModel = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+lahf-lm,+rdrand"
 
-// arguments returns qemu's. streamFD is the number of the inherited descriptor that takes the guest's frames.
+// arguments returns qemu's arguments. streamFD is the number of the inherited descriptor that receives the guest's frames.
 func (m *machine) arguments(streamFD int, shareSocket string) []string {
 	console := filepath.Join(m.scratch, consoleName)
 	args := []string{
@@ -52,7 +52,7 @@ func (m *machine) arguments(streamFD int, shareSocket string) []string {
 		"-kernel", m.kernel, "-initrd", m.initrd, "-append", m.commandLine(),
 		"-serial", "file:" + console,
 		"-chardev", "file,id=frames,path=/dev/fd/" + strconv.Itoa(streamFD),
-		// Without ioeventfd qemu serves the port within the guest's instruction, not in a thread of its own time.
+		// Without ioeventfd qemu serves the port within the guest's instruction, not in another thread at an unpredictable time.
 		"-device", "virtio-serial-pci,ioeventfd=off,max_ports=2",
 		"-device", "virtserialport,chardev=frames,name=misstep",
 	}
@@ -71,8 +71,9 @@ func (m *machine) arguments(streamFD int, shareSocket string) []string {
 	if m.accel == AccelKVM {
 		args = append(args, "-accel", "kvm", "-cpu", "host")
 	} else {
-		// Not a thread for each CPU: there a CPU may run an instruction of the kernel that the other has just patched, which the kernel takes
-		// for a breakpoint and dies of ("Oops: int3"), 1 boot in 25 on a loaded host with qemu 7.2 (docs/figures/0006-vm-executor.md).
+		// Not one thread per CPU: with those, a CPU may execute an instruction of the kernel that another CPU has just patched,
+		// which the kernel mistakes for a breakpoint and dies of ("Oops: int3"), in 1 boot of 25 on a loaded host with qemu 7.2
+		// (docs/figures/0006-vm-executor.md).
 		args = append(args, "-accel", "tcg,thread=single", "-cpu", cpuModel)
 	}
 	return append(args,
@@ -80,31 +81,34 @@ func (m *machine) arguments(streamFD int, shareSocket string) []string {
 		"-chardev", "socket,id=share,path="+option(shareSocket), "-device", "vhost-user-fs-pci,chardev=share,tag=root")
 }
 
-// option writes a path within qemu's lists of options, where a comma ends it and two are one.
+// option escapes a path for qemu's option lists, where a comma ends a value and two commas stand for one.
 func option(path string) string { return strings.ReplaceAll(path, ",", ",,") }
 
-// commandLine returns the kernel's. Mitigations cost time under TCG and protect nobody here; a panic ends the machine at once; and naming init
-// makes one that cannot be executed a panic, where the kernel would try /sbin/init and /bin/sh. Checking the build's own certificate would be a
-// quarter of all instructions of a boot; modules load without it.
+// commandLine returns the kernel's command line. Mitigations cost time under TCG and protect nobody here; a panic ends the machine
+// at once; and because init is named, an init that cannot be executed causes a panic, where the kernel would otherwise try
+// /sbin/init and /bin/sh. Checking the build's own certificate would take a quarter of all instructions of a boot; modules load
+// without it.
 func (m *machine) commandLine() string {
-	return "console=ttyS0 quiet panic=-1 nokaslr mitigations=off 8250.nr_uarts=1 init=/init cryptomgr.notests initcall_blacklist=load_system_certificate_list"
+	return "console=ttyS0 quiet panic=-1 nokaslr mitigations=off 8250.nr_uarts=1 init=/init cryptomgr.notests " +
+		"initcall_blacklist=load_system_certificate_list"
 }
 
-// environment returns what qemu's has beside this process's own.
+// environment returns the variables that qemu gets in addition to this process's own.
 func (m *machine) environment() []string {
 	if !m.clock {
 		return nil
 	}
-	return []string{"LD_PRELOAD=./" + clockName} // from scratch, where qemu starts: no list of this form can name a path with blanks or colons
+	// relative to scratch, where qemu starts: LD_PRELOAD cannot contain a path with spaces or colons
+	return []string{"LD_PRELOAD=./" + clockName}
 }
 
-// run boots the machine and stays with it to its end.
+// run boots the machine and waits for its end.
 func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io.Writer) (Result, error) {
 	result := Result{Accel: m.accel}
 	console := filepath.Join(m.scratch, consoleName)
 	if evidenceDir != "" {
 		if err := os.MkdirAll(evidenceDir, 0o755); err != nil {
-			return result, fmt.Errorf("making the evidence's folder: %w", err)
+			return result, fmt.Errorf("making the evidence folder: %w", err)
 		}
 		defer func() { _ = copyFile(filepath.Join(evidenceDir, consoleName), console) }()
 	}
@@ -124,8 +128,9 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 	defer sent.close()
 	var said bytes.Buffer
 	process, err := start(launch{
-		path: m.qemu, args: m.arguments(firstExtraFD, socket), env: m.environment(), dir: m.scratch, output: &said, files: []*os.File{sent.write},
-		pin: m.mode == ModeDeterministic, cpu: m.pin,
+		path: m.qemu, args: m.arguments(firstExtraFD, socket), env: m.environment(), dir: m.scratch, output: &said,
+		files: []*os.File{sent.write},
+		pin:   m.mode == ModeDeterministic, cpu: m.pin,
 	})
 	if err != nil {
 		return result, fmt.Errorf("starting qemu: %w", err)
@@ -139,7 +144,7 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 	digest := sha256.New()
 	receiveErr := receiver.receive(io.TeeReader(sent, digest))
 	if receiveErr != nil {
-		process.kill() // nobody reads any more
+		process.kill() // its frames are no longer read
 	}
 	ending := time.AfterFunc(powerOff, process.kill)
 	defer ending.Stop()
@@ -158,21 +163,23 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 	case receiveErr != nil:
 		return result, fmt.Errorf("%w%s", receiveErr, m.lastWords(&said, shareSaid))
 	case receiver.exit == nil:
-		return result, fmt.Errorf("%w before the command's end (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said, shareSaid))
+		return result, fmt.Errorf("%w before the command's end (qemu: %s)%s", ErrDied, describe(exitErr),
+			m.lastWords(&said, shareSaid))
 	case receiver.exit.Failure != "":
 		return result, fmt.Errorf("the guest could not run the command: %s%s", receiver.exit.Failure, m.lastWords(&said, shareSaid))
-	case m.clock && bytes.Contains(said.Bytes(), []byte(clockName)): // the loader goes on without it
-		return result, unavailable("qemu cannot load what stops its clock: "+strings.TrimSpace(said.String()), "set TMPDIR to a folder whose files may be executed")
+	case m.clock && bytes.Contains(said.Bytes(), []byte(clockName)): // the loader ignores a library that it cannot load
+		return result, unavailable("qemu cannot load the library that stops its clock: "+strings.TrimSpace(said.String()),
+			"set TMPDIR to a folder that is not mounted noexec")
 	case exitErr != nil:
 		return result, fmt.Errorf("%w while powering off (qemu: %s)%s", ErrDied, describe(exitErr), m.lastWords(&said, shareSaid))
 	}
 	return result, nil
 }
 
-// consoleName is the guest's console as a file, in the evidence too.
+// consoleName is the name of the file with the guest's console, also in the evidence.
 const consoleName = "console.log"
 
-// lastWords returns what the daemon and qemu said and the console's end, for an error.
+// lastWords returns the output of the daemon and of qemu and the end of the console, for an error.
 func (m *machine) lastWords(said *bytes.Buffer, shareSaid string) string {
 	var out strings.Builder
 	out.WriteString(shareSaid)
@@ -186,10 +193,12 @@ func (m *machine) lastWords(said *bytes.Buffer, shareSaid string) string {
 	return out.String()
 }
 
-// oops is how a kernel begins to say what it died of: lines before the panic, of x86 and of what is common to all.
-var oops = regexp.MustCompile(`(?m)^.*(?:BUG: |Oops: |general protection fault|invalid opcode: |double fault: |stack-protector: |PANIC: ).*$`)
+// oops matches the lines by which a kernel begins to report a fault before it panics, those of x86 and the common ones.
+var oops = regexp.MustCompile(`(?m)^.*(?:BUG: |Oops: |general protection fault|invalid opcode: |` +
+	`double fault: |stack-protector: |PANIC: ).*$`)
 
-// consoleEnd returns what of a console says how a guest ended: its last lines, or a panic with the first of the faults before it and its trace.
+// consoleEnd returns the part of a console that shows how a guest ended: its last lines, or a panic with the first fault before it
+// and its trace.
 func consoleEnd(console string) string {
 	const lines, trace = 12, 60
 	if i := strings.LastIndex(console, "Kernel panic"); i >= 0 {

@@ -12,7 +12,7 @@ import (
 	"misstep/internal/testenv"
 )
 
-// guestPath is the guest's init, built from these very sources: an embedded one may be older.
+// guestPath is the guest's init, built from the current sources: an embedded one may be older.
 var guestPath string
 
 func TestMain(m *testing.M) {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bootForTest is a process of its own that boots a machine, for tests that kill it.
+// bootForTest boots a machine in a separate process, for tests that kill it.
 func bootForTest(command string) int {
 	c := Config{Mode: ModeDeterministic, Home: os.Getenv("MISSTEP_TEST_HOME"), Guest: os.Getenv("MISSTEP_TEST_GUEST"), Memory: 512}
 	exit, err := Run(context.Background(), c, []string{"sh", "-c", command}, os.Stdout, os.Stderr)
@@ -47,7 +47,7 @@ func bootForTest(command string) int {
 	return exit
 }
 
-// testHome is where kernels are cached: the folder that make uses.
+// testHome returns the folder in which kernels are cached: the one that make uses.
 func testHome() string {
 	if dir := os.Getenv("MISSTEP_HOME"); dir != "" {
 		return dir
@@ -55,7 +55,7 @@ func testHome() string {
 	return filepath.Join(testenv.Root(), "build", "home")
 }
 
-// machineConfig returns a configuration for a machine of a test, or skips the test by the name of what is missing.
+// machineConfig returns the configuration of a machine for a test, or skips the test with a message that names what is missing.
 func machineConfig(t *testing.T, mode Mode) Config {
 	t.Helper()
 	if testing.Short() {
@@ -75,7 +75,7 @@ func machineConfig(t *testing.T, mode Mode) Config {
 		Mode: mode, Home: testHome(), Guest: guestPath, Memory: 512, Limit: 8 * time.Minute, Log: t.Logf, EvidenceDir: t.TempDir(),
 	}
 	if _, err := c.kernels().Get(t.Context()); err != nil {
-		t.Skipf("no kernel with sched_ext can be had: %v", err)
+		t.Skipf("no kernel with sched_ext is available: %v", err)
 	}
 	return c
 }

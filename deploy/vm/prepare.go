@@ -14,7 +14,7 @@ import (
 	"misstep/deploy/vm/wire"
 )
 
-// prepare gets kernel, guest and programs together and writes the initramfs below scratch.
+// prepare collects kernel, guest and programs and writes the initramfs below scratch.
 func prepare(ctx context.Context, c Config, command []string, scratch string) (*machine, error) {
 	qemu, err := findQEMU()
 	if err != nil {
@@ -25,11 +25,13 @@ func prepare(ctx context.Context, c Config, command []string, scratch string) (*
 		return nil, fmt.Errorf("getting a kernel with sched_ext: %w", err)
 	}
 	m := &machine{
-		qemu: qemu, scratch: scratch, log: c.Log, mode: c.Mode, accel: c.Accel, cpus: c.CPUs, memory: c.Memory, seed: c.Seed, pin: c.Pin - 1,
+		qemu: qemu, scratch: scratch, log: c.Log, mode: c.Mode, accel: c.Accel, cpus: c.CPUs, memory: c.Memory, seed: c.Seed,
+		pin:    c.Pin - 1,
 		kernel: k.Image(), release: k.Release, initrd: filepath.Join(scratch, "initrd"), debug: c.Debug,
 	}
 	if m.mode == ModeDeterministic {
-		// Recorded in any case: qemu's threads then take turns by the log's lock, and only so is each run the same (docs/figures/0006-vm-executor.md).
+		// Always recorded: only the log's lock makes qemu's threads alternate, without which runs differ
+		// (docs/figures/0006-vm-executor.md).
 		m.replayFile = filepath.Join(scratch, replayFileName)
 		if c.Record != "" {
 			absolute, err := filepath.Abs(c.Record)
@@ -51,16 +53,18 @@ func prepare(ctx context.Context, c Config, command []string, scratch string) (*
 		}
 	}
 	job := wire.Job{
-		Version: wire.Version, Shared: c.Mode == ModeShared, Command: command, Dir: c.Dir, Env: environment(c), UID: c.UID, GID: c.UID,
+		Version: wire.Version, Shared: c.Mode == ModeShared, Command: command, Dir: c.Dir, Env: environment(c), UID: c.UID,
+		GID:      c.UID,
 		Evidence: c.Evidence, MaxEvidence: c.MaxEvidence, LimitNanos: c.GuestLimit.Nanoseconds(),
 	}
 	return m, writeInitrd(ctx, c, k, job, m.initrd)
 }
 
-// environment returns the command's environment: defaults, in the shared mode some of this process's, then the config's.
+// environment returns the command's environment: defaults, in the shared mode some variables of this process, then those of c.
 func environment(c Config) []string {
 	env := map[string]string{
-		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp/home", "LANG": "C.UTF-8", "TERM": "dumb",
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp/home", "LANG": "C.UTF-8",
+		"TERM": "dumb",
 	}
 	if c.Mode == ModeShared {
 		for _, name := range []string{"PATH", "JAVA_HOME", "TZ"} {
@@ -82,7 +86,8 @@ func environment(c Config) []string {
 	return out
 }
 
-// writeInitrd writes the guest's first root: all there is in the deterministic mode, a step to the host's root in the shared one.
+// writeInitrd writes the guest's initial root: the whole file system in the deterministic mode, a step to the host's root in the
+// shared one.
 func writeInitrd(ctx context.Context, c Config, k kernel.Kernel, job wire.Job, path string) (err error) {
 	guest, err := guestProgram(ctx, c)
 	if err != nil {
@@ -110,7 +115,7 @@ func writeInitrd(ctx context.Context, c Config, k kernel.Kernel, job wire.Job, p
 	}
 	for i, name := range kernel.Modules {
 		if c.Mode != ModeShared {
-			break // only its layers need one
+			break // only its overlay needs a module
 		}
 		if err := w.Host(fmt.Sprintf("%s/%02d-%s.ko", wire.ModulesPath, i, name), k.Module(name)); err != nil {
 			return err
@@ -124,7 +129,7 @@ func writeInitrd(ctx context.Context, c Config, k kernel.Kernel, job wire.Job, p
 	return w.Close()
 }
 
-// writeUserland writes busybox with its names, the trees, and what the programs in them need.
+// writeUserland writes busybox with its applets, the trees, and the libraries that the programs in them need.
 func writeUserland(w *initramfs.Writer, trees []Tree) error {
 	busybox, applets, err := findBusybox()
 	if err != nil {
@@ -151,9 +156,10 @@ func writeUserland(w *initramfs.Writer, trees []Tree) error {
 			}
 		}
 	}
-	// In one order: a machine's run depends on where in memory its files come to lie.
+	// In a fixed order: a machine's run depends on the addresses of its files in memory.
 	for _, file := range [][2]string{
-		{"etc/passwd", "root:x:0:0:root:/tmp/home:/bin/sh\nuser:x:1000:1000:user:/tmp/home:/bin/sh\nnobody:x:65534:65534:nobody:/tmp/home:/bin/sh\n"},
+		{"etc/passwd", "root:x:0:0:root:/tmp/home:/bin/sh\n" +
+			"user:x:1000:1000:user:/tmp/home:/bin/sh\nnobody:x:65534:65534:nobody:/tmp/home:/bin/sh\n"},
 		{"etc/group", "root:x:0:\nuser:x:1000:\nnogroup:x:65534:\n"},
 		{"etc/hosts", "127.0.0.1 localhost misstep\n"},
 	} {

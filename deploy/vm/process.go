@@ -13,31 +13,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstExtraFD is the number by which a process knows the first of its launch's files.
+// firstExtraFD is the descriptor number that the first of a launch's files has in the process.
 const firstExtraFD = 3
 
-// launch says how to start a helper process: qemu or virtiofsd.
+// launch describes a helper process to start: qemu or virtiofsd.
 type launch struct {
 	path   string
 	args   []string
-	env    []string // NAME=VALUE, beside this process's own
+	env    []string // NAME=VALUE, added to this process's own
 	dir    string
 	output io.Writer
 	files  []*os.File
 	pin    bool
 	cpu    int          // with pin: the host CPU; negative: one of those allowed
-	before func() error // run in the thread that forks, nil for none; may change what a thread has of its own, as its mounts
+	before func() error // runs in the thread that forks; nil for none; may change per-thread state such as mounts
 }
 
-// process is a helper process in a group of its own. It dies with this program, however that ends: the kernel kills it when the thread that
-// forked it is gone (PR_SET_PDEATHSIG), so that thread is kept for it alone.
+// process is a helper process in a process group of its own. It dies with this program, however that ends: the kernel kills it when
+// the thread that forked it ends (PR_SET_PDEATHSIG), so that thread is reserved for it.
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	err  error // valid after done
 }
 
-// start starts a process from a thread of its own.
+// start starts a process from a dedicated thread.
 func start(l launch) (*process, error) {
 	cmd := exec.Command(l.path, l.args...)
 	cmd.Env = append(os.Environ(), l.env...)
@@ -47,7 +47,7 @@ func start(l launch) (*process, error) {
 	p := &process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// Never unlocked: the thread, changed as it is, ends with this goroutine.
+		// Never unlocked: the modified thread ends with this goroutine.
 		runtime.LockOSThread()
 		if err := p.begin(l); err != nil {
 			started <- err
@@ -77,13 +77,13 @@ func (p *process) begin(l launch) error {
 // kill kills the whole group.
 func (p *process) kill() { _ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) }
 
-// wait waits for the process and returns how it ended.
+// wait waits for the process and returns its exit error.
 func (p *process) wait() error {
 	<-p.done
 	return p.err
 }
 
-// ended says whether the process has ended.
+// ended reports whether the process has ended.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -93,7 +93,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// stop ends the process in any case and returns when it is gone.
+// stop kills the process unless it has ended, and returns when it has.
 func (p *process) stop() {
 	if !p.ended() {
 		p.kill()
@@ -101,15 +101,15 @@ func (p *process) stop() {
 	}
 }
 
-// turn spreads the machines of one process over the CPUs.
+// turn distributes the machines of one process over the CPUs.
 var turn atomic.Uint32
 
-// pinThread binds the calling thread, and what it forks, to one CPU. Unpinned, qemu's threads overlap in time, and the order in which they
-// take its big lock leaks into the guest.
+// pinThread pins the calling thread, and what it forks, to one CPU. Unpinned, qemu's threads run concurrently, and the order in
+// which they take its big lock becomes visible in the guest.
 func pinThread(cpu int) error {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-		return fmt.Errorf("asking for the CPUs: %w", err)
+		return fmt.Errorf("getting the CPU affinity: %w", err)
 	}
 	if cpu < 0 {
 		nth := (os.Getpid() + int(turn.Add(1))) % allowed.Count()
@@ -124,12 +124,12 @@ func pinThread(cpu int) error {
 		}
 	}
 	if !allowed.IsSet(cpu) {
-		return fmt.Errorf("CPU %d is not one of those that this process may use", cpu)
+		return fmt.Errorf("CPU %d is not among the CPUs that this process may use (see its affinity mask)", cpu)
 	}
 	var one unix.CPUSet
 	one.Set(cpu)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		return fmt.Errorf("binding qemu to CPU %d: %w", cpu, err)
+		return fmt.Errorf("pinning qemu to CPU %d: %w", cpu, err)
 	}
 	return nil
 }

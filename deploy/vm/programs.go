@@ -14,14 +14,15 @@ import (
 	"strings"
 )
 
-// embedded holds the guest's init and the library that stops qemu's clock when they were generated before this package was built; make does so.
+// embedded holds the guest's init and the library that stops qemu's clock, if they were generated before this package was built, as
+// make does.
 //
 //go:generate env CGO_ENABLED=0 GOARCH=amd64 go build -trimpath -ldflags "-s -w" -o embedded/init ./guest
 //go:embed all:embedded
 var embedded embed.FS
 
-// guestProgram returns the guest's init: the embedded one or, for a program that was built without it within the source tree, one built
-// now.
+// guestProgram returns the guest's init: the embedded one or, if this program was built without it within the source tree, one
+// built now.
 func guestProgram(ctx context.Context, c Config) ([]byte, error) {
 	if c.Guest != "" {
 		data, err := os.ReadFile(c.Guest)
@@ -42,11 +43,13 @@ func guestProgram(ctx context.Context, c Config) ([]byte, error) {
 		return nil, fmt.Errorf("building the guest: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	c.Log("this program holds no guest: building one")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "init"), "misstep/deploy/vm/guest")
+	c.Log("this program was built without the guest's init; building it now")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(dir, "init"),
+		"misstep/deploy/vm/guest")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH=amd64", "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, unavailable("this program was built without the guest's init, and building it failed ("+strings.TrimSpace(string(out))+")",
+		return nil, unavailable(
+			"this program was built without the guest's init, and building it failed ("+strings.TrimSpace(string(out))+")",
 			"run `go generate ./deploy/vm` before building misstep, as make does")
 	}
 	if data, err = os.ReadFile(filepath.Join(dir, "init")); err != nil {
@@ -55,17 +58,17 @@ func guestProgram(ctx context.Context, c Config) ([]byte, error) {
 	return data, nil
 }
 
-// static tells whether a program needs no loader.
+// static reports whether a program needs no dynamic loader.
 func static(file *elf.File) bool {
 	return !slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
 }
 
-// findBusybox returns a statically linked busybox and the names it answers to.
+// findBusybox returns a statically linked busybox and its applets' names.
 func findBusybox() (path string, applets []string, err error) {
 	remedy := "install the package busybox-static (deploy/vm/install.sh does)"
 	path, err = exec.LookPath("busybox")
 	if err != nil {
-		return "", nil, unavailable("busybox is not here", remedy)
+		return "", nil, unavailable("busybox is not installed", remedy)
 	}
 	file, err := elf.Open(path)
 	if err != nil {
@@ -77,7 +80,7 @@ func findBusybox() (path string, applets []string, err error) {
 	}
 	out, err := exec.Command(path, "--list").Output()
 	if err != nil {
-		return "", nil, fmt.Errorf("asking %s for its names: %w", path, err)
+		return "", nil, fmt.Errorf("listing the applets of %s: %w", path, err)
 	}
 	return path, strings.Fields(string(out)), nil
 }

@@ -11,9 +11,9 @@ import (
 	"misstep/deploy/vm/wire"
 )
 
-// receiver takes the guest's frames. What the guest says is not trusted: names stay below dir, the sequence of frames is checked.
+// receiver processes the guest's frames. The guest is not trusted: names stay below dir, and the sequence of frames is checked.
 type receiver struct {
-	dir            string // for evidence; empty: none is kept
+	dir            string // for evidence; empty: evidence is dropped
 	stdout, stderr io.Writer
 
 	greeted bool
@@ -23,7 +23,7 @@ type receiver struct {
 	inFile  bool
 }
 
-// maxNotes bounds the guest's remarks that are kept.
+// maxNotes bounds the number of the guest's notes that are kept.
 const maxNotes = 100
 
 // receive reads to the end of the stream.
@@ -109,7 +109,7 @@ func (r *receiver) begin(payload []byte) error {
 	if r.dir == "" {
 		return nil
 	}
-	root, err := os.OpenRoot(r.dir) // no link on the way can lead out of it
+	root, err := os.OpenRoot(r.dir) // no link in the path can lead out of it
 	if err != nil {
 		return fmt.Errorf("keeping evidence: %w", err)
 	}
@@ -119,7 +119,7 @@ func (r *receiver) begin(payload []byte) error {
 			return fmt.Errorf("keeping evidence: %w", err)
 		}
 	}
-	// Never executable or closed to its owner here, whatever it was there.
+	// Never executable and always readable by its owner here, whatever its mode in the guest.
 	if r.file, err = root.OpenFile(header.Name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644); err != nil {
 		return fmt.Errorf("keeping evidence: %w", err)
 	}
@@ -147,7 +147,7 @@ func write(w io.Writer, data []byte) error {
 		return nil
 	}
 	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("passing the guest's output on: %w", err)
+		return fmt.Errorf("writing the guest's output: %w", err)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Recording describes a recorded machine. With the files beside it in its folder it is all that a replay needs, but for the same qemu.
+// Recording describes a recorded machine. With the other files of its folder it is all that a replay needs except the same qemu.
 type Recording struct {
 	Version int      `json:"version"`
 	QEMU    string   `json:"qemu"`    // first line of its --version
@@ -27,16 +27,16 @@ type Recording struct {
 	Command []string `json:"command"`
 	Memory  int      `json:"memory"` // MiB
 	Seed    uint64   `json:"seed"`
-	// StoppedClock: qemu read one time for ever, as all deterministic machines since version 2. In version 1 it read the host's.
+	// StoppedClock: qemu's clock was stopped, as in all deterministic machines since version 2. In version 1 qemu read the host's.
 	StoppedClock bool `json:"stopped_clock"`
 	// Files are the SHA-256 digests of the recording's files by name, the initrd's being that of the unpacked file.
 	Files  map[string]string `json:"files"`
-	Frames string            `json:"frames"` // SHA-256 of all that the guest sent: a replay sends the same
+	Frames string            `json:"frames"` // SHA-256 of everything that the guest sent; a replay sends the same
 	Exit   int               `json:"exit"`
 	Run    time.Duration     `json:"run_nanos"`
 }
 
-// recordingVersion is that of new recordings; those of version 1 are read, too.
+// recordingVersion is the version of new recordings; version 1 is read as well.
 const recordingVersion = 2
 
 // Names within a recording's folder.
@@ -47,10 +47,10 @@ const (
 	recordedInitrd = "initrd.zst"
 )
 
-// ErrDeparted says that a replay did not do what was recorded.
+// ErrDeparted reports that a replay differed from its recording.
 var ErrDeparted = errors.New("the replay departed from its recording")
 
-// keepRecording completes the folder in which qemu left its log.
+// keepRecording completes the folder that holds qemu's log.
 func (m *machine) keepRecording(ctx context.Context, dir string, command []string, result Result) error {
 	version, err := qemuVersion(ctx, m.qemu)
 	if err != nil {
@@ -75,25 +75,26 @@ func (m *machine) keepRecording(ctx context.Context, dir string, command []strin
 	if err != nil {
 		return fmt.Errorf("describing the recording: %w", err)
 	}
-	// Last: a folder without it is no recording.
+	// Written last: a folder without this file is not a recording.
 	if err := os.WriteFile(filepath.Join(dir, recordingMeta), append(meta, '\n'), 0o644); err != nil {
 		return fmt.Errorf("describing the recording: %w", err)
 	}
 	return nil
 }
 
-// ReadRecording reads what a folder holds, without checking its files.
+// ReadRecording reads the description of the recording in dir, without checking the other files.
 func ReadRecording(dir string) (Recording, error) {
 	data, err := os.ReadFile(filepath.Join(dir, recordingMeta))
 	if err != nil {
-		return Recording{}, fmt.Errorf("vm: %s is no recording: %w", dir, err)
+		return Recording{}, fmt.Errorf("vm: %s is not a recording: %w", dir, err)
 	}
 	var r Recording
 	if err := json.Unmarshal(data, &r); err != nil {
 		return Recording{}, fmt.Errorf("vm: recording %s: %w", dir, err)
 	}
 	if r.Version < 1 || r.Version > recordingVersion {
-		return Recording{}, fmt.Errorf("vm: recording %s is of version %d, this program knows 1 to %d", dir, r.Version, recordingVersion)
+		return Recording{}, fmt.Errorf("vm: recording %s is of version %d; this program supports versions 1 to %d", dir, r.Version,
+			recordingVersion)
 	}
 	for _, name := range []string{recordedKernel, recordedInitrd, replayFileName} {
 		if r.Files[name] == "" {
@@ -103,25 +104,25 @@ func ReadRecording(dir string) (Recording, error) {
 	return r, nil
 }
 
-// ReplayConfig says how to replay a recording. All fields may be zero.
+// ReplayConfig configures the replay of a recording. The zero value is valid.
 type ReplayConfig struct {
-	EvidenceDir string        // where the evidence and console.log go
-	Limit       time.Duration // of the host's clock; default by what was recorded, 30 minutes at least, with Debug none
+	EvidenceDir string        // folder for the evidence and console.log
+	Limit       time.Duration // of the host's clock; default: derived from the recorded time, at least 30 minutes; none with Debug
 	Pin         int           // as in Config
 	Debug       string        // gdb's address for qemu to listen at before the first instruction ("tcp:127.0.0.1:1234")
 	Log         func(format string, args ...any)
 }
 
-// hostSeconds is how many of the host's seconds a replay of one of virtual time may take.
+// hostSeconds is how many seconds of the host's clock the replay of one second of virtual time may take.
 const hostSeconds = 120
 
-// limit is a replay's own: what took hours to record, takes hours again.
+// limit returns a replay's default time limit: a recording that took hours takes hours to replay.
 func (r Recording) limit() time.Duration {
 	return max(30*time.Minute, 10*time.Minute+min(hostSeconds*r.Run, 7*24*time.Hour))
 }
 
-// Replay repeats a recorded machine, instruction by instruction, and checks that what comes out is what came out when it was recorded: ErrDeparted
-// otherwise. The recording's files are checked against their digests first.
+// Replay repeats a recorded machine, instruction by instruction, and checks that the guest sends what it sent when it was recorded;
+// otherwise it returns ErrDeparted. The recording's files are checked against their digests first.
 func Replay(ctx context.Context, dir string, c ReplayConfig, stdout, stderr io.Writer) (Result, error) {
 	r, err := ReadRecording(dir)
 	if err != nil {
@@ -144,7 +145,9 @@ func Replay(ctx context.Context, dir string, c ReplayConfig, stdout, stderr io.W
 		return Result{}, fmt.Errorf("vm: %w", err)
 	}
 	if version != r.QEMU {
-		return Result{}, fmt.Errorf("vm: %w", unavailable(fmt.Sprintf("the recording is of %q, here is %q", r.QEMU, version), "replay it with the qemu that recorded it"))
+		return Result{}, fmt.Errorf("vm: %w",
+			unavailable(fmt.Sprintf("the recording was made with %q, but this host has %q", r.QEMU, version),
+				"replay it with the qemu that recorded it"))
 	}
 	scratch, remove, err := makeScratch()
 	if err != nil {
@@ -164,7 +167,8 @@ func Replay(ctx context.Context, dir string, c ReplayConfig, stdout, stderr io.W
 		return Result{}, fmt.Errorf("vm: %w", err)
 	}
 	m := &machine{
-		qemu: qemu, scratch: scratch, log: log, mode: ModeDeterministic, accel: AccelTCG, cpus: 1, memory: r.Memory, seed: r.Seed, pin: c.Pin - 1,
+		qemu: qemu, scratch: scratch, log: log, mode: ModeDeterministic, accel: AccelTCG, cpus: 1, memory: r.Memory, seed: r.Seed,
+		pin:    c.Pin - 1,
 		kernel: filepath.Join(absolute, recordedKernel), release: r.Release, initrd: initrd,
 		replayFile: filepath.Join(absolute, replayFileName), replays: true, debug: c.Debug,
 	}
@@ -178,7 +182,7 @@ func Replay(ctx context.Context, dir string, c ReplayConfig, stdout, stderr io.W
 		return result, fmt.Errorf("vm: %w", err)
 	}
 	if result.frames != r.Frames {
-		return result, fmt.Errorf("vm: %w: the guest said something else (exit %d, recorded %d)", ErrDeparted, result.Exit, r.Exit)
+		return result, fmt.Errorf("vm: %w: the guest's output differs (exit %d, recorded %d)", ErrDeparted, result.Exit, r.Exit)
 	}
 	return result, nil
 }
@@ -206,7 +210,8 @@ func (r Recording) verify(dir, initrd string) error {
 func findQEMU() (string, error) {
 	path, err := exec.LookPath("qemu-system-x86_64")
 	if err != nil {
-		return "", unavailable("qemu-system-x86_64 is not here", "install the package qemu-system-x86 (deploy/vm/install.sh does)")
+		return "", unavailable("qemu-system-x86_64 is not installed",
+			"install the package qemu-system-x86 (deploy/vm/install.sh does)")
 	}
 	return path, nil
 }
@@ -214,7 +219,7 @@ func findQEMU() (string, error) {
 func qemuVersion(ctx context.Context, path string) (string, error) {
 	out, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("asking qemu for its version: %w", err)
+		return "", fmt.Errorf("getting qemu's version: %w", err)
 	}
 	line, _, _ := strings.Cut(string(bytes.TrimSpace(out)), "\n")
 	return line, nil
@@ -255,10 +260,10 @@ func pack(to, from string) (string, error) {
 	return sum(h), errors.Join(err, encoder.Close(), out.Close())
 }
 
-// maxInitrd bounds what is unpacked, bytes.
+// maxInitrd bounds the size of an unpacked initrd, bytes.
 const maxInitrd = 8 << 30
 
-// unpack is pack's reverse.
+// unpack decompresses what pack wrote and returns the digest of the result.
 func unpack(to, from string) (string, error) {
 	in, err := os.Open(from)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 const scratchPrefix = "misstep-vm-"
 
-// makeScratch makes a machine's folder for temporary files and returns what removes it. Folders that a killed process left behind are
-// removed, too: theirs are no longer locked.
+// makeScratch creates a machine's folder for temporary files and returns a function that removes it. Folders that a killed process
+// left behind are removed as well: they are no longer locked.
 func makeScratch() (dir string, remove func(), err error) {
 	sweep(os.TempDir())
 	if dir, err = os.MkdirTemp("", scratchPrefix); err != nil {
@@ -31,8 +31,8 @@ func makeScratch() (dir string, remove func(), err error) {
 	}, nil
 }
 
-// sweep removes the scratch folders in dir that nobody holds. A folder is empty between its making and its locking, and an empty one may
-// be removed by no one but its maker.
+// sweep removes the scratch folders in dir that no process has locked. A folder is empty between its creation and its locking, so
+// empty ones are left to their creators.
 func sweep(dir string) {
 	found, err := filepath.Glob(filepath.Join(dir, scratchPrefix+"[0-9]*"))
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 type share struct {
 	socket  string
 	process *process
-	said    bytes.Buffer // not to be read before the process has ended
+	said    bytes.Buffer // must not be read before the process has ended
 }
 
-// findVirtiofsd finds the daemon; distributions keep it outside PATH.
+// findVirtiofsd finds the daemon; distributions install it outside PATH.
 func findVirtiofsd() (string, error) {
 	for _, name := range []string{"virtiofsd", "/usr/libexec/virtiofsd", "/usr/lib/qemu/virtiofsd", "/usr/lib/virtiofsd"} {
 		path, err := exec.LookPath(name)
@@ -29,26 +29,28 @@ func findVirtiofsd() (string, error) {
 			continue
 		}
 		if os.Getuid() != 0 && !newVirtiofsd(path) {
-			return "", unavailable("sharing the host's root with "+path+" takes root", "run as root, or use the deterministic mode, which needs none")
+			return "", unavailable("sharing the host's root with "+path+" requires root",
+				"run as root, or use the deterministic mode, which does not")
 		}
 		return path, nil
 	}
-	return "", unavailable("virtiofsd is not here",
-		"install the package virtiofsd, or before Debian trixie qemu-system-common (deploy/vm/install.sh does), or use the deterministic mode, which needs none")
+	return "", unavailable("virtiofsd is not installed",
+		"install the package virtiofsd, or before Debian trixie qemu-system-common (deploy/vm/install.sh does), or use the "+
+			"deterministic mode, which does not need it")
 }
 
-// newVirtiofsd says whether this is the daemon written in Rust with --readonly (1.11 and later). qemu's own one, until qemu 7.2, has other
-// options.
+// newVirtiofsd reports whether this is the daemon written in Rust with --readonly (1.11 and later). qemu's own daemon, until qemu
+// 7.2, has other options.
 func newVirtiofsd(path string) bool {
 	out, _ := exec.Command(path, "--help").CombinedOutput()
 	return strings.Contains(string(out), "--readonly")
 }
 
-// startShare starts a daemon in a mount namespace in which everything is read-only: even a daemon taken over by its guest could change
-// nothing.
+// startShare starts a daemon in a mount namespace in which everything is read-only: even a daemon compromised by its guest could
+// change nothing.
 func startShare(path, scratch string) (s *share, err error) {
 	s = &share{socket: filepath.Join(scratch, "share.sock")}
-	// The daemon inherits the socket, listening: qemu may connect at once, and the daemon has nothing to write.
+	// The daemon inherits the listening socket: qemu can connect at once, and the daemon needs nothing writable.
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.socket, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("starting virtiofsd: %w", err)
@@ -68,7 +70,7 @@ func startShare(path, scratch string) (s *share, err error) {
 			l.args = append(l.args, "--sandbox", "chroot")
 		}
 	} else {
-		// -f: it would leave its group and our sight otherwise.
+		// -f: it would otherwise leave its process group and escape supervision.
 		l.args = []string{"-f", fd, "-o", "source=/", "-o", "cache=always", "-o", "sandbox=chroot", "-o", "log_level=warn"}
 		l.before = readOnlyMounts
 	}
@@ -78,7 +80,7 @@ func startShare(path, scratch string) (s *share, err error) {
 	return s, nil
 }
 
-// end ends the daemon and returns its last words when it had not outlived its machine.
+// end stops the daemon and returns the end of its output if it died before its machine.
 func (s *share) end() string {
 	died := s.process.ended()
 	s.process.stop()
@@ -101,7 +103,7 @@ func readOnlyMounts() error {
 	}
 	err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 	if errors.Is(err, unix.ENOSYS) {
-		return fmt.Errorf("making the shared root read-only: %w; that takes Linux 5.12", err)
+		return fmt.Errorf("making the shared root read-only: %w; this requires Linux 5.12", err)
 	}
 	if err != nil {
 		return fmt.Errorf("making the shared root read-only: %w", err)

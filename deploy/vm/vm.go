@@ -1,4 +1,4 @@
-// Package vm boots a kernel with sched_ext under qemu, runs one command in it, and brings out its exit code, its output and its files.
+// Package vm boots a kernel with sched_ext under qemu, runs one command in it, and returns its exit code, its output and its files.
 package vm
 
 import (
@@ -15,23 +15,23 @@ import (
 	"misstep/recipe"
 )
 
-// Names of the modes: those of the executors whose trials run in such machines, as recipes and campaigns have them.
+// Names of the modes: the same as those of the executors whose trials run in such machines, in recipes and campaigns.
 const (
 	NameShared        = recipe.ExecutorVM
 	NameDeterministic = recipe.ExecutorVMDeterministic
 )
 
-// Mode says what the machine is made for.
+// Mode selects between speed and determinism.
 type Mode int
 
 // Modes.
 const (
 	ModeUnspecified Mode = iota
-	// ModeShared is quick and near to the host: its root is the guest's, read-only, with a layer in memory above it for what the guest
-	// writes. Time is real, so a busy host perturbs the guest: not for measuring races.
+	// ModeShared is fast and close to the host, whose root is the guest's, read-only, with a layer in memory above it for what the
+	// guest writes. Time is real, so a busy host perturbs the guest: unsuitable for measuring races.
 	ModeShared
-	// ModeDeterministic has virtual time (one instruction is one nanosecond), one CPU, and no files but those given: the same machine
-	// and seed give the same run, whatever the host does meanwhile. It can be recorded and replayed byte for byte.
+	// ModeDeterministic has virtual time (one instruction is one nanosecond), one CPU, and no files except those given: the same
+	// machine and seed give the same run, whatever the host does meanwhile. It can be recorded and replayed byte for byte.
 	ModeDeterministic
 )
 
@@ -47,7 +47,7 @@ func (m Mode) String() string {
 	}
 }
 
-// ParseMode reads a mode's name, or the one that the command line had before: shared or deterministic.
+// ParseMode parses a mode's name, or its former name on the command line: shared or deterministic.
 func ParseMode(name string) (Mode, error) {
 	switch name {
 	case NameShared, "shared":
@@ -58,7 +58,7 @@ func ParseMode(name string) (Mode, error) {
 	return ModeUnspecified, fmt.Errorf("mode %q: expected %s or %s", name, NameShared, NameDeterministic)
 }
 
-// Accel says how the guest's instructions are executed.
+// Accel selects how the guest's instructions are executed.
 type Accel int
 
 // Accelerators.
@@ -75,69 +75,69 @@ type Tree struct {
 	Skip  []string // paths relative to Host to leave out
 }
 
-// Config says how to run a command in a machine. The zero value of each field but Mode is a sensible default.
+// Config configures a machine and its command. The zero value of each field except Mode is a sensible default.
 type Config struct {
 	Mode  Mode
 	Accel Accel
 	Home  string       // Misstep's folder; empty means home.Dir()
-	Suite kernel.Suite // of Debian, whose newest kernel boots; default sid
+	Suite kernel.Suite // Debian suite whose newest kernel is booted; default sid
 	Guest string       // path of the guest's init; empty means the embedded one
 
 	CPUs   int    // in the shared mode; default 2, the deterministic mode has one
 	Memory int    // MiB; default 2048
-	Seed   uint64 // of all randomness the machine offers its guest; deterministic mode only
+	Seed   uint64 // seeds all randomness that the guest gets from the machine; deterministic mode only
 	Pin    int    // host CPU for a deterministic machine, plus one; default: one of those this process may use
 
 	Dir   string   // working folder in the guest; default: that of this process in the shared mode, / otherwise
 	Env   []string // added to a small default environment; the last setting of a name counts
 	Root  bool     // run the command as root instead of as an ordinary user
 	UID   int      // the ordinary user; default: this process's, or 65534 (nobody) when that is root
-	Trees []Tree   // files of a deterministic guest; the shared libraries that their programs need come along
+	Trees []Tree   // files of a deterministic guest; the shared libraries that their programs need are added
 
-	Evidence    []string // paths in the guest to bring out, beside all in /evidence ($MISSTEP_EVIDENCE)
-	EvidenceDir string   // where they go on the host, with console.log; empty: evidence is dropped
+	Evidence    []string // paths in the guest to return, in addition to /evidence ($MISSTEP_EVIDENCE)
+	EvidenceDir string   // the host's folder for them and console.log; empty: evidence is dropped
 	MaxEvidence int64    // bytes; default 256 MiB
 
-	Limit      time.Duration // of the host's clock, for all; default 10 minutes
+	Limit      time.Duration // of the host's clock, for the whole run; default 10 minutes
 	GuestLimit time.Duration // of the guest's clock, for the command; default none
 
-	Record string // folder to make, that will hold a recording of the whole machine; deterministic mode only
+	Record string // folder to create for a recording of the whole machine; deterministic mode only
 	Debug  string // gdb's address for qemu to listen at before the first instruction ("tcp:127.0.0.1:1234"); empty: none
 
 	Log func(format string, args ...any) // progress, one line each; nil means none
 }
 
-// Result is what a run of the machine showed.
+// Result describes a run of the machine.
 type Result struct {
 	Exit     int           // of the command: its code, 128+signal, 127 when it is not in the guest, 126 when it cannot be executed
-	Signal   int           // that ended the command, 0 for none
+	Signal   int           // signal that ended the command; 0: none
 	TimedOut bool          // GuestLimit ended the command
 	Boot     time.Duration // guest's clock, power-on to command
 	Run      time.Duration // guest's clock, command to its end
 	Accel    Accel
-	Notes    []string // the guest's remarks, say of evidence that is not there
+	Notes    []string // the guest's notes, for example about missing evidence
 
-	frames string // SHA-256 of all that the guest sent
+	frames string // SHA-256 of everything that the guest sent
 }
 
-// Errors that tell a failed machine from a failed command. A command's own failure is no error.
+// Errors of a failed machine, as opposed to a failed command. A command's own failure is not an error.
 var (
 	// ErrUnavailable: this host lacks something; the message names it and the remedy.
 	ErrUnavailable = errors.New("no virtual machine here")
 	// ErrLimit: Config.Limit ended the machine.
 	ErrLimit = errors.New("the machine did not end in time")
-	// ErrDied: the machine ended without saying how the command did.
+	// ErrDied: the machine ended without reporting the command's exit.
 	ErrDied = errors.New("the machine died")
 )
 
-// Run runs the command in a machine and returns its exit code. The error is about the machine, never about the command. Cancelling ctx
-// kills the machine.
+// Run runs the command in a machine and returns its exit code. The error is about the machine, never about the command. Cancelling
+// ctx kills the machine.
 func Run(ctx context.Context, c Config, command []string, stdout, stderr io.Writer) (exit int, err error) {
 	result, err := Boot(ctx, c, command, stdout, stderr)
 	return result.Exit, err
 }
 
-// Boot is Run with all that is known about the run.
+// Boot is Run, but returns everything known about the run.
 func Boot(ctx context.Context, c Config, command []string, stdout, stderr io.Writer) (result Result, err error) {
 	if err := c.complete(); err != nil {
 		return Result{}, err
@@ -157,7 +157,7 @@ func Boot(ctx context.Context, c Config, command []string, stdout, stderr io.Wri
 			return Result{}, fmt.Errorf("vm: making the recording's folder: %w", err)
 		}
 		defer func() {
-			if err != nil { // half a recording is none, and would be in the way of the next one
+			if err != nil { // an incomplete recording is useless and would block the next one
 				_ = os.RemoveAll(c.Record)
 			}
 		}()
@@ -178,7 +178,7 @@ func Boot(ctx context.Context, c Config, command []string, stdout, stderr io.Wri
 	return result, nil
 }
 
-// nobody is the user of commands that need no root, when this process is root itself.
+// nobody is the user id of commands that need no root, when this process itself runs as root.
 const nobody = 65534
 
 func (c *Config) complete() error {
@@ -211,7 +211,7 @@ func (c *Config) complete() error {
 	switch c.Mode {
 	case ModeShared:
 		if c.Record != "" || c.Seed != 0 || len(c.Trees) > 0 {
-			return errors.New("vm: recording, seeds and trees are for the mode " + NameDeterministic)
+			return errors.New("vm: recording, seeds and trees are for the mode " + NameDeterministic + " only")
 		}
 		if c.Dir == "" {
 			dir, err := os.Getwd()
@@ -229,21 +229,21 @@ func (c *Config) complete() error {
 			c.Dir = "/"
 		}
 	default:
-		return errors.New("vm: no mode given")
+		return errors.New("vm: no mode given; expected " + NameShared + " or " + NameDeterministic)
 	}
 	if !filepath.IsAbs(c.Dir) {
-		return fmt.Errorf("vm: the working folder %q is not absolute", c.Dir)
+		return fmt.Errorf("vm: the working folder %q is not absolute; give a path that begins with /", c.Dir)
 	}
 	if c.Memory < 256 || c.Memory > 1<<20 {
-		return fmt.Errorf("vm: %d MiB of memory; 256 at least, 1048576 at most", c.Memory)
+		return fmt.Errorf("vm: %d MiB of memory; the minimum is 256, the maximum 1048576", c.Memory)
 	}
 	return nil
 }
 
-// kernels returns what gets the machine's kernel.
+// kernels returns the Fetcher of the machine's kernel.
 func (c *Config) kernels() kernel.Fetcher {
 	return kernel.Fetcher{Cache: c.cache("kernel"), Suite: c.Suite, Log: c.Log}
 }
 
-// cache returns the folder of a kind of cached things.
+// cache returns the cache folder of the given kind.
 func (c *Config) cache(kind string) string { return filepath.Join(c.Home, "cache", "vm", kind) }

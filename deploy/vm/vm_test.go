@@ -20,10 +20,12 @@ import (
 )
 
 func TestArgumentsOfADeterministicMachine(t *testing.T) {
-	m := &machine{mode: ModeDeterministic, cpus: 1, memory: 512, seed: 18446744073709551615, scratch: "/s", kernel: "/k", initrd: "/i", replayFile: "/r"}
+	m := &machine{mode: ModeDeterministic, cpus: 1, memory: 512, seed: 18446744073709551615, scratch: "/s", kernel: "/k",
+		initrd: "/i", replayFile: "/r"}
 	line := strings.Join(m.arguments(3, ""), " ")
 	for _, want := range []string{
-		"-accel tcg,thread=single", "-icount shift=0,sleep=off,rr=record,rrfile=/r", "-seed 18446744073709551615", "-smp 1", "-nic none",
+		"-accel tcg,thread=single", "-icount shift=0,sleep=off,rr=record,rrfile=/r", "-seed 18446744073709551615", "-smp 1",
+		"-nic none",
 		"clock=vm", "ioeventfd=off", "-kernel /k -initrd /i", "nokaslr",
 	} {
 		assert.Contains(t, line, want)
@@ -109,14 +111,15 @@ func TestSuites(t *testing.T) {
 	for folder, release := range map[string]string{"kernel-testing": "7.2.12", "kernel": "7.2.13"} {
 		dir := filepath.Join(home, "cache", "vm", folder, "1")
 		require.NoError(t, os.MkdirAll(dir, 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "kernel.json"), []byte(`{"version": "1", "release": "`+release+`"}`), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "kernel.json"), []byte(`{"version": "1", "release": "`+release+`"}`),
+			0o644))
 	}
 	assert.Equal(t, "7.2.13 (cached); testing: 7.2.12", detail())
 	require.NoError(t, os.RemoveAll(filepath.Join(home, "cache", "vm", "kernel")))
 	assert.NotContains(t, detail(), "7.2.12", "machines boot sid's by default")
 }
 
-// The next try may have the same name, and nobody's folder is taken for a recording's.
+// The next attempt may use the same name, and an existing folder is never taken over.
 func TestFailedMachineLeavesNoRecording(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	c := Config{Mode: ModeDeterministic, Home: t.TempDir(), Record: filepath.Join(t.TempDir(), "recording")}
@@ -160,21 +163,22 @@ func TestReadRecordingRefuses(t *testing.T) {
 		_, err := ReadRecording(dir)
 		require.ErrorContains(t, err, problem)
 	}
-	data, err := json.Marshal(Recording{Version: 1, QEMU: "another", Files: map[string]string{"vmlinuz": "x", "initrd.zst": "x", "replay.bin": "x"}})
+	data, err := json.Marshal(Recording{Version: 1, QEMU: "another",
+		Files: map[string]string{"vmlinuz": "x", "initrd.zst": "x", "replay.bin": "x"}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, recordingMeta), data, 0o644))
 	_, err = Replay(t.Context(), dir, ReplayConfig{}, nil, nil)
 	require.ErrorIs(t, err, ErrUnavailable)
 }
 
-func TestReplayHasTheTimeThatItsRecordingTook(t *testing.T) {
+func TestReplayLimitFollowsTheRecordedTime(t *testing.T) {
 	assert.Equal(t, 30*time.Minute, Recording{}.limit())
 	assert.Equal(t, 30*time.Minute, Recording{Run: time.Second}.limit())
 	// A JVM that hung for the default limit of a trial.
 	assert.Equal(t, 10*time.Minute+120*2*time.Minute, Recording{Run: 2 * time.Minute}.limit())
 }
 
-func TestPackComesBack(t *testing.T) {
+func TestUnpackReversesPack(t *testing.T) {
 	dir := t.TempDir()
 	from, packed, to := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "c")
 	require.NoError(t, os.WriteFile(from, bytes.Repeat([]byte("text"), 1<<16), 0o644))
@@ -202,7 +206,7 @@ func stream(t testing.TB, frames ...wire.Frame) []byte {
 
 var hello = wire.Frame{Kind: wire.KindHello, Payload: []byte{wire.Version}}
 
-func TestReceiverRefusesWhatNoGuestSays(t *testing.T) {
+func TestReceiverRefusesInvalidSequences(t *testing.T) {
 	file := func(name string) wire.Frame {
 		return wire.Frame{Kind: wire.KindFile, Payload: wire.Encode(wire.FileHeader{Name: name})}
 	}
@@ -232,7 +236,8 @@ func TestReceiverFollowsNoLinkOut(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
 	r := receiver{dir: dir}
-	err := r.receive(bytes.NewReader(stream(t, hello, wire.Frame{Kind: wire.KindFile, Payload: wire.Encode(wire.FileHeader{Name: "link/x"})})))
+	err := r.receive(bytes.NewReader(stream(t, hello, wire.Frame{Kind: wire.KindFile,
+		Payload: wire.Encode(wire.FileHeader{Name: "link/x"})})))
 	require.ErrorContains(t, err, "keeping evidence")
 	entries, err := os.ReadDir(outside)
 	require.NoError(t, err)
@@ -240,7 +245,8 @@ func TestReceiverFollowsNoLinkOut(t *testing.T) {
 }
 
 func FuzzReceiver(f *testing.F) {
-	f.Add(stream(f, hello, wire.Frame{Kind: wire.KindStdout, Payload: []byte("x")}, wire.Frame{Kind: wire.KindExit, Payload: wire.Encode(wire.Exit{})}))
+	f.Add(stream(f, hello, wire.Frame{Kind: wire.KindStdout, Payload: []byte("x")},
+		wire.Frame{Kind: wire.KindExit, Payload: wire.Encode(wire.Exit{})}))
 	f.Add(stream(
 		f, hello, wire.Frame{Kind: wire.KindFile, Payload: wire.Encode(wire.FileHeader{Name: "a/../../b"})},
 		wire.Frame{Kind: wire.KindData, Payload: []byte("x")}, wire.Frame{Kind: wire.KindFileEnd},
@@ -253,12 +259,12 @@ func FuzzReceiver(f *testing.F) {
 		_ = r.receive(bytes.NewReader(data))
 		entries, err := os.ReadDir(parent)
 		require.NoError(t, err)
-		require.Len(t, entries, 1, "something was written beside the folder")
+		require.Len(t, entries, 1, "something was written outside the folder")
 	})
 }
 
-func TestLimitIsToldAsSuch(t *testing.T) {
-	// A program in qemu's place that never says anything.
+func TestLimitIsReportedAsSuch(t *testing.T) {
+	// A program that replaces qemu and never prints anything.
 	sleeper := filepath.Join(t.TempDir(), "qemu")
 	require.NoError(t, os.WriteFile(sleeper, []byte("#!/bin/sh\nsleep 1000\n"), 0o755))
 	m := &machine{qemu: sleeper, scratch: t.TempDir(), mode: ModeDeterministic, cpus: 1, memory: 512, pin: -1, log: t.Logf}
@@ -283,7 +289,7 @@ func TestConsoleEndBeginsAtThePanic(t *testing.T) {
 	assert.Equal(t, "a\n  b", consoleEnd("a\nb"))
 }
 
-// The machine of the same files is the same machine, or virtual time would repeat nothing.
+// The same files must give the same machine, or virtual time would repeat nothing.
 func TestUserlandIsWrittenInOneOrder(t *testing.T) {
 	if _, _, err := findBusybox(); err != nil {
 		t.Skip(err)

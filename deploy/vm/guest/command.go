@@ -17,13 +17,13 @@ import (
 	"misstep/deploy/vm/wire"
 )
 
-// Exit codes of a shell for a command that is not there, or that cannot be executed.
+// Exit codes of a shell for a command that does not exist, or that cannot be executed.
 const (
 	codeNotFound      = 127
 	codeNotExecutable = 126
 )
 
-// runCommand runs the job's command to its end and reaps everything that was started meanwhile, as process 1 has to.
+// runCommand runs the job's command to its end and reaps every child meanwhile, as process 1 must.
 func runCommand(job wire.Job, port *port) (wire.Exit, error) {
 	path, err := lookPath(job.Command[0], job.Dir, job.Env)
 	if err != nil {
@@ -56,7 +56,8 @@ func runCommand(job wire.Job, port *port) (wire.Exit, error) {
 	_, _ = outWrite.Close(), errWrite.Close()
 	if err != nil {
 		exit.Code = codeNotExecutable
-		return exit, port.send(wire.KindStderr, fmt.Appendf(nil, "misstep vm: %s as user %d in %s: %v\n", path, job.UID, job.Dir, err))
+		return exit, port.send(wire.KindStderr, fmt.Appendf(nil, "misstep vm: %s as user %d in %s: %v\n", path, job.UID, job.Dir,
+			err))
 	}
 	var copies sync.WaitGroup
 	copies.Go(func() { forward(port, wire.KindStdout, outRead) })
@@ -74,7 +75,7 @@ func runCommand(job wire.Job, port *port) (wire.Exit, error) {
 	if err != nil {
 		return exit, err
 	}
-	// What the command left running ends with it: the pipes would stay open otherwise.
+	// Kill what the command left running: it would keep the pipes open.
 	killAll()
 	copies.Wait()
 	end, err := sinceBoot()
@@ -89,7 +90,7 @@ func runCommand(job wire.Job, port *port) (wire.Exit, error) {
 	return exit, nil
 }
 
-// reap waits for children, own and inherited, until that of pid has ended.
+// reap waits for children, own and inherited, until the one with the given pid has ended.
 func reap(pid int) (unix.WaitStatus, error) {
 	for {
 		var status unix.WaitStatus
@@ -105,7 +106,7 @@ func reap(pid int) (unix.WaitStatus, error) {
 }
 
 func killAll() {
-	// From process 1, -1 is everybody else. No such process: all have ended.
+	// For process 1, -1 means every other process. ESRCH: all have ended.
 	_ = unix.Kill(-1, unix.SIGKILL)
 }
 

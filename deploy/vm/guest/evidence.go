@@ -12,7 +12,8 @@ import (
 	"misstep/deploy/vm/wire"
 )
 
-// collect sends the evidence: all of the evidence folder under its names there, and the job's other paths under their own.
+// collect sends the evidence: the files of the evidence folder under their names in it, and the job's other paths under their
+// absolute names without the leading slash.
 func collect(job wire.Job, port *port) error {
 	left := job.MaxEvidence
 	if err := collectTree(port, evidencePath, "", &left); err != nil {
@@ -84,7 +85,7 @@ func sendFile(port *port, path, name string, left *int64) error {
 			break
 		}
 		if err != nil {
-			port.note("evidence %s is cut short: %v", path, err)
+			port.note("evidence %s is truncated: %v", path, err)
 			break
 		}
 	}

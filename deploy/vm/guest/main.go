@@ -1,5 +1,5 @@
-// Command guest is process 1 of Misstep's virtual machines: it sets the guest up, runs one command, brings out what it said and left, and
-// powers off.
+// Command guest is process 1 of Misstep's virtual machines: it sets up the guest, runs one command, sends its output and evidence
+// to the host, and powers off.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 		os.Exit(2)
 	}
 	if err := run(); err != nil {
-		// The console is all there is when the port could not be opened; the host shows its end.
+		// The console is the only channel when the port could not be opened; the host shows its end.
 		fmt.Fprintln(os.Stderr, "guest:", err)
 	}
 	unix.Sync()
@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// run does everything between boot and power-off. Its errors are those that could not be told to the host otherwise.
+// run does everything between boot and power-off. It returns those errors that could not be reported to the host.
 func run() error {
 	if err := mountFirst(); err != nil {
 		return err

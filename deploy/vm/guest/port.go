@@ -14,15 +14,15 @@ import (
 	"misstep/deploy/vm/wire"
 )
 
-// port is the way out of the guest. Safe for several goroutines: frames are written whole.
+// port carries frames from the guest to the host. Safe for concurrent use: frames are written whole.
 type port struct {
 	mu  sync.Mutex
 	fd  int
 	buf []byte
 }
 
-// openPort finds the virtio port by its name. The driver is built in, but its ports come by messages of the device, so they may be a
-// moment late.
+// openPort finds the virtio port by its name. The driver is built in, but the device announces its ports by messages, so they may
+// appear a little later.
 func openPort() (*port, error) {
 	for range 500 {
 		names, err := filepath.Glob("/sys/class/virtio-ports/*/name")
@@ -67,6 +67,6 @@ func (p *port) send(kind wire.Kind, payload []byte) error {
 }
 
 func (p *port) note(format string, args ...any) {
-	// A note that cannot be sent is no loss: the exit frame will fail in the same way, and that is told.
+	// An error can be ignored: the exit frame will fail in the same way, and that is reported.
 	_ = p.send(wire.KindNote, fmt.Appendf(nil, format, args...))
 }

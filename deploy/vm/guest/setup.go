@@ -13,7 +13,7 @@ import (
 	"misstep/deploy/vm/wire"
 )
 
-// mount is one line of what the guest mounts.
+// mount describes one mount of the guest.
 type mount struct {
 	source, target, kind string
 	flags                uintptr
@@ -21,7 +21,7 @@ type mount struct {
 	optional             bool // the kernel may lack it
 }
 
-// mountFirst mounts what finding the port and the job needs.
+// mountFirst mounts the file systems that are needed to find the port and the job.
 func mountFirst() error {
 	return mountAll([]mount{
 		{source: "proc", target: "/proc", kind: "proc", flags: unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
@@ -30,7 +30,7 @@ func mountFirst() error {
 	})
 }
 
-// setUp makes a small Linux system of the bare guest.
+// setUp turns the bare guest into a small Linux system.
 func setUp(job wire.Job) error {
 	if err := loadModules(); err != nil {
 		return err
@@ -41,10 +41,12 @@ func setUp(job wire.Job) error {
 		}
 	}
 	err := mountAll([]mount{
-		{source: "devpts", target: "/dev/pts", kind: "devpts", flags: unix.MS_NOSUID | unix.MS_NOEXEC, data: "mode=0620,ptmxmode=0666"},
+		{source: "devpts", target: "/dev/pts", kind: "devpts", flags: unix.MS_NOSUID | unix.MS_NOEXEC,
+			data: "mode=0620,ptmxmode=0666"},
 		{source: "tmpfs", target: "/dev/shm", kind: "tmpfs", flags: unix.MS_NOSUID | unix.MS_NODEV, data: "mode=1777"},
 		{source: "tmpfs", target: "/run", kind: "tmpfs", flags: unix.MS_NOSUID | unix.MS_NODEV, data: "mode=0755"},
-		{source: "cgroup2", target: "/sys/fs/cgroup", kind: "cgroup2", flags: unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC, optional: true},
+		{source: "cgroup2", target: "/sys/fs/cgroup", kind: "cgroup2", flags: unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC,
+			optional: true},
 		{source: "bpf", target: "/sys/fs/bpf", kind: "bpf", optional: true},
 		{source: "debugfs", target: "/sys/kernel/debug", kind: "debugfs", optional: true},
 		{source: "tracefs", target: "/sys/kernel/tracing", kind: "tracefs", optional: true},
@@ -52,7 +54,8 @@ func setUp(job wire.Job) error {
 	if err != nil {
 		return err
 	}
-	for _, link := range [][2]string{{"/proc/self/fd", "/dev/fd"}, {"fd/0", "/dev/stdin"}, {"fd/1", "/dev/stdout"}, {"fd/2", "/dev/stderr"}} {
+	for _, link := range [][2]string{{"/proc/self/fd", "/dev/fd"}, {"fd/0", "/dev/stdin"}, {"fd/1", "/dev/stdout"},
+		{"fd/2", "/dev/stderr"}} {
 		if err := os.Symlink(link[0], link[1]); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("making %s: %w", link[1], err)
 		}
@@ -61,13 +64,13 @@ func setUp(job wire.Job) error {
 		return fmt.Errorf("setting the host name: %w", err)
 	}
 	if err := loopbackUp(); err != nil {
-		return fmt.Errorf("switching the loopback device on: %w", err)
+		return fmt.Errorf("bringing up the loopback device: %w", err)
 	}
 	return makeFolders(job)
 }
 
-// enterHostRoot makes the host's root ours. What is written goes to memory above it: the host never sees it, and could not be changed
-// anyway, since its side of the file system is read-only.
+// enterHostRoot makes the host's root the guest's. Writes go to a layer in memory above it: the host never sees them, and could not
+// be changed anyway, since its side of the file system is read-only.
 func enterHostRoot() error {
 	err := mountAll([]mount{
 		{source: "root", target: "/host", kind: "virtiofs", flags: unix.MS_RDONLY},
@@ -81,7 +84,8 @@ func enterHostRoot() error {
 			return fmt.Errorf("making the writable layer: %w", err)
 		}
 	}
-	err = mountAll([]mount{{source: "overlay", target: "/root", kind: "overlay", data: "lowerdir=/host,upperdir=/written/upper,workdir=/written/work"}})
+	err = mountAll([]mount{{source: "overlay", target: "/root", kind: "overlay",
+		data: "lowerdir=/host,upperdir=/written/upper,workdir=/written/work"}})
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,8 @@ func enterHostRoot() error {
 			return fmt.Errorf("moving /%s: %w", dir, err)
 		}
 	}
-	if err := errors.Join(os.Chdir("/root"), unix.Mount(".", "/", "", unix.MS_MOVE, ""), unix.Chroot("."), os.Chdir("/")); err != nil {
+	if err := errors.Join(os.Chdir("/root"), unix.Mount(".", "/", "", unix.MS_MOVE, ""), unix.Chroot("."),
+		os.Chdir("/")); err != nil {
 		return fmt.Errorf("entering the host's root: %w", err)
 	}
 	return nil
@@ -154,10 +159,10 @@ func loopbackUp() error {
 	return nil
 }
 
-// evidencePath is the folder for what the command wants to bring out; $MISSTEP_EVIDENCE in the command's environment.
+// evidencePath is the folder whose files are returned to the host; $MISSTEP_EVIDENCE in the command's environment.
 const evidencePath = "/evidence"
 
-// makeFolders makes the command's own folders and the job's files.
+// makeFolders creates the command's own folders and the job's files.
 func makeFolders(job wire.Job) error {
 	for dir, perm := range map[string]os.FileMode{"/tmp": 0o777 | os.ModeSticky, "/var/tmp": 0o777 | os.ModeSticky} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

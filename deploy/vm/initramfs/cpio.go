@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Writer writes a cpio archive in the "newc" form of Documentation/driver-api/early-userspace/buffer-format.rst. The same calls give
-// the same bytes: no times, users or inode numbers of the host get in. Everything belongs to root. Folders above an entry are
-// made (0755) when they were not yet written. Not for use by several goroutines.
+// Writer writes a cpio archive in the "newc" form of Documentation/driver-api/early-userspace/buffer-format.rst. The same calls
+// produce the same bytes: times, users and inode numbers of the host are left out. Everything belongs to root. Parent folders of an
+// entry are added (0755) unless already written. Not safe for concurrent use.
 type Writer struct {
 	out   *bufio.Writer
 	bytes int64
@@ -36,10 +36,10 @@ const (
 	typeMask    = 0o170000
 )
 
-// maxEntry is the biggest size that eight hexadecimal digits hold, bytes.
+// maxEntry is the largest size in bytes that eight hexadecimal digits can represent.
 const maxEntry = 1<<32 - 1
 
-// Dir writes a folder. Writing one twice is not an error; the first counts.
+// Dir writes a folder. Writing one twice is not an error; the first call counts.
 func (w *Writer) Dir(name string, perm os.FileMode) error {
 	name, err := w.enter(name)
 	if err != nil || w.seen[name] {
@@ -74,7 +74,7 @@ func (w *Writer) File(name string, perm os.FileMode, r io.Reader, size int64) er
 		return err
 	}
 	if w.seen[name] {
-		return fmt.Errorf("initramfs: %s is there twice", name)
+		return fmt.Errorf("initramfs: %s is there twice; leave one of the two out", name)
 	}
 	w.seen[name] = true
 	if err := w.header(name, typeFile|uint32(perm.Perm()), size); err != nil {
@@ -90,18 +90,18 @@ func (w *Writer) CharDevice(name string, perm os.FileMode, major, minor uint32) 
 		return err
 	}
 	if w.seen[name] {
-		return fmt.Errorf("initramfs: %s is there twice", name)
+		return fmt.Errorf("initramfs: %s is there twice; leave one of the two out", name)
 	}
 	w.seen[name] = true
 	return w.node(name, typeChar|uint32(perm.Perm()), 0, major, minor)
 }
 
-// Has says whether name was written.
+// Has reports whether name was written.
 func (w *Writer) Has(name string) bool { return w.seen[clean(name)] }
 
-// Host copies a file of the host; links are followed. Everybody may read it, and execute it when somebody may here, whatever else its
-// mode says: the guest's ordinary user is not its owner, and a mode follows from how a file was unpacked. A name that is there already is
-// left as it is.
+// Host copies a file of the host; links are followed. The copy is readable by all, and executable by all if anybody may execute the
+// original: the guest's ordinary user is not its owner, and the rest of a mode depends on how the file was unpacked. A name already
+// written is left unchanged.
 func (w *Writer) Host(name, file string) error {
 	if w.Has(name) {
 		return nil
@@ -125,9 +125,10 @@ func (w *Writer) Host(name, file string) error {
 	return w.File(name, perm, f, info.Size())
 }
 
-// Tree copies the host's folder dir as name. Links within it are kept and lead straight to their ends; of a link that leads out of it to a
-// file or a folder, as Debian's JDKs have them to /etc, the target is copied. skip, when not nil, is asked with each path relative to dir
-// and leaves out those (folders with all in them) for which it returns true. Sockets, pipes and devices are left out.
+// Tree copies the host's folder dir as name. Links within it are kept and point directly to their final targets; for a link that
+// leads out of it to a file or a folder, such as those of Debian's JDKs to /etc, the target is copied. skip, when not nil, is
+// called with each path relative to dir; paths for which it returns true (folders with their contents) are left out. Sockets, pipes
+// and devices are left out.
 func (w *Writer) Tree(name, dir string, skip func(rel string) bool) error {
 	return filepath.WalkDir(dir, func(p string, entry os.DirEntry, err error) error {
 		if err != nil {
@@ -169,11 +170,11 @@ func (w *Writer) link(name, p, dir string) error {
 		return fmt.Errorf("initramfs: %w", err)
 	}
 	end, err := filepath.EvalSymlinks(p)
-	if err != nil { // dangling here, dangling there
+	if err != nil { // dangling on the host, so dangling in the guest
 		return w.Symlink(name, text)
 	}
 	if rel, err := filepath.Rel(top, end); err == nil && filepath.IsLocal(rel) {
-		// Straight to its end: what it says may go by where dir is on the host.
+		// Point to the final target: the link's own text may depend on where dir is on the host.
 		from, err := filepath.EvalSymlinks(filepath.Dir(p))
 		if err != nil {
 			return fmt.Errorf("initramfs: %w", err)
@@ -199,7 +200,7 @@ func (w *Writer) link(name, p, dir string) error {
 	}
 }
 
-// maxDepth bounds how many links to folders outside are followed within each other: they may form a circle.
+// maxDepth bounds how deeply links to folders outside are followed within one another: they may form a cycle.
 const maxDepth = 4
 
 // Close ends the archive. It does not close the underlying writer.
@@ -207,7 +208,7 @@ func (w *Writer) Close() error {
 	if err := w.header("TRAILER!!!", 0, 0); err != nil {
 		return err
 	}
-	// Archives may follow each other when each is padded; 512 is what cpio itself pads to.
+	// Padded archives can be concatenated; cpio itself pads to 512 bytes.
 	if err := w.pad(512); err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// enter checks a name and writes the folders above it.
+// enter checks a name and writes its parent folders.
 func (w *Writer) enter(name string) (string, error) {
 	name = clean(name)
 	if name == "" || strings.ContainsRune(name, 0) {
@@ -262,7 +263,7 @@ func (w *Writer) body(r io.Reader, size int64, name string) error {
 		return fmt.Errorf("initramfs: writing %s: %w", name, err)
 	}
 	if n != size {
-		return fmt.Errorf("initramfs: %s gave %d bytes of %d: it changes while it is read", name, n, size)
+		return fmt.Errorf("initramfs: %s has %d bytes instead of %d: it changed while it was read", name, n, size)
 	}
 	return w.pad(4)
 }

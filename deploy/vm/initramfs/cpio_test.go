@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// aDay is a time of no meaning.
+// aDay is an arbitrary time.
 var aDay = time.Unix(86400, 0)
 
-// list unpacks an archive by its definition, independently of the Writer: one line per entry.
+// list parses an archive according to its specification, independently of the Writer: one line per entry.
 func list(t *testing.T, archive []byte) []string {
 	t.Helper()
 	var lines []string
@@ -52,7 +52,7 @@ func TestWriter(t *testing.T) {
 	require.NoError(t, w.Bytes("a/b/c", 0o644, nil))
 	require.NoError(t, w.Symlink("a/link", "b/c"))
 	require.NoError(t, w.Dir("tmp", 0o777|os.ModeSticky))
-	require.NoError(t, w.Dir("a/b", 0o700), "a folder that is there stays as it is")
+	require.NoError(t, w.Dir("a/b", 0o700), "an existing folder is left unchanged")
 	require.NoError(t, w.Close())
 	assert.Equal(t, []string{
 		`40755 0:0 dev ""`, `20600 5:1 dev/console ""`, `100755 0:0 init "program"`, `40755 0:0 a ""`, `40755 0:0 a/b ""`,
@@ -118,8 +118,10 @@ func TestTreeIsTheSameWheneverWritten(t *testing.T) {
 	require.NoError(t, os.Chmod(filepath.Join(dir, "bin/java"), 0o700))
 	assert.Equal(t, first, pack())
 	assert.Equal(t, []string{
-		`40755 0:0 jdk ""`, `120777 0:0 jdk/absolute "bin/java"`, `40755 0:0 jdk/bin ""`, `120777 0:0 jdk/bin/around "java"`, `100755 0:0 jdk/bin/java "java"`, `120777 0:0 jdk/dangling "nowhere"`,
-		`100644 0:0 jdk/file "outside"`, `40755 0:0 jdk/folder ""`, `120777 0:0 jdk/folder/circle "."`, `100644 0:0 jdk/folder/conf "outside"`,
+		`40755 0:0 jdk ""`, `120777 0:0 jdk/absolute "bin/java"`, `40755 0:0 jdk/bin ""`, `120777 0:0 jdk/bin/around "java"`,
+		`100755 0:0 jdk/bin/java "java"`, `120777 0:0 jdk/dangling "nowhere"`,
+		`100644 0:0 jdk/file "outside"`, `40755 0:0 jdk/folder ""`, `120777 0:0 jdk/folder/circle "."`,
+		`100644 0:0 jdk/folder/conf "outside"`,
 		`120777 0:0 jdk/inside "bin/java"`,
 	}, list(t, first))
 }

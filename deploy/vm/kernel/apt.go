@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// apt is an apt of our own beside the host's: the host's sources with another suite, own state and cache folders, and no
-// installed packages, so that the host's apt is neither asked nor changed. Signatures and digests are checked as always.
+// apt is a private apt configuration: the host's sources with another suite, separate state and cache folders, and no installed
+// packages, so that the host's apt is neither consulted nor changed. Signatures and digests are checked as usual.
 type apt struct {
-	dir     string // holds everything of this apt
+	dir     string // holds all files of this configuration
 	suite   Suite
 	options []string
 	log     func(format string, args ...any)
@@ -50,7 +50,7 @@ func newApt(dir, etc string, suite Suite, log func(string, ...any)) (*apt, error
 		{"APT::Default-Release", ""},
 		{"APT::Architecture", "amd64"},
 		{"APT::Architectures", "amd64"},
-		{"APT::Sandbox::User", ""}, // the folder may be one that only its owner can enter
+		{"APT::Sandbox::User", ""}, // the folder may be accessible to its owner only
 		{"APT::Update::Error-Mode", "any"},
 		{"Acquire::Languages", "none"},
 		{"Acquire::Retries", "3"},
@@ -71,7 +71,8 @@ func (a *apt) run(ctx context.Context, dir, name string, args ...string) ([]byte
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return nil, fmt.Errorf("%s is not here: the kernel is fetched by apt on a Debian; elsewhere copy the folder cache/vm/%s from one", name, a.suite.Label("kernel"))
+		return nil, fmt.Errorf("%s is not installed: the kernel is fetched by apt, on Debian; elsewhere copy the folder "+
+			"cache/vm/%s from a Debian host", name, a.suite.Label("kernel"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, lastLines(stderr.String(), 3))
@@ -79,14 +80,14 @@ func (a *apt) run(ctx context.Context, dir, name string, args ...string) ([]byte
 	return stdout.Bytes(), nil
 }
 
-// update fetches the lists of packages.
+// update fetches the package lists.
 func (a *apt) update(ctx context.Context) error {
 	a.log("fetching the list of packages of Debian's suite %s", a.suite)
 	_, err := a.run(ctx, a.dir, "apt-get", "-q", "update")
 	return err
 }
 
-// search returns what apt-cache says of the packages whose names match the pattern.
+// search returns the packages whose names match the pattern, as apt-cache shows them.
 func (a *apt) search(ctx context.Context, pattern string) ([]Package, error) {
 	out, err := a.run(ctx, a.dir, "apt-cache", "search", "--names-only", pattern)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // maxImage bounds what is unpacked from a kernel image, bytes.
 const maxImage = 1 << 30
 
-// extract takes what is needed out of the unpacked packages below root into the new folder dir.
+// extract copies the needed files of the unpacked packages below root into the new folder dir.
 func extract(root, dir, release string) error {
 	if err := os.MkdirAll(filepath.Join(dir, modulesPath), 0o755); err != nil {
 		return fmt.Errorf("making the kernel's folder: %w", err)
@@ -93,15 +93,17 @@ func unpackImage(image []byte) ([]byte, error) {
 	for at := 0; ; at++ {
 		next := bytes.Index(image[min(at, len(image)):], magic)
 		if next < 0 {
-			return nil, errors.New("no zstd frame with an ELF file in the kernel image: another compression than Debian's usual one")
+			return nil, errors.New("no zstd frame with an ELF file in the kernel image: it is not compressed as Debian's " +
+				"usually are")
 		}
 		at += next
-		decoder, err := zstd.NewReader(bytes.NewReader(image[at:]), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxImage))
+		decoder, err := zstd.NewReader(bytes.NewReader(image[at:]), zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxMemory(maxImage))
 		if err != nil {
 			return nil, fmt.Errorf("unpacking the kernel image: %w", err)
 		}
-		// What follows the frame is not zstd, so an error after the payload is expected; whether the payload is whole, the ELF
-		// reader says.
+		// What follows the frame is not zstd, so an error after the payload is expected; the ELF reader detects an incomplete
+		// payload.
 		var out bytes.Buffer
 		_, _ = io.Copy(&out, io.LimitReader(decoder, maxImage))
 		decoder.Close()
@@ -154,7 +156,7 @@ func readModule(tree, name string) ([]byte, error) {
 		return nil, fmt.Errorf("unpacking module %s: %w", name, err)
 	}
 	if !bytes.HasPrefix(out, []byte(elf.ELFMAG)) {
-		return nil, fmt.Errorf("unpacking module %s: what comes out is no ELF file", name)
+		return nil, fmt.Errorf("unpacking module %s: the result is not an ELF file", name)
 	}
 	return out, nil
 }

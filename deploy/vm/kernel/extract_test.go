@@ -26,7 +26,7 @@ func TestUnpackImage(t *testing.T) {
 		{"no frame", "no zstd frame", bytes.Repeat([]byte("x"), 1000)},
 		{"the magic by chance", "no zstd frame", []byte{0x28, 0xb5, 0x2f, 0xfd}},
 		{"a frame of something else", "no zstd frame", encoder.EncodeAll([]byte("text"), nil)},
-		// A program has no BTF, but that it was unpacked shows that the frame was found behind other bytes and before others.
+		// A program has no BTF, but its being unpacked shows that the frame was found between other bytes.
 		{"a program", "holds no BTF", append(encoder.EncodeAll(program, []byte("setup \x28\xb5\x2f\xfd code")), "more"...)},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"misstep/internal/atomicfile"
 )
 
-// Header returns the path of vmlinux.h, the kernel's types as C for BPF programs. bpftool makes it from the BTF of the ELF kernel;
-// nothing has to be booted. The file is made once per kernel.
+// Header returns the path of vmlinux.h, the kernel's types as C for BPF programs. bpftool generates it from the BTF of the ELF
+// kernel; nothing has to be booted. The file is generated once per kernel.
 func (k Kernel) Header(ctx context.Context) (string, error) {
 	path := filepath.Join(k.dir, headerFile)
 	if _, err := os.Stat(path); err == nil {
@@ -38,12 +38,12 @@ func (k Kernel) Header(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// bpftool finds the tool; Debian keeps it where an ordinary user's PATH does not look.
+// bpftool finds the tool; Debian installs it outside an ordinary user's PATH.
 func bpftool() (string, error) {
 	for _, name := range []string{"bpftool", "/usr/sbin/bpftool"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
 	}
-	return "", errors.New("bpftool is not here; install the package bpftool")
+	return "", errors.New("bpftool is not installed; install the package bpftool")
 }

@@ -1,4 +1,4 @@
-// Package kernel fetches a Linux kernel with sched_ext from Debian and takes out of it what a virtual machine and a BPF build need.
+// Package kernel fetches a Linux kernel with sched_ext from Debian and extracts what a virtual machine and a BPF build need.
 package kernel
 
 import (
@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel is a kernel in the cache. Its folder is named by the package's version and never changes once it is there.
+// Kernel is a kernel in the cache. Its folder is named after the package's version and never changes once it exists.
 type Kernel struct {
-	Release  string    `json:"release"`  // as uname -r says
+	Release  string    `json:"release"`  // as printed by uname -r
 	Version  string    `json:"version"`  // of the Debian package
 	Packages []Package `json:"packages"` // where it came from
 
@@ -34,10 +34,10 @@ const (
 	modulesPath = "modules"
 )
 
-// Modules are the modules that the guest loads, in this order; whatever else it needs is built into Debian's cloud kernels.
+// Modules are the modules that the guest loads, in this order; everything else that it needs is built into Debian's cloud kernels.
 var Modules = []string{"overlay"}
 
-// required are the options without which a kernel is of no use here.
+// required lists the configuration options that a kernel must have.
 var required = []string{
 	"CONFIG_SCHED_CLASS_EXT=y", "CONFIG_DEBUG_INFO_BTF=y", "CONFIG_BPF_JIT=y", "CONFIG_VIRTIO_PCI=y", "CONFIG_VIRTIO_CONSOLE=y",
 	"CONFIG_VIRTIO_FS=y", "CONFIG_DEVTMPFS=y", "CONFIG_TMPFS=y",
@@ -57,7 +57,8 @@ func (k Kernel) Module(name string) string { return filepath.Join(k.dir, modules
 
 // Fetcher gets kernels into a cache folder.
 type Fetcher struct {
-	Cache string                           // folder for sid's kernels, usually HOME/cache/vm/kernel; another suite's lie beside it, in kernel-SUITE
+	// folder for sid's kernels, usually HOME/cache/vm/kernel; another suite's are beside it, in kernel-SUITE
+	Cache string
 	Suite Suite                            // of Debian, where the kernel comes from
 	Etc   string                           // the host's apt configuration; empty means /etc/apt
 	Log   func(format string, args ...any) // progress, one line each; nil means none
@@ -72,7 +73,7 @@ func (f Fetcher) log(format string, args ...any) {
 	}
 }
 
-// Cached returns the suite's newest kernel of the cache, and whether there is one.
+// Cached returns the suite's newest kernel in the cache, and whether there is one.
 func (f Fetcher) Cached() (Kernel, bool, error) {
 	found, err := filepath.Glob(filepath.Join(f.dir(), "*", metaFile))
 	if err != nil {
@@ -105,7 +106,7 @@ func load(dir string) (Kernel, error) {
 	return k, nil
 }
 
-// Get returns the suite's newest kernel of the cache and fetches one when there is none.
+// Get returns the suite's newest kernel in the cache, and fetches one if there is none.
 func (f Fetcher) Get(ctx context.Context) (Kernel, error) {
 	k, ok, err := f.Cached()
 	if err != nil || ok {
@@ -114,8 +115,8 @@ func (f Fetcher) Get(ctx context.Context) (Kernel, error) {
 	return f.Fetch(ctx)
 }
 
-// Fetch gets the newest kernel that the suite has, unless it is in the cache already. Several processes may do so at once: one
-// fetches, the others wait for it.
+// Fetch gets the suite's newest kernel, unless it is already in the cache. Several processes may call it at once: one fetches, the
+// others wait for it.
 func (f Fetcher) Fetch(ctx context.Context) (Kernel, error) {
 	if err := os.MkdirAll(f.dir(), 0o755); err != nil {
 		return Kernel{}, fmt.Errorf("making the kernel cache: %w", err)
@@ -139,7 +140,7 @@ func (f Fetcher) Fetch(ctx context.Context) (Kernel, error) {
 		return Kernel{}, err
 	}
 	if err := a.update(ctx); err != nil {
-		return Kernel{}, fmt.Errorf("asking for the packages of Debian's suite %s: %w", f.Suite, err)
+		return Kernel{}, fmt.Errorf("fetching the package lists of Debian's suite %s: %w", f.Suite, err)
 	}
 	packages, err := a.search(ctx, kernelPattern)
 	if err != nil {
@@ -159,7 +160,8 @@ func (f Fetcher) Fetch(ctx context.Context) (Kernel, error) {
 	}
 	debs, err := filepath.Glob(filepath.Join(scratch, "*.deb"))
 	if err != nil || len(debs) != len(chosen) {
-		return Kernel{}, fmt.Errorf("apt-get download left %d packages where %d were asked for: %w", len(debs), len(chosen), errors.Join(err))
+		return Kernel{}, fmt.Errorf("apt-get download left %d packages instead of the requested %d: %w", len(debs), len(chosen),
+			errors.Join(err))
 	}
 	root, dir := filepath.Join(scratch, "root"), filepath.Join(scratch, "kernel")
 	for _, deb := range debs {

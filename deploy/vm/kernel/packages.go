@@ -87,7 +87,8 @@ func choose(packages []Package) (release string, chosen []Package, err error) {
 		}
 	}
 	if release == "" {
-		return "", nil, errors.New("no cloud kernel for amd64: its naming may have changed; look at apt-cache search linux-image-cloud-amd64")
+		return "", nil, errors.New("no cloud kernel for amd64: its naming may have changed; see apt-cache search " +
+			"linux-image-cloud-amd64")
 	}
 	parts := byRelease[release]
 	if _, split := parts["binary"]; !split {
@@ -119,7 +120,7 @@ func splitRevision(version string) (upstream, revision string) {
 	return version, ""
 }
 
-// comparePart orders upstream versions, or revisions: parts without digits and numbers in turn.
+// comparePart orders upstream versions, or revisions: non-digit parts and numbers alternately.
 func comparePart(a, b string) int {
 	digit := func(c byte) bool { return c >= '0' && c <= '9' }
 	for a != "" || b != "" {
@@ -142,7 +143,7 @@ func comparePart(a, b string) int {
 	return 0
 }
 
-// compareText orders the parts without digits: ~ before the end, the end before letters, letters before everything else.
+// compareText orders the non-digit parts: ~ before the end, the end before letters, letters before everything else.
 func compareText(a, b string) int {
 	weight := func(s string, i int) int {
 		switch {

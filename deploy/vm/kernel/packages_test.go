@@ -39,7 +39,8 @@ func TestChoose(t *testing.T) {
 	}{
 		{
 			"the newest, by number and not by letters", "7.10.1+deb14-cloud-amd64",
-			names("linux-binary-7.9.3+deb14-cloud-amd64", "linux-binary-7.10.1+deb14-cloud-amd64", "linux-modules-7.10.1+deb14-cloud-amd64"),
+			names("linux-binary-7.9.3+deb14-cloud-amd64", "linux-binary-7.10.1+deb14-cloud-amd64",
+				"linux-modules-7.10.1+deb14-cloud-amd64"),
 			names("linux-binary-7.10.1+deb14-cloud-amd64", "linux-modules-7.10.1+deb14-cloud-amd64"),
 		},
 		{
@@ -49,7 +50,8 @@ func TestChoose(t *testing.T) {
 		},
 		{
 			"no candidate of modules alone", "7.2.13+deb14-cloud-amd64",
-			names("linux-modules-7.3.1+deb14-cloud-amd64", "linux-binary-7.2.13+deb14-cloud-amd64", "linux-binary-unsigned-7.3.1+deb14-cloud-amd64"),
+			names("linux-modules-7.3.1+deb14-cloud-amd64", "linux-binary-7.2.13+deb14-cloud-amd64",
+				"linux-binary-unsigned-7.3.1+deb14-cloud-amd64"),
 			names("linux-binary-7.2.13+deb14-cloud-amd64"),
 		},
 		{
@@ -66,7 +68,8 @@ func TestChoose(t *testing.T) {
 		})
 	}
 	release, _, err := choose([]Package{
-		{Name: "linux-binary-7.3-cloud-amd64", Version: "7.3~rc7-1~exp1"}, {Name: "linux-binary-7.3+deb14-cloud-amd64", Version: "7.3-1~exp1"},
+		{Name: "linux-binary-7.3-cloud-amd64", Version: "7.3~rc7-1~exp1"},
+		{Name: "linux-binary-7.3+deb14-cloud-amd64", Version: "7.3-1~exp1"},
 	})
 	require.NoError(t, err)
 	assert.Equal(t, "7.3+deb14-cloud-amd64", release, "as experimental names them")
@@ -85,7 +88,8 @@ func TestParsePackagesRefusesNonsense(t *testing.T) {
 }
 
 func TestCompareVersionsAgreesWithDpkg(t *testing.T) {
-	versions := []string{"7.2.13-1", "7.2.9-1", "7.10-1", "7.2.13-1~bpo12+1", "7.2.13+deb14", "7.2.13", "7.2.13~rc1", "7.02.13", "7a", "7+", "7."}
+	versions := []string{"7.2.13-1", "7.2.9-1", "7.10-1", "7.2.13-1~bpo12+1", "7.2.13+deb14", "7.2.13", "7.2.13~rc1", "7.02.13",
+		"7a", "7+", "7."}
 	dpkg, err := exec.LookPath("dpkg")
 	if err != nil {
 		t.Skipf("no dpkg to compare with: %v", err)

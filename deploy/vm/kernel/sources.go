@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// hostSuites are the names by which a host's apt sources call Debian's main archive, where all of Suites are. The archive of security
-// updates beside it has none of them.
+// hostSuites are the suite names in a host's apt sources that identify Debian's main archive, which has all of Suites. The separate
+// archive of security updates has none of them.
 var hostSuites = []string{
 	"bullseye", "bookworm", "trixie", "forky", "duke", "sid", "oldoldstable", "oldstable", "stable", "testing", "unstable",
 }
 
-// errNoSource says what a host without a source of Debian's archive can do.
-var errNoSource = errors.New("no source of Debian's archive in the host's apt configuration; add one of any suite (deb URI bookworm main), the kernel comes from another suite beside it")
+// errNoSource reports that the host has no source of Debian's archive, with the remedy.
+var errNoSource = errors.New("no source of Debian's archive in the host's apt configuration; add one of any suite (deb URI " +
+	"bookworm main); the kernel is fetched from another suite of the same archive")
 
 // hostSources returns, in deb822 form, the host's sources of Debian's main archive with another suite in place of theirs.
 func hostSources(etc string, suite Suite) (string, error) {

@@ -13,11 +13,15 @@ func TestHostSourcesTakesTheMainArchiveOnce(t *testing.T) {
 	etc := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(etc, "sources.list.d"), 0o755))
 	for name, text := range map[string]string{
-		"sources.list": "# old form\ndeb [arch=amd64 signed-by=/keys/a.gpg] http://one.example/debian stable main contrib # the archive\n" +
-			"deb-src http://one.example/debian stable main\ndeb http://one.example/security stable-security main\ndeb http://other.example/tool nodistro main\n" +
+		"sources.list": "# old form\ndeb [arch=amd64 signed-by=/keys/a.gpg] http://one.example/debian stable main contrib # the " +
+			"archive\n" +
+			"deb-src http://one.example/debian stable main\ndeb http://one.example/security stable-security main\n" +
+			"deb http://other.example/tool nodistro main\n" +
 			"deb [signed-by=/unclosed http://x stable main\n",
-		"sources.list.d/debian.sources": "Types: deb deb-src\n# a remark\nURIs: http://two.example/debian\nSuites: bookworm bookworm-updates\nComponents: main non-free\n" +
-			"Signed-By: /keys/b.gpg\n\nTypes: deb\nURIs: http://two.example/security\nSuites: bookworm-security\nComponents: main\n\n" +
+		"sources.list.d/debian.sources": "Types: deb deb-src\n# a remark\nURIs: http://two.example/debian\n" +
+			"Suites: bookworm bookworm-updates\nComponents: main non-free\n" +
+			"Signed-By: /keys/b.gpg\n\nTypes: deb\nURIs: http://two.example/security\nSuites: bookworm-security\n" +
+			"Components: main\n\n" +
 			"Enabled: no\nTypes: deb\nURIs: http://off.example/debian\nSuites: sid\nComponents: main\n",
 		"sources.list.d/again.list": "deb [signed-by=/keys/a.gpg] http://one.example/debian trixie main\n",
 	} {
@@ -31,8 +35,10 @@ func TestHostSourcesTakesTheMainArchiveOnce(t *testing.T) {
 
 func TestHostSourcesKeepsAKeyWithinTheSource(t *testing.T) {
 	key := "\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n abc\n -----END PGP PUBLIC KEY BLOCK-----"
-	got := deb822Sources("Types: deb\nURIs: http://one.example/debian\nSuites: sid\nComponents: main\nSigned-By:"+key+"\n", Experimental)
-	assert.Equal(t, []string{"Types: deb\nURIs: http://one.example/debian\nSuites: experimental\nComponents: main\nSigned-By: " + key + "\n"}, got)
+	got := deb822Sources("Types: deb\nURIs: http://one.example/debian\nSuites: sid\nComponents: main\nSigned-By:"+key+"\n",
+		Experimental)
+	assert.Equal(t, []string{"Types: deb\nURIs: http://one.example/debian\nSuites: experimental\nComponents: main\nSigned-By: " +
+		key + "\n"}, got)
 }
 
 func TestHostSourcesWithoutDebian(t *testing.T) {

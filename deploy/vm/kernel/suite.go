@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Suite is a suite of Debian's archive whose newest cloud kernel can have what is needed here. The zero value is sid.
+// Suite is a suite of Debian's archive whose newest cloud kernel can meet the requirements. The zero value is sid.
 type Suite int
 
 // Suites that had such a kernel on 2026-11-22 (7.2.12 to 7.3.4). trixie (6.12) has none.
@@ -22,7 +22,7 @@ var suiteNames = [...]string{Sid: "sid", Testing: "testing", TrixieBackports: "t
 // Suites returns all suites, sid first.
 func Suites() []Suite { return []Suite{Sid, Testing, TrixieBackports, Experimental} }
 
-// String returns the suite's name, as apt's sources have it.
+// String returns the suite's name, as in apt's sources.
 func (s Suite) String() string { return suiteNames[s] }
 
 // ParseSuite reads a suite's name.
@@ -31,10 +31,10 @@ func ParseSuite(name string) (Suite, error) {
 		return Suite(i), nil
 	}
 	last := len(suiteNames) - 1
-	return Sid, fmt.Errorf("suite %q: it is %s or %s", name, strings.Join(suiteNames[:last], ", "), suiteNames[last])
+	return Sid, fmt.Errorf("suite %q: expected %s or %s", name, strings.Join(suiteNames[:last], ", "), suiteNames[last])
 }
 
-// Label returns the name of what is kept of a suite: name itself for sid, with the suite's name behind it for the others.
+// Label returns the name under which something of a suite is cached: name itself for sid, name-SUITE for the others.
 func (s Suite) Label(name string) string {
 	if s == Sid {
 		return name

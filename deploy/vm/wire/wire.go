@@ -1,4 +1,4 @@
-// Package wire is what the host and the guest's init say to each other: a job in, a stream of frames out.
+// Package wire is the protocol between the host and the guest's init: a job in, a stream of frames out.
 package wire
 
 import (
@@ -10,48 +10,49 @@ import (
 	"io"
 )
 
-// Version is that of the job and the frames; both sides must have the same.
+// Version is the version of the job and the frames; both sides must agree.
 const Version = 1
 
 // PortName is the name of the virtio port that carries the frames.
 const PortName = "misstep"
 
-// JobPath is where the guest finds its job.
+// JobPath is the path of the job in the guest.
 const JobPath = "/misstep/job.json"
 
-// ModulesPath is the guest's folder of kernel modules, loaded by the order of their names.
+// ModulesPath is the guest's folder of kernel modules, loaded in the order of their names.
 const ModulesPath = "/misstep/modules"
 
 // Job is one command to run in the guest.
 type Job struct {
-	Version  int      `json:"version"`
-	Shared   bool     `json:"shared"` // the host's root is at the virtiofs tag "root"
-	Command  []string `json:"command"`
-	Dir      string   `json:"dir"`
-	Env      []string `json:"env"`
-	UID      int      `json:"uid"`
-	GID      int      `json:"gid"`
-	Evidence []string `json:"evidence"` // paths in the guest to bring out; a folder with all in it; a missing one is told, not an error
+	Version int      `json:"version"`
+	Shared  bool     `json:"shared"` // the host's root is at the virtiofs tag "root"
+	Command []string `json:"command"`
+	Dir     string   `json:"dir"`
+	Env     []string `json:"env"`
+	UID     int      `json:"uid"`
+	GID     int      `json:"gid"`
+	// paths in the guest to return, folders with their contents; a missing one is noted, not an error
+	Evidence []string `json:"evidence"`
 	// MaxEvidence bounds the bytes of all evidence together.
 	MaxEvidence int64 `json:"max_evidence"`
-	// LimitNanos ends the command after this time of the guest's clock; 0 means never.
+	// LimitNanos limits the command's time by the guest's clock; 0 means no limit.
 	LimitNanos int64 `json:"limit_nanos"`
 	// Files are small files to write before the command starts, by absolute path.
 	Files map[string][]byte `json:"files"`
 }
 
-// Exit is how the command ended, the last frame of every run.
+// Exit describes how the command ended; the last frame of every run.
 type Exit struct {
-	Code     int    `json:"code"`      // 128+signal when a signal ended it, as a shell says
+	Code     int    `json:"code"`      // 128+signal when a signal ended it, as in a shell
 	Signal   int    `json:"signal"`    // 0: none
 	TimedOut bool   `json:"timed_out"` // the job's limit ended it
-	Failure  string `json:"failure"`   // the command could not be started, or the guest could not be set up: not the command's doing
+	Failure  string `json:"failure"`   // why the command could not be started or the guest not be set up; empty if it was
 	// BootNanos is the guest's time from power-on to the command, RunNanos from there to its end.
 	BootNanos int64 `json:"boot_nanos"`
 	RunNanos  int64 `json:"run_nanos"`
 }
 
-// Kind says what a frame holds.
+// Kind is the kind of a frame's payload.
 type Kind uint8
 
 // Kinds of frames.
@@ -72,18 +73,18 @@ const (
 type FileHeader struct {
 	Name string `json:"name"` // relative, slashes
 	Mode uint32 `json:"mode"` // permission bits
-	Size int64  `json:"size"` // as the guest saw it when it began; the data may be shorter or longer
+	Size int64  `json:"size"` // when the guest opened it; the data may be shorter or longer
 }
 
 // MaxPayload bounds a frame's payload, bytes.
 const MaxPayload = 64 << 10
 
-// headerSize is that of a frame's header: magic, kind, length, CRC-32 of the payload.
+// headerSize is the size of a frame's header: magic, kind, length, CRC-32 of the payload.
 const headerSize = 1 + 1 + 4 + 4
 
 const frameMagic = 0xA5
 
-// Errors of a stream that is not as it should be.
+// Errors of a malformed stream.
 var (
 	ErrCorrupt = errors.New("the stream from the guest is corrupt")
 	ErrVersion = errors.New("guest and host are of different versions; build both from the same sources (go generate ./deploy/vm)")
@@ -109,7 +110,8 @@ func Append(buf []byte, f Frame) ([]byte, error) {
 	return append(buf, f.Payload...), nil
 }
 
-// Read reads one frame; io.EOF at the end between frames, ErrCorrupt (wrapped) for anything that is not a frame.
+// Read reads one frame. It returns io.EOF when the stream ends between frames, and ErrCorrupt (wrapped) for anything that is not a
+// frame.
 func Read(r io.Reader) (Frame, error) {
 	var header [headerSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -138,7 +140,7 @@ func Read(r io.Reader) (Frame, error) {
 	return Frame{Kind: kind, Payload: payload}, nil
 }
 
-// Encode returns v as JSON; the types of this package always can be.
+// Encode returns v as JSON; the types of this package can always be encoded.
 func Encode(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFramesComeBackAsTheyWere(t *testing.T) {
+func TestFramesRoundTrip(t *testing.T) {
 	frames := []Frame{
 		{KindHello, []byte{Version}},
 		{KindStdout, []byte("text")},
@@ -45,7 +45,7 @@ func TestReadRefusesEveryDamage(t *testing.T) {
 	require.NoError(t, err)
 	for i := range good {
 		if i == 1 {
-			continue // another known kind is a frame, too
+			continue // a frame of another known kind is valid, too
 		}
 		damaged := bytes.Clone(good)
 		damaged[i] ^= 0x80
@@ -75,7 +75,7 @@ func FuzzRead(f *testing.F) {
 				}
 				return
 			}
-			// What was read is written as it was.
+			// Writing the frame again gives the same bytes.
 			again, err := Append(nil, frame)
 			require.NoError(t, err)
 			end := len(stream) - reader.Len()
