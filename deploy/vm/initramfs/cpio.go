@@ -263,7 +263,7 @@ func (w *Writer) body(r io.Reader, size int64, name string) error {
 		return fmt.Errorf("initramfs: writing %s: %w", name, err)
 	}
 	if n != size {
-		return fmt.Errorf("initramfs: %s has %d bytes instead of %d: it changed while it was read", name, n, size)
+		return fmt.Errorf("initramfs: %s gave %d bytes of %d: it changed while it was read", name, n, size)
 	}
 	return w.pad(4)
 }
