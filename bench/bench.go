@@ -1,7 +1,7 @@
-// Package bench is what the project's benchmarks share: a time budget, goals, and a report as tables and as JSON.
+// Package bench holds what the project's benchmarks share: a time budget, goals, and a report as tables and as JSON.
 //
-// A benchmark is a program bench/NAME, run by make bench-NAME. It stops when its budget is used up and says how far it
-// got; a goal that it missed or never measured stands in the report as not met.
+// A benchmark is a program bench/NAME, run by make bench-NAME. It stops when its budget is used up and reports how far it got; a
+// goal that it missed or never measured is reported as not met.
 package bench
 
 import (
@@ -19,11 +19,10 @@ import (
 	"time"
 )
 
-// DefaultBudget is what a benchmark may take when BUDGET says nothing.
+// DefaultBudget is the time that a benchmark may take if BUDGET is not set.
 const DefaultBudget = 15 * time.Minute
 
-// Budget reads the value of the environment variable BUDGET, a duration such as "15m"; empty is DefaultBudget. Benchmarks make a
-// context's deadline of it.
+// Budget parses the value of the environment variable BUDGET, a duration such as "15m"; an empty one means DefaultBudget.
 func Budget(text string) (time.Duration, error) {
 	if text == "" {
 		return DefaultBudget, nil
@@ -35,17 +34,17 @@ func Budget(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Goal is one figure that was promised and what was measured.
+// Goal is one promised figure with the measured one.
 type Goal struct {
 	Name string
-	// Goal and Measured in Unit. Measured is NaN when the budget did not reach to it; it is null in JSON then.
+	// Goal and Measured in Unit. Measured is NaN, null in JSON, if the budget did not suffice.
 	Goal, Measured float64
 	Unit           string
-	// AtLeast: the goal is a lower bound; else it is an upper one.
+	// AtLeast: the goal is a lower bound; otherwise an upper one.
 	AtLeast bool
 }
 
-// Met tells whether the measured figure keeps the goal. What was not measured is not met.
+// Met reports whether the measured figure meets the goal. A goal that was not measured is not met.
 func (g Goal) Met() bool {
 	if g.AtLeast {
 		return g.Measured >= g.Goal
@@ -53,7 +52,7 @@ func (g Goal) Met() bool {
 	return g.Measured <= g.Goal
 }
 
-// MarshalJSON gives {name, goal, measured, unit, at_least, met}.
+// MarshalJSON returns {name, goal, measured, unit, at_least, met}.
 func (g Goal) MarshalJSON() ([]byte, error) {
 	var measured *float64
 	if !math.IsNaN(g.Measured) && !math.IsInf(g.Measured, 0) {
@@ -69,7 +68,7 @@ func (g Goal) MarshalJSON() ([]byte, error) {
 	}{g.Name, g.Goal, measured, g.Unit, g.AtLeast, g.Met()})
 }
 
-// Table is one part of a report as it is printed. Rows have as many cells as there are columns.
+// Table is one printed part of a report. Rows have as many cells as there are columns.
 type Table struct {
 	Title   string
 	Columns []string
@@ -78,20 +77,20 @@ type Table struct {
 
 // Report is the result of one benchmark.
 type Report struct {
-	// Name of the benchmark, which names its file too.
+	// Name of the benchmark and of its file.
 	Name string
 	// Date when it started.
 	Date time.Time
-	// Budget it was given, and what it Reached in it, in words.
+	// Budget that it had, and what it Reached within it, in words.
 	Budget  time.Duration
 	Reached string
 	Goals   []Goal
 	Tables  []Table
-	// Rows are the figures for programs to read: any JSON value.
+	// Rows are the figures in machine-readable form: any JSON value.
 	Rows any
 }
 
-// Print writes the report's tables, its goals last.
+// Print writes the report's tables, the goals last.
 func (r Report) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%s, %s, on %s\n", r.Name, r.Date.UTC().Format(time.RFC3339), Machine())
 	for _, t := range append(append([]Table(nil), r.Tables...), goalTable(r.Goals)) {
@@ -127,10 +126,10 @@ func goalTable(goals []Goal) Table {
 	return t
 }
 
-// Write writes the report to dir/NAME.json, whole or not at all.
+// Write writes the report to dir/NAME.json atomically.
 func (r Report) Write(dir string) error {
 	if r.Name == "" || strings.ContainsAny(r.Name, `/\.`) {
-		return fmt.Errorf("write the report: %q is no name of a benchmark", r.Name)
+		return fmt.Errorf("write the report: %q is not a benchmark's name: it is empty or contains /, \\ or .", r.Name)
 	}
 	goals := r.Goals
 	if goals == nil {
@@ -161,12 +160,12 @@ func (r Report) Write(dir string) error {
 	return nil
 }
 
-// Finish prints the report to w and writes its JSON below dir. A missed goal is no error: it is reported.
+// Finish prints the report to w and writes its JSON below dir. A missed goal is not an error: it is reported.
 func (r Report) Finish(w io.Writer, dir string) error {
 	return errors.Join(r.Print(w), r.Write(dir))
 }
 
-// Figure shows a number with three digits that count, and large ones with all; "-" for NaN.
+// Figure formats a number with three significant digits, integers and numbers from 1000 on with all digits; "-" for NaN.
 func Figure(v float64) string {
 	if math.IsNaN(v) {
 		return "-"
@@ -177,7 +176,7 @@ func Figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Machine says in a few words what this machine is: its processors, kernel and memory.
+// Machine describes this machine in a few words: processors, memory, kernel and load.
 func Machine() string {
 	model := runtime.GOARCH
 	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -202,7 +201,7 @@ func Machine() string {
 	return strings.Join(words, ", ")
 }
 
-// field gives the value of the first line "key : value" of a file of /proc.
+// field returns the value of the first line "key : value" of a file in /proc.
 func field(text, key string) string {
 	for line := range strings.Lines(text) {
 		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Part of a benchmark, with its share of the budget when all are measured.
+// Part is a part of a benchmark, with its share of the budget when all parts are measured.
 type Part struct {
 	Name    string
 	Share   float64
 	Measure func(ctx context.Context, until time.Time) error
 }
 
-// Measure measures the parts in their order. only, the value of the environment variable PARTS, names those to measure, separated by commas, which
-// then have the whole budget; empty is all.
+// Measure measures the parts in order. only, the value of the environment variable PARTS, names those to measure, separated by
+// commas, which then have the whole budget; empty means all.
 func Measure(ctx context.Context, parts []Part, only string, budget time.Duration) error {
 	if only != "" {
 		names := strings.Split(only, ",")

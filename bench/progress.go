@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Progress shows on stderr how much of its time a benchmark, or a part of one, has used: a bar on a terminal, a line each minute in a log. End
-// ends it; what is measured may end before its time.
+// Progress shows on stderr how much of its time a benchmark, or a part of one, has used: a bar on a terminal, otherwise a line each
+// minute. The caller calls end when the measurement ends, possibly before its time.
 func Progress(name string, until time.Time) (end func()) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		return progressBar(os.Stderr, name, time.Now(), until)
@@ -38,15 +38,16 @@ func progressBar(w io.Writer, name string, start, until time.Time) (end func()) 
 
 func progressLines(w io.Writer, name string, start, until time.Time, every time.Duration) (end func()) {
 	return each(every, func(now time.Time) {
-		fmt.Fprintf(w, "%s: %v of %v, %v left\n", name, now.Sub(start).Round(time.Second), until.Sub(start).Round(time.Second), left(now, until))
+		fmt.Fprintf(w, "%s: %v of %v, %v left\n", name, now.Sub(start).Round(time.Second), until.Sub(start).Round(time.Second),
+			left(now, until))
 	})
 }
 
-// left is the time until then, in seconds, none when it is over.
+// left returns the time until then, in whole seconds, 0 if it has passed.
 func left(now, until time.Time) time.Duration { return max(until.Sub(now), 0).Round(time.Second) }
 
-// each calls tell in equal steps, in a goroutine of its own that is over when stop returns.
-func each(every time.Duration, tell func(now time.Time)) (stop func()) {
+// each calls report at regular intervals, in a goroutine that has ended when stop returns.
+func each(every time.Duration, report func(now time.Time)) (stop func()) {
 	ticker := time.NewTicker(every)
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -54,7 +55,7 @@ func each(every time.Duration, tell func(now time.Time)) (stop func()) {
 		for {
 			select {
 			case now := <-ticker.C:
-				tell(now)
+				report(now)
 			case <-done:
 				return
 			}

@@ -17,10 +17,10 @@ func TestProgressIsLinesInALog(t *testing.T) {
 	require.Regexp(t, `^growth: 0s of 31m0s, 31m0s left\n`, out.String())
 	size := out.Len()
 	time.Sleep(5 * time.Millisecond)
-	require.Equal(t, size, out.Len(), "it went on after its end")
+	require.Equal(t, size, out.Len(), "it continued after its end")
 }
 
-func TestProgressNeverGoesBelowNothing(t *testing.T) {
+func TestTimeLeftIsNeverNegative(t *testing.T) {
 	now := time.Now()
 	require.Zero(t, left(now, now.Add(-time.Minute)))
 	require.Equal(t, 90*time.Second, left(now, now.Add(90*time.Second)))
@@ -29,5 +29,5 @@ func TestProgressNeverGoesBelowNothing(t *testing.T) {
 func TestProgressIsABarOnATerminal(t *testing.T) {
 	var out bytes.Buffer
 	end := progressBar(&out, "growth", time.Now(), time.Now().Add(time.Minute))
-	end() // comes back though the time is not over
+	end() // returns although the time is not up
 }

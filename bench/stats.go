@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Median of values, NaN of none.
+// Median returns the median of values, NaN if there are none.
 func Median(values []float64) float64 { return Quantile(values, 0.5) }
 
-// Quantile gives the q-quantile (0 to 1) of values, between neighbours linearly; NaN of none.
+// Quantile returns the q-quantile (0 to 1) of values with linear interpolation; NaN if there are none.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -22,7 +22,7 @@ func Quantile(values []float64, q float64) float64 {
 	return sorted[low] + (at-float64(low))*(sorted[low+1]-sorted[low])
 }
 
-// Slope of the least-squares line through the points (x, y), NaN of fewer than two different x.
+// Slope returns the slope of the least-squares line through the points (x, y), NaN for fewer than two different x.
 func Slope(x, y []float64) float64 {
 	n := float64(min(len(x), len(y)))
 	var sx, sy, sxx, sxy float64

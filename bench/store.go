@@ -9,18 +9,20 @@ import (
 	"os"
 )
 
-// Store keeps what was measured in a file, a line of JSON each, so that a later run goes on from there. It is used by one goroutine.
+// Store keeps measurements in a file, one line of JSON each, so that a later run can resume from there. Not safe for concurrent
+// use.
 type Store[E any] struct {
 	file *os.File
 	// Entries in the order in which they were added.
 	Entries []E
 }
 
-// OpenStore reads the file at path, which is made when it is not there. A last line that a killed benchmark did not finish is taken away.
+// OpenStore reads the file at path, which is created if it does not exist. An incomplete last line, left by a killed benchmark, is
+// removed.
 func OpenStore[E any](path string) (*Store[E], error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("open the measured figures: %w", err)
+		return nil, fmt.Errorf("open the stored measurements: %w", err)
 	}
 	s := &Store[E]{file: file}
 	reader := bufio.NewReader(file)
@@ -39,21 +41,22 @@ func OpenStore[E any](path string) (*Store[E], error) {
 			err = json.Unmarshal(line, &e)
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("read the measured figures %s: %w; remove the file to measure anew", path, err), file.Close())
+			return nil, errors.Join(fmt.Errorf("read the stored measurements %s: %w; remove the file to start again", path, err),
+				file.Close())
 		}
 		whole += int64(len(line))
 		s.Entries = append(s.Entries, e)
 	}
 }
 
-// Add keeps an entry.
+// Add stores an entry.
 func (s *Store[E]) Add(e E) error {
 	line, err := json.Marshal(e)
 	if err == nil {
 		_, err = s.file.Write(append(line, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("keep a measured figure: %w", err)
+		return fmt.Errorf("store a measurement: %w", err)
 	}
 	s.Entries = append(s.Entries, e)
 	return nil

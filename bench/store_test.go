@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStoreGoesOnAfterAKill(t *testing.T) {
+func TestStoreResumesAfterAKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cells.jsonl")
 	add := func(want []int, more ...int) {
 		s, err := OpenStore[int](path)
@@ -22,7 +22,7 @@ func TestStoreGoesOnAfterAKill(t *testing.T) {
 	add(nil, 1, 2)
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
-	_, err = f.WriteString("33") // a line that was not finished
+	_, err = f.WriteString("33") // an incomplete line
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 	add([]int{1, 2}, 4)

@@ -1,5 +1,5 @@
-// Command agent measures what the agent costs: time at each ratio of methods and rate of signals, one push and pop, answered checks a
-// second, memory of a thread, and growth. PARTS=cost,growth measures these only, in the whole budget.
+// Command agent measures what the agent costs: time at each ratio of methods and rate of signals, one push and pop, answered checks
+// a second, memory of a thread, and growth. PARTS=cost,growth measures these parts only, with the whole budget.
 package main
 
 import (
@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -21,16 +20,9 @@ import (
 	"misstep/recipe"
 )
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-agent:", err)
-		os.Exit(1)
-	}
-}
+func main() { bench.Main("agent", run) }
 
-func run(stdout io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+func run(ctx context.Context, stdout io.Writer) error {
 	budget, err := bench.Budget(os.Getenv("BUDGET"))
 	if err != nil {
 		return err
@@ -46,7 +38,7 @@ func run(stdout io.Writer) error {
 	}
 	on, ok := bed.JDK(25)
 	if !ok || !on.HasCompiler {
-		return errors.New("the catalogue has no JDK 25 with a compiler: fill it with make catalogue")
+		return errors.New("the catalogue has no JDK 25 with a compiler; fill it with make catalogue")
 	}
 	start := time.Now()
 	report := bench.Report{Name: "agent", Date: start, Budget: budget}
@@ -67,7 +59,8 @@ func run(stdout io.Writer) error {
 		{Name: "rate", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
 			rates, err := measureRate(ctx, bed, on, until)
 			if err == nil {
-				goal := bench.Goal{Name: "answered checks in signal handlers", Goal: 5000, Measured: best(rates), Unit: "a second", AtLeast: true}
+				goal := bench.Goal{Name: "answered checks in signal handlers", Goal: 5000, Measured: best(rates), Unit: "a second",
+					AtLeast: true}
 				add("rate", rates, fmt.Sprintf("%d runs for the rate", len(rates)), []bench.Goal{goal}, rateTable(rates))
 			}
 			return err
@@ -82,7 +75,8 @@ func run(stdout io.Writer) error {
 		{Name: "growth", Share: 0.25, Measure: func(ctx context.Context, until time.Time) error {
 			growth, err := measureGrowth(ctx, bed, on, until)
 			if err == nil {
-				add("growth", growth, fmt.Sprintf("%v of growth", growth.reached().Round(time.Second)), []bench.Goal{growth.goal()}, growth.table())
+				add("growth", growth, fmt.Sprintf("%v of growth", growth.reached().Round(time.Second)), []bench.Goal{growth.goal()},
+					growth.table())
 			}
 			return err
 		}},
@@ -106,7 +100,7 @@ type rate struct {
 
 func (r rate) perSecond() float64 { return float64(r.Answered) / r.Seconds }
 
-// measureRate asks for as many samples as there can be, of workloads with several threads.
+// measureRate requests as many samples as possible, from workloads with several threads.
 func measureRate(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) ([]rate, error) {
 	var all []rate
 	for i := 0; i == 0 || ctx.Err() == nil && time.Now().Before(until); i++ {
@@ -129,14 +123,15 @@ func measureRate(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.T
 				for _, n := range r.Check(recipe.AsgctShadow).Void {
 					void += n
 				}
-				all = append(all, rate{workload, interval, r.Status.Sent, r.Status.Answered, void, r.Wall.Seconds(), r.CPU.Seconds()})
+				all = append(all, rate{workload, interval, r.Status.Sent, r.Status.Answered, void, r.Wall.Seconds(),
+					r.CPU.Seconds()})
 			}
 		}
 	}
 	return all, nil
 }
 
-// best is the median over the repetitions of the workload and interval that answered most.
+// best returns the median over the repetitions of the workload and interval with the most answers.
 func best(all []rate) float64 {
 	by := map[string][]float64{}
 	for _, r := range all {
@@ -157,7 +152,8 @@ func rateTable(all []rate) bench.Table {
 	}
 	for _, r := range all {
 		t.Rows = append(t.Rows, []string{
-			r.Workload, r.Interval.String(), fmt.Sprint(r.Sent), fmt.Sprint(r.Answered), fmt.Sprint(r.Void), bench.Figure(r.Seconds), bench.Figure(r.CPU),
+			r.Workload, r.Interval.String(), fmt.Sprint(r.Sent), fmt.Sprint(r.Answered), fmt.Sprint(r.Void),
+			bench.Figure(r.Seconds), bench.Figure(r.CPU),
 			bench.Figure(r.perSecond()), bench.Figure(float64(r.Answered) / r.CPU),
 		})
 	}
@@ -198,19 +194,19 @@ const (
 	fullName = "ratio 1"
 )
 
-// costs of all variants of each workload.
+// costs are the samples of all variants of each workload.
 type costs struct {
 	Rounds int
 	Cells  map[string]map[string]*samples // by workload and variant
 }
 
-// samples of one workload in one variant: seconds, CPU seconds, resident MiB, checks a CPU second.
+// samples are the figures of one workload in one variant: seconds, CPU seconds, resident MiB, checks a CPU second.
 type samples struct{ Wall, CPU, RSS, Checks []float64 }
 
-// withGoals are the workloads that have goals: they come first.
+// withGoals are the workloads that have goals; they are measured first.
 var withGoals = []string{"javac", "h2"}
 
-// measureCost runs all variants of a workload one after the other, again and again, so that a busy machine is as busy for each.
+// measureCost runs all variants of a workload in turn, repeatedly, so that the machine's load affects all of them alike.
 func measureCost(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) (*costs, error) {
 	c := &costs{Cells: map[string]map[string]*samples{}}
 	all, err := bed.Workloads(on)
@@ -223,7 +219,7 @@ func measureCost(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.T
 			others = append(others, w.Name)
 		}
 	}
-	// Those with a goal are measured three times a round, at its ends and in the middle: one run of each would say little of them.
+	// Those with a goal are measured three times a round, at both ends and in the middle: a single run would prove little.
 	names := slices.Concat(withGoals, others[:len(others)/2], withGoals, others[len(others)/2:], withGoals)
 	for ; c.Rounds == 0 || ctx.Err() == nil && time.Now().Before(until); c.Rounds++ {
 		for i, workload := range names {
@@ -262,11 +258,13 @@ func measureCost(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.T
 
 func (c *costs) table() bench.Table {
 	t := bench.Table{
-		Title:   "cost, side by side: medians (quartiles), relative to no agent",
-		Columns: []string{"workload", "variant", "runs", "seconds", "times", "CPU seconds", "times", "checks a CPU second", "MiB resident"},
+		Title: "cost, side by side: medians (quartiles), relative to no agent",
+		Columns: []string{"workload", "variant", "runs", "seconds", "times", "CPU seconds", "times", "checks a CPU second",
+			"MiB resident"},
 	}
 	spread := func(v []float64) string {
-		return fmt.Sprintf("%s (%s–%s)", bench.Figure(bench.Median(v)), bench.Figure(bench.Quantile(v, 0.25)), bench.Figure(bench.Quantile(v, 0.75)))
+		return fmt.Sprintf("%s (%s–%s)", bench.Figure(bench.Median(v)), bench.Figure(bench.Quantile(v, 0.25)),
+			bench.Figure(bench.Quantile(v, 0.75)))
 	}
 	for _, workload := range slices.Sorted(maps.Keys(c.Cells)) {
 		base := c.Cells[workload]["no agent"]
@@ -276,22 +274,25 @@ func (c *costs) table() bench.Table {
 				continue
 			}
 			t.Rows = append(t.Rows, []string{
-				workload, v.name, fmt.Sprint(len(s.Wall)), spread(s.Wall), bench.Figure(bench.Median(s.Wall) / bench.Median(base.Wall)),
-				spread(s.CPU), bench.Figure(bench.Median(s.CPU) / bench.Median(base.CPU)), bench.Figure(bench.Median(s.Checks)), bench.Figure(bench.Median(s.RSS)),
+				workload, v.name, fmt.Sprint(len(s.Wall)), spread(s.Wall),
+				bench.Figure(bench.Median(s.Wall) / bench.Median(base.Wall)),
+				spread(s.CPU), bench.Figure(bench.Median(s.CPU) / bench.Median(base.CPU)), bench.Figure(bench.Median(s.Checks)),
+				bench.Figure(bench.Median(s.RSS)),
 			})
 		}
 	}
 	return t
 }
 
-// goals are on CPU time: on a shared machine it is what the agent adds, while wall time is what the others leave.
+// goals apply to CPU time: on a shared machine it shows what the agent adds, while wall time depends on other processes.
 func (c *costs) goals() []bench.Goal {
 	var goals []bench.Goal
 	for _, workload := range withGoals {
 		for _, v := range []struct{ variant, what string }{{bareName, ""}, {fullName, " and entry checks at 0.001"}} {
 			base, full := c.Cells[workload]["no agent"], c.Cells[workload][v.variant]
 			goals = append(goals, bench.Goal{
-				Name: "full instrumentation of " + workload + v.what + ", CPU time", Goal: 3, Measured: bench.Median(full.CPU) / bench.Median(base.CPU), Unit: "times",
+				Name: "full instrumentation of " + workload + v.what + ", CPU time", Goal: 3,
+				Measured: bench.Median(full.CPU) / bench.Median(base.CPU), Unit: "times",
 			})
 		}
 	}

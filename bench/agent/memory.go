@@ -22,7 +22,7 @@ import (
 	"misstep/recipe"
 )
 
-// compile makes the classes of the two programs that are no workloads.
+// compile compiles the two programs that are not workloads and returns the folder of their classes.
 func compile(ctx context.Context, on jdk.Entry, dir string) (string, error) {
 	classes := filepath.Join(dir, "classes")
 	args := []string{"-d", classes, "agent/java/src/test/java/misstep/programs/PairCost.java", "bench/agent/testdata/Parked.java"}
@@ -32,7 +32,7 @@ func compile(ctx context.Context, on jdk.Entry, dir string) (string, error) {
 	return classes, nil
 }
 
-// java composes a JVM on a program of ours; o is nil for none with the agent.
+// java returns the command of a JVM that runs one of the benchmark's programs; without the agent if o is nil.
 func java(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, args ...string) (*exec.Cmd, error) {
 	launcher := filepath.Join(on.Path, "bin", "java")
 	var loaded []string
@@ -54,11 +54,11 @@ func java(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, a
 	return cmd, nil
 }
 
-// instrumentedOnly asks for instrumentation, which no check but those at entries and in samples does, and practically checks nothing.
+// instrumentedOnly requests instrumentation, which only checks at entries and in samples cause, and practically checks nothing.
 var instrumentedOnly = map[string]float64{recipe.ShadowGst: 1e-15, recipe.Liveness: 1}
 
-// threads is what one push and pop takes, in nanoseconds, and what a thread takes, in MiB: one that waits 50 frames deep, and one that has worked
-// 1,000 frames deep under all checks and traces.
+// threads holds the time of one push and pop, in nanoseconds, and the memory of a thread, in MiB: of one that waits 50 frames deep,
+// and of one that has worked 1,000 frames deep with all checks and traces.
 type threads struct {
 	Pair         []float64
 	Parked, Deep float64
@@ -69,7 +69,7 @@ func measureThreads(ctx context.Context, bed *trial.Bed, on jdk.Entry, until tim
 	if err != nil {
 		return t, err
 	}
-	// Memory takes what it takes.
+	// Measuring memory has no time limit.
 	if t.Pair, err = measurePair(ctx, bed, on, classes, time.Now().Add(time.Until(until)/2)); err != nil {
 		return t, err
 	}
@@ -95,12 +95,13 @@ func (t threads) goals() []bench.Goal {
 
 var pairLine = regexp.MustCompile(`pair (-?[0-9.]+) ns`)
 
-// measurePair gives the nanoseconds of one push and pop, net of the call, at least once.
+// measurePair returns the nanoseconds of one push and pop, net of the call, measured at least once.
 func measurePair(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes string, until time.Time) ([]float64, error) {
 	var all []float64
 	for len(all) == 0 || len(all) < 9 && ctx.Err() == nil && time.Now().Before(until) {
 		o := &agent.Options{Seed: 1, Only: []string{"misstep/programs/PairCost.instrumentedLeaf(I)J"}, Checks: instrumentedOnly}
-		cmd, err := java(ctx, bed, on, o, "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,*PairCost.*Leaf", "-cp", classes, "misstep.programs.PairCost")
+		cmd, err := java(ctx, bed, on, o, "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,*PairCost.*Leaf", "-cp",
+			classes, "misstep.programs.PairCost")
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +122,7 @@ func measurePair(ctx context.Context, bed *trial.Bed, on jdk.Entry, classes stri
 	return all, nil
 }
 
-// allChecks are at work at the same time, on a share of the method entries.
+// allChecks returns all checks by share; entries is the share of the method entries.
 func allChecks(entries float64) map[string]float64 {
 	return map[string]float64{
 		recipe.GstAsgct: entries, recipe.ShadowGst: entries, recipe.AsgctShadow: 1,
@@ -129,7 +130,8 @@ func allChecks(entries float64) map[string]float64 {
 	}
 }
 
-// measureThread gives the MiB that the agent adds for each thread: what 400 more threads add with the agent, less what they add without.
+// measureThread returns the MiB that the agent adds per thread: what 400 more threads add with the agent, less what they add
+// without.
 func measureThread(ctx context.Context, bed *trial.Bed, on jdk.Entry, program func(n int) []string) (float64, error) {
 	const few, many = 50, 450
 	added := func(o *agent.Options) (float64, error) {
@@ -156,11 +158,12 @@ func measureThread(ctx context.Context, bed *trial.Bed, on jdk.Entry, program fu
 	return with - without, nil
 }
 
-// parked gives the resident MiB of a JVM that keeps threads.
+// parked returns the resident MiB of a JVM whose threads are parked.
 func parked(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options, program []string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	cmd, err := java(ctx, bed, on, o, append([]string{"-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC"}, program...)...)
+	cmd, err := java(ctx, bed, on, o, append([]string{"-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch", "-XX:+UseSerialGC"},
+		program...)...)
 	if err != nil {
 		return 0, err
 	}
@@ -181,12 +184,12 @@ func parked(ctx context.Context, bed *trial.Bed, on jdk.Entry, o *agent.Options,
 	}
 	_, writeErr := io.WriteString(stdin, "end\n")
 	if err := errors.Join(err, writeErr, cmd.Wait()); err != nil {
-		return 0, fmt.Errorf("keep %v: %w: %s", program, err, stderr.Bytes())
+		return 0, fmt.Errorf("run %v: %w: %s", program, err, stderr.Bytes())
 	}
 	return size, nil
 }
 
-// resident gives the resident memory of a process in MiB.
+// resident returns the resident memory of a process in MiB.
 func resident(pid int) (float64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"misstep/runner/jvm"
 )
 
-// writeBundle makes the bundle of a finding that a run showed.
+// writeBundle writes the bundle of a finding of a run.
 func writeBundle(ctx context.Context, path string, finding *misstepv1.Finding, artefacts agent.Artefacts, of trialRun) (err error) {
 	command, err := jvm.BundleCommand(of.recipe, of.workload.Path, of.manifest)
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 // calibrationSeeds is the number of independent searches for each bug.
 const calibrationSeeds = 10
 
-// trigger is how a known bug is looked for: the workload and flags of its trigger.
+// trigger describes how to search for a known bug: workload, flags, checks.
 type trigger struct {
 	bug, workload string
 	flags         []string
@@ -33,13 +33,13 @@ type trigger struct {
 	interval      time.Duration
 	guesses       int
 	ratio         float64 // of methods; 0 is 1
-	// rule tolerates what the bug does, and counts it: the bug has shown when it has fired.
+	// rule tolerates the bug's mismatches and counts them: the bug has been observed once the rule has fired.
 	rule string
-	// has tells whether a JDK of the catalogue may have the bug.
+	// has reports whether a JDK of the catalogue may have the bug.
 	has func(jdk.Entry) bool
 }
 
-// before tells that the JDK's update of a feature version is older than the one given.
+// before returns a function that reports whether a JDK has the update's feature version and is older than the update.
 func before(update [3]int) func(jdk.Entry) bool {
 	return func(j jdk.Entry) bool {
 		v, ok := known.ParseVersion(j.Version)
@@ -54,58 +54,61 @@ var (
 	smallCodeCache = []string{"-XX:ReservedCodeCacheSize=8m"}
 )
 
-// recipes are the bugs of the calibration list with their triggers.
+// recipes are the triggers of the calibration list's bugs.
 var recipes = []trigger{
 	{
 		bug: "JDK-8303444", workload: "clinit", flags: []string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
 		checks: map[string]float64{recipe.GstAsgct: 1}, has: func(j jdk.Entry) bool { return j.Feature > 8 },
 	},
-	// 11 has it, too, but no workload calls such methods there: agent/linked_jvm_test.go does.
+	// 11 has it as well, but no workload calls such methods there: agent/linked_jvm_test.go does.
 	{
 		bug: "JDK-8302320", workload: "churn", checks: map[string]float64{recipe.GstAsgct: 0.02},
 		has: func(j jdk.Entry) bool { return j.Feature == 8 },
 	},
 	{bug: "MISSTEP-epilogue-fabrication", workload: "epilogue", checks: sampled, interval: 200 * time.Microsecond, has: everyJDK},
 	{bug: "JDK-8178287", workload: "h2", checks: sampled, interval: 200 * time.Microsecond, has: everyJDK},
-	{bug: "JDK-8022893", workload: "mix", checks: sampled, interval: 200 * time.Microsecond, rule: "inline-imprecision", has: everyJDK},
+	{bug: "JDK-8022893", workload: "mix", checks: sampled, interval: 200 * time.Microsecond, rule: "inline-imprecision",
+		has: everyJDK},
 	{
 		bug: "MISSTEP-virtual-thread-thaw", workload: "vthread-yield", checks: map[string]float64{recipe.GstAsgct: 0.01},
 		has: func(j jdk.Entry) bool { return j.Feature >= 21 },
 	},
 	{
-		bug: "JDK-8352649", workload: "deopt", flags: smallCodeCache, checks: sampled, interval: 50 * time.Microsecond, guesses: 1024, ratio: 0.1,
+		bug: "JDK-8352649", workload: "deopt", flags: smallCodeCache, checks: sampled, interval: 50 * time.Microsecond,
+		guesses: 1024, ratio: 0.1,
 		has: func(j jdk.Entry) bool { return j.Feature == 11 || before([3]int{17, 0, 16})(j) },
 	},
 	{
-		bug: "JDK-8339133", workload: "deopt", flags: smallCodeCache, checks: sampled, interval: 50 * time.Microsecond, guesses: 1024, ratio: 0.1,
+		bug: "JDK-8339133", workload: "deopt", flags: smallCodeCache, checks: sampled, interval: 50 * time.Microsecond,
+		guesses: 1024, ratio: 0.1,
 		has: before([3]int{8, 0, 422}),
 	},
 }
 
-// calibration is the searches for one bug, from a seed each, on the JDKs that have it by turns.
+// calibration holds the searches for one bug, one per seed, alternating between the JDKs that have it.
 type calibration struct {
 	Bug, Workload string
-	// Missing says why nothing was searched.
+	// Missing explains why no search was made.
 	Missing  string
 	Searches []*search
 
-	by string // what tells of it, when that is no label
+	by string // what identifies the bug, if not a label
 }
 
-// search for one bug from one seed. It ends with the first hit.
+// search is a search for one bug from one seed. It ends with the first hit.
 type search struct {
 	JDK  string
 	Seed uint64
 	Hit  bool
-	// Trials and Seconds of JVM time until the hit, or until the search was given up.
+	// Trials and Seconds of JVM time until the hit, or until the search was abandoned.
 	Trials  int
 	Seconds float64
 
 	on jdk.Entry
 }
 
-// measureCalibration searches for each bug from ten seeds, one seed of each after the other, so that a short budget has some of all. What is left of the
-// time then goes to the searches without a hit.
+// measureCalibration searches for each bug from ten seeds, seed by seed, so that even a short budget covers all bugs. The remaining
+// time is spent on the searches without a hit.
 func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([]calibration, error) {
 	all := make([]calibration, len(recipes))
 	jdks := make([][]jdk.Entry, len(recipes))
@@ -122,7 +125,7 @@ func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([
 		}
 		searched++
 	}
-	// A share of the time for each of those that are left: a bug that does not show must not take all of it.
+	// Each remaining search has a share of the time: a bug that does not appear must not use up all of it.
 	step := func(s *search, r trigger, left int, least time.Duration) (bool, error) {
 		rest := time.Until(until)
 		if rest <= 0 || ctx.Err() != nil {
@@ -171,14 +174,15 @@ func measureCalibration(ctx context.Context, bed *trial.Bed, until time.Time) ([
 	}
 }
 
-// look repeats trials with seeds of their own until the bug shows or ctx ends.
+// look repeats trials, each with its own seed, until the bug is observed or ctx ends.
 func (s *search) look(ctx context.Context, bed *trial.Bed, r trigger) error {
 	start := time.Now()
 	for ctx.Err() == nil && !s.Hit {
 		s.Trials++
 		result, err := bed.Run(ctx, trial.Spec{
 			JDK: s.on, Workload: r.workload, Flags: append([]string{"-XX:ErrorFile=" + errorFile}, r.flags...),
-			Agent: &agent.Options{Seed: s.Seed<<16 | uint64(s.Trials), Ratio: cmp.Or(r.ratio, 1), Checks: r.checks, Interval: r.interval, Jitter: 0.5, Guesses: r.guesses},
+			Agent: &agent.Options{Seed: s.Seed<<16 | uint64(s.Trials), Ratio: cmp.Or(r.ratio, 1), Checks: r.checks,
+				Interval: r.interval, Jitter: 0.5, Guesses: r.guesses},
 		}, func(_ int, dir string) bool {
 			s.Hit = s.Hit || r.shows(dir, s.on.Version)
 			return !s.Hit
@@ -189,16 +193,16 @@ func (s *search) look(ctx context.Context, bed *trial.Bed, r trigger) error {
 		s.Hit = s.Hit || r.shows(result.Dir, s.on.Version)
 	}
 	s.Seconds += time.Since(start).Seconds()
-	note("%s on %s, seed %d: found %v, trial %d, %.1f s", r.bug, s.JDK, s.Seed, s.Hit, s.Trials, s.Seconds)
+	bench.Note("%s on %s, seed %d: found %v, trial %d, %.1f s", r.bug, s.JDK, s.Seed, s.Hit, s.Trials, s.Seconds)
 	return nil
 }
 
 const errorFile = "hs_err.log" // in the run's folder
 
-// shows tells whether what a run has left until now shows the bug.
+// shows reports whether the files that a run has written so far show the bug.
 func (r trigger) shows(dir, version string) bool {
 	if r.rule != "" {
-		status, err := agent.ReadStatus(filepath.Join(dir, "agent", "status.bin")) // not there at first
+		status, err := agent.ReadStatus(filepath.Join(dir, "agent", "status.bin")) // does not exist at first
 		return err == nil && slices.ContainsFunc(status.Checks, func(c agent.CheckCount) bool { return c.Tolerated[r.rule] > 0 })
 	}
 	if f, err := os.Open(filepath.Join(dir, errorFile)); err == nil {
@@ -217,7 +221,7 @@ func (r trigger) shows(dir, version string) bool {
 	return found
 }
 
-// hits gives trials and seconds of the searches that hit.
+// hits returns trials and seconds of the searches that hit.
 func (c calibration) hits() (trials, seconds []float64) {
 	for _, s := range c.Searches {
 		if s.Hit {
@@ -229,8 +233,9 @@ func (c calibration) hits() (trials, seconds []float64) {
 
 func calibrationTable(all []calibration) bench.Table {
 	t := bench.Table{
-		Title:   "calibration: known bugs, to the first hit",
-		Columns: []string{"bug", "workload", "found", "median trials", "quartiles", "median seconds", "quartiles", "JDKs", "not found on"},
+		Title: "calibration: known bugs, to the first hit",
+		Columns: []string{"bug", "workload", "found", "median trials", "quartiles", "median seconds", "quartiles", "JDKs",
+			"not found on"},
 	}
 	for _, c := range all {
 		if c.Missing != "" {
@@ -247,7 +252,8 @@ func calibrationTable(all []calibration) bench.Table {
 		names := func(hit bool) string { return strings.Join(slices.Sorted(maps.Keys(on[hit])), " ") }
 		trials, seconds := c.hits()
 		t.Rows = append(t.Rows, []string{
-			c.Bug + c.by, c.Workload, fmt.Sprintf("%d of %d", len(trials), len(c.Searches)), bench.Figure(bench.Median(trials)), quartiles(trials),
+			c.Bug + c.by, c.Workload, fmt.Sprintf("%d of %d", len(trials), len(c.Searches)), bench.Figure(bench.Median(trials)),
+			quartiles(trials),
 			bench.Figure(bench.Median(seconds)), quartiles(seconds), names(true), names(false),
 		})
 	}
@@ -269,7 +275,8 @@ func calibrationGoals(all []calibration) []bench.Goal {
 		if c.Missing == "" {
 			trials, _ := c.hits()
 			goals = append(goals, bench.Goal{
-				Name: c.Bug + " found in " + c.Workload, Goal: calibrationSeeds, Measured: float64(len(trials)), Unit: fmt.Sprintf("of %d searches", len(c.Searches)), AtLeast: true,
+				Name: c.Bug + " found in " + c.Workload, Goal: calibrationSeeds, Measured: float64(len(trials)),
+				Unit: fmt.Sprintf("of %d searches", len(c.Searches)), AtLeast: true,
 			})
 		}
 	}

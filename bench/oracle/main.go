@@ -1,6 +1,6 @@
-// Command oracle measures what the agent's checks miss (sensitivity, by injected faults), what they invent (specificity, by real
-// workloads without faults), and how long the known bugs take to show (calibration). PARTS=specificity,calibration measures these only, in the
-// whole budget.
+// Command oracle measures what the agent's checks miss (sensitivity, by injected faults), their false positives (specificity, by
+// real workloads without faults), and how long it takes to observe the known bugs (calibration). PARTS=specificity,calibration
+// measures these parts only, with the whole budget.
 package main
 
 import (
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
 
 	"misstep/bench"
@@ -16,16 +15,9 @@ import (
 	"misstep/recipe"
 )
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-oracle:", err)
-		os.Exit(1)
-	}
-}
+func main() { bench.Main("oracle", run) }
 
-func run(stdout io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+func run(ctx context.Context, stdout io.Writer) error {
 	budget, err := bench.Budget(os.Getenv("BUDGET"))
 	if err != nil {
 		return err
@@ -63,7 +55,8 @@ func run(stdout io.Writer) error {
 		}},
 		{Name: "specificity", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
 			err := results.Specificity.measure(ctx, bed, until)
-			add(results.Specificity.goals(), results.Specificity.countTable(), results.Specificity.runsTable(), results.Specificity.familyTable())
+			add(results.Specificity.goals(), results.Specificity.countTable(), results.Specificity.runsTable(),
+				results.Specificity.familyTable())
 			return err
 		}},
 		{Name: "calibration", Share: 0.25, Measure: func(ctx context.Context, until time.Time) (err error) {
@@ -76,12 +69,14 @@ func run(stdout io.Writer) error {
 		return err
 	}
 	report.Rows = results
-	report.Reached = fmt.Sprintf("%d runs with faults, %d without (%d of them stopped at their time limit), %d for calibration, in %v",
-		results.Sensitivity.Runs, results.Specificity.Runs, results.Specificity.Stopped, calibrationTrials(results.Calibration), time.Since(start).Round(time.Second))
+	report.Reached = fmt.Sprintf("%d runs with faults, %d without (%d of them stopped at their time limit), %d for calibration, "+
+		"in %v",
+		results.Sensitivity.Runs, results.Specificity.Runs, results.Specificity.Stopped, calibrationTrials(results.Calibration),
+		time.Since(start).Round(time.Second))
 	return report.Finish(stdout, "build/bench")
 }
 
-// checks gives each check a share: entry of the method entries for those at entries, all for the others.
+// checks returns a share for each check: entry for those at method entries, 1 for the others.
 func checks(entry float64) map[string]float64 {
 	shares := map[string]float64{}
 	for _, name := range recipe.Names(recipe.AgentChecks()) {
@@ -89,9 +84,4 @@ func checks(entry float64) map[string]float64 {
 	}
 	shares[recipe.GstAsgct], shares[recipe.ShadowGst] = entry, entry
 	return shares
-}
-
-// note tells on stderr what goes on.
-func note(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
 }

@@ -22,22 +22,22 @@ import (
 	"misstep/workloads"
 )
 
-// hangGoal is the time in which a hang inside a walk must be found from outside, in seconds.
+// hangGoal is the time within which a hang inside a walk must be detected from outside, in seconds.
 const hangGoal = 10
 
 // misbehaviour is one JVM in which a walk hung or crashed, run by the runner's own executor.
 type misbehaviour struct {
 	Class, JDK, Where string
-	// Kind of the outcome and the phase that it names; Found when both are right.
+	// Kind of the outcome and the phase that it names; Found if both are right.
 	Kind, Phase string
 	Found       bool
 	// Stacks: the thread has native and Java frames; hangs only.
 	Stacks bool
-	// Seconds from the fault until the watchdog saw it, and until the outcome with its stacks was there; hangs only.
+	// Seconds from the fault until the watchdog detected it; Whole until the outcome with its stacks was available; hangs only.
 	Seconds, Whole float64
 }
 
-// measureMisbehaviour lets walks hang and crash, at entries and in signal handlers, on every JDK, until the time is up.
+// measureMisbehaviour makes walks hang and crash, at entries and in signal handlers, on every JDK, until the time is up.
 func measureMisbehaviour(ctx context.Context, bed *trial.Bed, until time.Time) ([]misbehaviour, error) {
 	var all []misbehaviour
 	jdks := slices.DeleteFunc(slices.Clone(bed.JDKs), func(j jdk.Entry) bool { return !bed.Runs(j, "mix") })
@@ -48,7 +48,7 @@ func measureMisbehaviour(ctx context.Context, bed *trial.Bed, until time.Time) (
 		if ctx.Err() != nil || !time.Now().Before(until) {
 			break
 		}
-		// Both counters move at each step, so that a short budget has some of all.
+		// Both indices advance at each step, so that even a short budget covers all kinds and JDKs.
 		k, j := kinds[i%len(kinds)], jdks[(i/len(kinds)+i)%len(jdks)]
 		m, err := misbehave(ctx, bed, j, k.class, k.where, uint32(i))
 		if err != nil {
@@ -57,13 +57,13 @@ func measureMisbehaviour(ctx context.Context, bed *trial.Bed, until time.Time) (
 		if m == nil {
 			continue
 		}
-		note("%s in a walk (%s) on %s: %s, phase %s, %.1f s", k.class, k.where, j.Name, m.Kind, m.Phase, m.Seconds)
+		bench.Note("%s in a walk (%s) on %s: %s, phase %s, %.1f s", k.class, k.where, j.Name, m.Kind, m.Phase, m.Seconds)
 		all = append(all, *m)
 	}
 	return all, nil
 }
 
-// misbehave gives nil for a run in which no walk happened to be altered.
+// misbehave returns nil for a run in which no walk happened to be altered.
 func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where string, seed uint32) (*misbehaviour, error) {
 	dir := filepath.Join(bed.Dir, fmt.Sprintf("%s-%s-%s-%d", class, where, j.Name, seed))
 	plan := faults.Plan{Classes: []string{class}, Rate: 1e-3, Seed: seed, Where: where}
@@ -81,16 +81,18 @@ func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where st
 			m, err := workloads.Load(entry.Path)
 			return entry.Path, m, err
 		},
-		Agent: bed.Agent, Scratch: filepath.Join(dir, "trials"), PatchCache: filepath.Join(bed.Dir, "patch"), Logger: slog.New(seen),
+		Agent: bed.Agent, Scratch: filepath.Join(dir, "trials"), PatchCache: filepath.Join(bed.Dir, "patch"),
+		Logger: slog.New(seen),
 	}
 	outcome, err := executor.Run(ctx, &misstepv1.Recipe{
-		Jdk: &misstepv1.Jdk{Name: j.Name, Digest: j.Digest.String()}, Workload: &misstepv1.Workload{Name: "mix"}, Seed: uint64(seed),
+		Jdk: &misstepv1.Jdk{Name: j.Name, Digest: j.Digest.String()}, Workload: &misstepv1.Workload{Name: "mix"},
+		Seed:            uint64(seed),
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.5},
 		Checks:          []*misstepv1.Check{{Name: recipe.GstAsgct}, {Name: recipe.AsgctShadow}, {Name: recipe.Liveness}},
 		Limits:          &misstepv1.Limits{Wall: durationpb.New(3 * time.Minute)},
 	}, nil)
-	over := monotonic()
+	end := monotonic()
 	if err != nil {
 		return nil, fmt.Errorf("run %s under the injector: %w", class, err)
 	}
@@ -105,31 +107,31 @@ func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where st
 	case kind != misstepv1.OutcomeKind_OUTCOME_KIND_CRASH && kind != misstepv1.OutcomeKind_OUTCOME_KIND_HANG:
 		return nil, nil
 	}
-	// Several threads may come to a fault before the JVM has ended.
-	made := func(is func(*faults.Fault) bool) bool { return slices.ContainsFunc(log.Faults, is) }
+	// Several threads may reach a fault before the JVM has ended.
+	injected := func(is func(*faults.Fault) bool) bool { return slices.ContainsFunc(log.Faults, is) }
 	m := &misbehaviour{Class: class, JDK: j.Name, Where: where, Kind: misstepv1.OutcomeName(outcome.GetKind())}
 	switch class {
 	case faults.Crash:
 		crash := outcome.GetCrash()
 		m.Phase = crash.GetPhase()
 		m.Found = outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CRASH && crash.GetInWalk() && crash.GetWalkPc() != 0 &&
-			made(func(f *faults.Fault) bool { return f.Number() == crash.GetSample() })
+			injected(func(f *faults.Fault) bool { return f.Number() == crash.GetSample() })
 	case faults.Hang:
 		m.Phase = outcome.GetHang().GetCause()
 		m.Found = outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_HANG && m.Phase == "in-walk"
 		if threads := outcome.GetHang().GetThreads(); m.Found && len(threads) > 0 {
-			m.Found = made(func(f *faults.Fault) bool { return int64(f.TID) == threads[0].GetTid() })
+			m.Found = injected(func(f *faults.Fault) bool { return int64(f.TID) == threads[0].GetTid() })
 			m.Stacks = len(threads[0].GetNativeFrames()) > 0 && len(threads[0].GetJavaFrames()) > 0
 		}
 		if at := seen.nanos.Load(); at != 0 && fault.Nanos != 0 {
 			m.Seconds = float64(at-int64(fault.Nanos)) / 1e9 // nanoseconds since boot fit
-			m.Whole = float64(over-int64(fault.Nanos)) / 1e9
+			m.Whole = float64(end-int64(fault.Nanos)) / 1e9
 		}
 	}
 	return m, nil
 }
 
-// firstWarning is a log handler that keeps when the first warning came: the executor warns when it sees that a JVM hangs.
+// firstWarning is a log handler that records the time of the first warning: the executor warns when it detects that a JVM hangs.
 type firstWarning struct{ nanos atomic.Int64 }
 
 func (*firstWarning) Enabled(_ context.Context, level slog.Level) bool {
@@ -141,7 +143,7 @@ func (f *firstWarning) Handle(context.Context, slog.Record) error {
 	return nil
 }
 
-// monotonic is CLOCK_MONOTONIC in nanoseconds, which the injector's log has, too.
+// monotonic returns CLOCK_MONOTONIC in nanoseconds, which the injector's log uses as well.
 func monotonic() int64 {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // fails for unknown clocks only
@@ -152,7 +154,8 @@ func (f *firstWarning) WithAttrs([]slog.Attr) slog.Handler { return f }
 func (f *firstWarning) WithGroup(string) slog.Handler      { return f }
 
 func misbehaviourTable(all []misbehaviour) bench.Table {
-	t := bench.Table{Title: "walks that do not come back, as the runner saw them", Columns: []string{"class", "walk", "JDK", "outcome", "phase or cause", "right", "seconds", "with all", "both stacks"}}
+	t := bench.Table{Title: "walks that do not return, as the runner observed them",
+		Columns: []string{"class", "walk", "JDK", "outcome", "phase or cause", "right", "seconds", "with all", "both stacks"}}
 	for _, m := range all {
 		seconds, whole, stacks := "-", "-", "-"
 		if m.Class == faults.Hang {
@@ -179,16 +182,18 @@ func misbehaviourGoals(all []misbehaviour) []bench.Goal {
 			if m.Stacks {
 				stacks++
 			}
-			if m.Found { // else its time is none
+			if m.Found { // otherwise there is no time
 				seconds, whole = append(seconds, m.Seconds), append(whole, m.Whole)
 			}
 		}
-		goals = append(goals, bench.Goal{Name: fmt.Sprintf("%s found (%.0f tries)", class, tried), Goal: 100, Measured: 100 * found / tried, Unit: "%", AtLeast: true})
+		goals = append(goals, bench.Goal{Name: fmt.Sprintf("%s found (%.0f tries)", class, tried), Goal: 100,
+			Measured: 100 * found / tried, Unit: "%", AtLeast: true})
 		if class == faults.Hang {
 			goals = append(goals,
 				bench.Goal{Name: "slowest hang found", Goal: hangGoal, Measured: bench.Quantile(seconds, 1), Unit: "s"},
 				bench.Goal{Name: "slowest hang with its stacks", Goal: hangGoal, Measured: bench.Quantile(whole, 1), Unit: "s"},
-				bench.Goal{Name: "hangs with native and Java stacks", Goal: 100, Measured: 100 * stacks / tried, Unit: "%", AtLeast: true})
+				bench.Goal{Name: "hangs with native and Java stacks", Goal: 100, Measured: 100 * stacks / tried, Unit: "%",
+					AtLeast: true})
 		}
 	}
 	return goals

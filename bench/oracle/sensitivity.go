@@ -24,29 +24,31 @@ import (
 // sensitivityGoal is the share of visible faults that must be detected, in per cent.
 const sensitivityGoal = 99
 
-// leastVisible faults make a share that can be held against the goal.
+// leastVisible is the least number of visible faults whose share can be compared with the goal.
 const leastVisible = 100
 
-// sensitivity counts what became of injected faults.
+// sensitivity counts the verdicts on injected faults.
 type sensitivity struct {
 	Runs int
-	// Background counts mismatches of walks that were not altered, by check: they are real, and tell how many detections may be luck.
+	// Background counts mismatches of walks that were not altered, by check: they are real, and show how many detections may be
+	// coincidence.
 	Background map[string]uint64
 	Cells      map[string]*cell // by class and check
 	// Rates counts visible and detected faults by rate of injection.
 	Rates map[string]*[2]uint64
 }
 
-// cell is one class of faults under one check. A fault is checked when the check gave a verdict on its walk that is not void.
+// cell is one class of faults under one check. A fault is checked if the check's verdict on its walk is not void.
 type cell struct {
 	Class, Check string
-	// Void verdicts prove nothing, and too many of them hide a class; Checked = Visible + the sum of Blind.
+	// Void verdicts prove nothing, and too many of them mask a class; Checked = Visible + the sum of Blind.
 	Checked, Void, Visible, Detected uint64
-	// Blind faults by the reason for which this check's reference cannot see them; how many of them it detected nevertheless.
+	// Blind faults by the reason why this check's reference cannot see them, and how many of them it detected nevertheless.
 	Blind map[string]*[2]uint64
-	// Missed visible faults by the verdict they got.
+	// Missed visible faults by their verdict.
 	Missed map[string]uint64
-	// Recorded are the detected ones whose record was kept, Known those that triage takes for known bugs: a new bug of that class would go unseen there.
+	// Recorded are the detected ones with a record, Known those that triage takes for known bugs: there a new bug of that class
+	// would be overlooked.
 	Recorded uint64
 	Known    map[string]uint64
 }
@@ -57,23 +59,27 @@ func newSensitivity() *sensitivity {
 
 // Reasons for which a reference cannot see a fault. They are the named exceptions of the goal.
 const (
-	blindLocation   = "the shadow holds methods, no locations"
-	blindUntouched  = "only frames that the shadow does not hold: not instrumented, or in their push or pop"
-	blindTop        = "only the top instrumented frame, or a stale answer that differs in the top physical frame alone: it may be debug information's imprecision or in its entry"
-	blindCode       = "a code that ASGCT may give there: nothing tells whether the stack could be walked"
-	blindLate       = "a walk that was late and right is no fault: liveness looks at those that do not come back"
-	blindCollection = "-2 says that a collection is under way: the walk is done once more, without the fault"
-	blindPairs      = "edges looks at neighbours: a whole stack of elsewhere or before, or a part of one, has none that are impossible"
-	blindMoved      = "a bracket compares up to the first loop, above which all may be new: it sees what a walk loses at its bottom, or no walk can give"
+	blindLocation  = "the shadow stack holds methods, no locations"
+	blindUntouched = "only frames that the shadow stack does not hold: not instrumented, or in their push or pop"
+	blindTop       = "only the top instrumented frame, or a stale answer that differs in the top physical frame alone: the " +
+		"frame may be in its entry, or the debug information imprecise"
+	blindCode       = "a code that ASGCT may return there: nothing shows whether the stack could be walked"
+	blindLate       = "a late but correct walk is not a fault: liveness checks for walks that do not return"
+	blindCollection = "-2 means that a collection is in progress: the walk is repeated, without the fault"
+	blindPairs      = "edges checks adjacent frames: a whole stack of another thread or time, or a part of one, has no " +
+		"impossible edge"
+	blindMoved = "a bracket compares up to the first loop, above which all frames may be new: it sees frames missing at " +
+		"the bottom, and impossible answers"
 )
 
-// bracketSees are the classes that a bracket's reference can see whatever its thread did in between.
+// bracketSees are the classes that a bracket's reference can see whatever the thread did in between.
 var bracketSees = []string{faults.DropBottom, faults.Truncate, faults.UnknownMethod, faults.InvalidCode}
 
-// edgesSee are the classes that put frames next to each other which were not. Some of these calls are possible all the same, as in a recursion.
+// edgesSee are the classes that make frames adjacent which were not. Some of the resulting edges are nevertheless possible, as in a
+// recursion.
 var edgesSee = []string{faults.DropMiddle, faults.Duplicate, faults.Swap, faults.Replace, faults.WrongBci}
 
-// blind says why a check's reference cannot see a fault, empty when it can.
+// blind returns the reason why a check's reference cannot see a fault, empty if it can.
 func blind(check string, f *faults.Fault) string {
 	v := f.Verdicts[check]
 	if f.Class == faults.Delay {
@@ -95,8 +101,9 @@ func blind(check string, f *faults.Fault) string {
 	case recipe.AsgctShadow:
 		switch {
 		case f.Class == faults.InvalidCode, f.Class == faults.UnknownMethod:
-		case f.Class == faults.WrongCode && f.After == -10: // HotSpot has no use for it
-		case f.Class == faults.WrongCode && v.InJava && !slices.Contains([]int32{-2, -5, -6}, f.After): // a thread in Java gets no other
+		case f.Class == faults.WrongCode && f.After == -10: // HotSpot never returns it
+		// the only codes for a thread in Java
+		case f.Class == faults.WrongCode && v.InJava && !slices.Contains([]int32{-2, -5, -6}, f.After):
 		case f.Class == faults.WrongCode:
 			return blindCode
 		case !v.MethodsChanged:
@@ -105,21 +112,21 @@ func blind(check string, f *faults.Fault) string {
 			return blindUntouched
 		case v.Reach == 1:
 			return blindTop
-		case f.Class == faults.Stale && v.TopOnly: // all of it are positions that the code has
+		case f.Class == faults.Stale && v.TopOnly: // all its positions exist in the code
 			return blindTop
 		}
 	}
 	return ""
 }
 
-// byTraces is asgct-shadow where some method entries leave a trace, which sees locations and frames that the shadow does not hold. What the shadow
-// is blind for counts as blind there, too, detected or not.
+// byTraces is asgct-shadow with a trace stack, which shows locations and frames that the shadow stack does not hold. Faults that
+// the shadow stack cannot see count as blind here as well, detected or not.
 const byTraces = "asgct-shadow by traces"
 
-// promised are the checks that have a goal for each class; others only are reported.
+// promised are the checks that have a goal for each class; the others are only reported.
 var promised = []string{recipe.GstAsgct, recipe.AsgctShadow, recipe.AsgctGstBracket}
 
-// unseen are the classes of which a promised check's reference can see nothing; how much it sees of the others, blind says fault by fault.
+// unseen are the classes of which a promised check's reference can see nothing; for the others, blind decides fault by fault.
 var unseen = map[string][]string{
 	recipe.AsgctShadow: {faults.DropTop, faults.WrongBci},
 	recipe.AsgctGstBracket: slices.DeleteFunc(slices.Clone(faults.Alterations),
@@ -139,7 +146,8 @@ func (s *sensitivity) add(rate float64, version, reference string, r trial.Resul
 			key := f.Class + " " + name
 			c := s.Cells[key]
 			if c == nil {
-				c = &cell{Class: f.Class, Check: name, Blind: map[string]*[2]uint64{}, Missed: map[string]uint64{}, Known: map[string]uint64{}}
+				c = &cell{Class: f.Class, Check: name, Blind: map[string]*[2]uint64{}, Missed: map[string]uint64{},
+					Known: map[string]uint64{}}
 				s.Cells[key] = c
 			}
 			if v.Outcome == faults.Void {
@@ -192,12 +200,13 @@ type place struct {
 	walk  uint64
 }
 
-// labelsOf gives the known bug, or none, that triage takes each recorded mismatch of a run for.
+// labelsOf returns the known bug, or none, to which triage assigns each recorded mismatch of a run.
 func labelsOf(dir, version string) map[place]string {
 	labels := map[place]string{}
 	_ = eachMismatch(dir, func(m *misstepv1.Mismatch) error {
 		signature, _ := triage.Mismatch(m)
-		labels[place{m.GetCheck(), m.GetPc() == 0 && len(m.GetCode()) == 0, m.GetSequence()}] = known.Default().Label(signature, version)
+		labels[place{m.GetCheck(), m.GetPc() == 0 && len(m.GetCode()) == 0, m.GetSequence()}] = known.Default().Label(signature,
+			version)
 		return nil
 	})
 	return labels
@@ -213,14 +222,14 @@ func (s *sensitivity) rate(rate float64) *[2]uint64 {
 	return s.Rates[key]
 }
 
-// bracketRuns is how many runs there are to one of brackets alone; each of nine JDKs has its turn.
+// bracketRuns: one run in so many has brackets alone; each of nine JDKs is covered.
 const bracketRuns = 5
 
-// runLimit ends runs that take longer, so that there are many: the faults until then count.
+// runLimit bounds a run, so that there are many; the faults up to then count.
 const runLimit = 40 * time.Second
 
-// measure injects into real workloads on every JDK until the time is up. High rates give the counts, low ones show that rareness
-// changes nothing.
+// measure injects into real workloads on every JDK until the time is up. High rates provide the counts, low ones show that rarity
+// makes no difference.
 func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Time) error {
 	rates := []float64{1e-2, 1e-2, 1e-3, 1e-2, 1e-4, 1e-2, 1e-2, 1e-5}
 	programs := []string{"mix", "h2", "javac", "lucene", "epilogue"}
@@ -233,7 +242,7 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		}
 		rate := rates[i/2%len(rates)]
 		options := agent.Options{Ratio: 1, Checks: checks(0.002), Interval: 200 * time.Microsecond}
-		// Faults fall into walks evenly, and entries are many more: other runs have brackets alone, or samples.
+		// Faults are spread evenly over walks, and most walks are at entries: so some runs have brackets alone, or samples.
 		alone := ""
 		switch {
 		case i%bracketRuns == bracketRuns-1:
@@ -254,14 +263,16 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		limited, cancel := context.WithTimeout(ctx, runLimit)
 		r, err := bed.Run(limited, trial.Spec{
 			JDK: j, Workload: program, Repetitions: 1,
-			Agent:  &options,
-			Faults: &faults.Plan{Classes: append(slices.Clone(faults.Alterations), faults.Delay), Rate: rate, Seed: uint32(i), Delay: 2 * time.Millisecond},
+			Agent: &options,
+			Faults: &faults.Plan{Classes: append(slices.Clone(faults.Alterations), faults.Delay), Rate: rate, Seed: uint32(i),
+				Delay: 2 * time.Millisecond},
 		}, nil)
 		cancel()
 		if err != nil {
 			return err
 		}
-		note("faults at %.0e in %s on %s: %d walks, %d faults %s", rate, program, j.Name, r.Faults.Walks, r.Faults.Made, r.Failure)
+		bench.Note("faults at %.0e in %s on %s: %d walks, %d faults %s",
+			rate, program, j.Name, r.Faults.Walks, r.Faults.Made, r.Failure)
 		s.add(rate, j.Version, options.Reference, r)
 	}
 	return nil
@@ -269,8 +280,9 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 
 func (s *sensitivity) table() bench.Table {
 	t := bench.Table{
-		Title:   "sensitivity: injected faults that fell into checked samples",
-		Columns: []string{"class", "check", "void", "checked", "blind (detected)", "visible", "detected", "share", "95 % interval", "missed as", "taken for known bugs"},
+		Title: "sensitivity: injected faults that fell into checked samples",
+		Columns: []string{"class", "check", "void", "checked", "blind (detected)", "visible", "detected", "share", "95 % interval",
+			"missed as", "taken for known bugs"},
 	}
 	for _, class := range append(slices.Clone(faults.Alterations), faults.Delay) {
 		for _, check := range append(recipe.Names(recipe.AgentChecks()), byTraces) {
@@ -293,12 +305,14 @@ func (s *sensitivity) table() bench.Table {
 				blinds, seen = blinds+n[0], seen+n[1]
 			}
 			t.Rows = append(t.Rows, []string{
-				class, check, fmt.Sprint(c.Void), fmt.Sprint(c.Checked), fmt.Sprintf("%d (%d)", blinds, seen), fmt.Sprint(c.Visible), fmt.Sprint(c.Detected), share, interval,
+				class, check, fmt.Sprint(c.Void), fmt.Sprint(c.Checked), fmt.Sprintf("%d (%d)", blinds, seen),
+				fmt.Sprint(c.Visible), fmt.Sprint(c.Detected), share, interval,
 				strings.Join(missed, ", "), c.known(),
 			})
 		}
 	}
-	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection, blindPairs, blindMoved} {
+	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection, blindPairs,
+		blindMoved} {
 		var n, hit uint64
 		for _, c := range s.Cells {
 			if b := c.Blind[why]; b != nil {
@@ -311,17 +325,19 @@ func (s *sensitivity) table() bench.Table {
 		n := s.Rates[rate]
 		low, high := interval.Wilson(n[1], n[0])
 		t.Rows = append(t.Rows, []string{
-			"all", "rate " + rate, "", "", "", fmt.Sprint(n[0]), fmt.Sprint(n[1]), fmt.Sprintf("%.2f %%", 100*float64(n[1])/float64(n[0])),
+			"all", "rate " + rate, "", "", "", fmt.Sprint(n[0]), fmt.Sprint(n[1]),
+			fmt.Sprintf("%.2f %%", 100*float64(n[1])/float64(n[0])),
 			fmt.Sprintf("%.2f–%.2f", 100*low, 100*high), "", "",
 		})
 	}
 	for _, check := range slices.Sorted(maps.Keys(s.Background)) {
-		t.Rows = append(t.Rows, []string{"none", check, "", "", "", "", fmt.Sprint(s.Background[check]), "", "", "mismatches of walks that were not altered", ""})
+		t.Rows = append(t.Rows, []string{"none", check, "", "", "", "", fmt.Sprint(s.Background[check]), "", "",
+			"mismatches of walks that were not altered", ""})
 	}
 	return t
 }
 
-// known says how many of the recorded faults triage takes for known bugs, and for which one most often.
+// known returns how many of the recorded faults triage takes for known bugs, and the most frequent one.
 func (c *cell) known() string {
 	if c.Recorded == 0 {
 		return "-"
@@ -353,7 +369,8 @@ func (s *sensitivity) goals() []bench.Goal {
 				measured = 100 * float64(c.Detected) / float64(c.Visible)
 			}
 			goals = append(goals, bench.Goal{
-				Name: fmt.Sprintf("%s detected by %s (%d visible)", class, check, c.Visible), Goal: sensitivityGoal, Measured: measured, Unit: "%", AtLeast: true,
+				Name: fmt.Sprintf("%s detected by %s (%d visible)", class, check, c.Visible), Goal: sensitivityGoal,
+				Measured: measured, Unit: "%", AtLeast: true,
 			})
 		}
 	}

@@ -31,42 +31,42 @@ import (
 	"misstep/workloads"
 )
 
-// specificity counts checks without faults, and what the mismatches among them are.
+// specificity counts checks without faults and classifies the mismatches among them.
 type specificity struct {
-	// Runs in all, and those that were stopped at their time limit.
+	// Runs is the total, Stopped the number of those stopped at their time limit.
 	Runs, Stopped int
 	// Failures are runs whose workload did not verify its result, JVM crashes among them.
 	Failures []string
 	Checks   map[string]agent.CheckCount
-	// Traced samples of asgct-shadow were judged by the trace stack, too.
+	// Traced samples of asgct-shadow were also compared with the trace stack.
 	Traced uint64
-	// Families by finding and, after a blank, the known bug: a signature may be one on some JDKs only.
+	// Families by finding and, after a space, the known bug: a signature may be a known bug on some JDKs only.
 	Families map[string]*family
-	// Unrecorded mismatches were beyond the records' bound: by check.
+	// Unrecorded mismatches exceeded the limit of records: by check.
 	Unrecorded map[string]uint64
-	// Programs are pairs of a JDK and a workload that it runs; Covered those in which a check judged something, by check.
+	// Programs are pairs of a JDK and a workload that it runs; Covered those in which a check gave a verdict, by check.
 	Programs int
 	Covered  map[string]map[string]bool
-	// Presets that runs had; the empty one stands for none.
+	// Presets that were used; the empty one stands for none.
 	Presets map[string]bool
 
-	bundles string // the folder of the families' bundles, and of runs that failed; none are written without
+	bundles string // folder of the families' bundles and of failed runs; empty: none are written
 }
 
-// family is the mismatches of one signature on the JDKs where it is the same known bug, or none.
+// family holds the mismatches of one signature on the JDKs on which it is the same known bug, or none.
 type family struct {
-	// Finding is the id that triage gives the signature, Signature its parts, Known the bug it is known as, empty when it is unexplained.
+	// Finding is the id that triage gives the signature, Signature its parts, Known the known bug, empty if it is unexplained.
 	Finding, Signature, Known string
 	Count                     uint64
 	Check                     string
 	JDKs, Workloads           map[string]bool
 	// Examples are records of unexplained ones, with both stacks.
 	Examples []json.RawMessage `json:",omitempty"`
-	// Bundles are files that repeat what the records show: of each unexplained one that is kept, of the first of a known bug.
+	// Bundles reproduce the recorded mismatches: every kept unexplained one, the first of a known bug.
 	Bundles []string `json:",omitempty"`
 }
 
-// mostExamples of one finding are kept.
+// mostExamples bounds the examples of one finding.
 const mostExamples = 16
 
 func newSpecificity(bundles string) *specificity {
@@ -76,15 +76,16 @@ func newSpecificity(bundles string) *specificity {
 	}
 }
 
-// checksGoal is the number of checks of each kind that are to be without a false alarm.
+// checksGoal is the number of checks of each kind to be made without a false positive.
 const checksGoal = 10e6
 
-// setting is one way to run a workload, made to take many checks of one kind.
+// setting is one way to run a workload, chosen to make many checks of one kind.
 type setting struct {
 	check string
-	// longer multiplies the workload's repetitions; a run is stopped at its time limit. While a JVM is busy with compiling, brackets get a fifth of the answers.
+	// longer multiplies the workload's repetitions; a run is stopped at its time limit. While a JVM is busy compiling, only a fifth
+	// of the brackets are answered.
 	longer uint32
-	// weight is the setting's part of a program's time: what gives fewer checks a second has more of it.
+	// weight is the setting's share of a program's time: higher where fewer checks are made per second.
 	weight   int
 	ratio    float64
 	checks   map[string]float64
@@ -105,13 +106,13 @@ var settings = []setting{
 	},
 }
 
-// traced has samples judged by the trace stack, too, in one of tracedRuns runs of asgct-shadow: it is dear.
+// traced compares samples with the trace stack as well, in one of tracedRuns runs of asgct-shadow: it is expensive.
 const (
 	traced     = "trace:0.01"
-	tracedRuns = 4 // each of nine JDKs has its turn
+	tracedRuns = 4 // each of nine JDKs is covered
 )
 
-// A run has a share of the time that lets every program have its turn in every setting, within bounds: a JVM needs some to start.
+// The time is divided so that every program runs in every setting, within bounds: a JVM needs some time to start.
 const (
 	leastRun = 6 * time.Second
 	mostRun  = runLimit
@@ -126,7 +127,7 @@ type program struct {
 
 func (p program) name() string { return p.workload.Name + " on " + p.jdk.Name }
 
-// trialRun is one program in a setting's way.
+// trialRun is one program in one setting.
 type trialRun struct {
 	program
 	recipe *misstepv1.Recipe
@@ -138,8 +139,9 @@ func (r trialRun) name() string {
 
 func (in setting) trial(p program, seed uint64, limit time.Duration, flags []string, artefacts agent.Artefacts) trialRun {
 	r := &misstepv1.Recipe{
-		Jdk:             &misstepv1.Jdk{Name: p.jdk.Name, Digest: p.jdk.Digest.String(), Version: p.jdk.Version},
-		Workload:        &misstepv1.Workload{Name: p.workload.Name, Digest: p.workload.Digest.String(), Repetitions: p.manifest.Repetitions * in.longer},
+		Jdk: &misstepv1.Jdk{Name: p.jdk.Name, Digest: p.jdk.Digest.String(), Version: p.jdk.Version},
+		Workload: &misstepv1.Workload{Name: p.workload.Name, Digest: p.workload.Digest.String(),
+			Repetitions: p.manifest.Repetitions * in.longer},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: in.ratio},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(in.interval), Jitter: 0.5},
 		Limits:          &misstepv1.Limits{Mismatches: 16384, Wall: durationpb.New(limit)},
@@ -158,7 +160,7 @@ func (in setting) trial(p program, seed uint64, limit time.Duration, flags []str
 	return trialRun{p, r}
 }
 
-// presetOf gives the name of a run's preset: each other program has one, and in the next round the others do.
+// presetOf returns the name of a run's preset: every other program has one, and in the next round the others do.
 func presetOf(n, programs int) string {
 	names := preset.Names()
 	if (n%programs+n/programs)%2 == 0 {
@@ -167,11 +169,11 @@ func presetOf(n, programs int) string {
 	return names[n/2%len(names)]
 }
 
-// measure runs every workload on every JDK in every setting, by turns, until the time is up; a setting whose check has its number and was in every
-// program is left out.
+// measure runs every workload on every JDK in every setting, in turn, until the time is up; a setting whose check has reached its
+// number and has run in every program is skipped.
 func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Time) error {
 	if s.bundles != "" {
-		before := s.bundles + "-before" // a run of a minute does not do away with one of hours
+		before := s.bundles + "-before" // a run of a minute must not destroy the results of one of hours
 		if err := errors.Join(os.RemoveAll(before), os.MkdirAll(s.bundles, 0o755), os.Rename(s.bundles, before)); err != nil {
 			return fmt.Errorf("empty the folder of bundles: %w", err)
 		}
@@ -212,7 +214,8 @@ func (s *specificity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 	return nil
 }
 
-// limitsOf divides a program's time among settings, which come by weight: what the least of a run takes from it is not the others' any more.
+// limitsOf divides a program's time among settings, sorted by weight; time spent on the minimum of a run is no longer available to
+// the others.
 func limitsOf(settings []setting, each time.Duration) []time.Duration {
 	weights := 0
 	for _, in := range settings {
@@ -226,7 +229,8 @@ func limitsOf(settings []setting, each time.Duration) []time.Duration {
 	return limits
 }
 
-// turns are the lengths that a program is run for in a setting until its check has judged something there: one that is slow to begin has a longer turn.
+// turns returns the lengths of the runs of a program in a setting until its check has given a verdict: a program that is slow to
+// start gets a second, longer run.
 func turns(limit time.Duration) []time.Duration {
 	if longer := min(4*limit, mostRun); longer > limit {
 		return []time.Duration{limit, longer}
@@ -234,7 +238,7 @@ func turns(limit time.Duration) []time.Duration {
 	return []time.Duration{limit}
 }
 
-// programsOf gives all that the catalogue has, each JDK beginning with another workload.
+// programsOf returns all programs of the catalogue, each JDK beginning with a different workload.
 func programsOf(bed *trial.Bed) ([]program, error) {
 	fit := make([][]workloads.Entry, len(bed.JDKs))
 	most := 0
@@ -261,33 +265,34 @@ func programsOf(bed *trial.Bed) ([]program, error) {
 	return programs, nil
 }
 
-// judged checks are those with a verdict on a stack: no code in its place, and not void.
+// judged returns the number of checks with a verdict on a stack: neither unwalkable nor void.
 func judged(c agent.CheckCount) uint64 { return c.Match + sum(c.Tolerated) + c.Mismatch }
 
 func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of trialRun) error {
 	limited, cancel := context.WithTimeout(ctx, recipe.Wall(of.recipe))
 	defer cancel()
 	options := agent.OptionsOf(of.recipe, "")
-	r, err := bed.Run(limited, trial.Spec{JDK: of.jdk, Workload: of.workload.Name, Repetitions: of.recipe.GetWorkload().GetRepetitions(), Flags: of.recipe.GetJvmFlags(), Agent: &options}, nil)
+	r, err := bed.Run(limited, trial.Spec{JDK: of.jdk, Workload: of.workload.Name,
+		Repetitions: of.recipe.GetWorkload().GetRepetitions(), Flags: of.recipe.GetJvmFlags(), Agent: &options}, nil)
 	if err != nil {
 		return err
 	}
 	s.Runs++
-	if r.Stopped { // it need not have come to its end, but a walk has to
+	if r.Stopped { // the run need not have ended, but every walk must have
 		s.Stopped++
 		r.Failure = r.HungWalk()
 	}
 	if r.Failure == "" {
 		r.Failure = r.ErrorFile()
 	}
-	note("no faults in %s: %d of %s in %v %s", of.name(), judged(r.Check(check)), check, r.Wall.Round(time.Second), r.Failure)
+	bench.Note("no faults in %s: %d of %s in %v %s", of.name(), judged(r.Check(check)), check, r.Wall.Round(time.Second), r.Failure)
 	if r.Failure != "" {
 		what := of.name() + ": " + r.Failure
 		if s.bundles != "" {
 			kept := filepath.Join(s.bundles, "failed", filepath.Base(r.Dir))
 			what += " (" + kept + ")"
 			if err := os.CopyFS(kept, os.DirFS(r.Dir)); err != nil {
-				what += fmt.Sprintf(" not kept whole: %v", err)
+				what += fmt.Sprintf(" incompletely kept: %v", err)
 			}
 		}
 		s.Failures = append(s.Failures, what)
@@ -324,14 +329,14 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of 
 	return nil
 }
 
-// eachMismatch reads the mismatches that a run has recorded until now.
+// eachMismatch reads the mismatches that a run has recorded so far.
 func eachMismatch(dir string, use func(*misstepv1.Mismatch) error) error {
 	data, err := os.ReadFile(filepath.Join(dir, "agent", "mismatches.jsonl"))
 	if err != nil {
 		return fmt.Errorf("read mismatches: %w", err)
 	}
 	for line := range bytes.Lines(data) {
-		if !bytes.HasSuffix(line, []byte("\n")) { // a run that was stopped may leave half a line at the end
+		if !bytes.HasSuffix(line, []byte("\n")) { // a stopped run may leave an incomplete last line
 			break
 		}
 		var m misstepv1.Mismatch
@@ -393,23 +398,26 @@ func added[K comparable](sum, more map[K]uint64) map[K]uint64 {
 
 func (s *specificity) countTable() bench.Table {
 	t := bench.Table{
-		Title:   "specificity: checks without faults",
-		Columns: []string{"check", "total", "judged", "match", "tolerated", "unwalkable", "void", "mismatch", "known", "unexplained", "not recorded", "in programs"},
+		Title: "specificity: checks without faults",
+		Columns: []string{"check", "total", "judged", "match", "tolerated", "unwalkable", "void", "mismatch", "known",
+			"unexplained", "not recorded", "in programs"},
 	}
 	for _, name := range recipe.Names(recipe.AgentChecks()) {
 		c := s.Checks[name]
 		explained, unexplained := s.split(name)
 		t.Rows = append(t.Rows, []string{
-			name, fmt.Sprint(c.Total), fmt.Sprint(judged(c)), fmt.Sprint(c.Match), fmt.Sprint(sum(c.Tolerated)), fmt.Sprint(sum(c.Unwalkable)), fmt.Sprint(sum(c.Void)),
+			name, fmt.Sprint(c.Total), fmt.Sprint(judged(c)), fmt.Sprint(c.Match), fmt.Sprint(sum(c.Tolerated)),
+			fmt.Sprint(sum(c.Unwalkable)), fmt.Sprint(sum(c.Void)),
 			fmt.Sprint(c.Mismatch), fmt.Sprint(explained), fmt.Sprint(unexplained), fmt.Sprint(s.Unrecorded[name]),
 			fmt.Sprintf("%d of %d", len(s.Covered[name]), s.Programs),
 		})
 	}
-	t.Rows = append(t.Rows, []string{"asgct-shadow by the trace stack, too", "", fmt.Sprint(s.Traced), "", "", "", "", "", "", "", "", ""})
+	t.Rows = append(t.Rows, []string{"asgct-shadow also by the trace stack", "", fmt.Sprint(s.Traced), "", "", "", "", "", "", "",
+		"", ""})
 	return t
 }
 
-// runsTable tells with which presets of flags programs ran, and which runs failed.
+// runsTable lists the presets of flags with which programs ran, and the runs that failed.
 func (s *specificity) runsTable() bench.Table {
 	t := bench.Table{Title: "runs", Columns: []string{"what", "which"}}
 	for _, name := range slices.Sorted(maps.Keys(s.Presets)) {
@@ -442,14 +450,16 @@ func (s *specificity) split(check string) (explained, unexplained uint64) {
 }
 
 func (s *specificity) familyTable() bench.Table {
-	t := bench.Table{Title: "mismatches by finding", Columns: []string{"finding", "count", "known as", "signature", "JDKs", "workloads"}}
+	t := bench.Table{Title: "mismatches by finding", Columns: []string{"finding", "count", "known as", "signature", "JDKs",
+		"workloads"}}
 	all := slices.SortedFunc(maps.Values(s.Families), func(a, b *family) int {
 		return cmp.Or(cmp.Compare(a.Known, b.Known), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Finding, b.Finding))
 	})
 	for _, f := range all {
 		label := cmp.Or(f.Known, "UNEXPLAINED")
 		t.Rows = append(t.Rows, []string{
-			f.Finding, fmt.Sprint(f.Count), label, f.Signature, strings.Join(slices.Sorted(maps.Keys(f.JDKs)), " "), strings.Join(slices.Sorted(maps.Keys(f.Workloads)), " "),
+			f.Finding, fmt.Sprint(f.Count), label, f.Signature, strings.Join(slices.Sorted(maps.Keys(f.JDKs)), " "),
+			strings.Join(slices.Sorted(maps.Keys(f.Workloads)), " "),
 		})
 	}
 	return t
@@ -459,17 +469,20 @@ func (s *specificity) goals() []bench.Goal {
 	goals := []bench.Goal{{Name: "runs that failed", Goal: 0, Measured: float64(len(s.Failures)), Unit: "runs"}}
 	for _, name := range recipe.Names(recipe.AgentChecks()) {
 		_, unexplained := s.split(name)
-		alarms := float64(unexplained + s.Unrecorded[name])
-		if name == recipe.Liveness { // it gives no mismatches: a thread that is overdue in a walk is judged from outside, so it is an alarm here
-			alarms += float64(s.Checks[name].Void["overdue"])
+		unexpected := float64(unexplained + s.Unrecorded[name])
+		// it has no mismatches: a thread that is overdue in a walk is judged from outside, so it counts as a mismatch here
+		if name == recipe.Liveness {
+			unexpected += float64(s.Checks[name].Void["overdue"])
 		}
 		if judged(s.Checks[name]) == 0 { // no proof, no pass
-			alarms = math.NaN()
+			unexpected = math.NaN()
 		}
 		goals = append(goals,
-			bench.Goal{Name: "unexplained mismatches of " + name, Goal: 0, Measured: alarms, Unit: "mismatches"},
-			bench.Goal{Name: "checks of " + name, Goal: checksGoal, Measured: float64(judged(s.Checks[name])), Unit: "checks", AtLeast: true},
-			bench.Goal{Name: "programs in which " + name + " judged", Goal: float64(s.Programs), Measured: float64(len(s.Covered[name])), Unit: "of all workloads on all JDKs", AtLeast: true})
+			bench.Goal{Name: "unexplained mismatches of " + name, Goal: 0, Measured: unexpected, Unit: "mismatches"},
+			bench.Goal{Name: "checks of " + name, Goal: checksGoal, Measured: float64(judged(s.Checks[name])), Unit: "checks",
+				AtLeast: true},
+			bench.Goal{Name: "programs in which " + name + " judged", Goal: float64(s.Programs),
+				Measured: float64(len(s.Covered[name])), Unit: "of all workloads on all JDKs", AtLeast: true})
 	}
 	return goals
 }

@@ -10,22 +10,23 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// realCase is a bug on real JVMs, seeded or known, that a small campaign finds. Its recipes have elements that the bug does not need.
+// realCase is a bug on real JVMs, seeded or known, that a small campaign finds. Its recipes have elements that the bug does not
+// need.
 type realCase struct {
-	// Name and sort, for the table: "known bug", "injected fault", "planted race".
+	// Name and sort, as shown in the table: "known bug", "injected fault", "planted race".
 	name, sort string
-	// jdk of the catalogue; with a plan it is wrapped.
+	// jdk is a name in the catalogue; with a plan the JDK is wrapped by the injector.
 	jdk  string
 	plan *faults.Plan
 	// campaign in YAML without name and JDK.
 	campaign string
-	// finding has all of these texts in its signature.
+	// finding lists strings that the finding's signature must contain.
 	finding []string
 	// builds to bisect over, and those of them that are known to be affected.
 	builds, affected []string
 }
 
-// build is the name of the JDK that the case's campaign uses.
+// build returns the name of the JDK that the case's campaign uses.
 func (c realCase) build() string {
 	if c.plan == nil {
 		return c.jdk
@@ -37,7 +38,7 @@ func (c realCase) yaml() string {
 	return fmt.Sprintf("name: %s\nseed: 7\njdks: [%s]\n%s", c.name, c.build(), strings.TrimLeft(c.campaign, "\n"))
 }
 
-// is says whether a finding is the case's.
+// is reports whether a finding is the case's.
 func (c realCase) is(f *misstepv1.Finding) bool {
 	signature := f.GetSignature().GetKind() + " " + strings.Join(f.GetSignature().GetParts(), " ")
 	return !slices.ContainsFunc(c.finding, func(text string) bool { return !strings.Contains(signature, text) })
@@ -61,7 +62,8 @@ budget: {trials: 2}
 	out = append(out, upcall("clinit", "jdk17", "upcall <clinit>"), upcall("clinit", "jdk25", "upcall <clinit>"))
 	out = append(out, realCase{
 		name: "yield-jdk25", sort: "known bug", jdk: "jdk25", finding: []string{"mismatch gst-asgct", "continuation"},
-		builds: []string{"jdk11", "jdk17", "jdk21", "jdk25", "jdk26", "jdk27", "jdk28"}, affected: []string{"jdk21", "jdk25", "jdk26", "jdk27", "jdk28"},
+		builds:   []string{"jdk11", "jdk17", "jdk21", "jdk25", "jdk26", "jdk27", "jdk28"},
+		affected: []string{"jdk21", "jdk25", "jdk26", "jdk27", "jdk28"},
 		campaign: `
 workloads: [{name: small, arguments: [yield]}]
 flag_sets: [{name: some, flags: [-XX:+UseSerialGC, -XX:TieredStopAtLevel=1, -Xss768k, -XX:MaxInlineLevel=8]}]
@@ -88,9 +90,10 @@ budget: {trials: 20}
 	race("check-then-act", 1, 30, "CheckThenAct")
 	race("publication", 3, 600, "Publication")
 
-	// Frequent faults cost the least of all, rare ones the most. One crash in twenty is a hang of its own instead: it met malloc, which the error
-	// file needs. The others wait for those, so there is one case of it.
-	crash := injectedFault(0.5, faults.Plan{Classes: []string{faults.Crash}, Trials: 0.5, Rate: 1, Needs: []string{"-Xss768k"}}, bracket, "crash", "injector")
+	// Frequent faults are the cheapest, rare ones the most expensive. One crash in twenty becomes a hang instead: it happened
+	// inside malloc, which writing the error file needs. Other runs have to wait for those, so there is only one such case.
+	crash := injectedFault(0.5, faults.Plan{Classes: []string{faults.Crash}, Trials: 0.5, Rate: 1, Needs: []string{"-Xss768k"}},
+		bracket, "crash", "injector")
 	return slices.Concat(injected(0.5), out, injected(0.1), []realCase{crash}, injected(0.02))
 }
 
@@ -111,12 +114,12 @@ checks: [{name: gst-asgct, share: 1}, {name: shadow-gst, share: 0.1}, {name: liv
 `
 )
 
-// each is the chance of one of n walks when a trial of n is to have p.
+// each returns the probability per walk with which a trial of n walks has probability p.
 func each(p, n float64) float64 { return 1 - math.Pow(1-p, 1/n) }
 
-// injected faults of which a trial has one with about probability p. The frequent ones are drawn once for a trial, so that nothing but what
-// they need matters. Of the others each walk draws, so that what makes more walks makes them more frequent, as with a race: amplifying has
-// something to find.
+// injected returns cases of injected faults, one per trial with a probability of about p. The frequent ones are drawn once per
+// trial, so that only their needs matter. The others are drawn per walk, so that more walks make them more frequent, as with a
+// race: amplifying has something to find.
 func injected(p float64) []realCase {
 	plan := func(class, method, needs string, walks float64) faults.Plan {
 		plan := faults.Plan{Classes: []string{class}, Trials: 1, Rate: each(p, walks), Method: method, Needs: []string{needs}}

@@ -38,31 +38,33 @@ import (
 	"misstep/workloads"
 )
 
-// entry is one line of what was measured on real JVMs: a reproduction, or a few tries of a recipe.
+// entry is one stored measurement on real JVMs: a reproduction, or a few tries of a recipe.
 type entry struct {
 	Case string `json:"case"`
-	// Digest of what the figures depend on: the case, its JDKs and workload, the sources of engine and injector. The agent is a tool here,
-	// which only has to see the bug; it is named and not digested, or each change of it would throw days of measuring away.
+	// Digest of what the figures depend on: the case, its JDKs and workload, the sources of engine and injector. The agent is only
+	// a tool here, which has to observe the bug; it is named but not part of the digest, since otherwise each change of it would
+	// discard days of measurements.
 	Digest string `json:"digest"`
 	Agent  string `json:"agent"`
-	// Made is the case's reproduction, in the first entry of a case.
-	Made *made `json:"made,omitempty"`
-	// Purpose of the tries, Recipe that was tried by its digest (without a seed), and a letter for each: h, m or v.
+	// Made is the case's reproduction, in a case's first entry.
+	Made *reproduced `json:"made,omitempty"`
+	// Purpose of the tries, Recipe is the digest of the recipe (without a seed), Results a letter for each try: h (hit), m (miss)
+	// or v (void).
 	Purpose string `json:"purpose,omitempty"`
 	Recipe  string `json:"recipe,omitempty"`
 	Results string `json:"results,omitempty"`
 }
 
-// made is what the product made of a case.
-type made struct {
+// reproduced is the product's reproduction of a case.
+type reproduced struct {
 	Failure string `json:"failure,omitempty"`
-	// Signature, recipes and bisection as protocol JSON: of the finding, the best met, the reproducer's.
+	// Signature, recipes and bisection as protocol JSON: of the finding, the best recipe that was run, the reproducer's.
 	Signature json.RawMessage `json:"signature,omitempty"`
 	Found     json.RawMessage `json:"found,omitempty"`
 	Best      json.RawMessage `json:"best,omitempty"`
 	Final     json.RawMessage `json:"final,omitempty"`
 	Methods   []string        `json:"methods,omitempty"`
-	// Rate of the finding's recipe as confirming measured it; Tries by step; Kept elements.
+	// Rate of the finding's recipe as measured by the step confirm; Tries by step; Kept elements.
 	Rate        float64        `json:"rate"`
 	Tries       map[string]int `json:"tries,omitempty"`
 	Kept        []string       `json:"kept,omitempty"`
@@ -71,12 +73,12 @@ type made struct {
 	TookSeconds float64        `json:"took_seconds"`
 }
 
-// search is the number of tries to the minimised recipe.
-func (m made) search() int {
+// search returns the number of tries up to the minimised recipe.
+func (m reproduced) search() int {
 	return m.Tries[reproduce.StepConfirm] + m.Tries[reproduce.StepAmplify] + m.Tries[reproduce.StepMinimise]
 }
 
-// lab has catalogues of its own, so that bisections meet no JDK that injects faults by chance, and the runner's executor.
+// lab has its own catalogues, so that a bisection never picks up an unrelated JDK with an injector, and the runner's executor.
 type lab struct {
 	dir, home string
 	jdks      *jdk.Catalogue
@@ -86,7 +88,7 @@ type lab struct {
 	injector  string
 	engine    []byte // sources of engine and injector
 	executor  *jvm.Executor
-	slots     int // tries at once: a JVM waits for its runner half of the time
+	slots     int // concurrent tries: a JVM waits for its runner half of the time
 	scratch   string
 	store     *bench.Store[entry]
 	log       io.Writer
@@ -109,7 +111,7 @@ func openLab(ctx context.Context, dir string, log io.Writer) (*lab, error) {
 	if out, err := exec.CommandContext(ctx, "bench/repro/small/build.sh", small).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the workload: %w: %s", err, out)
 	}
-	// Our own copy, remade when the sources changed.
+	// The lab's own copy, rebuilt if the sources changed.
 	if err := os.RemoveAll(filepath.Join(l.home, "workloads")); err != nil {
 		return nil, fmt.Errorf("add the workload: %w", err)
 	}
@@ -122,7 +124,7 @@ func openLab(ctx context.Context, dir string, log io.Writer) (*lab, error) {
 	for _, glob := range []string{"coordinator/reproduce/*.go", "coordinator/bisect/*.go", "agent/test/injector/*.cpp"} {
 		files, err := filepath.Glob(glob)
 		if err != nil || len(files) == 0 {
-			return nil, fmt.Errorf("find the engine's sources %s: start the benchmark at the root of the tree", glob)
+			return nil, fmt.Errorf("find the engine's sources %s; start the benchmark at the root of the repository", glob)
 		}
 		for _, file := range files {
 			if strings.HasSuffix(file, "_test.go") {
@@ -180,7 +182,7 @@ func (l *lab) prepare(ctx context.Context, c realCase) (digest string, err error
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// add a JDK by its folder; one that changed since is forgotten first.
+// add adds a JDK by its folder; if it has changed, the old entry is removed first.
 func (l *lab) add(ctx context.Context, name, path string) error {
 	_, err := l.jdks.Add(ctx, name, path, jdk.AddOptions{})
 	if err != nil && l.jdks.Remove(name) == nil {
@@ -189,66 +191,67 @@ func (l *lab) add(ctx context.Context, name, path string) error {
 	return err
 }
 
-// reproduction of the case by the product: hunt, then reproduce. Interrupted it goes on where it was.
-func (l *lab) reproduction(ctx context.Context, c realCase, digest string) (made, error) {
+// reproduction returns the case's reproduction by the product: hunt, then reproduce. It resumes if interrupted.
+func (l *lab) reproduction(ctx context.Context, c realCase, digest string) (reproduced, error) {
 	for _, e := range l.store.Entries {
 		if e.Case == c.name && e.Digest == digest && e.Made != nil {
 			return *e.Made, nil
 		}
 	}
 	begun := time.Now()
-	// A reproduction that is under way asks for its agent.
+	// An unfinished reproduction requires the agent that it was started with.
 	agentID := strings.TrimPrefix(l.agent.Digest, "sha256:")[:8]
 	m, err := l.make(ctx, c, filepath.Join(l.dir, "cases", c.name+"-"+digest+"-"+agentID))
 	if ctx.Err() != nil {
-		return made{}, ctx.Err()
+		return reproduced{}, ctx.Err()
 	}
 	if errors.Is(err, errNothing) {
 		m.Failure, err = err.Error(), nil
 	}
 	if err != nil {
-		return made{}, err
+		return reproduced{}, err
 	}
 	m.TookSeconds = time.Since(begun).Seconds()
 	return m, l.store.Add(entry{Case: c.name, Digest: digest, Agent: l.agent.Digest, Made: &m})
 }
 
-// errNothing is what the product says when it looked and has no finding or no reproducer; other errors are no results.
+// errNothing reports that the product searched and has no finding or no reproducer; other errors are not results.
 var errNothing = errors.New("nothing")
 
-func (l *lab) make(ctx context.Context, c realCase, dir string) (made, error) {
+func (l *lab) make(ctx context.Context, c realCase, dir string) (reproduced,
+	error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return made{}, fmt.Errorf("make folder: %w", err)
+		return reproduced{}, fmt.Errorf("make folder: %w", err)
 	}
 	file, idFile := filepath.Join(dir, "campaign.yaml"), filepath.Join(dir, "finding")
 	id, err := os.ReadFile(idFile)
 	if err != nil { // not found yet
 		if err := os.WriteFile(file, []byte(c.yaml()), 0o644); err != nil {
-			return made{}, fmt.Errorf("write campaign: %w", err)
+			return reproduced{}, fmt.Errorf("write campaign: %w", err)
 		}
 		var found struct {
 			Findings []json.RawMessage `json:"findings"`
 		}
 		if err := l.misstep(ctx, &found, "hunt", file, "--dir", dir, "--json", "--slots", fmt.Sprint(l.slots)); err != nil {
-			return made{}, err
+			return reproduced{}, err
 		}
 		var seen []string
 		hits := uint64(0)
 		for _, raw := range found.Findings {
 			var f misstepv1.Finding
 			if err := read(raw, &f); err != nil {
-				return made{}, err
+				return reproduced{}, err
 			}
 			seen = append(seen, f.GetTitle())
-			if c.is(&f) && (len(id) == 0 || f.GetHits() > hits) { // the usual one, where it looks different now and then
+			if c.is(&f) && (len(id) == 0 || f.GetHits() > hits) { // the most frequent one, if there are several
 				id, hits = []byte(f.GetId()), f.GetHits()
 			}
 		}
 		if len(id) == 0 {
-			return made{}, fmt.Errorf("%w found like %q, but %q", errNothing, c.finding, seen)
+			return reproduced{}, fmt.Errorf("%w found like %q, but %q", errNothing, c.finding, seen)
 		}
 		if err := os.WriteFile(idFile, id, 0o644); err != nil {
-			return made{}, fmt.Errorf("keep the finding: %w", err)
+			return reproduced{}, fmt.Errorf("store the finding: %w", err)
 		}
 	}
 	builds := c.builds
@@ -258,19 +261,20 @@ func (l *lab) make(ctx context.Context, c realCase, dir string) (made, error) {
 	var result struct {
 		Reproduction json.RawMessage `json:"reproduction"`
 	}
-	if err := l.misstep(ctx, &result, "reproduce", string(id), "--dir", dir, "--json", "--jdks", strings.Join(builds, ","), "--slots", fmt.Sprint(l.slots),
+	if err := l.misstep(ctx, &result, "reproduce", string(id), "--dir", dir, "--json", "--jdks", strings.Join(builds, ","),
+		"--slots", fmt.Sprint(l.slots),
 		"--budget-trials", "200000", "--budget-time", "1000h"); err != nil {
-		return made{}, err
+		return reproduced{}, err
 	}
 	var status misstepv1.ReproductionStatus
 	if err := read(result.Reproduction, &status); err != nil {
-		return made{}, err
+		return reproduced{}, err
 	}
 	return l.result(ctx, dir, &status)
 }
 
-// result reads what the reproduction's own record says beside its status: the best recipe met, the candidate methods.
-func (l *lab) result(ctx context.Context, dir string, status *misstepv1.ReproductionStatus) (m made, err error) {
+// result reads from the reproduction's record what its status lacks: the best recipe that was run, the candidate methods.
+func (l *lab) result(ctx context.Context, dir string, status *misstepv1.ReproductionStatus) (m reproduced, err error) {
 	s, err := stores.Open(ctx, dir)
 	if err != nil {
 		return m, err
@@ -291,15 +295,15 @@ func (l *lab) result(ctx context.Context, dir string, status *misstepv1.Reproduc
 	}
 	best := proto.CloneOf(plan.Best)
 	for _, r := range []*misstepv1.Recipe{final, found, best} {
-		r.AgentDigest = "" // whichever is there when it is tried
+		r.AgentDigest = "" // use the current agent
 	}
-	found.FlagSet, found.Seed = "", 0 // as confirming begins where no seed chooses methods, which it does in no case
+	found.FlagSet, found.Seed = "", 0 // as confirming starts unless a seed chooses methods, which no case has
 	for _, x := range []struct {
 		to   *json.RawMessage
 		from proto.Message
 	}{{&m.Signature, record.GetSpec().GetSignature()}, {&m.Found, found}, {&m.Best, best}, {&m.Final, final}} {
 		if *x.to, err = protojson.Marshal(x.from); err != nil {
-			return m, fmt.Errorf("keep a recipe: %w", err)
+			return m, fmt.Errorf("store a recipe: %w", err)
 		}
 	}
 	m.Methods, m.Tries = record.GetSpec().GetMethods(), map[string]int{}
@@ -321,7 +325,7 @@ func (l *lab) result(ctx context.Context, dir string, status *misstepv1.Reproduc
 	return m, nil
 }
 
-// results of all tries of a recipe for a purpose so far.
+// results returns the results of all tries of a recipe for a purpose so far.
 func (l *lab) results(c realCase, digest, purpose, recipe string) string {
 	var b strings.Builder
 	for _, e := range l.store.Entries {
@@ -332,9 +336,10 @@ func (l *lab) results(c realCase, digest, purpose, recipe string) string {
 	return b.String()
 }
 
-// sample tries a recipe until enough says so of the results, a letter for each try; each try has a seed of its own unless the recipe
-// has one. What was tried before counts.
-func (l *lab) sample(ctx context.Context, c realCase, digest, purpose string, recipe *misstepv1.Recipe, signature *misstepv1.Signature, enough func(results string) bool) (string, error) {
+// sample tries a recipe until enough returns true for the results, a letter for each try; each try has its own seed unless the
+// recipe has one. Earlier tries count.
+func (l *lab) sample(ctx context.Context, c realCase, digest, purpose string, recipe *misstepv1.Recipe,
+	signature *misstepv1.Signature, enough func(results string) bool) (string, error) {
 	id, err := misstepv1.RecipeDigest(recipe)
 	if err != nil {
 		return "", err
@@ -352,7 +357,7 @@ func (l *lab) sample(ctx context.Context, c realCase, digest, purpose string, re
 		if enough(all) {
 			return all, keep()
 		}
-		// As many at once as there are CPUs; enough may be told of one too many.
+		// slots tries at once; enough may be called with a few too many results.
 		letters := make([]byte, l.slots)
 		var g errgroup.Group
 		for i := range letters {
@@ -382,7 +387,7 @@ func (l *lab) sample(ctx context.Context, c realCase, digest, purpose string, re
 func (l *lab) try(ctx context.Context, recipe *misstepv1.Recipe, wanted *misstepv1.Signature) (letter byte, err error) {
 	outcome, err := l.executor.Run(ctx, recipe, nil)
 	if runner.IsPermanent(err) {
-		return 'v', nil // it cannot be run: the agent refuses checks without instrumented methods, say
+		return 'v', nil // cannot be run: for example, the agent refuses checks without instrumented methods
 	}
 	if err != nil {
 		return 0, err
@@ -398,7 +403,7 @@ func (l *lab) try(ctx context.Context, recipe *misstepv1.Recipe, wanted *misstep
 	return 'm', nil
 }
 
-// seed of the i-th try for a purpose; never 0.
+// seed returns the seed of the i-th try for a purpose; never 0.
 func seed(purpose string, i int) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", purpose, i))
 	var x uint64
@@ -415,7 +420,7 @@ func read(raw json.RawMessage, into proto.Message) error {
 	return nil
 }
 
-// misstep runs the built binary on the lab's catalogues and reads what it prints.
+// misstep runs the built binary on the lab's catalogues and parses its JSON output.
 func (l *lab) misstep(ctx context.Context, into any, args ...string) error {
 	cmd := exec.CommandContext(ctx, "misstep", args...)
 	cmd.Env = append(os.Environ(), "MISSTEP_HOME="+l.home)
@@ -425,7 +430,7 @@ func (l *lab) misstep(ctx context.Context, into any, args ...string) error {
 	cmd.Stdout, cmd.Stderr = &stdout, l.log
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 && args[0] == "reproduce" {
-		return fmt.Errorf("%w reproduced: misstep %s says why", errNothing, strings.Join(args[:2], " "))
+		return fmt.Errorf("%w reproduced: see the output of misstep %s", errNothing, strings.Join(args[:2], " "))
 	}
 	if err != nil {
 		return fmt.Errorf("misstep %s: %w", strings.Join(args[:2], " "), err)

@@ -1,9 +1,9 @@
-// Command repro measures what reproducing promises: that the reproducer keeps the rate, has nothing that can go, and costs a third of
-// plain delta debugging; that a noisy bisection names the right builds; and both on real JVMs for bugs that are known.
+// Command repro measures what reproducing promises: that the reproducer keeps the rate, has no removable element, and costs a third
+// of plain delta debugging; that a noisy bisection names the right builds; and both on real JVMs for bugs that are known.
 //
-// Models are bugs whose rate is a known function of the recipe, so that the result can be checked against the truth. The cases on real
-// JVMs take hours: what was measured of them is kept in build/bench/repro.cases.jsonl, and a later run goes on from there. MODELS=0 leaves
-// the models out, CASES=NAME,… measures these cases alone.
+// Models are bugs whose rate is a known function of the recipe, so that the result can be checked against the truth. The cases on
+// real JVMs take hours: their measurements are kept in build/bench/repro.cases.jsonl, and a later run resumes from there. MODELS=0
+// skips the models, CASES=NAME,… measures these cases only.
 package main
 
 import (
@@ -20,25 +20,25 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Plain ddmin judges each configuration by a fixed number of repetitions. With sameErrors it loses the rate, or keeps what can go, about as
-// seldom as the reproducer; with wideErrors, which tell a loss of a half from one of a fifth, it is cheaper and loses the rate of every bug that many
-// things help a little.
+// Plain ddmin tests each configuration with a fixed number of repetitions. With sameErrors it loses the rate, or keeps removable
+// elements, about as rarely as the reproducer; with wideErrors, which distinguish a loss of a half from one of a fifth, it is
+// cheaper and loses the rate of every bug to which many elements contribute a little.
 var (
 	sameErrors = reproducetest.Errors{Upper: 1, Lower: 0.75, Alpha: 0.04, Beta: 0.02}
 	wideErrors = reproducetest.Errors{Upper: 0.8, Lower: 0.4, Alpha: 0.03, Beta: 0.05}
 )
 
 const (
-	// keeps is the share of the best rate met that a reproducer keeps.
+	// keeps is the share of the best observed rate that a reproducer keeps.
 	keeps = 0.8
-	// removableFrom is the share of it from which an element can go without which that much is left. Between the two either is right: a smaller
-	// reproducer or one that hits more often.
+	// removableFrom is the share of the best rate that must remain without an element for it to count as removable. Between the two
+	// both are right: a smaller reproducer or one that hits more often.
 	removableFrom = 0.9
-	// rounding of rates that are products of shares.
+	// rounding is the tolerance for rates that are products of shares.
 	rounding = 1e-9
 )
 
-// seeds of each model, when the budget allows.
+// seeds is the number of seeds of each model, if the budget allows.
 const seeds = 10
 
 // caseResult is one reproduction of a model.
@@ -50,7 +50,7 @@ type caseResult struct {
 	First float64 `json:"first"`
 	Best  float64 `json:"best"`
 	Final float64 `json:"final"`
-	// Removable elements of the reproducer by exhaustive removal.
+	// Removable elements of the reproducer, found by removing each.
 	Removable []string `json:"removable"`
 	Kept      int      `json:"kept"`
 	// Tries by step.
@@ -64,22 +64,22 @@ type caseResult struct {
 // plainResult is one run of plain ddmin, which is given the true rate and neither confirms nor amplifies.
 type plainResult struct {
 	Tries int `json:"tries"`
-	// Final is the true rate that it ended with.
+	// Final is the true rate of the result.
 	Final     float64  `json:"final"`
 	Removable []string `json:"removable"`
 }
 
-// wrong tells whether a result lost the rate or has elements that can go.
+// wrong reports whether a result lost the rate or has removable elements.
 func wrong(final, rate float64, removable []string) bool {
 	return final < keeps*rate-rounding || len(removable) > 0
 }
 
-// search is the number of tries to the minimised recipe.
+// search returns the number of tries up to the minimised recipe.
 func (c caseResult) search() int {
 	return c.Tries[reproduce.StepConfirm] + c.Tries[reproduce.StepAmplify] + c.Tries[reproduce.StepMinimise]
 }
 
-// share of the tries of plain ddmin.
+// share returns the tries relative to those of plain ddmin.
 func (c caseResult) share(of plainResult) float64 { return float64(c.search()) / float64(of.Tries) }
 func (c caseResult) ratio() float64               { return c.Final / c.Best }
 
@@ -100,7 +100,7 @@ func run() error {
 	defer cancel()
 	report := bench.Report{Name: "repro", Date: begun, Budget: budget}
 
-	// Half of the budget at most for the models, so that real JVMs have theirs.
+	// At most half of the budget for the models, so that time is left for real JVMs.
 	var cases []caseResult
 	rounds := 0
 	for seed := uint64(1); os.Getenv("MODELS") != "0" && seed <= seeds && time.Since(begun) < budget/2; seed++ {
@@ -114,7 +114,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	report.Reached = fmt.Sprintf("%d models with %d seeds each, %d histories, %d cases on real JVMs", len(reproducetest.Models()), rounds, histories, len(real))
+	report.Reached = fmt.Sprintf("%d models with %d seeds each, %d histories, %d cases on real JVMs", len(reproducetest.Models()),
+		rounds, histories, len(real))
 	report.Goals, report.Tables = judge(cases, right, histories, perHistory, real)
 	report.Rows = struct {
 		Models []caseResult `json:"models"`
@@ -129,7 +130,8 @@ func run() error {
 func runModel(m reproducetest.Model, seed, stream uint64) caseResult {
 	d := &reproducetest.Driver{Model: m, Rand: rand.New(rand.NewPCG(seed, stream))}
 	plan := d.Run(reproducetest.Start(m, seed))
-	c := caseResult{Case: m.Name, Sort: "model", Seed: seed, First: m.Rate(m.Recipe), Best: d.Best, Tries: map[string]int{}, Failure: plan.Failure}
+	c := caseResult{Case: m.Name, Sort: "model", Seed: seed, First: m.Rate(m.Recipe), Best: d.Best, Tries: map[string]int{},
+		Failure: plan.Failure}
 	for _, s := range plan.Steps {
 		c.Tries[s.GetName()] = int(s.GetTries())
 	}
@@ -145,7 +147,7 @@ func runModel(m reproducetest.Model, seed, stream uint64) caseResult {
 	return c
 }
 
-// removable elements of a recipe, by exhaustive removal.
+// removable returns the removable elements of a recipe, found by removing each.
 func removable(m reproducetest.Model, recipe *misstepv1.Recipe, best float64) (out []string) {
 	for _, r := range reproduce.Removals(recipe, reproducetest.Signature()) {
 		if m.Rate(r.Recipe) >= removableFrom*best-rounding {
@@ -161,7 +163,7 @@ func runPlain(m reproducetest.Model, e reproducetest.Errors, seed, stream uint64
 	return plainResult{Tries: d.Tries, Final: m.Rate(final), Removable: removable(m, final, m.Rate(m.Recipe))}
 }
 
-// bisections says of how many random histories the right builds were named, at what cost in tries times the rate.
+// bisections returns for how many random histories the right builds were named, and the cost in tries times the rate.
 func bisections() (right, histories int, cost float64) {
 	r := rand.New(rand.NewPCG(200, 1))
 	const n = 200
@@ -187,8 +189,10 @@ func judge(cases []caseResult, right, histories int, perHistory float64, real []
 		return 0
 	}
 	table := bench.Table{
-		Title:   "models: true rates of the finding's recipe, of the best recipe met and of the reproducer; tries to the minimised recipe",
-		Columns: []string{"case", "seed", "first", "best", "final", "kept/best", "needed", "removable", "confirm", "amplify", "minimise", "ddmin", "share"},
+		Title: "models: true rates of the finding's recipe, of the best recipe that was run and of the reproducer; tries up " +
+			"to the minimised recipe",
+		Columns: []string{"case", "seed", "first", "best", "final", "kept/best", "needed", "removable", "confirm", "amplify",
+			"minimise", "ddmin", "share"},
 	}
 	for _, c := range cases {
 		worst = min(worst, c.ratio())
@@ -200,7 +204,8 @@ func judge(cases []caseResult, right, histories int, perHistory float64, real []
 		wrongWide += one(wrong(c.Wide.Final, c.First, c.Wide.Removable))
 		distinct[c.Case] = true
 		table.Rows = append(table.Rows, []string{
-			c.Case, fmt.Sprint(c.Seed), bench.Figure(c.First), bench.Figure(c.Best), bench.Figure(c.Final), fmt.Sprintf("%.2f", c.ratio()), fmt.Sprint(c.Kept),
+			c.Case, fmt.Sprint(c.Seed), bench.Figure(c.First), bench.Figure(c.Best), bench.Figure(c.Final),
+			fmt.Sprintf("%.2f", c.ratio()), fmt.Sprint(c.Kept),
 			fmt.Sprint(len(c.Removable)), fmt.Sprint(c.Tries[reproduce.StepConfirm]), fmt.Sprint(c.Tries[reproduce.StepAmplify]),
 			fmt.Sprint(c.Tries[reproduce.StepMinimise]), fmt.Sprint(c.Ddmin.Tries), fmt.Sprintf("%.2f", c.share(c.Ddmin)),
 		})
@@ -214,17 +219,22 @@ func judge(cases []caseResult, right, histories int, perHistory float64, real []
 	}
 	goals := []bench.Goal{
 		{Name: "models", Goal: 12, Measured: float64(len(distinct)), Unit: "cases", AtLeast: true},
-		{Name: "rate kept of the best met, worst model", Goal: keeps, Measured: worst, Unit: "of 1", AtLeast: true},
+		{Name: "share of the best rate kept, worst model", Goal: keeps, Measured: worst, Unit: "of 1", AtLeast: true},
 		{Name: "removable elements, all models", Goal: 0, Measured: removed, Unit: "elements"},
-		{Name: "tries against plain ddmin with the same errors, all models", Goal: 1.0 / 3, Measured: float64(ours) / float64(plain), Unit: "of its tries"},
-		{Name: "tries against plain ddmin with the same errors, dearest run", Goal: 1.0 / 3, Measured: highest, Unit: "of its tries"},
-		{Name: "histories with the right builds", Goal: 0.95, Measured: float64(right) / float64(histories), Unit: "of 200", AtLeast: true},
+		{Name: "tries against plain ddmin with the same errors, all models", Goal: 1.0 / 3,
+			Measured: float64(ours) / float64(plain), Unit: "of its tries"},
+		{Name: "tries against plain ddmin with the same errors, most expensive run", Goal: 1.0 / 3, Measured: highest,
+			Unit: "of its tries"},
+		{Name: "histories with the right builds", Goal: 0.95, Measured: float64(right) / float64(histories), Unit: "of 200",
+			AtLeast: true},
 	}
 	more, realTable := realGoals(real)
 	goals = append(goals, more...)
 	return goals, []bench.Table{table, {
-		Title: "results that lost the rate or have an element that can go", Columns: []string{"runs", "ours", "ddmin, same errors", "ddmin, wide errors"},
-		Rows: [][]string{{fmt.Sprint(len(cases)), fmt.Sprintf("%d (%d lost)", wrongs, lost), fmt.Sprint(wrongPlain), fmt.Sprint(wrongWide)}},
+		Title:   "results that lost the rate or have a removable element",
+		Columns: []string{"runs", "ours", "ddmin, same errors", "ddmin, wide errors"},
+		Rows: [][]string{{fmt.Sprint(len(cases)), fmt.Sprintf("%d (%d lost)", wrongs, lost), fmt.Sprint(wrongPlain),
+			fmt.Sprint(wrongWide)}},
 	}, {
 		Title: "bisection over simulated histories", Columns: []string{"histories", "right", "tries times rate, mean"},
 		Rows: [][]string{{fmt.Sprint(histories), fmt.Sprint(right), bench.Figure(perHistory)}},

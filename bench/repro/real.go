@@ -19,36 +19,38 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// realResult is what was measured of one reproduction on real JVMs. Everything in it is of fresh tries but the product's own figures.
+// realResult holds the measurements of one reproduction on real JVMs. All figures except the product's own come from fresh tries.
 type realResult struct {
 	Case string `json:"case"`
 	Sort string `json:"sort"`
-	made
+	reproduced
 	Wanted []string `json:"wanted,omitempty"`
-	// Hits of tries of the finding's recipe as it was confirmed is Rate; of the best recipe met and of the reproducer, in turns.
+	// Hits and tries of the best recipe that was run and of the reproducer, alternately; those of the finding's recipe are in Rate.
 	BestHits   int `json:"best_hits"`
 	BestTries  int `json:"best_tries"`
 	FinalHits  int `json:"final_hits"`
 	FinalTries int `json:"final_tries"`
-	// Removable elements of the reproducer by exhaustive removal of one at a time, of Elements.
+	// Removable elements of the reproducer, found by removing one at a time, out of Elements.
 	Removable []string `json:"removable,omitempty"`
 	Elements  int      `json:"elements"`
-	// Ddmin is the number of tries that plain ddmin took; DdminEnded is false when it was stopped at more than three times ours.
+	// Ddmin is the number of tries that plain ddmin took; DdminEnded is false if it was stopped after more than three times the
+	// reproducer's tries.
 	Ddmin      int  `json:"ddmin"`
 	DdminEnded bool `json:"ddmin_ended"`
-	// Done is how far it came: "", "reproduced", "compared", "removed", "all".
+	// Done is the last finished stage: "", "reproduced", "compared", "removed", "all".
 	Done string `json:"done"`
 }
 
-// Stages that are done.
+// Stages of a measurement.
 const (
-	doneMade     = "reproduced"
-	doneCompared = "compared"
-	doneRemoved  = "removed"
-	doneAll      = "all"
+	doneReproduced = "reproduced"
+	doneCompared   = "compared"
+	doneRemoved    = "removed"
+	doneAll        = "all"
 )
 
-// kept is the reproducer's rate over the best one's, with the 95 % interval of its logarithm (Katz and others, 1978).
+// kept returns the reproducer's rate divided by the best one's, with a 95 % interval computed on its logarithm (Katz and others,
+// 1978).
 func (r realResult) kept() (ratio, low, high float64) {
 	a, n, b, m := float64(r.FinalHits), float64(r.FinalTries), float64(r.BestHits), float64(r.BestTries)
 	if a == 0 || b == 0 {
@@ -60,7 +62,7 @@ func (r realResult) kept() (ratio, low, high float64) {
 	return ratio, ratio * math.Exp(-width), ratio * math.Exp(width)
 }
 
-// deviation of the ratio's logarithm.
+// deviation returns the standard deviation of the ratio's logarithm.
 func (r realResult) deviation() float64 {
 	if r.FinalHits == 0 || r.BestHits == 0 {
 		return math.Inf(1)
@@ -74,15 +76,17 @@ func (r realResult) row() []string {
 	if r.Failure != "" {
 		return []string{r.Case, r.Sort, r.Failure, "", "", "", "", "", "", ""}
 	}
-	cells := []string{r.Case, r.Sort, bench.Figure(r.Rate), strings.Join(r.Kept, ", "), "-", "-", fmt.Sprint(r.search()), "-", "-", "-"}
+	cells := []string{r.Case, r.Sort, bench.Figure(r.Rate), strings.Join(r.Kept, ", "), "-", "-", fmt.Sprint(r.search()), "-", "-",
+		"-"}
 	if len(r.Wanted) > 0 {
 		cells[9] = map[bool]string{true: "right ", false: "wrong "}[slices.Equal(r.Affected, r.Wanted)] + fmt.Sprint(r.Affected)
 	}
-	if r.Done == doneMade {
+	if r.Done == doneReproduced {
 		return cells
 	}
 	ratio, low, high := r.kept()
-	cells[4] = fmt.Sprintf("%d/%d : %d/%d = %.2f (%.2f–%.2f)", r.FinalHits, r.FinalTries, r.BestHits, r.BestTries, ratio, low, high)
+	cells[4] = fmt.Sprintf("%d/%d : %d/%d = %.2f (%.2f–%.2f)",
+		r.FinalHits, r.FinalTries, r.BestHits, r.BestTries, ratio, low, high)
 	if r.Done == doneCompared {
 		return cells
 	}
@@ -97,7 +101,7 @@ func (r realResult) row() []string {
 	return cells
 }
 
-// runReal measures what the budget lets it, going on where an earlier run ended.
+// runReal measures as much as the budget allows, resuming where an earlier run ended.
 func runReal(ctx context.Context, log io.Writer) (out []realResult, err error) {
 	l, err := openLab(ctx, filepath.Join("build", "bench", "repro"), log)
 	if err != nil {
@@ -124,27 +128,28 @@ func runReal(ctx context.Context, log io.Writer) (out []realResult, err error) {
 	return out, nil
 }
 
-// errEnough ends a ddmin that has cost more than the goal allows.
-var errEnough = errors.New("more than three times ours")
+// errEnough stops a ddmin that has cost more than the goal allows.
+var errEnough = errors.New("more than three times the reproducer's tries")
 
-// measure one case. The error is about what could not be run, or ctx's; what was done before it is in the result.
+// measure measures one case. The error reports what could not be run, or is ctx's; the result holds what was finished before.
 func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 	r := realResult{Case: c.name, Sort: c.sort, Wanted: c.affected}
 	digest, err := l.prepare(ctx, c)
 	if err != nil {
 		return r, err
 	}
-	if r.made, err = l.reproduction(ctx, c, digest); err != nil || r.Failure != "" {
+	if r.reproduced, err = l.reproduction(ctx, c, digest); err != nil || r.Failure != "" {
 		return r, err
 	}
-	r.Done = doneMade
+	r.Done = doneReproduced
 	signature, found, best, final := &misstepv1.Signature{}, &misstepv1.Recipe{}, &misstepv1.Recipe{}, &misstepv1.Recipe{}
-	if err := errors.Join(read(r.Signature, signature), read(r.Found, found), read(r.Best, best), read(r.Final, final)); err != nil {
+	if err := errors.Join(read(r.Signature, signature), read(r.Found, found), read(r.Best, best),
+		read(r.Final, final)); err != nil {
 		return r, err
 	}
-	// In turns, so that a machine that changes changes for both.
+	// Alternately, so that changes of the machine affect both.
 	const (
-		precise  = 0.09 // of the ratio's logarithm: a ratio of 1 then comes out below 0.8 once in 150 cases
+		precise  = 0.09 // deviation of the ratio's logarithm: a true ratio of 1 is then measured below 0.8 once in 150 cases
 		mostHits = 250
 	)
 	for n := 10; ; n += 10 {
@@ -184,27 +189,29 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 		}
 	}
 	r.Done = doneRemoved
-	// It is told the rate of the finding's recipe, as well as that is known, is charged all its repetitions though a test ends once its verdict is foreseen, and
-	// stops where it has cost more than the goal allows and its tries take long.
+	// Ddmin is given the best estimate of the rate of the finding's recipe. It is charged all its repetitions, although a test ends
+	// once its verdict is foreseeable, and is stopped when it has cost more than the goal allows and a certain number of tries was
+	// made.
 	rate := r.Rate
 	if proto.Equal(found, best) {
 		rate = p
 	}
-	const mostMade = 500
-	made := 0
+	const mostRun = 500
+	run := 0
 	tries, hits := reproducetest.FixedTries(rate, sameErrors)
-	_, err = reproducetest.PlainDdmin(found, reproduce.Elements(found, r.Methods, signature), func(recipe *misstepv1.Recipe) (keeps bool, err error) {
-		if r.Ddmin += tries; r.Ddmin > 3*r.search() && made > mostMade {
-			return false, errEnough
-		}
-		results, err := l.sample(ctx, c, digest, "ddmin", recipe, signature, func(results string) (ended bool) {
-			h, n := tally(results)
-			ended, keeps = foreseen(h, n, tries, hits)
-			return ended || void(results)
+	_, err = reproducetest.PlainDdmin(found, reproduce.Elements(found, r.Methods, signature),
+		func(recipe *misstepv1.Recipe) (keeps bool, err error) {
+			if r.Ddmin += tries; r.Ddmin > 3*r.search() && run > mostRun {
+				return false, errEnough
+			}
+			results, err := l.sample(ctx, c, digest, "ddmin", recipe, signature, func(results string) (ended bool) {
+				h, n := tally(results)
+				ended, keeps = foreseen(h, n, tries, hits)
+				return ended || void(results)
+			})
+			run += len(results)
+			return keeps, err
 		})
-		made += len(results)
-		return keeps, err
-	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return r, err
 	}
@@ -212,8 +219,9 @@ func (l *lab) measure(ctx context.Context, c realCase) (realResult, error) {
 	return r, nil
 }
 
-// foreseen says whether a test of so many tries will have so many hits, after h hits of the first n: when the others can change nothing, or
-// would by a chance of less than one in a million (W. Hoeffding's bound, Probability inequalities for sums of bounded random variables, 1963).
+// foreseen reports whether the verdict of a test, whether it will have so many hits in so many tries, is known after h hits in the
+// first n: because the other tries cannot change it, or would with a probability of less than one in a million (W. Hoeffding's
+// bound, Probability inequalities for sums of bounded random variables, 1963).
 func foreseen(h, n, tries, hits int) (ended, keeps bool) {
 	if h >= hits || n-h > tries-hits {
 		return true, h >= hits
@@ -228,10 +236,10 @@ func foreseen(h, n, tries, hits int) (ended, keeps bool) {
 	return float64(n)*(term(q, p)+term(1-q, 1-p)) > math.Log(1e6), q > p
 }
 
-// sequential is A. Wald's test of a recipe's rate: Upper·p against Lower·p. After 250/p tries the likelier is taken.
+// sequential is A. Wald's test of a recipe's rate: Upper·p against Lower·p. After 250/p tries the more likely one is chosen.
 func sequential(results string, p float64, e reproducetest.Errors) (certain, keeps bool) {
 	const patience = 250
-	p = min(p, 0.995) // a miss is never impossible
+	p = min(p, 0.995) // a miss is always possible
 	hit, miss := math.Log(e.Upper/e.Lower), math.Log((1-e.Upper*p)/(1-e.Lower*p))
 	accept, reject := math.Log((1-e.Beta)/e.Alpha), math.Log(e.Beta/(1-e.Alpha))
 	llr, n := 0.0, 0
@@ -249,7 +257,7 @@ func sequential(results string, p float64, e reproducetest.Errors) (certain, kee
 	return false, false
 }
 
-// void says whether a recipe proves nothing again and again.
+// void reports whether most tries of a recipe are void.
 func void(results string) bool {
 	_, n := tally(results)
 	voids := len(results) - n
@@ -261,14 +269,15 @@ func tally(results string) (hits, tries int) {
 	return strings.Count(results, "h"), len(results) - strings.Count(results, "v")
 }
 
-// realGoals are what the cases measured so far say, with their table.
+// realGoals returns the goals of the cases measured so far, and their table.
 func realGoals(results []realResult) ([]bench.Goal, bench.Table) {
 	t := bench.Table{
-		Title:   "real JVMs, fresh tries: the reproducer's hits against those of the best recipe met, with the 95 % interval of the ratio; elements that can go; tries of the search and of plain ddmin",
+		Title: "real JVMs, fresh tries: the reproducer's hits against those of the best recipe that was run, with the 95 % " +
+			"interval of the ratio; removable elements; tries of the search and of plain ddmin",
 		Columns: []string{"case", "sort", "rate", "needed", "reproducer : best", "removable", "search", "ddmin", "share", "builds"},
 	}
 	all, failed, wrong := 0, 0, 0
-	worst, dearest, removable := math.NaN(), math.NaN(), math.NaN()
+	worst, highest, removable := math.NaN(), math.NaN(), math.NaN()
 	ours, plain := 0, 0
 	for _, r := range results {
 		t.Rows = append(t.Rows, r.row())
@@ -279,7 +288,7 @@ func realGoals(results []realResult) ([]bench.Goal, bench.Table) {
 		case len(r.Wanted) > 0 && !slices.Equal(r.Affected, r.Wanted):
 			wrong++
 		}
-		if r.Done != doneMade {
+		if r.Done != doneReproduced {
 			ratio, _, _ := r.kept()
 			worst = least(worst, ratio)
 		}
@@ -288,22 +297,23 @@ func realGoals(results []realResult) ([]bench.Goal, bench.Table) {
 		}
 		if r.Done == doneAll {
 			all++
-			dearest = -least(-dearest, -r.share())
+			highest = -least(-highest, -r.share())
 			ours, plain = ours+r.search(), plain+r.Ddmin
 		}
 	}
 	return []bench.Goal{
 		{Name: "real cases measured to the end", Goal: 12, Measured: float64(all), Unit: "cases", AtLeast: true},
 		{Name: "real cases without a reproducer", Goal: 0, Measured: float64(failed), Unit: "cases"},
-		{Name: "real cases with other builds affected than is known", Goal: 0, Measured: float64(wrong), Unit: "cases"},
-		{Name: "rate kept of the best met, worst real case", Goal: keeps, Measured: worst, Unit: "of 1", AtLeast: true},
+		{Name: "real cases with other affected builds than the known ones", Goal: 0, Measured: float64(wrong), Unit: "cases"},
+		{Name: "share of the best rate kept, worst real case", Goal: keeps, Measured: worst, Unit: "of 1", AtLeast: true},
 		{Name: "removable elements, worst real case", Goal: 0, Measured: removable, Unit: "elements"},
-		{Name: "tries against plain ddmin, all real cases", Goal: 1.0 / 3, Measured: float64(ours) / float64(plain), Unit: "of its tries"},
-		{Name: "tries against plain ddmin, dearest real case", Goal: 1.0 / 3, Measured: dearest, Unit: "of its tries"},
+		{Name: "tries against plain ddmin, all real cases", Goal: 1.0 / 3, Measured: float64(ours) / float64(plain),
+			Unit: "of its tries"},
+		{Name: "tries against plain ddmin, most expensive real case", Goal: 1.0 / 3, Measured: highest, Unit: "of its tries"},
 	}, t
 }
 
-// least of a figure that may be unknown, NaN, and one that is known.
+// least returns the smaller of a figure that may be unknown (NaN) and a known one.
 func least(a, b float64) float64 {
 	if math.IsNaN(a) {
 		return b

@@ -10,7 +10,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-func TestCasesAreCampaignsOfTheirOwn(t *testing.T) {
+func TestCasesAreDistinctValidCampaigns(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range realCases() {
 		t.Run(c.name, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestCasesAreCampaignsOfTheirOwn(t *testing.T) {
 			names[c.name] = true
 			require.Subset(t, c.builds, c.affected)
 			if c.plan != nil {
-				require.Subset(t, spec.GetFlagSets()[0].GetFlags(), c.plan.Needs, "the fault has what it needs")
+				require.Subset(t, spec.GetFlagSets()[0].GetFlags(), c.plan.Needs, "the flag set has what the fault needs")
 				require.Empty(t, c.builds, "only one build injects")
 			}
 		})

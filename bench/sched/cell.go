@@ -7,23 +7,24 @@ import (
 	"unicode"
 )
 
-// scxChaos is the strategy of a cell that runs under the other project's scheduler instead of ours.
+// scxChaos is the strategy of a cell that runs under the other project's scheduler instead of Misstep's.
 const scxChaos = "scx_chaos"
 
 // The races of workloads/races in C and in Java that are rare by themselves.
 var (
 	racesC = []string{
-		"deadlock2", "deadlock3", "lost_update", "start_order", "check_then_act", "lost_wakeup", "aba", "double_checked", "barrier_reuse",
+		"deadlock2", "deadlock3", "lost_update", "start_order", "check_then_act", "lost_wakeup", "aba", "double_checked",
+		"barrier_reuse",
 		"exit_race", "signal_race", "order3",
 	}
 	racesJava = []string{"LostUpdate", "LostNotify", "Shutdown", "Publication"}
 )
 
-// mainStrategies are those between which the goals are.
+// mainStrategies are the strategies that the goals compare.
 var mainStrategies = []string{"chaos", "none", scxChaos}
 
 const (
-	// seeds of each race and strategy. The strategy was tuned on others.
+	// seeds is the number of seeds of each race and strategy. The strategy was tuned on other seeds.
 	seeds     = 10
 	firstSeed = 1001
 	// A race gives up after so many iterations or seconds of the guest's clock; the cell is censored there.
@@ -42,7 +43,7 @@ type cell struct {
 
 func (c cell) isJava() bool { return unicode.IsUpper(rune(c.Race[0])) }
 
-// cellsOf lists the cells of some strategies in the order in which they are worth measuring: all races with one seed after another.
+// cellsOf lists the cells of some strategies in order of importance: all races with one seed, then with the next.
 func cellsOf(strategies []string) []cell {
 	var all []cell
 	for _, races := range [][]string{racesC, racesJava} {
@@ -57,20 +58,20 @@ func cellsOf(strategies []string) []cell {
 	return all
 }
 
-// result of a cell.
+// result is the result of a cell.
 type result struct {
 	cell
-	// Found when the bug has shown.
+	// Found reports whether the bug was observed.
 	Found bool `json:"found"`
 	// Ran is the number of iterations, the buggy one included.
 	Ran int `json:"ran"`
-	// Took is the time of the guest's clock that they took, without the waiting for what hangs, in seconds.
+	// Took is the time of the guest's clock that they took, excluding the wait for hangs, in seconds.
 	Took float64 `json:"took"`
-	// Applied counts what was done to the race's threads; nil under another's scheduler.
+	// Applied counts what was done to the race's threads; nil under the other project's scheduler.
 	Applied map[string]uint64 `json:"applied,omitempty"`
 	// Places at which a replay stopped threads.
 	Places []string `json:"places,omitempty"`
-	// Trouble says why there is no result.
+	// Trouble explains why there is no result.
 	Trouble string `json:"trouble,omitempty"`
 }
 
@@ -79,13 +80,13 @@ var (
 	noneLine = regexp.MustCompile(`(?m)^no bug in (\d+) iterations \(([0-9.]+) s\)$`)
 )
 
-// judge reads what a race has said.
+// judge parses a race's output.
 func (r *result) judge(output string) {
 	m := bugLine.FindStringSubmatch(output)
 	if m != nil {
 		r.Found = true
 	} else if m = noneLine.FindStringSubmatch(output); m == nil {
-		r.Trouble = fmt.Sprintf("the race says neither that the bug has shown nor that it has not: %.300q", output)
+		r.Trouble = fmt.Sprintf("the race's output reports neither the bug nor its absence: %.300q", output)
 		return
 	}
 	r.Ran, _ = strconv.Atoi(m[1])

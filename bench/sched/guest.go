@@ -16,20 +16,20 @@ import (
 	"misstep/schedule"
 )
 
-// Where the guest has what it needs.
+// Paths in the guest.
 const (
 	guestSelf = "/bench"
 	guestScx  = "/scx_chaos"
 )
 
-// What tells the guest where races, cells and Java are: in a shared guest they are where the host has them.
+// Environment variables with the paths of races, cells and Java in the guest: in a shared guest those of the host.
 const (
 	racesVariable = "MISSTEP_BENCH_RACES"
 	cellsVariable = "MISSTEP_BENCH_CELLS"
 	javaVariable  = "MISSTEP_BENCH_JAVA"
 )
 
-// cellLimit bounds a cell by the guest's clock, above what the race itself keeps to: hangs of a JVM, a scheduler's ejection.
+// cellLimit bounds a cell by the guest's clock, above the race's own limit: for hangs of a JVM, or a scheduler's ejection.
 const cellLimit = 10 * time.Minute
 
 // guestCells runs the cells of a file one after the other and writes a line of JSON for each.
@@ -62,8 +62,9 @@ func readCells() (cells []cell, err error) {
 func (c cell) command() []string {
 	races := os.Getenv(racesVariable)
 	arguments := []string{fmt.Sprint(c.Iterations), fmt.Sprint(c.Seconds)}
-	if c.isJava() { // no collection in a run: what triggers one is an allocation, which may be all that a window holds
-		return append([]string{os.Getenv(javaVariable), "-Xms128m", "-Xmx128m", "-Xmn100m", "-cp", filepath.Join(races, "java"), c.Race}, arguments...)
+	if c.isJava() { // no collection during a run: it is triggered by an allocation, which may be the only thing in a race's window
+		return append([]string{os.Getenv(javaVariable), "-Xms128m", "-Xmx128m", "-Xmn100m", "-cp", filepath.Join(races, "java"),
+			c.Race}, arguments...)
 	}
 	return append([]string{filepath.Join(races, c.Race)}, arguments...)
 }
@@ -84,7 +85,7 @@ func runCell(ctx context.Context, c cell) result {
 	return r
 }
 
-// runOurs runs a cell's race under our scheduler.
+// runOurs runs a cell's race under Misstep's scheduler.
 func runOurs(ctx context.Context, c cell, o bpf.Options) result {
 	r := result{cell: c}
 	var output bytes.Buffer
@@ -109,13 +110,14 @@ func runOurs(ctx context.Context, c cell, o bpf.Options) result {
 	return r
 }
 
-// scxFlags switch on random delays, without which scx_chaos does nothing: those of its README's example.
+// scxFlags enable random delays, without which scx_chaos does nothing; they are those of its README's example.
 var scxFlags = []string{"--random-delay-frequency", "0.1", "--random-delay-min-us", "100", "--random-delay-max-us", "1000"}
 
-// runScxChaos runs a command under scx_chaos. That starts its program before it is attached; so that it gets its best, the program
-// waits for it. Its exit code says nothing of the program's.
+// runScxChaos runs a command under scx_chaos. It starts its program before it is attached, so the program waits for that, to
+// scx_chaos's advantage. Its exit code does not depend on the program's.
 func runScxChaos(ctx context.Context, command []string, output *bytes.Buffer) error {
-	const wait = `until grep -q enabled /sys/kernel/sched_ext/state; do usleep 1000; done; "$@"; echo "left $(cat /sys/kernel/sched_ext/state)"`
+	const wait = `until grep -q enabled /sys/kernel/sched_ext/state; do usleep 1000; done; "$@"; ` +
+		`echo "left $(cat /sys/kernel/sched_ext/state)"`
 	args := append(append([]string{}, scxFlags...), "--", "/bin/sh", "-c", wait, "sh")
 	cmd := exec.CommandContext(ctx, guestScx, append(args, command...)...)
 	cmd.Stdout, cmd.Stderr = output, output
@@ -124,7 +126,7 @@ func runScxChaos(ctx context.Context, command []string, output *bytes.Buffer) er
 		return fmt.Errorf("scx_chaos: %w: %.1000q", err, output.String())
 	}
 	if !strings.Contains(output.String(), "left enabled") {
-		return fmt.Errorf("scx_chaos was not attached all the time: %.1000q", output.String())
+		return fmt.Errorf("scx_chaos was not attached throughout: %.1000q", output.String())
 	}
 	return settled(ctx)
 }
@@ -134,14 +136,14 @@ func settled(ctx context.Context) error {
 	for {
 		state, err := os.ReadFile("/sys/kernel/sched_ext/state")
 		if err != nil {
-			return fmt.Errorf("looking for the scheduler's end: %w", err)
+			return fmt.Errorf("waiting for the scheduler's end: %w", err)
 		}
 		if strings.TrimSpace(string(state)) == "disabled" {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("scx_chaos does not end")
+			return errors.New("scx_chaos is still attached")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

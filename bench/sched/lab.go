@@ -22,19 +22,19 @@ import (
 
 const scxVersion = "1.1.4"
 
-// lab is what the machines are made of.
+// lab holds what the machines are built from.
 type lab struct {
 	home, races, self, scx, scratch string
 	java                            string // path of the program, in the guest too; empty: none
 	jre                             vm.Tree
 	kernel                          kernel.Kernel
-	policy                          string            // digest of our scheduler
-	replays                         string            // and of what chooses the places of a replay
+	policy                          string            // digest of Misstep's scheduler
+	replays                         string            // policy, and the digest of the code that chooses the places of a replay
 	digests                         map[string]string // of the races
 	only                            []string          // races to measure; empty: all
 }
 
-// measures tells whether a race is to be measured.
+// measures reports whether a race is to be measured.
 func (l *lab) measures(race string) bool { return len(l.only) == 0 || slices.Contains(l.only, race) }
 
 func newLab(ctx context.Context) (*lab, error) {
@@ -113,7 +113,7 @@ func tool(ctx context.Context, env []string, command ...string) error {
 	return nil
 }
 
-// buildScx returns scx_chaos, built once and kept in the user's cache.
+// buildScx returns the path of scx_chaos, built once and kept in the user's cache.
 func buildScx(ctx context.Context) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -128,7 +128,7 @@ func buildScx(ctx context.Context) (string, error) {
 	err = tool(ctx, []string{"CLANG=clang-19", "BPF_CLANG=clang-19", "CARGO_PROFILE_RELEASE_LTO=off"},
 		"cargo", "install", "scx_chaos", "--version", scxVersion, "--locked", "--root", root)
 	if err != nil {
-		return "", fmt.Errorf("building scx_chaos, to compare with (it takes cargo, clang-19 and libelf-dev): %w", err)
+		return "", fmt.Errorf("building scx_chaos, for comparison (requires cargo, clang-19 and libelf-dev): %w", err)
 	}
 	return path, nil
 }
@@ -136,13 +136,13 @@ func buildScx(ctx context.Context) (string, error) {
 func digest(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("digesting what is measured: %w", err)
+		return "", fmt.Errorf("digesting a file that is measured: %w", err)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// fingerprint is all that a cell's result depends on besides the cell.
+// fingerprint returns a digest of everything that a cell's result depends on besides the cell.
 func (l *lab) fingerprint(c cell) string {
 	by := l.policy
 	if c.Strategy == scxChaos {
@@ -152,7 +152,7 @@ func (l *lab) fingerprint(c cell) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// machine is a deterministic machine for cells.
+// machine returns the configuration of a deterministic machine for cells.
 func (l *lab) machine(cells []cell, seed uint64) (vm.Config, error) {
 	path := filepath.Join(l.scratch, "cells.json")
 	text, err := json.Marshal(cells)
@@ -182,7 +182,7 @@ func (l *lab) machine(cells []cell, seed uint64) (vm.Config, error) {
 	return c, nil
 }
 
-// boot runs this program in a machine and hands over each line that it writes.
+// boot runs this program in a machine and calls line with each line that it writes.
 func boot(ctx context.Context, c vm.Config, mode, self string, line func([]byte) error) error {
 	var stderr bytes.Buffer
 	out := &lines{line: line}
@@ -220,11 +220,11 @@ func (l *lines) Write(b []byte) (int, error) {
 
 var _ io.Writer = (*lines)(nil)
 
-// cells measures what is not in the store yet: the races in C first, then those in Java.
+// cells measures the cells that are not in the store yet: the races in C first, then those in Java.
 func (l *lab) cells(ctx context.Context, s *store, strategies []string) error {
 	for _, java := range []bool{false, true} {
 		if java && l.java == "" {
-			logf("no races in Java: JAVA_HOME names no JDK")
+			logf("skipping the races in Java: JAVA_HOME is not set")
 			continue
 		}
 		var left []cell

@@ -1,8 +1,9 @@
-// Command sched measures how soon each strategy of the scheduler, and scx_chaos, reaches each planted race, in a machine of virtual time.
+// Command sched measures how soon each strategy of the scheduler, and scx_chaos, hits each planted race, in a machine with virtual
+// time.
 //
-// Figures do not move with the host's load. What was measured is kept in build/bench/sched.cells.jsonl and not measured again, so that a
-// benchmark that its budget ended goes on from there. STRATEGIES=chaos,none measures the cells of these only, and nothing else; STEPS=again,logs
-// takes these steps only; RACES=aba,order3 measures these races only.
+// The host's load does not affect the figures. Measurements are kept in build/bench/sched.cells.jsonl and not repeated, so that a
+// benchmark that ran out of budget resumes from there. STRATEGIES=chaos,none measures only the cells of these strategies;
+// STEPS=again,logs runs these steps only; RACES=aba,order3 measures these races only.
 package main
 
 import (
@@ -30,7 +31,7 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	if len(args) > 0 { // this program is also what runs in the guest
+	if len(args) > 0 { // in the guest this same program runs
 		switch args[0] {
 		case "cells":
 			return guestCells(ctx)
@@ -44,16 +45,16 @@ func run(ctx context.Context, args []string) error {
 	return host(ctx)
 }
 
-// dir is where figures and what was built for them are kept.
+// dir is the folder of the figures and of the programs built for them.
 var dir = filepath.Join("build", "bench")
 
-// step of the benchmark.
+// step is a step of the benchmark.
 type step struct {
 	name string
 	run  func(context.Context) error
 }
 
-// stepsOf returns the steps to take: all, those named in only, or the cells of the named strategies.
+// stepsOf returns the steps to run: all, those named in only, or the cells of the named strategies.
 func stepsOf(l *lab, s *store, only, strategies string) ([]step, error) {
 	steps := []step{
 		{"overhead", func(ctx context.Context) error { return l.overhead(ctx, s) }},
@@ -137,7 +138,7 @@ func host(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if reached == "" {
-		reached = "all was measured"
+		reached = "everything was measured"
 	}
 	r := report(l, s)
 	r.Date, r.Budget, r.Reached = began, budget, reached

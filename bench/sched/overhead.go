@@ -15,7 +15,7 @@ import (
 	"misstep/schedule"
 )
 
-// loads are programs whose time is taken without a scheduler and under one that perturbs nothing.
+// loads are programs that are timed without a scheduler and under one that perturbs nothing.
 var loads = []struct{ name, arguments string }{
 	{"CPU-bound", "spin"},
 	{"a wake-up every 100 µs", "wakeups 18000"},

@@ -24,13 +24,13 @@ const (
 	againBoots = 20
 	replays    = 5
 	repeated   = 7 // seed of the machine that is booted again
-	// This machine is another one than those in which the bugs were found, and there the same seeds take other times to them: a race has so many
-	// times the iterations and seconds of a cell to show it.
+	// This machine differs from those in which the bugs were found, so the same seeds take different times to hit them: a race has
+	// so many times the iterations and seconds of a cell.
 	againFactor = 10
 )
 
-// shown lists, for each race in C that chaos has reached, the cell that did it soonest, with more time. Once the first of the repeated boots was
-// kept it is that one's cells, since another list would be another machine.
+// shown returns, for each race in C that chaos has hit, the cell that hit it soonest, with more time. Once the first of the
+// repeated boots is stored it returns that boot's cells, since another list would be another machine.
 func (l *lab) shown(s *store) (all []cell) {
 	for _, e := range s.of(kindAgain, l.policy) {
 		if e.Boot == 1 {
@@ -57,7 +57,7 @@ func (l *lab) shown(s *store) (all []cell) {
 	return all
 }
 
-// again boots the same machine with the same cells over and over; each boot runs all of them.
+// again boots the same machine with the same cells repeatedly; each boot runs all of them.
 func (l *lab) again(ctx context.Context, s *store) error {
 	cells := l.shown(s)
 	if len(cells) == 0 {
@@ -122,18 +122,18 @@ func (l *lab) recordings(ctx context.Context, s *store) error {
 	return nil
 }
 
-// logTrial is one race's comparison of the ways to repeat a run in real time.
+// logTrial compares the ways to repeat a run of one race in real time.
 type logTrial struct {
 	Race string `json:"race"`
-	// Found is the seed's run that showed the bug and was logged; 0 iterations: none did.
+	// Found is the logged run that hit the bug; 0 iterations: none did.
 	Found result `json:"found"`
 	// Round is how many threads the race creates in each iteration.
 	Round int `json:"round"`
-	// Tries of each way, by turns.
+	// Tries of each way, in turn.
 	Tries int `json:"tries"`
-	// Ways by name: runs that showed the bug, and the seconds that all took.
+	// Ways by name: runs that hit the bug, and the seconds of all runs.
 	Ways map[string]wayOf `json:"ways"`
-	// Places at which the log's round stopped threads, and those of its end.
+	// Places at which the replay of the log's last round stopped threads, and those of the log's end.
 	Places []string `json:"places,omitempty"`
 	Ending []string `json:"ending,omitempty"`
 }
@@ -143,8 +143,9 @@ type wayOf struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// The ways to repeat a run: by the decisions of its log's last round in every round, with stops at its places, with stops at other ones (what
-// breakpoints and holds do by themselves), and without; by the log from its beginning on, with stops at the places of its end, and without; by the seed.
+// The ways to repeat a run: by the decisions of its log's last round in every round, with stops at its places, with stops at other
+// places (to show the effect of breakpoints and holds by themselves), and without stops; by the log from its beginning, with stops
+// at the places of its end, and without; by the seed.
 const (
 	wayRoundPlaces = "round, places"
 	wayRoundOthers = "round, other places"
@@ -167,7 +168,7 @@ func (t *logTrial) add(o logTrial) {
 	}
 }
 
-// fill writes the hits into a row of the table, from its third column on.
+// fill writes the hits into a row of the table, starting at its third column.
 func (t *logTrial) fill(row []string) {
 	for i, name := range ways {
 		w := t.Ways[name]
@@ -175,7 +176,7 @@ func (t *logTrial) fill(row []string) {
 	}
 }
 
-// logGoal is how much more often one way to repeat a run hits than another.
+// logGoal returns the goal for how much more often one way to repeat a run hits than another.
 func logGoal(way, other string, all []entry) bench.Goal {
 	var pairs [][2]int
 	for _, e := range all {
@@ -184,15 +185,17 @@ func logGoal(way, other string, all []entry) bench.Goal {
 		}
 	}
 	factor, low, high := ratioOfHits(pairs)
-	name := fmt.Sprintf("hit rate in real time by %s, over that by %s (%d recorded runs, 95 %%: %s to %s)", way, other, len(pairs), bench.Figure(low), bench.Figure(high))
+	name := fmt.Sprintf("hit rate in real time by %s, over that by %s (%d recorded runs, 95 %%: %s to %s)", way, other, len(pairs),
+		bench.Figure(low), bench.Figure(high))
 	return bench.Goal{Name: name, Goal: 1.01, Measured: factor, Unit: "×", AtLeast: true}
 }
 
 const (
-	logRuns  = 8 // that show the bug are repeated, for each race
+	logRuns  = 8 // number of runs with the bug that are repeated, for each race
 	logTries = 6
-	logSeeds = 60 // that are tried until one shows the bug, within so many iterations and seconds
-	// Few iterations: a run that is repeated has as many as it took then, and one way or another most would show the bug in hundreds.
+	logSeeds = 60 // seeds that are tried until one hits the bug, within so many iterations and seconds
+	// Few iterations: a repeated run has as many as the original took, and in hundreds of iterations most runs would hit the bug
+	// anyway.
 	logIterations = 50
 	logSeconds    = 20
 )
@@ -235,7 +238,7 @@ func (l *lab) logs(ctx context.Context, s *store) error {
 	})
 }
 
-// guestLogs searches a run that shows each race and repeats it in all ways by turns.
+// guestLogs searches for a run that hits each race and repeats it in all ways in turn.
 func guestLogs(ctx context.Context) error {
 	cells, err := readCells()
 	if err != nil {
@@ -314,7 +317,7 @@ func repeat(ctx context.Context, c cell) (logTrial, error) {
 	return t, nil
 }
 
-// replaysOf gives each way's options but for the perturbation.
+// replaysOf returns each way's options except the perturbation.
 func replaysOf(recorded *schedule.Log, round int, seed uint64) (map[string]bpf.Options, error) {
 	last, err := recorded.Stops(round)
 	if err != nil {
@@ -335,7 +338,7 @@ func replaysOf(recorded *schedule.Log, round int, seed uint64) (map[string]bpf.O
 	}, nil
 }
 
-// elsewhere moves stops to places that are as rare in the log, and not those of another stop.
+// elsewhere moves stops to places that are equally rare in the log and not near another stop.
 func elsewhere(l *schedule.Log, stops []schedule.Stop, seed uint64) (moved []schedule.Stop) {
 	count := map[uint64]int{}
 	for _, d := range l.Decisions {
@@ -343,7 +346,7 @@ func elsewhere(l *schedule.Log, stops []schedule.Stop, seed uint64) (moved []sch
 			count[d.Place]++
 		}
 	}
-	const apart = 64 // bytes: another place for certain
+	const apart = 64 // bytes: certainly another place
 	var others []uint64
 	for place, n := range count {
 		near := func(s schedule.Stop) bool { return max(s.Place, place)-min(s.Place, place) <= apart }
@@ -368,7 +371,8 @@ func elsewhere(l *schedule.Log, stops []schedule.Stop, seed uint64) (moved []sch
 	return moved
 }
 
-// threadsOfIteration counts the threads that a race's first one created, for each of its iterations; the last one may not have come to all.
+// threadsOfIteration returns how many threads a race's first thread created in each iteration; the last iteration may be
+// incomplete.
 func threadsOfIteration(l *schedule.Log, iterations int) int {
 	created := map[uint64]int{}
 	most := 0

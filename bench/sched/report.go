@@ -18,7 +18,7 @@ func otherStrategies() (names []string) {
 	return names
 }
 
-// figure is what is known of a race under a strategy.
+// figure holds the results of a race under a strategy.
 type figure struct {
 	Race     string `json:"race"`
 	Strategy string `json:"strategy"`
@@ -27,10 +27,11 @@ type figure struct {
 	Troubles int    `json:"troubles"`
 	// Iterations in all runs together.
 	Total int `json:"total_iterations"`
-	// Medians with their intervals; a median that is not known is at least the one given.
+	// Medians with their intervals; an unknown median is at least the given value.
 	Iterations estimate `json:"iterations"`
 	Seconds    estimate `json:"seconds"`
-	// Sooner is the probability of a difference from scx_chaos such as the one seen if there were none (log-rank, by permutation, of seconds).
+	// Sooner is the probability of a difference from scx_chaos such as the observed one if there were none (log-rank test by
+	// permutation, on seconds).
 	Sooner *float64 `json:"p_sooner_than_scx_chaos,omitempty"`
 
 	iterations, seconds []span
@@ -93,11 +94,12 @@ func figureOf(l *lab, s *store, race, strategy string) (figure, bool) {
 	return f, true
 }
 
-// report makes tables and goals of all that the store has for the scheduler as it is.
+// report builds tables and goals from all entries of the store for the current scheduler.
 func report(l *lab, s *store) bench.Report {
 	r := bench.Report{Name: "sched"}
 	table := bench.Table{
-		Title:   fmt.Sprintf("time to the bug in virtual time: medians with intervals of 95 %% (runs end after %d iterations or %d s)", cellIterations, cellSeconds),
+		Title: fmt.Sprintf("time to the bug in virtual time: medians with intervals of 95 %% (runs end after %d iterations or "+
+			"%d s)", cellIterations, cellSeconds),
 		Columns: []string{"race", "strategy", "found", "iterations", "virtual seconds", "p (sooner than scx_chaos)"},
 	}
 	figures := map[[2]string]figure{}
@@ -156,7 +158,7 @@ func timeGoals(figures map[[2]string]figure) []bench.Goal {
 		}
 		runs += none.Runs
 		quiet += none.Found
-		// A median of ours that is not known gives no ratio; one of theirs that is not known gives a lower bound.
+		// An unknown median of chaos gives no ratio; an unknown one of scx_chaos gives a lower bound.
 		if chaos.Runs > 0 && peer.Runs > 0 && chaos.Iterations.Known && chaos.Seconds.Known {
 			compared++
 			iterations += math.Log(atLeast(peer.iterations) / chaos.Iterations.Median)
@@ -178,13 +180,16 @@ func timeGoals(figures map[[2]string]figure) []bench.Goal {
 		{Name: "planted bugs measured under chaos", Goal: 12, Measured: float64(measured), Unit: "races", AtLeast: true},
 		{Name: "planted bugs that chaos finds", Goal: all, Measured: float64(every), Unit: "races", AtLeast: true},
 		{Name: fmt.Sprintf("bugs found in %d runs under none", runs), Goal: 0, Measured: under, Unit: "bugs"},
-		{Name: fmt.Sprintf("chaos sooner than scx_chaos, at least (geometric mean of %d races)", compared), Goal: 10, Measured: mean(iterations), Unit: "× iterations", AtLeast: true},
-		{Name: fmt.Sprintf("chaos sooner than scx_chaos, at least (geometric mean of %d races)", compared), Goal: 10, Measured: mean(seconds), Unit: "× seconds", AtLeast: true},
+		{Name: fmt.Sprintf("chaos sooner than scx_chaos, at least (geometric mean of %d races)", compared), Goal: 10,
+			Measured: mean(iterations), Unit: "× iterations", AtLeast: true},
+		{Name: fmt.Sprintf("chaos sooner than scx_chaos, at least (geometric mean of %d races)", compared), Goal: 10,
+			Measured: mean(seconds), Unit: "× seconds", AtLeast: true},
 	}
 }
 
 func overheadGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
-	t = bench.Table{Title: "overhead of an attached scheduler that perturbs nothing", Columns: []string{"program", "kernel's own", "attached", "overhead"}}
+	t = bench.Table{Title: "overhead of an attached scheduler that perturbs nothing",
+		Columns: []string{"program", "kernel's own", "attached", "overhead"}}
 	for _, x := range loads {
 		var times [2][]float64
 		for _, e := range s.of(kindOverhead, l.policy) {
@@ -199,7 +204,8 @@ func overheadGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 		without, with := bench.Median(times[0]), bench.Median(times[1])
 		cost := 100 * (with/without - 1)
 		if len(times[1]) > 0 {
-			t.Rows = append(t.Rows, []string{x.name, bench.Figure(without) + " s", bench.Figure(with) + " s", bench.Figure(cost) + " %"})
+			t.Rows = append(t.Rows, []string{x.name, bench.Figure(without) + " s", bench.Figure(with) + " s", bench.Figure(cost) +
+				" %"})
 		}
 		goals = append(goals, bench.Goal{Name: "overhead, " + x.name, Goal: 3, Measured: cost, Unit: "%"})
 	}
@@ -234,7 +240,7 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 		if n > 0 {
 			row[1] = fmt.Sprintf("%d of %d, %d alike", shown, n, same)
 			alike, of = alike+same, of+n
-			if share := 20 * float64(shown) / float64(n); !(share >= least) { // the first one, too
+			if share := 20 * float64(shown) / float64(n); !(share >= least) { // true for the first one as well
 				least = share
 			}
 		}
@@ -253,7 +259,7 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 		}
 	}
 	if boots < againBoots {
-		least = math.NaN() // what was reached is in the table
+		least = math.NaN() // incomplete: the table has the figures
 	}
 	recorded := s.of(kindRecording, l.policy)
 	identical := math.NaN()
@@ -273,7 +279,8 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 	}
 	return t, []bench.Goal{
 		{Name: "the same seed shows each bug again, of 20", Goal: 20, Measured: least, Unit: "runs", AtLeast: true},
-		{Name: fmt.Sprintf("of these runs, alike to the nanosecond, of %d", of), Goal: 1, Measured: float64(alike) / float64(of), Unit: "of 1", AtLeast: true},
+		{Name: fmt.Sprintf("of these runs, alike to the nanosecond, of %d", of), Goal: 1, Measured: float64(alike) / float64(of),
+			Unit: "of 1", AtLeast: true},
 		{Name: "a recording replays identically, of 5", Goal: 5, Measured: identical, Unit: "replays", AtLeast: true},
 		logGoal(wayRoundPlaces, waySeed, s.of(kindLog, l.replays)),
 		logGoal(wayRoundPlaces, wayRound, s.of(kindLog, l.replays)),

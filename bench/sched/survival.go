@@ -9,14 +9,14 @@ import (
 	"misstep/bench"
 )
 
-// time to a bug, in iterations or seconds. A run that gave up is censored: the bug would have come later than At.
+// span is the time to a bug, in iterations or seconds. A run that gave up is censored: the bug would have come later than At.
 type span struct {
 	At    float64
 	Found bool
 }
 
-// median of times of which some are censored (Kaplan and Meier, 1958): the first time at which half of the runs or more have shown the bug. When
-// fewer than half have, it is above the longest run, which is returned with known = false.
+// median returns the median of partly censored times (Kaplan and Meier, 1958): the first time at which at least half of the runs
+// have hit the bug. If fewer than half have, it is above the longest run, which is returned with known = false.
 func median(spans []span) (at float64, known bool) {
 	if len(spans) == 0 {
 		return math.NaN(), false
@@ -34,8 +34,9 @@ func median(spans []span) (at float64, known bool) {
 	return spans[len(spans)-1].At, false
 }
 
-// atLeast is what the median is at least, or the median where it is known. A race repeats the same thing, so the time to its bug is taken to be
-// exponential: in the time of all runs together the rate cannot, with 95 % confidence, be above the one that would have shown more bugs.
+// atLeast returns the median if it is known, otherwise a lower bound. A race repeats the same thing, so the time to its bug is
+// assumed to be exponentially distributed: with 95 % confidence its rate is not above the one that would have produced more bugs in
+// the time of all runs together.
 func atLeast(spans []span) float64 {
 	at, known := median(spans)
 	if known || len(spans) == 0 {
@@ -51,7 +52,7 @@ func atLeast(spans []span) float64 {
 	return max(at, math.Ln2*total/mostEvents(events))
 }
 
-// mostEvents is the upper end of the one-sided 95 % interval of a Poisson distribution's mean of which so many events were seen.
+// mostEvents returns the upper end of the one-sided 95 % interval of a Poisson distribution's mean after so many observed events.
 func mostEvents(seen int) float64 {
 	low, high := 0.0, 10+3*float64(seen)
 	for range 60 {
@@ -70,8 +71,9 @@ func mostEvents(seen int) float64 {
 	return low
 }
 
-// interval is one of at least 95 % for the median, by order statistics: between the k-th smallest and the k-th largest time lies the median with a
-// probability that the binomial distribution tells. For the lower end a censored run counts with the time it lasted, for the upper end as endless.
+// interval returns a confidence interval of at least 95 % for the median, by order statistics: the probability that the median lies
+// between the k-th smallest and the k-th largest time follows from the binomial distribution. For the lower end a censored run
+// counts with its length, for the upper end as infinite.
 func interval(spans []span) (low, high float64) {
 	n := len(spans)
 	k, below := 0, 0.0
@@ -105,7 +107,7 @@ func choose(n, k int) float64 {
 	return c
 }
 
-// sorted by time; of equal times the found ones come first, since a censored run was still without the bug then.
+// sorted returns the spans by time; among equal times those with the bug come first, since a censored run had not hit it by then.
 func sorted(spans []span) []span {
 	return slices.SortedStableFunc(slices.Values(spans), func(a, b span) int {
 		if a.At == b.At && a.Found != b.Found {
@@ -118,7 +120,7 @@ func sorted(spans []span) []span {
 	})
 }
 
-// logRank is the log-rank statistic (Mantel, 1966): bugs of the first group less those expected if both were equal.
+// logRank returns the log-rank statistic (Mantel, 1966): bugs of the first group minus those expected if both groups were equal.
 func logRank(a, b []span) float64 {
 	type mark struct {
 		span
@@ -134,7 +136,7 @@ func logRank(a, b []span) float64 {
 	slices.SortFunc(all, func(x, y mark) int { return cmp.Compare(x.At, y.At) })
 	first, total, sum := len(a), len(all), 0.0
 	for i := 0; i < len(all); {
-		j, bugs, ours, gone := i, 0, 0, 0
+		j, bugs, ours, left := i, 0, 0, 0
 		for ; j < len(all) && all[j].At == all[i].At; j++ { // equal times together
 			if all[j].Found {
 				bugs++
@@ -143,11 +145,11 @@ func logRank(a, b []span) float64 {
 				}
 			}
 			if all[j].first {
-				gone++
+				left++
 			}
 		}
 		sum += float64(ours) - float64(bugs)*float64(first)/float64(total)
-		first -= gone
+		first -= left
 		total -= j - i
 		i = j
 	}
@@ -156,8 +158,8 @@ func logRank(a, b []span) float64 {
 
 const permutations = 10000
 
-// sooner is the probability, if both groups were equal, of a log-rank statistic as much in favour of a as the one seen: by permutation, so that it
-// holds for few runs, ties and censoring alike.
+// sooner returns the probability, if both groups were equal, of a log-rank statistic at least as much in favour of a as the
+// observed one: by permutation, which is valid for few runs, ties and censoring.
 func sooner(a, b []span) float64 {
 	if len(a) == 0 || len(b) == 0 {
 		return math.NaN()
@@ -175,8 +177,9 @@ func sooner(a, b []span) float64 {
 	return float64(as) / (permutations + 1)
 }
 
-// ratioOfHits is the sum of the pairs' first numbers over that of their second ones, with an interval of 95 % by the bootstrap over pairs: the tries of
-// one recorded run have its seed and its luck in common. Half a hit is added to each sum, so that none is no division by zero.
+// ratioOfHits returns the sum of the pairs' first numbers divided by that of their second ones, with a 95 % interval by the
+// bootstrap over pairs, since the tries of one recorded run are not independent. Half a hit is added to each sum to avoid a
+// division by zero.
 func ratioOfHits(pairs [][2]int) (ratio, low, high float64) {
 	if len(pairs) == 0 {
 		return math.NaN(), math.NaN(), math.NaN()

@@ -34,7 +34,7 @@ func TestMedianOfCensoredTimes(t *testing.T) {
 		{found(1, 2, 3, 4), 2, true},
 		{append(found(7), censored(9, 9, 9)...), 9, false},
 		{censored(4), 4, false},
-		// the one that gave up at once says nothing: the median is that of the others
+		// a run that gave up at once carries no information: the median is that of the others
 		{append(found(10, 20, 30), censored(1)...), 20, true},
 		{append(found(10, 20), censored(20, 20)...), 20, true},
 	} {
@@ -51,11 +51,11 @@ func TestAMedianIsAtLeast(t *testing.T) {
 	for seen, mean := range []float64{5.9915 / 2, 9.4877 / 2, 12.5916 / 2, 15.5073 / 2} {
 		assert.InDelta(t, mean, mostEvents(seen), 1e-3)
 	}
-	assert.InDelta(t, 7, atLeast(found(7)), 1e-12, "a known median is what it is")
+	assert.InDelta(t, 7, atLeast(found(7)), 1e-12, "a known median is returned as it is")
 	assert.InDelta(t, math.Ln2*10/2.9957, atLeast(censored(1, 1, 1, 1, 1, 1, 1, 1, 1, 1)), 1e-3)
 	assert.InDelta(t, 9, atLeast(append(found(1), censored(9, 9)...)), 1e-12, "never less than the longest run")
 
-	// Exponential times with the median ln 2, 20 runs of a quarter each: the bound must be kept in 95 % of all cases.
+	// Exponential times with the median ln 2, 20 runs of a quarter each: the bound must hold in 95 % of all cases.
 	random := rand.New(rand.NewPCG(5, 6))
 	const n = 4000
 	kept := 0
@@ -70,10 +70,10 @@ func TestAMedianIsAtLeast(t *testing.T) {
 		}
 	}
 	assert.Greater(t, kept, n*94/100)
-	assert.Less(t, kept, n*99/100, "a bound that is never reached is none")
+	assert.Less(t, kept, n*99/100, "a bound that always holds by far is useless")
 }
 
-func TestIntervalHoldsTheMedian(t *testing.T) {
+func TestIntervalContainsTheMedian(t *testing.T) {
 	low, high := interval(found(10, 9, 8, 7, 6, 5, 4, 3, 2, 1))
 	assert.Equal(t, [2]float64{2, 9}, [2]float64{low, high}, "the second and the ninth of ten: 97.9 %")
 	low, high = interval(append(found(1, 2, 3, 4, 5, 6, 7, 8), censored(2.5, 2.5)...))
@@ -82,7 +82,7 @@ func TestIntervalHoldsTheMedian(t *testing.T) {
 	low, high = interval(found(1, 2, 3))
 	assert.True(t, low == 0 && math.IsInf(high, 1), "three are too few")
 
-	// Exponential times with the true median 1, censored at 2: the interval must hold it in 95 % of all cases.
+	// Exponential times with the true median 1, censored at 2: the interval must contain it in 95 % of all cases.
 	random := rand.New(rand.NewPCG(3, 4))
 	const n = 2000
 	in := 0
@@ -99,16 +99,16 @@ func TestIntervalHoldsTheMedian(t *testing.T) {
 	assert.Greater(t, float64(in)/n, 0.95)
 }
 
-func TestSoonerTellsGroupsApart(t *testing.T) {
+func TestSoonerDistinguishesGroups(t *testing.T) {
 	a, b := found(1, 2, 3, 4, 5), censored(9, 9, 9, 9, 9)
 	assert.Less(t, sooner(a, b), 0.01)
 	assert.Greater(t, sooner(b, a), 0.9)
 	assert.Greater(t, sooner(a, a), 0.3)
 	assert.InDelta(t, 1, sooner(censored(1, 1), censored(1, 1)), 1e-9, "no bug at all, no difference")
 
-	// No more false alarms than the level says.
+	// No more false positives than the level allows.
 	random := rand.New(rand.NewPCG(5, 6))
-	alarms := 0
+	positives := 0
 	for range 200 {
 		var groups [2][]span
 		for i := range groups {
@@ -118,13 +118,13 @@ func TestSoonerTellsGroupsApart(t *testing.T) {
 			}
 		}
 		if sooner(groups[0], groups[1]) <= 0.05 {
-			alarms++
+			positives++
 		}
 	}
-	assert.LessOrEqual(t, alarms, 20, "10 are expected of 200")
+	assert.LessOrEqual(t, positives, 20, "10 are expected of 200")
 }
 
-func TestJudgeReadsWhatARaceSays(t *testing.T) {
+func TestJudgeParsesARacesOutput(t *testing.T) {
 	var r result
 	r.judge("noise\nbug at iteration 0: it hangs (0.000213 s)\n")
 	assert.Equal(t, result{Found: true, Ran: 1, Took: 0.000213}, r)
@@ -146,7 +146,7 @@ func TestCellsComeSeedBySeed(t *testing.T) {
 	assert.NotContains(t, otherStrategies(), "chaos")
 }
 
-// The interval has the true ratio about as often as it says, where each run has a rate of its own in both ways.
+// The interval contains the true ratio about as often as its level promises, if each run has its own rate in both ways.
 func TestRatioOfHitsCovers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	hits := func(p float64) (n int) {

@@ -1,5 +1,5 @@
-// Command shortruns starts a thousand JVMs for a moment each, on every JDK of the catalogue, with signals as fast as they can be sent and
-// threads that start and end all the time: no crash and no hang may have the agent as its cause.
+// Command shortruns starts a thousand short-lived JVMs, on every JDK of the catalogue, with signals at the highest possible rate
+// and threads that constantly start and end: the agent must cause no crash and no hang.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"misstep/internal/testenv"
 )
 
-// wanted is the number of runs of the goal.
+// wanted is the goal for the number of runs.
 const wanted = 1000
 
 func main() {
@@ -45,7 +45,8 @@ func run(ctx context.Context, budgetText string) error {
 	}
 	report := bench.Report{
 		Name: "shortruns", Date: start, Budget: budget,
-		Reached: fmt.Sprintf("%d of %d runs, %d signals, %d answered samples, %d entry checks in %s; folders of runs that went wrong are kept in %s",
+		Reached: fmt.Sprintf("%d of %d runs, %d signals, %d answered samples, %d entry checks in %s; folders of failed runs are "+
+			"kept in %s",
 			s.Runs, wanted, s.Sent, s.Answered, s.Entries, time.Since(start).Round(time.Second), dir),
 		Goals: []bench.Goal{
 			{Name: "runs", Goal: wanted, Measured: float64(s.Runs), Unit: "runs", AtLeast: true},
@@ -56,5 +57,5 @@ func run(ctx context.Context, budgetText string) error {
 	return report.Finish(os.Stdout, filepath.Join(root, "build", "bench"))
 }
 
-// slots is how many JVMs run at a time: one more than there are processors, so that threads are preempted anywhere.
+// slots returns the number of concurrent JVMs: one more than there are processors, so that threads are preempted anywhere.
 func slots() int { return runtime.NumCPU() + 1 }

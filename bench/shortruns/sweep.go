@@ -20,25 +20,26 @@ import (
 )
 
 const (
-	runLimit = 2 * time.Minute // far more than a run takes on a busy machine
+	runLimit = 2 * time.Minute // far longer than a run takes on a busy machine
 	interval = 10 * time.Microsecond
 )
 
-// presets that the runs take turns in; the empty one has no flags.
+// presets are used by the runs in turn; the empty one has no flags.
 var presets = []string{"", "c1", "deopt-stress", "int", "serial", "c2", "zgc", "safepoint-stress", "small-code-cache", "no-inline"}
 
-// trouble is a run that did not end as it should.
+// trouble describes a run that failed.
 type trouble struct {
 	JDK, Preset, Dir, What string
-	// Walker: it happened inside AsyncGetCallTrace or GetStackTrace, which is what we hunt for. All else may be ours.
+	// Walker: it happened inside AsyncGetCallTrace or GetStackTrace, which Misstep looks for. Anything else may be caused by the
+	// agent.
 	Walker bool
 }
 
-// summary of all runs.
+// summary is the summary of all runs.
 type summary struct {
 	Runs                    int
 	Sent, Answered, Entries uint64
-	// ByJDK counts the runs that ended well.
+	// ByJDK counts the successful runs.
 	ByJDK    map[string]int
 	Troubles []trouble
 
@@ -55,13 +56,13 @@ func (s *summary) ours() int {
 	return n
 }
 
-// sweep does n runs below dir, or as many as it can until ctx ends, JDK by JDK and preset by preset.
+// sweep makes n runs below dir, or as many as possible until ctx ends, over all JDKs and presets.
 func sweep(ctx context.Context, root, dir string, n int) (*summary, error) {
 	s := &summary{ByJDK: map[string]int{}}
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for slot := range slots() {
-		bed, err := trial.Open(root, filepath.Join(dir, fmt.Sprint(slot))) // a bed is for one run at a time
+		bed, err := trial.Open(root, filepath.Join(dir, fmt.Sprint(slot))) // a bed supports one run at a time
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +78,8 @@ func sweep(ctx context.Context, root, dir string, n int) (*summary, error) {
 	return s, group.Wait()
 }
 
-// optionsOf gives the agent's options of a run: at each other round of presets signals are the sampler's, in bursts, and some begin brackets.
+// optionsOf returns the agent's options for a run: in every other round of presets the sampler sends bursts of signals, and some
+// begin brackets.
 func optionsOf(i int) *agent.Options {
 	o := &agent.Options{
 		Seed: uint64(i), Ratio: 1, Interval: interval, Jitter: 0.9, Liveness: 10 * time.Millisecond,
@@ -91,7 +93,7 @@ func optionsOf(i int) *agent.Options {
 }
 
 func (s *summary) one(ctx context.Context, bed *trial.Bed, i int) error {
-	// One more step for each round through the JDKs, so that each meets each preset.
+	// One extra step for each round through the JDKs, so that every JDK is combined with every preset.
 	entry := bed.JDKs[i%len(bed.JDKs)]
 	name := presets[(i+i/len(bed.JDKs))%len(presets)]
 	flags, err := bed.Flags(ctx, entry, name)
@@ -103,7 +105,7 @@ func (s *summary) one(ctx context.Context, bed *trial.Bed, i int) error {
 	r, err := bed.Run(limited, trial.Spec{
 		JDK: entry, Workload: "churn", Arguments: []string{"40"}, Repetitions: 1, Flags: flags, Agent: optionsOf(i),
 	}, nil)
-	if ctx.Err() != nil { // cut short by the budget: neither well nor badly ended
+	if ctx.Err() != nil { // interrupted at the end of the budget: neither a success nor a failure
 		return nil
 	}
 	if err != nil {
@@ -125,13 +127,13 @@ func (s *summary) one(ctx context.Context, bed *trial.Bed, i int) error {
 	return nil
 }
 
-// judge says what was wrong with a run, nil when nothing was.
+// judge returns what was wrong with a run, nil if nothing was.
 func judge(r trial.Result, hung bool) *trouble {
 	if hung {
 		if walk := r.HungWalk(); walk != "" {
 			return &trouble{What: walk, Walker: true}
 		}
-		return &trouble{What: fmt.Sprintf("no end after %v: no thread was in a walk", runLimit)}
+		return &trouble{What: fmt.Sprintf("still running after %v: no thread was in a walk", runLimit)}
 	}
 	if file := r.ErrorFile(); file != "" {
 		return crash(file, r)
@@ -145,7 +147,7 @@ func judge(r trial.Result, hung bool) *trouble {
 	return nil
 }
 
-// crash tells by the error file and the flight record whether the thread that died was in a walk, and in the JVM's code.
+// crash determines from the error file and the flight record whether the crashed thread was in a walk and in the JVM's code.
 func crash(file string, r trial.Result) *trouble {
 	f, err := os.Open(file)
 	if err != nil {
@@ -167,10 +169,10 @@ func crash(file string, r trial.Result) *trouble {
 	return t
 }
 
-// accounts asks that the agent came to its end and that every check and signal has exactly one verdict.
+// accounts checks that the agent ended normally and that every check and signal has exactly one verdict.
 func accounts(s agent.Status) error {
 	if !s.Started || !s.Ended {
-		return fmt.Errorf("the agent did not come to its end: started %t, ended %t", s.Started, s.Ended)
+		return fmt.Errorf("the agent did not end normally: started %t, ended %t", s.Started, s.Ended)
 	}
 	var err error
 	signals := s.Seconds

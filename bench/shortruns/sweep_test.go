@@ -12,7 +12,7 @@ import (
 	"misstep/internal/testenv"
 )
 
-// TestShortRuns is the benchmark in small: twenty runs, on two JDKs or more.
+// TestShortRuns is a small version of the benchmark: twenty runs, on two JDKs or more.
 func TestShortRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts twenty JVMs; run without -short")
@@ -31,15 +31,17 @@ func TestShortRuns(t *testing.T) {
 	require.NotEmpty(t, s.tables())
 }
 
-// TestWhoseFaultItIs: what may be the agent's counts as the agent's.
-func TestWhoseFaultItIs(t *testing.T) {
+// TestAttribution: anything that the agent may have caused counts as caused by the agent.
+func TestAttribution(t *testing.T) {
 	dir := t.TempDir()
-	sound := agent.Status{Started: true, Ended: true, Sent: 2, Delivered: 2, Answered: 1, Checks: []agent.CheckCount{{Name: "asgct-shadow", Total: 2, Match: 2}}}
+	sound := agent.Status{Started: true, Ended: true, Sent: 2, Delivered: 2, Answered: 1,
+		Checks: []agent.CheckCount{{Name: "asgct-shadow", Total: 2, Match: 2}}}
 	require.Nil(t, judge(trial.Result{Dir: dir, Status: sound}, false))
 
 	brackets := sound
 	brackets.Sent, brackets.Delivered, brackets.Seconds = 6, 6, 1
-	brackets.Checks = append(brackets.Checks, agent.CheckCount{Name: "asgct-gst-bracket", Total: 3, Match: 1, Void: map[string]uint64{"thread-end": 2}})
+	brackets.Checks = append(brackets.Checks, agent.CheckCount{Name: "asgct-gst-bracket", Total: 3, Match: 1,
+		Void: map[string]uint64{"thread-end": 2}})
 	require.Nil(t, judge(trial.Result{Dir: dir, Status: brackets}, false))
 
 	lost := sound

@@ -9,7 +9,7 @@ import (
 )
 
 func (s *summary) tables() []bench.Table {
-	runs := bench.Table{Title: "Runs that ended well", Columns: []string{"jdk", "runs"}}
+	runs := bench.Table{Title: "Successful runs", Columns: []string{"jdk", "runs"}}
 	for _, name := range slices.Sorted(maps.Keys(s.ByJDK)) {
 		runs.Rows = append(runs.Rows, []string{name, fmt.Sprint(s.ByJDK[name])})
 	}

@@ -29,12 +29,12 @@ import (
 // throttled is a control group whose processes run for 1 ms of each second.
 const throttled = "/sys/fs/cgroup/cpu/misstep-bench-triage"
 
-// bed runs experiments by the runner's own executor.
+// bed runs experiments with the runner's own executor.
 type bed struct {
 	*trial.Bed
-	// programs is the folder of what was compiled.
+	// programs is the folder of the compiled programs.
 	programs string
-	// starves says that processes can be starved here.
+	// starves reports whether processes can be starved on this machine.
 	starves bool
 }
 
@@ -46,7 +46,7 @@ func openBed(ctx context.Context, dir string) (*bed, error) {
 	b := &bed{Bed: shared, programs: filepath.Join(dir, "programs")}
 	compiler, ok := b.JDK(17)
 	if !ok || !compiler.HasCompiler {
-		return nil, errors.New("the catalogue has no JDK 17 with a compiler: fill it with make catalogue")
+		return nil, errors.New("the catalogue has no JDK 17 with a compiler; fill it with make catalogue")
 	}
 	classes := filepath.Join(b.programs, "classes")
 	if err := os.MkdirAll(classes, 0o755); err != nil {
@@ -60,10 +60,12 @@ func openBed(ctx context.Context, dir string) (*bed, error) {
 	include := filepath.Join(compiler.Path, "include")
 	for _, command := range [][]string{
 		append([]string{
-			filepath.Join(compiler.Path, "bin", "javac"), "-nowarn", "-Xlint:-options", "-source", "8", "-target", "8", "-d", classes, sources + "Planted.java",
+			filepath.Join(compiler.Path, "bin", "javac"), "-nowarn", "-Xlint:-options", "-source", "8", "-target", "8", "-d",
+			classes, sources + "Planted.java",
 			"runner/jvm/testdata/Fixture.java", "agent/test/programs/Deoptimised.java",
 		}, races...),
-		{"cc", "-O1", "-fno-optimize-sibling-calls", "-shared", "-fPIC", "-pthread", "-I" + include, "-I" + filepath.Join(include, "linux"), "-o", filepath.Join(b.programs, "libplanted.so"), sources + "planted.c"},
+		{"cc", "-O1", "-fno-optimize-sibling-calls", "-shared", "-fPIC", "-pthread", "-I" + include, "-I" +
+			filepath.Join(include, "linux"), "-o", filepath.Join(b.programs, "libplanted.so"), sources + "planted.c"},
 		{"cc", "-O1", "-shared", "-fPIC", "-DSPIN", "-o", filepath.Join(b.programs, "libspin.so"), sources + "planted.c"},
 	} {
 		if out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput(); err != nil {
@@ -81,7 +83,7 @@ func openBed(ctx context.Context, dir string) (*bed, error) {
 
 func (b *bed) close() { _ = os.Remove(throttled) }
 
-// fits lists the JDKs on which an experiment can be made, one build of each version.
+// fits lists the JDKs that an experiment can use, one build of each version.
 func (b *bed) fits(e experiment) []jdk.Entry {
 	var fit []jdk.Entry
 	for _, j := range b.JDKs {
@@ -97,8 +99,10 @@ func (b *bed) fits(e experiment) []jdk.Entry {
 	return fit
 }
 
-// run makes one trial and says what of it belongs to which label; one entry at least, without an outcome when the cause did not show.
-func (b *bed) run(ctx context.Context, e experiment, name string, j jdk.Entry, p program, seed uint64) ([]triagetest.Labelled, error) {
+// run makes one trial and assigns parts of its outcome to labels; it returns at least one entry, without an outcome if the cause
+// did not appear.
+func (b *bed) run(ctx context.Context, e experiment, name string, j jdk.Entry, p program, seed uint64) ([]triagetest.Labelled,
+	error) {
 	dir := filepath.Join(b.Dir, "trial-"+strconv.FormatUint(seed, 10))
 	defer os.RemoveAll(dir)
 	javaHome, err := b.wrap(e, dir, j, uint32(seed&math.MaxUint32))
@@ -110,7 +114,8 @@ func (b *bed) run(ctx context.Context, e experiment, name string, j jdk.Entry, p
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
 			if main, ok := strings.CutPrefix(p.name, own); ok {
 				return b.programs, workloads.Manifest{
-					Name: strings.ToLower(main), Main: main, Classpath: []string{"classes"}, Repetitions: 1, Harness: workloads.HarnessPlain,
+					Name: strings.ToLower(main), Main: main, Classpath: []string{"classes"}, Repetitions: 1,
+					Harness: workloads.HarnessPlain,
 				}, nil
 			}
 			entry, err := b.Workload(p.name)
@@ -150,7 +155,8 @@ func (b *bed) recipe(e experiment, j jdk.Entry, p program, seed uint64) *misstep
 		wall = time.Minute
 	}
 	r := &misstepv1.Recipe{
-		Jdk: &misstepv1.Jdk{Name: j.Name, Digest: j.Digest.String()}, Workload: &misstepv1.Workload{Name: p.name, Repetitions: 1}, JvmFlags: e.flags, Seed: seed,
+		Jdk: &misstepv1.Jdk{Name: j.Name, Digest: j.Digest.String()}, Workload: &misstepv1.Workload{Name: p.name, Repetitions: 1},
+		JvmFlags: e.flags, Seed: seed,
 		Limits: &misstepv1.Limits{Wall: durationpb.New(wall), MemoryMib: e.memoryMiB, OutputMib: e.outputMiB, DiskMib: e.diskMiB},
 	}
 	for _, a := range p.arguments {
@@ -173,7 +179,7 @@ func (b *bed) recipe(e experiment, j jdk.Entry, p program, seed uint64) *misstep
 	return r
 }
 
-// wrap gives the home of a JDK that starts with what the experiment needs.
+// wrap returns the home of a JDK that starts with what the experiment needs.
 func (b *bed) wrap(e experiment, dir string, j jdk.Entry, seed uint32) (string, error) {
 	switch {
 	case e.home != "":

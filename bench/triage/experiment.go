@@ -14,32 +14,32 @@ import (
 
 // experiment plants one cause. Each of its trials is one JVM.
 type experiment struct {
-	// label names the cause, kind is what it shows as; variant tells experiments of one label apart.
+	// label names the cause, kind is how it appears; variant distinguishes experiments of one label.
 	label, kind, variant string
-	// held back: triage was not improved by looking at it, so it is what triage is judged by.
+	// held back: not used to improve triage, so triage can be evaluated with it.
 	held bool
-	// programs by turns; their arguments are part of the experiment.
+	// programs are used in turn; their arguments are part of the experiment.
 	programs []program
 	// flags of the JVM, after the common ones.
 	flags []string
-	// oldest and newest feature versions it is planted on; 0 is no bound.
+	// oldest and newest feature versions on which it is planted; 0 means no bound.
 	oldest, newest int
-	// checks by their share, and the sampler's interval.
+	// checks by share, and the sampler's interval.
 	checks   map[string]float64
 	interval time.Duration
 	// include are the patterns of instrumented methods.
 	include []string
-	// wall is when the watchdog takes the JVM for hung; 0 is a minute.
+	// wall is the time after which the watchdog considers the JVM hung; 0 means a minute.
 	wall time.Duration
-	// limits of the trial beside the wall.
+	// limits of the trial besides wall.
 	memoryMiB, outputMiB, diskMiB uint32
 	// faults to inject; only mismatches of walks that were altered belong to the label.
 	faults *faults.Plan
-	// keep says which mismatches belong to the label where no fault was injected.
+	// keep reports whether a mismatch belongs to the label, if no fault is injected.
 	keep func(*misstepv1.Mismatch) bool
-	// refine tells causes apart that one experiment plants: it adds to the label.
+	// refine distinguishes the causes that one experiment plants: its result is appended to the label.
 	refine func(*faults.Fault) string
-	// shell is a line that runs before the JVM starts, in its process. It may use $DIR, the folder of what was compiled.
+	// shell is a line that runs before the JVM starts, in its process. It may use $DIR, the folder of the compiled programs.
 	shell string
 	// home replaces the JDK's home.
 	home string
@@ -89,7 +89,7 @@ const (
 	churned     = "misstep.workloads.deopt.Main.churn"
 )
 
-// through gives the programs that come through a method.
+// through returns the programs that call a method.
 func through(method string) []program {
 	switch method {
 	case throughJSON, readValue:
@@ -121,14 +121,14 @@ func through(method string) []program {
 	}
 }
 
-// corruption is a class of faults with the methods through which walks are altered, at entries and in signal handlers; an empty one stands for
-// all walks.
+// corruption is a class of faults with the methods whose walks are altered, at entries and in signal handlers; an empty method
+// stands for all walks.
 type corruption struct {
 	class         string
 	entry, signal []string
 }
 
-// tuned are the corruptions that triage was improved by.
+// tuned are the corruptions that were used to improve triage.
 var tuned = []corruption{
 	{faults.DropMiddle, []string{throughJSON, evaluate, applyAsInt, harness}, []string{throughJSON, mergeSort}},
 	{faults.Truncate, []string{readValue, doExec, thrown, harness}, []string{readValue, mergeSort}},
@@ -144,7 +144,8 @@ var tuned = []corruption{
 	{faults.InvalidCode, []string{""}, []string{""}},
 }
 
-// judged are corruptions at other places, most of them in other programs, that were written down before triage had seen one of them.
+// judged are corruptions at other places, most of them in other programs, that were specified before triage had been run on any of
+// them.
 var judged = []corruption{
 	{faults.DropMiddle, []string{writeValue, group, narrow, repeat, churned}, []string{narrow, group}},
 	{faults.Truncate, []string{collect, fibonacci}, []string{collect, fibonacci, narrow}},
@@ -154,15 +155,16 @@ var judged = []corruption{
 	{faults.WrongBci, []string{writeValue, narrow, churned, repeat, group}, nil},
 }
 
-// injected makes experiments of corruptions.
+// injected returns the experiments of the given corruptions.
 func injected(all []corruption, held bool) (out []experiment) {
 	add := func(where, class, method string) {
 		e := experiment{
 			label: where + ": " + class, kind: triagetest.KindMismatch, programs: through(method), held: held,
-			checks:  map[string]float64{recipe.GstAsgct: 0.02},
-			flags:   []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"},
-			include: []string{"misstep.workloads.*", "com.fasterxml.jackson.databind.Obj*", "java.util.stream.*", "java.util.concurrent.F*", "java.util.regex.*"},
-			faults:  &faults.Plan{Classes: []string{class}, Rate: 1, Where: where, Method: method},
+			checks: map[string]float64{recipe.GstAsgct: 0.02},
+			flags:  []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"},
+			include: []string{"misstep.workloads.*", "com.fasterxml.jackson.databind.Obj*", "java.util.stream.*",
+				"java.util.concurrent.F*", "java.util.regex.*"},
+			faults: &faults.Plan{Classes: []string{class}, Rate: 1, Where: where, Method: method},
 		}
 		if method != "" {
 			e.label += " at " + method
@@ -175,7 +177,7 @@ func injected(all []corruption, held bool) (out []experiment) {
 		if where == "signal" {
 			e.checks[recipe.AsgctShadow], e.interval = 1, 250*time.Microsecond
 		}
-		if class == faults.WrongCode { // another code is another bug
+		if class == faults.WrongCode { // a different code is a different bug
 			e.refine = func(f *faults.Fault) string { return " " + strconv.Itoa(int(f.After)) }
 		}
 		out = append(out, e)
@@ -191,24 +193,27 @@ func injected(all []corruption, held bool) (out []experiment) {
 	return out
 }
 
-// passes says that the reference goes through a method for which f holds.
+// passes returns a function that reports whether the reference contains a method for which f returns true.
 func passes(f func(class, method string) bool) func(*misstepv1.Mismatch) bool {
 	return func(m *misstepv1.Mismatch) bool {
-		return slices.ContainsFunc(m.GetReference().GetFrames(), func(fr *misstepv1.Frame) bool { return f(fr.GetClassName(), fr.GetMethod()) })
+		return slices.ContainsFunc(m.GetReference().GetFrames(),
+			func(fr *misstepv1.Frame) bool { return f(fr.GetClassName(), fr.GetMethod()) })
 	}
 }
 
-// calibration are the JDKs' own bugs, each in a program that is made to show it and, as far as is known, shows no other to that check. What
-// belongs to the label is said by what the program does; for the last by the state of the top and the instruction at the signal, which
-// is how that bug is defined, and which the signature holds too.
+// calibration returns experiments on the JDKs' own bugs, each in a program that is designed to trigger it and, as far as is known,
+// triggers no other bug that this check sees. The program's behaviour determines what belongs to the label; for the last one, the
+// state of the top frame and the instruction at the signal do, which define that bug and are also part of the signature.
 func calibration() []experiment {
 	deoptimised := []string{
-		"-XX:-BackgroundCompilation", "-XX:-UseOnStackReplacement", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Deoptimised.*",
+		"-XX:-BackgroundCompilation", "-XX:-UseOnStackReplacement", "-XX:CompileCommand=quiet",
+		"-XX:CompileCommand=dontinline,Deoptimised.*",
 	}
 	var all []experiment
 	for _, compiler := range []string{"-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"} {
 		all = append(all, experiment{
-			label: "MISSTEP-deoptimised-caller", variant: compiler, kind: triagetest.KindMismatch, programs: []program{{own + "Deoptimised", []string{"deoptimised"}}}, oldest: 17,
+			label: "MISSTEP-deoptimised-caller", variant: compiler, kind: triagetest.KindMismatch,
+			programs: []program{{own + "Deoptimised", []string{"deoptimised"}}}, oldest: 17,
 			flags:  append(slices.Clone(deoptimised), compiler),
 			checks: map[string]float64{recipe.GstAsgct: 1}, include: []string{"Deoptimised*"},
 			keep: passes(func(class, method string) bool { return class == "Deoptimised" && method == "outer" }),
@@ -217,20 +222,24 @@ func calibration() []experiment {
 	return append(all,
 		experiment{
 			label: "JDK-8303444", kind: triagetest.KindMismatch, programs: []program{{"clinit", []string{"2"}}}, oldest: 17,
-			flags:  []string{"-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,misstep/workloads/clinit/*.*"},
+			flags: []string{"-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:CompileCommand=quiet",
+				"-XX:CompileCommand=compileonly,misstep/workloads/clinit/*.*"},
 			checks: map[string]float64{recipe.GstAsgct: 1}, include: []string{"misstep.workloads.clinit.*"},
 			keep: passes(func(class, method string) bool {
 				return strings.HasPrefix(class, "misstep.workloads.clinit.") && method == "<clinit>"
 			}),
 		},
 		experiment{
-			label: "MISSTEP-virtual-thread-thaw", kind: triagetest.KindMismatch, programs: []program{{"vthread-yield", []string{"16", "300"}}}, oldest: 21,
+			label: "MISSTEP-virtual-thread-thaw", kind: triagetest.KindMismatch,
+			programs: []program{{"vthread-yield", []string{"16", "300"}}}, oldest: 21,
 			checks: map[string]float64{recipe.GstAsgct: 0.02}, include: []string{"misstep.workloads.vthread.*"},
 			keep: passes(func(class, method string) bool { return class == "java.lang.VirtualThread" && method == "run" }),
 		},
 		experiment{
-			label: "MISSTEP-epilogue-fabrication", kind: triagetest.KindMismatch, programs: []program{{"epilogue", []string{"60000"}}},
-			checks: map[string]float64{recipe.AsgctShadow: 1}, interval: 150 * time.Microsecond, include: []string{"misstep.workloads.epilogue.*", "java.util.regex.*"},
+			label: "MISSTEP-epilogue-fabrication", kind: triagetest.KindMismatch,
+			programs: []program{{"epilogue", []string{"60000"}}},
+			checks:   map[string]float64{recipe.AsgctShadow: 1}, interval: 150 * time.Microsecond,
+			include: []string{"misstep.workloads.epilogue.*", "java.util.regex.*"},
 			keep: func(m *misstepv1.Mismatch) bool {
 				return m.GetTopState() == "compiled" && len(m.GetCode()) > 0 && m.GetCode()[0] == 0x5d
 			},
@@ -238,7 +247,7 @@ func calibration() []experiment {
 	)
 }
 
-// small are the flags of JVMs that live for a moment.
+// small are the flags of short-lived JVMs.
 var small = []string{"-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
 
 func planted(arguments ...string) []program { return []program{{own + "Planted", arguments}} }
@@ -246,7 +255,8 @@ func planted(arguments ...string) []program { return []program{{own + "Planted",
 func crashes() []experiment {
 	var all []experiment
 	add := func(label string, flags []string, arguments ...string) {
-		all = append(all, experiment{label: label, kind: triagetest.KindCrash, programs: planted(arguments...), flags: append(slices.Clone(small), flags...)})
+		all = append(all, experiment{label: label, kind: triagetest.KindCrash, programs: planted(arguments...),
+			flags: append(slices.Clone(small), flags...)})
 	}
 	add("unsafe write in storeCounter", nil, "unsafe-write")
 	add("unsafe write in flushBuffer", nil, "unsafe-write-elsewhere")
@@ -269,8 +279,9 @@ func crashes() []experiment {
 	}
 	for _, where := range []string{"entry", "signal"} {
 		e := experiment{
-			label: "crash in AsyncGetCallTrace, " + where, kind: triagetest.KindCrash, programs: []program{mix, exceptions, forkjoin},
-			checks: map[string]float64{recipe.GstAsgct: 0.005}, include: []string{"misstep.workloads.*", "java.util.*"},
+			label: "crash in AsyncGetCallTrace, " + where, kind: triagetest.KindCrash,
+			programs: []program{mix, exceptions, forkjoin},
+			checks:   map[string]float64{recipe.GstAsgct: 0.005}, include: []string{"misstep.workloads.*", "java.util.*"},
 			faults: &faults.Plan{Classes: []string{faults.Crash}, Rate: 0.01, Where: where},
 		}
 		if where == "signal" {
@@ -284,19 +295,28 @@ func crashes() []experiment {
 func hangs() []experiment {
 	var all []experiment
 	for label, mode := range map[string]string{
-		"deadlock of two monitors": "deadlock-monitors", "deadlock of two locks": "deadlock-locks", "deadlock of three monitors": "deadlock-three",
-		"lost notify": "lost-notify", "latch that nobody counts down": "latch", "endless loop in spinParser": "spin-parser", "endless loop in spinQueue": "spin-queue",
+		"deadlock of two monitors":      "deadlock-monitors",
+		"deadlock of two locks":         "deadlock-locks",
+		"deadlock of three monitors":    "deadlock-three",
+		"lost notify":                   "lost-notify",
+		"latch that nobody counts down": "latch",
+		"endless loop in spinParser":    "spin-parser",
+		"endless loop in spinQueue":     "spin-queue",
 	} {
-		all = append(all, experiment{label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small, wall: 2 * time.Second})
+		all = append(all, experiment{label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small,
+			wall: 2 * time.Second})
 	}
 	for label, mode := range map[string]string{
-		"deadlock of a pool's workers": "deadlock-pool", "permit that nobody gives back": "permit", "join of a thread that sleeps": "join",
-		"endless loop in spinIndex": "spin-index",
+		"deadlock of a pool's workers": "deadlock-pool", "permit that nobody gives back": "permit",
+		"join of a thread that sleeps": "join",
+		"endless loop in spinIndex":    "spin-index",
 	} {
-		all = append(all, experiment{label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small, wall: 2 * time.Second, held: true})
+		all = append(all, experiment{label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small,
+			wall: 2 * time.Second, held: true})
 	}
 	for label, mode := range map[string]string{
-		"loop without a safepoint poll in digest": "safepoint-digest", "loop without a safepoint poll in search": "safepoint-search",
+		"loop without a safepoint poll in digest": "safepoint-digest",
+		"loop without a safepoint poll in search": "safepoint-search",
 	} {
 		all = append(all, experiment{
 			label: label, kind: triagetest.KindHang, programs: planted(mode), wall: 4 * time.Second,
@@ -304,7 +324,8 @@ func hangs() []experiment {
 		})
 	}
 	all = append(all, experiment{
-		label: "starved by the scheduler", kind: triagetest.KindHang, programs: planted("sleep"), flags: small, wall: 5 * time.Second,
+		label: "starved by the scheduler", kind: triagetest.KindHang, programs: planted("sleep"), flags: small,
+		wall:  5 * time.Second,
 		shell: "(sleep 2; echo $$ >" + throttled + "/cgroup.procs) &",
 	})
 	for _, where := range []string{"entry", "signal", "handler"} {
@@ -325,7 +346,8 @@ func hangs() []experiment {
 	return all
 }
 
-// nothings are troubles of the machine, of limits and of the workload itself. Nothing of them may become a finding.
+// nothings returns experiments with failures of the machine, of limits and of the workload itself. None of them may become a
+// finding.
 func nothings() []experiment {
 	var all []experiment
 	add := func(label string, e experiment) {
@@ -340,7 +362,8 @@ func nothings() []experiment {
 	add("asked from outside to end", experiment{programs: fixture("kill", "TERM")})
 	add("beyond its memory limit", experiment{programs: fixture("eat"), flags: []string{"-Xmx8g"}, memoryMiB: 150})
 	add("Java heap full", experiment{programs: fixture("eat")})
-	add("Java heap full, with an error file", experiment{programs: fixture("eat"), flags: []string{"-XX:+CrashOnOutOfMemoryError"}, oldest: 11})
+	add("Java heap full, with an error file", experiment{programs: fixture("eat"), flags: []string{"-XX:+CrashOnOutOfMemoryError"},
+		oldest: 11})
 	add("no native memory for the heap", experiment{flags: []string{"-Xms40000g", "-Xmx40000g"}})
 	add("beyond its output limit", experiment{programs: fixture("print"), outputMiB: 1})
 	add("beyond its disk limit", experiment{programs: fixture("fill"), diskMiB: 8})

@@ -11,14 +11,16 @@ import (
 	"misstep/recipe"
 )
 
-// mostKept mismatches of a trial, the most frequent ones: a cause that shows in a hundred places must not outweigh all others.
+// mostKept bounds the mismatches kept of a trial, the most frequent ones: a cause with a hundred places must not outweigh all
+// others.
 const mostKept = 6
 
-// label leaves of an outcome what belongs to the experiment's cause: of a JVM with a planted mismatch that crashed by itself, not the crash.
+// label reduces an outcome to what belongs to the experiment's cause: if a JVM with a planted mismatch crashed by itself, the crash
+// is dropped.
 func label(l triagetest.Labelled, e experiment, o *misstepv1.Outcome, log faults.Log) []triagetest.Labelled {
 	switch e.kind {
 	case triagetest.KindNothing:
-		l.Outcome = o // all of it: whatever triage could take for a finding
+		l.Outcome = o // all of it: anything that triage could take for a finding
 		return []triagetest.Labelled{slim(l)}
 	case triagetest.KindCrash:
 		if o.GetCrash() != nil {
@@ -33,7 +35,7 @@ func label(l triagetest.Labelled, e experiment, o *misstepv1.Outcome, log faults
 	}
 	byWalk := map[uint64]*faults.Fault{}
 	for _, f := range log.Faults {
-		byWalk[f.Walk&^atEntry] = f // all are of one way of walking
+		byWalk[f.Walk&^atEntry] = f // all walks are of one kind
 	}
 	byLabel := map[string][]*misstepv1.Mismatch{}
 	for _, m := range o.GetMismatches() {
@@ -69,7 +71,7 @@ func label(l triagetest.Labelled, e experiment, o *misstepv1.Outcome, log faults
 // atEntry marks the numbers of walks at method entries (kEntryWalk in agent/native/src/agent.h).
 const atEntry = 1 << 63
 
-// slim leaves out what differs from run to run and says nothing about a cause. Triage never reads it.
+// slim removes what differs from run to run and is unrelated to a cause. Triage never reads it.
 func slim(l triagetest.Labelled) triagetest.Labelled {
 	o := proto.CloneOf(l.Outcome)
 	o.Started, o.Wall, o.Cpu, o.Checks, o.Signals, o.Evidence, o.Host, o.RecipeDigest = nil, nil, nil, nil, nil, nil, "", ""

@@ -1,10 +1,10 @@
-// Command triage measures how well triage groups. It plants causes in real JVMs (corrupted walks, known bugs of JDKs, crashes, hangs, and
-// troubles that are no findings at all), keeps what each trial left with its cause as a label, lets the product's own triage sort it
-// without the labels, and reports precision and recall.
+// Command triage measures how well triage groups. It plants causes in real JVMs (corrupted walks, known bugs of JDKs, crashes,
+// hangs, and failures that are not findings), keeps each trial's outcome with its cause as a label, groups the outcomes with the
+// product's own triage, which does not see the labels, and reports precision and recall.
 //
-// What the trials left is kept in build/bench/triage.outcomes.jsonl: a later run goes on from there, and with ROUNDS=0 it makes no trial and
-// only measures, which takes a second. SAMPLE=FILE writes a sample of them that is small enough to be committed: the test of coordinator/triage
-// holds precision and recall by one. ONLY=TEXT makes the trials of labels that contain it.
+// The outcomes are kept in build/bench/triage.outcomes.jsonl: a later run resumes from there, and with ROUNDS=0 it makes no trials
+// and only measures, which takes a second. SAMPLE=FILE writes a sample of them that is small enough to be committed: the test of
+// coordinator/triage checks precision and recall with one. ONLY=TEXT makes only the trials of labels that contain TEXT.
 package main
 
 import (
@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,22 +25,15 @@ import (
 
 const (
 	resultsDir = "build/bench"
-	// rounds of one trial of each experiment.
+	// rounds is the default number of rounds; each makes one trial of each experiment.
 	rounds = 5
-	// workers run a trial each: those that wait for a watchdog need no processor.
+	// workers is the number of concurrent trials: those that wait for a watchdog need no processor.
 	workers = 3
 )
 
-func main() {
-	if err := run(os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-triage:", err)
-		os.Exit(1)
-	}
-}
+func main() { bench.Main("triage", run) }
 
-func run(stdout io.Writer) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+func run(ctx context.Context, stdout io.Writer) error {
 	budget, err := bench.Budget(os.Getenv("BUDGET"))
 	if err != nil {
 		return err
@@ -49,7 +41,7 @@ func run(stdout io.Writer) error {
 	many := rounds
 	if text := os.Getenv("ROUNDS"); text != "" {
 		if many, err = strconv.Atoi(text); err != nil || many < 0 {
-			return fmt.Errorf("ROUNDS=%s: expected a number of trials of each experiment, 0 to make none", text)
+			return fmt.Errorf("ROUNDS=%s: expected the number of trials of each experiment, 0 for none", text)
 		}
 	}
 	if err := os.MkdirAll(resultsDir, 0o755); err != nil {
@@ -74,7 +66,8 @@ func run(stdout io.Writer) error {
 	}
 	report := measure(s.Entries)
 	report.Date, report.Budget = start, budget
-	report.Reached = fmt.Sprintf("%d lines were there, %d made in %v", before, len(s.Entries)-before, time.Since(start).Round(time.Second))
+	report.Reached = fmt.Sprintf("%d outcomes stored before, %d added in %v", before, len(s.Entries)-before,
+		time.Since(start).Round(time.Second))
 	return report.Finish(stdout, resultsDir)
 }
 
@@ -86,7 +79,7 @@ type task struct {
 	seed  uint64
 }
 
-// makeOutcomes makes the trials that the store has not, round by round, until the time is up.
+// makeOutcomes makes the trials that are not in the store, round by round, until the time is up.
 func makeOutcomes(ctx context.Context, s *bench.Store[triagetest.Labelled], many int, until time.Time) error {
 	dir, err := os.MkdirTemp("", "misstep-bench-triage-")
 	if err != nil {
@@ -143,34 +136,31 @@ func makeOutcomes(ctx context.Context, s *bench.Store[triagetest.Labelled], many
 	return failed
 }
 
-// make makes one trial and keeps what it left.
+// make makes one trial and stores its outcomes.
 func (b *bed) make(ctx context.Context, t task, s *bench.Store[triagetest.Labelled], lock *sync.Mutex) error {
 	fit := b.fits(t.experiment)
 	if len(fit) == 0 || strings.Contains(t.shell, throttled) && !b.starves {
-		note("%s: cannot be planted here", t.label)
+		bench.Note("%s: cannot be planted on this machine", t.label)
 		return nil
 	}
-	// Both move with the round, and with the experiment, so that each label is seen on several JDKs and each JDK in a short run.
+	// Both depend on the round and on the experiment, so that each label is tried on several JDKs, and each JDK even in a short
+	// run.
 	j := fit[(int(t.seed&0xffff)+2*t.round)%len(fit)]
 	p := t.programs[t.round%len(t.programs)]
 	begun := time.Now()
-	made, err := b.run(ctx, t.experiment, t.name, j, p, t.seed)
+	outcomes, err := b.run(ctx, t.experiment, t.name, j, p, t.seed)
 	if err != nil {
 		return fmt.Errorf("%s on %s: %w", t.name, j.Name, err)
 	}
 	lock.Lock()
 	defer lock.Unlock()
-	hits := triagetest.Group(made)
-	note("%s on %s, %s: %d findings %s, %.1f s", t.name, j.Name, p.name, len(hits), made[0].Infrastructure, time.Since(begun).Seconds())
-	for _, l := range made {
+	hits := triagetest.Group(outcomes)
+	bench.Note("%s on %s, %s: %d findings %s, %.1f s", t.name, j.Name, p.name, len(hits), outcomes[0].Infrastructure,
+		time.Since(begun).Seconds())
+	for _, l := range outcomes {
 		if err := s.Add(l); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// note tells on stderr what goes on.
-func note(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
 }

@@ -11,7 +11,7 @@ import (
 	"misstep/coordinator/triage/triagetest"
 )
 
-// seed of the bootstrap.
+// seed is the seed of the bootstrap.
 const seed = 6
 
 // row is one line of the score table.
@@ -20,10 +20,10 @@ type row struct {
 	Score triagetest.Score
 }
 
-// measure scores triage's grouping of the outcomes. Nothing but the score sees their labels.
+// measure scores triage's grouping of the outcomes. Only the score uses their labels.
 func measure(all []triagetest.Labelled) bench.Report {
 	items := triagetest.Group(all)
-	var findings []triagetest.Item // without those that should not be there: no label is right for them
+	var findings []triagetest.Item // without those that should not exist: no label is right for them
 	taken, silent, nothings := 0, 0, 0
 	for _, i := range items {
 		if i.Kind == triagetest.KindNothing {
@@ -58,9 +58,10 @@ func measure(all []triagetest.Labelled) bench.Report {
 		held[e.label] = e.held
 	}
 	rows = append(rows,
-		row{"labels that triage was improved by", triagetest.Measure(of(func(i triagetest.Item) bool { return !held[i.Label] }), seed)},
+		row{"labels used to improve triage", triagetest.Measure(of(func(i triagetest.Item) bool { return !held[i.Label] }), seed)},
 		row{"labels held back", triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] }), seed)})
-	// What costs most, by name: of these the evidence does not say the cause (docs/figures/0010-triage.md), or did not when they were made.
+	// The most expensive labels, by name: their evidence does not show the cause (docs/figures/0010-triage.md), or did not when the
+	// trials were made.
 	cutOff := func(i triagetest.Item) bool {
 		return strings.HasPrefix(i.Label, "entry: truncate") || i.Label == "MISSTEP-deoptimised-caller"
 	}
@@ -68,23 +69,31 @@ func measure(all []triagetest.Labelled) bench.Report {
 		return strings.HasSuffix(i.Label, ": stale") || strings.HasSuffix(i.Label, ": foreign")
 	}
 	rows = append(rows,
-		row{"corrupted walks at entries", triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "entry: ") }), seed)},
-		row{"corrupted walks in handlers", triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "signal: ") }), seed)},
-		row{"all, without cut-off walks and other walks' answers", triagetest.Measure(of(func(i triagetest.Item) bool { return !cutOff(i) && !another(i) }), seed)},
-		row{"held back, without those", triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] && !cutOff(i) && !another(i) }), seed)})
-	rows = append(rows, row{"one outcome a trial, its most frequent mismatch", triagetest.Measure(triagetest.Group(mostFrequent(all)), seed)})
+		row{"corrupted walks at entries",
+			triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "entry: ") }), seed)},
+		row{"corrupted walks in handlers",
+			triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "signal: ") }), seed)},
+		row{"all, without truncated walks and other walks' answers",
+			triagetest.Measure(of(func(i triagetest.Item) bool { return !cutOff(i) && !another(i) }), seed)},
+		row{"held back, without those",
+			triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] && !cutOff(i) && !another(i) }), seed)})
+	rows = append(rows, row{"one outcome a trial, its most frequent mismatch",
+		triagetest.Measure(triagetest.Group(mostFrequent(all)), seed)})
 	rows = append(rows, row{"entry and signal as one label", triagetest.Measure(oneWay(findings), seed)})
 
 	merged, split := triagetest.Merged(items), triagetest.Split(findings)
 	return bench.Report{
-		Name:   "triage",
-		Tables: []bench.Table{scoreTable(rows), confusionTable("findings that hold several labels", merged), confusionTable("labels in several findings", split)},
+		Name: "triage",
+		Tables: []bench.Table{scoreTable(rows), confusionTable("findings that hold several labels", merged),
+			confusionTable("labels in several findings", split)},
 		Goals: []bench.Goal{
-			{Name: "pairwise precision", Goal: 0.95, Measured: whole.Precision.Value, Unit: "of the pairs in one finding", AtLeast: true},
+			{Name: "pairwise precision", Goal: 0.95, Measured: whole.Precision.Value, Unit: "of the pairs in one finding",
+				AtLeast: true},
 			{Name: "pairwise recall", Goal: 0.9, Measured: whole.Recall.Value, Unit: "of the pairs with one label", AtLeast: true},
 			{Name: "outcomes", Goal: 300, Measured: float64(len(findings) + nothings), Unit: "outcomes", AtLeast: true},
 			{Name: "labels", Goal: 25, Measured: float64(whole.Labels), Unit: "labels", AtLeast: true},
-			{Name: "infrastructure taken for findings", Goal: 0, Measured: taken0(taken, nothings), Unit: fmt.Sprintf("of %d outcomes", nothings)},
+			{Name: "infrastructure taken for findings", Goal: 0, Measured: taken0(taken, nothings),
+				Unit: fmt.Sprintf("of %d outcomes", nothings)},
 		},
 		Rows: struct {
 			Scores        []scoreRow
@@ -95,7 +104,7 @@ func measure(all []triagetest.Labelled) bench.Report {
 	}
 }
 
-// taken0 is NaN when nothing was there to be taken.
+// taken0 returns NaN if there were no outcomes that could be taken for findings.
 func taken0(taken, of int) float64 {
 	if of == 0 {
 		return math.NaN()
@@ -103,7 +112,7 @@ func taken0(taken, of int) float64 {
 	return float64(taken)
 }
 
-// mostFrequent leaves each trial with a finding its most frequent mismatch.
+// mostFrequent reduces each trial with a finding to its most frequent mismatch.
 func mostFrequent(all []triagetest.Labelled) (out []triagetest.Labelled) {
 	for _, l := range all {
 		if l.Kind != triagetest.KindNothing && l.Outcome != nil {
@@ -115,7 +124,7 @@ func mostFrequent(all []triagetest.Labelled) (out []triagetest.Labelled) {
 	return out
 }
 
-// oneWay takes the way of walking out of the labels.
+// oneWay removes the kind of walk from the labels.
 func oneWay(items []triagetest.Item) (all []triagetest.Item) {
 	for _, i := range items {
 		i.Label = strings.TrimPrefix(strings.TrimPrefix(i.Label, "entry: "), "signal: ")
@@ -132,7 +141,8 @@ func scoreTable(rows []row) bench.Table {
 	for _, r := range rows {
 		s := r.Score
 		t.Rows = append(t.Rows, []string{
-			r.Of, fmt.Sprint(s.Items), fmt.Sprint(s.Labels), fmt.Sprint(s.Findings), share(s.Precision), share(s.Recall), share(s.BPrecision), share(s.BRecall),
+			r.Of, fmt.Sprint(s.Items), fmt.Sprint(s.Labels), fmt.Sprint(s.Findings), share(s.Precision), share(s.Recall),
+			share(s.BPrecision), share(s.BRecall),
 		})
 	}
 	return t
@@ -149,7 +159,7 @@ func share(s triagetest.Share) string {
 type scoreRow struct {
 	Of                                     string
 	Items, Labels, Findings                int
-	Precision, Recall, BPrecision, BRecall []float64 // value, low, high; none when there is nothing to count
+	Precision, Recall, BPrecision, BRecall []float64 // value, low, high; nil if there is nothing to count
 }
 
 func jsonRows(rows []row) (all []scoreRow) {
@@ -161,12 +171,13 @@ func jsonRows(rows []row) (all []scoreRow) {
 	}
 	for _, r := range rows {
 		s := r.Score
-		all = append(all, scoreRow{r.Of, s.Items, s.Labels, s.Findings, of(s.Precision), of(s.Recall), of(s.BPrecision), of(s.BRecall)})
+		all = append(all, scoreRow{r.Of, s.Items, s.Labels, s.Findings, of(s.Precision), of(s.Recall), of(s.BPrecision),
+			of(s.BRecall)})
 	}
 	return all
 }
 
-// mostParts of a confusion are shown.
+// mostParts bounds the parts of a confusion that are shown.
 const mostParts = 6
 
 func confusionTable(title string, all []triagetest.Confusion) bench.Table {

@@ -11,12 +11,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/bench"
 	"misstep/coordinator/triage/triagetest"
 )
 
 // Bounds of a sample that is small enough to be committed.
 const (
-	sampleTrials = 2       // of one label, each on another JDK
+	sampleTrials = 2       // of one label, each on a different JDK
 	sampleLine   = 8 << 10 // bytes of one trial
 )
 
@@ -71,6 +72,6 @@ func writeSample(path string, all []triagetest.Labelled) error {
 	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the sample: %w", err)
 	}
-	note("%d outcomes of %d labels in %d bytes, %d unzipped", len(chosen), len(byLabel), out.Len(), size)
+	bench.Note("%d outcomes of %d labels in %d bytes, %d unzipped", len(chosen), len(byLabel), out.Len(), size)
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package trial runs one JVM with one workload for a benchmark, with or without the agent and the fault injector, and measures it.
 //
-// A runner does more (limits, hang detection, evidence); what a benchmark needs is the bare run, the same with and without agent.
+// A runner does more (limits, hang detection, evidence); a benchmark needs the bare run, the same with and without the agent.
 package trial
 
 import (
@@ -26,12 +26,12 @@ import (
 	"misstep/workloads"
 )
 
-// Bed is what all runs of a benchmark share: the catalogue, the agent, a folder for what they write.
+// Bed holds what all runs of a benchmark share: the catalogue, the agent, a folder for their files.
 type Bed struct {
 	JDKs     []jdk.Entry
 	Agent    agent.Artefacts
 	Injector string
-	// Dir is the folder for what runs leave; the caller removes it.
+	// Dir is the folder for the runs' files; the caller removes it.
 	Dir string
 
 	jdks      *jdk.Catalogue
@@ -39,7 +39,7 @@ type Bed struct {
 	count     atomic.Int64
 }
 
-// Open looks at the catalogue and at what make agent built below root.
+// Open finds the catalogue and the agent that make agent built below root.
 func Open(root, dir string) (*Bed, error) {
 	artefacts, err := agent.Find(filepath.Join(root, "build", "agent"))
 	if err != nil {
@@ -55,13 +55,13 @@ func Open(root, dir string) (*Bed, error) {
 		return nil, fmt.Errorf("list the catalogue's JDKs: %w", err)
 	}
 	if len(b.JDKs) == 0 {
-		return nil, errors.New("the catalogue has no JDK: fill it with make catalogue")
+		return nil, errors.New("the catalogue has no JDK; fill it with make catalogue")
 	}
 	b.workloads = workloads.Open(home.Dir())
 	return b, nil
 }
 
-// JDK gives the first build of a feature version, a compiler being better than none.
+// JDK returns the first build of a feature version, preferably one with a compiler.
 func (b *Bed) JDK(feature int) (jdk.Entry, bool) {
 	var found jdk.Entry
 	for _, e := range b.JDKs {
@@ -72,7 +72,7 @@ func (b *Bed) JDK(feature int) (jdk.Entry, bool) {
 	return found, found.Name != ""
 }
 
-// Workloads that run on a JDK, by name.
+// Workloads returns the workloads that run on a JDK, by name.
 func (b *Bed) Workloads(on jdk.Entry) ([]workloads.Entry, error) {
 	all, err := b.workloads.List()
 	if err != nil {
@@ -87,20 +87,20 @@ func (b *Bed) Workloads(on jdk.Entry) ([]workloads.Entry, error) {
 	return fit, nil
 }
 
-// Runs tells whether a workload runs on a JDK.
+// Runs reports whether a workload runs on a JDK.
 func (b *Bed) Runs(on jdk.Entry, workload string) bool {
 	fit, err := b.Workloads(on)
 	return err == nil && slices.ContainsFunc(fit, func(w workloads.Entry) bool { return w.Name == workload })
 }
 
-// Flags of the preset of that name on a JDK; none where the name is empty or the JDK cannot have them.
+// Flags returns the flags of a preset on a JDK; none if the name is empty or the JDK does not support the preset.
 func (b *Bed) Flags(ctx context.Context, on jdk.Entry, name string) ([]string, error) {
 	if name == "" {
 		return nil, nil
 	}
 	p, ok := preset.Find(name)
 	if !ok {
-		return nil, fmt.Errorf("no preset is called %q: expected one of %s", name, strings.Join(preset.Names(), ", "))
+		return nil, fmt.Errorf("unknown preset %q; expected one of %s", name, strings.Join(preset.Names(), ", "))
 	}
 	has, err := b.jdks.Flags(ctx, on.Name)
 	if err != nil {
@@ -108,23 +108,23 @@ func (b *Bed) Flags(ctx context.Context, on jdk.Entry, name string) ([]string, e
 	}
 	flags, err := p.Flags(on.Feature, has)
 	if err != nil {
-		return nil, nil //nolint:nilerr // it runs without
+		return nil, nil //nolint:nilerr // the run has no flags
 	}
 	return flags, nil
 }
 
-// Workload gives the catalogue's entry of that name.
+// Workload returns the catalogue's entry of that name.
 func (b *Bed) Workload(name string) (workloads.Entry, error) { return b.workloads.Get(name) }
 
 // Spec is one run.
 type Spec struct {
 	JDK      jdk.Entry
 	Workload string
-	// Arguments and Repetitions replace the workload's own, when given.
+	// Arguments and Repetitions replace the workload's own if given.
 	Arguments   []string
 	Repetitions uint32
 	Flags       []string
-	// Agent's options without its folder; nil runs without the agent.
+	// Agent holds the agent's options without its folder; nil runs without the agent.
 	Agent *agent.Options
 	// Faults to inject; nil loads no injector.
 	Faults *faults.Plan
@@ -137,15 +137,15 @@ type Result struct {
 	// Wall, CPU (user and system) and MaxRSS in bytes of the process.
 	Wall, CPU time.Duration
 	MaxRSS    uint64
-	// Failure says why the run is no good, empty when the workload verified its result.
+	// Failure explains why the run failed, empty if the workload verified its result.
 	Failure string
-	// Stopped: it was ended because ctx was.
+	// Stopped: it was ended because ctx ended.
 	Stopped bool
 	Status  agent.Status
 	Faults  faults.Log
 }
 
-// Check gives the counts of one check.
+// Check returns the counts of one check.
 func (r Result) Check(name string) agent.CheckCount {
 	for _, c := range r.Status.Checks {
 		if c.Name == name {
@@ -155,10 +155,10 @@ func (r Result) Check(name string) agent.CheckCount {
 	return agent.CheckCount{Name: name}
 }
 
-// overdue is longer than any walk takes, and short enough for a run that is stopped after seconds.
+// overdue is longer than any walk takes, and short enough for runs that are stopped after seconds.
 const overdue = 2 * time.Second
 
-// HungWalk tells of a walk that did not come back while the JVM ran, empty when there was none.
+// HungWalk describes a walk that did not return while the JVM ran, empty if there was none.
 func (r Result) HungWalk() string {
 	for _, t := range r.Status.Threads {
 		if t.Phase.Walks() && r.Status.HeartbeatNanos > t.EnterNanos+uint64(overdue) {
@@ -168,7 +168,7 @@ func (r Result) HungWalk() string {
 	return ""
 }
 
-// ErrorFile is the JVM's error file (hs_err), empty when there is none.
+// ErrorFile returns the path of the JVM's error file (hs_err), empty if there is none.
 func (r Result) ErrorFile() string {
 	if files, err := filepath.Glob(filepath.Join(r.Dir, "hs_err*.log")); err == nil && len(files) > 0 {
 		return files[0]
@@ -176,10 +176,11 @@ func (r Result) ErrorFile() string {
 	return ""
 }
 
-// Run runs one JVM to its end, or until ctx ends. watch, when given, is called all the time that the JVM runs, ten times a second; when it returns
-// false the JVM is killed. The error is about what could not be run at all.
+// Run runs one JVM to its end, or until ctx ends. watch, if given, is called ten times a second while the JVM runs; when it returns
+// false the JVM is killed. The error reports a JVM that could not be run at all.
 func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) bool) (Result, error) {
-	r := Result{Dir: filepath.Join(b.Dir, fmt.Sprintf("%04d-%s-%s", b.count.Add(1), s.JDK.Name, strings.ReplaceAll(s.Workload, "/", "-")))}
+	r := Result{Dir: filepath.Join(b.Dir, fmt.Sprintf("%04d-%s-%s", b.count.Add(1), s.JDK.Name,
+		strings.ReplaceAll(s.Workload, "/", "-")))}
 	scratch := filepath.Join(r.Dir, "tmp")
 	out := filepath.Join(r.Dir, "agent")
 	for _, dir := range []string{scratch, out} {
@@ -194,7 +195,8 @@ func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) b
 	log := filepath.Join(r.Dir, "faults.bin")
 	cmd := exec.CommandContext(ctx, filepath.Join(s.JDK.Path, "bin", "java"), args...)
 	cmd.Dir = r.Dir
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC", "HOME=" + scratch, "TMPDIR=" + scratch, "JAVA_HOME=" + s.JDK.Path}
+	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC", "HOME=" + scratch, "TMPDIR=" + scratch,
+		"JAVA_HOME=" + s.JDK.Path}
 	if s.Faults != nil {
 		cmd.Env = append(cmd.Env, s.Faults.Environment(b.Injector, log)...)
 	}
@@ -213,8 +215,9 @@ func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) b
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		r.MaxRSS = uint64(usage.Maxrss) << 10
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(r.Dir, "stdout"), stdout.Bytes(), 0o644), os.WriteFile(filepath.Join(r.Dir, "stderr"), stderr.Bytes(), 0o644)); err != nil {
-		return r, fmt.Errorf("keep the run's output: %w", err)
+	if err := errors.Join(os.WriteFile(filepath.Join(r.Dir, "stdout"), stdout.Bytes(), 0o644),
+		os.WriteFile(filepath.Join(r.Dir, "stderr"), stderr.Bytes(), 0o644)); err != nil {
+		return r, fmt.Errorf("store the run's output: %w", err)
 	}
 	if f := manifest.Judge(cmd.ProcessState.ExitCode(), stdout.Bytes(), stderr.Bytes()); f != nil {
 		r.Failure = fmt.Sprintf("%s: %s (%v)", f.GetReason(), f.GetMessage(), err)
@@ -262,11 +265,13 @@ func (b *Bed) command(ctx context.Context, s Spec, scratch, out string) ([]strin
 	if err != nil {
 		return nil, workloads.Manifest{}, err
 	}
-	invocation, err := manifest.Invocation(entry.Path, &misstepv1.Workload{Name: s.Workload, Arguments: s.Arguments, Repetitions: s.Repetitions}, scratch)
+	invocation, err := manifest.Invocation(entry.Path, &misstepv1.Workload{Name: s.Workload, Arguments: s.Arguments,
+		Repetitions: s.Repetitions}, scratch)
 	if err != nil {
 		return nil, workloads.Manifest{}, err
 	}
-	args := append([]string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+PerfDisableSharedMem"}, invocation.JVMFlags...)
+	args := append([]string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-XX:+PerfDisableSharedMem"},
+		invocation.JVMFlags...)
 	args = append(args, s.Flags...)
 	if s.Agent != nil {
 		java := filepath.Join(s.JDK.Path, "bin", "java")

@@ -1,6 +1,6 @@
 import java.util.concurrent.CountDownLatch;
 
-/** Keeps as many threads as it is told at some depth, says so, and waits for a line on stdin. */
+/** Parks a number of threads at some depth, prints "parked", and waits for a line on stdin. */
 public final class Parked {
   private Parked() {}
 
@@ -27,7 +27,7 @@ public final class Parked {
     return 0;
   }
 
-  /** Parks args[0] threads at depth args[1], each after args[2] times about a millisecond's work there. */
+  /** Parks args[0] threads at depth args[1], each after args[2] rounds of work (1 ms). */
   public static void main(String[] args) throws Exception {
     int count = Integer.parseInt(args[0]);
     int depth = Integer.parseInt(args[1]);

@@ -1,8 +1,8 @@
 import java.lang.reflect.Field;
 
 /**
- * In place of that of workloads/races: one whose bug ends the JVM as a wrong pointer does. For a
- * runner that is an outcome, where an exit code is the program's own failure.
+ * Replaces the class of workloads/races: its bug ends the JVM with a wild pointer. For a
+ * runner that is a crash, whereas an exit code is the application's own failure.
  */
 final class Race {
   /** One iteration's bug, or null. */
@@ -33,7 +33,7 @@ final class Race {
     unsafe.getMethod("putLong", long.class, long.class).invoke(instance.get(null), 0L, 0L);
   }
 
-  /** Runs the tasks in threads of their own; false when one does not end in time. */
+  /** Runs each task in its own thread; returns false if one does not end in time. */
   static boolean together(Runnable... tasks) throws InterruptedException {
     Thread[] threads = new Thread[tasks.length];
     for (int i = 0; i < tasks.length; i++) {
@@ -50,7 +50,7 @@ final class Race {
     return true;
   }
 
-  /** Some work that no compiler takes away. */
+  /** Some work that no compiler eliminates. */
   static void work(int n) {
     for (int i = 0; i < n; i++) {
       sink = i;

@@ -4,13 +4,13 @@ import java.lang.invoke.MethodType;
 import java.util.function.IntSupplier;
 
 /**
- * Programs of some milliseconds, each with one shape of stack, so that a trial costs little more
- * than its JVM: what is measured on them takes many thousand trials. The arguments are the
- * program's name and two numbers, which those with an upcall need not be told.
+ * Programs of a few milliseconds, each with one kind of stack, so that a trial costs little more
+ * than its JVM: measurements with them take many thousand trials. The arguments are the
+ * program's name and two numbers, which are optional for programs with an upcall.
  *
- * <p>The programs named after an upcall run a method in it that compiled code began. What begins it
- * is compiled before, in the background unless {@code -Xbatch} waits for it, by being called so
- * often: no dear {@code -Xcomp} is needed.
+ * <p>The programs named after an upcall run a method in one that compiled code causes. The causing
+ * code is compiled before, in the background unless {@code -Xbatch} waits for it, because it is
+ * called so often: the expensive {@code -Xcomp} is not needed.
  */
 public final class Small {
   private static volatile int sink;
@@ -34,7 +34,7 @@ public final class Small {
         }
         end();
         return;
-      case "race": // a planted one: 1 CheckThenAct, 2 LostUpdate, 3 Publication, 4 Shutdown
+      case "race": // planted races: 1 CheckThenAct, 2 LostUpdate, 3 Publication, 4 Shutdown
         String[] iterations = {args[2]};
         if (first == 1) {
           CheckThenAct.main(iterations);
@@ -76,7 +76,7 @@ public final class Small {
     end();
   }
 
-  /** Of the programs "calls" and "spin"; the others have one upcall to make. */
+  /** For the programs "calls" and "spin"; the others make one upcall. */
   private static int repetitions() {
     return Math.max(1, Integer.getInteger("misstep.repetitions", 1));
   }
@@ -103,7 +103,7 @@ public final class Small {
     }
   }
 
-  // calls: main, outer, middle as deep as asked, inner, and a leaf and another beside it.
+  // calls: main, outer, middle to the requested depth, inner, a leaf, and a second caller of leaf.
 
   static int outer(int n) {
     return middle(n) + 1;
@@ -137,7 +137,7 @@ public final class Small {
     }
   }
 
-  /** Without virtual threads, before 21, on this one. */
+  /** On the current thread if there are no virtual threads (before 21). */
   private static void yieldsOnAVirtualThread(int depth, int rounds) throws Throwable {
     Runnable r = () -> yields(depth, rounds);
     Thread t;
@@ -169,7 +169,7 @@ public final class Small {
     return depth > 0 ? down(depth - 1, begin, again) : begin.run(again);
   }
 
-  /** Begins an upcall unless again; the value is 144 then, else 1. */
+  /** Begins an upcall and returns 144, unless again: then returns 1. */
   public interface Begin {
     int run(boolean again) throws Throwable;
   }
@@ -212,7 +212,7 @@ public final class Small {
     }
   }
 
-  /** Made by a loader of its own, which compiled code then asks for another class. */
+  /** Defined by its own loader, from which compiled code then requests another class. */
   public static final class Loads implements Begin {
     public Loads() {}
 

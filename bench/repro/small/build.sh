@@ -6,7 +6,7 @@ if (($# != 1)); then
   exit 2
 fi
 here=$(cd "$(dirname "$0")" && pwd)
-races=$here/../../../../workloads/races/java
+races=$here/../../../workloads/races/java
 classes=$(mktemp -d)
 trap 'rm -rf "$classes"' EXIT
 bin=${JAVA_HOME:+$JAVA_HOME/bin/}

@@ -1,6 +1,6 @@
 // Fixed work, to measure what an attached scheduler costs. Prints the seconds that it took.
 //
-//   load spin          computes, and never waits
+//   load spin          computes without waiting
 //   load wakeups WORK  two processes wake each other over pipes and compute WORK steps (about 5 ns each) in between
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** Crashes and hangs in one way each; the first argument chooses. Its native half is planted.c. */
+/** Crashes or hangs in the way that the first argument selects. Its native half is planted.c. */
 public final class Planted {
   static volatile long sink;
 
@@ -259,8 +259,8 @@ public final class Planted {
   }
 
   /**
-   * Compiled by C2 without polls in counted loops the JVM cannot stop it; the division keeps it
-   * from becoming a formula.
+   * Compiled by C2 without polls in counted loops, it cannot be stopped; the division prevents the
+   * loop's replacement by a formula.
    */
   private static int digest(int n) {
     int x = 1_000_003;

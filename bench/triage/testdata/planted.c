@@ -1,4 +1,4 @@
-// The native half of Planted.java, and with -DSPIN a library that is loaded before the JVM: the agent's handler hangs.
+// The native half of Planted.java, and with -DSPIN a preloaded library that makes the agent's handler hang.
 #include <stdint.h>
 
 #ifdef SPIN
@@ -6,7 +6,7 @@
 
 static atomic_uint walks;
 
-// The agent calls it before each walk (agent/native/src/seam.h).
+// The agent calls this function before each walk (agent/native/src/seam.h).
 __attribute__((visibility("default"))) void misstep_seam_walk(uint64_t walk) {
   if (walk >> 63 == 0 && atomic_fetch_add(&walks, 1) == 50) {
     for (;;) __asm__ volatile("");
@@ -61,7 +61,7 @@ JNIEXPORT void JNICALL Java_Planted_divide(JNIEnv* env, jclass c) { nowhere += a
 JNIEXPORT void JNICALL Java_Planted_abortInCleanup(JNIEnv* env, jclass c) { cleanup_pool(); }
 JNIEXPORT void JNICALL Java_Planted_abortInFlush(JNIEnv* env, jclass c) { flush_journal(); }
 
-// Sends SIGSEGV to the first thread whose name begins so.
+// Sends SIGSEGV to the first thread whose name begins with wanted.
 JNIEXPORT void JNICALL Java_Planted_signalThread(JNIEnv* env, jclass c, jstring wanted) {
   const char* name = (*env)->GetStringUTFChars(env, wanted, NULL);
   DIR* d = opendir("/proc/self/task");
