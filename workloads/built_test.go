@@ -17,18 +17,18 @@ import (
 	"misstep/workloads"
 )
 
-// builtDir is where Maven puts the workloads.
+// builtDir returns the folder into which Maven writes the workloads.
 func builtDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", "build", "workloads"))
 	require.NoError(t, err)
 	if _, err := os.Stat(dir); err != nil {
-		t.Skip("the workloads are not built: run mvn -q -f workloads/pom.xml package")
+		t.Skip("the workloads are not built; run mvn -q -f workloads/pom.xml package")
 	}
 	return dir
 }
 
-// feature gives java's feature version.
+// feature returns java's feature version.
 func feature(t *testing.T, java string) int {
 	t.Helper()
 	out, err := exec.Command(java, "-version").CombinedOutput()
@@ -40,7 +40,7 @@ func feature(t *testing.T, java string) int {
 	return n
 }
 
-// small arguments, so that the test of all workloads takes seconds; one that is not here is small as it is.
+// small holds arguments with which the test of all workloads takes seconds; workloads not listed are small by default.
 var small = map[string][]string{
 	"deopt":         {"10"},
 	"epilogue":      {"2000"},
@@ -58,7 +58,7 @@ var small = map[string][]string{
 	"vthread-yield": {"8", "100"},
 }
 
-// TestBuiltWorkloadsVerify runs each built workload once, natively, and demands that it verified its result and left nothing.
+// TestBuiltWorkloadsVerify runs each built workload once, natively, and asserts that it verifies its result and leaves no files.
 func TestBuiltWorkloadsVerify(t *testing.T) {
 	dir, java := builtDir(t), tool(t, "java")
 	manifests, err := filepath.Glob(filepath.Join(dir, "*", workloads.ManifestFile))
@@ -84,14 +84,14 @@ func TestBuiltWorkloadsVerify(t *testing.T) {
 			left, err := os.ReadDir(scratch)
 			require.NoError(t, err)
 			for _, file := range left {
-				// HotSpot's own counters; it removes them itself, at times after its end.
+				// HotSpot's own counters, which it sometimes removes after its end.
 				assert.Contains(t, file.Name(), "hsperfdata", "left behind")
 			}
 		})
 	}
 }
 
-// TestHarnessProtocol runs the real harness to each of its ends and judges them.
+// TestHarnessProtocol runs the real harness to each possible end and judges the result.
 func TestHarnessProtocol(t *testing.T) {
 	dir, java, javac := builtDir(t), tool(t, "java"), tool(t, "javac")
 	jars, err := filepath.Glob(filepath.Join(dir, "mix", "lib", "harness-*.jar"))
@@ -100,7 +100,8 @@ func TestHarnessProtocol(t *testing.T) {
 	workload := folder(t, "name: protocol\nmain: Protocol\nclasspath: [harness.jar, classes]\n")
 	require.NoError(t, os.Symlink(jars[0], filepath.Join(workload, "harness.jar")))
 	classes := filepath.Join(workload, "classes")
-	out, err := exec.Command(javac, "-cp", jars[0], "-d", classes, filepath.Join("testdata", "harness", "Protocol.java")).CombinedOutput()
+	out, err := exec.Command(javac, "-cp", jars[0], "-d", classes,
+		filepath.Join("testdata", "harness", "Protocol.java")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	m, err := workloads.Load(workload)
 	require.NoError(t, err)

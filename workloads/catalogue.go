@@ -17,7 +17,7 @@ import (
 
 // Entry is one workload of the catalogue, or one benchmark of Renaissance.
 type Entry struct {
-	// Name in campaigns: that of the manifest, or "renaissance/NAME".
+	// Name in campaigns: the manifest's, or "renaissance/NAME".
 	Name string `json:"name"`
 	// Path of the folder with its manifest and jars; the benchmarks of Renaissance share one.
 	Path string `json:"path"`
@@ -25,31 +25,31 @@ type Entry struct {
 	Digest corpus.Digest `json:"digest"`
 	// Description in one line.
 	Description string `json:"description,omitempty"`
-	// Harness it ends by.
+	// Harness whose protocol it follows.
 	Harness Harness `json:"harness"`
 	// MinFeature is the oldest JDK feature version it runs on.
 	MinFeature int `json:"min_feature"`
-	// NeedsCompiler says that it needs a JDK with jdk.compiler.
+	// NeedsCompiler reports whether it needs a JDK with jdk.compiler.
 	NeedsCompiler bool `json:"needs_compiler,omitempty"`
-	// Calibration names the known bug it is there for.
+	// Calibration names the known bug that it is designed to show.
 	Calibration string `json:"calibration,omitempty"`
-	// Source it was added from, for people: a folder, a jar's path or its URL.
+	// Source that it was added from, for display: a folder, a jar's path or its URL.
 	Source string `json:"source"`
 }
 
-// EntryName is for package catalogue.
+// EntryName implements catalogue.Entry.
 func (e Entry) EntryName() string { return e.Name }
 
-// TreeDigest is for package catalogue.
+// TreeDigest implements catalogue.Entry.
 func (e Entry) TreeDigest() corpus.Digest { return e.Digest }
 
-// Catalogue keeps workloads under names: HOME/workloads/NAME.json, and a verified copy of the folder in
-// HOME/workloads/NAME@DIGITS. It holds no state, so that any number of processes may use one.
+// Catalogue keeps workloads under names: HOME/workloads/NAME.json, and a verified copy of the folder in HOME/workloads/NAME@DIGITS.
+// It holds no state: several processes may use it at once.
 type Catalogue struct {
 	entries catalogue.Catalogue[Entry]
 }
 
-// Open gives the catalogue of a data directory (see internal/home). Nothing is made before the first Add.
+// Open returns the catalogue in the folder home (see internal/home). Nothing is created before the first Add.
 func Open(home string) *Catalogue {
 	return &Catalogue{catalogue.Catalogue[Entry]{
 		Dir: filepath.Join(home, "workloads"), Kind: "workload", Adding: "misstep workload add", Group: renaissanceName,
@@ -59,13 +59,13 @@ func Open(home string) *Catalogue {
 
 func (c *Catalogue) dir() string { return c.entries.Dir }
 
-// AddOptions is how Add works; the zero value is fine.
+// AddOptions are the options of Add; the zero value is valid.
 type AddOptions struct {
-	// Name under which a single workload must be known to its manifest; empty takes any.
+	// Name that the manifest must have; empty accepts any.
 	Name string
 }
 
-// Add copies the built workload in folder source into the catalogue, in the place of an older one of its name.
+// Add copies the built workload in folder source into the catalogue, replacing an older one of the same name.
 func (c *Catalogue) Add(ctx context.Context, source string, opts AddOptions) (Entry, error) {
 	fail := func(err error) (Entry, error) {
 		return Entry{}, fmt.Errorf("add workload %s: %w", source, err)
@@ -78,7 +78,8 @@ func (c *Catalogue) Add(ctx context.Context, source string, opts AddOptions) (En
 		return fail(fmt.Errorf("its %s calls it %q, not %q; change one of them", ManifestFile, m.Name, opts.Name))
 	}
 	if m.Harness == HarnessRenaissance || m.Name == renaissanceName {
-		return fail(errors.New("the benchmarks of Renaissance are added from its jar, by `misstep workload add renaissance --jar PATH`"))
+		return fail(errors.New("the benchmarks of Renaissance are added from its jar, by `misstep workload add renaissance " +
+			"--jar PATH`"))
 	}
 	path, digest, err := c.copyTree(ctx, source, m.Name)
 	if err != nil {
@@ -95,8 +96,7 @@ func (c *Catalogue) Add(ctx context.Context, source string, opts AddOptions) (En
 	return entry, c.sweep(old.Path)
 }
 
-// AddAll adds source itself when it is a workload's folder, else each workload in the folders right below it, in the order
-// of their names.
+// AddAll adds source itself if it is a workload's folder, otherwise each workload in the folders directly below it, sorted by name.
 func (c *Catalogue) AddAll(ctx context.Context, source string) ([]Entry, error) {
 	if _, err := os.Stat(filepath.Join(source, ManifestFile)); err == nil {
 		entry, err := c.Add(ctx, source, AddOptions{})
@@ -107,8 +107,8 @@ func (c *Catalogue) AddAll(ctx context.Context, source string) ([]Entry, error) 
 		return nil, fmt.Errorf("add workloads of %s: %w", source, err)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("add workloads: neither %s nor a folder in it has a %s; build them with `mvn -q -f workloads/pom.xml "+
-			"package`", source, ManifestFile)
+		return nil, fmt.Errorf("add workloads: neither %s nor a folder in it has a %s; "+
+			"build them with `mvn -q -f workloads/pom.xml package`", source, ManifestFile)
 	}
 	entries := make([]Entry, 0, len(found))
 	for _, manifest := range found {
@@ -121,14 +121,14 @@ func (c *Catalogue) AddAll(ctx context.Context, source string) ([]Entry, error) 
 	return entries, nil
 }
 
-// List gives all entries by name.
+// List returns all entries by name.
 func (c *Catalogue) List() ([]Entry, error) { return c.entries.List() }
 
-// Get gives the entry of that name; its error wraps catalogue.ErrUnknown when there is none.
+// Get returns the entry of that name; its error wraps catalogue.ErrUnknown if there is none.
 func (c *Catalogue) Get(name string) (Entry, error) { return c.entries.Get(name) }
 
-// ByDigest gives the first entry whose folder has the digest. Benchmarks of Renaissance share one digest, so ask by name
-// where the name is known.
+// ByDigest returns the first entry whose folder has the digest. Benchmarks of Renaissance share one digest, so use Get if the name
+// is known.
 func (c *Catalogue) ByDigest(digest corpus.Digest) (Entry, bool) {
 	same := c.entries.ByDigest(digest)
 	if len(same) == 0 {
@@ -137,7 +137,7 @@ func (c *Catalogue) ByDigest(digest corpus.Digest) (Entry, bool) {
 	return same[0], true
 }
 
-// Remove takes a workload out; "renaissance" takes all its benchmarks out. A trial that runs it may fail.
+// Remove removes a workload; "renaissance" removes all its benchmarks. A trial that is running it may fail.
 func (c *Catalogue) Remove(name string) error {
 	if name == renaissanceName {
 		return c.removeRenaissance(nil)
@@ -152,8 +152,8 @@ func (c *Catalogue) Remove(name string) error {
 	return c.sweep(entry.Path)
 }
 
-// copyTree copies the folder source into the catalogue and gives the copy's path and digest. The copy is named after the
-// digest, so that trials that run an older build keep theirs.
+// copyTree copies the folder source into the catalogue and returns the copy's path and digest. The copy is named after the digest,
+// so that running trials keep an older build.
 func (c *Catalogue) copyTree(ctx context.Context, source, name string) (string, corpus.Digest, error) {
 	m, err := tree.Scan(source)
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *Catalogue) copyTree(ctx context.Context, source, name string) (string, 
 	return path, digest, nil
 }
 
-// sweep removes the copied folder path unless an entry still names it.
+// sweep removes the copied folder path unless an entry still refers to it.
 func (c *Catalogue) sweep(path string) error {
 	if path == "" {
 		return nil
@@ -186,7 +186,7 @@ func (c *Catalogue) sweep(path string) error {
 	}
 	dir, err := filepath.Abs(c.dir())
 	if err != nil || filepath.Dir(path) != dir || !strings.Contains(filepath.Base(path), "@") {
-		return nil // not a copy of ours, whatever the entry said
+		return nil // not one of the catalogue's copies, whatever the entry says
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove old workload files: %w", err)

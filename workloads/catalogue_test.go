@@ -15,10 +15,11 @@ import (
 	"misstep/workloads"
 )
 
-// built makes the folder of a workload whose jar holds text.
+// built creates the folder of a workload whose jar contains text.
 func built(t *testing.T, name, text string) string {
 	t.Helper()
-	dir := folder(t, "name: "+name+"\ndescription: what it does\njar: lib/a.jar\nmin_feature: 17\nneeds_compiler: true\ncalibration: JDK-1\n")
+	dir := folder(t, "name: "+name+"\ndescription: what it does\njar: lib/a.jar\nmin_feature: 17\nneeds_compiler: true\n"+
+		"calibration: JDK-1\n")
 	write(t, filepath.Join(dir, "lib", "a.jar"), text)
 	return dir
 }
@@ -47,7 +48,7 @@ func TestAddCopiesAndGetFinds(t *testing.T) {
 	assert.True(t, ok)
 	assert.Equal(t, got, byDigest)
 
-	// The copy does not follow the source.
+	// The copy is independent of the source.
 	write(t, filepath.Join(source, "lib", "a.jar"), "another")
 	_, err = workloads.Load(got.Path)
 	require.NoError(t, err)
@@ -79,7 +80,7 @@ func TestAddAll(t *testing.T) {
 	for _, name := range []string{"two", "one"} {
 		require.NoError(t, os.Rename(built(t, name, name), filepath.Join(all, name)))
 	}
-	write(t, filepath.Join(all, "README.md"), "no workload")
+	write(t, filepath.Join(all, "README.md"), "not a workload")
 	entries, err := workloads.Open(home).AddAll(t.Context(), all)
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
@@ -133,13 +134,14 @@ func TestGetRefuses(t *testing.T) {
 	// An entry that names a folder outside of the catalogue must not let Remove touch it.
 	outside := filepath.Join(t.TempDir(), "kept@1")
 	write(t, filepath.Join(outside, "file"), "kept")
-	write(t, filepath.Join(home, "workloads", "two.json"), `{"name":"two","path":"`+outside+`","digest":"`+entry.Digest.String()+`"}`)
+	write(t, filepath.Join(home, "workloads", "two.json"),
+		`{"name":"two","path":"`+outside+`","digest":"`+entry.Digest.String()+`"}`)
 	require.NoError(t, c.Remove("two"))
 	assert.FileExists(t, filepath.Join(outside, "file"))
 }
 
-// The files of testdata/home are those of a catalogue from before this package's entries were kept by package catalogue.
-func TestEntriesFromBeforeAreReadAndWrittenAlike(t *testing.T) {
+// The files in testdata/home were written before package catalogue stored the entries.
+func TestOldEntriesAreReadAndWrittenUnchanged(t *testing.T) {
 	old := filepath.Join("testdata", "home")
 	c := workloads.Open(old)
 	entries, err := c.List()
@@ -148,7 +150,8 @@ func TestEntriesFromBeforeAreReadAndWrittenAlike(t *testing.T) {
 	digest, err := corpus.ParseDigest("sha256:0c6bb02a307c2393ff9994749c74ddb3419c869050c05ccbeabf555d83421a5e")
 	require.NoError(t, err)
 	assert.Equal(t, workloads.Entry{
-		Name: "h2", Path: "/var/lib/misstep/workloads/h2@0c6bb02a307c2393", Digest: digest, Harness: workloads.HarnessPlain, MinFeature: 17,
+		Name: "h2", Path: "/var/lib/misstep/workloads/h2@0c6bb02a307c2393", Digest: digest, Harness: workloads.HarnessPlain,
+		MinFeature:  17,
 		Description: "H2 runs transfers between accounts in concurrent transactions; balances must agree with the journal",
 		Source:      "/src/misstep/build/workloads/h2",
 	}, entries[0])

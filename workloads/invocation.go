@@ -10,23 +10,23 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Invocation is how a workload is started: java, the recipe's and the agent's flags, JVMFlags, then Args.
+// Invocation is the command line of a workload: java, JVMFlags, the recipe's and the agent's flags, then Args.
 type Invocation struct {
-	// JVMFlags that the workload needs. The recipe's flags come after them, so that they win.
+	// JVMFlags that the workload needs. The recipe's flags follow, so they take precedence.
 	JVMFlags []string
 	// Args are system properties, then -cp PATH MAIN or -jar JAR, then the program's arguments.
 	Args []string
 }
 
-// Invocation gives the command line that runs the workload whose folder is dir. w may replace arguments and repetitions;
-// its name chooses the benchmark of Renaissance. All that the workload writes goes below the folder scratch, which the
-// caller makes before and removes afterwards.
+// Invocation returns the command line that runs the workload whose folder is dir. w may replace arguments and repetitions; its name
+// selects the benchmark of Renaissance. The workload writes only below the folder scratch, which the caller creates before and
+// removes afterwards.
 func (m Manifest) Invocation(dir string, w *misstepv1.Workload, scratch string) (Invocation, error) {
 	fail := func(err error) (Invocation, error) {
 		return Invocation{}, fmt.Errorf("start workload %s: %w", m.Name, err)
 	}
 	if scratch == "" {
-		return fail(errors.New("no scratch folder is given"))
+		return fail(errors.New("no scratch folder given"))
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -50,7 +50,7 @@ func (m Manifest) Invocation(dir string, w *misstepv1.Workload, scratch string) 
 		repetitions = w.GetRepetitions()
 	}
 	count := strconv.FormatUint(uint64(repetitions), 10)
-	// Libraries unpack native code and caches into the temporary folder, so that one is the trial's too.
+	// Libraries unpack native code and caches into the temporary folder, so it must be the trial's own.
 	args := []string{"-Djava.io.tmpdir=" + scratch}
 	if m.Harness == HarnessRenaissance {
 		benchmark, err := benchmarkOf(w.GetName())
@@ -73,7 +73,7 @@ func (m Manifest) Invocation(dir string, w *misstepv1.Workload, scratch string) 
 	return Invocation{JVMFlags: m.JVMFlags, Args: append(args, arguments...)}, nil
 }
 
-// benchmarkOf takes NAME out of "renaissance/NAME".
+// benchmarkOf returns the NAME of "renaissance/NAME".
 func benchmarkOf(name string) (string, error) {
 	benchmark, ok := strings.CutPrefix(name, renaissancePrefix)
 	if !ok {

@@ -12,7 +12,8 @@ import (
 )
 
 func TestInvocationOfAPlainWorkload(t *testing.T) {
-	dir := folder(t, "name: a\nmain: a.B\nclasspath: [lib/z.jar, 'lib/*']\narguments: [x, \"a b\"]\nrepetitions: 3\njvm_flags: [-Xmx1g]\n")
+	dir := folder(t, "name: a\nmain: a.B\nclasspath: [lib/z.jar, 'lib/*']\narguments: [x, \"a b\"]\nrepetitions: 3\n"+
+		"jvm_flags: [-Xmx1g]\n")
 	write(t, filepath.Join(dir, "lib", "z.jar"), "jar")
 	write(t, filepath.Join(dir, "lib", "b.jar"), "jar")
 	m, err := workloads.Load(dir)
@@ -65,7 +66,7 @@ func TestInvocationRefuses(t *testing.T) {
 	_, err = m.Invocation(dir, nil, "")
 	require.ErrorContains(t, err, "no scratch folder")
 	_, err = m.Invocation(t.TempDir(), nil, t.TempDir())
-	require.ErrorContains(t, err, "a.jar is not there")
+	require.ErrorContains(t, err, "a.jar does not exist")
 	_, err = m.Invocation("/a:b", nil, t.TempDir())
 	require.ErrorContains(t, err, "move it")
 }

@@ -9,28 +9,27 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Reasons of an application failure that Judge gives; the runner has others (output, disk).
+// Reasons of an application failure that Judge returns; the runner has others (output, disk).
 const (
-	reasonValidation = "validation" // the result is wrong, or nothing says that it is right
+	reasonValidation = "validation" // the result is wrong or was not verified
 	reasonException  = "exception"  // the program threw
-	reasonExitCode   = "exit-code"  // it ended by itself with another code
+	reasonExitCode   = "exit-code"  // it exited with another code
 	reasonMemory     = "memory"     // it ran out of heap
-	reasonStart      = "start"      // it never began: flags, main class, jar, benchmark name
+	reasonStart      = "start"      // it was not started: bad flags, main class, jar, benchmark name
 )
 
 // maxMessage bounds a failure's message in bytes.
 const maxMessage = 512
 
-// Exit codes of the plain harness, see workloads/harness.
+// Exit codes of the plain harness (workloads/harness).
 const (
 	exitVerified = 0
 	exitThrown   = 1
 	exitInvalid  = 3
 )
 
-// Judge says what the end of a workload means: nil when it verified its result, else its own failure. The caller has ruled
-// out that the JVM crashed, hung or was killed. The tails are the last bytes of stdout and stderr; the more the better,
-// a few KiB are enough.
+// Judge interprets the end of a workload: nil if it verified its result, otherwise its failure. The caller has ruled out that the
+// JVM crashed, hung or was killed. The tails are the last bytes of stdout and stderr; a few KiB suffice.
 func (m Manifest) Judge(exit int, stdoutTail, stderrTail []byte) *misstepv1.ApplicationFailure {
 	if exit != exitVerified {
 		if f := judgeJVM(stdoutTail, stderrTail); f != nil {
@@ -47,7 +46,7 @@ func (m Manifest) judgePlain(exit int, stdout, stderr []byte) *misstepv1.Applica
 	quoted := regexp.QuoteMeta(m.Name)
 	switch exit {
 	case exitVerified:
-		// HotSpot prints its warnings to stdout too, so the line need not be the very last one.
+		// HotSpot prints warnings to stdout as well, so the line need not be the last one.
 		line := regexp.MustCompile(`misstep: ` + quoted + ` verified (\d+) repetitions`).FindSubmatch(stdout)
 		if line == nil {
 			return failure(reasonValidation, "exit 0, but stdout lacks the line \"misstep: %s verified N repetitions\"", m.Name)
@@ -68,16 +67,21 @@ func (m Manifest) judgePlain(exit int, stdout, stderr []byte) *misstepv1.Applica
 	return failure(reasonExitCode, "exit code %d%s", exit, lastWords(stderr))
 }
 
-// What the launcher and HotSpot print when a program did not get as far as main, and when the heap was not enough:
-// JDK's launcher.properties (java.launcher.*) and HotSpot's arguments.cpp; stable from 8 to 28.
+// Messages of the launcher and of HotSpot when a program did not reach main, and when the heap was exhausted: JDK's
+// launcher.properties (java.launcher.*) and HotSpot's arguments.cpp; stable from 8 to 28.
 var (
-	startPattern = regexp.MustCompile(`(?m)^(?:Error: (?:Could not (?:find or load main class|create the Java Virtual Machine)|Unable to (?:initialize main class|access jarfile)|` +
-		`Invalid or corrupt jarfile|An unexpected error occurred while trying to open file|Main method not found|A JNI error has occurred|A fatal exception has occurred|LinkageError occurred)|` +
-		`Unrecognized VM option|Unrecognized option|no main manifest attribute|Error occurred during initialization of [^\r\n]*\r?\n|.*UnsupportedClassVersionError)[^\r\n]*`)
-	memoryPattern = regexp.MustCompile(`(?m)^(?:Terminating due to |Exception in thread "[^"\n]*" |Caused by: )?java\.lang\.OutOfMemoryError[^\r\n]*`)
+	startPattern = regexp.MustCompile(`(?m)^(?:Error: (?:Could not (?:find or load main class|create the Java Virtual Machine)|` +
+		`Unable to (?:initialize main class|access jarfile)|` +
+		`Invalid or corrupt jarfile|An unexpected error occurred while trying to open file|` +
+		`Main method not found|A JNI error has occurred|A fatal exception has occurred|LinkageError occurred)|` +
+		`Unrecognized VM option|Unrecognized option|no main manifest attribute|` +
+		`Error occurred during initialization of [^\r\n]*\r?\n|.*UnsupportedClassVersionError)[^\r\n]*`)
+	memoryPattern = regexp.MustCompile(`(?m)^(?:Terminating due to |Exception in thread "[^"\n]*" |Caused by: )?` +
+		`java\.lang\.OutOfMemoryError[^\r\n]*`)
 )
 
-// judgeJVM recognises what launcher and HotSpot say, whatever the harness. Both print to stdout or stderr by version and flag.
+// judgeJVM recognises messages of the launcher and of HotSpot, for any harness. Both print to stdout or stderr, depending on
+// version and flags.
 func judgeJVM(stdout, stderr []byte) *misstepv1.ApplicationFailure {
 	for _, tail := range [][]byte{stderr, stdout} {
 		if line := startPattern.Find(tail); line != nil {
@@ -90,9 +94,10 @@ func judgeJVM(stdout, stderr []byte) *misstepv1.ApplicationFailure {
 	return nil
 }
 
-var exceptionPattern = regexp.MustCompile(`(?m)^(?:Exception in thread "[^"\n]*" )?((?:[\pL_$][\pL\pN_$]*\.)+[\pL_$][\pL\pN_$]*(?:Exception|Error|Throwable|Failure)[\pL\pN_$]*(?::[^\r\n]*)?)\r?$`)
+var exceptionPattern = regexp.MustCompile(`(?m)^(?:Exception in thread "[^"\n]*" )?` +
+	`((?:[\pL_$][\pL\pN_$]*\.)+[\pL_$][\pL\pN_$]*(?:Exception|Error|Throwable|Failure)[\pL\pN_$]*(?::[^\r\n]*)?)\r?$`)
 
-// exceptionLine gives the first line of the last printed stack trace, empty when there is none.
+// exceptionLine returns the first line of the last printed stack trace, empty if there is none.
 func exceptionLine(stderr []byte) string {
 	all := exceptionPattern.FindAllSubmatch(stderr, -1)
 	if len(all) == 0 {
@@ -101,7 +106,7 @@ func exceptionLine(stderr []byte) string {
 	return string(all[len(all)-1][1])
 }
 
-// lastWords quotes the last line that is not blank, for a failure that nothing else explains.
+// lastWords returns the last non-empty line, after a colon, for a failure without another explanation.
 func lastWords(stderr []byte) string {
 	trimmed := bytes.TrimSpace(stderr)
 	if i := bytes.LastIndexByte(trimmed, '\n'); i >= 0 {

@@ -12,7 +12,7 @@ import (
 // ManifestFile is the name of the manifest in a workload's folder.
 const ManifestFile = "workload.yaml"
 
-// Bounds of a manifest. They are far above what a real one needs and keep a hostile one cheap.
+// Bounds of a manifest: far above the needs of a real one, and low enough that a malicious one does no harm.
 const (
 	maxManifestBytes = 64 << 10
 	maxItems         = 256     // of a list
@@ -23,20 +23,20 @@ const (
 	defaultFeature   = 8       // the oldest JDK that Misstep runs on
 )
 
-// Harness says which protocol a workload speaks at its end.
+// Harness is the protocol by which a workload reports its result.
 type Harness string
 
 // The harnesses.
 const (
-	// HarnessPlain ends with the line "misstep: NAME verified N repetitions" and exit code 0, or says why not.
+	// HarnessPlain ends with the line "misstep: NAME verified N repetitions" and exit code 0, or with a reason and another code.
 	HarnessPlain Harness = "plain"
 	// HarnessRenaissance is the launcher of the Renaissance suite.
 	HarnessRenaissance Harness = "renaissance"
 )
 
-// Manifest is the validated content of a workload.yaml. Load and Parse are the only ways to make one that is valid.
+// Manifest is the validated content of a workload.yaml. Only Load and Parse return valid ones.
 type Manifest struct {
-	// Name of the workload: lower-case letters, digits, dot, dash and underscore, at most 64.
+	// Name of the workload: lowercase letters, digits, dot, dash and underscore, at most 64.
 	Name string
 	// Description in one line.
 	Description string
@@ -50,31 +50,31 @@ type Manifest struct {
 	Arguments []string
 	// Repetitions of the workload's unit inside one JVM.
 	Repetitions uint32
-	// JVMFlags the workload needs to work at all (its heap); those of a recipe come after them and win.
+	// JVMFlags that the workload needs to work at all (its heap); a recipe's flags follow and take precedence.
 	JVMFlags []string
 	// MinFeature is the oldest JDK feature version it runs on.
 	MinFeature int
-	// Harness it ends by.
+	// Harness whose protocol it follows.
 	Harness Harness
-	// NeedsCompiler says that it needs the JDK's javac (module jdk.compiler).
+	// NeedsCompiler reports whether it needs the JDK's javac (module jdk.compiler).
 	NeedsCompiler bool
-	// Calibration names the known bug that the workload is there for, empty for an ordinary one.
+	// Calibration names the known bug that the workload is designed to show, empty for an ordinary one.
 	Calibration string
 }
 
-// ManifestError is a manifest that cannot be used. Error names file, line, field, what is wrong and what would be right.
+// ManifestError reports an invalid manifest. Error names file, line, field, the problem and the remedy.
 type ManifestError struct {
-	// File as given to Load, or ManifestFile.
+	// File as passed to Load, or ManifestFile.
 	File string
-	// Line, 1 for the first; 0 when it is about the whole file.
+	// Line, starting at 1; 0 for the whole file.
 	Line int
-	// Field, empty when it is about the whole file.
+	// Field, empty for the whole file.
 	Field string
 	// Problem and its remedy, one line.
 	Problem string
 }
 
-// Error gives "FILE:LINE: field F: PROBLEM".
+// Error returns "FILE:LINE: field F: PROBLEM".
 func (e *ManifestError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -89,12 +89,13 @@ func (e *ManifestError) Error() string {
 	return b.String()
 }
 
-// Load reads and validates dir/workload.yaml and looks whether the files it names are there.
+// Load reads and validates dir/workload.yaml and checks that the files that it names exist.
 func Load(dir string) (Manifest, error) {
 	path := filepath.Join(dir, ManifestFile)
 	data, err := readBounded(path, maxManifestBytes)
 	if errors.Is(err, os.ErrNotExist) {
-		return Manifest{}, fmt.Errorf("load workload: %s has no %s; give the folder of one built workload: %w", dir, ManifestFile, err)
+		return Manifest{}, fmt.Errorf("load workload: %s has no %s; give the folder of one built workload: %w", dir, ManifestFile,
+			err)
 	}
 	if err != nil {
 		return Manifest{}, fmt.Errorf("load workload: %w", err)
@@ -130,14 +131,14 @@ func (m Manifest) files(dir string) ([]string, error) {
 		}
 		path := filepath.Join(dir, entry)
 		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("%s is not there; build the workload first: %w", path, err)
+			return nil, fmt.Errorf("%s does not exist; build the workload first: %w", path, err)
 		}
 		found = append(found, path)
 	}
 	return found, nil
 }
 
-// escapeGlob makes a literal folder of dir, whatever characters it has.
+// escapeGlob escapes dir so that it matches literally.
 func escapeGlob(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
@@ -148,15 +149,16 @@ var (
 	flagPattern  = regexp.MustCompile(`^-[!-~][ -~]*$`)
 )
 
-// checkName tells what is wrong with a workload's name, nil for nothing.
+// checkName returns what is wrong with a workload's name, nil if it is valid.
 func checkName(name string) error {
 	if len(name) > maxNameBytes || !namePattern.MatchString(name) {
-		return fmt.Errorf("want 1 to %d of a-z, 0-9, dot, dash and underscore, the first a letter or digit; got %q", maxNameBytes, clip(name, 80))
+		return fmt.Errorf("want 1 to %d characters of a-z, 0-9, dot, dash and underscore, the first a letter or digit; got %q",
+			maxNameBytes, clip(name, 80))
 	}
 	return nil
 }
 
-// checkRelative tells what is wrong with a path inside the workload's folder, nil for nothing.
+// checkRelative returns what is wrong with a path inside the workload's folder, nil if it is valid.
 func checkRelative(path string) error {
 	switch {
 	case path == "" || !filepath.IsLocal(path) || strings.ContainsAny(path, "\\\x00"):
@@ -164,7 +166,7 @@ func checkRelative(path string) error {
 	case strings.Contains(path, ":"):
 		return fmt.Errorf("want a path without \":\", which separates class path entries; got %q", clip(path, 80))
 	case strings.Contains(strings.TrimSuffix(path, "/*"), "*"):
-		return fmt.Errorf("\"*\" stands only at the end, after a slash; got %q", clip(path, 80))
+		return fmt.Errorf("\"*\" is allowed only at the end, after a slash; got %q", clip(path, 80))
 	}
 	return nil
 }

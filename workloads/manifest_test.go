@@ -47,34 +47,39 @@ func TestParseNamesLineFieldAndRemedy(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "w.yaml: want a mapping with the fields arguments, calibration,"},
 		{"list", "- a", "w.yaml: want a mapping"},
-		{"no yaml", start + "a: [", "w.yaml:4: is not YAML: did not find expected node content"},
+		{"no yaml", start + "a: [", "w.yaml:4: invalid YAML: did not find expected node content"},
 		{"unknown field", start + "repetition: 3", "w.yaml:4: field repetition: is unknown; the fields are arguments"},
 		{"twice", start + "name: b", "w.yaml:4: field name: is given twice, first in line 1"},
 		{"name missing", "main: a.B\nclasspath: [a.jar]", "w.yaml: field name: is missing"},
-		{"name climbs", "name: ../a", "w.yaml:1: field name: want 1 to 64 of a-z"},
-		{"name is a list", "name: [a]", "w.yaml:1: field name: want a text; got a list"},
-		{"name is nothing", "name:", "w.yaml:1: field name: want a text; got nothing"},
+		{"name climbs", "name: ../a", "w.yaml:1: field name: want 1 to 64 characters of a-z"},
+		{"name is a list", "name: [a]", "w.yaml:1: field name: want a string; got a list"},
+		{"name is nothing", "name:", "w.yaml:1: field name: want a string; got nothing"},
 		{"main missing", "name: a", "w.yaml: field main: is missing"},
 		{"main is a path", "name: a\nmain: a/B.class", "w.yaml:2: field main: want a class name with dots"},
-		{"main and jar", start + "jar: a.jar", "w.yaml:4: field jar: stands beside main (line 2)"},
+		{"main and jar", start + "jar: a.jar", "w.yaml:4: field jar: excludes main (line 2)"},
 		{"class path missing", "name: a\nmain: a.B", "w.yaml:2: field classpath: is missing"},
-		{"class path climbs", "name: a\nmain: a.B\nclasspath:\n- lib/a.jar\n- ../b.jar", "w.yaml:5: field classpath: want a path inside the workload's folder"},
+		{"class path climbs", "name: a\nmain: a.B\nclasspath:\n- lib/a.jar\n- ../b.jar",
+			"w.yaml:5: field classpath: want a path inside the workload's folder"},
 		{"class path absolute", "name: a\nmain: a.B\nclasspath: [/a.jar]", "w.yaml:3: field classpath: want a path inside"},
 		{"class path with colon", "name: a\nmain: a.B\nclasspath: ['a:b']", "w.yaml:3: field classpath: want a path without \":\""},
-		{"class path star", "name: a\nmain: a.B\nclasspath: ['*/a.jar']", "w.yaml:3: field classpath: \"*\" stands only at the end"},
+		{"class path star", "name: a\nmain: a.B\nclasspath: ['*/a.jar']",
+			"w.yaml:3: field classpath: \"*\" is allowed only at the end"},
 		{"class path is a text", "name: a\nmain: a.B\nclasspath: lib", "w.yaml:3: field classpath: want a list"},
-		{"repetitions text", start + "repetitions: three", `w.yaml:4: field repetitions: want a whole number from 1 to 1048576; got "three"`},
-		{"repetitions zero", start + "repetitions: 0", "w.yaml:4: field repetitions: want a whole number"},
-		{"min_feature old", start + "min_feature: 7", "w.yaml:4: field min_feature: want a whole number from 8"},
+		{"repetitions text", start + "repetitions: three",
+			`w.yaml:4: field repetitions: want an integer from 1 to 1048576; got "three"`},
+		{"repetitions zero", start + "repetitions: 0", "w.yaml:4: field repetitions: want an integer"},
+		{"min_feature old", start + "min_feature: 7", "w.yaml:4: field min_feature: want an integer from 8"},
 		{"flag", start + "jvm_flags: [Xmx1g]", "w.yaml:4: field jvm_flags: want a flag of the JVM"},
 		{"flag -cp", start + "jvm_flags: [-cp]", "w.yaml:4: field jvm_flags: want a flag of the JVM"},
 		{"harness", start + "harness: junit", "w.yaml:4: field harness: want plain or renaissance"},
 		{"renaissance without jar", start + "harness: renaissance", "w.yaml:4: field jar: is missing; the renaissance harness"},
 		{"needs_compiler", start + "needs_compiler: 3", "w.yaml:4: field needs_compiler: want true or false"},
-		{"alias", "name: &a a\ndescription: *a", "w.yaml:2: field description: want a text; got an alias"},
+		{"alias", "name: &a a\ndescription: *a", "w.yaml:2: field description: want a string; got an alias"},
 		{"control", "name: a\ndescription: \"a\\nb\"", "w.yaml:2: field description: has characters that do not print"},
-		{"long text", "name: a\ndescription: " + strings.Repeat("a", 5000), "w.yaml:2: field description: is longer than 4096 bytes"},
-		{"many items", start + "arguments: [" + strings.Repeat("a,", 300) + "]", "w.yaml:4: field arguments: has more than 256 items"},
+		{"long text", "name: a\ndescription: " + strings.Repeat("a", 5000),
+			"w.yaml:2: field description: is longer than 4096 bytes"},
+		{"many items", start + "arguments: [" + strings.Repeat("a,", 300) + "]",
+			"w.yaml:4: field arguments: has more than 256 items"},
 		{"large", strings.Repeat("#", 70000), "w.yaml: is larger than 65536 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,14 +92,14 @@ func TestParseNamesLineFieldAndRemedy(t *testing.T) {
 	}
 }
 
-func TestLoadLooksForTheFiles(t *testing.T) {
+func TestLoadChecksTheFiles(t *testing.T) {
 	_, err := workloads.Load(t.TempDir())
 	require.ErrorIs(t, err, os.ErrNotExist)
 	assert.Contains(t, err.Error(), "has no workload.yaml")
 
 	dir := folder(t, "name: a\nmain: a.B\nclasspath: [lib/a.jar, 'more/*']\n")
 	_, err = workloads.Load(dir)
-	require.ErrorContains(t, err, "a.jar is not there; build the workload first")
+	require.ErrorContains(t, err, "a.jar does not exist; build the workload first")
 	write(t, filepath.Join(dir, "lib", "a.jar"), "jar")
 	_, err = workloads.Load(dir)
 	require.ErrorContains(t, err, "there is no jar in "+filepath.Join(dir, "more"))
@@ -103,7 +108,7 @@ func TestLoadLooksForTheFiles(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// FuzzParse holds that no bytes make Parse panic, and that what it accepts keeps its promises.
+// FuzzParse asserts that Parse never panics, and that the manifests that it accepts are valid.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte("name: a\njar: a.jar\nharness: renaissance\n"))
@@ -129,7 +134,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// folder makes a workload's folder with that manifest.
+// folder creates a workload's folder with that manifest.
 func folder(t *testing.T, manifest string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "workload")

@@ -14,7 +14,7 @@ import (
 	"misstep/internal/shorten"
 )
 
-// field reads one value of the manifest into m; its error says what was expected.
+// field reads one value of the manifest into m; its error names what was expected.
 type field func(m *Manifest, value *yaml.Node) error
 
 // fields of a manifest by name.
@@ -56,13 +56,14 @@ var fields = map[string]field{
 		return err
 	},
 	"repetitions": func(m *Manifest, v *yaml.Node) error {
-		n, err := whole(v, 1, maxRepetitions)
+		n, err := integer(v, 1, maxRepetitions)
 		m.Repetitions = uint32(n)
 		return err
 	},
 	"jvm_flags": func(m *Manifest, v *yaml.Node) (err error) {
 		m.JVMFlags, err = texts(v, func(flag string) error {
-			if !flagPattern.MatchString(flag) || strings.HasPrefix(flag, "-cp") || strings.HasPrefix(flag, "-jar") || strings.HasPrefix(flag, "-class") {
+			if !flagPattern.MatchString(flag) || strings.HasPrefix(flag, "-cp") || strings.HasPrefix(flag, "-jar") ||
+				strings.HasPrefix(flag, "-class") {
 				return fmt.Errorf("want a flag of the JVM that begins with \"-\" and sets no class path; got %q", clip(flag, 80))
 			}
 			return nil
@@ -70,7 +71,7 @@ var fields = map[string]field{
 		return err
 	},
 	"min_feature": func(m *Manifest, v *yaml.Node) (err error) {
-		m.MinFeature, err = whole(v, defaultFeature, maxFeature)
+		m.MinFeature, err = integer(v, defaultFeature, maxFeature)
 		return err
 	},
 	"harness": func(m *Manifest, v *yaml.Node) error {
@@ -96,18 +97,18 @@ var fields = map[string]field{
 	},
 }
 
-// Parse validates the bytes of a manifest; file names it in errors. It does not look at any other file.
+// Parse validates the bytes of a manifest; file names it in errors. It does not read any other file.
 func Parse(data []byte, file string) (Manifest, error) {
 	fail := func(line int, field, format string, args ...any) (Manifest, error) {
 		return Manifest{}, &ManifestError{File: file, Line: line, Field: field, Problem: fmt.Sprintf(format, args...)}
 	}
 	if len(data) > maxManifestBytes {
-		return fail(0, "", "is larger than %d bytes; a manifest is a short text", maxManifestBytes)
+		return fail(0, "", "is larger than %d bytes; shorten it", maxManifestBytes)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		line, problem := yamlProblem(err)
-		return fail(line, "", "is not YAML: %s", problem)
+		return fail(line, "", "invalid YAML: %s", problem)
 	}
 	if len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 		return fail(0, "", "want a mapping with the fields %s", fieldNames())
@@ -141,11 +142,11 @@ func Parse(data []byte, file string) (Manifest, error) {
 	case m.Main == "" && m.Jar == "":
 		return fail(0, "main", "is missing; give the main class, or jar for a jar that is started with -jar")
 	case m.Main != "" && m.Jar != "":
-		return fail(lines["jar"], "jar", "stands beside main (line %d); keep one of them", lines["main"])
+		return fail(lines["jar"], "jar", "excludes main (line %d); keep one of them", lines["main"])
 	case m.Main != "" && len(m.Classpath) == 0:
 		return fail(lines["main"], "classpath", "is missing; list the jars, such as [\"lib/*\"]")
 	case m.Jar != "" && len(m.Classpath) > 0:
-		return fail(lines["classpath"], "classpath", "has no effect beside jar; remove it")
+		return fail(lines["classpath"], "classpath", "has no effect with jar; remove it")
 	}
 	return m, nil
 }
@@ -159,22 +160,22 @@ type itemError struct {
 func (e *itemError) Error() string { return e.err.Error() }
 func (e *itemError) Unwrap() error { return e.err }
 
-// text reads a scalar as it is written.
+// text reads a scalar literally.
 func text(v *yaml.Node) (string, error) {
 	switch {
 	case v.Kind != yaml.ScalarNode || v.Tag == "!!null" || v.Tag == "!!binary":
-		return "", fmt.Errorf("want a text; got %s", kind(v))
+		return "", fmt.Errorf("want a string; got %s", kind(v))
 	case len(v.Value) > maxText:
 		return "", fmt.Errorf("is longer than %d bytes", maxText)
 	case v.Value == "":
 		return "", errors.New("is empty; give a value or leave the field out")
 	case !utf8.ValidString(v.Value) || strings.ContainsFunc(v.Value, unicode.IsControl):
-		return "", errors.New("has characters that do not print, or several lines; want one line of text")
+		return "", errors.New("has characters that do not print, or several lines; want one line")
 	}
 	return v.Value, nil
 }
 
-// texts reads a list of texts, each accepted by check when there is one.
+// texts reads a list of strings and validates each with check, unless that is nil.
 func texts(v *yaml.Node, check func(string) error) ([]string, error) {
 	if v.Kind != yaml.SequenceNode {
 		return nil, fmt.Errorf("want a list, such as [a, b]; got %s", kind(v))
@@ -196,14 +197,14 @@ func texts(v *yaml.Node, check func(string) error) ([]string, error) {
 	return list, nil
 }
 
-// whole reads a whole number in [low, high].
-func whole(v *yaml.Node, low, high int) (int, error) {
+// integer reads an integer in [low, high].
+func integer(v *yaml.Node, low, high int) (int, error) {
 	if v.Kind == yaml.ScalarNode && v.Tag == "!!int" {
 		if n, err := strconv.Atoi(v.Value); err == nil && low <= n && n <= high {
 			return n, nil
 		}
 	}
-	return 0, fmt.Errorf("want a whole number from %d to %d; got %s", low, high, kind(v))
+	return 0, fmt.Errorf("want an integer from %d to %d; got %s", low, high, kind(v))
 }
 
 // kind describes a value for an error.
@@ -214,7 +215,7 @@ func kind(v *yaml.Node) string {
 	case yaml.SequenceNode:
 		return "a list"
 	case yaml.AliasNode:
-		return "an alias, which manifests do not have"
+		return "an alias, which manifests do not support"
 	case yaml.ScalarNode:
 		if v.Tag == "!!null" {
 			return "nothing"
@@ -225,7 +226,7 @@ func kind(v *yaml.Node) string {
 	}
 }
 
-// yamlProblem takes the line out of the library's message "yaml: line 3: did not find…".
+// yamlProblem extracts the line from the library's message "yaml: line 3: did not find…".
 func yamlProblem(err error) (line int, problem string) {
 	problem = oneLine(strings.TrimPrefix(err.Error(), "yaml: "), 200)
 	if rest, ok := strings.CutPrefix(problem, "line "); ok {
@@ -251,7 +252,7 @@ func fieldNames() string {
 // clip shortens s to at most n bytes of valid UTF-8.
 func clip(s string, n int) string { return shorten.To(strings.ToValidUTF8(s, "\uFFFD"), n) }
 
-// oneLine makes one printable line of at most n bytes of s, whatever it holds.
+// oneLine turns any s into one printable line of at most n bytes.
 func oneLine(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

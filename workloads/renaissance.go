@@ -6,12 +6,12 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// renaissancePrefix stands before the names of Renaissance's benchmarks in the catalogue.
+// renaissancePrefix is the prefix of the names of Renaissance's benchmarks in the catalogue.
 const renaissancePrefix = renaissanceName + "/"
 
-// What the launcher of Renaissance prints, as observed on 0.16.1: stdout has a line when an iteration starts and one when
-// it ends, "====== NAME (GROUP) [CONFIG], iteration N completed (X ms) ======" or "… failed (ValidationException) ======";
-// stderr has the reason. It exits 1 when a benchmark failed or when an argument is unknown.
+// The output of Renaissance's launcher, as observed with 0.16.1: stdout has a line when an iteration starts and one when it ends,
+// "====== NAME (GROUP) [CONFIG], iteration N completed (X ms) ======" or "… failed (ValidationException) ======"; stderr has the
+// reason. It exits 1 when a benchmark failed or when an argument is unknown.
 var (
 	iterationFailed  = regexp.MustCompile(`(?m)^====== \S+ .*iteration \d+ failed \(([^)\n]*)\) ======`)
 	iterationDone    = regexp.MustCompile(`(?m)^====== \S+ .*iteration \d+ completed \([^)\n]*\) ======`)
@@ -21,11 +21,11 @@ var (
 )
 
 func judgeRenaissance(exit int, stdout, stderr []byte) *misstepv1.ApplicationFailure {
-	told := benchmarksFailed.Find(stdout) // some versions say it on stderr
-	if told == nil {
-		told = benchmarksFailed.Find(stderr)
+	failed := benchmarksFailed.Find(stdout) // some versions print it on stderr
+	if failed == nil {
+		failed = benchmarksFailed.Find(stderr)
 	}
-	if exit == exitVerified && told == nil {
+	if exit == exitVerified && failed == nil {
 		if !iterationDone.Match(stdout) {
 			return failure(reasonValidation, "exit 0, but no iteration was completed")
 		}
@@ -43,12 +43,12 @@ func judgeRenaissance(exit int, stdout, stderr []byte) *misstepv1.ApplicationFai
 		}
 		return failure(reasonException, "%s", line[1])
 	}
-	if told != nil {
-		return failure(reasonException, "%s", told)
+	if failed != nil {
+		return failure(reasonException, "%s", failed)
 	}
 	if exit == exitThrown && !iterationDone.Match(stdout) {
-		// An unknown benchmark or option: usage and a line about it, and no iteration was begun.
-		return failure(reasonStart, "Renaissance did not begin%s", lastWords(orTail(stderr, stdout)))
+		// An unknown benchmark or option: a usage text and a message, and no iteration was started.
+		return failure(reasonStart, "Renaissance did not start%s", lastWords(orTail(stderr, stdout)))
 	}
 	return failure(reasonExitCode, "exit code %d%s", exit, lastWords(stderr))
 }
@@ -58,12 +58,12 @@ func orElse(line []byte, other string) string {
 		return string(line)
 	}
 	if other == "" {
-		return "it says no more"
+		return "no details given"
 	}
 	return other
 }
 
-// orTail gives the first tail that has anything in it.
+// orTail returns the first tail that is not empty.
 func orTail(first, second []byte) []byte {
 	if len(first) > 0 {
 		return first

@@ -23,13 +23,13 @@ import (
 const (
 	renaissanceName     = "renaissance"
 	renaissanceJar      = "renaissance.jar"
-	maxRenaissanceBytes = 2 << 30         // its jar has about 0.5 GiB
-	maxBenchmarks       = 1 << 10         // it has about 25
+	maxRenaissanceBytes = 2 << 30         // the jar has about 0.5 GiB
+	maxBenchmarks       = 1 << 10         // there are about 25
 	maxListBytes        = 64 << 10        // of --raw-list
 	listTime            = 2 * time.Minute // --raw-list takes a second
 )
 
-// renaissanceManifest is written beside the jar. The heap and stack are those that every benchmark passes with.
+// renaissanceManifest is written beside the jar. Every benchmark passes with this heap and stack.
 const renaissanceManifest = `name: renaissance
 description: the Renaissance benchmark suite; the benchmark is the part of the workload's name after the slash
 jar: renaissance.jar
@@ -38,22 +38,22 @@ repetitions: 2
 jvm_flags: [-Xmx4g, -Xss8m]
 `
 
-// RenaissanceOptions says where the suite's jar comes from: exactly one of Jar and URL.
+// RenaissanceOptions names the source of the suite's jar: exactly one of Jar and URL.
 type RenaissanceOptions struct {
 	// Jar is the path of its jar.
 	Jar string
-	// URL of its jar, http or https; it needs a SHA256.
+	// URL of its jar, http or https; requires SHA256.
 	URL string
-	// SHA256 of the jar, 64 hex digits; checked whenever it is given.
+	// SHA256 of the jar, 64 hexadecimal digits; checked if given.
 	SHA256 string
-	// Java is the launcher that lists the benchmarks: only those that this JVM can run are added.
+	// Java is the launcher that lists the benchmarks; only those that this JVM can run are added.
 	Java string
-	// Client for the URL; nil takes http.DefaultClient.
+	// Client for the URL; nil means http.DefaultClient.
 	Client *http.Client
 }
 
-// AddRenaissance copies the suite's jar into the catalogue, asks it for its benchmarks (--raw-list) and adds each as
-// "renaissance/NAME", in the place of those of an older jar.
+// AddRenaissance copies the suite's jar into the catalogue, lists its benchmarks (--raw-list) and adds each as "renaissance/NAME",
+// replacing those of an older jar.
 func (c *Catalogue) AddRenaissance(ctx context.Context, o RenaissanceOptions) ([]Entry, error) {
 	entries, err := c.addRenaissance(ctx, o)
 	if err != nil {
@@ -110,13 +110,13 @@ func (c *Catalogue) addRenaissance(ctx context.Context, o RenaissanceOptions) ([
 	return entries, c.removeRenaissance(entries)
 }
 
-// removeRenaissance removes the benchmarks that are not in keep and the copied folders that no longer serve one.
+// removeRenaissance removes the benchmarks that are not in keep and the copied folders that are no longer used.
 func (c *Catalogue) removeRenaissance(keep []Entry) error {
 	all, err := c.List()
 	if err != nil {
 		return err
 	}
-	var gone []string
+	var removed []string
 	for _, entry := range all {
 		if !strings.HasPrefix(entry.Name, renaissancePrefix) ||
 			slices.ContainsFunc(keep, func(e Entry) bool { return e.Name == entry.Name }) {
@@ -125,16 +125,17 @@ func (c *Catalogue) removeRenaissance(keep []Entry) error {
 		if err := c.entries.Remove(entry.Name); err != nil {
 			return err
 		}
-		gone = append(gone, entry.Path)
+		removed = append(removed, entry.Path)
 	}
-	if keep == nil && len(gone) == 0 {
-		return fmt.Errorf("workload %q: %w; `misstep workload add renaissance --jar PATH` adds it", renaissanceName, catalogue.ErrUnknown)
+	if keep == nil && len(removed) == 0 {
+		return fmt.Errorf("workload %q: %w; `misstep workload add renaissance --jar PATH` adds it", renaissanceName,
+			catalogue.ErrUnknown)
 	}
 	copies, err := filepath.Glob(filepath.Join(escapeGlob(c.dir()), renaissanceName+"@*"))
 	if err != nil {
 		return err
 	}
-	for _, path := range append(gone, copies...) {
+	for _, path := range append(removed, copies...) {
 		abs, err := filepath.Abs(path)
 		if err != nil {
 			return err
@@ -146,19 +147,19 @@ func (c *Catalogue) removeRenaissance(keep []Entry) error {
 	return nil
 }
 
-// bring puts the jar into the file jar, verified, and says where it came from.
+// bring writes the verified jar to the file jar and returns its source.
 func (o RenaissanceOptions) bring(ctx context.Context, jar string) (source string, err error) {
 	var want corpus.Digest
 	if o.SHA256 != "" {
 		if want, err = corpus.ParseDigest("sha256:" + strings.ToLower(o.SHA256)); err != nil {
-			return "", fmt.Errorf("sha256 %q: want 64 hex digits: %w", clip(o.SHA256, 80), err)
+			return "", fmt.Errorf("sha256 %q: want 64 hexadecimal digits: %w", clip(o.SHA256, 80), err)
 		}
 	}
 	var from io.ReadCloser
 	if o.URL != "" {
 		source = o.URL
 		if want.IsZero() {
-			return "", fmt.Errorf("%s: an URL needs the sha256 of what it must bring", source)
+			return "", fmt.Errorf("%s: a URL needs the SHA-256 of its jar; give it with --sha256", source)
 		}
 		from, err = o.download(ctx)
 	} else {
@@ -181,7 +182,7 @@ func (o RenaissanceOptions) bring(ctx context.Context, jar string) (source strin
 	}
 	archive, err := zip.OpenReader(jar)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a whole jar; fetch it again: %w", source, err)
+		return "", fmt.Errorf("%s is not a complete jar; fetch it again: %w", source, err)
 	}
 	return source, archive.Close()
 }
@@ -201,15 +202,15 @@ func (o RenaissanceOptions) download(ctx context.Context) (io.ReadCloser, error)
 	}
 	if response.StatusCode != http.StatusOK {
 		response.Body.Close()
-		return nil, fmt.Errorf("download %s: the server answers %s", o.URL, response.Status)
+		return nil, fmt.Errorf("download %s: the server answered %s", o.URL, response.Status)
 	}
 	return response.Body, nil
 }
 
-// listBenchmarks runs java -jar JAR --raw-list in dir and gives the names it prints, one a line.
+// listBenchmarks runs java -jar JAR --raw-list in dir and returns the names that it prints, one per line.
 func listBenchmarks(ctx context.Context, java, jar, dir string) ([]string, error) {
 	if java == "" {
-		return nil, errors.New("no java is given to list its benchmarks with; add a JDK first")
+		return nil, errors.New("no java given to list its benchmarks; add a JDK first")
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -217,7 +218,7 @@ func listBenchmarks(ctx context.Context, java, jar, dir string) ([]string, error
 	listed := capped.New(&stdout, maxListBytes)
 	command := exec.CommandContext(ctx, java, "-jar", jar, "--raw-list")
 	command.Dir = dir
-	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"} // and no JAVA_TOOL_OPTIONS
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"} // without JAVA_TOOL_OPTIONS
 	command.Stdout, command.Stderr = listed, capped.New(&stderr, maxListBytes)
 	command.WaitDelay = time.Second
 	if err := command.Run(); err != nil {

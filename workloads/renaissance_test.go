@@ -18,7 +18,7 @@ import (
 	"misstep/workloads"
 )
 
-// tool finds a program of the JDK, or skips the test.
+// tool returns the path of a program of the JDK, or skips the test.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	if home := os.Getenv("JAVA_HOME"); home != "" {
@@ -33,14 +33,15 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// launcherJar builds a jar that speaks the launcher's command line. It is not Renaissance: it only shows that the adapter
-// reads what such a launcher prints.
+// launcherJar builds a jar with the launcher's command line. It is not Renaissance: it only shows that the adapter parses the
+// output of such a launcher.
 func launcherJar(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	jar := filepath.Join(dir, "fake.jar")
 	for _, command := range [][]string{
-		{tool(t, "javac"), "--release", "8", "-nowarn", "-Xlint:-options", "-d", dir, filepath.Join("testdata", "launcher", "Launcher.java")},
+		{tool(t, "javac"), "--release", "8", "-nowarn", "-Xlint:-options", "-d", dir,
+			filepath.Join("testdata", "launcher", "Launcher.java")},
 		{tool(t, "jar"), "--create", "--file", jar, "--main-class", "Launcher", "-C", dir, "Launcher.class"},
 	} {
 		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
@@ -64,7 +65,7 @@ func TestAddRenaissanceReadsTheNamesFromTheJar(t *testing.T) {
 		"fake-empty":    "validation: exit 0, but no iteration was completed",
 		"fake-invalid":  "validation: expected 1 but got 2",
 		"fake-throwing": "exception: java.lang.IllegalStateException: thrown on purpose",
-		"fake-unknown":  "start: Renaissance did not begin: Benchmark (or group) 'fake-unknown' does not exist.",
+		"fake-unknown":  "start: Renaissance did not start: Benchmark (or group) 'fake-unknown' does not exist.",
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := workloads.Load(entries[0].Path)
@@ -76,7 +77,7 @@ func TestAddRenaissanceReadsTheNamesFromTheJar(t *testing.T) {
 		})
 	}
 
-	// A jar with other benchmarks takes the old ones' place; removal leaves nothing.
+	// Adding again replaces the benchmarks; removal leaves nothing.
 	again, err := c.AddRenaissance(t.Context(), workloads.RenaissanceOptions{Jar: jar, Java: java})
 	require.NoError(t, err)
 	assert.Equal(t, entries, again)
@@ -98,11 +99,12 @@ func TestAddRenaissanceRefuses(t *testing.T) {
 	}
 	require.ErrorContains(t, add(workloads.RenaissanceOptions{}), "give either the path of its jar or its URL")
 	require.ErrorContains(t, add(workloads.RenaissanceOptions{Jar: "a", URL: "b"}), "give either")
-	require.ErrorContains(t, add(workloads.RenaissanceOptions{Jar: broken, Java: "java"}), "is not a whole jar; fetch it again")
+	require.ErrorContains(t, add(workloads.RenaissanceOptions{Jar: broken, Java: "java"}), "is not a complete jar; fetch it again")
 	require.ErrorIs(t, add(workloads.RenaissanceOptions{Jar: broken + "x", Java: "java"}), os.ErrNotExist)
-	require.ErrorContains(t, add(workloads.RenaissanceOptions{Jar: broken, SHA256: "abc"}), "want 64 hex digits")
-	require.ErrorContains(t, add(workloads.RenaissanceOptions{Jar: broken, SHA256: hex.EncodeToString(make([]byte, 32))}), "sha256:")
-	require.ErrorContains(t, add(workloads.RenaissanceOptions{URL: "http://localhost/x.jar"}), "needs the sha256")
+	require.ErrorContains(t, add(workloads.RenaissanceOptions{Jar: broken, SHA256: "abc"}), "want 64 hexadecimal digits")
+	require.ErrorContains(t, add(workloads.RenaissanceOptions{Jar: broken, SHA256: hex.EncodeToString(make([]byte, 32))}),
+		"sha256:")
+	require.ErrorContains(t, add(workloads.RenaissanceOptions{URL: "http://localhost/x.jar"}), "needs the SHA-256")
 	all, err := c.List()
 	require.NoError(t, err)
 	assert.Empty(t, all)
@@ -111,11 +113,13 @@ func TestAddRenaissanceRefuses(t *testing.T) {
 func TestAddRenaissanceRefusesAJarThatListsNothing(t *testing.T) {
 	java := tool(t, "java")
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "Main.java"), `public class Main { public static void main(String[] a) { System.out.println("Usage: it does other things"); } }`)
+	write(t, filepath.Join(dir, "Main.java"),
+		`public class Main { public static void main(String[] a) { System.out.println("Usage: it does other things"); } }`)
 	jar := filepath.Join(dir, "other.jar")
 	out, err := exec.Command(tool(t, "javac"), "-d", dir, filepath.Join(dir, "Main.java")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	out, err = exec.Command(tool(t, "jar"), "--create", "--file", jar, "--main-class", "Main", "-C", dir, "Main.class").CombinedOutput()
+	out, err = exec.Command(tool(t, "jar"), "--create", "--file", jar, "--main-class", "Main", "-C", dir,
+		"Main.class").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	home := t.TempDir()
 	_, err = workloads.Open(home).AddRenaissance(t.Context(), workloads.RenaissanceOptions{Jar: jar, Java: java})
@@ -138,7 +142,8 @@ func TestAddRenaissanceFromURL(t *testing.T) {
 	}))
 	defer server.Close()
 	sum := sha256.Sum256(data)
-	o := workloads.RenaissanceOptions{URL: server.URL + "/fake.jar", SHA256: hex.EncodeToString(sum[:]), Java: java, Client: server.Client()}
+	o := workloads.RenaissanceOptions{URL: server.URL + "/fake.jar", SHA256: hex.EncodeToString(sum[:]), Java: java,
+		Client: server.Client()}
 	c := workloads.Open(t.TempDir())
 	entries, err := c.AddRenaissance(t.Context(), o)
 	require.NoError(t, err)
@@ -151,10 +156,10 @@ func TestAddRenaissanceFromURL(t *testing.T) {
 	data[len(data)/2] ^= 1
 	o.URL = server.URL + "/fake.jar"
 	_, err = c.AddRenaissance(t.Context(), o)
-	require.ErrorContains(t, err, o.SHA256, "a flipped bit is noticed")
+	require.ErrorContains(t, err, o.SHA256, "a flipped bit is detected")
 }
 
-// run starts a program and gives its exit code and output.
+// run runs a program and returns its exit code and output.
 func run(t *testing.T, program string, args ...string) (exit int, stdout, stderr []byte) {
 	t.Helper()
 	var out, errs bytes.Buffer
