@@ -1,4 +1,4 @@
-// A lock-free stack whose nodes are reused: a compare-and-swap succeeds on a head that has gone and come back.
+// A lock-free stack whose nodes are reused: a compare-and-swap succeeds on a head that was removed and returned.
 #include "race.h"
 
 struct node {

@@ -1,5 +1,5 @@
-// A barrier whose last thread opens the gate before it resets the count: who comes again at once is counted with the
-// old ones.
+// A barrier whose last thread opens the gate before it resets the count: a thread that arrives again at once is counted
+// with the old ones.
 #include "race.h"
 
 enum { kThreads = 3, kPhases = 6 };

@@ -1,5 +1,4 @@
-// A thread says that it is done and then touches its state once more, which its owner may have given to another by
-// then.
+// A thread reports that it is done and then touches its state once more, which its owner may have reused by then.
 #include "race.h"
 
 struct state {

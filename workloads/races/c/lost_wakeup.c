@@ -1,4 +1,4 @@
-// The condition is looked at before the lock is taken: a signal in between reaches nobody.
+// The condition is checked before the lock is taken: a signal in between is lost.
 #include "race.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

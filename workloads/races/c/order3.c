@@ -1,5 +1,5 @@
-// Three stages that are ordered by how long each takes, not by anything that holds: wrong only when all three are
-// turned round.
+// Three stages that are ordered by how long each takes, not by synchronisation: wrong only when the order of all
+// three is reversed.
 #include "race.h"
 
 static atomic_int stage;

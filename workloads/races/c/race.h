@@ -1,4 +1,4 @@
-// What the planted races share: iterations of a few threads, with a deadline that makes a hang a finding.
+// What the planted races share: iterations of a few threads, with a deadline that detects hangs.
 #ifndef RACE_H
 #define RACE_H
 
@@ -53,8 +53,8 @@ static inline void race_work(int n) {
 
 typedef void *(*race_thread)(void *);
 
-// race_iteration runs the threads to their end; one that does not end is a bug, whose time is without the waiting for
-// it.
+// race_iteration runs the threads to their end; one that does not end is a bug, whose time excludes the wait
+// for it.
 static inline void race_iteration(long iteration, int n, const race_thread *threads) {
   if (race_limit > 0 && race_now() - race_began > race_limit) exit(race_none(iteration));
   pthread_t id[8];

@@ -1,4 +1,4 @@
-/** A flag looked at outside of the monitor: the notification comes before the wait. */
+/** A flag checked outside the monitor: the notification comes before the wait. */
 final class LostNotify {
   private static volatile boolean ready;
 

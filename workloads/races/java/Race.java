@@ -2,7 +2,9 @@ import java.util.Locale;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** What the planted races share: iterations of a few threads, with a deadline that makes a hang a finding. */
+/**
+ * What the planted races share: iterations of a few threads, with a deadline that detects hangs.
+ */
 final class Race {
   /** One iteration's bug, or null. */
   interface Iteration {
@@ -45,8 +47,8 @@ final class Race {
   }
 
   /**
-   * Runs the tasks in threads of their own, which begin when all have been started: starting one takes longer than a
-   * task. False when one does not end within ten seconds.
+   * Runs each task in its own thread; all begin once all have been started, since starting one
+   * takes longer than a task. Returns false if one does not end within ten seconds.
    */
   static boolean together(Runnable... tasks) throws InterruptedException {
     Thread[] threads = new Thread[tasks.length];
@@ -79,12 +81,12 @@ final class Race {
     return true;
   }
 
-  /** What a window holds: some 300 ns of a machine that takes 1 ns for an instruction. */
+  /** The work in a window: about 300 ns on a machine that takes 1 ns per instruction. */
   static void window() {
     work(60);
   }
 
-  /** Some work that no compiler takes away: about 5 ns a step. */
+  /** Some work that no compiler eliminates: about 5 ns a step. */
   static void work(int n) {
     for (int i = 0; i < n; i++) {
       sink = i;

@@ -1,4 +1,6 @@
-/** A sampler checks that its agent runs and then uses the buffer, which shutdown takes away in between. */
+/**
+ * A sampler checks that its agent runs and then uses the buffer, which shutdown removes in between.
+ */
 final class Shutdown {
   private static volatile boolean running;
   private static volatile int[] buffer;

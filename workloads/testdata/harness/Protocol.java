@@ -1,7 +1,7 @@
 import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
-/** Ends in each way that the plain protocol has, as its argument says. */
+/** Ends in the way of the plain protocol that its argument selects. */
 public final class Protocol {
   private Protocol() {}
 

@@ -1,6 +1,6 @@
 /**
- * Speaks the command line of Renaissance's launcher, as far as the adapter uses it, for the adapter's tests only. It is not
- * Renaissance and runs no benchmark.
+ * Implements the part of Renaissance's command line that the adapter uses, for its tests only. It
+ * is not Renaissance and runs no benchmark.
  */
 public final class Launcher {
   private Launcher() {}

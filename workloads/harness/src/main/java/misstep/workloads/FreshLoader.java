@@ -5,17 +5,19 @@ import java.io.IOException;
 import java.io.InputStream;
 
 /**
- * Defines the classes of one package anew, from the same class files as its parent, so that what happens once to a class
- * (loading, initialisation, linking of call sites, compilation) happens again.
+ * Defines the classes of one package anew, from the same class files as its parent, so that what
+ * happens once per class (loading, initialisation, linking of call sites, compilation) happens
+ * again.
  */
 public class FreshLoader extends ClassLoader {
   private final String prefix;
 
   /**
-   * Makes one.
+   * Creates a loader.
    *
-   * @param neighbour a class of the workload that is not fresh; its loader is asked for all other classes
-   * @param fresh the last part of the package below that of neighbour whose classes are defined anew
+   * @param neighbour a class of the workload that is not fresh; its loader loads all other classes
+   * @param fresh the last part of the package below that of neighbour whose classes are defined
+   *     anew
    */
   public FreshLoader(Class<?> neighbour, String fresh) {
     super(neighbour.getClassLoader());
@@ -24,7 +26,7 @@ public class FreshLoader extends ClassLoader {
   }
 
   /**
-   * Makes an object of a fresh class by its constructor without parameters.
+   * Creates an object of a fresh class with its constructor without parameters.
    *
    * @param <T> a type that is not fresh
    * @param name of the class without its package

@@ -12,12 +12,12 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Runs a workload's repetitions and ends the JVM by the plain protocol: exit code 0 and the line {@code misstep: NAME
- * verified N repetitions} on stdout, or 3 and {@code misstep: NAME validation failed: WHY} on stderr, or 1 and a stack
- * trace.
+ * Runs a workload's repetitions and ends the JVM by the plain protocol: exit code 0 and the line
+ * {@code misstep: NAME verified N repetitions} on stdout, or 3 and {@code misstep: NAME validation
+ * failed: WHY} on stderr, or 1 and a stack trace.
  *
- * <p>It reads the system properties {@code misstep.name}, {@code misstep.repetitions} (1 when absent) and {@code
- * misstep.scratch} (a temporary folder when absent).
+ * <p>It reads the system properties {@code misstep.name}, {@code misstep.repetitions} (1 when
+ * absent) and {@code misstep.scratch} (a temporary folder when absent).
  */
 public final class Harness {
   private static final int THROWN = 1;
@@ -45,13 +45,12 @@ public final class Harness {
       e.printStackTrace();
       status = THROWN;
     }
-    // Threads that the workload's libraries left running must not keep the JVM alive.
+    // Threads left running by the workload's libraries must not keep the JVM alive.
     System.exit(status);
   }
 
-  // Plain old code from here on: under -Xcomp all that is used is compiled first, and java.nio's
-  // walker, SecureRandom's
-  // temporary names and printf take seconds.
+  // Simple code only from here on: with -Xcomp everything used is compiled first, and java.nio's
+  // file tree walker, SecureRandom's temporary names and printf take seconds.
   private static int repeat(Workload workload) throws Exception {
     int repetitions = Integer.getInteger("misstep.repetitions", 1);
     if (repetitions < 1) {
@@ -84,11 +83,11 @@ public final class Harness {
   }
 
   /**
-   * Gives a whole number of the command line.
+   * Returns an integer argument of the command line.
    *
    * @param args of main
    * @param index of the argument
-   * @param otherwise taken when there are fewer arguments
+   * @param otherwise the default if there are fewer arguments
    * @return the number, at least 1
    */
   public static int argument(String[] args, int index, int otherwise) {
@@ -103,7 +102,7 @@ public final class Harness {
   }
 
   /**
-   * Gives the workload's folder, the one with its {@code lib} folder.
+   * Returns the workload's folder, which contains the folder {@code lib}.
    *
    * @param main class of the workload
    * @return the folder above the one that holds the jar of main
@@ -118,7 +117,7 @@ public final class Harness {
   }
 
   /**
-   * Gives the only file of a folder whose name ends so.
+   * Returns the only file of a folder whose name has the suffix.
    *
    * @param folder to look in
    * @param suffix of the file's name

@@ -1,11 +1,11 @@
 package misstep.workloads;
 
-/** Says that a workload computed a wrong result. */
+/** Reports that a workload computed a wrong result. */
 public final class ValidationException extends Exception {
   private static final long serialVersionUID = 1L;
 
   /**
-   * Makes one.
+   * Creates an exception.
    *
    * @param message what is wrong, in one line, with both values
    */
@@ -14,7 +14,7 @@ public final class ValidationException extends Exception {
   }
 
   /**
-   * Demands that two numbers are equal.
+   * Checks that two numbers are equal.
    *
    * @param what the number is, for the message
    * @param expected value
@@ -28,9 +28,9 @@ public final class ValidationException extends Exception {
   }
 
   /**
-   * Demands that two texts are equal.
+   * Checks that two strings are equal.
    *
-   * @param what the text is, for the message
+   * @param what the string is, for the message
    * @param expected value
    * @param actual value
    * @throws ValidationException when they differ

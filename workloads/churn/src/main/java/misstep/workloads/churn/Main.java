@@ -5,8 +5,8 @@ import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
 /**
- * Starts threads that end after a moment, in waves, and leaves some at work when the program ends: what an agent sees most of is
- * threads that are just coming or just going.
+ * Starts short-lived threads in waves and leaves some running when the program ends: an agent
+ * mostly sees threads that are just starting or just ending.
  */
 public final class Main {
   private static final int WAVE = 16;

@@ -8,9 +8,10 @@ import misstep.workloads.ValidationException;
 import misstep.workloads.Workload;
 
 /**
- * Initialises classes from code that is compiled when it runs for the first time (with {@code -Xcomp}), in each way in
- * which code can begin it. Their initialisers call methods, so that there is something to check inside them. There is
- * neither a lambda nor reflection here: with {@code -Xcomp} their machinery would take longer to compile than all else.
+ * Initialises classes from code that is compiled before its first execution (with {@code -Xcomp}),
+ * in each way in which code can trigger it. Their initialisers call methods, so that there is
+ * something to check inside them. Lambdas and reflection are avoided: with {@code -Xcomp} their
+ * machinery would take longer to compile than everything else.
  */
 public final class Main {
   private Main() {}

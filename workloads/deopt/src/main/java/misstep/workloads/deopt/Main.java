@@ -12,8 +12,8 @@ import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
 /**
- * Makes the compilers' assumptions wrong all the time: classes that were the only ones get siblings, branches that were
- * never taken are taken. Each round has classes of its own, so that it begins anew.
+ * Constantly invalidates the compilers' assumptions: sole subclasses get siblings, branches that
+ * were never taken are taken. Each round has its own classes, so that it starts afresh.
  */
 public final class Main {
   private static final int THREADS = 2;
@@ -48,7 +48,7 @@ public final class Main {
     for (int i = 0; i < rounds; i++) {
       FreshLoader fresh = new FreshLoader(Main.class, "fresh");
       IntToLongFunction assumptions = fresh.make("Assumptions", IntToLongFunction.class);
-      // Each phase breaks what the phases before it let the compilers assume.
+      // Each phase breaks assumptions that the previous phases allowed.
       for (int phase = 0; phase < 6; phase++) {
         ValidationException.equal(
             "phase " + phase, expected(phase), assumptions.applyAsLong(phase));
@@ -57,7 +57,7 @@ public final class Main {
     return null;
   }
 
-  /** What the fresh classes must compute, here by code that has nothing to assume. */
+  /** Computes the result expected of the fresh classes, without code that allows assumptions. */
   private static long expected(int phase) {
     long sum = 0;
     for (int i = 0; i < 6000; i++) {

@@ -6,9 +6,9 @@ import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
 /**
- * Returns from deep recursion all the time. A signal that comes between {@code add rsp,N} and {@code ret} of a compiled
- * method finds a frame that is half gone; the walker may then take dead stack for a frame. Regular expressions at the
- * bottom leave many old frames there.
+ * Constantly returns from deep recursion. A signal between {@code add rsp,N} and {@code ret} of a
+ * compiled method interrupts it when its frame is half removed; the walker may then mistake dead
+ * stack for a frame. Regular expressions at the bottom leave many old frames there.
  */
 public final class Main {
   private static final Pattern NESTED = Pattern.compile("(?:(a+)(b|c)*?)+d{2}[^x]e?");
@@ -45,7 +45,7 @@ public final class Main {
     return sum;
   }
 
-  /** Goes down by frames of different sizes and matches at the bottom. */
+  /** Recurses through frames of different sizes and matches at the bottom. */
   private static int narrow(int depth, int number) {
     if (depth == 0) {
       return match(number);

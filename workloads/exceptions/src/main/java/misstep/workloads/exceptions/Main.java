@@ -11,7 +11,9 @@ import java.util.function.IntUnaryOperator;
 import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
-/** Throws from random depths through every kind of call and checks where each throw was caught and what its trace says. */
+/**
+ * Throws from random depths through every kind of call; checks where each is caught and its trace.
+ */
 public final class Main {
   private static final int MAX_DEPTH = 60;
 
@@ -74,7 +76,10 @@ public final class Main {
     }
   }
 
-  /** Goes down by a plain call, an interface, reflection, a proxy, a lambda or a method handle, as its random bits say. */
+  /**
+   * Recurses by a plain, interface, reflective, proxy, lambda or method-handle call, chosen at
+   * random.
+   */
   private static final class Calls implements IntUnaryOperator {
     private static final Method REFLECTED;
     private static final MethodHandle HANDLE;
@@ -161,7 +166,7 @@ public final class Main {
     }
   }
 
-  /** Runs out of stack, comes back, and must find its counters in order. */
+  /** Overflows the stack, recovers, and checks its counters. */
   private static void overflow() throws ValidationException {
     Counter counter = new Counter();
     try {

@@ -12,7 +12,9 @@ import java.util.concurrent.Future;
 import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
-/** Moves money between accounts in concurrent transactions and checks that none was made or lost. */
+/**
+ * Moves money between accounts in concurrent transactions and checks that none was created or lost.
+ */
 public final class Main {
   private static final int ACCOUNTS = 48;
   private static final long OPENING = 10_000;
@@ -42,7 +44,7 @@ public final class Main {
     }
 
     void run(int threads, int transfers, int seed) throws Exception {
-      // One connection stays open, so that the database does.
+      // One connection stays open to keep the database open.
       try (Connection keeper = DriverManager.getConnection(url)) {
         open(keeper);
         var pool = Executors.newFixedThreadPool(threads);

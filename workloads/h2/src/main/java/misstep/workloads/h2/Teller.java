@@ -6,7 +6,7 @@ import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.util.SplittableRandom;
 
-/** One thread's transfers, each a transaction that is repeated when another one was in its way. */
+/** One thread's transfers, each a transaction that is retried after a conflict. */
 final class Teller {
   private static final int ACCOUNTS = 48;
   private static final int TRIES = 1000;
@@ -19,7 +19,7 @@ final class Teller {
     this.random = new SplittableRandom(seed);
   }
 
-  /** Does so many transfers and gives the sum of money that it moved. */
+  /** Makes so many transfers and returns the sum of money that it moved. */
   long work(int transfers) throws SQLException {
     long moved = 0;
     try (Connection c = DriverManager.getConnection(url)) {
@@ -62,7 +62,7 @@ final class Teller {
       int target,
       long amount)
       throws SQLException {
-    // Always the smaller one first; most deadlocks are avoided so, not all.
+    // Always the smaller one first, which avoids most deadlocks but not all.
     balance(lock, Math.min(source, target));
     balance(lock, Math.max(source, target));
     update(add, source, -amount);

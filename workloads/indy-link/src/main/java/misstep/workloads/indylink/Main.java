@@ -6,8 +6,9 @@ import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
 /**
- * Links call sites: the VM calls {@code MethodHandleNatives.linkCallSite} from below the method that has the site. It does so
- * at the bottom of a recursion, in fresh classes and, once in a JVM, in java.util.regex.Pattern.
+ * Links call sites: the VM calls {@code MethodHandleNatives.linkCallSite} on top of the method that
+ * contains the site. This happens at the bottom of a recursion, in fresh classes and, once per JVM,
+ * in java.util.regex.Pattern.
  */
 public final class Main {
   private static final int DEPTH = 20;

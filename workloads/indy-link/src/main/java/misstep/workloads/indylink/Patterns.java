@@ -4,7 +4,7 @@ import java.util.regex.Pattern;
 
 /** Regular expressions whose parts make java.util.regex link its lambdas one after another. */
 final class Patterns {
-  /** A pattern, its flags, and a text that it matches. */
+  /** A pattern, its flags, and a string that it matches. */
   private record Example(String pattern, int flags, String text) {}
 
   private static final Example[] EXAMPLES = {
@@ -43,7 +43,7 @@ final class Patterns {
 
   private Patterns() {}
 
-  /** Lets the compilers have the parser of patterns before it links its first lambda. */
+  /** Gets the parser of patterns compiled before it links its first lambda. */
   static void warm() {
     int matching = 0;
     for (int i = 0; i < WARM; i++) {

@@ -13,7 +13,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.zip.ZipFile;
 
-/** The classes of commons-lang3 in a loader of their own, and what they look like and answer. */
+/**
+ * The classes of commons-lang3 in their own loader, with digests of their interface and answers.
+ */
 final class Library extends ClassLoader {
   private final Map<String, byte[]> classes;
   private final List<Class<?>> types = new ArrayList<>();
@@ -70,7 +72,7 @@ final class Library extends ClassLoader {
     return types.size();
   }
 
-  /** A digest of all public types with their public members, independent of who compiled them. */
+  /** A digest of all public types with their public members, independent of the compiler. */
   String interfaces() {
     List<String> lines = new ArrayList<>();
     for (Class<?> type : types) {
@@ -94,7 +96,7 @@ final class Library extends ClassLoader {
     return digest(lines);
   }
 
-  /** A digest of what some of its methods answer. */
+  /** A digest of the results of some of its methods. */
   String answers() {
     List<String> lines = new ArrayList<>();
     try {

@@ -4,7 +4,10 @@ import java.nio.file.Path;
 import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
-/** Compiles the sources of a real library in memory and compares the result with the library's published jar. */
+/**
+ * Compiles the sources of a real library in memory and compares the result with the library's
+ * published jar.
+ */
 public final class Main {
   private Main() {}
 

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-/** Generated books whose words are drawn from a vocabulary with Zipf's law, with the truth about them counted by hand. */
+/** Generated books with words drawn by Zipf's law, and the expected hits, counted directly. */
 final class Library {
   static final int VOCABULARY = 4000;
   private static final int WORDS = 120; // of one book
@@ -37,7 +37,7 @@ final class Library {
     }
   }
 
-  /** Another word for each number, of syllables that no analyzer changes. */
+  /** A distinct word for each number, of syllables that no analyzer changes. */
   private static String word(int number) {
     var text = new StringBuilder();
     int n = number + CONSONANTS.length * VOWELS.length;

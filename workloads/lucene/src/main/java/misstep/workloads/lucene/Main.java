@@ -22,7 +22,9 @@ import org.apache.lucene.search.Sort;
 import org.apache.lucene.search.SortField;
 import org.apache.lucene.store.MMapDirectory;
 
-/** Indexes a generated library, merges, deletes, searches, and compares hit counts with those counted by hand. */
+/**
+ * Indexes a generated library, merges, deletes, searches, and compares hits with a direct count.
+ */
 public final class Main {
   private static final int SHELVES = 16;
   private static final int QUERIES = 150;
@@ -64,7 +66,7 @@ public final class Main {
       for (int i = 0; i < library.size(); i++) {
         add(writer, library.text(i), i % SHELVES, i);
         if (i % 20 == 0) {
-          // Another one that is deleted below, so that merges have something to drop.
+          // An extra one that is deleted below, so that merges have something to drop.
           add(writer, library.text(i), SHELVES, i);
         }
       }
@@ -111,7 +113,7 @@ public final class Main {
       throws IOException, ParseException, ValidationException {
     Query query = parser.parse(text);
     ValidationException.equal("hits of " + text, hits, searcher.count(query));
-    // Scored and sorted searches take other ways through the index.
+    // Scored and sorted searches use other code paths.
     ValidationException.equal(
         "scored hits of " + text, Math.min(hits, 10), searcher.search(query, 10).scoreDocs.length);
     var sorted = searcher.search(query, 10, new Sort(new SortField("number", SortField.Type.LONG)));

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 
-/** Generated lines of a web server's log, with the sums that must come out of them. */
+/** Generated lines of a web server's log, with the expected sums. */
 final class Log {
   private static final String[] VERBS = {"GET", "GET", "GET", "POST", "PUT", "DELETE"};
   private static final int[] STATUSES = {200, 200, 200, 204, 301, 404, 500};

@@ -13,7 +13,10 @@ import java.util.stream.Collectors;
 import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
-/** Takes generated log lines apart by regular expressions, sends them through Jackson, and adds them up by streams. */
+/**
+ * Parses generated log lines with regular expressions, converts them with Jackson, and adds them up
+ * with streams.
+ */
 public final class Main {
   private static final Pattern LINE =
       Pattern.compile(
@@ -119,7 +122,7 @@ public final class Main {
     }
   }
 
-  /** Writes one large document, reads it as a tree and finds the bytes in it once more. */
+  /** Writes one large document, reads it as a tree and checks the sum of bytes in it. */
   private static void tree(List<Request> requests, Log log) throws Exception {
     JsonNode root =
         JSON.readTree(

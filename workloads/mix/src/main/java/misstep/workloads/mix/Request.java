@@ -5,7 +5,7 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import java.util.Map;
 import java.util.Objects;
 
-/** What one line says. */
+/** The content of one line. */
 final class Request {
   public final String host;
   public final String user;

@@ -11,7 +11,7 @@ import org.apache.pekko.actor.ActorSystem;
 import scala.concurrent.Await;
 import scala.concurrent.duration.Duration;
 
-/** Actors that split a sum among their children, and a ring that passes messages round meanwhile. */
+/** Actors that split a sum among their children while a ring of actors passes messages round. */
 public final class Main {
   private static final int RING = 100;
   private static final Config QUIET =

@@ -5,14 +5,14 @@ import org.apache.pekko.actor.AbstractActor;
 import org.apache.pekko.actor.ActorRef;
 import org.apache.pekko.actor.Props;
 
-/** Makes a ring of actors and counts what they have seen once the tokens have made their hops. */
+/** Creates a ring of actors and counts their visits once the tokens have made their hops. */
 final class Ring extends AbstractActor {
   private static final int TOKENS = 8;
 
-  /** Goes to the next actor until it has no more hops. */
+  /** Passed to the next actor until it has no hops left. */
   record Token(int hops) {}
 
-  /** Tells an actor who comes after it. */
+  /** Tells an actor its successor. */
   record Next(ActorRef actor) {}
 
   /** Asks an actor how often it was visited. */

@@ -8,7 +8,7 @@ import org.apache.pekko.actor.Props;
 final class Summer extends AbstractActor {
   private static final long SHORT = 256;
 
-  /** The whole numbers from low to high, both included. */
+  /** The integers from low to high, inclusive. */
   record Range(long low, long high) {}
 
   /** A child's answer. */

@@ -16,7 +16,10 @@ import java.util.zip.ZipFile;
 import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
-/** Compiles a real library and a program with the Scala 3 compiler, then loads the program and checks its answers. */
+/**
+ * Compiles a real library and a program with the Scala 3 compiler, then loads the program and
+ * checks its answers.
+ */
 public final class Main {
   private static final long SEED = 7;
 
@@ -47,7 +50,7 @@ public final class Main {
     List<String> arguments =
         new ArrayList<>(List.of("-d", output.toString(), "-nowarn", "-color:never"));
     arguments.add("-classpath");
-    // Only the two libraries: the compiler itself must not be seen by what it compiles.
+    // Only the two libraries: the compiled program must not see the compiler itself.
     arguments.add(System.getProperty("java.class.path").transform(Main::libraries));
     files.forEach(file -> arguments.add(file.toString()));
     var reporter = new Driver().process(arguments.toArray(new String[0]));

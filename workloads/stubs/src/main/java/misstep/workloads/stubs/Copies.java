@@ -6,7 +6,9 @@ import java.util.SplittableRandom;
 import java.util.zip.CRC32;
 import misstep.workloads.ValidationException;
 
-/** Array copies of every element type, overlapping ones too, and other work that the VM has stubs for. */
+/**
+ * Array copies of every element type, also overlapping, and other work for which the VM has stubs.
+ */
 final class Copies {
   private Copies() {}
 
@@ -57,7 +59,7 @@ final class Copies {
     return result;
   }
 
-  /** A copy that fails in its middle leaves what came before. */
+  /** A copy that fails midway keeps the elements copied before. */
   private static void refuse(Object[] objects, Integer[] narrow) throws ValidationException {
     Object kept = objects[5];
     objects[5] = "text";
@@ -79,7 +81,7 @@ final class Copies {
       check(latin.indexOf((char) (i + 128 & 0xff)) >= 0, "character");
       CRC32 crc = new CRC32();
       crc.update("123456789".getBytes(StandardCharsets.US_ASCII));
-      // The check value of CRC-32, as its catalogues give it.
+      // The published check value of CRC-32.
       ValidationException.equal("CRC-32", 0xcbf43926L, crc.getValue());
     }
   }

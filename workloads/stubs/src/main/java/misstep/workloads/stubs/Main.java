@@ -75,7 +75,10 @@ public final class Main {
     }
   }
 
-  /** A class with eight subclasses: too many for an inline cache, so that calls go through the vtable. */
+  /**
+   * A class with eight subclasses: too many for an inline cache, so that calls go through the
+   * vtable.
+   */
   abstract static class Shape implements Sized {
     final int value;
 

@@ -6,19 +6,22 @@ import jdk.jfr.FlightRecorder;
 import jdk.jfr.Recording;
 import misstep.workloads.FreshLoader;
 
-/** Loads JFR's event classes anew, with and without a recording: JFR adds calls to their initialisers. */
+/**
+ * Loads JFR's event classes anew, with and without a recording: JFR adds calls to their
+ * initialisers.
+ */
 final class Events implements Part {
   private static final int LOADS = 2;
   static final long COUNT = LOADS * 3 * 21L;
 
-  /** Says whether this VM can record. */
+  /** Reports whether this VM can record. */
   static boolean available() {
     return FlightRecorder.isAvailable();
   }
 
   @Override
   public long run(long seed) throws Exception {
-    // A recording a round would take most of the time.
+    // One recording per round would take most of the time.
     if (new Random(seed).nextInt(4) > 0) {
       return load();
     }

@@ -7,7 +7,10 @@ final class Failing implements Part {
   private static final int WAYS = 9;
   private static final int FAULTS = FaultyLoader.Fault.values().length;
 
-  /** Ways by name fail for each fault; when only the members' names are wrong, the first three ways do. */
+  /**
+   * Ways by name fail for each fault; when only the members' names are wrong, the first three ways
+   * do.
+   */
   static final long COUNT = (FAULTS - 1) * (WAYS + 2) + 3 + 4;
 
   @Override
@@ -18,7 +21,7 @@ final class Failing implements Part {
       Way uses = loader.way("Uses");
       for (int i = 0; i < WAYS; i++) {
         int way = (int) Math.floorMod(seed + i, (long) WAYS);
-        // A wrong cast is what remains of it when the class is there.
+        // If the class exists, only a wrong cast remains.
         if (way != 4 || fault != FaultyLoader.Fault.OTHER_MEMBERS) {
           count += fails(uses, way, fault);
         }

@@ -3,9 +3,9 @@ package misstep.workloads.upcalls;
 import java.nio.charset.StandardCharsets;
 import misstep.workloads.FreshLoader;
 
-/** Defines the fresh classes anew, save for one that it does not give as asked. */
+/** Defines the fresh classes anew, except for one for which it fails. */
 final class FaultyLoader extends FreshLoader {
-  /** What it does when it is asked for the missing class. */
+  /** What it does when the missing class is requested. */
   enum Fault {
     NOT_FOUND,
     NULL,
@@ -15,7 +15,7 @@ final class FaultyLoader extends FreshLoader {
     TWICE,
     RUNTIME_EXCEPTION,
     ERROR,
-    /** Its members have other names than its users think. */
+    /** Its members have other names than its users expect. */
     OTHER_MEMBERS
   }
 
@@ -36,7 +36,7 @@ final class FaultyLoader extends FreshLoader {
     this.fault = fault;
   }
 
-  /** Says how often it was asked for the missing class. */
+  /** Returns how often the missing class was requested. */
   synchronized int asked() {
     return asked;
   }

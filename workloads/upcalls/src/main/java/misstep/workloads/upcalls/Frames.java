@@ -2,7 +2,10 @@ package misstep.workloads.upcalls;
 
 import java.util.Random;
 
-/** Frames of unusual shape: fused bytecodes of the interpreter, allocation within arguments, wide locals, locks and clones. */
+/**
+ * Frames of unusual shape: fused bytecodes of the interpreter, allocation within arguments, wide
+ * locals, locks and clones.
+ */
 final class Frames implements Part {
   private static final int LENGTH = 4096;
   private static final int TIMES = 30;

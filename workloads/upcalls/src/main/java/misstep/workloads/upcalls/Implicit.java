@@ -1,6 +1,6 @@
 package misstep.workloads.upcalls;
 
-/** Exceptions that no instruction throws by name: null, bounds, zero, casts, stores, sizes, and overflows of the stack. */
+/** Implicit exceptions: null, bounds, zero, casts, stores, sizes, and stack overflows. */
 final class Implicit implements Part {
   private static final int TIMES = 150;
   private static final int KINDS = 10;
@@ -61,8 +61,8 @@ final class Implicit implements Part {
         System.arraycopy(new Object[] {"text", boxed(i)}, 0, new String[2], 0, 2);
         return 0;
       case 8:
-        // Beyond the limit of an array's size, so no memory is looked for. Rare, since it is dear
-        // for agents.
+        // Beyond the limit of an array's size, so no memory is allocated. Rare, since it is
+        // expensive for agents.
         if (i < KINDS * 2) {
           return new long[Integer.MAX_VALUE].length;
         }

@@ -7,7 +7,9 @@ import java.lang.invoke.VarHandle;
 import java.lang.invoke.WrongMethodTypeException;
 import misstep.workloads.FreshLoader;
 
-/** Call sites and handles: fresh ones, of other types than the target's, and those that do not link. */
+/**
+ * Call sites and handles: fresh ones, of other types than the target's, and those that do not link.
+ */
 final class Linkage implements Part {
   static final long COUNT = 8 + 9;
 
@@ -40,7 +42,7 @@ final class Linkage implements Part {
         lookup.findStatic(
             Linkage.class, "add", MethodType.methodType(long.class, int.class, long.class));
     int count = (long) add.invokeExact(2, 3L) == 5 ? 1 : 0;
-    // Other types than the target's: the handle makes an adapter.
+    // Other types than the target's: the handle needs an adapter.
     Object boxed = (Object) add.invoke((short) 2, (Integer) 3);
     count += boxed.equals(5L) ? 1 : 0;
     count += (double) add.invoke((byte) 1, 3) == 4.0 ? 1 : 0;

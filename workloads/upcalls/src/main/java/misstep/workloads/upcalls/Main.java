@@ -14,8 +14,9 @@ import misstep.workloads.ValidationException;
 import misstep.workloads.Workload;
 
 /**
- * Makes the VM call Java by itself, or has unusual frames on the stack: class loaders that fail, JFR's events, implicit
- * exceptions, linkage, ends of threads. Three threads do all parts in an order drawn from the seed.
+ * Makes the VM call Java by itself, or has unusual frames on the stack: class loaders that fail,
+ * JFR's events, implicit exceptions, linkage, ends of threads. Three threads do all parts in an
+ * order drawn from the seed.
  */
 public final class Main {
   private static final int THREADS = 3;
@@ -25,7 +26,7 @@ public final class Main {
   /**
    * Runs the workload.
    *
-   * @param args how often each thread does every part in one repetition; the seed
+   * @param args how often each thread runs every part in one repetition; the seed
    */
   public static void main(String[] args) {
     Harness.run(new Upcalls(Harness.argument(args, 0, 12), Harness.argument(args, 1, 7)));

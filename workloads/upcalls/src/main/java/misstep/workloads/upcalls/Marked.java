@@ -7,14 +7,14 @@ import java.lang.annotation.RetentionPolicy;
 @Retention(RetentionPolicy.RUNTIME)
 public @interface Marked {
   /**
-   * Gives a text.
+   * Returns a string.
    *
-   * @return the text
+   * @return the string
    */
   String text() default "default";
 
   /**
-   * Gives numbers.
+   * Returns numbers.
    *
    * @return the numbers
    */

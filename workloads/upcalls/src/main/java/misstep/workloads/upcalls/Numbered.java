@@ -3,7 +3,7 @@ package misstep.workloads.upcalls;
 /** A service whose providers are fresh classes. */
 public interface Numbered {
   /**
-   * Gives the number.
+   * Returns the number.
    *
    * @return the number of the provider
    */

@@ -1,12 +1,12 @@
 package misstep.workloads.upcalls;
 
-/** A piece of work whose count is known beforehand. Three threads run it at once, so it shares nothing. */
+/** Work with a known count. Three threads run it at once, so it shares nothing. */
 @FunctionalInterface
 interface Part {
   /**
    * Does the work once.
    *
-   * @param seed that may change what is done, never the count
+   * @param seed may change what is done, never the count
    * @return the count
    * @throws Exception when it could not be done
    */

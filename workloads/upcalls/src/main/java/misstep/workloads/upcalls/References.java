@@ -7,7 +7,10 @@ import java.lang.ref.WeakReference;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Finalizers, cleaners and reference queues, with a collection now and then. Only what no collector decides is counted. */
+/**
+ * Finalizers, cleaners and reference queues, with occasional collections. Counts only what is
+ * independent of the collector.
+ */
 final class References implements Part {
   private static final int OBJECTS = 20;
   static final long COUNT = 2 * OBJECTS;
@@ -28,7 +31,7 @@ final class References implements Part {
       own.clean();
       own.clean();
       enqueued += references[i].enqueue() ? 1 : 0;
-      Reference.reachabilityFence(object); // or a collector might be first
+      Reference.reachabilityFence(object); // or it might be collected first
     }
     if (new Random(seed).nextInt(10) == 0) {
       System.gc();

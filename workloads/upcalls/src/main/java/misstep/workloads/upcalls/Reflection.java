@@ -6,7 +6,9 @@ import java.lang.reflect.Proxy;
 import java.util.ServiceLoader;
 import misstep.workloads.FreshLoader;
 
-/** Reflection before and after inflation, proxies, annotations, enums by name and service providers. */
+/**
+ * Reflection before and after inflation, proxies, annotations, enums by name and service providers.
+ */
 final class Reflection implements Part {
   private static final int CALLS = 24;
   static final long COUNT = CALLS * 2 + 3 + 4 + 2 + 5;

@@ -6,7 +6,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
-/** Ends of threads by exceptions, interrupts in waits, contended monitors and executors that shut down. */
+/**
+ * Ends of threads by exceptions, interrupts in waits, contended monitors and executors that shut
+ * down.
+ */
 final class Threads implements Part {
   private static final int ENTRIES = 400;
   static final long COUNT = 3 + 3 + 2 * ENTRIES + 10;
@@ -36,7 +39,7 @@ final class Threads implements Part {
     byHandler.setUncaughtExceptionHandler((thread, thrown) -> count.incrementAndGet());
     Thread byGroup = new Thread(new Group(count), () -> fail(9));
     Thread twice = new Thread(() -> fail(3));
-    // What a handler throws the VM writes to stderr, so it catches its own.
+    // The VM prints a handler's exceptions to stderr, so the handler catches its own.
     twice.setUncaughtExceptionHandler(
         (thread, thrown) -> {
           try {

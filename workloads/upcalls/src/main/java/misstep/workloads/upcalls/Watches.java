@@ -12,7 +12,7 @@ import javax.management.ListenerNotFoundException;
 import javax.management.NotificationEmitter;
 import javax.management.NotificationListener;
 
-/** Walks of stacks by the JDK itself, while the others work. */
+/** Stack walks by the JDK itself, while the other threads work. */
 final class Watches implements Part {
   private static final int DEPTH = 40;
   static final long COUNT = 2 * (DEPTH + 1) + 3;
@@ -52,7 +52,10 @@ final class Watches implements Part {
     return count;
   }
 
-  /** Has the service thread call a listener for the use of the memory pools, which few VMs' collectors must do. */
+  /**
+   * Makes the service thread call a listener for the memory pools' usage, which few VMs' collectors
+   * do.
+   */
   static void global() throws InterruptedException, ListenerNotFoundException {
     CountDownLatch called = new CountDownLatch(1);
     NotificationEmitter memory = (NotificationEmitter) ManagementFactory.getMemoryMXBean();

@@ -6,7 +6,7 @@ public interface Way {
    * Does one thing.
    *
    * @param number of the thing
-   * @return what came of it
+   * @return the result
    */
   Object go(int number);
 }

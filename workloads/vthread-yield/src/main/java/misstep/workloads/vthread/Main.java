@@ -9,8 +9,8 @@ import misstep.workloads.Harness;
 import misstep.workloads.ValidationException;
 
 /**
- * Virtual threads give way at depth. When one goes on, only its topmost frames are on the carrier's stack; the others are
- * still frozen in the heap and are brought back one by one when they are returned to.
+ * Virtual threads yield at depth. When one resumes, only its topmost frames are on the carrier's
+ * stack; the others are still frozen in the heap and are thawed one by one on return.
  */
 public final class Main {
   private static final int DEPTH = 40;
@@ -48,7 +48,7 @@ public final class Main {
     long run();
   }
 
-  /** Starts a virtual thread; by reflection, since this is compiled for 17, too. */
+  /** Starts a virtual thread; by reflection, since this is compiled for 17 as well. */
   private static CompletableFuture<Long> start(Task task) {
     var result = new CompletableFuture<Long>();
     Runnable body =
@@ -87,7 +87,7 @@ public final class Main {
       return 1 + fibonacci(8);
     }
     long below = down(depth - 1, round);
-    // On the way back: the frames below this one come back from the heap.
+    // On return: the frames below this one are thawed from the heap.
     return below + 1 + (depth % 4 == 0 ? fibonacci(8) : 0);
   }
 

@@ -2,7 +2,10 @@ package misstep.workloads.clinit.fresh;
 
 import java.util.function.LongSupplier;
 
-/** Begins the initialisation of 23 classes, each in another way or at another depth, and adds up what they have. */
+/**
+ * Triggers the initialisation of 23 classes, each in a different way or depth, and adds their
+ * values.
+ */
 public final class Starts implements LongSupplier {
   private static final int DEPTH = 24;
 
@@ -124,7 +127,7 @@ public final class Starts implements LongSupplier {
     static long value = Work.value(9);
   }
 
-  /** One initialiser begins the next: ten upcalls above each other. */
+  /** Each initialiser triggers the next: ten nested upcalls. */
   private static long chain() {
     return Chain1.SUM;
   }
@@ -169,7 +172,7 @@ public final class Starts implements LongSupplier {
     static final long SUM = Work.value(19);
   }
 
-  /** Begins it at the bottom of a recursion. */
+  /** Triggers it at the bottom of a recursion. */
   private static long below(int depth) {
     return depth == 0 ? Below.value : below(depth - 1);
   }

@@ -1,6 +1,6 @@
 package misstep.workloads.clinit.fresh;
 
-/** What the initialisers call. It has no initialiser of its own. */
+/** Called by the initialisers. It has no initialiser of its own. */
 final class Work {
   private Work() {}
 

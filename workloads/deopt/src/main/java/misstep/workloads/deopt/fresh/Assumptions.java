@@ -25,7 +25,7 @@ public final class Assumptions implements IntToLongFunction {
   }
 
   private static Receiver receiver(int kind) {
-    // The names of the later classes are touched only when their phase has come.
+    // The later classes are referenced only in their phase.
     switch (kind) {
       case 0:
         return new Receiver();
@@ -38,7 +38,7 @@ public final class Assumptions implements IntToLongFunction {
       case 4:
         return new Fivefold();
       default:
-        return null; // a null check that never failed so far
+        return null; // a null check that has never failed before
     }
   }
 

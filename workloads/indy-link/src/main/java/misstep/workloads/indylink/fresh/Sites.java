@@ -6,7 +6,10 @@ import java.util.function.IntSupplier;
 import java.util.function.IntUnaryOperator;
 import java.util.stream.IntStream;
 
-/** Has call sites of each kind that javac makes for Java 17: lambdas, method references, concatenation, records. */
+/**
+ * Has call sites of each kind that javac makes for Java 17: lambdas, method references,
+ * concatenation, records.
+ */
 public final class Sites implements IntFunction<String> {
   private static final int DEPTH = 20;
 

@@ -2,7 +2,7 @@ package misstep.workloads.upcalls.events;
 
 import jdk.jfr.Event;
 
-/** What events have in common. */
+/** The superclass of the events. */
 abstract class Above extends Event {
   static final int OWN = Commits.fibonacci(6) + 13;
 

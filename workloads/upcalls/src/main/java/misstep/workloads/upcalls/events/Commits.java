@@ -2,7 +2,10 @@ package misstep.workloads.upcalls.events;
 
 import java.util.function.LongSupplier;
 
-/** Makes and commits events, and adds what their initialisers computed: three times the 8th Fibonacci number, 21. */
+/**
+ * Creates and commits events, and adds their initialisers' results: three times the 8th Fibonacci
+ * number, 21.
+ */
 public final class Commits implements LongSupplier {
   /** Needs no initialiser. */
   public Commits() {}

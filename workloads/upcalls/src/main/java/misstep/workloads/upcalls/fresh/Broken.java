@@ -2,7 +2,7 @@ package misstep.workloads.upcalls.fresh;
 
 import misstep.workloads.upcalls.Way;
 
-/** Begins an initialiser that throws, again and again. */
+/** Triggers an initialiser that throws, repeatedly. */
 public final class Broken implements Way {
   /** Needs nothing. */
   public Broken() {}

@@ -1,6 +1,6 @@
 package misstep.workloads.upcalls.fresh;
 
-/** A class that loaders fail to give. */
+/** A class that loaders fail to load. */
 class Missing extends RuntimeException {
   static int memberField = Integer.parseInt("5");
 

@@ -6,7 +6,7 @@ import java.util.function.IntSupplier;
 import java.util.function.Supplier;
 import misstep.workloads.upcalls.Way;
 
-/** Call sites of many shapes; each gives its number as a text. */
+/** Call sites of many kinds; each returns its number as a string. */
 public final class Sites implements Way {
   private final int own;
 
