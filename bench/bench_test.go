@@ -58,8 +58,10 @@ func TestReport(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &read))
 	require.Equal(t, "2 of 3 rounds", read["reached"])
 	goals := read["goals"].([]any)
-	require.Equal(t, map[string]any{"name": "rate", "goal": 5000.0, "measured": 6123.4, "unit": "a second", "at_least": true,
-		"met": true}, goals[0])
+	require.Equal(t, map[string]any{
+		"name": "rate", "goal": 5000.0, "measured": 6123.4, "unit": "a second", "at_least": true,
+		"met": true,
+	}, goals[0])
 	require.Nil(t, goals[1].(map[string]any)["measured"])
 	require.ErrorContains(t, Report{Name: "../x"}.Write(dir), "not a benchmark's name")
 }

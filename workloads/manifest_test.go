@@ -58,15 +58,21 @@ func TestParseNamesLineFieldAndRemedy(t *testing.T) {
 		{"main is a path", "name: a\nmain: a/B.class", "w.yaml:2: field main: want a class name with dots"},
 		{"main and jar", start + "jar: a.jar", "w.yaml:4: field jar: excludes main (line 2)"},
 		{"class path missing", "name: a\nmain: a.B", "w.yaml:2: field classpath: is missing"},
-		{"class path climbs", "name: a\nmain: a.B\nclasspath:\n- lib/a.jar\n- ../b.jar",
-			"w.yaml:5: field classpath: want a path inside the workload's folder"},
+		{
+			"class path climbs", "name: a\nmain: a.B\nclasspath:\n- lib/a.jar\n- ../b.jar",
+			"w.yaml:5: field classpath: want a path inside the workload's folder",
+		},
 		{"class path absolute", "name: a\nmain: a.B\nclasspath: [/a.jar]", "w.yaml:3: field classpath: want a path inside"},
 		{"class path with colon", "name: a\nmain: a.B\nclasspath: ['a:b']", "w.yaml:3: field classpath: want a path without \":\""},
-		{"class path star", "name: a\nmain: a.B\nclasspath: ['*/a.jar']",
-			"w.yaml:3: field classpath: \"*\" is allowed only at the end"},
+		{
+			"class path star", "name: a\nmain: a.B\nclasspath: ['*/a.jar']",
+			"w.yaml:3: field classpath: \"*\" is allowed only at the end",
+		},
 		{"class path is a text", "name: a\nmain: a.B\nclasspath: lib", "w.yaml:3: field classpath: want a list"},
-		{"repetitions text", start + "repetitions: three",
-			`w.yaml:4: field repetitions: want an integer from 1 to 1048576; got "three"`},
+		{
+			"repetitions text", start + "repetitions: three",
+			`w.yaml:4: field repetitions: want an integer from 1 to 1048576; got "three"`,
+		},
 		{"repetitions zero", start + "repetitions: 0", "w.yaml:4: field repetitions: want an integer"},
 		{"min_feature old", start + "min_feature: 7", "w.yaml:4: field min_feature: want an integer from 8"},
 		{"flag", start + "jvm_flags: [Xmx1g]", "w.yaml:4: field jvm_flags: want a flag of the JVM"},
@@ -76,10 +82,14 @@ func TestParseNamesLineFieldAndRemedy(t *testing.T) {
 		{"needs_compiler", start + "needs_compiler: 3", "w.yaml:4: field needs_compiler: want true or false"},
 		{"alias", "name: &a a\ndescription: *a", "w.yaml:2: field description: want a string; got an alias"},
 		{"control", "name: a\ndescription: \"a\\nb\"", "w.yaml:2: field description: has characters that do not print"},
-		{"long text", "name: a\ndescription: " + strings.Repeat("a", 5000),
-			"w.yaml:2: field description: is longer than 4096 bytes"},
-		{"many items", start + "arguments: [" + strings.Repeat("a,", 300) + "]",
-			"w.yaml:4: field arguments: has more than 256 items"},
+		{
+			"long text", "name: a\ndescription: " + strings.Repeat("a", 5000),
+			"w.yaml:2: field description: is longer than 4096 bytes",
+		},
+		{
+			"many items", start + "arguments: [" + strings.Repeat("a,", 300) + "]",
+			"w.yaml:4: field arguments: has more than 256 items",
+		},
 		{"large", strings.Repeat("#", 70000), "w.yaml: is larger than 65536 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -40,8 +40,10 @@ func launcherJar(t *testing.T) string {
 	dir := t.TempDir()
 	jar := filepath.Join(dir, "fake.jar")
 	for _, command := range [][]string{
-		{tool(t, "javac"), "--release", "8", "-nowarn", "-Xlint:-options", "-d", dir,
-			filepath.Join("testdata", "launcher", "Launcher.java")},
+		{
+			tool(t, "javac"), "--release", "8", "-nowarn", "-Xlint:-options", "-d", dir,
+			filepath.Join("testdata", "launcher", "Launcher.java"),
+		},
 		{tool(t, "jar"), "--create", "--file", jar, "--main-class", "Launcher", "-C", dir, "Launcher.class"},
 	} {
 		out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
@@ -142,8 +144,10 @@ func TestAddRenaissanceFromURL(t *testing.T) {
 	}))
 	defer server.Close()
 	sum := sha256.Sum256(data)
-	o := workloads.RenaissanceOptions{URL: server.URL + "/fake.jar", SHA256: hex.EncodeToString(sum[:]), Java: java,
-		Client: server.Client()}
+	o := workloads.RenaissanceOptions{
+		URL: server.URL + "/fake.jar", SHA256: hex.EncodeToString(sum[:]), Java: java,
+		Client: server.Client(),
+	}
 	c := workloads.Open(t.TempDir())
 	entries, err := c.AddRenaissance(t.Context(), o)
 	require.NoError(t, err)

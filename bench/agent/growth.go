@@ -55,8 +55,10 @@ func (s series) own() []float64 {
 func measureGrowth(outer context.Context, bed *trial.Bed, on jdk.Entry, until time.Time) (*growth, error) {
 	g := &growth{Workload: "h2"}
 	spec := trial.Spec{
-		JDK: on, Workload: g.Workload, Repetitions: 1 << 30, Flags: []string{"-Xms512m", "-Xmx512m", "-XX:+AlwaysPreTouch",
-			"-XX:+UseSerialGC"},
+		JDK: on, Workload: g.Workload, Repetitions: 1 << 30, Flags: []string{
+			"-Xms512m", "-Xmx512m", "-XX:+AlwaysPreTouch",
+			"-XX:+UseSerialGC",
+		},
 	}
 	control := spec
 	spec.Agent = &agent.Options{

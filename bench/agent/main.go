@@ -59,8 +59,10 @@ func run(ctx context.Context, stdout io.Writer) error {
 		{Name: "rate", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
 			rates, err := measureRate(ctx, bed, on, until)
 			if err == nil {
-				goal := bench.Goal{Name: "answered checks in signal handlers", Goal: 5000, Measured: best(rates), Unit: "a second",
-					AtLeast: true}
+				goal := bench.Goal{
+					Name: "answered checks in signal handlers", Goal: 5000, Measured: best(rates), Unit: "a second",
+					AtLeast: true,
+				}
 				add("rate", rates, fmt.Sprintf("%d runs for the rate", len(rates)), []bench.Goal{goal}, rateTable(rates))
 			}
 			return err
@@ -123,8 +125,10 @@ func measureRate(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.T
 				for _, n := range r.Check(recipe.AsgctShadow).Void {
 					void += n
 				}
-				all = append(all, rate{workload, interval, r.Status.Sent, r.Status.Answered, void, r.Wall.Seconds(),
-					r.CPU.Seconds()})
+				all = append(all, rate{
+					workload, interval, r.Status.Sent, r.Status.Answered, void, r.Wall.Seconds(),
+					r.CPU.Seconds(),
+				})
 			}
 		}
 	}
@@ -259,8 +263,10 @@ func measureCost(ctx context.Context, bed *trial.Bed, on jdk.Entry, until time.T
 func (c *costs) table() bench.Table {
 	t := bench.Table{
 		Title: "cost, side by side: medians (quartiles), relative to no agent",
-		Columns: []string{"workload", "variant", "runs", "seconds", "times", "CPU seconds", "times", "checks a CPU second",
-			"MiB resident"},
+		Columns: []string{
+			"workload", "variant", "runs", "seconds", "times", "CPU seconds", "times", "checks a CPU second",
+			"MiB resident",
+		},
 	}
 	spread := func(v []float64) string {
 		return fmt.Sprintf("%s (%s–%s)", bench.Figure(bench.Median(v)), bench.Figure(bench.Quantile(v, 0.25)),

@@ -67,8 +67,10 @@ var recipes = []trigger{
 	},
 	{bug: "MISSTEP-epilogue-fabrication", workload: "epilogue", checks: sampled, interval: 200 * time.Microsecond, has: everyJDK},
 	{bug: "JDK-8178287", workload: "h2", checks: sampled, interval: 200 * time.Microsecond, has: everyJDK},
-	{bug: "JDK-8022893", workload: "mix", checks: sampled, interval: 200 * time.Microsecond, rule: "inline-imprecision",
-		has: everyJDK},
+	{
+		bug: "JDK-8022893", workload: "mix", checks: sampled, interval: 200 * time.Microsecond, rule: "inline-imprecision",
+		has: everyJDK,
+	},
 	{
 		bug: "MISSTEP-virtual-thread-thaw", workload: "vthread-yield", checks: map[string]float64{recipe.GstAsgct: 0.01},
 		has: func(j jdk.Entry) bool { return j.Feature >= 21 },
@@ -181,8 +183,10 @@ func (s *search) look(ctx context.Context, bed *trial.Bed, r trigger) error {
 		s.Trials++
 		result, err := bed.Run(ctx, trial.Spec{
 			JDK: s.on, Workload: r.workload, Flags: append([]string{"-XX:ErrorFile=" + errorFile}, r.flags...),
-			Agent: &agent.Options{Seed: s.Seed<<16 | uint64(s.Trials), Ratio: cmp.Or(r.ratio, 1), Checks: r.checks,
-				Interval: r.interval, Jitter: 0.5, Guesses: r.guesses},
+			Agent: &agent.Options{
+				Seed: s.Seed<<16 | uint64(s.Trials), Ratio: cmp.Or(r.ratio, 1), Checks: r.checks,
+				Interval: r.interval, Jitter: 0.5, Guesses: r.guesses,
+			},
 		}, func(_ int, dir string) bool {
 			s.Hit = s.Hit || r.shows(dir, s.on.Version)
 			return !s.Hit
@@ -234,8 +238,10 @@ func (c calibration) hits() (trials, seconds []float64) {
 func calibrationTable(all []calibration) bench.Table {
 	t := bench.Table{
 		Title: "calibration: known bugs, to the first hit",
-		Columns: []string{"bug", "workload", "found", "median trials", "quartiles", "median seconds", "quartiles", "JDKs",
-			"not found on"},
+		Columns: []string{
+			"bug", "workload", "found", "median trials", "quartiles", "median seconds", "quartiles", "JDKs",
+			"not found on",
+		},
 	}
 	for _, c := range all {
 		if c.Missing != "" {

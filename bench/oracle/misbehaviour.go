@@ -154,8 +154,10 @@ func (f *firstWarning) WithAttrs([]slog.Attr) slog.Handler { return f }
 func (f *firstWarning) WithGroup(string) slog.Handler      { return f }
 
 func misbehaviourTable(all []misbehaviour) bench.Table {
-	t := bench.Table{Title: "walks that do not return, as the runner observed them",
-		Columns: []string{"class", "walk", "JDK", "outcome", "phase or cause", "right", "seconds", "with all", "both stacks"}}
+	t := bench.Table{
+		Title:   "walks that do not return, as the runner observed them",
+		Columns: []string{"class", "walk", "JDK", "outcome", "phase or cause", "right", "seconds", "with all", "both stacks"},
+	}
 	for _, m := range all {
 		seconds, whole, stacks := "-", "-", "-"
 		if m.Class == faults.Hang {
@@ -186,14 +188,18 @@ func misbehaviourGoals(all []misbehaviour) []bench.Goal {
 				seconds, whole = append(seconds, m.Seconds), append(whole, m.Whole)
 			}
 		}
-		goals = append(goals, bench.Goal{Name: fmt.Sprintf("%s found (%.0f tries)", class, tried), Goal: 100,
-			Measured: 100 * found / tried, Unit: "%", AtLeast: true})
+		goals = append(goals, bench.Goal{
+			Name: fmt.Sprintf("%s found (%.0f tries)", class, tried), Goal: 100,
+			Measured: 100 * found / tried, Unit: "%", AtLeast: true,
+		})
 		if class == faults.Hang {
 			goals = append(goals,
 				bench.Goal{Name: "slowest hang found", Goal: hangGoal, Measured: bench.Quantile(seconds, 1), Unit: "s"},
 				bench.Goal{Name: "slowest hang with its stacks", Goal: hangGoal, Measured: bench.Quantile(whole, 1), Unit: "s"},
-				bench.Goal{Name: "hangs with native and Java stacks", Goal: 100, Measured: 100 * stacks / tried, Unit: "%",
-					AtLeast: true})
+				bench.Goal{
+					Name: "hangs with native and Java stacks", Goal: 100, Measured: 100 * stacks / tried, Unit: "%",
+					AtLeast: true,
+				})
 		}
 	}
 	return goals

@@ -146,8 +146,10 @@ func (s *sensitivity) add(rate float64, version, reference string, r trial.Resul
 			key := f.Class + " " + name
 			c := s.Cells[key]
 			if c == nil {
-				c = &cell{Class: f.Class, Check: name, Blind: map[string]*[2]uint64{}, Missed: map[string]uint64{},
-					Known: map[string]uint64{}}
+				c = &cell{
+					Class: f.Class, Check: name, Blind: map[string]*[2]uint64{}, Missed: map[string]uint64{},
+					Known: map[string]uint64{},
+				}
 				s.Cells[key] = c
 			}
 			if v.Outcome == faults.Void {
@@ -264,8 +266,10 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 		r, err := bed.Run(limited, trial.Spec{
 			JDK: j, Workload: program, Repetitions: 1,
 			Agent: &options,
-			Faults: &faults.Plan{Classes: append(slices.Clone(faults.Alterations), faults.Delay), Rate: rate, Seed: uint32(i),
-				Delay: 2 * time.Millisecond},
+			Faults: &faults.Plan{
+				Classes: append(slices.Clone(faults.Alterations), faults.Delay), Rate: rate, Seed: uint32(i),
+				Delay: 2 * time.Millisecond,
+			},
 		}, nil)
 		cancel()
 		if err != nil {
@@ -281,8 +285,10 @@ func (s *sensitivity) measure(ctx context.Context, bed *trial.Bed, until time.Ti
 func (s *sensitivity) table() bench.Table {
 	t := bench.Table{
 		Title: "sensitivity: injected faults that fell into checked samples",
-		Columns: []string{"class", "check", "void", "checked", "blind (detected)", "visible", "detected", "share", "95 % interval",
-			"missed as", "taken for known bugs"},
+		Columns: []string{
+			"class", "check", "void", "checked", "blind (detected)", "visible", "detected", "share", "95 % interval",
+			"missed as", "taken for known bugs",
+		},
 	}
 	for _, class := range append(slices.Clone(faults.Alterations), faults.Delay) {
 		for _, check := range append(recipe.Names(recipe.AgentChecks()), byTraces) {
@@ -311,8 +317,10 @@ func (s *sensitivity) table() bench.Table {
 			})
 		}
 	}
-	for _, why := range []string{blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection, blindPairs,
-		blindMoved} {
+	for _, why := range []string{
+		blindLocation, blindUntouched, blindTop, blindCode, blindLate, blindCollection, blindPairs,
+		blindMoved,
+	} {
 		var n, hit uint64
 		for _, c := range s.Cells {
 			if b := c.Blind[why]; b != nil {
@@ -331,8 +339,10 @@ func (s *sensitivity) table() bench.Table {
 		})
 	}
 	for _, check := range slices.Sorted(maps.Keys(s.Background)) {
-		t.Rows = append(t.Rows, []string{"none", check, "", "", "", "", fmt.Sprint(s.Background[check]), "", "",
-			"mismatches of walks that were not altered", ""})
+		t.Rows = append(t.Rows, []string{
+			"none", check, "", "", "", "", fmt.Sprint(s.Background[check]), "", "",
+			"mismatches of walks that were not altered", "",
+		})
 	}
 	return t
 }

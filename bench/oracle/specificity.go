@@ -140,8 +140,10 @@ func (r trialRun) name() string {
 func (in setting) trial(p program, seed uint64, limit time.Duration, flags []string, artefacts agent.Artefacts) trialRun {
 	r := &misstepv1.Recipe{
 		Jdk: &misstepv1.Jdk{Name: p.jdk.Name, Digest: p.jdk.Digest.String(), Version: p.jdk.Version},
-		Workload: &misstepv1.Workload{Name: p.workload.Name, Digest: p.workload.Digest.String(),
-			Repetitions: p.manifest.Repetitions * in.longer},
+		Workload: &misstepv1.Workload{
+			Name: p.workload.Name, Digest: p.workload.Digest.String(),
+			Repetitions: p.manifest.Repetitions * in.longer,
+		},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: in.ratio},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(in.interval), Jitter: 0.5},
 		Limits:          &misstepv1.Limits{Mismatches: 16384, Wall: durationpb.New(limit)},
@@ -272,8 +274,10 @@ func (s *specificity) one(ctx context.Context, bed *trial.Bed, check string, of 
 	limited, cancel := context.WithTimeout(ctx, recipe.Wall(of.recipe))
 	defer cancel()
 	options := agent.OptionsOf(of.recipe, "")
-	r, err := bed.Run(limited, trial.Spec{JDK: of.jdk, Workload: of.workload.Name,
-		Repetitions: of.recipe.GetWorkload().GetRepetitions(), Flags: of.recipe.GetJvmFlags(), Agent: &options}, nil)
+	r, err := bed.Run(limited, trial.Spec{
+		JDK: of.jdk, Workload: of.workload.Name,
+		Repetitions: of.recipe.GetWorkload().GetRepetitions(), Flags: of.recipe.GetJvmFlags(), Agent: &options,
+	}, nil)
 	if err != nil {
 		return err
 	}
@@ -399,8 +403,10 @@ func added[K comparable](sum, more map[K]uint64) map[K]uint64 {
 func (s *specificity) countTable() bench.Table {
 	t := bench.Table{
 		Title: "specificity: checks without faults",
-		Columns: []string{"check", "total", "judged", "match", "tolerated", "unwalkable", "void", "mismatch", "known",
-			"unexplained", "not recorded", "in programs"},
+		Columns: []string{
+			"check", "total", "judged", "match", "tolerated", "unwalkable", "void", "mismatch", "known",
+			"unexplained", "not recorded", "in programs",
+		},
 	}
 	for _, name := range recipe.Names(recipe.AgentChecks()) {
 		c := s.Checks[name]
@@ -412,8 +418,10 @@ func (s *specificity) countTable() bench.Table {
 			fmt.Sprintf("%d of %d", len(s.Covered[name]), s.Programs),
 		})
 	}
-	t.Rows = append(t.Rows, []string{"asgct-shadow also by the trace stack", "", fmt.Sprint(s.Traced), "", "", "", "", "", "", "",
-		"", ""})
+	t.Rows = append(t.Rows, []string{
+		"asgct-shadow also by the trace stack", "", fmt.Sprint(s.Traced), "", "", "", "", "", "", "",
+		"", "",
+	})
 	return t
 }
 
@@ -450,8 +458,10 @@ func (s *specificity) split(check string) (explained, unexplained uint64) {
 }
 
 func (s *specificity) familyTable() bench.Table {
-	t := bench.Table{Title: "mismatches by finding", Columns: []string{"finding", "count", "known as", "signature", "JDKs",
-		"workloads"}}
+	t := bench.Table{Title: "mismatches by finding", Columns: []string{
+		"finding", "count", "known as", "signature", "JDKs",
+		"workloads",
+	}}
 	all := slices.SortedFunc(maps.Values(s.Families), func(a, b *family) int {
 		return cmp.Or(cmp.Compare(a.Known, b.Known), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Finding, b.Finding))
 	})
@@ -479,10 +489,14 @@ func (s *specificity) goals() []bench.Goal {
 		}
 		goals = append(goals,
 			bench.Goal{Name: "unexplained mismatches of " + name, Goal: 0, Measured: unexpected, Unit: "mismatches"},
-			bench.Goal{Name: "checks of " + name, Goal: checksGoal, Measured: float64(judged(s.Checks[name])), Unit: "checks",
-				AtLeast: true},
-			bench.Goal{Name: "programs in which " + name + " judged", Goal: float64(s.Programs),
-				Measured: float64(len(s.Covered[name])), Unit: "of all workloads on all JDKs", AtLeast: true})
+			bench.Goal{
+				Name: "checks of " + name, Goal: checksGoal, Measured: float64(judged(s.Checks[name])), Unit: "checks",
+				AtLeast: true,
+			},
+			bench.Goal{
+				Name: "programs in which " + name + " judged", Goal: float64(s.Programs),
+				Measured: float64(len(s.Covered[name])), Unit: "of all workloads on all JDKs", AtLeast: true,
+			})
 	}
 	return goals
 }

@@ -17,8 +17,10 @@ func TestAFamilyIsKnownByJDK(t *testing.T) {
 	frame := func(class, method string) *misstepv1.Frame {
 		return &misstepv1.Frame{ClassName: class, Method: method, Descriptor_: "()V"}
 	}
-	frames := []*misstepv1.Frame{frame("a.Util", "work"), frame("java.lang.invoke.LambdaForm$DMH", "invokeStatic"),
-		frame("a.Main", "run"), frame("a.Main", "main")}
+	frames := []*misstepv1.Frame{
+		frame("a.Util", "work"), frame("java.lang.invoke.LambdaForm$DMH", "invokeStatic"),
+		frame("a.Main", "run"), frame("a.Main", "main"),
+	}
 	m := &misstepv1.Mismatch{ // JDK-8302320
 		Check: "gst-asgct", Kind: "truncated", Count: 3,
 		Reference: &misstepv1.Trace{Source: "gst", Frames: frames, NumFrames: 4},

@@ -219,7 +219,8 @@ func (l *lab) reproduction(ctx context.Context, c realCase, digest string) (repr
 var errNothing = errors.New("nothing")
 
 func (l *lab) make(ctx context.Context, c realCase, dir string) (reproduced,
-	error) {
+	error,
+) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return reproduced{}, fmt.Errorf("make folder: %w", err)
 	}
@@ -339,7 +340,8 @@ func (l *lab) results(c realCase, digest, purpose, recipe string) string {
 // sample tries a recipe until enough returns true for the results, a letter for each try; each try has its own seed unless the
 // recipe has one. Earlier tries count.
 func (l *lab) sample(ctx context.Context, c realCase, digest, purpose string, recipe *misstepv1.Recipe,
-	signature *misstepv1.Signature, enough func(results string) bool) (string, error) {
+	signature *misstepv1.Signature, enough func(results string) bool,
+) (string, error) {
 	id, err := misstepv1.RecipeDigest(recipe)
 	if err != nil {
 		return "", err

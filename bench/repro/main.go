@@ -130,8 +130,10 @@ func run() error {
 func runModel(m reproducetest.Model, seed, stream uint64) caseResult {
 	d := &reproducetest.Driver{Model: m, Rand: rand.New(rand.NewPCG(seed, stream))}
 	plan := d.Run(reproducetest.Start(m, seed))
-	c := caseResult{Case: m.Name, Sort: "model", Seed: seed, First: m.Rate(m.Recipe), Best: d.Best, Tries: map[string]int{},
-		Failure: plan.Failure}
+	c := caseResult{
+		Case: m.Name, Sort: "model", Seed: seed, First: m.Rate(m.Recipe), Best: d.Best, Tries: map[string]int{},
+		Failure: plan.Failure,
+	}
 	for _, s := range plan.Steps {
 		c.Tries[s.GetName()] = int(s.GetTries())
 	}
@@ -191,8 +193,10 @@ func judge(cases []caseResult, right, histories int, perHistory float64, real []
 	table := bench.Table{
 		Title: "models: true rates of the finding's recipe, of the best recipe that was run and of the reproducer; tries up " +
 			"to the minimised recipe",
-		Columns: []string{"case", "seed", "first", "best", "final", "kept/best", "needed", "removable", "confirm", "amplify",
-			"minimise", "ddmin", "share"},
+		Columns: []string{
+			"case", "seed", "first", "best", "final", "kept/best", "needed", "removable", "confirm", "amplify",
+			"minimise", "ddmin", "share",
+		},
 	}
 	for _, c := range cases {
 		worst = min(worst, c.ratio())
@@ -221,20 +225,28 @@ func judge(cases []caseResult, right, histories int, perHistory float64, real []
 		{Name: "models", Goal: 12, Measured: float64(len(distinct)), Unit: "cases", AtLeast: true},
 		{Name: "share of the best rate kept, worst model", Goal: keeps, Measured: worst, Unit: "of 1", AtLeast: true},
 		{Name: "removable elements, all models", Goal: 0, Measured: removed, Unit: "elements"},
-		{Name: "tries against plain ddmin with the same errors, all models", Goal: 1.0 / 3,
-			Measured: float64(ours) / float64(plain), Unit: "of its tries"},
-		{Name: "tries against plain ddmin with the same errors, most expensive run", Goal: 1.0 / 3, Measured: highest,
-			Unit: "of its tries"},
-		{Name: "histories with the right builds", Goal: 0.95, Measured: float64(right) / float64(histories), Unit: "of 200",
-			AtLeast: true},
+		{
+			Name: "tries against plain ddmin with the same errors, all models", Goal: 1.0 / 3,
+			Measured: float64(ours) / float64(plain), Unit: "of its tries",
+		},
+		{
+			Name: "tries against plain ddmin with the same errors, most expensive run", Goal: 1.0 / 3, Measured: highest,
+			Unit: "of its tries",
+		},
+		{
+			Name: "histories with the right builds", Goal: 0.95, Measured: float64(right) / float64(histories), Unit: "of 200",
+			AtLeast: true,
+		},
 	}
 	more, realTable := realGoals(real)
 	goals = append(goals, more...)
 	return goals, []bench.Table{table, {
 		Title:   "results that lost the rate or have a removable element",
 		Columns: []string{"runs", "ours", "ddmin, same errors", "ddmin, wide errors"},
-		Rows: [][]string{{fmt.Sprint(len(cases)), fmt.Sprintf("%d (%d lost)", wrongs, lost), fmt.Sprint(wrongPlain),
-			fmt.Sprint(wrongWide)}},
+		Rows: [][]string{{
+			fmt.Sprint(len(cases)), fmt.Sprintf("%d (%d lost)", wrongs, lost), fmt.Sprint(wrongPlain),
+			fmt.Sprint(wrongWide),
+		}},
 	}, {
 		Title: "bisection over simulated histories", Columns: []string{"histories", "right", "tries times rate, mean"},
 		Rows: [][]string{{fmt.Sprint(histories), fmt.Sprint(right), bench.Figure(perHistory)}},

@@ -76,8 +76,10 @@ func (r realResult) row() []string {
 	if r.Failure != "" {
 		return []string{r.Case, r.Sort, r.Failure, "", "", "", "", "", "", ""}
 	}
-	cells := []string{r.Case, r.Sort, bench.Figure(r.Rate), strings.Join(r.Kept, ", "), "-", "-", fmt.Sprint(r.search()), "-", "-",
-		"-"}
+	cells := []string{
+		r.Case, r.Sort, bench.Figure(r.Rate), strings.Join(r.Kept, ", "), "-", "-", fmt.Sprint(r.search()), "-", "-",
+		"-",
+	}
 	if len(r.Wanted) > 0 {
 		cells[9] = map[bool]string{true: "right ", false: "wrong "}[slices.Equal(r.Affected, r.Wanted)] + fmt.Sprint(r.Affected)
 	}
@@ -307,8 +309,10 @@ func realGoals(results []realResult) ([]bench.Goal, bench.Table) {
 		{Name: "real cases with other affected builds than the known ones", Goal: 0, Measured: float64(wrong), Unit: "cases"},
 		{Name: "share of the best rate kept, worst real case", Goal: keeps, Measured: worst, Unit: "of 1", AtLeast: true},
 		{Name: "removable elements, worst real case", Goal: 0, Measured: removable, Unit: "elements"},
-		{Name: "tries against plain ddmin, all real cases", Goal: 1.0 / 3, Measured: float64(ours) / float64(plain),
-			Unit: "of its tries"},
+		{
+			Name: "tries against plain ddmin, all real cases", Goal: 1.0 / 3, Measured: float64(ours) / float64(plain),
+			Unit: "of its tries",
+		},
 		{Name: "tries against plain ddmin, most expensive real case", Goal: 1.0 / 3, Measured: highest, Unit: "of its tries"},
 	}, t
 }

@@ -63,8 +63,10 @@ func (c cell) command() []string {
 	races := os.Getenv(racesVariable)
 	arguments := []string{fmt.Sprint(c.Iterations), fmt.Sprint(c.Seconds)}
 	if c.isJava() { // no collection during a run: it is triggered by an allocation, which may be the only thing in a race's window
-		return append([]string{os.Getenv(javaVariable), "-Xms128m", "-Xmx128m", "-Xmn100m", "-cp", filepath.Join(races, "java"),
-			c.Race}, arguments...)
+		return append([]string{
+			os.Getenv(javaVariable), "-Xms128m", "-Xmx128m", "-Xmn100m", "-cp", filepath.Join(races, "java"),
+			c.Race,
+		}, arguments...)
 	}
 	return append([]string{filepath.Join(races, c.Race)}, arguments...)
 }

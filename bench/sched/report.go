@@ -180,16 +180,22 @@ func timeGoals(figures map[[2]string]figure) []bench.Goal {
 		{Name: "planted bugs measured under chaos", Goal: 12, Measured: float64(measured), Unit: "races", AtLeast: true},
 		{Name: "planted bugs that chaos finds", Goal: all, Measured: float64(every), Unit: "races", AtLeast: true},
 		{Name: fmt.Sprintf("bugs found in %d runs under none", runs), Goal: 0, Measured: under, Unit: "bugs"},
-		{Name: fmt.Sprintf("chaos sooner than scx_chaos, at least (geometric mean of %d races)", compared), Goal: 10,
-			Measured: mean(iterations), Unit: "× iterations", AtLeast: true},
-		{Name: fmt.Sprintf("chaos sooner than scx_chaos, at least (geometric mean of %d races)", compared), Goal: 10,
-			Measured: mean(seconds), Unit: "× seconds", AtLeast: true},
+		{
+			Name: fmt.Sprintf("chaos sooner than scx_chaos, at least (geometric mean of %d races)", compared), Goal: 10,
+			Measured: mean(iterations), Unit: "× iterations", AtLeast: true,
+		},
+		{
+			Name: fmt.Sprintf("chaos sooner than scx_chaos, at least (geometric mean of %d races)", compared), Goal: 10,
+			Measured: mean(seconds), Unit: "× seconds", AtLeast: true,
+		},
 	}
 }
 
 func overheadGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
-	t = bench.Table{Title: "overhead of an attached scheduler that perturbs nothing",
-		Columns: []string{"program", "kernel's own", "attached", "overhead"}}
+	t = bench.Table{
+		Title:   "overhead of an attached scheduler that perturbs nothing",
+		Columns: []string{"program", "kernel's own", "attached", "overhead"},
+	}
 	for _, x := range loads {
 		var times [2][]float64
 		for _, e := range s.of(kindOverhead, l.policy) {
@@ -279,8 +285,10 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 	}
 	return t, []bench.Goal{
 		{Name: "the same seed shows each bug again, of 20", Goal: 20, Measured: least, Unit: "runs", AtLeast: true},
-		{Name: fmt.Sprintf("of these runs, alike to the nanosecond, of %d", of), Goal: 1, Measured: float64(alike) / float64(of),
-			Unit: "of 1", AtLeast: true},
+		{
+			Name: fmt.Sprintf("of these runs, alike to the nanosecond, of %d", of), Goal: 1, Measured: float64(alike) / float64(of),
+			Unit: "of 1", AtLeast: true,
+		},
 		{Name: "a recording replays identically, of 5", Goal: 5, Measured: identical, Unit: "replays", AtLeast: true},
 		logGoal(wayRoundPlaces, waySeed, s.of(kindLog, l.replays)),
 		logGoal(wayRoundPlaces, wayRound, s.of(kindLog, l.replays)),

@@ -34,14 +34,18 @@ func TestShortRuns(t *testing.T) {
 // TestAttribution: anything that the agent may have caused counts as caused by the agent.
 func TestAttribution(t *testing.T) {
 	dir := t.TempDir()
-	sound := agent.Status{Started: true, Ended: true, Sent: 2, Delivered: 2, Answered: 1,
-		Checks: []agent.CheckCount{{Name: "asgct-shadow", Total: 2, Match: 2}}}
+	sound := agent.Status{
+		Started: true, Ended: true, Sent: 2, Delivered: 2, Answered: 1,
+		Checks: []agent.CheckCount{{Name: "asgct-shadow", Total: 2, Match: 2}},
+	}
 	require.Nil(t, judge(trial.Result{Dir: dir, Status: sound}, false))
 
 	brackets := sound
 	brackets.Sent, brackets.Delivered, brackets.Seconds = 6, 6, 1
-	brackets.Checks = append(brackets.Checks, agent.CheckCount{Name: "asgct-gst-bracket", Total: 3, Match: 1,
-		Void: map[string]uint64{"thread-end": 2}})
+	brackets.Checks = append(brackets.Checks, agent.CheckCount{
+		Name: "asgct-gst-bracket", Total: 3, Match: 1,
+		Void: map[string]uint64{"thread-end": 2},
+	})
 	require.Nil(t, judge(trial.Result{Dir: dir, Status: brackets}, false))
 
 	lost := sound

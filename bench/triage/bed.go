@@ -102,7 +102,8 @@ func (b *bed) fits(e experiment) []jdk.Entry {
 // run makes one trial and assigns parts of its outcome to labels; it returns at least one entry, without an outcome if the cause
 // did not appear.
 func (b *bed) run(ctx context.Context, e experiment, name string, j jdk.Entry, p program, seed uint64) ([]triagetest.Labelled,
-	error) {
+	error,
+) {
 	dir := filepath.Join(b.Dir, "trial-"+strconv.FormatUint(seed, 10))
 	defer os.RemoveAll(dir)
 	javaHome, err := b.wrap(e, dir, j, uint32(seed&math.MaxUint32))

@@ -162,8 +162,10 @@ func injected(all []corruption, held bool) (out []experiment) {
 			label: where + ": " + class, kind: triagetest.KindMismatch, programs: through(method), held: held,
 			checks: map[string]float64{recipe.GstAsgct: 0.02},
 			flags:  []string{"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"},
-			include: []string{"misstep.workloads.*", "com.fasterxml.jackson.databind.Obj*", "java.util.stream.*",
-				"java.util.concurrent.F*", "java.util.regex.*"},
+			include: []string{
+				"misstep.workloads.*", "com.fasterxml.jackson.databind.Obj*", "java.util.stream.*",
+				"java.util.concurrent.F*", "java.util.regex.*",
+			},
 			faults: &faults.Plan{Classes: []string{class}, Rate: 1, Where: where, Method: method},
 		}
 		if method != "" {
@@ -222,8 +224,10 @@ func calibration() []experiment {
 	return append(all,
 		experiment{
 			label: "JDK-8303444", kind: triagetest.KindMismatch, programs: []program{{"clinit", []string{"2"}}}, oldest: 17,
-			flags: []string{"-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:CompileCommand=quiet",
-				"-XX:CompileCommand=compileonly,misstep/workloads/clinit/*.*"},
+			flags: []string{
+				"-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:CompileCommand=quiet",
+				"-XX:CompileCommand=compileonly,misstep/workloads/clinit/*.*",
+			},
 			checks: map[string]float64{recipe.GstAsgct: 1}, include: []string{"misstep.workloads.clinit.*"},
 			keep: passes(func(class, method string) bool {
 				return strings.HasPrefix(class, "misstep.workloads.clinit.") && method == "<clinit>"
@@ -255,8 +259,10 @@ func planted(arguments ...string) []program { return []program{{own + "Planted",
 func crashes() []experiment {
 	var all []experiment
 	add := func(label string, flags []string, arguments ...string) {
-		all = append(all, experiment{label: label, kind: triagetest.KindCrash, programs: planted(arguments...),
-			flags: append(slices.Clone(small), flags...)})
+		all = append(all, experiment{
+			label: label, kind: triagetest.KindCrash, programs: planted(arguments...),
+			flags: append(slices.Clone(small), flags...),
+		})
 	}
 	add("unsafe write in storeCounter", nil, "unsafe-write")
 	add("unsafe write in flushBuffer", nil, "unsafe-write-elsewhere")
@@ -303,16 +309,20 @@ func hangs() []experiment {
 		"endless loop in spinParser":    "spin-parser",
 		"endless loop in spinQueue":     "spin-queue",
 	} {
-		all = append(all, experiment{label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small,
-			wall: 2 * time.Second})
+		all = append(all, experiment{
+			label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small,
+			wall: 2 * time.Second,
+		})
 	}
 	for label, mode := range map[string]string{
 		"deadlock of a pool's workers": "deadlock-pool", "permit that nobody gives back": "permit",
 		"join of a thread that sleeps": "join",
 		"endless loop in spinIndex":    "spin-index",
 	} {
-		all = append(all, experiment{label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small,
-			wall: 2 * time.Second, held: true})
+		all = append(all, experiment{
+			label: label, kind: triagetest.KindHang, programs: planted(mode), flags: small,
+			wall: 2 * time.Second, held: true,
+		})
 	}
 	for label, mode := range map[string]string{
 		"loop without a safepoint poll in digest": "safepoint-digest",
@@ -362,8 +372,10 @@ func nothings() []experiment {
 	add("asked from outside to end", experiment{programs: fixture("kill", "TERM")})
 	add("beyond its memory limit", experiment{programs: fixture("eat"), flags: []string{"-Xmx8g"}, memoryMiB: 150})
 	add("Java heap full", experiment{programs: fixture("eat")})
-	add("Java heap full, with an error file", experiment{programs: fixture("eat"), flags: []string{"-XX:+CrashOnOutOfMemoryError"},
-		oldest: 11})
+	add("Java heap full, with an error file", experiment{
+		programs: fixture("eat"), flags: []string{"-XX:+CrashOnOutOfMemoryError"},
+		oldest: 11,
+	})
 	add("no native memory for the heap", experiment{flags: []string{"-Xms40000g", "-Xmx40000g"}})
 	add("beyond its output limit", experiment{programs: fixture("print"), outputMiB: 1})
 	add("beyond its disk limit", experiment{programs: fixture("fill"), diskMiB: 8})

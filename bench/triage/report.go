@@ -69,31 +69,47 @@ func measure(all []triagetest.Labelled) bench.Report {
 		return strings.HasSuffix(i.Label, ": stale") || strings.HasSuffix(i.Label, ": foreign")
 	}
 	rows = append(rows,
-		row{"corrupted walks at entries",
-			triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "entry: ") }), seed)},
-		row{"corrupted walks in handlers",
-			triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "signal: ") }), seed)},
-		row{"all, without truncated walks and other walks' answers",
-			triagetest.Measure(of(func(i triagetest.Item) bool { return !cutOff(i) && !another(i) }), seed)},
-		row{"held back, without those",
-			triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] && !cutOff(i) && !another(i) }), seed)})
-	rows = append(rows, row{"one outcome a trial, its most frequent mismatch",
-		triagetest.Measure(triagetest.Group(mostFrequent(all)), seed)})
+		row{
+			"corrupted walks at entries",
+			triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "entry: ") }), seed),
+		},
+		row{
+			"corrupted walks in handlers",
+			triagetest.Measure(of(func(i triagetest.Item) bool { return strings.HasPrefix(i.Label, "signal: ") }), seed),
+		},
+		row{
+			"all, without truncated walks and other walks' answers",
+			triagetest.Measure(of(func(i triagetest.Item) bool { return !cutOff(i) && !another(i) }), seed),
+		},
+		row{
+			"held back, without those",
+			triagetest.Measure(of(func(i triagetest.Item) bool { return held[i.Label] && !cutOff(i) && !another(i) }), seed),
+		})
+	rows = append(rows, row{
+		"one outcome a trial, its most frequent mismatch",
+		triagetest.Measure(triagetest.Group(mostFrequent(all)), seed),
+	})
 	rows = append(rows, row{"entry and signal as one label", triagetest.Measure(oneWay(findings), seed)})
 
 	merged, split := triagetest.Merged(items), triagetest.Split(findings)
 	return bench.Report{
 		Name: "triage",
-		Tables: []bench.Table{scoreTable(rows), confusionTable("findings that hold several labels", merged),
-			confusionTable("labels in several findings", split)},
+		Tables: []bench.Table{
+			scoreTable(rows), confusionTable("findings that hold several labels", merged),
+			confusionTable("labels in several findings", split),
+		},
 		Goals: []bench.Goal{
-			{Name: "pairwise precision", Goal: 0.95, Measured: whole.Precision.Value, Unit: "of the pairs in one finding",
-				AtLeast: true},
+			{
+				Name: "pairwise precision", Goal: 0.95, Measured: whole.Precision.Value, Unit: "of the pairs in one finding",
+				AtLeast: true,
+			},
 			{Name: "pairwise recall", Goal: 0.9, Measured: whole.Recall.Value, Unit: "of the pairs with one label", AtLeast: true},
 			{Name: "outcomes", Goal: 300, Measured: float64(len(findings) + nothings), Unit: "outcomes", AtLeast: true},
 			{Name: "labels", Goal: 25, Measured: float64(whole.Labels), Unit: "labels", AtLeast: true},
-			{Name: "infrastructure taken for findings", Goal: 0, Measured: taken0(taken, nothings),
-				Unit: fmt.Sprintf("of %d outcomes", nothings)},
+			{
+				Name: "infrastructure taken for findings", Goal: 0, Measured: taken0(taken, nothings),
+				Unit: fmt.Sprintf("of %d outcomes", nothings),
+			},
 		},
 		Rows: struct {
 			Scores        []scoreRow
@@ -171,8 +187,10 @@ func jsonRows(rows []row) (all []scoreRow) {
 	}
 	for _, r := range rows {
 		s := r.Score
-		all = append(all, scoreRow{r.Of, s.Items, s.Labels, s.Findings, of(s.Precision), of(s.Recall), of(s.BPrecision),
-			of(s.BRecall)})
+		all = append(all, scoreRow{
+			r.Of, s.Items, s.Labels, s.Findings, of(s.Precision), of(s.Recall), of(s.BPrecision),
+			of(s.BRecall),
+		})
 	}
 	return all
 }

@@ -195,8 +195,10 @@ func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) b
 	log := filepath.Join(r.Dir, "faults.bin")
 	cmd := exec.CommandContext(ctx, filepath.Join(s.JDK.Path, "bin", "java"), args...)
 	cmd.Dir = r.Dir
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC", "HOME=" + scratch, "TMPDIR=" + scratch,
-		"JAVA_HOME=" + s.JDK.Path}
+	cmd.Env = []string{
+		"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "TZ=UTC", "HOME=" + scratch, "TMPDIR=" + scratch,
+		"JAVA_HOME=" + s.JDK.Path,
+	}
 	if s.Faults != nil {
 		cmd.Env = append(cmd.Env, s.Faults.Environment(b.Injector, log)...)
 	}
@@ -265,8 +267,10 @@ func (b *Bed) command(ctx context.Context, s Spec, scratch, out string) ([]strin
 	if err != nil {
 		return nil, workloads.Manifest{}, err
 	}
-	invocation, err := manifest.Invocation(entry.Path, &misstepv1.Workload{Name: s.Workload, Arguments: s.Arguments,
-		Repetitions: s.Repetitions}, scratch)
+	invocation, err := manifest.Invocation(entry.Path, &misstepv1.Workload{
+		Name: s.Workload, Arguments: s.Arguments,
+		Repetitions: s.Repetitions,
+	}, scratch)
 	if err != nil {
 		return nil, workloads.Manifest{}, err
 	}

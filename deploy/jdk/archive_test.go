@@ -32,8 +32,10 @@ func makeTar(t *testing.T, prefix string, more ...tar.Header) []byte {
 	for _, name := range slices.Sorted(maps.Keys(fakeFiles)) {
 		text := fakeFiles[name]
 		require.NoError(t,
-			w.WriteHeader(&tar.Header{Name: prefix + name, Mode: int64(fakeMode(name)), Size: int64(len(text)),
-				Typeflag: tar.TypeReg}))
+			w.WriteHeader(&tar.Header{
+				Name: prefix + name, Mode: int64(fakeMode(name)), Size: int64(len(text)),
+				Typeflag: tar.TypeReg,
+			}))
 		_, err := w.Write([]byte(text))
 		require.NoError(t, err)
 	}
@@ -168,8 +170,10 @@ func TestBadArchivesAreRefused(t *testing.T) {
 		"climbs":                   tarWith(tar.Header{Name: "../evil", Typeflag: tar.TypeReg}),
 		`"jdk/../../evil": climbs`: tarWith(tar.Header{Name: "jdk/../../evil", Typeflag: tar.TypeReg}),
 		"absolute":                 tarWith(tar.Header{Name: "/etc/evil", Typeflag: tar.TypeReg}),
-		"leaves the tree": tarWith(tar.Header{Name: "jdk/out", Linkname: "../../../../../../../../etc/passwd",
-			Typeflag: tar.TypeSymlink}),
+		"leaves the tree": tarWith(tar.Header{
+			Name: "jdk/out", Linkname: "../../../../../../../../etc/passwd",
+			Typeflag: tar.TypeSymlink,
+		}),
 		"to /etc/passwd: leaves":  tarWith(tar.Header{Name: "jdk/out", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}),
 		"link target":             tarWith(tar.Header{Name: "jdk/out", Linkname: "/etc/passwd", Typeflag: tar.TypeLink}),
 		"neither file nor folder": tarWith(tar.Header{Name: "jdk/null", Typeflag: tar.TypeChar}),

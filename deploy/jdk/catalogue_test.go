@@ -47,8 +47,10 @@ func TestAddAFolder(t *testing.T) {
 
 	inspected, err := Inspect(t.Context(), home)
 	require.NoError(t, err)
-	assert.Equal(t, Entry{Path: home, Version: want.Version, Vendor: want.Vendor, Feature: 21, Release: want.Release,
-		HasCompiler: true}, inspected)
+	assert.Equal(t, Entry{
+		Path: home, Version: want.Version, Vendor: want.Vendor, Feature: 21, Release: want.Release,
+		HasCompiler: true,
+	}, inspected)
 
 	again, err := c.Add(t.Context(), "bench-21", home, AddOptions{})
 	require.NoError(t, err, "the same source again")

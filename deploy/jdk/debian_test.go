@@ -116,8 +116,10 @@ func TestParseDebian(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, d.source())
 	}
-	for _, source := range []string{"debian:", "debian:openjdk", "debian:openjdk-21@", "debian:openjdk-21@a b",
-		"debian:openjdk-21@../x", "debian:temurin-21", "debian:openjdk-21@-x"} {
+	for _, source := range []string{
+		"debian:", "debian:openjdk", "debian:openjdk-21@", "debian:openjdk-21@a b",
+		"debian:openjdk-21@../x", "debian:temurin-21", "debian:openjdk-21@-x",
+	} {
 		_, err := parseDebian(source)
 		require.Error(t, err, source)
 	}

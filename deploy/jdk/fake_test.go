@@ -22,8 +22,10 @@ const (
 )
 
 // fakeFiles holds the files of the fake JAVA_HOME by path.
-var fakeFiles = map[string]string{"bin/java": fakeJava, "bin/javac": "#!/bin/sh\n", "release": fakeRelease,
-	"lib/modules": "modules"}
+var fakeFiles = map[string]string{
+	"bin/java": fakeJava, "bin/javac": "#!/bin/sh\n", "release": fakeRelease,
+	"lib/modules": "modules",
+}
 
 func fakeJDK(t *testing.T) string {
 	t.Helper()

@@ -22,8 +22,10 @@ import (
 const sysroot = "sysroot"
 
 // alwaysGathered are libraries that are opened by name at run time, or by an agent that was built on an older system.
-var alwaysGathered = []string{"libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "libresolv.so.2",
-	"librt.so.1", "libstdc++.so.6", "libz.so.1"}
+var alwaysGathered = []string{
+	"libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6", "libpthread.so.0", "libresolv.so.2",
+	"librt.so.1", "libstdc++.so.6", "libz.so.1",
+}
 
 // gatherSysroot copies the loader and all shared libraries that the programs and libraries in home need, and that home itself
 // lacks, from the packages unpacked in libs (one folder each) to home/sysroot: those that ldd would find. It returns the packages

@@ -21,8 +21,10 @@ var JREModules = []string{
 }
 
 // jdkSkip are the parts of a JDK that no program needs at run time.
-var jdkSkip = []string{"jmods", "src.zip", "lib/src.zip", "lib/ct.sym", "man", "legal", "demo", "include", "sample", "docs",
-	"release.txt"}
+var jdkSkip = []string{
+	"jmods", "src.zip", "lib/src.zip", "lib/ct.sym", "man", "legal", "demo", "include", "sample", "docs",
+	"release.txt",
+}
 
 // JRE returns a tree with the Java of javaHome, visible at the same path in the guest. jlink reduces it to the given modules (nil:
 // JREModules; modules that this JDK lacks are left out), and a class data sharing archive is added so that it boots quickly; the

@@ -20,8 +20,10 @@ import (
 )
 
 func TestArgumentsOfADeterministicMachine(t *testing.T) {
-	m := &machine{mode: ModeDeterministic, cpus: 1, memory: 512, seed: 18446744073709551615, scratch: "/s", kernel: "/k",
-		initrd: "/i", replayFile: "/r"}
+	m := &machine{
+		mode: ModeDeterministic, cpus: 1, memory: 512, seed: 18446744073709551615, scratch: "/s", kernel: "/k",
+		initrd: "/i", replayFile: "/r",
+	}
 	line := strings.Join(m.arguments(3, ""), " ")
 	for _, want := range []string{
 		"-accel tcg,thread=single", "-icount shift=0,sleep=off,rr=record,rrfile=/r", "-seed 18446744073709551615", "-smp 1",
@@ -163,8 +165,10 @@ func TestReadRecordingRefuses(t *testing.T) {
 		_, err := ReadRecording(dir)
 		require.ErrorContains(t, err, problem)
 	}
-	data, err := json.Marshal(Recording{Version: 1, QEMU: "another",
-		Files: map[string]string{"vmlinuz": "x", "initrd.zst": "x", "replay.bin": "x"}})
+	data, err := json.Marshal(Recording{
+		Version: 1, QEMU: "another",
+		Files: map[string]string{"vmlinuz": "x", "initrd.zst": "x", "replay.bin": "x"},
+	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, recordingMeta), data, 0o644))
 	_, err = Replay(t.Context(), dir, ReplayConfig{}, nil, nil)
@@ -236,8 +240,10 @@ func TestReceiverFollowsNoLinkOut(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
 	r := receiver{dir: dir}
-	err := r.receive(bytes.NewReader(stream(t, hello, wire.Frame{Kind: wire.KindFile,
-		Payload: wire.Encode(wire.FileHeader{Name: "link/x"})})))
+	err := r.receive(bytes.NewReader(stream(t, hello, wire.Frame{
+		Kind:    wire.KindFile,
+		Payload: wire.Encode(wire.FileHeader{Name: "link/x"}),
+	})))
 	require.ErrorContains(t, err, "keeping evidence")
 	entries, err := os.ReadDir(outside)
 	require.NoError(t, err)

@@ -37,18 +37,24 @@ var presets = []Preset{
 	// 11: experimental, 15: product (JEP 377), 24: always with generations (JEP 490).
 	{Name: "zgc", Does: "ZGC; without generations before JDK 23", required: []string{"-XX:+UseZGC"}},
 	// 21 to 23: ZGenerational (JEP 439), 24: the only mode, and the flag is removed.
-	{Name: "zgc-generational", Does: "ZGC with generations", since: 21, required: []string{"-XX:+UseZGC"},
-		optional: []string{"-XX:+ZGenerational"}},
+	{
+		Name: "zgc-generational", Does: "ZGC with generations", since: 21, required: []string{"-XX:+UseZGC"},
+		optional: []string{"-XX:+ZGenerational"},
+	},
 	{Name: "shenandoah", Does: "Shenandoah", required: []string{"-XX:+UseShenandoahGC"}},
 	// 24: experimental (JEP 404), 25: product (JEP 521). The flag ShenandoahGCMode is older than this mode.
-	{Name: "shenandoah-generational", Does: "Shenandoah with generations", since: 25,
-		required: []string{"-XX:+UseShenandoahGC", "-XX:ShenandoahGCMode=generational"}},
+	{
+		Name: "shenandoah-generational", Does: "Shenandoah with generations", since: 25,
+		required: []string{"-XX:+UseShenandoahGC", "-XX:ShenandoahGCMode=generational"},
+	},
 
 	{Name: "int", Does: "the interpreter only", required: []string{"-Xint"}},
 	{Name: "comp", Does: "methods are compiled before their first call", required: []string{"-Xcomp"}},
 	{Name: "c1", Does: "C1 only", required: []string{"-XX:TieredStopAtLevel=1"}},
-	{Name: "c1-comp", Does: "methods are compiled by C1 before their first call",
-		required: []string{"-XX:TieredStopAtLevel=1", "-Xcomp"}},
+	{
+		Name: "c1-comp", Does: "methods are compiled by C1 before their first call",
+		required: []string{"-XX:TieredStopAtLevel=1", "-Xcomp"},
+	},
 	{Name: "c1-profiled", Does: "C1 with full profiles, never C2", required: []string{"-XX:TieredStopAtLevel=3"}},
 	{Name: "c2", Does: "C2 only", required: []string{"-XX:-TieredCompilation"}},
 	{
@@ -69,8 +75,10 @@ var presets = []Preset{
 			"-XX:Tier4InvocationThreshold=100", "-XX:Tier4MinInvocationThreshold=50", "-XX:Tier4CompileThreshold=200",
 			"-XX:Tier4BackEdgeThreshold=2000",
 		},
-		optional: []string{"-XX:+DeoptimizeNMethodBarriersALot", "-XX:+DeoptimizeOnAllocationException",
-			"-XX:+StressUnstableIfTraps"},
+		optional: []string{
+			"-XX:+DeoptimizeNMethodBarriersALot", "-XX:+DeoptimizeOnAllocationException",
+			"-XX:+StressUnstableIfTraps",
+		},
 	},
 	{
 		Name: "c2-stress", Does: "C2 schedules code at random (StressSeed=1 where the flag exists)",
@@ -97,8 +105,10 @@ var presets = []Preset{
 	// 24: experimental (JEP 450), 25: product (JEP 519).
 	{Name: "compact-headers", Does: "compact object headers", required: []string{"-XX:+UseCompactObjectHeaders"}},
 	{Name: "frame-pointers", Does: "compiled methods keep a frame pointer", required: []string{"-XX:+PreserveFramePointer"}},
-	{Name: "bound-threads", Does: "each virtual thread is bound to a platform thread of its own", since: 21,
-		required: []string{"-XX:-VMContinuations"}},
+	{
+		Name: "bound-threads", Does: "each virtual thread is bound to a platform thread of its own", since: 21,
+		required: []string{"-XX:-VMContinuations"},
+	},
 }
 
 // All returns all presets.
@@ -140,8 +150,10 @@ func (p Preset) Flags(feature int, has map[string]string) ([]string, error) {
 		}
 	}
 	var unlock []string
-	for kind, flag := range map[string]string{Diagnostic: "-XX:+UnlockDiagnosticVMOptions",
-		Experimental: "-XX:+UnlockExperimentalVMOptions"} {
+	for kind, flag := range map[string]string{
+		Diagnostic:   "-XX:+UnlockDiagnosticVMOptions",
+		Experimental: "-XX:+UnlockExperimentalVMOptions",
+	} {
 		if slices.ContainsFunc(chosen, func(f string) bool { return has[flagName(f)] == kind }) {
 			unlock = append(unlock, flag)
 		}

@@ -31,8 +31,10 @@ func TestFlagsFitTheJDK(t *testing.T) {
 }
 
 func TestUnsupportedPresetsAreExplained(t *testing.T) {
-	for name, want := range map[string]string{"zgc": "no flag UseZGC", "zgc-generational": "needs JDK 21 or newer",
-		"compact-headers": "no flag UseCompactObjectHeaders"} {
+	for name, want := range map[string]string{
+		"zgc": "no flag UseZGC", "zgc-generational": "needs JDK 21 or newer",
+		"compact-headers": "no flag UseCompactObjectHeaders",
+	} {
 		p, ok := Find(name)
 		require.True(t, ok)
 		_, err := p.Flags(8, map[string]string{"UseG1GC": Product})

@@ -41,12 +41,16 @@ func setUp(job wire.Job) error {
 		}
 	}
 	err := mountAll([]mount{
-		{source: "devpts", target: "/dev/pts", kind: "devpts", flags: unix.MS_NOSUID | unix.MS_NOEXEC,
-			data: "mode=0620,ptmxmode=0666"},
+		{
+			source: "devpts", target: "/dev/pts", kind: "devpts", flags: unix.MS_NOSUID | unix.MS_NOEXEC,
+			data: "mode=0620,ptmxmode=0666",
+		},
 		{source: "tmpfs", target: "/dev/shm", kind: "tmpfs", flags: unix.MS_NOSUID | unix.MS_NODEV, data: "mode=1777"},
 		{source: "tmpfs", target: "/run", kind: "tmpfs", flags: unix.MS_NOSUID | unix.MS_NODEV, data: "mode=0755"},
-		{source: "cgroup2", target: "/sys/fs/cgroup", kind: "cgroup2", flags: unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC,
-			optional: true},
+		{
+			source: "cgroup2", target: "/sys/fs/cgroup", kind: "cgroup2", flags: unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC,
+			optional: true,
+		},
 		{source: "bpf", target: "/sys/fs/bpf", kind: "bpf", optional: true},
 		{source: "debugfs", target: "/sys/kernel/debug", kind: "debugfs", optional: true},
 		{source: "tracefs", target: "/sys/kernel/tracing", kind: "tracefs", optional: true},
@@ -54,8 +58,12 @@ func setUp(job wire.Job) error {
 	if err != nil {
 		return err
 	}
-	for _, link := range [][2]string{{"/proc/self/fd", "/dev/fd"}, {"fd/0", "/dev/stdin"}, {"fd/1", "/dev/stdout"},
-		{"fd/2", "/dev/stderr"}} {
+	for _, link := range [][2]string{
+		{"/proc/self/fd", "/dev/fd"},
+		{"fd/0", "/dev/stdin"},
+		{"fd/1", "/dev/stdout"},
+		{"fd/2", "/dev/stderr"},
+	} {
 		if err := os.Symlink(link[0], link[1]); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("making %s: %w", link[1], err)
 		}
@@ -84,8 +92,10 @@ func enterHostRoot() error {
 			return fmt.Errorf("making the writable layer: %w", err)
 		}
 	}
-	err = mountAll([]mount{{source: "overlay", target: "/root", kind: "overlay",
-		data: "lowerdir=/host,upperdir=/written/upper,workdir=/written/work"}})
+	err = mountAll([]mount{{
+		source: "overlay", target: "/root", kind: "overlay",
+		data: "lowerdir=/host,upperdir=/written/upper,workdir=/written/work",
+	}})
 	if err != nil {
 		return err
 	}

@@ -88,8 +88,10 @@ func TestParsePackagesRefusesNonsense(t *testing.T) {
 }
 
 func TestCompareVersionsAgreesWithDpkg(t *testing.T) {
-	versions := []string{"7.2.13-1", "7.2.9-1", "7.10-1", "7.2.13-1~bpo12+1", "7.2.13+deb14", "7.2.13", "7.2.13~rc1", "7.02.13",
-		"7a", "7+", "7."}
+	versions := []string{
+		"7.2.13-1", "7.2.9-1", "7.10-1", "7.2.13-1~bpo12+1", "7.2.13+deb14", "7.2.13", "7.2.13~rc1", "7.02.13",
+		"7a", "7+", "7.",
+	}
 	dpkg, err := exec.LookPath("dpkg")
 	if err != nil {
 		t.Skipf("no dpkg to compare with: %v", err)

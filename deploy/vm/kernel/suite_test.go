@@ -24,14 +24,18 @@ func TestParseSuite(t *testing.T) {
 
 func TestEachSuiteHasItsOwnNewest(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "kernel")
-	for folder, version := range map[string]string{"kernel": "7.2.13-1", "kernel-testing": "7.2.12-1",
-		"kernel-experimental": "7.3~rc7-1~exp1"} {
+	for folder, version := range map[string]string{
+		"kernel": "7.2.13-1", "kernel-testing": "7.2.12-1",
+		"kernel-experimental": "7.3~rc7-1~exp1",
+	} {
 		dir := filepath.Join(filepath.Dir(cache), folder, version)
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, metaFile), []byte(`{"version": "`+version+`"}`), 0o644))
 	}
-	for suite, version := range map[Suite]string{Sid: "7.2.13-1", Testing: "7.2.12-1", TrixieBackports: "",
-		Experimental: "7.3~rc7-1~exp1"} {
+	for suite, version := range map[Suite]string{
+		Sid: "7.2.13-1", Testing: "7.2.12-1", TrixieBackports: "",
+		Experimental: "7.3~rc7-1~exp1",
+	} {
 		k, ok, err := Fetcher{Cache: cache, Suite: suite}.Cached()
 		require.NoError(t, err)
 		assert.Equal(t, version != "", ok, suite)
