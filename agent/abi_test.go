@@ -72,10 +72,10 @@ var mirrored = map[string]uint64{
 	"MISSTEP_SCHEDULE_CAPACITY":          scheduleCapacity,
 }
 
-// Facts of abi.h that only C++ and Java share.
+// notForGo matches the names of abi.h that only C++ and Java share.
 var notForGo = regexp.MustCompile(`^MISSTEP_SHADOW_|^MISSTEP_ABI_H$`)
 
-func TestConstantsAreThoseOfTheHeader(t *testing.T) {
+func TestConstantsEqualTheHeader(t *testing.T) {
 	f, err := os.Open("abi.h")
 	require.NoError(t, err)
 	defer f.Close()
@@ -95,7 +95,8 @@ func TestConstantsAreThoseOfTheHeader(t *testing.T) {
 
 func TestPhasesHaveNames(t *testing.T) {
 	for p, name := range map[Phase]string{
-		PhaseNone: "", PhaseHandler: "handler", PhaseWalk: "walk", PhaseCheck: "check", PhaseOwnWalk: "own-walk", PhaseGuess: "guess", 99: "phase-99",
+		PhaseNone: "", PhaseHandler: "handler", PhaseWalk: "walk", PhaseCheck: "check", PhaseOwnWalk: "own-walk",
+		PhaseGuess: "guess", 99: "phase-99",
 	} {
 		require.Equal(t, name, p.String())
 	}

@@ -36,7 +36,8 @@ type Artefacts struct {
 	Digest string
 }
 
-// Find looks for the agent in dir and digests it. A missing file is an fs.ErrNotExist that names the command that builds it.
+// Find looks for the agent in dir and digests it. For a missing file the error wraps fs.ErrNotExist and names the command that
+// builds it.
 func Find(dir string) (Artefacts, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

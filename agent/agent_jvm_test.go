@@ -25,13 +25,13 @@ import (
 type jvm struct {
 	feature int
 	home    string
-	// version is what -Xinternalversion prints, known of the catalogue's.
+	// version is the output of -Xinternalversion, known only for JDKs of the catalogue.
 	version string
 }
 
 func (j jvm) String() string { return fmt.Sprintf("jdk%d", j.feature) }
 
-// jvms gives a JDK of each feature version that this issue proves, where one is installed.
+// jvms returns an installed JDK of each of the feature versions 17 and 25; it skips the test where there is neither.
 func jvms(t *testing.T) []jvm {
 	t.Helper()
 	var found []jvm
@@ -51,7 +51,7 @@ func jvms(t *testing.T) []jvm {
 	return found
 }
 
-// catalogued gives the JDKs of the catalogue, from 8 on, skipping where there is none.
+// catalogued returns the JDKs of the catalogue, from 8 on; it skips the test where the catalogue is empty.
 func catalogued(t *testing.T) []jvm {
 	t.Helper()
 	home := os.Getenv("MISSTEP_HOME")
@@ -78,7 +78,7 @@ func catalogued(t *testing.T) []jvm {
 	return found
 }
 
-// built gives the agent that `make agent` built.
+// built returns the agent that `make agent` built.
 func built(t *testing.T) Artefacts {
 	t.Helper()
 	a, err := Find(filepath.Join("..", "build", "agent"))
@@ -95,11 +95,12 @@ var programs struct {
 	err error
 }
 
-// classes compiles test/programs once with the oldest JDK found and gives the folder of the classes.
+// classes compiles test/programs once, with the oldest JDK found, and returns the folder of the classes.
 func classes(t *testing.T) string {
 	t.Helper()
 	programs.Do(func() {
-		if programs.dir, programs.err = os.MkdirTemp("", "misstep-agent-classes-*"); programs.err != nil { //nolint:usetesting // shared by all tests, TestMain removes it
+		programs.dir, programs.err = os.MkdirTemp("", "misstep-agent-classes-*") //nolint:usetesting // shared: TestMain removes it
+		if programs.err != nil {
 			return
 		}
 		sources, err := filepath.Glob(filepath.Join("test", "programs", "*.java"))
@@ -113,9 +114,12 @@ func classes(t *testing.T) string {
 			programs.err = fmt.Errorf("compile the test programs: %w: %s", err, output)
 			return
 		}
-		// What runs on older JDKs, too.
+		// These programs run on older JDKs, too.
 		older := []string{"--release", "8", "-d", programs.dir}
-		for _, name := range []string{"Churn", "Deoptimised", "Linked", "Inlined", "Unloaded", "Redefined", "Searched", "Rare", "RedefinedOne", "RedefinedTwo", "RedefinedLeaf"} {
+		for _, name := range []string{
+			"Churn", "Deoptimised", "Linked", "Inlined", "Unloaded", "Redefined", "Searched", "Rare",
+			"RedefinedOne", "RedefinedTwo", "RedefinedLeaf",
+		} {
 			older = append(older, filepath.Join("test", "programs", name+".java"))
 		}
 		output, err = exec.Command(javac, older...).CombinedOutput()
@@ -123,13 +127,14 @@ func classes(t *testing.T) string {
 			programs.err = fmt.Errorf("compile a test program for 8: %w: %s", err, output)
 			return
 		}
-		// What needs virtual threads is compiled by the newest JDK, where there is one.
+		// Programs with virtual threads are compiled by the newest JDK, if it has them.
 		newest := jvms(t)[len(jvms(t))-1]
 		if newest.feature >= 21 {
 			javac = filepath.Join(newest.home, "bin", "javac")
 			source := filepath.Join("test", "programs21", "Virtual.java")
 			descent := filepath.Join("test", "programs21", "Descent.java")
-			if output, err := exec.Command(javac, "--release", "21", "-d", programs.dir, source, descent).CombinedOutput(); err != nil {
+			output, err := exec.Command(javac, "--release", "21", "-d", programs.dir, source, descent).CombinedOutput()
+			if err != nil {
 				programs.err = fmt.Errorf("compile the test programs for 21: %w: %s", err, output)
 			}
 		}
@@ -146,7 +151,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// mismatch is what the tests look at in a record.
+// mismatch has the fields of a record that the tests look at.
 type mismatch struct {
 	Check, Kind, Thread, TopState, Count, Sequence string
 	DeoptimisedCaller                              struct{ ClassName, Method string }
@@ -163,7 +168,7 @@ type mismatch struct {
 	}
 }
 
-// sample says whether the walk is of a signal, judged by asgct-shadow or edges.
+// sample reports whether the walk was made in a signal handler and judged by asgct-shadow or edges.
 func (m mismatch) sample() bool {
 	return m.Check != "gst-asgct" && m.Suspect.Source == "asgct" && len(m.Code) > 0
 }
@@ -177,7 +182,7 @@ func (m mismatch) boundary() string {
 	return m.Reference.Frames[at].ClassName + "." + m.Reference.Frames[at].Method
 }
 
-// result of one run.
+// result is the outcome of one run.
 type result struct {
 	output     string
 	err        error
@@ -194,13 +199,13 @@ func (r result) check(name string) CheckCount {
 	return CheckCount{}
 }
 
-// run starts a program under the agent. The status and the records are read whatever its end; requireEnded asks for a clean one.
+// run runs a program under the agent. The status and the records are read however it ends; requireSound asserts a clean end.
 func run(t *testing.T, j jvm, o Options, flags []string, program ...string) result {
 	t.Helper()
 	return runWith(t, built(t), j, o, flags, program...)
 }
 
-// runWith is run with an agent of its own.
+// runWith is run with a given agent.
 func runWith(t *testing.T, a Artefacts, j jvm, o Options, flags []string, program ...string) result {
 	t.Helper()
 	java := filepath.Join(j.home, "bin", "java")
@@ -237,7 +242,7 @@ func runWith(t *testing.T, a Artefacts, j jvm, o Options, flags []string, progra
 	return r
 }
 
-// requireSound asks that the JVM ended well and that every verdict is accounted for.
+// requireSound asserts that the JVM ended well and that every verdict is accounted for.
 func requireSound(t *testing.T, r result) {
 	t.Helper()
 	require.NoError(t, r.err, r.output)
@@ -258,12 +263,13 @@ func allChecks(share float64) map[string]float64 {
 	return map[string]float64{"gst-asgct": share, "shadow-gst": share, "asgct-shadow": 1, "edges": 1, "liveness": 1}
 }
 
-// Checks at entries have no excuse on any program: what they find is a bug of the JVM or of ours.
+// No rule tolerates a mismatch of checks at entries in this program: a mismatch is a bug of the JVM or of the agent.
 func TestEveryCheckWorksAndEntryChecksAreQuiet(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
 			seconds := 4.0
-			r := run(t, j, Options{Seed: 1, Checks: allChecks(0.0005), Interval: time.Millisecond}, nil, "Mixed", fmt.Sprint(seconds), "1")
+			o := Options{Seed: 1, Checks: allChecks(0.0005), Interval: time.Millisecond}
+			r := run(t, j, o, nil, "Mixed", fmt.Sprint(seconds), "1")
 			requireSound(t, r)
 			require.Contains(t, r.output, "mixed: verified")
 			for _, c := range r.status.Checks {
@@ -275,24 +281,25 @@ func TestEveryCheckWorksAndEntryChecksAreQuiet(t *testing.T) {
 				require.NotZerof(t, c.Total, "%s did nothing", c.Name)
 				require.NotZerof(t, c.Match, "%s never matched", c.Name)
 			}
-			t.Logf("%d answered samples, %.0f a second of the program's own time", r.status.Answered, float64(r.status.Answered)/seconds)
+			t.Logf("%d answered samples, %.0f a second of the program's own time", r.status.Answered,
+				float64(r.status.Answered)/seconds)
 			require.NotZero(t, r.status.Instrumented)
 			for _, m := range r.mismatches {
 				t.Logf("%s %s at %s (%s)", m.Check, m.Kind, m.boundary(), m.TopState)
 				sampled := m.Check == "asgct-shadow" || m.Check == "edges" && m.Suspect.Source == "asgct" && len(m.Code) > 0
-				require.True(t, sampled, "a false alarm of an entry check")
+				require.True(t, sampled, "a false positive of an entry check")
 			}
 			require.Zero(t, r.check("liveness").Mismatch)
 		})
 	}
 }
 
-// JDK-8303444: in a static initializer that compiled code triggered, ASGCT loses everything below the upcall.
+// JDK-8303444: in a class initialiser that compiled code triggered, ASGCT loses everything below the upcall.
 func TestClinitUnderCompiledCodeIsFound(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			r := run(t, j, Options{Seed: 1, Include: []string{"Clinit*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1}},
-				[]string{"-Xcomp"}, "Clinit")
+			o := Options{Seed: 1, Include: []string{"Clinit*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1}}
+			r := run(t, j, o, []string{"-Xcomp"}, "Clinit")
 			requireSound(t, r)
 			var found []mismatch
 			for _, m := range r.mismatches {
@@ -312,11 +319,12 @@ func TestClinitUnderCompiledCodeIsFound(t *testing.T) {
 	}
 }
 
-// The same program interpreted has nothing to find.
+// The same program, interpreted, has no mismatches.
 func TestClinitInterpretedIsQuiet(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			r := run(t, j, Options{Seed: 1, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1}}, []string{"-Xint"}, "Clinit")
+			o := Options{Seed: 1, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1}}
+			r := run(t, j, o, []string{"-Xint"}, "Clinit")
 			requireSound(t, r)
 			require.NotZero(t, r.check("gst-asgct").Match)
 			require.Empty(t, r.mismatches)
@@ -324,11 +332,13 @@ func TestClinitInterpretedIsQuiet(t *testing.T) {
 	}
 }
 
-func TestThreadsThatComeAndGo(t *testing.T) {
+func TestThreadsThatStartAndEnd(t *testing.T) {
 	for _, j := range jvms(t) {
 		for _, end := range []string{"return", "exit", "halt"} {
 			t.Run(j.String()+"/"+end, func(t *testing.T) {
-				o := Options{Seed: 3, Checks: allChecks(0.001), Interval: 200 * time.Microsecond, Jitter: 0.5, Include: []string{"Churn*"}}
+				o := Options{
+					Seed: 3, Checks: allChecks(0.001), Interval: 200 * time.Microsecond, Jitter: 0.5, Include: []string{"Churn*"},
+				}
 				r := run(t, j, o, nil, "Churn", "1", end)
 				requireSound(t, r)
 				require.Contains(t, r.output, "churn: verified")
@@ -341,7 +351,8 @@ func TestThreadsThatComeAndGo(t *testing.T) {
 func TestTheSeedChoosesTheMethods(t *testing.T) {
 	j := jvms(t)[0]
 	count := func(seed uint64, ratio float64) uint64 {
-		r := run(t, j, Options{Seed: seed, Ratio: ratio, Include: []string{"Mixed*"}, Checks: allChecks(0.01)}, nil, "Mixed", "0", "1")
+		o := Options{Seed: seed, Ratio: ratio, Include: []string{"Mixed*"}, Checks: allChecks(0.01)}
+		r := run(t, j, o, nil, "Mixed", "0", "1")
 		requireSound(t, r)
 		return r.status.Instrumented
 	}
@@ -400,15 +411,19 @@ func TestAMissingPatchIsOneClearLine(t *testing.T) {
 	require.Contains(t, string(output), "java.lang.Thread is not patched")
 }
 
-// A push looks for room only when its countdown runs out, which it does in time: without entry checks, with them, and when a new thread goes down at once.
-func TestNoEntryGoesBeyondTheBuffer(t *testing.T) {
+// A push checks for room in the buffer only when its countdown runs out. That is early enough without entry checks, with them, and
+// when a new thread recurses deeply at once.
+func TestNoPushExceedsTheBuffer(t *testing.T) {
 	for _, j := range jvms(t) {
 		if j.feature < 21 {
 			continue
 		}
 		for _, share := range []float64{0, 0.001} {
 			t.Run(fmt.Sprint(j, "/", share), func(t *testing.T) {
-				o := Options{Seed: 1, Include: []string{"Descent*"}, Checks: map[string]float64{"asgct-shadow": 1, "shadow-gst": share}, Interval: time.Millisecond}
+				o := Options{
+					Seed: 1, Include: []string{"Descent*"}, Interval: time.Millisecond,
+					Checks: map[string]float64{"asgct-shadow": 1, "shadow-gst": share},
+				}
 				r := run(t, j, o, []string{"-Xss2m"}, "Descent")
 				requireSound(t, r)
 				require.Contains(t, r.output, "descent: verified")
@@ -419,8 +434,8 @@ func TestNoEntryGoesBeyondTheBuffer(t *testing.T) {
 	}
 }
 
-// Virtual threads have shadows of their own; walks that go on into the carrier stand under a rule; and frames that a yield
-// left in the heap are missing from ASGCT, a known bug (ORACLE.md, calibration).
+// Virtual threads have their own shadow stacks; walks that continue into the carrier are tolerated by a rule; and ASGCT misses the
+// frames that a yield left in the heap, which is a known bug.
 func TestVirtualThreads(t *testing.T) {
 	for _, j := range jvms(t) {
 		if j.feature < 21 {
@@ -451,7 +466,7 @@ func TestVirtualThreads(t *testing.T) {
 }
 
 // The flight record outlives the process.
-func TestAKilledJVMLeavesItsRecord(t *testing.T) {
+func TestAKilledJVMLeavesItsFlightRecord(t *testing.T) {
 	j := jvms(t)[0]
 	a := built(t)
 	java := filepath.Join(j.home, "bin", "java")
@@ -488,14 +503,18 @@ func TestAKilledJVMLeavesItsRecord(t *testing.T) {
 	require.NotEmpty(t, s.Threads)
 }
 
-// No fence keeps a push and its pop apart from each other, or from what is between them (java.lang.MisstepShadow): C2 must leave them where they are
-// all the same, in a leaf that it has inlined and that touches no memory. Were they dropped or moved together, the leaf would stand on no shadow and most samples
-// would be tolerated.
+// No fence separates a push from its pop, or from the code between them (java.lang.MisstepShadow): C2 must nevertheless leave them
+// in place, even in a leaf that it has inlined and that accesses no memory. If it dropped them or moved them together, the leaf
+// would be on no shadow stack and most samples would be tolerated.
 func TestPushAndPopStayAroundInlinedCode(t *testing.T) {
 	for _, j := range catalogued(t) {
 		t.Run(filepath.Base(j.home), func(t *testing.T) {
-			o := Options{Seed: 1, Ratio: 1, Include: []string{"Inlined*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 200 * time.Microsecond, Jitter: 0.5}
-			r := run(t, j, o, []string{"-XX:-TieredCompilation", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}, "Inlined", "1.5")
+			o := Options{
+				Seed: 1, Ratio: 1, Include: []string{"Inlined*"}, Checks: map[string]float64{"asgct-shadow": 1},
+				Interval: 200 * time.Microsecond, Jitter: 0.5,
+			}
+			flags := []string{"-XX:-TieredCompilation", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+			r := run(t, j, o, flags, "Inlined", "1.5")
 			requireSound(t, r)
 			c := r.check("asgct-shadow")
 			var tolerated uint64
@@ -504,7 +523,7 @@ func TestPushAndPopStayAroundInlinedCode(t *testing.T) {
 			}
 			t.Logf("%d samples: %d matched, tolerated %v", c.Total, c.Match, c.Tolerated)
 			require.Greater(t, c.Match, uint64(20))
-			require.Less(t, 100*c.Mismatch, c.Match, "a bug of the JVM's own is one in thousands")
+			require.Less(t, 100*c.Mismatch, c.Match, "bugs of the JVM itself show in one of thousands of samples")
 			require.Greater(t, c.Match, 2*tolerated)
 		})
 	}

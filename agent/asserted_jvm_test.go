@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asserting gives the agent with the library that `make agent-assert` built: it asserts the rules of native/src/rules.h.
+// asserting returns the agent with the library that `make agent-assert` built, which asserts the rules of native/src/rules.h.
 func asserting(t *testing.T) Artefacts {
 	t.Helper()
 	a := built(t)
@@ -25,8 +25,9 @@ func asserting(t *testing.T) Artefacts {
 	return a
 }
 
-// Threads come and go under signals, brackets and entry checks all at once, and under brackets of several threads alone, and no assertion of a rule
-// fails: it would end the JVM. Each JVM says how often it asserted each rule, which the agent without assertions has no words for.
+// Threads start and end under signals, brackets and entry checks at once, and under brackets of several threads alone, and no
+// assertion of a rule fails: it would abort the JVM. Each JVM logs how often it asserted each rule; the agent without assertions
+// does not even contain that message.
 func TestTheRulesHoldInJVMs(t *testing.T) {
 	a := asserting(t)
 	released, err := os.ReadFile(built(t).Library)
@@ -43,7 +44,10 @@ func TestTheRulesHoldInJVMs(t *testing.T) {
 			all["asgct-gst-bracket"] = 1
 			for _, checks := range []map[string]float64{all, {"asgct-gst-bracket": 1}} {
 				t.Run(fmt.Sprint(j, "/", program[0], "/", len(checks), " checks"), func(t *testing.T) {
-					o := Options{Out: t.TempDir(), Seed: 1, Interval: 50 * time.Microsecond, Jitter: 0.5, Include: []string{"Churn*", "Virtual*"}, Checks: checks}
+					o := Options{
+						Out: t.TempDir(), Seed: 1, Interval: 50 * time.Microsecond, Jitter: 0.5,
+						Include: []string{"Churn*", "Virtual*"}, Checks: checks,
+					}
 					r := runWith(t, a, j, o, nil, program...)
 					requireSound(t, r)
 					require.Contains(t, r.output, "verified")
@@ -54,7 +58,8 @@ func TestTheRulesHoldInJVMs(t *testing.T) {
 					require.NoError(t, err)
 					line := regexp.MustCompile(`(?m)^asserted:.*$`).FindString(string(log))
 					t.Logf("%s; %d signals, %d brackets", line, r.status.Sent, r.check("asgct-gst-bracket").Total)
-					require.Regexp(t, `^asserted: rule 1 [1-9]\d* rule 2 [1-9]\d* rule 3 [1-9]\d*$`, line, "no library with assertions")
+					require.Regexp(t, `^asserted: rule 1 [1-9]\d* rule 2 [1-9]\d* rule 3 [1-9]\d*$`, line,
+						"the library has no assertions")
 				})
 			}
 		}

@@ -7,13 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A bound virtual thread is a platform thread of its own of which the JVM tells no start and no end: its slot is free again all the same.
-func TestBoundVirtualThreadsGiveTheirSlotsBack(t *testing.T) {
+// A bound virtual thread is a platform thread for which the JVM posts neither ThreadStart nor ThreadEnd: its slot is nevertheless
+// released.
+func TestBoundVirtualThreadsReleaseTheirSlots(t *testing.T) {
 	for _, j := range jvms(t) {
 		if j.feature < 21 {
 			continue
 		}
-		r := run(t, j, Options{Seed: 1, Checks: allChecks(0.01), Interval: time.Millisecond}, []string{"-XX:+UnlockExperimentalVMOptions", "-XX:-VMContinuations"}, "Virtual", "3", "run")
+		r := run(t, j, Options{Seed: 1, Checks: allChecks(0.01), Interval: time.Millisecond},
+			[]string{"-XX:+UnlockExperimentalVMOptions", "-XX:-VMContinuations"}, "Virtual", "3", "run")
 		requireSound(t, r)
 		require.Zero(t, r.check("shadow-gst").Mismatch, "%+v", r.mismatches)
 		require.Regexp(t, `virtual: verified \d{4,} threads`, r.output)

@@ -10,12 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// brackets asks for nothing that needs instrumented methods.
+// brackets returns options without checks that need instrumented methods.
 func brackets() Options {
-	return Options{Seed: 1, Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1}, Interval: 500 * time.Microsecond, Jitter: 0.5}
+	return Options{
+		Seed: 1, Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1}, Interval: 500 * time.Microsecond, Jitter: 0.5,
+	}
 }
 
-// Neither the patch nor the Java half is there, and every bracket has its verdict.
+// The JVM is neither patched nor instrumented, and every bracket has its verdict.
 func TestBracketsNeedNoInstrumentation(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
@@ -30,8 +32,8 @@ func TestBracketsNeedNoInstrumentation(t *testing.T) {
 			t.Logf("%+v", c)
 			require.Zero(t, r.status.Instrumented)
 			require.Greater(t, c.Match, uint64(50))
-			require.NotZero(t, c.Tolerated["moved"], "no loop came back in between")
-			require.NotZero(t, r.check("edges").Match, "edges takes the walks of brackets")
+			require.NotZero(t, c.Tolerated["moved"], "no loop jumped back within a bracket")
+			require.NotZero(t, r.check("edges").Match, "edges judges the walks of brackets")
 			for _, m := range r.mismatches {
 				t.Logf("%s %s at %s (%s)", m.Check, m.Kind, m.boundary(), m.TopState)
 			}
@@ -39,15 +41,15 @@ func TestBracketsNeedNoInstrumentation(t *testing.T) {
 	}
 }
 
-// inTurns asks for so many brackets that threads take them in turns.
+// inTurns returns options with an interval so short that threads have brackets in turns.
 func inTurns() Options {
 	o := brackets()
 	o.Checks["edges"], o.Interval = 0, 50*time.Microsecond
 	return o
 }
 
-// Threads start and end in the middle of their turns, and so does the JVM.
-func TestBracketsOfThreadsThatComeAndGo(t *testing.T) {
+// Threads end in the middle of their turns, and so does the JVM.
+func TestBracketsOfThreadsThatStartAndEnd(t *testing.T) {
 	for _, j := range jvms(t) {
 		for _, end := range []string{"return", "exit", "halt"} {
 			t.Run(j.String()+"/"+end, func(t *testing.T) {
@@ -63,7 +65,7 @@ func TestBracketsOfThreadsThatComeAndGo(t *testing.T) {
 	}
 }
 
-// The only thread that runs has brackets and samples, in turns and tick by tick: neither check takes all of them.
+// The only running thread has both brackets and samples, in turns and tick by tick: neither check takes all ticks.
 func TestBracketsBesideSamples(t *testing.T) {
 	for _, j := range jvms(t) {
 		for _, interval := range []time.Duration{inTurns().Interval, time.Millisecond} {
@@ -81,8 +83,9 @@ func TestBracketsBesideSamples(t *testing.T) {
 	}
 }
 
-// The turn of a thread that waits is over after one bracket: what it asks for all the time is a small part of what the interval allows. Only that
-// thread has brackets here: those of the others, which run while the JVM starts, are as many as the machine's load makes them.
+// The turn of a waiting thread is over after one bracket, so it has only a small part of the brackets that the interval allows.
+// Here only that thread has brackets: the number of those of other threads, which run while the JVM starts, depends on the
+// machine's load.
 func TestAThreadThatWaitsHasNoTurns(t *testing.T) {
 	const waits, turn = 4 * time.Second, 4 * time.Millisecond
 	for _, j := range jvms(t) {
@@ -100,7 +103,7 @@ func TestAThreadThatWaitsHasNoTurns(t *testing.T) {
 	}
 }
 
-// JDK-8303444 without any instrumentation: the frames below the upcall are lost to ASGCT and there for GetStackTrace.
+// JDK-8303444 without any instrumentation: ASGCT loses the frames below the upcall, GetStackTrace has them.
 func TestBracketsFindTheLostBottom(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
@@ -108,18 +111,22 @@ func TestBracketsFindTheLostBottom(t *testing.T) {
 			requireSound(t, r)
 			found := false
 			for _, m := range r.mismatches {
-				found = found || m.Check == "asgct-gst-bracket" && m.Kind == "truncated" && m.boundary() == "SlowClinit$Lazy.<clinit>"
+				found = found || m.Check == "asgct-gst-bracket" && m.Kind == "truncated" &&
+					m.boundary() == "SlowClinit$Lazy.<clinit>"
 			}
 			require.True(t, found, "%+v %+v", r.check("asgct-gst-bracket"), r.mismatches)
 		})
 	}
 }
 
-// The trace stack as the second reference: frames that are not instrumented, and byte code indices.
+// The trace stack as the second reference: it has frames that are not instrumented, and bytecode indices.
 func TestSamplesAreJudgedByTraces(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			o := Options{Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Reference: "trace:0.2", Interval: 500 * time.Microsecond, Include: []string{"Mixed*"}}
+			o := Options{
+				Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Reference: "trace:0.2", Interval: 500 * time.Microsecond,
+				Include: []string{"Mixed*"},
+			}
 			r := run(t, j, o, nil, "Mixed", "4", "1")
 			requireSound(t, r)
 			t.Logf("%d of %d samples by traces, %+v", r.status.Traced, r.status.Answered, r.check("asgct-shadow"))
@@ -132,7 +139,7 @@ func TestSamplesAreJudgedByTraces(t *testing.T) {
 	}
 }
 
-// Whom the sampler signals: a pattern that nobody's name has gets no signal, and the others work.
+// Each choice of threads gets signals, except a pattern that no thread's name matches.
 func TestTheChoiceOfThreads(t *testing.T) {
 	j := jvms(t)[0]
 	for threads, some := range map[string]bool{"round-robin": true, "cpu": true, "name:ma*n": true, "name:nobody": false} {
@@ -146,34 +153,41 @@ func TestTheChoiceOfThreads(t *testing.T) {
 	}
 }
 
-// A tick without bursts sends one signal at most, a burst up to eight: so many more than there were ticks that a busy machine, on which a
-// thread that does not run ends its burst, cannot hide it.
+// A tick without bursts sends one signal at most, a burst up to eight: so many more than there are ticks that a busy machine, where
+// a burst ends early because its thread does not run, cannot hide the difference.
 func TestBursts(t *testing.T) {
 	j := jvms(t)[0]
 	const interval = 100 * time.Millisecond
 	for _, burst := range []int{1, 8} {
-		o := Options{Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Interval: interval, Burst: burst, Include: []string{"Mixed*"}}
+		o := Options{
+			Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Interval: interval, Burst: burst, Include: []string{"Mixed*"},
+		}
 		began := time.Now()
 		r := run(t, j, o, nil, "Mixed", "1", "2")
 		ticks := uint64(time.Since(began)/interval) + 1
 		requireSound(t, r)
 		t.Logf("%d signals, %d ticks at most", r.status.Sent, ticks)
-		require.Equal(t, burst > 1, r.status.Sent > ticks, "%d signals in %d ticks at most with bursts of %d", r.status.Sent, ticks, burst)
+		require.Equal(t, burst > 1, r.status.Sent > ticks, "%d signals in %d ticks at most with bursts of %d",
+			r.status.Sent, ticks, burst)
 	}
 }
 
-// A code leads to walks from words of the stack where they are asked for; no sample is judged by them.
-func TestGuesses(t *testing.T) {
+// With stack scanning on, a code of ASGCT leads to walks from words of the stack; no sample is judged by them.
+func TestStackScanning(t *testing.T) {
 	all := jvms(t)
 	j := all[len(all)-1]
 	if j.feature < 21 {
-		t.Skip("JDK 17 has the bug that guesses are to find (JDK-8352649): it wants one from 21 on")
+		t.Skip("JDK 17 has the bug that stack scanning provokes (JDK-8352649): this test needs a JDK 21 or later")
 	}
 	for _, guesses := range []int{0, 7} {
-		o := Options{Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 100 * time.Microsecond, Guesses: guesses, Include: []string{"Mixed*"}}
+		o := Options{
+			Seed: 1, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 100 * time.Microsecond, Guesses: guesses,
+			Include: []string{"Mixed*"},
+		}
 		r := run(t, j, o, nil, "Mixed", "1", "2")
 		requireSound(t, r)
 		t.Logf("guesses %d: %+v", guesses, r.check("asgct-shadow"))
-		require.Equal(t, guesses > 0, r.status.Guessed > 0, "%d walks from guesses, %d samples", r.status.Guessed, r.status.Answered)
+		require.Equal(t, guesses > 0, r.status.Guessed > 0, "%d walks by stack scanning, %d samples", r.status.Guessed,
+			r.status.Answered)
 	}
 }

@@ -8,15 +8,20 @@ import (
 )
 
 // An uncommon trap for a class that is not loaded yet loads it in the middle of the deoptimisation (HotSpot:
-// Deoptimization::load_class_by_index). The class loader's Java code runs while AsyncGetCallTrace refuses with -9, which is no wrong
-// code there.
+// Deoptimization::load_class_by_index). While the class loader's Java code runs, AsyncGetCallTrace returns -9, which is correct
+// there.
 func TestAClassLoadedWithinADeoptimisation(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
 			met := map[string]uint64{"gst-asgct": 0, "asgct-shadow": 0}
-			for seed := uint64(1); seed <= 10 && (met["gst-asgct"] == 0 || met["asgct-shadow"] == 0); seed++ { // half a second each: few samples where the machine is busy
-				r := run(t, j, Options{Seed: seed, Include: []string{"DeoptUpcall*"}, Checks: allChecks(0.05), Interval: time.Millisecond},
-					[]string{"-Xcomp", "-XX:-TieredCompilation", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,DeoptUpcall*::*"}, "DeoptUpcall")
+			flags := []string{
+				"-Xcomp", "-XX:-TieredCompilation", "-XX:CompileCommand=quiet",
+				"-XX:CompileCommand=compileonly,DeoptUpcall*::*",
+			}
+			// Half a second each: few samples where the machine is busy.
+			for seed := uint64(1); seed <= 10 && (met["gst-asgct"] == 0 || met["asgct-shadow"] == 0); seed++ {
+				o := Options{Seed: seed, Include: []string{"DeoptUpcall*"}, Checks: allChecks(0.05), Interval: time.Millisecond}
+				r := run(t, j, o, flags, "DeoptUpcall")
 				requireSound(t, r)
 				require.Contains(t, r.output, "deopt upcall: verified")
 				for check := range met {

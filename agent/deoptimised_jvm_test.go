@@ -7,24 +7,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// AsyncGetCallTrace loses everything below a method that was called by compiled code which is deoptimised by now: frame::safe_for_sender
-// refuses a sender whose return address is the deoptimisation entry (HotSpot: cpu/x86/frame_x86.cpp). The same program without the
-// deoptimisation is walked well, at entries and in signals. Each record of it names the caller by its return address on the stack.
+// AsyncGetCallTrace loses everything below a method whose compiled caller has been deoptimised: frame::safe_for_sender rejects a
+// sender whose return address is the deoptimisation entry (HotSpot: cpu/x86/frame_x86.cpp). The same program without the
+// deoptimisation is walked correctly, at entries and in signals. Each record names the caller by its return address on the stack.
 func TestADeoptimisedCallerCutsTheStackOff(t *testing.T) {
 	for _, j := range jvms(t) {
 		for _, flags := range [][]string{{"-XX:TieredStopAtLevel=1"}, {"-XX:-TieredCompilation"}} {
 			for _, mode := range []string{"deoptimised", "kept"} {
 				t.Run(j.String()+"/"+flags[0]+"/"+mode, func(t *testing.T) {
-					o := Options{Seed: 1, Include: []string{"Deoptimised*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "asgct-shadow": 1, "edges": 1}, Interval: time.Millisecond}
+					o := Options{
+						Seed: 1, Include: []string{"Deoptimised*"}, Interval: time.Millisecond,
+						Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "asgct-shadow": 1, "edges": 1},
+					}
 					r := run(t, j, o, deoptimising(flags...), "Deoptimised", mode)
-					for tries := 1; tries < 3 && mode != "kept" && cutSamples(r.mismatches) == 0; tries++ { // a busy machine may have no time to sample
+					// A busy machine may have no time to sample.
+					for tries := 1; tries < 3 && mode != "kept" && cutSamples(r.mismatches) == 0; tries++ {
 						r = run(t, j, o, deoptimising(flags...), "Deoptimised", mode)
 					}
 					requireSound(t, r)
 					require.Contains(t, r.output, "deoptimised: verified")
 					var cut []string
 					for _, m := range r.mismatches {
-						if m.sample() { // which has other ways to fail
+						if m.sample() { // it may show other bugs, too
 							continue
 						}
 						require.Equal(t, "gst-asgct", m.Check, "%+v", m)
@@ -59,12 +63,16 @@ func cutSamples(mismatches []mismatch) (n int) {
 	return n
 }
 
-// deoptimising gives the flags with which Deoptimised's methods are compiled as it expects.
+// deoptimising returns the flags with which Deoptimised's methods are compiled as it expects.
 func deoptimising(flags ...string) []string {
-	return append([]string{"-XX:-BackgroundCompilation", "-XX:-UseOnStackReplacement", "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Deoptimised.*"}, flags...)
+	return append([]string{
+		"-XX:-BackgroundCompilation", "-XX:-UseOnStackReplacement", "-XX:CompileCommand=quiet",
+		"-XX:CompileCommand=dontinline,Deoptimised.*",
+	}, flags...)
 }
 
-// Every JDK and compiler has its own form of the deoptimisation entry: it is known on all of them, at entries, in signals and in brackets.
+// Every JDK and compiler has its own form of the deoptimisation entry: the agent recognises all of them, at entries, in signals and
+// in brackets.
 func TestADeoptimisedCallerIsKnownOnEveryJDK(t *testing.T) {
 	cut := map[string]int{}
 	for _, j := range catalogued(t) {
@@ -88,7 +96,7 @@ func TestADeoptimisedCallerIsKnownOnEveryJDK(t *testing.T) {
 		}
 	}
 	t.Logf("%v", cut)
-	require.Len(t, cut, 3, "a run in which no signal came is no failure, but not in all of them")
+	require.Len(t, cut, 3, "one run without a signal in the method is no failure, all runs without one are")
 }
 
 // deoptimised names the caller whose deoptimisation entry was found.

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// early gives the JVM flags that start threads before the agent's Java half instruments anything, and the one that works below the JVM's
-// own agent code after it.
+// early returns the JVM flags that start threads before the agent's Java half instruments anything, and the flag that does the work
+// below the JVM's own agent code afterwards.
 func early(t *testing.T) (flags []string, work string) {
 	t.Helper()
 	library, err := filepath.Abs(filepath.Join("..", "build", "agent-early", "libmisstep_early.so"))
@@ -35,11 +35,12 @@ func early(t *testing.T) (flags []string, work string) {
 	return []string{"-agentpath:" + library, "-javaagent:" + path}, "-javaagent:" + path + "=work"
 }
 
-// earlyWorks is how often the program works: below premain, in main, on a thread of another Java agent, on those of JVMTI and JNI.
+// earlyWorks is how often the program does its work: below premain, in main, on a thread of another Java agent, and on threads of
+// JVMTI and JNI.
 const earlyWorks = 6
 
-// requireNoPattern asks that a check of samples agrees but for the odd fault of the JVM, which has some at any place: what is below the
-// first instrumented method of a thread is in each of its samples.
+// requireNoPattern asserts that a check of samples finds no more than occasional bugs of the JVM, which may show at any place. A
+// fault in the handling of frames below a thread's first instrumented method would show in each of its samples.
 func requireNoPattern(t *testing.T, r result, check string) {
 	t.Helper()
 	c := r.check(check)
@@ -56,8 +57,9 @@ func sum(counts map[string]uint64) uint64 {
 	return n
 }
 
-// Threads that were there before their shadow could be: what they have below their first instrumented method is on no shadow, which is no
-// difference. Where a class gets its instrumentation while its methods run, these may or may not be on the shadow, which is a rule.
+// Threads that started before they could have a shadow stack: their frames below the first instrumented method are on no shadow
+// stack, which is no difference. Where a class is instrumented while its methods run, these may or may not be on the shadow stack,
+// which a rule tolerates.
 func TestThreadsFromBeforeTheShadow(t *testing.T) {
 	for _, j := range jvms(t) {
 		for _, mode := range []string{"kept", "retransformed"} {
@@ -72,7 +74,7 @@ func TestThreadsFromBeforeTheShadow(t *testing.T) {
 				require.Contains(t, r.output, fmt.Sprintf("early: verified %d", earlyWorks))
 				entries := r.check("shadow-gst")
 				t.Logf("%+v", entries)
-				// 100 calls that go 0 to 9 deeper, each with its leaf.
+				// 100 calls that recurse 0 to 9 times, each with its leaf.
 				require.GreaterOrEqual(t, entries.Total, uint64(earlyWorks*650))
 				require.Equal(t, entries.Total, entries.Match+entries.Tolerated["retransformed"], "%+v", r.mismatches)
 				require.Equal(t, mode == "retransformed", entries.Tolerated["retransformed"] > 0)
@@ -93,8 +95,8 @@ func TestThreadsFromBeforeTheShadow(t *testing.T) {
 	}
 }
 
-// A fault above such frames is caught all the same: here that of Deoptimised, above one of a thread from before and of a class that was
-// instrumented while it stood there.
+// A fault above such frames is caught nevertheless: here that of Deoptimised, above a frame of an early thread and of a class that
+// was instrumented while the frame was active.
 func TestAFaultOnAThreadFromBeforeTheShadow(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
@@ -107,7 +109,7 @@ func TestAFaultOnAThreadFromBeforeTheShadow(t *testing.T) {
 			}
 			found := map[string]bool{}
 			var r result
-			// A run in which no signal came at the place, which takes half a second, is no failure, but three are.
+			// One run of half a second in which no signal came at that place is no failure, three are.
 			for try := 0; try < 3 && len(found) < 2; try++ {
 				r = run(t, j, o, flags, "Early", "Deoptimised", "deoptimised")
 				requireSound(t, r)
@@ -150,13 +152,16 @@ func TestTheDefaultsInstrumentAll(t *testing.T) {
 	}
 }
 
-// A class that is loaded while its thread instruments another cannot be instrumented: the JVM asks no transformer within itself. It is told
-// of. One that is loaded within a shadow push is instrumented as any other.
+// A class that is loaded while its thread instruments another one cannot be instrumented, as the JVM does not call a transformer
+// recursively: the agent logs it. A class that is loaded within a shadow push is instrumented like any other.
 func TestClassesLoadedByTheTransformerAndByAPush(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
 			flags, _ := early(t)
-			o := Options{Seed: 1, Out: t.TempDir(), Include: []string{"EarlyLoads*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1}}
+			o := Options{
+				Seed: 1, Out: t.TempDir(), Include: []string{"EarlyLoads*"},
+				Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1},
+			}
 			r := run(t, j, o, flags, "Early", "loads")
 			requireSound(t, r)
 			require.Contains(t, r.output, "early: verified")
@@ -168,7 +173,8 @@ func TestClassesLoadedByTheTransformerAndByAPush(t *testing.T) {
 			require.NotContains(t, string(methods), "EarlyLoads$InTransformer")
 			log, err := os.ReadFile(filepath.Join(o.Out, "agent.log"))
 			require.NoError(t, err)
-			require.Regexp(t, `not instrumented: EarlyLoads\$InTransformer: it was loaded while its thread instrumented EarlyLoads`, string(log))
+			require.Regexp(t,
+				`not instrumented: EarlyLoads\$InTransformer: it was loaded while its thread instrumented EarlyLoads`, string(log))
 			require.Equal(t, uint64(strings.Count(string(log), "not instrumented: ")), r.status.Failed)
 		})
 	}

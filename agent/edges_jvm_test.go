@@ -11,10 +11,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every way in which Java code is called that is no plain invoke is a named rule of edges, in each way to run code: each entry of the
-// program is checked, so its stacks below every upcall and method handle are judged, and none may be called impossible.
+// Every call of Java code that is not a plain invoke is a named rule of edges, in each execution mode: each entry of the program is
+// checked, so its stacks below every upcall and method handle are judged, and none may be called impossible.
 func TestEdgesOfEveryKindArePossible(t *testing.T) {
-	modes := map[string][]string{"interpreted": {"-Xint"}, "mixed": nil, "c1": {"-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,Upcalls*.*"}}
+	modes := map[string][]string{
+		"interpreted": {"-Xint"},
+		"mixed":       nil,
+		"c1": {
+			"-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:CompileCommand=quiet",
+			"-XX:CompileCommand=compileonly,Upcalls*.*",
+		},
+	}
 	for _, j := range jvms(t) {
 		for mode, flags := range modes {
 			t.Run(j.String()+"/"+mode, func(t *testing.T) {
@@ -38,8 +45,9 @@ func TestEdgesOfEveryKindArePossible(t *testing.T) {
 	}
 }
 
-// What the VM calls at instructions at which it seldom does: the interpreter's one for two of the byte code, C2's allocation of an instance without a
-// constructor (8; since then there is a native frame here), the comparison of value objects. Each was impossible once, so the programs get there.
+// Calls of the VM at instructions where they are rare: the interpreter's one instruction for two bytecodes, C2's allocation of an
+// instance without a constructor (8; later JDKs have a native frame here), the comparison of value objects. Each was once reported
+// as impossible, so the programs do reach them.
 func TestRareEdgesArePossible(t *testing.T) {
 	only := func(methods string) []string {
 		return []string{"-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly," + methods}
@@ -49,12 +57,15 @@ func TestRareEdgesArePossible(t *testing.T) {
 	for _, tt := range []struct {
 		what, mode string
 		since      int
-		seen       int // the last JDK on which traces must have a call of the VM's as their weakest edge
+		seen       int // the last JDK on which traces must have a call by the VM as their weakest edge
 		options    Options
 		flags      []string
 	}{
-		// The verifier would load the type that is caught before anything is thrown, and does on 25.
-		{"letters", "interpreted", 8, 21, entries, []string{"-Xint", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"}},
+		// The verifier would load the caught type before anything is thrown, and on 25 it does.
+		{
+			"letters", "interpreted", 8, 21, entries,
+			[]string{"-Xint", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"},
+		},
 		{"allocate", "c2", 8, 0, entries, append(only("java.lang.invoke.DirectMethodHandle::allocateInstance"), c2)},
 		{"compare", "interpreted", 28, 28, inTurns(), []string{preview, "-Xint"}},
 		{"compare", "c1", 28, 28, inTurns(), append(only("Rare::*"), preview, c1)},
@@ -87,12 +98,14 @@ func TestRareEdgesArePossible(t *testing.T) {
 	}
 }
 
-// A method in compiled code that asks for its own compilation has the classes of its arguments loaded: GetStackTrace gives 0 there and
-// AsyncGetCallTrace -1. Both are the method's entry.
+// Compiled code that requests a recompilation of its method at entry has the classes of its arguments loaded: GetStackTrace returns
+// the bytecode index 0 there and AsyncGetCallTrace -1. Both mean the method's entry.
 func TestACompiledEntryIsOnePlace(t *testing.T) {
 	for _, j := range catalogued(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			o := Options{Seed: 1, Include: []string{"Rare*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "edges": 1}}
+			o := Options{
+				Seed: 1, Include: []string{"Rare*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "edges": 1},
+			}
 			r := run(t, j, o, []string{"-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Rare*::*"}, "Rare", "entry")
 			requireSound(t, r)
 			require.Contains(t, r.output, "rare: verified")
@@ -105,7 +118,7 @@ func TestACompiledEntryIsOnePlace(t *testing.T) {
 	}
 }
 
-// The JVM moves pushes and pops of an event's class behind every transformer.
+// The JVM rewrites JFR event classes after all transformers and thereby moves their pushes and pops.
 func TestPlacesThatTheJvmMoved(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
@@ -122,8 +135,8 @@ func TestPlacesThatTheJvmMoved(t *testing.T) {
 	}
 }
 
-// A sample in an epilogue reads its caller from dead stack (ORACLE.md, calibration); edges sees it without any instrumentation. About
-// every second run of four seconds has one (docs/figures/0003-edges.md).
+// In an epilogue the walker reads the caller from a dead part of the stack; edges detects that without any instrumentation. About
+// every second run of four seconds has such a sample (docs/figures/0003-edges.md).
 func TestEdgesSeeAnEpilogueFabricationWithoutInstrumentation(t *testing.T) {
 	jar, err := filepath.Abs(filepath.Join("..", "build", "workloads", "epilogue", "lib"))
 	require.NoError(t, err)
@@ -134,9 +147,15 @@ func TestEdgesSeeAnEpilogueFabricationWithoutInstrumentation(t *testing.T) {
 		t.Run(j.String(), func(t *testing.T) {
 			const most = 15
 			for seed := range uint64(most) {
-				o := Options{Seed: seed, Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1}, Interval: 50 * time.Microsecond, Jitter: 0.5}
-				r := run(t, j, o, []string{"-Xmx256m", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-Dmisstep.repetitions=2", "-Dmisstep.scratch=" + t.TempDir()},
-					"-cp", jar+"/*", "misstep.workloads.epilogue.Main", "150000")
+				o := Options{
+					Seed: seed, Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1},
+					Interval: 50 * time.Microsecond, Jitter: 0.5,
+				}
+				flags := []string{
+					"-Xmx256m", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints", "-Dmisstep.repetitions=2",
+					"-Dmisstep.scratch=" + t.TempDir(),
+				}
+				r := run(t, j, o, flags, "-cp", jar+"/*", "misstep.workloads.epilogue.Main", "150000")
 				require.NoError(t, r.err, r.output)
 				require.Zero(t, r.status.Instrumented)
 				require.NotZero(t, r.check("edges").Match)

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// With evidence=every each mismatch has a record of its own up to the limit, and what is beyond it is counted where there is one like it.
+// With evidence=every each mismatch has a record of its own up to the limit; further mismatches are counted in a similar record, if
+// there is one.
 func TestEveryMismatchHasItsRecord(t *testing.T) {
 	j := jvms(t)[0]
 	flags := []string{
@@ -18,8 +19,8 @@ func TestEveryMismatchHasItsRecord(t *testing.T) {
 	for _, most := range []int{4096, 2} {
 		t.Run(strconv.Itoa(most), func(t *testing.T) {
 			o := Options{
-				Seed: 1, Include: []string{"Deoptimised*"}, Checks: map[string]float64{"gst-asgct": 1, "asgct-shadow": 1}, Interval: time.Millisecond,
-				Evidence: "every", MaxMismatches: most,
+				Seed: 1, Include: []string{"Deoptimised*"}, Checks: map[string]float64{"gst-asgct": 1, "asgct-shadow": 1},
+				Interval: time.Millisecond, Evidence: "every", MaxMismatches: most,
 			}
 			r := run(t, j, o, flags, "Deoptimised", "deoptimised")
 			requireSound(t, r)

@@ -17,8 +17,8 @@ func TestMoreThreadsThanSlots(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
 			out := t.TempDir()
-			r := run(t, j, Options{Out: out, Seed: 1, Include: []string{"Crowd*"}, Checks: allChecks(0.01), Interval: time.Millisecond},
-				[]string{"-Xss256k", "-Xmx256m"}, "Crowd", "crowd", "2600")
+			o := Options{Out: out, Seed: 1, Include: []string{"Crowd*"}, Checks: allChecks(0.01), Interval: time.Millisecond}
+			r := run(t, j, o, []string{"-Xss256k", "-Xmx256m"}, "Crowd", "crowd", "2600")
 			requireSound(t, r)
 			require.Contains(t, r.output, "crowd: verified 2600")
 			log, err := os.ReadFile(filepath.Join(out, "agent.log"))
@@ -38,7 +38,8 @@ func TestMoreVirtualThreadsThanShadows(t *testing.T) {
 			continue
 		}
 		out := t.TempDir()
-		r := run(t, j, Options{Out: out, Seed: 1, Include: []string{"Virtual*"}, Checks: allChecks(0.01), Interval: time.Millisecond}, nil, "Virtual", "0.1", "parked", "6000")
+		o := Options{Out: out, Seed: 1, Include: []string{"Virtual*"}, Checks: allChecks(0.01), Interval: time.Millisecond}
+		r := run(t, j, o, nil, "Virtual", "0.1", "parked", "6000")
 		requireSound(t, r)
 		require.Contains(t, r.output, "virtual: verified 6000")
 		log, err := os.ReadFile(filepath.Join(out, "agent.log"))
@@ -53,7 +54,7 @@ func TestMoreVirtualThreadsThanShadows(t *testing.T) {
 func TestNoStackLeft(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			// Little more than the least that HotSpot takes: room for a few frames beyond its own zones.
+			// Slightly more than HotSpot's minimum: room for a few frames beyond its guard zones.
 			r := run(t, j, Options{Seed: 1, Include: []string{"Crowd*"}, Checks: allChecks(0.01), Interval: 50 * time.Microsecond},
 				[]string{"-Xss160k", "-Xmx64m"}, "Crowd", "overflow", "8")
 			requireSound(t, r)
@@ -89,7 +90,7 @@ func TestFullDisk(t *testing.T) {
 		require.Equal(t, "gst-asgct", m.Check, "records are whole or not there")
 	}
 
-	// No room for the flight record: the JVM does not start, and says so.
+	// No room for the flight record: the JVM does not start and prints why.
 	for _, name := range []string{"ballast", "status.bin", "mismatches.jsonl", "methods.txt", "agent.log"} {
 		if err := os.Remove(filepath.Join(out, name)); err != nil {
 			require.ErrorIs(t, err, os.ErrNotExist)
@@ -102,8 +103,8 @@ func TestFullDisk(t *testing.T) {
 	require.NotContains(t, strings.ToLower(r.output), "sigbus")
 }
 
-// The kernel refuses a signal with a value where the user has as many pending as he may have, and lets go of the value where the signal is no real-time
-// one.
+// Where the user has reached the limit of pending signals, the kernel refuses a real-time signal with a value; of any other signal
+// it drops the value.
 func TestSignalsThatTheKernelRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		signal, reason string
@@ -114,7 +115,8 @@ func TestSignalsThatTheKernelRefuses(t *testing.T) {
 			require.NoError(t, unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{Max: before.Max}))
 			t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_SIGPENDING, &before)) })
 			checks := map[string]float64{"asgct-shadow": 1, "asgct-gst-bracket": 1, "gst-asgct": 0.01}
-			r := run(t, jvms(t)[0], Options{Seed: 1, Signal: tt.signal, Interval: time.Millisecond, Checks: checks}, nil, "Mixed", "3", "2")
+			o := Options{Seed: 1, Signal: tt.signal, Interval: time.Millisecond, Checks: checks}
+			r := run(t, jvms(t)[0], o, nil, "Mixed", "3", "2")
 			requireSound(t, r)
 			for _, check := range []string{"asgct-shadow", "asgct-gst-bracket"} {
 				require.Zero(t, r.check(check).Match+r.check(check).Mismatch, "no signal was answered")

@@ -6,9 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// JDK-8302320: an interpreted method that was called through a method handle's linker hides its callers. The linker takes its own argument off
-// the stack, so the caller's raw sp may be one word above the one that it believes in, and frame::safe_for_sender took that for a stack that cannot be walked
-// (HotSpot: cpu/x86/frame_x86.cpp). A local variable that is no argument moves the raw sp down again, and all is well.
+// JDK-8302320: an interpreted method that was called through a method handle's linker hides its callers. The linker removes its own
+// argument from the stack, so the caller's raw sp may be one word above its expected sp, and frame::safe_for_sender took that for a
+// stack that cannot be walked (HotSpot: cpu/x86/frame_x86.cpp). A local variable that is not an argument moves the raw sp down
+// again, and the walk succeeds.
 func TestAMethodHandlesLinkerHidesTheCallers(t *testing.T) {
 	for _, j := range catalogued(t) {
 		for _, mode := range []string{"tight", "room"} {
@@ -19,7 +20,8 @@ func TestAMethodHandlesLinkerHidesTheCallers(t *testing.T) {
 				require.Contains(t, r.output, "linked: verified")
 				c := r.check("gst-asgct")
 				require.Equal(t, uint64(1_000), c.Total)
-				if mode == "room" || j.feature > 11 { // the change went into 21, 20.0.1 and 17.0.8: the catalogue's 17 is younger, and there is none of 12 to 16
+				// Fixed in 21, 20.0.1 and 17.0.8: the catalogue's 17 is newer, and it has no 12 to 16.
+				if mode == "room" || j.feature > 11 {
 					require.Equal(t, c.Total, c.Match)
 					return
 				}

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// FileMethods is the list of instrumented methods in the agent's folder, which the Java half writes (MethodList.java), and the evidence
-	// that is made of it.
+	// FileMethods is the name of the list of instrumented methods in the agent's folder, which the Java half writes
+	// (MethodList.java), and of the evidence that is made from it.
 	FileMethods = "methods.txt"
-	// MaxMethods that are taken from a list.
+	// MaxMethods is the largest number of methods that are taken from a list.
 	MaxMethods = 4096
-	// MaxMethodsBytes that are read of a list.
+	// MaxMethodsBytes is the largest number of bytes that are read from a list.
 	MaxMethodsBytes = 8 << 20
 )
 
-// ParseMethods reads a list of instrumented methods, "package/Class.name(descriptor)result" a line, and gives them sorted, each once. Of
-// too many those of the program stay before those of the JDK. Lines that are no method are left out, as the last one of a JVM that died
-// while it wrote.
+// ParseMethods parses a list of instrumented methods, one "package/Class.name(descriptor)result" per line, and returns them sorted
+// and without duplicates. Of more than MaxMethods, those of the program are kept before those of the JDK. Lines that are not a
+// method are ignored, like the unfinished last line of a JVM that died while writing it.
 func ParseMethods(data []byte) []string {
 	text := string(data[:min(len(data), MaxMethodsBytes)])
 	var own, jdk []string
@@ -41,5 +41,5 @@ func ParseMethods(data []byte) []string {
 	return methods
 }
 
-// platform are the beginnings of the names of the JDK's packages.
+// platform lists the prefixes of the JDK's package names.
 var platform = []string{"java/", "javax/", "jdk/", "sun/", "com/sun/"}

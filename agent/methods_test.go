@@ -11,7 +11,8 @@ import (
 
 func TestParseMethods(t *testing.T) {
 	require.Equal(t, []string{"a/B.<init>()V", "a/B.m(I)La/C;"},
-		ParseMethods([]byte("# instrumented methods\na/B.m(I)La/C;\na/B.<init>()V\na/B.m(I)La/C;\na/B.n\na/B()V\na/B.m ()V\na/\xff.m()V\n\na/B.unfinished()V")))
+		ParseMethods([]byte("# instrumented methods\na/B.m(I)La/C;\na/B.<init>()V\na/B.m(I)La/C;\n"+
+			"a/B.n\na/B()V\na/B.m ()V\na/\xff.m()V\n\na/B.unfinished()V")))
 	var many strings.Builder
 	for i := range MaxMethods {
 		fmt.Fprintf(&many, "java/B.m%d()V\nz/B.m%d()V\n", i, i)
@@ -19,11 +20,11 @@ func TestParseMethods(t *testing.T) {
 	methods := ParseMethods([]byte(many.String() + "a/B.m()V\n"))
 	require.Len(t, methods, MaxMethods)
 	require.Equal(t, "a/B.m()V", methods[0])
-	require.NotContains(t, strings.Join(methods, " "), "java/", "the program's own go first")
+	require.NotContains(t, strings.Join(methods, " "), "java/", "the program's own methods take precedence")
 }
 
-// The Java half writes what this reads.
-func TestMethodListIsThatOfTheJavaHalf(t *testing.T) {
+// The Java half writes the file that ParseMethods reads.
+func TestMethodListHasTheNameOfTheJavaHalf(t *testing.T) {
 	source, err := os.ReadFile("java/src/main/java/misstep/agent/MethodList.java")
 	require.NoError(t, err)
 	require.Contains(t, string(source), fmt.Sprintf("NAME = %q;", FileMethods))

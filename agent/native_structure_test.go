@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostNativeLines is the length from which on a file of the native agent is to be split.
+// mostNativeLines is the largest number of lines of a file of the native agent; a longer one is to be split.
 const mostNativeLines = 420
 
 var includeLine = regexp.MustCompile(`^\s*#\s*include\s+"([^"/]+)\.h"`)
@@ -45,7 +45,7 @@ func nativeModules(t *testing.T) map[string][]string {
 	return includes
 }
 
-// includeCircle returns modules that include one another in a circle, the first one again at the end; nil when there are none.
+// includeCircle returns modules that include one another in a cycle, with the first one again at the end, or nil.
 func includeCircle(includes map[string][]string) []string {
 	var way []string
 	done := map[string]bool{}
@@ -84,7 +84,8 @@ func TestIncludeCircleIsFound(t *testing.T) {
 	assert.Equal(t, []string{"b", "c", "b"}, includeCircle(map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"d", "b"}}))
 }
 
-// The global pointer to the agent (agent.h) is for what the JVM calls without an argument of ours; everything else gets what it needs.
+// The global pointer to the agent (agent.h) is for functions that the JVM calls without an argument from the agent; everything else
+// gets what it needs as an argument.
 func TestNativeGlobalIsForCallbacks(t *testing.T) {
 	var users []string
 	for module, includes := range nativeModules(t) {

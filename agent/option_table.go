@@ -10,7 +10,7 @@ import (
 // Option is one option of the agent.
 type Option struct {
 	Key string `json:"key"`
-	// Values that it takes, and what it is without being given; "required" or "none" where there is no value.
+	// Values that it takes, and its default: "required" or "none" where there is no default value.
 	Values  string `json:"values"`
 	Default string `json:"default"`
 	// Recipe is the recipe's field that sets it, empty where Misstep does.
@@ -18,12 +18,12 @@ type Option struct {
 	Meaning string `json:"meaning"`
 }
 
-// OptionTable gives every option that options.cpp parses, in the order of its message about unknown ones.
+// OptionTable returns every option that options.cpp parses, in the order of its message about unknown ones.
 func OptionTable() []Option {
 	return slices.Concat(generalOptions, checkOptions(), otherOptions)
 }
 
-// checkOptions are one option for each check of the agent's.
+// checkOptions returns one option for each check of the agent.
 func checkOptions() (all []Option) {
 	for _, c := range recipe.AgentChecks() {
 		field := "checks[name=" + c.Name + "]"

@@ -20,7 +20,7 @@ func source(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// texts gives the string literals of a C++ list, without the empty one that stands for unspecified.
+// texts returns the string literals of a C++ array, without the empty one that means unspecified.
 func texts(t *testing.T, code, list string) []string {
 	t.Helper()
 	m := regexp.MustCompile(regexp.QuoteMeta(list) + `\[\] = \{([^}]*)\}`).FindStringSubmatch(code)
@@ -62,7 +62,7 @@ func TestTheTableHasTheOptionsOfTheParser(t *testing.T) {
 		listed = append(listed, o.Key)
 		require.NotEmpty(t, o.Meaning, o.Key)
 		require.NotEmpty(t, o.Values, o.Key)
-		// Numbers are held against the defaults in options.h, whose fields are named after the keys.
+		// Numbers are compared with the defaults in options.h, whose fields are named after the keys.
 		if check, ok := recipe.FindCheck(o.Key); ok && !check.Interval { // its default is generated, with the rest of checks.gen.h
 			row := regexp.MustCompile(`\{Check::(k\w+), &Options::(\w+)\},`).FindAllStringSubmatch(code, -1)
 			require.Greater(t, len(row), check.Slot, "kShareOptions has no row for %s", o.Key)

@@ -14,37 +14,39 @@ import (
 	"misstep/recipe"
 )
 
-// Options of one run. The zero value of a field leaves the agent's default, except Ratio and Checks, which are passed as
-// they are.
+// Options are the agent's options of one run. The zero value of a field leaves the agent's default, except for Ratio and Checks,
+// which are passed unchanged.
 type Options struct {
 	// Out is the existing folder for status.bin, mismatches.jsonl and agent.log.
 	Out string
-	// Seed of the choice of methods, of entry checks and of the sampler.
+	// Seed is the seed of the choice of methods, of entry checks and of the sampler.
 	Seed uint64
-	// Plan is the file of a perturbation at instrumentation points, empty for none; what it did is in Out/schedule.bin.
+	// Plan is the plan file of a perturbation at instrumentation points, empty for none; its log is Out/schedule.bin.
 	Plan string
 	// Ratio is the share of methods that are instrumented, 0 to 1.
 	Ratio float64
 	// Include and Exclude are patterns of class names (with dots; * matches anything).
 	Include, Exclude []string
-	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio, Include and Exclude.
+	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio, Include and
+	// Exclude.
 	Only []string
 	// Checks maps a check's name to its share (recipe.Check.ShareOf says of what); for liveness any value above 0 means on. A check
 	// that is missing is off.
 	Checks map[string]float64
-	// Reference of the check that takes one: "shadow" (default), or "trace:SHARE" to judge by the traces of that share of method
-	// entries, too.
+	// Reference is that of the check that takes one: "shadow" (default), or "trace:SHARE" to judge also by the traces of that share
+	// of method entries.
 	Reference string
-	// Interval between signals and Jitter, the share of it by which it varies.
+	// Interval is the time between signals, and Jitter the share of it by which it varies.
 	Interval time.Duration
 	Jitter   float64
 	// Burst is the number of signals back to back at each tick; 0 is 1.
 	Burst int
-	// Guesses is the number of words of the stack to walk from where AsyncGetCallTrace gave a code from -3 to -6.
+	// Guesses is the number of words of the stack from which to walk (stack scanning) where AsyncGetCallTrace returned a code from
+	// -3 to -6.
 	Guesses int
-	// Threads chooses whom the sampler signals: "running" (default), "round-robin", "cpu" or "name:PATTERN".
+	// Threads chooses the threads that the sampler signals: "running" (default), "round-robin", "cpu" or "name:PATTERN".
 	Threads string
-	// Signal by name: SIGPROF (default), SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to SIGRTMIN+28.
+	// Signal is the signal's name: SIGPROF (default), SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to SIGRTMIN+28.
 	Signal string
 	// Depth is the number of frames a walk may have.
 	Depth int
@@ -56,8 +58,9 @@ type Options struct {
 	Liveness time.Duration
 }
 
-// String gives the options as the agent reads them, without Only, which needs a file (see JVMArgs). What has no meaning under these checks is left out
-// where recipes have it anyway: the choice of methods, the signal and its timing. What asks for something that they do not do is the agent's to refuse.
+// String returns the options as the agent parses them, without Only, which needs a file (see JVMArgs). Options that have no meaning
+// under these checks, but that every recipe has, are left out: the choice of methods, the signal and its timing. Options that
+// request something that these checks do not do are passed, for the agent to reject.
 func (o Options) String() string {
 	var b strings.Builder
 	add := func(key, value string) {
@@ -88,7 +91,7 @@ func (o Options) String() string {
 		switch {
 		case c.Interval:
 			intervals = append(intervals, c)
-		case o.Checks[c.Name] > 0 || c.AgentShare > 0: // else it is off, and an older agent may not know the option
+		case o.Checks[c.Name] > 0 || c.AgentShare > 0: // otherwise it is off, and an older agent may not know the option
 			add(c.Name, share(o.Checks[c.Name]))
 		}
 	}
@@ -131,13 +134,13 @@ func (o Options) String() string {
 	return b.String()
 }
 
-// validate refuses what the option string cannot carry; ranges are the native side's to judge.
+// validate rejects values that the option string cannot carry; the native side checks ranges.
 func (o Options) validate() error {
 	if !filepath.IsAbs(o.Out) {
-		return fmt.Errorf("agent options: the folder %q is not absolute", o.Out)
+		return fmt.Errorf("agent options: the folder %q is not absolute: expected an absolute path", o.Out)
 	}
 	if o.Plan != "" && !filepath.IsAbs(o.Plan) || strings.Contains(o.Plan, ",") {
-		return fmt.Errorf("agent options: the plan %q is not absolute or has a comma", o.Plan)
+		return fmt.Errorf("agent options: the path of the plan %q is not absolute or has a comma: choose another", o.Plan)
 	}
 	if strings.Contains(o.Out, ",") {
 		return fmt.Errorf("agent options: the folder %q has a comma: choose another", o.Out)
@@ -145,17 +148,17 @@ func (o Options) validate() error {
 	for _, list := range [][]string{o.Include, o.Exclude} {
 		for _, p := range list {
 			if p == "" || strings.ContainsAny(p, ",;= \n") {
-				return fmt.Errorf("agent options: the pattern %q is empty or has one of comma, semicolon, equals sign, white space", p)
+				return fmt.Errorf("agent options: the pattern %q is empty or has a comma, semicolon, equals sign or white space", p)
 			}
 		}
 	}
 	for _, word := range []string{o.Threads, o.Reference, o.Evidence} {
 		if strings.ContainsAny(word, ",=\n") {
-			return fmt.Errorf("agent options: %q has one of comma, equals sign, line break", word)
+			return fmt.Errorf("agent options: %q has a comma, equals sign or line break", word)
 		}
 	}
 	if len(o.Only) > 0 && len(o.Include)+len(o.Exclude) > 0 {
-		return errors.New("agent options: only lists the methods that are instrumented: leave include and exclude out")
+		return errors.New("agent options: only already lists the methods to instrument: leave include and exclude out")
 	}
 	for _, m := range o.Only {
 		if m == "" || strings.ContainsAny(m, "\n\r") {
@@ -177,22 +180,22 @@ func (o Options) NeedsMethods() bool {
 	return o.asks(func(c recipe.Check) bool { return c.Methods }) || o.Plan != ""
 }
 
-// asks reports whether a check with a property is on.
+// asks reports whether a check with the given property is on.
 func (o Options) asks(has func(recipe.Check) bool) bool {
 	return slices.ContainsFunc(recipe.AgentChecks(), func(c recipe.Check) bool { return has(c) && o.Checks[c.Name] > 0 })
 }
 
 func share(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// JVMArgs gives the JVM arguments that switch the agent on in a JDK of the given feature version; they come after the
-// recipe's flags and before the application's. Where no check needs instrumented methods, the JVM is neither patched nor
-// instrumented. Where one does and o.Only is given, it writes the list to o.Out, which must exist.
+// JVMArgs returns the JVM arguments that switch the agent on in a JDK of the given feature version; they belong after the recipe's
+// flags and before the application's arguments. If no check needs instrumented methods, the JVM is neither patched nor
+// instrumented. If one does and o.Only is given, JVMArgs writes the list to o.Out, which must exist.
 func JVMArgs(a Artefacts, patchJar string, feature int, o Options) ([]string, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	if feature < 8 {
-		return nil, fmt.Errorf("agent: JDK %d is older than 8", feature)
+		return nil, fmt.Errorf("agent: JDK %d is older than 8: choose JDK 8 or later", feature)
 	}
 	text := o.String()
 	if !o.NeedsMethods() {

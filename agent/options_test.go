@@ -15,14 +15,16 @@ func TestJVMArgs(t *testing.T) {
 	o := Options{
 		Out: out, Seed: 7, Ratio: 0.25, Include: []string{"a.*", "b.C"}, Exclude: []string{"a.x.*"},
 		Checks:   map[string]float64{"gst-asgct": 0.001, "asgct-shadow": 1, "liveness": 1},
-		Interval: time.Millisecond, Jitter: 0.5, Signal: "SIGVTALRM", Depth: 512, Evidence: "every", MaxMismatches: 9, Liveness: 200 * time.Millisecond,
+		Interval: time.Millisecond, Jitter: 0.5, Signal: "SIGVTALRM", Depth: 512, Evidence: "every", MaxMismatches: 9,
+		Liveness: 200 * time.Millisecond,
 	}
 	args, err := JVMArgs(a, "/p.jar", 25, o)
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"--patch-module=java.base=/p.jar",
 		"-agentpath:/a/libmisstep.so=out=" + out + ",seed=7,methods=0.25,include=a.*;b.C,exclude=a.x.*," +
-			"gst-asgct=0.001,shadow-gst=0,asgct-shadow=1,liveness=200,interval=1000,jitter=0.5,signal=SIGVTALRM,depth=512,evidence=every,max-mismatches=9",
+			"gst-asgct=0.001,shadow-gst=0,asgct-shadow=1,liveness=200,interval=1000,jitter=0.5,signal=SIGVTALRM,depth=512," +
+			"evidence=every,max-mismatches=9",
 		"-javaagent:/a/misstep-agent.jar",
 	}, args)
 	args, err = JVMArgs(a, "/p.jar", 8, o)
@@ -39,12 +41,15 @@ func TestJVMArgs(t *testing.T) {
 	}
 	args, err = JVMArgs(a, "", 25, o)
 	require.NoError(t, err)
-	require.Equal(t, []string{"-agentpath:/a/libmisstep.so=out=" + out + ",seed=0,gst-asgct=0,shadow-gst=0,asgct-shadow=0"}, args, "no signal either")
+	require.Equal(t, []string{"-agentpath:/a/libmisstep.so=out=" + out + ",seed=0,gst-asgct=0,shadow-gst=0,asgct-shadow=0"}, args,
+		"no signal either")
 }
 
 func TestJVMArgsWritesTheListOfMethods(t *testing.T) {
 	out := t.TempDir()
-	args, err := JVMArgs(Artefacts{}, "/p.jar", 17, Options{Out: out, Ratio: 1, Only: []string{"a/B.x(I)V", "a/B.y()V"}, Checks: map[string]float64{"gst-asgct": 1}})
+	args, err := JVMArgs(Artefacts{}, "/p.jar", 17, Options{
+		Out: out, Ratio: 1, Only: []string{"a/B.x(I)V", "a/B.y()V"}, Checks: map[string]float64{"gst-asgct": 1},
+	})
 	require.NoError(t, err)
 	path := filepath.Join(out, "only.txt")
 	require.Contains(t, args[1], ",only="+path)
@@ -63,12 +68,14 @@ func TestJVMArgsRefuses(t *testing.T) {
 		"comma":                         {Out: out + ",x"},
 		"white space":                   {Out: out, Include: []string{"a b"}},
 		"equals sign":                   {Out: out, Threads: "name:a=b"},
-		"of comma":                      {Out: out, Evidence: "every,out=/x"},
+		"has a comma, equals":           {Out: out, Evidence: "every,out=/x"},
 		"semicolon":                     {Out: out, Exclude: []string{"a;b"}},
 		"line break":                    {Out: out, Only: []string{"a\nb"}},
 		"leave include and exclude out": {Out: out, Only: []string{"a"}, Exclude: []string{"b"}},
 		"unknown check":                 {Out: out, Checks: map[string]float64{"nonsense": 1}},
-		"write the list":                {Out: filepath.Join(out, "missing"), Only: []string{"a"}, Checks: map[string]float64{"gst-asgct": 1}},
+		"write the list": {
+			Out: filepath.Join(out, "missing"), Only: []string{"a"}, Checks: map[string]float64{"gst-asgct": 1},
+		},
 	} {
 		_, err := JVMArgs(Artefacts{}, "/p.jar", 17, o)
 		require.ErrorContains(t, err, name)
@@ -96,7 +103,7 @@ func TestFind(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	dir := t.TempDir()
 	cache := filepath.Join(dir, "cache")
-	// A launcher that writes the patch jar and counts its starts.
+	// This launcher writes the patch jar and counts its starts.
 	java := filepath.Join(dir, "java")
 	require.NoError(t, os.WriteFile(java, []byte("#!/bin/sh\necho start >> "+dir+"/starts\necho patch > \"$4\"\n"), 0o755))
 	a := Artefacts{Jar: "agent.jar", Digest: "sha256:0123456789abcdef0123"}
@@ -114,7 +121,7 @@ func TestPrepare(t *testing.T) {
 	require.Len(t, left, 1, "no temporary folder is left")
 }
 
-func TestPrepareSaysWhatWentWrong(t *testing.T) {
+func TestPrepareReportsTheCause(t *testing.T) {
 	dir := t.TempDir()
 	a := Artefacts{Jar: "agent.jar", Digest: "sha256:01"}
 	failing := filepath.Join(dir, "failing")

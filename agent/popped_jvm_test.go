@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Frames that JVMTI takes away (PopFrame, ForceEarlyReturn) leave their entries on the shadow, until their caller returns and restores
-// what was there when it was called. From then on all is as before.
+// Frames that JVMTI removes (PopFrame, ForceEarlyReturn) leave their entries on the shadow stack until their caller returns and
+// restores the top that it found when it was called. From then on the shadow stack is correct again.
 func TestTheShadowOfPoppedFramesHeals(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
@@ -31,7 +31,8 @@ func TestTheShadowOfPoppedFramesHeals(t *testing.T) {
 					stack = append(stack, f.Method)
 				}
 				all := strings.Join(stack, " ")
-				require.Truef(t, strings.Contains(all, "outer") || strings.Contains(all, "early"), "%s: %s after its callers returned", m.Kind, all)
+				require.Truef(t, strings.Contains(all, "outer") || strings.Contains(all, "early"),
+					"%s: %s after its callers returned", m.Kind, all)
 			}
 		})
 	}

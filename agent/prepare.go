@@ -13,12 +13,12 @@ import (
 // prepareLimit bounds the generation of a patch jar, which takes about a second on an idle machine.
 const prepareLimit = 2 * time.Minute
 
-// Prepare gives the path of the patch jar for one JDK: its own java.lang.Thread with one more field, and the runtime class
-// beside it. It is generated on that JDK once, into cacheDir, under the digests of JDK and agent, and moved into place
-// whole: concurrent callers may both make it, neither sees half of it. java is the path of the launcher.
+// Prepare returns the path of the patch jar for one JDK: its own java.lang.Thread with one more field, and the runtime class. The
+// jar is generated once, on that JDK, into cacheDir under a name with the digests of JDK and agent, and moved into place
+// atomically: concurrent callers may both generate it, but none sees an incomplete one. java is the path of the launcher.
 func Prepare(ctx context.Context, a Artefacts, java string, feature int, cacheDir, jdkDigest string) (string, error) {
 	if a.Digest == "" || jdkDigest == "" {
-		return "", fmt.Errorf("prepare the agent for %s: the digests of agent and JDK are needed", java)
+		return "", fmt.Errorf("prepare the agent for %s: the digest of the agent or of the JDK is missing", java)
 	}
 	name := fmt.Sprintf("jdk%d-%s-%s.jar", feature, short(jdkDigest), short(a.Digest))
 	target := filepath.Join(cacheDir, name)
@@ -53,7 +53,7 @@ func Prepare(ctx context.Context, a Artefacts, java string, feature int, cacheDi
 	return target, nil
 }
 
-// short gives the first 16 hex digits of a digest, safe as part of a file name.
+// short returns the first 16 hex digits of a digest, safe as part of a file name.
 func short(digest string) string {
 	hexPart := strings.TrimPrefix(digest, "sha256:")
 	var b strings.Builder
@@ -65,7 +65,7 @@ func short(digest string) string {
 	return b.String()
 }
 
-// tail gives the last limit bytes of output in one line.
+// tail returns the last limit bytes of output in one line.
 func tail(output []byte, limit int) string {
 	if len(output) > limit {
 		output = output[len(output)-limit:]

@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// C1 pushes two words around its call of the stub that checks a type by the list of a class's interfaces (HotSpot: c1_LIRAssembler_x86.cpp,
-// emit_typecheck_helper; the same in an array copy's checks). The walker finds a compiled frame's caller by the frame's size and does not know of
-// the words: most samples of code that asks for interfaces in turn are -5. Where the first look answers (before 23) none is.
+// C1 pushes two words around its call of the stub that checks a type by the list of a class's interfaces (HotSpot:
+// c1_LIRAssembler_x86.cpp, emit_typecheck_helper; also in the checks of an array copy). The walker finds a compiled frame's caller
+// by the frame's size and does not account for these words: most samples of code that checks for alternating interfaces are -5.
+// Where the secondary super cache answers (before 23) none is.
 func TestWordsThatC1PushesHideTheCaller(t *testing.T) {
 	compileByC1 := []string{"-XX:TieredStopAtLevel=1"}
 	for _, j := range jvms(t) {
@@ -21,10 +22,12 @@ func TestWordsThatC1PushesHideTheCaller(t *testing.T) {
 	}
 }
 
-// lost is the share of the samples of a program's own code that are -5; the program prints its name in lower case when its results are right.
+// lost returns the share of a program's samples that are -5; the program prints its lowercase name when its results are right.
 func lost(t *testing.T, j jvm, flags []string, program, mode string) float64 {
 	t.Helper()
-	o := Options{Seed: 1, Include: []string{program + "*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: time.Millisecond}
+	o := Options{
+		Seed: 1, Include: []string{program + "*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: time.Millisecond,
+	}
 	r := run(t, j, o, flags, program, mode)
 	requireSound(t, r)
 	require.Contains(t, r.output, strings.ToLower(program)+": verified")

@@ -8,7 +8,7 @@ import (
 	"misstep/recipe"
 )
 
-// OptionsOf are the agent's options for a recipe, with the folder out for its files.
+// OptionsOf returns the agent's options for a recipe, with the folder out for its files.
 func OptionsOf(r *misstepv1.Recipe, out string) Options {
 	instrumentation := r.GetInstrumentation()
 	if instrumentation == nil {
@@ -19,7 +19,7 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 	checks := make(map[string]float64, len(r.GetChecks()))
 	for _, c := range r.GetChecks() {
 		if known, ok := recipe.FindCheck(c.GetName()); ok && known.Slot == recipe.NoSlot {
-			continue // which is not the agent's
+			continue // not a check of the agent
 		}
 		checks[c.GetName()] = recipe.ShareOf(c)
 		reference = cmp.Or(reference, c.GetReference()) // one check takes one
@@ -31,7 +31,7 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 		Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
 		Checks: checks, Reference: reference, Liveness: liveness,
 		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: sampling.GetSignal(),
-		Burst: int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(), Depth: int(limits.GetStackDepth()),
-		Evidence: r.GetEvidence(), MaxMismatches: int(limits.GetMismatches()),
+		Burst: int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(),
+		Depth: int(limits.GetStackDepth()), Evidence: r.GetEvidence(), MaxMismatches: int(limits.GetMismatches()),
 	}
 }

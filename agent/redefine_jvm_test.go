@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// redefining gives the flag that makes Redefined an agent.
+// redefining returns the flag that loads Redefined as a Java agent.
 func redefining(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "redefined.jar")
@@ -26,30 +26,32 @@ func redefining(t *testing.T) string {
 	return "-javaagent:" + path
 }
 
-// mostCrashes of a run that redefines a class are the JVM's.
+// mostCrashes is the number of crashes by the JVM's own bug (see runRedefining) after which a run is not repeated.
 const mostCrashes = 2
 
-// runRedefining runs a program that redefines a class. Before 23 GetStackTrace may give an id that is no method's then: when the id of a frame of an old
-// version is asked for, the class's table of ids grows, and the old table is freed while other threads may read it (InstanceKlass::get_jmethod_id; it grows
-// at a safepoint since JDK-8313332). To ask JVMTI about such an id crashes the JVM, at once and at the id itself. That run is done again, in a folder of its own;
-// what the agent does wrong comes back.
+// runRedefining runs a program that redefines a class. Before 23, GetStackTrace may then return an id that is no method's: when the
+// id of a frame of an old version is requested, the class's table of ids grows, and the old table is freed while other threads may
+// read it (InstanceKlass::get_jmethod_id; since JDK-8313332 it grows at a safepoint). Passing such an id to JVMTI crashes the JVM
+// at once, in resolving the id. Such a run is repeated in a new folder; a fault of the agent would occur again.
 func runRedefining(t *testing.T, j jvm, o *Options, program ...string) result {
 	t.Helper()
 	for crashes := 0; ; crashes++ {
 		o.Out = t.TempDir()
 		r := run(t, j, *o, nil, append([]string{redefining(t)}, program...)...)
-		if r.err == nil || j.feature >= 23 || crashes == mostCrashes || !strings.Contains(r.output, "Method::checked_resolve_jmethod_id") {
+		if r.err == nil || j.feature >= 23 || crashes == mostCrashes ||
+			!strings.Contains(r.output, "Method::checked_resolve_jmethod_id") {
 			return r
 		}
-		t.Log("the JVM crashed over an id that it gave itself: JDK-8313332")
+		t.Log("the JVM crashed over an id that it had returned itself: JDK-8313332")
 	}
 }
 
-// A class changes its code, by turns, while frames of it run. Frames of a version that was replaced go on with an id of their own, so a difference in
-// ids or in the place of a call stands under the rule retransformed: in edges, which keep the code of the first version, and in samples, where the frame in its
-// push or pop may be of either. Entries agree: each version has its instrumentation, and GetStackTrace makes the ids that AsyncGetCallTrace then finds. A
-// bracket seldom comes to the rule, as no event tells of these ids: it is void (unknown-method), or has none (null-method-id).
-// A sample that the redefinition itself meets may show any method of the class, which is the JVM's doing: a few are allowed.
+// A class is redefined repeatedly while frames of it are active. Frames of a replaced version continue with an id of their own, so
+// a difference in ids or in the place of a call is tolerated by the rule retransformed: in edges, which keeps the code of the first
+// version, and in samples, where the frame in its push or pop may be of either version. Entries agree: each version has its
+// instrumentation, and GetStackTrace creates the ids that AsyncGetCallTrace then finds. A bracket is rarely judged by the rule, as
+// no event reports these ids: it is void (unknown-method), or has no id (null-method-id). A sample taken during the redefinition
+// itself may show any method of the class, which is a fault of the JVM: a few are allowed.
 func TestAClassThatIsRedefined(t *testing.T) {
 	rules := map[string][]string{"instrumented": {"asgct-shadow", "edges"}, "brackets": {"edges"}}
 	for _, j := range oldMiddleNew(t) {
@@ -70,8 +72,9 @@ func TestAClassThatIsRedefined(t *testing.T) {
 	}
 }
 
-// Native code does not wait for the safepoint at which a class is redefined, so that may happen between the two walks of gst-asgct: the same frame then
-// has one id in GetStackTrace's answer and another in AsyncGetCallTrace's. Asked again, GetStackTrace gives the new one, and the second pair counts.
+// Native code does not block the safepoint at which a class is redefined, so the redefinition may happen between the two walks of
+// gst-asgct: the same frame then has one id in GetStackTrace's result and another in AsyncGetCallTrace's. A second call of
+// GetStackTrace returns the new id, and the second pair of walks counts.
 func TestARedefinitionBetweenTwoWalks(t *testing.T) {
 	between := uint64(0)
 	for _, j := range oldMiddleNew(t) {
@@ -88,5 +91,6 @@ func TestARedefinitionBetweenTwoWalks(t *testing.T) {
 			requireKnown(t, j, o, r, 0)
 		})
 	}
-	t.Logf("%d checks had a redefinition between their walks", between) // a race: CompareTest.RetransformedIdsHideNoFault has the rule
+	// A race, so not asserted: CompareTest.RetransformedIdsHideNoFault tests the rule.
+	t.Logf("%d checks had a redefinition between their walks", between)
 }

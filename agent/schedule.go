@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// FilePlan and FileSchedule are the names, in the agent's folder, of a perturbation's plan and of what was done by it.
+// FilePlan and FileSchedule are the names, in the agent's folder, of a perturbation's plan and of its log.
 const (
 	FilePlan     = "perturb.bin"
 	FileSchedule = "schedule.bin"
@@ -15,14 +15,14 @@ const (
 
 // Schedule is what a perturbation at instrumentation points did, in the terms of schedule/intf.h.
 type Schedule struct {
-	// Stats by enum misstep_stat; Histograms by enum misstep_histogram.
+	// Stats is indexed by enum misstep_stat, Histograms by enum misstep_histogram.
 	Stats      []uint64
 	Histograms [][]uint64
-	// Records of 80 bytes each, without those that found no room.
+	// Records has 80 bytes for each record; records that found no room are missing.
 	Records []byte
 }
 
-// ReadSchedule reads schedule.bin, while the JVM runs or after its death. The error wraps ErrStatus for another file.
+// ReadSchedule reads schedule.bin, while the JVM runs or after its death. For a file of another format the error wraps ErrStatus.
 func ReadSchedule(path string) (Schedule, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -30,7 +30,8 @@ func TestReadSchedule(t *testing.T) {
 	require.Equal(t, uint64(9), s.Histograms[1][3])
 	require.Len(t, s.Records, 3*scheduleRecordSize)
 	for name, b := range map[string][]byte{
-		"empty": nil, "header only in part": scheduleFile(0)[:100], "another file": make([]byte, 5000), "records cut off": scheduleFile(3)[:scheduleRecordsOffset+80],
+		"empty": nil, "header only in part": scheduleFile(0)[:100], "another file": make([]byte, 5000),
+		"records cut off": scheduleFile(3)[:scheduleRecordsOffset+80],
 	} {
 		write(b)
 		_, err := ReadSchedule(path)

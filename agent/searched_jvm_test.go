@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// C2 looks for a string in another by instructions of its own, which push their arguments and copy short strings onto the stack (HotSpot:
+// C2's intrinsic for String.indexOf pushes its arguments and copies short strings onto the stack (HotSpot:
 // c2_MacroAssembler_x86.cpp, string_indexof and string_indexofC8). The walker finds a compiled frame's caller by the frame's size.
 func TestTheSearchOfAStringHidesTheCaller(t *testing.T) {
 	for _, j := range catalogued(t) {

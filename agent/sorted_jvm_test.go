@@ -12,13 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// aligns finds and rsp, -32 or -64; push [reg-8], which is the return address; push rbp.
+// aligns reports whether the code has: and rsp, -32 or -64; push [reg-8], which is the return address; push rbp.
 func aligns(code []byte) bool {
 	at := bytes.Index(code, []byte{0x48, 0x83, 0xe4})
 	return at >= 0 && len(code) > at+8 && code[at+4] == 0x41 && code[at+5] == 0xff && code[at+7] == 0xf8 && code[at+8] == 0x55
 }
 
-// sorts counts the functions that sort in the JDK's libsimdsort, and those of them that copy their return address as they begin.
+// sorts counts the sorting functions of the JDK's libsimdsort, and those of them that copy their return address in their prologue.
 func sorts(t *testing.T, home string) (all, aligned int) {
 	t.Helper()
 	f, err := elf.Open(filepath.Join(home, "lib", "libsimdsort.so"))
@@ -42,22 +42,26 @@ func sorts(t *testing.T, home string) (all, aligned int) {
 	return all, aligned
 }
 
-// C code that aligns its stack to 32 or 64 bytes copies its return address next to the saved frame pointer, as some compilers do it (gcc 15 with
-// libsimdsort of 26; 14 and 16 do not). The walker takes the word above the copy for the caller's sp, which it is not, so the walk ends after the compiled
-// frame that called. Since 22 java.util.Arrays.sort is in that library with AVX-512, since 24 with AVX2.
+// C code that aligns its stack to 32 or 64 bytes copies its return address next to the saved frame pointer with some compilers (gcc
+// 15 with libsimdsort of 26; 14 and 16 do not). The walker takes the address above the copy for the caller's sp, which it is not,
+// so the walk ends after the calling compiled frame. java.util.Arrays.sort uses that library since 22 with AVX-512, since 24 with
+// AVX2.
 func TestCodeThatAlignsItsStackHidesTheCaller(t *testing.T) {
 	cpu, err := os.ReadFile("/proc/cpuinfo")
 	require.NoError(t, err)
 	if !strings.Contains(string(cpu), " avx2") {
-		t.Skip("this processor has no AVX2: sorting is Java code")
+		t.Skip("this processor has no AVX2: java.util.Arrays.sort is Java code")
 	}
 	for _, j := range catalogued(t) {
 		all, aligned := sorts(t, j.home)
 		if j.feature < 24 || j.feature == 25 && aligned == 0 {
-			continue // 25 is there more than once
+			continue // the catalogue has several builds of 25
 		}
 		t.Run(j.String(), func(t *testing.T) {
-			o := Options{Seed: 1, Include: []string{"Sorted*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 200 * time.Microsecond}
+			o := Options{
+				Seed: 1, Include: []string{"Sorted*"}, Checks: map[string]float64{"asgct-shadow": 1},
+				Interval: 200 * time.Microsecond,
+			}
 			r := run(t, j, o, nil, "Sorted")
 			requireSound(t, r)
 			require.Contains(t, r.output, "sorted: verified")
@@ -68,7 +72,8 @@ func TestCodeThatAlignsItsStackHidesTheCaller(t *testing.T) {
 				}
 			}
 			c := r.check("asgct-shadow")
-			t.Logf("%d of %d functions that sort align their stacks: %d of %d samples are mismatches, %d kinds for that reason", aligned, all, c.Mismatch, c.Total, hidden)
+			t.Logf("%d of %d sorting functions align their stacks: %d of %d samples are mismatches, %d kinds for that reason",
+				aligned, all, c.Mismatch, c.Total, hidden)
 			if aligned == 0 {
 				require.Zero(t, hidden)
 			}

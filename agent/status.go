@@ -9,30 +9,30 @@ import (
 	"os"
 )
 
-// ErrStatus is wrapped by errors about a flight record that is not one of this agent's version.
+// ErrStatus is wrapped by errors about a file that is not a flight record of this version of the agent.
 var ErrStatus = errors.New("not a flight record of this agent")
 
-// Status is a flight record: what the agent of one JVM did, read while it runs or after its death.
+// Status is a flight record: the counters of one JVM's agent, read while the JVM runs or after its death.
 type Status struct {
-	// PID of the JVM.
+	// PID is that of the JVM.
 	PID uint32
-	// Checks in the order of the record.
+	// Checks are in the order of the record.
 	Checks []CheckCount
-	// Sent, Delivered and Answered follow the sampler's signals; Stray ones arrived without a sample to fill.
+	// Sent, Delivered and Answered count the sampler's signals by how far they came; Stray counts signals without a sample to fill.
 	Sent, Delivered, Answered, Stray uint64
 	// Threads that the agent knows.
 	Threads []ThreadSlot
-	// Instrumented methods; Failed classes that could not be instrumented.
+	// Instrumented counts methods; Failed counts classes that could not be instrumented.
 	Instrumented, Failed uint64
-	// Seconds are the second signals of brackets, sent beside one for each bracket; Traced the samples of asgct-shadow that
-	// were also judged against the trace stack.
+	// Seconds counts the second signals of brackets, each of which has one first signal; Traced counts the samples of asgct-shadow
+	// that were also judged against the trace stack.
 	Seconds, Traced uint64
-	// Guessed walks from words of the stack that might be return addresses; nothing judges them.
+	// Guessed counts walks from words of the stack that might be return addresses (stack scanning); nothing judges them.
 	Guessed uint64
 	// HeartbeatNanos is CLOCK_MONOTONIC at the sampler's last round.
 	HeartbeatNanos uint64
-	// Started says that checks ran; Ended that the VM died in order with everything judged: only then do verdicts add up
-	// exactly to totals.
+	// Started means that checks ran; Ended that the VM shut down in order with everything judged: only then do the verdicts add up
+	// exactly to the totals.
 	Started, Ended bool
 }
 
@@ -61,7 +61,7 @@ func (c CheckCount) Verdicts() uint64 {
 	return sum
 }
 
-// Phase says where a thread is in the agent.
+// Phase is where a thread is in the agent.
 type Phase uint32
 
 // Phases of a thread.
@@ -74,10 +74,10 @@ const (
 	PhaseGuess   Phase = phaseGuess
 )
 
-// Walks says that a thread in this phase is in a walker, or about to be.
+// Walks reports whether a thread in this phase is in a walker, or about to be.
 func (p Phase) Walks() bool { return p == PhaseWalk || p == PhaseOwnWalk || p == PhaseGuess }
 
-// Handles says that a thread in this phase is in the agent's signal handler.
+// Handles reports whether a thread in this phase is in the agent's signal handler.
 func (p Phase) Handles() bool { return p == PhaseHandler || p == PhaseWalk || p == PhaseGuess }
 
 // String names the phase as reports show it.
@@ -99,17 +99,17 @@ func (p Phase) String() string {
 	return fmt.Sprintf("phase-%d", uint32(p))
 }
 
-// ThreadSlot is what one thread is doing.
+// ThreadSlot is the state of one thread.
 type ThreadSlot struct {
 	TID   uint32
 	Phase Phase
 	// EnterNanos is CLOCK_MONOTONIC when it entered the phase.
 	EnterNanos uint64
-	// Sequence, PC and SP of the sample at hand.
+	// Sequence, PC and SP are those of the current sample.
 	Sequence, PC, SP uint64
 }
 
-// ReadStatus reads the flight record at path. It reads a bounded number of bytes and takes nothing in them on trust.
+// ReadStatus reads the flight record at path. It reads a bounded number of bytes and validates them.
 func ReadStatus(path string) (Status, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -127,7 +127,7 @@ func ReadStatus(path string) (Status, error) {
 	return s, nil
 }
 
-// ParseStatus reads a flight record from its bytes.
+// ParseStatus parses the bytes of a flight record.
 func ParseStatus(data []byte) (Status, error) {
 	if len(data) != statusFileSize {
 		return Status{}, fmt.Errorf("%w: expected %d bytes, got %d", ErrStatus, statusFileSize, len(data))

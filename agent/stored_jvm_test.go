@@ -8,16 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jumpsBack finds add rsp, N; jmp, which is no epilogue but the end of a slow path.
+// jumpsBack reports whether the code has: add rsp, N; jmp, which is not an epilogue but the end of a slow path.
 func jumpsBack(code []byte) bool {
 	at := bytes.Index(code, []byte{0x48, 0x83, 0xc4})
 	return at >= 0 && len(code) > at+4 && (code[at+4] == 0xe9 || code[at+4] == 0xeb)
 }
 
-// stored runs the program that stores references and follows them. hidden counts records of C code that returns to where a barrier takes registers back.
+// stored runs the program that stores references and follows them. hidden counts records of C code that returns to where a barrier
+// restores registers.
 func stored(t *testing.T, j jvm, seed uint64, flags []string) (hidden int) {
 	t.Helper()
-	o := Options{Seed: seed, Include: []string{"Stored*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 50 * time.Microsecond}
+	o := Options{
+		Seed: seed, Include: []string{"Stored*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 50 * time.Microsecond,
+	}
 	r := run(t, j, o, flags, "Stored")
 	requireSound(t, r)
 	require.Contains(t, r.output, "stored: verified")
@@ -33,9 +36,10 @@ func stored(t *testing.T, j jvm, seed uint64, flags []string) (hidden int) {
 	return hidden
 }
 
-// Since 24 the slow path of G1's barriers is C2's: it keeps the live registers on the stack while it calls the VM (HotSpot: SaveLiveRegisters,
-// cpu/x86/gc/shared/barrierSetAssembler_x86.cpp). The walker finds the caller by the frame's size, without them. Small queues of cards and no threads
-// that refine them make these calls frequent; the registers are taken back right behind the call.
+// Since 24, C2 emits the slow path of G1's barriers: it saves the live registers on the stack while it calls the VM (HotSpot:
+// SaveLiveRegisters, cpu/x86/gc/shared/barrierSetAssembler_x86.cpp). The walker finds the caller by the frame's size, which does
+// not include them. Small card queues without concurrent refinement make these calls frequent; the registers are restored right
+// after the call.
 func TestRegistersThatABarrierSavesHideTheCaller(t *testing.T) {
 	for _, j := range jvms(t) {
 		flags := []string{"-XX:+UseG1GC", "-XX:-TieredCompilation", "-XX:G1UpdateBufferSize=2"}
@@ -53,8 +57,9 @@ func TestRegistersThatABarrierSavesHideTheCaller(t *testing.T) {
 	}
 }
 
-// ZGC's barriers have had such slow paths since C2 expands them late (14, JDK-8230565; HotSpot: ZSaveLiveRegisters, cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp).
-// With collections one after the other a program that follows references is in them for much of its time.
+// ZGC's barriers have had such slow paths since C2 expands them late (14, JDK-8230565; HotSpot: ZSaveLiveRegisters,
+// cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp). With back-to-back collections, a program that follows references spends much of its
+// time in them.
 func TestRegistersThatZGCSavesHideTheCaller(t *testing.T) {
 	for _, j := range jvms(t) {
 		hidden := 0

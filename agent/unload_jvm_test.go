@@ -19,7 +19,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// oldMiddleNew gives the JDKs 8, 17 and 25 of the catalogue.
+// oldMiddleNew returns the JDKs 8, 17 and 25 of the catalogue.
 func oldMiddleNew(t *testing.T) []jvm {
 	t.Helper()
 	var found []jvm
@@ -33,7 +33,8 @@ func oldMiddleNew(t *testing.T) []jvm {
 	return found
 }
 
-// requireKnown asks that every mismatch has its record and is a known bug of the JDK, but for so many samples.
+// requireKnown asserts that every mismatch has its record and that all but at most the given number of samples are a known bug of
+// the JDK.
 func requireKnown(t *testing.T, j jvm, o Options, r result, most uint64) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(o.Out, "mismatches.jsonl"))
@@ -61,27 +62,29 @@ func requireKnown(t *testing.T, j jvm, o Options, r result, most uint64) {
 	for _, c := range r.status.Checks {
 		require.Equalf(t, c.Mismatch, recorded[c.Name], "mismatches of %s without a record", c.Name)
 	}
-	require.LessOrEqualf(t, others, most, "mismatches that are no known bug: %v", unknown)
+	require.LessOrEqualf(t, others, most, "mismatches that are not a known bug: %v", unknown)
 }
 
-// instrumented and bracketed are the two ways to have all checks: what brackets compare has no need of instrumented methods.
+// instrumented and bracketed return the two sets of options that together have all checks: brackets need no instrumented methods.
 func instrumented(t *testing.T, include string) Options {
 	t.Helper()
 	return Options{
-		Seed: 1, Out: t.TempDir(), Include: []string{include}, Interval: 100 * time.Microsecond, Jitter: 0.5, MaxMismatches: 4096, Liveness: 10 * time.Millisecond,
-		Checks: map[string]float64{"gst-asgct": 0.002, "shadow-gst": 0.002, "asgct-shadow": 1, "edges": 1, "liveness": 1},
+		Seed: 1, Out: t.TempDir(), Include: []string{include}, Interval: 100 * time.Microsecond, Jitter: 0.5, MaxMismatches: 4096,
+		Liveness: 10 * time.Millisecond,
+		Checks:   map[string]float64{"gst-asgct": 0.002, "shadow-gst": 0.002, "asgct-shadow": 1, "edges": 1, "liveness": 1},
 	}
 }
 
 func bracketed(t *testing.T) Options {
 	t.Helper()
 	return Options{
-		Seed: 1, Out: t.TempDir(), Interval: 100 * time.Microsecond, Jitter: 0.5, MaxMismatches: 4096, Liveness: 10 * time.Millisecond,
-		Checks: map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1},
+		Seed: 1, Out: t.TempDir(), Interval: 100 * time.Microsecond, Jitter: 0.5, MaxMismatches: 4096,
+		Liveness: 10 * time.Millisecond,
+		Checks:   map[string]float64{"asgct-gst-bracket": 1, "edges": 1, "liveness": 1},
 	}
 }
 
-// requireChecked asks for so many checks that came to match or a rule, of each that was on.
+// requireChecked asserts that each check that is on matched, or was tolerated by a rule, more than the given number of times.
 func requireChecked(t *testing.T, o Options, r result, least uint64) {
 	t.Helper()
 	for _, c := range r.status.Checks {
@@ -94,7 +97,7 @@ func requireChecked(t *testing.T, o Options, r result, least uint64) {
 	require.Zero(t, r.check("liveness").Mismatch)
 }
 
-// printed gives the number that a program printed before a word.
+// printed returns the number that the program printed before a word.
 func printed(t *testing.T, r result, word string) int {
 	t.Helper()
 	m := regexp.MustCompile(`(\d+) ` + word).FindStringSubmatch(r.output)
@@ -104,7 +107,8 @@ func printed(t *testing.T, r result, word string) int {
 	return n
 }
 
-// Classes come and go by the thousand while their methods are checked: what the agent keeps of them outlives them, and none is taken for another.
+// Thousands of classes are loaded and unloaded while their methods are checked: the agent's data about a class outlives it, and no
+// class is taken for another.
 func TestClassesThatAreUnloaded(t *testing.T) {
 	for _, j := range oldMiddleNew(t) {
 		for name, o := range map[string]Options{"instrumented": instrumented(t, "Unloaded*"), "brackets": bracketed(t)} {

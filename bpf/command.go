@@ -27,12 +27,12 @@ type Program struct {
 	Command []string
 	// Timeout ends a run with CodeTimeout; 0 means no limit.
 	Timeout time.Duration
-	// User to run the command as; empty means the caller of sudo, else the user of this process.
+	// User is the user to run the command as; empty means the caller of sudo, else the user of this process.
 	User string
-	// JSON prints the counters as JSON, Threads is how many threads are listed otherwise.
+	// JSON prints the counters as JSON; Threads is the number of threads that are listed otherwise.
 	JSON    bool
 	Threads int
-	// Stdout and Stderr of the command. The counters go to Stderr, so that Stdout stays the command's.
+	// Stdout and Stderr are the command's. The counters are written to Stderr, so that only the command writes to Stdout.
 	Stdout, Stderr io.Writer
 }
 
@@ -40,7 +40,7 @@ type Program struct {
 type RunRequest struct {
 	Program
 	Perturbation schedule.Perturbation
-	// Log is a file for the decisions, of several runs those of the last; empty writes none.
+	// Log is a file for the decisions, those of the last run if there are several; empty writes none.
 	Log string
 	// RepeatUntilFailure runs again with the next seed until a run fails, at most MaxRuns times if that is not 0.
 	RepeatUntilFailure bool
@@ -52,7 +52,7 @@ type RunRequest struct {
 // ReplayRequest runs a program with the recorded decisions of a log.
 type ReplayRequest struct {
 	Program
-	// File of the log.
+	// File is the path of the log.
 	File string
 	// Round is the number of threads that the program creates in each round when it repeats itself: every round takes the
 	// decisions of the log's last one. 0 means no rounds.
@@ -66,7 +66,7 @@ type PlacesRequest struct {
 	File  string
 	Round int // as in ReplayRequest
 	Count int // of places to list
-	// Stderr takes remarks about the log.
+	// Stderr receives remarks about the log.
 	Stderr io.Writer
 }
 
@@ -77,7 +77,7 @@ func (r RunRequest) Run(ctx context.Context) (code int, err error) {
 		return 0, err
 	}
 	if r.MaxRuns != 0 && (!r.RepeatUntilFailure || r.MaxRuns < 0) {
-		return 0, errors.New("--max-runs: want a positive number, with --repeat-until-failure")
+		return 0, errors.New("--max-runs: expected a positive number, together with --repeat-until-failure")
 	}
 	if err := r.check(); err != nil {
 		return 0, err
@@ -90,7 +90,8 @@ func (r RunRequest) Run(ctx context.Context) (code int, err error) {
 	})
 }
 
-// repeat runs once, or until a run fails. A run that proves nothing, ejected or interrupted, ends it and is no failure.
+// repeat runs once, or until a run fails. A run that proves nothing, because it was ejected or interrupted, ends the repetition and
+// is not a failure.
 func (r RunRequest) repeat(ctx context.Context, once func(schedule.Perturbation) (*Result, error)) (code int, err error) {
 	p := r.Perturbation
 	for i := 1; ; i++ {
@@ -120,7 +121,7 @@ func (r RunRequest) repeat(ctx context.Context, once func(schedule.Perturbation)
 	}
 }
 
-// failed runs the error command as the user of the command itself.
+// failed runs the error command, as the user of the command itself.
 func (r RunRequest) failed(ctx context.Context, p schedule.Perturbation, code int) {
 	if r.ErrorCommand == "" {
 		return
@@ -139,7 +140,7 @@ func (r RunRequest) failed(ctx context.Context, p schedule.Perturbation, code in
 	}
 }
 
-// readReplayable reads the log in a file and remarks on stderr what is missing from it.
+// readReplayable reads the log in a file and reports on stderr what is missing from it.
 func readReplayable(file string, stderr io.Writer) (*schedule.Log, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -151,8 +152,8 @@ func readReplayable(file string, stderr io.Writer) (*schedule.Log, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if m := log.Header.Mechanism; m != "" {
-		return nil, fmt.Errorf("%s: these are decisions of the mechanism %.40q, taken at points that the scheduler does not see; "+
-			"the recipe's seed takes the same ones again: misstep run RECIPE, misstep replay BUNDLE", file, m)
+		return nil, fmt.Errorf("%s: these are decisions of the mechanism %.40q, taken at points that the scheduler does not see: "+
+			"repeat them from the recipe's seed with misstep run RECIPE or misstep replay BUNDLE", file, m)
 	}
 	if log.Cut {
 		fmt.Fprintf(stderr, "misstep sched: %s: %v: its end is not the end of the run\n", file, schedule.ErrCut)
@@ -161,16 +162,16 @@ func readReplayable(file string, stderr io.Writer) (*schedule.Log, error) {
 		fmt.Fprintf(stderr, "misstep sched: %s: %d records were lost when it was recorded\n", file, log.Lost)
 	}
 	if !log.Header.FixedAddresses {
-		fmt.Fprintf(stderr, "misstep sched: %s: addresses were random when it was recorded: its places are valid for that run only, "+
-			"and no replay stops threads there\n", file)
+		fmt.Fprintf(stderr, "misstep sched: %s: addresses were random when it was recorded: its places are valid for that run "+
+			"only, and no replay stops threads there\n", file)
 	}
 	return log, nil
 }
 
-// Run replays; it returns what RunRequest.Run does.
+// Run replays the log; it returns what RunRequest.Run does.
 func (r ReplayRequest) Run(ctx context.Context) (code int, err error) {
 	if r.Places < 0 || r.Places > schedule.MaxPlaces {
-		return 0, fmt.Errorf("--places %d: want 0 to %d, the processor's breakpoints", r.Places, schedule.MaxPlaces)
+		return 0, fmt.Errorf("--places %d: expected 0 to %d, the number of hardware breakpoints", r.Places, schedule.MaxPlaces)
 	}
 	log, err := readReplayable(r.File, r.Stderr)
 	if err != nil {
@@ -180,8 +181,8 @@ func (r ReplayRequest) Run(ctx context.Context) (code int, err error) {
 		return 0, err
 	}
 	if !slices.Equal(r.Command, log.Header.Command) {
-		fmt.Fprintf(r.Stderr, "misstep sched: the log is of another command: %s\n", schedule.Printable(strings.Join(log.Header.Command,
-			" ")))
+		fmt.Fprintf(r.Stderr, "misstep sched: the log was recorded with another command: %s\n",
+			schedule.Printable(strings.Join(log.Header.Command, " ")))
 	}
 	o := Options{Perturbation: log.Header.Perturbation, Replay: log, Round: r.Round, FixedAddresses: log.Header.FixedAddresses}
 	if o.FixedAddresses && r.Places > 0 {
@@ -204,7 +205,7 @@ func (p Program) check() error {
 		return errors.New("no command: give it after --")
 	}
 	if p.Timeout < 0 || p.Threads < 0 {
-		return errors.New("--timeout and --threads: want no negative value")
+		return errors.New("--timeout and --threads: expected no negative value")
 	}
 	return nil
 }
@@ -218,7 +219,7 @@ func (p Program) print(r *Result) {
 	}
 	r.Report.Write(p.Stderr, p.Threads)
 	if r.TimedOut {
-		fmt.Fprintf(p.Stderr, "misstep sched: ended after %v\n", p.Timeout)
+		fmt.Fprintf(p.Stderr, "misstep sched: timed out after %v\n", p.Timeout)
 	}
 }
 
@@ -249,19 +250,19 @@ func (p Program) once(ctx context.Context, o Options, logFile string) (result *R
 		defer cancel()
 	}
 	cmd := exec.Command(p.Command[0], p.Command[1:]...)
-	cmd.Env = append(os.Environ(), env...) // the last setting of a name counts
+	cmd.Env = append(os.Environ(), env...) // the last value of a variable counts
 	cmd.Stdout, cmd.Stderr = p.Stdout, p.Stderr
-	if !terminal(os.Stdin) { // the command is no foreground job: it would stop when it reads from a terminal
+	if !terminal(os.Stdin) { // the command is not in the foreground: reading from a terminal would stop it
 		cmd.Stdin = os.Stdin
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 	return Run(ctx, o, cmd)
 }
 
-// List returns the places, the most telling first.
+// List returns the places, the most significant first.
 func (r PlacesRequest) List() ([]schedule.StopReport, error) {
 	if r.Count < 1 {
-		return nil, fmt.Errorf("--count %d: want 1 or more", r.Count)
+		return nil, fmt.Errorf("--count %d: expected 1 or more", r.Count)
 	}
 	log, err := readReplayable(r.File, r.Stderr)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"misstep/schedule"
 )
 
-func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
+func TestUnsupportedKernelNamesTheRemedy(t *testing.T) {
 	err := Supported()
 	if err == nil {
-		t.Skip("this kernel can, and this is root")
+		t.Skip("this kernel supports the scheduler, and the test runs as root")
 	}
 	require.ErrorIs(t, err, ErrUnsupported)
 	_, refused := RunRequest{
@@ -34,7 +34,8 @@ func TestUnsupportedKernelSaysWhatToDo(t *testing.T) {
 	assert.ErrorIs(t, err, ErrUnsupported)
 }
 
-// A kernel whose type information has one argument more for a function than the program gives it refuses the program; who asks is told before.
+// A kernel whose type information has one more argument for a function than the program passes refuses the program; Supported
+// detects that beforehand.
 func TestFunctionsOfAnotherPrototype(t *testing.T) {
 	program, err := loadSched()
 	require.NoError(t, err)
@@ -49,7 +50,7 @@ func TestFunctionsOfAnotherPrototype(t *testing.T) {
 	require.Equal(t, name, differs(program.Types, kernel))
 }
 
-// exited is the state of a command that ended with this code.
+// exited returns the state of a command that ended with the given code.
 func exited(t *testing.T, code int) *os.ProcessState {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", fmt.Sprint("exit ", code))
@@ -59,7 +60,8 @@ func exited(t *testing.T, code int) *os.ProcessState {
 }
 
 func TestRepeatsUntilARunFails(t *testing.T) {
-	ok, failed := &Result{State: exited(t, 0), Report: &schedule.Report{}}, &Result{State: exited(t, 7), Report: &schedule.Report{}}
+	ok := &Result{State: exited(t, 0), Report: &schedule.Report{}}
+	failed := &Result{State: exited(t, 7), Report: &schedule.Report{}}
 	ejected := &Result{State: exited(t, 7), Report: &schedule.Report{Ejection: &schedule.Ejection{Kind: "watchdog"}}}
 	late := &Result{State: exited(t, 0), TimedOut: true, Report: &schedule.Report{}}
 	for name, c := range map[string]struct {
@@ -68,12 +70,12 @@ func TestRepeatsUntilARunFails(t *testing.T) {
 		most        int
 		interrupted bool
 		code        int
-		says        string // by the error command and of the run; empty: neither
+		says        string // by the error command and about the run; empty: neither
 	}{
-		"one that is well":       {results: []*Result{ok}},
-		"one that fails":         {results: []*Result{failed}, code: 7, says: "error 5 7"},
-		"one that is too late":   {results: []*Result{late}, code: 124, says: "error 5 124"},
-		"one that is ejected":    {results: []*Result{ejected}, code: 123},
+		"one succeeds":           {results: []*Result{ok}},
+		"one fails":              {results: []*Result{failed}, code: 7, says: "error 5 7"},
+		"one times out":          {results: []*Result{late}, code: 124, says: "error 5 124"},
+		"one is ejected":         {results: []*Result{ejected}, code: 123},
 		"the third fails":        {results: []*Result{ok, ok, failed}, repeat: true, code: 7, says: "error 7 7"},
 		"the second is ejected":  {results: []*Result{ok, ejected}, repeat: true, code: 123},
 		"Ctrl-C kills it":        {results: []*Result{failed}, repeat: true, interrupted: true, code: 7},
@@ -108,10 +110,10 @@ func TestRepeatsUntilARunFails(t *testing.T) {
 	}
 }
 
-// Root is for loading the scheduler: what is run for a user is that user's, as the environment says, too.
+// Root is needed only for loading the scheduler: commands run as the ordinary user, with that user's environment.
 func TestCommandsOfAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("running a command as another user takes root")
+		t.Skip("running a command as another user requires root")
 	}
 	nobody, err := user.Lookup("nobody")
 	require.NoError(t, err)
@@ -136,8 +138,9 @@ func TestCommandsOfAnOrdinaryUser(t *testing.T) {
 	require.ErrorContains(t, err, "run as no-such-user: no such user")
 }
 
-// Who may not load one at all is told so, whoever's scheduler is in force: ErrBusy is for those who only have to wait.
-func TestBusyIsForThoseWhoCould(t *testing.T) {
+// A user who may not load a scheduler at all gets that reason, whatever scheduler is active: ErrBusy is for those who only have to
+// wait.
+func TestBusyIsForUsersWhoMayLoad(t *testing.T) {
 	require.NoError(t, free(0, "disabled", ""))
 	for _, ops := range []string{"", "misstep", "lavd"} {
 		err := free(1000, "enabled", ops)

@@ -1,3 +1,3 @@
-// Package bpf runs a program under a sched_ext scheduler that perturbs the order of its threads from a seed, and replays what it
-// did. What a perturbation is, and the log, is in package schedule.
+// Package bpf runs a program under a sched_ext scheduler that perturbs the order of its threads from a seed, and replays logs of
+// its decisions. Package schedule defines perturbations and the log.
 package bpf

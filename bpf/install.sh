@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what rebuilding the scheduler's object (go generate ./bpf) and its tests need. Running misstep needs none of it.
+# Installs the packages for regenerating the scheduler's object (go generate ./bpf) and for its tests. Running misstep needs none.
 set -euo pipefail
 packages=(clang-19 llvm-19 libbpf-dev gcc libc6-dev libasan8 libubsan1)
 missing=()

@@ -26,8 +26,8 @@ import (
 	"misstep/schedule/scheduletest"
 )
 
-// The tests in this file load the scheduler. On a machine whose kernel has no sched_ext they are skipped with the reason;
-// internal/testenv/vmtest runs this package's test binary in a virtual machine that has one.
+// The tests in this file load the scheduler. If the machine's kernel has no sched_ext, they are skipped with that reason;
+// internal/testenv/vmtest runs this package's test binary in a virtual machine whose kernel has it.
 
 func needKernel(t *testing.T) {
 	t.Helper()
@@ -43,7 +43,7 @@ func state(t *testing.T) string {
 	return strings.TrimSpace(string(text))
 }
 
-// helperVariable makes this test binary another program.
+// helperVariable is the environment variable that makes this test binary behave as a helper program.
 const helperVariable = "MISSTEP_TEST_HELPER"
 
 func init() {
@@ -91,7 +91,7 @@ func help(mode, argument string) int {
 		}
 		all.Wait()
 		return 7
-	case "place": // passes a place often, and says how many passes took as long as the argument, and how often what follows did
+	case "place": // calls passed often, and prints how many calls took at least as long as the argument, and how many of notPassed
 		runtime.LockOSThread()
 		slow, elsewhere := 0, 0
 		for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {
@@ -108,12 +108,12 @@ func help(mode, argument string) int {
 		}
 		fmt.Println(slow, elsewhere)
 		return 0
-	case "spin": // passes a place so many times
+	case "spin": // calls passed the given number of times
 		for range d {
 			passed()
 		}
 		return 0
-	case "stack": // says where its stack is
+	case "stack": // prints where its stack is
 		maps, err := os.ReadFile("/proc/self/maps")
 		if err != nil {
 			return 2
@@ -161,7 +161,7 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 	needKernel(t)
 	for _, s := range schedule.Strategies() {
 		t.Run(s.Name, func(t *testing.T) {
-			// A bystander under the kernel's own scheduler, with as much to do.
+			// A bystander under the kernel's own scheduler, with the same load.
 			bystander := helper("work", 500*time.Millisecond)
 			require.NoError(t, bystander.Start())
 			defer func() { _ = bystander.Wait() }()
@@ -171,7 +171,7 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 			switch s.Name {
 			case "roles":
 				p.Parameters = map[string]float64{"mutator": -0.5}
-			case "pct": // a thread comes to few decisions in the time of this test
+			case "pct": // a thread has few decisions in the time of this test
 				p.Parameters = map[string]float64{"span": 16}
 			}
 			var file bytes.Buffer
@@ -205,13 +205,13 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 				assert.GreaterOrEqual(t, len(applied), 2)
 			}
 			assert.Equal(t, r.Delays, r.Chosen.Count())
-			assert.LessOrEqual(t, r.Delays-r.Released, uint64(8), "who was delayed was released, unless the program ended first")
+			assert.LessOrEqual(t, r.Delays-r.Released, uint64(8), "a delayed thread is released, unless the program ended first")
 			assert.Equal(t, r.Released, r.Late.Count())
 			if r.Late.Count() > 20 {
 				assert.LessOrEqual(t, r.Late.Quantile(0.9), 50*time.Millisecond, "delays end when they should")
 			}
 
-			// Only the tree.
+			// Only the tree is affected.
 			assert.Equal(t, r.ThreadCount, uint64(len(r.Threads)))
 			for _, thread := range r.Threads {
 				assert.NotEqual(t, pid, thread.PID, "the bystander")
@@ -219,16 +219,17 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 			}
 			assert.LessOrEqual(t, r.Outside, uint64(20), "turns of the loader's one thread")
 
-			// The log says the same.
+			// The log has the same numbers.
 			require.Zero(t, r.Lost)
 			recorded, err := schedule.ReadLog(&file)
 			require.NoError(t, err)
 			assert.False(t, recorded.Cut)
 			assert.Len(t, recorded.Decisions, int(r.Decisions))
 			assert.Len(t, recorded.Threads, int(r.ThreadCount))
-			if s.Name == "none" { // which does not ask the policy
+			if s.Name == "none" { // it does not call the policy
 				for _, d := range recorded.Decisions {
-					require.Equal(t, [3]uint64{0, 20e6, 0}, [3]uint64{d.Delay, d.Slice, d.Rank}, "what the policy says when all is off")
+					require.Equal(t, [3]uint64{0, 20e6, 0}, [3]uint64{d.Delay, d.Slice, d.Rank},
+						"the policy's decision with all mechanisms off")
 					require.Zero(t, d.Marks)
 				}
 			}
@@ -269,7 +270,7 @@ func TestKernelReplayFollowsTheLog(t *testing.T) {
 	recorded, err := schedule.ReadLog(&file)
 	require.NoError(t, err)
 
-	// Another seed, so that what is the same comes from the log.
+	// With another seed, equal decisions can only come from the log.
 	p.Seed = 5
 	var second bytes.Buffer
 	log, err = schedule.NewLogWriter(&second, schedule.Header{Perturbation: p})
@@ -283,7 +284,7 @@ func TestKernelReplayFollowsTheLog(t *testing.T) {
 	assert.Equal(t, recordedRun.Report.Decisions, r.Recorded)
 	assert.Positive(t, r.Replayed)
 	assert.Equal(t, replayed.Report.Decisions, r.Replayed+r.Departed)
-	require.NotNil(t, r.First, "it runs longer than the log")
+	require.NotNil(t, r.First, "the program runs longer than the log")
 	assert.NotEmpty(t, r.First.Why)
 
 	known := map[[2]uint64]schedule.Record{}
@@ -308,8 +309,8 @@ func passed() { sink++ }
 //go:noinline
 func notPassed() { sink-- }
 
-// A thread of the log is stopped before the instruction at which the log stopped it, each time that it comes there in another stretch of its run,
-// for as long as then; other threads and other places are left alone.
+// A thread of the log is stopped before the instruction at which it was stopped in the log, and for as long, each time it reaches
+// the instruction after enough further decisions of its own; other threads and other places are left alone.
 func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 	needKernel(t)
 	place := uint64(reflect.ValueOf(passed).Pointer())
@@ -317,7 +318,7 @@ func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 	replay := func(path uint64, stopped bool) (result *Result, slow, elsewhere int) {
 		l := &schedule.Log{Threads: []schedule.Record{{Kind: schedule.RecordThread, Path: rootPath()}}}
 		cmd := helper("place", hold)
-		cmd.Env = append(cmd.Env, "GODEBUG=asyncpreemptoff=1") // its runtime sends a signal to a thread that was held, and starts it anew
+		cmd.Env = append(cmd.Env, "GODEBUG=asyncpreemptoff=1") // else the Go runtime interrupts a held thread by a signal
 		var out bytes.Buffer
 		cmd.Stdout = &out
 		o := Options{
@@ -333,7 +334,7 @@ func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 		require.NoError(t, err, out.String())
 		return result, slow, elsewhere
 	}
-	const hiccups = 3 // of a busy machine
+	const hiccups = 3 // slow calls due to a busy machine
 	result, slow, elsewhere := replay(rootPath(), true)
 	r := result.Report.Replay
 	t.Logf("%d slow passes, %d elsewhere, %+v", slow, elsewhere, r)
@@ -342,13 +343,13 @@ func TestKernelReplayStopsThreadsAtPlaces(t *testing.T) {
 	assert.GreaterOrEqual(t, slow, int(r.Stopped), "each stop is in this function")
 	assert.LessOrEqual(t, slow, int(r.Stopped)+hiccups, "and nothing else takes as long")
 	assert.LessOrEqual(t, elsewhere, hiccups)
-	assert.Positive(t, r.Passed, "between two stops the thread comes to another decision")
+	assert.Positive(t, r.Passed, "between two stops the thread has another decision")
 	require.Len(t, r.Stops, 1)
 	assert.Equal(t, place, r.Stops[0].Address)
 	assert.Equal(t, result.Report.Decisions, r.Replayed+r.Departed+r.Stopped)
 
 	result, slow, _ = replay(schedule.Child(rootPath(), 9), true)
-	assert.Zero(t, result.Report.Replay.Stopped, "of another thread")
+	assert.Zero(t, result.Report.Replay.Stopped, "the place is that of another thread")
 	assert.Positive(t, result.Report.Replay.Passed)
 	assert.LessOrEqual(t, slow, hiccups)
 
@@ -384,7 +385,7 @@ func TestKernelLogHasPlaces(t *testing.T) {
 	assert.Greater(t, n, 10)
 }
 
-// A program is loaded at fixed addresses if that is asked for, and what the loader starts afterwards is not.
+// A program is loaded at fixed addresses if that is requested; programs that the loader starts afterwards are not.
 func TestKernelAddressesAreFixed(t *testing.T) {
 	needKernel(t)
 	stack := func(start func(*exec.Cmd)) string {
@@ -411,7 +412,7 @@ func TestKernelAddressesAreFixed(t *testing.T) {
 }
 
 // Each round of a program takes the decisions of the log's last one.
-func TestKernelReplayGoesRound(t *testing.T) {
+func TestKernelReplayRepeatsARound(t *testing.T) {
 	needKernel(t)
 	p := schedule.Perturbation{Strategy: "delay", Seed: 4, Parameters: map[string]float64{"probability": 1}}
 	rounds := func(o Options) *schedule.Log {
@@ -425,7 +426,7 @@ func TestKernelReplayGoesRound(t *testing.T) {
 		require.NoError(t, err)
 		return log
 	}
-	// starts are the delays with which the shell's children began, in the order of their creation.
+	// starts returns the delays with which the shell's children began, in the order of their creation.
 	starts := func(l *schedule.Log) (all []uint64) {
 		for _, thread := range l.Threads {
 			i := slices.IndexFunc(l.Decisions, func(d schedule.Record) bool { return d.Path == thread.Path && d.Counter == 0 })
@@ -443,7 +444,7 @@ func TestKernelReplayGoesRound(t *testing.T) {
 	assert.Equal(t, slices.Repeat(want[6:], 4), starts(rounds(Options{Replay: recorded, Round: 2})))
 }
 
-// A place in a busy loop is left alone when it was passed too often: the program must not crawl.
+// A breakpoint in a busy loop is removed after too many hits, so that the program does not slow down too much.
 func TestKernelReplayLeavesABusyLoop(t *testing.T) {
 	needKernel(t)
 	exe, err := os.Executable()
@@ -453,7 +454,9 @@ func TestKernelReplayLeavesABusyLoop(t *testing.T) {
 	place := uint64(reflect.ValueOf(passed).Pointer())
 	result := run(t, Options{
 		Perturbation: schedule.Perturbation{Strategy: "none"}, Replay: &schedule.Log{}, FixedAddresses: true,
-		Stops: []schedule.Stop{{Record: schedule.Record{Path: schedule.Child(rootPath(), 99), Place: place, Slice: 1e6}, Held: 1e6}},
+		Stops: []schedule.Stop{
+			{Record: schedule.Record{Path: schedule.Child(rootPath(), 99), Place: place, Slice: 1e6}, Held: 1e6},
+		},
 	}, cmd)
 	require.Zero(t, result.Code())
 	r := result.Report.Replay
@@ -478,7 +481,7 @@ func TestKernelCommandRunsAsAnOrdinaryUser(t *testing.T) {
 	assert.Equal(t, "12345\n", out.String())
 }
 
-func TestKernelThereIsOneScheduler(t *testing.T) {
+func TestKernelHasOnlyOneScheduler(t *testing.T) {
 	needKernel(t)
 	s, err := Attach(Options{Perturbation: schedule.Perturbation{Strategy: "none"}})
 	require.NoError(t, err)
@@ -490,7 +493,7 @@ func TestKernelThereIsOneScheduler(t *testing.T) {
 	assert.Equal(t, "disabled", state(t))
 }
 
-func TestKernelCommandThatIsNotThere(t *testing.T) {
+func TestKernelMissingCommand(t *testing.T) {
 	needKernel(t)
 	_, err := Run(t.Context(), Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}}, exec.Command("/no/such/command"))
 	var start *NotStartedError
@@ -508,7 +511,7 @@ func TestKernelTimeoutEndsTheTree(t *testing.T) {
 	assert.Equal(t, 124, result.Code())
 }
 
-// rootPath is that of the first process of a tree.
+// rootPath returns the path of the first process of a tree.
 func rootPath() uint64 { return schedule.Child(0x6d69737374657000, 0) }
 
 func TestKernelEjectionsAreOutcomes(t *testing.T) {
@@ -519,8 +522,10 @@ func TestKernelEjectionsAreOutcomes(t *testing.T) {
 			100*time.Millisecond)).Code())
 	}
 	t.Run("watchdog", func(t *testing.T) {
-		// No strategy and no log that can be read takes such a decision.
-		stall := &schedule.Log{Decisions: []schedule.Record{{Path: rootPath(), Event: schedule.EventStart, Delay: 60e9, Slice: 20e6}}}
+		// No strategy and no valid log has such a decision.
+		stall := &schedule.Log{Decisions: []schedule.Record{
+			{Path: rootPath(), Event: schedule.EventStart, Delay: 60e9, Slice: 20e6},
+		}}
 		result := run(t, Options{Perturbation: schedule.Perturbation{Strategy: "none"}, Replay: stall}, helper("work", time.Second))
 		require.NotNil(t, result.Report.Ejection)
 		t.Log(result.Report.Ejection)
@@ -569,13 +574,13 @@ func TestKernelKilledLoaderLeavesAHealthyMachine(t *testing.T) {
 	require.NoError(t, err)
 	before := ticks(t, pid)
 	require.Eventually(t, func() bool { return ticks(t, pid) > before+5 }, 20*time.Second, 50*time.Millisecond,
-		"the tree goes on under the kernel's own")
+		"the tree continues under the kernel's own scheduler")
 	require.NoError(t, child.Kill())
 	assert.Equal(t, 7, run(t, Options{Perturbation: schedule.Perturbation{Strategy: "delay", Seed: 2}}, helper("work",
 		100*time.Millisecond)).Code())
 }
 
-// ticks of CPU time that a process has used.
+// ticks returns the clock ticks of CPU time that a process has used.
 func ticks(t *testing.T, pid int) (n int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -702,14 +707,16 @@ func TestKernelRequestsWriteAndReplay(t *testing.T) {
 	assert.Contains(t, text, "seed 1\n")
 
 	code, text = run(RunRequest{
-		Program: Program{Timeout: 50 * time.Millisecond}, Perturbation: schedule.Perturbation{Strategy: "none"}, ErrorCommand: "echo failed with $MISSTEP_EXIT",
+		Program: Program{Timeout: 50 * time.Millisecond}, Perturbation: schedule.Perturbation{Strategy: "none"},
+		ErrorCommand: "echo failed with $MISSTEP_EXIT",
 	}, exe)
 	assert.Equal(t, 124, code, text)
-	assert.Contains(t, text, "ended after 50ms")
+	assert.Contains(t, text, "timed out after 50ms")
 
 	t.Setenv(helperVariable, "")
-	code, text = run(RunRequest{Perturbation: schedule.Perturbation{Strategy: "none", Seed: 1}, RepeatUntilFailure: true, MaxRuns: 2},
-		"/bin/true")
+	code, text = run(RunRequest{
+		Perturbation: schedule.Perturbation{Strategy: "none", Seed: 1}, RepeatUntilFailure: true, MaxRuns: 2,
+	}, "/bin/true")
 	assert.Zero(t, code, text)
 	assert.Contains(t, text, "no failure in 2 runs, seeds 1 to 2")
 	_, err = RunRequest{

@@ -25,7 +25,7 @@ func bytesOf(t testing.TB, value any) []byte {
 	return b.Bytes()
 }
 
-// The Go types are generated from the object's BTF; what Go says again by hand must not drift from it.
+// The Go types are generated from the object's BTF; what Go code repeats by hand must not drift from it.
 func TestLayoutsAndNumbersAgreeWithTheObject(t *testing.T) {
 	spec, err := loadSched()
 	require.NoError(t, err)
@@ -71,7 +71,8 @@ func TestRecordIsLaidOutAsInTheKernel(t *testing.T) {
 		Event: schedule.EventExpiry, Role: schedule.RoleVM, Marks: schedule.MarkStarved, Comm: "name",
 	}
 	k := schedMisstepRecord{
-		Elapsed: 1, Path: 2, Delay: 3, Slice: 4, Rank: 5, Counter: 6, Tid: 7, Kind: uint16(schedMisstepRecordKindMISSTEP_RECORD_DECISION),
+		Elapsed: 1, Path: 2, Delay: 3, Slice: 4, Rank: 5, Counter: 6, Tid: 7,
+		Kind:  uint16(schedMisstepRecordKindMISSTEP_RECORD_DECISION),
 		Event: uint16(schedMisstepEventMISSTEP_EVENT_EXPIRY), Role: uint16(schedMisstepRoleMISSTEP_ROLE_VM),
 		Marks: uint16(schedMisstepMarkMISSTEP_MARK_STARVED), Comm: [16]int8{'n', 'a', 'm', 'e'},
 	}
@@ -79,7 +80,7 @@ func TestRecordIsLaidOutAsInTheKernel(t *testing.T) {
 	assert.Equal(t, r, schedule.ParseRecord(r.Append(nil)))
 }
 
-// The generated files are committed. Another release of the compiler may write other code, so only the same one compares.
+// The generated files are committed. Another release of the compiler may generate other code, so only the same release is compared.
 func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: not compiling")

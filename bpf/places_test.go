@@ -18,11 +18,11 @@ import (
 
 const (
 	loop   = 0x401000 // where threads run nearly all the time
-	window = 0x401080 // the bug's
+	window = 0x401080 // the bug's window
 )
 
-// failed is the log of a program of so many rounds with two threads each; in the last one the second thread was stopped in the
-// window, and then came by the loop three more times.
+// failed returns the log of a program with the given number of rounds of two threads each; in the last one the second thread was
+// stopped in the window, and then in the loop several more times.
 func failed(rounds int) *schedule.Log {
 	main := schedule.Child(0x6d69737374657000, 0)
 	l := &schedule.Log{Threads: []schedule.Record{{Kind: schedule.RecordThread, Path: main, Comm: "race"}}}
@@ -75,5 +75,5 @@ func TestPlacesOfAFile(t *testing.T) {
 		require.Error(t, err)
 	}
 	_, err = ReplayRequest{Program: Program{Command: []string{"true"}, Stderr: io.Discard}, File: file, Places: 5}.Run(t.Context())
-	require.ErrorContains(t, err, "want 0 to 4")
+	require.ErrorContains(t, err, "expected 0 to 4")
 }

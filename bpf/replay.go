@@ -17,7 +17,7 @@ func (s *Scheduler) replayReport(r *schedule.Report, stats []uint64) *schedule.R
 	}
 	for _, b := range s.breakpoints {
 		for i := range report.Stops {
-			report.Stops[i].Left = report.Stops[i].Left || b.off && b.place == report.Stops[i].Address
+			report.Stops[i].Left = report.Stops[i].Left || b.disabled && b.place == report.Stops[i].Address
 		}
 	}
 	if s.round.Threads > 0 {
@@ -31,20 +31,24 @@ func (s *Scheduler) replayReport(r *schedule.Report, stats []uint64) *schedule.R
 }
 
 func (s *Scheduler) departure(r schedule.Record) *schedule.Departure {
-	d := &schedule.Departure{Thread: s.names.Name(r.Path), Comm: schedule.Printable(r.Comm), Decision: r.Counter, Elapsed: r.Elapsed}
+	d := &schedule.Departure{
+		Thread: s.names.Name(r.Path), Comm: schedule.Printable(r.Comm), Decision: r.Counter, Elapsed: r.Elapsed,
+	}
 	path := s.round.Recorded(s.names, r.Path)
-	i := slices.IndexFunc(s.options.Replay.Decisions, func(x schedule.Record) bool { return x.Path == path && x.Counter == r.Counter })
+	i := slices.IndexFunc(s.options.Replay.Decisions, func(x schedule.Record) bool {
+		return x.Path == path && x.Counter == r.Counter
+	})
 	recorded := s.known[path]
 	switch {
 	case i >= 0:
 		d.Why = fmt.Sprintf("the log has a decision at its %v here, the thread was at its %v", s.options.Replay.Decisions[i].Event,
 			r.Event)
 	case recorded == 0:
-		d.Why = "the log knows no such thread"
+		d.Why = "the log has no such thread"
 	case int(r.Counter) >= recorded && s.options.Replay.Lost == 0:
 		d.Why = fmt.Sprintf("the log's %d decisions of this thread were all taken", recorded)
 	default:
-		d.Why = "this decision is missing in the log"
+		d.Why = "the log lacks this decision"
 	}
 	return d
 }

@@ -73,7 +73,7 @@ func (s *Scheduler) report() (*schedule.Report, error) {
 	}
 	var end schedMisstepExit
 	if err := s.objects.Ended.Get(&end); err != nil {
-		return r, fmt.Errorf("read why the scheduler ended: %w", err)
+		return r, fmt.Errorf("read the scheduler's exit reason: %w", err)
 	}
 	r.Ejection = ejection(end)
 	if s.options.Replay != nil {
@@ -113,11 +113,11 @@ func (s *Scheduler) threads(r *schedule.Report) error {
 	})
 	for _, t := range all {
 		r.Threads = append(r.Threads, schedule.ThreadReport{
-			Name: s.names.Name(t.Path), Path: t.Path, TID: t.Tid, PID: t.Tgid, Comm: chars(t.Comm[:]), Role: schedule.Role(t.Role).String(),
-			Decisions: t.Decisions, Delays: t.Delays, Starved: t.Starved, ShortSlices: t.Shorts, Preemptions: t.Forced,
-			PriorityChanges: t.Changes, Overtaken: t.Overtaken,
-			Delay: time.Duration(t.DelayTotal), LongestDelay: time.Duration(t.DelayLongest), LongestWait: time.Duration(t.WaitLongest),
-			Ran: time.Duration(t.Ran),
+			Name: s.names.Name(t.Path), Path: t.Path, TID: t.Tid, PID: t.Tgid, Comm: chars(t.Comm[:]),
+			Role: schedule.Role(t.Role).String(), Decisions: t.Decisions, Delays: t.Delays, Starved: t.Starved,
+			ShortSlices: t.Shorts, Preemptions: t.Forced, PriorityChanges: t.Changes, Overtaken: t.Overtaken,
+			Delay: time.Duration(t.DelayTotal), LongestDelay: time.Duration(t.DelayLongest),
+			LongestWait: time.Duration(t.WaitLongest), Ran: time.Duration(t.Ran),
 		})
 	}
 	return nil

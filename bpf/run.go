@@ -18,21 +18,21 @@ import (
 
 var errTimeout = errors.New("timeout")
 
-// killGrace is how long a tree may take to die after SIGKILL before waiting for it ends: a delayed thread dies only when released.
+// killGrace is how long Run waits for a tree to exit after SIGKILL: a delayed thread exits only once it is released.
 const killGrace = 15 * time.Second
 
-// Result of one command under a scheduler.
+// Result is the result of one command under a scheduler.
 type Result struct {
-	// State of the command; nil if it did not end within the grace after it was killed.
+	// State is the command's; nil if it did not end within killGrace after it was killed.
 	State *os.ProcessState
-	// TimedOut when the context's cause is a deadline.
+	// TimedOut means that the context's cause is a deadline.
 	TimedOut bool
-	// Report of the scheduler.
+	// Report is the scheduler's.
 	Report *schedule.Report
 }
 
-// Code is the exit code that stands for the result: 123 after an ejection, 124 after a timeout, else the command's own or
-// 128 and the number of the signal that ended it.
+// Code returns the exit code for the result: 123 after an ejection, 124 after a timeout, else the command's own or 128 plus the
+// number of the signal that ended it.
 func (r *Result) Code() int {
 	switch {
 	case r.Report.Ejection != nil:
@@ -46,7 +46,7 @@ func (r *Result) Code() int {
 	return r.State.ExitCode()
 }
 
-// NotStartedError says that the command could not be started.
+// NotStartedError means that the command could not be started.
 type NotStartedError struct{ Err error }
 
 func (e *NotStartedError) Error() string { return e.Err.Error() }
@@ -55,8 +55,8 @@ func (e *NotStartedError) Error() string { return e.Err.Error() }
 func (e *NotStartedError) Unwrap() error { return e.Err }
 
 // Run runs cmd and its descendants under a scheduler of its own, until cmd ends. When the context ends, the command's process
-// group is killed. When the kernel ejects the scheduler the command is killed, too, since what follows would not be perturbed;
-// the result then has an ejection. What is still alive of the tree at the end goes on under the kernel's own scheduler.
+// group is killed. When the kernel ejects the scheduler, the command is killed, too, since it would no longer be perturbed; the
+// result then has an ejection. Processes of the tree that are still alive at the end continue under the kernel's own scheduler.
 func Run(ctx context.Context, o Options, cmd *exec.Cmd) (*Result, error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -106,12 +106,12 @@ func kill(cmd *exec.Cmd, done <-chan error) error {
 	case err := <-done:
 		return err
 	case <-time.After(killGrace):
-		return fmt.Errorf("process %d did not die within %v of being killed", cmd.Process.Pid, killGrace)
+		return fmt.Errorf("process %d did not exit within %v of SIGKILL", cmd.Process.Pid, killGrace)
 	}
 }
 
-// credentialOf returns the ordinary user as whom a command runs: the one named, else who called sudo, else nobody else (nil). env is what the
-// command's environment says of that user; sudo's says root.
+// credentialOf returns the credential of the user as whom a command runs: the one named, else the caller of sudo, else nil for the
+// user of this process. env has that user's environment variables; under sudo they are root's.
 func credentialOf(name string) (c *syscall.Credential, env []string, err error) {
 	if name == "" && os.Geteuid() == 0 {
 		name = os.Getenv("SUDO_USER")

@@ -19,27 +19,28 @@ import (
 	"misstep/schedule"
 )
 
-// Options of a scheduler.
+// Options are the options of a scheduler.
 type Options struct {
 	schedule.Perturbation
-	// Log gets every record when it is not nil; the caller closes it after Detach with the report's Lost.
+	// Log receives every record if it is not nil; the caller closes it after Detach with the report's Lost.
 	Log *schedule.LogWriter
-	// Replay feeds these decisions back.
+	// Replay is the log whose decisions are replayed, nil for none.
 	Replay *schedule.Log
-	// Round, when it is not 0, is how many threads the program creates in each of its rounds: all rounds of the replay take the
-	// decisions of the log's last one, and not each those of its own.
+	// Round, if not 0, is the number of threads that the program creates in each of its rounds: all rounds of the replay take the
+	// decisions of the log's last one, not each those of its own.
 	Round int
-	// Stops of a replay: threads are stopped at these places, by breakpoints. They are of a log with FixedAddresses, see Log.Stops
+	// Stops are the places at which a replay stops threads, by breakpoints. They come from a log with FixedAddresses, see Log.Stops
 	// and Choose.
 	Stops []schedule.Stop
-	// FixedAddresses loads programs and libraries at the same addresses each time; places of two runs are comparable then.
+	// FixedAddresses loads programs and libraries at the same addresses each time, so that places of two runs are comparable.
 	FixedAddresses bool
-	// BufferBytes of the kernel's buffer of records, a power of two; 0 is 8 MiB. When it is full, records are lost and counted.
+	// BufferBytes is the size of the kernel's buffer of records, a power of two; 0 means 8 MiB. When it is full, records are lost
+	// and counted.
 	BufferBytes uint32
 }
 
-// Scheduler is a loaded and attached perturbing scheduler. There is one for a host. The commands that it starts and all their
-// descendants are its tree; nothing else is touched. Its methods may be called from one goroutine.
+// Scheduler is a loaded and attached perturbing scheduler. A host can have only one. The commands that it starts and all their
+// descendants are its tree; nothing else is affected. Its methods must be called from one goroutine.
 type Scheduler struct {
 	options Options
 	round   schedule.Round
@@ -54,7 +55,7 @@ type Scheduler struct {
 	read        sync.WaitGroup
 	ended       chan struct{}
 	once        sync.Once
-	breakpoints []*breakpoint // of what was started
+	breakpoints []*breakpoint // of the started commands
 	detaching   chan struct{}
 
 	// written by the reading goroutine, read after it ended
@@ -65,8 +66,8 @@ type Scheduler struct {
 	malformed  int
 }
 
-// Attach loads the scheduler and puts it in charge of every task with the policy SCHED_EXT, which so far is none.
-// The error wraps schedule.ErrInvalid for a wrong perturbation and ErrUnsupported where this kernel or user cannot.
+// Attach loads the scheduler and attaches it: from then on it schedules every task with the policy SCHED_EXT, so far none.
+// The error wraps schedule.ErrInvalid for a wrong perturbation and ErrUnsupported if this kernel or user cannot load a scheduler.
 func Attach(o Options) (*Scheduler, error) {
 	config, err := o.Config()
 	if err != nil {
@@ -115,7 +116,7 @@ func Attach(o Options) (*Scheduler, error) {
 		return nil, fmt.Errorf("load scheduler: %w", err)
 	}
 	if len(o.Stops) == 0 {
-		delete(spec.Programs, schedProgOnPlace) // what it needs of the kernel, the rest does not
+		delete(spec.Programs, schedProgOnPlace) // it needs more of the kernel than the other programs
 	}
 	if err := s.load(spec); err != nil {
 		if refused, ok := errors.AsType[*ebpf.VerifierError](err); ok {
@@ -130,7 +131,7 @@ func Attach(o Options) (*Scheduler, error) {
 	return s, nil
 }
 
-// load has the kernel verify the programs and keeps what was loaded.
+// load makes the kernel verify and load the programs.
 func (s *Scheduler) load(spec *ebpf.CollectionSpec) (err error) {
 	if s.programs, err = ebpf.NewCollection(spec); err != nil {
 		return err
@@ -185,7 +186,7 @@ func (s *Scheduler) feedStops() error {
 			Marks: uint32(schedule.MarkDelayed | schedule.MarkPlaced), Event: uint32(schedule.EventExpiry),
 		}
 		if err := s.objects.Stops.Put(at, d); err != nil {
-			return fmt.Errorf("replay: hand over places: %w", err)
+			return fmt.Errorf("replay: pass the places to the scheduler: %w", err)
 		}
 	}
 	return nil
@@ -206,7 +207,7 @@ func (s *Scheduler) feed(decisions []schedule.Record) error {
 			s.known[d.Path]++
 		}
 		if _, err := s.objects.Replay.BatchUpdate(keys, values, nil); err != nil {
-			return fmt.Errorf("replay: hand over decisions: %w", err)
+			return fmt.Errorf("replay: pass the decisions to the scheduler: %w", err)
 		}
 	}
 	return nil
@@ -250,27 +251,27 @@ func (s *Scheduler) follow() {
 	}
 }
 
-// Ended is closed when the kernel has taken the scheduler out, before or by Detach.
+// Ended returns a channel that is closed when the scheduler is out of the kernel, by an ejection or by Detach.
 func (s *Scheduler) Ended() <-chan struct{} { return s.ended }
 
-// Start starts a command as a root of the tree: it and all its threads and descendants are under the scheduler from their first
-// instruction on, as an ordinary user if the command's credential says so.
+// Start starts a command as a root of the tree: the command and all its threads and descendants are under the scheduler from their
+// first instruction on, as the user of the command's credential if there is one.
 func (s *Scheduler) Start(cmd *exec.Cmd) error {
 	result := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		result <- s.StartHere(cmd)
-		if len(s.options.Stops) == 0 { // else the thread has the breakpoints, and ends with this goroutine
+		if len(s.options.Stops) == 0 { // otherwise the thread has the breakpoints, and ends with this goroutine
 			runtime.UnlockOSThread()
 		}
 	}()
 	return <-result
 }
 
-// StartHere is Start from the calling goroutine, which must be locked to its thread, and stay so while the command runs when the
+// StartHere is Start from the calling goroutine, which must be locked to its thread, and stay locked while the command runs if the
 // command is to die with that thread (PR_SET_PDEATHSIG).
 func (s *Scheduler) StartHere(cmd *exec.Cmd) error {
-	// The first use of a pidfd in this process makes a child to try it out, which would be taken for a root.
+	// The first use of a pidfd in this process creates a child to test pidfds, which would be taken for a root.
 	if p, err := os.FindProcess(os.Getpid()); err == nil {
 		_ = p.Release()
 	}
@@ -281,7 +282,7 @@ func (s *Scheduler) StartHere(cmd *exec.Cmd) error {
 			return fmt.Errorf("start %s: %w", cmd.Path, err)
 		}
 	}
-	// The policy is inherited: this thread takes it, forks, and gives it back. It is of the loader and thus left alone.
+	// The policy is inherited: this thread sets it, forks, and resets it. As a thread of the loader it is left alone.
 	if err := setPolicy(unix.SCHED_EXT); err != nil {
 		return errors.Join(fmt.Errorf("start %s: enter the scheduler: %w", cmd.Path, err), undo())
 	}
@@ -293,8 +294,8 @@ func (s *Scheduler) StartHere(cmd *exec.Cmd) error {
 		}
 		err = cmd.Start()
 	}
-	if back := errors.Join(setPolicy(unix.SCHED_NORMAL), undo()); back != nil {
-		err = errors.Join(err, fmt.Errorf("leave the scheduler: %w", back))
+	if leaving := errors.Join(setPolicy(unix.SCHED_NORMAL), undo()); leaving != nil {
+		err = errors.Join(err, fmt.Errorf("leave the scheduler: %w", leaving))
 		runtime.LockOSThread() // the thread ends with this goroutine
 	}
 	if err != nil {
@@ -312,7 +313,7 @@ func setPolicy(policy uintptr) error {
 	return nil
 }
 
-// Detach takes the scheduler out, after which every task is under the kernel's own again, and reports what it did.
+// Detach removes the scheduler, after which every task is under the kernel's own again, and returns its report.
 func (s *Scheduler) Detach() (*schedule.Report, error) {
 	close(s.detaching)
 	err := s.link.Close()

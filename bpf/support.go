@@ -10,24 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnsupported is wrapped by errors that say why no scheduler can be loaded here and what to do.
+// ErrUnsupported is wrapped by errors that tell why no scheduler can be loaded here, with the remedy.
 var ErrUnsupported = errors.New("cannot perturb scheduling here")
 
-// ErrBusy is wrapped, too, when this process could but for a scheduler that is there already.
-var ErrBusy = errors.New("there can be one scheduler only")
+// ErrBusy is also wrapped if this process could load a scheduler, but another one is active.
+var ErrBusy = errors.New("there can be only one scheduler")
 
-// ErrTurn is wrapped beside ErrBusy when that scheduler is one of ours, which ends with its trial.
-var ErrTurn = errors.New("another run of misstep has it")
+// ErrTurn is wrapped besides ErrBusy if that scheduler belongs to Misstep, and thus ends with its trial.
+var ErrTurn = errors.New("another run of misstep uses it")
 
 // opsName is the scheduler's name in the kernel (sched.bpf.c).
 const opsName = "misstep"
 
-const remedy = "use a machine or a virtual machine with Linux 7.2 or newer and CONFIG_SCHED_CLASS_EXT=y (`misstep vm run` brings one)"
+const remedy = "use a machine or a virtual machine with Linux 7.2 or newer and CONFIG_SCHED_CLASS_EXT=y (`misstep vm run` has one)"
 
-const otherBuild = "use another build of it (`misstep vm run` brings one)"
+const otherBuild = "use another build of it (`misstep vm run` has one)"
 
-// Supported says whether this process can load the scheduler on this kernel: nil, or an error that wraps ErrUnsupported with the reason
-// and the remedy.
+// Supported reports whether this process can load the scheduler on this kernel: it returns nil, or an error that wraps
+// ErrUnsupported with the reason and the remedy.
 func Supported() error {
 	var uname unix.Utsname
 	_ = unix.Uname(&uname)
@@ -35,7 +35,7 @@ func Supported() error {
 	state, err := os.ReadFile("/sys/kernel/sched_ext/state")
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Stat("/sys/kernel"); err != nil {
-			return fmt.Errorf("%w: /sys is not mounted", ErrUnsupported)
+			return fmt.Errorf("%w: /sys is not mounted: mount it", ErrUnsupported)
 		}
 		return fmt.Errorf("%w: kernel %s has no sched_ext: %s", ErrUnsupported, release, remedy)
 	}
@@ -52,17 +52,19 @@ func Supported() error {
 	}
 	spec, err := loadSched()
 	if err != nil {
-		return fmt.Errorf("reading the scheduler: %w", err)
+		return fmt.Errorf("read the scheduler's object: %w", err)
 	}
 	if name := differs(spec.Types, kernel); name != "" {
-		return fmt.Errorf("%w: this build of kernel %s says that %s takes other arguments than it takes, so no scheduler that calls it can be loaded: %s", ErrUnsupported, release, name, otherBuild)
+		return fmt.Errorf("%w: the type information of this build of kernel %s has wrong arguments for %s, so no scheduler that "+
+			"calls it can be loaded: %s", ErrUnsupported, release, name, otherBuild)
 	}
 	ops, _ := os.ReadFile("/sys/kernel/sched_ext/root/ops")
 	return free(os.Geteuid(), strings.TrimSpace(string(state)), strings.TrimSpace(string(ops)))
 }
 
-// differs names a function of the kernel's that the program calls and that has another number of arguments in the kernel's type information, "" for
-// none. Some of Debian's builds kept an argument there that the verifier adds by itself (KF_IMPLICIT_ARGS; docs/figures/0007).
+// differs returns the name of a kernel function that the program calls and that has another number of arguments in the kernel's
+// type information, "" if there is none. Some of Debian's builds kept an argument there that the verifier adds by itself
+// (KF_IMPLICIT_ARGS; docs/figures/0007).
 func differs(program, kernel *btf.Spec) string {
 	for t, err := range program.All() {
 		f, is := t.(*btf.Func)
@@ -71,7 +73,7 @@ func differs(program, kernel *btf.Spec) string {
 		}
 		var there *btf.Func
 		if kernel.TypeByName(f.Name, &there) != nil {
-			continue // weak, or the load says so
+			continue // weak, or loading fails with that reason
 		}
 		ours, is := f.Type.(*btf.FuncProto)
 		theirs, isThere := there.Type.(*btf.FuncProto)
@@ -82,12 +84,13 @@ func differs(program, kernel *btf.Spec) string {
 	return ""
 }
 
-// free says whether this user may load a scheduler, and then whether none is in the way: state is the kernel's word, ops the name of the one
-// in force.
+// free reports whether this user may load a scheduler, and if so whether none is active: state is the kernel's sched_ext state, ops
+// the name of the active scheduler.
 func free(uid int, state, ops string) error {
 	switch {
 	case uid != 0:
-		return fmt.Errorf("%w: loading a scheduler needs root: run with sudo; the command itself then runs as you (--user)", ErrUnsupported)
+		return fmt.Errorf("%w: loading a scheduler needs root: run with sudo; the command itself then runs as you (--user)",
+			ErrUnsupported)
 	case state == "disabled":
 		return nil
 	case ops == opsName:

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Buckets is MISSTEP_BUCKETS of intf.h: how many counts a histogram has.
+// Buckets is MISSTEP_BUCKETS of intf.h: the number of counts of a histogram.
 const Buckets = 40
 
-// Histogram counts durations by powers of two: the i-th count is of [2^i, 2^(i+1)) nanoseconds.
+// Histogram counts durations by powers of two: the i-th count is that of durations in [2^i, 2^(i+1)) nanoseconds.
 type Histogram []uint64
 
-// Count of all durations.
+// Count returns the number of all durations.
 func (h Histogram) Count() uint64 {
 	var n uint64
 	for _, x := range h {
@@ -20,7 +20,7 @@ func (h Histogram) Count() uint64 {
 	return n
 }
 
-// Quantile returns a bound that at least the share q of the durations is below; 0 for an empty histogram.
+// Quantile returns an upper bound of at least the share q of the durations; 0 for an empty histogram.
 func (h Histogram) Quantile(q float64) time.Duration {
 	var n uint64
 	for i, x := range h {
@@ -36,5 +36,6 @@ func (h Histogram) String() string {
 	if h.Count() == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%d, half below %v, 99 %% below %v, all below %v", h.Count(), h.Quantile(0.5), h.Quantile(0.99), h.Quantile(1))
+	return fmt.Sprintf("%d, half below %v, 99 %% below %v, all below %v",
+		h.Count(), h.Quantile(0.5), h.Quantile(0.99), h.Quantile(1))
 }

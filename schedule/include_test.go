@@ -17,8 +17,8 @@ var (
 	includePath = regexp.MustCompile(`(?m)^include_directories\([^"]*"\$\{CMAKE_CURRENT_SOURCE_DIR\}/([^"]+)"\)`)
 )
 
-// The linter holds what Go packages may import. This holds the same of C and C++: agent and bpf include nothing of ours but
-// their own headers and those of this folder, which includes nothing of theirs.
+// The linter enforces which Go packages may import which. This test does the same for C and C++: agent and bpf include only their
+// own headers and those of this folder, which includes none of theirs.
 func TestAgentAndSchedulerShareHeadersOnlyHere(t *testing.T) {
 	allowed := map[string][]string{"agent": {"agent", "schedule"}, "bpf": {"bpf", "schedule"}, "schedule": {"schedule"}}
 	root, err := filepath.Abs("..")

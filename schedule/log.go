@@ -19,25 +19,25 @@ const (
 // RecordSize is the number of bytes of a record.
 const RecordSize = 80
 
-// ErrLog is wrapped by errors about a file that is no log, or one of another version, or a damaged one.
+// ErrLog is wrapped by errors about a file that is not a log, about a log of another version, and about a damaged one.
 var ErrLog = errors.New("not a schedule log of this version")
 
-// ErrCut says that a log ends without its end record: what is there is usable, but not all there was.
+// ErrCut is returned at the end of a log without its end record: the records are usable, but incomplete.
 var ErrCut = errors.New("schedule log was cut short")
 
-// Header says under what a log was recorded.
+// Header describes how a log was recorded.
 type Header struct {
 	Perturbation
-	// Mechanism that took the decisions; empty is the kernel's scheduler, the one that can replay a log.
+	// Mechanism took the decisions; empty means the kernel's scheduler, the only mechanism that can replay a log.
 	Mechanism string `json:"mechanism,omitempty"`
-	// FixedAddresses says that programs and libraries were loaded at the same addresses as in any other such run: places are
-	// comparable.
+	// FixedAddresses reports whether programs and libraries were loaded at the same addresses as in any other such run, so that
+	// places are comparable.
 	FixedAddresses bool `json:"fixed_addresses,omitempty"`
-	// Command that ran, for people.
+	// Command is the command line that ran, for display.
 	Command []string `json:"command,omitempty"`
 }
 
-// LogWriter writes a log. It keeps the first error and gives it to Close.
+// LogWriter writes a log. It keeps the first error, which Close returns.
 type LogWriter struct {
 	w         *bufio.Writer
 	buffer    []byte
@@ -45,7 +45,7 @@ type LogWriter struct {
 	err       error
 }
 
-// NewLogWriter starts a log.
+// NewLogWriter writes the header of a log.
 func NewLogWriter(w io.Writer, h Header) (*LogWriter, error) {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -70,7 +70,7 @@ func (l *LogWriter) Add(r Record) {
 	}
 }
 
-// Close writes the end record, with the number of records that were lost before they came here, and flushes.
+// Close writes the end record, with the number of records that were lost before they reached the writer, and flushes.
 func (l *LogWriter) Close(lost uint64) error {
 	l.Add(Record{Kind: RecordEnd, Delay: l.decisions, Slice: lost})
 	if err := errors.Join(l.err, l.w.Flush()); err != nil {
@@ -79,14 +79,14 @@ func (l *LogWriter) Close(lost uint64) error {
 	return nil
 }
 
-// LogReader reads a log record by record, in memory that does not grow with it.
+// LogReader reads a log record by record, in constant memory.
 type LogReader struct {
 	Header Header
 	r      *bufio.Reader
 	ended  bool
 }
 
-// NewLogReader reads the header. The error wraps ErrLog if this is no log.
+// NewLogReader reads the header. The error wraps ErrLog if r is not a log.
 func NewLogReader(r io.Reader) (*LogReader, error) {
 	l := &LogReader{r: bufio.NewReaderSize(io.LimitReader(r, 1<<40), 1<<16)}
 	magic := make([]byte, len(logMagic))
@@ -110,7 +110,7 @@ func NewLogReader(r io.Reader) (*LogReader, error) {
 	return l, nil
 }
 
-// Next returns the next record; io.EOF after the end record, ErrCut where that is missing, ErrLog at a record of no known kind.
+// Next returns the next record; io.EOF after the end record, ErrCut if that is missing, ErrLog at a record of an unknown kind.
 func (l *LogReader) Next() (Record, error) {
 	var b [RecordSize]byte
 	if _, err := io.ReadFull(l.r, b[:]); err != nil {
@@ -124,21 +124,21 @@ func (l *LogReader) Next() (Record, error) {
 	}
 	r := ParseRecord(b[:])
 	if l.ended || r.Kind < RecordThread || r.Kind > RecordEnd {
-		return Record{}, fmt.Errorf("read schedule log: %w: a record of kind %d", ErrLog, r.Kind)
+		return Record{}, fmt.Errorf("read schedule log: %w: unexpected record of kind %d", ErrLog, r.Kind)
 	}
 	l.ended = r.Kind == RecordEnd
 	return r, nil
 }
 
-// MaxReplay bounds the decisions of a log that can be replayed: they are held in a map of the kernel, about 100 bytes each.
+// MaxReplay is the largest number of decisions of a log that can be replayed: a map in the kernel holds them, about 100 bytes each.
 const MaxReplay = 4 << 20
 
-// Log is a whole log for a replay.
+// Log is a whole log, as a replay needs it.
 type Log struct {
 	Header    Header
 	Threads   []Record
 	Decisions []Record
-	// Lost records: a replay departs where they are missing.
+	// Lost is the number of lost records: a replay departs where they are missing.
 	Lost uint64
 	// Cut is true when the end record is missing.
 	Cut bool
@@ -177,7 +177,7 @@ func ReadLog(r io.Reader) (*Log, error) {
 	}
 }
 
-// bounded refuses a decision that no strategy takes and that could have the scheduler ejected; the bounds are those of intf.h.
+// bounded rejects a decision that no strategy takes and that could get the scheduler ejected; the bounds are those of intf.h.
 func bounded(d Record) error {
 	if d.Delay > 4e9 || d.Rank > 1e9 || d.Slice < 10e3 || d.Slice > 100e6 {
 		return fmt.Errorf("read schedule log: %w: delay %d, rank %d or slice %d is out of bounds", ErrLog, d.Delay, d.Rank, d.Slice)

@@ -47,7 +47,7 @@ func TestLogIsReadAsWritten(t *testing.T) {
 	assert.Equal(t, want, *got)
 }
 
-func TestCutLogIsUsedAsFarAsItGoes(t *testing.T) {
+func TestCutLogIsUsedAsFarAsItReaches(t *testing.T) {
 	text, want := sampleLog(t)
 	for _, missing := range []int{1, RecordSize, RecordSize + 10} {
 		got, err := ReadLog(bytes.NewReader(text[:len(text)-missing]))
@@ -58,7 +58,7 @@ func TestCutLogIsUsedAsFarAsItGoes(t *testing.T) {
 	assert.Zero(t, want.Cut)
 }
 
-func TestWhatIsNoLogIsRefused(t *testing.T) {
+func TestInvalidLogsAreRejected(t *testing.T) {
 	text, _ := sampleLog(t)
 	damaged := func(at int, b byte) []byte {
 		c := bytes.Clone(text)
@@ -111,9 +111,10 @@ func TestRoundIsTheLastOfTheThreadThatCreatesMost(t *testing.T) {
 		assert.Equal(t, Child(Child(1, 0), then), r.Recorded(names, path))
 		assert.Equal(t, path, none.Recorded(names, path))
 	}
-	assert.Equal(t, Child(Child(Child(1, 0), 6), 8), r.Recorded(names, grandchild), "what a round's thread creates is of that round")
+	assert.Equal(t, Child(Child(Child(1, 0), 6), 8), r.Recorded(names, grandchild),
+		"a thread that a round's thread creates belongs to that round")
 	assert.Equal(t, uint64(2), r.Recorded(names, 2))
-	assert.Equal(t, uint64(99), r.Recorded(names, 99), "not known")
+	assert.Equal(t, uint64(99), r.Recorded(names, 99), "unknown")
 
 	for _, wrong := range []int{-1, 8} {
 		_, err = l.LastRound(wrong)
@@ -182,5 +183,5 @@ func TestNamesOfThreads(t *testing.T) {
 	names.Add(Record{Path: 9, Delay: 8, Counter: 1})
 	assert.Equal(t, "0.4.1", names.Name(3))
 	assert.Equal(t, "#00000000000000ff", names.Name(255))
-	assert.NotEmpty(t, names.Name(8), "a circle ends")
+	assert.NotEmpty(t, names.Name(8), "a cycle of parents terminates")
 }

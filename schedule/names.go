@@ -7,20 +7,20 @@ import (
 	"unicode"
 )
 
-// ThreadNames writes paths of creation for people: "0.3.1" is the second child of the fourth child of the first process.
+// ThreadNames formats paths of creation for display: "0.3.1" is the second child of the fourth child of the first process.
 type ThreadNames map[uint64]Record
 
-// Add takes a record of kind RecordThread; the first one of a path counts.
+// Add adds a record of kind RecordThread; only the first one of a path counts.
 func (n ThreadNames) Add(r Record) {
 	if _, known := n[r.Path]; !known {
 		n[r.Path] = r
 	}
 }
 
-// Name is the path in ordinals, or "#" and the path in hexadecimal digits for a thread that was not added.
+// Name returns the path as ordinals, or "#" and the path in hexadecimal digits for a thread that was not added.
 func (n ThreadNames) Name(path uint64) string {
 	var ordinals []string
-	for range 64 { // no deeper: parents that form a circle come from a damaged log
+	for range 64 { // no deeper: in a damaged log, parents may form a cycle
 		r, known := n[path]
 		if !known {
 			if len(ordinals) == 0 {
@@ -35,7 +35,7 @@ func (n ThreadNames) Name(path uint64) string {
 	return strings.Join(ordinals, ".")
 }
 
-// Printable keeps a thread's name, which any program may choose, from writing to a terminal.
+// Printable replaces non-printable characters: any program may choose a thread's name, which must not control a terminal.
 func Printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if !unicode.IsPrint(c) || c == '\ufffd' {

@@ -18,17 +18,17 @@ type Perturbation struct {
 	Parameters map[string]float64 `json:"parameters,omitempty"`
 }
 
-// ErrInvalid is wrapped by errors about a strategy or a parameter that is not known or out of its range.
+// ErrInvalid is wrapped by errors about an unknown strategy and about a parameter that is unknown or out of its range.
 var ErrInvalid = errors.New("invalid perturbation")
 
-// Validate says what is wrong with a perturbation, or nil. The error names the parameter and its range.
+// Validate returns an error that names the wrong parameter and its range, or nil.
 func (p Perturbation) Validate() error {
 	_, err := p.Config()
 	return err
 }
 
-// Config is what the perturbation comes to, for who carries it out; the error wraps ErrInvalid and names the parameter and its
-// range.
+// Config returns the configuration for the mechanism that carries the perturbation out; the error wraps ErrInvalid and names the
+// parameter and its range.
 func (p Perturbation) Config() (Config, error) {
 	i := slices.IndexFunc(strategies, func(s Strategy) bool { return s.Name == p.Strategy })
 	if i < 0 {
@@ -36,7 +36,8 @@ func (p Perturbation) Config() (Config, error) {
 		for _, s := range strategies {
 			names = append(names, s.Name)
 		}
-		return Config{}, fmt.Errorf("%w: no strategy %q; there are %s", ErrInvalid, p.Strategy, strings.Join(names, ", "))
+		return Config{}, fmt.Errorf("%w: unknown strategy %q: expected one of %s", ErrInvalid, p.Strategy,
+			strings.Join(names, ", "))
 	}
 	s := strategies[i]
 	values := map[string]float64{}
@@ -49,13 +50,15 @@ func (p Perturbation) Config() (Config, error) {
 		j := slices.IndexFunc(parameters, func(x Parameter) bool { return x.Name == name })
 		switch {
 		case j < 0 && len(parameters) == 0:
-			return Config{}, fmt.Errorf("%w: strategy %s has no parameters, not %q either", ErrInvalid, s.Name, name)
+			return Config{}, fmt.Errorf("%w: strategy %s takes no parameters: remove %q", ErrInvalid, s.Name, name)
 		case j < 0:
-			return Config{}, fmt.Errorf("%w: strategy %s has no parameter %q; it has %s", ErrInvalid, s.Name, name, names(parameters))
+			return Config{}, fmt.Errorf("%w: strategy %s has no parameter %q: expected one of %s", ErrInvalid, s.Name, name,
+				names(parameters))
 		case math.IsNaN(value) || value < parameters[j].Min || value > parameters[j].Max:
-			return Config{}, fmt.Errorf("%w: %s %s = %s is not in %s", ErrInvalid, s.Name, name, Number(value), parameters[j].Range())
+			return Config{}, fmt.Errorf("%w: %s %s = %s is not in %s", ErrInvalid, s.Name, name, Number(value),
+				parameters[j].Range())
 		case parameters[j].Whole && value != math.Trunc(value):
-			return Config{}, fmt.Errorf("%w: %s %s = %v is not a whole number", ErrInvalid, s.Name, name, value)
+			return Config{}, fmt.Errorf("%w: %s %s = %v is not an integer", ErrInvalid, s.Name, name, value)
 		}
 		values[name] = value
 	}
@@ -83,8 +86,7 @@ func names(parameters []Parameter) string {
 	return strings.Join(all, ", ")
 }
 
-// Plan is a perturbation as whoever carries it out without the kernel's help reads it: struct misstep_config of intf.h,
-// little-endian.
+// Plan returns the perturbation as the agent reads it: struct misstep_config of intf.h, little-endian.
 func (p Perturbation) Plan() ([]byte, error) {
 	config, err := p.Config()
 	if err != nil {

@@ -6,42 +6,43 @@ import (
 	"time"
 )
 
-// MaxPlaces at which a replay stops threads: the processor has so many breakpoints.
+// MaxPlaces is the largest number of places at which a replay stops threads: the number of hardware breakpoints of an x86-64 CPU.
 const MaxPlaces = 4
 
 const (
-	// near: instructions so many bytes apart are one place when it is counted how often threads lost their CPU there; a loop has
-	// several.
+	// near: instructions at most this many bytes apart are one place when counting how often threads lost their CPU there; a loop
+	// has several.
 	near = 32
-	// rare is a place that has at most one in so many of a log's, or rareLeast.
+	// A place is rare if it has at most one in `rare` of a log's stops, or at most rareLeast.
 	rare, rareLeast = 50, 1
-	few             = 4 // times that a place was seen tell nothing against each other below
+	few             = 4 // places are compared by how often they were seen in steps of this size: smaller differences mean nothing
 	page            = 4096
-	// A stop lasts as long as the thread was off its CPU then, within these bounds; a longer delay stays.
+	// A stop lasts as long as the thread was off its CPU in the log, within these bounds; a longer delay is kept.
 	holdLeast, holdMost = uint64(200 * time.Microsecond), uint64(time.Millisecond)
-	// What counts as a log's end where no round does: so many decisions, or one in so many.
+	// Without rounds, a log's end is its last tailLeast decisions, or the last one in tailShare of all if those are more.
 	tailLeast, tailShare = 64, 50
-	ownMost              = 1000         // places of one thread: more are not the rare ones of a failure
-	userSpace            = 1<<47 - page // addresses of user programs are below
+	ownMost              = 1000         // the most places of one thread: later ones are not the rare places of a failure
+	userSpace            = 1<<47 - page // user programs are at lower addresses
 )
 
 // Stop is a place at which a thread lost its CPU: an instruction, and the decision there.
 type Stop struct {
 	Record
-	// Held is for how long, in nanoseconds: its delay, or while others had the CPU, from 200 µs to 1 ms if the delay is not longer.
+	// Held is how long the thread was off its CPU, in nanoseconds: its delay, or the time for which others had the CPU, limited to
+	// 200 µs to 1 ms unless the delay is longer.
 	Held uint64
-	// Seen is how often threads lost their CPU there in the whole log, of Of times at any place.
+	// Seen is how often threads lost their CPU there in the whole log; Of is how often they did at any place.
 	Seen, Of int
 
-	fresh int // 1 in code where nobody had lost the CPU before the end
-	nth   int // of the thread's rare places
+	fresh int // 1 in code where no thread had lost its CPU before the end
+	nth   int // index among the thread's rare places
 }
 
-// Stops lists the rare places at which threads lost their CPU in the round, or without one near the log's end: those that have
-// likely mattered to how the run ended, the likeliest first. Since a bug is rare, so is what it takes: the rarest places come
-// first, and of each thread the first one before its second one. Of one thread at one place there is its first stop only. Code
-// where nobody lost the CPU until then comes last: it is that of a message about the failure. A round is that of Options; 0 is
-// none. The error wraps ErrInvalid.
+// Stops returns the rare places at which threads lost their CPU in the last round, or without rounds near the log's end: those that
+// likely mattered to how the run ended, the likeliest first. A rare bug needs a rare event, so the rarest places come first, and
+// the first place of each thread comes before its second one. For one thread and one place only the first stop is returned. Code
+// where no thread had lost its CPU before comes last: it usually prints the message about the failure. round is the number of
+// threads of each round, 0 for no rounds. The error wraps ErrInvalid.
 func (l *Log) Stops(round int) ([]Stop, error) {
 	r, err := l.LastRound(round)
 	if err != nil {
@@ -55,7 +56,7 @@ func (l *Log) Stops(round int) ([]Stop, error) {
 		}
 	}
 	var all []uint64
-	ran := map[uint64]bool{} // pages, before the end
+	ran := map[uint64]bool{} // pages where threads lost their CPU before the end
 	for i := range l.Decisions {
 		if d := &l.Decisions[i]; d.Place != 0 && d.Place < userSpace {
 			all = append(all, d.Place)
@@ -78,10 +79,11 @@ func (l *Log) Stops(round int) ([]Stop, error) {
 			if len(ran) > 0 && !ran[d.Place/page] {
 				s.fresh = 1
 			}
-			if s.Seen > max(rareLeast, len(all)/rare) || slices.ContainsFunc(own, func(p uint64) bool { return alike(p, d.Place) }) {
+			if s.Seen > max(rareLeast, len(all)/rare) ||
+				slices.ContainsFunc(own, func(p uint64) bool { return samePlace(p, d.Place) }) {
 				continue
 			}
-			if i+1 < len(thread) && thread[i+1].Event == EventExpiry { // else it may have run and blocked meanwhile
+			if i+1 < len(thread) && thread[i+1].Event == EventExpiry { // otherwise it may have run and blocked in between
 				s.Held = max(s.Held, uint64(max(0, thread[i+1].Elapsed-d.Elapsed-time.Duration(d.Slice))))
 			}
 			s.Held = min(max(s.Held, holdLeast), max(holdMost, d.Delay))
@@ -96,10 +98,10 @@ func (l *Log) Stops(round int) ([]Stop, error) {
 	return stops, nil
 }
 
-// alike tells whether two addresses are one place.
-func alike(a, b uint64) bool { return max(a, b)-min(a, b) <= near }
+// samePlace reports whether two addresses are one place.
+func samePlace(a, b uint64) bool { return max(a, b)-min(a, b) <= near }
 
-// tail is the decisions of the round's threads, or the log's last ones, thread by thread.
+// tail returns the decisions of the round's threads, or without a round the log's last ones, thread by thread.
 func (l *Log) tail(r Round) [][]*Record {
 	var decisions []*Record
 	for i := range l.Decisions {
@@ -129,11 +131,12 @@ func (l *Log) tail(r Round) [][]*Record {
 	return threads
 }
 
-// Choose takes the first stops at so many different places, to MaxPlaces. Those near another are taken for that one.
+// Choose returns the first stops at up to the given number of different places, at most MaxPlaces. A place near another one counts
+// as that one.
 func Choose(stops []Stop, places int) (chosen []Stop) {
 	var addresses []uint64
 	for _, s := range stops {
-		i := slices.IndexFunc(addresses, func(a uint64) bool { return alike(a, s.Place) })
+		i := slices.IndexFunc(addresses, func(a uint64) bool { return samePlace(a, s.Place) })
 		if i < 0 {
 			if len(addresses) >= min(places, MaxPlaces) {
 				continue

@@ -13,12 +13,12 @@ import (
 
 const (
 	loop    = 0x401000 // where threads run nearly all the time
-	window  = 0x401080 // the bug's, in the same page
-	message = 0x44f000 // of a page that only the failure leads to
+	window  = 0x401080 // the bug's window, in the same page
+	message = 0x44f000 // in a page that is executed only after the failure
 )
 
-// failed is the log of a program of so many rounds with two threads each; in the last one the second thread was stopped in the
-// window, and then wrote a message.
+// failed returns the log of a program with the given number of rounds of two threads each; in the last one the second thread was
+// stopped in the window, and then wrote a message.
 func failed(rounds int) *Log {
 	main := Child(0x6d69737374657000, 0)
 	l := &Log{Threads: []Record{{Kind: RecordThread, Path: main, Comm: "race"}}}
@@ -58,11 +58,11 @@ func TestTheRarePlaceOfTheFailureComesFirst(t *testing.T) {
 		stops, err := l.Stops(threads)
 		require.NoError(t, err)
 		assert.Equal(t, []uint64{window, message, message + 100, message + 200}, placesOf(stops),
-			"not the loop; code that is new comes last")
+			"not the loop; code that was not seen before comes last")
 		assert.Equal(t, 1, stops[0].Seen)
 		assert.Equal(t, 40*2*3+3, stops[0].Of)
-		assert.Equal(t, holdLeast, stops[0].Held, "off its CPU for 85 µs only")
-		assert.Equal(t, uint64(2e6), stops[1].Held, "its delay, though that is more than another's hold may be")
+		assert.Equal(t, holdLeast, stops[0].Held, "it was off its CPU for only 85 µs")
+		assert.Equal(t, uint64(2e6), stops[1].Held, "its delay, though that is above holdMost")
 	}
 }
 
@@ -80,12 +80,12 @@ func TestAPlaceThatWasSeenBeforeIsNotRare(t *testing.T) {
 
 func TestAThreadIsHeldAsLongAsItWasOffItsCPU(t *testing.T) {
 	l := failed(40)
-	for i := range l.Decisions[len(l.Decisions)-4:] { // those behind the window
+	for i := range l.Decisions[len(l.Decisions)-4:] { // those after the window
 		l.Decisions[len(l.Decisions)-4+i].Elapsed += 300 * time.Microsecond
 	}
 	stops, err := l.Stops(2)
 	require.NoError(t, err)
-	assert.Equal(t, uint64(400e3-15e3), stops[0].Held, "from one decision to the next, but for its slice")
+	assert.Equal(t, uint64(400e3-15e3), stops[0].Held, "the time from one decision to the next, minus its slice")
 }
 
 func TestEachThreadsFirstPlaceComesBeforeItsSecond(t *testing.T) {
@@ -105,7 +105,7 @@ func TestEachThreadsFirstPlaceComesBeforeItsSecond(t *testing.T) {
 	assert.ElementsMatch(t, []uint64{window + 0x800, window}, got[2:], "second ones")
 }
 
-func TestSoManyDifferentPlacesAreChosen(t *testing.T) {
+func TestChooseLimitsTheNumberOfPlaces(t *testing.T) {
 	at := func(places ...uint64) (stops []Stop) {
 		for i, p := range places {
 			stops = append(stops, Stop{Record: Record{Place: p, Path: uint64(i % 6)}, Held: uint64(i)})
@@ -114,13 +114,14 @@ func TestSoManyDifferentPlacesAreChosen(t *testing.T) {
 	}
 	stops := at(1000, 2000, 1010, 3000, 4000, 5000, 2004)
 	assert.Equal(t, []uint64{1000, 2000, 1000, 2000}, placesOf(Choose(stops, 2)),
-		"what is near is the same place, for another thread, too")
-	assert.Equal(t, []uint64{1000, 2000, 1000, 3000, 4000, 2000}, placesOf(Choose(stops, 100)), "no more than there are breakpoints")
+		"addresses near each other are one place, for other threads, too")
+	assert.Equal(t, []uint64{1000, 2000, 1000, 3000, 4000, 2000}, placesOf(Choose(stops, 100)),
+		"no more than there are breakpoints")
 	assert.Empty(t, Choose(stops, 0))
-	assert.Len(t, Choose(append(stops, stops[0]), 4), 6, "of a thread only the first at a place")
+	assert.Len(t, Choose(append(stops, stops[0]), 4), 6, "only a thread's first stop at a place")
 }
 
-func TestAddressesOfTheKernelAreNoPlaces(t *testing.T) {
+func TestKernelAddressesAreNotPlaces(t *testing.T) {
 	l := failed(40)
 	for i := range l.Decisions {
 		if l.Decisions[i].Place == window {

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Taken is what was done by a plan: counters by enum misstep_stat, histograms by enum misstep_histogram, and records as in a log.
+// Taken is the result of a plan: counters by enum misstep_stat, histograms by enum misstep_histogram, and records as in a log.
 type Taken struct {
 	Stats      []uint64
 	Histograms [][]uint64
 	Records    []byte
 }
 
-// ErrTaken is wrapped by errors about records that no carrier of a plan writes.
+// ErrTaken is wrapped by errors about a result that no agent writes.
 var ErrTaken = errors.New("damaged schedule")
 
-// Report sums up what was taken, thread by thread as far as there are records, and writes the records to log.
+// Report summarises the result, by thread as far as there are records, and writes the records to log.
 func (t Taken) Report(p Perturbation, log *LogWriter) (*Report, error) {
 	if len(t.Stats) != int(Stats) || len(t.Histograms) != int(Histograms) || len(t.Records)%RecordSize != 0 {
 		return nil, fmt.Errorf("%w: %d counters, %d histograms and %d bytes of records", ErrTaken, len(t.Stats), len(t.Histograms),
@@ -30,7 +30,7 @@ func (t Taken) Report(p Perturbation, log *LogWriter) (*Report, error) {
 	for raw := t.Records; len(raw) > 0; raw = raw[RecordSize:] {
 		record := ParseRecord(raw)
 		switch record.Kind {
-		case RecordUnspecified: // its thread was killed before it wrote it
+		case RecordUnspecified: // its thread was killed before writing it
 			continue
 		case RecordThread:
 			names.Add(record)

@@ -24,7 +24,7 @@ func TestTakenIsReported(t *testing.T) {
 	for _, r := range []Record{
 		{Kind: RecordThread, Path: 5, Delay: 1, Counter: 0, TID: 77, Role: RoleMutator, Comm: "worker"},
 		{Kind: RecordDecision, Path: 5, Delay: 2000, Slice: 20000, Event: EventStart, Marks: MarkDelayed},
-		{}, // a thread that was killed before it wrote
+		{}, // a record whose thread was killed before writing it
 		{Kind: RecordDecision, Path: 5, Delay: 9000, Slice: 20000, Counter: 1, Event: EventExpiry, Marks: MarkStarved | MarkShort},
 	} {
 		records = r.Append(records)

@@ -20,7 +20,7 @@ import (
 	"misstep/schedule/scheduletest"
 )
 
-// built is the policy compiled for user space, once for all tests.
+// built compiles the policy for user space, once for all tests.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "misstep-policy-")
 	if err != nil {
@@ -64,7 +64,7 @@ func policy(t testing.TB, args ...string) []string {
 	return lines
 }
 
-// knobs writes a perturbation's knobs as arguments of the user-space policy.
+// knobs returns a perturbation's knobs as arguments of the user-space policy.
 func knobs(t testing.TB, p Perturbation) []string {
 	t.Helper()
 	c, err := p.Config()
@@ -74,7 +74,8 @@ func knobs(t testing.TB, p Perturbation) []string {
 	for name, value := range map[string]uint64{
 		"until":        uint64(k.Until),
 		"delay_wakeup": k.DelayWakeup, "delay_expiry": k.DelayExpiry, "delay_min": k.DelayMin, "delay_max": k.DelayMax,
-		"slice_short": k.SliceShort, "slice_min": k.SliceMin, "slice_max": k.SliceMax, "slice_long": k.SliceLong, "wait_max": k.WaitMax,
+		"slice_short": k.SliceShort, "slice_min": k.SliceMin, "slice_max": k.SliceMax, "slice_long": k.SliceLong,
+		"wait_max":     k.WaitMax,
 		"window_share": k.WindowShare, "window_min": k.WindowMin, "window_max": k.WindowMax, "window_low": k.WindowLow,
 		"target": k.Target,
 		"order":  uint64(k.Order), "change_points": uint64(k.ChangePoints), "change_span": uint64(k.ChangeSpan),
@@ -109,12 +110,12 @@ func decide(t testing.TB, p Perturbation, path uint64, event Event, role Role, c
 	return all
 }
 
-// withKnobs are the strategies that have their knobs from parameters; chaos draws them in the kernel.
+// withKnobs returns the strategies whose knobs come from parameters; chaos draws them in the kernel.
 func withKnobs() []Strategy {
 	return slices.DeleteFunc(Strategies(), func(s Strategy) bool { return s.Name == "chaos" })
 }
 
-// extremes are perturbations of a strategy with every parameter at its least, its default and its most.
+// extremes returns perturbations of a strategy with every parameter at its minimum, its default and its maximum.
 func extremes(s Strategy, seed uint64) []Perturbation {
 	low, high := map[string]float64{}, map[string]float64{}
 	for _, p := range s.Parameters {
@@ -142,7 +143,7 @@ func TestDecisionsComeFromSeedThreadAndCounter(t *testing.T) {
 	}
 }
 
-// A perturbation that is confined decides as the whole one where it may, and leaves the rest alone.
+// A confined perturbation decides as the whole one where it may, and leaves the rest alone.
 func TestConfinedToAFewDecisions(t *testing.T) {
 	const n = 400
 	for _, s := range withKnobs() {
@@ -233,13 +234,13 @@ func TestOctavesOverWideRanges(t *testing.T) {
 			require.True(t, x >= r[0] && x <= r[1], "%d in %v", x, r)
 			draws = append(draws, float64(x))
 		}
-		if r[0] >= 1000 { // below, whole numbers are too coarse for a continuous distribution
-			assert.Less(t, scheduletest.Kolmogorov(draws, scheduletest.Octaves(float64(r[0]), float64(r[1]))), scheduletest.Critical(n),
-				"%v", r)
+		if r[0] >= 1000 { // below, integers are too coarse for a continuous distribution
+			assert.Less(t, scheduletest.Kolmogorov(draws, scheduletest.Octaves(float64(r[0]), float64(r[1]))),
+				scheduletest.Critical(n), "%v", r)
 		}
 	}
 	assert.Equal(t, []string{"7"}, policy(t, "octaves", "7", "7", "1"))
-	assert.Equal(t, []string{"9"}, policy(t, "octaves", "9", "3", "1"), "an empty range gives its lower end")
+	assert.Equal(t, []string{"9"}, policy(t, "octaves", "9", "3", "1"), "an empty range yields its lower end")
 }
 
 func TestSlicesAreShortAsOftenAsAsked(t *testing.T) {
@@ -281,14 +282,14 @@ func TestPctChangesPriorityAtItsChangePoints(t *testing.T) {
 			if d.rank >= 0.75*wait {
 				low = true
 			} else {
-				require.False(t, low, "after a change point the thread stays below all that have passed none")
+				require.False(t, low, "after a change point the thread stays below all threads that have passed none")
 				rounds[d.rank] = true
 			}
 		}
 		require.LessOrEqual(t, len(changes), points+1)
 		require.True(t, low, "each round has change points")
 	}
-	assert.Greater(t, len(rounds), 40, "each round has a priority of its own")
+	assert.Greater(t, len(rounds), 40, "each round draws a new priority")
 }
 
 func TestWindowsTakeTheirShareOfTime(t *testing.T) {
@@ -303,7 +304,7 @@ func TestWindowsTakeTheirShareOfTime(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, start < end && end <= next && at < next, line)
 		require.True(t, end-start >= 1e6 && end-start <= 50e6, line)
-		require.GreaterOrEqual(t, start, last, "windows come in the order of time")
+		require.GreaterOrEqual(t, start, last, "windows are in the order of time")
 		last = start
 		lengths[end-start] = true
 		if at >= start && at < end {
@@ -311,7 +312,7 @@ func TestWindowsTakeTheirShareOfTime(t *testing.T) {
 		}
 	}
 	taken := float64(inside) / n
-	assert.True(t, taken > 0.15 && taken <= 0.2, "no more than its share, and little less: %v", taken)
+	assert.True(t, taken > 0.15 && taken <= 0.2, "no more than their share, and little less: %v", taken)
 	assert.Greater(t, len(lengths), 100, "windows of many lengths")
 }
 
@@ -334,7 +335,7 @@ func TestWindowsHoldTheirThreads(t *testing.T) {
 		case at >= start && at < end:
 			passed++
 		default:
-			require.LessOrEqual(t, at+d.slice, max(next, at+10000), "it comes to a decision before the next windows")
+			require.LessOrEqual(t, at+d.slice, max(next, at+10000), "the thread has a decision before the next window")
 		}
 	}
 	assert.InDelta(t, 0.5, float64(held)/float64(held+passed), 0.15)
@@ -409,11 +410,11 @@ func TestChaosStaysInItsRanges(t *testing.T) {
 	assert.NotEqual(t, lines, policy(t, "chaos", "18", strconv.Itoa(cap), strconv.Itoa(epochs)))
 }
 
-func TestNobodyWaitsUntilTheWatchdog(t *testing.T) {
+func TestNoThreadWaitsUntilTheWatchdog(t *testing.T) {
 	for _, s := range withKnobs() {
 		t.Run(s.Name, func(t *testing.T) {
 			for i, p := range extremes(s, 3) {
-				for _, threads := range []string{"1", "7", "200"} { // the last one is a crowd of a hundred spinners
+				for _, threads := range []string{"1", "7", "200"} { // the last one includes a hundred spinners
 					var longest, beyond uint64
 					lines := policy(t, append([]string{"simulate", "3", threads, "20000"}, knobs(t, p)...)...)
 					_, err := fmt.Sscan(lines[0], &longest, &beyond)
@@ -425,8 +426,8 @@ func TestNobodyWaitsUntilTheWatchdog(t *testing.T) {
 	}
 }
 
-func TestChaosLetsNobodyWaitLong(t *testing.T) {
-	// Spinners and those that they wait for, whatever the seed and the longest delay: far below the watchdog's seven seconds.
+func TestNoThreadWaitsLongUnderChaos(t *testing.T) {
+	// Spinners and the threads that they wait for, whatever the seed and the longest delay: far below the watchdog's seven seconds.
 	for seed := range 8 {
 		for _, cap := range []string{"10000", "4000000", "2000000000"} {
 			var longest, beyond uint64
@@ -434,7 +435,7 @@ func TestChaosLetsNobodyWaitLong(t *testing.T) {
 			_, err := fmt.Sscan(lines[0], &longest, &beyond)
 			require.NoError(t, err)
 			require.Less(t, longest, uint64(4e9), "seed %d, delays up to %s ns", seed, cap)
-			require.Less(t, beyond, uint64(1e9), "seed %d: a thread that may run again runs, however the others spin", seed)
+			require.Less(t, beyond, uint64(1e9), "seed %d: a thread that may run again does run, despite spinning threads", seed)
 		}
 	}
 }
@@ -456,7 +457,7 @@ func TestPrioritiesLetASpinnersVictimRun(t *testing.T) {
 }
 
 func TestChaosEpochsAreSpreadOverTheirOctaves(t *testing.T) {
-	// Eight bins of equal probability, at a false-alarm level of 0.001: chi-square with 7 degrees of freedom above 24.32.
+	// Eight bins of equal probability, at a significance level of 0.001: chi-square with 7 degrees of freedom above 24.32.
 	const epochs, bins = 4000, 8
 	counts := make([]float64, bins)
 	for _, line := range policy(t, "chaos", "23", "4000000", strconv.Itoa(epochs)) {
@@ -479,11 +480,12 @@ func TestChaosEpochsAreSpreadOverTheirOctaves(t *testing.T) {
 func TestRolesByThreadName(t *testing.T) {
 	want := map[string]Role{
 		"GC Thread#0": RoleGC, "G1 Conc#0": RoleGC, "G1 Main Marker": RoleGC, "ZDriverMinor": RoleGC, "ZWorkerYoung#0": RoleGC,
-		"Shenandoah GC Threads#1": RoleGC, "VM Thread": RoleVM, "VM Periodic Task Thread": RoleVM, "C2 CompilerThread0": RoleCompiler,
-		"C1 CompilerThread0": RoleCompiler, "Signal Dispatcher": RoleVM, "Service Thread": RoleVM, "Monitor Deflation Thread": RoleVM,
-		"Sweeper thread": RoleVM, "JFR Sampler Thread": RoleSampler, "JFR Thread Sampler": RoleSampler, "JFR Recorder Thread": RoleVM,
-		"misstep-sampler": RoleSampler, "async-profiler": RoleSampler, "main": RoleMutator, "java": RoleMutator, "Thread-0": RoleMutator,
-		"G": RoleMutator, "": RoleMutator, "ForkJoinPool.commonPool-worker-1": RoleMutator, "Generator": RoleMutator, "Zoo": RoleMutator,
+		"Shenandoah GC Threads#1": RoleGC, "VM Thread": RoleVM, "VM Periodic Task Thread": RoleVM,
+		"C2 CompilerThread0": RoleCompiler, "C1 CompilerThread0": RoleCompiler, "Signal Dispatcher": RoleVM,
+		"Service Thread": RoleVM, "Monitor Deflation Thread": RoleVM, "Sweeper thread": RoleVM, "JFR Sampler Thread": RoleSampler,
+		"JFR Thread Sampler": RoleSampler, "JFR Recorder Thread": RoleVM, "misstep-sampler": RoleSampler,
+		"async-profiler": RoleSampler, "main": RoleMutator, "java": RoleMutator, "Thread-0": RoleMutator, "G": RoleMutator,
+		"": RoleMutator, "ForkJoinPool.commonPool-worker-1": RoleMutator, "Generator": RoleMutator, "Zoo": RoleMutator,
 	}
 	var names []string
 	for name := range want {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// modelled runs the models of the planted races and returns for each the iterations until the bug of every seed; censored ones
-// are math.MaxInt.
+// modelled runs the models of the planted races and returns, for each race and seed, the number of iterations until the bug;
+// math.MaxInt for a bug that did not show.
 func modelled(t *testing.T, strategy string, seed, seeds, iterations int) map[string][]int {
 	t.Helper()
 	if _, err := exec.LookPath("c++"); err != nil {
@@ -46,7 +46,7 @@ func modelled(t *testing.T, strategy string, seed, seeds, iterations int) map[st
 	return all
 }
 
-// The models have no noise: a change of the policy that makes it blind to a shape of race fails here, long before a machine is
+// The models have no noise: a change of the policy that makes it blind to a kind of race fails here, before any virtual machine is
 // booted.
 func TestChaosReachesEveryModelledRace(t *testing.T) {
 	logs, n := 0.0, 0

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// RecordKind orders records.
+// RecordKind is the kind of a record.
 type RecordKind uint16
 
 // Kinds of records.
@@ -22,7 +22,7 @@ const (
 	RecordEnd
 )
 
-// Event at which a thread came to a decision.
+// Event is the event at which a thread's decision was taken.
 type Event uint16
 
 // Events.
@@ -37,10 +37,10 @@ func (e Event) String() string {
 	return name(int(e), "unspecified", "start", "wake-up", "end of slice")
 }
 
-// Role of a thread in a JVM.
+// Role is the role of a thread in a JVM.
 type Role uint16
 
-// RoleUnspecified is the role of no thread; Mutator that of every thread without a special name.
+// RoleUnspecified is the role of no thread; RoleMutator is that of every thread without a special name.
 const (
 	RoleUnspecified Role = iota
 	RoleSampler
@@ -50,7 +50,7 @@ const (
 	RoleMutator
 )
 
-// RoleNames by role.
+// RoleNames is indexed by role.
 var RoleNames = []string{"unspecified", "sampler", "vm", "gc", "compiler", "mutator"}
 
 func (r Role) String() string { return name(int(r), RoleNames...) }
@@ -62,7 +62,7 @@ func name(i int, names ...string) string {
 	return fmt.Sprintf("unknown(%d)", i)
 }
 
-// Mark says how a decision came about; marks are or-ed.
+// Mark tells how a decision was made; marks are or-ed.
 type Mark uint16
 
 // Marks.
@@ -89,19 +89,19 @@ func (m Mark) String() string {
 // Record is one entry of a log.
 type Record struct {
 	Kind RecordKind
-	// Elapsed time since the tree's first thread.
+	// Elapsed is the time since the tree's first thread was created.
 	Elapsed time.Duration
-	// Path of creation that identifies the thread in every run.
+	// Path is the path of creation, which identifies the thread in every run.
 	Path uint64
-	// Delay before the thread may run; for RecordThread the parent's path.
+	// Delay is the time before the thread may run, in nanoseconds; for RecordThread it is the parent's path.
 	Delay uint64
 	// Slice in nanoseconds.
 	Slice uint64
-	// Rank: it may be passed by threads that become ready up to so many nanoseconds later.
+	// Rank: threads that become ready up to this many nanoseconds later may pass the thread.
 	Rank uint64
-	// Place is the address of the user instruction before which the thread lost its CPU; 0 if it did not, or is no user's.
+	// Place is the address of the user instruction before which the thread lost its CPU; 0 if it did not, or was not in user code.
 	Place uint64
-	// Counter of the thread's decisions, from 0.
+	// Counter is the index of the decision among the thread's decisions, from 0.
 	Counter uint32
 	TID     uint32
 	Event   Event
@@ -111,7 +111,7 @@ type Record struct {
 	Comm string
 }
 
-// Append writes the record as a log has it, RecordSize bytes, to b.
+// Append appends the record in the format of a log, RecordSize bytes, to b.
 func (r Record) Append(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint64(b, uint64(r.Elapsed))
@@ -131,7 +131,7 @@ func (r Record) Append(b []byte) []byte {
 	return append(b, comm[:]...)
 }
 
-// ParseRecord reads the first RecordSize bytes of b, which must have that many.
+// ParseRecord parses the first RecordSize bytes of b, which must not be shorter.
 func ParseRecord(b []byte) Record {
 	le := binary.LittleEndian
 	comm, _, _ := bytes.Cut(b[64:80], []byte{0})

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Report says what a scheduler did to its tree.
+// Report tells what a perturbation did to the threads of a tree.
 type Report struct {
 	Perturbation
-	// Decisions of all threads, and how many of them did what.
+	// Decisions is the number of decisions of all threads; the following fields count them by effect.
 	Decisions       uint64 `json:"decisions"`
 	Delays          uint64 `json:"delays"`
 	Released        uint64 `json:"released"`
@@ -23,27 +23,27 @@ type Report struct {
 	PriorityChanges uint64 `json:"priority_changes"`
 	Overtaken       uint64 `json:"overtaken"`
 	Direct          uint64 `json:"direct"`
-	// Outside counts turns of threads that use SCHED_EXT but are not of the tree; they were left alone.
+	// Outside counts runs of threads that use SCHED_EXT but do not belong to the tree; they were left alone.
 	Outside uint64 `json:"outside"`
-	// Threads of the tree.
+	// ThreadCount is the number of threads of the tree.
 	ThreadCount uint64 `json:"thread_count"`
-	// Lost records of the log.
+	// Lost is the number of records missing from the log.
 	Lost uint64 `json:"lost"`
-	// Unlisted threads, for whose counters there was no room.
+	// Unlisted is the number of threads for whose counters there was no room.
 	Unlisted uint64 `json:"unlisted"`
-	// Histograms of delays as chosen, of how late delayed threads were released, and of waits from ready to running.
+	// Chosen has the delays as decided, Late how late delayed threads were released, Wait the times from ready to running.
 	Chosen Histogram `json:"chosen"`
 	Late   Histogram `json:"late"`
 	Wait   Histogram `json:"wait"`
-	// Threads in the order of their creation.
+	// Threads are in the order of their creation.
 	Threads []ThreadReport `json:"threads"`
-	// Ejection when the kernel took the scheduler out by itself; the run then proves nothing.
+	// Ejection is set if the kernel ejected the scheduler; the run then proves nothing.
 	Ejection *Ejection `json:"ejection,omitempty"`
-	// Replay when a log was replayed.
+	// Replay is set if a log was replayed.
 	Replay *ReplayReport `json:"replay,omitempty"`
 }
 
-// ThreadReport says what happened to one thread.
+// ThreadReport tells what a perturbation did to one thread.
 type ThreadReport struct {
 	// Name is the path of creation.
 	Name string `json:"name"`
@@ -52,7 +52,7 @@ type ThreadReport struct {
 	PID  uint32 `json:"pid"`
 	Comm string `json:"comm"`
 	Role string `json:"role"`
-	// Decisions, and how many of them did what.
+	// Decisions is the number of the thread's decisions; the following fields count them by effect.
 	Decisions       uint32 `json:"decisions"`
 	Delays          uint32 `json:"delays"`
 	Starved         uint32 `json:"starved"`
@@ -60,16 +60,16 @@ type ThreadReport struct {
 	Preemptions     uint32 `json:"preemptions"`
 	PriorityChanges uint32 `json:"priority_changes"`
 	Overtaken       uint32 `json:"overtaken"`
-	// Delay in total, the longest one, the longest wait from ready to running, and the time on a CPU.
+	// Delay is the sum of all delays, LongestWait is from ready to running, and Ran is the time on a CPU.
 	Delay        time.Duration `json:"delay_ns"`
 	LongestDelay time.Duration `json:"longest_delay_ns"`
 	LongestWait  time.Duration `json:"longest_wait_ns"`
 	Ran          time.Duration `json:"ran_ns"`
 }
 
-// Ejection says why the kernel took the scheduler out.
+// Ejection tells why the kernel ejected the scheduler.
 type Ejection struct {
-	// Kind: "error", "watchdog", "sysrq", "kernel", or "bpf" for the scheduler's own word.
+	// Kind is "error", "watchdog", "sysrq", "kernel", or "bpf" if the scheduler itself asked for it.
 	Kind    string `json:"kind"`
 	Code    int64  `json:"code"`
 	Reason  string `json:"reason"`
@@ -84,7 +84,7 @@ func (e *Ejection) String() string {
 	return text
 }
 
-// Applied counts by action, as in a perturbation report: "delay", "preempt", "priority", "starve".
+// Applied returns counts by action, as in a perturbation report: "delay", "preempt", "priority", "starve".
 func (r *Report) Applied() map[string]uint64 {
 	applied := map[string]uint64{
 		"delay": r.Delays - r.Starved, "preempt": r.Preemptions + r.Overtaken, "priority": r.PriorityChanges, "starve": r.Starved,
@@ -93,7 +93,7 @@ func (r *Report) Applied() map[string]uint64 {
 	return applied
 }
 
-// Count takes the counters by enum misstep_stat.
+// Count sets the counters from stats, which is indexed by enum misstep_stat.
 func (r *Report) Count(stats []uint64) {
 	r.Decisions = stats[StatDecisions]
 	r.Delays = stats[StatDelays]
@@ -110,7 +110,7 @@ func (r *Report) Count(stats []uint64) {
 	r.Unlisted = stats[StatUnlisted]
 }
 
-// Write prints the report for people: totals, then roles, then the threads with the most decisions, at most so many.
+// Write prints the report for display: totals, roles, and at most the given number of threads, those with the most decisions.
 func (r *Report) Write(w io.Writer, threads int) {
 	fmt.Fprintf(w, "strategy %s, seed %d: %d decisions of %d threads\n", r.Strategy, r.Seed, r.Decisions, r.ThreadCount)
 	fmt.Fprintf(w, "delays: %d, of them %d to the end of a starvation window; as decided: %s\n", r.Delays, r.Starved, r.Chosen)

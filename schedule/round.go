@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Round is the one that a replay repeats: the threads from child First on that the thread of the path Parent created.
-// No threads: there is none.
+// Round is the round that a replay repeats: Threads threads, from child First on, that the thread with the path Parent created.
+// It has 0 threads if there is no round.
 type Round struct {
 	Parent  uint64
 	First   uint32
 	Threads uint32
 }
 
-// LastRound returns the last round of so many threads, none for 0. The thread that created most is the one that has rounds.
-// The error wraps ErrInvalid.
+// LastRound returns the last round of the given number of threads, none for 0. The thread that created the most threads is taken
+// for the one that works in rounds. The error wraps ErrInvalid.
 func (l *Log) LastRound(threads int) (Round, error) {
 	if threads == 0 {
 		return Round{}, nil
@@ -27,14 +27,14 @@ func (l *Log) LastRound(threads int) (Round, error) {
 		}
 	}
 	if threads < 0 || uint64(threads) > uint64(most) {
-		return Round{}, fmt.Errorf("%w: a round of %d threads: expected the number of threads that the program creates in each round, "+
-			"from 1 to the %d that one thread has created in the log", ErrInvalid, threads, most)
+		return Round{}, fmt.Errorf("%w: a round of %d threads: expected the number of threads that the program creates in each "+
+			"round, from 1 to the %d that one thread has created in the log", ErrInvalid, threads, most)
 	}
 	return Round{parent, most - uint32(threads), uint32(threads)}, nil
 }
 
-// Recorded is the path in the log of the thread whose decisions the thread with this path takes, as in op_init_task of
-// sched.bpf.c.
+// Recorded returns the path in the log of the thread whose decisions the thread with the given path takes, as adopt of sched.bpf.c
+// computes it.
 func (r Round) Recorded(names ThreadNames, path uint64) uint64 {
 	var ordinals []uint64
 	for t, known := names[path]; known && t.Delay != 0 && len(ordinals) < 64; t, known = names[path] {

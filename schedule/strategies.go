@@ -17,15 +17,14 @@ func micros(name, doc string, low, high, value float64) Parameter {
 }
 
 var (
-	shortest = micros("min_us", "shortest delay", 1, 2e6, 100)
-	longest  = micros("max_us", "longest delay; each octave from the shortest on is equally likely", 1, 2e6, 10000)
-	turn     = micros("slice_us", "slice of a thread that does not block; at its end it comes to a decision", 10, 100000, 5000)
+	shortest  = micros("min_us", "shortest delay", 1, 2e6, 100)
+	longest   = micros("max_us", "longest delay; each octave from the shortest on is equally likely", 1, 2e6, 10000)
+	longSlice = micros("slice_us", "slice of a thread that does not block; at its end a decision is taken", 10, 100000, 5000)
 )
 
 func waitMax(value float64) Parameter {
-	return micros("wait_max_us", "a waiting thread is passed by later ones for at most this long, so that no spinner holds up for "+
-		"ever the one it waits for",
-		100, 1e6, value)
+	return micros("wait_max_us", "later threads pass a waiting thread for at most this long, so that a spinning thread does not "+
+		"block the one it waits for forever", 100, 1e6, value)
 }
 
 func role(name, doc string) Parameter {
@@ -45,7 +44,7 @@ var strategies = []Strategy{
 		Parameters: []Parameter{
 			probability("probability", "of a delay at a wake-up", 0.2),
 			probability("expiry", "probability of a delay at the end of a slice", 0.2),
-			shortest, longest, turn,
+			shortest, longest, longSlice,
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
 			c.Knobs.DelayWakeup, c.Knobs.DelayExpiry = share(v["probability"]), share(v["expiry"])
@@ -55,15 +54,17 @@ var strategies = []Strategy{
 	{
 		Name: "pct", kind: strategyPct,
 		Doc: "Random priorities with a few change points (probabilistic concurrency testing), drawn for each thread over its own " +
-			"decisions. " +
-			"The waiting thread of the highest priority runs, for as long as wait_max_us lets it pass the others.",
+			"decisions. The waiting thread of the highest priority runs, for as long as wait_max_us lets it pass the others.",
 		Parameters: []Parameter{
-			{Name: "change_points", Doc: "times that a thread falls below all others in a span (d - 1)", Max: 16, Default: 2, Whole: true},
 			{
-				Name: "span", Doc: "own decisions over which change points are spread; then the priority is drawn anew (k)", Min: 1, Max: 1e6,
-				Default: 256, Whole: true,
+				Name: "change_points", Doc: "number of times that a thread falls below all others in a span (d - 1)", Max: 16,
+				Default: 2, Whole: true,
 			},
-			waitMax(50000), turn,
+			{
+				Name: "span", Doc: "own decisions over which change points are spread; then a new priority is drawn (k)", Min: 1,
+				Max: 1e6, Default: 256, Whole: true,
+			},
+			waitMax(50000), longSlice,
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
 			c.Knobs.Order = uint32(orderPct)
@@ -73,14 +74,14 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "starve", kind: strategyStarve,
-		Doc: "Starvation windows: for a while a part of the threads does not run at all, even when a CPU is idle (after rr's chaos " +
+		Doc: "Starvation windows: for a while some of the threads do not run at all, even when a CPU is idle (after rr's chaos " +
 			"mode).",
 		Parameters: []Parameter{
-			{Name: "share", Doc: "of time that is in windows", Min: 0.01, Max: 0.5, Default: 0.2},
-			probability("low", "share of threads that a window holds, others each time", 0.5),
+			{Name: "share", Doc: "share of time in windows", Min: 0.01, Max: 0.5, Default: 0.2},
+			probability("low", "share of threads that a window holds, different ones each time", 0.5),
 			micros("min_us", "shortest window", 100, 2e6, 1000),
 			micros("max_us", "longest window; each octave from the shortest on is equally likely", 100, 2e6, 100000),
-			turn,
+			longSlice,
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
 			c.Knobs.WindowShare, c.Knobs.WindowLow = share(v["share"]), share(v["low"])
@@ -90,9 +91,9 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "pos", kind: strategyPos,
-		Doc: "A new random priority at each decision (after partial order sampling), so that of two threads that race either " +
-			"may come first.",
-		Parameters: []Parameter{waitMax(20000), micros("slice_us", turn.Doc, 10, 100000, 2000)},
+		Doc: "A new random priority at each decision (after partial order sampling), so that either of two racing threads may be " +
+			"first.",
+		Parameters: []Parameter{waitMax(20000), micros("slice_us", longSlice.Doc, 10, 100000, 2000)},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
 			c.Knobs.Order = uint32(orderPos)
 			ordered(v, c)
@@ -100,12 +101,13 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "slice", kind: strategySlice,
-		Doc: "Random short slices, ended by force: a thread loses its CPU in mid-run, where delays at blocking operations never reach.",
+		Doc: "Random short slices with forced preemption: a thread loses its CPU at points that delays at blocking operations " +
+			"never reach.",
 		Parameters: []Parameter{
 			probability("probability", "that a slice is short", 0.5),
 			micros("min_us", "shortest slice", 10, 100000, 50),
 			micros("max_us", "longest short slice; each octave from the shortest on is equally likely", 10, 100000, 2000),
-			turn,
+			longSlice,
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
 			c.Knobs.SliceShort = share(v["probability"])
@@ -114,12 +116,12 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "roles", kind: strategyRoles,
-		Doc: "Favours or holds back the threads of a JVM by what they are, told from their names. Threads of other programs are " +
+		Doc: "Favours or delays the threads of a JVM by their role, which their names tell. Threads of other programs are " +
 			"mutators.",
 		Parameters: []Parameter{
 			role("sampler", "profilers' samplers"), role("vm", "the VM's own threads"), role("gc", "the collector's threads"),
 			role("compiler", "the JIT compilers' threads"), role("mutator", "all other threads"),
-			shortest, longest, waitMax(20000), turn,
+			shortest, longest, waitMax(20000), longSlice,
 		},
 		apply: func(v map[string]float64, seed uint64, c *Config) {
 			c.Knobs.Order = uint32(orderRoles)
@@ -129,7 +131,7 @@ var strategies = []Strategy{
 			}
 			for i, name := range RoleNames {
 				c.Knobs.Bias[i] = int32(math.Round(100 * v[name]))
-				if drawn { // one of held back, neutral, favoured
+				if drawn { // delayed, neutral or favoured
 					c.Knobs.Bias[i] = int32(splitmix.Mix(seed+uint64(i))%3)*50 - 50
 				}
 			}
@@ -139,11 +141,11 @@ var strategies = []Strategy{
 	},
 	{
 		Name: "chaos", kind: strategyChaos,
-		Doc: "The default mix: slices of some microseconds, after which a thread is held back while others run, delays at wake-ups, an " +
-			"order of the waiting, " +
-			"and starvation windows; in each epoch all strengths are drawn from the seed, and some are off.",
+		Doc: "The default mix: slices of some microseconds, after which a thread is delayed while others run, delays at " +
+			"wake-ups, an order of the waiting threads, and starvation windows; in each epoch all strengths are drawn from the " +
+			"seed, and some mechanisms are off.",
 		Parameters: []Parameter{
-			micros("epoch_us", "time until all is drawn anew", 1000, 60e6, 5000),
+			micros("epoch_us", "time until all strengths are drawn again", 1000, 60e6, 5000),
 			micros("max_delay_us", "longest delay", 10, 2e6, 4000),
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
@@ -152,13 +154,19 @@ var strategies = []Strategy{
 	},
 }
 
-// bounds are parameters of every strategy that perturbs: which decisions it may take at all. A reproducer is narrowed by them to
-// the few that matter.
+// bounds are the parameters of every strategy that perturbs that limit the decisions it may take. A reproducer is narrowed by them
+// to the few decisions that matter.
 var bounds = func() []Parameter {
 	const most = 1<<32 - 1
 	all := []Parameter{
-		{Name: "from", Doc: "own decisions of a thread before this one cut its run into slices and do no more", Max: most, Whole: true},
-		{Name: "until", Doc: "from this own decision on a thread is left alone; 0 is never", Max: most, Whole: true},
+		{
+			Name: "from", Doc: "a thread's own decisions before this one only cut its run into slices", Max: most,
+			Whole: true,
+		},
+		{
+			Name: "until", Doc: "a thread is left alone from its own decision of this number on; 0 means never", Max: most,
+			Whole: true,
+		},
 	}
 	for _, role := range RoleNames[1:] {
 		all = append(all, Parameter{Name: "spare_" + role, Doc: "1 leaves threads of role " + role + " alone", Max: 1, Whole: true})
@@ -175,10 +183,10 @@ func confine(v map[string]float64, c *Config) {
 	}
 }
 
-// Bounds are the parameters that every strategy that perturbs has beside its own.
+// Bounds returns the parameters that every strategy that perturbs has besides its own.
 func Bounds() []Parameter { return slices.Clone(bounds) }
 
-// All parameters: the strategy's own, then the bounds that every strategy that perturbs has.
+// All returns all parameters: the strategy's own, then the bounds that every strategy that perturbs has.
 func (s Strategy) All() []Parameter {
 	if len(s.Parameters) == 0 {
 		return nil
@@ -198,8 +206,8 @@ func share(x float64) uint64 { return uint64(math.Round(x * (1 << 32))) }
 
 func nanos(us float64) uint64 { return uint64(math.Round(us * float64(time.Microsecond))) }
 
-// Child is misstep_path of policy.h: the path of a thread by its parent's path and its ordinal among the parent's children.
+// Child is misstep_path of policy.h: it returns a thread's path from its parent's path and its ordinal among the parent's children.
 func Child(parent, ordinal uint64) uint64 { return splitmix.Mix(splitmix.Mix(parent) + ordinal) }
 
-// Strategies lists all strategies in the order of their explanation.
+// Strategies returns all strategies in the order in which they are explained.
 func Strategies() []Strategy { return slices.Clone(strategies) }

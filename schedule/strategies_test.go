@@ -20,7 +20,7 @@ func TestEveryStrategyIsExplained(t *testing.T) {
 			assert.True(t, p.Min <= p.Default && p.Default <= p.Max && p.Min < p.Max, "%s %s", s.Name, p.Name)
 			for _, value := range []float64{p.Min, p.Max} {
 				parameters := map[string]float64{p.Name: value}
-				switch p.Name { // an empty range is refused on its own
+				switch p.Name { // an empty range is an error of its own
 				case "min_us":
 					parameters["max_us"] = p.Max
 				case "max_us":
@@ -32,19 +32,28 @@ func TestEveryStrategyIsExplained(t *testing.T) {
 	}
 }
 
-func TestWrongPerturbationsAreNamed(t *testing.T) {
+func TestErrorsNameTheWrongParameter(t *testing.T) {
 	for want, p := range map[string]Perturbation{
-		`no strategy "speed"; there are none, delay`: {Strategy: "speed"},
-		`no strategy ""`: {},
-		`strategy none has no parameters, not "x" either`:        {Strategy: "none", Parameters: map[string]float64{"x": 1}},
-		`delay has no parameter "x"; it has probability, expiry`: {Strategy: "delay", Parameters: map[string]float64{"x": 1}},
-		`delay probability = 1.5 is not in [0, 1]`:               {Strategy: "delay", Parameters: map[string]float64{"probability": 1.5}},
-		`delay max_us = 3000000 is not in [1, 2000000] µs`:       {Strategy: "delay", Parameters: map[string]float64{"max_us": 3e6}},
+		`unknown strategy "speed": expected one of none, delay`: {Strategy: "speed"},
+		`unknown strategy ""`:                           {},
+		`strategy none takes no parameters: remove "x"`: {Strategy: "none", Parameters: map[string]float64{"x": 1}},
+		`delay has no parameter "x": expected one of probability, expiry`: {
+			Strategy:   "delay",
+			Parameters: map[string]float64{"x": 1},
+		},
+		`delay probability = 1.5 is not in [0, 1]`: {
+			Strategy:   "delay",
+			Parameters: map[string]float64{"probability": 1.5},
+		},
+		`delay max_us = 3000000 is not in [1, 2000000] µs`: {
+			Strategy:   "delay",
+			Parameters: map[string]float64{"max_us": 3e6},
+		},
 		`delay probability = NaN is not in`: {
 			Strategy:   "delay",
 			Parameters: map[string]float64{"probability": math.NaN()},
 		},
-		`pct span = 2.5 is not a whole number`: {Strategy: "pct", Parameters: map[string]float64{"span": 2.5}},
+		`pct span = 2.5 is not an integer`: {Strategy: "pct", Parameters: map[string]float64{"span": 2.5}},
 		`pct from = 9 leaves no decision before until = 9`: {
 			Strategy:   "pct",
 			Parameters: map[string]float64{"from": 9, "until": 9},

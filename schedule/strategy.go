@@ -7,42 +7,42 @@ import (
 	"strings"
 )
 
-// Parameter of a strategy.
+// Parameter is a parameter of a strategy.
 type Parameter struct {
-	// Name as in --param NAME=VALUE and in a recipe.
+	// Name is as in --param NAME=VALUE and in a recipe.
 	Name string
-	// Doc says in one line what it does.
+	// Doc explains it in one line.
 	Doc string
-	// Unit: "µs", or "" for shares, probabilities and counts.
+	// Unit is "µs", or "" for shares, probabilities and counts.
 	Unit string
-	// Min, Max and Default values, in Unit.
+	// Min, Max and Default are in Unit.
 	Min, Max, Default float64
-	// Whole numbers only.
+	// Whole means that the value must be an integer.
 	Whole bool
 }
 
-// Range in words, with the unit: "[1, 2000000] µs".
+// Range returns the range with its unit: "[1, 2000000] µs".
 func (p Parameter) Range() string {
 	return strings.TrimSpace(fmt.Sprintf("[%s, %s] %s", Number(p.Min), Number(p.Max), p.Unit))
 }
 
-// Number writes a value of a parameter without an exponent.
+// Number formats a value of a parameter without an exponent.
 func Number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// Strategy of perturbation.
+// Strategy is a strategy of perturbation.
 type Strategy struct {
-	// Name as in --strategy NAME and in a recipe.
+	// Name is as in --strategy NAME and in a recipe.
 	Name string
 	// Doc explains it in a few lines.
 	Doc string
-	// Parameters in the order of their explanation, its own. Bounds come on top of them.
+	// Parameters are the strategy's own, in the order in which they are explained; Bounds are additional.
 	Parameters []Parameter
 
 	kind  strategyKind
 	apply func(v map[string]float64, seed uint64, c *Config)
 }
 
-// MarshalJSON leaves out what is not for people.
+// MarshalJSON encodes the exported fields, with all parameters.
 func (s Strategy) MarshalJSON() ([]byte, error) {
 	type parameter struct {
 		Name    string  `json:"name"`

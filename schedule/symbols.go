@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// symbols of a program, to name addresses in it.
+// symbols are a program's functions, to name addresses in it.
 type symbols []elf.Symbol
 
-// pieBase is where Linux loads a position-independent program on x86-64 when addresses are fixed (ELF_ET_DYN_BASE), but for its
+// pieBase is where Linux loads a position-independent program on x86-64 when addresses are fixed (ELF_ET_DYN_BASE), before
 // alignment.
 const pieBase = 0x555555554000
 
-// symbolsOf reads the functions of the program that a log's command names. Where that is no regular file, or was stripped, or
-// where its address is not known, there are none, which is no error: addresses have no names then.
+// symbolsOf reads the functions of the program that a log's command names. If that is not a regular file, was stripped, or has no
+// known address, it returns none, which is not an error: addresses then have no names.
 func symbolsOf(h Header) (s symbols) {
 	if len(h.Command) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func symbolsOf(h Header) (s symbols) {
 		return nil
 	}
 	defer func() {
-		if recover() != nil { // debug/elf promises nothing about hostile files
+		if recover() != nil { // debug/elf guarantees nothing about hostile files
 			s = nil
 		}
 	}()
@@ -54,7 +54,7 @@ func symbolsOf(h Header) (s symbols) {
 	return s
 }
 
-// loadedAt is what is added to a program's addresses when it is loaded, if that is known.
+// loadedAt returns the offset that is added to a program's addresses when it is loaded, if that is known.
 func loadedAt(f *elf.File, fixed bool) (base uint64, known bool) {
 	if f.Type != elf.ET_DYN {
 		return 0, true
@@ -66,10 +66,10 @@ func loadedAt(f *elf.File, fixed bool) (base uint64, known bool) {
 			align = max(align, p.Align)
 		}
 	}
-	return pieBase &^ (align - 1), fixed && interpreted // a static one is loaded among the libraries
+	return pieBase &^ (align - 1), fixed && interpreted // a static program is loaded among the libraries
 }
 
-// name is "function+0x12", or the address alone where no function is known.
+// name returns "function+0x12", or only the address if no function is known.
 func (s symbols) name(address uint64) string {
 	i, exact := slices.BinarySearchFunc(s, address, func(x elf.Symbol, a uint64) int { return cmp.Compare(x.Value, a) })
 	if !exact {

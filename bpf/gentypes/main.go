@@ -14,7 +14,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// declared names the types of schedule/intf.h and what they are called in Go. Enumerators of an enumeration begin with prefix.
+// declared maps the types of schedule/intf.h to their names in Go. The Go names of enumerators begin with prefix.
 var declared = []struct{ c, name, prefix string }{
 	{c: "misstep_knobs", name: "Knobs"},
 	{c: "misstep_config", name: "Config"},
@@ -43,7 +43,7 @@ func run(object, out string) error {
 	return os.WriteFile(out, text, 0o644)
 }
 
-// declarations is the text of the Go file.
+// declarations returns the text of the Go file.
 func declarations(object string) ([]byte, error) {
 	spec, err := btf.LoadSpec(object)
 	if err != nil {
@@ -59,7 +59,7 @@ func declarations(object string) ([]byte, error) {
 		}
 		f := btf.GoFormatter{Names: names, Identifier: identifier, EnumIdentifier: func(_, element string) string {
 			rest := strings.TrimPrefix(element, strings.ToUpper(d.c))
-			if rest == "S" { // MISSTEP_STATS is how many there are
+			if rest == "S" { // MISSTEP_STATS is the number of enumerators
 				return d.prefix + "s"
 			}
 			return d.prefix + identifier(strings.ToLower(rest))
@@ -74,7 +74,7 @@ func declarations(object string) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
-// identifier is a C name as an exported Go name: "delay_min" is DelayMin.
+// identifier converts a C name to an exported Go name: "delay_min" to DelayMin.
 func identifier(name string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(name, "_") {

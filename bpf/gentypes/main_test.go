@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDeclarationsAreThoseOfTheObject(t *testing.T) {
+func TestDeclarationsMatchTheObject(t *testing.T) {
 	want, err := declarations("../sched_bpfel.o")
 	require.NoError(t, err)
 	committed, err := os.ReadFile("../../schedule/intf.go")

@@ -5,9 +5,8 @@
 //   policy windows SEED COUNT STEP KNOB=VALUE…                         one line a step: elapsed start end next id
 //   policy roles NAME…                                                 one line a name: role
 //   policy octaves MIN MAX COUNT                                       one line a draw
-//   policy simulate SEED THREADS MILLISECONDS KNOB=VALUE…              one CPU, see below: longest waits. chaos=CAP
-//   instead
-//                                                                      of knobs draws them in epochs of 5 ms
+//   policy simulate SEED THREADS MILLISECONDS KNOB=VALUE…              one CPU, see simulate: longest waits; chaos=CAP
+//                                                                      instead of knobs draws them in epochs of 5 ms
 #include "../policy.h"
 
 #include <stddef.h>
@@ -119,7 +118,7 @@ static int octaves(int n, char **a) {
   return 0;
 }
 
-// simulated comes to a decision, under chaos with the knobs of the time's epoch.
+// simulated takes a decision, under chaos with the knobs of the current epoch.
 static void simulated(__u64 seed, struct misstep_knobs *k, __u64 cap, const struct misstep_point *p,
                       struct misstep_decision *d) {
   __u64 epoch = cap ? p->elapsed / 5000000 : 0;
@@ -127,9 +126,9 @@ static void simulated(__u64 seed, struct misstep_knobs *k, __u64 cap, const stru
   misstep_decide(seed, k, epoch, p, d);
 }
 
-// simulate runs spinners and sleepers on one CPU under the rules of sched.bpf.c (a queue by release, a queue by rank, a
-// thread alone on its CPU comes to decisions, too, a crowd shares) and prints the longest time any thread was runnable
-// without running, the longest time beyond its own delay.
+// simulate runs spinners and sleepers on one CPU under the rules of sched.bpf.c (a queue by release time, a queue by
+// rank, decisions also for a thread alone on its CPU, slices shared in a crowd) and prints the longest time for which
+// any thread was runnable without running, and the longest such time beyond the thread's own delay.
 static int simulate(int n, char **a) {
   enum { kMost = 256 };
   if (n < 3) return fail("simulate: arguments");
@@ -175,9 +174,10 @@ static int simulate(int n, char **a) {
     __u64 waited = now - t[best].since, delay = t[best].d.delay;
     if (waited > longest) longest = waited;
     if (waited > delay && waited - delay > beyond) beyond = waited - delay;
-    // even threads spin to the end of their slice; odd ones run a little, then sleep for 3 ms
+    // Even threads spin to the end of their slice; odd ones run for up to 50 us, then sleep for 3 ms.
     int spins = best % 2 == 0;
-    // The kernel shares as each becomes ready, this here as each runs: so many slices of 1, 1/2, 1/3, … either way.
+    // The scheduler shares slices when a thread becomes ready, this simulation when it runs: the slices of 1, 1/2, 1/3,
+    // … are equally many.
     __u64 slice = misstep_share(t[best].d.slice, ready - 1);
     __u64 ran = spins || slice < 50000 ? slice : 50000;
     now += ran;
@@ -190,7 +190,7 @@ static int simulate(int n, char **a) {
     t[best].due = t[best].wakes + t[best].d.delay;
     t[best].key = t[best].due + t[best].d.rank;
   }
-  for (int i = 0; i < count; i++)  // who never ran again
+  for (int i = 0; i < count; i++)  // threads that never ran again
     if (t[i].since < now && now - t[i].since > longest) longest = now - t[i].since;
   printf("%llu %llu\n", longest, beyond);
   return 0;

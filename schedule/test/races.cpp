@@ -1,11 +1,12 @@
-// The planted races of workloads/races as models, on one CPU under the rules of sched.bpf.c, with the real policy.h:
-// what a change of the policy does to the time to each bug is seen in seconds, without a machine. A model counts its
-// steps, not instructions; the costs below were taken from the races in virtual time, in which an iteration without
-// perturbation takes within 20 % of the time it takes here.
+// Models of the planted races of workloads/races, on one CPU under the rules of sched.bpf.c, with the real policy.h:
+// they show in seconds, without a virtual machine, how a change of the policy changes the time to each bug. A model
+// counts its steps, not instructions; the costs below were measured with the races in virtual time, in which an
+// iteration without perturbation takes within 20 % of the time it takes here.
 //
-//   races STRATEGY SEED COUNT ITERATIONS KNOB=VALUE…   STRATEGY is chaos (knobs: epoch, cap) or none; a line for each
-//   race and
-//                                                      seed: name, 1 if the bug has shown, iterations, seconds
+//   races STRATEGY SEED COUNT ITERATIONS KNOB=VALUE…
+//
+// STRATEGY is chaos (knobs: epoch, cap) or none. One line for each race and seed: name, 1 if the bug showed, iterations,
+// seconds.
 #include <algorithm>
 #include <coroutine>
 #include <cstdint>
@@ -123,7 +124,7 @@ struct World {
   void run(Thread *first) {
     while (first->state != State::kDone) {
       if (now > iteration_began + kHang) {
-        now -= kHang;  // a hang's time is without the waiting for it
+        now -= kHang;  // the time to a hang does not include detecting it
         throw Bug{};
       }
       release();
@@ -139,7 +140,7 @@ struct World {
       if (t->state == State::kReady && (!best || t->key < best->key)) best = t.get();
     if (!best) {
       uint64_t next = next_event();
-      if (next == ~0ULL) throw Bug{};  // nobody will ever run again
+      if (next == ~0ULL) throw Bug{};  // no thread will ever run again
       now = std::max(now, next);
       return;
     }
@@ -160,7 +161,7 @@ struct World {
     bool overtaken = kicked;
     kicked = false;
     if (overtaken) {
-      t->state = State::kReady;  // no decision of its own, as in sched.bpf.c
+      t->state = State::kReady;  // without a decision, as in sched.bpf.c
       current = nullptr;
     } else if (now >= slice_end) {
       current = nullptr;
@@ -180,7 +181,7 @@ struct World {
 
 World *world;
 
-// What a thread does, to be awaited.
+// Actions of a thread, to be awaited.
 std::suspend_always nanoseconds(uint64_t n) {
   world->current->work = n;
   return {};
