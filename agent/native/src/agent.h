@@ -3,12 +3,12 @@
 // The modules of this folder, each of which includes those above it alone:
 //   bytecode, sites, frame, edges, align, nmethod, compare, bracket   pure comparisons: no JVM, no locks, no clock
 //   methods, code_map, record, status, threads                       tables that threads share
-//   state.h                                                          all of these, as one object that is passed on
-//   publisher, events, evidence, edge_check, verdict_count           what the engines have in common
-//   signals, turns, handler                                          how a thread comes to walk its own stack
+//   state.h                                                          all of these, as one object that is passed around
+//   publisher, events, evidence, edge_check, verdict_count           shared by the engines
+//   signals, turns, handler                                          how a thread is made to walk its own stack
 //   entry_engine, sample_engine, bracket_engine, liveness_engine     one for each kind of check (engine.h)
 //   sampler, judge                                                   the threads that run the engines
-//   agent; callbacks, natives, on_load                               what the JVM calls
+//   agent; callbacks, natives, on_load                               functions that the JVM calls
 #pragma once
 
 #include <atomic>
@@ -28,14 +28,14 @@ namespace misstep {
 struct Agent : State {
   Agent();
 
-  // The Java half, if there is one, is ready: checks and sampling start, as soon as the Service Thread runs.
+  // To be called when the Java half, if there is one, is ready: checks and sampling start once the Service Thread runs.
   void Ready();
-  // The Service Thread runs now.
+  // To be called when the Service Thread runs.
   void ServiceThreadRuns();
-  // The JVM dies: checks and sampling end.
+  // To be called when the JVM shuts down: checks and sampling end.
   void End();
 
-  // The threads of the checks and those that run them: from Ready to End.
+  // Start and stop the engines and the threads that run them: from Ready to End.
   void StartChecks();
   void StopChecks();
 
@@ -53,7 +53,7 @@ struct Agent : State {
   std::atomic<bool> ready_ = false;
 };
 
-// For what the JVM calls without an argument of ours. Null until Agent_OnLoad succeeded.
+// For functions that the JVM calls without an argument from the agent. Null until Agent_OnLoad has succeeded.
 extern Agent* agent;
 
 }  // namespace misstep

@@ -1,4 +1,4 @@
-// Threads of the agent's own.
+// The agent's own threads.
 #pragma once
 
 #include <jni.h>
@@ -6,10 +6,10 @@
 
 namespace misstep {
 
-// Starts a thread that gets none of the JVM's signals and none of ours. Returns false when there can be none.
+// Starts a thread with all signals blocked. Returns false if no thread can be created.
 bool StartThread(pthread_t* thread, void* (*run)(void*), void* argument);
 
-// Rule 1: whether the JVM does not know the calling thread. vm is null in tests without one.
+// Rule 1: whether the calling thread is not attached to the JVM. vm is null in tests without one.
 bool Detached(JavaVM* vm);
 
 }  // namespace misstep

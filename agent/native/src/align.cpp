@@ -22,7 +22,7 @@ Presence PresenceOf(const Frame& f, const Frame* callee) {
   return Presence::kOn;
 }
 
-Verdict Taken::AsVerdict() const {
+Verdict Tolerances::AsVerdict() const {
   if (nameless) return Verdict::Tolerated(Rule::kNullMethodId);
   if (retransformed) return Verdict::Tolerated(Rule::kRetransformed);
   if (window) return Verdict::Tolerated(Rule::kPushPopWindow);
@@ -30,11 +30,11 @@ Verdict Taken::AsVerdict() const {
   return Verdict::Match();
 }
 
-std::optional<Taken> AlignAll(const Stack& stack, std::span<const uint32_t> shadow) {
-  std::optional<Taken> found;
-  Align(stack, nullptr, shadow, [&](size_t at, const Taken& taken) {
+std::optional<Tolerances> AlignAll(const Stack& stack, std::span<const uint32_t> shadow) {
+  std::optional<Tolerances> found;
+  Align(stack, nullptr, shadow, [&](size_t at, const Tolerances& tolerances) {
     if (at != shadow.size()) return false;
-    found = taken;
+    found = tolerances;
     return true;
   });
   return found;

@@ -1,4 +1,4 @@
-// Which frames have an entry on the shadow, and the ways in which a stack can stand for a shadow.
+// Which frames have an entry on the shadow stack, and how a stack can be aligned with a shadow stack.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace misstep {
 // Whether a frame has an entry on the shadow.
 enum class Presence : uint8_t { kOn, kOff, kMaybe };
 
-// Frames bottom first, as the shadow is.
+// Frames bottom first, as on the shadow stack.
 using Stack = std::vector<Frame>;
 
 inline Stack BottomFirst(std::span<const Frame> top_first) { return Stack(top_first.rbegin(), top_first.rend()); }
@@ -25,68 +25,71 @@ inline bool Instrumented(const Frame& f) { return f.info != nullptr && f.info->k
 
 // The presence of a frame by its bci; callee is the frame above it, null for the top one.
 //
-// At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself: there
-// constructors call others, and the VM calls its own. Within a pop the entry is gone once exit() has run; its last
-// instruction is the return (or athrow), where it is gone already. A compiled method at its entry has a bci of -1.
+// At a call the bci is exact. Below push_end the push has not happened, unless the call is the push itself:
+// constructors call others there, and the VM makes upcalls. Within a pop the entry is gone once exit() has run; the
+// pop's last instruction is the return (or athrow), where the entry is already gone. A compiled method at its entry has
+// bci -1.
 Presence PresenceOf(const Frame& f, const Frame* callee);
 
-// What it took to make both sides agree.
-struct Taken {
-  bool off = false;            // a frame below its push
-  bool window = false;         // a frame in its push or pop, not on the shadow
+// The tolerances with which both sides agree.
+struct Tolerances {
+  bool off = false;            // a frame before its push
+  bool window = false;         // a frame in its push or pop, not on the shadow stack
   bool retransformed = false;  // such a frame of a retransformed class
   bool nameless = false;       // a frame without a jmethodID, on the shadow or not
-  bool operator==(const Taken&) const = default;
+  bool operator==(const Tolerances&) const = default;
 
   Verdict AsVerdict() const;
 };
 
-// One way in which the frames so far stand for shadow[0..at).
-struct Way {
+// One alignment of the frames so far with shadow[0..at).
+struct Alignment {
   size_t at = 0;
-  Taken taken;
-  bool operator==(const Way&) const = default;
+  Tolerances tolerances;
+  bool operator==(const Alignment&) const = default;
 };
 
-// Finds the ways in which the stack can stand for shadow[0..n): calls done(n, taken) for each until it says true.
-// Frames that may or may not be on the shadow are the only branches; both are followed, being on it first. Ways that
-// have come to the same place by the same means are one, so there are never more than sixteen times as many as entries
-// of the shadow.
+// Finds the alignments of the stack with shadow[0..n): calls done(n, tolerances) for each until it returns true. Frames
+// that may or may not be on the shadow stack are the only branches; both are followed, the one on it first. Alignments
+// at the same position with the same tolerances are merged, so there are at most sixteen for each entry of the shadow
+// stack.
 template <typename Done>
 bool Align(const Stack& stack, const Frame* above, std::span<const uint32_t> shadow, const Done& done) {
-  std::vector<Way> ways(1);
-  std::vector<Way> next;
-  for (size_t i = 0; i < stack.size() && !ways.empty(); i++) {
+  std::vector<Alignment> alignments(1);
+  std::vector<Alignment> next;
+  for (size_t i = 0; i < stack.size() && !alignments.empty(); i++) {
     const Frame& f = stack[i];
     const Frame* callee = i + 1 < stack.size() ? &stack[i + 1] : above;
     const bool nameless = f.method == 0;
     const Presence presence = nameless ? Presence::kMaybe : PresenceOf(f, callee);
     if (presence == Presence::kOff && !Instrumented(f)) continue;
     next.clear();
-    const auto add = [&](const Way& way) {
-      if (std::find(next.begin(), next.end(), way) == next.end()) next.push_back(way);
+    const auto add = [&](const Alignment& alignment) {
+      if (std::find(next.begin(), next.end(), alignment) == next.end()) next.push_back(alignment);
     };
-    for (Way way : ways) {
-      way.taken.nameless |= nameless;
-      if (presence != Presence::kOff && way.at < shadow.size() && (nameless || shadow[way.at] == f.info->key)) {
-        add({.at = way.at + 1, .taken = way.taken});
+    for (Alignment alignment : alignments) {
+      alignment.tolerances.nameless |= nameless;
+      if (presence != Presence::kOff && alignment.at < shadow.size() &&
+          (nameless || shadow[alignment.at] == f.info->key)) {
+        add({.at = alignment.at + 1, .tolerances = alignment.tolerances});
       }
       if (presence == Presence::kOn) continue;
-      (nameless                     ? way.taken.nameless
-       : presence == Presence::kOff ? way.taken.off
-       : f.info->retransformed      ? way.taken.retransformed
-                                    : way.taken.window) = true;
-      add(way);
+      (nameless                     ? alignment.tolerances.nameless
+       : presence == Presence::kOff ? alignment.tolerances.off
+       : f.info->retransformed      ? alignment.tolerances.retransformed
+                                    : alignment.tolerances.window) = true;
+      add(alignment);
     }
-    ways.swap(next);
+    alignments.swap(next);
   }
-  return std::any_of(ways.begin(), ways.end(), [&](const Way& way) { return done(way.at, way.taken); });
+  return std::any_of(alignments.begin(), alignments.end(),
+                     [&](const Alignment& alignment) { return done(alignment.at, alignment.tolerances); });
 }
 
-// The ways in which the whole stack stands for the whole shadow.
-std::optional<Taken> AlignAll(const Stack& stack, std::span<const uint32_t> shadow);
+// The first alignment of the whole stack with the whole shadow stack, if there is one.
+std::optional<Tolerances> AlignAll(const Stack& stack, std::span<const uint32_t> shadow);
 
-// The keys that a stack is sure to have on the shadow, bottom first.
+// The keys that a stack is certain to have on the shadow stack, bottom first.
 std::vector<uint32_t> SureKeys(const Stack& stack);
 
 }  // namespace misstep

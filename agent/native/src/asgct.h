@@ -1,4 +1,4 @@
-// AsyncGetCallTrace's types and signature, which stand in no header (HotSpot: share/prims/forte.cpp).
+// AsyncGetCallTrace's types and signature, which are in no header (HotSpot: share/prims/forte.cpp).
 #pragma once
 
 #include <jni.h>

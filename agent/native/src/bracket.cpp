@@ -219,7 +219,7 @@ BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
   const auto judge = [&](const BracketWalk& w, const Levels& walk, bool gst_first) {
     if (w.code <= 0) return JudgeCode(w.code, w.region, w.at_pc, w.deoptimises);
     if (w.frames.size() >= b.limit) return Verdict::Void(Reason::kDepth);
-    if (const auto at = Unknown(w.frames); at && b.told) return Verdict::Mismatch(Kind::kWrongMethod, *at);
+    if (const auto at = Unknown(w.frames); at && b.all_described) return Verdict::Mismatch(Kind::kWrongMethod, *at);
     if (b.gst.size() >= b.limit) return Verdict::Void(Reason::kDepth);
     // While a virtual thread ends or is unmounted GetStackTrace may give its stack for its carrier's.
     if (!b.gst.empty() && Mounts(b.gst.back())) return Verdict::Void(Reason::kVirtualThread);

@@ -78,7 +78,7 @@ void BracketEngine::Judge(uint64_t, bool end) {
 
 // As misstep::MayBeEarly of a sample.
 bool BracketEngine::MayBeEarly(const OwnedBracket& o, const BracketVerdict& v) const {
-  if (events_.MayTell(o.before.frames) || events_.MayTell(o.after.frames)) return true;
+  if (events_.MayDescribe(o.before.frames) || events_.MayDescribe(o.after.frames)) return true;
   if (v.verdict.outcome == Outcome::kMismatch) return (v.after ? o.after.code : o.before.code) >= -10;
   return v.verdict.outcome != Outcome::kMatch &&
          (Unknown(o.before.frames) || Unknown(o.gst) || Unknown(o.after.frames));
@@ -97,12 +97,12 @@ BracketWalk BracketEngine::Look(OwnedBracket::Walk* w) const {
 
 BracketVerdict BracketEngine::Compare(OwnedBracket* o) const {
   state_.methods.Resolve(o->gst);
-  state_.methods.Given(o->gst);
+  state_.methods.NoteGiven(o->gst);
   const BracketVerdict v = CompareBracket({.before = Look(&o->before),
                                            .gst = o->gst,
                                            .after = Look(&o->after),
                                            .limit = state_.options.depth,
-                                           .told = o->told},
+                                           .all_described = o->all_described},
                                           state_.code);
   const OwnedBracket::Walk& walk = v.after ? o->after : o->before;
   if (o->deoptimised == nullptr && !walk.frames.empty() &&
@@ -126,10 +126,10 @@ BracketVerdict BracketEngine::Compare(OwnedBracket* o) const {
 // What a bracket is worth that has waited.
 BracketVerdict BracketEngine::CompareAgain(OwnedBracket* o) const {
   // Whether the frames without info have ids of no method, in the walks that have such frames.
-  const auto told = [&](const std::vector<Frame>& frames) {
-    return !Unknown(frames) || events_.Told(frames, o->since_nanos);
+  const auto all_described = [&](const std::vector<Frame>& frames) {
+    return !Unknown(frames) || events_.AllDescribed(frames, o->since_nanos);
   };
-  o->told = told(o->before.frames) && told(o->after.frames);
+  o->all_described = all_described(o->before.frames) && all_described(o->after.frames);
   BracketVerdict v = Compare(o);
   const OwnedBracket::Walk& walk = v.after ? o->after : o->before;
   v.verdict = events_.After(Settled(v.verdict, walk.code, walk.region, state_.Ended()), o->since_nanos);
@@ -169,8 +169,8 @@ void BracketEngine::Finish(const OwnedBracket& o, const BracketVerdict& v) {
   Count(state_.status, Check::kAsgctGstBracket, v.verdict);
   // A mismatch, or a code, is of one walk; of the other nothing is said.
   const bool both = v.verdict.outcome != Outcome::kMismatch && v.verdict.outcome != Outcome::kUnwalkable;
-  if (both || !v.after) SayVerdict(state_, Check::kAsgctGstBracket, v.verdict, o.before.sequence, o.before.spot.pc);
-  if (both || v.after) SayVerdict(state_, Check::kAsgctGstBracket, v.verdict, o.after.sequence, o.after.spot.pc);
+  if (both || !v.after) ShowVerdict(state_, Check::kAsgctGstBracket, v.verdict, o.before.sequence, o.before.spot.pc);
+  if (both || v.after) ShowVerdict(state_, Check::kAsgctGstBracket, v.verdict, o.after.sequence, o.after.spot.pc);
 }
 
 }  // namespace misstep

@@ -1,4 +1,4 @@
-// The engine of asgct-gst-bracket: has the bracketer take brackets and judges them.
+// The engine of asgct-gst-bracket: makes the bracketer take brackets and judges them.
 #pragma once
 
 #include <cstddef>

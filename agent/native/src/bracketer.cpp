@@ -70,7 +70,7 @@ Ticket* AwaitedTicket(Slot* slot) {
 }
 
 // Ends a turn that nobody is there to take.
-void GiveBack(Slot* slot) {
+void EndTurn(Slot* slot) {
   BracketState turn = BracketState::kTurn;
   slot->bracket.state.compare_exchange_strong(turn, BracketState::kIdle);
 }
@@ -109,7 +109,7 @@ bool Bracketer::QueueFull() {
 void Bracketer::TakeIds(const BracketSlot& b) const {
   std::vector<Frame> gst = GstOf(b);
   state_.methods.Resolve(gst);
-  state_.methods.Given(gst);
+  state_.methods.NoteGiven(gst);
 }
 
 // Ends a bracket that is void, and with it the turn.
@@ -200,14 +200,14 @@ void Bracketer::HandOn(Slot* slot) {
   o->since_nanos = MonotonicNanos();
   // No thread spends more than half of its time in the handler.
   b.not_before_nanos = b.first.sent_nanos + std::min(2 * (b.first.took_nanos + b.second.took_nanos), kMostRestNanos);
-  const bool over = o->since_nanos >= b.until_nanos.load(std::memory_order_relaxed) || StandsStill(b);
+  const bool turn_ends = o->since_nanos >= b.until_nanos.load(std::memory_order_relaxed) || StandsStill(b);
   {
     const WriteLock lock(queue_mutex_);
     queue_.push_back(std::move(o));
   }
   b.first.state.store(TicketState::kIdle, std::memory_order_release);
   b.second.state.store(TicketState::kIdle, std::memory_order_release);
-  b.state.store(over ? BracketState::kIdle : BracketState::kTurn, std::memory_order_release);
+  b.state.store(turn_ends ? BracketState::kIdle : BracketState::kTurn, std::memory_order_release);
 }
 
 // Takes what a thread's bracket can take now. Returns false when it was nothing; soonest_nanos is brought forward to
@@ -257,7 +257,7 @@ void Bracketer::Run() {
   if (state_.vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) != JNI_OK) {
     Log("cannot attach the bracket thread: asgct-gst-bracket does nothing");
     stopped_.store(true);
-    for (size_t i = 0; i < state_.threads.size(); i++) GiveBack(state_.threads.at(i));
+    for (size_t i = 0; i < state_.threads.size(); i++) EndTurn(state_.threads.at(i));
     return;
   }
   while (!stop_.load(std::memory_order_acquire)) {
@@ -291,7 +291,7 @@ bool Bracketer::Give(Slot* slot, uint32_t count, uint64_t until_nanos) {
   BracketState idle = BracketState::kIdle;
   if (b.state.compare_exchange_strong(idle, BracketState::kTurn)) state_.bracketer_wake.Wake();
   if (!stopped_.load()) return true;
-  GiveBack(slot);
+  EndTurn(slot);
   return false;
 }
 

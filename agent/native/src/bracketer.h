@@ -1,8 +1,9 @@
-// The course of a bracket (bracket.h): sampler -> bracketer -> handler -> bracketer -> handler -> bracketer -> judge.
+// The stages of a bracket (bracket.h): sampler -> bracketer -> handler -> bracketer -> handler -> bracketer -> judge.
 //
-// The sampler gives some threads turns of brackets; the bracketer takes one after the other, as fast as the walks go,
-// and hands what they showed to the judge. It is a daemon thread attached to the JVM: it alone calls GetStackTrace of
-// other threads, waits for their safepoints and runs no Java code of the application. The sampler never waits for it.
+// The sampler gives some threads turns of brackets; the bracketer takes one bracket after the other, as fast as the
+// walks allow, and passes them to the judge. It is a daemon thread attached to the JVM: it alone calls GetStackTrace
+// for other threads and waits for their safepoints; it runs no Java code of the application. The sampler never waits
+// for it.
 #pragma once
 
 #include <atomic>
@@ -28,11 +29,11 @@ struct OwnedBracket {
     Spot spot;
     uint64_t sequence = 0;
     std::vector<StackWord> words;
-    std::vector<NmethodRef> at_pc;  // what was there at any look: code may have been unloaded since
+    std::vector<NmethodRef> at_pc;  // compiled code that was there at any look: it may have been unloaded since
     Region region = Region::kUnknown;
     bool deoptimises = false;
   };
-  bool told = false;  // events have described every method there is
+  bool all_described = false;  // events have described every method there is
   Walk before;
   std::vector<Frame> gst;
   Walk after;
@@ -46,21 +47,21 @@ class Bracketer {
  public:
   explicit Bracketer(State& state) : state_(state) {}
 
-  // Returns false when there can be no thread.
+  // Returns false if no thread can be created.
   bool Start();
-  // Waits for a walk under way, within reason, hands on brackets whose walks are all there and gives up the others.
+  // Waits for a current walk, for a bounded time, passes on brackets with all walks and gives up the others.
   void Stop();
-  // Whether there is somebody to take brackets.
+  // Whether the bracketer's thread takes brackets.
   bool Runs() const { return !stopped_.load(std::memory_order_acquire); }
 
-  // The sampler's: has the bracketer take brackets of a thread to which no signal is on its way, more of them when its
-  // turn is under way: one, and others until then. They come out of what all turns were given and did not take, which
-  // grows by count up to some turns' worth. Returns false for a thread that cannot have brackets.
+  // For the sampler: makes the bracketer take brackets of a thread to which no signal is pending: one, and further ones
+  // until until_nanos. If the thread's turn is still going on, it is prolonged. The brackets come out of a budget of
+  // all turns, which grows by count up to that of some turns. Returns false for a thread that cannot have brackets.
   bool Give(Slot* slot, uint32_t count, uint64_t until_nanos);
-  // The thread's own, when it ends and no signal is on its way: gives up its bracket. The bracketer gives up the
+  // For the thread itself, when it ends: gives up its bracket if a signal is pending. The bracketer gives up the
   // others.
   void ThreadEnds(Slot* slot);
-  // The judge's: what has been handed on.
+  // For the judge: the brackets that have been passed on.
   std::vector<std::unique_ptr<OwnedBracket>> TakeQueue();
 
  private:
@@ -78,7 +79,7 @@ class Bracketer {
 
   State& state_;
   std::atomic<bool> stop_ = false;
-  std::atomic<bool> stopped_ = true;  // no walk of the bracketer is under way, and none will be
+  std::atomic<bool> stopped_ = true;  // no walk of the bracketer is going on, and none will be
   std::atomic<uint32_t> given_ = 0;   // brackets that turns were given and have not taken yet
   Mutex queue_mutex_;
   std::vector<std::unique_ptr<OwnedBracket>> queue_ GUARDED_BY(queue_mutex_);  // to the judge

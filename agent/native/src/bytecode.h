@@ -1,5 +1,6 @@
-// A reader for constant pools and byte code as JVMTI gives them (GetConstantPool, GetBytecodes; JVMS chapters 4 and 6):
-// where in a method something else can be called, and what. No JVM, and nothing in the input is trusted.
+// A reader for constant pools and bytecode as JVMTI returns them (GetConstantPool, GetBytecodes; JVMS chapters 4 and
+// 6): at which instructions of a method something can be called, and what. Needs no JVM and trusts nothing in its
+// input.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace misstep {
 
-// What an invoke instruction names. The views point into the constant pool's bytes.
+// The method that an invoke instruction names. The views point into the constant pool's bytes.
 struct CallRef {
   std::string_view owner;  // internal name of the class, "[I" and the like for arrays, empty for invokedynamic
   std::string_view name;
@@ -18,20 +19,19 @@ struct CallRef {
 
 class ConstantPool {
  public:
-  // Reads the entries 1 to count - 1 of a class file's constant pool. What is malformed ends the reading: the entries
-  // from there on are not there.
+  // Reads the entries 1 to count - 1 of a class file's constant pool. A malformed entry and all after it are missing.
   ConstantPool(std::span<const uint8_t> bytes, uint32_t count);
-  // Reads the Methodref, InterfaceMethodref, InvokeDynamic at index. Returns false when it is none of them.
+  // Reads the Methodref, InterfaceMethodref or InvokeDynamic at index. Returns false if it is none of them.
   bool CallAt(uint32_t index, CallRef* call) const;
 
  private:
-  // The tag of an entry, 0 when there is none; *at is where its contents begin.
+  // The tag of an entry, 0 if there is none; *at is where its contents begin.
   uint8_t Tag(uint32_t index, uint32_t* at) const;
   uint32_t U2(uint32_t at) const { return static_cast<uint32_t>(bytes_[at]) << 8 | bytes_[at + 1]; }
   bool Utf8(uint32_t index, std::string_view* text) const;
 
   std::span<const uint8_t> bytes_;
-  std::vector<uint32_t> offsets_;  // of the tag, 0 where no entry is; shifted by one
+  std::vector<uint32_t> offsets_;  // of each entry's contents, right after its tag; 0 where there is no entry
 };
 
 // An instruction at which a frame can be seen below another one.
@@ -39,15 +39,15 @@ struct RawSite {
   uint16_t bci = 0;
   uint8_t opcode = 0;
   bool back = false;     // a branch that may go back
-  uint16_t back_to = 0;  // the lowest bci that it may go to, when it may go back
-  uint16_t call = 0;     // index in the constant pool of what an invoke names, else 0
+  uint16_t back_to = 0;  // the lowest bci that a branch back may go to
+  uint16_t call = 0;     // constant pool index of the method that an invoke names, else 0
 };
 
-// Lists the instructions of a method that may call, resolve, throw, return or branch back, in the order of their bcis.
-// Returns false when the code is malformed; the sites before that place are kept.
+// Lists the instructions of a method that may call, resolve, throw, return or branch back, ordered by bci. Returns
+// false if the code is malformed; the sites before that place are kept.
 bool ScanCode(std::span<const uint8_t> code, std::vector<RawSite>* sites);
 
-// The opcodes that edges speak of (JVMS 6.5).
+// The opcodes that edges refers to (JVMS 6.5).
 enum Opcode : uint8_t {
   kLdc = 18,
   kLdcW = 19,

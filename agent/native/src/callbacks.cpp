@@ -102,12 +102,12 @@ void JNICALL OnCompiledMethodLoad(jvmtiEnv*, jmethodID method, jint size, const 
         frames.push_back({reinterpret_cast<uint64_t>(pc.methods[f]), pc.bcis[f], nullptr});
       }
       agent->methods.Resolve(frames);
-      agent->methods.Given(frames);
+      agent->methods.NoteGiven(frames);
       builder.Add(frames);
     }
   }
   const MethodInfo* root = agent->methods.Find(id);
-  if (root == nullptr) agent->methods.Given(std::vector<Frame>{{id, 0, nullptr}});
+  if (root == nullptr) agent->methods.NoteGiven(std::vector<Frame>{{id, 0, nullptr}});
   agent->code.Load(builder.Take(), root != nullptr ? root->key : 0, MonotonicNanos());
   if (!ServiceThread::Generating())
     agent->sender.store(static_cast<int32_t>(syscall(SYS_gettid)), std::memory_order_relaxed);

@@ -7,13 +7,13 @@ namespace misstep {
 
 uint64_t MonotonicNanos();
 
-// Sleeps to the end in spite of signals, which a sampled thread gets all the time.
+// Sleeps the full time despite signals, which a sampled thread gets all the time.
 void SleepUntil(uint64_t monotonic_nanos);
 
 // CPU time of the calling thread.
 uint64_t OwnCpuNanos();
 
-// CPU time of a thread of this process, 0 when it has ended.
+// CPU time of a thread of this process, 0 if it has ended.
 uint64_t ThreadCpuNanos(int32_t tid);
 
 }  // namespace misstep

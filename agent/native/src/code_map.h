@@ -1,4 +1,4 @@
-// The code map: which compiled method or stub lies where, as JVMTI's CompiledMethodLoad and DynamicCodeGenerated tell.
+// The code map: the locations of compiled methods and stubs, from JVMTI's CompiledMethodLoad and DynamicCodeGenerated.
 #pragma once
 
 #include <atomic>
@@ -40,22 +40,22 @@ class NmethodBuilder {
   std::unordered_map<std::pair<int32_t, std::pair<uint64_t, int32_t>>, int32_t, Hash> nodes_;
 };
 
-// Reads bytes of this process that may not be there, without a fault, and returns how many. Async-signal-safe.
+// Reads bytes of this process that may be unmapped, without a fault, and returns how many. Async-signal-safe.
 uint32_t ReadCode(uint64_t pc, uint8_t* to, uint32_t size);
 
-// Whether an instruction that ends at address calls (x86-64; others: always true). Async-signal-safe.
+// Whether a call instruction ends at address (x86-64; others: always true). Async-signal-safe.
 bool BehindCall(uint64_t address);
 
-// Where the stubs lie that deoptimise a frame, for those who may take no lock.
+// The locations of the stubs that deoptimise a frame, readable without a lock.
 class DeoptStubs {
  public:
-  // Takes note of a stub when it is one of them.
+  // Adds a stub if it is one of them.
   void Add(std::string_view name, uint64_t start, uint64_t size);
-  // Whether a return address into one of them may stand in [from, to) of the calling thread's stack: what a frame has
-  // not written yet may hold an old one. Reads all of it; only -9, which is rare, asks. Async-signal-safe.
+  // Whether a return address into one of them may be in [from, to) of the calling thread's stack: memory that a frame
+  // has not written yet may hold a stale one. Reads all of it, but only after -9, which is rare. Async-signal-safe.
   bool OnStack(uint64_t from, uint64_t to) const;
   // Whether the code at an address in compiled code is its deoptimisation entry (HotSpot: emit_deopt_handler). Knows
-  // the forms of x86-64 alone. Where process_vm_readv is forbidden there is none.
+  // only the forms of x86-64. Where process_vm_readv is forbidden there is none.
   bool IsEntry(uint64_t address) const;
 
  private:
@@ -71,26 +71,26 @@ class DeoptStubs {
   std::atomic<size_t> count_ = 0;
 };
 
-// A word of a stack that may point at code, and where it stands.
+// A word of a stack that may point at code, and its address.
 struct StackWord {
   uint64_t at = 0;
   uint64_t value = 0;
 };
 
-// What the handler saw at the signal's place.
+// The machine state that the handler saw: registers, code at pc, return addresses.
 struct Spot {
   uint64_t pc = 0;
   uint64_t sp = 0;
   uint64_t fp = 0;
   uint8_t code[16] = {};
   uint32_t code_size = 0;
-  // Where the next return address into generated code stands on the stack, of code that is generated itself only when
-  // it is on top; no place when there is none. Of other code the first one to which the chain of frame pointers leads,
-  // and what it points at.
+  // next_code: the next return address into generated code on the stack; if pc is in generated code itself, only one on
+  // top of the stack; empty if there is none. returns: if pc is in other code, the first such return address in the
+  // chain of frame pointers.
   StackWord next_code;
   StackWord returns;
-  uint64_t original = 0;          // where that address stands once more (CodeMap::Original)
-  uint8_t return_code[256] = {};  // a barrier's slow path takes up to 31 registers back there
+  uint64_t original = 0;          // where that return address is on the stack once more (CodeMap::Original)
+  uint8_t return_code[256] = {};  // a barrier's slow path restores up to 31 registers there
   uint32_t return_size = 0;
 
   std::span<const uint8_t> Code() const { return {code, code_size}; }
@@ -99,46 +99,46 @@ struct Spot {
 
 class CodeMap final : public CodeLookup {
  public:
-  // Adds compiled code. Whatever lay in its range is retired.
+  // Adds compiled code. Older code in its range is retired.
   void Load(Nmethod nmethod, uint32_t key, uint64_t now_nanos);
   // Retires the code that starts at start: it is still found for kKeepNanos.
   void Unload(uint64_t start, uint64_t now_nanos);
   // Adds a stub, an adapter or the interpreter.
   void AddStub(std::string_view name, uint64_t start, uint64_t size);
 
-  // What pc points at, and the compiled code there, live or lately retired.
+  // The region of pc, and the compiled code there, live or recently retired.
   Region Find(uint64_t pc, std::vector<NmethodRef>* at_pc) const;
-  // Whether an address lies between code that is known. Async-signal-safe.
+  // Whether an address is within the bounds of all known code. Async-signal-safe.
   bool MayHold(uint64_t address) const {
     return address >= low_.load(std::memory_order_relaxed) && address < high_.load(std::memory_order_relaxed);
   }
-  // The name of the stub at pc, empty when there is none.
+  // The name of the stub at pc, empty if there is none.
   std::string StubAt(uint64_t pc) const;
 
-  // Copies the words of the calling thread's stack in [from, to) that may point at code, from from on, as many as there
-  // is room for, and returns their number. Async-signal-safe.
+  // Copies the words of the calling thread's stack in [from, to) that may point at code, from the top on, as many as
+  // there is room for, and returns their number. Async-signal-safe.
   uint32_t WordsOnStack(uint64_t from, uint64_t to, std::span<StackWord> words) const;
-  // The first return address into code of the calling thread's stack in [from, to): a word behind a call. None when it
-  // is not among the next kNearWords. Async-signal-safe.
+  // The first return address into code on the calling thread's stack in [from, to): a word that points right after a
+  // call. Empty if it is not among the next kNearWords. Async-signal-safe.
   StackWord NextReturn(uint64_t from, uint64_t to) const;
   // The first return address into code in the chain of frame pointers that begins with fp, on the calling thread's
-  // stack [from, to). None when the chain leads elsewhere or is longer than kMostFrames. Async-signal-safe.
+  // stack [from, to). Empty if the chain leads elsewhere or is longer than kMostFrames. Async-signal-safe.
   StackWord Returns(uint64_t fp, uint64_t from, uint64_t to) const;
-  // Where the address of a word of the calling thread's stack stands once more, less than 64 bytes above it and below
-  // to; 0 when nowhere. C code that aligns its stack for vectors may copy its return address. Async-signal-safe.
+  // Where the value of a word of the calling thread's stack occurs once more, less than 64 bytes above it and below
+  // to; 0 if it does not. C code that aligns its stack for vectors may copy its return address. Async-signal-safe.
   static uint64_t Original(const StackWord& copy, uint64_t to);
-  // The first code that fits among those that were deoptimised while they were calling: the return address, one of
-  // words, is the deoptimisation entry then. All activations of such code have it, so what a frame has left behind on
-  // the stack speaks of the same code. Null when there is none.
+  // The first code that fits among code that was deoptimised during a call: then the return address, one of words, is
+  // the deoptimisation entry. All activations of such code have it, so even a stale word of the stack identifies the
+  // same code. Null if there is none.
   NmethodRef Deoptimised(std::span<const StackWord> words, const DeoptStubs& stubs,
                          const std::function<bool(const Nmethod&)>& fits) const;
 
   std::vector<NmethodRef> OfMethod(uint64_t method) const override;
   std::vector<NmethodRef> OfKey(uint32_t key) const override;
 
-  // How long retired code is kept: longer than a sample waits for its judgement (kMostEarlyNanos).
+  // How long retired code is kept: longer than a sample waits to be judged (kMostEarlyNanos).
   static constexpr uint64_t kKeepNanos = 6'000'000'000;
-  // Words of a stack that a sample keeps: those of some thousand frames. Only what is used takes memory.
+  // Words of a stack that a sample keeps: those of some thousand frames. Unused ones take no memory.
   static constexpr uint32_t kMostWords = 4096;
   static constexpr uint32_t kNearWords = 64;
   static constexpr uint32_t kMostFrames = 64;
@@ -156,7 +156,7 @@ class CodeMap final : public CodeLookup {
   void Forget(uint64_t now_nanos) REQUIRES(mutex_);
   static void Drop(std::vector<NmethodRef>* list, const Nmethod* nmethod);
   void Widen(uint64_t start, uint64_t size) REQUIRES(mutex_);
-  // The compiled code in which address lies or behind which, as handlers may; null when there is none.
+  // The compiled code that contains address, or precedes it, as code precedes its handlers; null if there is none.
   NmethodRef Nearest(uint64_t address) const;
 
   mutable Mutex mutex_;

@@ -79,7 +79,7 @@ Verdict AfterRetry(const Verdict& second) {
 Verdict CompareShadowGst(std::span<const uint32_t> shadow, std::span<const Frame> gst, uint32_t limit) {
   if (gst.size() >= limit) return Verdict::Void(Reason::kDepth);
   const Stack stack = BottomFirst(gst);
-  if (const auto taken = AlignAll(stack, shadow)) return taken->AsVerdict();
+  if (const auto tolerances = AlignAll(stack, shadow)) return tolerances->AsVerdict();
   if (SeamOf(gst)) return Verdict::Void(Reason::kVirtualThread);
   return ClassifyShadow(shadow, stack);
 }

@@ -19,9 +19,9 @@ namespace {
 bool TopFrameMissing(const Sample& s, const CodeLookup& code) {
   if (s.region == Region::kCompiled || !s.known_bottom) return false;
   const Stack stack = BottomFirst(s.asgct);
-  return Align(stack, nullptr, s.shadow, [&](size_t at, const Taken& taken) {
+  return Align(stack, nullptr, s.shadow, [&](size_t at, const Tolerances& tolerances) {
     const std::span<const uint32_t> rest = s.shadow.subspan(at);
-    if (rest.empty() || taken.window) return false;
+    if (rest.empty() || tolerances.window) return false;
     if (rest.size() == 1) return true;
     for (const NmethodRef& nmethod : code.OfKey(rest[0])) {
       if (Explains(*nmethod, rest)) return true;
@@ -73,7 +73,7 @@ Verdict CompareCarrier(const Sample& s, size_t seam) {
   if (!mounted) return Verdict::Void(Reason::kVirtualThread);
   const Stack stack = BottomFirst(own);
   bool all = false;
-  const bool some = Align(stack, &s.asgct[seam], s.shadow, [&](size_t at, const Taken&) {
+  const bool some = Align(stack, &s.asgct[seam], s.shadow, [&](size_t at, const Tolerances&) {
     all |= at == s.shadow.size();
     return true;
   });
@@ -109,13 +109,13 @@ std::optional<uint32_t> Unknown(std::span<const Frame> top_first) {
 Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   if (s.code <= 0) return JudgeCode(s.code, s.region, s.at_pc, s.deoptimises);
   if (s.deeper || s.asgct.size() >= s.limit) return Verdict::Void(Reason::kDepth);
-  if (const auto at = Unknown(s.asgct); at && s.told) {
+  if (const auto at = Unknown(s.asgct); at && s.all_described) {
     return Verdict::Mismatch(Kind::kWrongMethod, std::min(*at, static_cast<uint32_t>(s.shadow.size())));
   }
   if (const auto seam = SeamOf(s.asgct)) return CompareCarrier(s, *seam);
   const Stack stack = BottomFirst(s.asgct);
-  if (const auto taken = AlignAll(stack, s.shadow)) {
-    return taken->AsVerdict();
+  if (const auto tolerances = AlignAll(stack, s.shadow)) {
+    return tolerances->AsVerdict();
   }
   // Truncated above the seam, a virtual thread's stack looks like a wrong one of its carrier.
   if (s.carrier && stack.front().method != s.root) return Verdict::Void(Reason::kVirtualThread);

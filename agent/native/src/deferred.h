@@ -11,13 +11,14 @@
 
 namespace misstep {
 
-// Those of one check, the oldest first. A Waiting owns its data and has the time since which it waits, since_nanos.
+// The deferred verdicts of one check, the oldest first. A Waiting owns its data and has the time since which it waits,
+// since_nanos.
 template <typename Waiting>
 class Deferred {
  public:
   explicit Deferred(Events& events) : events_(events) {}
 
-  // Whether it waits: false, and nothing is taken, when most wait already.
+  // Takes one over and returns true; returns false, and leaves it, if `most` wait already.
   bool Add(std::unique_ptr<Waiting>* one, size_t most) {
     if (waiting_.size() >= most) return false;
     waiting_.push_back(std::move(*one));
@@ -25,7 +26,7 @@ class Deferred {
   }
   bool empty() const { return waiting_.empty(); }
 
-  // Hands on those that have waited long enough, at the end all.
+  // Passes those that have waited long enough to judge, at the end all.
   template <typename Judge>
   void Take(uint64_t now_nanos, bool end, const Judge& judge) {
     if (!waiting_.empty()) events_.Look(now_nanos);

@@ -27,7 +27,7 @@ Verdict Classify(std::span<const T> trusted, std::span<const T> suspect) {
       return Verdict::Mismatch(bottom == m && m > 0 ? Kind::kMissing : Kind::kTruncated,
                                bottom == m && m > 0 ? at(bottom) : at(n - m));
     if (bottom == 0) {
-      // Truncated with a top that differs too: the suspect's bottom continues somewhere above the trusted one's.
+      // Truncated with a top that differs, too: the suspect's bottom matches somewhere above the trusted one's.
       for (size_t j = 1; j < n; j++) {
         size_t run = 0;
         while (run < m && j + run < n && trusted[j + run] == suspect[run]) run++;
@@ -48,12 +48,12 @@ struct Location {
 };
 
 // Two constants differ between the walkers. A native method's location is -1 for GetStackTrace and -3 for ASGCT. A
-// compiled method that stands at its entry, where it asks for its own compilation and so has classes loaded (C1's
-// counter, CompileBroker::compile_method), is at 0 for GetStackTrace (compiledVFrame::bci) and at -1 for ASGCT. Any
-// other negative number is taken as it is.
+// compiled method at its entry, where it requests its own recompilation and thus has classes loaded (C1's counter,
+// CompileBroker::compile_method), is at 0 for GetStackTrace (compiledVFrame::bci) and at -1 for ASGCT. Any other
+// negative number is left unchanged.
 std::vector<Location> Locations(std::span<const Frame> top_first, bool gst);
 
-// Names the difference between a shadow (keys, bottom first) and a stack that cannot stand for it.
+// Names the difference between a shadow stack (keys, bottom first) and a stack that cannot be aligned with it.
 Verdict ClassifyShadow(std::span<const uint32_t> shadow, const Stack& stack);
 
 }  // namespace misstep

@@ -14,12 +14,12 @@ struct State;
 // Where a trace that edges judges comes from.
 struct Origin {
   const char* source = "";  // "gst" or "asgct"
-  int32_t num_frames = 0;   // as the walker gave it
+  int32_t num_frames = 0;   // as the walker returned it
   uint64_t walk = 0;        // number of the ASGCT walk (see CountWalk), 0 for none
   Place place;
 };
 
-// Draws whether this trace is judged, judges it, counts and reports. frames are resolved, top first.
+// Draws whether this trace is judged, and if so judges, counts and reports it. frames are resolved, top first.
 void CheckEdgesOf(State& state, std::span<const Frame> frames, const Origin& origin, uint64_t* random);
 
 }  // namespace misstep

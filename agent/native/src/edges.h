@@ -1,10 +1,10 @@
-// edges: for each pair of adjacent frames (caller at bci, callee), whether the byte code at bci can have led to the
-// callee. Needs one trace and nothing to compare it with, so it sees frames that a walker made up, lost in the middle
-// or put in a wrong place, whoever took the trace.
+// edges: for each pair of adjacent frames (caller at bci, callee), whether the bytecode at bci can have led to the
+// callee. Needs one trace and no second observation, so it detects bogus frames, frames lost in the middle and frames
+// in a wrong place, whichever walker took the trace.
 //
-// What it cannot see: a fault that leaves every edge possible. That is a trace cut off at its bottom or top, a frame
-// doubled or lost within a recursion through one call site, a method taken for another of the same name and descriptor
-// where an interface is called, and another bci at which the same method is called.
+// It cannot detect a fault that leaves every edge possible: a trace cut off at its bottom or top, a frame duplicated or
+// lost within a recursion through one call site, a method confused with another of the same name and descriptor where
+// an interface is called, and another bci at which the same method is called.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@
 
 namespace misstep {
 
-// Whether a class is one of threads. What is not known may be.
+// Whether a class may be java.lang.Thread or a subclass of it. An unknown class may be.
 bool MayBeThread(const ClassNode* klass);
 
-// What explains an edge, from the strictest to none.
+// The explanation of an edge, from the strictest to none.
 enum class Explained : uint8_t {
   kCall,          // an invoke of this method
   kUpcall,        // the VM may call this method from there
   kMethodHandle,  // a method handle's call of this shape
   kNativeCaller,  // a native method may call anything
   kRedefined,     // the caller's class was redefined: the frame may run another version
-  kUnknown,       // caller or callee are not known
+  kUnknown,       // caller or callee is not known
   kNothing,
   kCount,
 };
@@ -43,7 +43,7 @@ struct EdgeCounts {
 // trace is as good as its weakest edge. Adds to counts.
 Verdict CheckEdges(std::span<const Frame> frames, EdgeCounts* counts);
 
-// The instruction at which the frame stands, null when it is none that could have a callee.
+// The instruction that the frame is at, null if it cannot have a callee.
 const Site* SiteAt(const Frame& frame);
 
 }  // namespace misstep

@@ -57,10 +57,10 @@ void ReportEntry(State& state, Check check, const Verdict& verdict, const Slot& 
 
 // Waits until the JVM has announced something, kEarlyNanos at most and no more than kMostAwaited times in a run.
 template <typename Question>
-void Await(std::atomic<int>* awaited, Question told) {
+void Await(std::atomic<int>* awaited, Question done) {
   if (awaited->fetch_add(1, std::memory_order_relaxed) >= kMostAwaited) return;
   const uint64_t end_nanos = MonotonicNanos() + kEarlyNanos;
-  while (!told() && MonotonicNanos() < end_nanos) SleepUntil(MonotonicNanos() + kAwaitLookNanos);
+  while (!done() && MonotonicNanos() < end_nanos) SleepUntil(MonotonicNanos() + kAwaitLookNanos);
 }
 
 }  // namespace
@@ -216,7 +216,7 @@ Slot* EntryEngine::SlotOfThisThread(JNIEnv* env, jobject thread) {
     if (info.context_class_loader != nullptr) env->DeleteLocalRef(info.context_class_loader);
   }
   Slot* slot = state_.threads.Attach(env, state_.vm, state_.status, std::move(name));
-  if (slot == nullptr && !told_no_slot_.exchange(true)) {
+  if (slot == nullptr && !logged_no_slot_.exchange(true)) {
     Log("threads without checks: " + std::to_string(MISSTEP_THREAD_COUNT) +
         " at a time have a slot, as long as there is memory for them; further ones run unchecked");
   }
@@ -279,7 +279,7 @@ jlong EntryEngine::Attach(JNIEnv* env, jobject thread) {
         state_.virtual_thread_class != nullptr && env->IsInstanceOf(thread, state_.virtual_thread_class) == JNI_TRUE;
     if (slot != nullptr && is_virtual) slot->carrier = true;
     if (slot != nullptr) buffer = is_virtual ? state_.virtual_shadows.Attach(env, thread) : slot->shadow;
-    if (is_virtual && slot != nullptr && buffer == nullptr && !told_no_shadow_.exchange(true)) {
+    if (is_virtual && slot != nullptr && buffer == nullptr && !logged_no_shadow_.exchange(true)) {
       Log("virtual threads without checks: " + std::to_string(VirtualShadows::kMost) +
           " at a time have a shadow, further ones run unchecked");
     }

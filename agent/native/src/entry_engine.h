@@ -1,5 +1,5 @@
 // The engine of the checks at method entries, on the thread's own stack: gst-asgct and shadow-gst. It runs on the
-// application's threads, when the countdown of their shadow runs out, and needs no thread of its own.
+// application's threads when the countdown of their shadow buffer runs out, and needs no thread of its own.
 #pragma once
 
 #include <jni.h>
@@ -22,15 +22,15 @@ class EntryEngine final : public Engine {
  public:
   explicit EntryEngine(State& state) : state_(state) {}
 
-  // The calling thread's countdown ran out: makes the checks that are due. pc and sp are where the JVM called the
-  // native method that calls this, as the walks begin at the frame of its caller.
+  // Makes the checks that are due when the calling thread's countdown has run out. pc and sp are where the JVM called
+  // the native method that calls this, as the walks begin at the frame of its caller.
   void Check(JNIEnv* env, uint64_t pc, uint64_t sp);
 
-  // Gives the calling thread, which may be a virtual one, its shadow. Returns its address, -1 when there is none.
+  // Gives the calling thread, which may be a virtual one, its shadow buffer. Returns its address, -1 if there is none.
   jlong Attach(JNIEnv* env, jobject thread);
 
-  // The slot of the thread that runs this: for a virtual thread its carrier's. Null when there is none left, and for
-  // the agent's own threads.
+  // The slot of the calling thread, for a virtual thread that of its carrier. Null if no slot is left, and for the
+  // agent's own threads.
   Slot* SlotOfThisThread(JNIEnv* env, jobject thread);
 
  private:
@@ -48,8 +48,8 @@ class EntryEngine final : public Engine {
   std::atomic<uint64_t> sequence_ = 0;  // of entry checks
   std::atomic<int> awaited_ends_ = 0;
   std::atomic<int> awaited_callers_ = 0;
-  std::atomic<bool> told_no_slot_ = false;
-  std::atomic<bool> told_no_shadow_ = false;
+  std::atomic<bool> logged_no_slot_ = false;
+  std::atomic<bool> logged_no_shadow_ = false;
 };
 
 }  // namespace misstep

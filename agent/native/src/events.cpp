@@ -61,22 +61,22 @@ Events::Events(const State& state)
 
 bool Events::WaitedLong(uint64_t since_nanos) const {
   const uint64_t now_nanos = MonotonicNanos();
-  if (grace_.Told() < since_nanos) return since_nanos + kMostEarlyNanos <= now_nanos;
+  if (grace_.AnnouncedUntil() < since_nanos) return since_nanos + kMostEarlyNanos <= now_nanos;
   return since_nanos + kEarlyNanos <= now_nanos &&
          (state_.publishing.load() == 0 || since_nanos + 2 * kEarlyNanos <= now_nanos);
 }
 
 Verdict Events::After(const Verdict& verdict, uint64_t since_nanos) const {
-  const bool late = verdict.outcome == Outcome::kMismatch && grace_.Told() < since_nanos;
+  const bool late = verdict.outcome == Outcome::kMismatch && grace_.AnnouncedUntil() < since_nanos;
   return late ? Verdict::Void(Reason::kEventsLate) : verdict;
 }
 
-bool Events::MayTell(std::span<const Frame> frames) const {
+bool Events::MayDescribe(std::span<const Frame> frames) const {
   return Unknown(frames) && state_.options.edges > 0 && !state_.redefines.load();
 }
 
-bool Events::Told(std::span<const Frame> frames, uint64_t since_nanos) const {
-  return MayTell(frames) && since_nanos + kEarlyNanos <= MonotonicNanos() && state_.publishing.load() == 0 &&
+bool Events::AllDescribed(std::span<const Frame> frames, uint64_t since_nanos) const {
+  return MayDescribe(frames) && since_nanos + kEarlyNanos <= MonotonicNanos() && state_.publishing.load() == 0 &&
          !state_.methods.WasGiven(frames);
 }
 

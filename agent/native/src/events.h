@@ -1,4 +1,4 @@
-// How far the JVM has come with its events, for verdicts that may rest on events still to come.
+// How far the JVM is with posting its events, for verdicts that may depend on events still to come.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,27 @@ namespace misstep {
 
 struct State;
 
-constexpr uint64_t kEarlyNanos = 250'000'000;        // a judgement waits at least that long for events still to come
-constexpr uint64_t kMostEarlyNanos = 5'000'000'000;  // and at most
+constexpr uint64_t kEarlyNanos = 250'000'000;        // a verdict waits at least this long for events still to come
+constexpr uint64_t kMostEarlyNanos = 5'000'000'000;  // and at most this long
 
-// For the judge's thread, or for whoever stands in for it.
+// For the judge's thread, or the thread that takes its place at the end.
 class Events {
  public:
   explicit Events(const State& state);
 
-  // Looks how far the JVM has come.
+  // Updates how far the JVM is.
   void Look(uint64_t now_nanos) { grace_.Look(now_nanos); }
-  // Whether a judgement that has waited for events since then may be made: the JVM has announced its code, or it takes
-  // longer than makes sense. While it publishes a class it takes a while longer.
+  // Whether a verdict that has waited for events since since_nanos may be given: the JVM has announced its code, or the
+  // longest wait is over. While a class is being published, the wait is longer.
   bool WaitedLong(uint64_t since_nanos) const;
-  // What a judgement is worth that has waited since then: a difference does not count when the JVM has not announced
-  // its code.
+  // The verdict after waiting since since_nanos: a mismatch is void if the JVM has not announced its code.
   Verdict After(const Verdict& verdict, uint64_t since_nanos) const;
-  // Whether events will describe, sooner or later, the methods of frames without info, if they are any. Where edges are
-  // off nobody asks about the stacks that GetStackTrace shows, nor is a retransformation announced.
-  bool MayTell(std::span<const Frame> frames) const;
-  // Whether events have described every method that a walk since then may show: frames without info have ids of none.
-  // To be asked before they are resolved for the last time.
-  bool Told(std::span<const Frame> frames, uint64_t since_nanos) const;
+  // Whether events will eventually describe the methods of frames without info, if those are methods. With edges off,
+  // the stacks of GetStackTrace are not resolved, nor are retransformations announced.
+  bool MayDescribe(std::span<const Frame> frames) const;
+  // Whether events have described every method that a walk since since_nanos may show: then frames without info have
+  // ids of no method. To be called before the frames are resolved for the last time.
+  bool AllDescribed(std::span<const Frame> frames, uint64_t since_nanos) const;
 
  private:
   const State& state_;

@@ -1,4 +1,4 @@
-// Methods and frames as all comparisons see them.
+// Methods and frames as the comparisons use them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace misstep {
 
-// What a method means to the comparisons.
+// The role of a method in the comparisons.
 enum class Role : uint8_t {
   kPlain,
   kEnter,         // MisstepShadow.enter
@@ -29,15 +29,15 @@ struct MethodInfo {
   bool native = false;
   bool is_static = false;
   bool retransformed = false;
-  Upcall upcall = Upcall::kNone;                   // what the VM may call it for
-  const ClassNode* klass = nullptr;                // null when no code is read
-  const Body* body = nullptr;                      // null when there is none or no code is read
+  Upcall upcall = Upcall::kNone;                   // why the VM may call it
+  const ClassNode* klass = nullptr;                // null if no bytecode is read
+  const Body* body = nullptr;                      // null if there is none or no bytecode is read
   int32_t push_end = 0;                            // first bci after the push
   std::vector<std::pair<int32_t, int32_t>> exits;  // [start, end) of each pop; its last byte is the return
   bool operator==(const MethodInfo&) const = default;
 };
 
-// One frame of GST or ASGCT. info is null when no event has described the method.
+// One frame of GST or ASGCT. info is null if no event has described the method.
 struct Frame {
   uint64_t method = 0;  // jmethodID, never dereferenced
   int32_t bci = 0;
@@ -49,8 +49,8 @@ inline bool Changed(const MethodInfo& m) {
   return m.retransformed || (m.klass != nullptr && m.klass->redefined.load(std::memory_order_relaxed));
 }
 
-// Whether these are two versions of one method: when its class is redefined, frames that still run the old one get
-// a jmethodID of their own (HotSpot: VM_RedefineClasses::check_methods_and_mark_as_obsolete).
+// Whether these are two versions of one method: when its class is redefined, frames of the old version get a jmethodID
+// of their own (HotSpot: VM_RedefineClasses::check_methods_and_mark_as_obsolete).
 inline bool OtherVersion(const MethodInfo& a, const MethodInfo& b) {
   return a.class_name == b.class_name && a.name == b.name && a.descriptor == b.descriptor && (Changed(a) || Changed(b));
 }

@@ -1,4 +1,4 @@
-// Wakes one thread from any place, signal handlers included.
+// Wakes one thread from anywhere, signal handlers included.
 #pragma once
 
 #include <linux/futex.h>
@@ -16,7 +16,7 @@ class Futex {
   // The number of wake-ups so far: to be read before looking for work.
   uint32_t Seen() const { return wakes_.load(std::memory_order_acquire); }
 
-  // Waits for at most that long, not at all when there has been a wake-up since seen was read.
+  // Waits for at most most_nanos, and not at all if there has been a wake-up since seen was read.
   void Wait(uint32_t seen, uint64_t most_nanos) {
     const timespec most = {static_cast<time_t>(most_nanos / 1'000'000'000),
                            static_cast<long>(most_nanos % 1'000'000'000)};

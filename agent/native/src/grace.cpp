@@ -34,7 +34,7 @@ void Grace::Look(uint64_t now) {
   const int32_t sender = view_.sender();
   rests_ = sender == 0 || view_.rests(sender) ? rests_ + 1 : 0;
   if (rests_ < kRests) return;
-  told_ = begun_;
+  announced_until_ = begun_;
   Begin(now);
 }
 

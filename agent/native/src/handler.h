@@ -1,4 +1,4 @@
-// The signal handler: it walks the thread that it runs on and fills a ticket with what it saw.
+// The signal handler: it walks the thread that it runs on and fills a ticket with the result.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@ namespace misstep {
 
 struct State;
 
-// Installs the handler of the option signal for this state, which stays for ever. Returns an empty string or one line
-// that says why not.
+// Installs the handler of the option signal for this state, permanently. Returns an empty string or one line with the
+// error.
 std::string InstallHandler(State& state);
 
 }  // namespace misstep

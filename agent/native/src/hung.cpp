@@ -75,14 +75,14 @@ const ThreadStatus* FindInHandler(const Threads& threads, uint64_t now_nanos, ui
 }
 
 void HungWalks::Look(uint64_t now_nanos) {
-  if (now_nanos < next_nanos_ || told_ == kMostReported) return;
+  if (now_nanos < next_nanos_ || reported_ == kMostReported) return;
   next_nanos_ = now_nanos + kLookNanos;
   const ThreadStatus* culprit = FindInHandler(state_.threads, now_nanos, kHandlerOverdueNanos);
   if (culprit == nullptr) return;
   const uint64_t sample = culprit->sequence.load(std::memory_order_relaxed);
   if (sample == last_) return;
   last_ = sample;
-  told_++;
+  reported_++;
   std::string text = "sample " + std::to_string(sample) + " of " + std::to_string(culprit->tid.load()) + "\n\n";
   for (size_t i = 0; i < state_.threads.size() && text.size() < kMostBytes; i++) {
     const Slot& slot = *state_.threads.at(i);

@@ -35,7 +35,7 @@ bool ExplainedByGroup(const Sample& s, size_t k, const Nmethod& nmethod) {
   const Stack below = BottomFirst(s.asgct.subspan(k));
   const Frame* above = k > 0 ? &s.asgct[k - 1] : nullptr;
   return Align(below, above, s.shadow,
-               [&](size_t at, const Taken&) { return Explains(nmethod, s.shadow.subspan(at)); });
+               [&](size_t at, const Tolerances&) { return Explains(nmethod, s.shadow.subspan(at)); });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What compiled code may hide of a stack: which frames of a walk are of one piece of code, and what else could stand
-// there.
+// Imprecision by inlining in compiled code: which frames of a walk belong to one nmethod, and which other frames could
+// be there instead.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,13 @@
 
 namespace misstep {
 
-// The most frames that one piece of compiled code is taken to hold: HotSpot's inline depth is 15 (MaxInlineLevel).
+// The most frames that one nmethod is assumed to contain: HotSpot's inline depth is 15 (MaxInlineLevel).
 constexpr size_t kMostInlined = 64;
 
-// Whether some position of this compiled code can stand for what the shadow has above the frames below it.
+// Whether some position of this compiled code explains rest, the top part of the shadow stack.
 bool Explains(const Nmethod& nmethod, std::span<const uint32_t> rest);
 
-// Whether the difference is one of inlined frames at the top: pc has no debug info of its own, or that of another
-// place.
+// Whether the difference is one of inlined frames at the top: pc has no debug info, or that of another position.
 bool InlineImprecision(const Sample& s, const CodeLookup& code);
 
 }  // namespace misstep

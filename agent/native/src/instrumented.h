@@ -1,4 +1,4 @@
-// Which classes the Java half instruments, and which stay as they are.
+// Which classes the Java half instruments, and which it leaves unchanged.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace misstep {
 
-// Counts and logs a class or method that stays as it is although it may have been chosen.
+// Counts and logs a class or method that is not instrumented although it may have been chosen.
 void NotInstrumented(StatusFile* status, std::string_view class_name, std::string_view why);
 
 // Sets which class the calling thread instruments, null for none.

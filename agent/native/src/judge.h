@@ -1,4 +1,4 @@
-// The judge's thread: has the engines judge what came in, and looks after walks that hang.
+// The judge's thread: makes the engines judge new results, and detects walks that hang.
 //
 // It is not attached to the JVM (rule 1): it runs no Java code and calls neither JNI nor JVMTI.
 #pragma once
@@ -20,11 +20,11 @@ class Judge {
  public:
   Judge(State& state, std::initializer_list<Engine*> engines) : state_(state), engines_(engines) {}
 
-  // Returns false when there can be no thread.
+  // Returns false if no thread can be created.
   bool Start();
   void Stop();
-  // Judges all that is left, once the thread has ended: what waits for events waits here, too, as the JVM sends them
-  // until it is dead.
+  // Judges all that is left, once the thread has ended: verdicts that wait for events wait here, too, as the JVM posts
+  // events until it is dead.
   void Finish();
 
  private:

@@ -1,4 +1,4 @@
-// The engine of liveness: looks whether threads come out of the agent again.
+// The engine of liveness: checks that threads leave the agent again.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class LivenessEngine final : public Engine {
  public:
   explicit LivenessEngine(State& state) : state_(state) {}
 
-  // Looks at each thread when it is time. Returns when it will be again, UINT64_MAX for never. For the sampler's
+  // Looks at each thread if a probe is due. Returns the time of the next probe, UINT64_MAX for never. For the sampler's
   // thread.
   uint64_t Probe(uint64_t now_nanos);
 

@@ -1,4 +1,4 @@
-// Locks of the agent, and the proof of ORACLE.md's rule 3: none is held across a call that may reach a safepoint.
+// Locks of the agent, and the assertion of rule 3 (rules.h): none is held across a call that may reach a safepoint.
 #pragma once
 
 #include <shared_mutex>
@@ -6,7 +6,7 @@
 #include "rules.h"
 
 // Clang's thread safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html): `make lint-cpp` turns it on,
-// other compilers know nothing of it.
+// other compilers do not have it.
 #ifdef __clang__
 #define MISSTEP_THREAD_SAFETY(attribute) __attribute__((attribute))
 #else
@@ -53,7 +53,7 @@ class MISSTEP_THREAD_SAFETY(capability("mutex")) Mutex {
   std::shared_mutex mutex_;
 };
 
-// Holds a mutex in a scope, for writing or for reading: std's own guards are unknown to the analysis.
+// Holds a mutex in a scope, for writing or for reading: the analysis does not know the guards of std.
 class MISSTEP_THREAD_SAFETY(scoped_lockable) WriteLock {
  public:
   explicit WriteLock(Mutex& mutex) MISSTEP_THREAD_SAFETY(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }

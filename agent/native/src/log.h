@@ -1,4 +1,4 @@
-// agent.log, the agent's own words.
+// agent.log, the agent's log.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace misstep {
 
-// Opens the log for appending. Returns an empty string or one line that says why not. Until then nothing is logged.
+// Opens the log for appending. Returns an empty string or one line with the error. Until then nothing is logged.
 std::string OpenLog(const std::string& path);
 
 // Appends one line. Not for signal handlers.

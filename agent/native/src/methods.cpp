@@ -169,7 +169,7 @@ bool MethodTable::IsRedefined(std::string_view class_name) {
   return sites_.Node(symbols_.Intern(class_name))->redefined.load(std::memory_order_relaxed);
 }
 
-void MethodTable::Given(std::span<const Frame> frames) {
+void MethodTable::NoteGiven(std::span<const Frame> frames) {
   if (!Unknown(frames)) return;
   const WriteLock lock(mutex_);
   for (const Frame& f : frames) {

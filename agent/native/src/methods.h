@@ -1,8 +1,8 @@
-// The method table: what each jmethodID and each instrumented method id stands for.
+// The method table: the method of each jmethodID and of each instrumented method id.
 //
-// jmethodIDs are only compared, never given back to the JVM: a class may be unloaded at any time, and from JDK 26 on
-// they are numbers and no addresses. HotSpot never uses one twice, so entries stay. What a class that comes again and
-// again has in common with the last one of its name is kept once.
+// jmethodIDs are only compared, never passed to the JVM: a class may be unloaded at any time, and from JDK 26 on they
+// are numbers instead of addresses. HotSpot never reuses one, so entries stay. Data that a repeatedly loaded class
+// shares with the previous one of its name is kept once.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@
 
 namespace misstep {
 
-// One instrumented method as the transformer told it.
+// One instrumented method as the transformer described it.
 struct RegisteredMethod {
   std::string name_and_descriptor;
   int32_t push_end = 0;
@@ -45,7 +45,7 @@ struct PreparedMethod {
   std::vector<RawSite> sites;  // of its code; empty when no code is read
 };
 
-// Names of a method, valid for ever.
+// Names of a method, valid forever.
 struct MethodName {
   std::string_view class_name;
   std::string_view name;
@@ -56,33 +56,33 @@ class MethodTable {
  public:
   // First of count fresh ids, from 1.
   uint32_t Reserve(uint32_t count);
-  // Stores what the transformer told of a class that is not defined yet, or that gets other code.
+  // Stores the transformer's description of a class that is not defined yet, or that is redefined.
   void Register(Registration registration);
-  // The registrations of a class name; the caller knows which loader is meant. The last one made for a loader counts.
+  // The registrations of a class name; the caller selects the loader. The last one for a loader counts.
   std::vector<std::shared_ptr<const Registration>> Registrations(std::string_view class_name) const;
   // Drops registrations whose loader is gone: no class of theirs can be prepared any more.
   void Forget(std::string_view class_name, std::span<const std::shared_ptr<const Registration>> gone);
-  // Publishes the methods of a prepared class, the instrumented ones by these registrations. facts are null when no
-  // code is read. A method that is published already and has another registration by now is retransformed: its frames
-  // run the version before or the one that was registered.
+  // Publishes the methods of a prepared class, the instrumented ones by these registrations. facts is null if no
+  // bytecode is read. A method that is already published and now has another registration is retransformed: its frames
+  // run the previous version or the registered one.
   void Publish(std::string_view class_name, std::span<const PreparedMethod> methods,
                std::span<const std::shared_ptr<const Registration>> registrations, const ClassFacts* facts = nullptr);
-  // Publishes a method of which another version has taken the place and the jmethodID, while frames still run it.
+  // Publishes a method whose jmethodID now belongs to another version, while frames still run it.
   void PublishObsolete(std::string_view class_name, const PreparedMethod& method);
-  // Tells that a class of this name gets other code: its frames may run the old or the new one.
+  // Marks a class name as redefined: frames of such a class may run the old or the new version.
   void Redefine(std::string_view class_name);
   bool IsRedefined(std::string_view class_name);
 
-  // Notes the ids of frames without info, which the JVM itself gave: they are of methods, though no event has told of
-  // them (a class that is prepared while a virtual thread changes its carrier; methods that JVMTI does not list).
-  void Given(std::span<const Frame> frames);
-  // Whether a frame without info has an id that the JVM gave.
+  // Notes the ids of frames without info that the JVM itself returned: they belong to methods, though no event has
+  // described them (a class prepared while a virtual thread changes its carrier; methods that JVMTI does not list).
+  void NoteGiven(std::span<const Frame> frames);
+  // Whether a frame without info has an id that the JVM returned.
   bool WasGiven(std::span<const Frame> frames) const;
 
   // Fills in info of each frame from its method.
   void Resolve(std::span<Frame> frames) const;
   const MethodInfo* Find(uint64_t method) const;
-  // Turns ids into keys in place; an id that nobody registered becomes 0.
+  // Converts ids to keys in place; an id that was not registered becomes 0.
   void KeysOf(std::span<uint32_t> ids) const;
   MethodName NameOfKey(uint32_t key) const;
   size_t instrumented() const;
@@ -96,7 +96,7 @@ class MethodTable {
   SiteTable sites_ GUARDED_BY(mutex_);
   std::deque<MethodInfo> infos_ GUARDED_BY(mutex_);  // these never move
   std::unordered_map<uint64_t, const MethodInfo*> by_method_ GUARDED_BY(mutex_);
-  // The methods of the class published last of each name, in its order.
+  // For each class name, the methods of the class published last, in its order.
   std::unordered_map<std::string_view, std::vector<const MethodInfo*>> of_class_ GUARDED_BY(mutex_);
   std::unordered_set<uint64_t> given_ GUARDED_BY(mutex_);
   std::unordered_map<std::string, std::vector<std::shared_ptr<const Registration>>> registrations_ GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// Compiled code as the comparisons see it: the positions that the VM knows in it.
+// Compiled code as the comparisons use it: the positions in it that have debug info.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace misstep {
 
-// A position in compiled code: a frame and its caller in the same code. parent is an index into nodes, -1 at the
-// compiled method itself; method one into methods. There are hundreds of thousands of these in a large program.
+// A position in compiled code: a frame and its caller in the same code. parent is an index into nodes, -1 for the
+// compiled method itself; method is an index into methods. A large program has hundreds of thousands of these.
 struct InlineNode {
   int32_t parent = -1;
   int32_t bci = 0;
   uint32_t method = 0;
 };
 
-// One compiled method as CompiledMethodLoad described it. Each node is a position that the VM knows.
+// One compiled method as CompiledMethodLoad described it. Each node is a position with debug info.
 struct Nmethod {
   uint64_t start = 0;
   uint64_t size = 0;
@@ -31,17 +31,17 @@ struct Nmethod {
   Frame At(size_t node) const;
   // The frames of a position, top first, the compiled method last.
   std::vector<Frame> Chain(size_t node) const;
-  // Whether one of its positions is what stands at the head of these frames, top first.
+  // Whether these frames, top first, begin with the frames of one of its positions.
   bool Begins(std::span<const Frame> frames) const;
-  // Whether the entries of one of its positions are the newest of these, bottom first. Of a position that has none
-  // nothing can be said: bare is its answer.
+  // Whether these entries, bottom first, end with the entries of one of its positions. bare is the result for a
+  // position without entries, of which nothing is known.
   bool Ends(std::span<const uint32_t> shadow, bool bare) const;
   // Whether the instruction of one of its positions calls a method of that name and descriptor.
   bool Calls(const MethodInfo& callee) const;
 };
 using NmethodRef = std::shared_ptr<const Nmethod>;
 
-// What the signal's pc points at.
+// The kind of code that the signal's pc is in.
 enum class Region : uint8_t {
   kUnknown,  // in the code cache, where no event has described any code
   kInterpreter,
@@ -51,10 +51,10 @@ enum class Region : uint8_t {
 };
 inline constexpr const char* kRegionNames[] = {"", "interpreted", "stub", "compiled", "native"};
 
-// Compiled code to ask for.
+// A lookup of compiled code.
 class CodeLookup {
  public:
-  // Compiled versions of a method, live ones and lately unloaded ones.
+  // Compiled versions of a method, live and recently unloaded ones.
   virtual std::vector<NmethodRef> OfMethod(uint64_t method) const = 0;
   // The same by key of an instrumented method.
   virtual std::vector<NmethodRef> OfKey(uint32_t key) const = 0;
@@ -63,8 +63,8 @@ class CodeLookup {
   ~CodeLookup() = default;
 };
 
-// Whether a frame stands at a position of code, which also holds for another version of the method that it was compiled
-// of.
+// Whether a frame is at a position of code, which also holds for another version of the method that the code was
+// compiled from.
 bool IsAt(const Frame& position, const Frame& frame);
 
 }  // namespace misstep

@@ -9,7 +9,7 @@
 
 namespace misstep {
 
-// Which of the threads that ran lately is signalled.
+// Which of the threads that ran recently is signalled.
 enum class ThreadChoice : uint8_t {
   kRunning,     // any of them
   kRoundRobin,  // each in turn
@@ -39,7 +39,7 @@ struct Options {
   uint32_t interval_micros = 1000;              // between signals
   double jitter = 0.1;                          // share of the interval by which it varies, 0..1
   uint32_t burst = 1;                           // signals back to back at each tick of asgct-shadow
-  uint32_t guesses = 0;                         // words of the stack that are walked from after a code
+  uint32_t guesses = 0;                         // words of the stack to walk from after a code (stack scanning)
   ThreadChoice threads = ThreadChoice::kRunning;
   std::string thread_pattern = "*";  // of names, for kName
   int signal = 27;                   // SIGPROF
@@ -51,14 +51,14 @@ struct Options {
 // Whether any check needs instrumented methods, and with them the patch of java.lang.Thread.
 bool NeedsMethods(const Options& o);
 
-// Whether a thread that the sampler chooses takes the ticks of some milliseconds by a timer of its own: the sampler's
-// thread is not woken up often enough for short intervals.
+// Whether a thread that the sampler chooses takes the ticks of some milliseconds by its own timer: the sampler's thread
+// is not woken up often enough for short intervals.
 inline bool UsesTurns(const Options& o) { return o.asgct_shadow > 0 && o.burst == 1 && o.interval_micros < 1000; }
 
 // Whether a thread that the sampler chooses takes the brackets of some milliseconds, one right after the other.
 inline bool UsesBracketTurns(const Options& o) { return o.bracket > 0 && o.interval_micros < 1000; }
 
-// Whether any check reads byte code.
+// Whether any check reads bytecode.
 inline bool NeedsCode(const Options& o) {
   return o.edges > 0 || o.bracket > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0;
 }
@@ -66,7 +66,7 @@ inline bool NeedsCode(const Options& o) {
 // Whether text matches a pattern in which * stands for any run of characters.
 bool Matches(std::string_view pattern, std::string_view text);
 
-// Parses "key=value,key=value". Returns an empty string, or one line that says what is wrong and what was expected.
+// Parses "key=value,key=value". Returns an empty string, or one line with the error and what was expected.
 std::string ParseOptions(std::string_view text, Options* options);
 
 }  // namespace misstep

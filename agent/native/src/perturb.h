@@ -1,10 +1,10 @@
 // Perturbation at instrumentation points, for kernels without sched_ext: the same strategies, seeds and log as the
 // scheduler's (schedule/policy.h has the decisions), carried out by threads that wait at their own points.
 //
-// A thread comes to a point at its first instrumented method, after so many method entries as its slice stands for, and
-// where it blocks on a monitor or was woken. What this cannot do: threads that run no instrumented method (the VM's,
+// A thread has a point at its first instrumented method, then after the number of method entries that its slice
+// represents, and where it blocks on a monitor or was woken. Limits: threads that run no instrumented method (the VM's,
 // the collector's, the compilers') have no points; code between two points is not interrupted; a thread is identified
-// by its name and its place among those of that name instead of by its path of creation.
+// by its name and its ordinal among the threads of that name instead of by its path of creation.
 #pragma once
 
 #include <atomic>
@@ -21,17 +21,17 @@ struct misstep_record;
 
 namespace misstep {
 
-// One nanosecond of a slice is this share of a method entry: a slice of 5 ms is 50,000 entries, about what a busy
-// thread passes in that time.
+// Nanoseconds of a slice for each method entry: a slice of 5 ms is 50,000 entries, about as many as a busy thread makes
+// in that time.
 constexpr uint64_t kNanosPerEntry = 100;
 
-// Events of schedule/intf.h: the first point of a thread, one after it was blocked, one after its share of method
-// entries or before it blocks.
+// Events of schedule/intf.h: the first point of a thread, a point after it was blocked, and a point after its share of
+// method entries or before it blocks.
 constexpr uint32_t kEventStart = 1;
 constexpr uint32_t kEventWakeup = 2;
 constexpr uint32_t kEventExpiry = 3;
 
-// What one thread has of its own.
+// The state of one thread.
 struct PointState {
   uint64_t path = 0;
   uint32_t tid = 0;
@@ -39,7 +39,7 @@ struct PointState {
   uint32_t role = 0;
   // For other threads, which may have to let it pass.
   std::atomic<uint64_t> rank = 0;
-  std::atomic<uint64_t> seen = 0;     // elapsed time at its last point, 0 when it has ended
+  std::atomic<uint64_t> seen = 0;     // elapsed time at its last point, 0 if it has ended
   std::atomic<bool> waiting = false;  // in a point
 };
 
@@ -47,20 +47,20 @@ struct ScheduleFile;
 
 class Perturber {
  public:
-  // Reads the plan, a struct misstep_config of schedule/intf.h, and makes the schedule, the file that takes what is
-  // done. Returns what is wrong, empty when nothing is.
+  // Reads the plan, a struct misstep_config of schedule/intf.h, and creates the schedule, the file of counters and
+  // records. Returns the error, empty if there is none.
   std::string Open(const std::string& plan, const std::string& schedule);
   bool on() const { return file_ != nullptr; }
 
-  // The calling thread begins; its state may be one that another thread had before.
+  // Begins the calling thread; its state may have been another thread's before.
   void Begin(PointState* state, std::string_view name, uint32_t tid);
   static void End(PointState* state) { state->seen.store(0, std::memory_order_relaxed); }
 
-  // A point of the calling thread, which may hold no lock of the agent: decides, writes it down, waits. Returns the
-  // method entries until the next one, at least 1.
+  // A point of the calling thread, which may hold no lock of the agent: takes a decision, records it, waits. Returns
+  // the number of method entries until the next point, at least 1.
   int64_t Point(PointState* state, uint32_t event);
 
-  // Threads whose states others look at. Those of index below size() are valid.
+  // Sets how to access the states of all threads; indices below the count are valid.
   using StateAt = PointState* (*)(size_t);
   using StateCount = size_t (*)();
   void Others(StateAt at, StateCount count) { at_ = at, count_ = count; }

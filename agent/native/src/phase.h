@@ -1,4 +1,4 @@
-// What the flight record says that a thread is doing.
+// The phase of a thread in the flight record.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Publishes methods to the method table: those of prepared classes, and those that a stack shows before their event.
+// Publishes methods to the method table: those of prepared classes, and those found on a stack before their event.
 #pragma once
 
 #include <jni.h>
@@ -13,14 +13,14 @@ namespace misstep {
 
 struct State;
 
-// The internal name of a class. Returns false when the JVM refuses it.
+// The internal name of a class. Returns false if the JVM refuses it.
 bool NameOf(jvmtiEnv* jvmti, jclass klass, std::string* name);
 
 // Publishes the methods of a prepared class, or of one that is redefined, to the method table. Calls JVMTI and JNI.
 void PublishClass(State& state, JNIEnv* env, jclass klass);
 
-// Resolves frames of the calling thread's own stack; asks JVMTI about methods that no event has described yet, which is
-// safe because a method on one's own stack cannot be unloaded.
+// Resolves frames of the calling thread's own stack; queries JVMTI about methods that no event has described yet, which
+// is safe because a method on one's own stack cannot be unloaded.
 void ResolveOwnStack(State& state, JNIEnv* env, std::span<Frame> frames);
 
 }  // namespace misstep

@@ -27,7 +27,7 @@ struct NamedTrace {
   int32_t num_frames = 0;
 };
 
-// Who was walked and where it stood: a spot of zeros where there was no signal.
+// The walked thread and its state: a spot of zeros if there was no signal.
 struct Place {
   std::string_view thread;
   int64_t tid = 0;
@@ -36,7 +36,7 @@ struct Place {
   std::string_view top_state;
 };
 
-// A word of the stack that points at generated code, and at which.
+// A word of the stack that points at generated code, and the name of that code.
 struct NamedWord {
   uint64_t at = 0;
   std::string code;
@@ -48,37 +48,37 @@ struct Mismatch {
   NamedTrace reference;
   NamedTrace suspect;
   Place place;
-  // Kind truncated: the compiled method at which the walk ended, when it was deoptimised while it was calling.
+  // Kind truncated: the compiled method at which the walk ended, if it was deoptimised during the call.
   std::optional<MethodName> deoptimised_caller;
-  std::vector<NamedWord> stack;        // kind truncated without one: what the walker could have gone on from
-  std::optional<MethodName> top_call;  // what the suspect's top frame calls, by the byte code
-  std::string_view return_state;       // what spot.returns points at, as Place::top_state
+  std::vector<NamedWord> stack;        // kind truncated without it: words from which the walk could have continued
+  std::optional<MethodName> top_call;  // the method that the suspect's top frame calls according to the bytecode
+  std::string_view return_state;       // the region that spot.returns points into, as Place::top_state
 };
 
-// Appends text as a JSON string. Bytes that are no UTF-8 become '?': HotSpot's modified UTF-8 may hold some.
+// Appends text as a JSON string. Bytes that are not UTF-8 become '?': HotSpot's modified UTF-8 may have some.
 void AppendJson(std::string* out, std::string_view text);
 
-// One line with its line break, and where in it the count stands. The count is the last field and padded behind, so
-// that it can be overwritten in place.
+// One line with its line break, and the offset of the count in it. The count is the last field and padded after its
+// end, so that it can be overwritten in place.
 std::string MismatchLine(const Mismatch& m, size_t* count_at);
 
-// A class name of JVMTI (java/lang/String) as Java writes it.
+// A class name of JVMTI (java/lang/String) in Java's notation.
 std::string WithDots(std::string_view class_name);
 
-// Where a mismatch is: check, kind and the frames at the boundary.
+// The location of a mismatch: check, kind and the frames at the boundary.
 std::string Boundary(const Mismatch& m);
 
-// When it was in the top frame's life, by all that may tell its stages apart: the code at pc, what it calls, what the
-// stack says of its caller. The same boundary at another moment may have another cause.
+// The moment in the top frame's life, by everything that may distinguish its stages: the code at pc, what it calls, and
+// what the stack shows about its caller. The same boundary at another moment may have another cause.
 std::string Moment(const Mismatch& m);
 
 class Recorder {
  public:
-  // Makes path anew. Returns an empty string or one line that says why not.
+  // Creates path, or truncates it. Returns an empty string or one line with the error.
   std::string Open(const std::string& path, uint32_t most, bool every = false);
-  // Writes a new record, always if every one is kept; else or beyond the bound it raises the count of the last one like
-  // it, if there is one: of the same boundary and moment, or of the same boundary when that has many moments. Returns
-  // an empty string, or one line the first time that a mismatch is lost.
+  // Writes a new record, always if every one is kept; otherwise, or beyond the bound, increments the count of the last
+  // similar record, if there is one: one of the same boundary and moment, or of the same boundary if that has many
+  // moments. Returns an empty string, or one line the first time that a mismatch is lost.
   std::string Report(const Mismatch& m);
 
  private:

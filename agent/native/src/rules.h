@@ -1,8 +1,8 @@
-// Assertions of the three rules for those who walk the stack of another thread (ORACLE.md):
-//   1. The sampler and the judge are no threads of the JVM, and a thread is walked by one walker at a time.
-//   2. No thread is let go while a signal to it or a walk of it is under way.
+// Assertions of the three rules for walking the stack of another thread:
+//   1. The sampler and the judge are not attached to the JVM, and a thread is walked by one walker at a time.
+//   2. No thread ends while a signal to it is pending or a walk of it is going on.
 //   3. No lock of the agent is held across a call that may reach a safepoint.
-// On in builds with MISSTEP_ASSERT (CMakeLists.txt); in others nothing is left of them.
+// They are compiled in only with MISSTEP_ASSERT (CMakeLists.txt).
 #pragma once
 
 #include <atomic>
@@ -20,10 +20,10 @@ constexpr bool kAsserts = true;
 constexpr bool kAsserts = false;
 #endif
 
-// How often each rule was asserted, by its number.
+// How often each rule was asserted, by the rule's number.
 inline std::atomic<uint64_t> asserted[4] = {};
 
-// Aborts with one line when the condition, a function, does not hold. Async-signal-safe as long as it does.
+// Aborts with one line if the condition, a function, returns false. Async-signal-safe as long as it returns true.
 template <typename Condition>
 void Assert(int rule, Condition condition, std::source_location where = std::source_location::current()) {
   if constexpr (kAsserts) {
@@ -36,7 +36,7 @@ void Assert(int rule, Condition condition, std::source_location where = std::sou
   }
 }
 
-// Whether this thread is one that stays out of the JVM: it calls neither JNI nor JVMTI (rule 1).
+// Whether this thread stays outside of the JVM: it calls neither JNI nor JVMTI (rule 1).
 inline thread_local bool outside = false;
 
 inline void StayOutside() {

@@ -211,7 +211,7 @@ void SampleEngine::Take(Slot* slot, Ticket* t, uint64_t now_nanos) {
   LearnBottom(slot, *o, verdict);
   // Last: without a ticket under way the slot may become another thread's, whose root is another.
   t->state.store(TicketState::kIdle, std::memory_order_release);
-  if (MayBeEarly(o->sample, verdict) || events_.MayTell(o->frames)) {
+  if (MayBeEarly(o->sample, verdict) || events_.MayDescribe(o->frames)) {
     if (deferred_.Add(&o, state_.most_deferred)) return;
     verdict = Verdict::Void(Reason::kOverrun);
   }
@@ -240,7 +240,7 @@ void SampleEngine::LearnBottom(Slot* slot, const Owned& o, const Verdict& verdic
 
 // What a sample is worth that has waited.
 Verdict SampleEngine::CompareAgain(Owned* o) const {
-  o->sample.told = events_.Told(o->frames, o->since_nanos);
+  o->sample.all_described = events_.AllDescribed(o->frames, o->since_nanos);
   const Verdict verdict = Compare(o);
   return events_.After(Settled(verdict, o->sample.code, o->sample.region, state_.Ended()), o->since_nanos);
 }

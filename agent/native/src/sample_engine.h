@@ -1,4 +1,4 @@
-// The engine of asgct-shadow: signals that have running threads walk themselves, and the judgement of what they saw.
+// The engine of asgct-shadow: sends signals that make running threads walk themselves, and judges the walks.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ class SampleEngine final : public TickEngine {
   State& state_;
   Events& events_;
   Deferred<Owned> deferred_;
-  std::set<uint64_t> bottoms_;  // bottom methods of walks that matched: the few that threads begin with
+  std::set<uint64_t> bottoms_;  // bottom methods of matching walks: the few that threads begin with
   uint64_t random_ = 0;         // for the share of edges
 };
 

@@ -1,4 +1,4 @@
-// The sampler's thread: it gives ticks to threads that run, and looks whether all threads live.
+// The sampler's thread: it gives ticks to running threads, and probes whether all threads leave the agent again.
 //
 // It is not attached to the JVM (rule 1): it runs no Java code and calls neither JNI nor JVMTI.
 #pragma once
@@ -21,7 +21,7 @@ class Sampler {
   Sampler(State& state, TickEngine& samples, TickEngine& brackets, LivenessEngine& liveness)
       : state_(state), samples_(samples), brackets_(brackets), liveness_(liveness) {}
 
-  // Returns false when there can be no thread.
+  // Returns false if no thread can be created.
   bool Start();
   void Stop();
 

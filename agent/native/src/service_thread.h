@@ -9,25 +9,25 @@
 
 namespace misstep {
 
-// JDK 8 starts it last of all, and until then nothing keeps the code alive whose events wait: each safepoint lets the
-// sweeper take some away, and the thread's first event ends the JVM (docs/figures/0011). There no event is asked for
-// before the classes are prepared that come next, and all checks wait for the code map.
+// JDK 8 starts it last of all, and until then nothing keeps code alive whose events are queued: at each safepoint the
+// sweeper may remove some, and the thread's first event then crashes the JVM (docs/figures/0011). On 8 the events are
+// therefore enabled only when the classes are prepared that the JVM needs next, and all checks wait for the code map.
 class ServiceThread {
  public:
-  // Reads the JVM's version: whether the Service Thread runs already, as far as events of compiled code matter. In
-  // OnLoad, once the agent's callbacks are set. Asks for the events then. Returns what is wrong.
+  // Determines from the JVM's version whether events of compiled code are safe from the start, and if so enables them.
+  // To be called in OnLoad, once the agent's callbacks are set. Returns the error, empty if there is none.
   std::string Expect(jvmtiEnv* jvmti);
 
-  // Whether it runs.
+  // Whether the Service Thread runs.
   bool Runs() const { return runs_.load(std::memory_order_acquire); }
 
-  // Whether it runs once this class is prepared, if it did not before.
+  // Whether the Service Thread runs once this class is prepared, even if it did not before.
   static bool StartsBefore(std::string_view class_name);
-  // It runs now: asks for the events of compiled code, and has the events of what was compiled before posted here and
-  // now, by this thread. Returns what is wrong.
+  // To be called when the Service Thread runs: enables the events of compiled code, and makes the JVM post the events
+  // of earlier code at once, on the calling thread. Returns the error, empty if there is none.
   std::string Begin(jvmtiEnv* jvmti);
 
-  // Whether the calling thread is in Begin, which has those events posted.
+  // Whether the calling thread is in Begin, which makes the JVM post those events.
   static bool Generating();
 
  private:

@@ -1,4 +1,4 @@
-// The signals that have a thread walk its own stack: how one is sent and what it is for.
+// The signals that make a thread walk its own stack: how one is sent and what it is for.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace misstep {
 
 struct State;
 
-constexpr uint64_t kLostNanos = 500'000'000;  // a signal that was not handled by then is lost
+constexpr uint64_t kLostNanos = 500'000'000;  // a signal that was not handled after this time is lost
 
 // Which ticket a signal is for: the low bits of its value, the ticket's sequence number above them.
 enum class SignalFor : uint64_t { kSample, kBracketFirst, kBracketSecond };
@@ -18,11 +18,11 @@ constexpr int kSignalForBits = 2;
 enum class Sent : uint8_t { kYes, kThreadEnded, kRefused };
 
 // Sends the signal that fills an idle ticket of this slot; counted as sent unless the thread has ended. Only one signal
-// may be under way to a thread: a pending one of the same number would swallow the next. A ticket whose signal the
+// may be pending for a thread: a pending one of the same number would swallow the next. A ticket whose signal the
 // kernel refused is idle again.
 Sent SendTicket(const State& state, Slot* slot, Ticket* ticket, SignalFor what, uint64_t sequence);
 
-// Whether a signal to the thread is on its way, brackets' apart.
+// Whether a signal to the thread is pending or being handled, those of brackets apart.
 bool UnderWay(const Slot& slot);
 
 }  // namespace misstep

@@ -1,5 +1,5 @@
-// What edges and brackets read of classes: the places of each method at which it can have a callee, what is called
-// there, and what is known of the classes. Nothing is ever freed: what is handed out is read without a lock.
+// Data of classes for edges and brackets: the instructions of each method that can have a callee, what they call, and
+// the class hierarchy. Nothing is ever freed: pointers that are handed out are read without a lock.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace misstep {
 
-// Strings kept once and for ever: equal ones have equal data().
+// Strings that are interned and never freed: equal ones have equal data().
 class Symbols {
  public:
   std::string_view Intern(std::string_view text) { return *strings_.emplace(text).first; }
@@ -26,7 +26,7 @@ class Symbols {
   std::unordered_set<std::string> strings_;  // nodes never move
 };
 
-// What is known of the classes of one name. Several loaders may have one each: what they differ in is not known.
+// Facts about the classes of one name. Several loaders may each have one: facts in which these differ are unknown.
 struct ClassNode {
   enum class Kind : uint8_t { kUnknown, kClass, kInterface, kSeveral };
   std::string_view name;
@@ -35,7 +35,7 @@ struct ClassNode {
   std::atomic<bool> redefined = false;
 };
 
-// What an invoke instruction names. name and descriptor are interned.
+// The method that an invoke instruction names. name and descriptor are interned.
 struct CallTarget {
   const ClassNode* owner = nullptr;  // null for invokedynamic
   std::string_view name;
@@ -53,43 +53,43 @@ struct Site {
   bool operator==(const Site&) const = default;
 };
 
-// The places of one method at which it can have a callee, by bci.
+// The instructions of one method that can have a callee, by bci.
 struct Body {
   std::vector<Site> sites;
   std::shared_ptr<const std::vector<CallTarget>> targets;  // of the class
   bool operator==(const Body& other) const { return sites == other.sites && *targets == *other.targets; }
 };
 
-// What the VM itself calls, by what makes it call (HotSpot: vmSymbols.hpp and who uses them).
+// Methods that the VM itself calls, by the reason for the call (HotSpot: vmSymbols.hpp and its users).
 enum class Upcall : uint8_t {
   kNone,
   kClinit,     // a class is initialised
-  kLoad,       // a class or a native method is looked for, a class file is transformed
+  kLoad,       // a class or a native method is looked up, a class file is transformed
   kLink,       // a call site or a method handle constant is linked
-  kException,  // an exception of the JDK is made
-  kFinalizer,  // an object with a finalizer was made
+  kException,  // an exception of the JDK is created
+  kFinalizer,  // an object with a finalizer was created
   kCompare,    // two value objects are compared
 };
 Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_view descriptor);
 
-// Of a class: what its methods' edges need. The views need to live during the call only.
+// The facts about a class that the edges of its methods need. The views need to be valid only during the call.
 struct ClassFacts {
   std::string_view super;  // empty for none
   bool interface = false;
   const ConstantPool* pool = nullptr;
 };
 
-// Classes and bodies, for ever. The owner locks; what it hands out is read without a lock.
+// Classes and bodies, never freed. The owner locks; results are read without a lock.
 class SiteTable {
  public:
-  // The node of a name, made when there is none.
+  // The node of a name, created if there is none.
   ClassNode* Node(std::string_view interned);
-  // Says what a class is. Whatever contradicts an earlier class of the name becomes unknown.
+  // Sets the facts of a class. Those that contradict an earlier class of the name become unknown.
   ClassNode* Define(Symbols* symbols, std::string_view interned, const ClassFacts& facts);
   // Bodies of the methods of the class self.
   std::vector<Body> Read(Symbols* symbols, std::string_view self, const ConstantPool& pool,
                          std::span<const std::span<const RawSite>> methods);
-  // Keeps a body unless there is one like it; null for one without sites.
+  // Keeps a body unless `like` is equal to it; null for one without sites.
   const Body* Keep(Body body, const Body* like);
 
  private:

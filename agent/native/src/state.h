@@ -1,5 +1,5 @@
-// What the agent's parts share: options, tables, and what events have described. Made in Agent_OnLoad and never
-// destroyed: daemon threads may still be in it when the process exits.
+// The state that the agent's parts share: options, tables, and what events have described. Created in Agent_OnLoad and
+// never destroyed: daemon threads may still use it when the process exits.
 #pragma once
 
 #include <jni.h>
@@ -24,7 +24,8 @@
 
 namespace misstep {
 
-// Threads get their shadows from the start on, or frames already there would be missing from it; checks run when ready.
+// Threads get their shadow stacks from kStarting on, as earlier frames would be missing from them; checks run in
+// kReady.
 enum class Stage : uint32_t { kStarting, kReady, kEnded };
 
 struct State {
@@ -47,18 +48,18 @@ struct State {
   // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
   jclass virtual_thread_class = nullptr;
 
-  // How far the JVM's events have come.
+  // How far the JVM is with posting its events.
   std::atomic<bool> redefines = false;  // a class was redefined: no event describes the frames of its old version
-  std::atomic<int32_t> sender = 0;      // the thread that sends the events of compiled code, the VM's Service Thread
-  std::atomic<int> publishing = 0;      // calls of PublishClass under way
-  size_t most_deferred = 4096;          // samples that may wait for events still to come
+  std::atomic<int32_t> sender = 0;      // the thread that posts the events of compiled code, the VM's Service Thread
+  std::atomic<int> publishing = 0;      // current calls of PublishClass
+  size_t most_deferred = 4096;          // the most samples that wait for events still to come
 
-  // What the signal handler shares with those who have signals sent.
+  // Shared by the signal handler and the threads that send signals.
   std::atomic<bool> turns_stopped = false;
   std::atomic<uint32_t> spare_ticks = 0;  // of turns that ended early
   Futex bracketer_wake;
 
-  std::atomic<uint64_t> edges[static_cast<size_t>(Explained::kCount)] = {};  // judged, by what explained them
+  std::atomic<uint64_t> edges[static_cast<size_t>(Explained::kCount)] = {};  // judged edges by their explanation
 
   bool Ended() const { return stage.load() == Stage::kEnded; }
 };

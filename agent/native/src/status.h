@@ -1,4 +1,4 @@
-// The flight record: a mapped file that survives the process, counts every verdict and says what each thread is doing.
+// The flight record: a mapped file that survives the process, with the counts of all verdicts and each thread's state.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ struct NamedCount {
   std::atomic<uint64_t> count;
 };
 
-// One check. The verdicts add up to total once the agent has drained.
+// One check. The verdicts add up to total once everything has been judged.
 struct CheckStatus {
   char name[MISSTEP_CHECK_NAME];
   std::atomic<uint64_t> total;
@@ -30,7 +30,7 @@ struct CheckStatus {
       reserved[MISSTEP_CHECK_SIZE - MISSTEP_CHECK_VOID_OFFSET - MISSTEP_CHECK_VOID_COUNT * MISSTEP_CHECK_NAMED_SIZE];
 };
 
-// What one thread is doing. Written by that thread alone.
+// The state of one thread. Written only by that thread.
 struct ThreadStatus {
   std::atomic<uint32_t> tid;
   std::atomic<uint32_t> phase;
@@ -63,7 +63,7 @@ struct StatusFile {
   ThreadStatus threads[MISSTEP_THREAD_COUNT];
 };
 
-// Maps path as a fresh flight record. Returns nullptr and one line in *error when it cannot.
+// Maps path as a new flight record. On failure returns nullptr, with one line in *error.
 StatusFile* CreateStatus(const std::string& path, std::string* error);
 
 // Counts one verdict of a check.

@@ -124,8 +124,8 @@ bool Threads::MakeTimer(Slot* slot) const {
   event.sigev_value.sival_ptr = slot;
   event._sigev_un._tid = slot->tid;  // sigev_notify_thread_id, which older headers do not name
   if (timer_create(CLOCK_MONOTONIC, &event, &slot->turn.timer) == 0) return true;
-  static std::atomic<bool> told = false;
-  if (!told.exchange(true)) {
+  static std::atomic<bool> logged = false;
+  if (!logged.exchange(true)) {
     Log(std::string("threads get fewer signals than the interval asks for: cannot make a timer: ") + strerror(errno));
   }
   return false;
@@ -154,7 +154,7 @@ Slot* Threads::Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string n
       slots_[n].store(slot, std::memory_order_release);
       size_.store(n + 1, std::memory_order_release);
     }
-    // Taken: neither free nor dead nor active until everything below is in place.
+    // Tolerances: neither free nor dead nor active until everything below is in place.
     slot->state.store(SlotState::kFree, std::memory_order_release);
     slot->random = options_.seed ^ (++attached_ * 0x9e3779b97f4a7c15);
   }

@@ -1,4 +1,4 @@
-// Puts traces onto a thread's trace stack (threads.h), by which asgct-shadow judges bcis and methods without shadow.
+// Pushes traces onto a thread's trace stack (threads.h), by which asgct-shadow judges bcis and uninstrumented methods.
 #pragma once
 
 #include <jni.h>
@@ -12,7 +12,7 @@ namespace misstep {
 
 struct State;
 
-// Keeps the stack at the entry of the method that was just pushed, as GetStackTrace gave it. For the slot's own thread.
+// Keeps GetStackTrace's result at the entry of the method that was just pushed. For the slot's own thread.
 void KeepTrace(State& state, JNIEnv* env, Slot* slot, std::span<Frame> gst);
 
 }  // namespace misstep

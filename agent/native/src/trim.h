@@ -1,5 +1,6 @@
-// Gives back what the C library's arenas hold of freed memory: the agent's own, and the compilers', which compile more
-// in an instrumented program. HotSpot does so itself on demand (-XX:TrimNativeHeapInterval). docs/figures/0005.
+// Returns freed memory in the C library's arenas to the kernel: that of the agent, and that of the compilers, which
+// compile more in an instrumented program. HotSpot does so itself on request (-XX:TrimNativeHeapInterval).
+// docs/figures/0005.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ namespace misstep {
 class HeapTrimmer {
  public:
   explicit HeapTrimmer(uint64_t now_nanos);
-  // Trims when it is time, but not while a handler is at work, which may hang with the C library's locks.
+  // Trims if it is time, but not while a handler runs, which may hang while its thread holds the C library's locks.
   void Look(const Threads& threads, uint64_t now_nanos);
 
  private:

@@ -1,4 +1,4 @@
-// The words of a verdict: outcomes, rules, reasons and kinds, with their names. Those of checks are in checks.gen.h.
+// The parts of a verdict: outcomes, rules, reasons and kinds, with their names. Those of checks are in checks.gen.h.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,20 @@ namespace misstep {
 
 enum class Outcome : uint8_t { kUnspecified, kMatch, kTolerated, kMismatch, kUnwalkable, kVoid };
 
-// Rules that explain a difference (ORACLE.md, "What is not a bug"). Each one's condition stands in compare.cpp.
+// Rules that explain a difference; `misstep checks` documents each of them. The comparisons have their conditions.
 enum class Rule : uint8_t {
   kUnspecified,
-  kConstructorPrologue,  // a frame below its push: argument evaluation, this() or super() of a constructor
+  kConstructorPrologue,  // a frame before its push: argument evaluation, this() or super() of a constructor
   kPushPopWindow,        // the top method is between its entry and its push, or between its pop and its return
   kInlineImprecision,  // another position of the same compiled code explains the shadow: debug info between safepoints
-  kTopFrameMissing,    // one physical frame missing on top while pc is in code that is no Java method
-  kVirtualThread,      // ASGCT goes on into the carrier; in samples the carrier's own frames agree
+  kTopFrameMissing,    // one physical frame missing on top while pc is in code that is not a Java method
+  kVirtualThread,      // ASGCT continues into the carrier; in samples the carrier's own frames agree
   kDepthLimit,         // one walk was cut at its depth limit
   kNullMethodId,       // ASGCT had no jmethodID for a method
   kRetransformed,      // the method may run a version without instrumentation, or got another id between walks
   kRetried,            // equal when walked a second time after -2
   kDeoptUpcall,        // -9 in Java code that the VM called in the middle of a deoptimisation
-  kMoved,  // the thread left a frame that both ASGCT walks show, and came back: a loop or a call in turn allows it
+  kMoved,  // the thread left a frame that both ASGCT walks show, and came back: by a loop or by successive calls
   // Of edges.cpp:
   kVmUpcall,      // the VM may call this method from that instruction
   kMethodHandle,  // a method handle's call of this shape
@@ -54,19 +54,19 @@ enum class Reason : uint8_t {
   kUnspecified,
   kLost,           // the signal did not arrive in time
   kThreadEnd,      // the thread ended before the signal arrived
-  kExit,           // the VM died before the signal arrived
-  kWalkerBusy,     // the signal met a walk of the same thread
-  kDepth,          // deeper than the shadow or the walk can hold
-  kUnknownMethod,  // a method that no ClassPrepare event has told of
-  kUnknownCode,    // pc in code of which no CompiledMethodLoad event has told
-  kVirtualThread,  // a virtual thread may be mounted: its shadow is another one
+  kExit,           // the VM ended before the signal arrived
+  kWalkerBusy,     // the signal interrupted a walk of the same thread
+  kDepth,          // deeper than the shadow stack or the walk can hold
+  kUnknownMethod,  // a method that no ClassPrepare event has described
+  kUnknownCode,    // pc in code that no CompiledMethodLoad event has described
+  kVirtualThread,  // a virtual thread may be mounted: it has another shadow stack
   kGstError,       // GetStackTrace failed
   kOverdue,        // a thread was found in the agent for longer than the liveness limit
   kSendFailed,     // the kernel refused the signal
-  kOverrun,        // too many others wait for events that it may rest on
-  kNoBottom,       // a bracket of a thread before or after its run or main, or that has neither
-  kNoSlot,         // a thread beyond those that have a slot, or a virtual one beyond those that have a shadow
-  kEventsLate,     // it may rest on events of compiled code that the JVM had no processor to send
+  kOverrun,        // it may depend on events still to come, for which too many others wait already
+  kNoBottom,       // a bracket of a thread before or after its run or main, or of one that has neither
+  kNoSlot,         // a thread without a slot, or a virtual thread without a shadow buffer: too many threads
+  kEventsLate,     // it may depend on events of compiled code that the JVM had no CPU time to post
   kCount,
 };
 inline constexpr const char* kReasonNames[] = {
@@ -103,7 +103,7 @@ enum class Kind : uint8_t {
 inline constexpr const char* kKindNames[] = {
     "", "truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code", "impossible-edge"};
 
-// Exactly one ending of one check.
+// The result of one check; each check has exactly one.
 struct Verdict {
   Outcome outcome = Outcome::kUnspecified;
   Rule rule = Rule::kUnspecified;

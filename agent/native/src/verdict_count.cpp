@@ -11,10 +11,10 @@ namespace misstep {
 
 void CountWalk(const State& state, Check check, const Verdict& verdict, uint64_t walk, uint64_t pc) {
   Count(state.status, check, verdict);
-  SayVerdict(state, check, verdict, walk, pc);
+  ShowVerdict(state, check, verdict, walk, pc);
 }
 
-void SayVerdict(const State& state, Check check, const Verdict& verdict, uint64_t walk, uint64_t pc) {
+void ShowVerdict(const State& state, Check check, const Verdict& verdict, uint64_t walk, uint64_t pc) {
   if (misstep_seam_verdict == nullptr) return;
   static std::atomic<const State*> tested = nullptr;  // the seam calls back without an argument of ours
   tested = &state;

@@ -1,4 +1,4 @@
-// Counts verdicts, and hands those that rest on walks to a test (seam.h).
+// Counts verdicts, and passes those that are based on walks to a test (seam.h).
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace misstep {
 
 struct State;
 
-// Counts the verdict of a check that rests on a walk, from pc or 0 for the thread's own. Not for signal handlers.
+// Counts the verdict of a check on a walk from pc, 0 for a walk of the thread itself. Not for signal handlers.
 void CountWalk(const State& state, Check check, const Verdict& verdict, uint64_t walk, uint64_t pc);
-// Shows it to a test without counting it, where one verdict rests on several walks. state is the process's one.
-void SayVerdict(const State& state, Check check, const Verdict& verdict, uint64_t walk, uint64_t pc);
+// Passes it to a test without counting it, for a verdict on several walks. state must be that of the process.
+void ShowVerdict(const State& state, Check check, const Verdict& verdict, uint64_t walk, uint64_t pc);
 
 }  // namespace misstep

@@ -48,7 +48,7 @@ uint64_t* VirtualShadows::Attach(JNIEnv* env, jobject thread) {
 }
 
 void VirtualShadows::Reclaim(JNIEnv* env) {
-  // Taken out of the lock: asking about a reference may reach a safepoint (rule 3).
+  // Tolerances out of the lock: asking about a reference may reach a safepoint (rule 3).
   std::vector<Used> all;
   {
     const WriteLock lock(mutex_);

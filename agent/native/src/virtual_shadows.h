@@ -1,7 +1,7 @@
-// Shadow buffers of virtual threads: there may be millions of them, so the buffers are small, few and used again.
+// Shadow buffers of virtual threads: there may be millions of threads, so the buffers are small, few and reused.
 //
-// A buffer is free again when the garbage collector has cleared the weak reference to its thread. That costs nothing
-// while threads run, and needs no JVMTI event that JDKs before 21 do not know.
+// A buffer is free again once the garbage collector has cleared the weak reference to its thread. That costs nothing
+// while threads run, and needs no JVMTI event that JDKs before 21 lack.
 #pragma once
 
 #include <jni.h>
@@ -15,7 +15,7 @@ namespace misstep {
 
 class VirtualShadows {
  public:
-  // Gives a fresh buffer (abi.h) for a virtual thread, nullptr when all are taken: its frames are then not checked.
+  // Returns a cleared buffer (abi.h) for a virtual thread, nullptr if all are in use: its frames are then not checked.
   uint64_t* Attach(JNIEnv* env, jobject thread);
 
   static constexpr uint32_t kMost = 4096;

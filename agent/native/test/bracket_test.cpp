@@ -325,8 +325,9 @@ TEST_F(BracketTest, AnIdOfNoMethodIsAMismatchAtLast) {
   walk[0].info = nullptr;
   const BracketWalk good = {.frames = gst, .code = 3, .region = Region::kInterpreter};
   const BracketWalk bad = {.frames = walk, .code = 3, .region = Region::kInterpreter};
-  const auto judge = [&](const BracketWalk& before, const BracketWalk& after, bool told) {
-    return CompareBracket({.before = before, .gst = gst, .after = after, .limit = kLimit, .told = told}, *this);
+  const auto judge = [&](const BracketWalk& before, const BracketWalk& after, bool all_described) {
+    return CompareBracket(
+        {.before = before, .gst = gst, .after = after, .limit = kLimit, .all_described = all_described}, *this);
   };
   EXPECT_NE(judge(bad, good, false).verdict.outcome, Outcome::kMismatch) << "the JVM may tell of it yet";
   EXPECT_MISMATCH(judge(bad, good, true), Kind::kWrongMethod, 2, false);

@@ -111,7 +111,7 @@ struct CompareTest : testing::Test, CodeLookup {
   }
   // A sample with what it looks at.
   struct Given {
-    Given(std::vector<uint32_t> shadow, std::vector<Frame> asgct, Region region = Region::kUnknown)
+    NoteGiven(std::vector<uint32_t> shadow, std::vector<Frame> asgct, Region region = Region::kUnknown)
         : keys(std::move(shadow)), frames(std::move(asgct)) {
       s.shadow = keys;
       s.asgct = frames;
@@ -119,7 +119,7 @@ struct CompareTest : testing::Test, CodeLookup {
       s.limit = kLimit;
       s.region = region;
     }
-    Given(const Given&) = delete;
+    NoteGiven(const Given&) = delete;
     std::vector<uint32_t> keys;
     std::vector<Frame> frames;
     Sample s;
@@ -629,7 +629,7 @@ TEST_F(CompareTest, AnIdOfNoMethodIsAMismatchAtLast) {
     s.asgct = frames;
     s.code = 3;
     s.limit = kLimit;
-    s.told = true;
+    s.all_described = true;
     const Verdict v = CompareAsgctShadow(s, *this);
     EXPECT_EQ(v.kind, Kind::kWrongMethod);
     EXPECT_EQ(v.divergence, 2 - i);

@@ -51,13 +51,13 @@ TEST_F(GracePeriods, IsSoonOverWhereAllRest) {
   threads[1] = threads[2] = {};
   sender = 2;
   Look(kPeriod - 1);
-  EXPECT_EQ(grace.Told(), 0u);
+  EXPECT_EQ(grace.AnnouncedUntil(), 0u);
   const uint64_t since = now;  // a sample may come after a period began
   Look(1);
-  EXPECT_LT(grace.Told(), since);
+  EXPECT_LT(grace.AnnouncedUntil(), since);
   Look(kPeriod - 1);
-  EXPECT_GE(grace.Told(), since);
-  EXPECT_LT(grace.Told(), now);
+  EXPECT_GE(grace.AnnouncedUntil(), since);
+  EXPECT_LT(grace.AnnouncedUntil(), now);
 }
 
 TEST_F(GracePeriods, WaitsForACompilerWithoutAProcessor) {
@@ -66,18 +66,18 @@ TEST_F(GracePeriods, WaitsForACompilerWithoutAProcessor) {
   Look(1);
   const uint64_t begun = now;
   Look(50);
-  EXPECT_EQ(grace.Told(), 0u);
+  EXPECT_EQ(grace.AnnouncedUntil(), 0u);
   threads[3].cpu_nanos += Grace::kWhileNanos - 1;
   Look(50);
-  EXPECT_EQ(grace.Told(), 0u) << "it may not have come to the event";
+  EXPECT_EQ(grace.AnnouncedUntil(), 0u) << "it may not have come to the event";
   threads[3].cpu_nanos += 1;
   Look(kPeriod);
-  EXPECT_EQ(grace.Told(), begun);
+  EXPECT_EQ(grace.AnnouncedUntil(), begun);
   Look(50);
-  EXPECT_EQ(grace.Told(), begun) << "the next period waits for it again";
+  EXPECT_EQ(grace.AnnouncedUntil(), begun) << "the next period waits for it again";
   threads[3].rests = true;
   Look(kPeriod);
-  EXPECT_GT(grace.Told(), begun);
+  EXPECT_GT(grace.AnnouncedUntil(), begun);
 }
 
 TEST_F(GracePeriods, ATimeThatIsNotKnownIsNoRun) {
@@ -85,7 +85,7 @@ TEST_F(GracePeriods, ATimeThatIsNotKnownIsNoRun) {
   Look(1);
   threads[3].cpu_nanos = 2 * Grace::kWhileNanos;
   Look(50);
-  EXPECT_EQ(grace.Told(), 0u);
+  EXPECT_EQ(grace.AnnouncedUntil(), 0u);
 }
 
 TEST_F(GracePeriods, WaitsForTheSenderToRest) {
@@ -95,17 +95,17 @@ TEST_F(GracePeriods, WaitsForTheSenderToRest) {
     threads[1].cpu_nanos += Grace::kWhileNanos;  // it runs, and may have more to send
     Look(1);
   }
-  EXPECT_EQ(grace.Told(), 0u);
+  EXPECT_EQ(grace.AnnouncedUntil(), 0u);
   for (int i = 0; i < 10; i++) {  // held up by safepoints, with something to send
     threads[1].rests = true;
     Look(Grace::kRests - 1);
     threads[1].rests = false;
     Look(1);
   }
-  EXPECT_EQ(grace.Told(), 0u);
+  EXPECT_EQ(grace.AnnouncedUntil(), 0u);
   threads[1].rests = true;
   Look(Grace::kRests);
-  EXPECT_GT(grace.Told(), 0u);
+  EXPECT_GT(grace.AnnouncedUntil(), 0u);
 }
 
 TEST_F(GracePeriods, ThreadsThatEndOrBeginAreNotWaitedFor) {
@@ -115,22 +115,22 @@ TEST_F(GracePeriods, ThreadsThatEndOrBeginAreNotWaitedFor) {
   threads.erase(1);
   const uint64_t begun = now;
   Look(kPeriod - 1);
-  EXPECT_EQ(grace.Told(), begun);
+  EXPECT_EQ(grace.AnnouncedUntil(), begun);
 }
 
 TEST_F(GracePeriods, NothingIsToldWhereThreadsCannotBeListed) {
   listed = false;
   Look(50);
-  EXPECT_EQ(grace.Told(), 0u);
+  EXPECT_EQ(grace.AnnouncedUntil(), 0u);
   listed = true;
   Look(kPeriod);
-  EXPECT_GT(grace.Told(), 0u);
+  EXPECT_GT(grace.AnnouncedUntil(), 0u);
 }
 
 TEST_F(GracePeriods, LooksSeldom) {
   Look(1);
   for (int i = 0; i < 100; i++) grace.Look(now + static_cast<uint64_t>(i));
-  EXPECT_EQ(grace.Told(), 0u);
+  EXPECT_EQ(grace.AnnouncedUntil(), 0u);
 }
 
 }  // namespace
