@@ -139,8 +139,8 @@ func TestTheDefaultsInstrumentAll(t *testing.T) {
 			patch, err := Prepare(t.Context(), a, java, j.feature, cache, fmt.Sprintf("%016d", j.feature))
 			require.NoError(t, err)
 			out := t.TempDir()
-			output, err := exec.Command(java, "--patch-module=java.base="+patch, "-agentpath:"+a.Library+"=out="+out, "-javaagent:"+a.Jar,
-				"-cp", classes(t), "Clinit").CombinedOutput()
+			output, err := exec.Command(java, "--patch-module=java.base="+patch, "-agentpath:"+a.Library+"=out="+out,
+				"-javaagent:"+a.Jar, "-cp", classes(t), "Clinit").CombinedOutput()
 			require.NoErrorf(t, err, "%s", output)
 			status, err := ReadStatus(filepath.Join(out, "status.bin"))
 			require.NoError(t, err)

@@ -28,7 +28,8 @@ func TestAMethodHandlesLinkerHidesTheCallers(t *testing.T) {
 				require.Equal(t, c.Total, c.Mismatch, "every call")
 				for _, m := range r.mismatches {
 					require.Equal(t, "gst-asgct truncated", m.Check+" "+m.Kind)
-					require.Regexp(t, `^java\.lang\.invoke\.(LambdaForm\$DMH.*|DirectMethodHandle\$Holder)\.invokeStatic`, m.boundary())
+					require.Regexp(t, `^java\.lang\.invoke\.(LambdaForm\$DMH.*|DirectMethodHandle\$Holder)\.invokeStatic`,
+						m.boundary())
 					require.Contains(t, m.below(), "java.lang.invoke.")
 				}
 			})

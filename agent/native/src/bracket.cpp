@@ -8,8 +8,8 @@
 namespace misstep {
 namespace {
 
-// A walk bottom first. Frames below sure are exact; the one at sure is exact in its method only: it is the compiled
-// method of the top, whose inlined frames and bci may be a neighbour's (compare.h), or the top itself.
+// A walk, bottom first. Frames below sure are exact; only the method of the one at sure is exact: it is the compiled
+// method on top, whose inlined frames and bci may be those of a neighbouring position (compare.h), or the top itself.
 struct Level {
   uint64_t method;
   int32_t bci;
@@ -36,12 +36,12 @@ size_t MountedFrames(std::span<const Frame> top_first) {
   return seam ? *seam + 1 : 0;
 }
 
-// The lowest bci that can be reached from a place. Branches forward are taken for possible everywhere.
+// The lowest bci that can be reached from a bci. Forward branches are assumed to be possible everywhere.
 int32_t LowestFrom(const Body& body, int32_t from, bool* branched) {
   int32_t low = from;
   *branched = false;
   for (auto site = body.sites.rbegin(); site != body.sites.rend(); ++site) {
-    // Sites come by their bci, so whatever a lower target brings into reach is still to come.
+    // Sites are ordered by bci, so those that a lower target makes reachable are still to come.
     if (site->bci < low) break;
     if (!site->back) continue;
     const auto to = static_cast<int32_t>(site->back_to);
@@ -57,38 +57,37 @@ bool IsCalled(const Level& level, std::string_view name, std::string_view descri
   return level.info != nullptr && level.info->name == name && level.info->descriptor == descriptor;
 }
 
-// The bottom frame of a thread that Java started, for its whole life. Native code may call any other run again and
-// again.
+// The bottom frame of a thread that Java started, for its whole life. Native code may call any other run repeatedly.
 bool IsRun(const Level& root) {
   return IsCalled(root, "run", "()V") && (root.info->klass == nullptr || MayBeThread(root.info->klass));
 }
 
-// The launcher's, since 21 without arguments, too (JEP 512). Before and after it the same thread looks for the class
-// and shuts down.
+// The main method that the launcher calls, since 21 also one without arguments (JEP 512). Before and after it the same
+// thread looks up the class and shuts down.
 bool IsMain(const Level& root) {
   return IsCalled(root, "main", "([Ljava/lang/String;)V") || IsCalled(root, "main", "()V");
 }
 
-// Whether the launcher may make an object with it, to call that one's main, which its class may have inherited.
+// Whether the launcher may create an object with this constructor to call its main, which the class may inherit.
 bool MakesMain(const MethodInfo& m, const Level& main) {
   return m.name == "<init>" && m.descriptor == "()V" && !main.info->is_static;
 }
 
-// What is at the bottom only once: a class initialiser, and the launcher's search for main. Native code that has a
-// class initialised by JNI goes on with what it wants of it, on any thread.
+// Bottom frames that occur only once: a class initialiser, and the launcher's search for main. Native code that
+// initialises a class through JNI then continues to use it, on any thread.
 bool IsOnce(const Level& root) {
   return IsCalled(root, "<clinit>", "()V") || (root.info != nullptr && root.info->name == "checkAndLoadMain" &&
                                                root.info->class_name == "sun/launcher/LauncherHelper");
 }
 
-// What the VM calls on a thread after that (JavaThread::exit, runtime/javaThread.cpp).
+// Methods that the VM calls at the end of a thread (JavaThread::exit, runtime/javaThread.cpp).
 bool IsLifecycle(const MethodInfo& m) {
   return m.class_name == "java/lang/Thread" && (m.name == "exit" || m.name == "dispatchUncaughtException");
 }
 
-// What runs on the thread of main before it and after it: the launcher's own and what it asks of the VM (java.c:
-// LoadMainClass, NewPlatformString; JNI's FindClass, which initialises), what the VM asks of java.base as it starts
-// (Threads::initialize_java_lang_classes, SystemDictionary::compute_java_loaders), agents, the end
+// Methods that run on the main thread before and after main: the launcher's own and those that it calls (java.c:
+// LoadMainClass, NewPlatformString; JNI's FindClass, which initialises), those of java.base that the VM calls at
+// startup (Threads::initialize_java_lang_classes, SystemDictionary::compute_java_loaders), agents, the end
 // (JavaThread::invoke_shutdown_methods).
 bool IsLaunchers(const MethodInfo& m) {
   constexpr std::string_view kPackages[] = {"sun/launcher/", "sun/instrument/", "misstep/agent/"};
@@ -102,7 +101,7 @@ bool IsLaunchers(const MethodInfo& m) {
                      [&](std::string_view p) { return m.class_name.starts_with(p); });
 }
 
-// Whether the instruction calls just this method, and nothing else in turn.
+// Whether the instruction calls exactly this method, and no other one.
 bool CallsPlainly(const Level& caller, const Level& callee) {
   if (callee.info == nullptr || callee.info->upcall != Upcall::kNone) return false;
   const Site* site = SiteAt(FrameOf(caller));
@@ -111,7 +110,7 @@ bool CallsPlainly(const Level& caller, const Level& callee) {
   return !target.polymorphic && target.name == callee.info->name && target.descriptor == callee.info->descriptor;
 }
 
-// Names the difference at a level, gst being trusted.
+// Names the difference at a level; gst is trusted.
 Verdict KindAt(const Levels& gst, const Levels& asgct, size_t at) {
   constexpr size_t kNear = 16;
   const auto occurs = [](const std::vector<Level>& in, size_t from, size_t to, uint64_t method) {
@@ -131,8 +130,8 @@ Verdict KindAt(const Levels& gst, const Levels& asgct, size_t at) {
   return Verdict::Mismatch(Kind::kWrongMethod, index(at));
 }
 
-// Whether the thread can have come from one stack to the other. A mismatch names the lowest level at which it cannot;
-// where a method is not known, or is another version of a redefined one, there is no match.
+// Whether the thread can have got from one stack to the other. A mismatch names the lowest level at which it cannot; if
+// a method is unknown, or is another version of a redefined one, there is no match.
 Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
   const Levels& before = gst_first ? gst : asgct;
   const Levels& after = gst_first ? asgct : gst;
@@ -150,7 +149,7 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
       if (a.info == nullptr || b.info == nullptr) return Verdict::Void(Reason::kUnknownMethod);
       if (OtherVersion(*a.info, *b.info)) return Verdict::Tolerated(Rule::kRetransformed);
       const Verdict v = KindAt(gst, asgct, l);
-      if (l == 0) {  // on the launcher's thread one comes after another
+      if (l == 0) {  // the launcher's thread has several bottom frames, one after another
         const bool launchers = IsLaunchers(*root) || MakesMain(*root, stays);
         const bool another = IsMain(stays) ? launchers : IsOnce(stays);
         const bool cut = v.kind == Kind::kTruncated && !(IsOnce(stays) && gst_first);
@@ -165,7 +164,7 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
     if (a.bci != b.bci || InLoop(*a.info->body, a.bci)) break;
     if (l + 1 == before.all.size() || l + 1 == after.all.size()) break;
     if (!CallsPlainly(b, before.all[l + 1]) || !CallsPlainly(a, after.all[l + 1])) {
-      // The VM's calls, and those of method handles, come in turn at one instruction; anything else has no place there.
+      // One instruction may make several calls of the VM and of method handles in turn, but no other ones.
       const bool known = l + 1 <= asgct.sure && CallsPlainly(gst.all[l], gst.all[l + 1]);
       if (known && ExplainEdge(FrameOf(asgct.all[l]), FrameOf(asgct.all[l + 1])) == Explained::kNothing) {
         return KindAt(gst, asgct, l + 1);
@@ -176,8 +175,8 @@ Verdict CanFollow(const Levels& gst, const Levels& asgct, bool gst_first) {
   return Verdict::Match();
 }
 
-// ORACLE.md's rule as it stands: what both ASGCT walks have in common from the bottom is in gst.
-bool CommonIsThere(const Levels& before, const Levels& gst, const Levels& after) {
+// The plain rule of brackets: gst has everything that both ASGCT walks have in common from the bottom on.
+bool GstHasCommon(const Levels& before, const Levels& gst, const Levels& after) {
   for (size_t l = 0; l <= before.sure && l <= after.sure && l < before.all.size() && l < after.all.size(); l++) {
     if (before.all[l].method != after.all[l].method) return true;
     if (l == gst.all.size() || gst.all[l].method != before.all[l].method) return false;
@@ -221,11 +220,11 @@ BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
     if (w.frames.size() >= b.limit) return Verdict::Void(Reason::kDepth);
     if (const auto at = Unknown(w.frames); at && b.all_described) return Verdict::Mismatch(Kind::kWrongMethod, *at);
     if (b.gst.size() >= b.limit) return Verdict::Void(Reason::kDepth);
-    // While a virtual thread ends or is unmounted GetStackTrace may give its stack for its carrier's.
+    // While a virtual thread ends or is unmounted, GetStackTrace may return its stack for its carrier.
     if (!b.gst.empty() && Mounts(b.gst.back())) return Verdict::Void(Reason::kVirtualThread);
     return CanFollow(gst, walk, gst_first);
   };
-  // A walk that failed says nothing of the other one.
+  // A failed walk does not affect the verdict on the other one.
   const BracketVerdict verdicts[] = {{judge(b.before, before, false), false}, {judge(b.after, after, true), true}};
   for (const Outcome worst : {Outcome::kMismatch, Outcome::kUnwalkable, Outcome::kVoid, Outcome::kTolerated}) {
     for (const BracketVerdict& v : verdicts) {
@@ -241,7 +240,7 @@ BracketVerdict CompareBracket(const Bracket& b, const CodeLookup& code) {
   if (nameless(before) || nameless(after)) return {Verdict::Tolerated(Rule::kNullMethodId)};
   // Only the carrier's own frames were compared.
   if (mounted_before != 0 || mounted_after != 0) return {Verdict::Tolerated(Rule::kVirtualThread)};
-  if (!CommonIsThere(before, gst, after)) return {Verdict::Tolerated(Rule::kMoved)};
+  if (!GstHasCommon(before, gst, after)) return {Verdict::Tolerated(Rule::kMoved)};
   return {Verdict::Match()};
 }
 

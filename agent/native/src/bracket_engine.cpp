@@ -21,9 +21,9 @@ namespace misstep {
 namespace {
 
 constexpr size_t kMostDeferred = 1024;
-constexpr size_t kMostThreads = 4;  // among which the brackets of a turn's time are
+constexpr size_t kMostThreads = 4;  // the most threads that share the brackets of a turn's time
 
-// Whether a walk ends where GetStackTrace has nothing at all.
+// Whether a walk ends with a method that GetStackTrace does not have at all.
 bool Elsewhere(const Verdict& v) { return v.kind == Kind::kForeign && v.divergence == 0; }
 
 }  // namespace
@@ -45,19 +45,19 @@ bool BracketEngine::InTurns() const { return UsesBracketTurns(state_.options); }
 
 bool BracketEngine::Draw(uint64_t* random) { return bracketer_.Runs() && Uniform(random) < state_.options.bracket; }
 
-// Several in turns, among which the brackets of the time are, as they mostly wait; but one where samples have turns
-// too, which see more and cannot be of the same threads.
+// In turns, several threads share the brackets of the time, as they mostly wait. If samples have turns, too, it is one
+// thread: samples are more frequent, and cannot be of the same threads.
 size_t BracketEngine::ThreadsOfTick() const { return InTurns() && !UsesTurns(state_.options) ? kMostThreads : 1; }
 
-// Not in a turn of brackets, unless that is to be continued, and not in a check at a method entry, where the walker is
-// busy and nothing of the program's is on top.
+// Not during a turn of brackets, unless that is to be prolonged, and not during a check at a method entry, where the
+// walker is busy and the program's own code is not on top.
 bool BracketEngine::MayTake(const Slot& slot) const {
   if (slot.state.load(std::memory_order_acquire) != SlotState::kActive) return false;
   if (slot.bracket.state.load(std::memory_order_acquire) != BracketState::kIdle) return InTurns();
   return slot.status->phase.load(std::memory_order_acquire) == MISSTEP_PHASE_NONE;
 }
 
-// The first thread of a turn brings the brackets of its time, which all of its threads share.
+// The first thread of a turn adds the brackets of its time, which all threads of the turn share.
 bool BracketEngine::Give(Slot* slot, uint64_t now_nanos, bool first) {
   if (!MayTake(*slot) || slot->turn.ticks.load(std::memory_order_acquire) > 0 || UnderWay(*slot)) return false;
   if (!InTurns()) return bracketer_.Give(slot, 1, 0);
@@ -110,11 +110,11 @@ BracketVerdict BracketEngine::Compare(OwnedBracket* o) const {
     const std::span<const Frame> gst = o->gst;
     const MethodInfo* last = walk.frames.back().info;
     o->deoptimised = state_.code.Deoptimised(walk.words, state_.deopt_stubs, [&](const Nmethod& n) {
-      // GetStackTrace met the thread after both had returned: the call is in the code.
+      // GetStackTrace walked the thread after both had returned: the call is in the code.
       if (Elsewhere(v.verdict) && last != nullptr && n.Calls(*last)) return true;
       for (size_t i = 0; i < gst.size(); i++) {  // a recursion has the walk's last method more than once
         if (gst[i].method == walk.frames.back().method && n.Begins(gst.subspan(i + 1))) return true;
-        // GetStackTrace met the thread after the call that the walk shows had returned to that code.
+        // GetStackTrace walked the thread after the call that the walk shows had returned to that code.
         if (Elsewhere(v.verdict) && gst[i].method == n.method) return true;
       }
       return false;
@@ -123,9 +123,9 @@ BracketVerdict BracketEngine::Compare(OwnedBracket* o) const {
   return v;
 }
 
-// What a bracket is worth that has waited.
+// The final verdict of a bracket that has waited.
 BracketVerdict BracketEngine::CompareAgain(OwnedBracket* o) const {
-  // Whether the frames without info have ids of no method, in the walks that have such frames.
+  // Whether frames without info, in walks that have any, have ids of no method.
   const auto all_described = [&](const std::vector<Frame>& frames) {
     return !Unknown(frames) || events_.AllDescribed(frames, o->since_nanos);
   };
@@ -167,7 +167,7 @@ void BracketEngine::Finish(const OwnedBracket& o, const BracketVerdict& v) {
   }
   state_.status->answered.fetch_add(2, std::memory_order_relaxed);
   Count(state_.status, Check::kAsgctGstBracket, v.verdict);
-  // A mismatch, or a code, is of one walk; of the other nothing is said.
+  // A mismatch, or a code, belongs to one walk; the other one gets no verdict.
   const bool both = v.verdict.outcome != Outcome::kMismatch && v.verdict.outcome != Outcome::kUnwalkable;
   if (both || !v.after) ShowVerdict(state_, Check::kAsgctGstBracket, v.verdict, o.before.sequence, o.before.spot.pc);
   if (both || v.after) ShowVerdict(state_, Check::kAsgctGstBracket, v.verdict, o.after.sequence, o.after.spot.pc);

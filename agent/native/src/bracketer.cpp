@@ -20,16 +20,16 @@ namespace misstep {
 
 namespace {
 
-constexpr size_t kMostQueued = 128;  // brackets that the judge has not come to
+constexpr size_t kMostQueued = 128;  // brackets that the judge has not taken yet
 constexpr uint64_t kMostRestNanos = 20'000'000;
 constexpr uint64_t kSpinNanos = 20'000;  // longer than a thread that runs takes to answer
 constexpr int kNice = -19;               // it mostly waits, and each bracket waits for it
 constexpr unsigned long kTimerSlackNanos = 1'000;
-constexpr uint64_t kStopLookNanos = 50'000'000;  // so that a stop is seen soon
-constexpr uint64_t kStopNanos = 2'000'000'000;   // how long the end waits for walks under way
+constexpr uint64_t kStopLookNanos = 50'000'000;  // so that a stop is noticed soon
+constexpr uint64_t kStopNanos = 2'000'000'000;   // how long Stop waits for current walks
 constexpr uint64_t kWaitLookNanos = 100'000;
 
-// What enters the kernel.
+// The instruction that enters the kernel.
 #if defined(__x86_64__)
 constexpr uint8_t kSystemCall[] = {0x0f, 0x05};  // syscall
 #elif defined(__aarch64__)
@@ -69,14 +69,14 @@ Ticket* AwaitedTicket(Slot* slot) {
   }
 }
 
-// Ends a turn that nobody is there to take.
+// Ends a turn that no thread takes any more.
 void EndTurn(Slot* slot) {
   BracketState turn = BracketState::kTurn;
   slot->bracket.state.compare_exchange_strong(turn, BracketState::kIdle);
 }
 
-// Whether both walks met the thread at one system call, before which the kernel puts it to have it made again: it waits
-// there, and its stack stays what it is.
+// Whether both walks found the thread at the same system call, before which the kernel sets its pc to restart the call:
+// the thread waits there, and its stack does not change.
 bool StandsStill(const BracketSlot& b) {
   const Spot& spot = b.first.spot;
   if (spot.pc != b.second.spot.pc || spot.sp != b.second.spot.sp) return false;
@@ -105,7 +105,7 @@ bool Bracketer::QueueFull() {
   return queue_.size() >= kMostQueued;
 }
 
-// GetStackTrace gave these ids, so they are of methods, although the bracket is void.
+// GetStackTrace returned these ids, so they belong to methods, although the bracket is void.
 void Bracketer::TakeIds(const BracketSlot& b) const {
   std::vector<Frame> gst = GstOf(b);
   state_.methods.Resolve(gst);
@@ -118,12 +118,12 @@ void Bracketer::GiveUp(Slot* slot, Reason reason) const {
   if (b.state.load(std::memory_order_acquire) == BracketState::kSecond) TakeIds(b);
   b.first.state.store(TicketState::kIdle, std::memory_order_release);
   b.second.state.store(TicketState::kIdle, std::memory_order_release);
-  // At the JVM's end two may find that nobody waits for it.
+  // At the JVM's end two threads may give it up at the same time.
   if (b.state.exchange(BracketState::kIdle, std::memory_order_acq_rel) == BracketState::kIdle) return;
   Count(state_.status, Check::kAsgctGstBracket, Verdict::Void(reason));
 }
 
-// Ends a bracket whose signal has not been handled. Returns false when a handler has it.
+// Ends a bracket whose signal has not been handled. Returns false if a handler is handling it.
 bool Bracketer::GiveUpPending(Slot* slot, Ticket* t, Reason reason) const {
   TicketState pending = TicketState::kPending;
   if (!t->state.compare_exchange_strong(pending, TicketState::kIdle)) return false;
@@ -152,7 +152,7 @@ void Bracketer::Begin(Slot* slot) {
   }
 }
 
-// The first walk is there: takes the stack at the next safepoint, then signals again.
+// Takes the stack at the next safepoint after the first walk, then signals again.
 void Bracketer::WalkAtSafepoint(Slot* slot) {
   BracketSlot& b = slot->bracket;
   b.state.store(BracketState::kWalking, std::memory_order_release);
@@ -187,7 +187,8 @@ void Bracketer::WalkAtSafepoint(Slot* slot) {
   }
 }
 
-// The second walk is there: hands all three on. The turn ends when its time is up or the thread does not run.
+// Passes on all three walks after the second ASGCT walk. The turn ends when its time is over or the thread does not
+// run.
 void Bracketer::HandOn(Slot* slot) {
   BracketSlot& b = slot->bracket;
   if (b.second.busy) return GiveUp(slot, Reason::kWalkerBusy);
@@ -210,8 +211,8 @@ void Bracketer::HandOn(Slot* slot) {
   b.state.store(turn_ends ? BracketState::kIdle : BracketState::kTurn, std::memory_order_release);
 }
 
-// Takes what a thread's bracket can take now. Returns false when it was nothing; soonest_nanos is brought forward to
-// when there will be something.
+// Takes the next step of a thread's bracket that is possible now. Returns false if there was none; soonest_nanos is
+// lowered to the time at which there will be one.
 bool Bracketer::Step(Slot* slot, uint64_t* soonest_nanos) {
   BracketSlot& b = slot->bracket;
   switch (b.state.load(std::memory_order_acquire)) {
@@ -267,7 +268,7 @@ void Bracketer::Run() {
     uint64_t soonest_nanos = now_nanos + kStopLookNanos;
     for (size_t i = 0; i < state_.threads.size() && !stop_.load(std::memory_order_acquire); i++) {
       Slot* slot = state_.threads.at(i);
-      // One bracket to its end, if the thread answers: what it does between the walks is not to be proven.
+      // Complete one bracket if the thread answers: the less it does between the walks, the more they prove.
       while (Step(slot, &soonest_nanos)) {
         any = true;
         if (AwaitedTicket(slot) == nullptr) break;
@@ -332,12 +333,13 @@ void Bracketer::Stop() {
     BracketSlot& b = slot->bracket;
     while (Ticket* t = AwaitedTicket(slot)) {
       if (GiveUpPending(slot, t, Reason::kExit)) break;
-      // A handler at work is waited for, within reason.
+      // Wait for a running handler, for a bounded time.
       if (t->state.load(std::memory_order_acquire) != TicketState::kFilling || MonotonicNanos() >= limit_nanos) break;
       SleepUntil(MonotonicNanos() + kWaitLookNanos);
     }
     const BracketState state = b.state.load(std::memory_order_acquire);
-    if (!stopped_.load(std::memory_order_acquire)) continue;  // it still has them: no verdict is better than two
+    if (!stopped_.load(std::memory_order_acquire))
+      continue;  // its thread still uses them: no verdict is better than two
     if (state == BracketState::kSecond && b.second.state.load(std::memory_order_acquire) == TicketState::kReady) {
       HandOn(slot);
     } else if (state != BracketState::kIdle && state != BracketState::kTurn) {

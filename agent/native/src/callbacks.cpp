@@ -22,8 +22,8 @@ namespace misstep {
 
 namespace {
 
-// A class that gets other code has frames of both versions for a while. One that is loaded in the middle of another's
-// instrumentation keeps its code: the JVM calls no transformer within itself (java.instrument: Reentrancy.c).
+// A redefined class has frames of both versions for a while. A class that is loaded during the instrumentation of
+// another one is not instrumented: the JVM does not call transformers recursively (java.instrument: Reentrancy.c).
 void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv*, jclass redefined, jobject, const char* name, jobject, jint,
                              const unsigned char*, jint*, unsigned char**) {
   if (name == nullptr) return;
@@ -36,7 +36,7 @@ void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv*, jclass redefined, jobject, cons
 }
 
 void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
-  // Must be enabled: without it ASGCT gives -1 (forte.cpp).
+  // Must be enabled: without it ASGCT returns -1 (forte.cpp).
 }
 
 void JNICALL OnClassPrepare(jvmtiEnv* jvmti, JNIEnv* env, jthread, jclass klass) {
@@ -74,7 +74,7 @@ void JNICALL OnThreadStart(jvmtiEnv*, JNIEnv* env, jthread thread) {
 }
 
 void JNICALL OnThreadEnd(jvmtiEnv*, JNIEnv* env, jthread ending) {
-  // What other agents run on it from here on has no shadow: the slot's may be another thread's.
+  // Code that other agents run on it from here on has no shadow stack: the slot's may be another thread's.
   MaySafepoint();
   if (agent->shadow_field != nullptr) env->SetLongField(ending, agent->shadow_field, -1);
   Slot* slot = Threads::Current();
@@ -123,14 +123,14 @@ void JNICALL OnDynamicCode(jvmtiEnv*, const char* name, const void* address, jin
   agent->deopt_stubs.Add(stub, reinterpret_cast<uint64_t>(address), static_cast<uint64_t>(size));
 }
 
-// Clears a pending exception of ours, so that it cannot become the application's.
+// Clears a pending exception of the agent, so that it cannot become the application's.
 template <typename T>
 T Cleared(JNIEnv* env, T result) {
   if (env->ExceptionCheck() == JNI_TRUE) env->ExceptionClear();
   return result;
 }
 
-// What the checks at instrumented methods need of the JVM. Ends it when the patch jar is missing.
+// Looks up what the checks at instrumented methods need. Exits if the patch jar is missing.
 void LinkShadow(JNIEnv* env, jthread thread) {
   jclass thread_class = Cleared(env, env->FindClass("java/lang/Thread"));
   jclass shadow_class = Cleared(env, env->FindClass("java/lang/MisstepShadow"));
@@ -170,7 +170,7 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
   if (methods) {
     LinkShadow(env, thread);
     if (jvmti->SetEventNotificationMode(JVMTI_ENABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, nullptr) != JVMTI_ERROR_NONE)
-      Log("classes that stay without instrumentation are not told of: the JVMTI event ClassFileLoadHook is refused");
+      Log("classes that are not instrumented are not logged: the JVM refuses the JVMTI event ClassFileLoadHook");
   }
   if (agent->options.bracket > 0) OnThreadStart(jvmti, env, thread);
   // Classes prepared before the event could be sent.
@@ -183,7 +183,7 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
     }
     jvmti->Deallocate(reinterpret_cast<unsigned char*>(classes));
   }
-  // Else the Java half says when it is ready.
+  // Otherwise the Java half calls Ready.
   if (!methods) agent->Ready();
 }
 

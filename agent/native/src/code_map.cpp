@@ -10,16 +10,16 @@
 namespace misstep {
 namespace {
 
-// What follows the instructions of compiled code at most: its handlers and the stubs of its static calls.
+// The most bytes of handlers and stubs of static calls that follow the instructions of compiled code.
 constexpr uint64_t kMostHandlers = 1 << 16;
-// How far from all code that is known there may be code of which the JVM has not told yet.
+// How far from all known code there may be code that the JVM has not announced yet.
 constexpr uint64_t kAhead = 1 << 20;
 
-constexpr uint32_t kEntryBytes = 17;  // of a deoptimisation entry at most
+constexpr uint32_t kEntryBytes = 17;  // the most bytes of a deoptimisation entry
 
-constexpr uint64_t kMostScanned = 1 << 20;  // of a stack for words that may point at code
+constexpr uint64_t kMostScanned = 1 << 20;  // the most bytes of a stack that are scanned for words that point at code
 
-// Calls use with each word of the calling thread's stack in [from, to), and where it stands until it returns true.
+// Calls use with each word of the calling thread's stack in [from, to) and its address, until it returns true.
 template <typename Use>
 [[gnu::no_sanitize_address]] bool AnyWord(uint64_t from, uint64_t to, Use use) {
   for (uint64_t at = (from + 7) & ~uint64_t{7}; at + 8 <= to; at += 8) {

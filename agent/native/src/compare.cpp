@@ -9,9 +9,9 @@ namespace misstep {
 
 namespace {
 
-// Whether ASGCT may give this code for a signal that hit pc. In compiled Java code the thread is in Java: it may find
-// no frame to start from (-5), one it cannot walk (-6) or a method that is none (-2); all other codes are for threads
-// in other states, or new, or gone (HotSpot: forte.cpp, where ticks_safepoint, -10, has no use).
+// Whether ASGCT may return this code for a signal at pc. In compiled Java code the thread is in Java: ASGCT may find no
+// frame to start from (-5), one that it cannot walk (-6), or an invalid method (-2); all other codes are for threads in
+// other states, or new, or exited (HotSpot: forte.cpp, where ticks_safepoint, -10, is unused).
 bool Possible(int32_t code, Region region, std::span<const NmethodRef> at_pc) {
   if (code < kDeoptCode) return false;
   if (region != Region::kCompiled || code == -2 || code == -5 || code == -6) return true;
@@ -29,8 +29,8 @@ Verdict CompareGstAsgct(std::span<const Frame> gst, std::span<const Frame> asgct
                         bool deoptimises) {
   if (asgct_code <= 0) {
     if (asgct_code == kDeoptCode && deoptimises) return Verdict::Tolerated(Rule::kDeoptUpcall);
-    // GetStackTrace has just walked this stack, and the thread is in a native method: there is nothing that ASGCT may
-    // not be able to walk. Only a collection of another thread may be under way for longer than a retry takes.
+    // GetStackTrace has just walked this stack, and the thread is in a native method: ASGCT must be able to walk it.
+    // Only a collection by another thread may take longer than a retry.
     if (asgct_code != -2) return Verdict::Mismatch(Kind::kCode, 0);
     return Verdict::Unwalkable(asgct_code);
   }

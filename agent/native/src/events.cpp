@@ -22,7 +22,7 @@ namespace {
 
 // Whether a thread sleeps or has ended. When that cannot be found out, it may have work.
 bool Rests(int32_t tid) {
-  char stat[128];  // the state stands behind the name, which has 15 characters at most
+  char stat[128];  // the state follows the name, which has at most 15 characters
   const int fd = open(("/proc/self/task/" + std::to_string(tid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return errno == ENOENT;
   const ssize_t n = read(fd, stat, sizeof(stat));

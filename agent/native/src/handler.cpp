@@ -22,7 +22,7 @@ namespace misstep {
 
 namespace {
 
-State* handled = nullptr;  // the kernel calls the handler without an argument of ours
+State* handled = nullptr;  // the kernel calls the handler without an argument from the agent
 pid_t own_pid = 0;
 
 #if defined(__x86_64__)
@@ -45,9 +45,10 @@ void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
 #error "the register names of this architecture are not known here"
 #endif
 
-// Takes each of the first words of the stack that point at code for the return address of the frame that pc is in, and
-// walks from there, as a profiler does that continues where AsyncGetCallTrace knew no frame to start from or could not
-// walk it (async-profiler). Nobody judges what comes out: most words are none. A crash or a hang shows.
+// Stack scanning: takes each of the first words of the stack that point at code for the return address of the frame
+// that pc is in, and walks from there, as a profiler does that continues where AsyncGetCallTrace found no frame to
+// start from or could not walk it (async-profiler). The walks are not judged, as most words are no return address; only
+// a crash or a hang shows.
 [[gnu::no_sanitize_address]] void GuessCallers(State& state, Slot* slot, Ticket* t, const ucontext_t& context,
                                                uint64_t end) {
   ucontext_t guess = context;
@@ -120,8 +121,8 @@ void Fill(State& state, Slot* slot, Ticket* t, void* context) {
     t->deoptimises = trace.num_frames == kDeoptCode && state.deopt_stubs.OnStack(spot.sp, end);
     if (trace.num_frames <= -3 && trace.num_frames >= -6) GuessCallers(state, slot, t, registers, end);
     status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
-    // A walk that does not get to the thread's bottom may have lost its way. GetStackTrace knows it best: a sample that
-    // is cut off above all that is on the shadow matches.
+    // A walk that does not reach the thread's bottom may be wrong. GetStackTrace is the best source for the bottom: a
+    // sample that is cut off below everything on the shadow stack matches.
     const uint64_t bottom =
         trace.num_frames > 0 ? reinterpret_cast<uint64_t>(t->frames[trace.num_frames - 1].method) : 0;
     const uint64_t gst = slot->bottom.load(std::memory_order_relaxed);
@@ -137,7 +138,7 @@ void Fill(State& state, Slot* slot, Ticket* t, void* context) {
   status->phase.store(phase_before, std::memory_order_release);
 }
 
-// A ticket that nobody has, taken; null when the judge has not come by for too long.
+// Claims an idle ticket; null if the judge has not emptied any for too long.
 Ticket* ClaimTicket(Slot* slot) {
   for (Ticket& t : slot->tickets) {
     TicketState idle = TicketState::kIdle;
@@ -146,8 +147,8 @@ Ticket* ClaimTicket(Slot* slot) {
   return nullptr;
 }
 
-// One tick of the thread's own turn. A tick while the thread is in the agent, or that is not of this check's share, is
-// none that was sent; one without a free ticket is overrun.
+// One tick of the thread's own turn. A tick while the thread is in the agent, or outside of this check's share, does
+// not count as sent; one without a free ticket is overrun.
 void TakeTick(State& state, Slot* slot, void* context) {
   Turn& turn = slot->turn;
   const uint64_t began_nanos = MonotonicNanos();
@@ -177,7 +178,7 @@ void TakeTick(State& state, Slot* slot, void* context) {
   }
   turn.cpu_nanos = OwnCpuNanos();
   if (turn.ticks.fetch_sub(1, std::memory_order_acq_rel) <= 1) return;
-  // What was missed is left out, and no thread spends more than half of its time here.
+  // Missed ticks are skipped, and no thread spends more than half of its time here.
   const uint64_t now_nanos = MonotonicNanos();
   turn.due_nanos = turn.due_nanos + step_nanos > now_nanos ? turn.due_nanos + step_nanos : now_nanos + step_nanos;
   SetTimer(turn, std::max(turn.due_nanos, now_nanos + (now_nanos - began_nanos)));
@@ -201,8 +202,8 @@ void Handle(int, siginfo_t* info, void* context) {
                   : what == SignalFor::kBracketSecond ? &slot->bracket.second
                                                       : &slot->tickets[sequence % kWarmTickets];
       TicketState pending = TicketState::kPending;
-      // A late signal meets a ticket that was given up (idle) or is another's: it is stray, its sample was counted
-      // lost.
+      // A late signal finds a ticket that was given up (idle) or that belongs to another signal: it is stray, and its
+      // sample was counted as lost.
       if (t->sequence == sequence && t->state.compare_exchange_strong(pending, TicketState::kFilling)) {
         state->status->delivered.fetch_add(1, std::memory_order_relaxed);
         Fill(*state, slot, t, context);

@@ -38,7 +38,7 @@ void AppendShadow(std::string* text, const MethodTable& methods, const Slot& slo
     keys.push_back(static_cast<uint32_t>(entries[i - 1]));
   }
   methods.KeysOf(keys);
-  // Of a virtual thread that may be mounted nothing is known.
+  // A virtual thread that may be mounted is unknown.
   const char* source = slot.carrier ? "(on the carrier's shadow)\n" : "(on the shadow)\n";
   for (const uint32_t key : keys) AppendFrame(text, methods.NameOfKey(key), source);
 }
@@ -94,7 +94,7 @@ void HungWalks::Look(uint64_t now_nanos) {
       AppendWords(&text, state_, slot);
     text.append("\n");
   }
-  // Whoever reads it finds all of it or none.
+  // Atomic: a reader finds the whole file or none.
   const std::string part = path_ + ".part";
   FILE* f = fopen(part.c_str(), "we");
   bool written = f != nullptr;
@@ -106,7 +106,7 @@ void HungWalks::Look(uint64_t now_nanos) {
     Log("cannot write " + path_ + ": " + std::strerror(errno));
     return;
   }
-  Log("sample " + std::to_string(sample) + " does not come back: the threads' shadows are in " + path_);
+  Log("sample " + std::to_string(sample) + " does not return: the threads' shadow stacks are in " + path_);
 }
 
 }  // namespace misstep

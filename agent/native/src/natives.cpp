@@ -28,7 +28,7 @@ std::vector<jint> Ints(JNIEnv* env, jintArray array) {
   return all;
 }
 
-// A weak reference that a thread of the JVM's ends.
+// A weak reference that is deleted on a thread attached to the JVM.
 std::shared_ptr<void> Weak(JNIEnv* env, jobject object) {
   return {env->NewWeakGlobalRef(object), [](void* weak) {
             JNIEnv* here = nullptr;

@@ -54,7 +54,7 @@ void SampleEngine::Start() { random_ = state_.options.seed ^ 0x6564676573; }
 
 void SampleEngine::Stop() {
   state_.turns_stopped.store(true, std::memory_order_seq_cst);
-  // Signals on their way: those not handled yet are given up, a handler at work is waited for, within reason.
+  // Pending signals are given up; a running handler is waited for, for a bounded time.
   const uint64_t limit_nanos = MonotonicNanos() + kStopNanos;
   for (size_t i = 0; i < state_.threads.size(); i++) {
     for (Ticket& t : state_.threads.at(i)->tickets) {
@@ -143,8 +143,8 @@ bool SampleEngine::SendBurst(Slot* slot, uint64_t now_nanos) const {
   return true;
 }
 
-// Gives the thread the ticks of the next milliseconds with those that other turns have left over, or more of them when
-// it has not come to the end of its last ones.
+// Gives the thread the ticks of the next milliseconds plus those that other turns have left over, or prolongs its turn
+// if it still has ticks.
 bool SampleEngine::GiveTurn(Slot* slot, uint64_t now_nanos) const {
   const auto own = TicksOfTurn(state_.options);
   Turn& turn = slot->turn;
@@ -220,9 +220,9 @@ void SampleEngine::Take(Slot* slot, Ticket* t, uint64_t now_nanos) {
 
 // Learns with which methods threads begin.
 //
-// Nothing of the shadow may lie below where a walk was cut off, and then it matches. No thread begins with a call of
-// the VM's on behalf of Java code (JDK-8303444); what else is a bottom is known from GetStackTrace or from its name. Of
-// a carrier's walk that shows no virtual thread nobody knows whether it shows all.
+// A walk that was cut off below everything on the shadow stack matches. But no thread begins with an upcall of the VM
+// on behalf of Java code (JDK-8303444); whether another method is a bottom is known from GetStackTrace or from its
+// name. A carrier's walk that shows no virtual thread may be incomplete.
 void SampleEngine::LearnBottom(Slot* slot, const Owned& o, const Verdict& verdict) {
   const bool mounted = SeamOf(o.frames).has_value();
   if (mounted) slot->carrier.store(true, std::memory_order_relaxed);
@@ -238,7 +238,7 @@ void SampleEngine::LearnBottom(Slot* slot, const Owned& o, const Verdict& verdic
   }
 }
 
-// What a sample is worth that has waited.
+// The final verdict of a sample that has waited.
 Verdict SampleEngine::CompareAgain(Owned* o) const {
   o->sample.all_described = events_.AllDescribed(o->frames, o->since_nanos);
   const Verdict verdict = Compare(o);
@@ -273,9 +273,9 @@ Verdict SampleEngine::Compare(Owned* o) const {
   return traced.outcome == Outcome::kMatch ? verdict : traced;
 }
 
-// Looks for the caller at which the walk was cut off, if it was deoptimised. Code without entries on the shadow is
-// taken for it when it is the first that was, and no other fits, of which events may tell later: words above may be
-// of calls that are over.
+// Looks for the caller at which the walk was cut off, if it was deoptimised. Code without entries on the shadow stack
+// is accepted if it is the first deoptimised code and no other fits, which events may still describe: words above may
+// belong to calls that have returned.
 void SampleEngine::FindDeoptimised(Owned* o, const Verdict& verdict) const {
   if (verdict.kind != Kind::kTruncated || o->fits) return;
   const auto lost = std::span(o->keys).first(std::min<size_t>(verdict.divergence, o->keys.size()));

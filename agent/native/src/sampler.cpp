@@ -75,8 +75,8 @@ void Sampler::TickByCpu(TickEngine* engine, uint64_t now_nanos, size_t left) {
   }
 }
 
-// Each check has its own share of the ticks; both may want the same one, for different threads. Neither always comes
-// first: the only thread that runs takes what one of them wants.
+// Each check has its own share of the ticks; both may take the same one, for different threads. The order is random, as
+// the only running thread may take the tick for just one of them.
 void Sampler::TickAll(bool of_turns, uint64_t now_nanos) {
   const bool brackets_first = NextRandom(&random_) % 2 == 0;
   for (const bool brackets : {brackets_first, !brackets_first}) {
@@ -101,7 +101,7 @@ void Sampler::Run() {
     state_.status->heartbeat.store(now_nanos, std::memory_order_relaxed);
     if (sampling && now_nanos >= next_tick_nanos) {
       TickAll(false, now_nanos);
-      // After a delay the missed ticks are left out: no burst.
+      // After a delay the missed ticks are skipped: no burst.
       next_tick_nanos = std::max(next_tick_nanos + DrawStep(o, &random_), now_nanos);
     }
     if (turns && now_nanos >= next_turn_nanos) {

@@ -16,7 +16,7 @@ bool StartsServiceThreadLast(jvmtiEnv* jvmti) {
          (version & JVMTI_VERSION_MASK_MAJOR) >> JVMTI_VERSION_SHIFT_MAJOR == 1;
 }
 
-// Has the JVM tell of compiled code. Returns what is wrong.
+// Enables the events of compiled code. Returns the error, empty if there is none.
 std::string WatchCode(jvmtiEnv* jvmti) {
   for (const jvmtiEvent event : {JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD}) {
     if (jvmti->SetEventNotificationMode(JVMTI_ENABLE, event, nullptr) != JVMTI_ERROR_NONE) {
@@ -43,7 +43,7 @@ std::string ServiceThread::Begin(jvmtiEnv* jvmti) {
   generating = true;
   const bool generated = jvmti->GenerateEvents(JVMTI_EVENT_COMPILED_METHOD_LOAD) == JVMTI_ERROR_NONE;
   generating = false;
-  if (!generated) return "cannot learn of the code that was compiled before the Service Thread began";
+  if (!generated) return "cannot generate the events of code that was compiled before the Service Thread began";
   runs_.store(true, std::memory_order_release);
   return "";
 }

@@ -24,15 +24,15 @@ namespace {
 thread_local Slot* current_slot = nullptr;
 thread_local bool excluded = false;
 
-// Ends the slot of a thread that goes without a ThreadEnd event: with -XX:-VMContinuations virtual threads are platform
-// threads that no event announces. One that is attached still may detach in a destructor of its own: then there is one.
+// Ends the slot of a thread that ends without a ThreadEnd event: with -XX:-VMContinuations virtual threads are platform
+// threads without events. A thread that is still attached may detach in its own destructor, which posts the event.
 void EndWithThread(Slot* slot) {
   static pthread_key_t key = 0;
   static const bool made = pthread_key_create(&key, [](void* own) {
                              const auto* ending = static_cast<Slot*>(own);
                              void* env = nullptr;
                              if (ending->vm != nullptr && ending->vm->GetEnv(&env, JNI_VERSION_1_6) == JNI_OK) {
-                               pthread_setspecific(key, own);  // come again behind the other destructors
+                               pthread_setspecific(key, own);  // run again after the other destructors
                              } else {
                                ending->owner->End();
                              }
@@ -126,7 +126,7 @@ bool Threads::MakeTimer(Slot* slot) const {
   if (timer_create(CLOCK_MONOTONIC, &event, &slot->turn.timer) == 0) return true;
   static std::atomic<bool> logged = false;
   if (!logged.exchange(true)) {
-    Log(std::string("threads get fewer signals than the interval asks for: cannot make a timer: ") + strerror(errno));
+    Log(std::string("threads get fewer signals than the interval requests: cannot create a timer: ") + strerror(errno));
   }
   return false;
 }

@@ -9,7 +9,7 @@ void Walk(const State& state, AsgctTrace* trace, void* context, uint64_t walk) {
   if (misstep_seam_walk != nullptr) misstep_seam_walk(walk);
   const auto depth = static_cast<jint>(state.options.depth);
   state.asgct(trace, depth, context);
-  // More than there is room for is no count of frames, and like no code: nobody is to read what is not there.
+  // More frames than there is room for is not a valid count: treat it as an invalid code, so that nothing is read.
   if (trace->num_frames > depth) trace->num_frames = -trace->num_frames;
 }
 

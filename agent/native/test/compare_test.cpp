@@ -111,7 +111,7 @@ struct CompareTest : testing::Test, CodeLookup {
   }
   // A sample with what it looks at.
   struct Given {
-    NoteGiven(std::vector<uint32_t> shadow, std::vector<Frame> asgct, Region region = Region::kUnknown)
+    Given(std::vector<uint32_t> shadow, std::vector<Frame> asgct, Region region = Region::kUnknown)
         : keys(std::move(shadow)), frames(std::move(asgct)) {
       s.shadow = keys;
       s.asgct = frames;
@@ -119,7 +119,7 @@ struct CompareTest : testing::Test, CodeLookup {
       s.limit = kLimit;
       s.region = region;
     }
-    NoteGiven(const Given&) = delete;
+    Given(const Given&) = delete;
     std::vector<uint32_t> keys;
     std::vector<Frame> frames;
     Sample s;

@@ -3,8 +3,9 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 
 /**
- * Calls a method through a method handle, interpreted: the linker of method handles takes its own argument off the caller's stack. With the
- * argument "room" the method called has a local variable more, which makes room for itself below its arguments; with "tight" it has none.
+ * Calls a method through a method handle, interpreted: the linker of method handles removes its own
+ * argument from the caller's stack. With the argument "room" the called method has one more local
+ * variable, which makes room below its arguments; with "tight" it has none.
  */
 public final class Linked {
   static int leaf(int x) {

@@ -1,7 +1,8 @@
 /**
- * Asks an object for its interfaces, below some frames. C1 leaves the check to a stub when the class's cache of one interface has another,
- * and pushes both classes onto the stack for it. With the argument "other" two interfaces take turns in the cache, with "same" one
- * stays there.
+ * Checks an object for its interfaces, on top of some frames. If the class's cache of one interface
+ * (secondary super cache) has another one, C1 calls a stub for the check and pushes both classes
+ * onto the stack for it. With the argument "other" two interfaces alternate in the cache, with
+ * "same" one stays there.
  */
 public final class Pushed {
   interface A {}

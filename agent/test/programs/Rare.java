@@ -3,17 +3,20 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 
-/** Has the VM call Java code at instructions at which it seldom does: {@code letters}, {@code entry}, {@code allocate}, {@code compare}. */
+/**
+ * Makes the VM call Java code at instructions at which it rarely does: {@code letters}, {@code
+ * entry}, {@code allocate}, {@code compare}.
+ */
 public final class Rare {
   static int marks;
 
-  /** What the others call, so that there is an entry to check above them. */
+  /** Called by the others, so that there is an entry to check above them. */
   static int mark(int n) {
     marks++;
     return n;
   }
 
-  /** Defines its own copies of the classes below, so that each of them is asked of it by the VM. */
+  /** Defines its own copies of the classes below, so that the VM requests each of them from it. */
   static final class Own extends ClassLoader {
     Own() {
       super(Rare.class.getClassLoader());

@@ -1,6 +1,7 @@
 /**
- * Looks for a string in others, below some frames. C2 has instructions of its own for that, which keep what they work on on the stack.
- * With the argument "string" it looks for a string, with "char" for a character, which takes nothing on the stack.
+ * Searches strings, on top of some frames. C2 has an intrinsic for that, which keeps its operands on
+ * the stack. With the argument "string" it searches for a string, with "char" for a character, which
+ * needs no stack.
  */
 public final class Searched {
   private static final String TEXT =

@@ -1,6 +1,9 @@
 import java.util.Arrays;
 
-/** Sorts arrays below some frames. Since 22 the JVM does the most of that in C code of its own that is not HotSpot's (libsimdsort). */
+/**
+ * Sorts arrays on top of some frames. Since 22 the JDK does most of that in a C library outside of
+ * HotSpot (libsimdsort).
+ */
 public final class Sorted {
   static int median(int[] numbers) {
     Arrays.sort(numbers);

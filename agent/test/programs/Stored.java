@@ -1,6 +1,6 @@
 /**
- * Links old objects to others far away, below some frames. Each store dirties a card, and where G1's queue of cards is full the barrier behind the
- * store calls the VM.
+ * Links old objects to others far away, on top of some frames. Each store dirties a card, and if
+ * G1's queue of cards is full, the barrier after the store calls the VM.
  */
 public final class Stored {
   static final class Node {

@@ -1,6 +1,7 @@
 /**
- * New threads that go down far beyond what a shadow has room for before anything returns: virtual ones, whose buffer has 1,008 entries, and a platform thread,
- * whose has 16,384. Neighbours go down at the same time: an entry beyond the end of one's buffer would be another's.
+ * New threads that recurse far deeper than a shadow buffer has room for before anything returns:
+ * virtual ones, whose buffer has 1,008 entries, and a platform thread, whose buffer has 16,384.
+ * Neighbours recurse at the same time: an entry beyond the end of one buffer would be in another.
  */
 public final class Descent {
   static int down(int depth) {
