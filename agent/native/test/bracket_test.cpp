@@ -114,7 +114,7 @@ TEST_F(BracketTest, TheSameStackMatches) {
   EXPECT_MATCH(Judge("b@1 a@20 run@10", "b@4 a@20 run@10", "b@7 a@20 run@10"));
 }
 
-// Its class was redefined between the first signal and GetStackTrace: the frame goes on in the old version.
+// Its class was redefined between the first signal and GetStackTrace: the frame continues in the old version.
 TEST_F(BracketTest, ARedefinedMethodHasAnotherId) {
   const std::vector<Frame> before = Frames("b@1 a@20 run@10");
   MethodInfo obsolete = *before[1].info;
@@ -126,7 +126,7 @@ TEST_F(BracketTest, ARedefinedMethodHasAnotherId) {
   EXPECT_MISMATCH(Judge(before, later, Frames("b@1 run@10")), Kind::kMissing, 1, true);
 }
 
-// A bottom of which no event has told.
+// A bottom that no event has described.
 TEST_F(BracketTest, AnUnknownMethodIsNotJudged) {
   const std::vector<Frame> gst = Frames("b@1 run@20");
   std::vector<Frame> before = gst;
@@ -141,7 +141,7 @@ TEST_F(BracketTest, TheTopMayDoAnything) {
   EXPECT_MATCH(Judge("a@1 run@10", "run@15", "b@1 run@20"));
 }
 
-// ORACLE.md, asgct-gst-bracket: a loop may leave a frame that both walks show and come back.
+// asgct-gst-bracket, rule moved: a loop may leave a frame that both walks show and come back.
 TEST_F(BracketTest, ALoopMayComeBack) {
   EXPECT_RULE(Judge("a@4 La@10 run@10", "b@4 La@20 run@10", "a@4 La@10 run@10"), Rule::kMoved);
   // Called again from the same place: another activation, so what is above may differ.
@@ -190,7 +190,7 @@ TEST_F(BracketTest, TheLaunchersThreadDoesMoreThanMain) {
   EXPECT_VOID(Judge("x@4 y@20", own, own), Reason::kNoBottom);
 }
 
-// JNI initialises a class and goes on with a method of it, on a thread that native code attached.
+// JNI initialises a class and then calls a method of it, on a thread that native code attached.
 TEST_F(BracketTest, WhatComesBehindAnInitialiserIsNotKnown) {
   Info("<clinit>");
   EXPECT_VOID(Judge("x@4 <clinit>@20", "x@4 <clinit>@20", "y@4"), Reason::kNoBottom);
@@ -257,7 +257,7 @@ TEST_F(BracketTest, TheLauncherMakesTheObjectWhoseMainItCalls) {
   EXPECT_MISMATCH(Judge("x@4 <init>@4", "a@4 main@10", "a@4 main@10"), Kind::kForeign, 0, false);
 }
 
-// The VM's own calls come in turn at one instruction: no proof that the frame above is the same.
+// The VM may make several calls at one instruction: no proof that the frame above is the same.
 TEST_F(BracketTest, UpcallsComeInTurn) {
   Id("loadClass");
   infos[Id("loadClass") - 1].upcall = Upcall::kLoad;
@@ -293,7 +293,7 @@ TEST_F(BracketTest, TheInlinedGroupOnTopIsNotJudged) {
   EXPECT_MISMATCH(judge(lost), Kind::kExtra, 1, false);
 }
 
-// GetStackTrace gave the virtual thread's stack for its carrier's, in VirtualThread.run as it ended (21).
+// GetStackTrace returned the virtual thread's stack for its carrier, in VirtualThread.run as it ended (21).
 TEST_F(BracketTest, AVirtualThreadsStackIsNoCarriers) {
   const auto judge = [&] { return Judge("d@50 vrun@10 b@50 a@50 run@10", "vrun@10", "b@50 a@50 run@10"); };
   Info("vrun").name = "run";

@@ -257,7 +257,7 @@ TEST_F(CompareTest, NullMethodIdHidesNoFaultElsewhere) {
   EXPECT_EQ(CompareGstAsgct(Frames("a@1 b@2 c@3 d@4"), a, 3, kLimit).outcome, Outcome::kMismatch) << "a lost bottom";
 }
 
-// A walk that met a GC, or a method without its jmethodID, is done again.
+// A walk during a GC, or with a method without its jmethodID, is repeated.
 TEST_F(CompareTest, ASecondWalkThatIsEqualIsRetried) {
   EXPECT_TRUE(WorthRetrying(-2, {}));
   std::vector<Frame> a = Frames("a@1 b@2");
@@ -368,7 +368,7 @@ TEST_F(CompareTest, SampleInPushWindow) {
 
 TEST_F(CompareTest, PushWindowHidesNothingBelow) {
   EXPECT_EQ(Judge("a b", "c@0 a@50").outcome, Outcome::kMismatch);            // b lost
-  EXPECT_EQ(Judge("a b", "c@0 x@50 b@50 a@50").outcome, Outcome::kMismatch);  // x made up
+  EXPECT_EQ(Judge("a b", "c@0 x@50 b@50 a@50").outcome, Outcome::kMismatch);  // x is bogus
   EXPECT_EQ(Judge("a b", "c@50 b@50 a@50", Region::kInterpreter).outcome, Outcome::kMismatch);
 }
 
@@ -539,7 +539,7 @@ TEST_F(CompareTest, ThePositionsOfCodeOfAnotherVersion) {
   EXPECT_TRUE(later.Begins(frames)) << "of which no event told";
 }
 
-// A deoptimised caller has the position at which the reference goes on, not any other one.
+// A deoptimised caller has the position at which the reference continues, not any other one.
 TEST_F(CompareTest, ThePositionsOfCodeInAReference) {
   const NmethodRef n = Compiled({"b@50 m@20", "m@30", "jdk@3"});
   EXPECT_TRUE(n->Begins(Frames("b@50 m@20 a@50")));
@@ -608,7 +608,7 @@ TEST_F(CompareTest, UnknownMethodsAreNotJudged) {
   EXPECT_TRUE(MayBeEarly(s, v));
 }
 
-// Class load events may be off a moment before the JVM says that it dies.
+// Class load events may be off a moment before the JVM announces its end.
 TEST_F(CompareTest, NoClassLoadIsNoFaultAtTheEnd) {
   const Verdict code = Verdict::Mismatch(Kind::kCode, 0);
   EXPECT_VOID(AtTheEnd(code, -1, true), Reason::kExit);
@@ -617,8 +617,8 @@ TEST_F(CompareTest, NoClassLoadIsNoFaultAtTheEnd) {
   EXPECT_MISMATCH(AtTheEnd(Verdict::Mismatch(Kind::kTruncated, 1), 3, true), Kind::kTruncated, 1);
 }
 
-// Once the JVM has told of every method, an id that is none's is the walk's own, wherever it stands: even where the
-// shadow would let a frame of any other method pass.
+// Once events have described every method, an id of no method is a fault of the walk, wherever it is: even where the
+// shadow stack would accept a frame of any other method.
 TEST_F(CompareTest, AnIdOfNoMethodIsAMismatchAtLast) {
   const std::vector<uint32_t> keys = Shadow("a b");
   for (size_t i = 0; i < 3; i++) {

@@ -33,7 +33,7 @@ TEST(MethodTable, BindsRegistrationsToPreparedMethods) {
   table.KeysOf(ids);
   EXPECT_EQ(ids[0], x->key);
   EXPECT_NE(ids[1], 0u);
-  EXPECT_EQ(ids[2], 0u);  // reserved, not told of
+  EXPECT_EQ(ids[2], 0u);  // reserved, not registered
   EXPECT_EQ(ids[3], 0u);  // never reserved
   EXPECT_EQ(table.NameOfKey(x->key).name, "x");
   EXPECT_EQ(table.NameOfKey(999).name, "");
@@ -83,7 +83,7 @@ TEST(MethodTable, TheSameMethodTransformedTwiceHasOneKey) {
   EXPECT_EQ(ids[0], ids[1]);
 }
 
-// A class that comes again and again in loaders that go.
+// A class that is loaded repeatedly, in loaders that are unloaded.
 TEST(MethodTable, RegistrationsOfLoadersThatAreGoneAreForgotten) {
   MethodTable table;
   int ended = 0;
@@ -112,7 +112,7 @@ TEST(MethodTable, RegistrationsOfLoadersThatAreGoneAreForgotten) {
   EXPECT_EQ(ids[0], ids[1]);
 }
 
-// Programs that load a class again and again have no end of them.
+// Programs that load a class repeatedly accumulate registrations.
 TEST(MethodTable, AClassThatComesAgainIsKeptOnce) {
   MethodTable table;
   PoolBuilder bytes;

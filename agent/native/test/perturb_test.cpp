@@ -81,7 +81,7 @@ class Perturb : public testing::Test {
   std::string folder_;
 };
 
-// A page of a mapped file that finds no room on the disk is a SIGBUS in the JVM: a crash that is ours.
+// A page of a mapped file for which the disk has no room is a SIGBUS in the JVM: a crash caused by the agent.
 TEST_F(Perturb, TheScheduleHasItsRoomOnTheDisk) {
   Write(Delays(1));
   Perturber p;

@@ -1,5 +1,5 @@
-// The sampler's protocol and the tables that threads share, without a JVM: threads come and go under real signals, with
-// a walker of the test's own in ASGCT's place. Meant for ThreadSanitizer, and true under the others too.
+// The sampler's protocol and the tables that threads share, without a JVM: threads start and end under real signals,
+// with the test's own walker in place of ASGCT. Meant for ThreadSanitizer, but valid under the others, too.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -112,7 +112,7 @@ void StartAgent(const Folder& folder, const std::string& sampling, AsgctFunction
   ASSERT_EQ(a->methods.Reserve(kMethods), 1u);
   a->methods.Register(Class("T", 1));
   Publish(&a->methods, "T", kFirstMethod);
-  agent = a.release();  // for ever: its handler stays installed
+  agent = a.release();  // never freed: its handler stays installed
   ASSERT_EQ(InstallHandler(*agent), "");
   agent->StartChecks();
 }
@@ -190,7 +190,7 @@ TEST(Protocol, TicksWithoutRoomAreOverrun) {
   VerdictsAddUp(c);
 }
 
-// As Walk, below a method that no event tells of.
+// As Walk, below a method that no event describes.
 void WalkBelowUnknown(AsgctTrace* trace, jint depth, void* context) {
   Walk(trace, depth - 1, context);
   if (trace->num_frames <= 0) return;

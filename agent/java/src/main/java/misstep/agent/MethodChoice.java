@@ -28,8 +28,8 @@ import misstep.agent.instrument.Instrumenter;
  * Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014).
  *
  * <p>A method with a value below the threshold takes part if one of the include patterns matches
- * (none given: any) and none of the exclude patterns. Patterns are of "package.Class.method", with
- * dots and without descriptor; * stands for any run of characters, also none. A list of exact
+ * (none given: any) and none of the exclude patterns. Patterns match "package.Class.method", with
+ * dots and without descriptor; * is any run of characters, also an empty one. A list of exact
  * methods (only) replaces ratio and patterns.
  *
  * <p>Immutable.
@@ -82,7 +82,7 @@ final class MethodChoice implements Instrumenter.Choice {
   }
 
   /**
-   * Tells whether a method is to be instrumented.
+   * Returns whether a method is to be instrumented.
    *
    * @param className internal name, with slashes
    */
@@ -131,7 +131,7 @@ final class MethodChoice implements Instrumenter.Choice {
     return false;
   }
 
-  /** Tells whether text is pattern, in which * stands for any run of characters. Linear space. */
+  /** Returns whether text matches pattern, in which * is any run of characters. Linear space. */
   static boolean matches(String pattern, String text) {
     int p = 0;
     int t = 0;

@@ -7,23 +7,23 @@ import java.util.List;
 import misstep.agent.instrument.Instrumented;
 
 /**
- * The file of the methods that are instrumented, one a line as the option {@code only} takes them,
- * written as classes are loaded so that it is there when the JVM dies. Its first line says so in a
- * comment. Whoever narrows the instrumentation to the methods that a finding needs begins with it.
+ * The file of the instrumented methods, one per line in the format of the option {@code only}. It is
+ * written as classes are loaded, so that it survives the JVM. Its first line is a comment that names
+ * its contents. Narrowing the instrumentation to the methods that a finding needs begins with it.
  *
- * <p>Safe for use by several threads.
+ * <p>Thread-safe.
  */
 final class MethodList {
   /** Name of the file in the agent's folder. */
   static final String NAME = "methods.txt";
 
-  /** Methods at most; those of classes that are loaded later are left out. */
+  /** The most methods that are listed; those of classes that are loaded later are left out. */
   static final int MOST = 1 << 16;
 
   private final FileOutputStream file;
   private int left = MOST;
 
-  /** Makes the file, and has all classes that writing takes loaded now. */
+  /** Creates the file, and loads all classes that writing needs now. */
   MethodList(String path) throws IOException {
     file = new FileOutputStream(path);
     write(new StringBuilder("# instrumented methods\n"));

@@ -11,13 +11,13 @@ final class Native {
    * Reserves method ids.
    *
    * @param n how many, at least 1
-   * @return the first of n consecutive ids that nobody else got
+   * @return the first of n consecutive ids that no other caller gets
    */
   static native int reserve(int n);
 
   /**
-   * Tells of the instrumented methods of one class, before their code can run. A class whose ids
-   * are not consecutive is told of in several calls.
+   * Registers the instrumented methods of one class, before their code can run. A class whose ids
+   * are not consecutive is registered in several calls.
    *
    * @param loader the defining loader, null for the boot loader
    * @param className internal name
@@ -25,7 +25,7 @@ final class Native {
    * @param nameAndDescriptor "name(descriptor)result" of each
    * @param pushEndBci for each the first bci after the push is complete
    * @param exitStartBcis for each the [start, end) pairs of bcis in which it pops and leaves
-   * @param redefined the class, if it was loaded before and now changes its code; else null
+   * @param redefined the class, if it was loaded before and is now redefined; else null
    */
   static native void registered(
       ClassLoader loader,
@@ -37,24 +37,24 @@ final class Native {
       Class<?> redefined);
 
   /**
-   * Tells that this thread begins to instrument a class. Others that it loads until {@link #end} get
-   * no instrumentation, which the native half tells of.
+   * Marks that this thread begins to instrument a class. Other classes that it loads until {@link
+   * #end} are not instrumented, which the native half logs.
    *
    * @param className internal name
    */
   static native void begin(String className);
 
-  /** Tells that this thread instruments no class any more. */
+  /** Marks that this thread no longer instruments a class. */
   static native void end();
 
   /**
-   * Counts and logs a class or method that stays as it is although it was chosen.
+   * Counts and logs a class or method that is not instrumented although it was chosen.
    *
    * @param className internal name
    * @param why one line
    */
   static native void failed(String className, String why);
 
-  /** Tells that classes loaded from now on are instrumented: checks and sampling may start. */
+  /** Reports that classes loaded from now on are instrumented: checks and sampling may start. */
   static native void ready();
 }

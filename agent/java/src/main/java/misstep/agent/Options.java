@@ -13,7 +13,7 @@ import java.util.Set;
 
 /**
  * The instrumentation's part of the agent's option string: {@code key=value} pairs separated by
- * commas, lists inside a value separated by semicolons. Keys of the native half are passed over; it
+ * commas, lists inside a value separated by semicolons. Keys of the native half are ignored; it
  * has validated all of them.
  *
  * <ul>
@@ -22,7 +22,7 @@ import java.util.Set;
  *   <li>{@code methods}: ratio of methods in [0, 1]; absent means 1, all
  *   <li>{@code include}, {@code exclude}: patterns, see {@link MethodChoice}
  *   <li>{@code only}: path of a UTF-8 file with one "package/Class.name(descriptor)result" a line;
- *       blank lines and lines that begin with # are passed over
+ *       blank lines and lines that begin with # are ignored
  * </ul>
  */
 final class Options {

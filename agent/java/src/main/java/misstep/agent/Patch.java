@@ -24,7 +24,7 @@ import org.objectweb.asm.commons.Remapper;
 
 /**
  * Makes the patch jar of the JDK it runs on: that JDK's own {@code java.lang.Thread} with the field
- * {@code misstepShadow}, and {@code java.lang.MisstepShadow}. The same JDK gives the same bytes.
+ * {@code misstepShadow}, and {@code java.lang.MisstepShadow}. The same JDK yields the same bytes.
  *
  * <p>The jar goes before the JDK's own classes: {@code --patch-module java.base=JAR} on 9 and
  * later, {@code -Xbootclasspath/p:JAR} on 8.
@@ -81,7 +81,7 @@ public final class Patch {
     return entry;
   }
 
-  /** What of the JDK the runtime class depends on, read from the JDK's own Thread. */
+  /** The traits of the JDK that the runtime class depends on, read from the JDK's own Thread. */
   static final class Traits {
     final int version; // class file version of the JDK's own classes
     final boolean modules; // 9 and later
@@ -134,7 +134,7 @@ public final class Patch {
     return writer.toByteArray();
   }
 
-  /** The template with the stand-ins renamed to what this JDK has. */
+  /** The template with the stand-ins renamed to the classes of this JDK. */
   static byte[] shadow(byte[] template, final Traits traits) {
     ClassReader reader = new ClassReader(template);
     ClassWriter writer = new ClassWriter(0);

@@ -9,11 +9,11 @@ import misstep.agent.instrument.Instrumented;
 import misstep.agent.instrument.Instrumenter;
 
 /**
- * Instruments classes as the JVM loads them. Whatever goes wrong, the class is loaded as it is and
- * the native half is told why: a transformer must not break the program.
+ * Instruments classes as the JVM loads them. If anything fails, the class is loaded unchanged and the
+ * native half gets the reason: a transformer must not break the program.
  *
- * <p>Safe for use by several threads. While a thread instruments one class, the JVM does not show it
- * others that it loads on the way (java.instrument: Reentrancy.c); the native half tells of them.
+ * <p>Thread-safe. While a thread instruments one class, the JVM does not pass it other classes that
+ * it loads meanwhile (java.instrument: Reentrancy.c); the native half logs them.
  */
 final class Transformer implements ClassFileTransformer {
   private static final AnnotationRule NONE =
@@ -24,7 +24,7 @@ final class Transformer implements ClassFileTransformer {
         }
       };
 
-  /** The JVM obeys the JDK's internal annotations in its own classes only. */
+  /** The JVM honours the JDK's internal annotations only in its own classes. */
   private static final AnnotationRule BOOT =
       new AnnotationRule() {
         @Override
@@ -90,8 +90,8 @@ final class Transformer implements ClassFileTransformer {
   }
 
   /**
-   * A disk that is full does not keep a class from being instrumented, whose ids are given away
-   * already.
+   * A full disk does not prevent the instrumentation of a class, whose ids have already been
+   * reserved.
    */
   private void list(String className, List<Instrumented.Method> methods) {
     try {
@@ -101,7 +101,7 @@ final class Transformer implements ClassFileTransformer {
     }
   }
 
-  /** Tells the native half, in one call for each run of consecutive ids. */
+  /** Registers with the native half, in one call for each run of consecutive ids. */
   private static void register(
       ClassLoader loader, String className, Class<?> redefined, List<Instrumented.Method> methods) {
     int from = 0;

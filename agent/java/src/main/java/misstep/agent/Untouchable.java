@@ -4,8 +4,8 @@ package misstep.agent;
  * Classes that are never instrumented, each with its reason. Classes loaded before the agent and
  * hidden classes need no entry: the JVM never shows them to a transformer.
  *
- * <p>The reasons about virtual threads are those of JDK 21 and later; a program with virtual threads whose
- * shadows must stay balanced (AgentIT) is what tests them.
+ * <p>The reasons about virtual threads are those of JDK 21 and later; AgentIT tests them by a
+ * program with virtual threads whose shadow stacks must stay balanced.
  */
 final class Untouchable {
   /** Exact names, and prefixes when they end in a star. */
@@ -13,7 +13,7 @@ final class Untouchable {
     // The agent and its runtime: they would call themselves.
     "java/lang/MisstepShadow",
     "misstep/agent/*",
-    // What the runtime is made of: enter and exit call or read them.
+    // Used by the runtime: enter and exit call or read them.
     "java/lang/Thread",
     "jdk/internal/misc/Unsafe",
     "sun/misc/Unsafe",

@@ -6,9 +6,9 @@ import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.Opcodes;
 
 /**
- * The outline of a class file: which methods have code, where it lies, how many locals it has. ASM
- * tells the number of locals only after a method's code, which is too late for whoever wants a
- * local of his own in that code; and no ASM visitor is told bcis.
+ * The outline of a class file: which methods have code, where it is, how many locals it has. ASM
+ * passes the number of locals only after a method's code, which is too late for adding a local to
+ * that code; and no ASM visitor gets bcis.
  */
 final class ClassFile {
   /** A method that has code. */

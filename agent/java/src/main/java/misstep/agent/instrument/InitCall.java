@@ -64,8 +64,8 @@ final class InitCall {
   }
 
   /**
-   * The quick way, right for nearly all: as long as nothing branches, the call is the first on an
-   * object that was not made by one of the NEW before it. Returns -1 when that does not tell.
+   * The quick way, correct for nearly all: as long as nothing branches, the call is the first on an
+   * object that was not created by one of the NEW before it. Returns -1 if that does not decide it.
    */
   private int straightLine() {
     int uninitialized = 0;
@@ -160,8 +160,8 @@ final class InitCall {
   }
 
   /**
-   * Dead code is checked by the verifier all the same. What follows the call in the file counts as
-   * after it, unless its frame says that the object is uninitialized.
+   * The verifier checks dead code, too. Code that follows the call in the file counts as after it,
+   * unless its frame has the object uninitialized.
    */
   private BitSet withDeadCode(BitSet before, BitSet behind) {
     BitSet all = new BitSet();
@@ -180,7 +180,7 @@ final class InitCall {
     return all;
   }
 
-  /** Instructions that can be reached from one, without going on at the barrier. */
+  /** Instructions that can be reached from one, without continuing at the barrier. */
   private BitSet reach(int from, int barrier) {
     InsnList list = method.instructions;
     BitSet seen = new BitSet(list.size());
@@ -233,7 +233,7 @@ final class InitCall {
     }
   }
 
-  /** False if control never goes on to the next instruction. */
+  /** False if control never continues with the next instruction. */
   private static boolean goesOn(AbstractInsnNode n) {
     int opcode = n.getOpcode();
     return opcode != Opcodes.GOTO

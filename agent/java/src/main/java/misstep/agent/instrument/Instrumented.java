@@ -2,7 +2,7 @@ package misstep.agent.instrument;
 
 import java.util.List;
 
-/** What {@link Instrumenter} made of a class. */
+/** A class as {@link Instrumenter} rewrote it. */
 public final class Instrumented {
   /** One instrumented method. */
   public static final class Method {

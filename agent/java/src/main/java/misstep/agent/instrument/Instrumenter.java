@@ -16,9 +16,9 @@ import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.commons.JSRInlinerAdapter;
 
 /**
- * Rewrites class files so that chosen methods push their id on entry and pop it on every way out.
+ * Rewrites class files so that chosen methods push their id on entry and pop it on every exit.
  *
- * <p>Of a method {@code m} it makes
+ * <p>A method {@code m} becomes
  *
  * <pre>
  * long saved = Runtime.enter(ID);   // in a constructor right after super() or this()
@@ -26,31 +26,31 @@ import org.objectweb.asm.commons.JSRInlinerAdapter;
  * catch (anything) { Runtime.exit(saved); throw it; }
  * </pre>
  *
- * {@code saved} is a local behind all of the method's own. Nothing else changes: no field, no
- * method, no annotation, so the JVM also accepts the result for a class that is loaded already. The
- * same input and ids give the same bytes.
+ * {@code saved} is a local after all of the method's own. Nothing else changes: no field, no
+ * method, no annotation, so the JVM also accepts the result for a class that is already loaded. The
+ * same input and ids yield the same bytes.
  *
- * <p>Stateless, safe for use by several threads.
+ * <p>Stateless and thread-safe.
  */
 public final class Instrumenter {
-  /** Class file versions that are understood: Java 1.1 to 28. Later ones are left alone. */
+  /** The latest class file version that is supported: Java 28. Later ones are left alone. */
   public static final int MAX_MAJOR = Opcodes.V28 & 0xffff;
 
   private static final int MAX_LOCALS = 65535 - 2;
 
-  /** Chooses methods of the class at hand. */
+  /** Chooses methods of the current class. */
   public interface Choice {
     /** Called once for each method that has code. */
     boolean chooses(String className, String name, String descriptor);
   }
 
-  /** Gives out method ids. */
+  /** Reserves method ids. */
   public interface Ids {
-    /** The first of n consecutive ids that nobody else got; n is at least 1. */
+    /** The first of n consecutive ids that no other caller gets; n is at least 1. */
     int reserve(int n);
   }
 
-  /** Hears of chosen methods that stay as they are, unless a rule wants it so. */
+  /** Receives chosen methods that are not instrumented, unless a rule excludes them. */
   public interface Problems {
     /** Called once for each, with a reason of one line. */
     void skipped(String className, String method, String why);
@@ -69,7 +69,7 @@ public final class Instrumenter {
   /**
    * Instruments a class.
    *
-   * @return null if no method was chosen or could be instrumented: the class stays as it is
+   * @return null if no method was chosen or could be instrumented: the class stays unchanged
    * @throws IllegalArgumentException if the class file's version is beyond {@link #MAX_MAJOR}
    * @throws RuntimeException of ASM's if the class file is broken
    */
@@ -123,8 +123,8 @@ public final class Instrumenter {
   }
 
   /**
-   * A class that JFR made anew (HotSpot: jfrEventClassTransformer.cpp) is retransformed from the code that runs, pushes and
-   * pops among it: it stays as it is. Where they stand nobody knows.
+   * A class that JFR rewrote (HotSpot: jfrEventClassTransformer.cpp) is retransformed from its
+   * current code, which has pushes and pops at unknown places: it is left unchanged.
    */
   private static Instrumented alreadyInstrumented(
       byte[] file, List<ClassFile.Method> chosen, Ids ids) {
@@ -138,12 +138,12 @@ public final class Instrumenter {
 
   /** One attempt at writing the class. */
   private final class Pass {
-    /** By key, in the order of the file; every method that is to be instrumented. */
+    /** Every method that is to be instrumented, by key, in the order of the file. */
     final Map<String, Region> regions = new HashMap<>();
 
     final List<String> keys = new ArrayList<>();
 
-    /** Id by key of what was instrumented. */
+    /** The id of each instrumented method, by key. */
     final Map<String, Integer> ids = new HashMap<>();
 
     int firstId;
@@ -158,7 +158,7 @@ public final class Instrumenter {
     }
 
     byte[] write(ClassReader reader, final AnnotationRule rule, final int major) {
-      // Given the reader, the writer copies methods nobody touches, and the constant pool.
+      // With the reader, the writer copies unchanged methods, and the constant pool.
       ClassWriter writer = new ClassWriter(reader, 0);
       reader.accept(
           new ClassVisitor(Opcodes.ASM9, writer) {

@@ -7,8 +7,8 @@ import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.Opcodes;
 
 /**
- * Reads from the finished bytes where the pushes and pops ended up. ASM may still lengthen jumps
- * when it writes, so only the finished bytes tell.
+ * Finds the pushes and pops in the finished bytes. ASM may still lengthen jumps when it writes, so
+ * the places are known only from the finished bytes.
  */
 final class Probes {
   private static final int METHODREF = 10;

@@ -3,7 +3,7 @@ package misstep.agent.instrument;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
-/** Emits the push where it is told to, and the pop before each return. */
+/** Emits the push on request, and the pop before each return. */
 final class PushPop extends MethodVisitor {
   private final Region region;
   private final Rethrow rethrow;
@@ -68,7 +68,7 @@ final class PushPop extends MethodVisitor {
       super.visitMaxs(maxStack, maxLocals);
       return;
     }
-    // A long above whatever lies on the stack at the push or a return; in the handler the exception
+    // A long above whatever is on the stack at the push or a return; in the handler the exception
     // and a long.
     super.visitMaxs(Math.max(maxStack + 2, 3), Math.max(maxLocals, region.slot) + 2);
   }

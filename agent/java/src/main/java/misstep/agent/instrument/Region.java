@@ -18,10 +18,10 @@ final class Region {
   /** True if the push was emitted. */
   boolean instrumented;
 
-  /** True if the method is left as it is by a rule. */
+  /** True if a rule leaves the method unchanged. */
   boolean excluded;
 
-  /** Why the method is left as it is although no rule says so; null if it is not. */
+  /** Why the method is left unchanged without a rule; null if it is not. */
   String why;
 
   Region(int index, int slot) {

@@ -7,7 +7,7 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 /**
- * Adds the handler that pops and throws on. It covers everything after the push, the pops
+ * Adds the handler that pops and rethrows. It covers everything after the push, the pops
  * themselves included: popping twice does no harm, since a pop restores. It is the last entry of
  * the exception table, so all handlers of the method's own go first.
  */

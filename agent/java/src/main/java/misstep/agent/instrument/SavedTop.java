@@ -49,7 +49,7 @@ final class SavedTop extends MethodVisitor {
     super.visitFrame(type, count, more, numStack, stack);
   }
 
-  /** The frame at the handler: of the locals only the saved top, on the stack what was thrown. */
+  /** The frame at the handler: of the locals only the saved top, on the stack the exception. */
   void handlerFrame() {
     if (!frames) {
       return;

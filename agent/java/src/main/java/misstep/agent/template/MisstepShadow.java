@@ -11,9 +11,9 @@ package misstep.agent.template;
  * case, C2 since accesses outside the heap are one chain of memory for it. A fence would make it
  * forget all that it knows of the heap, at each call.
  *
- * <p>C2 inlines {@link #enter} and {@link #exit} where a method is hot, and nobody does elsewhere: most
- * of what instrumentation costs a short run is compiling, and C1's profiled code of them in each
- * method was a third of it (docs/figures/0005).
+ * <p>C2 inlines {@link #enter} and {@link #exit} into hot methods, and no compiler does elsewhere:
+ * most of the cost of instrumentation in a short run is compilation, and C1's profiled code of them
+ * in each method was a third of it (docs/figures/0005).
  *
  * <p>Nothing here allocates. {@link #enter} either throws having pushed nothing (StackOverflowError,
  * when the stack does not take this call; what another thread has sent to this one), or returns
@@ -47,8 +47,8 @@ public final class MisstepShadow {
   }
 
   /**
-   * The rest of {@link #enter}: where the thread has no buffer yet, where something is to be looked
-   * at, and where the buffer may be full.
+   * The rest of {@link #enter}: if the thread has no buffer yet, if a check or a point of the
+   * perturbation is due, and if the buffer may be full.
    */
   private static long enterSlowly(int id) {
     ThreadStub thread = ThreadStub.currentThread();
@@ -73,8 +73,7 @@ public final class MisstepShadow {
       try {
         checkUnlessCarrier(thread, id);
       } catch (StackOverflowError e) {
-        // No room for the check: it is left out. The push stands, so it must not be reported
-        // failed.
+        // No room for the check: it is skipped. The push is complete, so it must not fail.
       } catch (Throwable e) {
         // One that another thread asked for (StopThread): then there is no push.
         U.putLong(null, buffer, old);
@@ -95,15 +94,15 @@ public final class MisstepShadow {
     if (old != 0L) {
       long buffer = ThreadStub.currentThread().misstepShadow;
       if (buffer > 0L) {
-        // The address is read from memory: were it known, C2 could tell that this store makes the
-        // one of enter needless where nothing happens in between and its slow part never ran.
+        // The address is read from memory: if it were known, C2 could see that this store makes the
+        // one of enter redundant where nothing happens in between and its slow part never ran.
         U.putLong(null, U.getLong(null, buffer + 48L), old);
       }
     }
   }
 
   /**
-   * Runs the entry check, unless the thread is a carrier that plays itself below a virtual thread
+   * Runs the entry check, unless the thread is a carrier that runs as itself above a virtual thread
    * (JDK 21 and later: VirtualThread.switchToCarrierThread and the last steps of yielding): there
    * the stack is the virtual thread's and the shadow the carrier's, and they cannot be compared.
    * The countdown stays below zero, so the next entry tries again.
@@ -127,8 +126,8 @@ public final class MisstepShadow {
   private static native long attach(ThreadStub thread);
 
   /**
-   * Compares this thread's stacks where the options ask for it, and sets the countdown anew, to no more
-   * than the buffer has room for.
+   * Compares this thread's stacks if the options request it, and sets the countdown again, to no
+   * more than the buffer has room for.
    */
   private static native void check(int id);
 }
