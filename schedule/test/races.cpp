@@ -5,8 +5,8 @@
 //
 //   races STRATEGY SEED COUNT ITERATIONS KNOB=VALUE…
 //
-// STRATEGY is chaos (knobs: epoch, cap) or none. One line for each race and seed: name, 1 if the bug showed, iterations,
-// seconds.
+// STRATEGY is chaos (knobs: epoch, cap) or none. One line for each race and seed: name, 1 if the bug showed,
+// iterations, seconds.
 #include <algorithm>
 #include <coroutine>
 #include <cstdint>

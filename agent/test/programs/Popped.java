@@ -16,8 +16,8 @@ import java.util.Map;
 
 /**
  * A debugger removes frames that have not returned: by PopFrame, so that their caller calls them
- * again, and by ForceEarlyReturn. The argument is the port at which this JVM waits for a debugger, a
- * second process of the same program.
+ * again, and by ForceEarlyReturn. The argument is the port at which this JVM waits for a debugger,
+ * a second process of the same program.
  */
 public final class Popped {
   static int victims;

@@ -1,7 +1,7 @@
 /**
- * Searches strings, on top of some frames. C2 has an intrinsic for that, which keeps its operands on
- * the stack. With the argument "string" it searches for a string, with "char" for a character, which
- * needs no stack.
+ * Searches strings, on top of some frames. C2 has an intrinsic for that, which keeps its operands
+ * on the stack. With the argument "string" it searches for a string, with "char" for a character,
+ * which needs no stack.
  */
 public final class Searched {
   private static final String TEXT =

@@ -7,9 +7,10 @@ import java.util.List;
 import misstep.agent.instrument.Instrumented;
 
 /**
- * The file of the instrumented methods, one per line in the format of the option {@code only}. It is
- * written as classes are loaded, so that it survives the JVM. Its first line is a comment that names
- * its contents. Narrowing the instrumentation to the methods that a finding needs begins with it.
+ * The file of the instrumented methods, one per line in the format of the option {@code only}. It
+ * is written as classes are loaded, so that it survives the JVM. Its first line is a comment that
+ * names its contents. Narrowing the instrumentation to the methods that a finding needs begins with
+ * it.
  *
  * <p>Thread-safe.
  */

@@ -9,8 +9,8 @@ import misstep.agent.instrument.Instrumented;
 import misstep.agent.instrument.Instrumenter;
 
 /**
- * Instruments classes as the JVM loads them. If anything fails, the class is loaded unchanged and the
- * native half gets the reason: a transformer must not break the program.
+ * Instruments classes as the JVM loads them. If anything fails, the class is loaded unchanged and
+ * the native half gets the reason: a transformer must not break the program.
  *
  * <p>Thread-safe. While a thread instruments one class, the JVM does not pass it other classes that
  * it loads meanwhile (java.instrument: Reentrancy.c); the native half logs them.

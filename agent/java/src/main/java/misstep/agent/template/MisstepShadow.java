@@ -15,9 +15,9 @@ package misstep.agent.template;
  * most of the cost of instrumentation in a short run is compilation, and C1's profiled code of them
  * in each method was a third of it (docs/figures/0005).
  *
- * <p>Nothing here allocates. {@link #enter} either throws having pushed nothing (StackOverflowError,
- * when the stack does not take this call; what another thread has sent to this one), or returns
- * having pushed: what fails behind the store of top takes the push back.
+ * <p>Nothing here allocates. {@link #enter} either throws having pushed nothing
+ * (StackOverflowError, when the stack does not take this call; what another thread has sent to this
+ * one), or returns having pushed: what fails behind the store of top takes the push back.
  */
 public final class MisstepShadow {
   private static final UnsafeStub U = UnsafeStub.getUnsafe();
