@@ -81,7 +81,9 @@ func TestParseGDBFrame(t *testing.T) {
 		"#0  os::PlatformMonitor::wait (this=0x7f) at os_posix.cpp:12": {
 			"os::PlatformMonitor::wait", "C  [unknown]  os::PlatformMonitor::wait", "os::PlatformMonitor::wait",
 		},
-		"copy_loop from libdemo.so":                              {"copy_loop from libdemo.so", "C  [libdemo.so]  copy_loop", "copy_loop"},
+		"copy_loop from libdemo.so": {
+			"copy_loop from libdemo.so", "C  [libdemo.so]  copy_loop", "copy_loop",
+		},
 		"#1  0x00007f02 in ?? () from /jdk/lib/server/libjvm.so": {"?? from libjvm.so", "V  [libjvm.so]", ""},
 		"#3  0x00007f04 in ?? ()":                                {"??", "C  [unknown]", ""},
 		"#1  <signal handler called>": {

@@ -20,9 +20,9 @@ func schema(t *testing.T) *Schema {
 func TestReferenceOfCampaigns(t *testing.T) {
 	messages, enums, err := schema(t).Reachable("Campaign")
 	require.NoError(t, err)
-	intro := "A campaign is a YAML file. Field names are written as here or in camelCase; durations as in Go (`1ms`, `90s`, `1h30m`). " +
-		"An error is reported with its line, the field and what was expected. `campaigns/` holds examples, and [the " +
-		"tutorial](../tutorial.md) starts from one."
+	intro := "A campaign is a YAML file. Field names are written as here or in camelCase; durations as in Go (`1ms`, " +
+		"`90s`, `1h30m`). An error is reported with its line, the field and what was expected. `campaigns/` holds examples, and " +
+		"[the tutorial](../tutorial.md) starts from one."
 	Hold(t, root, "campaign.md",
 		Generated+"# Campaign fields\n\n"+Paragraph(intro)+"\n"+Page(YAML, messages, enums, nil)+LimitDefaults())
 }
