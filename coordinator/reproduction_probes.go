@@ -35,7 +35,7 @@ func (s *Server) continueReproduction(tx store.Tx, r *misstepv1.Reproduction, no
 			r.Arms = append(r.Arms, &misstepv1.ReproductionArm{Key: p.Key})
 		}
 		for range p.Want - p.Have {
-			try := reproduce.Give(r.Arms[i])
+			try := reproduce.AddPending(r.Arms[i])
 			if err := tx.PutJob(store.Job{Campaign: r.GetId(), Index: r.GetNext(), Recipe: p.Recipe(try)}); err != nil {
 				return err
 			}

@@ -6,23 +6,23 @@ import (
 	"sort"
 )
 
-// comparison is a sequential test of a recipe's rate against the rate p of another recipe, the reference, whose own tries are all that is
-// known of p. The logarithm of the likelihood ratio of upper·p against lower·p, each with the p that suits all tries best, is compared
-// with Wald's bounds. So an unlucky measure of the reference makes a test longer instead of wrong.
+// comparison is a sequential test of a recipe's rate against the rate p of another recipe, the reference, whose own tries are all
+// that is known about p. The logarithm of the likelihood ratio of upper·p to lower·p, each with the p that fits all tries best, is
+// compared with Wald's bounds, so an unlucky measurement of the reference makes a test longer instead of wrong.
 //
-// A verdict holds for the recipe and not for the occasion: the same tries may be judged again with stricter errors, and only what is
-// lacking is tried. The bounds hold for the whole path.
+// A verdict is a property of the recipe, not of the occasion: the same tries may be judged again with stricter errors, and only the
+// missing ones are made. The bounds hold for the whole path.
 type comparison struct {
 	// upper and lower shares of the reference's rate, 0 < lower < upper ≤ 1.
 	upper, lower float64
-	// alpha is the chance to take lower·p for high, beta that to take upper·p for low (measured in compare_test.go).
+	// alpha is the chance of judging lower·p high, beta that of judging upper·p low (measured in compare_test.go).
 	alpha, beta float64
-	// patience bounds the tries: after patience·(1−p)/p of them, and some hits' wait, the likelier one is taken. Without a bound a rate half-way
-	// between the two would take the longest of all, and there either verdict is right.
+	// patience bounds the tries: after patience·(1−p)/p of them plus extraHits/p, the likelier verdict is taken. Without a bound, a
+	// rate half-way between the two would take longest of all, and there either verdict is right.
 	patience float64
 }
 
-// counts are hits of tries.
+// counts are the hits among a number of tries.
 type counts struct{ hits, tries int }
 
 func (c counts) rate() float64 { return (float64(c.hits) + 0.5) / (float64(c.tries) + 1) }
@@ -33,78 +33,79 @@ func (c *counts) add(hit bool) {
 	}
 }
 
-// llr is the logarithm of the likelihood ratio of upper against lower.
+// llr returns the logarithm of the likelihood ratio of upper to lower.
 func (c comparison) llr(reference, of counts) float64 {
-	return best(reference, of, c.upper) - best(reference, of, c.lower)
+	return maxLogLikelihood(reference, of, c.upper) - maxLogLikelihood(reference, of, c.lower)
 }
 
-// best is the greatest log-likelihood of the tries when the one rate is p and the other share·p. Its p solves
-// H/p = m/(1-p) + share·n/(1-share·p), with H hits in all, m misses of the reference and n of the other: a quadratic equation whose smaller
-// root lies in [0, 1].
-func best(reference, of counts, share float64) float64 {
+// maxLogLikelihood returns the greatest log-likelihood of the tries when the reference's rate is p and the other share·p. Its p
+// solves H/p = m/(1-p) + share·n/(1-share·p), with H hits in all, m misses of the reference and n of the other: a quadratic
+// equation whose smaller root lies in [0, 1].
+func maxLogLikelihood(reference, of counts, share float64) float64 {
 	hits := float64(reference.hits + of.hits)
 	m, n := float64(reference.tries-reference.hits), float64(of.tries-of.hits)
 	a, b := share*(hits+m+n), hits*(1+share)+m+n*share
 	p := 2 * hits / (b + math.Sqrt(max(0, b*b-4*a*hits)))
-	return times(hits, math.Log(p)) + times(float64(of.hits), math.Log(share)) + times(m, math.Log1p(-p)) + times(n, math.Log1p(-share*p))
+	return timesLog(hits, math.Log(p)) + timesLog(float64(of.hits), math.Log(share)) +
+		timesLog(m, math.Log1p(-p)) + timesLog(n, math.Log1p(-share*p))
 }
 
-// times is x·log with 0·log 0 = 0.
-func times(x, log float64) float64 {
+// timesLog returns x·log with 0·log 0 = 0.
+func timesLog(x, log float64) float64 {
 	if x == 0 {
 		return 0
 	}
 	return x * log
 }
 
-// bounds of the log-likelihood ratio at which it ends.
+// bounds returns the log-likelihood ratios at which the test ends.
 func (c comparison) bounds() (accept, reject float64) {
 	return math.Log((1 - c.beta) / c.alpha), math.Log(c.beta / (1 - c.alpha))
 }
 
-// most tries of a recipe.
-func (c comparison) most(reference counts) int {
-	const some = 30
+// maxTries bounds the tries of a recipe.
+func (c comparison) maxTries(reference counts) int {
+	const extraHits = 30
 	p := reference.rate()
-	return int(math.Ceil((c.patience*(1-p) + some) / p))
+	return int(math.Ceil((c.patience*(1-p) + extraHits) / p))
 }
 
-// judge says what follows from the counts.
+// judge returns what follows from the counts.
 func (c comparison) judge(reference, of counts) verdict {
 	accept, reject := c.bounds()
 	llr := c.llr(reference, of)
-	over := of.tries >= c.most(reference)
+	atLimit := of.tries >= c.maxTries(reference)
 	switch {
-	case llr >= accept, over && llr > 0:
+	case llr >= accept, atLimit && llr > 0:
 		return high
-	case llr <= reject, over:
+	case llr <= reject, atLimit:
 		return low
 	}
 	return undecided
 }
 
-// lacks says how many more tries to ask for: as many as a verdict needs at least, so none is wasted, or half of a hit's wait, so that a
-// fleet is not held up by rare bugs. A verdict is also that any of the others says low.
-func (c comparison) lacks(reference, of counts, also ...comparison) int {
-	least, rest := pace(reference), c.most(reference)-of.tries
+// triesNeeded returns how many more tries to ask for: the fewest after which a verdict is possible, so that none is wasted, but at
+// least stepSize, so that rare bugs do not hold up a fleet. It is also a verdict when any of the rejecting comparisons says low.
+func (c comparison) triesNeeded(reference, of counts, rejecting ...comparison) int {
+	least, rest := stepSize(reference), c.maxTries(reference)-of.tries
 	if least >= rest {
 		return max(rest, 1)
 	}
 	return least + sort.Search(rest-least, func(i int) bool {
 		n := least + i
-		missed := counts{of.hits, of.tries + n}
-		return c.judge(reference, counts{of.hits + n, of.tries + n}) == high || c.verdict(reference, missed, also) == low
+		allMiss := counts{of.hits, of.tries + n}
+		return c.judge(reference, counts{of.hits + n, of.tries + n}) == high || c.verdict(reference, allMiss, rejecting) == low
 	})
 }
 
-// verdict is its own, or low when it has none and any of the others says so.
-func (c comparison) verdict(reference, of counts, also []comparison) verdict {
+// verdict returns c's own verdict, or low when c is undecided and any of the rejecting comparisons says low.
+func (c comparison) verdict(reference, of counts, rejecting []comparison) verdict {
 	v := c.judge(reference, of)
-	if v == undecided && slices.ContainsFunc(also, func(c comparison) bool { return c.judge(reference, of) == low }) {
+	if v == undecided && slices.ContainsFunc(rejecting, func(c comparison) bool { return c.judge(reference, of) == low }) {
 		return low
 	}
 	return v
 }
 
-// pace is half of a hit's wait: a recipe's tries are judged in steps of it.
-func pace(reference counts) int { return max(1, int(0.5/reference.rate())) }
+// stepSize returns half of the tries that a hit takes on average. The tries of a recipe are judged in steps of this size.
+func stepSize(reference counts) int { return max(1, int(0.5/reference.rate())) }

@@ -8,18 +8,19 @@ import (
 	"misstep/recipe"
 )
 
-// confine narrows a perturbation that the bug needs to the few decisions that matter: threads of the JVM's own are left alone, then all threads
-// from one of their own decisions on, then before another. Each by the sharp test, so it is not done where hits are rare. It is false while it waits.
-func (r *reducer) confine() bool {
-	if !misstepv1.Disturbs(r.recipe.GetPerturbation().GetStrategy()) || r.rate() < frequent {
+// confinePerturbation narrows a perturbation that the bug needs to the few decisions that matter: it exempts the JVM's own threads,
+// then each thread's decisions from a certain number on, then those before another. Each change takes a sharp test, so this is not
+// done where hits are rare. It returns false while results are missing.
+func (r *reducer) confinePerturbation() bool {
+	if !misstepv1.Disturbs(r.current.GetPerturbation().GetStrategy()) || r.rateToKeep() < frequentRate {
 		return true
 	}
-	return r.spare() && r.until() && r.from()
+	return r.spareOwnThreads() && r.lowerUntil() && r.raiseFrom()
 }
 
-// leavesAlone sets parameters that confine the perturbation.
-func (r *reducer) leavesAlone(name string, values map[string]float64) answer {
-	return r.attempt(recipe.Element{Kind: "perturbation", Name: name, Drop: func(r *misstepv1.Recipe) {
+// tryParameters sets parameters that confine the perturbation, if the rate is kept.
+func (r *reducer) tryParameters(name string, values map[string]float64) answer {
+	return r.tryChange(recipe.Element{Kind: "perturbation", Name: name, Drop: func(r *misstepv1.Recipe) {
 		if r.Perturbation.Parameters == nil {
 			r.Perturbation.Parameters = map[string]float64{}
 		}
@@ -27,9 +28,9 @@ func (r *reducer) leavesAlone(name string, values map[string]float64) answer {
 	}}, "leaves alone "+name)
 }
 
-// spare leaves the JVM's own threads alone, which come to no decisions of the agent's.
-func (r *reducer) spare() bool {
-	if r.recipe.GetPerturbation().GetMechanism() == misstepv1.MechanismAgent {
+// spareOwnThreads exempts the JVM's own threads. The agent's mechanism makes no decisions for them anyway.
+func (r *reducer) spareOwnThreads() bool {
+	if r.current.GetPerturbation().GetMechanism() == misstepv1.MechanismAgent {
 		return true
 	}
 	all := map[string]float64{}
@@ -37,7 +38,7 @@ func (r *reducer) spare() bool {
 	for _, role := range roles {
 		all[misstepv1.PerturbSpare+role] = 1
 	}
-	switch r.leavesAlone("all threads but the program's", all) {
+	switch r.tryParameters("all threads but the program's", all) {
 	case wait:
 		return false
 	case yes:
@@ -45,24 +46,25 @@ func (r *reducer) spare() bool {
 	case no:
 	}
 	for _, role := range roles {
-		if r.leavesAlone("threads of role "+role, map[string]float64{misstepv1.PerturbSpare + role: 1}) == wait {
+		if r.tryParameters("threads of role "+role, map[string]float64{misstepv1.PerturbSpare + role: 1}) == wait {
 			return false
 		}
 	}
 	return true
 }
 
-// until leaves all threads alone from a power of four of own decisions on, the least that will do.
-func (r *reducer) until() bool {
-	const powers = 9 // 4^8 is the last that is tried
+// lowerUntil finds the smallest power of four after which no decision of a thread need be perturbed.
+func (r *reducer) lowerUntil() bool {
+	const powers = 9 // 4^8 is the largest that is tried
 	for low, high := 0, powers; low < high; {
 		mid := (low + high) / 2
 		value := uint64(1) << (2 * mid)
-		if old := r.recipe.GetPerturbation().GetParameters()[misstepv1.PerturbUntil]; old != 0 && float64(value) >= old {
-			high = mid // it has a lower one
+		if old := r.current.GetPerturbation().GetParameters()[misstepv1.PerturbUntil]; old != 0 && float64(value) >= old {
+			high = mid // the recipe already has a lower bound
 			continue
 		}
-		switch r.leavesAlone(fmt.Sprintf("threads from their own decision %d on", value), map[string]float64{misstepv1.PerturbUntil: float64(value)}) {
+		switch r.tryParameters(fmt.Sprintf("threads from their own decision %d on", value),
+			map[string]float64{misstepv1.PerturbUntil: float64(value)}) {
 		case wait:
 			return false
 		case yes:
@@ -74,12 +76,14 @@ func (r *reducer) until() bool {
 	return true
 }
 
-// from leaves the decisions before the last eighth, or more of them, alone where there is an end.
-func (r *reducer) from() bool {
-	low, high := uint64(r.recipe.GetPerturbation().GetParameters()[misstepv1.PerturbFrom]), uint64(r.recipe.GetPerturbation().GetParameters()[misstepv1.PerturbUntil])
+// raiseFrom exempts the decisions before some number, found to an eighth of the upper bound, where there is an upper bound.
+func (r *reducer) raiseFrom() bool {
+	parameters := r.current.GetPerturbation().GetParameters()
+	low, high := uint64(parameters[misstepv1.PerturbFrom]), uint64(parameters[misstepv1.PerturbUntil])
 	for end := high; low+max(1, end/8) < high; {
 		mid := (low + high) / 2
-		switch r.leavesAlone(fmt.Sprintf("threads before their own decision %d", mid), map[string]float64{misstepv1.PerturbFrom: float64(mid)}) {
+		switch r.tryParameters(fmt.Sprintf("threads before their own decision %d", mid),
+			map[string]float64{misstepv1.PerturbFrom: float64(mid)}) {
 		case wait:
 			return false
 		case yes:

@@ -11,8 +11,8 @@ import (
 // ElementList are the elements of one recipe.
 type ElementList []recipe.Element
 
-// Elements of a recipe for whoever minimises it otherwise. When it instruments by ratio, leaving out the first element leaves the
-// methods of the evidence, which are the last elements.
+// Elements returns the elements of a recipe, for other ways of minimising it. When the recipe instruments by ratio, removing the
+// first element leaves the methods of the evidence, which are the last elements.
 func Elements(r *misstepv1.Recipe, evidence []string, sig *misstepv1.Signature) ElementList {
 	list := append(recipe.NarrowingElement(r, evidence), recipe.Elements(r, signature.CheckOf(sig))...)
 	narrowed := proto.CloneOf(r)
@@ -23,24 +23,24 @@ func Elements(r *misstepv1.Recipe, evidence []string, sig *misstepv1.Signature) 
 	return list
 }
 
-// Without gives the recipe less the elements that go.
-func (l ElementList) Without(r *misstepv1.Recipe, goes func(i int) bool) *misstepv1.Recipe {
+// Without returns a copy of the recipe without the elements that omit selects by their index.
+func (l ElementList) Without(r *misstepv1.Recipe, omit func(i int) bool) *misstepv1.Recipe {
 	out := proto.CloneOf(r)
 	for i, e := range l {
-		if goes(i) {
+		if omit(i) {
 			e.Drop(out)
 		}
 	}
 	return out
 }
 
-// Removal is a recipe with one of its elements left out.
+// Removal is a recipe with one of its elements removed.
 type Removal struct {
 	Element *misstepv1.RecipeElement
 	Recipe  *misstepv1.Recipe
 }
 
-// Removals are all recipes that are one element smaller, for an exhaustive check of a reproducer.
+// Removals returns all runnable recipes that are one element smaller, for an exhaustive check of a reproducer.
 func Removals(r *misstepv1.Recipe, sig *misstepv1.Signature) (out []Removal) {
 	for _, e := range Elements(r, nil, sig) {
 		smaller := proto.CloneOf(r)

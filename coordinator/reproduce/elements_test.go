@@ -28,19 +28,27 @@ func TestArgumentsAreLeftOut(t *testing.T) {
 	assert.Empty(t, without("1", "x", "6 to 1", "6", "20 to 1", "20"))
 }
 
-// Settings of sampling and checks are elements of their own. What confines a perturbation is none: without it there would be more of it.
+// Settings of sampling and checks are elements of their own. What confines a perturbation is none: without it there would be more
+// of it.
 func TestSettingsAreElements(t *testing.T) {
 	r := &misstepv1.Recipe{
-		Sampling:     &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Burst: 4, Threads: "cpu", Guesses: 7},
-		Checks:       []*misstepv1.Check{{Name: "asgct-shadow", Reference: "trace:0.1"}, {Name: "liveness", Interval: durationpb.New(time.Second)}},
-		Perturbation: &misstepv1.Perturbation{Strategy: "delay", Parameters: map[string]float64{"probability": 0.7, "from": 3, "until": 9, "spare_gc": 1}},
+		Sampling: &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Burst: 4, Threads: "cpu", Guesses: 7},
+		Checks: []*misstepv1.Check{
+			{Name: "asgct-shadow", Reference: "trace:0.1"}, {Name: "liveness", Interval: durationpb.New(time.Second)},
+		},
+		Perturbation: &misstepv1.Perturbation{
+			Strategy: "delay", Parameters: map[string]float64{"probability": 0.7, "from": 3, "until": 9, "spare_gc": 1},
+		},
 	}
 	list := Elements(r, nil, &misstepv1.Signature{Kind: "mismatch", Parts: []string{"asgct-shadow"}})
 	var names []string
 	for _, e := range list {
 		names = append(names, e.ID())
 	}
-	assert.Subset(t, names, []string{"sampling burst 4", "sampling guesses 7", "sampling threads cpu", "check asgct-shadow by trace:0.1", "check liveness each 1s", "perturbation probability 0.7"})
+	assert.Subset(t, names, []string{
+		"sampling burst 4", "sampling guesses 7", "sampling threads cpu", "check asgct-shadow by trace:0.1",
+		"check liveness each 1s", "perturbation probability 0.7",
+	})
 	for _, parameter := range []string{"from", "until", "spare_gc"} {
 		assert.NotContains(t, strings.Join(names, "\n"), "perturbation "+parameter)
 	}
@@ -57,7 +65,9 @@ func TestAnElementGoesWithWhatItUses(t *testing.T) {
 	r := &misstepv1.Recipe{
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5, Include: []string{"a.*"}, Exclude: []string{"a.b.*"}},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Burst: 4, Signal: "SIGIO"},
-		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}, {Name: "asgct-gst-bracket"}, {Name: "liveness"}},
+		Checks: []*misstepv1.Check{
+			{Name: "gst-asgct"}, {Name: "asgct-shadow"}, {Name: "asgct-gst-bracket"}, {Name: "liveness"},
+		},
 	}
 	for check, want := range map[string]*misstepv1.Recipe{
 		"gst-asgct": {Instrumentation: r.GetInstrumentation()},
@@ -88,12 +98,17 @@ func TestAListOfAllMethodsCanBeRun(t *testing.T) {
 // Another perturbation than the agent's needs no methods: the neighbour says nothing of them.
 func TestNeighboursAreTidy(t *testing.T) {
 	r := &misstepv1.Recipe{
-		Workload: &misstepv1.Workload{}, Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5}, Checks: []*misstepv1.Check{{Name: "liveness"}},
+		Workload: &misstepv1.Workload{}, Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5},
+		Checks:       []*misstepv1.Check{{Name: "liveness"}},
 		Perturbation: &misstepv1.Perturbation{Strategy: "delay", Mechanism: "agent"},
 	}
 	assert.Empty(t, recipe.Validate(r))
 	m := &machine{
-		r:    &misstepv1.Reproduction{Spec: &misstepv1.ReproductionSpec{Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos"}, {Strategy: "none", Mechanism: "agent"}}}},
+		r: &misstepv1.Reproduction{
+			Spec: &misstepv1.ReproductionSpec{
+				Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos"}, {Strategy: "none", Mechanism: "agent"}},
+			},
+		},
 		arms: map[string]*misstepv1.ReproductionArm{},
 	}
 	seen := 0
@@ -110,8 +125,11 @@ func TestNeighboursAreTidy(t *testing.T) {
 // Neighbours are recipes that can be run: a probability is 1 at most, and the agent's perturbation has methods to perturb at.
 func TestNeighboursCanBeRun(t *testing.T) {
 	r := &misstepv1.Recipe{
-		Workload: &misstepv1.Workload{}, Instrumentation: &misstepv1.Instrumentation{Ratio: 1}, Checks: []*misstepv1.Check{{Name: "liveness"}},
-		Perturbation: &misstepv1.Perturbation{Strategy: "delay", Mechanism: "agent", Parameters: map[string]float64{"probability": 0.7, "max_us": 50, "until": 8}},
+		Workload: &misstepv1.Workload{}, Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
+		Checks: []*misstepv1.Check{{Name: "liveness"}},
+		Perturbation: &misstepv1.Perturbation{
+			Strategy: "delay", Mechanism: "agent", Parameters: map[string]float64{"probability": 0.7, "max_us": 50, "until": 8},
+		},
 	}
 	m := &machine{r: &misstepv1.Reproduction{Spec: &misstepv1.ReproductionSpec{}}, arms: map[string]*misstepv1.ReproductionArm{}}
 	var names []string
@@ -126,8 +144,12 @@ func TestNeighboursCanBeRun(t *testing.T) {
 
 // A recipe whose trials hit or have nothing to compare does not hit always. On another build the same trials prove nothing.
 func TestIdleTriesAreMisses(t *testing.T) {
-	for step, want := range map[string]arm{StepConfirm: {hits: 2, results: make([]bool, 6)}, StepVerify: {hits: 2, results: make([]bool, 6)}, StepBisect: {hits: 2, results: make([]bool, 2), voids: 4}} {
-		m := &machine{r: &misstepv1.Reproduction{}, arms: map[string]*misstepv1.ReproductionArm{}, touched: map[string]bool{}}
+	for step, want := range map[string]arm{
+		StepConfirm: {hits: 2, results: make([]bool, 6)},
+		StepVerify:  {hits: 2, results: make([]bool, 6)},
+		StepBisect:  {hits: 2, results: make([]bool, 2), voids: 4},
+	} {
+		m := &machine{r: &misstepv1.Reproduction{}, arms: map[string]*misstepv1.ReproductionArm{}, counted: map[string]bool{}}
 		m.begin(step)
 		r := &misstepv1.Recipe{}
 		m.arms[m.arm("x", r).key] = &misstepv1.ReproductionArm{Results: "hiiihi"}

@@ -23,10 +23,10 @@ type Result byte
 const (
 	Hit       Result = 'h'
 	Miss      Result = 'm'
-	Void      Result = 'v' // proves nothing and is no try
-	Idle      Result = 'i' // ran to its end with nothing to compare: a miss of this build's, and no proof about another build
+	Void      Result = 'v' // proves nothing and does not count as a try
+	Idle      Result = 'i' // completed with nothing to compare: a miss on this build, and no proof about another build
 	Failed    Result = 'f' // given up by the queue
-	cancelled Result = 'c' // time was over; what comes after it does not count
+	cancelled Result = 'c' // time was over; later results of the arm do not count
 	pending   Result = '.'
 )
 
@@ -45,18 +45,18 @@ const (
 	DefaultTime   = 24 * time.Hour
 )
 
-// Probe is a wish for tries of a recipe.
+// Probe requests tries of a recipe.
 type Probe struct {
 	// Key of the arm.
 	Key string
-	// Recipe with seed 0 when each try draws its own; see Recipe.
+	// recipe has seed 0 when each try draws its own; see Recipe.
 	recipe *misstepv1.Recipe
 	seed   uint64
-	// Tries that the arm has and is to have.
+	// Have and Want are the tries that the arm has, and those that it is to have.
 	Have, Want int
 }
 
-// Recipe of the try-th try, from 0.
+// Recipe returns the recipe of a try, counted from 0.
 func (p Probe) Recipe(try int) *misstepv1.Recipe {
 	r := proto.CloneOf(p.recipe)
 	if r.GetSeed() == 0 {
@@ -67,22 +67,22 @@ func (p Probe) Recipe(try int) *misstepv1.Recipe {
 
 // Plan is what follows from the results so far.
 type Plan struct {
-	// Probes to make; none when tries are pending that must end first, or when Done.
+	// Probes to make; none when pending tries must end first, or when Done.
 	Probes []Probe
-	// Done: Reproducer or Failure is set.
+	// Done is true when Reproducer or Failure is set.
 	Done       bool
 	Reproducer *misstepv1.Reproducer
 	Failure    string
 	// Steps so far, the last one under way unless Done.
 	Steps []*misstepv1.ReproductionStep
-	// Doing says in one line what is probed.
+	// Doing describes in one line what is probed.
 	Doing string
-	// Best is the recipe of the highest rate met on the way to the minimised one; nil before amplifying is done.
+	// Best is the recipe that amplifying arrived at, from which minimising starts; nil before amplifying is done.
 	Best *misstepv1.Recipe
-	// Recipe as it is now with Hits of Tries of its last measure.
+	// Recipe is the current recipe, with Hits and Tries of its last measurement.
 	Recipe      *misstepv1.Recipe
 	Hits, Tries int
-	// Left is a guess of the tries still to come.
+	// Left estimates the tries still to come.
 	Left int
 }
 
@@ -92,15 +92,15 @@ type machine struct {
 	arms    map[string]*misstepv1.ReproductionArm
 	spent   int
 	probes  []Probe
-	waiting bool // tries are missing
-	cut     bool // the step under way wanted tries beyond the budget
-	touched map[string]bool
+	waiting bool            // results are missing
+	cut     bool            // the step under way needed tries beyond the budget
+	counted map[string]bool // keys of the arms that are counted in a step
 	plan    Plan
 }
 
-// Next says what follows from the results in r, which is not changed.
+// Next returns what follows from the results in r, which is not changed.
 func Next(r *misstepv1.Reproduction) Plan {
-	m := &machine{r: r, arms: make(map[string]*misstepv1.ReproductionArm, len(r.GetArms())), touched: map[string]bool{}}
+	m := &machine{r: r, arms: make(map[string]*misstepv1.ReproductionArm, len(r.GetArms())), counted: map[string]bool{}}
 	for _, a := range r.GetArms() {
 		m.arms[a.GetKey()] = a
 		m.spent += len(a.GetResults())
@@ -113,7 +113,7 @@ func Next(r *misstepv1.Reproduction) Plan {
 	return m.plan
 }
 
-// Apply notes the result of a try that the arm was given. trouble is the reason of a void try or a failure.
+// Apply records the result of a pending try of an arm. trouble is the reason why a try was void or failed.
 func Apply(a *misstepv1.ReproductionArm, try int, result Result, wall time.Duration, trouble string) {
 	results := []byte(a.GetResults())
 	if try < 0 || try >= len(results) || results[try] != byte(pending) {
@@ -127,8 +127,8 @@ func Apply(a *misstepv1.ReproductionArm, try int, result Result, wall time.Durat
 	}
 }
 
-// Give notes that the arm has one more try under way and returns its number.
-func Give(a *misstepv1.ReproductionArm) (try int) {
+// AddPending records that the arm has one more try under way and returns its number, from 0.
+func AddPending(a *misstepv1.ReproductionArm) (try int) {
 	a.Results += string(rune(pending))
 	return len(a.GetResults()) - 1
 }
@@ -143,22 +143,22 @@ func CancelPending(r *misstepv1.Reproduction) {
 
 // arm is one recipe probed for one purpose, with the results that count so far.
 type arm struct {
-	key     string
-	recipe  *misstepv1.Recipe
-	results []bool
-	hits    int
-	voids   int
-	failed  bool
-	open    bool // a result is pending
-	ended   bool // no further try can be had
-	given   int  // letters of results
-	trouble string
-	wall    time.Duration
+	key        string
+	recipe     *misstepv1.Recipe
+	results    []bool
+	hits       int
+	voids      int
+	failed     bool
+	hasPending bool // a result is pending
+	exhausted  bool // no further tries are possible
+	asked      int  // tries asked for so far, whatever their results
+	trouble    string
+	wall       time.Duration
 }
 
-// arm of a recipe for a purpose within the step under way. Its key only has to be the same while this reproduction runs, so it may rest
-// on the binary form, which takes a fiftieth of the canonical text's time; should another version of the library write it otherwise,
-// tries are repeated.
+// arm returns the arm of a recipe for a purpose within the step under way. Its key only has to be stable while this reproduction
+// runs, so it may be derived from the binary form, which takes a fiftieth of the time of the canonical text; if another version of
+// the library encodes it differently, tries are repeated.
 func (m *machine) arm(purpose string, recipe *misstepv1.Recipe) *arm {
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(recipe)
 	if err != nil { // text that is not UTF-8, which no stored message holds
@@ -167,10 +167,10 @@ func (m *machine) arm(purpose string, recipe *misstepv1.Recipe) *arm {
 	sum := sha256.Sum256(raw)
 	a := &arm{key: m.step().GetName() + "/" + purpose + "/" + hex.EncodeToString(sum[:8]), recipe: recipe}
 	stored := m.arms[a.key]
-	a.trouble, a.wall, a.given = stored.GetTrouble(), stored.GetWall().AsDuration(), len(stored.GetResults())
+	a.trouble, a.wall, a.asked = stored.GetTrouble(), stored.GetWall().AsDuration(), len(stored.GetResults())
 	for _, r := range []byte(stored.GetResults()) {
 		result := Result(r)
-		if result == Idle { // or a recipe that hits or has nothing to compare would seem to hit always
+		if result == Idle { // as void, a recipe that either hits or has nothing to compare would seem to hit every time
 			result = Miss
 			if m.step().GetName() == StepBisect {
 				result = Void
@@ -191,19 +191,19 @@ func (m *machine) arm(purpose string, recipe *misstepv1.Recipe) *arm {
 			a.failed = true
 			continue
 		case cancelled:
-			a.ended = true
+			a.exhausted = true
 		default:
-			a.open = true
+			a.hasPending = true
 		}
 		break
 	}
-	// A recipe that proves nothing again and again never will.
-	const patience = 4
-	if a.voids >= patience && a.voids > 2*len(a.results) || a.failed && len(a.results) == 0 {
-		a.ended, a.open = true, false
+	// A recipe whose trials are void again and again will never prove anything.
+	const maxVoids = 4
+	if a.voids >= maxVoids && a.voids > 2*len(a.results) || a.failed && len(a.results) == 0 {
+		a.exhausted, a.hasPending = true, false
 	}
-	if !m.touched[a.key] && a.given > 0 {
-		m.touched[a.key] = true
+	if !m.counted[a.key] && a.asked > 0 {
+		m.counted[a.key] = true
 		s := m.step()
 		s.Probes++
 		s.Tries += uint32(len(a.results)) // bounded by the budget
@@ -212,18 +212,18 @@ func (m *machine) arm(purpose string, recipe *misstepv1.Recipe) *arm {
 	return a
 }
 
-// rate estimates the arm's rate; never 0 or 1.
+// rate estimates the arm's rate; it is never 0 or 1.
 func (a *arm) rate() float64 {
 	return (float64(a.hits) + 0.5) / (float64(len(a.results)) + 1)
 }
 
-// ask wants more tries of an arm. It is false when none can be had: the arm is at its end, or the budget is.
+// ask requests more tries of an arm. It returns false when none are possible: the arm or the budget is exhausted.
 func (m *machine) ask(a *arm, more int) bool {
-	if a.open {
+	if a.hasPending {
 		m.waiting = true
 		return true
 	}
-	if a.ended {
+	if a.exhausted {
 		return false
 	}
 	for _, p := range m.probes {
@@ -238,12 +238,13 @@ func (m *machine) ask(a *arm, more int) bool {
 	}
 	more = max(1, min(more, limit-m.spent))
 	m.spent += more
-	m.probes = append(m.probes, Probe{Key: a.key, recipe: a.recipe, seed: m.r.GetSpec().GetSeed(), Have: a.given, Want: a.given + more})
+	m.probes = append(m.probes,
+		Probe{Key: a.key, recipe: a.recipe, seed: m.r.GetSpec().GetSeed(), Have: a.asked, Want: a.asked + more})
 	m.waiting = true
 	return true
 }
 
-// limit of tries for the step under way: a tenth is kept for verifying.
+// limit returns the tries up to which the step under way may spend: a tenth is kept for verifying.
 func (m *machine) limit() int {
 	trials := int(min(m.r.GetSpec().GetTrials(), math.MaxInt32))
 	if trials == 0 {
@@ -260,17 +261,18 @@ func (m *machine) limit() int {
 	return trials - max(trials/10, min(10, trials/2))
 }
 
-// measure wants an arm to have hits hits and at least least tries, or most tries; ready when it has, or when no more can be had.
+// measure requests tries until the arm has that many hits and at least least tries, or most tries. It returns true when the arm has
+// them, or when no more are possible.
 func (m *machine) measure(a *arm, hits, least, most int) (ready bool) {
 	n := len(a.results)
-	if a.open { // what is pending counts, or it would change later what followed
+	if a.hasPending { // pending results count: without them, later results would change what was concluded
 		m.waiting = true
 		return false
 	}
 	if a.hits >= hits && n >= least || n >= most {
 		return true
 	}
-	// Tries are asked for in portions that grow with what the wait has been.
+	// Tries are requested in portions that grow with the number of tries so far.
 	more := max(least-n, min(n/4, most-n))
 	if a.hits < hits {
 		more = max(more, hits-a.hits)
@@ -278,13 +280,13 @@ func (m *machine) measure(a *arm, hits, least, most int) (ready bool) {
 	return !m.ask(a, more)
 }
 
-// begin a step.
+// begin begins a step.
 func (m *machine) begin(name string) {
 	m.cut = false
 	m.plan.Steps = append(m.plan.Steps, &misstepv1.ReproductionStep{Name: name})
 }
 
-// end the step under way.
+// end ends the step under way.
 func (m *machine) end(rate float64, summary string) {
 	s := m.step()
 	s.Rate, s.Summary, s.Cut = rate, summary, m.cut
@@ -300,25 +302,26 @@ func (m *machine) step() *misstepv1.ReproductionStep {
 	return m.plan.Steps[len(m.plan.Steps)-1]
 }
 
-// now notes the recipe as it is and its last measure.
-func (m *machine) now(a *arm) {
+// noteCurrent notes the current recipe and its last measurement.
+func (m *machine) noteCurrent(a *arm) {
 	m.plan.Recipe, m.plan.Hits, m.plan.Tries = a.recipe, a.hits, len(a.results)
 }
 
-// reliability of hits of tries.
+// reliability returns hits of tries with their confidence interval.
 func reliability(hits, tries int) *misstepv1.Reliability {
 	l, h := interval.Wilson(uint64(hits), uint64(tries))
 	return &misstepv1.Reliability{Hits: uint32(hits), Tries: uint32(tries), Low: l, High: h} // bounded by the budget
 }
 
-// meanWall of the tries in arms of a step.
+// meanWall returns the mean wall time of the tries of a step.
 func (m *machine) meanWall(step string) time.Duration {
 	var wall time.Duration
 	n := 0
 	for _, a := range m.r.GetArms() {
 		if strings.HasPrefix(a.GetKey(), step+"/") {
 			wall += a.GetWall().AsDuration()
-			n += len(a.GetResults()) - strings.Count(a.GetResults(), string(rune(pending))) - strings.Count(a.GetResults(), string(rune(cancelled)))
+			n += len(a.GetResults()) - strings.Count(a.GetResults(), string(rune(pending))) -
+				strings.Count(a.GetResults(), string(rune(cancelled)))
 		}
 	}
 	if n == 0 {
@@ -327,7 +330,7 @@ func (m *machine) meanWall(step string) time.Duration {
 	return wall / time.Duration(n)
 }
 
-// draw is a number from 1 on that depends on the seed, the key and i: FNV-1a and splitmix64, as elsewhere.
+// draw returns a number of at least 1 that depends on the seed, the key and i, by FNV-1a and splitmix64.
 func draw(seed uint64, key string, i uint64) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for _, b := range []byte(key) {

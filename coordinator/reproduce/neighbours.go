@@ -32,7 +32,7 @@ var flagsWorthTrying = [][]string{
 	{"-XX:+UseParallelGC", "-Xmx64m"},
 }
 
-// neighbours of a recipe, those that are no change left out.
+// neighbours returns the runnable neighbours of a recipe, without those that are equal to it.
 func (m *machine) neighbours(base *arm) (out []neighbour) {
 	r := base.recipe
 	add := func(name string, change func(*misstepv1.Recipe)) {
@@ -55,7 +55,9 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 	if d := r.GetSampling().GetInterval().AsDuration(); d > 0 {
 		for _, f := range []float64{0.25, 4} {
 			interval := min(max(time.Duration(float64(d)*f), 100*time.Microsecond), 100*time.Millisecond)
-			add(fmt.Sprintf("sampling interval %v", interval), func(n *misstepv1.Recipe) { n.Sampling.Interval = durationpb.New(interval) })
+			add(fmt.Sprintf("sampling interval %v", interval), func(n *misstepv1.Recipe) {
+				n.Sampling.Interval = durationpb.New(interval)
+			})
 		}
 	}
 	if s := r.GetSampling(); s.GetInterval().AsDuration() > 0 {
@@ -83,8 +85,12 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 			})
 		}
 		if methods := spec.GetMethods(); len(methods) > 0 {
-			add("only the evidence's methods", func(n *misstepv1.Recipe) { n.Instrumentation = &misstepv1.Instrumentation{Only: methods} })
-			add("only "+methods[0], func(n *misstepv1.Recipe) { n.Instrumentation = &misstepv1.Instrumentation{Only: methods[:1]} })
+			add("only the evidence's methods", func(n *misstepv1.Recipe) {
+				n.Instrumentation = &misstepv1.Instrumentation{Only: methods}
+			})
+			add("only "+methods[0], func(n *misstepv1.Recipe) {
+				n.Instrumentation = &misstepv1.Instrumentation{Only: methods[:1]}
+			})
 		}
 	}
 	const mostRepetitions = 1 << 12
@@ -109,13 +115,13 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 			add(fmt.Sprintf("%s %g", k, value), func(n *misstepv1.Recipe) { n.Perturbation.Parameters[k] = value })
 		}
 	}
-	// A seed that hit once may be one that always does, where it decides more than moments that no run repeats.
+	// A seed that hit once may hit every time, where it decides more than timing that no run repeats.
 	if r.GetSeed() == 0 && misstepv1.Disturbs(r.GetPerturbation().GetStrategy()) {
-		const most = 3
+		const maxSeeds = 3
 		probe := Probe{Key: base.key, recipe: r, seed: spec.GetSeed()}
 		seeds := 0
 		for try, letter := range []byte(m.arms[base.key].GetResults()) {
-			if Result(letter) == Hit && seeds < most {
+			if Result(letter) == Hit && seeds < maxSeeds {
 				seeds++
 				seed := probe.Recipe(try).GetSeed()
 				add(fmt.Sprintf("seed %d", seed), func(n *misstepv1.Recipe) { n.Seed = seed })

@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// enough hits to know a rate within a third.
+	// enoughHits determine a rate to within a third.
 	enoughHits = 10
-	// often is the rate from which amplifying is not worth its cost: about twenty neighbours take fifty times a hit's wait, and to know
-	// at the end that the rate is kept takes five hundred times it where hits are rare, twenty times it where nearly every try hits.
-	often = 0.6
-	// sure is the confidence at which a bisection ends.
-	sure = 0.98
+	// amplifyBelow is the rate from which amplifying is not worth its cost. About twenty neighbours take fifty times the tries that
+	// a hit takes on average; to know at the end that the rate is kept takes five hundred times as many where hits are rare, and
+	// twenty times as many where nearly every try hits.
+	amplifyBelow = 0.6
+	// bisectConfidence is the confidence at which a bisection ends.
+	bisectConfidence = 0.98
 )
 
-// program runs all steps; false means that it waits for tries.
+// program runs all steps; it returns false while results are missing.
 func (m *machine) program() (done bool) {
 	base, ok := m.confirm()
 	if !ok {
@@ -31,7 +32,7 @@ func (m *machine) program() (done bool) {
 	if m.plan.Failure != "" {
 		return true
 	}
-	first := base.rate()
+	confirmedRate := base.rate()
 	best, ok := m.amplify(base)
 	if !ok {
 		return false
@@ -59,7 +60,7 @@ func (m *machine) program() (done bool) {
 	}
 	result := &misstepv1.Reproducer{
 		Recipe: recipe, Reliability: reliability(verified.hits, len(verified.results)), Steps: m.plan.Steps,
-		Amplification: best.rate() / first, Removed: final.removed, Kept: final.kept, Bisection: bisection,
+		Amplification: best.rate() / confirmedRate, Removed: final.removed, Kept: final.kept, Bisection: bisection,
 		MeanTry: durationpb.New(m.meanWall(StepVerify)), SeedMatters: seedMatters,
 	}
 	for _, b := range bisection.GetBuilds() {
@@ -71,7 +72,7 @@ func (m *machine) program() (done bool) {
 	return true
 }
 
-// start is the finding's recipe without labels. Where its seed chose the methods it is kept; elsewhere each try draws its own.
+// start returns the finding's recipe without labels. The seed is kept where it chose the methods; elsewhere each try draws its own.
 func start(recipe *misstepv1.Recipe) *misstepv1.Recipe {
 	r := proto.CloneOf(recipe)
 	r.FlagSet = ""
@@ -87,14 +88,14 @@ func (m *machine) confirm() (*arm, bool) {
 	recipe := start(m.r.GetSpec().GetRecipe())
 	most := min(max(20, m.limit()/4), 3000)
 	a := m.arm("base", recipe)
-	m.now(a)
+	m.noteCurrent(a)
 	m.plan.Doing = "repeats the finding's recipe"
-	m.plan.Left = m.guess(a.rate(), 12, true)
+	m.plan.Left = m.estimateTries(a.rate(), 12, true)
 	if !m.measure(a, enoughHits, enoughHits, most) {
 		return nil, false
 	}
-	// Near the rate that decides whether to amplify more hits are had: minimising needs them anyway.
-	if a.rate() > often/2 && !m.measure(a, int(referenceHits/2*(1-a.rate())), enoughHits, most) {
+	// Near the rate that decides whether to amplify, more hits are collected: minimising needs them anyway.
+	if a.rate() > amplifyBelow/2 && !m.measure(a, int(referenceHits/2*(1-a.rate())), enoughHits, most) {
 		return nil, false
 	}
 	if a.hits == 0 && recipe.GetSeed() == 0 && len(a.results) > 0 {
@@ -102,13 +103,14 @@ func (m *machine) confirm() (*arm, bool) {
 		recipe = proto.CloneOf(recipe)
 		recipe.Seed = m.r.GetSpec().GetRecipe().GetSeed()
 		a = m.arm("seed", recipe)
-		m.now(a)
+		m.noteCurrent(a)
 		m.plan.Doing = "repeats the finding's recipe with its own seed"
 		if !m.measure(a, enoughHits, enoughHits, most) {
 			return nil, false
 		}
 		if a.hits == 0 {
-			m.plan.Failure = fmt.Sprintf("the finding did not show again in %d tries with fresh seeds and %d with its own", tried, len(a.results))
+			m.plan.Failure = fmt.Sprintf("the finding did not show again in %d tries with fresh seeds and %d with its own", tried,
+				len(a.results))
 		}
 	}
 	switch {
@@ -125,16 +127,16 @@ func (m *machine) confirm() (*arm, bool) {
 	return a, true
 }
 
-// amplify looks for neighbours that hit more often and goes to the best, again and again.
+// amplify moves to the neighbour that hits most often, repeatedly, until none hits clearly more often.
 func (m *machine) amplify(base *arm) (*arm, bool) {
 	m.begin(StepAmplify)
 	const rounds = 6
 	var path []string
 	dropped := map[string]bool{}
-	for round := 0; round < rounds && base.rate() < often && !m.cut; round++ {
+	for round := 0; round < rounds && base.rate() < amplifyBelow && !m.cut; round++ {
 		for {
 			m.plan.Doing = fmt.Sprintf("compares the neighbours of a recipe that hits with %.3g", base.rate())
-			m.plan.Left = m.guess(base.rate(), 12, true)
+			m.plan.Left = m.estimateTries(base.rate(), 12, true)
 			winner, ok := m.race(round, base, dropped)
 			if !ok {
 				return nil, false
@@ -151,7 +153,7 @@ func (m *machine) amplify(base *arm) (*arm, bool) {
 			if measured.rate() >= 1.5*base.rate() {
 				path = append(path, fmt.Sprintf("%s: %.3g", winner.name, measured.rate()))
 				base = measured
-				m.now(base)
+				m.noteCurrent(base)
 				break
 			}
 			dropped[winner.name] = true // it was luck
@@ -161,7 +163,7 @@ func (m *machine) amplify(base *arm) (*arm, bool) {
 	switch {
 	case len(path) > 0:
 		summary = fmt.Sprintf("%q", path)
-	case base.rate() >= often:
+	case base.rate() >= amplifyBelow:
 		summary = fmt.Sprintf("not needed at a rate of %.3g", base.rate())
 	}
 	m.end(base.rate(), summary)
@@ -175,14 +177,14 @@ type racer struct {
 	test test
 }
 
-// race gives all neighbours the same number of tries, round after round, drops those that are not better and ends with the first
-// that is clearly better, the best of them when there are several. Nil: none is.
+// race gives all neighbours the same number of tries, round after round, and drops those that are not better. It returns the first
+// that is clearly better, the best of them when there are several; nil when none is. The result is false while results are missing.
 func (m *machine) race(round int, base *arm, dropped map[string]bool) (*neighbour, bool) {
 	p := base.rate()
 	var live []racer
 	for _, n := range m.neighbours(base) {
 		if !dropped[n.name] {
-			live = append(live, racer{n, m.arm(fmt.Sprintf("round%d", round), n.recipe), helps(p)})
+			live = append(live, racer{n, m.arm(fmt.Sprintf("round%d", round), n.recipe), amplificationTest(p)})
 		}
 	}
 	portion := int(math.Ceil(0.5 / p))
@@ -226,7 +228,7 @@ func (m *machine) race(round int, base *arm, dropped map[string]bool) (*neighbou
 	return nil, true
 }
 
-// bisect finds the builds that are affected.
+// bisect finds the affected builds.
 func (m *machine) bisect(final outcome) (*misstepv1.Bisection, bool) {
 	m.begin(StepBisect)
 	sorted := slices.Clone(m.r.GetSpec().GetBuilds())
@@ -237,7 +239,9 @@ func (m *machine) bisect(final outcome) (*misstepv1.Bisection, bool) {
 		return nil, true
 	}
 	ordered := func(b *misstepv1.JdkBuild) bisect.Build {
-		return bisect.Build{Name: b.GetJdk().GetName(), Feature: int(b.GetFeature()), Version: b.GetJdk().GetVersion(), Vendor: b.GetVendor()}
+		return bisect.Build{
+			Name: b.GetJdk().GetName(), Feature: int(b.GetFeature()), Version: b.GetJdk().GetVersion(), Vendor: b.GetVendor(),
+		}
 	}
 	slices.SortFunc(sorted, func(a, b *misstepv1.JdkBuild) int { return bisect.Compare(ordered(a), ordered(b)) })
 	builds := make([]bisect.Build, len(sorted))
@@ -258,17 +262,17 @@ func (m *machine) bisect(final outcome) (*misstepv1.Bisection, bool) {
 	for {
 		answer = bisect.Weigh(builds, evidence, prior)
 		i, tries := bisect.Choose(evidence, prior, answer)
-		if answer.Confidence >= sure || i < 0 {
+		if answer.Confidence >= bisectConfidence || i < 0 {
 			break
 		}
 		m.plan.Doing = fmt.Sprintf("tries JDK %s, confidence %.2f so far", builds[i].Name, answer.Confidence)
-		m.plan.Left = m.guess(final.measured.rate(), 0, false) + 3*tries
+		m.plan.Left = m.estimateTries(final.measured.rate(), 0, false) + 3*tries
 		a := arms[i]
 		if lacks := used[i] + tries - len(a.results); lacks > 0 {
 			if m.ask(a, lacks) {
 				return nil, false
 			}
-			evidence[i].Skipped = true // what it has counts, no more can be had
+			evidence[i].Skipped = true // its tries so far count, no further ones are possible
 			tries = len(a.results) - used[i]
 		}
 		for _, hit := range a.results[used[i]:][:tries] {
@@ -287,18 +291,21 @@ func (m *machine) bisect(final outcome) (*misstepv1.Bisection, bool) {
 	return result, true
 }
 
-// report puts a bisection's answer into words of the protocol.
-func report(sorted []*misstepv1.JdkBuild, builds []bisect.Build, arms []*arm, evidence []bisect.Evidence, answer bisect.Answer) *misstepv1.Bisection {
+// report converts a bisection's answer to a message of the protocol.
+func report(
+	sorted []*misstepv1.JdkBuild, builds []bisect.Build, arms []*arm, evidence []bisect.Evidence, answer bisect.Answer,
+) *misstepv1.Bisection {
 	result := &misstepv1.Bisection{Confidence: answer.Confidence}
 	newest := -1
 	var runs []int // builds that could be tried
 	for i, b := range sorted {
 		row := &misstepv1.BisectedBuild{
-			Jdk: b.GetJdk(), Hits: uint32(evidence[i].Hits), Tries: uint32(evidence[i].Tries), Affected: answer.Affected[i], // bounded by the budget
+			// Counts are bounded by the budget.
+			Jdk: b.GetJdk(), Hits: uint32(evidence[i].Hits), Tries: uint32(evidence[i].Tries), Affected: answer.Affected[i],
 		}
 		if evidence[i].Skipped && evidence[i].Tries == 0 {
 			if row.Skipped = arms[i].trouble; row.Skipped == "" {
-				row.Skipped = "no try could be had"
+				row.Skipped = "no try was possible"
 			}
 		} else {
 			runs = append(runs, i)
@@ -334,8 +341,8 @@ func summarise(b *misstepv1.Bisection) string {
 		}
 		return s
 	}
-	return fmt.Sprintf("first affected %s (last good: %s), last affected %s (first fixed: %s), confidence %.2f", name(b.GetFirstAffected()),
-		name(b.GetLastGood()), name(b.GetLastAffected()), name(b.GetFirstFixed()), b.GetConfidence())
+	return fmt.Sprintf("first affected %s (last good: %s), last affected %s (first fixed: %s), confidence %.2f",
+		name(b.GetFirstAffected()), name(b.GetLastGood()), name(b.GetLastAffected()), name(b.GetFirstFixed()), b.GetConfidence())
 }
 
 // verify measures the final recipe once more with fresh tries.
@@ -343,7 +350,7 @@ func (m *machine) verify(final *arm) (*arm, bool) {
 	m.begin(StepVerify)
 	p := final.rate()
 	a := m.arm("fresh", final.recipe)
-	m.now(a)
+	m.noteCurrent(a)
 	m.plan.Doing = "repeats the reproducer"
 	m.plan.Left = max(0, 20-len(a.results))
 	if !m.measure(a, enoughHits, 20, max(20, int(math.Ceil(50/p)))) {
@@ -359,8 +366,8 @@ func (m *machine) verify(final *arm) (*arm, bool) {
 	return a, true
 }
 
-// guess of the tries still to come when elements are left to be tried at a rate of p.
-func (m *machine) guess(p float64, elements int, bisects bool) int {
+// estimateTries estimates the tries still to come when elements are left to be tested at a rate of p.
+func (m *machine) estimateTries(p float64, elements int, bisects bool) int {
 	n := 20 + float64(elements)*8/p
 	if bisects && len(m.r.GetSpec().GetBuilds()) > 1 {
 		n += 4 * float64(len(m.r.GetSpec().GetBuilds())) / p

@@ -27,13 +27,15 @@ func seed(t *testing.T) uint64 {
 	return s
 }
 
-// The models' rates are known, so what a reproducer promises can be checked against the truth. make bench-repro has the rare ones, too, and
-// compares with plain delta debugging.
+// The models' rates are known, so what a reproducer promises can be checked against the truth. make bench-repro has the rare ones,
+// too, and compares with plain delta debugging.
 func TestModels(t *testing.T) {
 	s := seed(t)
 	for i, model := range reproducetest.Models() {
-		if model.Rate(model.Recipe) < 0.05 && !strings.Contains(model.Name, "tenfold") || strings.HasPrefix(model.Name, "0.1: losses") ||
-			strings.HasPrefix(model.Name, "frequent: losses of [0.9") { // whose reproducer is right with most seeds, not with every one
+		if model.Rate(model.Recipe) < 0.05 && !strings.Contains(model.Name, "tenfold") ||
+			strings.HasPrefix(model.Name, "0.1: losses") ||
+			// The reproducers of these are right with most seeds, not with every one.
+			strings.HasPrefix(model.Name, "frequent: losses of [0.9") {
 			continue // minutes; make bench-repro has them
 		}
 		t.Run(model.Name, func(t *testing.T) {
@@ -49,7 +51,8 @@ func TestModels(t *testing.T) {
 			rate := model.Rate(final)
 			search := 0
 			for _, st := range plan.Steps {
-				t.Logf("%-9s %3d probes %6d tries %5d hits, rate %.3f: %s", st.GetName(), st.GetProbes(), st.GetTries(), st.GetHits(), st.GetRate(), st.GetSummary())
+				t.Logf("%-9s %3d probes %6d tries %5d hits, rate %.3f: %s", st.GetName(), st.GetProbes(), st.GetTries(),
+					st.GetHits(), st.GetRate(), st.GetSummary())
 				if st.GetName() != reproduce.StepVerify {
 					search += int(st.GetTries())
 				}
@@ -59,11 +62,14 @@ func TestModels(t *testing.T) {
 				counted += int(st.GetTries())
 			}
 			for _, a := range r.GetArms() {
-				made += strings.Count(a.GetResults(), string(rune(reproduce.Hit))) + strings.Count(a.GetResults(), string(rune(reproduce.Miss)))
+				made += strings.Count(a.GetResults(), string(rune(reproduce.Hit))) +
+					strings.Count(a.GetResults(), string(rune(reproduce.Miss)))
 			}
 			assert.Equal(t, made, counted, "later tries changed what earlier ones led to")
-			t.Logf("rate %.3f of %.3f at first, %.3f best met; kept %v", rate, model.Rate(model.Recipe), d.Best, plan.Reproducer.GetKept())
-			// A test that tells apart 1 and 0.75 of the rate cannot be sure between them, and where many small losses are met it is asked often.
+			t.Logf("rate %.3f of %.3f at first, %.3f best met; kept %v", rate, model.Rate(model.Recipe), d.Best,
+				plan.Reproducer.GetKept())
+			// A test that tells apart 1 and 0.75 of the rate cannot be sure between them, and where many small losses are met it is
+			// asked often.
 			const kept, removable = 0.7, 0.9
 			assert.GreaterOrEqual(t, rate, kept*d.Best)
 			for _, removal := range reproduce.Removals(final, reproducetest.Signature()) {
@@ -77,7 +83,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Where an element costs a fifth of the rate every test is asked what it cannot tell; whatever it says, the search ends, and keeps most.
+// Where an element costs a fifth of the rate every test is asked what it cannot tell; whatever it says, the search ends, and keeps
+// most.
 func TestUndecidableElementEndsTheSearch(t *testing.T) {
 	s := seed(t)
 	model := reproducetest.Model{Recipe: reproducetest.Recipe(), Rate: func(r *misstepv1.Recipe) float64 {
@@ -101,9 +108,13 @@ func TestBudgetThatEndsKeepsWhatWasReached(t *testing.T) {
 		for _, p := range []float64{0.9, 0.2} {
 			recipe := reproducetest.Recipe()
 			recipe.Instrumentation = nil
-			model := reproducetest.Model{Recipe: recipe, Methods: reproducetest.MethodNames(5), Rate: func(r *misstepv1.Recipe) float64 {
-				return p * reproducetest.If(reproducetest.Has(r, "-Xcomp"), 0) * reproducetest.If(reproducetest.Has(r, "-Xss512k"), 0.7)
-			}}
+			model := reproducetest.Model{
+				Recipe: recipe, Methods: reproducetest.MethodNames(5),
+				Rate: func(r *misstepv1.Recipe) float64 {
+					return p * reproducetest.If(reproducetest.Has(r, "-Xcomp"), 0) *
+						reproducetest.If(reproducetest.Has(r, "-Xss512k"), 0.7)
+				},
+			}
 			r := reproducetest.Start(model, s)
 			r.Spec.Trials = trials
 			plan := (&reproducetest.Driver{Model: model, Rand: rand.New(rand.NewPCG(s, trials))}).Run(r)
@@ -112,7 +123,8 @@ func TestBudgetThatEndsKeepsWhatWasReached(t *testing.T) {
 				t.Logf("%d trials at %g: %s", trials, p, plan.Failure)
 				continue
 			}
-			t.Logf("%d trials at %g: %d elements are left, rate %.2f", trials, p, len(plan.Reproducer.GetKept()), model.Rate(plan.Reproducer.GetRecipe()))
+			t.Logf("%d trials at %g: %d elements are left, rate %.2f", trials, p, len(plan.Reproducer.GetKept()),
+				model.Rate(plan.Reproducer.GetRecipe()))
 			require.Positive(t, model.Rate(plan.Reproducer.GetRecipe()))
 			if trials >= 300 && p > 0.5 {
 				require.Less(t, len(plan.Reproducer.GetKept()), 12)

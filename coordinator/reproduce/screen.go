@@ -13,28 +13,28 @@ import (
 	"misstep/recipe"
 )
 
-// factor is something that was left out and may come back: an element, or several that stand for one.
+// factor is something that was removed and may be restored: an element, or several that are treated as one.
 type factor struct {
 	elements []recipe.Element
-	loss     float64 // estimated logarithm of the rate's share that leaving it out costs
+	loss     float64 // estimate of minus the logarithm of the share of the rate that is left without it
 }
 
-// keptAlone is the share of the rate that is left when it alone is left out.
+// keptAlone returns the share of the rate that is left when only f is removed.
 func (f factor) keptAlone() float64 { return math.Exp(-f.loss) }
 
-// row is one recipe of a factorial design with its tries. Bit j of out says that factor j is left out.
+// row is one recipe of a factorial design with its tries. Bit j of out is set when factor j is removed.
 type row struct {
 	out uint64
 	counts
 }
 
-// mostFactors of a design, by the bits of a row.
-const mostFactors = 63
+// maxFactors of a design, since a row has 64 bits.
+const maxFactors = 63
 
-// design has a row for every combination that tells each factor's effect apart from those of all others: the columns of R. Plackett's and
-// J. Burman's designs (The design of optimum multifactorial experiments, 1946) of a power of two of rows, and the same with everything
-// turned round, so that two factors that need each other are taken for no third. Each factor is out in half of the rows. The first row is
-// the one with nothing left out.
+// design returns the rows of a factorial design that separates each factor's effect from those of all others: the columns of R.
+// Plackett's and J. Burman's designs (The design of optimum multifactorial experiments, 1946) with a power of two of rows, and
+// their complements (a foldover), so that the interaction of two factors is not mistaken for a third. Each factor is removed in
+// half of the rows. The first row removes nothing.
 func design(factors int) (rows []uint64) {
 	order := 1
 	for order <= factors {
@@ -54,18 +54,18 @@ func design(factors int) (rows []uint64) {
 	return slices.Compact(rows) // of one or two factors
 }
 
-// fit finds the base rate p and the loss of each factor that suit the rows best when rates multiply: row i has p·exp(-Σ losses of what is out).
-// Most factors do nothing, so each loss is drawn to 0 as by a double exponential prior of mean usualLoss. The log-likelihood is concave in
-// the losses, so one coordinate after the other leads to its top.
+// fit returns the base rate p and the loss of each factor that fit the rows best when rates multiply: row i has the rate p·exp(-Σ
+// losses of the removed factors). Most factors have no effect, so each loss is shrunk towards 0 by a double exponential prior of
+// mean usualLoss. The log-likelihood is concave in the losses, so coordinate ascent reaches its maximum.
 func fit(rows []row, factors int) (base float64, losses []float64) {
 	const (
 		usualLoss = 0.1
 		rounds    = 60
-		certain   = 1e-4
+		tolerance = 1e-4
 		highest   = 1e-3 // minus the logarithm of the highest rate
 	)
-	x := make([]float64, factors+1) // the base rate's own logarithm is the last, and has no prior
-	var whole counts                // begin with the rate where nothing is out
+	x := make([]float64, factors+1) // the last is minus the logarithm of the base rate, which has no prior
+	var whole counts                // the first estimate is the rate where nothing is removed
 	for _, r := range rows {
 		if r.out == 0 {
 			whole.hits, whole.tries = whole.hits+r.hits, whole.tries+r.tries
@@ -87,7 +87,7 @@ func fit(rows []row, factors int) (base float64, losses []float64) {
 	for range rounds {
 		most := 0.0
 		for j := factors; j >= 0; j-- { // the base rate first
-			// Newton's step in this coordinate, kept small and where all rates stay below 1.
+			// Newton's step in this coordinate, kept small and within the range in which all rates stay below 1.
 			slope, bend, room := 0.0, 1e-9, math.Inf(1)
 			for i, r := range rows {
 				if j < factors && r.out&(1<<j) == 0 || r.tries == 0 {
@@ -113,7 +113,7 @@ func fit(rows []row, factors int) (base float64, losses []float64) {
 			}
 			step := min(max(slope/bend, -0.9*max(0, room), -0.5), 0.5)
 			if j < factors && x[j] != 0 && (x[j]+step)*x[j] < 0 {
-				step = -x[j] // not past the prior's edge at once
+				step = -x[j] // not across the prior's kink at 0 in one step
 			}
 			x[j] += step
 			for i, r := range rows {
@@ -123,14 +123,15 @@ func fit(rows []row, factors int) (base float64, losses []float64) {
 			}
 			most = max(most, math.Abs(step))
 		}
-		if most < certain {
+		if most < tolerance {
 			break
 		}
 	}
 	return math.Exp(-x[factors]), x[:factors]
 }
 
-// information on a factor's loss that the rows' tries have: the inverse of its variance, when it is out in half of them.
+// information returns the information of the rows' tries about a factor's loss, which is the inverse of its variance, when the
+// factor is removed in half of them.
 func information(rows []row) (sum float64) {
 	for _, r := range rows {
 		q := r.rate()
@@ -139,44 +140,46 @@ func information(rows []row) (sum float64) {
 	return sum
 }
 
-// screens are the errors of a loss's logarithm that are had before something is put back, one after the other as long as it is not enough.
-var screens = []float64{0.14, 0.08, 0.05}
+// screenErrors are the standard errors of a loss that are reached before elements are restored: the next one when restoring by the
+// one before did not suffice.
+var screenErrors = []float64{0.14, 0.08, 0.05}
 
-// screenTries are had in any case: where nearly every try hits they tell more than the first of these errors wants, and cost next to nothing.
+// screenTries are made in any case: where nearly every try hits, they are more precise than the first of these errors, and cheap.
 const screenTries = 200
 
-// wanted is the share of the rate that a prediction must come to; a little more than what a test of it takes for kept.
-const wanted = 0.93
+// wantedShare is the share of the rate that the prediction for the restored elements must reach; slightly more than what a test
+// accepts as kept.
+const wantedShare = 0.93
 
-// screen puts back what the rate needs most, after it was lost bit by bit: each of many elements may cost too little to be seen when it is
-// left out, and all together most of the rate. One design measures all of them at once, since every try of it tells of every element. It is
-// false while it waits.
+// screen restores what the rate needs most, after it was lost bit by bit: each of many elements may cost too little to be noticed
+// when it is removed, and all together most of the rate. One design measures all of them at once, since each of its tries is
+// informative about every element. It returns false while results are missing.
 func (r *reducer) screen() bool {
 	factors := r.factors()
 	var rows []uint64
 	var recipes []*misstepv1.Recipe
 	for _, out := range design(len(factors)) {
-		if left := r.leaving(func(j int) bool { return out&(1<<j) != 0 }, factors); recipe.Runnable(left) {
+		if left := r.initialWithout(func(j int) bool { return out&(1<<j) != 0 }, factors); recipe.Runnable(left) {
 			rows, recipes = append(rows, out), append(recipes, left)
 		}
 	}
 	each := (screenTries + len(rows) - 1) / len(rows)
-	back := 0
-	order := make([]int, len(factors)) // the dearest first
+	restored := 0                      // the first so many in order are to be restored
+	order := make([]int, len(factors)) // the greatest loss first
 	for j := range order {
 		order[j] = j
 	}
 	for stage := 0; ; stage++ {
-		if stage < len(screens) {
-			r.plan.Doing = fmt.Sprintf("measures what each of %d elements is worth", len(factors))
+		if stage < len(screenErrors) {
+			r.plan.Doing = fmt.Sprintf("measures how much each of %d elements contributes", len(factors))
 			ok := false
-			if each, ok = r.tryAll(recipes, each, 1/(screens[stage]*screens[stage])); !ok {
+			if each, ok = r.tryEachRow(recipes, each, 1/(screenErrors[stage]*screenErrors[stage])); !ok {
 				return false
 			}
-			if r.cut { // it stays as it is: rarer than it could be, and small
+			if r.cut { // the recipe stays small, though it hits less often than it could
 				return true
 			}
-			data := []row{{counts: count(r.reference, r.least)}} // no later ones: what follows may not depend on them
+			data := []row{{counts: count(r.reference, r.referenceTries)}} // not the later tries: the result must not depend on them
 			for i, recipe := range recipes {
 				data = append(data, row{rows[i], count(r.arm("screen", recipe).results, each)})
 			}
@@ -185,32 +188,32 @@ func (r *reducer) screen() bool {
 				factors[j].loss = losses[j]
 			}
 			slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(factors[j].loss, factors[i].loss) })
-			back = max(back, needed(factors, order))
-		} else { // no measure was sharp enough; in the end everything is back
-			back = min(max(1, 2*back), len(order))
+			restored = max(restored, lossesToRestore(factors, order))
+		} else { // no measurement was precise enough; in the end everything is restored
+			restored = min(max(1, 2*restored), len(order))
 		}
-		to := r.leaving(func(j int) bool { return slices.Index(order, j) >= back }, factors)
-		r.plan.Doing = fmt.Sprintf("puts %d elements back", back)
-		verdict := yes // with all of them it is the best recipe
-		if back < len(order) {
+		to := r.initialWithout(func(j int) bool { return slices.Index(order, j) >= restored }, factors)
+		r.plan.Doing = fmt.Sprintf("restores %d elements", restored)
+		verdict := yes // with all of them it is the initial recipe
+		if restored < len(order) {
 			c := keepsWell
-			if stage > 0 && stage < len(screens) {
+			if stage > 0 && stage < len(screenErrors) {
 				c = keepsMost
 			}
-			verdict = r.changed(to, c, halved)
+			verdict = r.testChange(to, c, halved)
 		}
 		switch verdict {
 		case wait:
 			return false
 		case yes:
-			r.recipe, r.removed = to, nil
-			for j, f := range factors { // in the order in which they were left out, which they are left out in again
-				if slices.Index(order, j) >= back {
+			r.current, r.removed = to, nil
+			for j, f := range factors { // in the order in which they were removed, in which they will be removed again
+				if slices.Index(order, j) >= restored {
 					r.removed = append(r.removed, f.elements...)
 					continue
 				}
 				for _, e := range f.elements {
-					r.back[e.ID()] = f.loss - screens[min(stage, len(screens)-1)]
+					r.restoredLoss[e.ID()] = f.loss - screenErrors[min(stage, len(screenErrors)-1)]
 				}
 			}
 			return true
@@ -222,19 +225,20 @@ func (r *reducer) screen() bool {
 	}
 }
 
-// needed is how many of the dearest must be back for the rate that is wanted.
-func needed(factors []factor, order []int) int {
+// lossesToRestore returns how many of the factors in order, the greatest loss first, must be restored to reach wantedShare.
+func lossesToRestore(factors []factor, order []int) int {
 	kept := 1.0
 	for n := len(order); n > 0; n-- {
-		if kept *= factors[order[n-1]].keptAlone(); kept < wanted {
+		if kept *= factors[order[n-1]].keptAlone(); kept < wantedShare {
 			return n
 		}
 	}
 	return 0
 }
 
-// tryAll has every recipe tried as often as the others, until the design tells as much as is wanted. It returns how often that was.
-func (r *reducer) tryAll(recipes []*misstepv1.Recipe, each int, wanted float64) (int, bool) {
+// tryEachRow requests equally many tries of every recipe until the design has the wanted information. It returns the number of
+// tries of each, and false while results are missing.
+func (r *reducer) tryEachRow(recipes []*misstepv1.Recipe, each int, wanted float64) (int, bool) {
 	for {
 		waits, data := false, []row{}
 		most := 0
@@ -250,19 +254,19 @@ func (r *reducer) tryAll(recipes []*misstepv1.Recipe, each int, wanted float64) 
 			return each, false
 		}
 		has := information(data)
-		if has >= wanted || most < each { // or no more can be had
+		if has >= wanted || most < each { // or no more tries are possible
 			return each, true
 		}
 		each = max(each+1, int(math.Ceil(float64(each)*min(2, wanted/has))))
 	}
 }
 
-// factors are what was left out, the methods as one.
+// factors returns what was removed, the methods as one factor.
 func (r *reducer) factors() (out []factor) {
 	methods := -1
 	for _, e := range r.removed {
 		switch {
-		case e.Kind == "method" && methods >= 0, len(out) == mostFactors:
+		case e.Kind == "method" && methods >= 0, len(out) == maxFactors:
 			i := methods
 			if i < 0 {
 				i = len(out) - 1
@@ -277,9 +281,9 @@ func (r *reducer) factors() (out []factor) {
 	return out
 }
 
-// leaving gives the best recipe without some of the factors.
-func (r *reducer) leaving(out func(int) bool, factors []factor) *misstepv1.Recipe {
-	to := proto.CloneOf(r.best)
+// initialWithout returns the initial recipe without the factors that out selects.
+func (r *reducer) initialWithout(out func(int) bool, factors []factor) *misstepv1.Recipe {
+	to := proto.CloneOf(r.initial)
 	for j, f := range factors {
 		if out(j) {
 			for _, e := range f.elements {

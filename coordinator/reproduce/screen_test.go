@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In a design each factor is out in half of the rows, and with each other factor in a quarter, so one's effect is not taken for another's.
+// In a design each factor is out in half of the rows, and with each other factor in a quarter, so one's effect is not taken for
+// another's.
 func TestDesignIsBalanced(t *testing.T) {
 	for factors := 1; factors <= 40; factors++ {
 		rows := design(factors)

@@ -12,7 +12,7 @@ func TestErrorsOfHelps(t *testing.T) {
 	random := rand.New(rand.NewPCG(8303444, 4))
 	const runs = 1000
 	for _, p := range []float64{0.25, 0.1, 0.02} {
-		te := helps(p)
+		te := amplificationTest(p)
 		wrong := func(rate float64, v verdict) (share, tries float64) {
 			n, sum := 0, 0
 			for range runs {
@@ -35,7 +35,8 @@ func TestErrorsOfHelps(t *testing.T) {
 		}
 		alpha, long := wrong(te.lower, high)
 		beta, short := wrong(te.upper, low)
-		t.Logf("p %.2f: alpha %.4f of %.2f in %.1f/p tries, beta %.4f of %.2f in %.1f/p", p, alpha, te.alpha, long*p, beta, te.beta, short*p)
+		t.Logf("p %.2f: alpha %.4f of %.2f in %.1f/p tries, beta %.4f of %.2f in %.1f/p", p, alpha, te.alpha, long*p, beta, te.beta,
+			short*p)
 		assert.LessOrEqual(t, alpha, te.alpha+0.02)
 		assert.LessOrEqual(t, beta, te.beta+0.02)
 	}

@@ -8,7 +8,7 @@ import (
 	"misstep/coordinator/bisect"
 )
 
-// History is a bug that came with one build, perhaps went with a later one, and hits at random.
+// History is a bug that was introduced by one build, perhaps fixed by a later one, and hits at random.
 type History struct {
 	Builds []bisect.Build
 	// Rates by build; 0 does not have the bug.
@@ -18,8 +18,8 @@ type History struct {
 	P     float64
 }
 
-// RandomHistory has 4 to 24 builds of up to four feature releases, a rate from 0.05 to 1, each octave as likely, and rates of the other
-// affected builds between half of it and one and a half.
+// RandomHistory has 4 to 24 builds of up to four feature releases, a rate from 0.05 to 1, each octave as likely, and rates of the
+// other affected builds between half of it and one and a half.
 func RandomHistory(r *rand.Rand) History {
 	h := History{P: math.Pow(0.05, r.Float64())}
 	n := 4 + r.IntN(21)
@@ -42,7 +42,7 @@ func RandomHistory(r *rand.Rand) History {
 	return h
 }
 
-// Bisect runs a bisection as reproducing does, and says how many tries it took and whether its likeliest history is the true one.
+// Bisect runs a bisection as a reproduction does, and returns how many tries it took and whether its likeliest history is the true one.
 func (h History) Bisect(r *rand.Rand, confidence float64) (answer bisect.Answer, tries int, right bool) {
 	evidence := make([]bisect.Evidence, len(h.Builds))
 	try := func(i, n int) {

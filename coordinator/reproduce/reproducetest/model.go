@@ -16,7 +16,7 @@ import (
 	"misstep/recipe"
 )
 
-// Model is a bug whose rate is known for every recipe: that is how what a reproducer promises can be checked.
+// Model is a bug whose rate is known for every recipe, so that the promises of a reproducer can be checked.
 type Model struct {
 	Name string
 	// Recipe of the finding.
@@ -27,24 +27,24 @@ type Model struct {
 	Perturbations []*misstepv1.Perturbation
 	// Rate of a recipe in [0, 1].
 	Rate func(*misstepv1.Recipe) float64
-	// Void is the share of trials that prove nothing.
+	// Void is the share of void trials.
 	Void float64
 }
 
-// Signature of every model's bug.
+// Signature returns the signature of every model's bug.
 func Signature() *misstepv1.Signature {
 	return &misstepv1.Signature{Kind: "mismatch", Parts: []string{recipe.GstAsgct, "truncated", "upcall <clinit>"}}
 }
 
-// Has says whether the recipe has a flag.
+// Has reports whether the recipe has a flag.
 func Has(r *misstepv1.Recipe, flag string) bool { return slices.Contains(r.GetJvmFlags(), flag) }
 
-// Checks says whether the recipe has a check.
+// Checks reports whether the recipe has a check.
 func Checks(r *misstepv1.Recipe, name string) bool {
 	return slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() == name })
 }
 
-// Instruments says whether all of these methods are instrumented for sure.
+// Instruments reports whether all of these methods are certain to be instrumented.
 func Instruments(r *misstepv1.Recipe, methods ...string) bool {
 	i := r.GetInstrumentation()
 	if len(i.GetOnly()) == 0 {
@@ -58,7 +58,7 @@ func Instruments(r *misstepv1.Recipe, methods ...string) bool {
 	return true
 }
 
-// If is factor when the condition does not hold, else 1.
+// If returns 1 when the condition holds, else factor.
 func If(holds bool, factor float64) float64 {
 	if holds {
 		return 1
@@ -66,13 +66,16 @@ func If(holds bool, factor float64) float64 {
 	return factor
 }
 
-// Recipe with what a campaign's recipe has: eight flags, four checks, sampling, a perturbation with three parameters.
+// Recipe returns a recipe like a campaign's: eight flags, four checks, sampling, a perturbation with three parameters.
 func Recipe() *misstepv1.Recipe {
 	return &misstepv1.Recipe{
-		Jdk:      &misstepv1.Jdk{Name: "jdk17", Digest: "sha256:" + strings.Repeat("1", 64), Version: "17.0.15+6"},
-		Workload: &misstepv1.Workload{Name: "model", Digest: "sha256:" + strings.Repeat("2", 64), Repetitions: 16, Arguments: []string{"100"}},
+		Jdk: &misstepv1.Jdk{Name: "jdk17", Digest: "sha256:" + strings.Repeat("1", 64), Version: "17.0.15+6"},
+		Workload: &misstepv1.Workload{
+			Name: "model", Digest: "sha256:" + strings.Repeat("2", 64), Repetitions: 16, Arguments: []string{"100"},
+		},
 		JvmFlags: []string{
-			"-Xcomp", "-XX:TieredStopAtLevel=1", "-XX:+UseParallelGC", "-Xmx256m", "-XX:-UseOnStackReplacement", "-XX:ReservedCodeCacheSize=32m",
+			"-Xcomp", "-XX:TieredStopAtLevel=1", "-XX:+UseParallelGC", "-Xmx256m", "-XX:-UseOnStackReplacement",
+			"-XX:ReservedCodeCacheSize=32m",
 			"-XX:+UseStringDeduplication", "-Xss512k",
 		},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
@@ -83,13 +86,15 @@ func Recipe() *misstepv1.Recipe {
 			{Name: recipe.AsgctShadow},
 			{Name: recipe.Liveness},
 		},
-		Perturbation: &misstepv1.Perturbation{Strategy: "chaos", Parameters: map[string]float64{"delay_p": 0.2, "delay_ms": 5, "preempt_p": 0.1}},
-		Limits:       &misstepv1.Limits{Wall: durationpb.New(time.Minute), MemoryMib: 2048, StackDepth: 512},
-		Seed:         42,
+		Perturbation: &misstepv1.Perturbation{
+			Strategy: "chaos", Parameters: map[string]float64{"delay_p": 0.2, "delay_ms": 5, "preempt_p": 0.1},
+		},
+		Limits: &misstepv1.Limits{Wall: durationpb.New(time.Minute), MemoryMib: 2048, StackDepth: 512},
+		Seed:   42,
 	}
 }
 
-// Small recipe that instruments one method: five flags, two checks, sampling, three arguments.
+// Small returns a recipe that instruments one method: five flags, two checks, sampling, three arguments.
 func Small() *misstepv1.Recipe {
 	r := Recipe()
 	r.Workload = &misstepv1.Workload{Name: "model", Digest: r.Workload.Digest, Arguments: []string{"spin", "6", "20"}}
@@ -101,7 +106,7 @@ func Small() *misstepv1.Recipe {
 	return r
 }
 
-// MethodNames are n candidate methods.
+// MethodNames returns the names of n candidate methods.
 func MethodNames(n int) (out []string) {
 	for i := range n {
 		out = append(out, "app/Class"+string(rune('A'+i%26))+".method"+strings.Repeat("x", i/26)+"()V")
@@ -109,12 +114,13 @@ func MethodNames(n int) (out []string) {
 	return out
 }
 
-// Start makes the reproduction of a model.
+// Start returns a new reproduction of a model.
 func Start(m Model, seed uint64) *misstepv1.Reproduction {
 	return &misstepv1.Reproduction{
 		Id: "R", State: misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING,
 		Spec: &misstepv1.ReproductionSpec{
-			FindingId: "F", Signature: Signature(), Recipe: m.Recipe, Methods: m.Methods, Perturbations: m.Perturbations, Seed: seed, Trials: 1_000_000,
+			FindingId: "F", Signature: Signature(), Recipe: m.Recipe, Methods: m.Methods, Perturbations: m.Perturbations,
+			Seed: seed, Trials: 1_000_000,
 		},
 	}
 }
@@ -122,7 +128,7 @@ func Start(m Model, seed uint64) *misstepv1.Reproduction {
 // Driver plays the runners of a model.
 type Driver struct {
 	Model Model
-	// Rand decides trials.
+	// Rand decides the results of trials.
 	Rand *rand.Rand
 	// Best is the highest rate of all recipes that were probed.
 	Best float64
@@ -144,20 +150,20 @@ func (d *Driver) Try(r *misstepv1.Recipe) reproduce.Result {
 	return reproduce.Miss
 }
 
-// Step makes all probes that are wanted now, and says whether there were any.
+// Step makes all probes that are requested now, and reports whether there were any.
 func (d *Driver) Step(r *misstepv1.Reproduction) (reproduce.Plan, bool) {
 	plan := reproduce.Next(r)
 	for _, p := range plan.Probes {
 		a := Arm(r, p.Key)
 		for range p.Want - p.Have {
-			try := reproduce.Give(a)
+			try := reproduce.AddPending(a)
 			reproduce.Apply(a, try, d.Try(p.Recipe(try)), time.Second, "")
 		}
 	}
 	return plan, len(plan.Probes) > 0
 }
 
-// Arm of a reproduction by its key, made when it is not there.
+// Arm returns the arm of a reproduction by its key, and adds it when it is missing.
 func Arm(r *misstepv1.Reproduction, key string) *misstepv1.ReproductionArm {
 	for _, a := range r.GetArms() {
 		if a.GetKey() == key {
@@ -179,14 +185,15 @@ func (d *Driver) Run(r *misstepv1.Reproduction) reproduce.Plan {
 	}
 }
 
-// Errors of a test by a fixed number of repetitions: Alpha is the chance that it takes a rate of Lower·p for kept, Beta that it takes one of
-// Upper·p for lost.
+// Errors of a test by a fixed number of repetitions: Alpha is the chance that it takes a rate of Lower·p for kept, Beta that it
+// takes one of Upper·p for lost.
 type Errors struct{ Upper, Lower, Alpha, Beta float64 }
 
-// FixedTries is the fewest tries, and the hits among them, by which a fixed number of repetitions tells the rates with these errors.
+// FixedTries is the fewest tries, and the hits among them, by which a fixed number of repetitions tells the rates with these
+// errors.
 func FixedTries(p float64, e Errors) (tries, hits int) {
 	for c := 1; ; c += max(1, c/100) {
-		// The least n at which c hits are likely enough under the upper rate; they must be rare enough under the lower one.
+		// The smallest n at which c hits are likely enough under the upper rate; they must be rare enough under the lower one.
 		n := int(math.Ceil(float64(c) / (e.Upper * p)))
 		for below(n, c, e.Upper*p) > e.Beta {
 			n += max(1, n/200)
@@ -197,7 +204,7 @@ func FixedTries(p float64, e Errors) (tries, hits int) {
 	}
 }
 
-// below is the chance of fewer than c hits in n tries.
+// below returns the chance of fewer than c hits in n tries at a rate of p.
 func below(n, c int, p float64) float64 {
 	sum := 0.0
 	for k := range c {
@@ -226,9 +233,11 @@ func Ddmin(d *Driver, recipe *misstepv1.Recipe, e Errors) *misstepv1.Recipe {
 }
 
 // PlainDdmin is A. Zeller's and R. Hildebrandt's delta debugging (Simplifying and isolating failure-inducing input, 2002) over all
-// elements of a recipe. test says whether a recipe still fails; it is asked once for each. It returns the recipe it ends with, or where
-// it was when test gave an error.
-func PlainDdmin(recipe *misstepv1.Recipe, all reproduce.ElementList, test func(*misstepv1.Recipe) (bool, error)) (*misstepv1.Recipe, error) {
+// elements of a recipe. test says whether a recipe still fails; it is asked once for each. It returns the recipe it ends with, or
+// where it was when test gave an error.
+func PlainDdmin(
+	recipe *misstepv1.Recipe, all reproduce.ElementList, test func(*misstepv1.Recipe) (bool, error),
+) (*misstepv1.Recipe, error) {
 	known := map[string]bool{}
 	var failed error
 	fails := func(r *misstepv1.Recipe) bool {

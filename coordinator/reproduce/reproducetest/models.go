@@ -8,10 +8,10 @@ import (
 	"misstep/recipe"
 )
 
-// saturating is the chance that at least one of n repetitions hits with q each.
+// saturating returns the chance that at least one of n repetitions hits, each with probability q.
 func saturating(q float64, n uint32) float64 { return 1 - math.Pow(1-q, float64(max(1, n))) }
 
-// Models are bugs of the shapes that were met: deterministic, faults injected with 0.5, 0.1 and 0.02, races.
+// Models returns bugs of the shapes seen so far: deterministic ones, faults injected at rates of 0.5, 0.1 and 0.02, and races.
 func Models() (out []Model) {
 	add := func(m Model) {
 		if m.Recipe == nil {
@@ -31,7 +31,8 @@ func Models() (out []Model) {
 			return p * If(Has(r, "-XX:ReservedCodeCacheSize=32m"), 0.02) * If(Instruments(r, method[3]), 0)
 		}})
 		add(Model{Name: fmt.Sprintf("fault %g: two flags, sampling, two methods", p), Rate: func(r *misstepv1.Recipe) float64 {
-			return p * If(Has(r, "-Xcomp"), 0.05) * If(Has(r, "-Xmx256m"), 0.3) * If(r.GetSampling() != nil, 0.1) * If(Instruments(r, method[1], method[7]), 0)
+			return p * If(Has(r, "-Xcomp"), 0.05) * If(Has(r, "-Xmx256m"), 0.3) * If(r.GetSampling() != nil, 0.1) *
+				If(Instruments(r, method[1], method[7]), 0)
 		}})
 		add(Model{Name: fmt.Sprintf("fault %g: perturbation with one parameter", p), Rate: func(r *misstepv1.Recipe) float64 {
 			delay := r.GetPerturbation().GetParameters()["delay_ms"]
@@ -53,21 +54,22 @@ func Models() (out []Model) {
 			if r.GetPerturbation().GetStrategy() == "starve" {
 				q = 0.02
 			}
-			return saturating(q, r.GetWorkload().GetRepetitions()) * If(r.GetPerturbation() != nil, 0.02) * If(Instruments(r, method[0]), 0)
+			return saturating(q, r.GetWorkload().GetRepetitions()) * If(r.GetPerturbation() != nil, 0.02) *
+				If(Instruments(r, method[0]), 0)
 		},
 	})
-	// A scheduler's perturbation of which ten decisions of the program's threads matter.
+	// A perturbation by the scheduler, of which ten decisions about the program's threads matter.
 	add(Model{Name: "race: a few decisions matter", Rate: func(r *misstepv1.Recipe) float64 {
 		p := r.GetPerturbation()
 		set := p.GetParameters()
-		return 0.7 * If(p != nil, 0) * If(set["until"] == 0 || set["until"] >= 40, 0.05) * If(set["from"] <= 30, 0.1) * If(set["spare_mutator"] == 0, 0) *
-			If(Instruments(r, method[0]), 0)
+		return 0.7 * If(p != nil, 0) * If(set["until"] == 0 || set["until"] >= 40, 0.05) * If(set["from"] <= 30, 0.1) *
+			If(set["spare_mutator"] == 0, 0) * If(Instruments(r, method[0]), 0)
 	}})
 	add(Model{Name: "race: seen with 0.1, two flags help by half each", Rate: func(r *misstepv1.Recipe) float64 {
 		return 0.1 * If(Has(r, "-XX:+UseParallelGC"), 0.4) * If(Has(r, "-Xss512k"), 0.4) * If(Instruments(r, method[5]), 0)
 	}})
-	// Many things that help a little, as on real JVMs, where flags and checks shift moments: left out one by one each loss is small, together
-	// they are most of the rate.
+	// Many things that help a little, as on real JVMs, where flags and checks shift moments: left out one by one each loss is
+	// small, together they are most of the rate.
 	losses := func(name string, p float64, each ...float64) {
 		conditions := []func(*misstepv1.Recipe) bool{
 			func(r *misstepv1.Recipe) bool { return Has(r, "-Xmx256m") },
@@ -89,14 +91,17 @@ func Models() (out []Model) {
 	losses("frequent", 0.9, 0.7, 0.85, 0.95)
 	losses("half", 0.5, 0.8, 0.8, 0.8)
 	losses("half", 0.5, 0.75, 0.6)
-	// A recipe of a dozen elements of which one is needed: plain ddmin halves as fast as anything here.
+	// A recipe of a dozen elements of which one is needed: plain ddmin halves it as fast as this package does.
 	for _, p := range []float64{0.8, 0.4, 0.1} {
 		add(Model{Name: fmt.Sprintf("a dozen elements %g: one flag", p), Recipe: Small(), Rate: func(r *misstepv1.Recipe) float64 {
 			return p * If(Has(r, "-Xss512k"), 0)
 		}})
-		add(Model{Name: fmt.Sprintf("a dozen elements %g: one flag, losses of 0.9 and 0.95", p), Recipe: Small(), Rate: func(r *misstepv1.Recipe) float64 {
-			return p * If(Has(r, "-Xss512k"), 0) * If(Has(r, "-Xmx256m"), 0.9) * If(r.GetSampling() != nil, 0.95)
-		}})
+		add(Model{
+			Name: fmt.Sprintf("a dozen elements %g: one flag, losses of 0.9 and 0.95", p), Recipe: Small(),
+			Rate: func(r *misstepv1.Recipe) float64 {
+				return p * If(Has(r, "-Xss512k"), 0) * If(Has(r, "-Xmx256m"), 0.9) * If(r.GetSampling() != nil, 0.95)
+			},
+		})
 	}
 	losses("0.1", 0.1, 0.85, 0.85, 0.85, 0.85)
 	losses("0.1", 0.1, 0.7, 0.7)
@@ -112,7 +117,7 @@ func Models() (out []Model) {
 			return 0.4 * If(chosen, 0) * If(Has(r, "-Xcomp"), 0)
 		},
 	})
-	// Methods that stand in for each other: any three of them give the agent's perturbation enough points.
+	// Interchangeable methods: any three of them give the agent's perturbation enough points.
 	add(Model{Name: "race: any three of a dozen methods", Rate: func(r *misstepv1.Recipe) float64 {
 		n := len(r.GetInstrumentation().GetOnly())
 		if n == 0 {
