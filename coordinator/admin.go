@@ -49,7 +49,8 @@ func (s *Server) SubmitCampaign(
 
 func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign.Strategy) error {
 	if size := proto.Size(req); size > maxSubmission {
-		return errors.New("the submission has " + strconv.Itoa(size) + " bytes, at most " + strconv.Itoa(maxSubmission) + " are taken")
+		return errors.New("the submission has " + strconv.Itoa(size) + " bytes, at most " + strconv.Itoa(maxSubmission) +
+			" are taken")
 	}
 	if req.GetCampaign() == nil {
 		return errors.New("campaign: is required")

@@ -65,7 +65,8 @@ func checkSynchronize(req *misstepv1.SynchronizeRequest) error {
 			return fmt.Errorf("held[%d].lease_id: %s is reported twice", i, h.GetLeaseId())
 		case h.GetState() == nil:
 			return fmt.Errorf("held[%d]: expected one of running, outcome and failure", i)
-		case h.GetRunning() != nil && (proto.Size(h.GetRunning()) > maxProgressBytes || len(h.GetRunning().GetChecks()) > maxChecks):
+		case h.GetRunning() != nil &&
+			(proto.Size(h.GetRunning()) > maxProgressBytes || len(h.GetRunning().GetChecks()) > maxChecks):
 			return fmt.Errorf("held[%d].running: expected at most %d bytes and %d checks", i, maxProgressBytes, maxChecks)
 		}
 		seen[h.GetLeaseId()] = true
@@ -78,7 +79,8 @@ func checkOutcome(o *misstepv1.Outcome) error {
 	if size := proto.Size(o); size > maxOutcomeBytes {
 		return fmt.Errorf("it has %d bytes, at most %d are taken", size, maxOutcomeBytes)
 	}
-	if _, ok := misstepv1.OutcomeKind_name[int32(o.GetKind())]; !ok || o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_UNSPECIFIED {
+	if _, ok := misstepv1.OutcomeKind_name[int32(o.GetKind())]; !ok ||
+		o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_UNSPECIFIED {
 		return fmt.Errorf("its kind is %d, expected a known one", o.GetKind())
 	}
 	for _, b := range []struct {
@@ -104,8 +106,10 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		if len(m.GetReference().GetFrames()) > maxFrames || len(m.GetSuspect().GetFrames()) > maxFrames {
 			return fmt.Errorf("mismatch %d has more than %d frames", i, maxFrames)
 		}
-		if len(m.GetStack()) > maxStack || slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool { return len(w.GetCode()) > maxLine }) {
-			return fmt.Errorf("mismatch %d has more than %d words of a stack, or one with more than %d bytes of text", i, maxStack, maxLine)
+		if len(m.GetStack()) > maxStack ||
+			slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool { return len(w.GetCode()) > maxLine }) {
+			return fmt.Errorf("mismatch %d has more than %d words of a stack, or one with more than %d bytes of text", i, maxStack,
+				maxLine)
 		}
 		if len(m.GetCode()) > maxCode || len(m.GetReturnCode()) > maxCode {
 			return fmt.Errorf("mismatch %d has more than %d bytes of code", i, maxCode)
@@ -115,7 +119,8 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		}
 	}
 	for i, e := range o.GetEvidence() {
-		if !digestRE.MatchString(e.GetDigest()) || e.GetName() == "" || len(e.GetName()) > maxID || strings.ContainsAny(e.GetName(), "/\\\x00") || strings.HasPrefix(e.GetName(), ".") {
+		if !digestRE.MatchString(e.GetDigest()) || e.GetName() == "" || len(e.GetName()) > maxID ||
+			strings.ContainsAny(e.GetName(), "/\\\x00") || strings.HasPrefix(e.GetName(), ".") {
 			return fmt.Errorf("evidence %d (%q) has no proper name and digest", i, clip(e.GetName()))
 		}
 	}

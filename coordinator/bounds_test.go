@@ -32,7 +32,12 @@ func TestSynchronizeBounds(t *testing.T) {
 		"held[0].lease_id":    func(r *misstepv1.SynchronizeRequest) { r.Held = []*misstepv1.HeldLease{{State: running}} },
 		"expected one of":     func(r *misstepv1.SynchronizeRequest) { r.Held = []*misstepv1.HeldLease{{LeaseId: "L1"}} },
 		"held[0].running": func(r *misstepv1.SynchronizeRequest) {
-			r.Held = []*misstepv1.HeldLease{{LeaseId: "L1", State: &misstepv1.HeldLease_Running{Running: &misstepv1.Progress{Phase: strings.Repeat("x", 1<<19)}}}}
+			r.Held = []*misstepv1.HeldLease{
+				{
+					LeaseId: "L1",
+					State:   &misstepv1.HeldLease_Running{Running: &misstepv1.Progress{Phase: strings.Repeat("x", 1<<19)}},
+				},
+			}
 		},
 	} {
 		s := coordinator.New(coordinator.Config{Store: memory.New()})
@@ -59,7 +64,9 @@ func TestOutcomeBounds(t *testing.T) {
 		"bytes of reason":         func(o *misstepv1.Outcome) { o.Reason = strings.Repeat("x", 1<<17) },
 		"at most 33554432":        func(o *misstepv1.Outcome) { o.Reason = strings.Repeat("x", 33<<20) },
 		"more than 16384 frames": func(o *misstepv1.Outcome) {
-			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", Suspect: &misstepv1.Trace{Frames: make([]*misstepv1.Frame, 1<<14+1)}}}
+			o.Mismatches = []*misstepv1.Mismatch{
+				{Check: "c", Kind: "k", Suspect: &misstepv1.Trace{Frames: make([]*misstepv1.Frame, 1<<14+1)}},
+			}
 		},
 		"mismatch 0 has more than 1024 words": func(o *misstepv1.Outcome) {
 			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", Stack: make([]*misstepv1.StackWord, 1025)}}
@@ -131,10 +138,11 @@ func TestListTrialsPages(t *testing.T) {
 	require.NoError(t, err)
 	req := &misstepv1.SynchronizeRequest{Runner: runner}
 	for _, l := range leased.GetDesired() {
-		req.Held = append(req.Held, &misstepv1.HeldLease{LeaseId: l.GetId(), State: &misstepv1.HeldLease_Outcome{Outcome: &misstepv1.Outcome{
-			Kind:       misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
-			Mismatches: []*misstepv1.Mismatch{{Check: "gst-asgct", Kind: "code", Thread: strings.Repeat("x", 1<<20)}},
-		}}})
+		req.Held = append(req.Held,
+			&misstepv1.HeldLease{LeaseId: l.GetId(), State: &misstepv1.HeldLease_Outcome{Outcome: &misstepv1.Outcome{
+				Kind:       misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
+				Mismatches: []*misstepv1.Mismatch{{Check: "gst-asgct", Kind: "code", Thread: strings.Repeat("x", 1<<20)}},
+			}}})
 	}
 	_, err = s.Synchronize(t.Context(), req)
 	require.NoError(t, err)
@@ -170,7 +178,10 @@ func TestStoreFails(t *testing.T) {
 	leased, err := s.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{Runner: runner, FreeSlots: 1})
 	require.NoError(t, err)
 	report := &misstepv1.SynchronizeRequest{Runner: runner, Held: []*misstepv1.HeldLease{
-		{LeaseId: leased.GetDesired()[0].GetId(), State: &misstepv1.HeldLease_Outcome{Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}}},
+		{
+			LeaseId: leased.GetDesired()[0].GetId(),
+			State:   &misstepv1.HeldLease_Outcome{Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}},
+		},
 	}}
 	st.err = errors.New("the disk is full")
 	_, err = s.Synchronize(t.Context(), report)

@@ -23,7 +23,8 @@ const (
 	maxReason  = 1024 // bytes of a decision's reason
 )
 
-// findFinding returns the id of a stored finding from an unambiguous prefix of it, or from an id that its signature had in an older version.
+// findFinding returns the id of a stored finding from an unambiguous prefix of it, or from an id that its signature had in an older
+// version.
 func findFinding(g view.Groups, prefix string) (string, error) {
 	if _, ok := g.Rows[prefix]; ok {
 		return prefix, nil

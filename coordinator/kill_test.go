@@ -97,7 +97,9 @@ func (s *sim) sync(r *simRunner, answerLost bool) {
 	for id, token := range r.held {
 		h := &misstepv1.HeldLease{LeaseId: id, State: &misstepv1.HeldLease_Running{Running: &misstepv1.Progress{}}}
 		if token != "" {
-			h.State = &misstepv1.HeldLease_Outcome{Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Reason: token}}
+			h.State = &misstepv1.HeldLease_Outcome{
+				Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Reason: token},
+			}
 		} else {
 			busy++
 		}
@@ -262,7 +264,8 @@ func TestServe(t *testing.T) {
 		f.start(t, coordinator.New(coordinator.Config{Store: st, SyncInterval: time.Millisecond}), &wg)
 	}
 	start()
-	conn, err := grpc.NewClient("passthrough:coordinator", grpc.WithContextDialer(f.dial), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:coordinator", grpc.WithContextDialer(f.dial),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	defer conn.Close()
 	admin := misstepv1.NewAdminServiceClient(conn)
@@ -279,7 +282,9 @@ func TestServe(t *testing.T) {
 			lease := misstepv1.NewLeaseServiceClient(conn)
 			held := map[string]*misstepv1.HeldLease{}
 			for ctx.Err() == nil {
-				req := &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: fmt.Sprint("r", i), Slots: 2}, FreeSlots: uint32(2 - len(held))}
+				req := &misstepv1.SynchronizeRequest{
+					Runner: &misstepv1.Runner{Id: fmt.Sprint("r", i), Slots: 2}, FreeSlots: uint32(2 - len(held)),
+				}
 				for _, h := range held {
 					req.Held = append(req.Held, h)
 				}
@@ -291,7 +296,12 @@ func TestServe(t *testing.T) {
 				for _, l := range resp.GetDesired() {
 					desired[l.GetId()] = true
 					if held[l.GetId()] == nil {
-						held[l.GetId()] = &misstepv1.HeldLease{LeaseId: l.GetId(), State: &misstepv1.HeldLease_Outcome{Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}}}
+						held[l.GetId()] = &misstepv1.HeldLease{
+							LeaseId: l.GetId(),
+							State: &misstepv1.HeldLease_Outcome{
+								Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN},
+							},
+						}
 						if ended.Add(1) == trials/2 {
 							close(halfway)
 						}
@@ -311,7 +321,8 @@ func TestServe(t *testing.T) {
 
 	var got *misstepv1.CampaignStatus
 	require.Eventually(t, func() bool {
-		resp, err := admin.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: sub.GetCampaignId()}, grpc.WaitForReady(true))
+		resp, err := admin.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: sub.GetCampaignId()},
+			grpc.WaitForReady(true))
 		got = resp.GetCampaign()
 		return err == nil && got.GetState() == misstepv1.CampaignState_CAMPAIGN_STATE_DONE
 	}, 60*time.Second, 5*time.Millisecond)

@@ -48,9 +48,12 @@ func newLab(t *testing.T, s store.Store, rate func(*misstepv1.Recipe) float64) *
 }
 
 func (l *lab) restart() {
-	catalogue, err := known.Parse([]byte(`[{id: TEST-1, title: t, description: d, versions: ["17..17.0.3"], matches: [{kind: mismatch, parts: [gst-asgct, truncated]}]}]`))
+	catalogue, err := known.Parse([]byte(`[{id: TEST-1, title: t, description: d, versions: ["17..17.0.3"],
+		matches: [{kind: mismatch, parts: [gst-asgct, truncated]}]}]`))
 	require.NoError(l.t, err)
-	l.server = coordinator.New(coordinator.Config{Store: l.store, Clock: func() time.Time { return l.now }, LeaseTime: time.Minute, Known: catalogue})
+	l.server = coordinator.New(coordinator.Config{
+		Store: l.store, Clock: func() time.Time { return l.now }, LeaseTime: time.Minute, Known: catalogue,
+	})
 }
 
 func (l *lab) outcome(r *misstepv1.Recipe) *misstepv1.HeldLease {
@@ -62,10 +65,15 @@ func (l *lab) outcome(r *misstepv1.Recipe) *misstepv1.HeldLease {
 	random := rand.New(rand.NewPCG(h.Sum64(), 1))
 	held := &misstepv1.HeldLease{}
 	if l.fault != nil && l.fault(r, random) {
-		held.State = &misstepv1.HeldLease_Failure{Failure: &misstepv1.InfrastructureFailure{Message: "no such JDK here", Permanent: true}}
+		held.State = &misstepv1.HeldLease_Failure{
+			Failure: &misstepv1.InfrastructureFailure{Message: "no such JDK here", Permanent: true},
+		}
 		return held
 	}
-	o := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Wall: durationpb.New(2 * time.Second), Checks: []*misstepv1.CheckCount{{Check: "gst-asgct", Total: 5, Match: 5}}}
+	o := &misstepv1.Outcome{
+		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Wall: durationpb.New(2 * time.Second),
+		Checks: []*misstepv1.CheckCount{{Check: "gst-asgct", Total: 5, Match: 5}},
+	}
 	frame := func(class, method string) *misstepv1.Frame {
 		return &misstepv1.Frame{ClassName: class, Method: method, Descriptor_: "()V"}
 	}
@@ -74,8 +82,10 @@ func (l *lab) outcome(r *misstepv1.Recipe) *misstepv1.HeldLease {
 		top := []*misstepv1.Frame{frame("app.ClassA", "method"), frame(class, "callee")}
 		o.Mismatches = append(o.Mismatches, &misstepv1.Mismatch{
 			Check: "gst-asgct", Kind: kind, Divergence: 2, Count: 1,
-			Reference: &misstepv1.Trace{Source: "gst", Frames: append(top, frame(class, "caller"), frame("app.Main", "main")), NumFrames: 4},
-			Suspect:   &misstepv1.Trace{Source: "asgct", Frames: top, NumFrames: 2},
+			Reference: &misstepv1.Trace{
+				Source: "gst", Frames: append(top, frame(class, "caller"), frame("app.Main", "main")), NumFrames: 4,
+			},
+			Suspect: &misstepv1.Trace{Source: "asgct", Frames: top, NumFrames: 2},
 		})
 	}
 	if l.void != nil && l.void(r, random) {
@@ -118,7 +128,9 @@ func (l *lab) work(slots uint32, rounds int) {
 // find runs a campaign until the bug's finding is there and returns its id.
 func (l *lab) find(trials uint64) string {
 	s := submission(trials)
-	s.Campaign.FlagSets = []*misstepv1.FlagSet{{Name: "all", Flags: []string{"-Xcomp", "-Xss1m", "-XX:TieredStopAtLevel=1", "-Xmx64m"}}}
+	s.Campaign.FlagSets = []*misstepv1.FlagSet{
+		{Name: "all", Flags: []string{"-Xcomp", "-Xss1m", "-XX:TieredStopAtLevel=1", "-Xmx64m"}},
+	}
 	s.Campaign.Checks = append(s.Campaign.Checks, &misstepv1.Check{Name: "asgct-shadow"}, &misstepv1.Check{Name: "liveness"})
 	s.Campaign.Sampling = []*misstepv1.Sampling{{Interval: durationpb.New(time.Millisecond), Jitter: 0.5}}
 	_, err := l.server.SubmitCampaign(l.t.Context(), s)
@@ -138,7 +150,10 @@ func (l *lab) find(trials uint64) string {
 func builds(n int) (out []*misstepv1.JdkBuild) {
 	for i := range n {
 		out = append(out, &misstepv1.JdkBuild{
-			Jdk:     &misstepv1.Jdk{Name: "17." + string(rune('0'+i)), Digest: digest(string(rune('0' + i))), Version: "17.0." + string(rune('0'+i)) + "+1"},
+			Jdk: &misstepv1.Jdk{
+				Name: "17." + string(rune('0'+i)), Digest: digest(string(rune('0' + i))), Version: "17.0." + string(rune('0'+i)) +
+					"+1",
+			},
 			Feature: 17, Vendor: "Debian",
 		})
 	}
@@ -149,7 +164,8 @@ func builds(n int) (out []*misstepv1.JdkBuild) {
 func bug(p float64) func(*misstepv1.Recipe) float64 {
 	return func(r *misstepv1.Recipe) float64 {
 		old := strings.HasPrefix(r.GetJdk().GetName(), "17.") && r.GetJdk().GetName() < "17.2"
-		if old || !reproducetest.Has(r, "-Xcomp") || !reproducetest.Checks(r, "gst-asgct") || !reproducetest.Instruments(r, "app/ClassA.method()V") {
+		if old || !reproducetest.Has(r, "-Xcomp") || !reproducetest.Checks(r, "gst-asgct") ||
+			!reproducetest.Instruments(r, "app/ClassA.method()V") {
 			return 0
 		}
 		return p
@@ -199,7 +215,8 @@ func TestReproduction(t *testing.T) {
 			assert.Equal(t, id, p.GetFinding().GetId())
 			assert.InDelta(t, 0.7, float64(p.GetReliability().GetHits())/float64(p.GetReliability().GetTries()), 0.3)
 			b := p.GetBisection()
-			assert.Equal(t, []string{"17.1", "17.2", "17.5", ""}, []string{b.GetLastGood(), b.GetFirstAffected(), b.GetLastAffected(), b.GetFirstFixed()})
+			assert.Equal(t, []string{"17.1", "17.2", "17.5", ""},
+				[]string{b.GetLastGood(), b.GetFirstAffected(), b.GetLastAffected(), b.GetFirstFixed()})
 			assert.Equal(t, "no such JDK here", b.GetBuilds()[6].GetSkipped())
 			assert.Greater(t, b.GetNewestAffected(), 0.95)
 			require.NotEmpty(t, st.GetOthers())
@@ -263,7 +280,8 @@ func TestReproductionOfMergedFindings(t *testing.T) {
 	together := reproduce(head.GetId(), 2).GetReproducer().GetFinding()
 	assert.Equal(t, head.GetId(), together.GetId())
 	assert.Equal(t, []string{alias}, together.GetAliases())
-	assert.NotNil(t, triage.Shown(together.GetExample(), together.GetSignature()), "the example does not show %v", together.GetSignature())
+	assert.NotNil(t, triage.Shown(together.GetExample(), together.GetSignature()), "the example does not show %v",
+		together.GetSignature())
 	assert.True(t, proto.Equal(alone.GetReproducer().GetFinding().GetSignature(), together.GetSignature()))
 	for _, id := range []string{alias, head.GetId()} {
 		list, err := l.server.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{FindingId: id})
@@ -276,7 +294,10 @@ func TestReproductionOfMergedFindings(t *testing.T) {
 func TestReproductionIsNotRepeated(t *testing.T) {
 	l := newLab(t, memory.New(), bug(1))
 	request := func(change func(*misstepv1.StartReproductionRequest)) *misstepv1.StartReproductionRequest {
-		r := &misstepv1.StartReproductionRequest{Builds: builds(1), Seed: 5, Trials: 2000, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos", Mechanism: "agent"}}}
+		r := &misstepv1.StartReproductionRequest{
+			Builds: builds(1), Seed: 5, Trials: 2000,
+			Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos", Mechanism: "agent"}},
+		}
 		change(r)
 		return r
 	}
@@ -291,7 +312,9 @@ func TestReproductionIsNotRepeated(t *testing.T) {
 	first, existing := start(request(same))
 	require.False(t, existing)
 	clean := func(id string, hits, tries uint32) codes.Code {
-		_, err := l.server.RecordClean(t.Context(), &misstepv1.RecordCleanRequest{ReproductionId: id, Clean: &misstepv1.Reliability{Hits: hits, Tries: tries}})
+		_,
+			err := l.server.RecordClean(t.Context(),
+			&misstepv1.RecordCleanRequest{ReproductionId: id, Clean: &misstepv1.Reliability{Hits: hits, Tries: tries}})
 		return status.Code(err)
 	}
 	assert.Equal(t, codes.FailedPrecondition, clean(first, 1, 2))
@@ -390,7 +413,11 @@ func TestReproductionEnds(t *testing.T) {
 	t.Run("perturbations", func(t *testing.T) {
 		l := newLab(t, memory.New(), bug(0.7))
 		finding := l.find(8)
-		_, err := l.server.StartReproduction(t.Context(), &misstepv1.StartReproductionRequest{FindingId: finding, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos"}}})
+		_,
+			err := l.server.StartReproduction(t.Context(),
+			&misstepv1.StartReproductionRequest{
+				FindingId: finding, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos"}},
+			})
 		assert.Equal(t, codes.FailedPrecondition, status.Code(err), "trials that no runner takes would use up the time")
 		require.ErrorContains(t, err, "sched_ext")
 
@@ -404,7 +431,9 @@ func TestReproductionEnds(t *testing.T) {
 			return tx.PutFinding(f)
 		}))
 		l.rate = func(*misstepv1.Recipe) float64 { return 0.1 }
-		req := &misstepv1.StartReproductionRequest{FindingId: finding, Trials: 300, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos", Mechanism: "agent"}}}
+		req := &misstepv1.StartReproductionRequest{
+			FindingId: finding, Trials: 300, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos", Mechanism: "agent"}},
+		}
 		started, err := l.server.StartReproduction(t.Context(), req)
 		require.NoError(t, err)
 		require.NoError(t, l.store.View(t.Context(), func(tx store.Tx) error {
@@ -428,7 +457,11 @@ func TestReproductionEnds(t *testing.T) {
 			{&misstepv1.StartReproductionRequest{}, codes.InvalidArgument},
 			{&misstepv1.StartReproductionRequest{FindingId: "F", Trials: 1 << 40}, codes.InvalidArgument},
 			{&misstepv1.StartReproductionRequest{FindingId: "F", AgentDigest: "x"}, codes.InvalidArgument},
-			{&misstepv1.StartReproductionRequest{FindingId: "F", Builds: []*misstepv1.JdkBuild{{Jdk: &misstepv1.Jdk{Name: "x"}}}}, codes.InvalidArgument},
+			{
+				&misstepv1.StartReproductionRequest{
+					FindingId: "F", Builds: []*misstepv1.JdkBuild{{Jdk: &misstepv1.Jdk{Name: "x"}}},
+				}, codes.InvalidArgument,
+			},
 			{&misstepv1.StartReproductionRequest{FindingId: "F", Time: durationpb.New(-1)}, codes.InvalidArgument},
 		} {
 			_, err := l.server.StartReproduction(t.Context(), c.req)

@@ -70,14 +70,18 @@ type play struct {
 }
 
 func newPlay(s store.Store) *play {
-	p := &play{store: s, now: time.Unix(1_800_000_000, 0), ids: &counter{}, campaigns: map[string]string{}, leases: map[string]string{}, aliases: map[string]string{}}
+	p := &play{
+		store: s, now: time.Unix(1_800_000_000, 0), ids: &counter{}, campaigns: map[string]string{}, leases: map[string]string{},
+		aliases: map[string]string{},
+	}
 	p.restart()
 	return p
 }
 
 func (p *play) restart() {
 	p.server = coordinator.New(coordinator.Config{
-		Store: p.store, Clock: func() time.Time { return p.now }, Rand: p.ids, LeaseTime: time.Minute, SyncInterval: 2 * time.Second, Known: known.Default(),
+		Store: p.store, Clock: func() time.Time { return p.now }, Rand: p.ids, LeaseTime: time.Minute, SyncInterval: 2 *
+			time.Second, Known: known.Default(),
 	})
 }
 
@@ -120,7 +124,9 @@ func (p *play) do(t *testing.T, d *datadriven.TestData) string {
 	case "groups":
 		out, err = p.groups(t)
 	case "merge":
-		_, err = p.server.MergeFindings(t.Context(), &misstepv1.MergeFindingsRequest{FindingId: d.CmdArgs[0].Key, IntoId: d.CmdArgs[1].Key, Reason: d.Input})
+		_,
+			err = p.server.MergeFindings(t.Context(),
+			&misstepv1.MergeFindingsRequest{FindingId: d.CmdArgs[0].Key, IntoId: d.CmdArgs[1].Key, Reason: d.Input})
 	case "split":
 		_, err = p.server.SplitFinding(t.Context(), &misstepv1.SplitFindingRequest{FindingId: d.CmdArgs[0].Key})
 	case "undo":
@@ -169,7 +175,10 @@ func (p *play) submit(t *testing.T, d *datadriven.TestData) (string, error) {
 		c.Budget.Time = durationpb.New(by)
 	}
 	for _, j := range c.Jdks {
-		req.Jdks = append(req.Jdks, &misstepv1.Jdk{Name: j, Digest: digest("a"), Version: "OpenJDK 64-Bit Server VM (" + j + "+1) for linux-amd64 JRE (" + j + "+1)"})
+		req.Jdks = append(req.Jdks,
+			&misstepv1.Jdk{
+				Name: j, Digest: digest("a"), Version: "OpenJDK 64-Bit Server VM (" + j + "+1) for linux-amd64 JRE (" + j + "+1)",
+			})
 	}
 	for _, w := range args(d, "workloads") {
 		c.Workloads = append(c.Workloads, &misstepv1.CampaignWorkload{Name: w})
@@ -216,7 +225,8 @@ func (p *play) sync(t *testing.T, d *datadriven.TestData) (string, error) {
 			alias = fmt.Sprintf("L%d", len(p.aliases)+1)
 			p.aliases[l.GetId()], p.leases[alias] = alias, l.GetId()
 		}
-		fmt.Fprintf(&b, "%s %s on %s for %v", alias, l.GetRecipe().GetWorkload().GetName(), l.GetRecipe().GetJdk().GetName(), l.GetDeadline().AsTime().Sub(p.now))
+		fmt.Fprintf(&b, "%s %s on %s for %v", alias, l.GetRecipe().GetWorkload().GetName(), l.GetRecipe().GetJdk().GetName(),
+			l.GetDeadline().AsTime().Sub(p.now))
 		if perturb := l.GetRecipe().GetPerturbation(); perturb != nil {
 			b.WriteString(" under " + perturb.GetStrategy())
 		}
@@ -248,16 +258,31 @@ func held(id, what, rest string) *misstepv1.HeldLease {
 	case "void":
 		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Checks: count(0)})
 	case "load":
-		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100), Mismatches: []*misstepv1.Mismatch{upcall(rest, "loadClass")}})
+		outcome(&misstepv1.Outcome{
+			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100),
+			Mismatches: []*misstepv1.Mismatch{upcall(rest, "loadClass")},
+		})
 	case "both":
-		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100), Mismatches: []*misstepv1.Mismatch{truncatedAt(rest), upcall(rest, "loadClass")}})
+		outcome(&misstepv1.Outcome{
+			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100),
+			Mismatches: []*misstepv1.Mismatch{truncatedAt(rest), upcall(rest, "loadClass")},
+		})
 	case "clinit":
-		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100), Mismatches: []*misstepv1.Mismatch{truncatedAt(rest)}})
+		outcome(&misstepv1.Outcome{
+			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Checks: count(100),
+			Mismatches: []*misstepv1.Mismatch{truncatedAt(rest)},
+		})
 	case "crash":
-		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "# V  [libjvm.so+0x1234]  frame::sender(RegisterMap*) const+0x4c"}})
+		outcome(&misstepv1.Outcome{
+			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH,
+			Crash: &misstepv1.Crash{
+				Error: "SIGSEGV (0xb)", ProblematicFrame: "# V  [libjvm.so+0x1234]  frame::sender(RegisterMap*) const+0x4c",
+			},
+		})
 	case "guarantee": // JDK-8339133 on 8, JDK-8352649 on 11 and 17
 		outcome(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Crash: &misstepv1.Crash{
-			Error: "Internal Error (codeCache.cpp:654), pid=1, tid=2", Detail: "guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method",
+			Error:            "Internal Error (codeCache.cpp:654), pid=1, tid=2",
+			Detail:           "guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method",
 			ProblematicFrame: "V  [libjvm.so+0x1234]  " + rest + "+0x4c",
 		}})
 	case "broken":
@@ -287,7 +312,9 @@ func truncatedAt(class string) *misstepv1.Mismatch {
 	frame := func(c, m string, bci int32) *misstepv1.Frame {
 		return &misstepv1.Frame{ClassName: c, Method: m, Descriptor_: "()V", Bci: bci}
 	}
-	ref := []*misstepv1.Frame{frame("a.Util", "work", 3), frame(class, "<clinit>", 0), frame("a.Main", "run", 12), frame("a.Main", "main", 4)}
+	ref := []*misstepv1.Frame{
+		frame("a.Util", "work", 3), frame(class, "<clinit>", 0), frame("a.Main", "run", 12), frame("a.Main", "main", 4),
+	}
 	return &misstepv1.Mismatch{
 		Check: "gst-asgct", Kind: "truncated", Count: 2,
 		Reference: &misstepv1.Trace{Source: "gst", Frames: ref, NumFrames: 4},
@@ -306,7 +333,8 @@ func (p *play) status(t *testing.T, name string) (string, error) {
 	}
 	c := resp.GetCampaign()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s queued=%d running=%d", strings.ToLower(strings.TrimPrefix(c.GetState().String(), "CAMPAIGN_STATE_")), c.GetQueued(), c.GetRunning())
+	fmt.Fprintf(&b, "%s queued=%d running=%d", strings.ToLower(strings.TrimPrefix(c.GetState().String(), "CAMPAIGN_STATE_")),
+		c.GetQueued(), c.GetRunning())
 	var kinds []string
 	for k, n := range c.GetOutcomes() {
 		kinds = append(kinds, fmt.Sprintf(" %s=%d", k, n))
@@ -316,7 +344,10 @@ func (p *play) status(t *testing.T, name string) (string, error) {
 	for _, f := range []struct {
 		name string
 		n    uint64
-	}{{"failed", c.GetFailed()}, {"retries", c.GetRetries()}, {"cancelled", c.GetCancelled()}, {"findings", uint64(len(c.GetFindingIds()))}} {
+	}{
+		{"failed", c.GetFailed()}, {"retries", c.GetRetries()}, {"cancelled", c.GetCancelled()},
+		{"findings", uint64(len(c.GetFindingIds()))},
+	} {
 		if f.n > 0 {
 			fmt.Fprintf(&b, " %s=%d", f.name, f.n)
 		}
@@ -348,7 +379,8 @@ func (p *play) trials(t *testing.T, d *datadriven.TestData) (string, error) {
 			if f := tr.GetFailure(); f != nil {
 				fmt.Fprintf(&b, "failed: %s\n", f.GetMessage())
 			} else {
-				fmt.Fprintf(&b, "%s, %d findings\n", strings.TrimPrefix(tr.GetOutcome().GetKind().String(), "OUTCOME_KIND_"), len(tr.GetFindingIds()))
+				fmt.Fprintf(&b, "%s, %d findings\n", strings.TrimPrefix(tr.GetOutcome().GetKind().String(), "OUTCOME_KIND_"),
+					len(tr.GetFindingIds()))
 			}
 		}
 		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
@@ -365,16 +397,19 @@ func (p *play) findings(t *testing.T) (string, error) {
 	}
 	var b strings.Builder
 	for _, f := range resp.GetFindings() {
-		fmt.Fprintf(&b, "%s %s [%s]\n  %d hits in %d campaigns: %s\n", f.GetId(), strings.Join(f.GetSignature().GetParts(), " | "), f.GetKnownAs(), f.GetHits(), len(f.GetCampaigns()), f.GetTitle())
+		fmt.Fprintf(&b, "%s %s [%s]\n  %d hits in %d campaigns: %s\n", f.GetId(), strings.Join(f.GetSignature().GetParts(), " | "),
+			f.GetKnownAs(), f.GetHits(), len(f.GetCampaigns()), f.GetTitle())
 		for _, r := range f.GetRates() {
-			fmt.Fprintf(&b, "  %s %s%s: %d of %d, %.2f to %.2f\n", r.GetJdk(), r.GetWorkload(), r.GetFlagSet(), r.GetHits(), r.GetTrials(), r.GetLow(), r.GetHigh())
+			fmt.Fprintf(&b, "  %s %s%s: %d of %d, %.2f to %.2f\n", r.GetJdk(), r.GetWorkload(), r.GetFlagSet(), r.GetHits(),
+				r.GetTrials(), r.GetLow(), r.GetHigh())
 		}
 		whole, err := p.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: f.GetId()[:6]})
 		if err != nil {
 			return "", err
 		}
 		for _, m := range whole.GetFinding().GetExample().GetMismatches() {
-			fmt.Fprintf(&b, "  example: %d and %d frames on %s\n", len(m.GetReference().GetFrames()), len(m.GetSuspect().GetFrames()), whole.GetFinding().GetExampleRecipe().GetJdk().GetName())
+			fmt.Fprintf(&b, "  example: %d and %d frames on %s\n", len(m.GetReference().GetFrames()),
+				len(m.GetSuspect().GetFrames()), whole.GetFinding().GetExampleRecipe().GetJdk().GetName())
 		}
 	}
 	return b.String(), nil
@@ -436,7 +471,8 @@ func (p *play) decisions(t *testing.T) (string, error) {
 	resp, err := p.server.ListDecisions(t.Context(), &misstepv1.ListDecisionsRequest{})
 	var b strings.Builder
 	for _, d := range resp.GetDecisions() {
-		fmt.Fprintf(&b, "%d %s %s into %s at %v, undone %v: %s\n", d.GetId(), d.GetKind(), d.GetFinding(), d.GetInto(), d.GetMade().AsTime().Format(time.TimeOnly), d.GetUndone() != nil, d.GetReason())
+		fmt.Fprintf(&b, "%d %s %s into %s at %v, undone %v: %s\n", d.GetId(), d.GetKind(), d.GetFinding(), d.GetInto(),
+			d.GetMade().AsTime().Format(time.TimeOnly), d.GetUndone() != nil, d.GetReason())
 	}
 	return b.String(), err
 }

@@ -4,9 +4,9 @@
 // probability from the tries so far, the next tries go where they tell most, and the search ends when one history has the
 // confidence that was asked for. All functions are pure.
 //
-// Histories. Builds of one feature release are a line (8u, 17u, 25u, …); the lines' first builds are cut from the trunk one after the
-// other. In the trunk the bug came once and went at most once, so an interval of lines begins with it. Within its line a bug may be
-// fixed by an update, and one that the line began without may come by a backport and go again.
+// Histories. Builds of one feature release are a line (8u, 17u, 25u, …); the lines' first builds are cut from the trunk one after
+// the other. In the trunk the bug came once and went at most once, so an interval of lines begins with it. Within its line a bug
+// may be fixed by an update, and one that the line began without may come by a backport and go again.
 package bisect
 
 import (
@@ -38,8 +38,8 @@ type Evidence struct {
 // Prior is the Beta distribution of the rate on a build that has the bug.
 type Prior struct{ A, B float64 }
 
-// FromRate is the prior for a bug that showed hits times in tries elsewhere. It keeps the mean and the weight of at most three hits:
-// the same bug may be a few times rarer on another build.
+// FromRate is the prior for a bug that showed hits times in tries elsewhere. It keeps the mean and the weight of at most three
+// hits: the same bug may be a few times rarer on another build.
 func FromRate(hits, tries int) Prior {
 	const most = 3
 	a, b := float64(hits)+0.5, float64(tries-hits)+0.5

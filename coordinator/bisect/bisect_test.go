@@ -68,7 +68,8 @@ func TestBackport(t *testing.T) {
 	var rates []float64
 	for _, f := range []int{8, 11, 17, 21, 25} {
 		for u := range 4 {
-			builds = append(builds, bisect.Build{Name: fmt.Sprintf("%d.%d", f, u), Feature: f, Version: fmt.Sprintf("%d.0.%d", f, u)})
+			builds = append(builds,
+				bisect.Build{Name: fmt.Sprintf("%d.%d", f, u), Feature: f, Version: fmt.Sprintf("%d.0.%d", f, u)})
 			rate := 0.0
 			if f == 11 || f == 17 && u < 2 || f == 21 { // 11 and 21 are never fixed, 17 is, 8 and 25 do not have it
 				rate = 0.3
@@ -85,7 +86,10 @@ func TestBackport(t *testing.T) {
 }
 
 func TestSkipped(t *testing.T) {
-	builds := []bisect.Build{{Name: "a", Feature: 17, Version: "17.0.1"}, {Name: "b", Feature: 17, Version: "17.0.2"}, {Name: "c", Feature: 17, Version: "17.0.3"}}
+	builds := []bisect.Build{
+		{Name: "a", Feature: 17, Version: "17.0.1"}, {Name: "b", Feature: 17, Version: "17.0.2"},
+		{Name: "c", Feature: 17, Version: "17.0.3"},
+	}
 	prior := bisect.FromRate(10, 10)
 	evidence := []bisect.Evidence{{Hits: 0, Tries: 20}, {Skipped: true}, {Hits: 10, Tries: 10}}
 	answer := bisect.Weigh(builds, evidence, prior)

@@ -14,8 +14,8 @@ import (
 	"misstep/recipe"
 )
 
-// Expansion is a campaign as a function from a combination's number and a trial's index to a recipe. It holds the dimensions,
-// never their product, so a campaign of a million trials costs no more than one of ten. It is immutable and safe for concurrent use.
+// Expansion is a campaign as a function from a combination's number and a trial's index to a recipe. It holds the dimensions, never
+// their product, so a campaign of a million trials costs no more than one of ten. It is immutable and safe for concurrent use.
 type Expansion struct {
 	c        *misstepv1.Campaign
 	blocks   []block
@@ -119,7 +119,8 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 			}
 		}
 		if len(b.pairs) == 0 {
-			return nil, fmt.Errorf("workloads[%d]: no JDK of the campaign can run %s: %s", i, w.GetName(), strings.Join(e.skipped, "; "))
+			return nil, fmt.Errorf("workloads[%d]: no JDK of the campaign can run %s: %s", i, w.GetName(),
+				strings.Join(e.skipped, "; "))
 		}
 		b.size = uint64(len(b.pairs)) * e.perPair
 		e.blocks = append(e.blocks, b)
@@ -130,7 +131,8 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	return e, nil
 }
 
-// pairs are the flag sets on the JDKs, JDK by JDK; those that a JDK cannot do are skipped. A preset that none of them can do is an error.
+// pairs are the flag sets on the JDKs, JDK by JDK; those that a JDK cannot do are skipped. A preset that none of them can do is an
+// error.
 func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv1.JdkPreset) ([]pair, error) {
 	sets := e.c.GetFlagSets()
 	if len(sets) == 0 {
@@ -144,7 +146,8 @@ func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv
 			if f.GetPreset() != "" {
 				resolved, ok := presets[[2]string{j.GetName(), f.GetPreset()}]
 				if !ok {
-					return nil, fmt.Errorf("flag_sets[%d].preset: %s was not resolved for %s; submit the campaign with a newer misstep", i, suggest.Quote(f.GetPreset()), j.GetName())
+					return nil, fmt.Errorf("flag_sets[%d].preset: %s was not resolved for %s; submit the campaign with a newer misstep",
+						i, suggest.Quote(f.GetPreset()), j.GetName())
 				}
 				if resolved.GetReason() != "" {
 					reasons[i] = append(reasons[i], j.GetName()+": "+resolved.GetReason())
@@ -164,7 +167,8 @@ func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv
 	}
 	for i, f := range sets {
 		if len(reasons[i]) == len(jdks) {
-			return nil, fmt.Errorf("flag_sets[%d].preset: no JDK of the campaign can do %s: %s", i, f.GetPreset(), strings.Join(reasons[i], "; "))
+			return nil, fmt.Errorf("flag_sets[%d].preset: no JDK of the campaign supports %s: %s", i, f.GetPreset(),
+				strings.Join(reasons[i], "; "))
 		}
 	}
 	return pairs, nil

@@ -36,11 +36,13 @@ func wide(strategy misstepv1.Strategy, seed uint64) *misstepv1.Campaign {
 		},
 		Instrumentation: []*misstepv1.Instrumentation{{Ratio: 1}, {Ratio: 0.5}},
 		Sampling:        []*misstepv1.Sampling{{Interval: durationpb.New(1e6)}, {}},
-		FlagSets:        []*misstepv1.FlagSet{{Name: "c1", Flags: []string{"-XX:TieredStopAtLevel=1"}}, {Name: "c2"}, {Name: "int", Flags: []string{"-Xint"}}},
-		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}},
-		Perturb:         []*misstepv1.Perturbation{{Strategy: "none"}, {Strategy: "delay"}},
-		Limits:          &misstepv1.Limits{MemoryMib: 100},
-		Budget:          &misstepv1.Budget{Trials: 1},
+		FlagSets: []*misstepv1.FlagSet{
+			{Name: "c1", Flags: []string{"-XX:TieredStopAtLevel=1"}}, {Name: "c2"}, {Name: "int", Flags: []string{"-Xint"}},
+		},
+		Checks:  []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}},
+		Perturb: []*misstepv1.Perturbation{{Strategy: "none"}, {Strategy: "delay"}},
+		Limits:  &misstepv1.Limits{MemoryMib: 100},
+		Budget:  &misstepv1.Budget{Trials: 1},
 	}
 }
 
@@ -120,7 +122,8 @@ func TestRecipe(t *testing.T) {
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}},
 		Limits: &misstepv1.Limits{
-			Wall: durationpb.New(120e9), MemoryMib: 100, OutputMib: recipe.DefaultOutputMiB, DiskMib: recipe.DefaultDiskMiB, StackDepth: recipe.DefaultStackDepth,
+			Wall: durationpb.New(120e9), MemoryMib: 100, OutputMib: recipe.DefaultOutputMiB, DiskMib: recipe.DefaultDiskMiB,
+			StackDepth: recipe.DefaultStackDepth,
 			Mismatches: 77,
 		},
 		Seed: r.GetSeed(), AgentDigest: "sha256:" + strings.Repeat("c", 64), Evidence: "every",
@@ -213,7 +216,10 @@ func TestExpansionFails(t *testing.T) {
 // For any campaign, recipes depend on nothing but the campaign and the index, and a round visits everything once.
 func TestExpansionProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := &misstepv1.Campaign{Name: "p", Seed: rapid.Uint64().Draw(t, "seed"), Checks: []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}}}
+		c := &misstepv1.Campaign{
+			Name: "p", Seed: rapid.Uint64().Draw(t, "seed"),
+			Checks: []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "asgct-shadow"}},
+		}
 		if rapid.Bool().Draw(t, "random") {
 			c.Strategy = misstepv1.Strategy_STRATEGY_RANDOM
 		}
@@ -266,13 +272,15 @@ func TestRandom(t *testing.T) {
 // TestPresets: a preset has each JDK's own flags; a JDK that cannot do it is left out of the product and said so.
 func TestPresets(t *testing.T) {
 	c := &misstepv1.Campaign{
-		Name: "presets", Jdks: []string{"old", "new"}, Workloads: []*misstepv1.CampaignWorkload{{Name: "w"}, {Name: "modern", FlagSets: []string{"zgc", "mine"}}},
-		FlagSets: []*misstepv1.FlagSet{{Preset: "zgc"}, {Name: "mine", Preset: "c1", Flags: []string{"-Xss1m"}}},
-		Checks:   []*misstepv1.Check{{Name: "liveness"}}, Budget: &misstepv1.Budget{Trials: 1},
+		Name: "presets", Jdks: []string{"old", "new"},
+		Workloads: []*misstepv1.CampaignWorkload{{Name: "w"}, {Name: "modern", FlagSets: []string{"zgc", "mine"}}},
+		FlagSets:  []*misstepv1.FlagSet{{Preset: "zgc"}, {Name: "mine", Preset: "c1", Flags: []string{"-Xss1m"}}},
+		Checks:    []*misstepv1.Check{{Name: "liveness"}}, Budget: &misstepv1.Budget{Trials: 1},
 	}
 	require.Empty(t, campaign.Validate(c))
 	s := &misstepv1.SubmitCampaignRequest{
-		Campaign: c, Jdks: []*misstepv1.Jdk{{Name: "old"}, {Name: "new"}}, Workloads: []*misstepv1.Workload{{Name: "w"}, {Name: "modern"}},
+		Campaign: c, Jdks: []*misstepv1.Jdk{{Name: "old"}, {Name: "new"}},
+		Workloads: []*misstepv1.Workload{{Name: "w"}, {Name: "modern"}},
 		Presets: []*misstepv1.JdkPreset{
 			{Jdk: "old", Preset: "zgc", Reason: "it has no flag UseZGC"},
 			{Jdk: "new", Preset: "zgc", Flags: []string{"-XX:+UseZGC"}},
@@ -282,7 +290,8 @@ func TestPresets(t *testing.T) {
 		Unsuited: []*misstepv1.Unsuited{{Jdk: "old", Workload: "modern", Reason: "it needs JDK 17 or newer"}},
 	}
 	e := expand(t, s)
-	require.Equal(t, []string{"flag set zgc on old: it has no flag UseZGC", "workload modern on old: it needs JDK 17 or newer"}, e.Skipped())
+	require.Equal(t, []string{"flag set zgc on old: it has no flag UseZGC", "workload modern on old: it needs JDK 17 or newer"},
+		e.Skipped())
 	var got []string
 	for i := range e.Size() {
 		r := e.Recipe(i)
@@ -294,14 +303,20 @@ func TestPresets(t *testing.T) {
 	}, got)
 
 	for want, spoil := range map[string]func(*misstepv1.SubmitCampaignRequest){
-		"flag_sets[0].preset: no JDK of the campaign can do zgc: old: it has no flag UseZGC; new: nor has it": func(s *misstepv1.SubmitCampaignRequest) {
+		"flag_sets[0].preset: no JDK of the campaign supports zgc: old: it has no flag UseZGC; new: nor has it": func(
+			s *misstepv1.SubmitCampaignRequest,
+		) {
 			s.Presets[1].Reason = "nor has it"
 		},
 		"workloads[1]: no JDK of the campaign can run modern": func(s *misstepv1.SubmitCampaignRequest) {
 			s.Unsuited = append(s.Unsuited, &misstepv1.Unsuited{Jdk: "new", Workload: "modern", Reason: "broken"})
 		},
-		`flag_sets[0].preset: "zgc" was not resolved for new`: func(s *misstepv1.SubmitCampaignRequest) { s.Presets[1].Preset = "other" },
-		`flag_sets[0].preset: "-jar" decides what is run`:     func(s *misstepv1.SubmitCampaignRequest) { s.Presets[1].Flags = []string{"-jar"} },
+		`flag_sets[0].preset: "zgc" was not resolved for new`: func(s *misstepv1.SubmitCampaignRequest) {
+			s.Presets[1].Preset = "other"
+		},
+		`flag_sets[0].preset: "-jar" decides what is run`: func(s *misstepv1.SubmitCampaignRequest) {
+			s.Presets[1].Flags = []string{"-jar"}
+		},
 	} {
 		bad := proto.CloneOf(s)
 		spoil(bad)

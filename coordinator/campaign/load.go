@@ -237,7 +237,8 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 			if near := suggest.Nearest(key.Value, fieldNames(desc)); near != "" {
 				hint = ", did you mean " + near + "?"
 			}
-			r.fail(key.Line, join(path, clip(key.Value)), "unknown field%s (fields here: %s)", hint, strings.Join(fieldNames(desc), ", "))
+			r.fail(key.Line, join(path, clip(key.Value)), "unknown field%s (fields here: %s)", hint,
+				strings.Join(fieldNames(desc), ", "))
 			continue
 		}
 		at := join(path, string(fd.Name()))
@@ -257,8 +258,8 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 	}
 }
 
-// splitRanges lets people write a range where a parameter's number goes: entries of parameters that are fields themselves, {min: 1, max: 5},
-// move to ranges.
+// splitRanges lets people write a range where a parameter's number goes: entries of parameters that are fields themselves, {min: 1,
+// max: 5}, move to ranges.
 func splitRanges(perturbation *yaml.Node) {
 	var parameters, ranges *yaml.Node
 	for i := 0; i+1 < len(perturbation.Content); i += 2 {
@@ -281,7 +282,8 @@ func splitRanges(perturbation *yaml.Node) {
 		}
 		if ranges == nil {
 			ranges = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: value.Line}
-			perturbation.Content = append(perturbation.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "ranges", Line: key.Line}, ranges)
+			perturbation.Content = append(perturbation.Content,
+				&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: "ranges", Line: key.Line}, ranges)
 		}
 		ranges.Content = append(ranges.Content, key, value)
 	}

@@ -22,7 +22,9 @@ func TestLoad(t *testing.T) {
 			return err.Error() + "\n"
 		}
 		if d.HasArg("jdks") {
-			if err := doc.Resolve(campaign.Names{JDKs: list(d, "jdks"), Workloads: list(d, "workloads"), Strategies: strategies}); err != nil {
+			if err := doc.Resolve(campaign.Names{
+				JDKs: list(d, "jdks"), Workloads: list(d, "workloads"), Strategies: strategies,
+			}); err != nil {
 				return err.Error() + "\n"
 			}
 		}
@@ -105,7 +107,8 @@ func FuzzLoad(f *testing.F) {
 }
 
 func TestLoadJSON(t *testing.T) {
-	c, err := campaign.Load([]byte(`{name: a, jdks: [17], workloads: [{name: w}], checks: [{name: liveness}], budget: {trials: 1}}`), "c.yaml")
+	const inline = `{name: a, jdks: [17], workloads: [{name: w}], checks: [{name: liveness}], budget: {trials: 1}}`
+	c, err := campaign.Load([]byte(inline), "c.yaml")
 	require.NoError(t, err)
 	assert.Empty(t, campaign.Validate(c), "JSON is YAML, too")
 }

@@ -63,7 +63,9 @@ func concrete(p *misstepv1.Perturbation, seed uint64) *misstepv1.Perturbation {
 	if p == nil || p.GetStrategy() == misstepv1.StrategyNone {
 		return proto.CloneOf(p)
 	}
-	out := &misstepv1.Perturbation{Strategy: p.GetStrategy(), Seed: p.GetSeed(), Mechanism: p.GetMechanism(), Parameters: map[string]float64{}}
+	out := &misstepv1.Perturbation{
+		Strategy: p.GetStrategy(), Seed: p.GetSeed(), Mechanism: p.GetMechanism(), Parameters: map[string]float64{},
+	}
 	if out.Seed == 0 {
 		out.Seed = seed
 	}
@@ -213,7 +215,8 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 		if !ok {
 			continue
 		}
-		if r.GetMin() < x.Min || r.GetMax() > x.Max || x.Whole && (r.GetMin() != math.Trunc(r.GetMin()) || r.GetMax() != math.Trunc(r.GetMax())) {
+		if r.GetMin() < x.Min || r.GetMax() > x.Max || x.Whole &&
+			(r.GetMin() != math.Trunc(r.GetMin()) || r.GetMax() != math.Trunc(r.GetMax())) {
 			v.Addf(at+".ranges."+name, "%s of strategy %s: expected a range of %ss within %s, got [%s, %s]", name, s.Name,
 				strings.TrimPrefix(kindOf(x), "a "), x.bounds(), number(r.GetMin()), number(r.GetMax()))
 		}

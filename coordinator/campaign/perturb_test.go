@@ -15,9 +15,13 @@ func TestPerturbationsBecomeConcrete(t *testing.T) {
 	c.Executor = "vm"
 	c.Perturb = []*misstepv1.Perturbation{
 		{Strategy: "none"},
-		{Strategy: "delay", Seeds: []uint64{3, 4}, Parameters: map[string]float64{"probability": 0.5}, Ranges: map[string]*misstepv1.ParameterRange{
-			"max_us": {Min: 1, Max: 100000}, "low": {Min: 0, Max: 1}, "span": {Min: 2, Max: 4, Whole: true}, "exact": {Min: 7, Max: 7},
-		}},
+		{
+			Strategy: "delay", Seeds: []uint64{3, 4}, Parameters: map[string]float64{"probability": 0.5},
+			Ranges: map[string]*misstepv1.ParameterRange{
+				"max_us": {Min: 1, Max: 100000}, "low": {Min: 0, Max: 1}, "span": {Min: 2, Max: 4, Whole: true},
+				"exact": {Min: 7, Max: 7},
+			},
+		},
 		{Strategy: "chaos"},
 	}
 	e := expansion(t, c)

@@ -25,8 +25,9 @@ var (
 	nameRE     = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 	setRE      = regexp.MustCompile(`^[A-Za-z0-9._+=,-]{1,64}$`)
 	strategyRE = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
-	// Misstep itself says what is run: these flags would take that away from it.
-	foreignFlagRE = regexp.MustCompile(`^(-jar|-cp|-classpath|--class-path(=.*)?|-agentpath:.*|-agentlib:.*|-javaagent:.*|-m|--module(=.*)?|-version|--version|-showversion|-help|--help|-X|@.*)$`)
+	// foreignFlagRE matches the flags that would decide what is run, which Misstep itself does.
+	foreignFlagRE = regexp.MustCompile(`^(-jar|-cp|-classpath|--class-path(=.*)?|-agentpath:.*|-agentlib:.*|-javaagent:.*|-m|` +
+		`--module(=.*)?|-version|--version|-showversion|-help|--help|-X|@.*)$`)
 )
 
 type validator struct{ recipe.Violations }

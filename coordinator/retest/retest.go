@@ -1,7 +1,7 @@
 // Package retest judges what a reproducer's runs on another JDK build say: fixed, still present, or present at another rate.
 //
-// A probabilistic bug that was not seen is fixed only when so many runs at its known rate would have shown it; how many that takes is
-// part of the verdict.
+// A probabilistic bug that was not seen is fixed only when so many runs at its known rate would have shown it; how many that takes
+// is part of the verdict.
 package retest
 
 import (

@@ -25,5 +25,6 @@ func TestReleaseAndFastdebugAreOne(t *testing.T) {
 	}
 	release, fastdebug := of("jdk17-planted-unsafe.log"), of("jdk17-fastdebug-unsafe.log")
 	require.True(t, proto.Equal(release, fastdebug), "%v and %v", release, fastdebug)
-	require.False(t, proto.Equal(of("jdk17-fastdebug-assert.log"), of("jdk17-fastdebug-guarantee.log")), "what failed tells asserts of one function apart")
+	require.False(t, proto.Equal(of("jdk17-fastdebug-assert.log"), of("jdk17-fastdebug-guarantee.log")),
+		"what failed tells asserts of one function apart")
 }

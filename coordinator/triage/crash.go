@@ -101,11 +101,14 @@ var (
 
 // cLibrary reports whether a frame is of the C library, or of no library that is known.
 func cLibrary(f signature.Frame) bool {
-	return f.Kind == signature.CFrame && (cLibraryRE.MatchString(f.Library) || f.Library == "" && abortRE.MatchString(f.FunctionName()))
+	return f.Kind == signature.CFrame &&
+		(cLibraryRE.MatchString(f.Library) || f.Library == "" && abortRE.MatchString(f.FunctionName()))
 }
 
 // walkerEnds are where the chain of a walk ends: the entry points of walkers, the handler and the kernel's trampoline.
-var walkerEnds = []string{"AsyncGetCallTrace", "JvmtiEnv::GetStackTrace", "jvmti_GetStackTrace", "JfrStackTrace::record", "JfrThreadSampl"}
+var walkerEnds = []string{
+	"AsyncGetCallTrace", "JvmtiEnv::GetStackTrace", "jvmti_GetStackTrace", "JfrStackTrace::record", "JfrThreadSampl",
+}
 
 // maxChain frames tell the ways into one function apart without splitting on how deep the walk was.
 const maxChain = 4
@@ -154,7 +157,8 @@ func scanned(c *misstepv1.Crash) bool {
 // errorReporter reports whether a function only reports the crash: release and fastdebug builds have different ones on top.
 func errorReporter(fn string) bool {
 	for _, p := range []string{
-		"VMError::", "report_vm_error", "report_fatal", "report_java_out_of_memory", "JVM_handle_linux_signal", "PosixSignals::", "crash_handler",
+		"VMError::", "report_vm_error", "report_fatal", "report_java_out_of_memory", "JVM_handle_linux_signal", "PosixSignals::",
+		"crash_handler",
 		"javaSignalHandler",
 	} {
 		if strings.HasPrefix(fn, p) {
@@ -178,12 +182,15 @@ func threadKind(line string) string {
 		return "compiler"
 	case strings.Contains(line, "VMThread"):
 		return "VM thread"
-	case strings.Contains(line, "ConcurrentGCThread"), strings.Contains(line, "GCTaskThread"), strings.Contains(line, "WorkerThread"),
-		strings.Contains(line, "G1 "), strings.Contains(line, "ZWorker"), strings.Contains(line, "Shenandoah"), strings.Contains(line, "GC Thread"):
+	case strings.Contains(line, "ConcurrentGCThread"), strings.Contains(line, "GCTaskThread"),
+		strings.Contains(line, "WorkerThread"),
+		strings.Contains(line, "G1 "), strings.Contains(line, "ZWorker"), strings.Contains(line, "Shenandoah"),
+		strings.Contains(line, "GC Thread"):
 		return "GC"
 	case strings.Contains(line, "WatcherThread"):
 		return "watcher"
-	case strings.Contains(line, "JfrThreadSampler"), strings.Contains(line, "JFR Thread Sampler"), strings.Contains(line, "JFR Sampler"):
+	case strings.Contains(line, "JfrThreadSampler"), strings.Contains(line, "JFR Thread Sampler"),
+		strings.Contains(line, "JFR Sampler"):
 		return "JFR sampler"
 	case strings.Contains(line, "JavaThread"):
 		return "Java"

@@ -22,7 +22,8 @@ const spinning = 0.5
 // wait for each other; for a safepoint that is not reached those that run; otherwise all of the application.
 func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
 	cause := h.GetCause()
-	if cause == "deadlock" && !slices.ContainsFunc(h.GetThreads(), func(t *misstepv1.HungThread) bool { return t.GetHeldBy() != "" }) {
+	if cause == "deadlock" &&
+		!slices.ContainsFunc(h.GetThreads(), func(t *misstepv1.HungThread) bool { return t.GetHeldBy() != "" }) {
 		cause = "" // who waits for whom is not known: all threads of the application
 	}
 	most := 0.0
@@ -162,7 +163,8 @@ func javaFrame(s string) string {
 func waiting(f string) bool {
 	for _, p := range []string{
 		"java.lang.Object.wait", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.locks.", "java.lang.Thread.sleep",
-		"java.lang.Thread.join", "java.util.concurrent.ForkJoinPool.managedBlock", "java.util.concurrent.ForkJoinPool.unmanagedBlock",
+		"java.lang.Thread.join", "java.util.concurrent.ForkJoinPool.managedBlock",
+		"java.util.concurrent.ForkJoinPool.unmanagedBlock",
 	} {
 		if strings.HasPrefix(f, p) {
 			return true

@@ -14,9 +14,9 @@ const (
 	leastRecall    = 0.93
 )
 
-// A change that groups real outcomes of known cause worse is seen. The sample is of the trials of make bench-triage, taken with SAMPLE: a trial or two
-// of each label, so what counts here are pairs of few outcomes and not the bench's figures.
-// The deoptimised callers of the sample are from before the agent knew them by evidence: they are told by their place.
+// A change that groups real outcomes of known cause worse is seen. The sample is of the trials of make bench-triage, taken with
+// SAMPLE: a trial or two of each label, so what counts here are pairs of few outcomes and not the bench's figures. The deoptimised
+// callers of the sample are from before the agent knew them by evidence: they are told by their place.
 func TestLabelledOutcomes(t *testing.T) {
 	all, err := triagetest.Open("triagetest/testdata/labelled.jsonl.gz")
 	require.NoError(t, err)
@@ -28,7 +28,8 @@ func TestLabelledOutcomes(t *testing.T) {
 		findings = append(findings, i)
 	}
 	s := triagetest.Measure(findings, 1)
-	t.Logf("%d outcomes, %d labels, %d findings: precision %.3f, recall %.3f", s.Items, s.Labels, s.Findings, s.Precision.Value, s.Recall.Value)
+	t.Logf("%d outcomes, %d labels, %d findings: precision %.3f, recall %.3f", s.Items, s.Labels, s.Findings, s.Precision.Value,
+		s.Recall.Value)
 	require.GreaterOrEqual(t, s.Precision.Value, leastPrecision, "merged: %v", triagetest.Merged(findings))
 	require.GreaterOrEqual(t, s.Recall.Value, leastRecall, "split: %v", triagetest.Split(findings))
 }

@@ -68,7 +68,8 @@ func Factors(cells []Cell) []*misstepv1.FindingFactor {
 			some = append(some, f)
 		}
 		slices.SortFunc(some, func(a, b *misstepv1.FindingFactor) int {
-			return cmp.Or(cmp.Compare(rate(b.GetHits(), b.GetTrials()), rate(a.GetHits(), a.GetTrials())), cmp.Compare(a.GetValue(), b.GetValue()))
+			return cmp.Or(cmp.Compare(rate(b.GetHits(), b.GetTrials()), rate(a.GetHits(), a.GetTrials())),
+				cmp.Compare(a.GetValue(), b.GetValue()))
 		})
 		out = append(out, some...)
 		if tests += len(some); len(some) == 2 {

@@ -34,7 +34,9 @@ func TestFactors(t *testing.T) {
 	cell := func(jdk, interval string, hits, trials uint64) triage.Cell {
 		return triage.Cell{Values: map[string]string{"jdk": jdk, "interval": interval, "workload": "w"}, Hits: hits, Trials: trials}
 	}
-	got := triage.Factors([]triage.Cell{cell("17", "1ms", 2, 40), cell("25", "1ms", 3, 40), cell("17", "100µs", 20, 40), cell("25", "100µs", 22, 40)})
+	got := triage.Factors([]triage.Cell{
+		cell("17", "1ms", 2, 40), cell("25", "1ms", 3, 40), cell("17", "100µs", 20, 40), cell("25", "100µs", 22, 40),
+	})
 	type row struct {
 		dimension, value string
 		hits, trials     uint64
@@ -47,17 +49,21 @@ func TestFactors(t *testing.T) {
 		assert.Equal(t, []float64{low, high}, []float64{f.GetLow(), f.GetHigh()})
 	}
 	// A dimension with one value (workload) says nothing; the JDK makes no difference, the interval does.
-	assert.Equal(t, []row{{"jdk", "25", 25, 80, 0}, {"jdk", "17", 22, 80, 0}, {"interval", "100µs", 42, 80, 1}, {"interval", "1ms", 5, 80, -1}}, rows)
+	assert.Equal(t,
+		[]row{{"jdk", "25", 25, 80, 0}, {"jdk", "17", 22, 80, 0}, {"interval", "100µs", 42, 80, 1}, {"interval", "1ms", 5, 80, -1}},
+		rows)
 }
 
 func TestNearest(t *testing.T) {
 	finding := func(id, kind string, parts ...string) *misstepv1.Finding {
 		return &misstepv1.Finding{Id: id, Signature: &misstepv1.Signature{Kind: kind, Parts: parts}}
 	}
-	crash := finding("F1", signature.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < AsyncGetCallTrace", "thread: Java", "operation: none")
+	crash := finding("F1", signature.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < AsyncGetCallTrace",
+		"thread: Java", "operation: none")
 	others := []*misstepv1.Finding{
 		crash,
-		finding("F2", signature.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < JfrStackTrace::record", "thread: JFR sampler", "operation: none"),
+		finding("F2", signature.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < JfrStackTrace::record",
+			"thread: JFR sampler", "operation: none"),
 		finding("F3", signature.KindCrash, "SIGBUS", "frame: V other", "walker: none", "thread: GC", "operation: G1Collect"),
 		finding("F4", signature.KindHang, "in-walk", "worker in AsyncGetCallTrace"),
 	}

@@ -18,9 +18,10 @@ var families = []struct {
 
 func TestReferenceOfTriage(t *testing.T) {
 	var b strings.Builder
-	b.WriteString(reference.Generated + "# Rules of triage\n\n" + reference.Paragraph("Triage turns a mismatch into a signature. It examines the record "+
-		"once, which gives facts; then the rules of the check's family are asked in order, and the first that applies decides. `misstep findings "+
-		"explain ID` prints the facts and the rule of a finding, as FAMILY/RULE."))
+	b.WriteString(reference.Generated + "# Rules of triage\n\n" +
+		reference.Paragraph("Triage turns a mismatch into a signature. It examines the record once, which gives facts; then the "+
+			"rules of the check's family are asked in order, and the first that applies decides. `misstep findings explain ID` "+
+			"prints the facts and the rule of a finding, as FAMILY/RULE."))
 	b.WriteString("\n")
 	if len(families) != len(rules) {
 		t.Fatalf("%d families have rules, the page has %d", len(rules), len(families))

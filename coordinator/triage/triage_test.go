@@ -115,7 +115,8 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	if d.MaybeScanArgs(t, "calls", &calls) {
 		m.TopCall = frame(t, calls)
 	}
-	for key, state := range map[string]string{"returns": "compiled", "interpreter": "interpreted"} { // the code to which the top frame returns
+	// the code to which the top frame returns
+	for key, state := range map[string]string{"returns": "compiled", "interpreter": "interpreted"} {
 		var returns string
 		if d.MaybeScanArgs(t, key, &returns) {
 			var err error
@@ -215,7 +216,8 @@ func TestTriage(t *testing.T) {
 	assert.EqualValues(t, 7, slim.GetMismatches()[0].GetCount())
 
 	assert.Empty(t, triage.Triage(&misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}))
-	assert.Empty(t, triage.Triage(&misstepv1.Outcome{ApplicationFailure: &misstepv1.ApplicationFailure{Reason: "validation"}}), "the workload's own failure is no finding")
+	assert.Empty(t, triage.Triage(&misstepv1.Outcome{ApplicationFailure: &misstepv1.ApplicationFailure{Reason: "validation"}}),
+		"the workload's own failure is no finding")
 	assert.Empty(t, triage.Triage(nil))
 }
 
@@ -224,7 +226,10 @@ func clinit(depth int) *misstepv1.Mismatch {
 	for i := range depth {
 		ref = append(ref, &misstepv1.Frame{ClassName: "M" + strconv.Itoa(i), Method: "run", Bci: 9})
 	}
-	return &misstepv1.Mismatch{Check: "gst-asgct", Kind: "truncated", Count: 7, Stack: []*misstepv1.StackWord{{Code: "interpreter"}}, Reference: &misstepv1.Trace{Frames: ref}, Suspect: &misstepv1.Trace{Frames: ref[:1]}}
+	return &misstepv1.Mismatch{
+		Check: "gst-asgct", Kind: "truncated", Count: 7, Stack: []*misstepv1.StackWord{{Code: "interpreter"}},
+		Reference: &misstepv1.Trace{Frames: ref}, Suspect: &misstepv1.Trace{Frames: ref[:1]},
+	}
 }
 
 // Whatever an agent reports, triage answers with bounded, printable text, and does so again.
@@ -240,7 +245,10 @@ func FuzzMismatch(f *testing.F) {
 			}
 			return out
 		}
-		m := &misstepv1.Mismatch{Check: class, Kind: kind, Code: code, Divergence: uint32(refs), Reference: &misstepv1.Trace{Frames: frames(refs)}, Suspect: &misstepv1.Trace{Frames: frames(suspects)}}
+		m := &misstepv1.Mismatch{
+			Check: class, Kind: kind, Code: code, Divergence: uint32(refs), Reference: &misstepv1.Trace{Frames: frames(refs)},
+			Suspect: &misstepv1.Trace{Frames: frames(suspects)},
+		}
 		m.TopState = []string{"", "interpreted", "native", "compiled"}[refs%4]
 		m.Suspect.NumFrames = int32(suspects) - 20
 		sig, title := triage.Mismatch(m)
@@ -263,7 +271,9 @@ func FuzzCrash(f *testing.F) {
 	f.Add("SIGSEGV (0xb)", "# V  [libjvm.so+0xed2f94]  Unsafe_PutLong+0x124", "JavaThread \"main\"")
 	f.Add("Internal Error (a.cpp:1)", "J 33% c2 A.b()V", "")
 	f.Fuzz(func(t *testing.T, err, frame, thread string) {
-		c := &misstepv1.Crash{Error: err, ProblematicFrame: frame, Thread: thread, NativeFrames: []string{frame, frame}, Detail: err}
+		c := &misstepv1.Crash{
+			Error: err, ProblematicFrame: frame, Thread: thread, NativeFrames: []string{frame, frame}, Detail: err,
+		}
 		sig, _ := triage.Crash(c)
 		if len(sig.GetParts()) != 5 {
 			t.Fatalf("parts %q", sig.GetParts())
@@ -271,7 +281,10 @@ func FuzzCrash(f *testing.F) {
 		if _, err := proto.Marshal(sig); err != nil {
 			t.Fatal(err)
 		}
-		triage.Hang(&misstepv1.Hang{Cause: err, Threads: []*misstepv1.HungThread{{Name: thread, NativeFrames: []string{frame}, JavaFrames: []string{frame}}}})
+		triage.Hang(&misstepv1.Hang{
+			Cause:   err,
+			Threads: []*misstepv1.HungThread{{Name: thread, NativeFrames: []string{frame}, JavaFrames: []string{frame}}},
+		})
 	})
 }
 
@@ -296,7 +309,8 @@ func TestVoid(t *testing.T) {
 		{misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, one, false},
 		{misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, nil, false},
 	} {
-		assert.Equal(t, test.want, triage.Void(&misstepv1.Outcome{Kind: test.kind, Checks: test.checks}), "%v %v", test.kind, test.checks)
+		assert.Equal(t, test.want, triage.Void(&misstepv1.Outcome{Kind: test.kind, Checks: test.checks}), "%v %v", test.kind,
+			test.checks)
 	}
 }
 
@@ -305,8 +319,10 @@ func TestIdle(t *testing.T) {
 		"a check had nothing to compare": {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID},
 		"!it did not end well":           {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, ExitCode: 1},
 		"!it was killed":                 {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Signal: 9},
-		"!the scheduler was ejected":     {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Perturbation: &misstepv1.PerturbationReport{Ejected: "watchdog"}},
-		"!not void":                      {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN},
+		"!the scheduler was ejected": {
+			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Perturbation: &misstepv1.PerturbationReport{Ejected: "watchdog"},
+		},
+		"!not void": {Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN},
 	} {
 		assert.Equal(t, name[0] != '!', triage.Idle(o), name)
 	}

@@ -42,7 +42,8 @@ func RandomHistory(r *rand.Rand) History {
 	return h
 }
 
-// Bisect runs a bisection as a reproduction does, and returns how many tries it took and whether its likeliest history is the true one.
+// Bisect runs a bisection as a reproduction does, and returns how many tries it took and whether its likeliest history is the true
+// one.
 func (h History) Bisect(r *rand.Rand, confidence float64) (answer bisect.Answer, tries int, right bool) {
 	evidence := make([]bisect.Evidence, len(h.Builds))
 	try := func(i, n int) {

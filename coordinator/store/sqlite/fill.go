@@ -9,7 +9,8 @@ import (
 // fillCombinations is the second half of migration 10: it fills in for trials recorded before what their recipes and outcomes say.
 func fillCombinations(ctx context.Context, db *sql.Tx) error {
 	t := &tx{ctx: ctx, t: db}
-	campaigns, err := list(t, "campaigns", func(scan func(...any) error) (id string, err error) { return id, scan(&id) }, "SELECT DISTINCT campaign FROM trials")
+	scanID := func(scan func(...any) error) (id string, err error) { return id, scan(&id) }
+	campaigns, err := list(t, "campaigns", scanID, "SELECT DISTINCT campaign FROM trials")
 	if err != nil {
 		return err
 	}
@@ -23,7 +24,8 @@ func fillCombinations(ctx context.Context, db *sql.Tx) error {
 			more = len(rows) == page
 			for _, row := range rows {
 				after = row.ID
-				if err := t.exec(fmt.Sprintf("count trial %d", row.ID), "UPDATE trials SET (counts, "+combinationColumns+") = (?,?,?,?,?,?,?,?,?) WHERE id = ?",
+				if err := t.exec(fmt.Sprintf("count trial %d", row.ID),
+					"UPDATE trials SET (counts, "+combinationColumns+") = (?,?,?,?,?,?,?,?,?) WHERE id = ?",
 					append(combination(row), int64(row.ID))...); err != nil {
 					return err
 				}

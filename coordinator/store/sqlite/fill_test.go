@@ -27,7 +27,9 @@ func TestTrialsOfTheFirstVersion(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.UpTo(t.Context(), 1)
 	require.NoError(t, err)
-	recipe := &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: "25"}, FlagSet: "f", Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5}}
+	recipe := &misstepv1.Recipe{
+		Jdk: &misstepv1.Jdk{Name: "25"}, FlagSet: "f", Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5},
+	}
 	blob := func(m proto.Message) []byte {
 		raw, err := proto.Marshal(m)
 		require.NoError(t, err)
@@ -42,7 +44,9 @@ func TestTrialsOfTheFirstVersion(t *testing.T) {
 		case 2:
 			outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_VOID
 		}
-		_, err = db.Exec("INSERT INTO trials (campaign, idx, recipe, outcome, findings, ended) VALUES ('C1',?,?,?,?,0)", i, blob(recipe), blob(outcome), findings)
+		_,
+			err = db.Exec("INSERT INTO trials (campaign, idx, recipe, outcome, findings, ended) VALUES ('C1',?,?,?,?,0)", i,
+			blob(recipe), blob(outcome), findings)
 		require.NoError(t, err)
 	}
 	require.NoError(t, db.Close())

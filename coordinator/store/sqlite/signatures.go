@@ -94,8 +94,9 @@ func (t *tx) upgradeFindings() (renamed, error) {
 		if err := t.exec(what, "DELETE FROM findings WHERE id = ?", old); err != nil {
 			return nil, err
 		}
-		// Ids are of one length, so none is a part of another.
-		const inTrials = "UPDATE trials SET findings = replace(findings, ?, ?) WHERE id IN (SELECT trial FROM shown WHERE finding = ?)"
+		// All ids have the same length, so none is a part of another.
+		const inTrials = "UPDATE trials SET findings = replace(findings, ?, ?) " +
+			"WHERE id IN (SELECT trial FROM shown WHERE finding = ?)"
 		if err := t.exec(what, inTrials, old, now, old); err != nil {
 			return nil, err
 		}
@@ -131,7 +132,8 @@ func rewrite[T any, M interface {
 		if err != nil {
 			return fmt.Errorf("write %s %v: %w", table, r.key, err)
 		}
-		what, query := fmt.Sprintf("rewrite %s %v", table, r.key), fmt.Sprintf("UPDATE %s SET %s = ? WHERE %s = ?", table, column, key)
+		what, query := fmt.Sprintf("rewrite %s %v", table, r.key),
+			fmt.Sprintf("UPDATE %s SET %s = ? WHERE %s = ?", table, column, key)
 		if err := t.exec(what, query, raw, r.key); err != nil {
 			return err
 		}

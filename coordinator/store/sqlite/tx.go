@@ -157,12 +157,14 @@ func (t *tx) PutJob(j store.Job) error {
 	if err != nil {
 		return fmt.Errorf("write a waiting job of campaign %s: %w", j.Campaign, err)
 	}
-	return t.exec("store a waiting job of campaign "+j.Campaign, "INSERT OR REPLACE INTO jobs (campaign, idx, failures, lost, not_before, recipe) VALUES (?,?,?,?,?,?)",
+	return t.exec("store a waiting job of campaign "+j.Campaign,
+		"INSERT OR REPLACE INTO jobs (campaign, idx, failures, lost, not_before, recipe) VALUES (?,?,?,?,?,?)",
 		j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe)
 }
 
 func (t *tx) DeleteJob(campaign string, index uint64) error {
-	return t.exec("delete a waiting job of campaign "+campaign, "DELETE FROM jobs WHERE campaign = ? AND idx = ?", campaign, int64(index))
+	return t.exec("delete a waiting job of campaign "+campaign, "DELETE FROM jobs WHERE campaign = ? AND idx = ?", campaign,
+		int64(index))
 }
 
 func (t *tx) Jobs(campaign string) ([]store.Job, error) {
@@ -189,7 +191,8 @@ func (t *tx) PutLease(l *store.Lease) error {
 	}
 	// Not INSERT OR REPLACE: that would silently take the trial from the lease that holds it.
 	return t.exec("store lease "+l.ID, "INSERT INTO leases ("+leaseColumns+`) VALUES (?,?,?,?,?,?,?,?,?)
-		ON CONFLICT (id) DO UPDATE SET runner = excluded.runner, campaign = excluded.campaign, idx = excluded.idx, failures = excluded.failures,
+		ON CONFLICT (id) DO UPDATE SET runner = excluded.runner, campaign = excluded.campaign, idx = excluded.idx,
+			failures = excluded.failures,
 		lost = excluded.lost, recipe = excluded.recipe, granted = excluded.granted, deadline = excluded.deadline`,
 		l.ID, l.Runner, l.Job.Campaign, int64(l.Job.Index), l.Job.Failures, l.Job.Lost, recipe, nanos(l.Granted), nanos(l.Deadline))
 }
@@ -204,7 +207,8 @@ func scanLease(scan func(...any) error) (*store.Lease, error) {
 		recipe                   any
 		index, granted, deadline int64
 	)
-	if err := scan(&l.ID, &l.Runner, &l.Job.Campaign, &index, &l.Job.Failures, &l.Job.Lost, &recipe, &granted, &deadline); err != nil {
+	if err := scan(&l.ID, &l.Runner, &l.Job.Campaign, &index, &l.Job.Failures, &l.Job.Lost, &recipe, &granted,
+		&deadline); err != nil {
 		return nil, err
 	}
 	l.Job.Index, l.Granted, l.Deadline = uint64(index), fromNanos(granted), fromNanos(deadline)
@@ -250,8 +254,9 @@ func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return 0, fmt.Errorf("write trial %d of campaign %s: %w", trial.Index, trial.Campaign, err)
 	}
-	res, err := t.t.ExecContext(t.ctx, "INSERT INTO trials (idx, recipe, outcome, failure, findings, ended, counts, "+combinationColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-		append([]any{int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended)}, combination(trial)...)...)
+	values := []any{int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended)}
+	res, err := t.t.ExecContext(t.ctx, "INSERT INTO trials (idx, recipe, outcome, failure, findings, ended, counts, "+
+		combinationColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", append(values, combination(trial)...)...)
 	if err != nil {
 		return 0, fmt.Errorf("store the result of trial %d of campaign %s: %w", trial.Index, trial.Campaign, translate(err))
 	}
@@ -270,7 +275,8 @@ func combination(trial *store.Trial) []any {
 
 func (t *tx) shows(trial uint64, findings []string) error {
 	for _, f := range findings {
-		if err := t.exec("store a hit of finding "+f, "INSERT OR IGNORE INTO shown (finding, trial) VALUES (?,?)", f, int64(trial)); err != nil {
+		if err := t.exec("store a hit of finding "+f, "INSERT OR IGNORE INTO shown (finding, trial) VALUES (?,?)", f,
+			int64(trial)); err != nil {
 			return err
 		}
 	}
@@ -306,7 +312,8 @@ func (t *tx) PutFinding(f *store.Finding) error {
 	if err != nil {
 		return fmt.Errorf("write finding %s: %w", f.Proto.GetId(), err)
 	}
-	return t.exec("store finding "+f.Proto.GetId(), "INSERT OR REPLACE INTO findings (id, last_seen, finding, weight) VALUES (?,?,?,?)",
+	return t.exec("store finding "+f.Proto.GetId(),
+		"INSERT OR REPLACE INTO findings (id, last_seen, finding, weight) VALUES (?,?,?,?)",
 		f.Proto.GetId(), nanos(f.Proto.GetLastSeen().AsTime()), raw, f.Weight)
 }
 
@@ -336,13 +343,15 @@ func (t *tx) Findings() ([]*store.Finding, error) {
 const combinationColumns = "campaign, jdk, workload, flag_set, checks, perturbation, ratio, interval"
 
 func (t *tx) counts(where string, args ...any) ([]rates.Count, error) {
+	query := "SELECT " + combinationColumns + ", count(*) FROM trials WHERE counts " + where +
+		" GROUP BY " + combinationColumns + " ORDER BY " + combinationColumns
 	return list(t, "counts", func(scan func(...any) error) (rates.Count, error) {
 		var c rates.Count
 		var n int64
 		err := scan(&c.Campaign, &c.JDK, &c.Workload, &c.FlagSet, &c.Checks, &c.Perturbation, &c.Ratio, &c.Interval, &n)
 		c.N = uint64(n)
 		return c, err
-	}, "SELECT "+combinationColumns+", count(*) FROM trials WHERE counts "+where+" GROUP BY "+combinationColumns+" ORDER BY "+combinationColumns, args...)
+	}, query, args...)
 }
 
 func (t *tx) Counts() ([]rates.Count, error) { return t.counts("") }
@@ -352,7 +361,8 @@ func (t *tx) Hits(findings ...string) ([]rates.Count, error) {
 	for i, f := range findings {
 		args[i] = f
 	}
-	return t.counts("AND id IN (SELECT trial FROM shown WHERE finding IN (?"+strings.Repeat(",?", max(0, len(findings)-1))+"))", append(args, make([]any, max(0, 1-len(args)))...)...)
+	return t.counts("AND id IN (SELECT trial FROM shown WHERE finding IN (?"+strings.Repeat(",?", max(0, len(findings)-1))+"))",
+		append(args, make([]any, max(0, 1-len(args)))...)...)
 }
 
 func (t *tx) AddDecision(d *misstepv1.TriageDecision) (uint64, error) {
@@ -401,7 +411,8 @@ func (t *tx) PutReproduction(r *misstepv1.Reproduction) error {
 	if err != nil {
 		return fmt.Errorf("write reproduction %s: %w", r.GetId(), err)
 	}
-	return t.exec("store reproduction "+r.GetId(), "INSERT OR REPLACE INTO reproductions (id, state, started, reproduction) VALUES (?,?,?,?)",
+	return t.exec("store reproduction "+r.GetId(),
+		"INSERT OR REPLACE INTO reproductions (id, state, started, reproduction) VALUES (?,?,?,?)",
 		r.GetId(), int32(r.GetState()), nanos(r.GetStarted().AsTime()), raw)
 }
 

@@ -1,5 +1,5 @@
-// Package triagetest measures how well triage groups: it reads outcomes whose true cause is known, lets triage sort them, and counts what
-// came together that does not belong together, and the other way round.
+// Package triagetest measures how well triage groups: it reads outcomes whose true cause is known, lets triage sort them, and
+// counts what came together that does not belong together, and the other way round.
 package triagetest
 
 import (
@@ -19,7 +19,8 @@ import (
 	"misstep/signature"
 )
 
-// Kinds of labelled trials. A trial of KindNothing has shown nothing that could be a finding: the machine's or the workload's trouble.
+// Kinds of labelled trials. A trial of KindNothing has shown nothing that could be a finding: the machine's or the workload's
+// trouble.
 const (
 	KindMismatch = signature.KindMismatch
 	KindCrash    = signature.KindCrash
@@ -75,7 +76,9 @@ func (l *Labelled) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &in); err != nil {
 		return fmt.Errorf("read labelled outcome: %w", err)
 	}
-	*l = Labelled{Trial: in.Trial, Label: in.Label, Kind: in.Kind, JDK: in.JDK, Workload: in.Workload, Infrastructure: in.Infrastructure}
+	*l = Labelled{
+		Trial: in.Trial, Label: in.Label, Kind: in.Kind, JDK: in.JDK, Workload: in.Workload, Infrastructure: in.Infrastructure,
+	}
 	if in.Outcome == nil {
 		return nil
 	}
@@ -115,8 +118,8 @@ func Open(path string) ([]Labelled, error) {
 	return Read(text)
 }
 
-// Item is one hit of one trial: triage has put it into a finding, and Label says where it belongs. A trial is one item for each finding
-// that it hits, however many observations it made.
+// Item is one hit of one trial: triage has put it into a finding, and Label says where it belongs. A trial is one item for each
+// finding that it hits, however many observations it made.
 type Item struct {
 	Trial, Label, Kind string
 	// Finding is its id, and Signature its text for people.

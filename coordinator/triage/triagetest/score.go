@@ -13,11 +13,11 @@ type Share struct{ Value, Low, High float64 }
 // Score of a grouping.
 type Score struct {
 	Items, Labels, Findings int
-	// Precision is the share of the pairs of items in one finding that have one label, Recall the share of the pairs with one label that
-	// are in one finding.
+	// Precision is the share of the pairs of items in one finding that have one label, Recall the share of the pairs with one label
+	// that are in one finding.
 	Precision, Recall Share
-	// BPrecision and BRecall are the same by item (B-cubed: Bagga and Baldwin 1998): the mean over the items of the share of its finding
-	// that has its label, and of its label that is in its finding.
+	// BPrecision and BRecall are the same by item (B-cubed: Bagga and Baldwin 1998): the mean over the items of the share of its
+	// finding that has its label, and of its label that is in its finding.
 	BPrecision, BRecall Share
 }
 
