@@ -119,7 +119,7 @@ func (s *Server) UndoDecision(ctx context.Context, req *misstepv1.UndoDecisionRe
 			case req.GetDecisionId() == 0 && d.GetUndone() != nil || req.GetDecisionId() != 0 && d.GetId() != req.GetDecisionId():
 				continue
 			case d.GetUndone() != nil:
-				return status.Errorf(codes.FailedPrecondition, "decision %d was taken back at %s", d.GetId(),
+				return status.Errorf(codes.FailedPrecondition, "decision %d was undone at %s", d.GetId(),
 					d.GetUndone().AsTime().Format(time.DateTime))
 			}
 			d.Undone = timestamppb.New(now)
@@ -127,7 +127,7 @@ func (s *Server) UndoDecision(ctx context.Context, req *misstepv1.UndoDecisionRe
 			return tx.PutDecision(d)
 		}
 		if req.GetDecisionId() == 0 {
-			return status.Error(codes.NotFound, "there is no decision to take back")
+			return status.Error(codes.NotFound, "there is no decision to undo")
 		}
 		return status.Errorf(codes.NotFound, "no decision has the id %d", req.GetDecisionId())
 	})

@@ -15,7 +15,7 @@ import (
 )
 
 // Expansion is a campaign as a function from a combination's number and a trial's index to a recipe. It holds the dimensions, never
-// their product, so a campaign of a million trials costs no more than one of ten. It is immutable and safe for concurrent use.
+// their product, so a campaign of a million trials takes no more memory than one of ten. It is immutable and safe for concurrent use.
 type Expansion struct {
 	c        *misstepv1.Campaign
 	blocks   []block
@@ -29,7 +29,7 @@ type Expansion struct {
 	skipped  []string
 }
 
-// block is the part of the product that one workload makes with the flag sets it may have on the JDKs that can do both.
+// block is the part of the product for one workload: the flag sets that it may have, on the JDKs that support both.
 type block struct {
 	workload *misstepv1.Workload
 	pairs    []pair
@@ -74,7 +74,7 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	for i, name := range c.GetJdks() {
 		j, ok := jdks[name]
 		if !ok {
-			return nil, fmt.Errorf("jdks[%d]: %q is not among the JDKs that came with the campaign", i, name)
+			return nil, fmt.Errorf("jdks[%d]: %q is not among the submitted JDKs", i, name)
 		}
 		chosen = append(chosen, j)
 	}
@@ -98,7 +98,7 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	for i, cw := range c.GetWorkloads() {
 		w, ok := workloads[cw.GetName()]
 		if !ok {
-			return nil, fmt.Errorf("workloads[%d].name: %q is not among the workloads that came with the campaign", i, cw.GetName())
+			return nil, fmt.Errorf("workloads[%d].name: %q is not among the submitted workloads", i, cw.GetName())
 		}
 		b := block{workload: proto.CloneOf(w)}
 		if len(cw.GetArguments()) > 0 {
@@ -131,7 +131,7 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	return e, nil
 }
 
-// pairs are the flag sets on the JDKs, JDK by JDK; those that a JDK cannot do are skipped. A preset that none of them can do is an
+// pairs returns the flag sets on the JDKs, JDK by JDK, without those that a JDK does not support. A preset that no JDK supports is an
 // error.
 func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv1.JdkPreset) ([]pair, error) {
 	sets := e.c.GetFlagSets()
@@ -146,8 +146,8 @@ func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv
 			if f.GetPreset() != "" {
 				resolved, ok := presets[[2]string{j.GetName(), f.GetPreset()}]
 				if !ok {
-					return nil, fmt.Errorf("flag_sets[%d].preset: %s was not resolved for %s; submit the campaign with a newer misstep",
-						i, suggest.Quote(f.GetPreset()), j.GetName())
+					return nil, fmt.Errorf("flag_sets[%d].preset: %s was not resolved for %s; "+
+						"submit the campaign with a newer misstep", i, suggest.Quote(f.GetPreset()), j.GetName())
 				}
 				if resolved.GetReason() != "" {
 					reasons[i] = append(reasons[i], j.GetName()+": "+resolved.GetReason())
@@ -174,22 +174,22 @@ func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv
 	return pairs, nil
 }
 
-// SetName is the name of a flag set: its own, else its preset's.
+// SetName returns the name of a flag set: its own, else its preset's.
 func SetName(f *misstepv1.FlagSet) string { return cmp.Or(f.GetName(), f.GetPreset()) }
 
 func (e *Expansion) skip(format string, args ...any) {
 	e.skipped = append(e.skipped, fmt.Sprintf(format, args...))
 }
 
-// Skipped says in words what the product leaves out, and why: flag sets and workloads that a JDK cannot do.
+// Skipped describes what the product omits, and why: flag sets and workloads that a JDK does not support.
 func (e *Expansion) Skipped() []string { return slices.Clone(e.skipped) }
 
-// Size is the number of combinations.
+// Size returns the number of combinations.
 func (e *Expansion) Size() uint64 { return e.size }
 
-// Recipe returns the recipe of the trial with index i when it takes combination k, which is less than Size: the same for the same
-// campaign, k and i, always and everywhere. Its seed is drawn from the campaign's seed and i, so no two trials of a campaign repeat
-// each other by accident. Which combination a trial takes is up to the campaign's strategy (package steer).
+// Recipe returns the recipe of the trial with index i for combination k, which is less than Size. It depends on the campaign, k and i
+// only. Its seed is drawn from the campaign's seed and i, so no two trials of a campaign repeat each other by accident. The campaign's
+// strategy (package steer) chooses the combination of a trial.
 func (e *Expansion) Recipe(k, i uint64) *misstepv1.Recipe {
 	b := 0
 	for k >= e.blocks[b].size {
@@ -227,11 +227,11 @@ func (e *Expansion) Recipe(k, i uint64) *misstepv1.Recipe {
 	if len(r.Checks) == 0 {
 		r.Checks = recipe.FittingChecks(r)
 	}
-	recipe.DropUnused(r) // of several perturbations one may use methods and another not
+	recipe.DropUnused(r) // one of several perturbations may use methods, another may not
 	return r
 }
 
-// Streams keep draws for different purposes apart. Package steer has others.
+// Streams separate the draws for different purposes. Package steer has others.
 const (
 	streamSeed  = 0x73656564
 	streamRange = 0x72616e67

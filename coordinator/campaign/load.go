@@ -1,4 +1,4 @@
-// Package campaign reads campaigns as people write them, says precisely what is wrong with them, and turns them into recipes.
+// Package campaign reads campaign files, reports precisely what is wrong with them, and turns them into recipes.
 //
 // A campaign is YAML with the field names of the message Campaign, snake_case or camelCase. Durations are written 1ms, 90s or
 // 2h30m; a strategy round_robin or random. Left out fields take these values: one alternative of instrumentation with ratio 1,
@@ -28,7 +28,7 @@ import (
 	"misstep/recipe"
 )
 
-// MaxFile is the size of a campaign file at most, in bytes.
+// MaxFile is the maximum size of a campaign file in bytes.
 const MaxFile = 1 << 20
 
 // Document is a campaign that remembers where in its file each field is.
@@ -38,8 +38,8 @@ type Document struct {
 	lines    map[string]int
 }
 
-// Load reads and validates a campaign; name is that of the file, for messages. The error is a *FileError that tells everything
-// that is wrong, each with its line.
+// Load reads and validates a campaign; name is that of the file, for messages. The error is a *FileError that lists everything that
+// is wrong, with line numbers.
 func Load(file []byte, name string) (*misstepv1.Campaign, error) {
 	d, err := Parse(file, name)
 	if err != nil {
@@ -71,7 +71,7 @@ func Parse(file []byte, name string) (*Document, error) {
 	if len(r.problems) > 0 {
 		return nil, &FileError{name, r.problems}
 	}
-	// The reader has found the shape right and spelled enums out, so decoding can be left to the library.
+	// The reader has checked the structure and spelled out the enums, so the library can decode the rest.
 	if err := decode(root, d.Campaign, name); err != nil {
 		return nil, &FileError{name, []Problem{{root.Line, recipe.Violation{Message: err.Error()}}}}
 	}
@@ -91,7 +91,7 @@ func (d *Document) error(violations []recipe.Violation) error {
 	e := &FileError{File: d.name}
 	seen := map[string]bool{}
 	for _, v := range violations {
-		if !seen[v.Field] { // the first thing that is wrong with a field is often the cause of the second
+		if !seen[v.Field] { // the first problem of a field is often the cause of the second
 			e.Problems = append(e.Problems, Problem{d.line(v.Field), v})
 		}
 		seen[v.Field] = true
@@ -100,7 +100,7 @@ func (d *Document) error(violations []recipe.Violation) error {
 	return e
 }
 
-// line finds the field, or the nearest thing around it that the file has.
+// line returns the line of a field, or of the innermost element around it that the file has.
 func (d *Document) line(field string) int {
 	for {
 		if n, ok := d.lines[field]; ok {
@@ -121,7 +121,7 @@ type Problem struct {
 	recipe.Violation
 }
 
-// FileError tells all that is wrong with a file, one line each in the form file:line: field: what was expected.
+// FileError lists everything that is wrong with a file, one line each in the form file:line: field: what was expected.
 type FileError struct {
 	File     string
 	Problems []Problem
@@ -156,7 +156,7 @@ func document(file []byte) (*yaml.Node, error) {
 
 var yamlLineRE = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 
-// syntax takes the line out of the library's message.
+// syntax separates the line number from the library's message.
 func syntax(err error) Problem {
 	m := yamlLineRE.FindStringSubmatch(err.Error())
 	if m == nil {
@@ -166,7 +166,7 @@ func syntax(err error) Problem {
 	if n, convErr := strconv.Atoi(m[1]); convErr == nil {
 		line = n
 	}
-	return Problem{line, recipe.Violation{Message: "no YAML: " + err.Error()[len(m[0]):]}}
+	return Problem{line, recipe.Violation{Message: "invalid YAML: " + err.Error()[len(m[0]):]}}
 }
 
 func decode(root *yaml.Node, c *misstepv1.Campaign, name string) error {
@@ -177,11 +177,11 @@ func decode(root *yaml.Node, c *misstepv1.Campaign, name string) error {
 	return protoyaml.UnmarshalOptions{Path: name}.Unmarshal(text, c)
 }
 
-// reader walks the YAML beside the message's description and notes what does not fit, and where everything is.
+// reader walks the YAML along the message's descriptor and notes problems, and the line of every field.
 type reader struct {
 	lines    map[string]int
 	problems []Problem
-	// missing are fields that may not be left out although their type has a zero.
+	// missing are required fields whose zero value would be valid.
 	missing []recipe.Violation
 }
 
@@ -200,10 +200,10 @@ func join(path, field string) string {
 	return path + "." + field
 }
 
-// plain refuses what would make a file mean something else than it shows.
+// plain rejects anchors and aliases, which would make a file mean something other than it shows.
 func (r *reader) plain(n *yaml.Node, path string) bool {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
-		r.fail(n.Line, path, "anchors and aliases are not supported: write it out")
+		r.fail(n.Line, path, "anchors and aliases are not supported: write the value out")
 		return false
 	}
 	return true
@@ -243,13 +243,13 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 		}
 		at := join(path, string(fd.Name()))
 		if line, dup := seen[at]; dup {
-			r.fail(key.Line, at, "is given twice, first in line %d", line)
+			r.fail(key.Line, at, "is given twice, first on line %d", line)
 			continue
 		}
 		seen[at], r.lines[at] = key.Line, key.Line
 		r.field(value, fd, at)
 	}
-	// A ratio of 0 means something, so leaving it out cannot mean 0 as well.
+	// A ratio of 0 is meaningful, so an omitted ratio cannot mean 0.
 	if desc.Name() == "Instrumentation" && seen[join(path, "ratio")] == 0 && seen[join(path, "only")] == 0 {
 		r.missing = append(r.missing, recipe.Violation{
 			Field:   join(path, "ratio"),
@@ -258,8 +258,8 @@ func (r *reader) message(n *yaml.Node, desc protoreflect.MessageDescriptor, path
 	}
 }
 
-// splitRanges lets people write a range where a parameter's number goes: entries of parameters that are fields themselves, {min: 1,
-// max: 5}, move to ranges.
+// splitRanges allows a range in place of a parameter's number: entries of parameters that are mappings, such as {min: 1, max: 5},
+// are moved to ranges.
 func splitRanges(perturbation *yaml.Node) {
 	var parameters, ranges *yaml.Node
 	for i := 0; i+1 < len(perturbation.Content); i += 2 {
@@ -344,7 +344,7 @@ func (r *reader) value(n *yaml.Node, fd protoreflect.FieldDescriptor, path strin
 	}
 }
 
-// Numbers as YAML 1.2 and the decoder agree on them; a leading zero is octal for some readers, so it is for none here.
+// uintRE matches integers on which YAML 1.2 and the decoder agree; a leading zero, which means octal to some readers, is rejected.
 var uintRE = regexp.MustCompile(`^(0|[1-9][0-9]*|0x[0-9a-fA-F]+)$`)
 
 func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path string) {
@@ -354,7 +354,7 @@ func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path stri
 	}
 	switch fd.Kind() {
 	case protoreflect.StringKind:
-		// The text as written is the value, so that arguments such as 4 or true need no quotes.
+		// The value is the string as written, so that arguments such as 4 or true need no quotes.
 		n.SetString(n.Value)
 	case protoreflect.Uint32Kind, protoreflect.Uint64Kind:
 		// Protobuf's JSON form, and with it the canonical text, writes 64-bit numbers in quotes.
@@ -363,9 +363,9 @@ func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path stri
 			width, quotes = 32, yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle
 		}
 		if n.Style&quotes != 0 || !uintRE.MatchString(n.Value) {
-			r.fail(n.Line, path, "expected a whole number that is not negative, got %s", suggest.Quote(n.Value))
+			r.fail(n.Line, path, "expected a non-negative integer, got %s", suggest.Quote(n.Value))
 		} else if _, err := strconv.ParseUint(n.Value, 0, width); err != nil {
-			r.fail(n.Line, path, "expected a whole number below 2^%d, got %s", width, suggest.Quote(n.Value))
+			r.fail(n.Line, path, "expected an integer below 2^%d, got %s", width, suggest.Quote(n.Value))
 		}
 	case protoreflect.DoubleKind:
 		f, err := strconv.ParseFloat(n.Value, 64)
@@ -375,7 +375,7 @@ func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path stri
 	case protoreflect.EnumKind:
 		r.enum(n, fd.Enum(), path)
 	default:
-		r.fail(n.Line, path, "fields of type %s cannot be read from a file", fd.Kind())
+		r.fail(n.Line, path, "fields of type %s are not supported in a file", fd.Kind())
 	}
 }
 
@@ -428,13 +428,13 @@ func fieldNames(desc protoreflect.MessageDescriptor) []string {
 func expected(fd protoreflect.FieldDescriptor) string {
 	switch fd.Kind() {
 	case protoreflect.StringKind:
-		return "a text"
+		return "a string"
 	case protoreflect.DoubleKind:
 		return "a number"
 	case protoreflect.EnumKind:
 		return "a name"
 	default:
-		return "a whole number"
+		return "an integer"
 	}
 }
 

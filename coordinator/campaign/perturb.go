@@ -16,7 +16,7 @@ import (
 	"misstep/recipe"
 )
 
-// Strategy of perturbation, as those that carry it out describe it.
+// Strategy of perturbation, as its mechanisms describe it.
 type Strategy struct {
 	Name       string
 	Parameters []Parameter
@@ -26,7 +26,7 @@ type Strategy struct {
 type Parameter struct {
 	Name, Unit        string
 	Min, Max, Default float64
-	// Whole numbers only.
+	// Whole is true when only integers are allowed.
 	Whole bool
 }
 
@@ -39,7 +39,7 @@ func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 // mechanisms by which a perturbation may be carried out; "" is the first.
 var mechanisms = []string{misstepv1.MechanismScheduler, misstepv1.MechanismAgent}
 
-// alternatives are the perturbations of a campaign, one for each seed; nil stands for none.
+// alternatives returns the perturbations of a campaign, one for each seed; nil stands for no perturbation.
 func alternatives(list []*misstepv1.Perturbation) []*misstepv1.Perturbation {
 	var out []*misstepv1.Perturbation
 	for _, p := range list {
@@ -58,7 +58,7 @@ func alternatives(list []*misstepv1.Perturbation) []*misstepv1.Perturbation {
 	return out
 }
 
-// concrete is an alternative as a recipe of this seed has it: with a seed, and with values for what is given as a range.
+// concrete returns an alternative as a recipe with this seed has it: with a seed, and with values in place of ranges.
 func concrete(p *misstepv1.Perturbation, seed uint64) *misstepv1.Perturbation {
 	if p == nil || p.GetStrategy() == misstepv1.StrategyNone {
 		return proto.CloneOf(p)
@@ -76,16 +76,17 @@ func concrete(p *misstepv1.Perturbation, seed uint64) *misstepv1.Perturbation {
 	return out
 }
 
-// wide is the ratio of a range's ends above which octaves are drawn: most of the values between 1 and 100,000 are above 10,000.
-const wide = 10
+// logarithmicAbove is the ratio of a range's bounds above which values are drawn logarithmically: drawn uniformly, most of the
+// values between 1 and 100,000 would be above 10,000.
+const logarithmicAbove = 10
 
-// within makes a value of a range out of 64 random bits. It has six digits, so that a recipe can be read.
+// within converts 64 random bits to a value in a range. It has six significant digits, so that recipes are readable.
 func within(r *misstepv1.ParameterRange, bits uint64) float64 {
 	low, high := r.GetMin(), r.GetMax()
 	x := float64(bits>>11) / (1 << 53) // in [0, 1)
 	var value float64
 	switch {
-	case low > 0 && high > wide*low:
+	case low > 0 && high > logarithmicAbove*low:
 		value = low * math.Exp(x*math.Log(high/low))
 	case r.GetWhole():
 		value = low + math.Floor(x*(high-low+1))
@@ -100,10 +101,10 @@ func within(r *misstepv1.ParameterRange, bits uint64) float64 {
 	return min(max(value, low), high)
 }
 
-// perturb checks what needs no knowledge of the strategies.
+// perturb checks what can be checked without knowing the strategies.
 func (v *validator) perturb(c *misstepv1.Campaign) {
 	if e := c.GetExecutor(); e != "" && !slices.Contains(recipe.Executors(), e) {
-		v.Addf("executor", "no executor is called %s%s", suggest.Quote(e), suggest.Among(e, recipe.Executors()))
+		v.Addf("executor", "unknown executor %s%s", suggest.Quote(e), suggest.Among(e, recipe.Executors()))
 	}
 	if !v.Count("perturb", len(c.GetPerturb())) {
 		return
@@ -113,10 +114,10 @@ func (v *validator) perturb(c *misstepv1.Campaign) {
 		if p.GetStrategy() == "" {
 			v.Addf(at+".strategy", "is required: none, or a perturbation strategy")
 		} else if !strategyRE.MatchString(p.GetStrategy()) {
-			v.Addf(at+".strategy", "expected a name of small letters, digits and dashes, got %s", suggest.Quote(p.GetStrategy()))
+			v.Addf(at+".strategy", "expected a name of lowercase letters, digits and dashes, got %s", suggest.Quote(p.GetStrategy()))
 		}
 		if m := p.GetMechanism(); m != "" && !slices.Contains(mechanisms, m) {
-			v.Addf(at+".mechanism", "no mechanism is called %s%s", suggest.Quote(m), suggest.Among(m, mechanisms))
+			v.Addf(at+".mechanism", "unknown mechanism %s%s", suggest.Quote(m), suggest.Among(m, mechanisms))
 		}
 		v.seeds(at, p)
 		v.parameters(at, p)
@@ -134,7 +135,7 @@ func (v *validator) seeds(at string, p *misstepv1.Perturbation) {
 	for k, seed := range p.GetSeeds() {
 		if seen[seed] || seed == 0 {
 			v.Addf(fmt.Sprintf("%s.seeds[%d]", at, k),
-				"expected seeds that differ and are not 0, which is each recipe's own: got %d", seed)
+				"expected distinct seeds other than 0, which stands for each recipe's own seed: got %d", seed)
 		}
 		seen[seed] = true
 	}
@@ -156,12 +157,12 @@ func (v *validator) parameters(at string, p *misstepv1.Perturbation) {
 			v.Addf(at+".ranges."+clip(k), "expected a finite min that is not above max, got %v and %v", r.GetMin(), r.GetMax())
 		}
 		if _, both := p.GetParameters()[k]; both {
-			v.Addf(at+".ranges."+clip(k), "is given as a number, too")
+			v.Addf(at+".ranges."+clip(k), "is also given as a number")
 		}
 	}
 }
 
-// strategies checks a campaign's perturbations against those that there are, and notes which ranges are of whole numbers.
+// strategies checks a campaign's perturbations against the known strategies, and notes which ranges are of integers.
 func (v *validator) strategies(c *misstepv1.Campaign, have []Strategy) {
 	var names []string
 	for _, s := range have {
@@ -171,7 +172,7 @@ func (v *validator) strategies(c *misstepv1.Campaign, have []Strategy) {
 		at := fmt.Sprintf("perturb[%d]", i)
 		k := slices.Index(names, p.GetStrategy())
 		if k < 0 {
-			v.Addf(at+".strategy", "no strategy is called %s%s; `misstep sched strategies` explains them",
+			v.Addf(at+".strategy", "unknown strategy %s%s; see `misstep sched strategies`",
 				suggest.Quote(p.GetStrategy()), suggest.Among(p.GetStrategy(), names))
 			continue
 		}
@@ -218,24 +219,31 @@ func (v *validator) strategy(at string, p *misstepv1.Perturbation, s Strategy) {
 		if r.GetMin() < x.Min || r.GetMax() > x.Max || x.Whole &&
 			(r.GetMin() != math.Trunc(r.GetMin()) || r.GetMax() != math.Trunc(r.GetMax())) {
 			v.Addf(at+".ranges."+name, "%s of strategy %s: expected a range of %ss within %s, got [%s, %s]", name, s.Name,
-				strings.TrimPrefix(kindOf(x), "a "), x.bounds(), number(r.GetMin()), number(r.GetMax()))
+				noun(x), x.bounds(), number(r.GetMin()), number(r.GetMax()))
 		}
 		r.Whole = x.Whole
 		least[name], most[name] = r.GetMin(), r.GetMax()
 	}
 	if low, high := most["min_us"], least["max_us"]; low > high {
-		v.Addf(at, "min_us of strategy %s may be %s, which is above the max_us of %s that it may meet", s.Name, number(low),
+		v.Addf(at, "min_us of strategy %s may be %s, which is above a possible max_us of %s", s.Name, number(low),
 			number(high))
 	}
 	if first, end := most[misstepv1.PerturbFrom], least[misstepv1.PerturbUntil]; end != 0 && first >= end {
-		v.Addf(at, "from of strategy %s may be %s, which leaves no decision before the until of %s that it may meet", s.Name,
+		v.Addf(at, "from of strategy %s may be %s, which leaves no decision before a possible until of %s", s.Name,
 			number(first), number(end))
 	}
 }
 
+func noun(x Parameter) string {
+	if x.Whole {
+		return "integer"
+	}
+	return "number"
+}
+
 func kindOf(x Parameter) string {
 	if x.Whole {
-		return "a whole number"
+		return "an integer"
 	}
 	return "a number"
 }

@@ -32,7 +32,7 @@ var (
 
 type validator struct{ recipe.Violations }
 
-// Validate returns everything that is wrong with a campaign by itself; whether its names exist is for Resolve.
+// Validate returns everything that is wrong with a campaign by itself; Resolve checks whether its names exist.
 func Validate(c *misstepv1.Campaign) []recipe.Violation {
 	v := &validator{}
 	if c.GetName() == "" {
@@ -56,7 +56,7 @@ func Validate(c *misstepv1.Campaign) []recipe.Violation {
 	return v.Violations
 }
 
-// settings are what a campaign's trials have in common, and the alternatives of what they have not.
+// settings returns what a campaign's trials have in common, and the alternatives in which they differ.
 func settings(c *misstepv1.Campaign) recipe.Settings {
 	return recipe.Settings{
 		Checks: c.GetChecks(), Instrumentation: c.GetInstrumentation(), Sampling: c.GetSampling(), Perturb: c.GetPerturb(),
@@ -64,7 +64,7 @@ func settings(c *misstepv1.Campaign) recipe.Settings {
 	}
 }
 
-// names checks a list of texts that must be there, bounded and unique.
+// names checks that a list of strings is present if required, bounded and without duplicates.
 func (v *validator) names(field string, names []string, required bool, what string) {
 	if required && len(names) == 0 {
 		v.Addf(field, "is required: %s", what)
@@ -76,7 +76,7 @@ func (v *validator) names(field string, names []string, required bool, what stri
 	for i, n := range names {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		if n == "" || len(n) > recipe.MaxString {
-			v.Addf(at, "expected a text of 1 to %d bytes, got %d", recipe.MaxString, len(n))
+			v.Addf(at, "expected a string of 1 to %d bytes, got %d", recipe.MaxString, len(n))
 		} else if first, dup := seen[n]; dup {
 			v.Addf(at, "%s is listed twice, first as %s[%d]", suggest.Quote(n), field, first)
 		}
@@ -111,11 +111,11 @@ func (v *validator) flagSets(c *misstepv1.Campaign) {
 	}
 }
 
-// flagProblem says why a campaign may not give the JVM that flag; empty when it may.
+// flagProblem returns why a campaign may not pass a flag to the JVM; "" when it may.
 func flagProblem(flag string) string {
 	switch {
 	case !strings.HasPrefix(flag, "-"):
-		return fmt.Sprintf("expected a JVM flag that starts with a dash, one each, got %s", suggest.Quote(flag))
+		return fmt.Sprintf("expected one JVM flag that starts with a dash, got %s", suggest.Quote(flag))
 	case foreignFlagRE.MatchString(flag):
 		return fmt.Sprintf("%s decides what is run and belongs to the workload", suggest.Quote(flag))
 	}
@@ -142,7 +142,7 @@ func (v *validator) workloads(c *misstepv1.Campaign) {
 		v.names(at+".flag_sets", w.GetFlagSets(), false, "")
 		for k, name := range w.GetFlagSets() {
 			if !slices.Contains(sets, name) {
-				v.Addf(fmt.Sprintf("%s.flag_sets[%d]", at, k), "no flag set is called %s%s", suggest.Quote(name),
+				v.Addf(fmt.Sprintf("%s.flag_sets[%d]", at, k), "unknown flag set %s%s", suggest.Quote(name),
 					suggest.Among(name, sets))
 			}
 		}
@@ -162,19 +162,19 @@ func (v *validator) budget(b *misstepv1.Budget) {
 	}
 }
 
-// Names are what a catalogue has. A nil list is not checked.
+// Names are the names that catalogues define. A nil list is not checked.
 type Names struct {
 	JDKs, Workloads, Presets []string
 	Strategies               []Strategy
 }
 
-// Resolve returns what a campaign names and a catalogue does not have. It notes in the campaign which parameters are whole numbers.
+// Resolve returns the names in a campaign that the catalogues do not define. It notes in the campaign which ranges are of integers.
 func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 	v := &validator{}
 	if have.JDKs != nil {
 		for i, name := range c.GetJdks() {
 			if !slices.Contains(have.JDKs, name) {
-				v.Addf(fmt.Sprintf("jdks[%d]", i), "no JDK is called %s%s; `misstep jdk add` imports one", suggest.Quote(name),
+				v.Addf(fmt.Sprintf("jdks[%d]", i), "unknown JDK %s%s; `misstep jdk add` imports one", suggest.Quote(name),
 					suggest.Among(name, have.JDKs))
 			}
 		}
@@ -182,7 +182,7 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 	if have.Workloads != nil {
 		for i, w := range c.GetWorkloads() {
 			if !slices.Contains(have.Workloads, w.GetName()) {
-				v.Addf(fmt.Sprintf("workloads[%d].name", i), "no workload is called %s%s; %s", suggest.Quote(w.GetName()),
+				v.Addf(fmt.Sprintf("workloads[%d].name", i), "unknown workload %s%s; %s", suggest.Quote(w.GetName()),
 					suggest.Among(w.GetName(), have.Workloads), howToAdd(w.GetName(), have.Workloads))
 			}
 		}
@@ -190,7 +190,7 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 	if have.Presets != nil {
 		for i, f := range c.GetFlagSets() {
 			if f.GetPreset() != "" && !slices.Contains(have.Presets, f.GetPreset()) {
-				v.Addf(fmt.Sprintf("flag_sets[%d].preset", i), "no preset is called %s%s", suggest.Quote(f.GetPreset()),
+				v.Addf(fmt.Sprintf("flag_sets[%d].preset", i), "unknown preset %s%s", suggest.Quote(f.GetPreset()),
 					suggest.Among(f.GetPreset(), have.Presets))
 			}
 		}
@@ -201,7 +201,7 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 	return v.Violations
 }
 
-// howToAdd names the command that imports an unknown workload: one of a suite comes with the whole suite.
+// howToAdd returns the command that imports an unknown workload: a suite is imported as a whole.
 func howToAdd(name string, have []string) string {
 	suite, _, ok := strings.Cut(name, "/")
 	if ok && !slices.ContainsFunc(have, func(s string) bool { return strings.HasPrefix(s, suite+"/") }) {

@@ -61,7 +61,7 @@ func (g Grouping) Check(d *misstepv1.TriageDecision) error {
 			return nil
 		}
 		if len(g.Aliases(f)) > 0 {
-			return fmt.Errorf("%s is what others were merged into: split those off, or take the merge back", f)
+			return fmt.Errorf("%s is what others were merged into: split those off, or undo the merge", f)
 		}
 		return fmt.Errorf("%s stands by itself: nothing was merged into it or it into another", f)
 	}
