@@ -49,8 +49,8 @@ func (s *Server) SubmitCampaign(
 
 func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign.Strategy) error {
 	if size := proto.Size(req); size > maxSubmission {
-		return errors.New("the submission has " + strconv.Itoa(size) + " bytes, at most " + strconv.Itoa(maxSubmission) +
-			" are taken")
+		return errors.New("expected a submission of at most " + strconv.Itoa(maxSubmission) + " bytes, got " +
+			strconv.Itoa(size))
 	}
 	if req.GetCampaign() == nil {
 		return errors.New("campaign: is required")
@@ -147,7 +147,7 @@ func (s *Server) ListTrials(ctx context.Context, req *misstepv1.ListTrialsReques
 	if t := req.GetPageToken(); t != "" {
 		var err error
 		if after, err = strconv.ParseUint(t, 10, 63); err != nil {
-			return nil, status.Errorf(codes.InvalidArgument, "page_token: expected one that an answer gave, got %q", clip(t))
+			return nil, status.Errorf(codes.InvalidArgument, "page_token: expected the next_page_token of a response, got %q", clip(t))
 		}
 	}
 	size := int(min(req.GetPageSize(), maxPageSize))
@@ -191,7 +191,7 @@ func (s *Server) ListTrials(ctx context.Context, req *misstepv1.ListTrialsReques
 	return resp, nil
 }
 
-// findCampaign finds a campaign by its id or by a prefix that no other has.
+// findCampaign returns the campaign with that id, or the only one whose id starts with it.
 func findCampaign(tx store.Tx, id string) (*store.Campaign, error) {
 	if c, err := tx.Campaign(id); err == nil || !errors.Is(err, store.ErrNotFound) {
 		return c, err
@@ -203,7 +203,7 @@ func findCampaign(tx store.Tx, id string) (*store.Campaign, error) {
 	return only(all, "campaign", id, func(c *store.Campaign) string { return c.ID })
 }
 
-// only returns the one whose id starts with prefix.
+// only returns the only element whose id starts with prefix.
 func only[T any](all []T, what, prefix string, id func(T) string) (T, error) {
 	var found, none T
 	n := 0

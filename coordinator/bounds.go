@@ -13,7 +13,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Bounds of what a runner may say. They are far above what an honest one does, and keep a broken one from filling the store.
+// Bounds of what a runner may report. They are far above what a correct runner reports, and keep a broken one from filling the
+// store.
 const (
 	maxHeld          = 4096
 	maxSlots         = 4096
@@ -23,7 +24,7 @@ const (
 	maxOutcomeBytes  = 32 << 20
 	maxMismatches    = 256
 	maxFrames        = 1 << 14
-	maxStack         = 1 << 10 // words of a stack
+	maxStack         = 1 << 10 // words of a mismatch's stack
 	maxCode          = 1 << 10 // bytes of machine code at one place; the agent keeps up to 256
 	maxThreads       = 4096
 	maxEvidence      = 256
@@ -37,12 +38,12 @@ func isID(s string) bool {
 	return s != "" && len(s) <= maxID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }
 
-// checkSynchronize finds what makes a whole report useless. A malformed outcome in it is not such a thing: it spoils one trial.
+// checkSynchronize returns why a whole report is unusable. A malformed outcome in it does not make it so: it spoils only one trial.
 func checkSynchronize(req *misstepv1.SynchronizeRequest) error {
 	r := req.GetRunner()
 	switch {
 	case !isID(r.GetId()):
-		return fmt.Errorf("runner.id: expected 1 to %d characters without blanks, got %q", maxID, clip(r.GetId()))
+		return fmt.Errorf("runner.id: expected 1 to %d characters without spaces, got %q", maxID, clip(r.GetId()))
 	case len(r.GetHost()) > maxID:
 		return fmt.Errorf("runner.host: expected at most %d bytes", maxID)
 	case r.GetSlots() > maxSlots:
@@ -60,11 +61,11 @@ func checkSynchronize(req *misstepv1.SynchronizeRequest) error {
 	for i, h := range req.GetHeld() {
 		switch {
 		case !isID(h.GetLeaseId()):
-			return fmt.Errorf("held[%d].lease_id: expected 1 to %d characters without blanks", i, maxID)
+			return fmt.Errorf("held[%d].lease_id: expected 1 to %d characters without spaces", i, maxID)
 		case seen[h.GetLeaseId()]:
-			return fmt.Errorf("held[%d].lease_id: %s is reported twice", i, h.GetLeaseId())
+			return fmt.Errorf("held[%d].lease_id: %s is listed twice", i, h.GetLeaseId())
 		case h.GetState() == nil:
-			return fmt.Errorf("held[%d]: expected one of running, outcome and failure", i)
+			return fmt.Errorf("held[%d]: expected running, outcome or failure", i)
 		case h.GetRunning() != nil &&
 			(proto.Size(h.GetRunning()) > maxProgressBytes || len(h.GetRunning().GetChecks()) > maxChecks):
 			return fmt.Errorf("held[%d].running: expected at most %d bytes and %d checks", i, maxProgressBytes, maxChecks)
@@ -74,14 +75,14 @@ func checkSynchronize(req *misstepv1.SynchronizeRequest) error {
 	return nil
 }
 
-// checkOutcome finds why an outcome cannot be recorded.
+// checkOutcome returns why an outcome cannot be recorded.
 func checkOutcome(o *misstepv1.Outcome) error {
 	if size := proto.Size(o); size > maxOutcomeBytes {
-		return fmt.Errorf("it has %d bytes, at most %d are taken", size, maxOutcomeBytes)
+		return fmt.Errorf("expected at most %d bytes, got %d", maxOutcomeBytes, size)
 	}
 	if _, ok := misstepv1.OutcomeKind_name[int32(o.GetKind())]; !ok ||
 		o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_UNSPECIFIED {
-		return fmt.Errorf("its kind is %d, expected a known one", o.GetKind())
+		return fmt.Errorf("expected a known kind, got %d", o.GetKind())
 	}
 	for _, b := range []struct {
 		what   string
@@ -96,41 +97,40 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		{"Java frames", len(o.GetCrash().GetJavaFrames()), maxFrames},
 	} {
 		if b.n > b.max {
-			return fmt.Errorf("it has %d %s, at most %d are taken", b.n, b.what, b.max)
+			return fmt.Errorf("expected at most %d %s, got %d", b.max, b.what, b.n)
 		}
 	}
 	for i, m := range o.GetMismatches() {
 		if m.GetCheck() == "" || m.GetKind() == "" || len(m.GetCheck()) > maxID || len(m.GetKind()) > maxID {
-			return fmt.Errorf("mismatch %d has no proper check and kind", i)
+			return fmt.Errorf("mismatch %d: expected a check and a kind of at most %d bytes", i, maxID)
 		}
 		if len(m.GetReference().GetFrames()) > maxFrames || len(m.GetSuspect().GetFrames()) > maxFrames {
 			return fmt.Errorf("mismatch %d has more than %d frames", i, maxFrames)
 		}
 		if len(m.GetStack()) > maxStack ||
 			slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool { return len(w.GetCode()) > maxLine }) {
-			return fmt.Errorf("mismatch %d has more than %d words of a stack, or one with more than %d bytes of text", i, maxStack,
-				maxLine)
+			return fmt.Errorf("mismatch %d has more than %d stack words, or one described in more than %d bytes", i, maxStack, maxLine)
 		}
 		if len(m.GetCode()) > maxCode || len(m.GetReturnCode()) > maxCode {
 			return fmt.Errorf("mismatch %d has more than %d bytes of code", i, maxCode)
 		}
 		if len(m.GetTopState()) > maxID || len(m.GetReturnState()) > maxID {
-			return fmt.Errorf("mismatch %d has more than %d bytes of a state", i, maxID)
+			return fmt.Errorf("mismatch %d has a state of more than %d bytes", i, maxID)
 		}
 	}
 	for i, e := range o.GetEvidence() {
 		if !digestRE.MatchString(e.GetDigest()) || e.GetName() == "" || len(e.GetName()) > maxID ||
 			strings.ContainsAny(e.GetName(), "/\\\x00") || strings.HasPrefix(e.GetName(), ".") {
-			return fmt.Errorf("evidence %d (%q) has no proper name and digest", i, clip(e.GetName()))
+			return fmt.Errorf("evidence %d (%q): expected a file name without slashes and a digest sha256: with 64 hex digits", i, clip(e.GetName()))
 		}
 	}
 	switch {
 	case o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES && len(o.GetMismatches()) == 0:
-		return errors.New("it is of kind mismatches and has none")
+		return errors.New("its kind is mismatches, but it has none")
 	case o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CRASH && o.GetCrash() == nil:
-		return errors.New("it is of kind crash and describes none")
+		return errors.New("its kind is crash, but it describes none")
 	case o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_HANG && o.GetHang() == nil:
-		return errors.New("it is of kind hang and describes none")
+		return errors.New("its kind is hang, but it describes none")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestSynchronizeBounds(t *testing.T) {
 	running := &misstepv1.HeldLease_Running{Running: &misstepv1.Progress{}}
 	for want, change := range map[string]func(*misstepv1.SynchronizeRequest){
 		"runner.id":           func(r *misstepv1.SynchronizeRequest) { r.Runner = nil },
-		"without blanks":      func(r *misstepv1.SynchronizeRequest) { r.Runner.Id = "a b" },
+		"without spaces":      func(r *misstepv1.SynchronizeRequest) { r.Runner.Id = "a b" },
 		"1 to 256":            func(r *misstepv1.SynchronizeRequest) { r.Runner.Id = strings.Repeat("x", 257) },
 		"runner.host":         func(r *misstepv1.SynchronizeRequest) { r.Runner.Host = strings.Repeat("x", 257) },
 		"runner.slots":        func(r *misstepv1.SynchronizeRequest) { r.Runner.Slots = 1 << 20 },
@@ -30,7 +30,7 @@ func TestSynchronizeBounds(t *testing.T) {
 		"capabilities":        func(r *misstepv1.SynchronizeRequest) { r.Runner.Capabilities = make([]string, 65) },
 		"at most 4096 leases": func(r *misstepv1.SynchronizeRequest) { r.Held = make([]*misstepv1.HeldLease, 4097) },
 		"held[0].lease_id":    func(r *misstepv1.SynchronizeRequest) { r.Held = []*misstepv1.HeldLease{{State: running}} },
-		"expected one of":     func(r *misstepv1.SynchronizeRequest) { r.Held = []*misstepv1.HeldLease{{LeaseId: "L1"}} },
+		"expected running, o": func(r *misstepv1.SynchronizeRequest) { r.Held = []*misstepv1.HeldLease{{LeaseId: "L1"}} },
 		"held[0].running": func(r *misstepv1.SynchronizeRequest) {
 			r.Held = []*misstepv1.HeldLease{
 				{
@@ -53,14 +53,14 @@ func TestSynchronizeBounds(t *testing.T) {
 func TestOutcomeBounds(t *testing.T) {
 	good := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
 	for want, change := range map[string]func(*misstepv1.Outcome){
-		"its kind is 0":           func(o *misstepv1.Outcome) { o.Kind = 0 },
-		"its kind is 99":          func(o *misstepv1.Outcome) { o.Kind = 99 },
-		"257 mismatches":          func(o *misstepv1.Outcome) { o.Mismatches = make([]*misstepv1.Mismatch, 257) },
-		"no proper check":         func(o *misstepv1.Outcome) { o.Mismatches = []*misstepv1.Mismatch{{}} },
-		"kind mismatches and has": func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES },
-		"kind crash":              func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH },
-		"kind hang":               func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_HANG },
-		"65 checks":               func(o *misstepv1.Outcome) { o.Checks = make([]*misstepv1.CheckCount, 65) },
+		"known kind, got 0":       func(o *misstepv1.Outcome) { o.Kind = 0 },
+		"known kind, got 99":      func(o *misstepv1.Outcome) { o.Kind = 99 },
+		"mismatches, got 257":     func(o *misstepv1.Outcome) { o.Mismatches = make([]*misstepv1.Mismatch, 257) },
+		"expected a check and a":  func(o *misstepv1.Outcome) { o.Mismatches = []*misstepv1.Mismatch{{}} },
+		"kind is mismatches, but": func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES },
+		"kind is crash, but":      func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH },
+		"kind is hang, but":       func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_HANG },
+		"checks, got 65":          func(o *misstepv1.Outcome) { o.Checks = make([]*misstepv1.CheckCount, 65) },
 		"bytes of reason":         func(o *misstepv1.Outcome) { o.Reason = strings.Repeat("x", 1<<17) },
 		"at most 33554432":        func(o *misstepv1.Outcome) { o.Reason = strings.Repeat("x", 33<<20) },
 		"more than 16384 frames": func(o *misstepv1.Outcome) {
@@ -68,7 +68,7 @@ func TestOutcomeBounds(t *testing.T) {
 				{Check: "c", Kind: "k", Suspect: &misstepv1.Trace{Frames: make([]*misstepv1.Frame, 1<<14+1)}},
 			}
 		},
-		"mismatch 0 has more than 1024 words": func(o *misstepv1.Outcome) {
+		"mismatch 0 has more than 1024 stack words": func(o *misstepv1.Outcome) {
 			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", Stack: make([]*misstepv1.StackWord, 1025)}}
 		},
 		"mismatch 0 has more than 1024 bytes of code": func(o *misstepv1.Outcome) {
@@ -95,7 +95,7 @@ func TestOutcomeBounds(t *testing.T) {
 			{LeaseId: leased.GetDesired()[1].GetId(), State: &misstepv1.HeldLease_Outcome{Outcome: good}},
 		}})
 		require.NoError(t, err, want)
-		assert.Empty(t, resp.GetDesired(), "both are acknowledged: repeating the bad one would not mend it")
+		assert.Empty(t, resp.GetDesired(), "both are acknowledged: repeating the bad one would not fix it")
 		trials, err := s.ListTrials(t.Context(), &misstepv1.ListTrialsRequest{CampaignId: sub.GetCampaignId()})
 		require.NoError(t, err)
 		require.Len(t, trials.GetTrials(), 2)

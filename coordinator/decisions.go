@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	maxFits    = 5    // older findings that a new one is said to fit
+	maxFits    = 5    // older findings listed in fits of a new one
 	maxNearest = 5    // neighbours in an answer
 	maxReason  = 1024 // bytes of a decision's reason
 )
@@ -53,7 +53,7 @@ func (s *Server) MergeFindings(ctx context.Context, req *misstepv1.MergeFindings
 			return nil, err
 		}
 		if a, b := g.Rows[from].GetSignature().GetKind(), g.Rows[into].GetSignature().GetKind(); a != b {
-			return nil, status.Errorf(codes.InvalidArgument, "%s is a %s and %s a %s: only findings of one kind can be merged",
+			return nil, status.Errorf(codes.InvalidArgument, "%s is a %s and %s is a %s: only findings of the same kind can be merged",
 				from, a, into, b)
 		}
 		return &misstepv1.TriageDecision{
@@ -75,7 +75,7 @@ func (s *Server) SplitFinding(ctx context.Context, req *misstepv1.SplitFindingRe
 	return &misstepv1.SplitFindingResponse{Decision: d}, err
 }
 
-// decide records what is proposed, when it changes something.
+// decide records the proposed decision, if it changes something.
 func (s *Server) decide(
 	ctx context.Context, propose func(view.Groups) (*misstepv1.TriageDecision, error),
 ) (*misstepv1.TriageDecision, error) {
@@ -89,7 +89,7 @@ func (s *Server) decide(
 			return err
 		}
 		if len(d.GetReason()) > maxReason {
-			return status.Errorf(codes.InvalidArgument, "reason: has %d bytes, at most %d are taken", len(d.GetReason()), maxReason)
+			return status.Errorf(codes.InvalidArgument, "reason: expected at most %d bytes, got %d", maxReason, len(d.GetReason()))
 		}
 		if err := g.Check(d); err != nil {
 			return status.Error(codes.InvalidArgument, err.Error())

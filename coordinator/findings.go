@@ -16,7 +16,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// hit adds one trial that showed a signature to its finding, which it makes when it is the first.
+// hit adds a trial that showed a signature to its finding, and creates the finding when it is new.
 func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage.Hit, now time.Time) error {
 	f, err := tx.Finding(h.ID)
 	isNew := errors.Is(err, store.ErrNotFound)
@@ -44,7 +44,7 @@ func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage
 	return tx.PutFinding(f)
 }
 
-// introduce says of a new finding which older ones it might belong to.
+// introduce lists in a new finding the older ones that it may belong to.
 func (s *Server) introduce(tx store.Tx, p *misstepv1.Finding) error {
 	g, err := view.LoadGroups(tx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRe
 	return resp, nil
 }
 
-// GetFinding implements the AdminService. An alias's id gives the finding that it was merged into.
+// GetFinding implements the AdminService. For the id of an alias it returns the finding that the alias was merged into.
 func (s *Server) GetFinding(ctx context.Context, req *misstepv1.GetFindingRequest) (*misstepv1.GetFindingResponse, error) {
 	resp := &misstepv1.GetFindingResponse{}
 	err := s.read(ctx, func(tx store.Tx, _ time.Time) error {

@@ -63,7 +63,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		free := req.GetFreeSlots()
 		for _, l := range held {
 			if !reported[l.ID] {
-				// The answer that granted it was lost on its way; the slot is not as free as the runner thinks.
+				// The response that granted it was lost, so one of the slots that the runner reports as free is not.
 				if free > 0 {
 					free--
 				}
@@ -93,14 +93,14 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	return resp, nil
 }
 
-// nextCall keeps the calls of a large fleet at about 250 a second, which one store answers with ease, without letting a lease
-// come near its deadline.
+// nextCall limits the calls of a large fleet to about 250 a second, which one store handles easily, and keeps leases well away from
+// their deadlines.
 func (s *Server) nextCall(runners int) time.Duration {
 	d := max(s.config.SyncInterval, time.Duration(runners)*4*time.Millisecond)
 	return min(d, s.config.LeaseTime/4)
 }
 
-// report applies what a runner reports of a live lease of its own; wanted tells whether the runner should continue with it.
+// report applies what a runner reports about its own live lease; wanted reports whether the runner should continue with it.
 func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now time.Time) (wanted bool, err error) {
 	switch {
 	case h.GetOutcome() != nil:
@@ -123,7 +123,7 @@ func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now
 	}
 }
 
-// complete records an outcome: what it hits, what it counts for, and the trial itself.
+// complete records an outcome: the findings it hits, its share of the tally, and the trial itself.
 func (s *Server) complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, now time.Time) error {
 	hits := triage.Triage(o)
 	o = triage.Slim(o, hits)
@@ -137,7 +137,8 @@ func (s *Server) complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, now
 	return s.queue.Complete(tx, l, o, ids, now)
 }
 
-// noteLate logs a result that nobody waits for: it was recorded before and its acknowledgement got lost, or its lease was.
+// noteLate logs a result that nobody waits for: either it was recorded before and the acknowledgement was lost, or its lease was
+// lost.
 func (s *Server) noteLate(r *misstepv1.Runner, h *misstepv1.HeldLease) {
 	if h.GetRunning() == nil {
 		s.config.Logger.Info("result of a lease that is not live", slog.String("lease", h.GetLeaseId()),

@@ -10,8 +10,8 @@ import (
 	"misstep/recipe"
 )
 
-// liveTable holds what only matters while it is fresh and need not survive: the progress of running trials and when each
-// runner called last. Messages in it are never changed.
+// liveTable holds what only matters while it is fresh and is not stored: the progress of running trials and the time of each
+// runner's last call. Messages in it are never changed.
 type liveTable struct {
 	mu       sync.Mutex
 	progress map[string]liveProgress // by lease
@@ -29,8 +29,8 @@ type liveRunner struct {
 	at time.Time
 }
 
-// saw notes a runner's call and the progress it reported, forgets its leases in withdrawn, and returns the number of runners that
-// called within the last period.
+// saw records a runner's call and the progress it reported, deletes the progress of its withdrawn leases, and returns the number of
+// runners that called within the last period.
 func (t *liveTable) saw(
 	runner *misstepv1.Runner, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time, period time.Duration,
 ) int {
@@ -85,7 +85,7 @@ func (t *liveTable) Runners() []*misstepv1.RunnerStatus {
 	return all
 }
 
-// lacks reports whether runners called lately and none of them has a capability.
+// lacks reports whether runners called recently and none of them has a capability.
 func (t *liveTable) lacks(need recipe.Capability) bool {
 	t.mu.Lock()
 	known := len(t.runners) > 0

@@ -10,13 +10,13 @@ import (
 	"misstep/signature"
 )
 
-// maxMethods of a finding's stacks that are instrumented first.
+// maxMethods bounds the methods of a finding's stacks, which are the first candidates for instrumentation.
 const maxMethods = 64
 
-// loadedRE matches the names of classes that are the same in each run.
+// loadedRE matches the names of classes that are the same in every run.
 var loadedRE = regexp.MustCompile(`^[\p{L}\p{N}_.$]+$`)
 
-// methodsOf a finding's evidence, the one on top first: where the walk began.
+// methodsOf returns the methods in the stacks of a finding's example, from the top, where the walk began.
 func methodsOf(f *misstepv1.Finding) (out []string) {
 	add := func(class, method, descriptor string) {
 		name := strings.ReplaceAll(class, ".", "/") + "." + method + descriptor

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// searchShare of the time is for everything but verifying.
+	// searchShare is the share of the time for everything but verifying.
 	searchShare = 0.9
 	// timeCheckInterval is how often running reproductions are compared with their time limit.
 	timeCheckInterval = time.Second
 )
 
-// continueReproduction stores r with what follows from its results: further jobs, or its end.
+// continueReproduction stores r together with what follows from its results: further jobs, or its end.
 func (s *Server) continueReproduction(tx store.Tx, r *misstepv1.Reproduction, now time.Time) error {
 	plan := reproduce.Next(r)
 	if plan.Done {
@@ -71,7 +71,7 @@ func (s *Server) concludeReproduction(tx store.Tx, r *misstepv1.Reproduction, pl
 	return s.endReproduction(tx, r, now)
 }
 
-// endReproduction stores r, whose state says how it ended, and cancels what it has under way.
+// endReproduction stores r, whose state tells how it ended, and cancels its jobs and leases.
 func (s *Server) endReproduction(tx store.Tx, r *misstepv1.Reproduction, now time.Time) error {
 	r.Ended = timestamppb.New(now)
 	reproduce.CancelPending(r)
@@ -85,7 +85,7 @@ func (s *Server) endReproduction(tx store.Tx, r *misstepv1.Reproduction, now tim
 	return s.queue.Stop(tx, c, now)
 }
 
-// recordProbe files the result of a probe with its reproduction, which continues with it.
+// recordProbe adds the result of a probe to its reproduction and continues the reproduction.
 func (s *Server) recordProbe(tx store.Tx, t *store.Trial, now time.Time) error {
 	r, err := tx.Reproduction(t.Campaign)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Server) recordProbe(tx store.Tx, t *store.Trial, now time.Time) error {
 	return s.continueReproduction(tx, r, now)
 }
 
-// watchTimes ends the search, then the whole, of reproductions whose time is over.
+// watchTimes ends the search of reproductions whose time for searching is over, and those whose whole time is over.
 func (s *Server) watchTimes(tx store.Tx, now time.Time) error {
 	running, err := tx.Reproductions(true)
 	if err != nil {
@@ -127,14 +127,14 @@ func (s *Server) watchTimes(tx store.Tx, now time.Time) error {
 		verifying := slices.ContainsFunc(r.GetArms(), func(a *misstepv1.ReproductionArm) bool {
 			return strings.HasPrefix(a.GetKey(), reproduce.StepVerify+"/")
 		})
-		if over || !verifying { // what is under way would come too late to count
+		if over || !verifying { // pending results would arrive too late to count
 			if err := s.queue.Discard(tx, r.GetId()); err != nil {
 				return err
 			}
 			reproduce.CancelPending(r)
 		}
 		if err := s.continueReproduction(tx, r, now); err != nil {
-			return fmt.Errorf("end the time of reproduction %s: %w", r.GetId(), err)
+			return fmt.Errorf("apply the time limit of reproduction %s: %w", r.GetId(), err)
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func checkReproduction(req *misstepv1.StartReproductionRequest) error {
 	case req.GetAgentDigest() != "" && !digestRE.MatchString(req.GetAgentDigest()):
 		return fmt.Errorf("agent_digest: expected sha256: and 64 hex digits, got %q", clip(req.GetAgentDigest()))
 	case proto.Size(req) > maxSubmission:
-		return fmt.Errorf("the request has %d bytes, at most %d are taken", proto.Size(req), maxSubmission)
+		return fmt.Errorf("expected a request of at most %d bytes, got %d", maxSubmission, proto.Size(req))
 	}
 	for i, b := range req.GetBuilds() {
 		if !digestRE.MatchString(b.GetJdk().GetDigest()) {
@@ -49,7 +49,7 @@ func checkReproduction(req *misstepv1.StartReproductionRequest) error {
 	return nil
 }
 
-// budget of a request, with what is taken where it names none.
+// budget returns the budget of a request, with defaults for what it leaves out.
 func budget(req *misstepv1.StartReproductionRequest) (trials uint64, limit *durationpb.Duration) {
 	limit = req.GetTime()
 	if limit.AsDuration() == 0 {
@@ -58,13 +58,13 @@ func budget(req *misstepv1.StartReproductionRequest) (trials uint64, limit *dura
 	return cmp.Or(req.GetTrials(), reproduce.DefaultTrials), limit
 }
 
-// applicable returns the perturbations that trials of a recipe can have.
+// applicable returns the perturbations that can be applied to a recipe.
 func applicable(all []*misstepv1.Perturbation, r *misstepv1.Recipe) []*misstepv1.Perturbation {
 	return slices.DeleteFunc(slices.Clone(all), func(p *misstepv1.Perturbation) bool { return !recipe.CanPerturb(r, p) })
 }
 
-// reproductionFor returns the id of the reproduction to answer a request with: the one that runs for the finding, or the newest
-// when it is done and was requested in the same way; else "".
+// reproductionFor returns the id of the existing reproduction that satisfies a request: the finding's running one, or its newest
+// when that is done and was requested in the same way; else "".
 func reproductionFor(tx store.Tx, g view.Groups, id string, req *misstepv1.StartReproductionRequest) (string, error) {
 	all, err := tx.Reproductions(false)
 	if err != nil {
@@ -85,8 +85,8 @@ func running(r *misstepv1.Reproduction) bool {
 	return r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING
 }
 
-// sameRequest reports whether a request asks for what a spec has. What follows from the finding's example does not count: a hit
-// of a probe may have replaced it.
+// sameRequest reports whether a request asks for what a spec specifies. What follows from the finding's example does not count,
+// since a hit of a probe may have replaced the example.
 func sameRequest(req *misstepv1.StartReproductionRequest, spec *misstepv1.ReproductionSpec) bool {
 	asked := &misstepv1.ReproductionSpec{
 		Builds: req.GetBuilds(), Perturbations: applicable(req.GetPerturbations(), spec.GetRecipe()), Seed: req.GetSeed(),

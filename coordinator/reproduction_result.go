@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	maxOthers  = 1000 // other findings that a reproduction notes
+	maxOthers  = 1000 // other findings that a reproduction records
 	maxTrouble = 400  // bytes of the reason why a probe had no result
 )
 
-// resultOf a trial: a hit shows the pinned signature, or one that people said is the same; others are noted.
+// resultOf classifies a trial. A hit shows the pinned signature or one that was merged with it; other findings are recorded in r.
 func (s *Server) resultOf(tx store.Tx, r *misstepv1.Reproduction, t *store.Trial) (reproduce.Result, string, error) {
 	if t.Outcome == nil {
 		return reproduce.Failed, clipLine(t.Failure.GetMessage()), nil
@@ -48,7 +48,7 @@ func (s *Server) resultOf(tx store.Tx, r *misstepv1.Reproduction, t *store.Trial
 
 func clipLine(s string) string { return shorten.To(s, maxTrouble) }
 
-// shorter compares outcomes by their frames, then by their recipes, since which of two trials ended first is chance.
+// shorter compares outcomes by the number of frames, then by recipe, since it is chance which of two trials ends first.
 func shorter(a, b *misstepv1.Outcome) int {
 	return cmp.Or(cmp.Compare(frames(a), frames(b)), cmp.Compare(a.GetRecipeDigest(), b.GetRecipeDigest()))
 }
@@ -60,8 +60,8 @@ func frames(o *misstepv1.Outcome) (n int) {
 	return n + len(o.GetCrash().GetNativeFrames()) + len(o.GetCrash().GetJavaFrames())
 }
 
-// signAsShown gives a merged finding the signature by which its example shows it, unless that is its own: a bundle's tries are
-// held against it.
+// signAsShown gives a merged finding the signature that its example shows, unless that is its own: the tries of a bundle are
+// compared with it.
 func signAsShown(f *misstepv1.Finding) {
 	shown := triage.Triage(f.GetExample())
 	if slices.ContainsFunc(shown, func(h triage.Hit) bool { return h.ID == f.GetId() }) {

@@ -46,12 +46,12 @@ func (s *Server) StartReproduction(
 		}
 		f := g.Rows[id]
 		if f.GetExampleRecipe() == nil {
-			return status.Errorf(codes.FailedPrecondition, "finding %s has no recipe to begin with", id)
+			return status.Errorf(codes.FailedPrecondition, "finding %s has no recipe to start from", id)
 		}
 		for _, p := range applicable(req.GetPerturbations(), f.GetExampleRecipe()) {
 			need := recipe.NeededCapability(f.GetExampleRecipe().GetExecutor(), p)
 			if need != recipe.NoCapability && s.live.lacks(need) {
-				return status.Errorf(codes.FailedPrecondition, "perturbations: %s takes %s, which no connected runner has",
+				return status.Errorf(codes.FailedPrecondition, "perturbations: %s needs %s, which no connected runner has",
 					p.GetStrategy(), need)
 			}
 		}
@@ -144,7 +144,7 @@ func (s *Server) CancelReproduction(
 func (s *Server) RecordClean(ctx context.Context, req *misstepv1.RecordCleanRequest) (*misstepv1.RecordCleanResponse, error) {
 	hits, tries := req.GetClean().GetHits(), req.GetClean().GetTries()
 	if hits > tries || tries == 0 {
-		return nil, status.Errorf(codes.InvalidArgument, "clean: expected hits of at least one try, got %d of %d", hits, tries)
+		return nil, status.Errorf(codes.InvalidArgument, "clean: expected at least one try and no more hits than tries, got %d hits in %d tries", hits, tries)
 	}
 	err := s.update(ctx, func(tx store.Tx, _ time.Time) error {
 		r, err := findReproduction(tx, req.GetReproductionId())

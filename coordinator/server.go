@@ -1,8 +1,7 @@
-// Package coordinator turns campaigns into trials, hands them to runners as leases, records each result once and groups what
-// was found.
+// Package coordinator turns campaigns into trials, leases them to runners, records each result once and groups the findings.
 //
-// A Server is stateless apart from its store: one that was killed is replaced by a new one on the same store, and runners
-// that call again keep their leases. All time comes from Config.Clock and all randomness from Config.Rand.
+// A Server is stateless apart from its store: after a crash a new one takes over the same store, and runners that call again keep
+// their leases. All time comes from Config.Clock and all randomness from Config.Rand.
 package coordinator
 
 import (
@@ -30,31 +29,30 @@ import (
 
 // Config of a Server. Only Store is required.
 type Config struct {
-	// Store that holds everything; the caller closes it after the last call.
+	// Store holds everything; the caller closes it after the last call.
 	Store store.Store
-	// Clock tells the time; nil is time.Now.
+	// Clock returns the time; nil is time.Now.
 	Clock func() time.Time
-	// Rand gives ids; nil is crypto/rand.
+	// Rand is the source of ids; nil is crypto/rand.
 	Rand io.Reader
-	// LeaseTime that a runner may be silent; 0 is one minute.
+	// LeaseTime is how long a runner may be silent before it loses its leases; 0 is one minute.
 	LeaseTime time.Duration
-	// SyncInterval between two calls of a runner; 0 is two seconds. A large fleet is asked to call less often.
+	// SyncInterval is the time between two calls of a runner; 0 is two seconds. A large fleet is asked to call less often.
 	SyncInterval time.Duration
-	// Grace that running trials have after their campaign's time; 0 is 30 seconds.
+	// Grace is the time that running trials still get after their campaign's time is over; 0 is 30 seconds.
 	Grace time.Duration
-	// Known bugs that findings are labelled with; the zero catalogue knows none.
+	// Known holds the known bugs that findings are labelled with; the zero catalogue is empty.
 	Known known.Catalogue
-	// Strategies of perturbation that campaigns may name; nil leaves it to the runners to refuse them.
+	// Strategies are the perturbation strategies that campaigns may name; nil leaves rejecting unknown ones to the runners.
 	Strategies []campaign.Strategy
-	// Logger; nil is silent.
+	// Logger receives events; nil discards them.
 	Logger *slog.Logger
 }
 
 // Server implements the LeaseService for runners and the AdminService for people. It is safe for concurrent use.
 //
-// Queries read one state of the store and write nothing. What the passing of time asks for (leases that were lost, campaigns and
-// reproductions whose time is over) is done in each call of a runner and by Tick, which Run repeats for a server whose runners
-// may all be gone.
+// Queries read one state of the store and write nothing. Each call of a runner expires overdue leases and ends campaigns and
+// reproductions whose time is over; so does Tick, which Run repeats in case that no runner calls.
 type Server struct {
 	misstepv1.UnimplementedLeaseServiceServer
 	misstepv1.UnimplementedAdminServiceServer
@@ -64,7 +62,7 @@ type Server struct {
 	view   view.Reader
 
 	mu sync.Mutex
-	// recovered says that leases were given a new lease time after the start; guarded by mu.
+	// recovered is true once the leases have got a full lease time after the start; guarded by mu.
 	recovered bool
 	// draining asks all runners to finish; guarded by mu.
 	draining bool
@@ -73,7 +71,7 @@ type Server struct {
 	live    liveTable
 }
 
-// New returns a server; it does no work until it is called, or is Run.
+// New returns a server; it does nothing until one of its methods is called.
 func New(c Config) *Server {
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -101,10 +99,10 @@ func New(c Config) *Server {
 	return s
 }
 
-// MaxMessage is the size in bytes of a message that a coordinator takes: an outcome has up to 64 mismatches with two stacks each.
+// MaxMessage is the maximum size in bytes of a message to a coordinator: an outcome has up to 64 mismatches with two stacks each.
 const MaxMessage = 64 << 20
 
-// ServerOptions are what a gRPC server needs to carry a coordinator's services.
+// ServerOptions returns the options that a gRPC server needs to carry a coordinator's services.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage)}
 }
@@ -115,7 +113,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 	misstepv1.RegisterAdminServiceServer(r, s)
 }
 
-// Drain makes every answer to a runner ask it to finish what it holds and to stop; no leases are given any more.
+// Drain makes every response ask the runner to finish what it holds and to stop; no further leases are granted.
 func (s *Server) Drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,8 +129,8 @@ func (s *Server) isDraining() bool {
 // tickInterval is how long Run waits between two ticks.
 const tickInterval = time.Second
 
-// Run does what the passing of time asks for until ctx ends, for the first time after a second: one that is opened only to be
-// read from stores nothing. A store that fails is logged and asked again.
+// Run calls Tick every second until ctx ends, for the first time after a second, so that a server opened only for queries writes
+// nothing. Errors of the store are logged, and the next tick tries again.
 func (s *Server) Run(ctx context.Context) {
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
@@ -146,7 +144,7 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Tick does once what the passing of time asks for by now.
+// Tick expires overdue leases and ends campaigns and reproductions whose time is over.
 func (s *Server) Tick(ctx context.Context) error {
 	return s.update(ctx, func(store.Tx, time.Time) error { return nil })
 }
@@ -157,7 +155,7 @@ func (s *Server) read(ctx context.Context, f func(tx store.Tx, now time.Time) er
 	return s.toStatus(s.config.Store.View(ctx, func(tx store.Tx) error { return f(tx, now) }))
 }
 
-// update runs f in a transaction in which everything that is due by now has been done.
+// update runs f in a transaction, after everything that is due by now.
 func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
 	now := s.config.Clock()
 	s.mu.Lock()
@@ -170,7 +168,7 @@ func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) 
 	err := s.config.Store.Update(ctx, func(tx store.Tx) error {
 		if !recovered {
 			if err := s.queue.Recover(tx, now); err != nil {
-				return fmt.Errorf("take over the leases of the coordinator before: %w", err)
+				return fmt.Errorf("take over the previous coordinator's leases: %w", err)
 			}
 		}
 		if err := s.queue.Advance(tx, now); err != nil {
@@ -191,7 +189,7 @@ func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) 
 	return s.toStatus(err)
 }
 
-// toStatus gives errors of the store a code: the caller of ours did nothing wrong and may call again.
+// toStatus gives errors of the store a gRPC code: the caller did nothing wrong and may call again.
 func (s *Server) toStatus(err error) error {
 	if err == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// source returns what gives a campaign its trials. It is the one place that tells submitted campaigns from reproductions'.
+// source returns the source of a campaign's trials. Only here are submitted campaigns distinguished from those of reproductions.
 func (s *Server) source(c *store.Campaign) queue.Source {
 	if c.Probes {
 		return probes{s}
@@ -20,7 +20,7 @@ func (s *Server) source(c *store.Campaign) queue.Source {
 	return &product{campaign: c, newStrategy: steer.New}
 }
 
-// probes of a reproduction: its jobs are put as results come in, with their recipes.
+// probes is the source of a reproduction, which puts its jobs itself, with their recipes, as results come in.
 type probes struct{ server *Server }
 
 // Recipe implements queue.Source.
@@ -31,11 +31,11 @@ func (p probes) Recorded(tx store.Tx, t *store.Trial, now time.Time) error {
 	return p.server.recordProbe(tx, t, now)
 }
 
-// product of a submitted campaign's dimensions, in the order of its strategy.
+// product is the source of a submitted campaign: the product of its dimensions, in the order that its strategy chooses.
 type product struct {
 	campaign    *store.Campaign
 	newStrategy func(misstepv1.Strategy, steer.Config) (steer.Strategy, error)
-	// expansion and strategy are made when they are needed first.
+	// expansion and strategy are set by prepare.
 	expansion *campaign.Expansion
 	strategy  steer.Strategy
 }
@@ -65,7 +65,7 @@ func (p *product) Recipe(index uint64) (*misstepv1.Recipe, error) {
 	return p.expansion.Recipe(p.strategy.Choose(index), index), nil
 }
 
-// Recorded implements queue.Source: what the strategy makes of the result is stored with the campaign.
+// Recorded implements queue.Source. It stores the strategy's state after the result with the campaign.
 func (p *product) Recorded(tx store.Tx, t *store.Trial, _ time.Time) error {
 	if err := p.prepare(); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (p *product) Recorded(tx store.Tx, t *store.Trial, _ time.Time) error {
 	p.strategy.Learn(steer.Result{Index: t.Index, Recipe: t.Recipe, Outcome: t.Outcome, FindingIDs: t.FindingIDs})
 	state, err := p.strategy.State()
 	if err != nil {
-		return fmt.Errorf("write what steers campaign %s: %w", p.campaign.ID, err)
+		return fmt.Errorf("write the strategy state of campaign %s: %w", p.campaign.ID, err)
 	}
 	if bytes.Equal(state, p.campaign.StrategyState) {
 		return nil

@@ -15,7 +15,8 @@ import (
 )
 
 // Expansion is a campaign as a function from a combination's number and a trial's index to a recipe. It holds the dimensions, never
-// their product, so a campaign of a million trials takes no more memory than one of ten. It is immutable and safe for concurrent use.
+// their product, so a campaign of a million trials takes no more memory than one of ten. It is immutable and safe for concurrent
+// use.
 type Expansion struct {
 	c        *misstepv1.Campaign
 	blocks   []block
@@ -131,8 +132,8 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	return e, nil
 }
 
-// pairs returns the flag sets on the JDKs, JDK by JDK, without those that a JDK does not support. A preset that no JDK supports is an
-// error.
+// pairs returns the flag sets on the JDKs, JDK by JDK, without those that a JDK does not support. A preset that no JDK supports is
+// an error.
 func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv1.JdkPreset) ([]pair, error) {
 	sets := e.c.GetFlagSets()
 	if len(sets) == 0 {
@@ -187,9 +188,9 @@ func (e *Expansion) Skipped() []string { return slices.Clone(e.skipped) }
 // Size returns the number of combinations.
 func (e *Expansion) Size() uint64 { return e.size }
 
-// Recipe returns the recipe of the trial with index i for combination k, which is less than Size. It depends on the campaign, k and i
-// only. Its seed is drawn from the campaign's seed and i, so no two trials of a campaign repeat each other by accident. The campaign's
-// strategy (package steer) chooses the combination of a trial.
+// Recipe returns the recipe of the trial with index i for combination k, which is less than Size. It depends on the campaign, k and
+// i only. Its seed is drawn from the campaign's seed and i, so no two trials of a campaign repeat each other by accident. The
+// campaign's strategy (package steer) chooses the combination of a trial.
 func (e *Expansion) Recipe(k, i uint64) *misstepv1.Recipe {
 	b := 0
 	for k >= e.blocks[b].size {

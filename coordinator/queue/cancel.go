@@ -7,7 +7,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Stop cancels what a campaign has queued and running. Stopping one that ended does nothing.
+// Stop cancels the queued and running trials of a campaign. Stopping a campaign that has ended does nothing.
 func (q *Queue) Stop(tx store.Tx, c *store.Campaign, now time.Time) error {
 	if c.State != misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING {
 		return nil
@@ -28,7 +28,7 @@ func (q *Queue) Stop(tx store.Tx, c *store.Campaign, now time.Time) error {
 	return tx.PutCampaign(c)
 }
 
-// Discard deletes all jobs and leases of a campaign and lets it run on.
+// Discard deletes all jobs and leases of a campaign, which keeps running.
 func (q *Queue) Discard(tx store.Tx, campaign string) error {
 	jobs, err := tx.Jobs(campaign)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"misstep/recipe"
 )
 
-// Runner is what the queue needs to know of one that asks for work.
+// Runner describes a runner that asks for work.
 type Runner struct {
 	ID          string
 	AgentDigest string
@@ -19,9 +19,9 @@ type Runner struct {
 	Capabilities []string
 }
 
-// Grant leases up to n trials to a runner. Campaigns share: the one with the fewest running trials is next, among equals the
-// one served longest ago. Within a campaign, trials that wait for another attempt go first. Trials that take what the runner
-// lacks wait for another runner.
+// Grant leases up to n trials to a runner. Campaigns share runners fairly: the one with the fewest running trials is next, among
+// equals the one served longest ago. Within a campaign, trials that wait for another attempt come first. Trials that need a
+// capability that the runner lacks wait for another runner.
 func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.Lease, error) {
 	if n == 0 {
 		return nil, nil
@@ -42,7 +42,7 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 		}
 		turn = max(turn, c.Turn)
 	}
-	slices.Reverse(campaigns) // oldest first, so that the sort below leaves equals in the order they came
+	slices.Reverse(campaigns) // oldest first, so that the stable sort below keeps equals in the order of submission
 	changed := map[string]*store.Campaign{}
 	var granted []*store.Lease
 	for uint32(len(granted)) < n && len(campaigns) > 0 {
@@ -79,7 +79,7 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 // maxPassedOver bounds the trials of a campaign that wait at once because the runners that asked could not run them.
 const maxPassedOver = 512
 
-// next leases one trial of c, or returns nil when it has none to give now. It changes c without storing it.
+// next leases one trial of c, or returns nil when it has none to lease now. It changes c without storing it.
 func (q *Queue) next(tx store.Tx, c *store.Campaign, r Runner, now time.Time) (*store.Lease, error) {
 	jobs, err := tx.Jobs(c.ID)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"misstep/recipe"
 )
 
-// Waiting returns how many trials of a campaign are still to come when jobs of them wait: those not made yet are included when
-// the number of trials is bounded. Once its time is over nothing waits.
+// Waiting returns how many trials of a campaign are still to come, of which jobs are in the queue: trials not made yet are included
+// when the budget bounds their number. Once the campaign's time is over, nothing waits.
 func Waiting(c *store.Campaign, jobs uint64, now time.Time) uint64 {
 	if timeIsOver(c, now) {
 		return 0

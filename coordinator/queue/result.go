@@ -8,8 +8,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Complete records the outcome of a lease and frees it. The caller made sure that the lease is live and has filled in
-// findingIDs.
+// Complete records the outcome of a lease and deletes the lease. The caller has made sure that the lease is live; findingIDs are
+// the findings that the outcome shows.
 func (q *Queue) Complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, findingIDs []string, now time.Time) error {
 	c, err := tx.Campaign(l.Job.Campaign)
 	if err != nil {
@@ -26,8 +26,8 @@ func (q *Queue) Complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, find
 	return q.sources(c).Recorded(tx, t, now)
 }
 
-// Fail takes note that the infrastructure failed a lease: the trial waits for another attempt, or is given up when it had its
-// attempts or the failure is permanent. A trial that was only interrupted goes back without having used one.
+// Fail records an infrastructure failure of a lease: the trial waits for another attempt, or is given up when it has used its
+// attempts or the failure is permanent. A trial that was only interrupted is requeued without having used an attempt.
 func (q *Queue) Fail(tx store.Tx, l *store.Lease, f *misstepv1.InfrastructureFailure, now time.Time) error {
 	c, err := tx.Campaign(l.Job.Campaign)
 	if err != nil {
@@ -48,18 +48,18 @@ func (q *Queue) Fail(tx store.Tx, l *store.Lease, f *misstepv1.InfrastructureFai
 		return errors.Join(tx.DeleteLease(l.ID), q.giveUp(tx, c, l, now, f))
 	}
 	c.Tally.Retries++
-	// Full disks and the like last longer than a trial: without a wait they would eat all attempts at once.
+	// Full disks and the like last longer than a trial: without a wait they would use up all attempts at once.
 	job.NotBefore = now.Add(q.policy.Backoff << (2 * (job.Failures - 1)))
 	return errors.Join(tx.DeleteLease(l.ID), putBack(tx, l, job), tx.PutCampaign(c))
 }
 
-// putBack lets a lease's trial wait for another attempt.
+// putBack requeues a lease's trial for another attempt.
 func putBack(tx store.Tx, l *store.Lease, job store.Job) error {
 	job.Recipe = l.Recipe
 	return tx.PutJob(job)
 }
 
-// giveUp records that a trial has no outcome and why.
+// giveUp records that a trial has no outcome, and why.
 func (q *Queue) giveUp(tx store.Tx, c *store.Campaign, l *store.Lease, now time.Time, f *misstepv1.InfrastructureFailure) error {
 	t := &store.Trial{Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Failure: f, Ended: now}
 	if _, err := tx.AddTrial(t); err != nil {

@@ -9,16 +9,16 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Advance does what the passing of time asks for: leases past their deadline are lost, trials that outlived their campaign's
-// time by the grace are cancelled, and campaigns with nothing left to do are done. Call it first in every transaction.
+// Advance expires overdue leases, cancels trials past their campaign's grace period, and finishes completed campaigns. Call it
+// first in every transaction.
 func (q *Queue) Advance(tx store.Tx, now time.Time) error {
 	lost, err := tx.Leases(store.LeaseFilter{ExpiredAt: now})
 	if err != nil {
 		return err
 	}
 	for _, l := range lost {
-		if err := q.takeBack(tx, l, now); err != nil {
-			return fmt.Errorf("take back lease %s: %w", l.ID, err)
+		if err := q.expire(tx, l, now); err != nil {
+			return fmt.Errorf("expire lease %s: %w", l.ID, err)
 		}
 	}
 	running, err := tx.Campaigns(true)
@@ -27,14 +27,14 @@ func (q *Queue) Advance(tx store.Tx, now time.Time) error {
 	}
 	for _, c := range running {
 		if err := q.settle(tx, c, now); err != nil {
-			return fmt.Errorf("see how far campaign %s is: %w", c.ID, err)
+			return fmt.Errorf("advance campaign %s: %w", c.ID, err)
 		}
 	}
 	return nil
 }
 
-// takeBack ends a lease that its runner has not renewed: its trial waits for another runner.
-func (q *Queue) takeBack(tx store.Tx, l *store.Lease, now time.Time) error {
+// expire ends a lease that its runner has not renewed; its trial waits for another runner.
+func (q *Queue) expire(tx store.Tx, l *store.Lease, now time.Time) error {
 	if err := tx.DeleteLease(l.ID); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (q *Queue) takeBack(tx store.Tx, l *store.Lease, now time.Time) error {
 	job.Lost++
 	if job.Lost >= q.policy.MaxLost {
 		return q.giveUp(tx, c, l, now, &misstepv1.InfrastructureFailure{
-			Message: fmt.Sprintf("%d runners were lost while they held this trial, the last one was %s", job.Lost, l.Runner),
+			Message: fmt.Sprintf("%d runners were lost while they held this trial, most recently %s", job.Lost, l.Runner),
 		})
 	}
 	if timeIsOver(c, now) {
@@ -58,18 +58,18 @@ func (q *Queue) takeBack(tx store.Tx, l *store.Lease, now time.Time) error {
 	return errors.Join(putBack(tx, l, job), tx.PutCampaign(c))
 }
 
-// Due is what the passing of time asks for in one campaign.
+// Due is what has become due in one campaign by the passing of time.
 type Due struct {
-	// CancelJobs: what waits is cancelled.
+	// CancelJobs is true when the waiting trials are to be cancelled.
 	CancelJobs bool
-	// CancelLeases: what runs is cancelled.
+	// CancelLeases is true when the running trials are to be cancelled.
 	CancelLeases bool
-	// Done: the campaign has ended.
+	// Done is true when the campaign has ended.
 	Done bool
 }
 
-// Due reports what is due by now for a campaign with that many jobs and leases. Advance carries it out; who only reads shows the
-// campaign as if it had been.
+// Due reports what is due by now for a campaign with that many jobs and leases. Advance carries it out; queries
+// show the campaign as if that had happened.
 func (q *Queue) Due(c *store.Campaign, jobs, leases uint64, now time.Time) Due {
 	if !mayEnd(c, now) {
 		return Due{}
@@ -87,7 +87,7 @@ func (q *Queue) Due(c *store.Campaign, jobs, leases uint64, now time.Time) Due {
 	return d
 }
 
-// mayEnd reports whether a campaign runs and makes no further trials.
+// mayEnd reports whether a campaign is running but makes no further trials.
 func mayEnd(c *store.Campaign, now time.Time) bool {
 	running := c.State == misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING
 	return running && (timeIsOver(c, now) || allTrialsMade(c))

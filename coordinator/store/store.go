@@ -1,8 +1,8 @@
-// Package store says what a coordinator must not forget: campaigns, trials that wait for another attempt, leases, results
-// and findings, all changed in transactions.
+// Package store defines what a coordinator persists: campaigns, trials that wait for another attempt, leases, results and findings,
+// all changed in transactions.
 //
-// Rules of the queue and of triage live above this package, once; a store keeps rows and refuses a second result of the
-// same trial. storetest holds the suite that every implementation passes; stores opens the one that a URL names.
+// The rules of the queue and of triage are above this package; a store keeps rows and rejects a second result of the same trial.
+// storetest holds the conformance suite that every implementation passes; stores opens the store that a URL names.
 package store
 
 import (
@@ -14,26 +14,26 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// ErrNotFound is returned, wrapped, when a row that was asked for by its key is not there.
+// ErrNotFound is returned, wrapped, when there is no row with the requested key.
 var ErrNotFound = errors.New("not found")
 
-// ErrExists is returned, wrapped, when a row must be new and is not: above all a second result of one trial.
+// ErrExists is returned, wrapped, when a row that must be new exists already, above all for a second result of a trial.
 var ErrExists = errors.New("exists already")
 
-// Store runs transactions. Update transactions are serial and durable once Update returns nil: a process killed right after
-// it finds their rows again. When f returns an error nothing of the transaction remains and the error comes back as it is.
-// View's transaction sees one state and refuses to write. The Tx is used by one goroutine and never after f returned; f
-// must not start another transaction. Both are safe for concurrent use.
+// Store runs transactions. Update transactions are serial and durable once Update returns nil: a process killed right after it
+// finds their rows again. When f returns an error, the transaction is rolled back and the error is returned unchanged. View's
+// transaction sees one state and rejects writes. The Tx is used by one goroutine and never after f returned; f must not start
+// another transaction. Both are safe for concurrent use.
 type Store interface {
 	View(ctx context.Context, f func(Tx) error) error
 	Update(ctx context.Context, f func(Tx) error) error
-	// Close frees the store's resources; no transaction may be under way.
+	// Close releases the store's resources; no transaction may be under way.
 	Close() error
 }
 
-// Tx reads and writes rows. What goes in is copied and what comes out is the caller's own, so neither side sees the other's
-// later changes. Times are kept to the nanosecond and come back in UTC. Put replaces a row of the same key; Delete of a row
-// that is not there does nothing; lists are empty, never an error, when nothing matches.
+// Tx reads and writes rows. Arguments are copied and results belong to the caller, so neither side sees the other's later changes.
+// Times are kept to the nanosecond and returned in UTC. Put replaces a row with the same key; Delete of a missing row does nothing;
+// lists are empty, never an error, when nothing matches.
 type Tx interface {
 	CampaignRows
 	JobRows
@@ -47,80 +47,80 @@ type Tx interface {
 // CampaignRows are the campaigns by id.
 type CampaignRows interface {
 	PutCampaign(*Campaign) error
-	// Campaign of that id; ErrNotFound.
+	// Campaign returns the campaign with that id; ErrNotFound.
 	Campaign(id string) (*Campaign, error)
-	// Campaigns newest first; only those in state running when runningOnly.
+	// Campaigns returns the campaigns, newest first; with runningOnly only those in state running.
 	Campaigns(runningOnly bool) ([]*Campaign, error)
 }
 
-// JobRows are the trials that wait: those that were tried, for another attempt, and those that a runner passed over, for one that
-// can run them; by campaign and index.
+// JobRows are the waiting trials by campaign and index: those that were tried wait for another attempt, and those that no runner so
+// far could run wait for one that can.
 type JobRows interface {
 	PutJob(Job) error
 	DeleteJob(campaign string, index uint64) error
-	// Jobs of a campaign, lowest index first.
+	// Jobs returns the jobs of a campaign, lowest index first.
 	Jobs(campaign string) ([]Job, error)
 }
 
 // LeaseRows are the live leases by id. There is at most one lease for each trial.
 type LeaseRows interface {
-	// PutLease; ErrExists when another lease holds the same trial.
+	// PutLease stores a lease; ErrExists when another lease holds the same trial.
 	PutLease(*Lease) error
 	DeleteLease(id string) error
-	// Lease of that id; ErrNotFound.
+	// Lease returns the lease with that id; ErrNotFound.
 	Lease(id string) (*Lease, error)
-	// Leases that the filter lets pass, by time granted, then id.
+	// Leases returns the leases that match the filter, by time granted, then id.
 	Leases(LeaseFilter) ([]*Lease, error)
-	// CountLeases of a campaign.
+	// CountLeases returns the number of a campaign's leases.
 	CountLeases(campaign string) (uint64, error)
 }
 
 // TrialRows are the results.
 type TrialRows interface {
 	// AddTrial records a result and returns its id, which grows with every call; t.ID is ignored. ErrExists when the trial (its
-	// campaign and index) has one.
+	// campaign and index) has a result already.
 	AddTrial(t *Trial) (id uint64, err error)
-	// Trials of a campaign with an id greater than after, lowest first, at most limit.
+	// Trials returns at most limit trials of a campaign with ids greater than after, lowest first.
 	Trials(campaign string, after uint64, limit int) ([]*Trial, error)
 }
 
-// FindingRows are the findings by id, with the counts that their rates are made of. Both counts are taken from the trials, so
-// that a trial which shows two findings that turn out to be one counts once.
+// FindingRows are the findings by id, with the counts from which their rates are computed. Both counts are computed from the
+// trials, so that a trial which shows two findings that are merged later counts once.
 type FindingRows interface {
 	PutFinding(*Finding) error
-	// Finding of that id; ErrNotFound.
+	// Finding returns the finding with that id; ErrNotFound.
 	Finding(id string) (*Finding, error)
-	// Findings, most recently seen first, then by id.
+	// Findings returns the findings, most recently seen first, then by id.
 	Findings() ([]*Finding, error)
-	// Counts of the trials that count (see Trial.Counts) by combination, ordered by their fields.
+	// Counts returns the number of trials that count (see Trial.Counts) by combination, ordered by its fields.
 	Counts() ([]rates.Count, error)
-	// Hits are those of them that show at least one of the findings.
+	// Hits is Counts for the trials that show at least one of the findings.
 	Hits(findings ...string) ([]rates.Count, error)
 }
 
-// DecisionRows are the decisions of people on which findings are the same, in order.
+// DecisionRows are the users' decisions about which findings are the same, in order.
 type DecisionRows interface {
-	// AddDecision appends one and returns its id, which grows with every call; d.Id is ignored.
+	// AddDecision appends a decision and returns its id, which grows with every call; d.Id is ignored.
 	AddDecision(d *misstepv1.TriageDecision) (id uint64, err error)
-	// PutDecision replaces the one of the same id; ErrNotFound.
+	// PutDecision replaces the decision with the same id; ErrNotFound.
 	PutDecision(d *misstepv1.TriageDecision) error
-	// Decisions, lowest id first.
+	// Decisions returns the decisions, lowest id first.
 	Decisions() ([]*misstepv1.TriageDecision, error)
 }
 
 // ReproductionRows are the reproductions by id.
 type ReproductionRows interface {
 	PutReproduction(*misstepv1.Reproduction) error
-	// Reproduction of that id; ErrNotFound.
+	// Reproduction returns the reproduction with that id; ErrNotFound.
 	Reproduction(id string) (*misstepv1.Reproduction, error)
-	// Reproductions newest first, then by id; only those that run when runningOnly.
+	// Reproductions returns the reproductions, newest first, then by id; with runningOnly only the running ones.
 	Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error)
 }
 
-// ReproductionPrefix begins the ids of reproductions and of their campaigns of probes, and no other campaign's.
+// ReproductionPrefix begins the ids of reproductions and of their campaigns of probes, and of no other campaigns.
 const ReproductionPrefix = "R"
 
-// Campaign is a submitted campaign and how far it has come.
+// Campaign is a submitted campaign with its progress.
 type Campaign struct {
 	ID         string
 	Submission *misstepv1.SubmitCampaignRequest
@@ -128,22 +128,23 @@ type Campaign struct {
 	Submitted  time.Time
 	// Ended is zero while the campaign runs.
 	Ended time.Time
-	// Probes: the campaign is a reproduction's of the same id. Its trials are put into the queue with their recipes; none is
-	// expanded.
+	// Probes is true for the campaign of the reproduction with the same id. Its trials are put into the queue with their recipes,
+	// not expanded.
 	Probes bool
 	// Next is the index of the next trial to be made.
 	Next uint64
 	// Turn orders campaigns by their last grant; the lowest is served first.
 	Turn uint64
-	// StrategyState is what the campaign's strategy keeps between two results (see package steer); nil when it keeps nothing.
+	// StrategyState is the state of the campaign's strategy between two results (see package steer); nil when it has none.
 	StrategyState []byte
-	// Tally sums what finished: outcomes, failed, cancelled, retries, checks, signals and finding_ids; nothing else is set.
+	// Tally sums up the finished trials: outcomes, failed, cancelled, retries, checks, signals and finding_ids; nothing else is
+	// set.
 	Tally *misstepv1.CampaignStatus
 }
 
 // Job is one trial of a campaign before it has a result.
 type Job struct {
-	// Recipe of the trial. Older versions stored none for a campaign's trial: there it follows from the index.
+	// Recipe of the trial. Older versions stored none for a campaign's trial; there it follows from the index.
 	Recipe   *misstepv1.Recipe
 	Campaign string
 	// Index of the trial in its campaign's expansion.
@@ -152,7 +153,7 @@ type Job struct {
 	Failures uint32
 	// Lost leases so far.
 	Lost uint32
-	// NotBefore is when it may be leased again.
+	// NotBefore is the time from which it may be leased again.
 	NotBefore time.Time
 }
 
@@ -162,17 +163,17 @@ type Lease struct {
 	Runner string
 	Job    Job
 	Recipe *misstepv1.Recipe
-	// Granted at.
+	// Granted is the time at which the lease was granted.
 	Granted time.Time
 	// Deadline after which the lease is lost.
 	Deadline time.Time
 }
 
-// LeaseFilter chooses leases; zero fields let everything pass.
+// LeaseFilter selects leases; zero fields match everything.
 type LeaseFilter struct {
 	Campaign string
 	Runner   string
-	// ExpiredAt lets only leases pass whose deadline is not after it.
+	// ExpiredAt matches leases whose deadline is not after it.
 	ExpiredAt time.Time
 }
 
@@ -193,12 +194,12 @@ type Trial struct {
 type Finding struct {
 	// Proto has no rates; its id is the key.
 	Proto *misstepv1.Finding
-	// Weight of the example: the frames of its stacks. A lighter one replaces it.
+	// Weight is the number of frames of the example's stacks. An example with a smaller weight replaces it.
 	Weight int
 }
 
-// Counts says that the trial proved something, so that rates are made of it: it is not void, or showed a finding in spite of
-// being void.
+// Counts reports whether the trial proved something and so counts for rates: it is not void, or showed a finding despite being
+// void.
 func (t *Trial) Counts() bool {
 	return t.Outcome != nil && (t.Outcome.GetKind() != misstepv1.OutcomeKind_OUTCOME_KIND_VOID || len(t.FindingIDs) > 0)
 }

@@ -1,4 +1,4 @@
-// Package memory is a store that forgets everything with its process: for tests, and for single runs that need no folder.
+// Package memory is a store that keeps everything in memory only: for tests, and for single runs that need no folder.
 package memory
 
 import (
@@ -18,7 +18,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Store keeps rows in maps under one lock. An update that fails is undone by a journal of inverse steps.
+// Store keeps rows in maps under one lock. A failed update is rolled back by a journal of inverse operations.
 type Store struct {
 	mu sync.RWMutex
 	// Everything below is guarded by mu. Rows are replaced, never changed in place.
@@ -74,7 +74,7 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) (err error) 
 	defer s.mu.Unlock()
 	t := &tx{s: s, writable: true}
 	done := false
-	// A panic in f must not leave half a transaction behind either.
+	// A panic in f must not leave half a transaction behind, either.
 	defer func() {
 		if !done {
 			t.rollback()
@@ -101,7 +101,7 @@ func (t *tx) rollback() {
 	}
 }
 
-// set writes m[k] = v and journals how to take it back.
+// set writes m[k] = v and journals how to undo it.
 func set[K comparable, V any](t *tx, m map[K]V, k K, v V) error {
 	if !t.writable {
 		return errReadOnly
@@ -118,7 +118,7 @@ func set[K comparable, V any](t *tx, m map[K]V, k K, v V) error {
 	return nil
 }
 
-// unset deletes m[k] and journals how to take it back.
+// unset deletes m[k] and journals how to undo it.
 func unset[K comparable, V any](t *tx, m map[K]V, k K) error {
 	if !t.writable {
 		return errReadOnly
@@ -132,7 +132,7 @@ func unset[K comparable, V any](t *tx, m map[K]V, k K) error {
 	return nil
 }
 
-// utc drops the monotonic reading and the zone, as a trip through a file would.
+// utc drops the monotonic clock reading and the zone, as a round trip through a file would.
 func utc(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -197,7 +197,7 @@ func (t *tx) Jobs(campaign string) ([]store.Job, error) {
 
 func cloneLease(l *store.Lease) *store.Lease {
 	out := *l
-	out.Recipe, out.Job.Recipe = proto.CloneOf(l.Recipe), nil // the lease has it
+	out.Recipe, out.Job.Recipe = proto.CloneOf(l.Recipe), nil // the lease itself holds the recipe
 	out.Job.NotBefore, out.Granted, out.Deadline = utc(l.Job.NotBefore), utc(l.Granted), utc(l.Deadline)
 	return &out
 }

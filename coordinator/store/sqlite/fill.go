@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// fillCombinations is the second half of migration 10: it fills in for trials recorded before what their recipes and outcomes say.
+// fillCombinations is the second half of migration 10: it fills in the combinations and counts of existing trials from their
+// recipes and outcomes.
 func fillCombinations(ctx context.Context, db *sql.Tx) error {
 	t := &tx{ctx: ctx, t: db}
 	scanID := func(scan func(...any) error) (id string, err error) { return id, scan(&id) }

@@ -11,7 +11,8 @@ import (
 	"misstep/signature"
 )
 
-// upgradeSignatures is migration 40: findings of signatures of version 0 get their ids of version 1, wherever one is named.
+// upgradeSignatures is migration 40: it replaces the ids of findings with signatures of version 0 by those of version 1,
+// everywhere.
 func upgradeSignatures(ctx context.Context, db *sql.Tx) error {
 	t := &tx{ctx: ctx, t: db}
 	ids, err := t.upgradeFindings()
@@ -47,10 +48,10 @@ func upgradeSignatures(ctx context.Context, db *sql.Tx) error {
 	})
 }
 
-// renamed are new ids by old ones.
+// renamed maps old ids to new ones.
 type renamed map[string]string
 
-// of is the id that a finding has now.
+// of returns the id that a finding has now.
 func (r renamed) of(id string) string {
 	if now, ok := r[id]; ok {
 		return now
@@ -58,7 +59,7 @@ func (r renamed) of(id string) string {
 	return id
 }
 
-// upgrade brings a finding's signature up to date and returns the finding's id: that of the row, whichever signature it shows.
+// upgrade upgrades a finding's signature and returns the finding's id: that of its row, whichever signature it shows.
 func (r renamed) upgrade(f *misstepv1.Finding) string {
 	id := f.GetId()
 	signature.UpgradeFinding(f)
@@ -68,7 +69,7 @@ func (r renamed) upgrade(f *misstepv1.Finding) string {
 	return f.GetId()
 }
 
-// upgradeFindings writes the findings anew and renames them in the trials that showed them.
+// upgradeFindings rewrites the findings and renames them in the trials that showed them.
 func (t *tx) upgradeFindings() (renamed, error) {
 	all, err := list(t, "findings", scanFinding, "SELECT finding, weight FROM findings")
 	if err != nil {

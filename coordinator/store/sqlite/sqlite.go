@@ -20,16 +20,16 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Store is a database file. One connection writes, others read; write-ahead logging lets them work side by side.
+// Store is a database file. One connection writes, others read; write-ahead logging lets them work concurrently.
 type Store struct {
 	write, read *sql.DB
 }
 
-// Open opens the database file at path, makes it when it is missing and brings its schema up to date. It fails when the
-// file is no database, was written by a newer Misstep, or when another process keeps it locked for longer than 10 s.
+// Open opens the database file at path, creates it when it is missing, and migrates its schema to the newest version. It fails when
+// the file is not a database, was written by a newer Misstep, or when another process keeps it locked for longer than 10 s.
 func Open(ctx context.Context, path string) (*Store, error) {
-	// synchronous=FULL: a result that was acknowledged survives a power failure, not only a killed process.
-	// txlock=immediate: a transaction that will write waits for the lock at its start instead of failing in its middle.
+	// synchronous=FULL: an acknowledged result survives a power failure, not only a killed process.
+	// txlock=immediate: a writing transaction waits for the lock at its start instead of failing half-way.
 	const common = "_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
 	file := (&url.URL{Scheme: "file", Opaque: url.PathEscape(path)}).String()
 	write, err := sql.Open("sqlite", file+"?"+common+"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate")
@@ -38,7 +38,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	}
 	write.SetMaxOpenConns(1)
 	if err := migrate(ctx, write); err != nil {
-		return nil, errors.Join(fmt.Errorf("bring store %s up to date: %w", path, err), write.Close())
+		return nil, errors.Join(fmt.Errorf("migrate store %s: %w", path, err), write.Close())
 	}
 	read, err := sql.Open("sqlite", file+"?"+common+"&_pragma=query_only(1)")
 	if err != nil {
@@ -65,13 +65,13 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	}
 	sources := p.ListSources()
 	if newest := sources[len(sources)-1].Version; have > newest {
-		return fmt.Errorf("its schema is version %d, this program knows %d: use the newer misstep that wrote it", have, newest)
+		return fmt.Errorf("its schema has version %d, this program supports up to %d: use the newer misstep that wrote it", have, newest)
 	}
 	_, err = p.Up(ctx)
 	return err
 }
 
-// Close closes the file. Rows of finished transactions are in it.
+// Close closes the file, which contains the rows of all finished transactions.
 func (s *Store) Close() error { return errors.Join(s.read.Close(), s.write.Close()) }
 
 // View implements store.Store.
@@ -89,8 +89,8 @@ func run(ctx context.Context, db *sql.DB, f func(store.Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin a transaction of the store: %w", err)
 	}
-	// After Commit this does nothing; after an error or a panic of f it takes everything back.
-	defer t.Rollback() //nolint:errcheck // the error that led here is the one to tell
+	// After Commit this does nothing; after an error or a panic of f it undoes everything.
+	defer t.Rollback() //nolint:errcheck // the error that led here is the one to report
 	if err := f(&tx{ctx: ctx, t: t}); err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func TestOpenFails(t *testing.T) {
 	for path, want := range map[string]string{
 		garbage:                            "not a database",
 		filepath.Join(dir, "none", "x.db"): "unable to open",
-		newer:                              "its schema is version 99",
+		newer:                              "its schema has version 99",
 	} {
 		_, err := sqlite.Open(t.Context(), path)
 		require.ErrorContains(t, err, want)

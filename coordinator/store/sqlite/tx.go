@@ -29,7 +29,7 @@ func (t *tx) exec(what, query string, args ...any) error {
 	return nil
 }
 
-// translate makes the two outcomes that callers tell apart recognisable.
+// translate maps the two errors that callers distinguish to those of package store.
 func translate(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return store.ErrNotFound
@@ -41,7 +41,7 @@ func translate(err error) error {
 	return err
 }
 
-// list runs a query and turns each row into a value.
+// list runs a query and converts each row to a value.
 func list[T any](t *tx, what string, row func(scan func(...any) error) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := t.t.QueryContext(t.ctx, query, args...)
 	if err != nil {
@@ -76,19 +76,19 @@ func fromNanos(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// marshal gives nil, SQL's NULL, for a nil message.
+// marshal returns nil, SQL's NULL, for a nil message.
 func marshal(m proto.Message) (any, error) {
 	if !m.ProtoReflect().IsValid() {
 		return nil, nil
 	}
 	raw, err := proto.Marshal(m)
 	if raw == nil && err == nil {
-		raw = []byte{} // an empty message is not no message
+		raw = []byte{} // an empty message differs from no message
 	}
 	return raw, err
 }
 
-// unmarshal is given a column as the driver has it: nil for NULL, which is no message, and a possibly empty []byte.
+// unmarshal decodes a column as the driver returns it: nil for NULL, which is no message, or a possibly empty []byte.
 func unmarshal[M proto.Message](column any, m M) (M, error) {
 	var none M
 	switch raw := column.(type) {
@@ -189,7 +189,7 @@ func (t *tx) PutLease(l *store.Lease) error {
 	if err != nil {
 		return fmt.Errorf("write lease %s: %w", l.ID, err)
 	}
-	// Not INSERT OR REPLACE: that would silently take the trial from the lease that holds it.
+	// Not INSERT OR REPLACE: that would silently delete another lease that holds the trial.
 	return t.exec("store lease "+l.ID, "INSERT INTO leases ("+leaseColumns+`) VALUES (?,?,?,?,?,?,?,?,?)
 		ON CONFLICT (id) DO UPDATE SET runner = excluded.runner, campaign = excluded.campaign, idx = excluded.idx,
 			failures = excluded.failures,
@@ -267,7 +267,7 @@ func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
 	return uint64(id), t.shows(uint64(id), trial.FindingIDs)
 }
 
-// combination has the values of counts and combinationColumns.
+// combination returns the values of the column counts and of combinationColumns.
 func combination(trial *store.Trial) []any {
 	c := rates.CombinationOf(trial.Campaign, trial.Recipe)
 	return []any{trial.Counts(), c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval}

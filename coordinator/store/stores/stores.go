@@ -1,7 +1,7 @@
-// Package stores opens the store that a URL names. It is the one place that knows which kinds of store there are, and how a
-// store lies in the folder of a hunt or of a coordinator.
+// Package stores opens the store that a URL names. Only this package knows which kinds of store exist, and where the store is in
+// the folder of a hunt or of a coordinator.
 //
-// Adding a kind of store: implement store.Store in a package of its own, pass storetest, and add a line to openers.
+// To add a kind of store, implement store.Store in a package of its own, pass storetest, and add a line to openers.
 package stores
 
 import (
@@ -17,7 +17,7 @@ import (
 	"misstep/coordinator/store/sqlite"
 )
 
-// openers by scheme. Each is given what follows the scheme and its colon.
+// openers by scheme. Each receives what follows the scheme and its colon.
 var openers = map[string]func(ctx context.Context, rest string) (store.Store, error){
 	"memory": func(_ context.Context, rest string) (store.Store, error) {
 		if rest != "" {
@@ -28,10 +28,10 @@ var openers = map[string]func(ctx context.Context, rest string) (store.Store, er
 	"sqlite": openSQLite,
 }
 
-// supported is what an error says to somebody who named another kind.
+// supported lists the supported URLs, for errors.
 const supported = "memory:, sqlite:FILE, and the path of a folder or of a database file"
 
-// scheme of a URL; the path of a folder whose name looks like one begins with ./ instead.
+// scheme matches the scheme of a URL; the path of a folder whose name looks like one must begin with ./ instead.
 var scheme = regexp.MustCompile(`^([a-z][a-z0-9+.-]*):(.*)$`)
 
 // fileName is the database's name in a folder.
@@ -39,11 +39,11 @@ const fileName = "store.db"
 
 // Open opens the store that a URL names:
 //
-//   - memory: is empty and forgets everything when it is closed;
-//   - sqlite:FILE is a database file, made when it is missing;
-//   - a path without a scheme is a database file when a file is there, else a folder, made when it is missing, that holds one.
+//   - memory: is a new, empty store that is lost when it is closed;
+//   - sqlite:FILE is a database file, created when it is missing;
+//   - a path without a scheme is a database file if a file exists there, else a folder, created when it is missing, that holds one.
 //
-// An error names the URL; that of an unknown scheme also says which there are. The caller closes the store.
+// An error names the URL; the error for an unknown scheme also lists the supported ones. The caller closes the store.
 func Open(ctx context.Context, url string) (store.Store, error) {
 	m := scheme.FindStringSubmatch(url)
 	if m == nil {
@@ -62,13 +62,13 @@ func Open(ctx context.Context, url string) (store.Store, error) {
 
 func openPath(ctx context.Context, path string) (store.Store, error) {
 	if path == "" {
-		return nil, fmt.Errorf("open store: it has no name; supported are %s", supported)
+		return nil, fmt.Errorf("open store: expected a URL or path, got none; supported are %s", supported)
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return openSQLite(ctx, path)
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nil, fmt.Errorf("make folder %s for a store: %w", path, err)
+		return nil, fmt.Errorf("create folder %s for a store: %w", path, err)
 	}
 	return openSQLite(ctx, filepath.Join(path, fileName))
 }
@@ -79,12 +79,12 @@ func openSQLite(ctx context.Context, path string) (store.Store, error) {
 	}
 	s, err := sqlite.Open(ctx, path)
 	if err != nil {
-		return nil, err // not s: a nil *sqlite.Store is no nil store.Store
+		return nil, err // not s: a nil *sqlite.Store in a store.Store is not nil
 	}
 	return s, nil
 }
 
-// Create makes the folder and an empty store in it; one that is there stays as it is.
+// Create creates the folder and an empty store in it; an existing store is not changed.
 func Create(ctx context.Context, folder string) error {
 	s, err := Open(ctx, folder)
 	if err != nil {
@@ -93,7 +93,7 @@ func Create(ctx context.Context, folder string) error {
 	return s.Close()
 }
 
-// InFolder returns nil when the folder holds a store, else the error of looking for it (fs.ErrNotExist when there is none).
+// InFolder returns nil when the folder holds a store, else why not (fs.ErrNotExist when there is none).
 func InFolder(folder string) error {
 	_, err := os.Stat(filepath.Join(folder, fileName))
 	return err

@@ -51,7 +51,7 @@ func TestOpenFails(t *testing.T) {
 		"postgres://host/misstep": `"postgres" are not supported; supported are memory:, sqlite:FILE, and the path`,
 		"memory:name":             "expected nothing after memory:",
 		"sqlite:":                 "expected the path of a database file",
-		"":                        "it has no name",
+		"":                        "expected a URL or path",
 		garbage:                   "not a database",
 	} {
 		s, err := stores.Open(t.Context(), url)
