@@ -1,12 +1,12 @@
 // Package bisect finds the JDK builds that have a bug whose failures are random.
 //
-// A build that never showed the bug in n tries may still have it: it is weighed, not judged. Every history of the builds gets a
-// probability from the tries so far, the next tries go where they tell most, and the search ends when one history has the
-// confidence that was asked for. All functions are pure.
+// A build that did not show the bug in n tries may still have it, so builds are not judged but weighed. Every history of the builds
+// gets a probability from the tries so far, the next tries are made where they are most informative, and the search ends when one
+// history has the requested confidence. All functions are pure.
 //
-// Histories. Builds of one feature release are a line (8u, 17u, 25u, …); the lines' first builds are cut from the trunk one after
-// the other. In the trunk the bug came once and went at most once, so an interval of lines begins with it. Within its line a bug
-// may be fixed by an update, and one that the line began without may come by a backport and go again.
+// Histories. Builds of one feature release are a line (8u, 17u, 25u, …); the first builds of the lines are cut from the trunk one
+// after the other. In the trunk the bug was introduced once and fixed at most once, so an interval of lines begins with it. Within
+// its line a bug may be fixed by an update, and a line that began without the bug may get it by a backport and lose it again.
 package bisect
 
 import (
@@ -22,43 +22,44 @@ import (
 type Build struct {
 	Name    string
 	Feature int
-	// Version as -Xinternalversion or java.runtime.version give it.
+	// Version as printed by -Xinternalversion or as in java.runtime.version.
 	Version string
 	Vendor  string
 }
 
-// Evidence is what was tried on a build.
+// Evidence is the result of the tries on a build.
 type Evidence struct {
-	// Hits of Tries that were not void.
+	// Hits and Tries; void tries are not counted.
 	Hits, Tries int
-	// Skipped builds cannot be tried: they are never chosen.
+	// Skipped is true for a build that cannot be tried: it is never chosen.
 	Skipped bool
 }
 
 // Prior is the Beta distribution of the rate on a build that has the bug.
 type Prior struct{ A, B float64 }
 
-// FromRate is the prior for a bug that showed hits times in tries elsewhere. It keeps the mean and the weight of at most three
+// FromRate returns the prior for a bug that showed hits times in tries elsewhere. It keeps the mean and the weight of at most three
 // hits: the same bug may be a few times rarer on another build.
 func FromRate(hits, tries int) Prior {
-	const most = 3
+	const maxHits = 3
 	a, b := float64(hits)+0.5, float64(tries-hits)+0.5
-	scale := min(1, most/a)
+	scale := min(1, maxHits/a)
 	return Prior{a * scale, b * scale}
 }
 
-// Answer is what is known.
+// Answer is what is known about the history.
 type Answer struct {
 	// Affected is the probability of each build, in the order of the builds given.
 	Affected []float64
-	// Best tells of the likeliest history which builds are affected, and Confidence how likely it is.
+	// Best reports which builds the likeliest history affects, and Confidence is its probability.
 	Best       []bool
 	Confidence float64
 }
 
 var versionRE = regexp.MustCompile(`\(?(?:build )?(\d+(?:[.\d]*)(?:_\d+)?(?:-b\d+|[-+][^ )]*)?)`)
 
-// numbers of a version, such as 17.0.15+6 → 17 0 15 6 and 1.8.0_402-b06 → 8 0 402 6 (JEP 223 and the scheme before it).
+// numbers returns the numbers of a version, such as 17.0.15+6 → 17 0 15 6 and 1.8.0_402-b06 → 8 0 402 6 (JEP 223 and the scheme
+// before it).
 func numbers(version string) []int {
 	text := version
 	if i := strings.Index(text, "("); i >= 0 {
@@ -109,13 +110,14 @@ func linesOf(builds []Build) (out []line) {
 	return out
 }
 
-// pattern of a line: affected are the builds [from, to) of it, weighed.
+// pattern is a history of one line, in which its builds [from, to) are affected, with a weight.
 type pattern struct {
 	from, to int
 	weight   float64
 }
 
-// patterns of a line of n builds that begins with or without the bug. A fix is as likely as none; a backport of a bug is not.
+// patterns returns the histories of a line of n builds that begins with or without the bug. A fix is as likely as no fix; a
+// backport of a bug is less likely than none.
 func patterns(n int, affected bool) (out []pattern) {
 	if affected {
 		out = append(out, pattern{0, n, 1})
@@ -142,7 +144,7 @@ func patterns(n int, affected bool) (out []pattern) {
 	return out
 }
 
-// lineSum is what the evidence says of one line that begins in one state.
+// lineSum sums up the evidence about one line that begins in one state.
 type lineSum struct {
 	total    float64
 	affected []float64 // the part of total in which each build is affected
@@ -172,8 +174,8 @@ func sumLine(n int, begins bool, with, without []float64) lineSum {
 	return s
 }
 
-// Weigh gives the posterior over histories. Builds are in the order of Compare, evidence in theirs. Nothing is said of builds that
-// were skipped without a try: their probability is 0, and the confidence is that of the others.
+// Weigh returns the posterior over histories. Builds are in the order of Compare, evidence in the order of builds. Builds that were
+// skipped without a try get the probability 0, and the confidence is that of the others.
 func Weigh(builds []Build, evidence []Evidence, prior Prior) Answer {
 	var tried []int
 	for i, e := range evidence {
@@ -184,11 +186,11 @@ func Weigh(builds []Build, evidence []Evidence, prior Prior) Answer {
 	if len(tried) == len(builds) {
 		return weigh(builds, evidence, prior)
 	}
-	some, of := make([]Build, len(tried)), make([]Evidence, len(tried))
+	triedBuilds, triedEvidence := make([]Build, len(tried)), make([]Evidence, len(tried))
 	for k, i := range tried {
-		some[k], of[k] = builds[i], evidence[i]
+		triedBuilds[k], triedEvidence[k] = builds[i], evidence[i]
 	}
-	answer := weigh(some, of, prior)
+	answer := weigh(triedBuilds, triedEvidence, prior)
 	all := Answer{Affected: make([]float64, len(builds)), Best: make([]bool, len(builds)), Confidence: answer.Confidence}
 	for k, i := range tried {
 		all.Affected[i], all.Best[i] = answer.Affected[k], answer.Best[k]
@@ -214,7 +216,7 @@ func weigh(builds []Build, evidence []Evidence, prior Prior) Answer {
 	answer := Answer{Affected: make([]float64, len(builds)), Best: make([]bool, len(builds))}
 	total, best := 0.0, 0.0
 	n := len(lines)
-	// Every interval of lines that begin with the bug, the empty one once.
+	// Every interval of lines that begin with the bug; the empty interval once.
 	for i := 0; i <= n; i++ {
 		for j := i; j <= n; j++ {
 			if i == j && i > 0 {
@@ -261,8 +263,9 @@ func weigh(builds []Build, evidence []Evidence, prior Prior) Answer {
 	return answer
 }
 
-// Choose gives the build whose next tries tell most about the history, and how many tries: as many as let an affected build of the
-// prior's mean rate show the bug with 63 %. None (-1) when nothing that can be tried tells anything.
+// Choose returns the build whose next tries are most informative about the history, and how many tries to make: as many as an
+// affected build of the prior's mean rate needs to show the bug with a probability of 63 %. The build is -1 when no try is
+// informative.
 func Choose(evidence []Evidence, prior Prior, answer Answer) (build, tries int) {
 	mean := prior.A / (prior.A + prior.B)
 	tries = max(1, int(math.Ceil(1/mean)))
@@ -275,7 +278,7 @@ func Choose(evidence []Evidence, prior Prior, answer Answer) (build, tries int) 
 		a, b := prior.A+float64(e.Hits), prior.B+float64(e.Tries-e.Hits)
 		shows := 1 - math.Exp(logBeta(a, b+float64(tries))-logBeta(a, b))
 		q := answer.Affected[i]
-		// The tries' mutual information with the build's state, which is all that they tell of the history.
+		// The mutual information of the tries and the build's state, which is all their information about the history.
 		if gain := entropy(q*shows) - q*entropy(shows); gain > most {
 			build, most = i, gain
 		}

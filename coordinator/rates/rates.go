@@ -1,5 +1,5 @@
-// Package rates says which trials are counted together when the rate of a finding is taken: a store counts trials by
-// combination, and whoever shows or compares rates reads those counts.
+// Package rates defines which trials are counted together for the rate of a finding: a store counts trials by combination, and
+// whatever shows or compares rates reads those counts.
 package rates
 
 import (
@@ -11,7 +11,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Combination is everything by which rates are told apart: trials of equal combinations are counted together.
+// Combination is everything by which rates are distinguished: trials of equal combinations are counted together.
 type Combination struct {
 	Campaign, JDK, Workload, FlagSet string
 	// Checks of the recipe, sorted and joined by commas: a trial can only miss what it looked for.
@@ -20,11 +20,12 @@ type Combination struct {
 	Perturbation string
 	// Ratio of instrumented methods as a decimal number, "listed" when they were listed one by one.
 	Ratio string
-	// Interval between two signals as Go writes a duration, "none" without signals; behind it the guesses, if there are any.
+	// Interval between two signals in Go's format of durations, "none" without signals; followed by the number of guesses (stack
+	// scanning), if there are any.
 	Interval string
 }
 
-// CombinationOf returns the combination that a trial of the recipe counts for.
+// CombinationOf returns the combination under which a trial of the recipe is counted.
 func CombinationOf(campaign string, r *misstepv1.Recipe) Combination {
 	names := make([]string, 0, len(r.GetChecks()))
 	for _, c := range r.GetChecks() {

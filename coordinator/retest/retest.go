@@ -1,7 +1,7 @@
-// Package retest judges what a reproducer's runs on another JDK build say: fixed, still present, or present at another rate.
+// Package retest judges a reproducer's tries on another JDK build: fixed, still present, or present at another rate.
 //
-// A probabilistic bug that was not seen is fixed only when so many runs at its known rate would have shown it; how many that takes
-// is part of the verdict.
+// A probabilistic bug that was not seen counts as fixed only if that many tries at its known rate would have shown it; the number
+// of tries needed is part of the verdict.
 package retest
 
 import (
@@ -11,13 +11,13 @@ import (
 	"misstep/internal/interval"
 )
 
-// Count is hits of tries; void runs are not among the tries.
+// Count is a number of hits and of tries; void tries are not counted.
 type Count struct {
 	Hits  uint64 `json:"hits"`
 	Tries uint64 `json:"tries"`
 }
 
-// Interval is the 95 % Wilson interval of the rate.
+// Interval returns the 95 % Wilson interval of the rate.
 func (c Count) Interval() (low, high float64) { return interval.Wilson(c.Hits, c.Tries) }
 
 // State is the outcome of a retest.
@@ -25,30 +25,31 @@ type State string
 
 // The states of a retest.
 const (
-	// Fixed: not seen in so many tries that at the known rate's low end the chance of that is below 1 - confidence.
+	// Fixed: not seen, in so many tries that at the lower bound of the known rate this has a probability below 1 - confidence.
 	Fixed State = "fixed"
 	// StillPresent: seen, at a rate that does not differ from the known one by more than chance.
 	StillPresent State = "still present"
 	// LessFrequent and MoreFrequent: seen, at a rate that differs (Fisher's exact test, two-sided, at 1 - confidence).
 	LessFrequent State = "less frequent"
 	MoreFrequent State = "more frequent"
-	// Unclear: not seen, in too few tries to say more.
+	// Unclear: not seen, in too few tries to conclude more.
 	Unclear State = "unclear"
-	// Void: no try proved anything.
+	// Void: all tries were void.
 	Void State = "void"
 )
 
-// Verdict says what the tries on a build tell.
+// Verdict is what the tries on a build prove.
 type Verdict struct {
 	State State `json:"state"`
-	// P is the probability of what was seen, or of what is less likely still, if the bug were there at its known rate: of no hit at
-	// the low end of the known interval for Fixed and Unclear, of Fisher's test otherwise.
+	// P is the probability of the result, or of a less likely one, if the bug were present at its known rate: for Fixed and Unclear
+	// that of no hit at the lower bound of the known interval, else the p-value of Fisher's test.
 	P float64 `json:"p"`
-	// Needed is the number of tries without a hit that would mean fixed; 0 when no number does, as nothing is known about the rate.
+	// Needed is the number of tries without a hit that would mean fixed; 0 when no number would, because nothing is known about the
+	// rate.
 	Needed uint64 `json:"needed"`
 }
 
-// Judge compares the tries on a new build with what is known. confidence is between 0 and 1, e.g. 0.99.
+// Judge compares the tries on a new build with the known ones. confidence is between 0 and 1, for example 0.99.
 func Judge(known, now Count, confidence float64) Verdict {
 	v := Verdict{State: Void, P: 1, Needed: Needed(known, confidence)}
 	if now.Tries == 0 {
@@ -76,8 +77,8 @@ func Judge(known, now Count, confidence float64) Verdict {
 	return v
 }
 
-// Needed returns how many tries without a hit mean that a bug of the known rate is gone: at the low end of the rate's interval they
-// have a probability of at most 1 - confidence. It is 0 when the known tries never hit.
+// Needed returns how many tries without a hit mean that a bug of the known rate is fixed: at the lower bound of the rate's interval
+// they have a probability of at most 1 - confidence. It is 0 when the known tries never hit.
 func Needed(known Count, confidence float64) uint64 {
 	low, _ := known.Interval()
 	if known.Hits == 0 || low <= 0 {

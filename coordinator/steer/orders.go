@@ -6,13 +6,13 @@ import (
 	"misstep/internal/splitmix"
 )
 
-// Streams keep the draws for different purposes apart. Package campaign has others.
+// Streams separate the draws for different purposes. Package campaign has others.
 const (
 	streamOrder  = 0x6f726465
 	streamChoice = 0x63686f69
 )
 
-// roundRobin visits every combination once, then all again.
+// roundRobin visits every combination once per round.
 type roundRobin struct {
 	stateless
 	seed, size uint64
@@ -20,7 +20,7 @@ type roundRobin struct {
 
 func newRoundRobin(c Config) (Strategy, error) { return roundRobin{seed: c.Seed, size: c.Size}, nil }
 
-// Choose implements Strategy. Each round has an order of its own, so that campaigns cut short in the middle of a round do not
+// Choose implements Strategy. Each round has its own order, so that campaigns cut short in the middle of a round do not
 // always miss the same combinations.
 func (r roundRobin) Choose(index uint64) uint64 {
 	return permute(index%r.size, r.size, splitmix.Draw(r.seed, streamOrder, index/r.size))
@@ -41,7 +41,7 @@ func (r random) Choose(index uint64) uint64 {
 }
 
 // permute maps [0, n) onto itself by a permutation that the key chooses: four Feistel rounds over the smallest even number of
-// bits that holds n, repeated until the value falls into the range (cycle walking: fewer than four repeats on average).
+// bits that holds n, repeated until the value is in the range (cycle walking: fewer than four repeats on average).
 func permute(x, n, key uint64) uint64 {
 	half := (bits.Len64(n-1) + 1) / 2
 	if half == 0 {

@@ -1,18 +1,18 @@
 // Package steer holds the strategies by which a campaign chooses which of its combinations to try next. (A perturbation's
-// strategy, such as "delay", is another thing: it says how the threads of one trial are disturbed.)
+// strategy, such as "delay", is something else: it decides how the threads of one trial are disturbed.)
 //
 // A campaign is a product of JDKs, workloads, flag sets and so on; package campaign numbers its combinations from 0 and turns a
-// number into a recipe. A Strategy only chooses numbers. It is made for one transaction from what the store keeps of it, so that
-// a coordinator that was killed continues where it was.
+// number into a recipe. A Strategy only chooses numbers. It is created for one transaction from its stored state, so that a
+// coordinator that was killed resumes where it was.
 //
 // # Adding a steering strategy
 //
 //  1. Add a value to the enum Strategy in proto/misstep/v1/campaign.proto; campaign files may name it from then on.
 //  2. Implement Strategy in a file of its own here, and add a line to strategies.
-//  3. Test it without a store: feed Learn, look at Choose; New with the bytes of State must choose the same.
+//  3. Test it without a store: call Learn, check Choose; New with the bytes of State must choose the same.
 //
-// A bandit keeps hits and trials of each arm in its state and draws from its seed and the index; feedback of coverage keeps what
-// was seen. Neither needs a change in the queue or in the store.
+// A bandit keeps the hits and trials of each arm in its state and draws from its seed and the index; a strategy guided by coverage
+// keeps what was covered. Neither needs a change in the queue or in the store.
 package steer
 
 import (
@@ -23,13 +23,13 @@ import (
 
 // Strategy chooses the combinations of one campaign. It is used by one goroutine.
 type Strategy interface {
-	// Choose returns the combination, in [0, Config.Size), that the trial of that index takes. It depends on nothing but the
-	// Config, the index and what Learn was told, and changes nothing: the queue asks again for a trial that no runner could take.
+	// Choose returns the combination, in [0, Config.Size), that the trial of that index takes. It depends only on the Config, the
+	// index and the results passed to Learn, and changes nothing: the queue asks again for a trial that no runner could run.
 	Choose(index uint64) uint64
-	// Learn is told of every trial of the campaign that ended, once, in the transaction that records it.
+	// Learn receives the result of every trial of the campaign once, in the transaction that records it.
 	Learn(Result)
-	// State is what New needs to continue from here; it is stored when it differs from what New was given. Keep it small, since
-	// it is written with each result that changes it. Nil is no state.
+	// State returns what New needs to continue from here; it is stored when it differs from the state that New received. Keep it
+	// small, since it is written with each result that changes it. Nil means no state.
 	State() ([]byte, error)
 }
 
@@ -51,7 +51,7 @@ type Config struct {
 	Seed uint64
 	// Size is the number of combinations, at least 1.
 	Size uint64
-	// State as State returned it last; nil at the start.
+	// State is what State returned last; nil at the start.
 	State []byte
 }
 
@@ -62,14 +62,14 @@ var strategies = map[misstepv1.Strategy]func(Config) (Strategy, error){
 	misstepv1.Strategy_STRATEGY_RANDOM:      newRandom,
 }
 
-// New makes the strategy that a campaign asks for. It fails for one that this program does not know and for a state that it
-// cannot read, as after a downgrade.
+// New returns the strategy that a campaign names. It fails for a strategy that this program does not know and for a state that it
+// cannot read, for example after a downgrade.
 func New(kind misstepv1.Strategy, c Config) (Strategy, error) {
-	make, ok := strategies[kind]
+	newStrategy, ok := strategies[kind]
 	if !ok {
 		return nil, fmt.Errorf("strategy %v is not known here: use the newer misstep that the campaign was submitted to", kind)
 	}
-	return make(c)
+	return newStrategy(c)
 }
 
 // stateless is the part of a strategy that learns nothing.

@@ -10,7 +10,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Campaigns lists the campaigns that people submitted, newest first. Reproductions has those of probes.
+// Campaigns lists the campaigns that users submitted, newest first, without the campaigns of reproductions.
 func (r Reader) Campaigns(tx store.Tx, now time.Time) ([]*misstepv1.CampaignStatus, error) {
 	all, err := tx.Campaigns(false)
 	if err != nil {
@@ -30,8 +30,8 @@ func (r Reader) Campaigns(tx store.Tx, now time.Time) ([]*misstepv1.CampaignStat
 	return list, nil
 }
 
-// Campaign returns how far a campaign has come by now: its tally with what is under way added. One whose end is due is shown as
-// ended, whether or not that has been stored. It changes and keeps the tally of c.
+// Campaign returns the status of a campaign by now: its tally plus the progress of running trials. A campaign whose end is due is
+// shown as ended, whether or not that has been stored. The result is c's tally, which is changed.
 func (r Reader) Campaign(tx store.Tx, c *store.Campaign, now time.Time) (*misstepv1.CampaignStatus, error) {
 	jobs, err := tx.Jobs(c.ID)
 	if err != nil {

@@ -34,8 +34,8 @@ func (r Reader) Findings(tx store.Tx, campaign string) ([]*misstepv1.Finding, er
 	return found, nil
 }
 
-// Finding returns the finding that a stored one counts for, with its aliases folded in, its rates and its label. all are the
-// findings as they stand, without either.
+// Finding returns the finding to which a stored one belongs, with its aliases folded in, its rates and its label. all are the
+// findings after merges, without rates and labels.
 func (r Reader) Finding(tx store.Tx, g Groups, id string) (f *misstepv1.Finding, all []*misstepv1.Finding, err error) {
 	counts, err := tx.Counts()
 	if err != nil {
@@ -46,7 +46,7 @@ func (r Reader) Finding(tx store.Tx, g Groups, id string) (f *misstepv1.Finding,
 	return f, all, r.addHits(tx, g, f, counts, jdksOf{})
 }
 
-// addHits fills in what the trials that showed a finding tell of it.
+// addHits fills in a finding's hits, rates and label from the trials that showed it.
 func (r Reader) addHits(tx store.Tx, g Groups, f *misstepv1.Finding, counts []rates.Count, jdks jdksOf) error {
 	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
 	if err != nil {

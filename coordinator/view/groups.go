@@ -11,10 +11,10 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Groups are the stored findings, one for each signature, under the decisions of people on which of them are the same.
+// Groups are the stored findings, one for each signature, grouped by the users' decisions about which of them are the same.
 type Groups struct {
 	triage.Grouping
-	// Rows as stored, by id.
+	// Rows are the stored findings by id.
 	Rows map[string]*misstepv1.Finding
 }
 

@@ -11,9 +11,9 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// addLabel says which known bug a finding is on each JDK that showed it, and on all of them. It follows from the hits, in
-// whatever order they came, and from today's catalogue; what a stored reproducer says is of its own day. Merged findings are one
-// bug, so any of their signatures may tell which.
+// addLabel fills in which known bug a finding is on each JDK that showed it, and on all of them. The label depends on the hits, in
+// any order, and on the current catalogue; the label of a stored reproducer is that of its own time. Merged findings are one bug,
+// so any of their signatures may identify it.
 func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rates.Count, jdks jdksOf) error {
 	f.KnownAs, f.KnownOn = "", nil
 	for _, h := range hits {
@@ -51,7 +51,7 @@ func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rat
 	return nil
 }
 
-// jdksOf holds the JDKs of campaigns and reproductions, by id, as far as they were asked for: counts have their names only.
+// jdksOf caches the JDKs of campaigns and reproductions by id, since counts have only the names of JDKs.
 type jdksOf map[string][]*misstepv1.Jdk
 
 // find returns the JDK that a combination's trials ran on.
@@ -70,7 +70,7 @@ func (j jdksOf) find(tx store.Tx, c rates.Combination) (*misstepv1.Jdk, error) {
 	return &misstepv1.Jdk{Name: c.JDK}, nil
 }
 
-// readJdks gives the JDKs that a campaign's, or a reproduction's, trials ran on.
+// readJdks returns the JDKs of a campaign or of a reproduction.
 func readJdks(tx store.Tx, campaign string) ([]*misstepv1.Jdk, error) {
 	if !strings.HasPrefix(campaign, store.ReproductionPrefix) {
 		c, err := tx.Campaign(campaign)

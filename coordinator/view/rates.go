@@ -13,9 +13,9 @@ import (
 	"misstep/signature"
 )
 
-// addRates fills in the hits, and hits of trials for the combinations that the finding's campaigns tried, those without a hit
-// included: where it does not show is half of the story. All campaigns count, those that never hit it too, or rates would be
-// flattered; only trials that could have missed it do, so for a mismatch those that ran its check.
+// addRates fills in the hits, and hits and trials of the combinations that the finding's campaigns tried, including those without a
+// hit, which are as informative. All campaigns count, also those that never hit it, or rates would be too high; but only trials
+// that could have shown it, so for a mismatch those that ran its check.
 func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 	f.Hits = 0
 	of := make(map[rates.Combination]uint64, len(hits))
@@ -27,7 +27,7 @@ func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 	keyOf := func(c rates.Combination) key { return key{c.JDK, c.Workload, c.FlagSet} }
 	// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
 	counts = slices.DeleteFunc(slices.Clone(counts), func(c rates.Count) bool {
-		// Probes of a reproduction run recipes that are like no campaign's: they would distort what raises the rate.
+		// Probes of a reproduction run recipes unlike any campaign's, which would distort the factors.
 		return strings.HasPrefix(c.Campaign, store.ReproductionPrefix) ||
 			of[c.Combination] == 0 && !couldShow(f.GetSignature(), c.Checks)
 	})

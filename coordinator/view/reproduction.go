@@ -39,7 +39,7 @@ func (Reader) Reproductions(tx store.Tx, finding string, now time.Time) ([]*miss
 	return list, nil
 }
 
-// Reproduction returns how far a reproduction has come by now. It changes r.
+// Reproduction returns the status of a reproduction by now. It changes r.
 func (Reader) Reproduction(tx store.Tx, r *misstepv1.Reproduction, now time.Time) (*misstepv1.ReproductionStatus, error) {
 	decisions, err := tx.Decisions()
 	if err != nil {

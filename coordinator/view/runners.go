@@ -9,7 +9,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Runners lists the runners that called within the time before now, by id, with the number of leases that each holds.
+// Runners lists the runners that called during the given period before now, by id, with the number of leases that each holds.
 func (r Reader) Runners(tx store.Tx, within time.Duration, now time.Time) ([]*misstepv1.RunnerStatus, error) {
 	leases, err := tx.Leases(store.LeaseFilter{})
 	if err != nil {
