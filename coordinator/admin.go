@@ -147,7 +147,8 @@ func (s *Server) ListTrials(ctx context.Context, req *misstepv1.ListTrialsReques
 	if t := req.GetPageToken(); t != "" {
 		var err error
 		if after, err = strconv.ParseUint(t, 10, 63); err != nil {
-			return nil, status.Errorf(codes.InvalidArgument, "page_token: expected the next_page_token of a response, got %q", clip(t))
+			return nil,
+				status.Errorf(codes.InvalidArgument, "page_token: expected the next_page_token of a response, got %q", clip(t))
 		}
 	}
 	size := int(min(req.GetPageSize(), maxPageSize))

@@ -109,7 +109,8 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		}
 		if len(m.GetStack()) > maxStack ||
 			slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool { return len(w.GetCode()) > maxLine }) {
-			return fmt.Errorf("mismatch %d has more than %d stack words, or one described in more than %d bytes", i, maxStack, maxLine)
+			return fmt.Errorf("mismatch %d has more than %d stack words, or one described in more than %d bytes", i, maxStack,
+				maxLine)
 		}
 		if len(m.GetCode()) > maxCode || len(m.GetReturnCode()) > maxCode {
 			return fmt.Errorf("mismatch %d has more than %d bytes of code", i, maxCode)
@@ -121,7 +122,8 @@ func checkOutcome(o *misstepv1.Outcome) error {
 	for i, e := range o.GetEvidence() {
 		if !digestRE.MatchString(e.GetDigest()) || e.GetName() == "" || len(e.GetName()) > maxID ||
 			strings.ContainsAny(e.GetName(), "/\\\x00") || strings.HasPrefix(e.GetName(), ".") {
-			return fmt.Errorf("evidence %d (%q): expected a file name without slashes and a digest sha256: with 64 hex digits", i, clip(e.GetName()))
+			return fmt.Errorf("evidence %d (%q): expected a file name without slashes and a digest sha256: with 64 hex digits", i,
+				clip(e.GetName()))
 		}
 	}
 	switch {

@@ -53,8 +53,8 @@ func (s *Server) MergeFindings(ctx context.Context, req *misstepv1.MergeFindings
 			return nil, err
 		}
 		if a, b := g.Rows[from].GetSignature().GetKind(), g.Rows[into].GetSignature().GetKind(); a != b {
-			return nil, status.Errorf(codes.InvalidArgument, "%s is a %s and %s is a %s: only findings of the same kind can be merged",
-				from, a, into, b)
+			return nil, status.Errorf(codes.InvalidArgument, "%s is a %s and %s is a %s: "+
+				"only findings of the same kind can be merged", from, a, into, b)
 		}
 		return &misstepv1.TriageDecision{
 			Kind: triage.DecisionMerge, Finding: from, Into: g.Head(into), Reason: req.GetReason(),

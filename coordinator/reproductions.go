@@ -144,7 +144,8 @@ func (s *Server) CancelReproduction(
 func (s *Server) RecordClean(ctx context.Context, req *misstepv1.RecordCleanRequest) (*misstepv1.RecordCleanResponse, error) {
 	hits, tries := req.GetClean().GetHits(), req.GetClean().GetTries()
 	if hits > tries || tries == 0 {
-		return nil, status.Errorf(codes.InvalidArgument, "clean: expected at least one try and no more hits than tries, got %d hits in %d tries", hits, tries)
+		return nil, status.Errorf(codes.InvalidArgument,
+			"clean: expected at least one try and no more hits than tries, got %d hits in %d tries", hits, tries)
 	}
 	err := s.update(ctx, func(tx store.Tx, _ time.Time) error {
 		r, err := findReproduction(tx, req.GetReproductionId())

@@ -114,7 +114,8 @@ func (v *validator) perturb(c *misstepv1.Campaign) {
 		if p.GetStrategy() == "" {
 			v.Addf(at+".strategy", "is required: none, or a perturbation strategy")
 		} else if !strategyRE.MatchString(p.GetStrategy()) {
-			v.Addf(at+".strategy", "expected a name of lowercase letters, digits and dashes, got %s", suggest.Quote(p.GetStrategy()))
+			v.Addf(at+".strategy", "expected a name of lowercase letters, digits and dashes, got %s",
+				suggest.Quote(p.GetStrategy()))
 		}
 		if m := p.GetMechanism(); m != "" && !slices.Contains(mechanisms, m) {
 			v.Addf(at+".mechanism", "unknown mechanism %s%s", suggest.Quote(m), suggest.Among(m, mechanisms))

@@ -1,9 +1,9 @@
 package triage
 
-// How two stacks of one thread are alike. A walk goes from the top down, so the uppermost place at which it leaves the
-// reference is where it went wrong, and all that differs further down is the consequence.
+// Comparison of two stacks of one thread. A walk proceeds from the top down, so it went wrong at the uppermost place where it
+// leaves the reference; everything that differs further down is a consequence.
 
-// agreeing is the number of frames from the top that are of the same methods.
+// agreeing returns the number of frames from the top that have the same methods.
 func agreeing(ref, sus stack) int {
 	n := 0
 	for n < len(ref) && n < len(sus) && ref[n].same(sus[n]) {
@@ -12,14 +12,14 @@ func agreeing(ref, sus stack) int {
 	return n
 }
 
-// continueAlike reports whether two stacks are alike for two frames, or as long as both are.
+// continueAlike reports whether two stacks agree in the next two frames, or in one when either has only one.
 func continueAlike(a, b stack) bool {
 	n := min(2, len(a), len(b))
 	return n > 0 && agreeing(a[:n], b[:n]) == n
 }
 
-// otherIndex is the uppermost of frames of equal methods that differ in the bytecode index, -1 for none. Of native
-// methods it says nothing.
+// otherIndex returns the uppermost of the frames, which have equal methods, whose bytecode index differs; -1 for none. Native
+// methods are not compared.
 func otherIndex(ref, sus stack) int {
 	for i, r := range ref {
 		if r.GetBci() != sus[i].GetBci() && (!r.native() || !sus[i].native()) {
@@ -29,8 +29,8 @@ func otherIndex(ref, sus stack) int {
 	return -1
 }
 
-// divergence is the index from the bottom at which the two first differ: by their frames, or as the agent said (agents)
-// when one of them is absent. With indices a bytecode index is a difference too.
+// divergence returns the index from the bottom at which the two stacks first differ: by their frames, or as the agent reported
+// (agents) when one of them is absent. With indices, different bytecode indices are a difference too.
 func divergence(ref, sus stack, agents uint32, indices bool) int {
 	if len(ref) == 0 || len(sus) == 0 {
 		return int(min(agents, 1<<20))
@@ -46,9 +46,8 @@ func divergence(ref, sus stack, agents uint32, indices bool) int {
 }
 
 // lastKept returns the index in ref, from the top, of the last frame that the truncated sus has; -1 when it has none.
-// Tops may differ by the frames that moved between two observations, and recursion repeats frames, so of all places
-// where sus could end the one is taken at which most frames above it agree, the nearest to sus's own length among
-// equals.
+// The tops may differ by frames that changed between the two observations, and recursion repeats frames. So of all places where sus
+// could end, it takes the one above which most frames agree, among equals the one nearest to the length of sus.
 func lastKept(ref, sus stack) int {
 	if len(sus) == 0 {
 		return -1
@@ -67,14 +66,14 @@ func lastKept(ref, sus stack) int {
 	return best
 }
 
-// mostShifted frames, lost or made up at one place, are looked for.
-const mostShifted = 8
+// maxShifted bounds the number of frames, missing or bogus at one place, that shape looks for.
+const maxShifted = 8
 
-// shape is the kind of the uppermost difference, where ref and sus begin: "extra", "missing", "wrong-method",
-// "swapped", or "foreign" for none of these. What the agent calls foreign is often one lost frame and, far below,
-// another fault of its own, such as the end of the walk at a deoptimised caller.
+// shape returns the kind of the uppermost difference, at which ref and sus begin: "extra", "missing", "wrong-method", "swapped", or
+// "foreign" for none of these. What the agent calls foreign is often one missing frame and, far below, an independent fault, such
+// as the end of the walk at a deoptimised caller.
 func shape(ref, sus stack) string {
-	for n := 1; n <= mostShifted; n++ {
+	for n := 1; n <= maxShifted; n++ {
 		switch {
 		case n < len(sus) && continueAlike(ref, sus[n:]):
 			return extra
@@ -93,9 +92,8 @@ func shape(ref, sus stack) string {
 	return foreign
 }
 
-// among leaves those of sus's frames that are of methods in ref: the reference of a sample has instrumented methods
-// only.
-func among(ref, sus stack) stack {
+// onlyMethodsOf returns the frames of sus whose methods occur in ref: the reference of a sample has instrumented methods only.
+func onlyMethodsOf(ref, sus stack) stack {
 	instrumented := map[string]bool{}
 	for _, r := range ref {
 		instrumented[r.name()] = true
@@ -109,7 +107,7 @@ func among(ref, sus stack) stack {
 	return some
 }
 
-// leadingAgents is the number of frames at the top that are the agent's own.
+// leadingAgents returns the number of frames at the top that are the agent's own.
 func leadingAgents(ref stack) int {
 	n := 0
 	for n < len(ref) && ref[n].agents() {
@@ -132,8 +130,8 @@ func frozen(ref, sus stack) bool {
 	return true
 }
 
-// bottomLost reports whether a walk has all but the very last frame of a reference that has all.
+// bottomLost reports whether a walk has all but the very last frame of a complete reference.
 func bottomLost(ref, sus stack) bool {
-	const enough = 3 // in a shorter stack the place above the last frame is as likely to blame
-	return len(ref) >= enough && len(sus) == len(ref)-1 && agreeing(ref, sus) == len(sus)
+	const minFrames = 3 // in a shorter stack the place above the last frame is as likely to blame
+	return len(ref) >= minFrames && len(sus) == len(ref)-1 && agreeing(ref, sus) == len(sus)
 }

@@ -26,12 +26,12 @@ func Crash(c *misstepv1.Crash) (*misstepv1.Signature, string) {
 
 var (
 	signalNameRE = regexp.MustCompile(`^(SIG[A-Z0-9]+|EXCEPTION_[A-Z_]+)`)
-	// assert(x) failed: text — the text may end in values of the run. What precedes it may itself be "Internal Error (file:line);".
+	// assert(x) failed: message — the message may end in values of the run. It may be preceded by "Internal Error (file:line);".
 	failedRE = regexp.MustCompile(`\b((assert|guarantee)\(|(fatal error|Error):).*`)
 )
 
-// crashError is the signal's name, or for an internal error the source file (without its line, which moves with every
-// update) and what was asserted.
+// crashError returns the signal's name, or for an internal error the source file (without its line, which changes with every
+// update) and the assertion.
 func crashError(c *misstepv1.Crash) string {
 	if m := signalNameRE.FindString(c.GetError()); m != "" {
 		return m
@@ -51,8 +51,8 @@ func crashError(c *misstepv1.Crash) string {
 	return out
 }
 
-// blamed is the frame to blame: the problematic one, unless that is only the means of dying. abort is called by whoever gave
-// up, and Unsafe writes where it is told to; its functions in the VM have other names in each JDK.
+// blamed returns the frame to blame: the problematic frame, unless it merely carries out the crash. abort is called by the function
+// that gave up, and Unsafe accesses the address that it gets; its functions in the VM have different names in each JDK.
 func blamed(c *misstepv1.Crash) string {
 	frame := signature.ParseFrame(c.GetProblematicFrame())
 	switch {
@@ -71,8 +71,8 @@ func blamed(c *misstepv1.Crash) string {
 	return frame.Normalised()
 }
 
-// unsafeCaller is the first method below those of Unsafe on top of a Java stack, calls by reflection left out; "" when Unsafe
-// is not there.
+// unsafeCaller returns the first method below those of Unsafe on top of a Java stack, ignoring frames of reflection; "" when Unsafe
+// is not on top.
 func unsafeCaller(frames []string) string {
 	unsafe := false
 	for _, raw := range frames {
@@ -89,17 +89,17 @@ func unsafeCaller(frames []string) string {
 	return ""
 }
 
-// reflectionRE knows the methods between one that is called by reflection and its caller: generated ones to 17, method handles
-// from 18 on.
+// reflectionRE matches the methods between one that is called by reflection and its caller: generated ones up to JDK 17, method
+// handles from JDK 18 on.
 var reflectionRE = regexp.MustCompile(`^(java\.lang\.(reflect|invoke)|(jdk\.internal|sun)\.reflect)\.`)
 
 var (
 	cLibraryRE = regexp.MustCompile(`^(libc\.so|libc-|libpthread)`)
-	// abortRE knows the C library's functions where gdb does not tell the library.
+	// abortRE matches the C library's functions where gdb does not name the library.
 	abortRE = regexp.MustCompile(`^(__)?(GI_)?(pthread_kill|raise|abort)|^$`)
 )
 
-// cLibrary reports whether a frame is of the C library, or of no library that is known.
+// cLibrary reports whether a frame belongs to the C library, or to no known library.
 func cLibrary(f signature.Frame) bool {
 	return f.Kind == signature.CFrame &&
 		(cLibraryRE.MatchString(f.Library) || f.Library == "" && abortRE.MatchString(f.FunctionName()))
@@ -110,12 +110,12 @@ var walkerEnds = []string{
 	"AsyncGetCallTrace", "JvmtiEnv::GetStackTrace", "jvmti_GetStackTrace", "JfrStackTrace::record", "JfrThreadSampl",
 }
 
-// maxChain frames tell the ways into one function apart without splitting on how deep the walk was.
+// maxChain frames distinguish the paths to one function without splitting findings by the depth of the walk.
 const maxChain = 4
 
-// walkerChain is how the walk got to the crash: the VM's own frames from the problematic one to the walker's entry, each
-// function once, at most maxChain and the entry. Empty when no walker is on the stack. A walk that stack scanning began, at a
-// word that was taken for a return address (sampling.guesses), says so: its registers were made up.
+// walkerChain returns the path of the walk to the crash: the VM's own frames from the problematic one to the walker's entry, each
+// function once, at most maxChain and the entry. It is empty when no walker is on the stack. A walk that stack scanning began, at a
+// word that looked like a return address (sampling.guesses), is marked, since its registers were bogus.
 func walkerChain(c *misstepv1.Crash) []string {
 	var chain []string
 	for _, raw := range c.GetNativeFrames() {
@@ -146,7 +146,7 @@ func walkerChain(c *misstepv1.Crash) []string {
 	return []string{"in " + cmp.Or(c.GetPhase(), "walk")}
 }
 
-// phaseGuess is the agent's phase of such a walk (agent/status.go).
+// phaseGuess is the agent's name of the phase of such a walk (agent/status.go).
 const phaseGuess = "guess"
 
 func scanned(c *misstepv1.Crash) bool {
@@ -154,12 +154,11 @@ func scanned(c *misstepv1.Crash) bool {
 		slices.ContainsFunc(c.GetNativeFrames(), func(f string) bool { return strings.Contains(f, "GuessCallers") })
 }
 
-// errorReporter reports whether a function only reports the crash: release and fastdebug builds have different ones on top.
+// errorReporter reports whether a function merely reports the crash: release and fastdebug builds have different ones on top.
 func errorReporter(fn string) bool {
 	for _, p := range []string{
 		"VMError::", "report_vm_error", "report_fatal", "report_java_out_of_memory", "JVM_handle_linux_signal", "PosixSignals::",
-		"crash_handler",
-		"javaSignalHandler",
+		"crash_handler", "javaSignalHandler",
 	} {
 		if strings.HasPrefix(fn, p) {
 			return true
@@ -170,7 +169,7 @@ func errorReporter(fn string) bool {
 
 var compilerThreadRE = regexp.MustCompile(`C([12]) CompilerThread|JVMCI`)
 
-// threadKind is what sort of thread it was, from hs_err's "Current thread" line.
+// threadKind returns the kind of the crashed thread, from hs_err's "Current thread" line.
 func threadKind(line string) string {
 	switch {
 	case strings.TrimSpace(line) == "":
@@ -183,9 +182,8 @@ func threadKind(line string) string {
 	case strings.Contains(line, "VMThread"):
 		return "VM thread"
 	case strings.Contains(line, "ConcurrentGCThread"), strings.Contains(line, "GCTaskThread"),
-		strings.Contains(line, "WorkerThread"),
-		strings.Contains(line, "G1 "), strings.Contains(line, "ZWorker"), strings.Contains(line, "Shenandoah"),
-		strings.Contains(line, "GC Thread"):
+		strings.Contains(line, "WorkerThread"), strings.Contains(line, "G1 "), strings.Contains(line, "ZWorker"),
+		strings.Contains(line, "Shenandoah"), strings.Contains(line, "GC Thread"):
 		return "GC"
 	case strings.Contains(line, "WatcherThread"):
 		return "watcher"

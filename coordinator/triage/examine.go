@@ -33,7 +33,7 @@ func familyOf(check string, fromSignal bool) Family {
 	return Entry
 }
 
-// examineBottom finds what the suspect ends at.
+// examineBottom finds where the suspect ends.
 func (f *Facts) examineBottom(m *misstepv1.Mismatch, names namer) {
 	bottom := f.suspect.fromBottom(0)
 	if bottom != nil {
@@ -49,7 +49,7 @@ func (f *Facts) examineBottom(m *misstepv1.Mismatch, names namer) {
 	}
 }
 
-// examineDifference finds how the two stacks are alike, and where they part.
+// examineDifference finds how far the two stacks agree, and where they part.
 func (f *Facts) examineDifference(m *misstepv1.Mismatch) {
 	ref, sus := f.reference, f.suspect
 	f.Agreed = agreeing(ref, sus)
@@ -61,16 +61,16 @@ func (f *Facts) examineDifference(m *misstepv1.Mismatch) {
 	u := f.Divergence
 	f.NearTop = u >= len(ref)-2
 	switch {
-	case f.Family == Sample: // neighbours in its reference are no edges
+	case f.Family == Sample: // adjacent frames of its reference are not edges
 		return
 	case f.Family == Edge:
 		f.callee, f.caller = sus.fromBottom(u), sus.fromBottom(u-1)
 	case f.Kind == truncated:
-		// Everything below the last frame that the walk has is lost: the edge below it is where it stopped.
+		// Everything below the last frame of the walk is missing: the walk stopped at the edge below that frame.
 		last := lastKept(ref, sus)
 		f.callee, f.caller = ref.fromTop(last), ref.fromTop(last+1)
 		f.NearTop = last <= 1
-		// The right method at a wrong place: the walk had lost its way before.
+		// The right method at a wrong bytecode index: the walk had gone wrong before.
 		f.Astray = last >= 0 && otherIndex(ref[last:last+1], sus[len(sus)-1:]) >= 0
 	default:
 		f.callee, f.caller = ref.fromBottom(u), ref.fromBottom(u-1)
@@ -80,8 +80,8 @@ func (f *Facts) examineDifference(m *misstepv1.Mismatch) {
 	f.CallerWithoutIndex = f.callee != nil && f.caller != nil && f.caller.GetBci() == noIndex
 }
 
-// edgePlace is the place where two frames meet, and says as little as tells bugs apart: of what the VM called itself, of a
-// virtual thread's end and of what a native method called, whose class it was and what ran below does not matter.
+// edgePlace returns the place between two frames, with no more detail than distinguishes bugs: for an upcall, the bottom of a
+// virtual thread and a call by a native method, it does not matter which class was called and what ran below.
 func (f *Facts) edgePlace(callee, caller *frame) signature.Place {
 	switch upcall := callee.upcall(); {
 	case upcall != "":
@@ -94,22 +94,21 @@ func (f *Facts) edgePlace(callee, caller *frame) signature.Place {
 	return signature.Place{Kind: signature.Edge, Method: callee.name(), Caller: caller.name()}
 }
 
-// upcallPlace is the place of a cut at an upcall. The walker of 8 gets over one; what stops it there is that the method from
+// upcallPlace returns the place of a cut at an upcall. The walker of JDK 8 can cross an upcall; it stops there when the method from
 // which the VM called was deoptimised.
 func (f *Facts) upcallPlace(method string) signature.Place {
 	return signature.Place{Kind: signature.Upcall, Method: method, Deoptimised: f.Kind == truncated && f.DeoptimisedCaller != ""}
 }
 
-// examineDeparture finds where the walk, from the top down, first leaves the reference. That place is named by one
-// method: whom it was called by, what it had called, and what the walker took for it, are different each time that the
-// same thing goes wrong.
+// examineDeparture finds where the walk, from the top down, first leaves the reference. One method names that place: its caller,
+// its callee and what the walker found instead differ each time that the same thing goes wrong.
 func (f *Facts) examineDeparture() {
 	ref, sus := f.reference, f.suspect
 	switch f.Family {
-	case Edge: // its reference ends where the call is
+	case Edge: // its reference ends at the call
 		return
 	case Sample:
-		sus = among(ref, sus)
+		sus = onlyMethodsOf(ref, sus)
 	}
 	n := agreeing(ref, sus)
 	f.Right, f.Shape, f.AgentFrames = n, f.Kind, leadingAgents(ref)
@@ -124,8 +123,7 @@ func (f *Facts) examineDeparture() {
 	if i := otherIndex(ref[:n], sus[:n]); i >= 0 {
 		f.OtherIndex = ref[i].name()
 	}
-	// In a recursion the frames from the top may be the same by chance: a walk that has all but the uppermost lost
-	// those.
+	// In a recursion the frames from the top may agree by chance: a walk that has all but the uppermost frames lacks those.
 	lost := len(ref) - len(sus)
 	f.OnlyTopLost = lost > 0 && agreeing(ref[lost:], sus) == len(sus)
 }

@@ -8,26 +8,26 @@ import (
 	"misstep/signature"
 )
 
-// Explanation says how triage came to a signature.
+// Explanation explains how triage arrived at a signature.
 type Explanation struct {
-	// Rule that decided, "FAMILY/NAME", and what it takes the mismatch for. Empty for a crash and a hang, which have no rules.
+	// Rule that decided, as "FAMILY/NAME", and how it interprets the mismatch. Empty for a crash and a hang, which have no rules.
 	Rule   string `json:"rule,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Facts that were looked at, in order.
+	// Facts that were examined, in order.
 	Facts []Fact `json:"facts"`
 }
 
-// Fact is one thing that triage found of an outcome.
+// Fact is one thing that triage found about an outcome.
 type Fact struct {
 	Name string `json:"name"`
 	// Value is a string, an integer or a boolean.
 	Value any `json:"value"`
 }
 
-// Holds reports whether the fact says anything: its value is neither false nor 0 nor empty.
+// Holds reports whether the fact is informative: its value is neither false nor 0 nor empty.
 func (f Fact) Holds() bool { return !reflect.ValueOf(f.Value).IsZero() }
 
-// Explain says how an outcome came to a signature that it shows.
+// Explain explains why an outcome has a signature that it shows.
 func Explain(o *misstepv1.Outcome, s *misstepv1.Signature) (Explanation, error) {
 	switch {
 	case s.GetKind() == signature.KindMismatch:
@@ -43,14 +43,14 @@ func Explain(o *misstepv1.Outcome, s *misstepv1.Signature) (Explanation, error) 
 	return Explanation{}, fmt.Errorf("the outcome has no %s", s.GetKind())
 }
 
-// ExplainMismatch says how triage came to the signature of a mismatch.
+// ExplainMismatch explains how triage arrived at the signature of a mismatch.
 func ExplainMismatch(m *misstepv1.Mismatch) Explanation {
 	f := examine(m)
 	r, _ := decide(f)
 	return Explanation{Rule: string(f.Family) + "/" + r.name, Reason: r.doc, Facts: f.list()}
 }
 
-// list gives the facts by the names of their tags, in the order of the struct.
+// list returns the facts under the names in their tags, in the order of the struct.
 func (f *Facts) list() []Fact {
 	var all []Fact
 	values := reflect.ValueOf(f).Elem()
@@ -98,7 +98,7 @@ func hangFacts(h *misstepv1.Hang, s *misstepv1.Signature) []Fact {
 	return append(facts, partFacts(s)...)
 }
 
-// partFacts are what the facts were made into.
+// partFacts returns the parts of the resulting signature.
 func partFacts(s *misstepv1.Signature) []Fact {
 	var facts []Fact
 	for i, part := range s.GetParts() {

@@ -2,7 +2,7 @@ package triage
 
 import "misstep/signature"
 
-// Kinds of differences, as agents and signatures name them.
+// Kinds of differences, as the agent and signatures name them.
 const (
 	truncated      = "truncated"
 	missing        = "missing"
@@ -15,25 +15,23 @@ const (
 	impossibleEdge = "impossible-edge"
 )
 
-// Family is a sort of check: what its reference is and where its walks begin decide which rules apply.
+// Family is a group of checks: the nature of their reference and the start of their walks decide which rules apply.
 type Family string
 
 // Families.
 const (
 	// Entry checks compare two walks at a method's entry: both begin at the same frame, and the reference is complete.
 	Entry Family = "entry"
-	// Bracket is a walk in a signal handler against a complete one of a moment later.
+	// Bracket compares a walk in a signal handler with a complete one taken a moment later.
 	Bracket Family = "bracket"
-	// Sample is a walk in a signal handler against the instrumented methods that the thread is in. Neighbours in that
-	// reference are no edges.
+	// Sample compares a walk in a signal handler with the instrumented methods that the thread is in. Adjacent frames of that
+	// reference are not edges.
 	Sample Family = "sample"
-	// Edge checks ask whether the bytecode of each caller can make the call. Their reference is the stack up to the
-	// caller.
+	// Edge checks test whether the bytecode of each caller can make the call. Their reference is the stack up to the caller.
 	Edge Family = "edge"
 )
 
-// Facts are what examine finds of a mismatch: all that the rules look at. Indices are 0 where there is nothing to
-// count.
+// Facts are the results of examine: everything that the rules look at. Numbers are 0 where there is nothing to count.
 type Facts struct {
 	Check      string `fact:"check"`
 	Kind       string `fact:"kind that the agent gave it"`
@@ -55,7 +53,7 @@ type Facts struct {
 	Misled      bool   `fact:"walk began elsewhere than where the thread was"`
 	TopExplains bool   `fact:"top explains the difference"`
 
-	// How the two stacks are alike.
+	// How far the two stacks agree.
 	Agreed       int             `fact:"frames that agree from the top"`
 	Divergence   int             `fact:"frames that agree from the bottom"`
 	Edge         signature.Place `fact:"edge where the stacks part"`
@@ -66,7 +64,7 @@ type Facts struct {
 	BottomLost   bool            `fact:"all but the bottom frame kept"`
 	Frozen       bool            `fact:"frames of the virtual thread missing"`
 
-	// Where the walk, from the top down, first leaves the reference. Of a sample only the frames of instrumented
+	// Where the walk, from the top down, first leaves the reference. For a sample, only the frames of instrumented
 	// methods count.
 	Right       int             `fact:"frames right from the top"`
 	AgentFrames int             `fact:"agent's own frames on top"`
@@ -75,7 +73,7 @@ type Facts struct {
 	OtherIndex  string          `fact:"method above it with another bytecode index"`
 	OnlyTopLost bool            `fact:"right but for the uppermost frames"`
 
-	// What the suspect ends at.
+	// Where the suspect ends.
 	Upcall              string `fact:"upcall at the bottom"`
 	UpcallAbove         string `fact:"upcall above the bottom"`
 	BottomLinker        bool   `fact:"bottom is a method handle's linker"`

@@ -14,16 +14,16 @@ const (
 	DecisionSplit = "split"
 )
 
-// Grouping says which findings people took for one. The zero value takes each for itself. Signatures are never rewritten: a
-// grouping is computed from the decisions that stand, so taking one back gives exactly what was before, and outcomes that
-// came in between are where they belong.
+// Grouping records which findings users merged. In the zero value none are merged. Signatures are never rewritten: a grouping is
+// computed from the decisions that are not undone, so undoing one restores exactly what was before, and outcomes that arrived in
+// between are where they belong.
 type Grouping struct {
 	// head of each finding that is an alias.
 	head map[string]string
 }
 
-// NewGrouping applies decisions in order, those taken back left out. A decision that has lost its object, because one before
-// it was taken back, does nothing.
+// NewGrouping applies decisions in order, except undone ones. A decision that has lost its object because an earlier one was undone
+// does nothing.
 func NewGrouping(decisions []*misstepv1.TriageDecision) Grouping {
 	g := Grouping{head: map[string]string{}}
 	for _, d := range decisions {
@@ -44,7 +44,7 @@ func NewGrouping(decisions []*misstepv1.TriageDecision) Grouping {
 	return g
 }
 
-// Check says why a decision would change nothing.
+// Check returns why a decision would change nothing.
 func (g Grouping) Check(d *misstepv1.TriageDecision) error {
 	f := d.GetFinding()
 	switch d.GetKind() {
@@ -53,7 +53,7 @@ func (g Grouping) Check(d *misstepv1.TriageDecision) error {
 			if f == d.GetInto() {
 				return fmt.Errorf("%s cannot be merged into itself", f)
 			}
-			return fmt.Errorf("%s and %s are one finding already: %s", f, d.GetInto(), head)
+			return fmt.Errorf("%s and %s are already the same finding: %s", f, d.GetInto(), head)
 		}
 		return nil
 	case DecisionSplit:
@@ -61,14 +61,14 @@ func (g Grouping) Check(d *misstepv1.TriageDecision) error {
 			return nil
 		}
 		if len(g.Aliases(f)) > 0 {
-			return fmt.Errorf("%s is what others were merged into: split those off, or undo the merge", f)
+			return fmt.Errorf("other findings were merged into %s: split those off, or undo the merge", f)
 		}
-		return fmt.Errorf("%s stands by itself: nothing was merged into it or it into another", f)
+		return fmt.Errorf("%s is not merged: nothing was merged into it, and it was not merged into another finding", f)
 	}
 	return errors.New("unknown decision " + d.GetKind())
 }
 
-// Head is the finding that an id counts for.
+// Head returns the finding to which an id belongs.
 func (g Grouping) Head(id string) string {
 	if h, ok := g.head[id]; ok {
 		return h
@@ -76,7 +76,7 @@ func (g Grouping) Head(id string) string {
 	return id
 }
 
-// Aliases of a head, sorted; none for a finding that is itself an alias.
+// Aliases returns the aliases of a head, sorted; none for a finding that is itself an alias.
 func (g Grouping) Aliases(id string) []string {
 	var out []string
 	for a, h := range g.head {

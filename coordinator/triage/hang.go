@@ -13,18 +13,18 @@ import (
 // maxWaiters bounds the places in a hang's signature.
 const maxWaiters = 4
 
-// spinning is the share of the busiest thread's time on a CPU from which on a thread is taken to run all the time; on a loaded
-// machine none runs for half of a look.
+// spinning is the share of the busiest thread's CPU time from which a thread is considered to run all the time; on a loaded machine
+// no thread runs for half of the observed time.
 const spinning = 0.5
 
-// Hang returns the signature of a hang and a title: its cause and the threads that are to blame, grouped by place, since pools
-// have any number of alike threads. In a walk or in the agent those are the threads that are there; in a deadlock those that
-// wait for each other; for a safepoint that is not reached those that run; otherwise all of the application.
+// Hang returns the signature of a hang and a title: its cause and the threads to blame, grouped by place, since pools have any
+// number of equal threads. For a hang in a walk or in the agent those are the threads in it; in a deadlock those that wait for each
+// other; for a safepoint that is not reached the running ones; otherwise all threads of the application.
 func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
 	cause := h.GetCause()
 	if cause == "deadlock" &&
 		!slices.ContainsFunc(h.GetThreads(), func(t *misstepv1.HungThread) bool { return t.GetHeldBy() != "" }) {
-		cause = "" // who waits for whom is not known: all threads of the application
+		cause = "" // it is not known which thread waits for which: all threads of the application
 	}
 	most := 0.0
 	for _, t := range h.GetThreads() {
@@ -34,7 +34,7 @@ func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
 	}
 	var places []string
 	for i, t := range h.GetThreads() {
-		if i > 0 && housekeeping(t.GetName()) { // the first one of a hang in a walk is the culprit
+		if i > 0 && housekeeping(t.GetName()) { // the first thread of a hang in a walk is the culprit
 			continue
 		}
 		if p := place(cause, t, most); p != "" && !slices.Contains(places, p) {
@@ -52,7 +52,7 @@ func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
 	return signature.Proto(signature.Hang{Cause: h.GetCause(), Waiters: places}), signature.Clean(title)
 }
 
-// place is what a thread adds to the signature, "" for nothing. most is the share of the time that the busiest thread ran.
+// place returns a thread's part of the signature, "" for none. most is the share of the time that the busiest thread ran.
 func place(cause string, t *misstepv1.HungThread, most float64) string {
 	switch cause {
 	case "in-walk", "in-agent":
@@ -62,9 +62,9 @@ func place(cause string, t *misstepv1.HungThread, most float64) string {
 		}
 		return who(t) + " in " + chain
 	case "starved":
-		return "" // whom the scheduler forgot is no matter of theirs
+		return "" // it does not depend on the threads which of them the scheduler starves
 	case "safepoint":
-		// The JVM did not stop, so there are no Java stacks: who kept running is to blame.
+		// The JVM did not stop, so there are no Java stacks: the threads that kept running are to blame.
 		if t.GetRunning() == 0 || t.GetRunning() < spinning*most || housekeeping(t.GetName()) {
 			return ""
 		}
@@ -93,7 +93,7 @@ func place(cause string, t *misstepv1.HungThread, most float64) string {
 	return ""
 }
 
-// javaPlace is the first frame that is not only the means of waiting, else the top one; "" without Java frames.
+// javaPlace returns the first frame that does not merely implement waiting, else the top one; "" without Java frames.
 func javaPlace(t *misstepv1.HungThread) string {
 	for _, f := range t.GetJavaFrames() {
 		if j := javaFrame(f); j != "" && !waiting(j) {
@@ -106,7 +106,7 @@ func javaPlace(t *misstepv1.HungThread) string {
 	return ""
 }
 
-// walkChain is the walker's frames of a native stack, from what it waits in to its entry; "" when it is in no walker.
+// walkChain returns the walker's frames of a native stack, from the innermost to the walker's entry; "" when there is no walker.
 func walkChain(frames []string) string {
 	var chain []string
 	for _, raw := range frames {
@@ -126,8 +126,8 @@ func walkChain(frames []string) string {
 	return ""
 }
 
-// nativeName takes the function out of a line of gdb or hs_err; "" when it is not known. Of hs_err's, the library stands for
-// one of the VM that is not.
+// nativeName returns the function in a line of gdb or hs_err; "" when it is not known. In a line of hs_err, the library stands for
+// an unknown function of the VM.
 func nativeName(line string) string {
 	f := signature.ParseFrame(line)
 	if f.Kind != signature.VMFrame && f.Kind != signature.CFrame {
@@ -159,7 +159,7 @@ func javaFrame(s string) string {
 	return f.MethodName()
 }
 
-// waiting says that a frame is only the means of waiting; who called it is where the thread waits.
+// waiting reports whether a frame merely implements waiting; the thread waits in its caller.
 func waiting(f string) bool {
 	for _, p := range []string{
 		"java.lang.Object.wait", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.locks.", "java.lang.Thread.sleep",
@@ -173,7 +173,7 @@ func waiting(f string) bool {
 	return false
 }
 
-// housekeeping threads of the JVM wait always and say nothing.
+// housekeeping reports whether a thread is one of the JVM's own that always wait, which is not informative.
 func housekeeping(name string) bool {
 	for _, p := range []string{
 		"Reference Handler", "Finalizer", "Signal Dispatcher", "Service Thread", "Monitor Deflation", "Common-Cleaner",
@@ -187,7 +187,7 @@ func housekeeping(name string) bool {
 	return false
 }
 
-// who is a thread's name without the numbers that pools give.
+// who returns a thread's name without the numbers that pools assign.
 func who(t *misstepv1.HungThread) string {
 	n := strings.TrimSpace(trailingNums.ReplaceAllString(t.GetName(), ""))
 	if n == "" {

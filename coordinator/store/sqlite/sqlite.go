@@ -65,7 +65,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	}
 	sources := p.ListSources()
 	if newest := sources[len(sources)-1].Version; have > newest {
-		return fmt.Errorf("its schema has version %d, this program supports up to %d: use the newer misstep that wrote it", have, newest)
+		return fmt.Errorf("its schema has version %d, this program supports up to %d: use the newer misstep that wrote it", have,
+			newest)
 	}
 	_, err = p.Up(ctx)
 	return err
