@@ -6,7 +6,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// What HotSpot does with certain methods, by their names.
+// What HotSpot does with certain methods, which are recognised by name.
 
 // upcalls are methods that the VM calls by itself, through JavaCalls, while Java code is on the stack; HotSpot names
 // them in classfile/vmSymbols.hpp. Class initialisers and loadClass, which any class may have, are in upcall.
@@ -26,7 +26,7 @@ var upcalls = map[string]bool{
 	"sun.instrument.InstrumentationImpl.transform":                  true,
 }
 
-// upcall returns the short name of the VM's upcall that the frame is, or "".
+// upcall returns the short name of the upcall if the frame is one by the VM, else "".
 func (f *frame) upcall() string {
 	switch {
 	case f == nil:
@@ -41,8 +41,8 @@ func (f *frame) upcall() string {
 	return ""
 }
 
-// loadsForVM reports whether a loadClass is the one that the VM calls, of whatever class the loader has: that with one
-// argument. The one with two is called by Java only.
+// loadsForVM reports whether a loadClass is the overload that the VM calls, whatever the loader's class: the one with one argument.
+// The overload with two is called by Java code only.
 func (f *frame) loadsForVM() bool {
 	return f.GetDescriptor_() == "(Ljava/lang/String;)Ljava/lang/Class;" ||
 		f.GetDescriptor_() == "" && strings.HasSuffix(f.GetClassName(), "ClassLoader")
@@ -59,8 +59,8 @@ func (f *frame) continuation() bool {
 }
 
 // linker reports whether the frame is of a lambda form, or of a VarHandle's guard, that calls a handle's method by
-// linkToStatic and its like (HotSpot: cpu/x86/methodHandles_x86.cpp, generate_method_handle_interpreter_entry). What
-// the form is called follows from the method's arguments.
+// linkToStatic and its like (HotSpot: cpu/x86/methodHandles_x86.cpp, generate_method_handle_interpreter_entry). The
+// name of the form follows from the method's arguments.
 func (f *frame) linker() bool {
 	if f == nil {
 		return false
@@ -72,15 +72,15 @@ func (f *frame) linker() bool {
 	return false
 }
 
-// nativeIndex is what AsyncGetCallTrace gives a frame of a native method in place of a bytecode index, noIndex what
-// GetStackTrace gives it. HotSpot's InvocationEntryBci is noIndex too, so in AsyncGetCallTrace's answers compiled
-// entries have it.
+// nativeIndex is the value that AsyncGetCallTrace reports in place of a bytecode index for a frame of a native method, noIndex the
+// one that GetStackTrace reports. HotSpot's InvocationEntryBci equals noIndex, so AsyncGetCallTrace reports it for entries of
+// compiled code.
 const (
 	nativeIndex = -3
 	noIndex     = -1
 )
 
-// native reports whether the frame is of a native method. Only a reference's frame tells.
+// native reports whether the frame is of a native method. This is reliable only for a reference's frame.
 func (f *frame) native() bool {
 	return f != nil && (f.GetBci() == noIndex || f.GetBci() == nativeIndex)
 }
@@ -105,8 +105,8 @@ func (f *frame) constructsForVM() bool {
 }
 
 // thrownByVM are exceptions that the VM throws where compiled code fails implicitly (HotSpot: c1_Runtime1.cpp,
-// sharedRuntime.cpp), and where what it refers to is not to be had (linkResolver.cpp, systemDictionary.cpp,
-// instanceKlass.cpp), which C1's patching stubs find out.
+// sharedRuntime.cpp), and where what it refers to cannot be resolved (linkResolver.cpp, systemDictionary.cpp, instanceKlass.cpp),
+// which C1's patching stubs find out.
 var thrownByVM = map[string]bool{
 	"java.lang.ArithmeticException": true, "java.lang.ArrayIndexOutOfBoundsException": true, "java.lang.ArrayStoreException": true,
 	"java.lang.ClassCastException": true, "java.lang.NegativeArraySizeException": true, "java.lang.NullPointerException": true,
@@ -128,10 +128,10 @@ func enteredFromVM(words []*misstepv1.StackWord) bool {
 	return false
 }
 
-// copiesArray reports whether the frame is of System.arraycopy, of which C1 has code of its own.
+// copiesArray reports whether the frame is of System.arraycopy, which is an intrinsic of C1.
 func (f *frame) copiesArray() bool { return f != nil && f.name() == "java.lang.System.arraycopy" }
 
-// searchesString reports whether C2 has instructions of its own for the method: the search of a string in another.
+// searchesString reports whether the method is an intrinsic of C2: the search of a string in another.
 func (f *frame) searchesString() bool {
 	d := f.raw().GetDescriptor_()
 	if !strings.HasPrefix(f.raw().GetMethod(), "indexOf") {

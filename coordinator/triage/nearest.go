@@ -10,22 +10,22 @@ import (
 	"misstep/signature"
 )
 
-// Fits is the score from which two findings are taken for perhaps the same: all but one of the things compared agree.
+// Fits is the score from which two findings may be the same: all but one of the compared features agree.
 const Fits = 0.6
 
 // feature is one thing in which findings are compared.
 type feature struct {
 	name string
-	// tokens of its value; two values are alike as far as they share tokens.
+	// tokens of its value; the similarity of two values is the share of common tokens.
 	tokens []string
-	// weight of it; those of one kind add up to 1.
+	// weight of the feature; the weights of one kind of finding add up to 1.
 	weight float64
 }
 
 // Nearest compares a finding with others and returns those that have anything in common with it, nearest first, at most most of
-// them. What is compared: for a mismatch the check, the kind, the place and the methods around it; for a crash the parts of its
-// signature; for a hang its cause and who waits where. Each reason says what is the same and what is not. The same finding and
-// those of another kind are left out. Each finding's example gives the methods; without one they count as different.
+// them. The features are: for a mismatch the check, the kind, the place and the methods around it; for a crash the parts of its
+// signature; for a hang its cause and its waiters. Each reason lists what is equal and what differs. The finding itself and
+// findings of another kind are left out. Each finding's example gives the methods; without one they count as different.
 func Nearest(f *misstepv1.Finding, others []*misstepv1.Finding, most int) []*misstepv1.NearFinding {
 	mine := features(f)
 	var out []*misstepv1.NearFinding
@@ -77,7 +77,7 @@ func near(mine, theirs []feature) *misstepv1.NearFinding {
 func features(f *misstepv1.Finding) []feature {
 	s, err := signature.Read(f.GetSignature())
 	if err != nil {
-		return nil // of a newer Misstep
+		return nil // written by a newer Misstep
 	}
 	switch s := s.(type) {
 	case signature.Mismatch:
@@ -101,7 +101,7 @@ func features(f *misstepv1.Finding) []feature {
 	return nil
 }
 
-// tokens splits a place at what joins its names.
+// tokens splits a place into its names.
 func tokens(p signature.Place) []string {
 	if p.Kind == signature.Edge {
 		return []string{p.Method, p.Caller}
@@ -109,7 +109,7 @@ func tokens(p signature.Place) []string {
 	return strings.Fields(p.String())
 }
 
-// steps of a crash's walker, which are what is compared; that there is none is alike, too.
+// steps returns the tokens of a crash's walker; the absence of a walker is a token, too.
 func steps(walker []string) []string {
 	switch len(walker) {
 	case 0:
@@ -120,7 +120,7 @@ func steps(walker []string) []string {
 	return walker
 }
 
-// around names the methods within three frames of where the example's two stacks part, and its top's state.
+// around returns the methods within three frames of where the example's two stacks part, and the state of its top frame.
 func around(f *misstepv1.Finding) []string {
 	m := Shown(f.GetExample(), f.GetSignature())
 	if m == nil {
@@ -136,7 +136,7 @@ func around(f *misstepv1.Finding) []string {
 	return out
 }
 
-// Shown is the smallest mismatch of an outcome that has the signature and still its stacks; nil when there is none.
+// Shown returns the smallest mismatch of an outcome that has the signature and still has its stacks; nil when there is none.
 func Shown(o *misstepv1.Outcome, s *misstepv1.Signature) *misstepv1.Mismatch {
 	var best *misstepv1.Mismatch
 	size := func(m *misstepv1.Mismatch) int {
@@ -153,7 +153,7 @@ func Shown(o *misstepv1.Outcome, s *misstepv1.Signature) *misstepv1.Mismatch {
 	return best
 }
 
-// jaccard is the share of tokens that two sets have in common; two empty ones have none.
+// jaccard returns the share of tokens that two sets have in common (Jaccard index); 0 for two empty sets.
 func jaccard(a, b []string) float64 {
 	union := map[string]int{}
 	for _, t := range a {

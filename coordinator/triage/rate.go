@@ -9,8 +9,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Fisher is the two-sided p value of R. A. Fisher's exact test that a of n and b of m come from one rate: the probability of a
-// table with these margins that is no likelier than the one seen.
+// Fisher returns the two-sided p-value of R. A. Fisher's exact test of whether a of n and b of m have the same rate: the
+// probability of all tables with these margins that are no likelier than the observed one.
 func Fisher(a, n, b, m uint64) float64 {
 	a, b = min(a, n), min(b, m)
 	hits, low := a+b, uint64(0)
@@ -24,20 +24,20 @@ func Fisher(a, n, b, m uint64) float64 {
 	logP := func(k uint64) float64 { return choose(n, k) + choose(m, hits-k) - choose(n+m, hits) }
 	seen, p := logP(a), 0.0
 	for k := low; k <= min(hits, n); k++ {
-		if l := logP(k); l <= seen+1e-7 { // equal but for rounding
+		if l := logP(k); l <= seen+1e-7 { // equal except for rounding
 			p += math.Exp(l)
 		}
 	}
 	return min(1, p)
 }
 
-// Cell is hits of trials of one combination of values, by dimension.
+// Cell holds the hits and trials of one combination of values, by dimension.
 type Cell struct {
 	Values       map[string]string
 	Hits, Trials uint64
 }
 
-// Dimensions of a trial by which rates are told apart, in the order in which they are shown.
+// Dimensions returns the dimensions of a trial by which rates are distinguished, in the order in which they are shown.
 func Dimensions() []string {
 	return []string{"jdk", "workload", "flag set", "perturbation", "ratio", "interval"}
 }
@@ -73,7 +73,7 @@ func Factors(cells []Cell) []*misstepv1.FindingFactor {
 		})
 		out = append(out, some...)
 		if tests += len(some); len(some) == 2 {
-			tests-- // the two are one question
+			tests-- // two values are one test
 		}
 	}
 	var hits, trials uint64

@@ -6,8 +6,8 @@ import (
 	"misstep/signature"
 )
 
-// madeUpAtEntry are of walks at a method's entry that have frames which the reference has not. Fabricated frames come
-// from whatever the dead part of the stack held: their names say nothing. What the reference has there does.
+// madeUpAtEntry are for walks at a method's entry that have frames which the reference lacks. Bogus frames come from whatever the
+// dead part of the stack held, so their names are meaningless; the reference's frames at that place are not.
 var madeUpAtEntry = []rule{
 	{
 		name:  "index-above-foreign",

@@ -6,15 +6,15 @@ import (
 	"misstep/signature"
 )
 
-// Words of places that more than one family has.
+// Words for places that more than one family has.
 const (
 	linkerWords        = "the caller of a method handle's linker"
 	virtualThreadWords = "a continuation: frames of the virtual thread are missing"
 )
 
 // deoptimised is the first rule wherever a walk is compared: frame::safe_for_sender refuses a sender whose return address is its
-// deoptimisation entry (HotSpot: cpu/x86/frame_x86.cpp). The agent saw that address on the stack
-// (agent/deoptimised_jvm_test.go); without it the place of a cut tells nothing of its cause.
+// deoptimisation entry (HotSpot: cpu/x86/frame_x86.cpp). The agent has found that address on the stack
+// (agent/deoptimised_jvm_test.go); without it the place of a cut does not reveal its cause.
 var deoptimised = []rule{{
 	name: "deoptimised-caller",
 	doc: "The walk ends at a caller that was deoptimised while it was calling. Below an upcall it ends in any case. To a " +
@@ -27,8 +27,8 @@ var deoptimised = []rule{{
 	},
 }}
 
-// cuts are of walks that end above the reference's bottom. Everything below the last frame that the walk has is lost,
-// so the edge is the one below it.
+// cuts are for walks that end above the reference's bottom. Everything below the last frame of the walk is missing, so the edge is
+// the one below it.
 var cuts = []rule{
 	{
 		name:  "cut-at-upcall",
@@ -74,7 +74,7 @@ var cuts = []rule{
 	},
 }
 
-// lostFrames are of walks that lack frames in the middle.
+// lostFrames are for walks that lack frames in the middle.
 var lostFrames = []rule{
 	{
 		name:  "missing-in-virtual-thread",
@@ -99,7 +99,7 @@ var lostFrames = []rule{
 	},
 }
 
-// departures name the place where a walk, from the top down, first leaves the reference, if it is no method.
+// departures name the place where a walk, from the top down, first leaves the reference, if that is not a method.
 var departures = []rule{
 	{
 		name:  "native-caller",
@@ -139,7 +139,7 @@ var departureMethods = []rule{
 	},
 }
 
-// indices are of walks that have the right methods.
+// indices are for walks that have the right methods.
 var indices = []rule{{
 	name:  "bytecode-index",
 	doc:   "The right method at a wrong bytecode index.",
@@ -152,7 +152,7 @@ var indices = []rule{{
 	},
 }}
 
-// lastResort applies to all that entry checks and brackets find.
+// lastResort applies to everything that entry checks and brackets find.
 var lastResort = []rule{
 	codeRule,
 	{
@@ -163,8 +163,8 @@ var lastResort = []rule{
 	},
 }
 
-// codeRule is for an answer that is an error code and no stack: which one, and where the signal hit. A code that
-// AsyncGetCallTrace does not have (HotSpot: share/prims/forte.cpp) is wrong anywhere.
+// codeRule is for walks that returned an error code instead of a stack: which code, and where the signal hit. A code that
+// AsyncGetCallTrace does not define (HotSpot: share/prims/forte.cpp) is wrong anywhere.
 var codeRule = rule{
 	name:  "error-code",
 	doc:   "The walk answered with an error code in place of a stack.",
@@ -183,7 +183,7 @@ var codeRule = rule{
 	},
 }
 
-// departureVerdict is the verdict for a departure. A wrong method is described by what it was taken for.
+// departureVerdict returns the verdict for a departure. A wrong method is described by the method that the walk has instead.
 func (f *Facts) departureVerdict(kind string, place signature.Place, words string) verdict {
 	if f.Kind == wrongMethod {
 		words = f.reference.fromBottom(f.Divergence).name() + " taken for " + f.suspect.fromBottom(f.Divergence).name()
@@ -191,7 +191,7 @@ func (f *Facts) departureVerdict(kind string, place signature.Place, words strin
 	return f.verdict(kind, place, words)
 }
 
-// edgeVerdict is the edge where the stacks part, described with the names of the example.
+// edgeVerdict returns the edge where the stacks part, described with the names of the example.
 func edgeVerdict(f *Facts) verdict {
 	if f.Edge.Kind != signature.Upcall {
 		return f.verdict("", f.Edge, "")
@@ -203,7 +203,7 @@ func edgeVerdict(f *Facts) verdict {
 	return f.upcallVerdict(f.Edge, here)
 }
 
-// upcallVerdict describes an upcall, here how the example looks.
+// upcallVerdict describes an upcall; here describes the example.
 func (f *Facts) upcallVerdict(place signature.Place, here string) verdict {
 	words := "the VM's upcall of " + place.Method + here
 	if place.Deoptimised {
@@ -212,7 +212,7 @@ func (f *Facts) upcallVerdict(place signature.Place, here string) verdict {
 	return f.verdict("", place, words)
 }
 
-// exceptionVerdict is the VM's construction of an exception, by an upcall.
+// exceptionVerdict returns a verdict about an upcall by which the VM constructs an exception.
 func exceptionVerdict(kind string) func(*Facts) verdict {
 	return func(f *Facts) verdict {
 		words := "the VM's construction of an exception (here " + f.Bottom + ")"

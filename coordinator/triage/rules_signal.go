@@ -23,8 +23,8 @@ var leftAtTop = []rule{{
 	then:  inReference,
 }}
 
-// madeUpInSignal are of brackets' walks that have frames which the reference has not. A bracket's reference is of
-// later: what ends at such a frame was cut off there, wherever the thread is now.
+// madeUpInSignal are for brackets' walks that have frames which the reference lacks. A bracket's reference is taken later: a walk
+// that ends at such a frame was cut off there, wherever the thread is now.
 var madeUpInSignal = []rule{
 	{
 		name: "ends-at-upcall",
@@ -81,8 +81,8 @@ var indicesInSignal = []rule{{
 	then:  func(f *Facts) verdict { return f.topVerdict(" in " + f.reference.fromBottom(f.Divergence).name()) },
 }}
 
-// sampleCuts are of sampled walks that end early. Their reference holds only instrumented methods, so what tells bugs
-// apart is the last frame that the walk has, and where the signal hit.
+// sampleCuts are for sampled walks that end early. Their reference holds only instrumented methods, so bugs are distinguished by
+// the last frame of the walk, and by where the signal hit.
 var sampleCuts = []rule{
 	{
 		name: "cut-at-upcall",
@@ -180,9 +180,9 @@ var sampleRules = []rule{
 	},
 }
 
-// edgeRules are for calls that the bytecode cannot make. In a sampled walk the frames above the caller come from
-// wherever the walker read: what tells bugs apart is where the signal hit. A walk at a safepoint has no such place, so
-// the edge itself is named.
+// edgeRules are for calls that the bytecode cannot make. In a sampled walk the frames above the caller come from wherever the
+// walker read, so bugs are distinguished by where the signal hit. A walk at a safepoint has no such place, so the edge itself is
+// named.
 var edgeRules = []rule{
 	{
 		name: "edge-at-safepoint",
@@ -208,7 +208,7 @@ var edgeRules = []rule{
 	},
 }
 
-// topVerdict blames the instruction that the signal hit; in says where the example has it.
+// topVerdict blames the instruction that the signal hit; in describes where that is in the example.
 func (f *Facts) topVerdict(in string) verdict {
 	place := f.topPlace()
 	return f.verdict("", place, place.String()+in)
@@ -217,7 +217,7 @@ func (f *Facts) topVerdict(in string) verdict {
 // inReference blames the instruction that the signal hit, in the reference's top frame.
 func inReference(f *Facts) verdict { return f.topVerdict(" in " + f.reference.fromTop(0).name()) }
 
-// belowBottom is the caller of the last frame that the walk has.
+// belowBottom blames the caller of the last frame of the walk.
 func belowBottom(f *Facts) verdict {
 	return f.verdict("", signature.Place{Kind: signature.BelowMethod, Method: f.Bottom}, "the caller of "+f.Bottom)
 }

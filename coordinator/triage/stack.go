@@ -7,7 +7,7 @@ import (
 	"misstep/signature"
 )
 
-// frame is a frame of a walk with its class's name normalised (Class). A nil frame is one that is not there.
+// frame is a frame of a walk with the normalised name of its class (signature.Class). A nil frame stands for a missing one.
 type frame struct {
 	*misstepv1.Frame
 	class string
@@ -26,7 +26,7 @@ type namer struct {
 	methods map[[2]string]named
 }
 
-// named is what frames of one class and method share.
+// named is what all frames of one class and method share.
 type named struct {
 	id   int
 	text string
@@ -34,7 +34,7 @@ type named struct {
 
 func newNamer() namer { return namer{classes: map[string]string{}, methods: map[[2]string]named{}} }
 
-// frame names a frame; nil for nil.
+// frame returns f with its names; nil for nil.
 func (n namer) frame(f *misstepv1.Frame) *frame {
 	if f == nil {
 		return nil
@@ -61,7 +61,7 @@ func (n namer) stack(t *misstepv1.Trace) stack {
 	return frames
 }
 
-// fromTop is the frame at an index from the top, nil outside.
+// fromTop returns the frame at an index from the top, nil outside the stack.
 func (s stack) fromTop(i int) *frame {
 	if i < 0 || i >= len(s) {
 		return nil
@@ -69,10 +69,10 @@ func (s stack) fromTop(i int) *frame {
 	return s[i]
 }
 
-// fromBottom is the frame at an index from the bottom, nil outside.
+// fromBottom returns the frame at an index from the bottom, nil outside the stack.
 func (s stack) fromBottom(i int) *frame { return s.fromTop(len(s) - 1 - i) }
 
-// name is the frame's method as signatures write it, signature.NoMethod where there is no frame.
+// name returns the frame's method as signatures write it, signature.NoMethod for a missing frame.
 func (f *frame) name() string {
 	if f == nil {
 		return signature.NoMethod
@@ -80,7 +80,7 @@ func (f *frame) name() string {
 	return f.text
 }
 
-// raw is the frame as it was observed; nil for nil. Its getters bear that.
+// raw returns the frame as it was observed; nil, on which getters may be called, for nil.
 func (f *frame) raw() *misstepv1.Frame {
 	if f == nil {
 		return nil
@@ -88,7 +88,7 @@ func (f *frame) raw() *misstepv1.Frame {
 	return f.Frame
 }
 
-// same reports whether two frames are of one method; a frame may lack its descriptor.
+// same reports whether two frames have the same method; a frame may lack its descriptor.
 func (f *frame) same(o *frame) bool {
 	d, e := f.raw().GetDescriptor_(), o.raw().GetDescriptor_()
 	return f.id == o.id && (d == "" || e == "" || d == e)

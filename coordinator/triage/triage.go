@@ -1,7 +1,7 @@
-// Package triage says which outcomes are the same: it gives each mismatch, crash and hang a signature made of what belongs to
-// the bug, with everything left out that only belongs to the run.
+// Package triage decides which outcomes are the same: it gives each mismatch, crash and hang a signature that contains what belongs
+// to the bug and omits what only belongs to the run.
 //
-// All functions are pure. What the parts of a signature are, and how they are written, is package signature's.
+// All functions are pure. Package signature defines the parts of a signature and their text.
 package triage
 
 import (
@@ -19,7 +19,7 @@ type Hit struct {
 	// ID of the finding.
 	ID        string
 	Signature *misstepv1.Signature
-	// Title in one line for people, as specific as the example; two hits with the same signature may have different titles.
+	// Title describes the example in one line; two hits with the same signature may have different titles.
 	Title string
 	// Weight is the number of frames of the smallest observation: the smaller, the better an example.
 	Weight int
@@ -62,10 +62,10 @@ func Triage(o *misstepv1.Outcome) []Hit {
 	return out
 }
 
-// Void says that an outcome which does not show the finding that was looked for proves nothing of it either: it is void, or its
-// JVM ended badly before any check took anything. A JVM that did not start, for a flag that its build does not know or an agent
-// that it does not bear, is no proof that a bug is not there. A crash or hang without any check asked for counts: nothing else
-// could be seen.
+// Void reports whether an outcome that does not show the finding looked for proves nothing about it: the outcome is void, or its
+// JVM failed before any check observed anything. A JVM that did not start, because of a flag that its build does not know or an
+// agent that it does not support, does not prove that a bug is absent. A crash or hang of a recipe without checks counts, since
+// nothing else can be observed there.
 func Void(o *misstepv1.Outcome) bool {
 	took := slices.ContainsFunc(o.GetChecks(), func(c *misstepv1.CheckCount) bool { return c.GetTotal() > 0 })
 	switch o.GetKind() {
@@ -79,17 +79,15 @@ func Void(o *misstepv1.Outcome) bool {
 	return false
 }
 
-// Idle says of a void outcome that its JVM ran to a good end all the same, under what perturbation was asked for: its checks
-// had nothing to compare, or the perturbation nothing to do. A try of a recipe that ends so has not shown what it was made to
-// show.
+// Idle reports whether an outcome is void although its JVM completed normally, under the requested perturbation: its checks had
+// nothing to compare, or the perturbation had nothing to do. Such a try did not show what its recipe was made to show.
 func Idle(o *misstepv1.Outcome) bool {
 	return o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID && o.GetExitCode() == 0 && o.GetSignal() == 0 &&
 		o.GetPerturbation().GetEjected() == ""
 }
 
-// Slim returns an outcome without the stacks that nobody needs twice: of the mismatches with the same signature only the
-// smallest keeps its own. Counts and everything else stay; the evidence in the corpus has all of it. The argument is not
-// changed.
+// Slim returns an outcome without redundant stacks: of the mismatches with the same signature only the smallest keeps its stacks.
+// Counts and everything else are kept; the evidence in the corpus is complete. The argument is not changed.
 func Slim(o *misstepv1.Outcome, hits []Hit) *misstepv1.Outcome {
 	o = proto.CloneOf(o)
 	keep := map[int]bool{}

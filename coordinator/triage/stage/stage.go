@@ -1,8 +1,7 @@
-// Package stage says how far the life of a thread's top frame is when a signal hits it: whether a stack walker that
-// begins there can find the caller.
+// Package stage defines the stages in the life of a thread's top frame when a signal hits it: they decide whether a stack walker
+// that begins there can find the caller.
 //
-// What tells that is machine code, so an architecture brings a Reader of its own (package x86); this package has the
-// words that all share.
+// The stage follows from machine code, so each architecture has its own Reader (package x86); this package has what all share.
 package stage
 
 // Stages of a frame's life, as signatures name them.
@@ -24,14 +23,14 @@ const (
 	Barrier = "barrier"
 	// Aligned is C code that aligns its stack and so has its frame elsewhere than right below its caller's.
 	Aligned = "aligned stack"
-	// Body is all other code: it says nothing of its frame.
+	// Body is all other code, which reveals nothing about its frame.
 	Body = "body"
-	// Unknown: there is no code, or nobody here can read it.
+	// Unknown: there is no code, or no Reader for it.
 	Unknown = "code unknown"
 )
 
-// Unfinished reports whether the frame is not set up yet, is taken down already, or is larger than the walker takes it
-// for. Then the place that the signal hit explains a walk that went wrong from the start.
+// Unfinished reports whether the frame is not set up yet, is already taken down, or is larger than the walker assumes. Then the
+// place that the signal hit explains a walk that went wrong from the start.
 func Unfinished(stage string) bool {
 	switch stage {
 	case Prologue, Epilogue, SubtypeCheck, StringSearch, Barrier, Aligned:
@@ -40,7 +39,7 @@ func Unfinished(stage string) bool {
 	return false
 }
 
-// Moment is what a signal found of the top frame.
+// Moment is what is known about the top frame that a signal hit.
 type Moment struct {
 	// State is what ran: "interpreted", "compiled", "stub", "native" or empty when unknown.
 	State string
@@ -51,11 +50,11 @@ type Moment struct {
 	// ReturnAt is the address of the first return address into generated code from SP on, for a pc outside of generated
 	// code; 0 when none is near.
 	ReturnAt uint64
-	// ReturnState and ReturnCode are what C code returns to by the chain of frame pointers; empty where that leads
-	// nowhere.
+	// ReturnState and ReturnCode describe the code to which C code returns according to the chain of frame pointers; empty where
+	// the chain leads nowhere.
 	ReturnState string
 	ReturnCode  []byte
-	// ReturnCopied reports whether the return address stands once more, less than 64 bytes above.
+	// ReturnCopied reports whether there is a copy of the return address, less than 64 bytes above.
 	ReturnCopied bool
 	// Anchored reports whether the walk began at the thread's anchor and not at the pc.
 	Anchored bool
@@ -67,11 +66,11 @@ type Moment struct {
 	SearchesString bool
 }
 
-// Reading is what an architecture makes of a moment.
+// Reading is what a Reader concludes from a moment.
 type Reading struct {
 	// Stage is one of this package's constants.
 	Stage string
-	// By names the evidence, for people.
+	// By names the evidence, for humans.
 	By string
 	// Elsewhere reports whether the walk begins at another frame than the one on top: the frame pointer is not that of
 	// C code, or the interpreter has removed its frame.
@@ -81,7 +80,7 @@ type Reading struct {
 // Reader reads a moment by the instructions of one architecture. It is pure.
 type Reader func(Moment) Reading
 
-// Unreadable reads the code of an architecture that nobody here knows.
+// Unreadable is the Reader for unsupported architectures.
 func Unreadable(Moment) Reading {
 	return Reading{Stage: Unknown, By: "an architecture whose code is not read here"}
 }

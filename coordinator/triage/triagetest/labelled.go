@@ -1,5 +1,5 @@
-// Package triagetest measures how well triage groups: it reads outcomes whose true cause is known, lets triage sort them, and
-// counts what came together that does not belong together, and the other way round.
+// Package triagetest measures how well triage groups: it reads outcomes whose true cause is known, lets triage group them, and
+// counts what was grouped although the causes differ, and what was separated although they are the same.
 package triagetest
 
 import (
@@ -19,8 +19,8 @@ import (
 	"misstep/signature"
 )
 
-// Kinds of labelled trials. A trial of KindNothing has shown nothing that could be a finding: the machine's or the workload's
-// trouble.
+// Kinds of labelled trials. A trial of KindNothing showed nothing that could be a finding, only a failure of the machine or the
+// workload.
 const (
 	KindMismatch = signature.KindMismatch
 	KindCrash    = signature.KindCrash
@@ -31,11 +31,11 @@ const (
 // Kinds in the order of reports.
 var Kinds = []string{KindMismatch, KindCrash, KindHang, KindNothing}
 
-// Labelled is what one trial left, and its true cause. The evidence is only what belongs to that cause.
+// Labelled is the result of one trial with its true cause. Only evidence of that cause is included.
 type Labelled struct {
 	// Trial names the JVM; it may have shown more than one cause.
 	Trial string
-	// Label names the cause: what an engineer would call one bug.
+	// Label names the cause: what an engineer would consider one bug.
 	Label string
 	// Kind of the cause, one of Kinds.
 	Kind string
@@ -57,7 +57,7 @@ type line struct {
 	Outcome        json.RawMessage `json:"outcome,omitempty"`
 }
 
-// MarshalJSON gives one line of the form that UnmarshalJSON takes.
+// MarshalJSON returns one line in the format of UnmarshalJSON.
 func (l Labelled) MarshalJSON() ([]byte, error) {
 	out := line{l.Trial, l.Label, l.Kind, l.JDK, l.Workload, l.Infrastructure, nil}
 	if l.Outcome != nil {
@@ -70,7 +70,7 @@ func (l Labelled) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON gives.
+// UnmarshalJSON reads the format of MarshalJSON.
 func (l *Labelled) UnmarshalJSON(text []byte) error {
 	var in line
 	if err := json.Unmarshal(text, &in); err != nil {
@@ -118,7 +118,7 @@ func Open(path string) ([]Labelled, error) {
 	return Read(text)
 }
 
-// Item is one hit of one trial: triage has put it into a finding, and Label says where it belongs. A trial is one item for each
+// Item is one hit of one trial: triage has assigned it to a finding, and Label is its true cause. A trial is one item for each
 // finding that it hits, however many observations it made.
 type Item struct {
 	Trial, Label, Kind string

@@ -2,16 +2,16 @@ package x86
 
 import "bytes"
 
-// Code that the compilers emit around a check, with words on the stack of which the walker does not know. What differs
-// by JDK, as of 2026-11:
+// Code that the compilers emit around a check, with words on the stack that the walker does not know about. What differs by JDK, as
+// of 2026-11:
 //
 //	8       super_check_offset at 12, the cache of the other supertypes at 24; later 20 and 32
-//	25      a popped register is asked for zero by test, before by cmp
+//	25      a popped register is compared with zero by test, before by cmp
 //	26      the patterns of super_check_offset 20 that begin with je
 //	27, 28  super_check_offset at 16
 
-// popsWords reports whether one word or two are popped, the last one into a register which is then asked for zero, now
-// or after a call.
+// popsWords reports whether one or two words are popped, the last one into a register which is then compared with zero, now or
+// after a call.
 func popsWords(code []byte) bool {
 	if call.begin(code) {
 		code = code[len(call[0]):]
@@ -85,7 +85,7 @@ func decodesClass(code []byte) bool {
 	return first > 0 && first < len(code) && classStep(code[first:]) > 0
 }
 
-// classStep is the length of the instruction of decodesClass that code begins with, 0 when it is none.
+// classStep returns the length of the instruction of decodesClass that code begins with, 0 when it is none.
 func classStep(code []byte) int {
 	const rex, rexW, rexB = 0x40, 0x08, 0x01
 	prefix, at := byte(0), 0

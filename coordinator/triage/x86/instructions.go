@@ -1,6 +1,6 @@
 package x86
 
-// Single instructions, decoded as far as the rest of this package asks.
+// Decoding of single instructions, as far as the rest of this package needs it.
 
 // Instructions that move eight bytes between a register and the stack.
 const (
@@ -13,8 +13,8 @@ var call = parse("e8 ?? ?? ?? ??")
 
 const callCode, callLength = 0xe8, 5
 
-// takesBack is what follows the registers that code takes back from the stack, each from above the one before, and the
-// vectors after them, and the numbers of both.
+// takesBack returns the numbers of registers, each from above the one before, and of vectors after them that code restores from the
+// stack, and the code that follows.
 func takesBack(code []byte) (rest []byte, loads, vectors int) {
 	for at := 0; ; loads++ {
 		offset, length := onStack(code, load)
@@ -29,7 +29,7 @@ func takesBack(code []byte) (rest []byte, loads, vectors int) {
 	return code, loads, vectors
 }
 
-// movesResult reports whether code begins with mov register, rax. The rest is what follows, or all of it.
+// movesResult reports whether code begins with mov register, rax. The rest is what follows, or all of the code.
 func movesResult(code []byte) (rest []byte, moves bool) {
 	const rexW, rexR = 0x48, 0x04
 	if len(code) < 3 || code[0]&^rexR != rexW || code[1] != load || code[2]&0xc7 != 0xc0 {
@@ -38,7 +38,7 @@ func movesResult(code []byte) (rest []byte, moves bool) {
 	return code[3:], true
 }
 
-// loadsAddress is the length of lea register, address, of one of the first eight, with which code begins, 0 when it
+// loadsAddress returns the length of lea register, address, of one of the first eight registers, with which code begins; 0 when it
 // begins otherwise.
 func loadsAddress(code []byte, register byte) int {
 	const rexW, rexX, rexB, lea, sib = 0x48, 0x02, 0x01, 0x8d, 4
@@ -52,7 +52,7 @@ func loadsAddress(code []byte, register byte) int {
 	return length
 }
 
-// displacement is the number of bytes of an operand's displacement, by its ModRM byte.
+// displacement returns the number of bytes of an operand's displacement, by its ModRM byte.
 func displacement(modRM byte) int {
 	switch modRM >> 6 {
 	case 1:
@@ -63,8 +63,8 @@ func displacement(modRM byte) int {
 	return 0
 }
 
-// onStack is the offset from rsp of the load or store that code begins with, and the instruction's length, 0 when it is
-// another.
+// onStack returns the offset from rsp of the load or store that code begins with, and the instruction's length; 0 when it is
+// another instruction.
 func onStack(code []byte, what byte) (offset, length int) {
 	const (
 		rexW, rexR = 0x48, 0x04
@@ -84,7 +84,7 @@ func onStack(code []byte, what byte) (offset, length int) {
 	return 0, 0
 }
 
-// vectorLoad is the length of an instruction that takes a vector register back from the stack, op xmm, [rsp+N] in any
+// vectorLoad returns the length of an instruction that restores a vector register from the stack, op xmm, [rsp+N] in any
 // of its encodings, or of vzeroupper; 0 when code begins with another.
 func vectorLoad(code []byte) int {
 	if len(code) < 7 {

@@ -8,8 +8,8 @@ const mostSaved = 6
 // frameless reports whether C code, which generated code called, has no frame of its own, not yet or never: the frame
 // pointer leads past the address to which it returns. That is on top of the stack, above nothing but saved registers;
 // or further up, where it may also be left over, and no chain of frame pointers leads to generated code. The walker
-// continues from there (frame::safe_for_sender, forte.cpp's find_initial_Java_frame), so it leaves frames out, or takes
-// what stands there for frames, and how far that goes right says nothing.
+// continues from there (frame::safe_for_sender, forte.cpp's find_initial_Java_frame), so it misses frames, or takes
+// arbitrary words for frames, and the number of right frames proves nothing.
 func frameless(m stage.Moment) bool {
 	if m.SP == 0 || m.ReturnAt < m.SP {
 		return false

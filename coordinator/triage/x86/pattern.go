@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pattern is how instructions begin, a byte each; anything stands for any byte.
+// pattern is the beginning of a sequence of instructions, byte by byte; anything stands for any byte.
 type pattern []int
 
 const anything = -1
@@ -15,8 +15,8 @@ const anything = -1
 // patterns are alternatives.
 type patterns []pattern
 
-// parse reads patterns, one a line: bytes in hex, ?? for any byte, and behind # what they are. It panics over anything
-// else: patterns are constants.
+// parse reads patterns, one per line: bytes in hex, ?? for any byte, and a comment after #. It panics on anything else, since
+// patterns are constants.
 func parse(text string) patterns {
 	var all patterns
 	for line := range strings.Lines(text) {

@@ -1,23 +1,22 @@
-// Package x86 tells the stage of a frame's life (package stage) by the instructions of x86-64, as HotSpot's
-// interpreter, compilers and stubs and C compilers emit them. All of it are pure functions on bytes; each file says
-// what differs by JDK.
+// Package x86 recognises the stage of a frame's life (package stage) by x86-64 instructions as HotSpot's interpreter, compilers and
+// stubs and C compilers emit them. All functions are pure functions of bytes; each file lists what differs by JDK.
 package x86
 
 import "misstep/coordinator/triage/stage"
 
-// rule is one way to tell a stage; the first that matches a moment counts.
+// rule is one way to recognise a stage; the first that matches a moment decides.
 type rule struct {
-	// by names the evidence for people.
+	// by names the evidence for humans.
 	by    string
 	stage string
 	// state is the only one to which the rule applies; empty for any.
 	state string
 	when  func(m stage.Moment) bool
-	// elsewhere says that the walk begins at another frame than the one on top.
+	// elsewhere is true when the walk begins at another frame than the one on top.
 	elsewhere bool
 }
 
-// moments are told by the stack, or by more than the code at the pc.
+// moments are rules that use the stack, or more than the code at the pc.
 var moments = []rule{
 	{by: "C code that has no frame", stage: stage.Prologue, state: native, when: frameless, elsewhere: true},
 	{by: "C code called by a collector's barrier", stage: stage.Barrier, state: native, when: inBarrier, elsewhere: true},
@@ -27,7 +26,7 @@ var moments = []rule{
 	{by: "a jump to a stub, the return address on top", stage: stage.Epilogue, state: compiled, when: leaves},
 }
 
-// instructions are told by the code at the pc.
+// instructions are rules that use the code at the pc.
 var instructions = []rule{
 	{by: "an instruction that sets up a frame", stage: stage.Prologue, when: onCode(frameBegins.begin)},
 	{by: "an instruction that takes down a frame", stage: stage.Epilogue, when: onCode(frameEnds.begin)},
@@ -74,7 +73,7 @@ func Read(m stage.Moment) stage.Reading {
 	return stage.Reading{Stage: stage.Body, By: "no instruction that tells"}
 }
 
-// onCode makes a condition of one on the code at the pc.
+// onCode returns the condition that the code at the pc satisfies when.
 func onCode(when func(code []byte) bool) func(stage.Moment) bool {
 	return func(m stage.Moment) bool { return when(m.Code) }
 }
