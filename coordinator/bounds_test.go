@@ -16,7 +16,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// What a runner says is bounded: a report that is wrong as a whole is refused, and changes nothing.
+// Reports of runners are bounded: a malformed report is rejected as a whole and changes nothing.
 func TestSynchronizeBounds(t *testing.T) {
 	running := &misstepv1.HeldLease_Running{Running: &misstepv1.Progress{}}
 	for want, change := range map[string]func(*misstepv1.SynchronizeRequest){
@@ -127,7 +127,7 @@ func TestSubmitBounds(t *testing.T) {
 	}
 }
 
-// A page of trials fits into a message that any client takes, however large its outcomes are.
+// A page of trials fits into a message of the default maximum size, however large its outcomes are.
 func TestListTrialsPages(t *testing.T) {
 	s := coordinator.New(coordinator.Config{Store: memory.New()})
 	const trials = 8
@@ -168,7 +168,7 @@ func TestListTrialsPages(t *testing.T) {
 	assert.Equal(t, codes.InvalidArgument, status.Code(err))
 }
 
-// A store that fails makes calls fail in a way that is repeated, and what was reported is not lost by it.
+// When the store fails, calls fail with a code on which they are repeated, and reported results are not lost.
 func TestStoreFails(t *testing.T) {
 	st := &failing{Store: memory.New()}
 	s := coordinator.New(coordinator.Config{Store: st})

@@ -6,7 +6,7 @@ import (
 	"misstep/coordinator/store"
 )
 
-// failing is a store whose commits fail while err is set, as on a full disk: the work is done and then taken back.
+// failing is a store whose commits fail while err is set, as on a full disk: the work is done and then rolled back.
 type failing struct {
 	store.Store
 	err error

@@ -28,7 +28,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// seed of a random test, repeated by MISSTEP_TEST_SEED.
+// seed returns the seed of a random test, which MISSTEP_TEST_SEED sets.
 func seed(t *testing.T) uint64 {
 	t.Helper()
 	s := rand.Uint64()
@@ -172,8 +172,8 @@ func (s *sim) step() {
 	}
 }
 
-// Coordinators and runners are killed at random, answers get lost and clocks jump: every trial of the budget is recorded,
-// each exactly once, and with an outcome whose runner was told so.
+// Coordinators and runners are killed at random, responses are lost and clocks jump: every trial of the budget is recorded exactly
+// once, with an outcome that was acknowledged to its runner.
 func TestKilled(t *testing.T) {
 	s := &sim{
 		t: t, rand: rand.New(rand.NewPCG(seed(t), 1)), path: filepath.Join(t.TempDir(), "store.db"),
@@ -224,7 +224,7 @@ func TestKilled(t *testing.T) {
 	assert.NotZero(t, s.kills.coordinator*s.kills.runner*s.kills.answers*len(s.mustHave), "the test did not do what it is for")
 }
 
-// front is the place where a coordinator listens; it can be replaced while runners keep calling.
+// front is the address at which a coordinator listens; the coordinator can be replaced while runners keep calling.
 type front struct {
 	mu  sync.Mutex
 	lis *bufconn.Listener
@@ -251,7 +251,7 @@ func (f *front) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return lis.DialContext(ctx)
 }
 
-// Real gRPC, runners side by side, and the coordinator replaced under them without a word.
+// Real gRPC, concurrent runners, and a coordinator that is replaced without notice.
 func TestServe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store.db")
 	var stores []store.Store

@@ -16,14 +16,14 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// readable is a store that cannot be written, such as a copy for reading.
+// readable is a read-only store, such as a replica.
 type readable struct{ store.Store }
 
 func (readable) Update(context.Context, func(store.Tx) error) error {
 	return errors.New("somebody writes to a store that is for reading")
 }
 
-// Every query is answered from a store that refuses to be written, in a new coordinator as well, and however late it is.
+// Every query works on a read-only store, also in a new coordinator, and at any time.
 func TestQueriesDoNotWrite(t *testing.T) {
 	l := newLab(t, memory.New(), bug(1))
 	finding := l.find(3)
@@ -72,7 +72,7 @@ func TestQueriesDoNotWrite(t *testing.T) {
 	}
 }
 
-// A campaign whose time is over is shown as ended by whoever reads it first, and what that shows is what is stored later.
+// A campaign whose time is over is shown as ended by the first query, which shows what is stored later.
 func TestEndIsShownBeforeItIsStored(t *testing.T) {
 	st := memory.New()
 	now := time.Unix(1_800_000_000, 0)
@@ -111,7 +111,7 @@ func TestEndIsShownBeforeItIsStored(t *testing.T) {
 	assert.Equal(t, before.String(), shown().String())
 }
 
-// A coordinator whose runners are all gone takes their trials back by itself.
+// A coordinator expires the leases of its runners even when none of them calls any more.
 func TestRunTakesBackLostLeases(t *testing.T) {
 	s := coordinator.New(coordinator.Config{Store: memory.New(), LeaseTime: time.Millisecond})
 	submitted, err := s.SubmitCampaign(t.Context(), submission(1))

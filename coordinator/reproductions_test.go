@@ -32,7 +32,7 @@ type lab struct {
 	store  store.Store
 	server *coordinator.Server
 	now    time.Time
-	// rate of a recipe; fault says that the machine fails, void that the trial proves nothing.
+	// rate of a recipe; fault is true when the machine fails, void when the trial proves nothing.
 	rate        func(*misstepv1.Recipe) float64
 	fault, void func(*misstepv1.Recipe, *rand.Rand) bool
 	// ran counts executions by recipe.
@@ -102,7 +102,7 @@ func (l *lab) outcome(r *misstepv1.Recipe) *misstepv1.HeldLease {
 	return held
 }
 
-// work runs what is to be run until nothing is left, or steps rounds; slots trials at a time.
+// work runs trials until nothing is left, or for that many steps; slots trials at a time.
 func (l *lab) work(slots uint32, rounds int) {
 	held := map[string]*misstepv1.Recipe{}
 	for range rounds {
@@ -125,7 +125,7 @@ func (l *lab) work(slots uint32, rounds int) {
 	}
 }
 
-// find runs a campaign until the bug's finding is there and returns its id.
+// find runs a campaign until the bug's finding exists and returns its id.
 func (l *lab) find(trials uint64) string {
 	s := submission(trials)
 	s.Campaign.FlagSets = []*misstepv1.FlagSet{
@@ -252,7 +252,7 @@ func TestReproduction(t *testing.T) {
 	}
 }
 
-// Findings that people said are one: a reproduction of either is of both, and one whose runs show the merged one's stacks says so.
+// After a merge a reproduction of either finding is one of both, and a reproducer that shows the alias's stacks has its signature.
 func TestReproductionOfMergedFindings(t *testing.T) {
 	l := newLab(t, memory.New(), bug(0.7))
 	l.other = 1
@@ -290,7 +290,7 @@ func TestReproductionOfMergedFindings(t *testing.T) {
 	}
 }
 
-// The same request goes on with what was done for it, and keeps what its bundle showed alone; another one, or again, starts anew.
+// The same request resumes or returns the existing reproduction with its clean tries; another request, or again, starts a new one.
 func TestReproductionIsNotRepeated(t *testing.T) {
 	l := newLab(t, memory.New(), bug(1))
 	request := func(change func(*misstepv1.StartReproductionRequest)) *misstepv1.StartReproductionRequest {

@@ -9,7 +9,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Of the hits that verify a reproducer the same one is its example, whichever ended first.
+// The choice of a reproducer's example among its verifying hits does not depend on the order in which they ended.
 func TestExampleIsNoMatterOfWhoEndedFirst(t *testing.T) {
 	of := func(digest string, frames int) *misstepv1.Outcome {
 		return &misstepv1.Outcome{RecipeDigest: digest, Crash: &misstepv1.Crash{JavaFrames: slices.Repeat([]string{"j"}, frames)}}

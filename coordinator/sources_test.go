@@ -37,7 +37,7 @@ func (l *lastHit) Learn(r steer.Result) {
 
 func (l *lastHit) State() ([]byte, error) { return l.best, nil }
 
-// A strategy that learns steers the trials that follow, in a coordinator that was started anew for each of them.
+// A learning strategy steers the following trials, even when the coordinator is restarted for each of them.
 func TestStrategyLearns(t *testing.T) {
 	s := memory.New()
 	c := &store.Campaign{
@@ -82,7 +82,7 @@ func TestStrategyLearns(t *testing.T) {
 	}))
 }
 
-// Stores of older versions have no recipe with a campaign's trial that waits: it follows from the index.
+// Stores of older versions have no recipe for a campaign's waiting trial: it follows from the index.
 func TestWaitingTrialOfAnOlderStore(t *testing.T) {
 	s := memory.New()
 	server := New(Config{Store: s})

@@ -25,8 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The transcripts in testdata say what runners and people ask and what they are answered, over a clock that only moves when
-// told to. After a change that is meant: go test ./coordinator -run Transcripts -rewrite, and read the difference.
+// The transcripts in testdata hold requests of runners and users with the responses, over a clock that only moves on command. After
+// an intended change run go test ./coordinator -run Transcripts -rewrite and read the diff.
 func TestTranscripts(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T, path string) store.Store{
 		"memory": func(*testing.T, string) store.Store { return memory.New() },
@@ -322,7 +322,7 @@ func truncatedAt(class string) *misstepv1.Mismatch {
 	}
 }
 
-// status shows a campaign after the coordinator's tick, as somebody sees it who looks a second later.
+// status shows a campaign after the coordinator's tick, as a query a second later would.
 func (p *play) status(t *testing.T, name string) (string, error) {
 	if err := p.server.Tick(t.Context()); err != nil {
 		return "", err
@@ -415,7 +415,7 @@ func (p *play) findings(t *testing.T) (string, error) {
 	return b.String(), nil
 }
 
-// labels prints which known bugs findings are, as programs read it and as people do.
+// labels prints which known bugs findings are, in machine-readable and in readable form.
 func (p *play) labels(t *testing.T) (string, error) {
 	resp, err := p.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
 	if err != nil {
@@ -435,7 +435,7 @@ func (p *play) labels(t *testing.T) (string, error) {
 	return b.String(), nil
 }
 
-// groups prints findings in short: what they stand for, what they might be, and what raises their rate.
+// groups prints findings briefly: their aliases, what they may be the same as, and their factors.
 func (p *play) groups(t *testing.T) (string, error) {
 	resp, err := p.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
 	if err != nil {

@@ -42,7 +42,8 @@ func TestOrder(t *testing.T) {
 	assert.Equal(t, builds[2:], shuffled[2:])
 }
 
-// The right range in at least 95 % of 200 noisy histories, rates from 0.05 to 1, with builds whose rate differs by up to a half.
+// Finds the right range in at least 95 % of 200 noisy histories, rates from 0.05 to 1, with builds whose rate differs by up to a
+// half.
 func TestHistories(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed(t), 2))
 	right, tries, cost := 0, 0, 0.0
@@ -62,7 +63,7 @@ func TestHistories(t *testing.T) {
 	assert.GreaterOrEqual(t, right, runs*95/100)
 }
 
-// A fix that was ported back to one line and not to another is no interval of all builds, and still found.
+// A fix that was backported to one line and not to another is found, although the affected builds are not an interval.
 func TestBackport(t *testing.T) {
 	var builds []bisect.Build
 	var rates []float64

@@ -66,7 +66,7 @@ func expand(t require.TestingT, s *misstepv1.SubmitCampaignRequest) ordered {
 	return ordered{e, strategy}
 }
 
-// without gives what a recipe is apart from its seed.
+// without returns a recipe without its seed.
 func without(r *misstepv1.Recipe) string {
 	r = proto.CloneOf(r)
 	r.Seed = 0
@@ -213,7 +213,7 @@ func TestExpansionFails(t *testing.T) {
 	}
 }
 
-// For any campaign, recipes depend on nothing but the campaign and the index, and a round visits everything once.
+// For any campaign, recipes depend only on the campaign and the index, and a round visits every combination once.
 func TestExpansionProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &misstepv1.Campaign{
@@ -269,7 +269,8 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestPresets: a preset has each JDK's own flags; a JDK that cannot do it is left out of the product and said so.
+// TestPresets: a preset has each JDK's own flags; a JDK that does not support it is left out of the product and reported as
+// skipped.
 func TestPresets(t *testing.T) {
 	c := &misstepv1.Campaign{
 		Name: "presets", Jdks: []string{"old", "new"},

@@ -48,7 +48,7 @@ func Load(file []byte, name string) (*misstepv1.Campaign, error) {
 	return d.Campaign, nil
 }
 
-// Parse is Load for callers that want to Resolve the names in it as well.
+// Parse is Load for callers that also Resolve the names in the campaign.
 func Parse(file []byte, name string) (*Document, error) {
 	d := &Document{Campaign: &misstepv1.Campaign{}, name: name, lines: map[string]int{}}
 	if len(file) > MaxFile {

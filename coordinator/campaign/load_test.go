@@ -14,7 +14,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Campaign files and what is said of them: the canonical text of the campaign, or everything that is wrong; -rewrite.
+// Campaign files with their result: the canonical text of the campaign, or everything that is wrong; -rewrite updates them.
 func TestLoad(t *testing.T) {
 	datadriven.RunTest(t, "testdata/load.txt", func(t *testing.T, d *datadriven.TestData) string {
 		doc, err := campaign.Parse([]byte(d.Input), "c.yaml")
@@ -34,7 +34,7 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// strategies are two like those that there are.
+// strategies are two examples.
 var strategies = []campaign.Strategy{
 	{Name: "none"},
 	{Name: "delay", Parameters: []campaign.Parameter{

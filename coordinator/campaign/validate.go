@@ -13,7 +13,7 @@ import (
 	"misstep/recipe"
 )
 
-// Bounds of a campaign. They keep one request and one recipe small; none is near what people need.
+// Bounds of a campaign. They keep requests and recipes small, and are far above what is needed.
 const (
 	maxName        = 64
 	maxDescription = 4096

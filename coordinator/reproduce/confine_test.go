@@ -11,7 +11,7 @@ import (
 	"misstep/coordinator/reproduce/reproducetest"
 )
 
-// What a race needs of a perturbation is a few decisions of a few threads, and a reproducer says so.
+// A race needs only a few decisions about a few threads of a perturbation, and its reproducer is confined to them.
 func TestPerturbationIsNarrowedToTheDecisionsThatMatter(t *testing.T) {
 	for _, m := range reproducetest.Models() {
 		if m.Name != "race: a few decisions matter" {

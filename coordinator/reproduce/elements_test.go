@@ -14,7 +14,7 @@ import (
 	"misstep/recipe"
 )
 
-// An argument that was made 1 is left out together with what made it so, and the one that was meant.
+// An argument that was reduced to 1 is removed together with the reduction, and the right one of equal arguments is removed.
 func TestArgumentsAreLeftOut(t *testing.T) {
 	r := &misstepv1.Recipe{Workload: &misstepv1.Workload{Repetitions: 1, Arguments: []string{"1", "x", "6", "20"}}}
 	list := Elements(r, nil, &misstepv1.Signature{})
@@ -60,7 +60,7 @@ func TestSettingsAreElements(t *testing.T) {
 	assert.Empty(t, smaller.GetChecks()[0].GetReference())
 }
 
-// What only a check that goes has used goes with it: without it the recipe would say what it does not do.
+// What only a removed check has used is removed with it: otherwise the recipe would have settings without effect.
 func TestAnElementGoesWithWhatItUses(t *testing.T) {
 	r := &misstepv1.Recipe{
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5, Include: []string{"a.*"}, Exclude: []string{"a.b.*"}},
@@ -142,7 +142,7 @@ func TestNeighboursCanBeRun(t *testing.T) {
 	assert.False(t, recipe.Runnable(r), "it has no methods")
 }
 
-// A recipe whose trials hit or have nothing to compare does not hit always. On another build the same trials prove nothing.
+// A recipe whose trials either hit or have nothing to compare does not always hit. On another build the same trials prove nothing.
 func TestIdleTriesAreMisses(t *testing.T) {
 	for step, want := range map[string]arm{
 		StepConfirm: {hits: 2, results: make([]bool, 6)},

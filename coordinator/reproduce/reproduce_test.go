@@ -83,7 +83,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Where an element costs a fifth of the rate every test is asked what it cannot tell; whatever it says, the search ends, and keeps
+// Where an element costs a fifth of the rate no test can decide; whatever the verdicts are, the search ends, and keeps
 // most.
 func TestUndecidableElementEndsTheSearch(t *testing.T) {
 	s := seed(t)

@@ -31,7 +31,8 @@ func TestJudge(t *testing.T) {
 	assert.Zero(t, Needed(Count{0, 10}, 0.99))
 }
 
-// TestErrorRates simulates bugs that are there at their old rate: neither fixed nor changed may be said more often than stated.
+// TestErrorRates simulates bugs that are present at their old rate: verdicts of fixed or changed must not exceed the stated error
+// rate.
 func TestErrorRates(t *testing.T) {
 	const confidence, rounds = 0.95, 4000
 	random := rand.New(rand.NewPCG(6, 2026))

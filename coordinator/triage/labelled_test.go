@@ -8,15 +8,15 @@ import (
 	"misstep/coordinator/triage/triagetest"
 )
 
-// What the sample reached when it was taken (docs/figures/0010-triage.md); who reaches more raises these.
+// What the sample reached when it was taken (docs/figures/0010-triage.md); raise these when a change reaches more.
 const (
 	leastPrecision = 0.81
 	leastRecall    = 0.93
 )
 
-// A change that groups real outcomes of known cause worse is seen. The sample is of the trials of make bench-triage, taken with
-// SAMPLE: a trial or two of each label, so what counts here are pairs of few outcomes and not the bench's figures. The deoptimised
-// callers of the sample are from before the agent knew them by evidence: they are told by their place.
+// A change that groups real outcomes of known cause worse fails this test. The sample is of the trials of make bench-triage, taken
+// with SAMPLE: a trial or two of each label, so what counts here are pairs of few outcomes and not the bench's figures. The
+// deoptimised callers of the sample date from before the agent found evidence of them: they are recognised by their place.
 func TestLabelledOutcomes(t *testing.T) {
 	all, err := triagetest.Open("triagetest/testdata/labelled.jsonl.gz")
 	require.NoError(t, err)

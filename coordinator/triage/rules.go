@@ -24,7 +24,7 @@ type verdict struct {
 	// kind is the agent's unless a part of the difference is more specific.
 	kind  string
 	place signature.Place
-	// words describe the place for people.
+	// words describe the place in titles.
 	words string
 }
 

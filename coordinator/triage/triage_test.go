@@ -18,8 +18,8 @@ import (
 	"misstep/signature"
 )
 
-// The files in testdata give observations in short and the signature they get; -rewrite writes them anew. A signature that
-// changes makes new findings of old ones in every store: that is a decision, not a side effect.
+// The files in testdata hold observations in short form and their signatures; -rewrite updates them. A changed signature turns old
+// findings into new ones in every store: that must be a decision, not a side effect.
 func TestSignatures(t *testing.T) {
 	reached := map[string]bool{}
 	datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
@@ -232,7 +232,7 @@ func clinit(depth int) *misstepv1.Mismatch {
 	}
 }
 
-// Whatever an agent reports, triage answers with bounded, printable text, and does so again.
+// Whatever an agent reports, triage returns bounded, printable text, the same each time.
 func FuzzMismatch(f *testing.F) {
 	f.Add("foreign", "asgct-shadow", "run", uint8(9), uint8(7), []byte{0x90})
 	f.Add("truncated", "a.B", "<clinit>", uint8(4), uint8(2), []byte{0x5d})
@@ -288,7 +288,7 @@ func FuzzCrash(f *testing.F) {
 	})
 }
 
-// What proves nothing of a finding that it does not show: see runner/jvm for how each comes about.
+// Outcomes that prove nothing about a finding that they do not show; runner/jvm explains how each arises.
 func TestVoid(t *testing.T) {
 	nothing, one := []*misstepv1.CheckCount{{Check: "gst-asgct"}}, []*misstepv1.CheckCount{{Check: "gst-asgct", Total: 1}}
 	const failure, crash = misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE, misstepv1.OutcomeKind_OUTCOME_KIND_CRASH

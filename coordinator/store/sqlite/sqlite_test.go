@@ -38,7 +38,7 @@ func BenchmarkStore(b *testing.B) {
 	storetest.Benchmark(b, func(b *testing.B) store.Store { return open(b, filepath.Join(b.TempDir(), "store.db")) })
 }
 
-// The file's name is the user's: what a URL gives a meaning to must not change it.
+// The file's name is chosen by the user: characters that are special in a URL must not change it.
 func TestOpenOddPath(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a b.db", "a?mode=ro.db", "a#b.db", "a%20b.db", "ä.db"} {

@@ -10,11 +10,11 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// stored is how many results the benchmarks of reading find in the store.
+// stored is the number of results in the store for the benchmarks of reading.
 const stored = 1000
 
-// Benchmark measures what a coordinator does most: an idle call of a runner, a trial from its lease to its result, and what a
-// page reads. open gives a new empty store, and the benchmark closes it.
+// Benchmark measures the most frequent operations of a coordinator: an idle call of a runner, a trial from its lease to its result,
+// and what a page reads. open gives a new empty store, and the benchmark closes it.
 func Benchmark(b *testing.B, open func(b *testing.B) store.Store) {
 	for _, c := range []struct {
 		name string

@@ -1,8 +1,8 @@
-// Package storetest is the suite that every store passes.
+// Package storetest is the conformance suite that every store passes.
 //
 // # How to run it on yours
 //
-// Give Run a function that opens a new, empty store, and say what your store is like:
+// Call Run with a function that opens a new, empty store, and describe your store:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t *testing.T) store.Store { return open(t, newDatabase(t)) }, storetest.Options{
@@ -16,7 +16,7 @@
 // rows with its process leaves Reopen out. A store across a network sets Parallel and lowers Updates. Skip with testing's own
 // Skip in the opening function when the server is not there, and say what is missing.
 //
-// Benchmark measures what a coordinator does all day, in the same way:
+// Benchmark measures the most frequent operations of a coordinator, in the same way:
 //
 //	func BenchmarkStore(b *testing.B) {
 //		storetest.Benchmark(b, func(b *testing.B) store.Store { return open(b, newDatabase(b)) })

@@ -9,7 +9,7 @@ import (
 	"misstep/coordinator/store"
 )
 
-// Options say what a store is like. The zero value is for a store that is fast and that its process takes along.
+// Options describe a store. The zero value is for a fast store that is lost with its process.
 type Options struct {
 	// Parallel runs the tests side by side, each on a store of its own: for stores that wait rather than work.
 	Parallel bool
@@ -20,7 +20,7 @@ type Options struct {
 	Reopen func(t *testing.T, s store.Store) store.Store
 }
 
-// t0 has nanoseconds and a zone, both of which a store has to cope with.
+// t0 has nanoseconds and a zone, both of which a store must handle.
 var t0 = time.Date(2026, 3, 4, 5, 6, 7, 123456789, time.FixedZone("test", 3600))
 
 type test struct {

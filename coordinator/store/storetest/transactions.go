@@ -77,7 +77,7 @@ func unchanged(t *testing.T, s store.Store) {
 		require.Len(t, ds, 1)
 		assert.Equal(t, "merge", ds[0].GetKind())
 	})
-	// What was taken back can be done again.
+	// What was rolled back can be repeated.
 	update(t, s, func(tx store.Tx) { change(t, tx) })
 }
 
@@ -181,7 +181,7 @@ func cancelled(t *testing.T, s store.Store) {
 	require.ErrorIs(t, s.View(ctx, func(store.Tx) error { return nil }), context.Canceled)
 }
 
-// durable: what Update acknowledged is there for whoever opens the rows next, though nobody closed the store.
+// durable: what Update acknowledged is there when the rows are opened next, although the store was not closed.
 func durable(t *testing.T, killed store.Store, reopen func(*testing.T, store.Store) store.Store) {
 	update(t, killed, func(tx store.Tx) { fill(t, tx) })
 	s := reopen(t, killed)

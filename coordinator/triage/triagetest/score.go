@@ -25,8 +25,8 @@ type Score struct {
 const draws = 1000
 
 // Measure scores a grouping. Intervals are by bootstrap over labels, 1000 draws with the seed: items of one label are not
-// independent, and what one wants to know is how other bugs would fare. A label that is drawn twice counts as two labels
-// with the same items, which are not held against each other.
+// independent, and the question is how other bugs would be grouped. A label that is drawn twice counts as two labels
+// with the same items, which are not compared with each other.
 func Measure(items []Item, seed uint64) Score {
 	t := tabulate(items)
 	weight := make([]float64, len(t))

@@ -32,7 +32,7 @@ func TestFigures(t *testing.T) {
 	require.True(t, math.IsNaN(Measure(nil, 1).Precision.Value))
 }
 
-// A label that counts twice is two labels with the same items that nobody holds against each other.
+// A label with weight 2 counts as two labels with the same items, which are not compared with each other.
 func TestWeight(t *testing.T) {
 	twice := tabulate(items("a1", "a1", "a2", "b1")).figures([]float64{2, 1})
 	require.InDelta(t, 2.0/(2+4), twice[0], 1e-12) // a's pair twice, and b with each a of both copies

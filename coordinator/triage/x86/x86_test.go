@@ -92,7 +92,7 @@ func TestWhereAWalkBegins(t *testing.T) {
 	assert.False(t, Read(stage.Moment{State: compiled, Code: []byte{0x55}}).Elsewhere)
 }
 
-// returning is C code that returns to other code.
+// returning is the moment of C code that returns to other code.
 func returning(state, code string) stage.Moment {
 	bytes, err := hex.DecodeString(strings.ReplaceAll(code, " ", ""))
 	if err != nil {
@@ -118,7 +118,7 @@ func TestPatterns(t *testing.T) {
 	assert.Panics(t, func() { parse("123") })
 }
 
-// Whatever a signal hits, reading it ends.
+// Read terminates without a panic, whatever a signal hits.
 func FuzzRead(f *testing.F) {
 	f.Add("compiled", []byte{0x48, 0x8b, 0x44, 0x24}, "compiled", []byte{0xc5, 0xf8, 0x77})
 	f.Fuzz(func(t *testing.T, state string, code []byte, returnState string, returnCode []byte) {
