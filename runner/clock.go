@@ -6,7 +6,7 @@ import "time"
 type Clock interface {
 	// Now is the time of day.
 	Now() time.Time
-	// After gives a channel that receives once when d has passed, and a function that releases it early.
+	// After returns a channel that receives once after d, and a function that releases the timer early.
 	After(d time.Duration) (fired <-chan time.Time, release func())
 }
 

@@ -15,7 +15,7 @@ type Counts struct {
 	totals Totals
 }
 
-// Totals is a copy of Counts at one moment.
+// Totals is a snapshot of Counts.
 type Totals struct {
 	// Started trials.
 	Started uint64
@@ -29,7 +29,7 @@ type Totals struct {
 	Outcomes map[misstepv1.OutcomeKind]uint64
 }
 
-// Totals at this moment.
+// Totals returns a snapshot of the counts.
 func (c *Counts) Totals() Totals {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,9 +38,9 @@ func (c *Counts) Totals() Totals {
 	return totals
 }
 
-// Count makes an Executor that keeps counts.
+// Count returns an Executor that counts the trials of next in counts.
 func Count(next Executor, counts *Counts) Executor {
-	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
+	return decorator{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
 		counts.mu.Lock()
 		counts.totals.Started++
 		counts.totals.Running++

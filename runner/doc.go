@@ -1,2 +1,2 @@
-// Package runner holds leases and runs their trials: it tells the coordinator what it has and does what the answer wants.
+// Package runner holds leases and runs their trials: it reports the leases it holds to the coordinator and follows the response.
 package runner

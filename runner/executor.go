@@ -10,21 +10,21 @@ import (
 
 // Executor runs one recipe once. The loop calls Run from one goroutine for each slot, so it is safe for concurrent use.
 //
-// The outcome says what the JVM did; a crash, a hang or a failing workload is an outcome. The error says that the
-// machine or Misstep itself got in the way (an infrastructure failure): the trial is repeated elsewhere unless
-// IsPermanent holds for it. When ctx ends the trial is cut short and ctx's error comes back. Whatever comes back,
-// no process and no temporary folder of the trial is left.
+// The outcome describes what the JVM did; a crash, a hang or a failing workload is an outcome. An error is an infrastructure
+// failure, caused by the machine or by Misstep itself: the trial is repeated elsewhere unless IsPermanent reports true for it. When
+// ctx ends, the trial is cancelled and Run returns ctx's error. In every case no process and no temporary folder of the trial is
+// left.
 //
-// progress is called now and then from any goroutine while Run runs, never after it has returned; the message passed is not
-// changed afterwards. It may be nil.
+// progress is called from any goroutine while Run runs, never after it has returned; the message passed is not changed afterwards.
+// It may be nil.
 type Executor interface {
 	Run(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error)
 }
 
-// ProgressFunc takes a message of how far a trial has come; see Executor.
+// ProgressFunc receives the progress of a trial; see Executor.
 type ProgressFunc = func(*misstepv1.Progress)
 
-// ExecutorFunc lets a function be an Executor.
+// ExecutorFunc adapts a function to an Executor.
 type ExecutorFunc func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error)
 
 // Run calls f.
@@ -37,7 +37,7 @@ type permanentError struct{ cause error }
 func (e permanentError) Error() string { return e.cause.Error() }
 func (e permanentError) Unwrap() error { return e.cause }
 
-// Permanent marks an infrastructure failure that no repetition mends, such as a JDK that cannot be had. Nil stays nil.
+// Permanent marks an infrastructure failure that a retry cannot fix, such as an unavailable JDK. Nil stays nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -45,18 +45,18 @@ func Permanent(err error) error {
 	return permanentError{err}
 }
 
-// IsPermanent is the one predicate that decides whether an infrastructure failure is worth another try.
+// IsPermanent reports whether an infrastructure failure is permanent. It is the only predicate that decides on retries.
 func IsPermanent(err error) bool {
 	var p permanentError
 	return errors.As(err, &p)
 }
 
-// FailureOf turns an Executor's error into the message for the coordinator: one line of at most 2,000 bytes.
+// FailureOf converts an Executor's error into the message for the coordinator: one line of at most 2,000 bytes.
 func FailureOf(err error) *misstepv1.InfrastructureFailure {
 	message := strings.ToValidUTF8(strings.Join(strings.Fields(err.Error()), " "), "?")
-	const most = 2000
-	if len(message) > most {
-		message = strings.ToValidUTF8(message[:most], "") + " …"
+	const maxBytes = 2000
+	if len(message) > maxBytes {
+		message = strings.ToValidUTF8(message[:maxBytes], "") + " …"
 	}
 	return &misstepv1.InfrastructureFailure{Message: message, Permanent: IsPermanent(err)}
 }

@@ -7,21 +7,21 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// lease is one lease as the runner holds it. Only the loop's goroutine touches cancelled and result; the trial's goroutine
-// replaces progress by whole messages that nobody changes afterwards.
+// lease is one lease held by the runner. Only the loop's goroutine accesses cancelled and result; the trial's goroutine replaces
+// progress by whole messages, which are immutable.
 type lease struct {
 	id        string
 	cancel    context.CancelFunc
 	progress  atomic.Pointer[misstepv1.Progress]
 	result    *misstepv1.HeldLease // nil while the trial runs
-	cancelled bool                 // not wanted any more: its result is dropped
+	cancelled bool                 // no longer desired by the coordinator: its result is dropped
 }
 
 func (l *lease) running() *misstepv1.HeldLease {
 	return &misstepv1.HeldLease{LeaseId: l.id, State: &misstepv1.HeldLease_Running{Running: l.progress.Load()}}
 }
 
-// finished is what a trial's goroutine hands to the loop.
+// finished is the result that a trial's goroutine sends to the loop.
 type finished struct {
 	lease   *lease
 	outcome *misstepv1.Outcome
@@ -37,7 +37,7 @@ func (f finished) report(stopping bool) *misstepv1.HeldLease {
 		held.State = &misstepv1.HeldLease_Failure{Failure: failure}
 	case f.outcome == nil:
 		held.State = &misstepv1.HeldLease_Failure{Failure: &misstepv1.InfrastructureFailure{
-			Message: "run trial: the executor gave neither an outcome nor an error",
+			Message: "run trial: the executor returned neither an outcome nor an error; this is a bug in Misstep",
 		}}
 	default:
 		held.State = &misstepv1.HeldLease_Outcome{Outcome: f.outcome}

@@ -8,10 +8,10 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Log makes an Executor that writes one line when a trial starts and one when it ends.
+// Log returns an Executor that logs one line when a trial starts and one when it ends.
 func Log(next Executor, logger *slog.Logger, clock Clock) Executor {
-	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
-		digest, _ := misstepv1.RecipeDigest(recipe) // empty when it has none: a log line is no place to fail
+	return decorator{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
+		digest, _ := misstepv1.RecipeDigest(recipe) // empty for an invalid recipe: logging must not fail
 		trial := logger.With("recipe", digest, "jdk", recipe.GetJdk().GetName(), "workload", recipe.GetWorkload().GetName())
 		trial.DebugContext(ctx, "trial starts")
 		started := clock.Now()
@@ -24,7 +24,7 @@ func Log(next Executor, logger *slog.Logger, clock Clock) Executor {
 		case errors.As(err, &panicked):
 			trial.ErrorContext(ctx, "trial panicked", "took", took, "error", err, "stack", string(panicked.Stack))
 		case err != nil:
-			trial.WarnContext(ctx, "trial failed on the infrastructure", "took", took, "error", err, "permanent", IsPermanent(err))
+			trial.WarnContext(ctx, "trial ended with an infrastructure failure", "took", took, "error", err, "permanent", IsPermanent(err))
 		default:
 			trial.InfoContext(ctx, "trial ended",
 				"took", took, "outcome", misstepv1.OutcomeName(outcome.GetKind()), "reason", outcome.GetReason())

@@ -8,15 +8,15 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// ReadinessChecker is an Executor that can tell beforehand whether its trials could run at all.
+// ReadinessChecker is an Executor that can check in advance whether its trials can run at all.
 type ReadinessChecker interface {
 	Executor
-	// CheckReadiness returns nil when a trial could run now, else an error that names what is missing and what to do. The runner
+	// CheckReadiness returns nil if a trial could run now, else an error that names what is missing and the remedy. The runner
 	// calls it before it asks for work, from one goroutine, with a deadline of ten seconds. It leaves nothing behind.
 	CheckReadiness(ctx context.Context) error
 }
 
-// CheckReadiness asks an Executor whether it can work; one that cannot tell is ready.
+// CheckReadiness returns nil if an Executor is ready; one that is not a ReadinessChecker always is.
 func CheckReadiness(ctx context.Context, e Executor) error {
 	if c, ok := e.(ReadinessChecker); ok {
 		return c.CheckReadiness(ctx)
@@ -24,24 +24,24 @@ func CheckReadiness(ctx context.Context, e Executor) error {
 	return nil
 }
 
-// around is an Executor that does run in place of what it decorates, and that is ready when the decorated one is.
-type around struct {
+// decorator is an Executor that calls a function in place of the decorated Executor, and that is ready when the decorated one is.
+type decorator struct {
 	ExecutorFunc
 	next Executor
 }
 
 // CheckReadiness implements ReadinessChecker.
-func (a around) CheckReadiness(ctx context.Context) error { return CheckReadiness(ctx, a.next) }
+func (d decorator) CheckReadiness(ctx context.Context) error { return CheckReadiness(ctx, d.next) }
 
-// Requirement is something that every trial needs of the machine.
+// Requirement is something that every trial requires of the machine.
 type Requirement struct {
-	// Name of it in an error, e.g. "agent".
+	// Name of the requirement in errors, e.g. "agent".
 	Name string
-	// Check returns nil when it is there.
+	// Check returns nil if the requirement is met.
 	Check func(context.Context) error
 }
 
-// Require makes an Executor that is ready when next is and all requirements are met.
+// Require returns an Executor that is ready when next is ready and all requirements are met.
 func Require(next Executor, requirements ...Requirement) Executor {
 	return required{next, requirements}
 }
@@ -51,7 +51,7 @@ type required struct {
 	requirements []Requirement
 }
 
-// CheckReadiness implements ReadinessChecker; the first requirement that is not met is the error.
+// CheckReadiness implements ReadinessChecker; the error is that of the first unmet requirement.
 func (r required) CheckReadiness(ctx context.Context) error {
 	for _, q := range r.requirements {
 		if err := q.Check(ctx); err != nil {
@@ -64,25 +64,25 @@ func (r required) CheckReadiness(ctx context.Context) error {
 const (
 	// readinessTimeout bounds one check.
 	readinessTimeout = 10 * time.Second
-	// readinessInterval is how long a runner that was ready is taken to be so.
+	// readinessInterval is how long the result of a successful check is valid.
 	readinessInterval = 30 * time.Second
 )
 
-// readiness is what the loop knows of its executor's.
+// readiness is the executor's readiness as the loop last observed it.
 type readiness struct {
-	// problem why it is not ready, "" when it is.
+	// problem is the reason why the executor is not ready, "" when it is.
 	problem string
-	// again is when to check next; zero is at once.
-	again time.Time
-	// retries says how long to wait after a check that failed.
+	// due is the time of the next check; zero means at once.
+	due time.Time
+	// retries is the policy for checks that failed.
 	retries backoff.BackOff
 }
 
-// checkReadiness checks before the runner asks for work, when a check is due. Trials that end meanwhile are taken in. A change is
-// logged once.
+// checkReadiness performs a check if one is due and the runner would ask for work. Trials that end during the check are settled. A
+// change is logged once.
 func (r *Runner) checkReadiness(ctx context.Context) {
 	now := r.config.Clock.Now()
-	if !r.asksForWork() || now.Before(r.ready.again) {
+	if !r.asksForWork() || now.Before(r.ready.due) {
 		return
 	}
 	check, cancel := context.WithTimeout(ctx, readinessTimeout)
@@ -107,19 +107,19 @@ func (r *Runner) noteReadiness(ctx context.Context, err error, now time.Time) {
 		if r.ready.problem != "" {
 			r.config.Logger.InfoContext(ctx, "ready again, asking for work")
 		}
-		r.ready = readiness{again: now.Add(readinessInterval)}
+		r.ready = readiness{due: now.Add(readinessInterval)}
 		return
 	}
 	if r.ready.retries == nil {
 		r.ready.retries = r.config.Backoff()
 	}
 	wait := r.ready.retries.NextBackOff()
-	if wait < 0 { // a policy that gives up; a runner does not
+	if wait < 0 { // the policy gives up, but the runner does not
 		wait = maxNextCall
 	}
-	r.ready.again = now.Add(wait)
+	r.ready.due = now.Add(wait)
 	if problem := err.Error(); problem != r.ready.problem {
 		r.ready.problem = problem
-		r.config.Logger.WarnContext(ctx, "not ready, taking no work until this is mended", "error", err)
+		r.config.Logger.WarnContext(ctx, "not ready; asking for no work until this is fixed", "error", err)
 	}
 }

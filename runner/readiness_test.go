@@ -60,7 +60,7 @@ func (m *machine) said(text string) int {
 func startMachine(t *testing.T, slots int, problem error) (*bench, *machine) {
 	m := &machine{problem: problem, now: time.Unix(1e9, 0)}
 	b := startWith(t, slots, func(c *Config) {
-		m.manual, m.stepClock = c.Executor.(around).next.(manual), c.Clock.(stepClock)
+		m.manual, m.stepClock = c.Executor.(decorator).next.(manual), c.Clock.(stepClock)
 		c.Executor = Log(Stamp(Recover(m), m, "h"), slog.New(slog.DiscardHandler), m)
 		c.Clock, c.Logger = m, slog.New(slog.NewTextHandler(m, nil))
 	})

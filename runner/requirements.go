@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Space requires that files can be made in a folder, and that its file system has so many MiB free.
+// Space requires that a folder is writable and that its file system has at least mib MiB free.
 func Space(name, folder string, mib uint64) Requirement {
 	return Requirement{Name: name, Check: func(context.Context) error {
 		f, err := os.CreateTemp(folder, ".ready-*")
@@ -24,13 +24,13 @@ func Space(name, folder string, mib uint64) Requirement {
 			return fmt.Errorf("free space of %s: %w", folder, err)
 		}
 		if free := s.Bavail * uint64(s.Bsize) >> 20; free < mib {
-			return fmt.Errorf("%s has %d MiB free, %d are needed: free some or choose another folder", folder, free, mib)
+			return fmt.Errorf("%s has %d MiB free, %d are needed: free some space or choose another folder", folder, free, mib)
 		}
 		return nil
 	}}
 }
 
-// Files requires that files can be read.
+// Files requires that files are readable.
 func Files(name string, paths ...string) Requirement {
 	return Requirement{Name: name, Check: func(context.Context) error {
 		for _, path := range paths {

@@ -10,10 +10,10 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Host is the executor that a recipe means when it names none.
+// Host is the executor of recipes that name none.
 const Host = "host"
 
-// Route makes an Executor that hands each recipe to the one that the recipe names. It is ready when all are.
+// Route returns an Executor that delegates each recipe to the executor that the recipe names. It is ready when all are.
 func Route(executors map[string]Executor) Executor { return route(executors) }
 
 type route map[string]Executor

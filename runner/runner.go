@@ -21,31 +21,31 @@ import (
 )
 
 const (
-	// callTimeout bounds one Synchronize call, so that a dead connection shows as UNAVAILABLE's sibling and not as silence.
+	// callTimeout bounds one Synchronize call, so that a dead connection ends in DEADLINE_EXCEEDED instead of blocking for ever.
 	callTimeout = 20 * time.Second
-	// defaultNextCall is taken when the coordinator leaves next_call out; maxNextCall bounds what it may ask for.
+	// defaultNextCall is used when the coordinator omits next_call; maxNextCall bounds the value it may send.
 	defaultNextCall = time.Second
 	maxNextCall     = time.Minute
-	// maxReport bounds the results in one report in bytes; gRPC takes messages of at most 4 MiB unless told otherwise. Those
-	// that do not fit are reported as running and go with the next call.
+	// maxReport bounds the results in one report in bytes; gRPC's default limit for received messages is 4 MiB. Results that do not
+	// fit are reported as running and sent with the next call.
 	maxReport = 3 << 20
-	// stopGrace bounds how long a stopping runner tries to hand over what it has finished.
+	// stopGrace bounds how long a stopping runner tries to report its finished trials.
 	stopGrace = 5 * time.Second
 )
 
-// Config says how a Runner works. Client, Executor and Slots are needed, the rest has defaults.
+// Config configures a Runner. Client, Executor and Slots are required, the other fields have defaults.
 type Config struct {
 	// Client of the coordinator.
 	Client misstepv1.LeaseServiceClient
-	// Executor that runs the trials. One that is a ReadinessChecker is asked before the runner asks for work.
+	// Executor that runs the trials. If it is a ReadinessChecker, it is checked before the runner asks for work.
 	Executor Executor
-	// Slots is how many trials run at once, at least 1.
+	// Slots is the maximum number of concurrent trials, at least 1.
 	Slots int
-	// ID is unique to this process's life; by default host, pid and 32 random bits.
+	// ID is unique to this process; by default host, pid and 32 random bits.
 	ID string
-	// Host name for people; by default the system's.
+	// Host name for display; by default the system's.
 	Host string
-	// AgentDigest of the agent artefacts here.
+	// AgentDigest is the digest of this machine's agent artefacts.
 	AgentDigest string
 	// Capabilities of this machine, e.g. "cgroup".
 	Capabilities []string
@@ -53,33 +53,40 @@ type Config struct {
 	Clock Clock
 	// Logger by default discards.
 	Logger *slog.Logger
-	// Backoff makes the policy for repeating calls and checks of readiness that failed; by default exponential from 0.2 s to 10 s
-	// with jitter.
+	// Backoff makes the retry policy for calls and readiness checks that failed; by default exponential from 0.2 s to 10 s with
+	// jitter.
 	Backoff func() backoff.BackOff
 }
 
-// Runner is the loop: it calls Synchronize again and again, starts what is wanted, cancels what is not, and reports results
-// until they are acknowledged. While its executor is not ready it reports what it holds and takes no more. It survives restarts of
-// the coordinator, with its trials running on.
+// Runner is the loop: it calls Synchronize repeatedly, starts desired leases, cancels those that are no longer desired, and reports
+// results until they are acknowledged. While its executor is not ready, it reports the leases it holds and asks for no more. It
+// survives restarts of the coordinator; its trials keep running.
 type Runner struct {
+	// Constant.
 	config   Config
 	identity *misstepv1.Runner
-	held     map[string]*lease // touched by Run's goroutine only
-	running  int               // leases without a result, cancelled ones included
-	finished chan finished
-	draining bool
-	deferred bool // the last report left results out for their size
+	finished chan finished // from the trials' goroutines to Run's
+
+	// Mutable, accessed by Run's goroutine only.
+	held    map[string]*lease // by lease id
+	running int               // trials that have not ended, those of cancelled leases included
+	ready   readiness
+
+	// Mutable, accessed by Run's goroutine only: set once and never reset.
 	stopping bool
-	ready    readiness
+
+	// Mutable, accessed by Run's goroutine only: set by the last call.
+	draining bool // the coordinator asked the runner to drain
+	deferred bool // the report omitted results for their size
 }
 
-// New checks config and makes a Runner.
+// New validates config and returns a Runner.
 func New(config Config) (*Runner, error) {
 	switch {
 	case config.Client == nil:
-		return nil, errors.New("make runner: no client of the coordinator given")
+		return nil, errors.New("make runner: no client of the coordinator given; set Config.Client")
 	case config.Executor == nil:
-		return nil, errors.New("make runner: no executor given")
+		return nil, errors.New("make runner: no executor given; set Config.Executor")
 	case config.Slots < 1:
 		return nil, fmt.Errorf("make runner: %d slots given, at least 1 is needed", config.Slots)
 	}
@@ -120,9 +127,9 @@ func New(config Config) (*Runner, error) {
 	}, nil
 }
 
-// Run works until the coordinator drains this runner (nil), until ctx ends (its cause), or until the coordinator
-// refuses its reports for good. When ctx ends, running trials are cancelled and awaited, and what is finished is handed over if
-// the coordinator answers within five seconds. Call it once.
+// Run loops until the coordinator has drained this runner (it returns nil), until ctx ends (it returns ctx's cause), or until the
+// coordinator refuses its reports permanently. When ctx ends, running trials are cancelled and awaited, and finished trials are
+// reported if the coordinator answers within five seconds. Call it once.
 func (r *Runner) Run(ctx context.Context) error {
 	trials, cancelTrials := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.await(cancelTrials)
@@ -130,7 +137,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	for {
 		r.checkReadiness(ctx)
 		next, err := r.synchronize(ctx, trials)
-		patient := false // during a backoff a finished trial is no reason to call earlier
+		patient := false // during a backoff a finished trial does not cause an earlier call
 		switch {
 		case ctx.Err() != nil:
 			return r.stop(ctx, cancelTrials)
@@ -143,12 +150,12 @@ func (r *Runner) Run(ctx context.Context) error {
 			return fmt.Errorf("synchronize with the coordinator: %w", err)
 		default:
 			patient = true
-			if next = policy.NextBackOff(); next < 0 { // a policy that gives up; a runner does not
+			if next = policy.NextBackOff(); next < 0 { // the policy gives up, but the runner does not
 				policy.Reset()
 				next = maxNextCall
 			}
-			r.config.Logger.WarnContext(ctx, "coordinator does not answer; trials run on",
-				"error", err, "again_in", next, "held", len(r.held))
+			r.config.Logger.WarnContext(ctx, "coordinator does not answer; trials keep running",
+				"error", err, "retry_in", next, "held", len(r.held))
 		}
 		if !r.wait(ctx, next, patient) {
 			return r.stop(ctx, cancelTrials)
@@ -156,7 +163,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	}
 }
 
-// isRefusal tells answers that a repetition cannot mend from those that it can.
+// isRefusal reports whether an error of the coordinator is permanent, so that a retry cannot succeed.
 func isRefusal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated:
@@ -166,7 +173,7 @@ func isRefusal(err error) bool {
 	}
 }
 
-// wait takes in finished trials until the next call is due; false says that ctx ended.
+// wait settles finished trials until the next call is due. It returns false if ctx ended.
 func (r *Runner) wait(ctx context.Context, d time.Duration, patient bool) bool {
 	if r.deferred && !patient {
 		return ctx.Err() == nil
@@ -187,7 +194,7 @@ func (r *Runner) wait(ctx context.Context, d time.Duration, patient bool) bool {
 	}
 }
 
-// settle records a finished trial; that of a cancelled lease is dropped.
+// settle records the result of a finished trial; the result of a cancelled lease is dropped.
 func (r *Runner) settle(f finished) {
 	r.running--
 	f.lease.cancel()
@@ -198,7 +205,7 @@ func (r *Runner) settle(f finished) {
 	f.lease.result = f.report(r.stopping)
 }
 
-// synchronize makes one call and does what the answer wants.
+// synchronize makes one call and applies the response. It returns the time until the next call.
 func (r *Runner) synchronize(ctx, trials context.Context) (time.Duration, error) {
 	request := r.report()
 	type answer struct {
@@ -214,7 +221,7 @@ func (r *Runner) synchronize(ctx, trials context.Context) (time.Duration, error)
 	}()
 	for {
 		select {
-		case f := <-r.finished: // a trial that ends during a call must not wait for it
+		case f := <-r.finished: // a trial that ends during the call must not wait for its response
 			r.settle(f)
 		case a := <-answers:
 			if a.err != nil {
@@ -237,7 +244,7 @@ func nextCall(response *misstepv1.SynchronizeResponse) time.Duration {
 	return min(d, maxNextCall)
 }
 
-// report is the current state: every lease in order of its id, results as far as they fit.
+// report returns the current state: every lease in order of its id, with as many results as fit.
 func (r *Runner) report() *misstepv1.SynchronizeRequest {
 	request := &misstepv1.SynchronizeRequest{Runner: r.identity}
 	if r.asksForWork() && r.ready.problem == "" {
@@ -261,7 +268,7 @@ func (r *Runner) report() *misstepv1.SynchronizeRequest {
 	return request
 }
 
-// asksForWork reports whether the runner has free slots and is not about to end.
+// asksForWork reports whether the runner has free slots and is neither draining nor stopping.
 func (r *Runner) asksForWork() bool {
 	return !r.draining && !r.stopping && r.running < r.config.Slots
 }
@@ -275,8 +282,8 @@ func (r *Runner) leases() []*lease {
 	return leases
 }
 
-// apply brings the runner to the desired state. It says whether a result came in while the call was under way, so that the
-// next call should follow at once.
+// apply brings the runner to the desired state. It reports whether a trial ended during the call, so that the next call should
+// follow at once.
 func (r *Runner) apply(
 	ctx, trials context.Context, request *misstepv1.SynchronizeRequest, response *misstepv1.SynchronizeResponse,
 ) (early bool) {
@@ -285,7 +292,7 @@ func (r *Runner) apply(
 	for _, d := range response.GetDesired() {
 		desired[d.GetId()] = d
 	}
-	reported := make(map[string]bool, len(request.GetHeld())) // whether the result was in the report
+	reported := make(map[string]bool, len(request.GetHeld())) // by lease id: whether the report had its result
 	for _, h := range request.GetHeld() {
 		_, running := h.GetState().(*misstepv1.HeldLease_Running)
 		reported[h.GetLeaseId()] = !running
@@ -295,7 +302,7 @@ func (r *Runner) apply(
 		switch {
 		case desired[id] != nil:
 			early = early || l.result != nil && !reported[id]
-		case l.result != nil: // acknowledged, or not wanted any more
+		case l.result != nil: // acknowledged, or no longer desired
 			delete(r.held, id)
 			acknowledged = true
 		case !l.cancelled:
@@ -304,7 +311,7 @@ func (r *Runner) apply(
 			l.cancel()
 		}
 	}
-	r.deferred = r.deferred && acknowledged // else the next call would be no better than this one
+	r.deferred = r.deferred && acknowledged // otherwise the next report would omit the same results
 	for _, d := range response.GetDesired() {
 		if r.held[d.GetId()] != nil || r.draining {
 			continue
@@ -335,7 +342,7 @@ func (r *Runner) start(trials context.Context, d *misstepv1.Lease) {
 	}()
 }
 
-// await cancels what still runs and takes it in, so that no goroutine and no process outlives Run.
+// await cancels the running trials and settles them, so that no goroutine and no process outlives Run.
 func (r *Runner) await(cancelTrials context.CancelFunc) {
 	cancelTrials()
 	r.stopping = true
@@ -344,7 +351,7 @@ func (r *Runner) await(cancelTrials context.CancelFunc) {
 	}
 }
 
-// stop cancels the trials and hands over what is finished, if the coordinator is there.
+// stop cancels the trials and reports the finished ones, if the coordinator answers.
 func (r *Runner) stop(ctx context.Context, cancelTrials context.CancelFunc) error {
 	r.await(cancelTrials)
 	parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
@@ -353,13 +360,13 @@ func (r *Runner) stop(ctx context.Context, cancelTrials context.CancelFunc) erro
 		request := r.report()
 		response, err := r.config.Client.Synchronize(parting, request)
 		if err != nil {
-			r.config.Logger.WarnContext(ctx, "stopped without handing over", "leases", len(r.held), "error", err)
+			r.config.Logger.WarnContext(ctx, "stopped without reporting all leases", "leases", len(r.held), "error", err)
 			break
 		}
 		before := len(r.held)
 		r.apply(ctx, parting, request, &misstepv1.SynchronizeResponse{Desired: response.GetDesired(), Drain: true})
 		if len(r.held) == before {
-			break // it wants to keep leases that are not there any more: their deadline will tell it
+			break // the coordinator still desires leases that the runner has dropped: they expire at their deadline
 		}
 	}
 	return context.Cause(ctx)

@@ -10,10 +10,10 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Stamp makes an Executor whose outcomes say when, where and by which recipe they came about. What next filled in itself (it
-// knows better when the JVM started) stays.
+// Stamp returns an Executor that fills in each outcome's start time, wall time, host and recipe digest. Fields that next has set
+// already are kept: it has the exact start of the JVM.
 func Stamp(next Executor, clock Clock, host string) Executor {
-	return around{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
+	return decorator{func(ctx context.Context, recipe *misstepv1.Recipe, progress ProgressFunc) (*misstepv1.Outcome, error) {
 		digest, err := misstepv1.RecipeDigest(recipe)
 		if err != nil {
 			return nil, Permanent(fmt.Errorf("identify recipe: %w", err))

@@ -13,7 +13,7 @@ func newLogger(w io.Writer, level slog.Level) *slog.Logger {
 }
 
 // retryAttribute marks records about something that will be tried again.
-const retryAttribute = "again_in"
+const retryAttribute = "retry_in"
 
 // retries is a handler that writes a run of alike records about retries, such as those of a runner whose coordinator is away, as
 // one line: the first at once and then, with their number, every tenth power of them and the end of the run.

@@ -17,11 +17,11 @@ func TestRetriesAreCounted(t *testing.T) {
 		logger.Warn("coordinator does not answer", "error", "refused", retryAttribute, i)
 	}
 	assert.Equal(t, 2, strings.Count(b.String(), "does not answer"), b.String())
-	assert.Contains(t, b.String(), "again_in=9 times=10\n")
+	assert.Contains(t, b.String(), "retry_in=9 times=10\n")
 	logger.Info("trial ended")
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 	assert.Len(t, lines, 4)
-	assert.Contains(t, lines[2], "again_in=24 times=25")
+	assert.Contains(t, lines[2], "retry_in=24 times=25")
 	assert.Contains(t, lines[3], "trial ended")
 
 	b.Reset()

@@ -84,7 +84,7 @@ func TestChecksDoWork(t *testing.T) {
 	}
 }
 
-// A debugger that takes long does not make a hang of a JVM that was getting on.
+// A slow debugger does not make a hang of a JVM that makes progress.
 func TestSlowIsNoHang(t *testing.T) {
 	s := withAgent(t)
 	bin := t.TempDir()

@@ -12,7 +12,8 @@ import (
 	"misstep/workloads"
 )
 
-// BundleCommand says how a bundle's run.sh starts the JVM: as the executor does, with placeholders for folders. workload is the folder of the recipe's.
+// BundleCommand returns the command by which a bundle's run.sh starts the JVM: the executor's, with placeholders for folders.
+// workload is the folder of the recipe's workload.
 func BundleCommand(r *misstepv1.Recipe, workload string, manifest workloads.Manifest) (bundle.Command, error) {
 	invocation, err := manifest.Invocation(workload, r.GetWorkload(), bundle.Scratch)
 	if err != nil {
@@ -20,7 +21,7 @@ func BundleCommand(r *misstepv1.Recipe, workload string, manifest workloads.Mani
 	}
 	scratch, err := filepath.Abs(bundle.Scratch) // as Invocation made it
 	if err != nil {
-		return bundle.Command{}, fmt.Errorf("place of %s: %w", bundle.Scratch, err)
+		return bundle.Command{}, fmt.Errorf("absolute path of %s: %w", bundle.Scratch, err)
 	}
 	command := bundle.Command{
 		JVMFlags:   flags(r, invocation),

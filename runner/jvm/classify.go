@@ -24,8 +24,8 @@ import (
 	"misstep/runner/scratch"
 )
 
-// classify says what the JVM did: the first kind that applies of crash, hang, mismatches, application failure, void, clean. The error
-// is an infrastructure failure: what ended the JVM was neither the JVM nor its workload.
+// classify returns what the JVM did: the first kind that applies of crash, hang, mismatches, application failure, void, clean. An
+// error is an infrastructure failure: neither the JVM nor its workload caused the end of the JVM.
 func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	result := t.jvm.Result()
 	outcome := &misstepv1.Outcome{
@@ -34,7 +34,7 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 		MaxRssBytes: max(result.MaxRSS, t.maxRSS), Hang: t.verdict.hang, Checks: t.counts(), Signals: t.signals(),
 		Perturbation: t.perturbation,
 	}
-	if ejection := t.ejection(); ejection != "" { // what the JVM did meanwhile may be our doing
+	if ejection := t.ejection(); ejection != "" { // the ejected scheduler may have caused what the JVM did
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, ejection
 		outcome.Hang = nil
 		return outcome, nil
@@ -70,7 +70,7 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 		first := outcome.GetMismatches()[0]
 		outcome.Reason = fmt.Sprintf("%s: %s, %d times", first.GetCheck(), first.GetKind(), first.GetCount())
 	case unrecorded(outcome.GetChecks()) > 0:
-		return nil, fmt.Errorf("read mismatch records: %d mismatches were counted and there is no record of them (%d damaged lines)",
+		return nil, fmt.Errorf("read mismatch records: %d mismatches were counted but not recorded (%d damaged lines)",
 			unrecorded(outcome.GetChecks()), damaged)
 	case failure != nil:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE
@@ -86,16 +86,18 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	return outcome, nil
 }
 
+// unrecorded counts the mismatches of checks that write mismatch records.
 func unrecorded(checks []*misstepv1.CheckCount) (n uint64) {
 	for _, c := range checks {
-		if known, ok := recipe.FindCheck(c.GetCheck()); !ok || len(known.Kinds) > 0 { // one without kinds has no traces to record
+		if known, ok := recipe.FindCheck(c.GetCheck()); !ok || len(known.Kinds) > 0 { // a check without kinds has no traces to record
 			n += c.GetMismatch()
 		}
 	}
 	return n
 }
 
-// idleChecks names the first check that was asked for and compared nothing: no proof, no pass.
+// idleChecks returns the reason why a trial is void: the first requested check that compared nothing. It returns "" if every check
+// compared something.
 func idleChecks(checks []*misstepv1.CheckCount, status agent.Status) string {
 	agents := slices.ContainsFunc(checks, func(c *misstepv1.CheckCount) bool { return agentJudge{}.judges(c.GetCheck()) })
 	if agents && !status.Started {
@@ -103,7 +105,7 @@ func idleChecks(checks []*misstepv1.CheckCount, status agent.Status) string {
 	}
 	for _, c := range checks {
 		if compared(c) == 0 {
-			return fmt.Sprintf("check %s compared nothing: it took %d, of which %d were unwalkable and %d void",
+			return fmt.Sprintf("check %s compared nothing: of %d samples %d were unwalkable and %d void",
 				c.GetCheck(), c.GetTotal(), sum(c.GetUnwalkable()), sum(c.GetVoid()))
 		}
 	}
@@ -117,13 +119,13 @@ func sum[K comparable](counts map[K]uint64) (n uint64) {
 	return n
 }
 
-// crash reads the error file, or makes do with the signal when HotSpot could not write one. memory is what the error file says when
-// it is about memory that could not be had, which is no crash of the JVM's making.
+// crash reads the error file, or falls back to the signal if HotSpot could not write one. memory is the error file's detail when it
+// reports a failed memory allocation, which is not a crash of the JVM.
 func (t *trial) crash(ctx context.Context) (crash *misstepv1.Crash, memory string, err error) {
 	if t.verdict.failure != nil { // killed for a limit
 		return nil, "", nil
 	}
-	if t.verdict.hang == nil { // what an aborted JVM writes is our doing
+	if t.verdict.hang == nil { // of a hung JVM the watchdog's SIGABRT caused the error file
 		report, err := t.errorFile()
 		if err != nil {
 			return nil, "", err
@@ -148,8 +150,8 @@ func (t *trial) crash(ctx context.Context) (crash *misstepv1.Crash, memory strin
 	return crash, "", nil
 }
 
-// core takes the native stack of the thread that died from the core file, where the kernel wrote one into the JVM's folder and
-// gdb is there to read it. It returns that thread's id, 0 when it is not known.
+// core reads the crashed thread's native stack from the core file, if the kernel wrote one into the JVM's folder and gdb is
+// installed. It returns that thread's id, 0 if it is unknown.
 func (t *trial) core(ctx context.Context, crash *misstepv1.Crash) int64 {
 	cores, err := filepath.Glob(t.path(dirWork, "core*"))
 	if err != nil || len(cores) == 0 {
@@ -180,13 +182,13 @@ func (t *trial) errorFile() (*hserr.Report, error) {
 	defer f.Close()
 	report, err := hserr.Parse(f)
 	if errors.Is(err, hserr.ErrNotCrash) {
-		return nil, nil // an empty or torn file: the signal tells
+		return nil, nil // an empty or truncated file: the signal describes the crash
 	}
 	return report, err
 }
 
-// locate says by the flight record whether the crash happened in a walk. Without the crashed thread's id any thread in a walk will do: a
-// fault while the handler blocks signals kills at once, and leaves no error file.
+// locate sets from the flight record whether the crash happened in a walk. If the crashed thread's id is unknown (0), any thread in
+// a walk counts: a fault while the handler blocks signals kills the process at once, without an error file.
 func (t *trial) locate(crash *misstepv1.Crash, tid int64) {
 	for _, slot := range t.status.Threads {
 		if slot.Phase == agent.PhaseNone || tid != 0 && int64(slot.TID) != tid {
@@ -201,7 +203,7 @@ func (t *trial) locate(crash *misstepv1.Crash, tid int64) {
 	}
 }
 
-// isFatal says whether a signal is one that a program brings on itself.
+// isFatal reports whether a signal is one that a faulting program raises itself.
 func isFatal(s syscall.Signal) bool {
 	switch s {
 	case syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGILL, syscall.SIGFPE, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS:
@@ -211,7 +213,7 @@ func isFatal(s syscall.Signal) bool {
 	}
 }
 
-// failure says what the workload did by itself, nil when it verified its result.
+// failure returns how the workload failed by itself, nil if it verified its result.
 func (t *trial) failure(memory string) (*misstepv1.ApplicationFailure, error) {
 	result := t.jvm.Result()
 	switch {
@@ -219,12 +221,14 @@ func (t *trial) failure(memory string) (*misstepv1.ApplicationFailure, error) {
 		return t.verdict.failure, nil
 	case t.cgroup.OutOfMemory():
 		return &misstepv1.ApplicationFailure{
-			Reason: "memory", Message: fmt.Sprintf("the kernel killed it for using more than its limit of %d MiB", t.limits.memory>>20),
+			Reason: "memory", Message: fmt.Sprintf("the kernel killed the JVM for exceeding its limit of %d MiB", t.limits.memory>>20),
 		}, nil
 	case result.Signal != 0 && memory == "":
-		return nil, fmt.Errorf("run JVM: it was killed from outside by %s; look for the kernel's out-of-memory killer", unix.SignalName(result.Signal))
+		return nil, fmt.Errorf("run JVM: it was killed from outside by %s; check the kernel log for the out-of-memory killer",
+			unix.SignalName(result.Signal))
 	case fromOutside(result.ExitCode):
-		return nil, fmt.Errorf("run JVM: it was asked from outside to end (exit code %d)", result.ExitCode)
+		return nil, fmt.Errorf("run JVM: it was asked from outside to end (exit code %d); find out which process sent the signal",
+			result.ExitCode)
 	}
 	stdout, stderr := t.stdout.Tail(), t.stderr.Tail()
 	if t.checked() && result.ExitCode != 0 && !t.status.Started {
@@ -239,19 +243,21 @@ func (t *trial) failure(memory string) (*misstepv1.ApplicationFailure, error) {
 	if memory != "" {
 		failure = &misstepv1.ApplicationFailure{Reason: "memory", Message: memory}
 	}
-	const little = 1 << 20
-	if free, known := scratch.Free(t.folder.Path); known && free < little {
-		return nil, scratch.Explain(t.folder.Path, fmt.Errorf("run JVM: %w (the workload said: %s)", syscall.ENOSPC, failure.GetMessage()))
+	const minFree = 1 << 20
+	if free, known := scratch.Free(t.folder.Path); known && free < minFree {
+		full := fmt.Errorf("run JVM: %w (the workload reported: %s)", syscall.ENOSPC, failure.GetMessage())
+		return nil, scratch.Explain(t.folder.Path, full)
 	}
 	return failure, nil
 }
 
-// fromOutside knows the exit codes of a JVM that ended in order on SIGHUP, SIGINT or SIGTERM: 128 and the signal's number.
+// fromOutside reports whether an exit code is that of a JVM that shut down on SIGHUP, SIGINT or SIGTERM: 128 plus the signal's
+// number.
 func fromOutside(code int) bool {
 	return code == 128+int(syscall.SIGHUP) || code == 128+int(syscall.SIGINT) || code == 128+int(syscall.SIGTERM)
 }
 
-// refused is the error about an agent that did not start. It will refuse the same recipe again, unless it was the disk that was full.
+// refused returns the error of an agent that did not start: permanent, unless a full disk was the reason.
 func refused(folder, line string) error {
 	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if strings.Contains(strings.ToLower(line), full.Error()) {
@@ -263,10 +269,12 @@ func refused(folder, line string) error {
 
 var refusals = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^misstep(?:-agent|\[[a-z]+\])?: .*$`),
-	regexp.MustCompile(`(?m)^.*(?:agent library failed|Could not find agent library|processing of -javaagent failed|Error opening zip file or JAR manifest missing|Unable to open patch).*$`),
+	regexp.MustCompile(`(?m)^.*(?:agent library failed|Could not find agent library|processing of -javaagent failed|` +
+		`Error opening zip file or JAR manifest missing|Unable to open patch).*$`),
 }
 
-// agentRefusal finds the line by which our agent, or HotSpot about it, says that it cannot start.
+// agentRefusal returns the line in which Misstep's agent, or HotSpot on its behalf, reports that the agent cannot start; "" if there
+// is none.
 func agentRefusal(texts ...[]byte) string {
 	if !bytes.Contains(bytes.Join(texts, nil), []byte("agent")) {
 		return ""

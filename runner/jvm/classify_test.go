@@ -135,7 +135,7 @@ func TestIdleChecksAreNamed(t *testing.T) {
 	idle := &misstepv1.CheckCount{Check: "asgct-shadow", Total: 9, Unwalkable: map[int32]uint64{-5: 8}, Void: map[string]uint64{"overrun": 1}}
 	require.Empty(t, idleChecks(nil, agent.Status{}), "nothing was asked for")
 	require.Empty(t, idleChecks([]*misstepv1.CheckCount{worked}, started))
-	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked, idle}, started), "asgct-shadow compared nothing: it took 9, of which 8 were unwalkable and 1 void")
+	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked, idle}, started), "asgct-shadow compared nothing: of 9 samples 8 were unwalkable and 1 void")
 	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked}, agent.Status{}), "did not start")
 }
 
@@ -225,10 +225,10 @@ func TestStuck(t *testing.T) {
 	}
 	for range 3 {
 		require.Nil(t, looks(old))
-		ran += uint64(mostRan) / 4 // between what it is held for
+		ran += uint64(maxWalkCPU) / 4 // between what it is held for
 	}
 	require.Nil(t, looks(old))
-	ran += uint64(mostRan) / 4
+	ran += uint64(maxWalkCPU) / 4
 	require.NotNil(t, looks(old), "it runs for longer than a walk takes")
 	require.Nil(t, looks(old+1), "another walk has not run yet")
 	require.Nil(t, looks(old+1))
@@ -236,7 +236,7 @@ func TestStuck(t *testing.T) {
 	require.Nil(t, looks(old+1), "at the last look it may have been held")
 	require.NotNil(t, looks(old+1), "it sleeps")
 	may = true
-	ran += uint64(mostRan)
+	ran += uint64(maxWalkCPU)
 	guesses, _ := held.look(in(agent.PhaseGuess, old+1), true)
 	require.Nil(t, guesses, "many walks may run for longer")
 	long := uint64(now.Nano()) - uint64(heldAge) - 1e9
@@ -267,7 +267,7 @@ func TestThreadsThatSleepOrRun(t *testing.T) {
 		tid := int64(<-tids)
 		require.Eventually(t, func() bool {
 			may, ran := mayBeHeld(os.Getpid(), tid)
-			return may != sleeps && (sleeps || ran > uint64(mostRan))
+			return may != sleeps && (sleeps || ran > uint64(maxWalkCPU))
 		}, 10*time.Second, time.Millisecond)
 	}
 	require.Equal(t, "?", threadState(os.Getpid(), 1<<40))
@@ -287,7 +287,7 @@ func TestAgentRefusal(t *testing.T) {
 }
 
 func TestScriptCanBeRun(t *testing.T) {
-	require.Equal(t, "# It takes these folders, which are gone when the trial has ended:\n# mkdir -p '/a b/work' /agent\n"+
+	require.Equal(t, "# The command needs these folders, which were removed after the trial:\n# mkdir -p '/a b/work' /agent\n"+
 		"exec /jdk/bin/java \\\n  -Xmx64m \\\n  '-Dx=a b' \\\n  'it'\\''s' \\\n  ''\n",
 		string(script("/jdk/bin/java", []string{"-Xmx64m", "-Dx=a b", "it's", ""}, "/a b/work", "/agent")))
 

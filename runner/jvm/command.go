@@ -26,7 +26,7 @@ const (
 	dirHome     = "home"
 	dirAgent    = "agent"
 	fileStatus  = "status.bin"
-	fileShadows = "shadows.txt" // of a JVM in which a walk hangs
+	fileShadows = "shadows.txt" // the shadow stacks of a JVM in which a walk hangs
 	fileRecords = "mismatches.jsonl"
 	fileLog     = "agent.log"
 )
@@ -41,15 +41,15 @@ func (t *trial) path(names ...string) string {
 // checked reports whether the agent is loaded.
 func (t *trial) checked() bool { return recipe.NeedsAgent(t.recipe.GetChecks()) }
 
-// flags are the JVM flags that belong to a recipe, wherever it runs: those that it may override, then its workload's, then its own.
+// flags returns the JVM flags of a recipe, the same wherever it runs: those that it may override, then its workload's, then its own.
 func flags(r *misstepv1.Recipe, invocation workloads.Invocation) []string {
 	all := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
 	all = append(all, invocation.JVMFlags...)
 	return append(all, r.GetJvmFlags()...)
 }
 
-// command makes the folders and composes the JVM's arguments. Later flags win over earlier ones, so first come those that a
-// recipe may override, then the workload's, then the recipe's, then those that the trial relies on.
+// command creates the folders and composes the JVM's arguments. Later flags override earlier ones, hence the order: those that a
+// recipe may override, the workload's, the recipe's, those that the trial relies on.
 func (t *trial) command(ctx context.Context) ([]string, error) {
 	for _, dir := range []string{"", dirWork, dirTemp, dirHome, dirAgent} {
 		if err := os.MkdirAll(t.path(dir), 0o700); err != nil {
@@ -67,7 +67,7 @@ func (t *trial) command(ctx context.Context) ([]string, error) {
 	}
 	args := append(flags(t.recipe, invocation),
 		"-XX:ErrorFile="+t.path(fileCrash),
-		"-XX:+PerfDisableSharedMem", // else /tmp/hsperfdata_USER/PID outlives a killed JVM
+		"-XX:+PerfDisableSharedMem", // otherwise /tmp/hsperfdata_USER/PID outlives a killed JVM
 		"-Duser.home="+t.path(dirHome))
 	if t.feature >= 9 {
 		args = append(args, "-XX:-CreateCoredumpOnCrash")
@@ -85,7 +85,7 @@ func (t *trial) command(ctx context.Context) ([]string, error) {
 func (t *trial) agent(ctx context.Context) ([]string, error) {
 	e := t.executor
 	identity := t.recipe.GetJdk().GetDigest()
-	if identity == "" { // written by hand: the folder stands for the JDK
+	if identity == "" { // a recipe written by hand: the folder identifies the JDK
 		identity = t.home
 	}
 	options, patch := agent.OptionsOf(t.recipe, t.path(dirAgent)), ""
@@ -107,8 +107,8 @@ func (t *trial) agent(ctx context.Context) ([]string, error) {
 
 func (t *trial) java() string { return filepath.Join(t.home, "bin", "java") }
 
-// environment is all that the JVM gets: nothing is inherited, so that JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS, _JAVA_OPTIONS, CLASSPATH, LD_*
-// and the like of whoever started the runner do not change a trial.
+// environment returns the JVM's whole environment: nothing is inherited, so that the runner's JAVA_TOOL_OPTIONS, JDK_JAVA_OPTIONS,
+// _JAVA_OPTIONS, CLASSPATH, LD_* and the like do not change a trial.
 func (t *trial) environment() []string {
 	return []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin",
@@ -120,11 +120,11 @@ func (t *trial) environment() []string {
 	}
 }
 
-// script is the command line as a person could run it, with the folders that it takes. It forks nothing and becomes the JVM, whose threads then have
-// the paths of creation that they have in the trial's schedule log.
+// script returns a shell script with the command line and the folders that it needs. It does not fork but becomes the JVM by exec,
+// so that the JVM's threads have the same paths of creation as in the trial's schedule log.
 func script(java string, args []string, folders ...string) []byte {
 	var b strings.Builder
-	b.WriteString("# It takes these folders, which are gone when the trial has ended:\n# mkdir -p")
+	b.WriteString("# The command needs these folders, which were removed after the trial:\n# mkdir -p")
 	for _, folder := range folders {
 		b.WriteString(" " + quote(folder))
 	}

@@ -9,7 +9,7 @@ import (
 	"misstep/recipe"
 )
 
-// counts of the checks that the recipe asks for, in its order, as far as the agent has counted; those that are judged after the
+// counts returns the agent's current counts of the recipe's checks, in the recipe's order; those of checks that are judged after the
 // trial are 0.
 func (t *trial) counts() []*misstepv1.CheckCount {
 	counts := make([]*misstepv1.CheckCount, 0, len(t.recipe.GetChecks()))
@@ -19,8 +19,8 @@ func (t *trial) counts() []*misstepv1.CheckCount {
 	return counts
 }
 
-// count of one of the agent's checks. The watchdog's looks from outside count for liveness beside the agent's own from inside; a
-// hang is its mismatch.
+// count returns the counts of one of the agent's checks. Check liveness counts the watchdog's looks in addition to the agent's own,
+// and a hang as its mismatch.
 func (t *trial) count(name string) *misstepv1.CheckCount {
 	var recorded agent.CheckCount
 	if i := slices.IndexFunc(t.status.Checks, func(c agent.CheckCount) bool { return c.Name == name }); i >= 0 {
@@ -38,8 +38,8 @@ func (t *trial) count(name string) *misstepv1.CheckCount {
 	return count
 }
 
-// countOf converts a record's counters. A record of a JVM that died in the middle may have taken samples that were not judged any
-// more; they are void, so that verdicts add up.
+// countOf converts a record's counters. A JVM that died may have left samples unjudged; they are counted as void, so that the
+// verdicts add up to the total.
 func countOf(name string, c agent.CheckCount) *misstepv1.CheckCount {
 	count := &misstepv1.CheckCount{
 		Check: name, Total: c.Total, Match: c.Match, Mismatch: c.Mismatch,
@@ -62,7 +62,7 @@ func (t *trial) signals() *misstepv1.SignalCount {
 	return &misstepv1.SignalCount{Sent: t.status.Sent, Delivered: t.status.Delivered, Answered: t.status.Answered}
 }
 
-// compared is the work that proves a check: comparisons that were made, whatever their verdict.
+// compared counts the comparisons that prove that a check did its work: those with any verdict but void and unwalkable.
 func compared(c *misstepv1.CheckCount) uint64 {
 	sum := c.GetMatch() + c.GetMismatch()
 	for _, n := range c.GetTolerated() {

@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// maxExhibit bounds one piece of evidence, maxQuiet that of a trial that found nothing, in bytes.
+	// maxExhibit bounds one piece of evidence in bytes, maxQuiet one of a trial without a finding.
 	maxExhibit = 32 << 20
 	maxQuiet   = 256 << 10
-	// maxOutcome bounds an outcome's message in bytes: several travel in one report of at most 4 MiB. The whole is evidence.
+	// maxOutcome bounds an outcome's message in bytes: a report of at most 4 MiB holds several. The evidence has all of it.
 	maxOutcome = 512 << 10
 )
 
@@ -43,7 +43,8 @@ func (t *trial) exhibit(name string, data []byte) {
 	}
 }
 
-// keepEvidence puts what a person needs to follow the outcome into the corpus and names it in the outcome. Empty files are left out.
+// keepEvidence puts everything that explains the outcome to a reader into the corpus and lists it in the outcome. Empty files are
+// omitted.
 func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) error {
 	defer shrink(outcome, maxOutcome)
 	store := t.executor.Corpus
@@ -77,7 +78,7 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 	if err := t.putSchedule(ctx, outcome, bound); err != nil {
 		return err
 	}
-	// The JVM's user owns the folder: nothing in it may lead out of it.
+	// The JVM's user owns the folder: no link in it may lead outside.
 	root, err := os.OpenRoot(t.folder.Path)
 	if err != nil {
 		return fmt.Errorf("keep evidence: %w", err)
@@ -95,7 +96,9 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 	return nil
 }
 
-func putFile(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, name string, root *os.Root, path string, bound int64) error {
+func putFile(
+	ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, name string, root *os.Root, path string, bound int64,
+) error {
 	f, err := openFile(root, path)
 	if f == nil || err != nil {
 		return err
@@ -104,7 +107,8 @@ func putFile(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome
 	return put(ctx, store, outcome, name, f, bound)
 }
 
-// openFile opens regular files only: a workload may have laid a link or a pipe in its folder. Nil is none, or an empty one.
+// openFile opens a regular file; it returns nil for a missing or empty one and for anything else, since a workload may have created
+// a link or a pipe in its folder.
 func openFile(root *os.Root, path string) (*os.File, error) {
 	f, err := root.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
@@ -119,8 +123,8 @@ func openFile(root *os.Root, path string) (*os.File, error) {
 	return f, nil
 }
 
-// readFile reads the first bytes of a file of the trial's folder, by openFile's rules.
-func (t *trial) readFile(path string, most int64) ([]byte, error) {
+// readFile reads at most maxBytes of a file in the trial's folder, by openFile's rules.
+func (t *trial) readFile(path string, maxBytes int64) ([]byte, error) {
 	root, err := os.OpenRoot(t.folder.Path)
 	if err != nil {
 		return nil, fmt.Errorf("keep evidence: %w", err)
@@ -131,14 +135,14 @@ func (t *trial) readFile(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most))
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes))
 	if err != nil {
 		return nil, fmt.Errorf("keep evidence: %w", err)
 	}
 	return data, nil
 }
 
-// keepMethods makes evidence of the agent's list of instrumented methods, sorted, so that trials of one program have one blob.
+// keepMethods adds the agent's list of instrumented methods to the evidence, sorted, so that trials of one program share one blob.
 func (t *trial) keepMethods() error {
 	data, err := t.readFile(filepath.Join(dirAgent, agent.FileMethods), agent.MaxMethodsBytes)
 	if err != nil {
@@ -159,7 +163,7 @@ func (t *trial) putSchedule(ctx context.Context, outcome *misstepv1.Outcome, bou
 	if err != nil || size == 0 {
 		return err
 	}
-	if bound > maxQuiet { // all of it, or a replay departs where it was cut
+	if bound > maxQuiet { // all of it: a replay departs where the log is cut off
 		bound = perturb.MaxLog
 	}
 	return put(ctx, t.executor.Corpus, outcome, FileSchedule, io.NewSectionReader(t.schedule, 0, size), bound)
@@ -176,15 +180,15 @@ func put(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, na
 	return nil
 }
 
-// shrink makes the message fit by leaving out what comes last: threads of a hang, then mismatches, of which it says how many. The first of each
-// stays.
-func shrink(outcome *misstepv1.Outcome, most int) {
-	for proto.Size(outcome) > most && len(outcome.GetHang().GetThreads()) > 1 {
+// shrink reduces an outcome to maxBytes by omitting the last threads of a hang, then the last mismatches, which it counts in
+// MismatchesLeftOut. The first of each is kept.
+func shrink(outcome *misstepv1.Outcome, maxBytes int) {
+	for proto.Size(outcome) > maxBytes && len(outcome.GetHang().GetThreads()) > 1 {
 		outcome.Hang.Threads = outcome.Hang.Threads[:(len(outcome.Hang.Threads)+1)/2]
 	}
 	kinds := len(outcome.GetMismatches())
 	outcome.Mismatches = outcome.Mismatches[:min(kinds, maxMismatches)]
-	for n := len(outcome.GetMismatches()); proto.Size(outcome) > most && n > 1; n = len(outcome.GetMismatches()) {
+	for n := len(outcome.GetMismatches()); proto.Size(outcome) > maxBytes && n > 1; n = len(outcome.GetMismatches()) {
 		outcome.Mismatches = outcome.Mismatches[:n-max(1, n/16)]
 	}
 	outcome.MismatchesLeftOut += uint32(kinds - len(outcome.GetMismatches())) // at most maxRecords

@@ -23,14 +23,14 @@ import (
 	"misstep/workloads"
 )
 
-// Executor runs recipes on real JVMs; it is a runner.Executor. JDK, Workload and Scratch are needed. Do not change a field
-// after the first call.
+// Executor runs recipes on real JVMs; it is a runner.Executor. JDK, Workload and Scratch are required. Do not change a field after
+// the first call.
 type Executor struct {
-	// JDK gives the JAVA_HOME and the feature version of the JDK that a recipe names, fetched and verified.
+	// JDK returns the JAVA_HOME and the feature version of the JDK that a recipe names, fetched and verified.
 	JDK func(ctx context.Context, jdk *misstepv1.Jdk) (home string, feature int, err error)
-	// Workload gives the folder and the manifest of the workload that a recipe names, fetched and verified.
+	// Workload returns the folder and the manifest of the workload that a recipe names, fetched and verified.
 	Workload func(ctx context.Context, workload *misstepv1.Workload) (dir string, manifest workloads.Manifest, err error)
-	// Agent to load; without one (the zero value) only recipes without checks can be run.
+	// Agent to load; without one (the zero value) only recipes without checks can run.
 	Agent agent.Artefacts
 	// Corpus takes the evidence; nil keeps none.
 	Corpus corpus.Store
@@ -40,12 +40,13 @@ type Executor struct {
 	PatchCache string
 	// Perturbers for the recipes that ask for a perturbation, one for each mechanism.
 	Perturbers []perturb.Perturber
-	// Credential of the ordinary user whom JVMs run as; nil for this process's own. It takes root, and files that the user may read.
+	// Credential of the ordinary user that JVMs run as; nil for this process's own. It requires root, and files that the user may
+	// read.
 	Credential *syscall.Credential
 	// Logger by default discards.
 	Logger *slog.Logger
 
-	// judges give the verdicts of checks that the agent does not judge.
+	// judges of the checks that the agent does not judge.
 	judges []judge
 
 	once    sync.Once
@@ -56,7 +57,7 @@ type Executor struct {
 
 var _ runner.Executor = (*Executor)(nil)
 
-// Open makes the scratch area and reaps what runners that died have left in it. Run does it too, when nobody has before.
+// Open creates the scratch area and reaps what dead runners left in it. Run calls it if nobody has called it before.
 func (e *Executor) Open() error {
 	e.once.Do(func() {
 		if e.Logger == nil {
@@ -64,7 +65,7 @@ func (e *Executor) Open() error {
 		}
 		e.cgroups = process.DetectCgroups()
 		e.area, e.err = scratch.Open(e.Scratch, e.cgroups)
-		if e.err == nil && e.Credential != nil { // the user passes through, and lists nothing
+		if e.err == nil && e.Credential != nil { // the JVM's user may traverse the folder but not list it
 			e.err = os.Chmod(e.Scratch, 0o711)
 		}
 		e.Logger.Debug("trials run in", "folder", e.Scratch, "cgroups", e.cgroups.String(), "agent", e.Agent.Digest)
@@ -72,7 +73,7 @@ func (e *Executor) Open() error {
 	return e.err
 }
 
-// Capabilities of this machine as a runner reports them.
+// Capabilities returns the capabilities of this machine as a runner reports them.
 func (e *Executor) Capabilities() []string {
 	if process.DetectCgroups().Any() {
 		return []string{string(recipe.Cgroup)}
@@ -81,7 +82,9 @@ func (e *Executor) Capabilities() []string {
 }
 
 // Run runs one recipe; see runner.Executor.
-func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (_ *misstepv1.Outcome, err error) {
+func (e *Executor) Run(
+	ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress),
+) (_ *misstepv1.Outcome, err error) {
 	if err := e.Open(); err != nil {
 		return nil, err
 	}
@@ -101,7 +104,7 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 		return nil, fmt.Errorf("provide workload %s: %w", recipe.GetWorkload().GetName(), err)
 	}
 	if feature < manifest.MinFeature {
-		return nil, runner.Permanent(fmt.Errorf("run workload %s: it needs JDK %d or newer, %s is %d",
+		return nil, runner.Permanent(fmt.Errorf("run workload %s: it requires JDK %d or newer, but %s is %d",
 			manifest.Name, manifest.MinFeature, recipe.GetJdk().GetName(), feature))
 	}
 	folder, err := e.area.New()
@@ -120,7 +123,7 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 	return t.run(ctx)
 }
 
-// accepts returns why this executor cannot run the recipe as it stands.
+// accepts returns an error if this executor cannot run the recipe.
 func (e *Executor) accepts(r *misstepv1.Recipe) error {
 	for _, flag := range r.GetJvmFlags() {
 		if len(flag) < 2 || flag[0] != '-' {
@@ -139,10 +142,11 @@ func (e *Executor) accepts(r *misstepv1.Recipe) error {
 		seen[check.GetName()] = true
 	}
 	if recipe.NeedsAgent(r.GetChecks()) && e.Agent.Library == "" {
-		return errors.New("it asks for checks, and this runner has no agent; build it with `make agent`")
+		return errors.New("it asks for checks, but this runner has no agent; build it with `make agent`")
 	}
 	if want := r.GetAgentDigest(); want != "" && want != e.Agent.Digest {
-		return fmt.Errorf("it wants the agent %s, this runner has %q", want, e.Agent.Digest)
+		return fmt.Errorf("it wants the agent %s, but this runner has %q; omit agent_digest or start the runner with that agent",
+			want, e.Agent.Digest)
 	}
 	if p := r.GetPerturbation(); len(p.GetSeeds()) > 0 || len(p.GetRanges()) > 0 {
 		return errors.New("perturbation: seeds and ranges belong in a campaign; a recipe has one seed and values in parameters")

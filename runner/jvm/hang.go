@@ -20,58 +20,60 @@ import (
 )
 
 const (
-	watchTime   = 500 * time.Millisecond // between two looks at who runs
-	maxThreads  = 2048                   // of one JVM that are looked at
-	gdbPatience = 20 * time.Second       // gdb reads libjvm's symbols first
-	dumpWait    = 5 * time.Second        // for HotSpot's thread dump, which needs a safepoint
-	heldWait    = time.Second            // for the same while a signal handler hangs, which mostly keeps the JVM from it
+	watchTime   = 500 * time.Millisecond // between two looks at the threads' running times
+	maxThreads  = 2048                   // threads of one JVM that are examined
+	gdbTimeout  = 20 * time.Second       // gdb reads libjvm's symbols first
+	dumpTimeout = 5 * time.Second        // for HotSpot's thread dump, which requires a safepoint
+	heldTimeout = time.Second            // for the same while a signal handler hangs, which usually prevents the safepoint
 	abortWait   = 2 * time.Second        // between SIGABRT and SIGKILL
 	maxDump     = 4 << 20                // bytes of a thread dump
 )
 
-// hung looks at a JVM that makes no progress from outside, first without its help (/proc, gdb), then with (SIGQUIT), and ends it.
-// slot is the walk that does not end, nil when only the time is up. It returns false when the walk ended meanwhile: then nothing is known
-// of a hang, and nothing was ended.
+// hung examines a JVM that makes no progress from outside, first without its help (/proc, gdb), then with its help (SIGQUIT), and
+// kills it. slot is the walk that does not end, nil if the time limit was exceeded. hung returns false if the walk has ended
+// meanwhile: then there is no hang, and the JVM was not killed.
 func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string) bool {
 	if t.crashing() { // HotSpot got stuck while it reported a crash: classify sees the error file
 		t.verdict.reason = reason
 		return true
 	}
-	t.executor.Logger.WarnContext(ctx, "JVM hangs; looking at it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason", reason)
+	t.executor.Logger.WarnContext(ctx, "JVM hangs; examining it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason", reason)
 	hang := &misstepv1.Hang{Cause: "limit"}
-	progressing := t.worksOn() || t.progressing() // before gdb stops it, which may take longer than progress may be old
+	progressing := t.updateProgress() || t.progressing() // before gdb stops the JVM, which may take longer than progressAge
 	threads, starved := watchThreads(ctx, t.jvm.PID())
 	native := t.nativeStacks(ctx)
-	wait := dumpWait
+	timeout := dumpTimeout
 	if slot != nil && slot.Phase.Handles() {
-		wait = heldWait
+		timeout = heldTimeout
 	}
-	dump := t.threadDump(ctx, wait)
+	dump := t.threadDump(ctx, timeout)
 	t.readStatus()
 	if slot != nil && !isIn(t.status, slot) {
-		t.executor.Logger.WarnContext(ctx, "the walk was late and ended", "trial", t.name, "tid", slot.TID, "sequence", slot.Sequence)
+		t.executor.Logger.WarnContext(ctx, "the walk ended late; it does not hang", "trial", t.name, "tid", slot.TID, "sequence", slot.Sequence)
 		return false
 	}
 	t.exhibit("native-stacks.txt", native)
 	t.exhibit("thread-dump.txt", dump)
 
-	progressing = t.worksOn() || progressing // on a busy machine a JVM may only have begun when its time is up
+	progressing = t.updateProgress() || progressing // on a busy machine a JVM may only have begun when its time limit is exceeded
 	java, deadlock := parseThreadDump(string(dump))
-	// A JVM that reached a safepoint for its dump, and whose threads got on until now, is only late: no finding.
+	// A JVM that reached a safepoint for its dump, and whose threads made progress until now, is only slow: no finding.
 	if slot == nil && dump != nil && !deadlock && progressing {
-		t.fail("time", "%s, though it was getting on: raise limits.wall, or lower repetitions, ratio or shares", reason)
+		t.fail("time", "%s, although it was making progress: raise limits.wall, or lower repetitions, ratio or shares", reason)
 		return true
 	}
 	stacks := parseGDB(string(native))
-	// A thread that hangs in a signal handler keeps the JVM from its dump: the agent knows what is on the shadows.
-	told, err := t.readFile(filepath.Join(dirAgent, fileShadows), maxDump)
+	// A thread that hangs in a signal handler prevents the JVM's dump: the agent has written the shadow stacks.
+	written, err := t.readFile(filepath.Join(dirAgent, fileShadows), maxDump)
 	if err != nil {
-		t.executor.Logger.WarnContext(ctx, "cannot read the threads' shadows", "trial", t.name, "error", err)
+		t.executor.Logger.WarnContext(ctx, "cannot read the threads' shadow stacks", "trial", t.name, "error", err)
 	}
-	t.exhibit(fileShadows, told)
+	t.exhibit(fileShadows, written)
 	shadows := map[int64]javaThread{}
-	if slot != nil && bytes.HasPrefix(told, fmt.Appendf(nil, "sample %d of %d\n", slot.Sequence, slot.TID)) { // not of a handler that came back
-		shadows, _ = parseThreadDump(string(told))
+	if slot != nil { // the first line names the sample: the file may be that of a handler that has returned
+		if bytes.HasPrefix(written, fmt.Appendf(nil, "sample %d of %d\n", slot.Sequence, slot.TID)) {
+			shadows, _ = parseThreadDump(string(written))
+		}
 	}
 	for _, thread := range threads {
 		if j, ok := java[thread.Tid]; ok {
@@ -84,7 +86,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		}
 	}
 	switch {
-	case starved && slot != nil && isRunnable(threads, int64(slot.TID)): // a walk that gets no processor cannot end
+	case starved && slot != nil && isRunnable(threads, int64(slot.TID)): // a walk that gets no CPU cannot end
 		hang.Cause = "starved"
 	case slot != nil && slot.Phase.Walks():
 		hang.Cause = "in-walk"
@@ -99,13 +101,13 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	}
 	hang.Threads = threads
 	if slot != nil {
-		// The culprit first; the others by tid, as /proc has them.
+		// The hung thread first; the others by tid, as in /proc.
 		slices.SortStableFunc(hang.Threads, func(a, b *misstepv1.HungThread) int {
 			return cmp.Compare(btoi(a.Tid != int64(slot.TID)), btoi(b.Tid != int64(slot.TID)))
 		})
 	}
 	t.exhibit("kernel-threads.txt", kernelText(threads))
-	t.readStatus() // as it was before it is killed
+	t.readStatus() // before the JVM is killed
 	t.verdict.hang, t.verdict.reason = hang, reason
 
 	t.jvm.Abort()
@@ -117,12 +119,14 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	return true
 }
 
-// isRunnable says whether a thread could run if it were let.
+// isRunnable reports whether a thread is runnable.
 func isRunnable(threads []*misstepv1.HungThread, tid int64) bool {
-	return slices.ContainsFunc(threads, func(t *misstepv1.HungThread) bool { return t.GetTid() == tid && strings.HasPrefix(t.GetState(), "R") })
+	return slices.ContainsFunc(threads, func(t *misstepv1.HungThread) bool {
+		return t.GetTid() == tid && strings.HasPrefix(t.GetState(), "R")
+	})
 }
 
-// isIn says whether the thread is in the agent as it was then, and not again.
+// isIn reports whether the thread is still in the same walk or check as then, not in a later one.
 func isIn(status agent.Status, then *agent.ThreadSlot) bool {
 	return slices.ContainsFunc(status.Threads, func(now agent.ThreadSlot) bool {
 		return now.TID == then.TID && now.Phase != agent.PhaseNone && now.EnterNanos == then.EnterNanos
@@ -136,11 +140,11 @@ func btoi(b bool) int {
 	return 0
 }
 
-// watchThreads looks at a process's threads as often as they seem starved: on a loaded machine they get their turn sooner or later, under a
-// scheduler that forgot them never.
+// watchThreads looks at a process's threads several times while they seem starved: on a loaded machine they run sooner or later,
+// under a scheduler that lost them never.
 func watchThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThread, starved bool) {
-	const looks = 4
-	for range looks {
+	const maxLooks = 4
+	for range maxLooks {
 		if threads, starved = lookAtThreads(ctx, pid); !starved {
 			break
 		}
@@ -148,8 +152,8 @@ func watchThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThread
 	return threads, starved
 }
 
-// lookAtThreads looks twice at a process's threads, without stopping it, and says what share of the time between each ran. It is
-// starved when some could run and none did.
+// lookAtThreads looks twice at a process's threads, without stopping it, and sets the share of the time between that each thread
+// ran. starved means that some were runnable and none ran.
 func lookAtThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThread, starved bool) {
 	before := kernelThreads(pid)
 	start := map[int64]schedstat{}
@@ -172,7 +176,7 @@ func lookAtThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThrea
 			ran = max(ran, t.GetRunning())
 			if strings.HasPrefix(t.GetState(), "R") {
 				waited = max(waited, float64(b.waited-a.waited)/elapsed)
-				// The kernel adds a wait up when it ends: one that lasts all the time has not been counted yet.
+				// The kernel counts a wait when it ends: one that lasts the whole time has not been counted yet.
 				if b == a {
 					waited = 1
 				}
@@ -182,7 +186,7 @@ func lookAtThreads(ctx context.Context, pid int) (threads []*misstepv1.HungThrea
 	return threads, ran < 0.01 && waited > 0.9
 }
 
-// schedstat is what the kernel counted of a thread: nanoseconds on a CPU and waiting for one.
+// schedstat is the kernel's account of a thread: nanoseconds on a CPU and waiting for one.
 type schedstat struct {
 	ran, waited uint64
 	known       bool
@@ -200,7 +204,7 @@ func threadSchedule(pid int, tid int64) schedstat {
 	return s
 }
 
-// threadState is the letter of a thread's state (proc_pid_stat(5)), "?" when it cannot be had.
+// threadState returns the letter of a thread's state (proc_pid_stat(5)), "?" if it is unavailable.
 func threadState(pid int, tid int64) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
 	if err != nil {
@@ -249,21 +253,21 @@ func kernelText(threads []*misstepv1.HungThread) []byte {
 	return b.Bytes()
 }
 
-// nativeStacks asks gdb for all stacks, if there is one that may. A gdb that does not come back is killed; the kernel lets
-// its prey go then.
+// nativeStacks asks gdb for all stacks, if it is installed and may attach. A gdb that does not return is killed; the kernel then
+// detaches it from the JVM.
 func (t *trial) nativeStacks(ctx context.Context) []byte {
 	return t.gdb(ctx, fmt.Sprintf("thread apply all bt %d", maxFrames), "-p", strconv.Itoa(t.jvm.PID()))
 }
 
-// gdb runs one command of it on a process or a core file, bounded in time and output; nothing without gdb.
+// gdb runs one gdb command on a process or a core file, bounded in time and output. It returns nil if gdb is not installed.
 func (t *trial) gdb(ctx context.Context, command string, target ...string) []byte {
 	gdb, err := exec.LookPath("gdb")
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, gdbPatience)
+	ctx, cancel := context.WithTimeout(ctx, gdbTimeout)
 	defer cancel()
-	// -nx, auto-load off: no file of the workload is run by gdb; no debug information is fetched.
+	// -nx, auto-load off: gdb runs no file of the workload; it fetches no debug information.
 	cmd := exec.CommandContext(ctx, gdb, append([]string{
 		"-batch", "-nx", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
 		"-ex", "set pagination off", "-ex", "set print frame-arguments none", "-ex", command,
@@ -280,12 +284,12 @@ func (t *trial) gdb(ctx context.Context, command string, target ...string) []byt
 	return out.Bytes()
 }
 
-// threadDump asks HotSpot for its own view: SIGQUIT makes it print all Java stacks on stdout. Empty when it does not begin to answer within
-// wait, as in a hang that keeps it from its safepoint.
-func (t *trial) threadDump(ctx context.Context, wait time.Duration) []byte {
+// threadDump asks HotSpot for its own view: SIGQUIT makes it print all Java stacks on stdout. It returns nil if the dump does not
+// begin within timeout, as in a hang that prevents the safepoint.
+func (t *trial) threadDump(ctx context.Context, timeout time.Duration) []byte {
 	read := t.stdout.Tap(maxDump)
 	t.jvm.Signal(syscall.SIGQUIT)
-	deadline := time.NewTimer(wait)
+	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -294,7 +298,7 @@ func (t *trial) threadDump(ctx context.Context, wait time.Duration) []byte {
 		select {
 		case <-ctx.Done():
 			waiting = false
-		case <-t.jvm.Done(): // -Xrs: SIGQUIT ends it
+		case <-t.jvm.Done(): // with -Xrs, SIGQUIT ends the JVM
 			waiting = false
 		case <-deadline.C:
 			waiting = false
@@ -303,11 +307,11 @@ func (t *trial) threadDump(ctx context.Context, wait time.Duration) []byte {
 			text := read()
 			if !begun && bytes.Contains(text, []byte("Full thread dump")) {
 				begun = true
-				deadline.Reset(dumpWait)
+				deadline.Reset(dumpTimeout)
 			}
 			if bytes.Contains(text, []byte("\nHeap\n")) {
 				waiting = false
-				// The heap's lines come in one more write or two; a moment more is enough and its lack does no harm.
+				// The heap's lines follow in one or two writes; a short wait suffices, and missing lines do no harm.
 				select {
 				case <-t.jvm.Done():
 				case <-time.After(50 * time.Millisecond):

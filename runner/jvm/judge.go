@@ -12,20 +12,20 @@ import (
 // judge gives the verdicts of some of the checks. The agent judges while the JVM runs, and agentJudge reads what it wrote; another
 // judge may work after the trial, from a recording that the JVM left in the trial's folder.
 type judge interface {
-	// judges reports whether the check of that name is its own.
+	// judges reports whether it judges the check of that name.
 	judges(check string) bool
-	// judge is called once, after the JVM has ended by itself, crashed, or was killed: folder is the trial's, checks are those of
-	// the recipe that are its own. An error is an infrastructure failure.
+	// judge is called once, after the JVM has ended by itself, crashed, or was killed: folder is the trial's, checks are those of the
+	// recipe's checks that it judges. An error is an infrastructure failure.
 	judge(ctx context.Context, folder string, checks []*misstepv1.Check) (judgement, error)
 }
 
 // judgement is the verdicts of checks.
 type judgement struct {
-	// counts by check. One that is missing compared nothing, which makes the trial void.
+	// counts by check. A missing check compared nothing, which makes the trial void.
 	counts map[string]*misstepv1.CheckCount
-	// mismatches of the checks that leave records, most frequent first.
+	// mismatches of the checks that write records, most frequent first.
 	mismatches []*misstepv1.Mismatch
-	// damaged records could not be read.
+	// damaged counts the records that could not be read.
 	damaged int
 }
 
@@ -46,10 +46,10 @@ func (j agentJudge) judge(_ context.Context, _ string, checks []*misstepv1.Check
 	return out, err
 }
 
-// judges are those whose checks a recipe may ask for.
+// judges returns the judges whose checks a recipe may ask for.
 func (t *trial) judges() []judge { return append([]judge{agentJudge{t}}, t.executor.judges...) }
 
-// judge has each judge give the verdicts of its checks; the counts are in the order of the recipe's checks.
+// judge collects the verdicts of all judges; the counts are in the order of the recipe's checks.
 func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mismatches []*misstepv1.Mismatch, damaged int,
 	err error,
 ) {

@@ -7,10 +7,10 @@ import (
 	"misstep/recipe"
 )
 
-// hardOutput is how many times the bound on kept output a program may print before it is stopped for it.
+// hardOutput times the bound on kept output is what a program may print before it is killed.
 const hardOutput = 8
 
-// limits of a trial in bytes, and complete.
+// limits of a trial, sizes in bytes; defaults are filled in.
 type limits struct {
 	wall                 time.Duration
 	memory, output, disk uint64

@@ -19,17 +19,18 @@ func (t *trial) perturb(ctx context.Context) error {
 		return nil
 	}
 	if p.GetMechanism() == misstepv1.MechanismAgent && !t.checked() {
-		return runner.Permanent(errors.New("perturbation: mechanism agent needs the agent, which a recipe without checks leaves out: ask for a check"))
+		return runner.Permanent(errors.New("perturbation: mechanism agent requires the agent, which a recipe without checks does not load: " +
+			"ask for a check"))
 	}
 	perturber, err := perturb.Find(t.executor.Perturbers, p)
 	if err != nil {
 		return err
 	}
-	// Not in the trial's folder, where the JVM's user could lay something else in its place.
+	// Not in the trial's folder, where the JVM's user could replace it.
 	if t.schedule, err = os.CreateTemp(t.executor.Scratch, ".schedule-*"); err != nil {
 		return fmt.Errorf("make schedule log: %w", err)
 	}
-	_ = os.Remove(t.schedule.Name()) // it goes with its descriptor
+	_ = os.Remove(t.schedule.Name()) // it exists until its descriptor is closed
 	t.session, err = perturber.Begin(ctx, perturb.Trial{
 		Perturbation: p, Command: append([]string{t.java()}, t.args...), AgentOut: t.path(dirAgent), Log: t.schedule,
 	})
@@ -52,7 +53,7 @@ func (t *trial) endPerturbation() (err error) {
 	return nil
 }
 
-// ejection is a void outcome's reason when the perturbation did not last, and empty when it did.
+// ejection returns the reason of a void outcome if the perturbation ended early, else "".
 func (t *trial) ejection() string {
 	switch {
 	case t.perturbation.GetEjected() != "":
@@ -63,7 +64,7 @@ func (t *trial) ejection() string {
 	return ""
 }
 
-// judgePerturbation makes an outcome void that the perturbation leaves without proof.
+// judgePerturbation makes a clean outcome void if the perturbation did nothing.
 func (t *trial) judgePerturbation(outcome *misstepv1.Outcome) {
 	if idle := perturb.Idle(t.perturbation); idle != "" && outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN {
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, idle

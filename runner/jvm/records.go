@@ -18,16 +18,16 @@ import (
 
 const (
 	maxRecords     = 16384     // different mismatches that are read
-	maxRecordBytes = 32 << 20  // of one line: two traces of the deepest stacks, 16,384 frames each
-	maxRecordsRead = 256 << 20 // bytes of the whole file
-	maxMismatches  = 256       // in an outcome
-	maxReturnCode  = 64        // bytes of the code that C code returns to which tell places apart: what is further on may be patched
-	maxSaved       = 6 * 8     // bytes of the registers that C code saves before it makes room for its variables
+	maxRecordBytes = 32 << 20  // bytes of one line: two traces of the deepest stacks, 16,384 frames each
+	maxRecordsRead = 256 << 20 // bytes read of the file
+	maxMismatches  = 256       // mismatches in an outcome
+	maxReturnCode  = 64        // bytes of code at C code's return address that tell places apart: later ones may be patched
+	maxSaved       = 6 * 8     // bytes of the registers that C code saves before it allocates its local variables
 )
 
-// readRecords reads the agent's mismatch records and counts equal ones together: those of one boundary and moment, as triage may tell moments
-// apart. The most frequent moment of each boundary comes first, so that what a bound cuts off is the least new.
-// damaged counts lines that are no record; the last one of a JVM that died while it wrote is not counted.
+// readRecords reads the agent's mismatch records and merges those of the same boundary and moment; moments are kept apart because
+// triage may distinguish them. The most frequent moment of each boundary comes first, so that a bound on the number cuts off the
+// most redundant ones. damaged counts the lines that are not a record, without the last line of a JVM that died while writing it.
 func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -54,14 +54,14 @@ func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, er
 			continue
 		}
 		m.Count = max(1, m.GetCount())
-		m.Architecture = cmp.Or(m.GetArchitecture(), runtime.GOARCH) // JVMs here are of this machine's
+		m.Architecture = cmp.Or(m.GetArchitecture(), runtime.GOARCH) // JVMs here have this machine's architecture
 		key := boundaryKey(m) + "\x00" + moment(m)
 		known, ok := byKey[key]
 		switch {
 		case !ok && len(byKey) < maxRecords:
 			byKey[key] = m
 		case !ok:
-		case depth(m) < depth(known): // the shorter stacks are the better example
+		case depth(m) < depth(known): // shorter stacks make a better example
 			m.Count += known.GetCount()
 			byKey[key] = m
 		default:
@@ -69,13 +69,14 @@ func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, er
 		}
 	}
 	if err := lines.Err(); err != nil {
-		damaged++ // a line beyond the bound, and nothing after it was read
+		damaged++ // a line exceeds the bound; nothing after it was read
 	}
 	for _, m := range byKey {
 		mismatches = append(mismatches, m)
 	}
 	slices.SortFunc(mismatches, func(a, b *misstepv1.Mismatch) int {
-		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), cmp.Compare(a.GetSequence(), b.GetSequence()), cmp.Compare(boundaryKey(a), boundaryKey(b)))
+		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), cmp.Compare(a.GetSequence(), b.GetSequence()),
+			cmp.Compare(boundaryKey(a), boundaryKey(b)))
 	})
 	before, nth := map[string]int{}, map[*misstepv1.Mismatch]int{}
 	for _, m := range mismatches {
@@ -91,7 +92,7 @@ func depth(m *misstepv1.Mismatch) int {
 	return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
 }
 
-// boundaryKey is check, kind and the methods on both sides of the divergence in both traces.
+// boundaryKey returns check, kind and the methods on both sides of the divergence in both traces.
 func boundaryKey(m *misstepv1.Mismatch) string {
 	parts := []string{m.GetCheck(), m.GetKind()}
 	for _, trace := range []*misstepv1.Trace{m.GetReference(), m.GetSuspect()} {
@@ -107,7 +108,8 @@ func boundaryKey(m *misstepv1.Mismatch) string {
 	return strings.Join(parts, "\x00")
 }
 
-// moment is what ran on top, and how: two walks that go wrong at one boundary at different moments may show two bugs (agent/native/src/record.cpp).
+// moment describes the code on top of the stack and its state: two walks that go wrong at one boundary at different moments may show
+// two bugs (agent/native/src/record.cpp).
 func moment(m *misstepv1.Mismatch) string {
 	frame := "no return address"
 	if at, sp, fp := m.GetReturnAt(), m.GetSp(), m.GetFp(); at != 0 {

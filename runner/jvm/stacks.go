@@ -8,14 +8,14 @@ import (
 	"misstep/signature"
 )
 
-// maxFrames bounds the frames kept of each stack in an outcome; the whole text is evidence.
+// maxFrames bounds the frames of each stack in an outcome; the evidence has all of them.
 const maxFrames = 64
 
 // javaThread is one thread of HotSpot's thread dump.
 type javaThread struct {
 	name   string
-	frames []string // without "at ", top first; lock lines in parentheses among them
-	// waitsFor is the class of the lock in a deadlock, heldBy the name of the thread that has it.
+	frames []string // without "at ", top first; without the lines about locks
+	// waitsFor is the class of the lock that the thread waits for in a deadlock, heldBy the name of the thread that holds it.
 	waitsFor, heldBy string
 }
 
@@ -30,7 +30,7 @@ var (
 	gdbFrame  = regexp.MustCompile(`^#\d+\s+`)
 )
 
-// parseThreadDump reads HotSpot's thread dump: the threads by their tid, and whether it names a deadlock.
+// parseThreadDump reads HotSpot's thread dump: the threads by their tid, and whether the dump reports a deadlock.
 func parseThreadDump(text string) (threads map[int64]javaThread, deadlock bool) {
 	threads = map[int64]javaThread{}
 	var tid int64
@@ -39,7 +39,8 @@ func parseThreadDump(text string) (threads map[int64]javaThread, deadlock bool) 
 		line = strings.TrimRight(line, "\r\n")
 		trimmed := strings.TrimSpace(line)
 		switch {
-		case strings.HasPrefix(line, "Found one Java-level deadlock"), strings.HasPrefix(line, "Found ") && strings.Contains(line, " deadlock"):
+		case strings.HasPrefix(line, "Found one Java-level deadlock"),
+			strings.HasPrefix(line, "Found ") && strings.Contains(line, " deadlock"):
 			deadlock, tid = true, 0 // the stacks after this line repeat those before it
 		case deadlock && waits.read(trimmed):
 		case strings.HasPrefix(line, `"`):
@@ -69,13 +70,13 @@ func parseThreadDump(text string) (threads map[int64]javaThread, deadlock bool) 
 	return threads, deadlock
 }
 
-// deadlockReader reads who waits for whom in the part of a thread dump that tells of a deadlock.
+// deadlockReader reads which thread waits for which in the deadlock section of a thread dump.
 type deadlockReader struct {
 	name  string
 	waits map[string][2]string // by thread: class of the lock, its holder
 }
 
-// read takes a line when it is one of that part's.
+// read reports whether it consumed a line, which then belongs to the deadlock section.
 func (d *deadlockReader) read(line string) bool {
 	if name, ok := strings.CutPrefix(line, `"`); ok && strings.HasSuffix(name, `":`) {
 		d.name = strings.TrimSuffix(name, `":`)
@@ -118,7 +119,7 @@ func parseGDB(text string) map[int64][]signature.Frame {
 		}
 		frame, unknown := signature.ParseGDBFrame(line), signature.Frame{Kind: signature.CFrame}
 		if n := len(stacks[tid]); frame == unknown && n > 0 && stacks[tid][n-1] == unknown {
-			continue // gdb does not know interpreted and compiled frames: how many words it takes for frames says nothing
+			continue // gdb does not know interpreted and compiled frames: the number of words that it takes for frames means nothing
 		}
 		stacks[tid] = append(stacks[tid], frame)
 	}

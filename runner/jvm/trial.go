@@ -18,6 +18,7 @@ import (
 
 // trial is one run of one recipe; it is used by one goroutine.
 type trial struct {
+	// Constant.
 	executor *Executor
 	recipe   *misstepv1.Recipe
 	limits   limits
@@ -29,37 +30,38 @@ type trial struct {
 	name     string
 	report   func(*misstepv1.Progress)
 
+	// Set before the JVM starts.
 	args           []string
 	cgroup         *process.Cgroup
 	stdout, stderr *process.Stream
 	jvm            *process.Process
-	session        perturb.Session // nil without a perturbation
-	schedule       *os.File        // its log
+	session        perturb.Session // nil without a perturbation, and when it has ended
+	schedule       *os.File        // the perturbation's log, nil without one
 	perturbation   *misstepv1.PerturbationReport
-	excessive      chan string // a stream went beyond its hard bound
+	excessive      chan string // receives the name of a stream that exceeded its hard bound
 
-	// What the watchdog saw.
+	// Mutable: the watchdog's observations.
 	verdict  verdict
 	maxRSS   uint64
-	worked   uint64    // checks at the last look that saw new ones
-	workedAt time.Time // when that was
+	worked   uint64    // checks at the last look that found new ones
+	workedAt time.Time // time of that look
 	looks    uint64    // looks of the watchdog at a JVM whose agent had started
 	status   agent.Status
-	recorded bool  // status was read
-	unread   error // why status could not be read at the last try, nil when there was no record
+	recorded bool  // status was read at least once
+	unread   error // why the last attempt to read status failed, nil if it succeeded or there was no record yet
 	exhibits []exhibit
 }
 
 // verdict of the watchdog; the zero value when the JVM ended by itself.
 type verdict struct {
-	failure *misstepv1.ApplicationFailure // a limit was exceeded and the JVM killed
+	failure *misstepv1.ApplicationFailure // a limit was exceeded and the JVM was killed
 	hang    *misstepv1.Hang
 	reason  string
 	ejected bool // the perturbation ended before the JVM did
 }
 
-// backstop is the cgroup's limit above the polled one: the kernel counts page cache and shared pages in, and its way is to kill
-// without a word.
+// backstop returns the cgroup's limit in bytes, which is above the polled one: the kernel includes page cache and shared pages in
+// its count, and kills without a message.
 func backstop(limit uint64) uint64 { return limit + limit/4 + 256<<20 }
 
 func (t *trial) run(ctx context.Context) (_ *misstepv1.Outcome, err error) {
@@ -111,7 +113,8 @@ func (t *trial) start() (err error) {
 	}
 	t.excessive = make(chan string, 2)
 	stream := func(name string) (*process.Stream, error) {
-		return process.NewStream(t.path(name), int64(t.limits.output), int64(t.limits.output)*hardOutput, func() { t.excessive <- name })
+		output := int64(t.limits.output)
+		return process.NewStream(t.path(name), output, output*hardOutput, func() { t.excessive <- name })
 	}
 	if t.stdout, err = stream(fileStdout); err != nil {
 		return err
@@ -128,7 +131,8 @@ func (t *trial) start() (err error) {
 	}
 	t.jvm, err = process.Start(spec)
 	if c := t.executor.Credential; c != nil && errors.Is(err, os.ErrPermission) {
-		err = runner.Permanent(fmt.Errorf("%w: the JVM runs as user %d, who must be able to read JDK, workload and agent", err, c.Uid))
+		err = runner.Permanent(fmt.Errorf("%w: the JVM runs as user %d: give that user read access to JDK, workload and agent",
+			err, c.Uid))
 	}
 	if err != nil {
 		return errors.Join(err, t.stdout.Close(), t.stderr.Close())
@@ -136,7 +140,7 @@ func (t *trial) start() (err error) {
 	return nil
 }
 
-// readStatus reads the flight record, if there is one already.
+// readStatus reads the flight record, if the agent has created it.
 func (t *trial) readStatus() {
 	if !t.checked() {
 		return

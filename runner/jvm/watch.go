@@ -16,21 +16,22 @@ import (
 )
 
 const (
-	// tick between two looks at the JVM's own memory; every fifth tick looks at everything.
+	// tick is the interval of the checks of the JVM's own memory; every fullLook-th tick looks at everything.
 	tick     = 100 * time.Millisecond
 	fullLook = 5
-	// progressAge is how long ago the last check may have been in a JVM that gets on.
+	// progressAge is the maximum age of the last check of a JVM that makes progress.
 	progressAge = 10 * time.Second
-	// inWalkAge is how long a handler or a walk may take: it takes microseconds, and waits for nobody. With two looks and what it takes to
-	// collect the stacks a hang is found within ten seconds. The agent writes the shadows a second before (native/src/hung.h).
+	// inWalkAge is the maximum time of a handler or a walk, which takes microseconds and never blocks. With two looks and the time for
+	// collecting the stacks, a hang is found within ten seconds. The agent writes the shadow stacks a second before
+	// (native/src/hung.h).
 	inWalkAge = 4 * time.Second
-	// inCheckAge is how long a check at a method entry may take: it may wait for a safepoint, and so for a collection of the whole heap.
+	// inCheckAge is the maximum time of a check at a method entry, which may wait for a safepoint, and so for a full collection.
 	inCheckAge = time.Minute
-	// heldAge is inWalkAge of a thread that waits for a processor in a perturbed trial: the scheduler may hold it in a walk for up to four
-	// seconds, and at the next slice's end again.
+	// heldAge is inWalkAge of a thread that waits for a CPU in a perturbed trial: the scheduler may hold it in a walk for up to four
+	// seconds, and again at the end of the next slice.
 	heldAge = inWalkAge + 8*4*time.Second
-	// mostRan is the time on a processor that no walk takes.
-	mostRan = 200 * time.Millisecond
+	// maxWalkCPU is more CPU time than any walk takes.
+	maxWalkCPU = 200 * time.Millisecond
 )
 
 func maxAge(phase agent.Phase) time.Duration {
@@ -40,15 +41,15 @@ func maxAge(phase agent.Phase) time.Duration {
 	return inWalkAge
 }
 
-// watch looks at the JVM until it ends, exceeds a limit, or hangs; then t.verdict says what was seen. The error is ctx's.
+// watch observes the JVM until it ends, exceeds a limit, or hangs, and sets t.verdict. The error is ctx's.
 func (t *trial) watch(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	wall := time.NewTimer(t.limits.wall)
 	defer wall.Stop()
-	var over <-chan struct{}
+	var perturbationEnded <-chan struct{}
 	if t.session != nil {
-		over = t.session.Over()
+		perturbationEnded = t.session.Over()
 	}
 	stuck := stuckness{}
 	if t.session != nil && perturb.Of(t.recipe).GetMechanism() != misstepv1.MechanismAgent {
@@ -60,7 +61,7 @@ func (t *trial) watch(ctx context.Context) error {
 			return ctx.Err()
 		case <-t.jvm.Done():
 			return nil
-		case <-over:
+		case <-perturbationEnded:
 			t.verdict.ejected = true
 			return nil
 		case name := <-t.excessive:
@@ -92,14 +93,14 @@ func (t *trial) watch(ctx context.Context) error {
 	}
 }
 
-// look takes in everything that is not looked at on every tick, and gives the summed resident memory.
+// look observes everything that is not observed on every tick, and returns the summed resident memory in bytes.
 func (t *trial) look() uint64 {
 	usage := t.jvm.Usage()
 	t.maxRSS = max(t.maxRSS, usage.MaxRSS)
 	if size := t.folder.Size(); size > t.limits.disk {
 		t.fail("disk", "the trial's folder holds %d MiB, beyond the limit of %d MiB", size>>20, t.limits.disk>>20)
 	}
-	t.worksOn()
+	t.updateProgress()
 	if t.status.Started {
 		t.looks++
 	}
@@ -109,7 +110,7 @@ func (t *trial) look() uint64 {
 	return usage.RSS
 }
 
-// work counts what the workload's own threads did under the agent: checks at method entries and answered signals.
+// work counts the checks made by the workload's own threads: at method entries and in signal handlers.
 func (t *trial) work() (n uint64) {
 	for _, c := range t.status.Checks {
 		if c.Name != recipe.Liveness {
@@ -119,8 +120,8 @@ func (t *trial) work() (n uint64) {
 	return n
 }
 
-// worksOn reads the status and says whether the workload got on since it was read last.
-func (t *trial) worksOn() bool {
+// updateProgress reads the status and reports whether the workload has made progress since it was last read.
+func (t *trial) updateProgress() bool {
 	t.readStatus()
 	work := t.work()
 	if work <= t.worked {
@@ -130,33 +131,36 @@ func (t *trial) worksOn() bool {
 	return true
 }
 
-// progressing says that the workload got on lately: it is slow, or loops by its own fault, but its JVM does not hang.
+// progressing reports whether the workload has made progress recently: then it is slow, or loops because of a bug of its own, but
+// its JVM does not hang.
 func (t *trial) progressing() bool { return t.worked > 0 && time.Since(t.workedAt) < progressAge }
 
 func (t *trial) fail(reason, format string, args ...any) {
 	t.verdict.failure = &misstepv1.ApplicationFailure{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// crashing says that HotSpot is about to write, or has written, its error file: what looks like a hang is a crash.
+// crashing reports whether HotSpot is writing, or has written, its error file: what looks like a hang is a crash.
 func (t *trial) crashing() bool {
 	info, err := os.Stat(t.path(fileCrash))
 	return err == nil && info.Size() > 0
 }
 
-// stuckness remembers which walks were old at the last look: only one that is old twice with the same sequence number counts, as a
-// slot may be read in the middle of its change.
+// stuckness remembers the overdue walks of the last look: only a walk that is overdue at two looks in a row counts, since a slot may
+// be read while it changes.
 type stuckness struct {
-	// held says whether a scheduler may hold a thread, and how many nanoseconds it has run in all; nil where no scheduler holds threads.
+	// held reports whether a scheduler may hold a thread, and how many nanoseconds the thread has run in total; nil where no scheduler
+	// holds threads.
 	held func(tid uint32) (may bool, ran uint64)
 	old  map[uint32]oldWalk
 }
 
-// mayBeHeld says whether a scheduler may hold a thread of a process, which it cannot while that sleeps, and the nanoseconds that it has run.
+// mayBeHeld reports whether a scheduler may hold a thread of a process, which is impossible while the thread sleeps, and the
+// nanoseconds that the thread has run in total.
 func mayBeHeld(pid int, tid int64) (may bool, ran uint64) {
 	return threadState(pid, tid) != "S", threadSchedule(pid, tid).ran
 }
 
-// oldWalk is a walk at its first look, and whether a scheduler may have held its thread at the last one.
+// oldWalk is an overdue walk as first observed, and whether a scheduler may have held its thread at the last look.
 type oldWalk struct {
 	enter, ran uint64
 	held       bool
@@ -173,7 +177,7 @@ func (s *stuckness) look(status agent.Status, recorded bool) (*agent.ThreadSlot,
 	before := s.old
 	s.old = map[uint32]oldWalk{}
 	for _, slot := range status.Threads {
-		age := time.Duration(now.Nano() - int64(slot.EnterNanos)) // nanoseconds since boot fit
+		age := time.Duration(now.Nano() - int64(slot.EnterNanos)) // nanoseconds since boot fit into 63 bits
 		if slot.Phase == agent.PhaseNone || age < maxAge(slot.Phase) {
 			continue
 		}
@@ -183,8 +187,8 @@ func (s *stuckness) look(status agent.Status, recorded bool) (*agent.ThreadSlot,
 		}
 		first, again := before[slot.TID]
 		again = again && first.enter == walk.enter
-		// A thread that sleeps, or has run for longer than a walk takes, is held by no scheduler. Guesses are many walks.
-		runs := time.Duration(walk.ran-first.ran) >= mostRan && slot.Phase != agent.PhaseGuess
+		// No scheduler holds a thread that sleeps, or that has run for longer than a walk takes. Stack scanning is many walks.
+		runs := time.Duration(walk.ran-first.ran) >= maxWalkCPU && slot.Phase != agent.PhaseGuess
 		excused := (first.held || walk.held) && !runs && age < heldAge
 		if again {
 			walk.ran = first.ran
