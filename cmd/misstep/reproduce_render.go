@@ -118,7 +118,7 @@ func reproductionLine(s *misstepv1.ReproductionStatus) string {
 		parts = append(parts, "rate "+reliabilityText(r))
 	}
 	if s.GetLeft() != nil {
-		parts = append(parts, fmt.Sprintf("ETA %v", s.GetLeft().AsDuration().Round(time.Second)))
+		parts = append(parts, fmt.Sprintf("ETA %v", max(0, s.GetLeft().AsDuration()).Round(time.Second)))
 	}
 	return strings.Join(parts, " | ")
 }

@@ -3,12 +3,15 @@ package reproduce_test
 import (
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/reproduce/reproducetest"
@@ -131,6 +134,29 @@ func TestBudgetThatEndsKeepsWhatWasReached(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A reproduction whose time ends while it verifies has not shown that the recipe fails: its failure names the budget.
+func TestTimeThatEndsBeforeVerificationIsNamed(t *testing.T) {
+	s := seed(t)
+	model := reproducetest.Model{Recipe: reproducetest.Small(), Rate: func(*misstepv1.Recipe) float64 { return 1 }}
+	r := reproducetest.Start(model, s)
+	r.Spec.Time = durationpb.New(time.Hour)
+	require.Empty(t, (&reproducetest.Driver{Model: model, Rand: rand.New(rand.NewPCG(s, 1))}).Run(r).Failure)
+	verified := slices.IndexFunc(r.GetArms(), func(a *misstepv1.ReproductionArm) bool {
+		return strings.HasPrefix(a.GetKey(), reproduce.StepVerify+"/")
+	})
+	require.GreaterOrEqual(t, verified, 0)
+
+	r.Arms[verified].Results = ""
+	reproduce.Give(r.Arms[verified])
+	reproduce.CancelPending(r)
+	r.SearchOver, r.TimeOver = true, true
+	plan := reproduce.Next(r)
+	require.True(t, plan.Done)
+	require.Nil(t, plan.Reproducer)
+	require.Contains(t, plan.Failure, "the time budget of 1h0m0s ended before the minimised recipe was verified (0 fresh tries, no hit)")
+	require.Contains(t, plan.Failure, "--budget-time")
 }
 
 // A crash in native code has no frames that name the method it takes; the list of what its trial instrumented has.

@@ -72,8 +72,9 @@ func reproductionStatus(
 	st.Doing = plan.Doing
 	if st.GetTrials() > 0 {
 		each := float64(now.Sub(r.GetStarted().AsTime())) / float64(st.GetTrials())
-		st.Left = durationpb.New(min(time.Duration(each*float64(plan.Left)),
-			r.GetStarted().AsTime().Add(r.GetSpec().GetTime().AsDuration()).Sub(now)))
+		// The budget may have ended a moment ago: its end is noticed by the coordinator's clock.
+		budget := max(0, r.GetStarted().AsTime().Add(r.GetSpec().GetTime().AsDuration()).Sub(now))
+		st.Left = durationpb.New(min(time.Duration(each*float64(plan.Left)), budget))
 	}
 	jobs, err := tx.Jobs(r.GetId())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/queue"
@@ -100,4 +101,23 @@ func TestRunners(t *testing.T) {
 			assert.EqualValues(t, 4, all[0].GetRunner().GetSlots())
 		}
 	})
+}
+
+// The time left of a reproduction whose budget has just ended is not negative.
+func TestTimeLeftOfAReproductionIsNotNegative(t *testing.T) {
+	s := memory.New()
+	for over, want := range map[time.Duration]time.Duration{79 * time.Second: 0, -time.Second: time.Second} {
+		require.NoError(t, s.View(t.Context(), func(tx store.Tx) error {
+			status, err := reader(fleet{}).Reproduction(tx, &misstepv1.Reproduction{
+				Id: "R1", State: misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING, Next: 1,
+				Started: timestamppb.New(now.Add(-time.Hour - over)),
+				Spec: &misstepv1.ReproductionSpec{
+					FindingId: "F", Recipe: &misstepv1.Recipe{Seed: 1}, Trials: 1000, Time: durationpb.New(time.Hour),
+				},
+			}, now)
+			require.NoError(t, err)
+			require.Equal(t, want, status.GetLeft().AsDuration(), "over by %v", over)
+			return nil
+		}))
+	}
 }
