@@ -14,19 +14,19 @@ import (
 	"misstep/schedule"
 )
 
-// Agent perturbs at the agent's instrumentation points: the same strategies, seeds and log on any kernel and without root. What it
-// cannot do is in bpf/README.md.
+// Agent perturbs at the agent's instrumentation points: the same strategies, seeds and log on any kernel and without root.
+// bpf/README.md lists its limitations.
 type Agent struct{}
 
 var _ Perturber = Agent{}
 
-// Mechanism of this Perturber.
+// Mechanism implements Perturber.
 func (Agent) Mechanism() string { return misstepv1.MechanismAgent }
 
-// Check says what is wrong with a perturbation.
+// Check implements Perturber.
 func (Agent) Check(p *misstepv1.Perturbation) error { return of(p).Validate() }
 
-// Plan is a perturbation, with its seed filled in, as the agent reads it.
+// Plan returns a perturbation, whose seed is filled in, in the form that the agent reads.
 func Plan(p *misstepv1.Perturbation) ([]byte, error) { return of(p).Plan() }
 
 // Begin writes the plan that the agent reads.
@@ -51,7 +51,7 @@ type points struct {
 
 func (s *points) Start(cmd *exec.Cmd) error { return cmd.Start() }
 
-// Over is never: nothing can take the agent out of a JVM.
+// Over returns nil, a channel that is never closed: nothing can remove the agent from a JVM.
 func (s *points) Over() <-chan struct{} { return nil }
 
 func (s *points) End() (*misstepv1.PerturbationReport, error) {
@@ -61,9 +61,12 @@ func (s *points) End() (*misstepv1.PerturbationReport, error) {
 	if err == nil {
 		report, err = schedule.Taken{Stats: written.Stats, Histograms: written.Histograms, Records: written.Records}.Report(p, s.log)
 	}
-	// The JVM did not come that far, or wrote over it as it crashed: the schedule is in its memory. There is no proof then, but an outcome.
+	// The JVM ended before the agent created the file, or overwrote it while crashing, since the file is mapped into its memory. Then
+	// nothing is proved, but there is an outcome.
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, agent.ErrStatus) || errors.Is(err, schedule.ErrTaken) {
-		return &misstepv1.PerturbationReport{Strategy: p.Strategy, Seed: p.Seed, Mechanism: misstepv1.MechanismAgent, Kernel: Kernel()}, s.log.Close(0)
+		return &misstepv1.PerturbationReport{
+			Strategy: p.Strategy, Seed: p.Seed, Mechanism: misstepv1.MechanismAgent, Kernel: Kernel(),
+		}, s.log.Close(0)
 	}
 	if err != nil {
 		return nil, err
@@ -73,7 +76,7 @@ func (s *points) End() (*misstepv1.PerturbationReport, error) {
 	}
 	out := reportOf(report)
 	out.Mechanism, out.Parameters = misstepv1.MechanismAgent, s.trial.Perturbation.GetParameters()
-	// A CPU that was offered is not one that was taken away.
+	// The agent can only yield the CPU, not take it away.
 	delete(out.Applied, "preempt")
 	for action, n := range map[string]uint64{"yield": report.Preemptions, "wait": report.Overtaken} {
 		if n > 0 {

@@ -19,31 +19,32 @@ import (
 	"misstep/schedule"
 )
 
-// MaxLog bounds a schedule log in bytes; what comes later is dropped, and the log has no end record then.
+// MaxLog bounds a schedule log in bytes; later records are dropped, and the log then has no end record.
 const MaxLog = 64 << 20
 
-// Scheduler perturbs by a sched_ext scheduler, which the kernel can have one of: trials of this host take turns.
+// Scheduler perturbs by a sched_ext scheduler. The kernel can have only one: the trials of this host take turns.
 type Scheduler struct {
-	// Lock is a file that keeps the runners of one host apart; by default one in the system's folder for temporary files.
+	// Lock is the lock file shared by the runners of one host; by default one in the system's folder for temporary files.
 	Lock string
 }
 
 var _ Perturber = Scheduler{}
 
-// Mechanism of this Perturber.
+// Mechanism implements Perturber.
 func (Scheduler) Mechanism() string { return misstepv1.MechanismScheduler }
 
-// Check says what is wrong with a perturbation.
+// Check implements Perturber.
 func (Scheduler) Check(p *misstepv1.Perturbation) error { return of(p).Validate() }
 
 func of(p *misstepv1.Perturbation) schedule.Perturbation {
 	return schedule.Perturbation{Strategy: p.GetStrategy(), Seed: p.GetSeed(), Parameters: p.GetParameters()}
 }
 
-// Begin attaches the scheduler, which as yet has nobody under it.
+// Begin attaches the scheduler, which does not schedule any thread yet.
 func (x Scheduler) Begin(ctx context.Context, t Trial) (Session, error) {
 	if err := bpf.Supported(); err != nil && !errors.Is(err, bpf.ErrBusy) {
-		return nil, runner.Permanent(fmt.Errorf("%w; or let the campaign or recipe say `executor: vm`, or `mechanism: agent` in its perturbation", err))
+		return nil, runner.Permanent(fmt.Errorf("%w; or set `executor: vm` in the campaign or recipe, or `mechanism: agent` in its "+
+			"perturbation", err))
 	}
 	unlock, err := x.lock(ctx)
 	if err != nil {
@@ -67,7 +68,7 @@ func (x Scheduler) lock(ctx context.Context) (unlock func(), err error) {
 	if path == "" {
 		path = filepath.Join(os.TempDir(), "misstep-scheduler.lock")
 	}
-	// Not through a link that somebody else may have laid there.
+	// Do not follow a link that another user may have created.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("wait for the scheduler: %w", err)

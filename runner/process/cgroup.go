@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cgroups are the places where this process may make control groups: version 2 to hold a trial's processes, and the memory
+// Cgroups are the folders in which this process may create control groups: version 2 to hold a trial's processes, and the memory
 // controller (of either version) as a backstop behind the polled limit. Both may be missing. See cgroups(7).
 type Cgroups struct {
-	unified string // folder of our own version 2 group, empty when not usable
-	memory  string // folder of our own version 1 memory group, empty when not usable
+	unified string // folder of this process's version 2 group, empty if not usable
+	memory  string // folder of this process's version 1 memory group, empty if not usable
 }
 
-// DetectCgroups tries what this process may do; it leaves nothing behind.
+// DetectCgroups tests which control groups this process may create; it leaves nothing behind.
 func DetectCgroups() Cgroups {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -34,7 +34,7 @@ func DetectCgroups() Cgroups {
 	return Cgroups{unified: usable(unified), memory: usable(memory)}
 }
 
-// locate finds the folders of our own groups from the texts of /proc/self/cgroup and /proc/self/mountinfo.
+// locate finds the folders of this process's groups from the contents of /proc/self/cgroup and /proc/self/mountinfo.
 func locate(own, mounts string) (unified, memory string) {
 	var pathUnified, pathMemory string
 	for line := range strings.Lines(own) {
@@ -93,10 +93,10 @@ func usable(folder string) string {
 	return folder
 }
 
-// Any says whether groups can be made at all.
+// Any reports whether groups can be created at all.
 func (c Cgroups) Any() bool { return c.unified != "" || c.memory != "" }
 
-// String names what is there, for people.
+// String names the available groups for display.
 func (c Cgroups) String() string {
 	switch {
 	case c.unified != "" && c.memory != "":
@@ -113,7 +113,7 @@ func (c Cgroups) String() string {
 // Cgroup holds the processes of one trial.
 type Cgroup struct{ folders []string }
 
-// New makes a group. limit in bytes is set where the memory controller is there; 0 sets none.
+// New creates a group. limit in bytes is set if the memory controller is available; 0 sets none.
 func (c Cgroups) New(name string, limit uint64) (*Cgroup, error) {
 	g := &Cgroup{}
 	for _, parent := range []string{c.unified, c.memory} {
@@ -129,7 +129,7 @@ func (c Cgroups) New(name string, limit uint64) (*Cgroup, error) {
 			continue
 		}
 		for _, file := range []string{"memory.max", "memory.limit_in_bytes"} {
-			// Version 2 has the file only where the parent hands the controller down; the polled limit holds in any case.
+			// Version 2 has the file only if the parent delegates the controller; the polled limit holds in any case.
 			if _, err := os.Stat(filepath.Join(folder, file)); err == nil {
 				_ = os.WriteFile(filepath.Join(folder, file), []byte(strconv.FormatUint(limit, 10)), 0o600)
 			}
@@ -138,7 +138,7 @@ func (c Cgroups) New(name string, limit uint64) (*Cgroup, error) {
 	return g, nil
 }
 
-// Find gives the group of that name that another process made, if it is there.
+// Find returns the group of that name that another process created, if it exists.
 func (c Cgroups) Find(name string) (*Cgroup, bool) {
 	g := &Cgroup{}
 	for _, parent := range []string{c.unified, c.memory} {
@@ -157,7 +157,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// open gives the folder of version 2, so that a process can be born in it; nil when there is none.
+// open opens the folder of version 2, so that a process can be created in the group; nil if there is none.
 func (g *Cgroup) open() *os.File {
 	if g == nil {
 		return nil
@@ -172,7 +172,7 @@ func (g *Cgroup) open() *os.File {
 	return nil
 }
 
-// add moves a process in, as far as it is not in already.
+// add moves a process into the group; one that is in it already stays there.
 func (g *Cgroup) add(pid int) {
 	if g == nil {
 		return
@@ -182,7 +182,7 @@ func (g *Cgroup) add(pid int) {
 	}
 }
 
-// OutOfMemory says whether the kernel killed a process of the group for its limit.
+// OutOfMemory reports whether the kernel killed a process of the group for exceeding its limit.
 func (g *Cgroup) OutOfMemory() bool {
 	if g == nil {
 		return false
@@ -203,7 +203,7 @@ func (g *Cgroup) OutOfMemory() bool {
 	return false
 }
 
-// Kill every process in the group.
+// Kill kills every process in the group.
 func (g *Cgroup) Kill() {
 	if g == nil {
 		return
@@ -225,7 +225,7 @@ func (g *Cgroup) Kill() {
 	}
 }
 
-// Remove the group; its processes are dead. The kernel may need a moment to notice.
+// Remove removes the group, whose processes are dead. It retries for a second, since the kernel may still count them.
 func (g *Cgroup) Remove() error {
 	if g == nil {
 		return nil

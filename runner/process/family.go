@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// family is everything that came out of one program: its session, its descendants, those once seen as such, and those that carry
-// its mark.
+// family is a program with all processes that descend from it: its session, its descendants, those observed as such before, and
+// those that carry its mark.
 type family struct {
 	leader int
 	mark   string
 	known  map[int]uint64 // pid to start time
 }
 
-// members finds the family among all processes, the leader first if it is there. thorough also reads environments, to find those
-// that left the session and lost their parents between two looks.
+// members finds the family among all processes, the leader first if it exists. thorough also reads environments, to find processes
+// that left the session and lost their parents between two calls.
 func (f *family) members(thorough bool) []stat {
 	processes := all()
 	member := make(map[int]bool, 8)
@@ -25,7 +25,7 @@ func (f *family) members(thorough bool) []stat {
 		start, known := f.known[pid]
 		member[pid] = s.session == f.leader || pid == f.leader || known && start == s.start
 	}
-	for changed := true; changed; { // children of members, as deep as it goes
+	for changed := true; changed; { // children of members, transitively
 		changed = false
 		for pid, s := range processes {
 			if !member[pid] && member[s.ppid] {
@@ -52,8 +52,8 @@ func (f *family) members(thorough bool) []stat {
 	return found
 }
 
-// sweep kills the family except its leader, which its own waiter reaps, and reaps those that became our children. It gives up
-// after a bounded time and says so: a process in an uninterruptible wait cannot be killed.
+// sweep kills the family except its leader, which its own waiter reaps, and reaps those that became this process's children. It
+// returns an error after patience: a process in an uninterruptible wait cannot be killed.
 func (f *family) sweep(patience time.Duration) error {
 	began := time.Now()
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -67,24 +67,23 @@ func (f *family) sweep(patience time.Duration) error {
 			case s.ppid == os.Getpid():
 				_, _ = unix.Wait4(s.pid, nil, unix.WNOHANG, nil)
 			default:
-				dead++ // becomes ours, or init's, once its parent is gone
+				dead++ // becomes a child of this process, or of init, when its parent ends
 			}
 		}
 		if alive == 0 && (dead == 0 || time.Since(began) > zombiePatience) {
 			return nil
 		}
 		if time.Since(began) > patience {
-			return errors.New("processes of the trial do not die from SIGKILL; look for tasks in state D")
+			return errors.New("processes of the trial survive SIGKILL; look for tasks in state D, e.g. with ps")
 		}
 		time.Sleep(pause)
 	}
 }
 
-// zombiePatience bounds the wait for dead processes of the family whose parent is not ours: they hold nothing but their pid.
+// zombiePatience bounds the wait for dead processes of the family whose parent is another process: they hold nothing but their pid.
 const zombiePatience = 500 * time.Millisecond
 
-// KillMarked kills every process that carries the mark of a trial, whoever started it. It is for what a runner that was
-// killed left behind.
+// KillMarked kills every process that carries the mark of a trial, whoever started it. It cleans up after a runner that was killed.
 func KillMarked(mark string) error {
 	f := family{leader: -1, mark: mark, known: map[int]uint64{}}
 	return f.sweep(5 * time.Second)

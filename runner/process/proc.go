@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Mark is the environment variable that says to which trial a process belongs.
+// Mark is the environment variable that names the trial to which a process belongs.
 const Mark = "MISSTEP_TRIAL"
 
-// stat is what /proc/PID/stat says, see proc_pid_stat(5).
+// stat is a part of /proc/PID/stat, see proc_pid_stat(5).
 type stat struct {
 	pid, ppid, session int
 	state              byte
-	start              uint64 // in clock ticks since boot: pid and start together name a process for ever
+	start              uint64 // in clock ticks since boot: pid and start together identify a process uniquely
 	rss                uint64 // in bytes
 }
 
@@ -29,7 +29,7 @@ func readStat(pid int) (stat, bool) {
 	return parseStat(data)
 }
 
-// parseStat takes the name in parentheses as it is: it may hold blanks and parentheses itself.
+// parseStat parses the content of /proc/PID/stat. The name in parentheses may itself contain spaces and parentheses.
 func parseStat(data []byte) (stat, bool) {
 	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
 	if open < 0 || end < open {
@@ -51,13 +51,13 @@ func parseStat(data []byte) (stat, bool) {
 	return s, err == [5]error{}
 }
 
-// StartTime of a process in clock ticks since boot; false when there is none.
+// StartTime returns the start of a process in clock ticks since boot; false if there is no such process.
 func StartTime(pid int) (uint64, bool) {
 	s, ok := readStat(pid)
 	return s.start, ok
 }
 
-// all processes that are there now, by pid.
+// all returns all current processes by pid.
 func all() map[int]stat {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -74,7 +74,7 @@ func all() map[int]stat {
 	return found
 }
 
-// isMarked says whether a process carries the mark. Those of other users cannot be read and are not ours.
+// isMarked reports whether a process carries the mark. Environments of other users' processes cannot be read; those are no trials.
 func isMarked(pid int, mark string) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {

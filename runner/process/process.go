@@ -20,28 +20,28 @@ const (
 	drainPatience = 5 * time.Second
 )
 
-// Spec says what to run.
+// Spec is the specification of a program to run.
 type Spec struct {
 	// Path of the program, absolute.
 	Path string
 	// Args without the program's name.
 	Args []string
-	// Env is the whole environment; nothing of ours is inherited. The mark is added.
+	// Env is the whole environment; nothing is inherited. The mark is added.
 	Env []string
 	// Dir to run in.
 	Dir string
-	// Mark that no other trial has, e.g. the trial's folder.
+	// Mark is unique to the trial, e.g. the trial's folder.
 	Mark string
-	// Stdout and Stderr take the output; they are closed when the program has ended.
+	// Stdout and Stderr receive the output; they are closed when the program has ended.
 	Stdout, Stderr *Stream
 	// Cgroup to run in; nil for none.
 	Cgroup *Cgroup
 	// Credential of the user to run as; nil for this process's own.
 	Credential *syscall.Credential
-	// Core bounds the core file that the kernel may write when the program dies of a signal, in bytes; 0 for none.
+	// Core bounds the core file that the kernel may write when a signal kills the program, in bytes; 0 for none.
 	Core uint64
-	// Start starts the command, nil for its own Start method. It is called on a thread that lives as long as the program, and again
-	// with another command when the kernel refused to have it born in the cgroup.
+	// Start starts the command; nil means the command's own Start method. It is called on a thread that lives as long as the program,
+	// and again with another command if the kernel refused to create the process in the cgroup.
 	Start func(*exec.Cmd) error
 }
 
@@ -52,7 +52,7 @@ func (s Spec) start(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// Process is a program that runs, or ran. Safe for concurrent use.
+// Process is a program that runs or has run. Safe for concurrent use.
 type Process struct {
 	spec  Spec
 	pid   int
@@ -69,7 +69,7 @@ type Process struct {
 type Result struct {
 	// ExitCode of the program, -1 when a signal ended it.
 	ExitCode int
-	// Signal that ended it, 0 for none.
+	// Signal that killed it, 0 for none.
 	Signal syscall.Signal
 	// Wall time from start to end.
 	Wall time.Duration
@@ -77,7 +77,7 @@ type Result struct {
 	CPU time.Duration
 	// MaxRSS is the highest resident set of the program in bytes.
 	MaxRSS uint64
-	// Err says what went wrong on our side: output that could not be written, processes that do not die.
+	// Err is an infrastructure failure: output that could not be written, processes that survive SIGKILL.
 	Err error
 }
 
@@ -88,7 +88,7 @@ var subreaper = sync.OnceValue(func() error {
 	return nil
 })
 
-// Start runs a program. An error is one of ours: the program did not run at all.
+// Start starts a program. An error means that the program did not run at all.
 func Start(spec Spec) (*Process, error) {
 	if err := subreaper(); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (p *Process) run(started chan<- error) {
 	p.began = time.Now()
 	err = p.spec.start(cmd)
 	if cmd.SysProcAttr.UseCgroupFD {
-		if err != nil { // not every kernel and delegation allows to be born in a group: join after birth
+		if err != nil { // not every kernel and delegation allows creation in a group: join the group after the start
 			again := p.command(outW, errW)
 			again.SysProcAttr.UseCgroupFD = false
 			err = p.spec.start(again)
@@ -148,7 +148,7 @@ func (p *Process) run(started chan<- error) {
 	copies.Go(func() { p.spec.Stdout.copy(outR) })
 	copies.Go(func() { p.spec.Stderr.copy(errR) })
 
-	// Wait without reaping: while the dead leader is there, no other process can get its pid, and killing the group is safe.
+	// Wait without reaping: while the dead leader is a zombie, no other process can get its pid, so killing the group is safe.
 	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 	wall := time.Since(p.began)
@@ -164,7 +164,7 @@ func (p *Process) run(started chan<- error) {
 	go func() { copies.Wait(); close(drained) }()
 	select {
 	case <-drained:
-	case <-time.After(drainPatience): // somebody holds the pipes whom we could not kill
+	case <-time.After(drainPatience): // a process that could not be killed holds the pipes
 		_ = outR.SetReadDeadline(time.Unix(1, 0))
 		_ = errR.SetReadDeadline(time.Unix(1, 0))
 		<-drained
@@ -204,34 +204,34 @@ func (p *Process) command(stdout, stderr *os.File) *exec.Cmd {
 	return cmd
 }
 
-// limitCore bounds the core file. A kernel that refuses, because its own limit is lower, writes a shorter one.
+// limitCore bounds the core file in bytes. If the kernel refuses because its own limit is lower, the core file is shorter.
 func (p *Process) limitCore(bytes uint64) {
 	_ = unix.Prlimit(p.pid, unix.RLIMIT_CORE, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
 }
 
-// Abort asks the program to say what it is doing and to end, by SIGABRT, without a core file.
+// Abort makes the program report its state and end, by SIGABRT, without a core file.
 func (p *Process) Abort() {
 	p.limitCore(0)
 	p.Signal(syscall.SIGABRT)
 }
 
-// PID of the program.
+// PID returns the program's process id.
 func (p *Process) PID() int { return p.pid }
 
-// Began is when it was started.
+// Began returns the time of the program's start.
 func (p *Process) Began() time.Time { return p.began }
 
-// Done is closed when the program and all its descendants are gone and its output is complete.
+// Done returns a channel that is closed when the program and all its descendants have ended and its output is complete.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Result of the program; call it after Done.
+// Result returns how the program ended; call it after Done.
 func (p *Process) Result() Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.result
 }
 
-// Signal sends a signal to the program itself, if it is still there.
+// Signal sends a signal to the program itself, unless it has been reaped.
 func (p *Process) Signal(signal syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,12 +240,12 @@ func (p *Process) Signal(signal syscall.Signal) {
 	}
 }
 
-// Kill the program, its group and its cgroup at once; Done follows.
+// Kill kills the program, its group and its cgroup at once; Done follows.
 func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL) // its waiter does the rest
 }
 
-// LeaderRSS is the resident set of the program itself in bytes, cheap to ask often.
+// LeaderRSS returns the resident set of the program itself in bytes; it is cheap enough for frequent calls.
 func (p *Process) LeaderRSS() uint64 {
 	s, _ := readStat(p.pid)
 	return s.rss
@@ -255,13 +255,13 @@ func (p *Process) LeaderRSS() uint64 {
 type Usage struct {
 	// Processes that are alive.
 	Processes int
-	// RSS summed over them in bytes; pages that they share count for each.
+	// RSS summed over them in bytes; shared pages count for each.
 	RSS uint64
-	// MaxRSS of one of them in bytes.
+	// MaxRSS is the highest RSS of one of them in bytes.
 	MaxRSS uint64
 }
 
-// Usage looks at every process of the machine; it also notes descendants, so call it about twice a second.
+// Usage reads every process of the machine, and remembers the program's descendants: call it about twice a second.
 func (p *Process) Usage() Usage {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// tailSize is how much of a stream's end is kept whatever came before, in bytes.
+// tailSize is the size in bytes of a stream's end that is always kept.
 const tailSize = 128 << 10
 
-// Stream takes what a program prints, keeps its beginning in a file and its end in memory, and drops and counts what is
-// between. Safe for concurrent use.
+// Stream receives a program's output, keeps its beginning in a file and its end in memory, and drops and counts the bytes between.
+// Safe for concurrent use.
 type Stream struct {
 	keep, hard int64
 	onHard     func()
@@ -26,11 +26,12 @@ type Stream struct {
 }
 
 type tap struct {
-	most int
-	data []byte
+	maxBytes int
+	data     []byte
 }
 
-// NewStream keeps about keep bytes in a new file at path. onHard is called once when more than hard bytes have come.
+// NewStream returns a stream that keeps about keep bytes in a new file at path. onHard is called once when more than hard bytes were
+// received.
 func NewStream(path string, keep, hard int64, onHard func()) (*Stream, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -39,7 +40,7 @@ func NewStream(path string, keep, hard int64, onHard func()) (*Stream, error) {
 	return &Stream{keep: keep, hard: hard, onHard: onHard, file: file, tail: make([]byte, tailSize)}, nil
 }
 
-// copy takes in everything until from ends. It goes on after a failure to write, so that the program is not blocked by ours.
+// copy reads from until it ends. It continues after a write error, so that the program does not block.
 func (s *Stream) copy(from io.Reader) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -55,7 +56,7 @@ func (s *Stream) take(data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tap != nil {
-		s.tap.data = append(s.tap.data, data[:min(len(data), s.tap.most-len(s.tap.data))]...)
+		s.tap.data = append(s.tap.data, data[:min(len(data), s.tap.maxBytes-len(s.tap.data))]...)
 	}
 	if room := s.keep - s.head; room > 0 && s.err == nil && s.head == s.total {
 		n, err := s.file.Write(data[:min(int64(len(data)), room)])
@@ -76,9 +77,9 @@ func (s *Stream) take(data []byte) {
 	}
 }
 
-// Tap keeps what comes from now on, at most that many bytes; read gives what came so far.
-func (s *Stream) Tap(most int) (read func() []byte) {
-	t := &tap{most: most}
+// Tap keeps the output from now on, at most maxBytes; read returns what was received so far.
+func (s *Stream) Tap(maxBytes int) (read func() []byte) {
+	t := &tap{maxBytes: maxBytes}
 	s.mu.Lock()
 	s.tap = t
 	s.mu.Unlock()
@@ -89,7 +90,7 @@ func (s *Stream) Tap(most int) (read func() []byte) {
 	}
 }
 
-// Tail is the end of the stream, at most 128 KiB.
+// Tail returns the end of the stream, at most 128 KiB.
 func (s *Stream) Tail() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,15 +108,15 @@ func (s *Stream) lockedTail(from int64) []byte {
 	return out
 }
 
-// Total bytes that came.
+// Total returns the number of bytes received.
 func (s *Stream) Total() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.total
 }
 
-// Close completes the file: when bytes were dropped, a line that counts them stands before the stream's end.
-// The first failure to write the file comes back.
+// Close completes the file: if bytes were dropped, a line that counts them precedes the stream's end. It returns the first error
+// that occurred while writing the file.
 func (s *Stream) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

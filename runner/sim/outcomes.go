@@ -8,8 +8,8 @@ import (
 	"misstep/recipe"
 )
 
-// Mismatch makes outcomes with one mismatch whose boundary is "bug", so that each bug has a signature of its own; the stacks above and
-// below differ from trial to trial.
+// Mismatch returns a generator of outcomes with one mismatch whose boundary is bug, so that each bug has a signature of its own; the
+// stacks above the boundary differ from trial to trial.
 func Mismatch(bug string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome {
 	return func(_ *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
 		frame := func(class, method string) *misstepv1.Frame {
@@ -24,7 +24,8 @@ func Mismatch(bug string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome
 			Kind:   misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
 			Reason: "simulated mismatch " + bug,
 			Mismatches: []*misstepv1.Mismatch{{
-				Check: recipe.GstAsgct, Kind: "truncated", Divergence: 2, Thread: "main", Sequence: random.Uint64N(1 << 20), Count: 1 + random.Uint64N(9),
+				Check: recipe.GstAsgct, Kind: "truncated", Divergence: 2, Thread: "main",
+				Sequence: random.Uint64N(1 << 20), Count: 1 + random.Uint64N(9),
 				Reference: &misstepv1.Trace{Source: "gst", Frames: reference, NumFrames: int32(len(reference))}, // at most 7
 				Suspect:   &misstepv1.Trace{Source: "asgct", Frames: bottom, NumFrames: 2},
 			}},
@@ -32,7 +33,7 @@ func Mismatch(bug string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome
 	}
 }
 
-// Crash makes outcomes of a JVM that crashed in the function given.
+// Crash returns a generator of outcomes of a JVM that crashed in a function.
 func Crash(function string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome {
 	return func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome {
 		frame := "V  [libjvm.so+0x123456]  " + function + "+0x12"
@@ -46,7 +47,7 @@ func Crash(function string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outco
 	}
 }
 
-// Of makes outcomes of a kind with nothing but a reason.
+// Of returns a generator of outcomes of a kind with nothing but a reason.
 func Of(kind misstepv1.OutcomeKind, reason string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome {
 	return func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome {
 		outcome := &misstepv1.Outcome{Kind: kind, Reason: reason}

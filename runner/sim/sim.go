@@ -1,7 +1,7 @@
 // Package sim is an executor without a JVM: it draws outcomes by seeded rates, so that the whole pipeline runs on a laptop.
 //
-// The outcome of a recipe depends on the script's seed and the recipe alone, not on order, time or runner: a replay gives the
-// same. With Fresh, each run of a recipe draws anew, as real races do.
+// The outcome of a recipe depends only on the script's seed and the recipe, not on order, time or runner: a replay has the same
+// outcome. With Fresh, each run of a recipe draws anew, as with real races.
 package sim
 
 import (
@@ -23,29 +23,30 @@ import (
 
 // Event is one way in which a trial can end.
 type Event struct {
-	// Rate is the share of trials that end so, in [0, 1].
+	// Rate is the share of trials that end in this event, in [0, 1].
 	Rate float64
-	// Applies restricts the event to some recipes; nil is all. The rate is then the share of those.
+	// Applies restricts the event to some recipes; nil means all. Rate is then a share of their trials.
 	Applies func(*misstepv1.Recipe) bool
-	// Outcome makes the outcome; counts, times and identity are filled in. Nil makes an infrastructure failure.
+	// Outcome makes the outcome; counts, times and identity are filled in. Nil means an infrastructure failure.
 	Outcome func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome
 }
 
-// Script says what a simulated machine does.
+// Script defines a simulated machine.
 type Script struct {
 	// Seed of all draws.
 	Seed uint64
-	// Duration is the mean of the trials' durations, which are spread exponentially, at most ten times the mean; 0 takes no time.
+	// Duration is the mean of the trials' durations, which are exponentially distributed, at most ten times the mean; 0 means that
+	// trials take no time.
 	Duration time.Duration
-	// Events are tried in order; a trial that none of them hits is clean. Their rates add up to at most 1.
+	// Events in the order in which they are drawn; a trial without an event is clean. Their rates add up to at most 1.
 	Events []Event
 	// Fresh draws anew each time a recipe is run.
 	Fresh bool
-	// Checks is how many checks of each kind a trial does, ten times that for signals; 0 is 1,000.
+	// Checks is the number of samples of each check in a trial, a tenth of the number of signals; 0 means 1,000.
 	Checks uint64
 }
 
-// ErrInfrastructure is what a simulated machine fails with.
+// ErrInfrastructure is the error of simulated infrastructure failures.
 var ErrInfrastructure = errors.New("simulated failure of the infrastructure")
 
 // Executor runs a script on a clock; it is a runner.Executor.
@@ -55,7 +56,7 @@ type Executor struct {
 	runs   atomic.Uint64
 }
 
-// New checks the script.
+// New validates the script and returns its executor.
 func New(script Script, clock runner.Clock) (*Executor, error) {
 	sum := 0.0
 	for i, e := range script.Events {
@@ -73,8 +74,10 @@ func New(script Script, clock runner.Clock) (*Executor, error) {
 	return &Executor{script: script, clock: clock}, nil
 }
 
-// Run draws what happens to the recipe; see runner.Executor.
-func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+// Run draws the outcome of the recipe; see runner.Executor.
+func (e *Executor) Run(
+	ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress),
+) (*misstepv1.Outcome, error) {
 	run := e.runs.Add(1)
 	if !e.script.Fresh {
 		run = 0
@@ -92,10 +95,10 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 		progress(&misstepv1.Progress{Phase: "run", Checks: e.checks(recipe, 0), Signals: e.signals(recipe)})
 	}
 	if duration > 0 {
-		over, release := e.clock.After(duration)
+		ended, release := e.clock.After(duration)
 		defer release()
 		select {
-		case <-over:
+		case <-ended:
 		case <-ctx.Done():
 		}
 	}
@@ -130,7 +133,7 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 	return outcome, nil
 }
 
-// checks puts all mismatches on the first check; verdicts add up to totals.
+// checks returns the counts of the recipe's checks, all mismatches with the first one; verdicts add up to totals.
 func (e *Executor) checks(recipe *misstepv1.Recipe, mismatches uint64) []*misstepv1.CheckCount {
 	var counts []*misstepv1.CheckCount
 	for i, check := range recipe.GetChecks() {
