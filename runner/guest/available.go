@@ -2,7 +2,7 @@ package guest
 
 import "misstep/deploy/vm"
 
-// Available lists the executors whose machines a host can boot, as its doctor's list has it.
+// Available returns the executors whose machines a host can boot, according to its doctor's checks.
 func Available(doctor []vm.Check) (out []string) {
 	for _, executor := range []string{Shared, Deterministic} {
 		if len(Lacks(executor, doctor)) == 0 {
@@ -12,7 +12,7 @@ func Available(doctor []vm.Check) (out []string) {
 	return out
 }
 
-// Lacks lists what a host's doctor misses of what an executor's machines take.
+// Lacks returns the host's failed checks that an executor's machines require.
 func Lacks(executor string, doctor []vm.Check) (out []vm.Check) {
 	mode := vm.ModeShared
 	if executor == Deterministic {

@@ -31,16 +31,16 @@ import (
 )
 
 const (
-	// translated is how many times longer a trial may take in a machine whose instructions qemu translates; deploy/vm/README.md has
-	// measured 5 to 16. With virtual time limits count the guest's own seconds and need no such factor.
-	translated = 10
-	// hostSeconds is how many of the host's seconds one of virtual time may take.
+	// translationFactor is how much longer a trial may take in a machine whose instructions qemu translates; deploy/vm/README.md has
+	// measured 5 to 16. With virtual time, limits count the guest's own seconds and need no such factor.
+	translationFactor = 10
+	// hostSeconds is the maximum number of host seconds for one second of virtual time.
 	hostSeconds = 60
-	// bootLimit bounds what is not the trial: making the machine, booting, bringing evidence out.
+	// bootLimit bounds everything but the trial: creating the machine, booting, copying the evidence out.
 	bootLimit = 10 * time.Minute
-	// guestMemory is what a guest needs beside its JVM, in MiB: kernel, files, watchdog.
+	// guestMemory is the memory that a guest needs besides its JVM, in MiB: kernel, files, watchdog.
 	guestMemory = 1024
-	// maxEvidence bounds what comes out of a guest in bytes.
+	// maxEvidence bounds the evidence of a guest in bytes.
 	maxEvidence = 256 << 20
 )
 
@@ -48,25 +48,25 @@ const (
 type Boot func(ctx context.Context, c vm.Config, command []string, stdout, stderr io.Writer) (vm.Result, error)
 
 // Executor runs recipes whose executor is Shared or Deterministic; it is a runner.Executor. Corpus, Record, Boot, Accelerator and
-// Logger need not be set. Do not change one after the first call.
+// Logger are optional. Do not change a field after the first call.
 type Executor struct {
 	// JDK and Workload as in jvm.Executor.
 	JDK      func(ctx context.Context, jdk *misstepv1.Jdk) (home string, feature int, err error)
 	Workload func(ctx context.Context, workload *misstepv1.Workload) (dir string, manifest workloads.Manifest, err error)
-	// Agent to load; without one only recipes without checks can be run.
+	// Agent to load; without one only recipes without checks can run.
 	Agent agent.Artefacts
 	// Corpus takes the evidence; nil keeps none.
 	Corpus corpus.Store
 	// Scratch is the folder for the trials' folders.
 	Scratch string
-	// PatchCache is the folder for the agent's patch jars, which are made on the host, where that is quick.
+	// PatchCache is the folder for the agent's patch jars, which are made on the host because that is faster.
 	PatchCache string
 	// Home is Misstep's folder, with the kernel and the reduced JDKs.
 	Home string
-	// Program is this program's file, Command how its half in the guest is called; the job's path follows.
+	// Program is this program's file, Command the subcommand that runs Main in the guest; the job's path is appended.
 	Program string
 	Command []string
-	// Record is a new folder that gets a recording of the whole machine; empty for none. Deterministic machines only, for one trial.
+	// Record is a new folder for a recording of the whole machine; empty for none. Deterministic machines only, for one trial.
 	Record string
 	// Boot by default vm.Boot, Accelerator by default vm.Accelerator.
 	Boot        Boot
@@ -82,18 +82,20 @@ type Executor struct {
 var _ runner.Executor = (*Executor)(nil)
 
 // Run runs one recipe in a machine of its own; see runner.Executor.
-func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress)) (_ *misstepv1.Outcome, err error) {
+func (e *Executor) Run(
+	ctx context.Context, recipe *misstepv1.Recipe, progress func(*misstepv1.Progress),
+) (_ *misstepv1.Outcome, err error) {
 	if progress == nil {
 		progress = func(*misstepv1.Progress) {}
 	}
 	if e.Record != "" && recipe.GetExecutor() != Deterministic {
-		return nil, runner.Permanent(fmt.Errorf("record the machine: only one of the executor %s can be recorded", Deterministic))
+		return nil, runner.Permanent(fmt.Errorf("record the machine: only executor %s can be recorded", Deterministic))
 	}
 	if x := recipe.GetExecutor(); x != Shared && x != Deterministic {
-		return nil, runner.Permanent(fmt.Errorf("run recipe: %q is no executor that boots machines", x))
+		return nil, runner.Permanent(fmt.Errorf("run recipe: executor %q does not boot virtual machines", x))
 	}
 	progress(&misstepv1.Progress{Phase: "fetch"})
-	e.once.Do(func() { e.area, e.err = scratch.Open(e.Scratch, process.DetectCgroups()) }) // reaps what runners that died left
+	e.once.Do(func() { e.area, e.err = scratch.Open(e.Scratch, process.DetectCgroups()) }) // reaps what dead runners left
 	if e.err != nil {
 		return nil, e.err
 	}
@@ -115,16 +117,16 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 	if boot == nil {
 		boot = vm.Boot
 	}
-	var said bytes.Buffer
-	limited := capped.New(&said, maxPrinted)
+	var output bytes.Buffer
+	limited := capped.New(&output, maxOutput)
 	result, err := boot(ctx, config, command, limited, limited)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if errors.Is(err, vm.ErrDied) && e.Record == "" {
-		// The outcome is a guest's last file, and what it names is held against digests: where it is whole, so was the trial, and the machine died
-		// while it powered off.
-		if outcome, taken := take(ctx, config.EvidenceDir, e.Corpus, result, said.String()); taken == nil {
+		// The outcome is the last file that a guest writes, and the evidence is verified by its digests: if both are complete, the trial
+		// was, and the machine died while it powered off.
+		if outcome, err := collect(ctx, config.EvidenceDir, e.Corpus, result, output.String()); err == nil {
 			return outcome, nil
 		}
 	}
@@ -136,10 +138,10 @@ func (e *Executor) Run(ctx context.Context, recipe *misstepv1.Recipe, progress f
 		return nil, err
 	}
 	progress(&misstepv1.Progress{Phase: "collect"})
-	return take(ctx, config.EvidenceDir, e.Corpus, result, said.String())
+	return collect(ctx, config.EvidenceDir, e.Corpus, result, output.String())
 }
 
-// machine says what to boot for a recipe.
+// machine returns the configuration of a recipe's machine and the command to run in it.
 func (e *Executor) machine(ctx context.Context, r *misstepv1.Recipe, folder string) (vm.Config, []string, error) {
 	var none vm.Config
 	home, feature, err := e.JDK(ctx, r.GetJdk())
@@ -155,19 +157,20 @@ func (e *Executor) machine(ctx context.Context, r *misstepv1.Recipe, folder stri
 	identity := cmp.Or(r.GetJdk().GetDigest(), home)
 	if recipe.NeedsAgent(r.GetChecks()) {
 		if e.Agent.Library == "" {
-			return none, nil, runner.Permanent(errors.New("run recipe: it asks for checks, and this runner has no agent; build it with `make agent`"))
+			return none, nil, runner.Permanent(errors.New("run recipe: it asks for checks, but this runner has no agent; " +
+				"build it with `make agent`"))
 		}
 		j.Agent = e.Agent.Dir
-		if patch, err = agent.Prepare(ctx, e.Agent, filepath.Join(home, "bin", "java"), feature, e.PatchCache, identity); err != nil {
+		java := filepath.Join(home, "bin", "java")
+		if patch, err = agent.Prepare(ctx, e.Agent, java, feature, e.PatchCache, identity); err != nil {
 			return none, nil, err
 		}
 	}
 	limits := recipe.EffectiveLimits(r.GetLimits())
 	wall := limits.GetWall().AsDuration()
 	c := vm.Config{
-		Home: e.Home, Root: true, Dir: "/", Memory: guestMemory + int(limits.GetMemoryMib()), EvidenceDir: filepath.Join(folder,
-			"evidence"),
-		MaxEvidence: maxEvidence, Record: e.Record, Log: e.log(ctx),
+		Home: e.Home, Root: true, Dir: "/", Memory: guestMemory + int(limits.GetMemoryMib()),
+		EvidenceDir: filepath.Join(folder, "evidence"), MaxEvidence: maxEvidence, Record: e.Record, Log: e.log(ctx),
 	}
 	path := filepath.Join(folder, "job.json")
 	if r.GetExecutor() == Shared {
@@ -180,7 +183,7 @@ func (e *Executor) machine(ctx context.Context, r *misstepv1.Recipe, folder stri
 			return none, nil, runner.Permanent(fmt.Errorf("run trial in a virtual machine: %w", err))
 		}
 		if c.Accel == vm.AccelTCG {
-			wall *= translated
+			wall *= translationFactor
 		}
 		c.Limit = bootLimit + 2*wall
 	} else {
@@ -189,17 +192,20 @@ func (e *Executor) machine(ctx context.Context, r *misstepv1.Recipe, folder stri
 		if err != nil {
 			return none, nil, err
 		}
-		// The guest's own places, so that the machine is the same one from wherever the files came: a catalogue, a bundle.
+		// Fixed paths in the guest, so that the machine is the same whether the files came from a catalogue or a bundle.
 		jre.Guest = placeJdk
-		c.Trees = []vm.Tree{jre, {Host: workload, Guest: placeWorkload}, {Host: e.Program, Guest: placeProgram}, {Host: path, Guest: placeJob}}
+		c.Trees = []vm.Tree{
+			jre, {Host: workload, Guest: placeWorkload}, {Host: e.Program, Guest: placeProgram}, {Host: path, Guest: placeJob},
+		}
 		j.Jdk, j.Workload, j.Patches = placeJdk, placeWorkload, placePatches
 		if j.Agent != "" {
 			j.Agent = placeAgent
-			c.Trees = append(c.Trees, place(e.Agent.Library, placeAgent), place(e.Agent.Jar, placeAgent), place(patch, placePatches))
+			c.Trees = append(c.Trees,
+				place(e.Agent.Library, placeAgent), place(e.Agent.Jar, placeAgent), place(patch, placePatches))
 		}
 	}
 	inside := proto.CloneOf(r)
-	if c.Mode == vm.ModeDeterministic { // whatever a catalogue calls it
+	if c.Mode == vm.ModeDeterministic { // independent of the catalogue's name
 		inside.Jdk = &misstepv1.Jdk{Name: fmt.Sprintf("jdk%d", feature), Digest: identity}
 	}
 	if inside.Limits == nil {
@@ -221,7 +227,7 @@ func (e *Executor) machine(ctx context.Context, r *misstepv1.Recipe, folder stri
 	return c, append(append([]string{program}, e.Command...), path), nil
 }
 
-// Places of files in a deterministic guest.
+// Paths of files in a deterministic guest.
 const (
 	placeProgram  = "/trial/misstep"
 	placeJob      = "/trial/job.json"
@@ -231,7 +237,7 @@ const (
 	placePatches  = "/trial/patches"
 )
 
-// place puts a file into a folder of the guest, under its own name.
+// place returns the tree that puts a file into a folder of the guest, under its own name.
 func place(file, folder string) vm.Tree {
 	return vm.Tree{Host: file, Guest: filepath.Join(folder, filepath.Base(file))}
 }
@@ -243,8 +249,9 @@ func (e *Executor) log(ctx context.Context) func(string, ...any) {
 	return func(format string, args ...any) { e.Logger.InfoContext(ctx, fmt.Sprintf(format, args...)) }
 }
 
-// take reads what the guest left in the folder dir, holds the evidence against its digests and puts it into the corpus.
-func take(ctx context.Context, dir string, store corpus.Store, result vm.Result, said string) (*misstepv1.Outcome, error) {
+// collect reads the guest's outcome or failure from the folder dir, verifies the evidence by its digests and puts it into the corpus.
+// output is what the guest printed, for errors.
+func collect(ctx context.Context, dir string, store corpus.Store, result vm.Result, output string) (*misstepv1.Outcome, error) {
 	failure := &misstepv1.InfrastructureFailure{}
 	switch err := readMessage(dir, fileFailure, failure); {
 	case err == nil:
@@ -258,8 +265,8 @@ func take(ctx context.Context, dir string, store corpus.Store, result vm.Result,
 	}
 	outcome := &misstepv1.Outcome{}
 	if err := readMessage(dir, fileOutcome, outcome); err != nil {
-		words := strings.TrimSpace(said + " " + strings.Join(result.Notes, "; "))
-		return nil, fmt.Errorf("the virtual machine brought no outcome out (exit code %d): %w: %s", result.Exit, err, words)
+		printed := strings.TrimSpace(output + " " + strings.Join(result.Notes, "; "))
+		return nil, fmt.Errorf("the virtual machine wrote no outcome (exit code %d): %w: %s", result.Exit, err, printed)
 	}
 	if store == nil {
 		outcome.Evidence = nil
@@ -295,12 +302,12 @@ func keep(ctx context.Context, dir string, store corpus.Store, e *misstepv1.Evid
 	return err
 }
 
-// maxPrinted bounds what is kept of what a guest prints.
-const maxPrinted = 16 << 10
+// maxOutput bounds the kept part of a guest's output in bytes.
+const maxOutput = 16 << 10
 
-// Replay repeats a recorded trial, instruction by instruction, and returns its outcome as the guest brought it out again. The error wraps
-// vm.ErrUnavailable where the recording cannot be replayed here, as with another version of qemu, and vm.ErrDeparted where the replay was
-// not what was recorded.
+// Replay repeats a recorded trial, instruction by instruction, and returns the outcome of the repetition. The error wraps
+// vm.ErrUnavailable if the recording cannot be replayed here, as with another version of qemu, and vm.ErrDeparted if the replay
+// departed from the recording.
 func Replay(ctx context.Context, recording string, store corpus.Store, c vm.ReplayConfig) (*misstepv1.Outcome, error) {
 	if c.EvidenceDir == "" {
 		evidence, err := os.MkdirTemp("", "misstep-replay-")
@@ -310,11 +317,11 @@ func Replay(ctx context.Context, recording string, store corpus.Store, c vm.Repl
 		defer os.RemoveAll(evidence)
 		c.EvidenceDir = evidence
 	}
-	var said bytes.Buffer
-	limited := capped.New(&said, maxPrinted)
+	var output bytes.Buffer
+	limited := capped.New(&output, maxOutput)
 	result, err := vm.Replay(ctx, recording, c, limited, limited)
 	if err != nil {
 		return nil, fmt.Errorf("replay the recorded machine: %w", err)
 	}
-	return take(ctx, c.EvidenceDir, store, result, said.String())
+	return collect(ctx, c.EvidenceDir, store, result, output.String())
 }

@@ -147,7 +147,7 @@ func TestFailuresOfMachinesAreOurs(t *testing.T) {
 	}{
 		{"the guest's own", leave(map[string]string{fileFailure: `{"message":"disk full"}`}), "in the virtual machine: disk full", false},
 		{"permanent", leave(map[string]string{fileFailure: `{"message":"no strategy","permanent":true}`}), "no strategy", true},
-		{"silent", leave(nil), "brought no outcome out (exit code 3): stat", false},
+		{"silent", leave(nil), "wrote no outcome (exit code 3): stat", false},
 		{"last words are told", leave(nil), "last words a note", false},
 		{"torn", leave(map[string]string{fileOutcome: `{"kind":`}), "the guest's outcome.json", false},
 		{"too large", leave(map[string]string{fileOutcome: strings.Repeat(" ", maxMessage+1)}), "at most 8388608 are taken", false},
@@ -207,10 +207,10 @@ func TestRefusedRecipes(t *testing.T) {
 	e.Record = "recording"
 	for _, executor := range []string{"", Shared} {
 		_, err := e.Run(t.Context(), minimal(executor), nil)
-		require.ErrorContains(t, err, "only one of the executor vm-deterministic can be recorded")
+		require.ErrorContains(t, err, "only executor vm-deterministic can be recorded")
 	}
 	_, err := stand(t, never).Run(t.Context(), minimal("host"), nil)
-	require.ErrorContains(t, err, "no executor that boots machines")
+	require.ErrorContains(t, err, "does not boot virtual machines")
 	checked := minimal(Shared)
 	checked.Checks = []*misstepv1.Check{{Name: "liveness"}}
 	_, err = stand(t, never).Run(t.Context(), checked, nil)

@@ -1,7 +1,8 @@
-// Package guest runs trials in virtual machines with sched_ext: JVM, agent and scheduler are inside, outcome and evidence come out.
+// Package guest runs trials in virtual machines with sched_ext: JVM, agent and scheduler run inside; outcome and evidence are copied
+// out.
 //
-// The Executor is the half on the host. It resolves what a recipe names, boots a machine that sees these files, and has it run this
-// same program, whose half in the guest (Main) runs the recipe as on any host.
+// The Executor is the part on the host. It resolves the JDK and the workload of a recipe, boots a machine that sees their files, and
+// runs this same program in it, whose part in the guest (Main) runs the recipe as on any host.
 package guest
 
 import (
@@ -21,7 +22,7 @@ import (
 const (
 	// Shared is a machine in real time that sees the host's files.
 	Shared = recipe.ExecutorVM
-	// Deterministic is one in virtual time that has no files but those it is given: the same recipe gives the same run.
+	// Deterministic is a machine in virtual time that has only the files it is given: the same recipe has the same run.
 	Deterministic = recipe.ExecutorVMDeterministic
 )
 
@@ -32,10 +33,10 @@ const (
 	dirFiles    = "files"
 )
 
-// maxMessage bounds the outcome that a guest hands over, in bytes.
+// maxMessage bounds a guest's outcome in bytes.
 const maxMessage = 8 << 20
 
-// job is what the host tells the guest. All paths are the guest's.
+// job is the host's request to the guest. All paths are the guest's.
 type job struct {
 	Recipe   json.RawMessage `json:"recipe"`
 	Jdk      string          `json:"jdk"`
@@ -87,7 +88,7 @@ func writeMessage(dir, name string, m proto.Message) error {
 	return nil
 }
 
-// readMessage reads what a guest wrote, which is not trusted. A missing file is an os.ErrNotExist.
+// readMessage reads a message that a guest wrote, which is not trusted. The error wraps os.ErrNotExist if the file is missing.
 func readMessage(dir, name string, m proto.Message) error {
 	path := filepath.Join(dir, name)
 	info, err := os.Stat(path)
@@ -95,7 +96,7 @@ func readMessage(dir, name string, m proto.Message) error {
 		return err
 	}
 	if info.Size() > maxMessage {
-		return fmt.Errorf("the guest's %s has %d bytes, at most %d are taken", name, info.Size(), maxMessage)
+		return fmt.Errorf("the guest's %s has %d bytes, at most %d are accepted", name, info.Size(), maxMessage)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 	"misstep/workloads"
 )
 
-// nobody is the ordinary user whom a guest's JVMs run as; loading a scheduler takes root.
+// nobody is the ordinary user that a guest's JVMs run as; only loading a scheduler requires root.
 const nobody = 65534
 
-// Main is the half in the guest: it runs the recipe of the job in the file path and leaves the outcome with its evidence, or the
-// infrastructure failure, in the folder evidence. The error is one of neither.
+// Main is the part in the guest: it runs the recipe of the job in the file path and writes the outcome with its evidence, or the
+// infrastructure failure, to the folder evidence. The error means that neither could be written.
 func Main(ctx context.Context, path, evidence string, perturbers []perturb.Perturber) error {
 	j, err := readJob(path)
 	if err != nil {
@@ -46,7 +46,7 @@ func (j job) run(ctx context.Context, evidence string, perturbers []perturb.Pert
 	if err != nil {
 		return nil, fmt.Errorf("make scratch folder: %w", err)
 	}
-	if err := os.Chmod(scratch, 0o711); err != nil { // for the JVM's user to pass through
+	if err := os.Chmod(scratch, 0o711); err != nil { // the JVM's user may traverse it
 		return nil, fmt.Errorf("make scratch folder: %w", err)
 	}
 	store, err := localdir.New(filepath.Join(scratch, "blobs"))
@@ -77,13 +77,13 @@ func (j job) run(ctx context.Context, evidence string, perturbers []perturb.Pert
 	if err != nil {
 		return nil, err
 	}
-	return outcome, bringOut(ctx, store, outcome, filepath.Join(evidence, dirFiles))
+	return outcome, copyEvidence(ctx, store, outcome, filepath.Join(evidence, dirFiles))
 }
 
-// bringOut writes an outcome's evidence to the folder dir.
-func bringOut(ctx context.Context, store corpus.Source, outcome *misstepv1.Outcome, dir string) error {
+// copyEvidence writes an outcome's evidence to the folder dir.
+func copyEvidence(ctx context.Context, store corpus.Source, outcome *misstepv1.Outcome, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("bring evidence out: %w", err)
+		return fmt.Errorf("copy evidence: %w", err)
 	}
 	for _, e := range outcome.GetEvidence() {
 		digest, err := corpus.ParseDigest(e.GetDigest())
@@ -92,7 +92,7 @@ func bringOut(ctx context.Context, store corpus.Source, outcome *misstepv1.Outco
 		}
 		blob, _, err := store.Open(ctx, digest)
 		if err != nil {
-			return fmt.Errorf("bring evidence %s out: %w", e.GetName(), err)
+			return fmt.Errorf("copy evidence %s: %w", e.GetName(), err)
 		}
 		f, err := os.Create(filepath.Join(dir, e.GetName()))
 		if err == nil {
@@ -100,7 +100,7 @@ func bringOut(ctx context.Context, store corpus.Source, outcome *misstepv1.Outco
 			err = errors.Join(err, f.Close())
 		}
 		if err = errors.Join(err, blob.Close()); err != nil {
-			return fmt.Errorf("bring evidence %s out: %w", e.GetName(), err)
+			return fmt.Errorf("copy evidence %s: %w", e.GetName(), err)
 		}
 	}
 	return nil

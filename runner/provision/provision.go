@@ -1,7 +1,7 @@
 // Package provision finds the JDK and the workload that a recipe names: in the local catalogues first, else in the corpus by digest.
 //
-// Trees from the corpus are kept in a cache folder under their digest. They are verified while they are fetched and appear whole or not
-// at all, so any number of runners may share a cache.
+// Trees from the corpus are kept in a cache folder under their digest. They are verified while they are fetched and become visible
+// atomically, so any number of runners may share a cache.
 package provision
 
 import (
@@ -35,12 +35,12 @@ type Workloads interface {
 	ByDigest(digest corpus.Digest) (workloads.Entry, bool)
 }
 
-// Provider finds JDKs and workloads. Its methods fit jvm.Executor's fields and are safe for concurrent use.
+// Provider finds JDKs and workloads. Its methods are values for jvm.Executor's fields and are safe for concurrent use.
 type Provider struct {
 	// JDKs and Workloads of this machine.
 	JDKs      JDKs
 	Workloads Workloads
-	// Corpus that has the trees which the catalogues lack; nil for none.
+	// Corpus of the trees that the catalogues lack; nil for none.
 	Corpus corpus.Source
 	// Cache is the folder for fetched trees.
 	Cache string
@@ -49,8 +49,8 @@ type Provider struct {
 	fetching map[corpus.Digest]*sync.Mutex
 }
 
-// JDK gives JAVA_HOME and feature version of a JDK: that of its digest, or of its name when the recipe, written by hand, gives no
-// digest. Errors about JDKs that cannot be had are permanent.
+// JDK returns JAVA_HOME and feature version of a JDK, found by its digest, or by its name if a recipe written by hand has no digest.
+// Errors about unavailable JDKs are permanent.
 func (p *Provider) JDK(ctx context.Context, want *misstepv1.Jdk) (home string, feature int, err error) {
 	if want.GetDigest() == "" {
 		entry, err := p.JDKs.Get(want.GetName())
@@ -69,7 +69,7 @@ func (p *Provider) JDK(ctx context.Context, want *misstepv1.Jdk) (home string, f
 	if home, err = p.fetch(ctx, digest); err != nil {
 		return "", 0, fmt.Errorf("JDK %s is not in the catalogue: %w", want.GetName(), err)
 	}
-	// A Debian build of another suite brings its own libc: its programs are adapted to where they lie now.
+	// A Debian build of another suite contains its own libc: its programs are patched for their current path.
 	if home, err = jdk.Runnable(ctx, home); err != nil {
 		return "", 0, fmt.Errorf("JDK %s: %w", want.GetName(), err)
 	}
@@ -84,7 +84,7 @@ func (p *Provider) JDK(ctx context.Context, want *misstepv1.Jdk) (home string, f
 	return home, feature, nil
 }
 
-// Workload gives folder and manifest of a workload, by the same rules as JDK.
+// Workload returns folder and manifest of a workload, by the same rules as JDK.
 func (p *Provider) Workload(ctx context.Context, want *misstepv1.Workload) (dir string, m workloads.Manifest, err error) {
 	dir, err = p.workloadDir(ctx, want)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *Provider) workloadDir(ctx context.Context, want *misstepv1.Workload) (s
 	if err == nil && named.Digest == digest {
 		return named.Path, nil
 	}
-	if entry, ok := p.Workloads.ByDigest(digest); ok { // known here by another name
+	if entry, ok := p.Workloads.ByDigest(digest); ok { // catalogued under another name
 		return entry.Path, nil
 	}
 	dir, err := p.fetch(ctx, digest)
@@ -121,10 +121,10 @@ func (p *Provider) workloadDir(ctx context.Context, want *misstepv1.Workload) (s
 	return dir, nil
 }
 
-// fetch brings a tree into the cache, once however many ask.
+// fetch fetches a tree into the cache, once for any number of concurrent calls.
 func (p *Provider) fetch(ctx context.Context, digest corpus.Digest) (string, error) {
 	if p.Corpus == nil {
-		return "", runner.Permanent(fmt.Errorf("there is no corpus to fetch %s from", digest))
+		return "", runner.Permanent(fmt.Errorf("there is no corpus to fetch %s from; add it to the catalogue", digest))
 	}
 	lock := p.lock(digest)
 	lock.Lock()
@@ -156,8 +156,8 @@ func (p *Provider) lock(digest corpus.Digest) *sync.Mutex {
 	return p.fetching[digest]
 }
 
-// featureOf reads the feature version in the file release, which nearly every JDK build has: JAVA_VERSION="17.0.15", or
-// "1.8.0_442" before 9.
+// featureOf reads the feature version from the file release, which nearly every JDK build has: JAVA_VERSION="17.0.15", or
+// "1.8.0_442" before JDK 9.
 func featureOf(home string) (int, error) {
 	data, err := os.ReadFile(filepath.Join(home, "release"))
 	if err != nil {
@@ -173,7 +173,7 @@ func featureOf(home string) (int, error) {
 		if feature, err := strconv.Atoi(digits); err == nil && feature >= 8 {
 			return feature, nil
 		}
-		return 0, fmt.Errorf("read its feature version: the file release says JAVA_VERSION=%q", value)
+		return 0, fmt.Errorf("read its feature version: the file release has JAVA_VERSION=%q", value)
 	}
 	return 0, errors.New("read its feature version: the file release has no JAVA_VERSION")
 }

@@ -1,8 +1,8 @@
-// Package scratch gives each trial a private folder that is gone afterwards, even when the runner was killed.
+// Package scratch provides each trial with a private folder that is removed afterwards, even if the runner was killed.
 //
-// A folder's name says whose it is: "trial-PID-START-RANDOM", with the pid of the runner and its start time in clock ticks since
-// boot, which together name a process for as long as the machine runs. Whoever opens the area next removes what belongs
-// to no living process, and kills what still runs in its name. Do not share an area between machines or pid namespaces.
+// A folder's name identifies its owner: "trial-PID-START-RANDOM", with the pid of the runner and its start time in clock ticks since
+// boot, which together identify a process for as long as the machine runs. Opening an area removes the folders of dead runners and
+// kills the processes of their trials. Do not share an area between machines or pid namespaces.
 package scratch
 
 import (
@@ -36,7 +36,7 @@ type Folder struct {
 // ErrNoSpace is in the chain of errors about a full file system; their text names the folder and the remedy.
 var ErrNoSpace = errors.New("no space left")
 
-// Open makes the area if need be (mode 0700) and reaps what dead runners left in it: processes, control groups, folders.
+// Open creates the area if it does not exist (mode 0700) and reaps what dead runners left in it: processes, control groups, folders.
 func Open(path string, cgroups process.Cgroups) (*Area, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func Open(path string, cgroups process.Cgroups) (*Area, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, Explain(path, fmt.Errorf("make trial area: %w", err))
 	}
-	// /proc/self/environ and the like show paths as they are: follow links now.
+	// /proc/PID/environ has the mark as it was passed: resolve links now.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return nil, fmt.Errorf("open trial area: %w", err)
 	}
@@ -92,7 +92,7 @@ func (a *Area) reap() error {
 	return errors.Join(errs...)
 }
 
-// New makes the folder of a trial, mode 0700. The caller removes it by Remove.
+// New creates the folder of a trial, mode 0700. The caller calls Remove.
 func (a *Area) New() (*Folder, error) {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails, see its documentation
@@ -104,10 +104,10 @@ func (a *Area) New() (*Folder, error) {
 	return &Folder{Path: path}, nil
 }
 
-// Remove the folder and everything in it.
+// Remove removes the folder and everything in it.
 func (f *Folder) Remove() error { return RemoveAll(f.Path) }
 
-// Size of the files in the folder in bytes as the disk holds them. Files that vanish meanwhile do not count.
+// Size returns the disk usage of the files in the folder in bytes. Files that disappear meanwhile do not count.
 func (f *Folder) Size() uint64 {
 	var sum uint64
 	_ = filepath.WalkDir(f.Path, func(_ string, d fs.DirEntry, err error) error {
@@ -124,15 +124,15 @@ func (f *Folder) Size() uint64 {
 	return sum
 }
 
-// RemoveAll is os.RemoveAll that also gets past folders whose rights a workload has taken away.
+// RemoveAll is os.RemoveAll that also removes folders whose permissions a workload has removed.
 func RemoveAll(path string) error {
-	for range 64 { // each round opens one more level of closed folders
+	for range 64 { // each round makes one more level of folders accessible
 		if os.RemoveAll(path) == nil {
 			return nil
 		}
 		_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, _ error) error {
 			if d != nil && d.IsDir() {
-				_ = os.Chmod(p, 0o700) // as above
+				_ = os.Chmod(p, 0o700) // if it fails, so does os.RemoveAll
 			}
 			return nil
 		})
@@ -143,15 +143,15 @@ func RemoveAll(path string) error {
 	return nil
 }
 
-// Explain adds the remedy to errors about a full file system; others come back as they are.
+// Explain adds the remedy to errors about a full file system; it returns others unchanged.
 func Explain(folder string, err error) error {
 	if err == nil || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
-	return fmt.Errorf("%w in %s: free some, or choose a folder on another file system with --dir: %w", ErrNoSpace, folder, err)
+	return fmt.Errorf("%w in %s: free some space, or choose a folder on another file system with --dir: %w", ErrNoSpace, folder, err)
 }
 
-// Free bytes that this user may still write to the file system of the folder; false when it cannot be told.
+// Free returns the number of bytes that this user may still write to the file system of the folder; false if it is unknown.
 func Free(folder string) (uint64, bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(folder, &st); err != nil {
