@@ -24,7 +24,8 @@ func Log(next Executor, logger *slog.Logger, clock Clock) Executor {
 		case errors.As(err, &panicked):
 			trial.ErrorContext(ctx, "trial panicked", "took", took, "error", err, "stack", string(panicked.Stack))
 		case err != nil:
-			trial.WarnContext(ctx, "trial ended with an infrastructure failure", "took", took, "error", err, "permanent", IsPermanent(err))
+			trial.WarnContext(ctx, "trial ended with an infrastructure failure", "took", took, "error", err, "permanent",
+				IsPermanent(err))
 		default:
 			trial.InfoContext(ctx, "trial ended",
 				"took", took, "outcome", misstepv1.OutcomeName(outcome.GetKind()), "reason", outcome.GetReason())

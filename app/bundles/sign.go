@@ -56,7 +56,8 @@ func Check(path, trusted string) (string, error) {
 	defer f.Close()
 	names, err := signers.Verify(f, signature)
 	if errors.Is(err, bundle.ErrUnsigned) {
-		return "", fmt.Errorf("bundle %s: %w (there is no %s), and --signers demands a signature", path, err, path+bundle.SignatureSuffix)
+		return "", fmt.Errorf("bundle %s: %w (there is no %s), and --signers demands a signature", path, err,
+			path+bundle.SignatureSuffix)
 	}
 	if err != nil {
 		return "", fmt.Errorf("bundle %s: %w", path, err)

@@ -12,8 +12,8 @@ import (
 	"misstep/runner/guest"
 )
 
-// Capabilities of this machine besides running plain JVMs: recipes that need one are placed by them. home is the folder of the virtual
-// machines' kernels.
+// Capabilities of this machine besides running plain JVMs: recipes that need one are placed by them. home is the folder of the
+// virtual machines' kernels.
 func Capabilities(ctx context.Context, home string) (all []string) {
 	if schedulerUsable(bpf.Supported()) {
 		all = append(all, string(recipe.SchedExt))
@@ -21,7 +21,8 @@ func Capabilities(ctx context.Context, home string) (all []string) {
 	return append(all, guest.Available(vm.Doctor(ctx, home))...)
 }
 
-// schedulerUsable reports, given the result of bpf.Supported, whether trials can use the kernel's scheduler: at once, or in their turn.
+// schedulerUsable reports, given the result of bpf.Supported, whether trials can use the kernel's scheduler: at once, or in
+// their turn.
 func schedulerUsable(supported error) bool {
 	return supported == nil || errors.Is(supported, bpf.ErrTurn)
 }
@@ -35,13 +36,15 @@ func CheckPlacement(ctx context.Context, home string, c *misstepv1.Campaign) err
 	have := Capabilities(ctx, home)
 	for _, p := range perturb {
 		if need := recipe.NeededCapability(c.GetExecutor(), p); !need.MetBy(have) {
-			return fmt.Errorf("campaign %s: this machine has no %s, which its trials need%s", c.GetName(), need, Remedy(string(need)))
+			return fmt.Errorf("campaign %s: this machine has no %s, which its trials need%s", c.GetName(), need,
+				Remedy(string(need)))
 		}
 	}
 	return nil
 }
 
-// Remedy says, in parentheses after a space, how to get a capability that a recipe needs and no runner has; empty when there is none.
+// Remedy says, in parentheses after a space, how to get a capability that a recipe needs and no runner has; empty when there is
+// none.
 func Remedy(capability string) string { return remedies[recipe.Capability(capability)] }
 
 var remedies = map[recipe.Capability]string{

@@ -51,7 +51,8 @@ func Route(host *jvm.Executor, home, record string, logger *slog.Logger) (runner
 		return nil, fmt.Errorf("find this binary: %w", err)
 	}
 	machines := &guest.Executor{
-		JDK: host.JDK, Workload: host.Workload, Agent: host.Agent, Corpus: host.Corpus, Scratch: filepath.Join(host.Scratch, "machines"),
+		JDK: host.JDK, Workload: host.Workload, Agent: host.Agent, Corpus: host.Corpus,
+		Scratch:    filepath.Join(host.Scratch, "machines"),
 		PatchCache: host.PatchCache, Home: home, Program: program, Command: []string{"trial"}, Record: record, Logger: logger,
 	}
 	var onHost runner.Executor = host

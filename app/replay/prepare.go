@@ -31,8 +31,9 @@ type Ready struct {
 	Version string
 }
 
-// Prepare unpacks a bundle into the folder scratch and chooses the JDK to run on. jdkOption is a name of the catalogue or a folder; when it
-// is empty, the bundle's build is taken from the catalogue, else the JDK of $JAVA_HOME, else that of java on the PATH.
+// Prepare unpacks a bundle into the folder scratch and chooses the JDK to run on. jdkOption is a name of the catalogue or a
+// folder; when it is empty, the bundle's build is taken from the catalogue, else the JDK of $JAVA_HOME, else that of java on
+// the PATH.
 func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOption, scratch string) (*Ready, error) {
 	if err := b.Extract(filepath.Join(scratch, "bundle")); err != nil {
 		return nil, err

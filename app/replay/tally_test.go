@@ -36,7 +36,8 @@ func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
 	}
 	assert.Zero(t, seen.Tries)
 	require.ErrorContains(t, seen.AllVoid(), "Unrecognized VM option 'UseBiasedLocking'")
-	verdict := retest.Judge(retest.Count{Hits: 10, Tries: 10}, retest.Count{Hits: uint64(seen.Hits), Tries: uint64(seen.Tries)}, 0.99)
+	verdict := retest.Judge(retest.Count{Hits: 10, Tries: 10}, retest.Count{Hits: uint64(seen.Hits), Tries: uint64(seen.Tries)},
+		0.99)
 	assert.Equal(t, retest.Void, verdict.State)
 
 	// A finding that is itself such a crash is hit by it.
@@ -85,7 +86,8 @@ func TestMergedFindingIsShownByEither(t *testing.T) {
 		require.Len(t, hits, 1)
 		return hits[0]
 	}
-	finding := &misstepv1.Finding{Id: of("truncated").ID, Signature: of("truncated").Signature, Aliases: []string{of("wrong-bci").ID}}
+	finding := &misstepv1.Finding{Id: of("truncated").ID, Signature: of("truncated").Signature,
+		Aliases: []string{of("wrong-bci").ID}}
 	seen := Tally{Others: map[string]int{}}
 	for _, kind := range []string{"truncated", "wrong-bci", "duplicate"} {
 		seen.Count(outcome(kind), Shows(finding))
@@ -97,7 +99,8 @@ func TestMergedFindingIsShownByEither(t *testing.T) {
 // A bundle of before signatures had versions: hits are those of its old words, and of the old ids of what was merged into it.
 func TestFindingsOfVersion0(t *testing.T) {
 	hit := func(place string) triage.Hit {
-		s := &misstepv1.Signature{Kind: signature.KindMismatch, Parts: []string{"gst-asgct", "truncated", place}, Version: signature.Version}
+		s := &misstepv1.Signature{Kind: signature.KindMismatch, Parts: []string{"gst-asgct", "truncated", place},
+			Version: signature.Version}
 		return triage.Hit{ID: signature.ID(s), Signature: s}
 	}
 	old := &misstepv1.Signature{Kind: signature.KindMismatch, Parts: []string{"gst-asgct", "truncated", "the bottom frame"}}

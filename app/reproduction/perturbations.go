@@ -39,8 +39,8 @@ func perturbations(names []string) ([]*misstepv1.Perturbation, error) {
 	return all, nil
 }
 
-// checkPerturbations refuses perturbations that the recipe or this machine does not support, unless a reproduction is under way, which keeps
-// its own.
+// checkPerturbations refuses perturbations that the recipe or this machine does not support, unless a reproduction is under
+// way, which keeps its own.
 func checkPerturbations(
 	ctx context.Context, st *station.Station, home string, request *misstepv1.StartReproductionRequest, recipe *misstepv1.Recipe,
 ) error {
@@ -55,7 +55,8 @@ func checkPerturbations(
 	return unsupported(request.GetPerturbations(), recipe, have)
 }
 
-// unsupported returns an error that names the first perturbation that trials of a recipe cannot have on a machine with these capabilities.
+// unsupported returns an error that names the first perturbation that trials of a recipe cannot have on a machine with these
+// capabilities.
 func unsupported(all []*misstepv1.Perturbation, r *misstepv1.Recipe, have []string) error {
 	for _, p := range all {
 		need := recipe.NeededCapability(r.GetExecutor(), p)

@@ -18,8 +18,9 @@ import (
 // which may be running.
 func Sweep(ctx context.Context, dir string, grace time.Duration, remove bool) (localdir.Swept, error) {
 	if grace < localdir.MinGrace {
-		return localdir.Swept{}, fmt.Errorf("--grace %v: want at least %v, or blobs that are being written would be taken for garbage",
-			grace, localdir.MinGrace)
+		return localdir.Swept{},
+			fmt.Errorf("--grace %v: want at least %v, or blobs that are being written would be taken for garbage",
+				grace, localdir.MinGrace)
 	}
 	if _, err := os.Stat(dir); err != nil {
 		return localdir.Swept{}, fmt.Errorf("no corpus: %w", err)

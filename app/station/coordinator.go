@@ -113,7 +113,8 @@ func Lock(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another hunt is running in %s; wait for it or choose another --dir: %w", dir, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("another hunt is running in %s; wait for it or choose another --dir: %w", dir, err),
+			f.Close())
 	}
 	return func() { _ = f.Close() }, nil
 }

@@ -19,9 +19,11 @@ func record(m *misstepv1.Mismatch) string {
 	trace := func(t *misstepv1.Trace) string {
 		var frames []string
 		for _, f := range t.GetFrames() {
-			frames = append(frames, fmt.Sprintf(`{"className":"%s","method":"%s","descriptor":"%s","bci":%d}`, f.GetClassName(), f.GetMethod(), f.GetDescriptor_(), f.GetBci()))
+			frames = append(frames, fmt.Sprintf(`{"className":"%s","method":"%s","descriptor":"%s","bci":%d}`, f.GetClassName(),
+				f.GetMethod(), f.GetDescriptor_(), f.GetBci()))
 		}
-		return fmt.Sprintf(`{"source":"%s","frames":[%s],"numFrames":%d}`, t.GetSource(), strings.Join(frames, ","), t.GetNumFrames())
+		return fmt.Sprintf(`{"source":"%s","frames":[%s],"numFrames":%d}`, t.GetSource(), strings.Join(frames, ","),
+			t.GetNumFrames())
 	}
 	return fmt.Sprintf(`{"check":"%s","kind":"%s","reference":%s,"suspect":%s,"divergence":%d,"thread":"t","topState":"%s","count":1}`,
 		m.GetCheck(), m.GetKind(), trace(m.GetReference()), trace(m.GetSuspect()), m.GetDivergence(), m.GetTopState())

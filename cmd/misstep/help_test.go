@@ -69,7 +69,8 @@ func TestExitCodesOfEveryCommand(t *testing.T) {
 		seen[key] = true
 	}
 	for command, want := range map[string]string{
-		"run": "4  void: nothing was proved", "sched run": "123  the kernel ejected", "vm replay": "125  the virtual machine failed",
+		"run": "4  void: nothing was proved", "sched run": "123  the kernel ejected",
+		"vm replay": "125  the virtual machine failed",
 		"reproduce": "1  not reproduced", "jdk list": "2  bad input or failure",
 	} {
 		code, out, _ := execute(t, append(strings.Fields(command), "--help")...)

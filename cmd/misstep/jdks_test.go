@@ -169,7 +169,8 @@ func requireChecked(t *testing.T, name string, trial *misstepv1.Trial) {
 		if want.GetName() != "asgct-gst-bracket" {
 			require.NotZero(t, compared, "%s did nothing in %s", want.GetName(), name)
 		}
-		require.Equal(t, c.GetTotal(), compared+total(c.GetUnwalkable())+total(c.GetVoid()), "verdicts of %s in %s", want.GetName(), name)
+		require.Equal(t, c.GetTotal(), compared+total(c.GetUnwalkable())+total(c.GetVoid()), "verdicts of %s in %s",
+			want.GetName(), name)
 	}
 	signals := trial.GetOutcome().GetSignals()
 	require.Positive(t, signals.GetAnswered(), name)

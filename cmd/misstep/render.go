@@ -151,7 +151,8 @@ func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[stri
 	t := table(w)
 	fmt.Fprintln(t, "finding\tknown as\thits\tJDKs\twhat\tbundle")
 	for _, f := range findings {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), orDash(misstepv1.KnownText(f)), f.GetHits(), strings.Join(jdksOf(f), " "),
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), orDash(misstepv1.KnownText(f)), f.GetHits(),
+			strings.Join(jdksOf(f), " "),
 			f.GetTitle()+looksLike(f), orDash(bundles[f.GetId()]))
 	}
 	t.Flush()
@@ -200,7 +201,8 @@ func renderFactors(w io.Writer, factors []*misstepv1.FindingFactor) {
 		if value == "" {
 			value = "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d of %d\t%.3f–%.3f\t%s\n", f.GetDimension(), value, f.GetHits(), f.GetTrials(), f.GetLow(), f.GetHigh(),
+		fmt.Fprintf(t, "%s\t%s\t%d of %d\t%.3f–%.3f\t%s\n", f.GetDimension(), value, f.GetHits(), f.GetTrials(), f.GetLow(),
+			f.GetHigh(),
 			mark)
 	}
 	t.Flush()

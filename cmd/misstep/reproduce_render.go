@@ -47,7 +47,8 @@ func renderReproduction(w io.Writer, s *misstepv1.ReproductionStatus) {
 			if build.GetSkipped() != "" {
 				affected = "could not be tested: " + build.GetSkipped()
 			}
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\n", build.GetJdk().GetName(), shortVersion(build.GetJdk().GetVersion()), build.GetHits(),
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\n", build.GetJdk().GetName(), shortVersion(build.GetJdk().GetVersion()),
+				build.GetHits(),
 				build.GetTries(), affected)
 		}
 		t.Flush()

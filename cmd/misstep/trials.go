@@ -44,7 +44,8 @@ func (c *campaignTrials) Run(ctx context.Context, e *env) error {
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%v\t%s\t%s\t%s\n",
 			trial.GetId(), r.GetJdk().GetName(), r.GetWorkload().GetName(), r.GetFlagSet(), outcome,
-			o.GetWall().AsDuration().Round(time.Millisecond), inForce(o.GetPerturbation()), counts(o.GetPerturbation().GetApplied()),
+			o.GetWall().AsDuration().Round(time.Millisecond), inForce(o.GetPerturbation()),
+			counts(o.GetPerturbation().GetApplied()),
 			strings.Join(trial.GetFindingIds(), " "))
 	}
 	return t.Flush()

@@ -121,8 +121,9 @@ func progressLine(s *misstepv1.CampaignStatus, r rate) string {
 				verdicts = append(verdicts, short(verdict.count)+" "+verdict.name)
 			}
 		}
-		parts = append(parts, fmt.Sprintf("%s %s/s (%s)", c.GetCheck(), short(uint64(r.perSec[c.GetCheck()])), strings.Join(verdicts,
-			", ")))
+		parts = append(parts, fmt.Sprintf("%s %s/s (%s)", c.GetCheck(), short(uint64(r.perSec[c.GetCheck()])),
+			strings.Join(verdicts,
+				", ")))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("findings %d", len(s.GetFindingIds()))), " | ")
 }

@@ -31,8 +31,9 @@ import (
 )
 
 const (
-	// translationFactor is how much longer a trial may take in a machine whose instructions qemu translates; deploy/vm/README.md has
-	// measured 5 to 16. With virtual time, limits count the guest's own seconds and need no such factor.
+	// translationFactor is how much longer a trial may take in a machine whose instructions qemu translates;
+	// deploy/vm/README.md has measured 5 to 16. With virtual time, limits count the guest's own seconds and need no such
+	// factor.
 	translationFactor = 10
 	// hostSeconds is the maximum number of host seconds for one second of virtual time.
 	hostSeconds = 60
@@ -124,8 +125,8 @@ func (e *Executor) Run(
 		return nil, ctx.Err()
 	}
 	if errors.Is(err, vm.ErrDied) && e.Record == "" {
-		// The outcome is the last file that a guest writes, and the evidence is verified by its digests: if both are complete, the trial
-		// was, and the machine died while it powered off.
+		// The outcome is the last file that a guest writes, and the evidence is verified by its digests: if both are complete,
+		// the trial was, and the machine died while it powered off.
 		if outcome, err := collect(ctx, config.EvidenceDir, e.Corpus, result, output.String()); err == nil {
 			return outcome, nil
 		}
@@ -249,8 +250,8 @@ func (e *Executor) log(ctx context.Context) func(string, ...any) {
 	return func(format string, args ...any) { e.Logger.InfoContext(ctx, fmt.Sprintf(format, args...)) }
 }
 
-// collect reads the guest's outcome or failure from the folder dir, verifies the evidence by its digests and puts it into the corpus.
-// output is what the guest printed, for errors.
+// collect reads the guest's outcome or failure from the folder dir, verifies the evidence by its digests and puts it into the
+// corpus. output is what the guest printed, for errors.
 func collect(ctx context.Context, dir string, store corpus.Store, result vm.Result, output string) (*misstepv1.Outcome, error) {
 	failure := &misstepv1.InfrastructureFailure{}
 	switch err := readMessage(dir, fileFailure, failure); {

@@ -34,7 +34,8 @@ func stand(t *testing.T, machine func(c vm.Config, command []string, stdout io.W
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
 			return "/w", workloads.Manifest{}, nil
 		},
-		Corpus: memory.New(), Scratch: filepath.Join(t.TempDir(), "machines"), PatchCache: "/patches", Home: "/home", Program: "/bin/misstep", Command: []string{"trial"},
+		Corpus: memory.New(), Scratch: filepath.Join(t.TempDir(), "machines"), PatchCache: "/patches", Home: "/home",
+		Program: "/bin/misstep", Command: []string{"trial"},
 		Accelerator: func(context.Context, string) (vm.Accel, error) { return vm.AccelTCG, nil },
 		Boot: func(_ context.Context, c vm.Config, command []string, stdout, _ io.Writer) (vm.Result, error) {
 			require.NoError(t, os.MkdirAll(filepath.Join(c.EvidenceDir, dirFiles), 0o755))
@@ -44,7 +45,8 @@ func stand(t *testing.T, machine func(c vm.Config, command []string, stdout io.W
 }
 
 func minimal(executor string) *misstepv1.Recipe {
-	return &misstepv1.Recipe{Executor: executor, Seed: 9, Limits: &misstepv1.Limits{Wall: durationpb.New(time.Minute), MemoryMib: 512}}
+	return &misstepv1.Recipe{Executor: executor, Seed: 9, Limits: &misstepv1.Limits{Wall: durationpb.New(time.Minute),
+		MemoryMib: 512}}
 }
 
 // leave makes a guest that leaves these files.
@@ -76,7 +78,8 @@ func TestMachinesOfARecipe(t *testing.T) {
 			assert.Equal(t, time.Minute, inside.GetLimits().GetWall().AsDuration(), "of the guest's own")
 			assert.Len(t, c.Trees, 4)
 			assert.Equal(t, uint64(9), c.Seed)
-			assert.Equal(t, job{Jdk: "/trial/jdk", Feature: 17, Workload: "/trial/workload", Patches: "/trial/patches"}, j, "nothing tells where the files came from")
+			assert.Equal(t, job{Jdk: "/trial/jdk", Feature: 17, Workload: "/trial/workload", Patches: "/trial/patches"}, j,
+				"nothing tells where the files came from")
 			assert.Equal(t, "jdk17", inside.GetJdk().GetName())
 		},
 	} {
@@ -145,7 +148,8 @@ func TestFailuresOfMachinesAreOurs(t *testing.T) {
 		want      string
 		permanent bool
 	}{
-		{"the guest's own", leave(map[string]string{fileFailure: `{"message":"disk full"}`}), "in the virtual machine: disk full", false},
+		{"the guest's own", leave(map[string]string{fileFailure: `{"message":"disk full"}`}),
+			"in the virtual machine: disk full", false},
 		{"permanent", leave(map[string]string{fileFailure: `{"message":"no strategy","permanent":true}`}), "no strategy", true},
 		{"silent", leave(nil), "wrote no outcome (exit code 3): stat", false},
 		{"last words are told", leave(nil), "last words a note", false},

@@ -1,8 +1,8 @@
-// Package guest runs trials in virtual machines with sched_ext: JVM, agent and scheduler run inside; outcome and evidence are copied
-// out.
+// Package guest runs trials in virtual machines with sched_ext: JVM, agent and scheduler run inside; outcome and evidence are
+// copied out.
 //
-// The Executor is the part on the host. It resolves the JDK and the workload of a recipe, boots a machine that sees their files, and
-// runs this same program in it, whose part in the guest (Main) runs the recipe as on any host.
+// The Executor is the part on the host. It resolves the JDK and the workload of a recipe, boots a machine that sees their
+// files, and runs this same program in it, whose part in the guest (Main) runs the recipe as on any host.
 package guest
 
 import (

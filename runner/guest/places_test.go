@@ -20,7 +20,8 @@ import (
 	"misstep/workloads"
 )
 
-// emulator stands in for qemu: it tells what it was started with, of the initramfs the digest. Where its log goes is no part of the machine.
+// emulator stands in for qemu: it tells what it was started with, of the initramfs the digest. Where its log goes is no part of
+// the machine.
 const emulator = `#!/bin/sh
 for argument; do
   case $previous in
@@ -61,13 +62,14 @@ func unpack(t *testing.T, dir string, umask os.FileMode, library string) *Execut
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
 			return filepath.Join(dir, "workload"), workloads.Manifest{}, nil
 		},
-		Agent: artefacts, Corpus: memory.New(), Scratch: filepath.Join(dir, "machines"), PatchCache: filepath.Join(dir, "patches"), Home: testenv.Home(t),
+		Agent: artefacts, Corpus: memory.New(), Scratch: filepath.Join(dir, "machines"),
+		PatchCache: filepath.Join(dir, "patches"), Home: testenv.Home(t),
 		Program: filepath.Join(dir, "program", filepath.Base(dir)), Command: []string{"trial"},
 	}
 }
 
-// What enters a machine in virtual time depends on the recipe and on what files hold: not on where they lie, on what a catalogue calls the
-// JDK, or on how they were unpacked.
+// What enters a machine in virtual time depends on the recipe and on what files hold: not on where they lie, on what a
+// catalogue calls the JDK, or on how they were unpacked.
 func TestMachineIsTheSameFromAnyFolder(t *testing.T) {
 	home := testenv.Home(t)
 	if _, err := (kernel.Fetcher{Cache: filepath.Join(home, "cache", "vm", "kernel"), Log: t.Logf}).Get(t.Context()); err != nil {

@@ -49,7 +49,8 @@ func (s *stand) use(t *testing.T, name string) {
 
 func checked(feature int, name string) *misstepv1.Recipe {
 	return &misstepv1.Recipe{
-		Jdk: &misstepv1.Jdk{Name: recipeOf(feature).GetJdk().GetName()}, Workload: &misstepv1.Workload{Name: name, Repetitions: 1}, Seed: 1,
+		Jdk: &misstepv1.Jdk{Name: recipeOf(feature).GetJdk().GetName()}, Workload: &misstepv1.Workload{Name: name,
+			Repetitions: 1}, Seed: 1,
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 0.3},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.5},
 		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "shadow-gst"}, {Name: "asgct-shadow"}, {Name: "liveness"}},
@@ -62,7 +63,8 @@ func requireProof(t *testing.T, outcome *misstepv1.Outcome) {
 	require.Len(t, outcome.GetChecks(), 4)
 	for _, c := range outcome.GetChecks() {
 		require.Positive(t, compared(c), "%v", c)
-		require.Equal(t, c.GetTotal(), compared(c)+sum(c.GetUnwalkable())+sum(c.GetVoid()), "the verdicts of %s add up", c.GetCheck())
+		require.Equal(t, c.GetTotal(), compared(c)+sum(c.GetUnwalkable())+sum(c.GetVoid()), "the verdicts of %s add up",
+			c.GetCheck())
 	}
 	require.Positive(t, outcome.GetSignals().GetAnswered())
 	require.LessOrEqual(t, outcome.GetSignals().GetAnswered(), outcome.GetSignals().GetDelivered())
@@ -77,7 +79,8 @@ func TestChecksDoWork(t *testing.T) {
 			outcome, err := s.run(t, t.Context(), recipe)
 			require.NoError(t, err)
 			t.Logf("%s in %v: %v", outcome.GetReason(), outcome.GetWall().AsDuration(), outcome.GetChecks())
-			require.Contains(t, []misstepv1.OutcomeKind{clean, misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES}, outcome.GetKind(), outcome.GetReason())
+			require.Contains(t, []misstepv1.OutcomeKind{clean, misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES},
+				outcome.GetKind(), outcome.GetReason())
 			requireProof(t, outcome)
 			require.NotEmpty(t, s.evidence(t, outcome, "status.json"))
 		})
@@ -88,7 +91,8 @@ func TestChecksDoWork(t *testing.T) {
 func TestSlowIsNoHang(t *testing.T) {
 	s := withAgent(t)
 	bin := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "gdb"), fmt.Appendf(nil, "#!/bin/sh\nexec sleep %d\n", 1+int(progressAge.Seconds())), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "gdb"), fmt.Appendf(nil, "#!/bin/sh\nexec sleep %d\n",
+		1+int(progressAge.Seconds())), 0o755))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	for feature := range jdks() {
 		recipe := checked(feature, "fixture")
@@ -125,7 +129,8 @@ func TestKnownBugIsFound(t *testing.T) {
 			}
 			require.Contains(t, kinds, "truncated")
 			require.NotEmpty(t, s.evidence(t, outcome, "mismatches.jsonl"))
-			require.Contains(t, s.evidence(t, outcome, agent.FileMethods), "misstep/workloads/clinit/Main.main([Ljava/lang/String;)V\n")
+			require.Contains(t, s.evidence(t, outcome, agent.FileMethods),
+				"misstep/workloads/clinit/Main.main([Ljava/lang/String;)V\n")
 		})
 	}
 }
@@ -162,7 +167,8 @@ func TestWalkThatDoesNotEnd(t *testing.T) {
 				}
 				records, _ := filepath.Glob(filepath.Join(s.Scratch, "trial-*", dirAgent, fileStatus))
 				for _, record := range records {
-					if status, err := agent.ReadStatus(record); err == nil && status.Started && plantWalk(record, status.PID) == nil {
+					if status, err := agent.ReadStatus(record); err == nil && status.Started && plantWalk(record,
+						status.PID) == nil {
 						return
 					}
 				}
@@ -205,7 +211,8 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 			s.JDK = func(ctx context.Context, jdk *misstepv1.Jdk) (string, int, error) {
 				home, feature, err := plain(ctx, jdk)
 				require.NoError(t, err)
-				return dir, feature, faults.Wrap(dir, home, library, faults.Plan{Classes: []string{c.class}, Rate: rate, Seed: 1, Where: c.where})
+				return dir, feature, faults.Wrap(dir, home, library, faults.Plan{Classes: []string{c.class}, Rate: rate,
+					Seed: 1, Where: c.where})
 			}
 			recipe := checked(oldest(), "fixture")
 			recipe.Instrumentation.Ratio = 1

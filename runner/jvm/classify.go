@@ -221,7 +221,8 @@ func (t *trial) failure(memory string) (*misstepv1.ApplicationFailure, error) {
 		return t.verdict.failure, nil
 	case t.cgroup.OutOfMemory():
 		return &misstepv1.ApplicationFailure{
-			Reason: "memory", Message: fmt.Sprintf("the kernel killed the JVM for exceeding its limit of %d MiB", t.limits.memory>>20),
+			Reason: "memory", Message: fmt.Sprintf("the kernel killed the JVM for exceeding its limit of %d MiB",
+				t.limits.memory>>20),
 		}, nil
 	case result.Signal != 0 && memory == "":
 		return nil, fmt.Errorf("run JVM: it was killed from outside by %s; check the kernel log for the out-of-memory killer",
@@ -273,8 +274,8 @@ var refusals = []*regexp.Regexp{
 		`Error opening zip file or JAR manifest missing|Unable to open patch).*$`),
 }
 
-// agentRefusal returns the line in which Misstep's agent, or HotSpot on its behalf, reports that the agent cannot start; "" if there
-// is none.
+// agentRefusal returns the line in which Misstep's agent, or HotSpot on its behalf, reports that the agent cannot start; "" if
+// there is none.
 func agentRefusal(texts ...[]byte) string {
 	if !bytes.Contains(bytes.Join(texts, nil), []byte("agent")) {
 		return ""

@@ -23,7 +23,8 @@ import (
 
 func record(t *testing.T, check string, caller string, extra int, count uint64) string {
 	t.Helper()
-	frames := []*misstepv1.Frame{{ClassName: "a.Callee", Method: "m"}, {ClassName: caller, Method: "m"}, {ClassName: "a.Main", Method: "main"}}
+	frames := []*misstepv1.Frame{{ClassName: "a.Callee", Method: "m"}, {ClassName: caller, Method: "m"},
+		{ClassName: "a.Main", Method: "main"}}
 	for i := range extra { // on top, where equal bugs differ
 		frames = append([]*misstepv1.Frame{{ClassName: "a.Top", Method: fmt.Sprint("m", i)}}, frames...)
 	}
@@ -45,7 +46,8 @@ func read(t *testing.T, text string) ([]*misstepv1.Mismatch, int) {
 }
 
 func TestEqualRecordsAreCountedTogether(t *testing.T) {
-	mismatches, damaged := read(t, record(t, "gst-asgct", "a.A", 7, 0)+record(t, "gst-asgct", "a.A", 2, 4)+record(t, "gst-asgct", "a.B", 0, 1)+
+	mismatches, damaged := read(t, record(t, "gst-asgct", "a.A", 7, 0)+record(t, "gst-asgct", "a.A", 2, 4)+record(t,
+		"gst-asgct", "a.B", 0, 1)+
 		record(t, "shadow-gst", "a.A", 0, 1))
 	require.Zero(t, damaged)
 	require.Len(t, mismatches, 3)
@@ -72,7 +74,8 @@ func TestDamagedRecords(t *testing.T) {
 func TestARecordOfTheDeepestStacksIsRead(t *testing.T) {
 	deep := &misstepv1.Trace{}
 	for range 1 << 14 { // the most that limits.stack_depth takes
-		deep.Frames = append(deep.Frames, &misstepv1.Frame{ClassName: strings.Repeat("c", 80), Method: strings.Repeat("m", 40), Descriptor_: strings.Repeat("d", 120)})
+		deep.Frames = append(deep.Frames, &misstepv1.Frame{ClassName: strings.Repeat("c", 80), Method: strings.Repeat("m", 40),
+			Descriptor_: strings.Repeat("d", 120)})
 	}
 	text, err := protojson.Marshal(&misstepv1.Mismatch{Check: "gst-asgct", Kind: "missing", Reference: deep, Suspect: deep})
 	require.NoError(t, err)
@@ -94,7 +97,8 @@ func TestAtMostSoManyMismatches(t *testing.T) {
 	require.EqualValues(t, maxRecords-maxMismatches, outcome.GetMismatchesLeftOut())
 }
 
-// Triage sees what was on top when a walk went wrong, so one boundary has several records; where there is no room for all, each boundary has one.
+// Triage sees what was on top when a walk went wrong, so one boundary has several records; where there is no room for all, each
+// boundary has one.
 func TestMomentsOfABoundaryAreApart(t *testing.T) {
 	var text strings.Builder
 	for _, caller := range []string{"a.Often", "a.Rare"} {
@@ -121,7 +125,8 @@ func TestMomentsOfABoundaryAreApart(t *testing.T) {
 
 func TestVerdictsAddUpToTotals(t *testing.T) {
 	c := countOf("asgct-shadow", agent.CheckCount{
-		Total: 100, Match: 50, Mismatch: 1, Tolerated: map[string]uint64{"a": 9}, Unwalkable: map[int32]uint64{-5: 10}, Void: map[string]uint64{"overrun": 5},
+		Total: 100, Match: 50, Mismatch: 1, Tolerated: map[string]uint64{"a": 9}, Unwalkable: map[int32]uint64{-5: 10},
+		Void: map[string]uint64{"overrun": 5},
 	})
 	require.Equal(t, uint64(25), c.GetVoid()["unjudged"], "the JVM died before they were judged")
 	require.Equal(t, c.GetTotal(), compared(c)+sum(c.GetUnwalkable())+sum(c.GetVoid()))
@@ -132,10 +137,12 @@ func TestVerdictsAddUpToTotals(t *testing.T) {
 func TestIdleChecksAreNamed(t *testing.T) {
 	started := agent.Status{Started: true}
 	worked := &misstepv1.CheckCount{Check: "gst-asgct", Total: 1, Tolerated: map[string]uint64{"rule": 1}}
-	idle := &misstepv1.CheckCount{Check: "asgct-shadow", Total: 9, Unwalkable: map[int32]uint64{-5: 8}, Void: map[string]uint64{"overrun": 1}}
+	idle := &misstepv1.CheckCount{Check: "asgct-shadow", Total: 9, Unwalkable: map[int32]uint64{-5: 8},
+		Void: map[string]uint64{"overrun": 1}}
 	require.Empty(t, idleChecks(nil, agent.Status{}), "nothing was asked for")
 	require.Empty(t, idleChecks([]*misstepv1.CheckCount{worked}, started))
-	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked, idle}, started), "asgct-shadow compared nothing: of 9 samples 8 were unwalkable and 1 void")
+	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked, idle}, started),
+		"asgct-shadow compared nothing: of 9 samples 8 were unwalkable and 1 void")
 	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked}, agent.Status{}), "did not start")
 }
 
@@ -152,7 +159,8 @@ func TestLivenessCountsLooksFromOutside(t *testing.T) {
 
 // A record of another version than the runner's says nothing about the checks.
 func TestARecordThatCannotBeReadIsNoVoidTrial(t *testing.T) {
-	trial := &trial{recipe: &misstepv1.Recipe{Checks: []*misstepv1.Check{{Name: "liveness"}}}, folder: &scratch.Folder{Path: t.TempDir()}}
+	trial := &trial{recipe: &misstepv1.Recipe{Checks: []*misstepv1.Check{{Name: "liveness"}}},
+		folder: &scratch.Folder{Path: t.TempDir()}}
 	trial.readStatus()
 	require.NoError(t, trial.unread, "the JVM may not have got so far")
 	require.NoError(t, os.Mkdir(trial.path(dirAgent), 0o700))
@@ -164,7 +172,8 @@ func TestARecordThatCannotBeReadIsNoVoidTrial(t *testing.T) {
 
 func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
 	trial := &trial{status: agent.Status{Threads: []agent.ThreadSlot{
-		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck, Sequence: 9, PC: 9}, {TID: 3, Phase: agent.PhaseWalk, Sequence: 7, PC: 0x1234}, {TID: 5, Phase: agent.PhaseGuess, Sequence: 8, PC: 8},
+		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck, Sequence: 9, PC: 9}, {TID: 3, Phase: agent.PhaseWalk, Sequence: 7,
+			PC: 0x1234}, {TID: 5, Phase: agent.PhaseGuess, Sequence: 8, PC: 8},
 	}}}
 	for tid, want := range map[int64]struct {
 		inWalk bool
@@ -281,8 +290,10 @@ func TestAnAgentOnAFullDiskIsTriedAgain(t *testing.T) {
 }
 
 func TestAgentRefusal(t *testing.T) {
-	require.Equal(t, "misstep: unknown option foo", agentRefusal([]byte("misstep: unknown option foo\nError occurred during initialization of VM\nagent library failed to init: misstep\n"), nil))
-	require.Contains(t, agentRefusal(nil, []byte("Could not find agent library /x/libmisstep.so in absolute path, with error: no such file\n")), "Could not find")
+	require.Equal(t, "misstep: unknown option foo",
+		agentRefusal([]byte("misstep: unknown option foo\nError occurred during initialization of VM\nagent library failed to init: misstep\n"), nil))
+	require.Contains(t,
+		agentRefusal(nil, []byte("Could not find agent library /x/libmisstep.so in absolute path, with error: no such file\n")), "Could not find")
 	require.Empty(t, agentRefusal([]byte("Exception in thread \"main\" java.lang.Error\n"), []byte("secret agent man\n")))
 }
 

@@ -41,7 +41,8 @@ func (t *trial) path(names ...string) string {
 // checked reports whether the agent is loaded.
 func (t *trial) checked() bool { return recipe.NeedsAgent(t.recipe.GetChecks()) }
 
-// flags returns the JVM flags of a recipe, the same wherever it runs: those that it may override, then its workload's, then its own.
+// flags returns the JVM flags of a recipe, the same wherever it runs: those that it may override, then its workload's, then its
+// own.
 func flags(r *misstepv1.Recipe, invocation workloads.Invocation) []string {
 	all := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
 	all = append(all, invocation.JVMFlags...)

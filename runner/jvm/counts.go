@@ -9,8 +9,8 @@ import (
 	"misstep/recipe"
 )
 
-// counts returns the agent's current counts of the recipe's checks, in the recipe's order; those of checks that are judged after the
-// trial are 0.
+// counts returns the agent's current counts of the recipe's checks, in the recipe's order; those of checks that are judged
+// after the trial are 0.
 func (t *trial) counts() []*misstepv1.CheckCount {
 	counts := make([]*misstepv1.CheckCount, 0, len(t.recipe.GetChecks()))
 	for _, check := range t.recipe.GetChecks() {

@@ -85,7 +85,8 @@ var fixture = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	fixtureDir = dir
-	if out, err := exec.Command(javac, "-nowarn", "-d", filepath.Join(dir, "classes"), "testdata/Fixture.java").CombinedOutput(); err != nil {
+	if out, err := exec.Command(javac, "-nowarn", "-d", filepath.Join(dir, "classes"),
+		"testdata/Fixture.java").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("javac: %w: %s", err, out)
 	}
 	manifest := "name: fixture\ndescription: misbehaves\nmain: Fixture\nclasspath: [classes]\narguments: [verified]\nrepetitions: 1\nmin_feature: 8\n"

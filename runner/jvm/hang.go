@@ -37,7 +37,8 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		t.verdict.reason = reason
 		return true
 	}
-	t.executor.Logger.WarnContext(ctx, "JVM hangs; examining it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason", reason)
+	t.executor.Logger.WarnContext(ctx, "JVM hangs; examining it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason",
+		reason)
 	hang := &misstepv1.Hang{Cause: "limit"}
 	progressing := t.updateProgress() || t.progressing() // before gdb stops the JVM, which may take longer than progressAge
 	threads, starved := watchThreads(ctx, t.jvm.PID())
@@ -49,7 +50,8 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	dump := t.threadDump(ctx, timeout)
 	t.readStatus()
 	if slot != nil && !isIn(t.status, slot) {
-		t.executor.Logger.WarnContext(ctx, "the walk ended late; it does not hang", "trial", t.name, "tid", slot.TID, "sequence", slot.Sequence)
+		t.executor.Logger.WarnContext(ctx, "the walk ended late; it does not hang", "trial", t.name, "tid", slot.TID,
+			"sequence", slot.Sequence)
 		return false
 	}
 	t.exhibit("native-stacks.txt", native)

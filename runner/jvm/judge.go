@@ -14,8 +14,8 @@ import (
 type judge interface {
 	// judges reports whether it judges the check of that name.
 	judges(check string) bool
-	// judge is called once, after the JVM has ended by itself, crashed, or was killed: folder is the trial's, checks are those of the
-	// recipe's checks that it judges. An error is an infrastructure failure.
+	// judge is called once, after the JVM has ended by itself, crashed, or was killed: folder is the trial's, checks are those
+	// of the recipe's checks that it judges. An error is an infrastructure failure.
 	judge(ctx context.Context, folder string, checks []*misstepv1.Check) (judgement, error)
 }
 

@@ -176,10 +176,12 @@ func TestSignalsFromOutside(t *testing.T) {
 			require.Equal(t, int32(syscall.SIGABRT), outcome.GetSignal())
 			require.Equal(t, int32(-1), outcome.GetExitCode())
 			// What the JVM could not say its core file does, if the kernel writes one here.
-			if pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern"); err == nil && strings.HasPrefix(string(pattern), "core") && hasGDB() {
+			if pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern"); err == nil && strings.HasPrefix(string(pattern),
+				"core") && hasGDB() {
 				require.Contains(t, s.evidence(t, outcome, "core-stack.txt"), "SIGABRT")
 				// The kernel gives it to the launcher's thread as a rule, which waits there, and else to any.
-				require.Regexp(t, `\[libjli\.so\]  JLI_Launch|\[libjvm\.so\]  \w`, strings.Join(outcome.GetCrash().GetNativeFrames(), "\n"))
+				require.Regexp(t, `\[libjli\.so\]  JLI_Launch|\[libjvm\.so\]  \w`,
+					strings.Join(outcome.GetCrash().GetNativeFrames(), "\n"))
 				require.NotEmpty(t, outcome.GetCrash().GetProblematicFrame())
 			}
 		})
@@ -244,10 +246,12 @@ func TestBadFlagIsAStartFailure(t *testing.T) {
 func TestBrokenJarIsAStartFailure(t *testing.T) {
 	s := newStand(t)
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "broken.jar"), []byte("PK\x03\x04 and then nothing that makes sense"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "broken.jar"), []byte("PK\x03\x04 and then nothing that makes sense"),
+		0o600))
 	for name, manifest := range map[string]workloads.Manifest{
-		"jar":       {Name: "fixture", Jar: "broken.jar", Repetitions: 1, Harness: workloads.HarnessPlain},
-		"classpath": {Name: "fixture", Main: "Fixture", Classpath: []string{"broken.jar"}, Repetitions: 1, Harness: workloads.HarnessPlain},
+		"jar": {Name: "fixture", Jar: "broken.jar", Repetitions: 1, Harness: workloads.HarnessPlain},
+		"classpath": {Name: "fixture", Main: "Fixture", Classpath: []string{"broken.jar"}, Repetitions: 1,
+			Harness: workloads.HarnessPlain},
 	} {
 		s.Workload = func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
 			return dir, manifest, nil

@@ -59,13 +59,15 @@ func TestKernelEjectionVoidsATrial(t *testing.T) {
 			return filepath.Dir(filepath.Dir(java)), 17, nil
 		},
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
-			return folder, workloads.Manifest{Name: "none", Main: "None", Classpath: []string{"empty.jar"}, Repetitions: 1, Harness: workloads.HarnessPlain}, nil
+			return folder, workloads.Manifest{Name: "none", Main: "None", Classpath: []string{"empty.jar"}, Repetitions: 1,
+				Harness: workloads.HarnessPlain}, nil
 		},
 		Corpus: memory.New(), Scratch: filepath.Join(folder, "trials"), PatchCache: filepath.Join(folder, "patch"),
 		Perturbers: []perturb.Perturber{ejecting{}}, Credential: &syscall.Credential{Uid: 65534, Gid: 65534},
 	}
 	recipe := &misstepv1.Recipe{
-		Seed: 3, Perturbation: &misstepv1.Perturbation{Strategy: "chaos"}, Limits: &misstepv1.Limits{Wall: durationpb.New(5 * time.Minute), MemoryMib: 256},
+		Seed: 3, Perturbation: &misstepv1.Perturbation{Strategy: "chaos"},
+		Limits: &misstepv1.Limits{Wall: durationpb.New(5 * time.Minute), MemoryMib: 256},
 	}
 	outcome, err := e.Run(t.Context(), recipe, nil)
 	require.NoError(t, err)

@@ -23,7 +23,8 @@ func TestPerturbationByTheAgent(t *testing.T) {
 			recipe.Instrumentation = &misstepv1.Instrumentation{Ratio: 1}
 			recipe.Checks = []*misstepv1.Check{{Name: "shadow-gst", Share: 0.01}}
 			recipe.Perturbation = &misstepv1.Perturbation{
-				Strategy: "delay", Seed: seed, Mechanism: misstepv1.MechanismAgent, Parameters: map[string]float64{"slice_us": 100, "max_us": 500, "expiry": 0.5},
+				Strategy: "delay", Seed: seed, Mechanism: misstepv1.MechanismAgent,
+				Parameters: map[string]float64{"slice_us": 100, "max_us": 500, "expiry": 0.5},
 			}
 			outcome, err := s.run(t, t.Context(), recipe)
 			require.NoError(t, err)

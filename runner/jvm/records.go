@@ -108,8 +108,8 @@ func boundaryKey(m *misstepv1.Mismatch) string {
 	return strings.Join(parts, "\x00")
 }
 
-// moment describes the code on top of the stack and its state: two walks that go wrong at one boundary at different moments may show
-// two bugs (agent/native/src/record.cpp).
+// moment describes the code on top of the stack and its state: two walks that go wrong at one boundary at different moments may
+// show two bugs (agent/native/src/record.cpp).
 func moment(m *misstepv1.Mismatch) string {
 	frame := "no return address"
 	if at, sp, fp := m.GetReturnAt(), m.GetSp(), m.GetFp(); at != 0 {

@@ -21,14 +21,14 @@ const (
 	fullLook = 5
 	// progressAge is the maximum age of the last check of a JVM that makes progress.
 	progressAge = 10 * time.Second
-	// inWalkAge is the maximum time of a handler or a walk, which takes microseconds and never blocks. With two looks and the time for
-	// collecting the stacks, a hang is found within ten seconds. The agent writes the shadow stacks a second before
+	// inWalkAge is the maximum time of a handler or a walk, which takes microseconds and never blocks. With two looks and the
+	// time for collecting the stacks, a hang is found within ten seconds. The agent writes the shadow stacks a second before
 	// (native/src/hung.h).
 	inWalkAge = 4 * time.Second
 	// inCheckAge is the maximum time of a check at a method entry, which may wait for a safepoint, and so for a full collection.
 	inCheckAge = time.Minute
-	// heldAge is inWalkAge of a thread that waits for a CPU in a perturbed trial: the scheduler may hold it in a walk for up to four
-	// seconds, and again at the end of the next slice.
+	// heldAge is inWalkAge of a thread that waits for a CPU in a perturbed trial: the scheduler may hold it in a walk for up to
+	// four seconds, and again at the end of the next slice.
 	heldAge = inWalkAge + 8*4*time.Second
 	// maxWalkCPU is more CPU time than any walk takes.
 	maxWalkCPU = 200 * time.Millisecond
@@ -145,11 +145,11 @@ func (t *trial) crashing() bool {
 	return err == nil && info.Size() > 0
 }
 
-// stuckness remembers the overdue walks of the last look: only a walk that is overdue at two looks in a row counts, since a slot may
-// be read while it changes.
+// stuckness remembers the overdue walks of the last look: only a walk that is overdue at two looks in a row counts, since a
+// slot may be read while it changes.
 type stuckness struct {
-	// held reports whether a scheduler may hold a thread, and how many nanoseconds the thread has run in total; nil where no scheduler
-	// holds threads.
+	// held reports whether a scheduler may hold a thread, and how many nanoseconds the thread has run in total; nil where no
+	// scheduler holds threads.
 	held func(tid uint32) (may bool, ran uint64)
 	old  map[uint32]oldWalk
 }

@@ -59,10 +59,11 @@ func (s *points) End() (*misstepv1.PerturbationReport, error) {
 	var report *schedule.Report
 	written, err := agent.ReadSchedule(filepath.Join(s.trial.AgentOut, agent.FileSchedule))
 	if err == nil {
-		report, err = schedule.Taken{Stats: written.Stats, Histograms: written.Histograms, Records: written.Records}.Report(p, s.log)
+		report, err = schedule.Taken{Stats: written.Stats, Histograms: written.Histograms, Records: written.Records}.Report(p,
+			s.log)
 	}
-	// The JVM ended before the agent created the file, or overwrote it while crashing, since the file is mapped into its memory. Then
-	// nothing is proved, but there is an outcome.
+	// The JVM ended before the agent created the file, or overwrote it while crashing, since the file is mapped into its
+	// memory. Then nothing is proved, but there is an outcome.
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, agent.ErrStatus) || errors.Is(err, schedule.ErrTaken) {
 		return &misstepv1.PerturbationReport{
 			Strategy: p.Strategy, Seed: p.Seed, Mechanism: misstepv1.MechanismAgent, Kernel: Kernel(),

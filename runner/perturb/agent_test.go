@@ -13,7 +13,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// A JVM that crashes may leave anything in its schedule, which is mapped into its memory. What it did is then not proved, and its crash still is one.
+// A JVM that crashes may leave anything in its schedule, which is mapped into its memory. What it did is then not proved, and
+// its crash still is one.
 func TestDamagedScheduleIsNoFailureOfOurs(t *testing.T) {
 	for name, schedule := range map[string][]byte{"none": nil, "empty": {}, "overwritten": bytes.Repeat([]byte{0xf1}, 1<<20)} {
 		out := t.TempDir()

@@ -23,8 +23,9 @@ type Perturber interface {
 	Mechanism() string
 	// Check returns an error if a perturbation is invalid on any machine: an unknown strategy, a parameter out of its range.
 	Check(p *misstepv1.Perturbation) error
-	// Begin prepares the perturbation of one trial. Where a machine can have only one perturbation at a time, it waits until that is
-	// possible or ctx ends. The error is an infrastructure failure that names the remedy, permanent if this machine can never perturb.
+	// Begin prepares the perturbation of one trial. Where a machine can have only one perturbation at a time, it waits until
+	// that is possible or ctx ends. The error is an infrastructure failure that names the remedy, permanent if this machine can
+	// never perturb.
 	Begin(ctx context.Context, t Trial) (Session, error)
 }
 

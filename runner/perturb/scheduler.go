@@ -43,8 +43,9 @@ func of(p *misstepv1.Perturbation) schedule.Perturbation {
 // Begin attaches the scheduler, which does not schedule any thread yet.
 func (x Scheduler) Begin(ctx context.Context, t Trial) (Session, error) {
 	if err := bpf.Supported(); err != nil && !errors.Is(err, bpf.ErrBusy) {
-		return nil, runner.Permanent(fmt.Errorf("%w; or set `executor: vm` in the campaign or recipe, or `mechanism: agent` in its "+
-			"perturbation", err))
+		return nil,
+			runner.Permanent(fmt.Errorf("%w; or set `executor: vm` in the campaign or recipe, or `mechanism: agent` in its "+
+				"perturbation", err))
 	}
 	unlock, err := x.lock(ctx)
 	if err != nil {

@@ -40,8 +40,8 @@ type Spec struct {
 	Credential *syscall.Credential
 	// Core bounds the core file that the kernel may write when a signal kills the program, in bytes; 0 for none.
 	Core uint64
-	// Start starts the command; nil means the command's own Start method. It is called on a thread that lives as long as the program,
-	// and again with another command if the kernel refused to create the process in the cgroup.
+	// Start starts the command; nil means the command's own Start method. It is called on a thread that lives as long as the
+	// program, and again with another command if the kernel refused to create the process in the cgroup.
 	Start func(*exec.Cmd) error
 }
 

@@ -238,7 +238,8 @@ func TestParseStatTakesAnyName(t *testing.T) {
 }
 
 func TestLocateCgroups(t *testing.T) {
-	unified, memory := locate("4:memory:/a/b\n0::/\n", "31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n35 30 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
+	unified, memory := locate("4:memory:/a/b\n0::/\n",
+		"31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n35 30 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
 	require.Equal(t, "/sys/fs/cgroup/unified", unified)
 	require.Equal(t, "/sys/fs/cgroup/memory/a/b", memory)
 	unified, memory = locate("0::/user.slice/x\n", "35 30 0:31 /user.slice /sys/fs/cgroup rw shared:1 - cgroup2 cgroup2 rw\n")

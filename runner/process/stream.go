@@ -30,8 +30,8 @@ type tap struct {
 	data     []byte
 }
 
-// NewStream returns a stream that keeps about keep bytes in a new file at path. onHard is called once when more than hard bytes were
-// received.
+// NewStream returns a stream that keeps about keep bytes in a new file at path. onHard is called once when more than hard bytes
+// were received.
 func NewStream(path string, keep, hard int64, onHard func()) (*Stream, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {

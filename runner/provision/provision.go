@@ -1,4 +1,5 @@
-// Package provision finds the JDK and the workload that a recipe names: in the local catalogues first, else in the corpus by digest.
+// Package provision finds the JDK and the workload that a recipe names: in the local catalogues first, else in the corpus by
+// digest.
 //
 // Trees from the corpus are kept in a cache folder under their digest. They are verified while they are fetched and become visible
 // atomically, so any number of runners may share a cache.
@@ -49,8 +50,8 @@ type Provider struct {
 	fetching map[corpus.Digest]*sync.Mutex
 }
 
-// JDK returns JAVA_HOME and feature version of a JDK, found by its digest, or by its name if a recipe written by hand has no digest.
-// Errors about unavailable JDKs are permanent.
+// JDK returns JAVA_HOME and feature version of a JDK, found by its digest, or by its name if a recipe written by hand has no
+// digest. Errors about unavailable JDKs are permanent.
 func (p *Provider) JDK(ctx context.Context, want *misstepv1.Jdk) (home string, feature int, err error) {
 	if want.GetDigest() == "" {
 		entry, err := p.JDKs.Get(want.GetName())

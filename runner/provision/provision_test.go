@@ -162,8 +162,9 @@ func TestWhatCannotBeHadIsPermanent(t *testing.T) {
 
 func TestFeatureOf(t *testing.T) {
 	for text, want := range map[string]int{
-		"JAVA_VERSION=\"17.0.15\"\n": 17, "A=b\nJAVA_VERSION=\"25\"\n": 25, "JAVA_VERSION=28-ea": 28, "JAVA_VERSION=\"1.8.0_442\"": 8,
-		"JAVA_VERSION=\"x\"": 0, "": 0, "JAVA_VERSION=": 0,
+		"JAVA_VERSION=\"17.0.15\"\n": 17, "A=b\nJAVA_VERSION=\"25\"\n": 25, "JAVA_VERSION=28-ea": 28,
+		"JAVA_VERSION=\"1.8.0_442\"": 8,
+		"JAVA_VERSION=\"x\"":         0, "": 0, "JAVA_VERSION=": 0,
 	} {
 		home := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(home, "release"), []byte(text), 0o600))

@@ -1,8 +1,8 @@
 // Package scratch provides each trial with a private folder that is removed afterwards, even if the runner was killed.
 //
-// A folder's name identifies its owner: "trial-PID-START-RANDOM", with the pid of the runner and its start time in clock ticks since
-// boot, which together identify a process for as long as the machine runs. Opening an area removes the folders of dead runners and
-// kills the processes of their trials. Do not share an area between machines or pid namespaces.
+// A folder's name identifies its owner: "trial-PID-START-RANDOM", with the pid of the runner and its start time in clock ticks
+// since boot, which together identify a process for as long as the machine runs. Opening an area removes the folders of dead
+// runners and kills the processes of their trials. Do not share an area between machines or pid namespaces.
 package scratch
 
 import (
@@ -36,7 +36,8 @@ type Folder struct {
 // ErrNoSpace is in the chain of errors about a full file system; their text names the folder and the remedy.
 var ErrNoSpace = errors.New("no space left")
 
-// Open creates the area if it does not exist (mode 0700) and reaps what dead runners left in it: processes, control groups, folders.
+// Open creates the area if it does not exist (mode 0700) and reaps what dead runners left in it: processes, control groups,
+// folders.
 func Open(path string, cgroups process.Cgroups) (*Area, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -148,7 +149,8 @@ func Explain(folder string, err error) error {
 	if err == nil || !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
-	return fmt.Errorf("%w in %s: free some space, or choose a folder on another file system with --dir: %w", ErrNoSpace, folder, err)
+	return fmt.Errorf("%w in %s: free some space, or choose a folder on another file system with --dir: %w", ErrNoSpace, folder,
+		err)
 }
 
 // Free returns the number of bytes that this user may still write to the file system of the folder; false if it is unknown.

@@ -8,8 +8,8 @@ import (
 	"misstep/recipe"
 )
 
-// Mismatch returns a generator of outcomes with one mismatch whose boundary is bug, so that each bug has a signature of its own; the
-// stacks above the boundary differ from trial to trial.
+// Mismatch returns a generator of outcomes with one mismatch whose boundary is bug, so that each bug has a signature of its
+// own; the stacks above the boundary differ from trial to trial.
 func Mismatch(bug string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome {
 	return func(_ *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
 		frame := func(class, method string) *misstepv1.Frame {
