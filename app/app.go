@@ -3,7 +3,7 @@
 //
 //	local         what is installed: catalogues, caches, the agent
 //	station       a coordinator, on the network or in this process
-//	executors     what runs trials, and runners
+//	executors     the executors of trials, and runners
 //	submission    campaign and recipe files resolved in the catalogues
 //	hunt          a campaign run to its end in a folder
 //	reproduction  from a finding to a verified reproducer
@@ -29,5 +29,5 @@ var ErrInterrupted = errors.New("interrupted")
 
 var grpcPrefix = regexp.MustCompile(`rpc error: code = \w+ desc = `)
 
-// Message is an error's text for people, without gRPC's prefix.
+// Message returns an error's text for display, without gRPC's prefix.
 func Message(err error) string { return grpcPrefix.ReplaceAllString(err.Error(), "") }

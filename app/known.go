@@ -6,7 +6,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// KnownAs is the catalogue's label of a mismatch on a JDK, e.g. "JDK-8303444"; empty when it is no known bug.
+// KnownAs returns the catalogue's label of a mismatch on a JDK, e.g. "JDK-8303444"; empty if it is not a known bug.
 func KnownAs(m *misstepv1.Mismatch, jdk *misstepv1.Jdk) string {
 	signature, _ := triage.Mismatch(m)
 	return known.Default().Label(signature, jdk.GetVersion())

@@ -32,8 +32,8 @@ func Sign(path, keyFile string) error {
 	})
 }
 
-// Check verifies the signature beside a bundle and says in a few words what it found. trusted is a file in the format of OpenSSH's
-// allowed_signers; when it is empty, nothing is verified.
+// Check verifies the signature beside a bundle and returns a short description of the result. trusted is a file in the format of
+// OpenSSH's allowed_signers; if it is empty, nothing is verified.
 func Check(path, trusted string) (string, error) {
 	signature, err := bundle.ReadSignature(path)
 	if err != nil {
@@ -65,7 +65,7 @@ func Check(path, trusted string) (string, error) {
 	return "signed by " + names, nil
 }
 
-// Policy is what a corpus demands of the bundles that it accepts; trusted is as for Check.
+// Policy returns the policy by which a corpus accepts bundles; trusted is as for Check.
 func Policy(trusted string) (share.Policy, error) {
 	if trusted == "" {
 		return share.Policy{}, nil

@@ -123,7 +123,7 @@ func disk(dir string) Diagnosis {
 	free := stat.Bavail * uint64(stat.Bsize) >> 30
 	if free < 2 {
 		return Diagnosis{"disk", Limited, fmt.Sprintf("%d GiB free at %s", free, dir),
-			"free some, or choose another --home and --dir"}
+			"free some space, or choose another --home and --dir"}
 	}
 	return Diagnosis{Name: "disk", State: OK, Detail: fmt.Sprintf("%d GiB free at %s", free, dir)}
 }

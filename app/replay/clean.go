@@ -13,8 +13,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Clean repeats a bundle in a new folder, with nothing from any cache, without a coordinator and with a fresh seed for each try
-// unless the bug needs its own. Blobs are the coordinator's: they have the bundle's JDK where the catalogue has not.
+// Clean repeats a bundle in a new folder, without caches or a coordinator, and with a fresh seed for each try unless the bug needs
+// its own. blobs are the coordinator's: they contain the bundle's JDK if the catalogue does not.
 func Clean(
 	ctx context.Context, i local.Installation, blobs corpus.Source, path string, tries uint32, say app.Say, logger *slog.Logger,
 ) (*misstepv1.Reliability, error) {
@@ -55,8 +55,8 @@ func Clean(
 	return tally.Reliability(), nil
 }
 
-// sameBuild is the folder of exactly this JDK from the corpus, or an empty string when the catalogue has it: the JDK of the PATH,
-// which a replay would take otherwise, proves nothing about the bundle.
+// sameBuild returns the folder of exactly this JDK from the corpus, or an empty string if the catalogue has it. A replay would
+// otherwise use the JDK of the PATH, which proves nothing about the bundle.
 func sameBuild(ctx context.Context, i local.Installation, blobs corpus.Source, jdk *misstepv1.Jdk) (string, error) {
 	if _, here := i.JDKByDigest(jdk.GetDigest()); here {
 		return "", nil

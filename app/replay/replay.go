@@ -83,7 +83,7 @@ func Recorded(ctx context.Context, b *bundle.Bundle, gdb string, say app.Say) (*
 	return result.finish(), nil
 }
 
-// Run runs a bundle's recipe as often as is asked for.
+// Run runs a bundle's recipe as often as Options asks.
 func Run(ctx context.Context, i local.Installation, b *bundle.Bundle, o Options) (*Result, error) {
 	scratch, remove, err := executors.Scratch("misstep-replay-")
 	if err != nil {

@@ -25,7 +25,7 @@ func Shows(f *misstepv1.Finding) func(triage.Hit) bool {
 		return is
 	}
 	today = slices.DeleteFunc(today, func(h triage.Hit) bool { return h.Signature.GetKind() != f.GetSignature().GetKind() })
-	if len(today) != 1 { // it cannot be told which
+	if len(today) != 1 { // ambiguous
 		return is
 	}
 	return func(h triage.Hit) bool { return is(h) || h.ID == today[0].ID }
@@ -65,7 +65,7 @@ func (t *Tally) Count(outcome *misstepv1.Outcome, shown func(triage.Hit) bool) b
 	return hit
 }
 
-// AllVoid is the error for when every try was void.
+// AllVoid returns the error for a tally whose tries were all void.
 func (t *Tally) AllVoid() error {
 	return fmt.Errorf("no try proved anything: every one was void, the last as %s", cmp.Or(t.lastVoid, "nothing was compared"))
 }

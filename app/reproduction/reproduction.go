@@ -16,7 +16,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Limits say what a reproduction may cost and try.
+// Limits bound the cost of a reproduction and select what it tries.
 type Limits struct {
 	Trials     uint64 // at most; 0 means the coordinator's default
 	Time       time.Duration
@@ -32,7 +32,7 @@ type Driver struct {
 	Limits  Limits
 	// WhileRunning calls work while trials are run, here or elsewhere.
 	WhileRunning func(work func(context.Context) error) error
-	// Show is called with the state again and again.
+	// Show is called repeatedly with the current state.
 	Show func(*misstepv1.ReproductionStatus)
 	Say  app.Say
 	// Logger takes the warnings of virtual machines.

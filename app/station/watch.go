@@ -7,10 +7,10 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// PollInterval is how often a watched campaign or reproduction is asked for.
+// PollInterval is the interval between queries of a watched campaign or reproduction.
 const PollInterval = 500 * time.Millisecond
 
-// WatchCampaign shows a campaign's state again and again until it has ended.
+// WatchCampaign shows a campaign's state repeatedly until the campaign has ended.
 func WatchCampaign(ctx context.Context, st *Station, id string, show func(*misstepv1.CampaignStatus)) error {
 	return poll(ctx, func() (ended bool, err error) {
 		response, err := st.GetCampaign(ctx, &misstepv1.GetCampaignRequest{CampaignId: id})
@@ -22,7 +22,7 @@ func WatchCampaign(ctx context.Context, st *Station, id string, show func(*misst
 	})
 }
 
-// WatchReproduction shows a reproduction's state again and again until it has ended, and returns the last.
+// WatchReproduction shows a reproduction's state repeatedly until the reproduction has ended, and returns the last state.
 func WatchReproduction(
 	ctx context.Context, st *Station, id string, show func(*misstepv1.ReproductionStatus),
 ) (last *misstepv1.ReproductionStatus, err error) {

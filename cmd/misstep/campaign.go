@@ -100,7 +100,7 @@ func (c *campaignStop) Run(ctx context.Context, e *env) error {
 	return err
 }
 
-// load reads a campaign file and says what of it no JDK can run.
+// load reads a campaign file and prints the combinations that are left out because a JDK cannot run them.
 func (e *env) load(ctx context.Context, file string) (*misstepv1.SubmitCampaignRequest, error) {
 	request, skipped, err := submission.Load(ctx, e.installation(), file)
 	for _, combination := range skipped {

@@ -12,7 +12,7 @@ import (
 	"misstep/schedule"
 )
 
-// completionCommand prints what makes a shell complete commands, flags and names of the catalogues.
+// completionCommand prints the shell code that completes commands, flags and names of the catalogues.
 type completionCommand struct {
 	Shell string `arg:"" help:"Shell: bash, zsh or fish." enum:"bash,zsh,fish"`
 }
@@ -42,7 +42,7 @@ func complete(parser *kong.Kong) {
 	)
 }
 
-// names predicts the names of a list; one that cannot be read has none.
+// names predicts the names of a list; a list that cannot be read has none.
 func names(list func() ([]string, error)) predict.Predictor {
 	return predict.PredictFunc(func(predict.Args) []string {
 		all, err := list()

@@ -15,7 +15,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// env is what every command gets: the global options and where to print.
+// env is passed to every command: the global options and the output streams.
 type env struct {
 	cli            *cli
 	stdout, stderr io.Writer
@@ -35,7 +35,7 @@ func (e *env) warnings() *slog.Logger { return newLogger(e.stderr, slog.LevelWar
 // info logs what long-running services do.
 func (e *env) info() *slog.Logger { return newLogger(e.stderr, slog.LevelInfo) }
 
-// json prints a value as JSON with two blanks of indentation; a proto message in its canonical form.
+// json prints a value as JSON indented by two spaces; a proto message in its canonical form.
 func (e *env) json(v any) error {
 	if m, ok := v.(proto.Message); ok {
 		text, err := misstepv1.Canonical(m)

@@ -11,7 +11,7 @@ import (
 // Exit codes that scripts rely on; exitCodes says what each means, command by command.
 const (
 	exitOK        = 0
-	exitFound     = 1 // what the command looks for was found (run, bundle diff), or not (replay, reproduce)
+	exitFound     = 1 // the command found what it looks for (run, bundle diff), or did not (replay, reproduce)
 	exitFailed    = 2 // bad input, or the command could not run
 	exitAppFailed = 3
 	exitVoid      = 4

@@ -16,7 +16,7 @@ type findingsExplain struct {
 	JSON bool   `help:"Print the explanation."`
 }
 
-// explained is a finding with how triage came to it.
+// explained is a finding with the explanation of its triage.
 type explained struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`

@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// newLogger logs plain lines from a level on.
+// newLogger returns a logger of plain lines at a minimum level.
 func newLogger(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(&retries{run: &retryRun{}, next: slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})})
 }
 
-// retryAttribute marks records about something that will be tried again.
+// retryAttribute marks records about something that will be retried.
 const retryAttribute = "retry_in"
 
-// retries is a handler that writes a run of alike records about retries, such as those of a runner whose coordinator is away, as
-// one line: the first at once and then, with their number, every tenth power of them and the end of the run.
+// retries is a handler that thins out a run of records about the same retry, such as those of a runner whose coordinator does not
+// answer. It writes the first record at once; then, with their number, the 10th, the 100th, ..., and the last of the run.
 type retries struct {
 	run  *retryRun
 	next slog.Handler
 }
 
-// retryRun is what the handlers of one logger share.
+// retryRun is shared by the handlers of one logger.
 type retryRun struct {
 	mu    sync.Mutex
 	text  string // message of the records; empty: no run
@@ -30,17 +30,17 @@ type retryRun struct {
 	last  slog.Record
 }
 
-// Enabled is next's.
+// Enabled implements slog.Handler.
 func (h *retries) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// WithAttrs shares the run.
+// WithAttrs implements slog.Handler; the run is shared.
 func (h *retries) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &retries{run: h.run, next: h.next.WithAttrs(attrs)}
 }
 
-// WithGroup shares the run.
+// WithGroup implements slog.Handler; the run is shared.
 func (h *retries) WithGroup(name string) slog.Handler {
 	return &retries{run: h.run, next: h.next.WithGroup(name)}
 }

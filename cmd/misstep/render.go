@@ -44,7 +44,7 @@ func counts[K interface{ ~string | ~int32 }](m map[K]uint64) string {
 	return fmt.Sprintf("%d (%s)", total(m), strings.Join(parts, ", "))
 }
 
-// renderOutcome prints one outcome for people. knownAs labels mismatches that are known bugs; nil labels none.
+// renderOutcome prints one outcome as text. knownAs labels mismatches that are known bugs; nil labels none.
 func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mismatch) string) {
 	fmt.Fprintf(w, "outcome: %s", misstepv1.OutcomeName(o.GetKind()))
 	if len(o.GetMismatches()) > 0 {
@@ -60,11 +60,11 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 	fmt.Fprintln(w)
 	renderChecks(w, o.GetChecks(), o.GetSignals())
 	renderPerturbation(w, o.GetPerturbation())
-	const most = 5 // mismatches in full; the JSON form has all
+	const maxShown = 5 // mismatches in full; the JSON form has all
 	for i, m := range o.GetMismatches() {
 		fmt.Fprintln(w)
-		if i == most {
-			fmt.Fprintf(w, "and %d more kinds of mismatch; --json has all\n", len(o.GetMismatches())-most)
+		if i == maxShown {
+			fmt.Fprintf(w, "and %d more kinds of mismatch; --json has all\n", len(o.GetMismatches())-maxShown)
 			break
 		}
 		renderMismatch(w, m)
@@ -86,8 +86,8 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 	}
 }
 
-// renderMismatch prints both stacks side by side, the first difference marked. Bottoms are aligned, as stacks grow from there;
-// only a suspect that lost its bottom stands beside the top of the reference, to which it belongs.
+// renderMismatch prints both stacks side by side, the first difference marked. The stacks are aligned at the bottom, except that a
+// truncated suspect, which lacks its bottom, is aligned at the top.
 func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	fmt.Fprintf(w, "%s: %s on thread %q (%d times)\n", m.GetCheck(), m.GetKind(), m.GetThread(), max(m.GetCount(), 1))
 	if f := m.GetDeoptimisedCaller(); f != nil {
@@ -125,11 +125,11 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 		return
 	}
 	fmt.Fprintln(w, "words of the stack that point at code, from sp on (some are left over from calls that have returned)")
-	const most = 24 // the JSON form has all
-	for _, word := range m.GetStack()[:min(len(m.GetStack()), most)] {
+	const maxWords = 24 // the JSON form has all
+	for _, word := range m.GetStack()[:min(len(m.GetStack()), maxWords)] {
 		fmt.Fprintf(w, "  %+#x %s\n", int64(word.GetAt()-m.GetSp()), strconv.QuoteToGraphic(word.GetCode()))
 	}
-	if n := len(m.GetStack()) - most; n > 0 {
+	if n := len(m.GetStack()) - maxWords; n > 0 {
 		fmt.Fprintf(w, "  … and %d more; --json has all\n", n)
 	}
 }
@@ -142,7 +142,7 @@ func frameAt(frames []*misstepv1.Frame, index int) string {
 	return fmt.Sprintf("%s.%s@%d", f.GetClassName(), f.GetMethod(), f.GetBci())
 }
 
-// renderFindings prints one line a finding.
+// renderFindings prints one line per finding.
 func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[string]string) {
 	if len(findings) == 0 {
 		fmt.Fprintln(w, "no findings")

@@ -13,7 +13,7 @@ func reliabilityText(r *misstepv1.Reliability) string {
 	return fmt.Sprintf("%d of %d (95 %% interval %.2f–%.2f)", r.GetHits(), r.GetTries(), r.GetLow(), r.GetHigh())
 }
 
-// renderReproduction prints one for people.
+// renderReproduction prints one reproduction as text.
 func renderReproduction(w io.Writer, s *misstepv1.ReproductionStatus) {
 	fmt.Fprintf(w, "%s of finding %s: %s, %d trials\n", s.GetId(), s.GetFindingId(), reproductionState(s.GetState()), s.GetTrials())
 	if s.GetDoing() != "" {

@@ -13,7 +13,7 @@ type trialCommand struct {
 	Job string `arg:"" help:"File of the job." type:"existingfile"`
 }
 
-// Run is what a virtual machine runs of a trial.
+// Run runs the part of a trial inside a virtual machine.
 func (c *trialCommand) Run(ctx context.Context) error {
 	evidence := os.Getenv("MISSTEP_EVIDENCE")
 	if evidence == "" {

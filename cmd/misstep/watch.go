@@ -52,7 +52,7 @@ func (r *rate) see(now time.Time, s *misstepv1.CampaignStatus) {
 	for _, c := range s.GetChecks() {
 		name, total := c.GetCheck(), c.GetTotal()
 		totals[name] = total
-		if before := r.totals[name]; !r.at.IsZero() && total >= before { // a lost trial takes its checks along
+		if before := r.totals[name]; !r.at.IsZero() && total >= before { // it decreases when a trial is lost
 			perSec[name] = float64(total-before) / since
 		}
 	}
