@@ -179,11 +179,11 @@ lint-shell: ## shellcheck and shfmt
 	@shellcheck .ci/run $$(git ls-files '*.sh' ':!*/testdata/*')
 	@shfmt -d -i 2 .ci/run $$(git ls-files '*.sh' ':!*/testdata/*')
 
-# What vale reads: the texts, and of the code each glob whose comments are in the vocabulary of .vale/ (to be added: '*.go'
-# '*.cpp' '*.h' '*.c'). Not yet the page that is generated from help texts: drop the exclusion when those are.
+# What vale reads: the texts, and of the code each glob whose comments are in the vocabulary of .vale/ (to be added: '*.go' '*.proto'
+# '*.cpp' '*.h' '*.c'). GENERATED has the pages of docs/reference that are not read yet.
 PROSE = $$(git ls-files '*.md' ':!docs/figures/0*' ':!*/testdata/*' $(GENERATED:%=':!docs/reference/%.md'))
-PROSE_COMMENTS = $$(git ls-files '*.proto')
-GENERATED = cli
+PROSE_COMMENTS =
+GENERATED =
 
 # The files whose lines are at most as wide as .editorconfig says; lll checks Go. To be added when they are wrapped: '*.cpp' '*.h' '*.c'.
 NARROW = $$(git ls-files '*.md' '*.sh' '*.proto' 'campaigns/*.yaml' ':!*/testdata/*')
