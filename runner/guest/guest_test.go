@@ -154,7 +154,7 @@ func TestFailuresOfMachinesAreOurs(t *testing.T) {
 		{"silent", leave(nil), "wrote no outcome (exit code 3): stat", false},
 		{"last words are told", leave(nil), "last words a note", false},
 		{"torn", leave(map[string]string{fileOutcome: `{"kind":`}), "the guest's outcome.json", false},
-		{"too large", leave(map[string]string{fileOutcome: strings.Repeat(" ", maxMessage+1)}), "at most 8388608 are taken", false},
+		{"too large", leave(map[string]string{fileOutcome: strings.Repeat(" ", maxMessage+1)}), "at most 8388608 are accepted", false},
 		{"died", func(vm.Config, []string, io.Writer) (vm.Result, error) { return vm.Result{}, vm.ErrDied }, "the machine died", false},
 		{"unavailable", func(vm.Config, []string, io.Writer) (vm.Result, error) {
 			return vm.Result{}, fmt.Errorf("vm: %w: qemu is not here", vm.ErrUnavailable)
