@@ -96,3 +96,10 @@ func runRecorded(t *testing.T, does, check string) (*misstepv1.Outcome, []string
 	outcome, err := executor.Run(t.Context(), &misstepv1.Recipe{Checks: []*misstepv1.Check{{Name: check}}}, nil)
 	return outcome, fake.asked, err
 }
+
+// A check without a judge would make every trial that asks for it an infrastructure failure.
+func TestEveryCheckHasAJudge(t *testing.T) {
+	for _, c := range recipe.Checks() {
+		require.True(t, (&Executor{}).canJudge(c.Name), "no judge gives the verdicts of %s: add one to (*trial).judges", c.Name)
+	}
+}
