@@ -1,12 +1,28 @@
 package schedule
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// The table has a row for each number of intf.h.
+func TestEveryNumberHasAStrategy(t *testing.T) {
+	header, err := os.ReadFile("intf.h")
+	require.NoError(t, err)
+	numbers := regexp.MustCompile(`(?m)^  MISSTEP_STRATEGY_\w+ = ([1-9]\d*),`).FindAllStringSubmatch(string(header), -1)
+	require.NotEmpty(t, numbers)
+	for _, m := range numbers {
+		assert.True(t, slices.ContainsFunc(Strategies(), func(s Strategy) bool { return fmt.Sprint(uint32(s.kind)) == m[1] }),
+			"no strategy in strategies.go has the number %s of intf.h", m[1])
+	}
+}
 
 func TestEveryStrategyIsExplained(t *testing.T) {
 	for _, s := range Strategies() {
