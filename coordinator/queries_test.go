@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"errors"
+	"regexp"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func TestQueriesDoNotWrite(t *testing.T) {
 	l.now = l.now.Add(1000 * time.Hour)
 	s := coordinator.New(coordinator.Config{Store: readable{l.store}, Clock: func() time.Time { return l.now }})
 	require.Error(t, s.Tick(t.Context()), "the decorator decorates")
-	for name, query := range map[string]func() (any, error){
+	queries := map[string]func() (any, error){
 		"ListCampaigns": func() (any, error) { return s.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{}) },
 		"ListRunners":   func() (any, error) { return s.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{}) },
 		"GetCampaign": func() (any, error) {
@@ -65,7 +66,14 @@ func TestQueriesDoNotWrite(t *testing.T) {
 		"GetReproduction": func() (any, error) {
 			return s.GetReproduction(t.Context(), &misstepv1.GetReproductionRequest{ReproductionId: started.GetReproductionId()})
 		},
-	} {
+	}
+	changes := regexp.MustCompile("^(Submit|Stop|Merge|Split|Undo|Start|Cancel|Record)")
+	for _, m := range misstepv1.AdminService_ServiceDesc.Methods {
+		if !changes.MatchString(m.MethodName) {
+			assert.Contains(t, queries, m.MethodName, "call it here, or list its verb among the changes")
+		}
+	}
+	for name, query := range queries {
 		answer, err := query()
 		require.NoError(t, err, name)
 		assert.NotNil(t, answer, name)
