@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"misstep/coordinator/triage"
-	"misstep/corpus/known"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

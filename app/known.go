@@ -2,7 +2,7 @@ package app
 
 import (
 	"misstep/coordinator/triage"
-	"misstep/corpus/known"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

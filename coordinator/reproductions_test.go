@@ -22,7 +22,7 @@ import (
 	"misstep/coordinator/store/memory"
 	"misstep/coordinator/store/sqlite"
 	"misstep/coordinator/triage"
-	"misstep/corpus/known"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

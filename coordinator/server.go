@@ -23,7 +23,7 @@ import (
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/view"
-	"misstep/corpus/known"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

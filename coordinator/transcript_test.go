@@ -19,7 +19,7 @@ import (
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
 	"misstep/coordinator/store/sqlite"
-	"misstep/corpus/known"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"misstep/bundle"
-	"misstep/bundle/share"
 	"misstep/corpus"
+	"misstep/corpus/index"
 	"misstep/corpus/localdir"
 	"misstep/internal/atomicfile"
 )
@@ -20,7 +20,7 @@ import (
 // Export writes the bundles of a corpus as files below dir, with their signatures, and their shared files below bundle.SharedDir in
 // it; findings are ids or prefixes of ids, none means all. It calls written with each path. An existing file must hold the same
 // bytes.
-func Export(ctx context.Context, from share.Corpus, dir string, findings []string, written func(path string)) error {
+func Export(ctx context.Context, from index.Corpus, dir string, findings []string, written func(path string)) error {
 	entries, err := Entries(ctx, from)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func Export(ctx context.Context, from share.Corpus, dir string, findings []strin
 }
 
 // exportShared puts blobs into the folder of shared files dir, which is made for the first.
-func exportShared(ctx context.Context, from corpus.Source, blobs []share.Blob, dir string) error {
+func exportShared(ctx context.Context, from corpus.Source, blobs []index.Blob, dir string) error {
 	if len(blobs) == 0 {
 		return nil
 	}
@@ -90,7 +90,7 @@ func exportShared(ctx context.Context, from corpus.Source, blobs []share.Blob, d
 }
 
 // exportBlob writes a blob to a new file; an existing file must hold the same bytes.
-func exportBlob(ctx context.Context, from corpus.Source, b share.Blob, path string) error {
+func exportBlob(ctx context.Context, from corpus.Source, b index.Blob, path string) error {
 	if f, err := os.Open(path); err == nil {
 		defer f.Close()
 		if _, _, err := corpus.Receive(ctx, io.Discard, f, b.Digest, 0); err != nil {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"misstep/app/station"
-	"misstep/bundle/share"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus"
+	"misstep/corpus/index"
 	"misstep/corpus/localdir"
 )
 
@@ -38,7 +38,7 @@ func Sweep(ctx context.Context, dir string, grace time.Duration, remove bool) (l
 	if err != nil {
 		return localdir.Swept{}, err
 	}
-	entries, err := share.Folder(blobs).Entries(ctx)
+	entries, err := index.Folder(blobs).Entries(ctx)
 	if err != nil {
 		return localdir.Swept{}, err
 	}

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"misstep/app/station"
-	"misstep/bundle/share"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus/blob"
+	"misstep/corpus/index"
 	"misstep/corpus/localdir"
 	"misstep/corpus/remote"
 )
@@ -26,15 +26,15 @@ import (
 const LocationHelp = "a folder, grpc://HOST:PORT, or s3://BUCKET/PREFIX?endpoint=URL"
 
 // Open connects to the corpus at a location; a folder may be that of a hunt or coordinator. done ends the connection.
-func Open(ctx context.Context, location string) (c share.Corpus, done func(), err error) {
+func Open(ctx context.Context, location string) (c index.Corpus, done func(), err error) {
 	c, done, err = locate(ctx, location)
 	if err != nil {
-		return share.Corpus{}, nil, fmt.Errorf("corpus %s: %w", location, err)
+		return index.Corpus{}, nil, fmt.Errorf("corpus %s: %w", location, err)
 	}
 	return c, done, nil
 }
 
-func locate(ctx context.Context, location string) (share.Corpus, func(), error) {
+func locate(ctx context.Context, location string) (index.Corpus, func(), error) {
 	scheme, _, found := strings.Cut(location, "://")
 	if !found {
 		if stores.InFolder(location) == nil {
@@ -42,22 +42,22 @@ func locate(ctx context.Context, location string) (share.Corpus, func(), error) 
 		}
 		store, err := localdir.New(location)
 		if err != nil {
-			return share.Corpus{}, nil, err
+			return index.Corpus{}, nil, err
 		}
-		return share.Corpus{Store: store, Index: share.Folder(location)}, func() {}, nil
+		return index.Corpus{Store: store, Index: index.Folder(location)}, func() {}, nil
 	}
 	u, err := url.Parse(location)
 	if err != nil {
-		return share.Corpus{}, nil, err
+		return index.Corpus{}, nil, err
 	}
 	switch {
 	case scheme == "grpc" && u.Host != "":
 		connection, err := grpc.NewClient(u.Host, grpc.WithTransportCredentials(insecure.NewCredentials()), station.MessageSizes)
 		if err != nil {
-			return share.Corpus{}, nil, err
+			return index.Corpus{}, nil, err
 		}
 		done := func() { _ = connection.Close() }
-		return share.Corpus{Store: remote.Client(connection), Index: remote.Index(connection)}, done, nil
+		return index.Corpus{Store: remote.Client(connection), Index: remote.Index(connection)}, done, nil
 	case scheme == "s3" && u.Host != "":
 		endpoint := cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"),
 			"https://s3.amazonaws.com")
@@ -65,16 +65,16 @@ func locate(ctx context.Context, location string) (share.Corpus, func(), error) 
 			Endpoint: endpoint, Region: cmp.Or(u.Query().Get("region"), os.Getenv("AWS_REGION")),
 		})
 		if err != nil {
-			return share.Corpus{}, nil, err
+			return index.Corpus{}, nil, err
 		}
-		return share.Corpus{Store: store, Index: share.Objects(store)}, func() {}, nil
+		return index.Corpus{Store: store, Index: index.Objects(store)}, func() {}, nil
 	}
-	return share.Corpus{}, nil, errors.New("want " + LocationHelp)
+	return index.Corpus{}, nil, errors.New("want " + LocationHelp)
 }
 
 // Entries lists the bundles of an index in the order of their text.
-func Entries(ctx context.Context, index share.Index) ([]share.Entry, error) {
-	entries, err := index.Entries(ctx)
-	slices.SortFunc(entries, func(a, b share.Entry) int { return strings.Compare(string(a.Text()), string(b.Text())) })
+func Entries(ctx context.Context, source index.Index) ([]index.Entry, error) {
+	entries, err := source.Entries(ctx)
+	slices.SortFunc(entries, func(a, b index.Entry) int { return strings.Compare(string(a.Text()), string(b.Text())) })
 	return entries, err
 }

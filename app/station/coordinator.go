@@ -20,10 +20,11 @@ import (
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus"
-	"misstep/corpus/known"
+	"misstep/corpus/index"
 	"misstep/corpus/localdir"
 	"misstep/corpus/overlay"
 	"misstep/corpus/remote"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/schedule"
 )
@@ -56,7 +57,7 @@ func Open(dir string, config coordinator.Config, policy share.Policy, extra ...c
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { c.Run(ctx) })
-	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, remote.Shared(share.Folder(BlobsPath(dir)), policy)))
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, remote.Shared(index.Folder(BlobsPath(dir)), policy.Check)))
 	stop := func() {
 		cancel()
 		running.Wait()

@@ -15,7 +15,7 @@ import (
 	"misstep/bench"
 	"misstep/bench/trial"
 	"misstep/coordinator/triage"
-	"misstep/corpus/known"
+	"misstep/known"
 	"misstep/deploy/jdk"
 	"misstep/internal/hserr"
 	misstepv1 "misstep/proto/misstep/v1"

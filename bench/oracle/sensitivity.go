@@ -13,7 +13,7 @@ import (
 	"misstep/bench"
 	"misstep/bench/trial"
 	"misstep/coordinator/triage"
-	"misstep/corpus/known"
+	"misstep/known"
 	"misstep/deploy/jdk"
 	"misstep/internal/faults"
 	"misstep/internal/interval"

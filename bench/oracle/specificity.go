@@ -22,7 +22,7 @@ import (
 	"misstep/bench"
 	"misstep/bench/trial"
 	"misstep/coordinator/triage"
-	"misstep/corpus/known"
+	"misstep/known"
 	"misstep/deploy/jdk"
 	"misstep/deploy/jdk/preset"
 	misstepv1 "misstep/proto/misstep/v1"

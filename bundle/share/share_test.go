@@ -23,42 +23,43 @@ import (
 	"misstep/bundle/share"
 	"misstep/corpus"
 	"misstep/corpus/blob"
+	"misstep/corpus/index"
 	"misstep/corpus/localdir"
 	"misstep/corpus/remote"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-func folder(t *testing.T) share.Corpus {
+func folder(t *testing.T) index.Corpus {
 	t.Helper()
 	dir := t.TempDir()
 	store, err := localdir.New(dir)
 	require.NoError(t, err)
-	return share.Corpus{Store: store, Index: share.Folder(dir)}
+	return index.Corpus{Store: store, Index: index.Folder(dir)}
 }
 
 // coordinatorLike serves a folder over gRPC.
-func coordinatorLike(t *testing.T, policy share.Policy) share.Corpus {
+func coordinatorLike(t *testing.T, policy share.Policy) index.Corpus {
 	t.Helper()
 	behind := folder(t)
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer()
-	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(behind.Store, remote.Shared(behind.Index, policy)))
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(behind.Store, remote.Shared(behind.Index, policy.Check)))
 	go func() { _ = server.Serve(listener) }() // ends with ErrServerStopped
 	t.Cleanup(server.Stop)
 	connection, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, connection.Close()) })
-	return share.Corpus{Store: remote.Client(connection), Index: remote.Index(connection)}
+	return index.Corpus{Store: remote.Client(connection), Index: remote.Index(connection)}
 }
 
-func bucket(t *testing.T) share.Corpus {
+func bucket(t *testing.T) index.Corpus {
 	t.Helper()
 	s := testenv.StartS3(t)
 	store, err := blob.Open(t.Context(), s.Bucket, "shared", blob.Options{Endpoint: s.Endpoint, Credentials: credentials.NewStaticV4(s.AccessKey, s.SecretKey, "")})
 	require.NoError(t, err)
-	return share.Corpus{Store: store, Index: share.Objects(store)}
+	return index.Corpus{Store: store, Index: index.Objects(store)}
 }
 
 // bundles makes small bundles of several findings and returns their files.
@@ -83,7 +84,7 @@ func bundles(t *testing.T, findings ...string) []string {
 	return files
 }
 
-func filled(t *testing.T, findings ...string) share.Corpus {
+func filled(t *testing.T, findings ...string) index.Corpus {
 	t.Helper()
 	c := folder(t)
 	for _, file := range bundles(t, findings...) {
@@ -97,7 +98,7 @@ func filled(t *testing.T, findings ...string) share.Corpus {
 	return c
 }
 
-func ids(t *testing.T, c share.Corpus) []string {
+func ids(t *testing.T, c index.Corpus) []string {
 	t.Helper()
 	entries, err := c.Entries(t.Context())
 	require.NoError(t, err)
@@ -111,22 +112,22 @@ func ids(t *testing.T, c share.Corpus) []string {
 
 // TestBothWays brings two corpora together by way of each kind of corpus: afterwards each has all, and nothing is left to send.
 func TestBothWays(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) share.Corpus{
+	for name, open := range map[string]func(*testing.T) index.Corpus{
 		"folder":      folder,
-		"coordinator": func(t *testing.T) share.Corpus { return coordinatorLike(t, share.Policy{}) },
+		"coordinator": func(t *testing.T) index.Corpus { return coordinatorLike(t, share.Policy{}) },
 		"S3":          bucket,
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b, middle := filled(t, "Fa1", "Fa2", "Fab"), filled(t, "Fb1", "Fab"), open(t)
-			for _, way := range [][2]share.Corpus{{a, middle}, {b, middle}, {middle, a}, {middle, b}} {
+			for _, way := range [][2]index.Corpus{{a, middle}, {b, middle}, {middle, a}, {middle, b}} {
 				_, err := share.Sync(t.Context(), way[0], way[1], share.Policy{}, nil)
 				require.NoError(t, err)
 			}
 			all := []string{"Fa1", "Fa2", "Fab", "Fb1"}
-			for _, c := range []share.Corpus{a, b, middle} {
+			for _, c := range []index.Corpus{a, b, middle} {
 				assert.Equal(t, all, ids(t, c))
 			}
-			for _, way := range [][2]share.Corpus{{a, middle}, {middle, a}, {b, middle}, {middle, b}, {a, b}} {
+			for _, way := range [][2]index.Corpus{{a, middle}, {middle, a}, {b, middle}, {middle, b}, {a, b}} {
 				report, err := share.Sync(t.Context(), way[0], way[1], share.Policy{}, nil)
 				require.NoError(t, err)
 				assert.Empty(t, report.Sent)
@@ -158,7 +159,7 @@ func (*broken) Read([]byte) (int, error) { return 0, errCut }
 
 func TestAnInterruptedSyncGoesOn(t *testing.T) {
 	from, to := filled(t, "F1", "F2", "F3", "F4"), folder(t)
-	cut := share.Corpus{Store: &failing{Store: to.Store, left: 2}, Index: to.Index}
+	cut := index.Corpus{Store: &failing{Store: to.Store, left: 2}, Index: to.Index}
 	report, err := share.Sync(t.Context(), from, cut, share.Policy{}, nil)
 	require.ErrorIs(t, err, errCut)
 	assert.Len(t, report.Sent, 2)
@@ -191,9 +192,9 @@ func TestBadEntriesAreRefusedAndTheOthersGo(t *testing.T) {
 	require.NoError(t, err)
 	entries, err := from.Entries(t.Context())
 	require.NoError(t, err)
-	for _, e := range []share.Entry{
-		{Finding: "F3", Bundle: share.Blob{Digest: noBundle, Size: size}},
-		{Finding: "F4", Bundle: share.Blob{Digest: corpus.DigestBytes([]byte("gone")), Size: 4}},
+	for _, e := range []index.Entry{
+		{Finding: "F3", Bundle: index.Blob{Digest: noBundle, Size: size}},
+		{Finding: "F4", Bundle: index.Blob{Digest: corpus.DigestBytes([]byte("gone")), Size: 4}},
 		{Finding: "F5", Bundle: entries[0].Bundle}, // another finding's
 	} {
 		require.NoError(t, from.Add(t.Context(), e))
@@ -210,7 +211,7 @@ func TestBadEntriesAreRefusedAndTheOthersGo(t *testing.T) {
 	served := coordinatorLike(t, share.Policy{})
 	_, _, err = served.Put(t.Context(), strings.NewReader("no bundle"), noBundle)
 	require.NoError(t, err)
-	require.ErrorContains(t, served.Add(t.Context(), share.Entry{Finding: "F3", Bundle: share.Blob{Digest: noBundle, Size: size}}), "not a bundle")
+	require.ErrorContains(t, served.Add(t.Context(), index.Entry{Finding: "F3", Bundle: index.Blob{Digest: noBundle, Size: size}}), "not a bundle")
 	assert.Empty(t, ids(t, served))
 }
 
@@ -268,75 +269,6 @@ func TestSignaturesDecide(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"F1"}, ids(t, served))
 	assert.Len(t, report.Refused, 2)
-}
-
-// TestPages has more entries than a page of the protocol holds.
-func TestPages(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "index"), 0o755))
-	for i := range 2500 {
-		e := share.Entry{Finding: "F1", Bundle: share.Blob{Digest: corpus.DigestBytes([]byte{byte(i), byte(i >> 8)}), Size: int64(i)}}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "index", e.Digest().Hex()), e.Text(), 0o600)) // 2,500 fsyncs would take long
-	}
-	store, err := localdir.New(dir)
-	require.NoError(t, err)
-	listener := bufconn.Listen(1 << 20)
-	server := grpc.NewServer()
-	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(store, remote.Shared(share.Folder(dir), share.Policy{})))
-	go func() { _ = server.Serve(listener) }()
-	defer server.Stop()
-	connection, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
-	require.NoError(t, err)
-	defer connection.Close()
-	entries, err := remote.Index(connection).Entries(t.Context())
-	require.NoError(t, err)
-	seen := map[corpus.Digest]bool{}
-	for _, e := range entries {
-		seen[e.Digest()] = true
-	}
-	assert.Len(t, entries, 2500)
-	assert.Len(t, seen, 2500)
-}
-
-func TestADamagedIndexIsSaid(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "index"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "index", strings.Repeat("a", 64)), []byte("misstep-entry 1\n"), 0o600))
-	_, err := share.Folder(dir).Entries(t.Context())
-	require.ErrorContains(t, err, "damaged")
-	require.ErrorContains(t, err, dir)
-}
-
-func FuzzParseEntry(f *testing.F) {
-	e := share.Entry{Finding: "F313247774e0d", Bundle: share.Blob{Digest: corpus.DigestBytes(nil), Size: 12}}
-	f.Add(e.Text())
-	e.Signature = e.Bundle
-	f.Add(e.Text())
-	e.Shared = []share.Blob{e.Bundle, e.Bundle}
-	f.Add(e.Text())
-	f.Add([]byte("misstep-entry 2\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		e, err := share.ParseEntry(text)
-		if err != nil {
-			return
-		}
-		assert.Equal(t, text, e.Text())
-		assert.NotContains(t, e.Finding, "/")
-	})
-}
-
-// TestVector pins the text that FORMAT.md shows.
-func TestVector(t *testing.T) {
-	text := "misstep-entry 1\nfinding F313247774e0d\nbundle 8 sha256:a198d6f87c5038040cda251d3628af3c847c3efd5f636ab42101bf2851abbf7b\n"
-	e, err := share.ParseEntry([]byte(text))
-	require.NoError(t, err)
-	assert.Equal(t, int64(8), e.Bundle.Size)
-	assert.Equal(t, "sha256:766e6cd0bebe9287092d4ba7bd3a6afc327825a852f884f2c6d5866071b8055a", e.Digest().String())
-	for _, bad := range []string{"", "misstep-entry 2\n", text + "more\n", strings.TrimSuffix(text, "\n"), strings.Replace(text, "F31", "../", 1), strings.Replace(text, " 8 ", " 08 ", 1)} {
-		_, err := share.ParseEntry([]byte(bad))
-		require.Error(t, err, bad)
-	}
 }
 
 // An index names a bundle by the id that its finding had when it was written, so that programs of both versions read one index.

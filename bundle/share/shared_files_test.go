@@ -11,6 +11,7 @@ import (
 	"misstep/bundle"
 	"misstep/bundle/share"
 	"misstep/corpus"
+	"misstep/corpus/index"
 	"misstep/corpus/localdir"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -37,8 +38,8 @@ func TestSharedFilesTravelWithTheirBundles(t *testing.T) {
 		entry, added, err := share.Import(t.Context(), from, file.Name(), share.Policy{})
 		require.NoError(t, err)
 		require.True(t, added)
-		require.Equal(t, []share.Blob{{Digest: corpus.DigestBytes(large), Size: int64(len(large))}}, entry.Shared)
-		again, err := share.ParseEntry(entry.Text())
+		require.Equal(t, []index.Blob{{Digest: corpus.DigestBytes(large), Size: int64(len(large))}}, entry.Shared)
+		again, err := index.ParseEntry(entry.Text())
 		require.NoError(t, err)
 		require.Equal(t, entry, again)
 	}

@@ -1,3 +1,4 @@
+// Package share passes bundles on from one corpus to another: Sync copies the bundles that one corpus has and the other lacks.
 package share
 
 import (
@@ -12,6 +13,7 @@ import (
 
 	"misstep/bundle"
 	"misstep/corpus"
+	"misstep/corpus/index"
 )
 
 // Policy decides which bundles a corpus takes.
@@ -23,7 +25,7 @@ type Policy struct {
 // Report says what Sync did.
 type Report struct {
 	// Sent are the entries that the other corpus has now and had not before; Present those that it had.
-	Sent, Present []Entry
+	Sent, Present []index.Entry
 	// Blobs that were copied, and their bytes: less than the entries need when an earlier try was interrupted or they share blobs.
 	Blobs int
 	Bytes int64
@@ -33,16 +35,16 @@ type Report struct {
 
 // Refusal is an entry that was not taken.
 type Refusal struct {
-	Entry Entry
+	Entry index.Entry
 	Err   error
 }
 
 // Sync brings the entries of from that to lacks, with their blobs: blobs first, an entry only when they are all there and the bundle is
 // whole and signed as the policy demands. Interrupted, it is done again: blobs that arrived stay, one that was on its way is sent
 // again. progress, which may be nil, is told of each entry. The error is trouble with a corpus; a bundle that is refused is none.
-func Sync(ctx context.Context, from, to Corpus, policy Policy, progress func(Entry, string)) (Report, error) {
+func Sync(ctx context.Context, from, to index.Corpus, policy Policy, progress func(index.Entry, string)) (Report, error) {
 	if progress == nil {
-		progress = func(Entry, string) {}
+		progress = func(index.Entry, string) {}
 	}
 	var report Report
 	theirs, err := from.Entries(ctx)
@@ -57,14 +59,14 @@ func Sync(ctx context.Context, from, to Corpus, policy Policy, progress func(Ent
 	for _, e := range ours {
 		there[e.Digest()] = true
 	}
-	slices.SortFunc(theirs, func(a, b Entry) int { return strings.Compare(string(a.Text()), string(b.Text())) })
+	slices.SortFunc(theirs, func(a, b index.Entry) int { return strings.Compare(string(a.Text()), string(b.Text())) })
 	for _, e := range theirs {
 		if there[e.Digest()] {
 			report.Present = append(report.Present, e)
 			continue
 		}
 		switch err := send(ctx, from, to, e, policy, &report); {
-		case errors.As(err, new(*RefusedError)):
+		case errors.As(err, new(*index.RefusedError)):
 			report.Refused = append(report.Refused, Refusal{Entry: e, Err: err})
 			progress(e, "refused: "+err.Error())
 		case err != nil:
@@ -77,17 +79,8 @@ func Sync(ctx context.Context, from, to Corpus, policy Policy, progress func(Ent
 	return report, nil
 }
 
-// RefusedError says why a bundle is not taken.
-type RefusedError struct{ Err error }
-
-// Error is the reason.
-func (r *RefusedError) Error() string { return r.Err.Error() }
-
-// Unwrap gives the reason.
-func (r *RefusedError) Unwrap() error { return r.Err }
-
-func send(ctx context.Context, from, to Corpus, e Entry, policy Policy, report *Report) error {
-	if err := Check(ctx, from, e, policy); err != nil {
+func send(ctx context.Context, from, to index.Corpus, e index.Entry, policy Policy, report *Report) error {
+	if err := policy.Check(ctx, from, e); err != nil {
 		return err
 	}
 	var digests []corpus.Digest
@@ -113,9 +106,9 @@ func send(ctx context.Context, from, to Corpus, e Entry, policy Policy, report *
 	return to.Add(ctx, e)
 }
 
-// Check reads an entry's blobs from a corpus and holds them against what the entry says and the policy demands. The error is a
-// *RefusedError when the entry is at fault, not the corpus.
-func Check(ctx context.Context, from corpus.Source, e Entry, policy Policy) error {
+// Check reads an entry's blobs from a corpus and compares them with the entry and with what the policy demands. The error is an
+// *index.RefusedError when the entry is at fault, not the corpus.
+func (policy Policy) Check(ctx context.Context, from corpus.Source, e index.Entry) error {
 	var signature []byte
 	var err error
 	if d := e.Signature.Digest; !d.IsZero() {
@@ -124,7 +117,7 @@ func Check(ctx context.Context, from corpus.Source, e Entry, policy Policy) erro
 		}
 	}
 	if policy.Signers != nil && len(signature) == 0 {
-		return &RefusedError{Err: bundle.ErrUnsigned}
+		return &index.RefusedError{Err: bundle.ErrUnsigned}
 	}
 	content, _, err := from.Open(ctx, e.Bundle.Digest)
 	if err != nil {
@@ -145,19 +138,19 @@ func Check(ctx context.Context, from corpus.Source, e Entry, policy Policy) erro
 	}
 	b, err := bundle.Read(file, size)
 	if err != nil {
-		return &RefusedError{Err: err}
+		return &index.RefusedError{Err: err}
 	}
 	if shared := sharedBlobs(b); !slices.Equal(shared, e.Shared) {
-		return &RefusedError{Err: fmt.Errorf("the entry names %d shared files, the bundle has %d or others", len(e.Shared), len(shared))}
+		return &index.RefusedError{Err: fmt.Errorf("the entry names %d shared files, the bundle has %d or others", len(e.Shared), len(shared))}
 	}
 	if id := b.WrittenAs(); id != e.Finding || size != e.Bundle.Size {
-		return &RefusedError{Err: fmt.Errorf("the entry says finding %s and %d bytes, the bundle %.64q and %d", e.Finding, e.Bundle.Size, id, size)}
+		return &index.RefusedError{Err: fmt.Errorf("the entry says finding %s and %d bytes, the bundle %.64q and %d", e.Finding, e.Bundle.Size, id, size)}
 	}
 	if policy.Signers == nil {
 		return nil
 	}
 	if _, err := policy.Signers.Verify(io.NewSectionReader(file, 0, size), signature); err != nil {
-		return &RefusedError{Err: err}
+		return &index.RefusedError{Err: err}
 	}
 	return nil
 }
@@ -165,67 +158,67 @@ func Check(ctx context.Context, from corpus.Source, e Entry, policy Policy) erro
 // blobTrouble: a blob that is absent or damaged is the entry's fault, so the others still go.
 func blobTrouble(err error) error {
 	if errors.Is(err, corpus.ErrNotFound) || errors.Is(err, corpus.ErrTooLarge) || errors.As(err, new(*corpus.MismatchError)) {
-		return &RefusedError{Err: err}
+		return &index.RefusedError{Err: err}
 	}
 	return err
 }
 
 // Import puts a bundle's file, with the signature beside it, into a corpus. It returns the entry and whether it is new there.
-func Import(ctx context.Context, to Corpus, file string, policy Policy) (Entry, bool, error) {
+func Import(ctx context.Context, to index.Corpus, file string, policy Policy) (index.Entry, bool, error) {
 	b, err := bundle.Open(file)
 	if err != nil {
-		return Entry{}, false, err
+		return index.Entry{}, false, err
 	}
 	defer b.Close()
 	id := b.WrittenAs()
-	if !validFinding(id) {
-		return Entry{}, false, fmt.Errorf("import %s: finding %.40q: want an id such as F598b0c04d78c", file, id)
+	if !index.ValidFinding(id) {
+		return index.Entry{}, false, fmt.Errorf("import %s: finding %.40q: want an id such as F598b0c04d78c", file, id)
 	}
 	signature, err := bundle.ReadSignature(file)
 	if err != nil {
-		return Entry{}, false, err
+		return index.Entry{}, false, err
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return Entry{}, false, fmt.Errorf("import bundle: %w", err)
+		return index.Entry{}, false, fmt.Errorf("import bundle: %w", err)
 	}
 	defer f.Close()
 	if policy.Signers != nil {
 		if _, err := policy.Signers.Verify(f, signature); err != nil {
-			return Entry{}, false, fmt.Errorf("import %s: %w", file, err)
+			return index.Entry{}, false, fmt.Errorf("import %s: %w", file, err)
 		}
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return Entry{}, false, fmt.Errorf("import %s: %w", file, err)
+			return index.Entry{}, false, fmt.Errorf("import %s: %w", file, err)
 		}
 	}
-	e := Entry{Finding: id, Shared: sharedBlobs(b)}
+	e := index.Entry{Finding: id, Shared: sharedBlobs(b)}
 	if err := b.CopyShared(ctx, to); err != nil {
-		return Entry{}, false, fmt.Errorf("import %s: %w", file, err)
+		return index.Entry{}, false, fmt.Errorf("import %s: %w", file, err)
 	}
 	if e.Bundle.Digest, e.Bundle.Size, err = to.Put(ctx, f, corpus.Digest{}); err != nil {
-		return Entry{}, false, err
+		return index.Entry{}, false, err
 	}
 	if len(signature) > 0 {
 		if e.Signature.Digest, e.Signature.Size, err = to.Put(ctx, bytes.NewReader(signature), corpus.Digest{}); err != nil {
-			return Entry{}, false, err
+			return index.Entry{}, false, err
 		}
 	}
 	entries, err := to.Entries(ctx)
 	if err != nil {
-		return Entry{}, false, err
+		return index.Entry{}, false, err
 	}
-	if slices.ContainsFunc(entries, func(other Entry) bool { return other.Digest() == e.Digest() }) {
+	if slices.ContainsFunc(entries, func(other index.Entry) bool { return other.Digest() == e.Digest() }) {
 		return e, false, nil
 	}
 	return e, true, to.Add(ctx, e)
 }
 
 // sharedBlobs are a bundle's shared files as an entry names them.
-func sharedBlobs(b *bundle.Bundle) []Blob {
-	var blobs []Blob
+func sharedBlobs(b *bundle.Bundle) []index.Blob {
+	var blobs []index.Blob
 	for _, f := range b.Shared() {
-		blobs = append(blobs, Blob{Digest: f.Digest, Size: f.Size})
+		blobs = append(blobs, index.Blob{Digest: f.Digest, Size: f.Size})
 	}
-	slices.SortFunc(blobs, func(a, b Blob) int { return strings.Compare(a.Digest.Hex(), b.Digest.Hex()) })
+	slices.SortFunc(blobs, func(a, b index.Blob) int { return strings.Compare(a.Digest.Hex(), b.Digest.Hex()) })
 	return slices.Compact(blobs)
 }

@@ -9,6 +9,7 @@ import (
 	"misstep/app/bundles"
 	"misstep/app/sharing"
 	"misstep/bundle/share"
+	"misstep/corpus/index"
 )
 
 type corpusCommand struct {
@@ -25,7 +26,7 @@ type corpusFlags struct {
 	Corpus string `help:"Corpus: ${location} (default: folder corpus below --home)." env:"MISSTEP_CORPUS" placeholder:"LOCATION"`
 }
 
-func (f corpusFlags) open(ctx context.Context, e *env) (share.Corpus, func(), error) {
+func (f corpusFlags) open(ctx context.Context, e *env) (index.Corpus, func(), error) {
 	return sharing.Open(ctx, f.location(e))
 }
 
@@ -42,7 +43,7 @@ type corpusPush struct {
 
 // Run sends.
 func (c *corpusPush) Run(ctx context.Context, e *env) error {
-	return withPeer(ctx, e, c.corpusFlags, c.To, func(own, peer share.Corpus) error {
+	return withPeer(ctx, e, c.corpusFlags, c.To, func(own, peer index.Corpus) error {
 		return synchronise(ctx, e, own, peer, c.trustFlags, c.JSON)
 	})
 }
@@ -56,13 +57,13 @@ type corpusPull struct {
 
 // Run fetches.
 func (c *corpusPull) Run(ctx context.Context, e *env) error {
-	return withPeer(ctx, e, c.corpusFlags, c.From, func(own, peer share.Corpus) error {
+	return withPeer(ctx, e, c.corpusFlags, c.From, func(own, peer index.Corpus) error {
 		return synchronise(ctx, e, peer, own, c.trustFlags, c.JSON)
 	})
 }
 
 // withPeer opens both ends of a transfer for transfer.
-func withPeer(ctx context.Context, e *env, own corpusFlags, location string, transfer func(own, peer share.Corpus) error) error {
+func withPeer(ctx context.Context, e *env, own corpusFlags, location string, transfer func(own, peer index.Corpus) error) error {
 	c, done, err := own.open(ctx, e)
 	if err != nil {
 		return err
@@ -77,12 +78,12 @@ func withPeer(ctx context.Context, e *env, own corpusFlags, location string, tra
 }
 
 // synchronise sends the bundles that one corpus has and the other lacks.
-func synchronise(ctx context.Context, e *env, from, to share.Corpus, trust trustFlags, asJSON bool) error {
+func synchronise(ctx context.Context, e *env, from, to index.Corpus, trust trustFlags, asJSON bool) error {
 	policy, err := bundles.Policy(trust.Signers)
 	if err != nil {
 		return err
 	}
-	report, err := share.Sync(ctx, from, to, policy, func(entry share.Entry, what string) {
+	report, err := share.Sync(ctx, from, to, policy, func(entry index.Entry, what string) {
 		e.say("%s (%d bytes): %s", entry.Finding, entry.Bundle.Size, what)
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
-	"misstep/corpus/known"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 

@@ -6,7 +6,7 @@ package view
 
 import (
 	"misstep/coordinator/queue"
-	"misstep/corpus/known"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 )

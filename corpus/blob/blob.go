@@ -1,7 +1,7 @@
 // Package blob keeps a corpus in a bucket of an S3-compatible store.
 //
 // Layout, also in corpus/FORMAT.md: PREFIX/ab/ab12… (64 digits) for each blob, as in a folder; PREFIX/index/… for the entries of
-// package share. A blob is digested on this machine's disk before it is sent, and an object appears whole or not at all, so what is
+// package index. A blob is digested on this machine's disk before it is sent, and an object appears whole or not at all, so what is
 // there under a digest was verified by its writer; every reader verifies again.
 package blob
 

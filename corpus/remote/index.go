@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"misstep/bundle/share"
+	"misstep/corpus/index"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -29,7 +29,7 @@ func (s *server) ListEntries(ctx context.Context, request *misstepv1.ListEntries
 	// A page token is the digest that the page before ended with: entries that are added meanwhile disturb nothing.
 	start := 0
 	if after := request.GetPageToken(); after != "" {
-		start = max(0, slices.IndexFunc(entries, func(e share.Entry) bool { return e.Digest().Hex() > after }))
+		start = max(0, slices.IndexFunc(entries, func(e index.Entry) bool { return e.Digest().Hex() > after }))
 		if len(entries) == 0 || entries[len(entries)-1].Digest().Hex() <= after {
 			start = len(entries)
 		}
@@ -45,18 +45,18 @@ func (s *server) ListEntries(ctx context.Context, request *misstepv1.ListEntries
 	return response, nil
 }
 
-func byDigest(a, b share.Entry) int { return strings.Compare(a.Digest().Hex(), b.Digest().Hex()) }
+func byDigest(a, b index.Entry) int { return strings.Compare(a.Digest().Hex(), b.Digest().Hex()) }
 
 func (s *server) AddEntry(ctx context.Context, request *misstepv1.AddEntryRequest) (*misstepv1.AddEntryResponse, error) {
 	if s.index == nil {
 		return nil, status.Error(codes.Unimplemented, "this server shares no bundles")
 	}
-	e, err := share.ParseEntry([]byte(request.GetEntry()))
+	e, err := index.ParseEntry([]byte(request.GetEntry()))
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	var refused *share.RefusedError
-	switch err := share.Check(ctx, s.store, e, s.policy); {
+	var refused *index.RefusedError
+	switch err := s.admit(ctx, s.store, e); {
 	case errors.As(err, &refused):
 		return nil, status.Error(codes.FailedPrecondition, refused.Error())
 	case err != nil:
@@ -69,7 +69,7 @@ func (s *server) AddEntry(ctx context.Context, request *misstepv1.AddEntryReques
 }
 
 // Index returns the index at the other end of connection.
-func Index(connection grpc.ClientConnInterface) share.Index {
+func Index(connection grpc.ClientConnInterface) index.Index {
 	return &remoteIndex{misstepv1.NewCorpusServiceClient(connection)}
 }
 
@@ -77,15 +77,15 @@ type remoteIndex struct {
 	service misstepv1.CorpusServiceClient
 }
 
-func (r *remoteIndex) Entries(ctx context.Context) ([]share.Entry, error) {
-	var entries []share.Entry
+func (r *remoteIndex) Entries(ctx context.Context) ([]index.Entry, error) {
+	var entries []index.Entry
 	for token := ""; ; {
 		page, err := r.service.ListEntries(ctx, &misstepv1.ListEntriesRequest{PageToken: token})
 		if err != nil {
 			return nil, fromStatus("list remote entries", err)
 		}
 		for _, text := range page.GetEntries() {
-			e, err := share.ParseEntry([]byte(text))
+			e, err := index.ParseEntry([]byte(text))
 			if err != nil {
 				return nil, fmt.Errorf("list remote entries: %w", err)
 			}
@@ -102,10 +102,10 @@ func (r *remoteIndex) Entries(ctx context.Context) ([]share.Entry, error) {
 	}
 }
 
-func (r *remoteIndex) Add(ctx context.Context, e share.Entry) error {
+func (r *remoteIndex) Add(ctx context.Context, e index.Entry) error {
 	_, err := r.service.AddEntry(ctx, &misstepv1.AddEntryRequest{Entry: string(e.Text())})
 	if status.Code(err) == codes.FailedPrecondition {
-		return &share.RefusedError{Err: fromStatus("add remote entry", err)}
+		return &index.RefusedError{Err: fromStatus("add remote entry", err)}
 	}
 	if err != nil {
 		return fromStatus("add remote entry", err)

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"misstep/bundle/share"
 	"misstep/corpus"
+	"misstep/corpus/index"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -38,17 +38,21 @@ type Option func(*server)
 // MaxBlob bounds the bytes of one blob that is written; corpus.MaxBlob without it.
 func MaxBlob(bytes int64) Option { return func(s *server) { s.maxBlob = bytes } }
 
-// Shared serves an index beside the blobs; bundles that are added to it must keep the policy.
-func Shared(index share.Index, policy share.Policy) Option {
-	return func(s *server) { s.index, s.policy = index, policy }
+// Admit decides whether an entry may be added to an index. Its blobs are in blobs. The error is an *index.RefusedError when the
+// entry is at fault, not the corpus.
+type Admit func(ctx context.Context, blobs corpus.Source, e index.Entry) error
+
+// Shared serves an index beside the blobs; admit is called for every entry before it is added.
+func Shared(entries index.Index, admit Admit) Option {
+	return func(s *server) { s.index, s.admit = entries, admit }
 }
 
 type server struct {
 	misstepv1.UnimplementedCorpusServiceServer
 	store   corpus.Store
 	maxBlob int64
-	index   share.Index // nil: none is served
-	policy  share.Policy
+	index   index.Index // nil: none is served
+	admit   Admit       // of entries of index
 }
 
 // NewServer serves store.

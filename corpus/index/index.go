@@ -1,4 +1,4 @@
-package share
+package index
 
 import (
 	"context"
@@ -14,6 +14,29 @@ import (
 	"misstep/corpus"
 	"misstep/internal/atomicfile"
 )
+
+// Index lists the entries of a corpus. It is safe for concurrent use.
+type Index interface {
+	// Entries returns all entries, in no order.
+	Entries(ctx context.Context) ([]Entry, error)
+	// Add adds an entry whose blobs are stored; adding it again is harmless.
+	Add(ctx context.Context, e Entry) error
+}
+
+// Corpus is a store with its index.
+type Corpus struct {
+	corpus.Store
+	Index
+}
+
+// RefusedError is why a corpus does not accept an entry: the entry or one of its blobs is at fault, not the corpus.
+type RefusedError struct{ Err error }
+
+// Error returns the reason.
+func (r *RefusedError) Error() string { return r.Err.Error() }
+
+// Unwrap returns the reason.
+func (r *RefusedError) Unwrap() error { return r.Err }
 
 // maxEntries bounds an index that is read.
 const maxEntries = 1_000_000

@@ -1,12 +1,10 @@
-// Package share hands bundles on from corpus to corpus: an index says which bundles a corpus holds, Sync brings what one has and
-// another lacks.
+// Package index lists the bundles that a corpus holds. It knows their blobs, not what is in them.
 //
-// An index only grows and its entries are named by their digests, so joining two indexes is a union: doing it again changes nothing,
-// in either direction, and nothing is overwritten.
-package share
+// An index only grows, and its entries are named by their digests, so merging two indexes is a union: it is idempotent and
+// commutative, and overwrites nothing.
+package index
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -93,7 +91,7 @@ func ParseEntry(text []byte) (Entry, error) {
 			return Entry{}, fmt.Errorf("index entry: line %.100q: %w", line, err)
 		}
 	}
-	if !validFinding(e.Finding) {
+	if !ValidFinding(e.Finding) {
 		return Entry{}, fmt.Errorf("index entry: finding %.40q: want an id such as F598b0c04d78c", e.Finding)
 	}
 	if e.Bundle.Digest.IsZero() || string(e.Text()) != string(text) {
@@ -115,8 +113,8 @@ func parseBlob(value string) (Blob, error) {
 	return Blob{Digest: digest, Size: n}, nil
 }
 
-// validFinding: the id becomes part of file names.
-func validFinding(id string) bool {
+// ValidFinding reports whether id is a finding's id, which is safe as part of a file name.
+func ValidFinding(id string) bool {
 	if len(id) < 2 || len(id) > 64 || id[0] != 'F' {
 		return false
 	}
@@ -126,18 +124,4 @@ func validFinding(id string) bool {
 		}
 	}
 	return true
-}
-
-// Index lists the entries of a corpus. It is safe for concurrent use.
-type Index interface {
-	// Entries returns all entries, in no order.
-	Entries(ctx context.Context) ([]Entry, error)
-	// Add adds an entry whose blobs are stored; adding it again is harmless.
-	Add(ctx context.Context, e Entry) error
-}
-
-// Corpus is a store with its index.
-type Corpus struct {
-	corpus.Store
-	Index
 }
