@@ -1,18 +1,30 @@
 package bundle
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
+// part executes one part of the templates.
+func part(t *testing.T, name string, data any) string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, partsTemplate.ExecuteTemplate(&b, name, data))
+	return b.String()
+}
+
 func TestReproductionInWords(t *testing.T) {
 	none := &misstepv1.Reproducer{}
-	assert.Empty(t, needs(none)+affected(none)+clean(none))
+	assert.Nil(t, newNeeds(none))
+	assert.Nil(t, newAffectedBuilds(none))
+	assert.Equal(t, "not measured\n", part(t, "rate", newRate(none)))
 
 	r := &misstepv1.Reproducer{
 		Steps:       []*misstepv1.ReproductionStep{{Name: "confirm"}},
@@ -28,12 +40,13 @@ func TestReproductionInWords(t *testing.T) {
 			LastGood: "a", FirstAffected: "b", LastAffected: "b", Confidence: 0.99, NewestAffected: 1,
 		},
 	}
-	assert.Contains(t, needs(r), "- flag `-Xcomp`\n")
-	assert.Contains(t, needs(r), "- flag `-Xss1m 'x'`\n")
-	assert.Contains(t, affected(r), "| 17.0.1 | 0 of 20 | 1.0 % |\n")
-	assert.Contains(t, affected(r), "not tried: no \\| such JDK |\n")
-	assert.Contains(t, affected(r), "First affected: b (last good: a). Last affected: b (first fixed: none tried). Confidence 99 %.")
-	assert.Equal(t, " That took 6s a hit on the machine that measured it. From this bundle alone, in a new folder: 9 of 10.", clean(r))
+	assert.Contains(t, part(t, "needs", newNeeds(r)), "- flag `-Xcomp`\n")
+	assert.Contains(t, part(t, "needs", newNeeds(r)), "- flag `-Xss1m 'x'`\n")
+	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "| 17.0.1 | 0 of 20 | 1.0 % |\n")
+	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "not tried: no \\| such JDK |\n")
+	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "First affected: b (last good: a). Last affected: b (first fixed: none tried). Confidence 99 %.")
+	assert.True(t, strings.HasSuffix(part(t, "rate", newRate(r)),
+		" That took 6s a hit on the machine that measured it. From this bundle alone, in a new folder: 9 of 10.\n"))
 }
 
 // A finding without a method in its signature: the records of other findings, whose stacks were left out, are no example of it.

@@ -181,14 +181,22 @@ func (g *gatherer) texts(c *Contents) error {
 	for _, f := range alone {
 		g.text(path.Join(dirStandalone, f.Name), f.Text, f.Executable)
 	}
-	t := texts{Contents: c, unserved: unserved, crashLog: g.crashLog(c.Reproducer.GetEvidence()), shared: g.shared}
+	data := newReport(c, unserved, g.crashLog(c.Reproducer.GetEvidence()))
+	readme, err := data.text(readmeTemplate)
+	if err != nil {
+		return err
+	}
+	draft, err := data.text(jbsTemplate)
+	if err != nil {
+		return err
+	}
 	g.text(path.Join(dirJtreg, "TEST.ROOT"), []byte("# The root of a jtreg test suite: jtreg -jdk:JDK jtreg\n"), false)
 	g.text(path.Join(dirJtreg, "BundleTest.java"), jtreg, false)
 	g.text(nameFormat, []byte(formatOf(g.shared)), false)
 	g.text(nameReproducer, reproducer, false)
 	g.text(nameRecipe, recipe, false)
-	g.text(nameReadme, t.readme(), false)
-	g.text(nameReport, t.report(), false)
+	g.text(nameReadme, readme, false)
+	g.text(nameReport, draft, false)
 	g.text(nameScript, script, true)
 	if len(c.Command.Only) > 0 {
 		g.text(nameOnly, []byte(strings.Join(c.Command.Only, "\n")+"\n"), false)
