@@ -435,6 +435,6 @@ func TestAReportQuotesTheCrashLogAndWhatNeverShowedIt(t *testing.T) {
 	text, err := b.ReadFile("jbs.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "```\n#\n# A fatal error has been detected\n'''\n```\n")
-	assert.Contains(t, string(text), "**Workaround**: none known; not seen on 25 with the flags xint and clinit (0 of 12 trials, 95 % interval up to 24.3 %).")
+	assert.Contains(t, string(text), "**Workaround**: none known; not seen on 25 with flag set xint and workload clinit (0 of 12 trials, 95 % interval up to 24.3 %).")
 	assert.NotContains(t, string(text), "(0 of 1 trials")
 }

@@ -8,7 +8,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// observed is what the example of a finding shows: one of its fields, or nothing when the evidence holds no stacks. Its strings but
+// observed is what the example of a finding shows: one of the fields, or none when the evidence contains no stacks. All strings but
 // Error, Cause and Meaning are shown as code.
 type observed struct {
 	Crash    *observedCrash
@@ -84,12 +84,12 @@ func newObservedCrash(crash *misstepv1.Crash) *observedCrash {
 	return o
 }
 
-// walk says in which walk a crash was, by the flight record, empty for one outside.
+// walk describes the walk in which a crash was, according to the flight record; empty for a crash outside of walks.
 func walk(c *misstepv1.Crash) string {
 	if !c.GetInWalk() {
 		return ""
 	}
-	return fmt.Sprintf("sample %d in phase %s, from pc %#x", c.GetSample(), c.GetPhase(), c.GetWalkPc())
+	return fmt.Sprintf("sample %d, phase %s, starting at pc %#x", c.GetSample(), c.GetPhase(), c.GetWalkPc())
 }
 
 func newObservedHang(hang *misstepv1.Hang) *observedHang {
@@ -111,7 +111,8 @@ func codeLines(lines []string) []string {
 	return all
 }
 
-// chooseMismatch takes the record that fits what is expected and is shortest to read. An outcome may have left out the stacks of others.
+// chooseMismatch returns the shortest record that is as expected, or nil. Records without stacks, which an outcome may have, are not
+// considered.
 func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 	var best *misstepv1.Mismatch
 	length := func(m *misstepv1.Mismatch) int {
@@ -122,7 +123,8 @@ func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 		if m.GetDeoptimisedCaller() != nil {
 			not = e.Unlike
 		}
-		return m.GetCheck() == e.Check && slices.Contains(recordedAs(e.Check, e.MismatchKind), m.GetKind()) && mentions(m, e.Contains) && !slices.Contains(not, deoptimisedCaller)
+		return m.GetCheck() == e.Check && slices.Contains(recordedAs(e.Check, e.MismatchKind), m.GetKind()) &&
+			mentions(m, e.Contains) && !slices.Contains(not, deoptimisedCaller)
 	}
 	for _, m := range o.GetMismatches() {
 		if length(m) > 0 && fits(m) && (best == nil || length(m) < length(best)) {
@@ -132,13 +134,12 @@ func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 	return best
 }
 
+// mentions reports whether each text is part of the name of a frame on either side.
 func mentions(m *misstepv1.Mismatch, texts []string) bool {
+	frames := slices.Concat(m.GetReference().GetFrames(), m.GetSuspect().GetFrames())
 	for _, text := range texts {
-		found := false
-		for _, f := range append(m.GetReference().GetFrames()[:len(m.GetReference().GetFrames()):len(m.GetReference().GetFrames())], m.GetSuspect().GetFrames()...) {
-			found = found || strings.Contains(f.GetClassName()+"."+f.GetMethod()+f.GetDescriptor_(), strings.Trim(text, `"`))
-		}
-		if !found {
+		named := func(f *misstepv1.Frame) bool { return strings.Contains(method(f), strings.Trim(text, `"`)) }
+		if !slices.ContainsFunc(frames, named) {
 			return false
 		}
 	}
@@ -150,23 +151,24 @@ func kindText(m *misstepv1.Mismatch) string {
 	name := sourceNames[m.GetSuspect().GetSource()]
 	switch m.GetKind() {
 	case "truncated":
-		text := fmt.Sprintf("%s lost the bottom of the stack, without an error code: it gave %d frames where there are %d.", name, suspect, reference)
+		text := fmt.Sprintf("%s returned a truncated stack without an error code: %d frames instead of %d.", name, suspect, reference)
 		if f := m.GetDeoptimisedCaller(); f != nil {
-			text += fmt.Sprintf(" It ended at the compiled code of `%s.%s`, which was deoptimised while it was calling: its return address on the stack is its deoptimisation entry.",
+			text += fmt.Sprintf(" The walk ended at the compiled method `%s.%s`, which was deoptimised during a call: "+
+				"its return address on the stack is its deoptimisation entry.",
 				code(f.GetClassName()), code(f.GetMethod()))
 		}
 		return text
 	case "missing":
-		return fmt.Sprintf("%s left frames out in the middle.", name)
+		return fmt.Sprintf("%s omitted frames in the middle of the stack.", name)
 	case "extra", "foreign":
-		return fmt.Sprintf("%s gave frames that are not on the stack.", name)
+		return fmt.Sprintf("%s returned frames that are not on the stack.", name)
 	case "wrong-method":
-		return fmt.Sprintf("%s named the wrong method.", name)
+		return fmt.Sprintf("%s reported the wrong method.", name)
 	case "impossible-edge":
-		return fmt.Sprintf("%s gave a frame above one whose bytecode cannot have called it.", name)
+		return fmt.Sprintf("%s returned a frame above one whose bytecode cannot have called it.", name)
 	case "wrong-bci":
-		return fmt.Sprintf("%s gave the wrong bytecode index.", name)
+		return fmt.Sprintf("%s reported the wrong bytecode index.", name)
 	default:
-		return fmt.Sprintf("%s is not what %s says.", name, sourceNames[m.GetReference().GetSource()])
+		return fmt.Sprintf("%s disagrees with %s.", name, sourceNames[m.GetReference().GetSource()])
 	}
 }

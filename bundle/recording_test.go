@@ -40,24 +40,24 @@ func TestReadmeTellsWhatPerturbs(t *testing.T) {
 		change    func(c *Contents)
 		says, not []string
 	}{
-		"nothing": {func(c *Contents) { c.Reproducer.Recipe.Perturbation = nil }, nil, []string{"perturb"}},
+		"nothing": {func(c *Contents) { c.Reproducer.Recipe.Perturbation = nil }, nil, []string{"erturb"}},
 		"the kernel's scheduler": {
 			func(c *Contents) { c.Command.Plan = []byte("plan") },
-			[]string{"a scheduler in the kernel perturbed", "strategy delay, seed 77", "`run.sh` perturbs, too", "--executor vm-deterministic"},
+			[]string{"a scheduler in the kernel perturbed", "strategy delay, seed 77", "`run.sh` also perturbs", "--executor vm-deterministic"},
 			nil,
 		},
 		"the agent": {
 			func(c *Contents) {
 				c.Command.Plan, c.Reproducer.Recipe.Perturbation.Mechanism = []byte("plan"), "agent"
 			},
-			[]string{"while the agent perturbed", "`run.sh` perturbs, too"},
+			[]string{"while the agent perturbed", "`run.sh` also perturbs"},
 			[]string{"vm-deterministic"},
 		},
 		"a few decisions": {
 			func(c *Contents) {
 				c.Reproducer.Recipe.Perturbation.Parameters = map[string]float64{"from": 16, "until": 64, "spare_vm": 1, "spare_gc": 1, "spare_compiler": 0}
 			},
-			[]string{"those from 16 to 63 matter", "left alone: gc, vm."},
+			[]string{"Only the decisions from 16 to 63 of each thread matter.", "not perturbed: gc, vm."},
 			nil,
 		},
 		"no agent in the script's JVM": {

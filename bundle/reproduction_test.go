@@ -42,11 +42,11 @@ func TestReproductionInWords(t *testing.T) {
 	}
 	assert.Contains(t, part(t, "needs", newNeeds(r)), "- flag `-Xcomp`\n")
 	assert.Contains(t, part(t, "needs", newNeeds(r)), "- flag `-Xss1m 'x'`\n")
-	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "| 17.0.1 | 0 of 20 | 1.0 % |\n")
+	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "| 17.0.1 | 0 of 20 tries | 1.0 % |\n")
 	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "not tried: no \\| such JDK |\n")
-	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "First affected: b (last good: a). Last affected: b (first fixed: none tried). Confidence 99 %.")
+	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "First affected build: b (last good: a).\nLast affected build: b (first fixed: none tried).\nConfidence: 99 %.")
 	assert.True(t, strings.HasSuffix(part(t, "rate", newRate(r)),
-		" That took 6s a hit on the machine that measured it. From this bundle alone, in a new folder: 9 of 10.\n"))
+		" Mean time to a hit on the machine that measured this: 6s. From this bundle alone, in a new folder: 9 of 10 runs.\n"))
 }
 
 // A finding without a method in its signature: the records of other findings, whose stacks were left out, are no example of it.

@@ -106,11 +106,11 @@ func familyOf(p *misstepv1.Signature) (family, error) {
 	s, _ := signature.Read(p) // nil, which is no mismatch, with an error
 	m, ok := s.(signature.Mismatch)
 	if !ok || m.Check != recipe.GstAsgct {
-		return family{}, &UnservedError{"only mismatches of gst-asgct happen where a test can compare by itself; this finding needs a signal or the agent"}
+		return family{}, &UnservedError{"only gst-asgct mismatches occur where a test can compare the walkers itself; this finding requires signals or the agent"}
 	}
 	kin, ok := families[m.Place]
 	if !ok || kin.template != "continuation" && m.Difference != "truncated" {
-		return family{}, &UnservedError{fmt.Sprintf("no few lines of Java reach this place (%s at %s); it needs the workload", m.Difference, m.Place)}
+		return family{}, &UnservedError{fmt.Sprintf("no short Java program is known to reach this place (%s at %s); it requires the workload", m.Difference, m.Place)}
 	}
 	return kin, nil
 }
