@@ -1,6 +1,6 @@
-// Package bundle makes a reproducer one file that a maintainer runs with one command, and opens such files safely.
+// Package bundle packs a reproducer into one file that a maintainer runs with one command, and opens such files safely.
 //
-// FORMAT.md beside this file says what is inside. Write makes a bundle, Open verifies one.
+// FORMAT.md beside this file specifies the contents. Write makes a bundle, Open verifies one.
 package bundle
 
 import (
@@ -36,7 +36,7 @@ const (
 	dirStandalone = "standalone"
 )
 
-// Format lines. A bundle without shared files is of version 1, which every Misstep reads.
+// Format lines. A bundle without shared files has version 1, which every Misstep reads.
 const (
 	formatLine       = "misstep-bundle 1\n"
 	formatLineShared = "misstep-bundle 2\n"
@@ -49,7 +49,7 @@ func formatOf(shared []File) string {
 	return formatLine
 }
 
-// Bounds that Open holds a bundle to, and Write what it makes.
+// Bounds that Open and Write enforce.
 const (
 	MaxEntries = 20_000
 	MaxBytes   = 2 << 30 // of all entries together, unpacked
@@ -67,29 +67,29 @@ const (
 	Scratch = "@SCRATCH@"
 )
 
-// Command says how run.sh starts the JVM: java JVMFlags [the agent's flags] Invocation.
+// Command is how run.sh starts the JVM: java JVMFlags [the agent's flags] Invocation.
 type Command struct {
 	// JVMFlags before the agent's: the workload's and the recipe's.
 	JVMFlags []string
 	// AgentOptions is the agent's option string, with Out for its folder and without "only="; empty runs without the agent.
 	AgentOptions string
-	// Instruments says that the agent instruments methods: then, and with a plan, run.sh patches java.lang.Thread for it and loads its Java part.
-	// Where no check asks for that the JVM is one without either.
+	// Instruments is set when the agent instruments methods: then, and with a plan, run.sh patches java.lang.Thread for it and loads its
+	// Java part. If no check needs that, the JVM runs without either.
 	Instruments bool
-	// Only lists the exact methods to instrument; run.sh adds "only=" with a file of them.
+	// Only lists the exact methods to instrument; run.sh writes them to a file and adds "only=".
 	Only []string
-	// Plan of a perturbation that the agent carries out at its instrumentation points (bpf's Perturbation.Plan); run.sh adds "perturb=" with a
-	// file of it. Empty for none, and without the agent.
+	// Plan of a perturbation that the agent carries out at its instrumentation points (bpf's Perturbation.Plan); run.sh writes it to a file
+	// and adds "perturb=". Empty without a perturbation or without the agent.
 	Plan []byte
 	// Invocation after the flags: system properties, -cp, main class, arguments.
 	Invocation []string
-	// Wall is the time after which a try is a hang.
+	// Wall is the time after which a try counts as a hang.
 	Wall time.Duration
 	// MinFeature is the least JDK feature version that the workload runs on; 0 for any.
 	MinFeature int
 }
 
-// wallSeconds is Wall in whole seconds, the default when there is none.
+// wallSeconds returns Wall in seconds, rounded up, or the default when there is none.
 func (c Command) wallSeconds() int {
 	wall := c.Wall
 	if wall <= 0 {
@@ -98,13 +98,13 @@ func (c Command) wallSeconds() int {
 	return int(math.Ceil(wall.Seconds()))
 }
 
-// Expect says what a try must show to be a hit. ExpectOf derives it from a finding.
+// Expect is what a try must show to be a hit. ExpectOf derives it from a finding.
 type Expect struct {
 	// Kind of the finding: "mismatch", "crash" or "hang".
 	Kind string
 	// Check of a mismatch record, and MismatchKind of the signature; see recordedAs.
 	Check, MismatchKind string
-	// Contains are texts that the record (or for a crash what the error file's head says of the place) must hold, all of them.
+	// Contains are strings that the record (for a crash: the place in the head of the error file) must contain, all of them.
 	Contains []string
 	// Like and Unlike are extended regular expressions that a mismatch's record must match, and must not.
 	Like, Unlike []string
@@ -112,23 +112,23 @@ type Expect struct {
 	Signal int
 }
 
-// Contents is what Write takes.
+// Contents is the input of Write.
 type Contents struct {
-	// Reproducer names the evidence that goes in, by digest.
+	// Reproducer names the evidence to include, by digest.
 	Reproducer *misstepv1.Reproducer
-	// Workload and Agent are folders whose files go in.
+	// Workload and Agent are folders whose files are included.
 	Workload, Agent string
 	// WorkloadSource says where the workload came from, for people: a URL or a path, of which the last part is kept; may be empty. Only
 	// a bundle with shared files tells it.
 	WorkloadSource string
 	// Evidence is where the blobs of the reproducer's evidence are.
 	Evidence corpus.Source
-	// Shared takes the workload's files of ShareFrom bytes and more, which then are not in the bundle; nil embeds them.
+	// Shared receives the workload's files of ShareFrom bytes and more, which are then not in the bundle; nil embeds them.
 	Shared corpus.Store
-	// Recording is the folder of a recorded virtual machine whose files go in; empty for none. Write lists them in the reproducer.
+	// Recording is the folder of a recorded virtual machine whose files are included; empty for none. Write lists them in the reproducer.
 	Recording string
 	Command   Command
-	// Expect, when it is zero, is ExpectOf the reproducer's finding.
+	// Expect defaults to ExpectOf the reproducer's finding.
 	Expect Expect
 }
 
@@ -140,7 +140,7 @@ type File struct {
 	Executable bool
 }
 
-// checkFiles holds a bundle's files against the rules for paths: those of a tree, with the folders that the paths imply.
+// checkFiles checks a bundle's files by the rules for the paths of a tree, with the folders that the paths imply.
 func checkFiles(files []File) error {
 	if len(files) > MaxEntries {
 		return fmt.Errorf("%d entries, at most %d are allowed", len(files), MaxEntries)
@@ -183,7 +183,7 @@ func parseManifest(text string) (map[string]corpus.Digest, error) {
 		line, whole := strings.CutSuffix(line, "\n")
 		digits, name, ok := strings.Cut(line, "  ")
 		if !whole || !ok {
-			return nil, fmt.Errorf("line %.100q: want a SHA-256, two blanks and a path", line)
+			return nil, fmt.Errorf("line %.100q: expected a SHA-256, two spaces and a path", line)
 		}
 		digest, err := corpus.ParseDigest("sha256:" + digits)
 		if err != nil {
@@ -208,7 +208,7 @@ func modeOf(f File) fs.FileMode {
 	return 0o644
 }
 
-// required are the files without which a bundle is none.
+// required are the files that every bundle has.
 var required = []string{nameFormat, nameReadme, nameReport, nameReproducer, nameRecipe, nameScript}
 
 var errNoReproducer = errors.New("the reproducer has no finding or no recipe")

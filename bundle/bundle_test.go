@@ -329,7 +329,7 @@ func TestAnEntryThatTheManifestLacks(t *testing.T) {
 		"is in MANIFEST.sha256 but not": text + corpus.DigestBytes(nil).Hex() + "  more\n",
 		`entry "run.sh" is not in`:      strings.Join(strings.SplitAfter(text, "\n")[:len(files)-1], ""),
 		"is listed twice":               text + text,
-		"two blanks":                    text + "x",
+		"two spaces":                    text + "x",
 		"lower-case hexadecimal":        text + "xyz  name\n",
 	} {
 		var b bytes.Buffer
@@ -352,7 +352,7 @@ func TestWriteSaysWhatIsMissing(t *testing.T) {
 		"no such file":             func(c *Contents) { c.Workload = filepath.Join(c.Workload, "gone") },
 		"is a symbolic link":       func(c *Contents) { require.NoError(t, os.Symlink("workload.yaml", filepath.Join(c.Workload, "link"))) },
 		"blob not found":           func(c *Contents) { c.Evidence = memory.New() },
-		"there is no corpus":       func(c *Contents) { c.Evidence = nil },
+		"there is no corpus to":    func(c *Contents) { c.Evidence = nil },
 		"the name has a folder":    func(c *Contents) { c.Reproducer.Evidence[0].Name = "../x" },
 		"has 3 bytes, not 4":       func(c *Contents) { c.Reproducer.Evidence[0].Size = 4 },
 		"digest \"sha256:x\"":      func(c *Contents) { c.Reproducer.Evidence[0].Digest = "sha256:x" },

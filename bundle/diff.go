@@ -14,7 +14,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Change is one value that two bundles differ in; an absent value is empty.
+// Change is one value in which two bundles differ; an absent value is empty.
 type Change struct {
 	// Field as in the JSON form of the message: "workload.arguments[2]", or the path of a file.
 	Field string `json:"field"`
@@ -30,7 +30,7 @@ type StackChange struct {
 	Text string `json:"text"`
 }
 
-// Difference is what Diff finds; what is equal in both is left out.
+// Difference is the result of Diff; what is equal in both is omitted.
 type Difference struct {
 	// Finding: id, signature, title, known bug.
 	Finding []Change `json:"finding"`
@@ -42,19 +42,21 @@ type Difference struct {
 	Rates []Change `json:"rates"`
 	// Stacks of the mismatch that each README shows, and crashes' frames.
 	Stacks []StackChange `json:"stacks"`
-	// Files by digest, those that tell the above again left out.
+	// Files by digest, without those that repeat the above.
 	Files []Change `json:"files"`
 }
 
-// Equal tells whether nothing differs.
+// Equal reports whether nothing differs.
 func (d Difference) Equal() bool {
 	return len(d.Finding)+len(d.Recipe)+len(d.Jdks)+len(d.Rates)+len(d.Stacks)+len(d.Files) == 0
 }
 
-// Diff compares two bundles by what they say.
+// Diff compares the contents of two bundles.
 func Diff(a, b *Bundle) (Difference, error) {
 	ra, rb := a.Reproducer(), b.Reproducer()
-	d := Difference{Jdks: changes(jdkValues(ra), jdkValues(rb)), Rates: changes(rateValues(ra), rateValues(rb)), Stacks: stackChanges(ra, rb)}
+	d := Difference{
+		Jdks: changes(jdkValues(ra), jdkValues(rb)), Rates: changes(rateValues(ra), rateValues(rb)), Stacks: stackChanges(ra, rb),
+	}
 	var err error
 	if d.Finding, err = messageChanges(identity(ra.GetFinding()), identity(rb.GetFinding())); err != nil {
 		return Difference{}, err
@@ -90,16 +92,20 @@ func jdkValues(r *misstepv1.Reproducer) map[string]string {
 
 func rateValues(r *misstepv1.Reproducer) map[string]string {
 	values := map[string]string{}
+	rateText := func(hits, tries uint64, low, high float64) string {
+		return fmt.Sprintf("%d of %d (%.3f–%.3f)", hits, tries, low, high)
+	}
 	if m := r.GetReliability(); m.GetTries() > 0 {
-		values["measured"] = fmt.Sprintf("%d of %d (%.3f–%.3f)", m.GetHits(), m.GetTries(), m.GetLow(), m.GetHigh())
+		values["measured"] = rateText(uint64(m.GetHits()), uint64(m.GetTries()), m.GetLow(), m.GetHigh())
 	}
 	for _, rate := range r.GetFinding().GetRates() {
-		values[strings.Join([]string{rate.GetJdk(), rate.GetWorkload(), rate.GetFlagSet()}, ", ")] = fmt.Sprintf("%d of %d (%.3f–%.3f)", rate.GetHits(), rate.GetTrials(), rate.GetLow(), rate.GetHigh())
+		key := strings.Join([]string{rate.GetJdk(), rate.GetWorkload(), rate.GetFlagSet()}, ", ")
+		values[key] = rateText(rate.GetHits(), rate.GetTrials(), rate.GetLow(), rate.GetHigh())
 	}
 	return values
 }
 
-// fileValues leaves out the files that are made of the reproducer.
+// fileValues omits the files that are generated from the reproducer.
 func fileValues(b *Bundle) map[string]string {
 	values := map[string]string{}
 	for _, f := range b.Files() {
@@ -115,10 +121,15 @@ func fileValues(b *Bundle) map[string]string {
 func stackChanges(a, b *misstepv1.Reproducer) []StackChange {
 	ea, eb := a.GetFinding().GetExample(), b.GetFinding().GetExample()
 	ma, mb := chooseMismatch(ea, ExpectOf(a.GetFinding())), chooseMismatch(eb, ExpectOf(b.GetFinding()))
-	pairs := [][2]*misstepv1.Trace{{ma.GetReference(), mb.GetReference()}, {ma.GetSuspect(), mb.GetSuspect()}, {crashTrace(ea.GetCrash()), crashTrace(eb.GetCrash())}}
+	pairs := [][2]*misstepv1.Trace{
+		{ma.GetReference(), mb.GetReference()},
+		{ma.GetSuspect(), mb.GetSuspect()},
+		{crashTrace(ea.GetCrash()), crashTrace(eb.GetCrash())},
+	}
+	equal := func(x, y *misstepv1.Frame) bool { return frameText(x) == frameText(y) }
 	var all []StackChange
 	for _, p := range pairs {
-		if slices.EqualFunc(p[0].GetFrames(), p[1].GetFrames(), func(x, y *misstepv1.Frame) bool { return frameText(x) == frameText(y) }) {
+		if slices.EqualFunc(p[0].GetFrames(), p[1].GetFrames(), equal) {
 			continue
 		}
 		side := p[0].GetSource()
@@ -162,7 +173,7 @@ func changes(a, b map[string]string) []Change {
 	return changes
 }
 
-// flatten gives each scalar of a message's canonical JSON under its path.
+// flatten returns each scalar of a message's canonical JSON, keyed by its path.
 func flatten(m proto.Message) (map[string]string, error) {
 	text, err := misstepv1.Canonical(m)
 	if err != nil {

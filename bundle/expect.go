@@ -15,10 +15,10 @@ import (
 	"misstep/signature"
 )
 
-// ExpectOf says what repeats the finding: for a mismatch its check and kind and what else its signature says of the record, for
-// a crash the function of the problematic frame or the failed assertion's source file, or the signal of a JVM that could write
-// no error file, for a hang that the time runs out. Whatever shows the signature is a hit; what a signature reckons out of both
-// stacks is left to `misstep replay`, so a hit may be another finding of the same check, kind and place.
+// ExpectOf returns what reproduces the finding: for a mismatch its check and kind and what else its signature requires of the record;
+// for a crash the function of the problematic frame, the source file of the failed assertion, or the signal of a JVM that could not
+// write an error file; for a hang that the time runs out. Everything with the signature is a hit. Properties that a signature computes
+// from both stacks are left to `misstep replay`, so a hit may be another finding of the same check, kind and place.
 func ExpectOf(f *misstepv1.Finding) Expect {
 	e := Expect{Kind: f.GetSignature().GetKind()}
 	switch e.Kind {
@@ -44,7 +44,7 @@ func (e *Expect) crash(example *misstepv1.Outcome) {
 	}
 	name := frameFunction(crash.GetProblematicFrame())
 	if file := signature.AssertionFile(crash.GetDetail()); file != "" && strings.HasPrefix(crash.GetError(), "Internal Error") {
-		name = file + ":" // the error file's head names no frame then
+		name = file + ":" // then the head of the error file names no frame
 	}
 	if name != "" {
 		e.Contains = []string{name}
@@ -52,11 +52,13 @@ func (e *Expect) crash(example *misstepv1.Outcome) {
 }
 
 // upcallFrame matches a record whose suspect ends at a method that the VM itself called.
-const upcallFrame = `("method":"<clinit>","descriptor":"[^"]*"|"method":"loadClass","descriptor":"\(Ljava/lang/String;\)Ljava/lang/Class;"|` +
-	`"className":"java\.lang\.invoke\.MethodHandleNatives","method":"(link(CallSite|DynamicConstant|Method|MethodHandleConstant)|findMethodHandleType)","descriptor":"[^"]*")` +
+const upcallFrame = `("method":"<clinit>","descriptor":"[^"]*"|` +
+	`"method":"loadClass","descriptor":"\(Ljava/lang/String;\)Ljava/lang/Class;"|` +
+	`"className":"java\.lang\.invoke\.MethodHandleNatives",` +
+	`"method":"(link(CallSite|DynamicConstant|Method|MethodHandleConstant)|findMethodHandleType)","descriptor":"[^"]*")` +
 	`,"bci":-?[0-9]+\}\],"numFrames":-?[0-9]+\},"divergence"`
 
-// deoptimisedCaller matches a record of a walk that was cut off at one.
+// deoptimisedCaller matches a record of a walk that was cut off at a deoptimised caller.
 const deoptimisedCaller = `"deoptimisedCaller":`
 
 // seam matches a frame between a virtual thread and its carrier.
@@ -65,8 +67,8 @@ const seam = `"className":"(jdk\.internal\.vm\.(Continuation|ThreadContainers)|j
 // virtualThread matches a record whose reference is a virtual thread's.
 const virtualThread = seam + `,"method":"[^"]*","descriptor":"[^"]*","bci":-?[0-9]+\}\],"numFrames":-?[0-9]+\},"suspect"`
 
-// place takes from the place of a mismatch what the agent's record must hold, in the words in which the agent writes it
-// (agent/native/src/record.cpp). The example tells what its agent wrote: older ones knew no deoptimised caller.
+// place derives from the place of a mismatch what the agent's record must contain, as the agent writes it
+// (agent/native/src/record.cpp). The example shows what its agent wrote: older agents did not record deoptimised callers.
 func (e *Expect) place(p signature.Place, example *misstepv1.Outcome) {
 	like := func(pattern string) {
 		if pattern != "" {
@@ -88,14 +90,15 @@ func (e *Expect) place(p signature.Place, example *misstepv1.Outcome) {
 		like(seam)
 		return
 	case signature.DeoptimisedCaller:
-		if slices.ContainsFunc(example.GetMismatches(), func(m *misstepv1.Mismatch) bool { return m.GetDeoptimisedCaller() != nil }) {
+		recorded := func(m *misstepv1.Mismatch) bool { return m.GetDeoptimisedCaller() != nil }
+		if slices.ContainsFunc(example.GetMismatches(), recorded) {
 			like(deoptimisedCaller)
 			e.Unlike = append(e.Unlike, upcallFrame)
 			return
 		}
 		e.Unlike = append(e.Unlike, upcallFrame, virtualThread)
 		return
-	case signature.BottomFrame: // what is none of the three above
+	case signature.BottomFrame: // none of the three above
 		e.Unlike = append(e.Unlike, upcallFrame, virtualThread, deoptimisedCaller)
 		return
 	}
@@ -112,12 +115,12 @@ func (e *Expect) place(p signature.Place, example *misstepv1.Outcome) {
 	like(methodPattern(p.Caller))
 }
 
-// plainName is a name that the agent writes as a signature does, but for the numbers and addresses of generated classes.
+// plainName matches names that the agent writes as a signature does, except for the numbers and addresses of generated classes.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_$#<>/-]+(\.[A-Za-z0-9_$#<>/-]+)+$`)
 
-// methodPattern is the extended regular expression for a frame of the method "a.B.c" of a signature, which has "$#" for the
-// numbers in names, and leaves out how those of generated classes end and begin (signature/names.go). It is empty for what is
-// no plain name.
+// methodPattern returns the extended regular expression for a frame of the method "a.B.c" of a signature, which has "$#" for the
+// numbers in names and omits the beginnings and ends of the names of generated classes (signature/names.go). It is empty for a name
+// that is not plain.
 func methodPattern(name string) string {
 	if !plainName.MatchString(name) {
 		return ""
@@ -128,8 +131,8 @@ func methodPattern(name string) string {
 	return `"className":"[^"]*` + numbered(class) + `[^"]*","method":"` + numbered(method) + `"`
 }
 
-// Record gives the extended regular expressions that a line of the agent's mismatches.jsonl must match, and those that it must
-// not, to be a hit.
+// Record returns the extended regular expressions that a line of the agent's mismatches.jsonl must match to be a hit, and those that
+// it must not match.
 func (e Expect) Record() (like, unlike []string) {
 	like = append(like, `"check": ?"`+shellPattern(e.Check)+`"`, `"kind": ?"`+kindPattern(e.Check, e.MismatchKind)+`"`)
 	for _, text := range e.Contains {
@@ -138,8 +141,8 @@ func (e Expect) Record() (like, unlike []string) {
 	return append(like, e.Like...), e.Unlike
 }
 
-// recordedAs gives the kinds under which the agent may have recorded a mismatch whose signature has the kind: of a walk that
-// goes wrong in two places a signature tells the upper one, the agent both at once.
+// recordedAs returns the kinds under which the agent may have recorded a mismatch whose signature has the kind: if a walk is wrong in
+// two places, a signature describes the upper one, the agent's record both.
 func recordedAs(check, kind string) []string {
 	switch kind {
 	case "missing", "extra", "wrong-method", "wrong-bci", "swapped", "foreign":
@@ -160,7 +163,7 @@ func recordedAs(check, kind string) []string {
 	return []string{kind}
 }
 
-// kindPattern is the extended regular expression for them.
+// kindPattern returns the extended regular expression for the kinds that recordedAs returns.
 func kindPattern(check, kind string) string {
 	all := recordedAs(check, kind)
 	if len(all) == 1 {
@@ -169,18 +172,19 @@ func kindPattern(check, kind string) string {
 	return "(" + strings.Join(all, "|") + ")"
 }
 
-// ofTheRun begins what differs between runs in the name of a generated class: a number or an address.
-var ofTheRun = regexp.MustCompile(`(\$\$|\$Proxy|Generated\w*Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
+// runSpecific matches the part of the name of a generated class that differs between runs, from a number or an address on.
+var runSpecific = regexp.MustCompile(`(\$\$|\$Proxy|Generated\w*Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
 
-// frameFunction takes the function out of an error file's "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10",
-// else the library; of a Java frame class and method, without what differs between runs. It is empty for an address alone.
+// frameFunction returns the function of a frame in an error file such as
+// "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", or the library if there is none; for a Java frame the class and
+// method, without what differs between runs. It is empty for an address alone.
 func frameFunction(line string) string {
 	f := signature.ParseFrame(line)
 	switch f.Kind {
 	case signature.JavaFrame:
 		name := strings.TrimPrefix(f.Class+"."+f.Method, ".")
-		// A class in no package may differ, but nothing at all would be any crash.
-		return cmp.Or(ofTheRun.ReplaceAllString(name, ""), name)
+		// The name of a class in no package may differ between runs, but an empty string would match any crash.
+		return cmp.Or(runSpecific.ReplaceAllString(name, ""), name)
 	case signature.VMFrame, signature.CFrame, signature.StubFrame:
 		function, _, _ := strings.Cut(f.Function, "(")
 		function, _, _ = strings.Cut(function, " ")

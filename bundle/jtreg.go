@@ -16,15 +16,15 @@ var jtregText string
 
 var jtregTemplate = template.Must(template.New("BundleTest.java").Parse(jtregText))
 
-// Bounds of a jtreg test's tries, and the chance of passing although the bug is there that they are chosen for.
+// Bounds of a jtreg test's tries, and the probability that the test passes despite the bug, for which they are chosen.
 const (
 	minTries     = 3
 	maxTries     = 200
-	unknownTries = 10 // where no rate is known
+	unknownTries = 10 // if no rate is known
 	missChance   = 0.01
 )
 
-// jtregTest is a test that fails where run.sh reproduces the finding.
+// jtregTest returns a test that fails where run.sh reproduces the finding.
 func jtregTest(c *Contents) ([]byte, error) {
 	f := c.Reproducer.GetFinding()
 	tries := triesFor(lowestRate(c.Reproducer))
@@ -33,14 +33,15 @@ func jtregTest(c *Contents) ([]byte, error) {
 		Bug, Summary, Finding      string
 		Tries, Timeout, MinFeature int
 	}{
-		Bug: standalone.Bug(f.GetKnownAs()), Summary: javaComment(expected(c.Expect)), Finding: javaComment(f.GetId()), Tries: tries,
+		Bug: standalone.Bug(f.GetKnownAs()), Summary: javaComment(expected(c.Expect)), Finding: javaComment(f.GetId()),
+		Tries: tries,
 		// jtreg's own limit must not end a run that run.sh would end by itself.
 		Timeout: tries*(c.Command.wallSeconds()+15) + 60, MinFeature: c.Command.MinFeature,
 	})
 	return b.Bytes(), err
 }
 
-// triesFor returns how many tries miss a bug of that rate with a chance of 1 % at most.
+// triesFor returns how many tries miss a bug of that rate with a probability of at most 1 %.
 func triesFor(rate float64) int {
 	switch {
 	case rate <= 0 || math.IsNaN(rate):
@@ -51,7 +52,7 @@ func triesFor(rate float64) int {
 	return min(max(int(math.Ceil(math.Log(missChance)/math.Log1p(-rate))), minTries), maxTries)
 }
 
-// lowestRate is the low end of what is known about the recipe's rate; 0 when nothing is.
+// lowestRate returns the low end of the interval of the recipe's rate; 0 when nothing is known.
 func lowestRate(r *misstepv1.Reproducer) float64 {
 	if m := r.GetReliability(); m.GetTries() > 0 {
 		return m.GetLow()
@@ -65,7 +66,7 @@ func lowestRate(r *misstepv1.Reproducer) float64 {
 	return low
 }
 
-// javaComment makes text safe inside a comment and a string of Java: one line without what could end either.
+// javaComment makes text safe inside a Java comment and a Java string: one line without anything that could end either.
 func javaComment(text string) string {
 	return strings.NewReplacer("*/", "* /", `\`, "/", `"`, "'").Replace(oneLine(text))
 }

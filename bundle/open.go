@@ -29,8 +29,8 @@ type Bundle struct {
 	sources    []corpus.Opener // of shared files
 }
 
-// Open verifies the bundle in the file name: its bounds, its paths, each entry's SHA-256 against the manifest, the seal over all
-// bytes. The error names the file and what is wrong in it. The caller closes the bundle.
+// Open opens and verifies the bundle in the file name: its bounds, its paths, the SHA-256 of each entry, and the seal over all bytes.
+// The error names the file and what is wrong in it. The caller closes the bundle.
 func Open(name string) (*Bundle, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -51,15 +51,15 @@ func openFile(file *os.File) (*Bundle, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a file")
+		return nil, errors.New("not a file: name the bundle's zip file")
 	}
 	return Read(file, info.Size())
 }
 
-// Read is Open for size bytes that r gives, which must not change as long as the bundle is in use.
+// Read is Open for the size bytes of r, which must not change while the bundle is in use.
 func Read(r io.ReaderAt, size int64) (*Bundle, error) {
 	if size > maxZip {
-		return nil, fmt.Errorf("%d bytes, at most %d are taken: %w", size, int64(maxZip), corpus.ErrTooLarge)
+		return nil, fmt.Errorf("%d bytes, at most %d are accepted: %w", size, int64(maxZip), corpus.ErrTooLarge)
 	}
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
@@ -79,7 +79,7 @@ func Read(r io.ReaderAt, size int64) (*Bundle, error) {
 	return b, b.parse()
 }
 
-// list takes the archive's table of contents after holding it against the rules, and returns the manifest's entry.
+// list checks the archive's table of contents, records it, and returns the manifest's entry.
 func (b *Bundle) list(archive *zip.Reader) (*zip.File, error) {
 	if len(archive.File) > MaxEntries+1 {
 		return nil, fmt.Errorf("%d entries, at most %d are allowed", len(archive.File), MaxEntries)
@@ -97,9 +97,10 @@ func (b *Bundle) list(archive *zip.Reader) (*zip.File, error) {
 			continue
 		}
 		b.entries[entry.Name] = entry
-		// The digest is not known yet; any will do for checking paths.
-		file := File{Path: entry.Name, Size: int64(entry.UncompressedSize64), Digest: corpus.DigestBytes(nil), Executable: entry.Mode()&0o111 != 0}
-		b.files = append(b.files, file)
+		// The digest is not known yet; any one serves to check the paths.
+		b.files = append(b.files, File{
+			Path: entry.Name, Size: int64(entry.UncompressedSize64), Digest: corpus.DigestBytes(nil), Executable: entry.Mode()&0o111 != 0,
+		})
 	}
 	sortFiles(b.files)
 	if err := checkFiles(b.files); err != nil {
@@ -174,7 +175,8 @@ func readEntry(entry *zip.File) ([]byte, error) {
 	return text, err
 }
 
-// checkSeal compares the zip's comment with the bytes before it. Entries are verified by then: what differs lies between them.
+// checkSeal compares the zip's comment with the digest of the bytes before it. The entries have been verified by then, so a difference
+// is between them.
 func checkSeal(r io.ReaderAt, size int64, comment string) error {
 	want, err := corpus.ParseDigest(comment)
 	if err != nil || size < sealSize {
@@ -187,11 +189,11 @@ func checkSeal(r io.ReaderAt, size int64, comment string) error {
 	return nil
 }
 
-// parse reads what a bundle says about itself.
+// parse reads the bundle's format line, its list of shared files and its reproducer.
 func (b *Bundle) parse() error {
 	format, err := readEntry(b.entries[nameFormat])
 	if err != nil || string(format) != formatLine && string(format) != formatLineShared {
-		return fmt.Errorf("format %.40q, this Misstep reads %q and %q: a newer one is needed", format, formatLine, formatLineShared)
+		return fmt.Errorf("format %.40q: this Misstep reads %q and %q, a newer one is needed", format, formatLine, formatLineShared)
 	}
 	if err := b.parseShared(string(format) == formatLineShared); err != nil {
 		return fmt.Errorf("entry %s: %w", nameShared, err)
@@ -213,8 +215,8 @@ func (b *Bundle) parse() error {
 	return b.checkRecording()
 }
 
-// WrittenAs is the id that the finding had when the bundle was written, by which indexes name it; the reproducer's finding has
-// today's.
+// WrittenAs returns the id that the finding had when the bundle was written, by which indexes name it; the reproducer's finding has
+// the current one.
 func (b *Bundle) WrittenAs() string { return b.writtenAs }
 
 func (b *Bundle) parseShared(has bool) error {
@@ -236,7 +238,7 @@ func (b *Bundle) parseShared(has bool) error {
 // Reproducer returns what the bundle reproduces. It must not be changed.
 func (b *Bundle) Reproducer() *misstepv1.Reproducer { return b.reproducer }
 
-// Files lists the files by path, the manifest left out.
+// Files lists the files by path, without the manifest.
 func (b *Bundle) Files() []File { return append([]File(nil), b.files...) }
 
 // ReadFile returns the bytes of a file of at most 16 MiB, e.g. README.md.

@@ -22,7 +22,7 @@ const maxRecording = 16
 func (g *gatherer) recording(c *Contents) error {
 	if c.Recording == "" {
 		if len(c.Reproducer.GetRecording()) > 0 {
-			return errors.New("the reproducer lists a recording, and there is none to put in")
+			return errors.New("the reproducer lists a recording, but none was given")
 		}
 		return nil
 	}
@@ -35,9 +35,10 @@ func (g *gatherer) recording(c *Contents) error {
 	for _, f := range g.files[before:] {
 		name := strings.TrimPrefix(f.Path, Recording+"/")
 		if strings.Contains(name, "/") {
-			return fmt.Errorf("recording %s: it has the folder %q, and a recording has none", c.Recording, path.Dir(name))
+			return fmt.Errorf("recording %s: it has the folder %q, a recording may not have folders", c.Recording, path.Dir(name))
 		}
-		c.Reproducer.Recording = append(c.Reproducer.Recording, &misstepv1.Evidence{Name: name, Digest: f.Digest.String(), Size: uint64(max(0, f.Size))})
+		part := &misstepv1.Evidence{Name: name, Digest: f.Digest.String(), Size: uint64(max(0, f.Size))}
+		c.Reproducer.Recording = append(c.Reproducer.Recording, part)
 	}
 	if n := len(c.Reproducer.GetRecording()); n == 0 || n > maxRecording {
 		return fmt.Errorf("recording %s: it has %d files, 1 to %d are allowed", c.Recording, n, maxRecording)
@@ -45,7 +46,7 @@ func (g *gatherer) recording(c *Contents) error {
 	return nil
 }
 
-// checkRecording holds the files under recording/ against what the reproducer says of them.
+// checkRecording compares the files under recording/ with the reproducer's list of them.
 func (b *Bundle) checkRecording() error {
 	listed := b.reproducer.GetRecording()
 	if len(listed) > maxRecording {
@@ -60,8 +61,9 @@ func (b *Bundle) checkRecording() error {
 	for _, e := range listed {
 		name := path.Join(Recording, e.GetName())
 		i := slices.IndexFunc(b.files, func(f File) bool { return f.Path == name })
-		if i < 0 || !left[name] || b.files[i].Digest.String() != e.GetDigest() || b.files[i].Size < 0 || uint64(b.files[i].Size) != e.GetSize() {
-			return fmt.Errorf("%s: the recording's %.200q is missing or another one", nameReproducer, e.GetName())
+		if i < 0 || !left[name] || b.files[i].Digest.String() != e.GetDigest() ||
+			b.files[i].Size < 0 || uint64(b.files[i].Size) != e.GetSize() {
+			return fmt.Errorf("%s: the recording's %.200q is missing or differs", nameReproducer, e.GetName())
 		}
 		delete(left, name)
 	}

@@ -14,7 +14,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// defaultWall bounds a try when the recipe does not.
+// defaultWall bounds a try when the recipe has no bound.
 const defaultWall = 10 * time.Minute
 
 //go:embed run.sh.tmpl
@@ -25,7 +25,7 @@ var scriptTemplate = template.Must(template.New(nameScript).Parse(scriptText))
 type scriptData struct {
 	Title, Finding, Kind    string
 	Contains                []string // of a crash, quoted
-	Signal                  int      // with which the shell sees a JVM end that wrote no error file
+	Signal                  int      // exit status in the shell of a JVM that wrote no error file
 	Like, Unlike            []string // of a mismatch, quoted
 	Seed                    int64    // of the recipe, to which a try's number is added
 	FreshSeeds, FreshPlan   bool
@@ -39,8 +39,8 @@ type scriptData struct {
 
 type sharedFile struct{ Path, Hex, Fanned string }
 
-// FreshSeeds says that each try of a reproducer is to have a seed of its own, the recipe's and the try's number, since its rate was measured so. Where
-// the bug needs the recipe's seed, or nothing was measured, each try has that one.
+// FreshSeeds reports whether each try of a reproducer has its own seed, the recipe's plus the try's number, as when its rate was
+// measured. If the bug needs the recipe's seed, or nothing was measured, each try has that one.
 func FreshSeeds(r *misstepv1.Reproducer) bool {
 	return r.GetReliability().GetTries() > 0 && !r.GetSeedMatters()
 }
@@ -48,22 +48,23 @@ func FreshSeeds(r *misstepv1.Reproducer) bool {
 // seedOption is the seed among the agent's options.
 var seedOption = regexp.MustCompile(`\bseed=[0-9]+`)
 
-// planned tells whether run.sh perturbs.
+// planned reports whether run.sh perturbs.
 func (c *Contents) planned() bool { return c.Command.AgentOptions != "" && len(c.Command.Plan) > 0 }
 
 func script(c *Contents, shared []File) ([]byte, error) {
 	e := c.Expect
 	switch {
 	case e.Kind == "mismatch" && (e.Check == "" || e.MismatchKind == ""):
-		return nil, fmt.Errorf("run.sh: a mismatch needs its check and kind, the signature has %q", c.Reproducer.GetFinding().GetSignature().GetParts())
+		return nil, fmt.Errorf("run.sh: a mismatch needs its check and kind, the signature has %q",
+			c.Reproducer.GetFinding().GetSignature().GetParts())
 	case e.Kind == "mismatch" && c.Command.AgentOptions == "":
 		return nil, fmt.Errorf("run.sh: a mismatch needs the agent's options")
 	case e.Kind == "crash", e.Kind == "hang", e.Kind == "mismatch":
 	default:
-		return nil, fmt.Errorf("run.sh: finding of kind %.40q: want mismatch, crash or hang", e.Kind)
+		return nil, fmt.Errorf("run.sh: finding of kind %.40q: expected mismatch, crash or hang", e.Kind)
 	}
 	options, fresh, plan := c.Command.AgentOptions, FreshSeeds(c.Reproducer), Dir+"/"+namePlan
-	freshPlan := fresh && c.Reproducer.GetRecipe().GetPerturbation().GetSeed() == 0 // else it has its own
+	freshPlan := fresh && c.Reproducer.GetRecipe().GetPerturbation().GetSeed() == 0 // otherwise the plan has its own
 	if freshPlan {
 		plan = Out + "/" + namePlan
 	}
@@ -78,12 +79,13 @@ func script(c *Contents, shared []File) ([]byte, error) {
 	}
 	data := scriptData{
 		Title: oneLine(c.Reproducer.GetFinding().GetTitle()), Finding: oneLine(c.Reproducer.GetFinding().GetId()), Kind: e.Kind,
-		Agent: options != "", Instruments: options != "" && (c.Command.Instruments || c.planned()), AgentOptions: shellWord(options), WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
+		Agent: options != "", Instruments: options != "" && (c.Command.Instruments || c.planned()), AgentOptions: shellWord(options),
+		WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
 	}
 	if fresh {
 		data.AgentOptions = seedOption.ReplaceAllString(data.AgentOptions, `seed='"$$seed"'`)
 		data.FreshSeeds, data.FreshPlan = options != "", c.planned() && freshPlan
-		data.Seed = int64(c.Reproducer.GetRecipe().GetSeed()) // bash reckons with 64 bits and a sign
+		data.Seed = int64(c.Reproducer.GetRecipe().GetSeed()) // bash calculates with signed 64-bit integers
 	}
 	like, unlike := e.Record()
 	for _, list := range []struct {
@@ -120,7 +122,7 @@ var placeholders = map[string]string{Dir: `"$here"`, Out: `"$out"`, Scratch: `"$
 
 var placeholderPattern = regexp.MustCompile(`@(BUNDLE|OUT|SCRATCH)@`)
 
-// shellWord quotes a word for bash, with the script's variables in place of placeholders.
+// shellWord quotes a word for bash and replaces placeholders by the script's variables.
 func shellWord(word string) string {
 	var b strings.Builder
 	literal := func(s string) {
@@ -141,16 +143,16 @@ func shellWord(word string) string {
 	return b.String()
 }
 
-// shellPattern makes a word of a JSON value safe inside an extended regular expression in single quotes.
+// shellPattern quotes a word of a JSON value for an extended regular expression in single quotes.
 func shellPattern(text string) string {
 	return strings.ReplaceAll(regexp.QuoteMeta(text), "'", ".")
 }
 
-// oneLine makes text safe in a comment.
+// oneLine makes text safe in a comment: one line with single spaces.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Relocate puts the placeholders Dir/workload and Scratch in place of the folders that a command line was composed for: the way to
-// make a Command from one that runs here.
+// Relocate replaces the folders that a command line was composed for by the placeholders Dir/workload and Scratch, to make a Command
+// from one that runs here.
 func Relocate(words []string, workload, scratch string) []string {
 	relocated := make([]string, len(words))
 	for i, word := range words {

@@ -49,10 +49,10 @@ func (m *MissingError) Error() string {
 		"or have the bundle written with --embed", f.Path, f.Size, f.Digest, more, m.Workload, SharedDir)
 }
 
-// Unwrap gives corpus.ErrNotFound.
+// Unwrap returns corpus.ErrNotFound.
 func (*MissingError) Unwrap() error { return corpus.ErrNotFound }
 
-// share takes the large files of the workload out of the bundle and puts them into c.Shared.
+// share moves the large files of the workload from the bundle to c.Shared.
 func (g *gatherer) share(ctx context.Context, c *Contents) error {
 	if c.Shared == nil {
 		return nil
@@ -153,7 +153,7 @@ func parseShared(text string, own []File) (files []File, source string, err erro
 	return files, source, checkFiles(append(slices.Clone(own), files...))
 }
 
-// Shared lists the workload's files that lie beside the bundle.
+// Shared lists the workload's files that are beside the bundle.
 func (b *Bundle) Shared() []File { return slices.Clone(b.shared) }
 
 // InWorkload is the path of a workload's file below the workload's folder.
@@ -162,7 +162,7 @@ func (f File) InWorkload() string { return strings.TrimPrefix(f.Path, dirWorkloa
 // Look adds a place where Extract and Missing look for shared files, after the folder beside the bundle.
 func (b *Bundle) Look(source corpus.Opener) { b.sources = append(b.sources, source) }
 
-// CopyShared puts the shared files into a store. The error is a *MissingError where one cannot be found.
+// CopyShared copies the shared files to a store. The error is a *MissingError when one cannot be found.
 func (b *Bundle) CopyShared(ctx context.Context, to corpus.Store) error {
 	for _, f := range b.shared {
 		if err := putShared(ctx, to, f, func() (io.ReadCloser, error) { return b.openShared(ctx, f) }); err != nil {
@@ -172,7 +172,7 @@ func (b *Bundle) CopyShared(ctx context.Context, to corpus.Store) error {
 	return nil
 }
 
-// Missing returns those of the shared files that no place has.
+// Missing returns the shared files that are in none of the places.
 func (b *Bundle) Missing(ctx context.Context) ([]File, error) {
 	var missing []File
 	for _, f := range b.shared {

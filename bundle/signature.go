@@ -15,24 +15,24 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Signatures are OpenSSH's (PROTOCOL.sshsig), detached, over the bundle's bytes, which do not change by being signed. Without Misstep:
+// Signatures are detached OpenSSH signatures (PROTOCOL.sshsig) over the bundle's bytes. To verify one without Misstep:
 //
 //	ssh-keygen -Y verify -f ALLOWED_SIGNERS -I NAME -n misstep-bundle -s F.zip.sig <F.zip
 const (
-	// SignatureNamespace keeps a signature of something else from standing for one of a bundle.
+	// SignatureNamespace keeps a signature of something else from being taken for one of a bundle.
 	SignatureNamespace = "misstep-bundle"
-	// SignatureSuffix makes the name of a signature's file of the bundle's.
+	// SignatureSuffix is appended to a bundle's file name to get that of its signature.
 	SignatureSuffix = ".sig"
-	// MaxSignature bounds the text of a signature; one by RSA with 16,384 bits has 6 KiB.
+	// MaxSignature bounds the text of a signature in bytes; one by a 16,384-bit RSA key has 6 KiB.
 	MaxSignature = 16 << 10
 
 	maxSigners = 1 << 20 // bytes of a file of trusted keys
 )
 
 var (
-	// ErrUnsigned says that there is no signature where one is demanded.
+	// ErrUnsigned means that there is no signature where one is required.
 	ErrUnsigned = errors.New("not signed")
-	// ErrUntrusted says that the signature is good but its key is not among the trusted ones.
+	// ErrUntrusted means that the signature is valid but its key is not trusted.
 	ErrUntrusted = errors.New("signed by a key that is not trusted")
 )
 
@@ -46,14 +46,15 @@ func LoadKey(file string) (ssh.Signer, error) {
 	var locked *ssh.PassphraseMissingError
 	switch {
 	case errors.As(err, &locked):
-		return nil, fmt.Errorf("signing key %s has a passphrase, which nobody can type here: use one without (ssh-keygen -t ed25519 -N '' -f FILE)", file)
+		return nil, fmt.Errorf("signing key %s has a passphrase, which cannot be entered here: "+
+			"use a key without one (ssh-keygen -t ed25519 -N '' -f FILE)", file)
 	case err != nil:
-		return nil, fmt.Errorf("signing key %s: want a private key as `ssh-keygen -t ed25519` writes it: %w", file, err)
+		return nil, fmt.Errorf("signing key %s: expected a private key as `ssh-keygen -t ed25519` writes it: %w", file, err)
 	}
 	return signer, nil
 }
 
-// Sign signs the bytes that r gives. Keys of type ed25519 and RSA give the same signature each time.
+// Sign signs the bytes of r. Keys of type ed25519 and RSA give the same signature each time.
 func Sign(r io.Reader, key ssh.Signer) ([]byte, error) {
 	signature, err := sshsig.Sign(r, key, sshsig.HashSHA512, SignatureNamespace)
 	if err != nil {
@@ -62,7 +63,7 @@ func Sign(r io.Reader, key ssh.Signer) ([]byte, error) {
 	return sshsig.Armor(signature), nil
 }
 
-// Signers are the keys that are trusted, with the names that they stand for.
+// Signers are the trusted keys, with the names of their owners.
 type Signers struct {
 	file    string
 	entries []signerEntry
@@ -74,7 +75,7 @@ type signerEntry struct {
 }
 
 // LoadSigners reads trusted keys in the form of OpenSSH's allowed_signers (ssh-keygen(1)): names, options, key. Of the options only
-// namespaces is known; a line with another one is refused, as leaving it out would trust more than the line does.
+// namespaces is known; a line with another one is refused, since ignoring it would trust more than the line does.
 func LoadSigners(file string) (*Signers, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -106,28 +107,28 @@ func parseSigners(text []byte) ([]signerEntry, error) {
 		names, rest, _ := strings.Cut(line, " ")
 		key, _, options, _, err := ssh.ParseAuthorizedKey([]byte(rest))
 		if err != nil {
-			return nil, fmt.Errorf("line %d: want NAMES [namespaces=\"…\"] KEY-TYPE KEY: %w", number, err)
+			return nil, fmt.Errorf("line %d: expected NAMES [namespaces=\"…\"] KEY-TYPE KEY: %w", number, err)
 		}
-		meant := true
+		ours := true
 		for _, option := range options {
 			value, ok := strings.CutPrefix(option, "namespaces=")
 			if !ok {
-				return nil, fmt.Errorf("line %d: option %.40q is not known here, only namespaces is", number, option)
+				return nil, fmt.Errorf("line %d: unknown option %.40q, only namespaces is supported", number, option)
 			}
-			meant = slices.ContainsFunc(strings.Split(strings.Trim(value, `"`), ","), func(pattern string) bool {
+			ours = slices.ContainsFunc(strings.Split(strings.Trim(value, `"`), ","), func(pattern string) bool {
 				matched, err := path.Match(pattern, SignatureNamespace)
 				return err == nil && matched
 			})
 		}
-		if meant {
+		if ours {
 			entries = append(entries, signerEntry{names: names, key: key.Marshal()})
 		}
 	}
 	return entries, lines.Err()
 }
 
-// Verify checks that signature is one of the bundle's bytes that r gives by a trusted key, and returns that key's names. The error wraps
-// ErrUnsigned when signature is empty and ErrUntrusted when the key is a stranger's.
+// Verify checks that signature is a trusted key's signature of the bytes of r, and returns that key's names. The error wraps
+// ErrUnsigned when signature is empty and ErrUntrusted when the key is not trusted.
 func (s *Signers) Verify(r io.Reader, signature []byte) (string, error) {
 	if len(signature) == 0 {
 		return "", ErrUnsigned

@@ -10,13 +10,15 @@ import (
 )
 
 const (
-	maxRows    = 80  // of a comparison that are shown
+	maxRows    = 80  // shown of a comparison
 	maxCompare = 400 // frames of each side that are aligned; beyond, the middle is cut
-	keepAround = 3   // equal rows that are shown around a difference
+	keepAround = 3   // equal rows shown around a difference
 	maxColumn  = 70
 )
 
-var sourceNames = map[string]string{"asgct": "AsyncGetCallTrace", "gst": "GetStackTrace", "shadow": "the shadow stack", "bytecode": "the bytecode"}
+var sourceNames = map[string]string{
+	"asgct": "AsyncGetCallTrace", "gst": "GetStackTrace", "shadow": "the shadow stack", "bytecode": "the bytecode",
+}
 
 // row is one line of a comparison; an absent frame is empty.
 type row struct {
@@ -24,7 +26,7 @@ type row struct {
 	mark        byte // ' ' equal, '<' only left, '>' only right, '!' same method elsewhere
 }
 
-// sideBySide shows both traces, top first, aligned, with the lines marked in which they differ.
+// sideBySide shows both traces aligned, top first, and marks the lines in which they differ.
 func sideBySide(reference, suspect *misstepv1.Trace) string {
 	rows := shorten(align(clip(reference.GetFrames()), clip(suspect.GetFrames())))
 	title := row{traceTitle(reference), traceTitle(suspect), ' '}
@@ -53,7 +55,7 @@ func clip(frames []*misstepv1.Frame) []*misstepv1.Frame {
 	if len(frames) <= maxCompare {
 		return frames
 	}
-	cut := &misstepv1.Frame{Method: fmt.Sprintf("… %d frames left out …", len(frames)-maxCompare)}
+	cut := &misstepv1.Frame{Method: fmt.Sprintf("… %d frames omitted …", len(frames)-maxCompare)}
 	clipped := append([]*misstepv1.Frame{}, frames[:maxCompare/2]...)
 	return append(append(clipped, cut), frames[len(frames)-maxCompare/2:]...)
 }
@@ -114,7 +116,7 @@ func align(left, right []*misstepv1.Frame) []row {
 	return rows
 }
 
-// shorten leaves out equal rows far from a difference, and what is beyond maxRows.
+// shorten omits equal rows far from a difference, and rows beyond maxRows.
 func shorten(rows []row) []row {
 	near := make([]bool, len(rows))
 	for i, r := range rows {

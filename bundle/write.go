@@ -19,14 +19,14 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// epoch is the time of each entry: the earliest that the zip format can tell. Bytes then depend on the contents only.
+// epoch is the time of each entry, the earliest that the zip format can express, so that the bytes depend on the contents only.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// opener gives a file's bytes.
+// opener opens a file's bytes.
 type opener func() (io.ReadCloser, error)
 
-// Write makes a bundle. The same contents give the same bytes with one build of Misstep (another version of the compression
-// library may compress otherwise; what is unpacked is the same).
+// Write writes a bundle. The same contents give the same bytes with the same build of Misstep (another version of the compression
+// library may compress differently; the unpacked files are the same).
 func Write(ctx context.Context, w io.Writer, c Contents) error {
 	if err := write(ctx, w, c); err != nil {
 		return fmt.Errorf("write bundle of finding %s: %w", c.Reproducer.GetFinding().GetId(), err)
@@ -52,7 +52,7 @@ func write(ctx context.Context, w io.Writer, c Contents) error {
 			return fmt.Errorf("%s: %w", f.Path, err)
 		}
 	}
-	// The manifest is stored: readable in a hex dump of a damaged bundle.
+	// The manifest is not compressed, so that it is readable in a hex dump of a damaged bundle.
 	if err := writeEntry(ctx, archive, File{Path: nameManifest}, zip.Store, ofBytes(manifestText(files))); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func writeEntry(ctx context.Context, archive *zip.Writer, f File, method uint16,
 	return err
 }
 
-// gather lists all files in order, with where their bytes come from.
+// gather lists all files in order, with openers of their bytes.
 func gather(ctx context.Context, c *Contents) ([]File, map[string]opener, error) {
 	g := &gatherer{openers: map[string]opener{}}
 	for _, folder := range []struct{ name, dir string }{{dirWorkload, c.Workload}, {dirAgent, c.Agent}} {
@@ -136,20 +136,20 @@ func (g *gatherer) folder(name, dir string) error {
 
 func (g *gatherer) evidence(ctx context.Context, source corpus.Source, e *misstepv1.Evidence) error {
 	if strings.Contains(e.GetName(), "/") {
-		return errors.New("the name has a folder in it")
+		return errors.New("the name has a folder in it, evidence has plain file names")
 	}
 	digest, err := corpus.ParseDigest(e.GetDigest())
 	if err != nil {
 		return err
 	}
 	if source == nil {
-		return errors.New("there is no corpus to take it from")
+		return errors.New("there is no corpus to read it from")
 	}
 	file := File{Path: path.Join(dirEvidence, e.GetName()), Size: int64(e.GetSize()), Digest: digest} // checkFiles bounds it
 	g.add(file, func() (io.ReadCloser, error) {
 		content, size, err := source.Open(ctx, digest)
 		if err == nil && size != file.Size {
-			return nil, errors.Join(fmt.Errorf("has %d bytes, not %d as the reproducer says", size, file.Size), content.Close())
+			return nil, errors.Join(fmt.Errorf("has %d bytes, not %d as in the reproducer", size, file.Size), content.Close())
 		}
 		return content, err
 	})
@@ -207,8 +207,8 @@ func (g *gatherer) texts(c *Contents) error {
 	return nil
 }
 
-// crashLog returns the head of the hs_err file among the evidence: what a report quotes. It is nil when there is none or it cannot be
-// read (then writing that entry fails and tells why).
+// crashLog returns the head of the hs_err file among the evidence, which a report quotes. It is nil when there is none or it cannot be
+// read (writing that entry then fails with the reason).
 func (g *gatherer) crashLog(evidence []*misstepv1.Evidence) []byte {
 	for _, e := range evidence {
 		if !strings.HasPrefix(e.GetName(), "hs_err") {
@@ -241,11 +241,11 @@ func ofBytes(data []byte) opener {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
-// sealSize is the length of the zip's comment: "sha256:" and 64 digits.
+// sealSize is the length of the zip's comment in bytes: "sha256:" and 64 digits.
 const sealSize = 7 + 64
 
-// sealWriter passes bytes on and puts their digest in place of the last sealSize of them, which are the zip's comment: that
-// covers the parts of a zip that no entry's digest does.
+// sealWriter passes bytes on and replaces the last sealSize of them, which are the zip's comment, by the digest of the others. It
+// covers the parts of a zip that no entry's digest covers.
 type sealWriter struct {
 	w      io.Writer
 	hasher *corpus.Hasher

@@ -16,32 +16,32 @@ import (
 	"misstep/corpus/index"
 )
 
-// Policy decides which bundles a corpus takes.
+// Policy decides which bundles a corpus accepts.
 type Policy struct {
-	// Signers that are trusted; nil takes unsigned bundles and signatures of anybody.
+	// Signers that are trusted; nil accepts unsigned bundles and any signature.
 	Signers *bundle.Signers
 }
 
-// Report says what Sync did.
+// Report is what Sync did.
 type Report struct {
-	// Sent are the entries that the other corpus has now and had not before; Present those that it had.
+	// Sent are the entries that the other corpus did not have before; Present those that it had.
 	Sent, Present []index.Entry
-	// Blobs that were copied, and their bytes: less than the entries need when an earlier try was interrupted or they share blobs.
+	// Blobs that were copied, and their bytes: fewer than the entries need if an earlier Sync was interrupted or they share blobs.
 	Blobs int
 	Bytes int64
-	// Refused entries with the reason. The others were sent.
+	// Refused entries, with the reasons. The others were sent.
 	Refused []Refusal
 }
 
-// Refusal is an entry that was not taken.
+// Refusal is an entry that was not accepted.
 type Refusal struct {
 	Entry index.Entry
 	Err   error
 }
 
-// Sync brings the entries of from that to lacks, with their blobs: blobs first, an entry only when they are all there and the bundle is
-// whole and signed as the policy demands. Interrupted, it is done again: blobs that arrived stay, one that was on its way is sent
-// again. progress, which may be nil, is told of each entry. The error is trouble with a corpus; a bundle that is refused is none.
+// Sync copies the entries of from that to lacks, with their blobs: first the blobs, then the entry, if all blobs are there, the bundle
+// is intact and it is signed as the policy requires. After an interruption call it again: blobs that have arrived are kept, a partial
+// one is sent again. progress, which may be nil, is called for each entry. The error is a failure of a corpus, not a refused bundle.
 func Sync(ctx context.Context, from, to index.Corpus, policy Policy, progress func(index.Entry, string)) (Report, error) {
 	if progress == nil {
 		progress = func(index.Entry, string) {}
@@ -106,14 +106,14 @@ func send(ctx context.Context, from, to index.Corpus, e index.Entry, policy Poli
 	return to.Add(ctx, e)
 }
 
-// Check reads an entry's blobs from a corpus and compares them with the entry and with what the policy demands. The error is an
-// *index.RefusedError when the entry is at fault, not the corpus.
+// Check reads an entry's blobs from a corpus and compares them with the entry and the policy. The error is an *index.RefusedError when
+// the entry is at fault, not the corpus.
 func (policy Policy) Check(ctx context.Context, from corpus.Source, e index.Entry) error {
 	var signature []byte
 	var err error
 	if d := e.Signature.Digest; !d.IsZero() {
 		if signature, err = corpus.ReadAll(ctx, from, d, bundle.MaxSignature); err != nil {
-			return blobTrouble(err)
+			return refusedBlob(err)
 		}
 	}
 	if policy.Signers != nil && len(signature) == 0 {
@@ -121,7 +121,7 @@ func (policy Policy) Check(ctx context.Context, from corpus.Source, e index.Entr
 	}
 	content, _, err := from.Open(ctx, e.Bundle.Digest)
 	if err != nil {
-		return blobTrouble(err)
+		return refusedBlob(err)
 	}
 	defer content.Close()
 	file, err := os.CreateTemp("", "misstep-bundle-*")
@@ -134,17 +134,19 @@ func (policy Policy) Check(ctx context.Context, from corpus.Source, e index.Entr
 	}
 	size, err := io.Copy(file, content)
 	if err != nil {
-		return blobTrouble(err)
+		return refusedBlob(err)
 	}
 	b, err := bundle.Read(file, size)
 	if err != nil {
 		return &index.RefusedError{Err: err}
 	}
 	if shared := sharedBlobs(b); !slices.Equal(shared, e.Shared) {
-		return &index.RefusedError{Err: fmt.Errorf("the entry names %d shared files, the bundle has %d or others", len(e.Shared), len(shared))}
+		return &index.RefusedError{Err: fmt.Errorf(
+			"the entry names %d shared files, the bundle names %d or different ones", len(e.Shared), len(shared))}
 	}
 	if id := b.WrittenAs(); id != e.Finding || size != e.Bundle.Size {
-		return &index.RefusedError{Err: fmt.Errorf("the entry says finding %s and %d bytes, the bundle %.64q and %d", e.Finding, e.Bundle.Size, id, size)}
+		return &index.RefusedError{Err: fmt.Errorf("the entry says finding %s and %d bytes, the bundle has finding %.64q and %d bytes",
+			e.Finding, e.Bundle.Size, id, size)}
 	}
 	if policy.Signers == nil {
 		return nil
@@ -155,15 +157,15 @@ func (policy Policy) Check(ctx context.Context, from corpus.Source, e index.Entr
 	return nil
 }
 
-// blobTrouble: a blob that is absent or damaged is the entry's fault, so the others still go.
-func blobTrouble(err error) error {
+// refusedBlob makes the error of a blob that is absent or damaged a *index.RefusedError, so that the other entries are still sent.
+func refusedBlob(err error) error {
 	if errors.Is(err, corpus.ErrNotFound) || errors.Is(err, corpus.ErrTooLarge) || errors.As(err, new(*corpus.MismatchError)) {
 		return &index.RefusedError{Err: err}
 	}
 	return err
 }
 
-// Import puts a bundle's file, with the signature beside it, into a corpus. It returns the entry and whether it is new there.
+// Import adds a bundle's file, with the signature beside it, to a corpus. It returns the entry and whether it is new there.
 func Import(ctx context.Context, to index.Corpus, file string, policy Policy) (index.Entry, bool, error) {
 	b, err := bundle.Open(file)
 	if err != nil {
@@ -172,7 +174,7 @@ func Import(ctx context.Context, to index.Corpus, file string, policy Policy) (i
 	defer b.Close()
 	id := b.WrittenAs()
 	if !index.ValidFinding(id) {
-		return index.Entry{}, false, fmt.Errorf("import %s: finding %.40q: want an id such as F598b0c04d78c", file, id)
+		return index.Entry{}, false, fmt.Errorf("import %s: finding %.40q: expected an id such as F598b0c04d78c", file, id)
 	}
 	signature, err := bundle.ReadSignature(file)
 	if err != nil {
@@ -213,7 +215,7 @@ func Import(ctx context.Context, to index.Corpus, file string, policy Policy) (i
 	return e, true, to.Add(ctx, e)
 }
 
-// sharedBlobs are a bundle's shared files as an entry names them.
+// sharedBlobs returns a bundle's shared files as an entry names them.
 func sharedBlobs(b *bundle.Bundle) []index.Blob {
 	var blobs []index.Blob
 	for _, f := range b.Shared() {

@@ -1,9 +1,8 @@
-// Package standalone writes a test of a finding that stands alone: one Java file, one C++ file, a script. Nothing of Misstep
-// runs in it.
+// Package standalone writes a self-contained test of a finding: one Java file, one C++ file, a script. It runs no code of Misstep.
 //
-// It serves the families of gst-asgct whose place a few lines of Java reach by themselves: methods that the VM calls when compiled
-// code begins, loads or links something, and virtual threads that are resumed at depth. Where a finding needs its workload to come
-// about, Generate says so instead of giving a test that would pass everywhere.
+// It supports the families of gst-asgct whose place a few lines of Java reach: methods that the VM calls when compiled code
+// initialises, loads or links something, and virtual threads that are resumed at depth. If a finding needs its workload, Generate
+// returns an error instead of a test that would pass everywhere.
 package standalone
 
 import (
@@ -32,33 +31,35 @@ type File struct {
 	Executable bool
 }
 
-// UnservedError says why a finding has no test of its own.
+// UnservedError is why a finding has no standalone test.
 type UnservedError struct{ Why string }
 
-// Error is the reason, for people.
+// Error returns the reason.
 func (e *UnservedError) Error() string { return e.Why }
 
 // family is how the place of a finding is reached.
 type family struct {
 	template   string // below families/
 	what       string // completes "differ in …"
-	breakAt    string // class/Name.method at whose start the library compares; empty when the Java file calls compare() itself
+	breakAt    string // class/Name.method at whose start the library compares; empty if the Java file calls compare() itself
 	minFeature int
 }
 
 const natives = "java/lang/invoke/MethodHandleNatives."
 
-// families by the place of a gst-asgct signature. Upcalls without an entry cannot be begun by Java source alone: javac emits no
+// families by the place of a gst-asgct signature. Upcalls without an entry cannot be triggered by Java source alone: javac emits no
 // dynamic constants (linkDynamicConstant), and transform needs an instrumentation agent.
 var families = map[signature.Place]family{
-	upcall("<clinit>"):                 {template: "clinit", what: "a class initialiser"},
-	upcall("loadClass"):                {template: "loadClass", what: "loadClass"},
-	upcall("linkCallSite"):             {template: "lambda", what: "linkCallSite", breakAt: natives + "linkCallSite"},
-	upcall("linkMethodHandleConstant"): {template: "lambda", what: "linkMethodHandleConstant", breakAt: natives + "linkMethodHandleConstant"},
-	upcall("findMethodHandleType"):     {template: "lambda", what: "findMethodHandleType", breakAt: natives + "findMethodHandleType"},
-	upcall("linkMethod"):               {template: "linkMethod", what: "linkMethod", breakAt: natives + "linkMethod"},
-	upcall("register"):                 {template: "register", what: "Finalizer.register", breakAt: "java/lang/ref/Finalizer.register"},
-	{Kind: signature.Continuation}:     {template: "continuation", what: "a resumed virtual thread", minFeature: 21},
+	upcall("<clinit>"):     {template: "clinit", what: "a class initialiser"},
+	upcall("loadClass"):    {template: "loadClass", what: "loadClass"},
+	upcall("linkCallSite"): {template: "lambda", what: "linkCallSite", breakAt: natives + "linkCallSite"},
+	upcall("linkMethodHandleConstant"): {
+		template: "lambda", what: "linkMethodHandleConstant", breakAt: natives + "linkMethodHandleConstant",
+	},
+	upcall("findMethodHandleType"): {template: "lambda", what: "findMethodHandleType", breakAt: natives + "findMethodHandleType"},
+	upcall("linkMethod"):           {template: "linkMethod", what: "linkMethod", breakAt: natives + "linkMethod"},
+	upcall("register"):             {template: "register", what: "Finalizer.register", breakAt: "java/lang/ref/Finalizer.register"},
+	{Kind: signature.Continuation}: {template: "continuation", what: "a resumed virtual thread", minFeature: 21},
 }
 
 func upcall(method string) signature.Place {
@@ -71,7 +72,7 @@ type data struct {
 	MinFeature                                 int
 }
 
-// Generate writes the test of a finding that was made with the JVM flags. The error is an *UnservedError when its family has none.
+// Generate returns the test of a finding that was made with the JVM flags. The error is an *UnservedError when there is none.
 func Generate(f *misstepv1.Finding, flags []string) ([]File, error) {
 	kin, err := familyOf(f.GetSignature())
 	if err != nil {
@@ -79,7 +80,8 @@ func Generate(f *misstepv1.Finding, flags []string) ([]File, error) {
 	}
 	d := data{
 		Bug: Bug(f.GetKnownAs()), Finding: word(f.GetId()), What: kin.what, Break: kin.breakAt, Method: path.Ext(kin.breakAt),
-		Summary: "AsyncGetCallTrace and GetStackTrace give the same frames in " + kin.what, Flags: compileFlags(flags), MinFeature: kin.minFeature,
+		Summary: "AsyncGetCallTrace and GetStackTrace give the same frames in " + kin.what,
+		Flags:   compileFlags(flags), MinFeature: kin.minFeature,
 	}
 	d.Method = strings.TrimPrefix(d.Method, ".")
 	java, err := render(d, "WalkerTest.java.tmpl", "families/"+kin.template+".java.tmpl")
@@ -103,14 +105,16 @@ func Generate(f *misstepv1.Finding, flags []string) ([]File, error) {
 }
 
 func familyOf(p *misstepv1.Signature) (family, error) {
-	s, _ := signature.Read(p) // nil, which is no mismatch, with an error
+	s, _ := signature.Read(p) // on an error nil, which is not a mismatch
 	m, ok := s.(signature.Mismatch)
 	if !ok || m.Check != recipe.GstAsgct {
-		return family{}, &UnservedError{"only gst-asgct mismatches occur where a test can compare the walkers itself; this finding requires signals or the agent"}
+		return family{}, &UnservedError{"only gst-asgct mismatches occur where a test can compare the walkers itself; " +
+			"this finding requires signals or the agent"}
 	}
 	kin, ok := families[m.Place]
 	if !ok || kin.template != "continuation" && m.Difference != "truncated" {
-		return family{}, &UnservedError{fmt.Sprintf("no short Java program is known to reach this place (%s at %s); it requires the workload", m.Difference, m.Place)}
+		return family{}, &UnservedError{fmt.Sprintf("no short Java program is known to reach this place (%s at %s); it requires the workload",
+			m.Difference, m.Place)}
 	}
 	return kin, nil
 }
@@ -129,8 +133,8 @@ func render(d data, names ...string) ([]byte, error) {
 
 var compileFlag = regexp.MustCompile(`^-(Xcomp|XX:[+-]?(TieredStopAtLevel|TieredCompilation|Inline)(=\d+)?)$`)
 
-// compileFlags takes the flags that decide how code is compiled. A place that only compiled code reaches at its first run needs
-// -Xcomp; a finding that was made without got there by warming up, which the test does not.
+// compileFlags returns the flags that decide how code is compiled. A place that only compiled code reaches at its first run needs
+// -Xcomp; a finding that was made without it got there by warming up, which the test does not do.
 func compileFlags(flags []string) []string {
 	var kept []string
 	for _, flag := range flags {
@@ -146,7 +150,7 @@ func compileFlags(flags []string) []string {
 
 var jbs = regexp.MustCompile(`^JDK-(\d{7,})$`)
 
-// Bug is the number of an id of the JDK's bug system for the @bug tag of a jtreg test, or "".
+// Bug returns the number of a JBS id for the @bug tag of a jtreg test, or "".
 func Bug(known string) string {
 	if match := jbs.FindStringSubmatch(known); match != nil {
 		return match[1]
@@ -154,7 +158,7 @@ func Bug(known string) string {
 	return ""
 }
 
-var noWord = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var notWord = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// word makes text safe inside a comment of Java or bash.
-func word(text string) string { return noWord.ReplaceAllString(text, "_") }
+// word makes text safe inside a Java or bash comment.
+func word(text string) string { return notWord.ReplaceAllString(text, "_") }

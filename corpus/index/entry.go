@@ -22,12 +22,12 @@ type Blob struct {
 	Size   int64
 }
 
-// Entry says that a corpus holds the bundle of a finding. Its text is canonical, so an entry has one digest.
+// Entry records that a corpus holds the bundle of a finding. Its text is canonical, so an entry has one digest.
 type Entry struct {
 	// Finding is the id of the finding.
 	Finding string
 	Bundle  Blob
-	// Signature of the bundle; zero when it is not signed. The same bundle with and without one are two entries.
+	// Signature of the bundle; zero when it is not signed. The same bundle with and without a signature are two entries.
 	Signature Blob
 	// Shared files of the bundle, in the order of their digests; see bundle.Bundle.Shared.
 	Shared []Blob
@@ -35,7 +35,7 @@ type Entry struct {
 
 const entryLine = "misstep-entry 1"
 
-// Text is the entry's canonical text.
+// Text returns the canonical text.
 func (e Entry) Text() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nfinding %s\nbundle %d %s\n", entryLine, e.Finding, e.Bundle.Size, e.Bundle.Digest)
@@ -48,10 +48,10 @@ func (e Entry) Text() []byte {
 	return []byte(b.String())
 }
 
-// Digest of the text.
+// Digest returns the digest of the text.
 func (e Entry) Digest() corpus.Digest { return corpus.DigestBytes(e.Text()) }
 
-// Blobs that the entry needs, the signature first: it is small and may spare the bundle.
+// Blobs returns the blobs that the entry needs, the signature first: it is small and may save reading the bundle.
 func (e Entry) Blobs() []Blob {
 	var blobs []Blob
 	if !e.Signature.Digest.IsZero() {
@@ -60,14 +60,15 @@ func (e Entry) Blobs() []Blob {
 	return append(append(blobs, e.Bundle), e.Shared...)
 }
 
-// ParseEntry reads what Text writes, and nothing else.
+// ParseEntry reads what Text writes, and accepts nothing else.
 func ParseEntry(text []byte) (Entry, error) {
 	if len(text) > MaxEntry {
 		return Entry{}, fmt.Errorf("index entry: %d bytes, at most %d: %w", len(text), MaxEntry, corpus.ErrTooLarge)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if lines[0] != entryLine {
-		return Entry{}, fmt.Errorf("index entry: first line %.40q, this Misstep reads %q: a newer one is needed", lines[0], entryLine)
+		return Entry{}, fmt.Errorf("index entry: first line %.40q: this Misstep reads %q, a newer one is needed",
+			lines[0], entryLine)
 	}
 	var e Entry
 	for _, line := range lines[1:] {
@@ -85,17 +86,17 @@ func ParseEntry(text []byte) (Entry, error) {
 			shared, err = parseBlob(value)
 			e.Shared = append(e.Shared, shared)
 		default:
-			err = errors.New("what it says is not known")
+			err = errors.New("unknown key")
 		}
 		if err != nil {
 			return Entry{}, fmt.Errorf("index entry: line %.100q: %w", line, err)
 		}
 	}
 	if !ValidFinding(e.Finding) {
-		return Entry{}, fmt.Errorf("index entry: finding %.40q: want an id such as F598b0c04d78c", e.Finding)
+		return Entry{}, fmt.Errorf("index entry: finding %.40q: expected an id such as F598b0c04d78c", e.Finding)
 	}
 	if e.Bundle.Digest.IsZero() || string(e.Text()) != string(text) {
-		return Entry{}, errors.New("index entry: its text is not canonical, or names no bundle")
+		return Entry{}, errors.New("index entry: the text is not canonical, or names no bundle")
 	}
 	return e, nil
 }
@@ -108,12 +109,12 @@ func parseBlob(value string) (Blob, error) {
 	}
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil || n < 0 || n > corpus.MaxBlob {
-		return Blob{}, fmt.Errorf("size %.20q: want bytes, at most %d", size, int64(corpus.MaxBlob))
+		return Blob{}, fmt.Errorf("size %.20q: expected bytes, at most %d", size, int64(corpus.MaxBlob))
 	}
 	return Blob{Digest: digest, Size: n}, nil
 }
 
-// ValidFinding reports whether id is a finding's id, which is safe as part of a file name.
+// ValidFinding reports whether id has the form of a finding's id, which is safe as part of a file name.
 func ValidFinding(id string) bool {
 	if len(id) < 2 || len(id) > 64 || id[0] != 'F' {
 		return false

@@ -17,9 +17,9 @@ import (
 
 // Index lists the entries of a corpus. It is safe for concurrent use.
 type Index interface {
-	// Entries returns all entries, in no order.
+	// Entries returns all entries, in any order.
 	Entries(ctx context.Context) ([]Entry, error)
-	// Add adds an entry whose blobs are stored; adding it again is harmless.
+	// Add adds an entry whose blobs are stored; adding it again changes nothing.
 	Add(ctx context.Context, e Entry) error
 }
 
@@ -38,12 +38,13 @@ func (r *RefusedError) Error() string { return r.Err.Error() }
 // Unwrap returns the reason.
 func (r *RefusedError) Unwrap() error { return r.Err }
 
-// maxEntries bounds an index that is read.
+// maxEntries bounds the index that Objects reads.
 const maxEntries = 1_000_000
 
 const indexDir = "index"
 
-// Folder is the index of a corpus in the folder dir: DIR/index/ holds each entry's text in a file named by the 64 digits of its digest.
+// Folder returns the index of a corpus in the folder dir: DIR/index/ holds each entry's text in a file named by the 64 digits of its
+// digest.
 func Folder(dir string) Index { return folder{filepath.Join(dir, indexDir)} }
 
 type folder struct{ dir string }
@@ -62,7 +63,7 @@ func (f folder) Entries(ctx context.Context) ([]Entry, error) {
 			return nil, err
 		}
 		if strings.HasPrefix(name.Name(), ".") {
-			continue // on its way
+			continue // being written
 		}
 		text, err := os.ReadFile(filepath.Join(f.dir, name.Name()))
 		if err != nil {
@@ -96,14 +97,14 @@ func (f folder) add(e Entry) error {
 	return atomicfile.Write(name, e.Text(), 0o444)
 }
 
-// Named is what an index in an object store needs of it.
+// Named is an object store, as far as an index needs it.
 type Named interface {
 	List(ctx context.Context, dir string) ([]string, error)
 	ReadName(ctx context.Context, name string, limit int64) ([]byte, error)
 	WriteName(ctx context.Context, name string, data []byte) error
 }
 
-// Objects is an index whose entries are objects index/DIGITS.
+// Objects returns an index whose entries are the objects index/DIGITS.
 func Objects(store Named) Index { return objects{store} }
 
 type objects struct{ store Named }
@@ -114,7 +115,7 @@ func (o objects) Entries(ctx context.Context) ([]Entry, error) {
 		return nil, fmt.Errorf("read index: %w", err)
 	}
 	if len(names) > maxEntries {
-		return nil, fmt.Errorf("read index: %d entries, at most %d are taken", len(names), maxEntries)
+		return nil, fmt.Errorf("read index: %d entries, at most %d are read", len(names), maxEntries)
 	}
 	entries := make([]Entry, len(names))
 	group, ctx := errgroup.WithContext(ctx)
@@ -141,10 +142,10 @@ func (o objects) Add(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// verified parses an entry that lies under the name that its digest gives.
+// verified parses an entry and checks that its name is its digest.
 func verified(text []byte, name string) (Entry, error) {
 	if got := corpus.DigestBytes(text); got.Hex() != name {
-		return Entry{}, fmt.Errorf("its bytes have digest %s: damaged", got)
+		return Entry{}, fmt.Errorf("damaged: its bytes have digest %s", got)
 	}
 	return ParseEntry(text)
 }
