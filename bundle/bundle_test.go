@@ -330,7 +330,7 @@ func TestAnEntryThatTheManifestLacks(t *testing.T) {
 		`entry "run.sh" is not in`:      strings.Join(strings.SplitAfter(text, "\n")[:len(files)-1], ""),
 		"is listed twice":               text + text,
 		"two spaces":                    text + "x",
-		"lower-case hexadecimal":        text + "xyz  name\n",
+		"lowercase hexadecimal":         text + "xyz  name\n",
 	} {
 		var b bytes.Buffer
 		w := zip.NewWriter(&b)

@@ -98,7 +98,7 @@ func TestRecordingsThatCannotGoIn(t *testing.T) {
 				writeFile(t, filepath.Join(c.Recording, fmt.Sprint(i)), "x", 0o644)
 			}
 		},
-		"there is none to put in": func(c *Contents) {
+		"none was given": func(c *Contents) {
 			c.Recording = ""
 			c.Reproducer.Recording = []*misstepv1.Evidence{{Name: "x"}}
 		},
@@ -126,10 +126,10 @@ func TestForgedRecordings(t *testing.T) {
 	for recording, want := range map[string]string{
 		``: `"recording/a": reproducer.json lists no such part`,
 		`{"name":"b","digest":"` + digest + `","size":"5"}`:                                                   `recording's "b" is missing`,
-		`{"name":"a","digest":"` + digest + `","size":"6"}`:                                                   `recording's "a" is missing or another`,
-		`{"name":"a","digest":"sha256:00","size":"5"}`:                                                        `recording's "a" is missing or another`,
-		`{"name":"../run.sh","digest":"` + corpus.DigestBytes([]byte("x")).String() + `","size":"1"}`:         `recording's "../run.sh" is missing or another`,
-		`{"name":"a","digest":"` + digest + `","size":"5"},{"name":"a","digest":"` + digest + `","size":"5"}`: `recording's "a" is missing or another`,
+		`{"name":"a","digest":"` + digest + `","size":"6"}`:                                                   `recording's "a" is missing or differs`,
+		`{"name":"a","digest":"sha256:00","size":"5"}`:                                                        `recording's "a" is missing or differs`,
+		`{"name":"../run.sh","digest":"` + corpus.DigestBytes([]byte("x")).String() + `","size":"1"}`:         `recording's "../run.sh" is missing or differs`,
+		`{"name":"a","digest":"` + digest + `","size":"5"},{"name":"a","digest":"` + digest + `","size":"5"}`: `recording's "a" is missing or differs`,
 	} {
 		_, err := read(forge(t, reproducer(recording)...))
 		require.ErrorContains(t, err, want)

@@ -111,7 +111,7 @@ func TestRunScript(t *testing.T) {
 		"hang found":                  {hung, started + "sleep 60\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
 		"killed by another":           {ended, started + "kill -KILL $$\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 137"},
 		"no hang":                     {ended, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
-		"bad number":                  {nil, started, []string{"-n", "0"}, 2, "want a number from 1"},
+		"bad number":                  {nil, started, []string{"-n", "0"}, 2, "expected a number from 1"},
 		"unknown option":              {nil, started, []string{"-x"}, 2, "usage: run.sh"},
 		"JDK is too old":              {func(c *Contents) { c.Command.MinFeature = 22 }, started, nil, 2, "the workload needs JDK 22 or later"},
 		"methods in a file":           {func(c *Contents) { c.Command.Only = []string{"a/B.<clinit>()V"} }, `grep -q '^a/B.<clinit>()V$' "$JAVA_HOME/../bundle of it/only.txt" && ` + mismatch, []string{"-n", "1"}, 0, "1 of 1"},

@@ -104,13 +104,13 @@ func TestBadKeysAreSaid(t *testing.T) {
 	_, err := LoadKey(locked)
 	require.ErrorContains(t, err, "has a passphrase")
 	_, err = LoadKey("signature.go")
-	require.ErrorContains(t, err, "want a private key")
+	require.ErrorContains(t, err, "expected a private key")
 	_, err = LoadKey(filepath.Join(t.TempDir(), "gone"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	_, public := keygen(t, "-t", "ed25519", "-N", "")
 	for text, want := range map[string]string{
-		"jane":                            "line 1: want NAMES",
-		"\njane ssh-ed25519 AAAA":         "line 2: want NAMES",
+		"jane":                            "line 1: expected NAMES",
+		"\njane ssh-ed25519 AAAA":         "line 2: expected NAMES",
 		"jane cert-authority " + public:   `option "cert-authority" is not known`,
 		strings.Repeat("#", maxSigners+1): "more than",
 	} {

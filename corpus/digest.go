@@ -20,11 +20,11 @@ func DigestBytes(data []byte) Digest {
 	return Digest{sum: sha256.Sum256(data)}
 }
 
-// ParseDigest reads the form that String writes: "sha256:" and 64 lower-case hexadecimal digits.
+// ParseDigest reads the form that String writes: "sha256:" and 64 lowercase hexadecimal digits.
 func ParseDigest(text string) (Digest, error) {
 	digits, ok := strings.CutPrefix(text, prefix)
 	if !ok || len(digits) != 2*sha256.Size || strings.ToLower(digits) != digits {
-		return Digest{}, fmt.Errorf("digest %.100q: want %q and 64 lower-case hexadecimal digits", text, prefix)
+		return Digest{}, fmt.Errorf("digest %.100q: expected %q and 64 lowercase hexadecimal digits", text, prefix)
 	}
 	var d Digest
 	if _, err := hex.Decode(d.sum[:], []byte(digits)); err != nil {
@@ -47,7 +47,7 @@ func (d Digest) String() string {
 // Hex returns the 64 hexadecimal digits alone.
 func (d Digest) Hex() string { return hex.EncodeToString(d.sum[:]) }
 
-// IsZero tells whether d is no digest.
+// IsZero reports whether d is the zero value, which is no digest.
 func (d Digest) IsZero() bool { return d == Digest{} }
 
 // MarshalText writes the form of String.
@@ -73,10 +73,10 @@ type Hasher struct {
 	size int64
 }
 
-// NewHasher returns a Hasher that has seen nothing.
+// NewHasher returns a Hasher of no bytes.
 func NewHasher() *Hasher { return &Hasher{hash: sha256.New()} }
 
-// Write takes data; it never fails.
+// Write adds data; it never fails.
 func (h *Hasher) Write(data []byte) (int, error) {
 	h.size += int64(len(data))
 	return h.hash.Write(data)

@@ -8,9 +8,9 @@ import (
 )
 
 // Receive copies r to w until io.EOF and returns the digest and size of the bytes: the one place where a blob's identity is
-// established. The error is a *MismatchError when want is not zero and differs, wraps ErrTooLarge when more than limit
-// bytes come (limit <= 0: no limit), and is ctx's error when it ends first. On an error w may hold a part: the caller
-// drops it.
+// established. The error is a *MismatchError when want is not zero and differs, wraps ErrTooLarge when r has more than limit
+// bytes (limit <= 0: no limit), and is ctx's error when ctx ends first. On an error w may hold a part, which the caller
+// discards.
 func Receive(ctx context.Context, w io.Writer, r io.Reader, want Digest, limit int64) (Digest, int64, error) {
 	hasher := NewHasher()
 	source := io.Reader(&contextReader{ctx, r})
@@ -30,13 +30,13 @@ func Receive(ctx context.Context, w io.Writer, r io.Reader, want Digest, limit i
 	return got, hasher.Size(), nil
 }
 
-// VerifyReader returns a reader that passes on r's bytes and whose Read gives a *MismatchError instead of io.EOF when they
-// do not have the digest want.
+// VerifyReader returns a reader of r's bytes whose Read returns a *MismatchError instead of io.EOF when they do not have the
+// digest want.
 func VerifyReader(r io.ReadCloser, want Digest) io.ReadCloser {
 	return &verifyingReader{ReadCloser: r, want: want, hasher: NewHasher()}
 }
 
-// ReadAll reads the blob whole. The error wraps ErrTooLarge when it has more than limit bytes.
+// ReadAll reads the whole blob. The error wraps ErrTooLarge when it has more than limit bytes.
 func ReadAll(ctx context.Context, source Source, digest Digest, limit int64) ([]byte, error) {
 	r, _, err := source.Open(ctx, digest)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package known labels findings that are known bugs: a catalogue of bug ids, each with the signatures it shows and the JDK
+// Package known labels findings that are known bugs, by a catalogue of bug ids, each with the signatures that it causes and the JDK
 // versions that have it.
 package known
 
@@ -33,19 +33,19 @@ type Bug struct {
 	matches []match
 }
 
-// Catalogue is an ordered list of bugs; its zero value knows none. It is immutable.
+// Catalogue is an ordered list of bugs; its zero value is empty. It is immutable.
 type Catalogue struct{ bugs []Bug }
 
-// Default returns the catalogue that is built in.
+// Default returns the built-in catalogue.
 var Default = sync.OnceValue(func() Catalogue {
 	c, err := Parse(builtin)
 	if err != nil {
-		panic(fmt.Sprintf("the built-in catalogue of known bugs: %v", err)) // a test reads it
+		panic(fmt.Sprintf("the built-in catalogue of known bugs: %v", err)) // a test parses it
 	}
 	return c
 })
 
-// Parse reads a catalogue in the form of known.yaml, whose head describes it. The error names the entry.
+// Parse reads a catalogue in the form that the head of known.yaml describes. The error names the entry.
 func Parse(text []byte) (Catalogue, error) {
 	var entries []struct {
 		ID          string   `yaml:"id"`
@@ -67,7 +67,7 @@ func Parse(text []byte) (Catalogue, error) {
 	for i, e := range entries {
 		b := Bug{ID: e.ID, Title: e.Title, Description: strings.TrimSpace(e.Description), Versions: e.Versions}
 		if b.ID == "" || b.Title == "" || b.Description == "" || len(e.Versions) == 0 || len(e.Matches) == 0 || seen[b.ID] {
-			return Catalogue{}, fmt.Errorf("known bug %d (%q): expected an id of its own, a title, a description, versions and matches", i, e.ID)
+			return Catalogue{}, fmt.Errorf("known bug %d (%q): expected a unique id, a title, a description, versions and matches", i, e.ID)
 		}
 		seen[b.ID] = true
 		for _, v := range e.Versions {
@@ -79,7 +79,7 @@ func Parse(text []byte) (Catalogue, error) {
 		}
 		for _, m := range e.Matches {
 			if m.Kind == "" || len(m.Parts) == 0 {
-				return Catalogue{}, fmt.Errorf("known bug %s: a match without kind or parts would fit everything", b.ID)
+				return Catalogue{}, fmt.Errorf("known bug %s: a match without kind or parts would match everything", b.ID)
 			}
 			compiled := match{kind: m.Kind}
 			for _, p := range m.Parts {
@@ -95,22 +95,22 @@ func Parse(text []byte) (Catalogue, error) {
 // Bugs returns the entries in order.
 func (c Catalogue) Bugs() []Bug { return append([]Bug(nil), c.bugs...) }
 
-// Label returns the id of the known bug that a signature shows on a JDK, or "". version is what -Xinternalversion prints; a
-// version that cannot be read fits every range, for then the signature is all there is.
+// Label returns the id of the known bug that causes a signature on a JDK, or "". version is what -Xinternalversion prints; a version
+// that cannot be parsed is in every range, so that the signature alone decides.
 func (c Catalogue) Label(s *misstepv1.Signature, version string) string {
 	s, _ = signature.Upgrade(s)
 	v, ok := ParseVersion(version)
 	for _, b := range c.bugs {
-		if b.shows(s) && (!ok || b.affects(v)) {
+		if b.causes(s) && (!ok || b.affects(v)) {
 			return b.ID
 		}
 	}
 	return ""
 }
 
-func (b Bug) shows(s *misstepv1.Signature) bool {
+func (b Bug) causes(s *misstepv1.Signature) bool {
 	for _, m := range b.matches {
-		if m.fits(s) {
+		if m.matches(s) {
 			return true
 		}
 	}
@@ -119,7 +119,7 @@ func (b Bug) shows(s *misstepv1.Signature) bool {
 
 func (b Bug) affects(v Version) bool {
 	for _, r := range b.ranges {
-		if r.holds(v) {
+		if r.contains(v) {
 			return true
 		}
 	}
@@ -131,7 +131,7 @@ type match struct {
 	parts []*regexp.Regexp
 }
 
-func (m match) fits(s *misstepv1.Signature) bool {
+func (m match) matches(s *misstepv1.Signature) bool {
 	if s.GetKind() != m.kind || len(s.GetParts()) < len(m.parts) {
 		return false
 	}
@@ -174,7 +174,7 @@ func ParseVersion(text string) (Version, bool) {
 	if m := legacyRE.FindStringSubmatch(text); m != nil {
 		return Version{8, 0, atoi(m[1])}, true
 	}
-	// The JRE's version is the release; what stands in the first parentheses is HotSpot's own, which differs on 8.
+	// The JRE's version is that of the release; the first parentheses have HotSpot's own version, which differs on 8.
 	if i := strings.LastIndex(text, "JRE ("); i >= 0 {
 		text = text[i:]
 	}
@@ -187,11 +187,11 @@ func ParseVersion(text string) (Version, bool) {
 }
 
 func atoi(s string) int {
-	n, _ := strconv.Atoi(s) // the patterns let digits pass only; none is 0
+	n, _ := strconv.Atoi(s) // the patterns match digits only; no digits are 0
 	return n
 }
 
-// versionRange has inclusive ends; an end given to fewer parts is compared to as many: "17" holds every 17.
+// versionRange has inclusive ends; an end with fewer parts is compared by those parts only: "17" contains every 17.
 type versionRange struct {
 	from, to           Version
 	fromParts, toParts int
@@ -227,6 +227,6 @@ func parseRange(s string) (versionRange, error) {
 	return r, nil
 }
 
-func (r versionRange) holds(v Version) bool {
+func (r versionRange) contains(v Version) bool {
 	return v.compare(r.from, r.fromParts) >= 0 && v.compare(r.to, r.toParts) <= 0
 }

@@ -37,7 +37,7 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-// Each entry's bug as it is found, and near misses of it: another place, another check, a version that has been mended.
+// Each entry's bug as it is found, and near misses of it: another place, another check, a version with the fix.
 func TestLabel(t *testing.T) {
 	const guarantee = "Internal Error codeCache.cpp guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method"
 	mismatch := func(parts ...string) *misstepv1.Signature {
@@ -126,7 +126,7 @@ func TestParseFails(t *testing.T) {
 		`- {id: A, title: t, description: d, versions: ["8"], matches: [{kind: crash, parts: ["*"]}]}`:        "from..to",
 		`- {id: A, title: t, description: d, versions: ["8..x"], matches: [{kind: crash, parts: ["*"]}]}`:     "numbers",
 		`- {id: A, title: t, description: d, versions: ["8..1.2.3.4"], matches: [{kind: crash, parts: [a]}]}`: "three numbers",
-		`- {id: A, title: t, description: d, versions: ["8.."], matches: [{kind: crash}]}`:                    "fit everything",
+		`- {id: A, title: t, description: d, versions: ["8.."], matches: [{kind: crash}]}`:                    "match everything",
 		`- {id: A, title: t, description: d, versions: ["8.."]}`:                                              "matches",
 	} {
 		_, err := known.Parse([]byte(text))

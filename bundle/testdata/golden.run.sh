@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Repeats finding F0123456789ab: gst-asgct: the stack is cut off at <clinit> under a.Main.run
+# Reproduces finding F0123456789ab: gst-asgct: the stack is cut off at <clinit> under a.Main.run
 # Needs bash, coreutils and a JDK; sends nothing anywhere; writes to a temporary folder that it removes (-k keeps it).
 set -u
 
@@ -34,7 +34,7 @@ while getopts 'n:fkh' option; do
   esac
 done
 shift $((OPTIND - 1))
-[[ $tries =~ ^[1-9][0-9]{0,5}$ ]] || die "-n $tries: want a number from 1"
+[[ $tries =~ ^[1-9][0-9]{0,5}$ ]] || die "-n $tries: expected a number from 1"
 [ $# -le 1 ] || die "$usage"
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || die "cannot find its own folder"
@@ -101,13 +101,13 @@ run() {
   (
     ulimit -c 0
     cd "$try/work" || exit 125
-    # Only the end of what it prints is kept.
+    # Only the end of the output is kept.
     timeout -k 10 60 "${clean[@]}" "TMPDIR=$scratch" "JAVA_HOME=${java%/bin/java}" "${command[@]}" 2>&1 | tail -c 1000000 >"$try/output"
     exit "${PIPESTATUS[0]}"
   )
 }
 
-# place prints what an error file's head says of the place of the crash: the problematic frame, or an assertion.
+# place prints the place of the crash from the head of the error file: the problematic frame, or an assertion.
 place() {
   local LC_ALL=C line next=
   while IFS= read -r line; do
@@ -144,7 +144,7 @@ recorded() {
   return 0
 }
 
-# hit tells whether the try showed the finding.
+# hit reports whether the try showed the finding.
 hit() {
   local record LC_ALL=C # records are bytes, in "recorded" too
   [ -s "$try/agent/mismatches.jsonl" ] || return 1
@@ -154,7 +154,8 @@ hit() {
   return 1
 }
 
-# hung tells whether the try's time ran out: 124 by timeout, 137 when it had to kill, as the kernel does where memory is short, but at any time.
+# hung reports whether the try's time ran out: 124 from timeout; 137 if it had to kill, which the kernel also does when memory is
+# short, but at any time.
 hung() { [ "$status" -eq 124 ] || { [ "$status" -eq 137 ] && [ "$took" -ge 60 ]; }; }
 
 hits=0

@@ -1,11 +1,12 @@
-// Package blob keeps a corpus in a bucket of an S3-compatible store.
+// Package blob stores a corpus in a bucket of an S3-compatible store.
 //
 // Layout, also in corpus/FORMAT.md: PREFIX/ab/ab12… (64 digits) for each blob, as in a folder; PREFIX/index/… for the entries of
-// package index. A blob is digested on this machine's disk before it is sent, and an object appears whole or not at all, so what is
-// there under a digest was verified by its writer; every reader verifies again.
+// package index. A blob is digested on this machine before it is sent, and an object appears whole or not at all, so
+// what is stored under a digest was verified by its writer; every reader verifies it again.
 package blob
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,9 +25,9 @@ import (
 )
 
 const (
-	// fewDigests are asked for one by one; for more a listing is cheaper.
+	// fewDigests are looked up one by one; for more a listing is cheaper.
 	fewDigests = 200
-	parallel   = 16 // requests at a time
+	parallel   = 16 // concurrent requests
 	partSize   = 16 << 20
 )
 
@@ -38,21 +39,21 @@ type Store struct {
 
 var _ corpus.Store = (*Store)(nil)
 
-// Options say how to reach the server.
+// Options are how to reach the server.
 type Options struct {
 	// Endpoint is its address as a URL, e.g. "https://s3.eu-central-1.amazonaws.com" or "http://127.0.0.1:9000".
 	Endpoint string
-	// Region, "us-east-1" when it is empty.
+	// Region; "us-east-1" if empty.
 	Region string
-	// Credentials; nil takes $AWS_ACCESS_KEY_ID with $AWS_SECRET_ACCESS_KEY, else ~/.aws/credentials.
+	// Credentials; nil uses $AWS_ACCESS_KEY_ID with $AWS_SECRET_ACCESS_KEY, or else ~/.aws/credentials.
 	Credentials *credentials.Credentials
 }
 
-// Open connects to a bucket, which must be there. prefix, which may be empty, comes before each object's name.
+// Open connects to a bucket, which must exist. prefix, which may be empty, precedes each object's name.
 func Open(ctx context.Context, bucket, prefix string, o Options) (*Store, error) {
 	endpoint, err := url.Parse(o.Endpoint)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return nil, fmt.Errorf("endpoint %q: want a URL such as https://s3.eu-central-1.amazonaws.com", o.Endpoint)
+		return nil, fmt.Errorf("endpoint %q: expected a URL such as https://s3.eu-central-1.amazonaws.com", o.Endpoint)
 	}
 	keys := o.Credentials
 	if keys == nil {
@@ -72,7 +73,7 @@ func Open(ctx context.Context, bucket, prefix string, o Options) (*Store, error)
 		return nil, fmt.Errorf("look for bucket %s at %s: %w", bucket, o.Endpoint, err)
 	}
 	if !there {
-		return nil, fmt.Errorf("there is no bucket %s at %s, or its keys are not yours: make it first", bucket, o.Endpoint)
+		return nil, fmt.Errorf("there is no bucket %s at %s, or you have no access to it: create it first, or check the credentials", bucket, o.Endpoint)
 	}
 	return s, nil
 }
@@ -111,7 +112,8 @@ func (s *Store) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.
 		there = func(d corpus.Digest) bool { return found[d.Hex()] }
 	} else {
 		stored := map[string]bool{}
-		for object := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.key("") + slash(s.prefix), Recursive: true}) {
+		all := minio.ListObjectsOptions{Prefix: s.key("") + slash(s.prefix), Recursive: true}
+		for object := range s.client.ListObjectsIter(ctx, s.bucket, all) {
 			if object.Err != nil {
 				return nil, fmt.Errorf("list bucket %s: %w", s.bucket, object.Err)
 			}
@@ -162,7 +164,7 @@ func (s *Store) open(ctx context.Context, key string) (io.ReadCloser, int64, err
 	return object, info.Size, nil
 }
 
-// Put implements corpus.Store. A blob that is stored with its size already is not sent again.
+// Put implements corpus.Store. It does not send a blob that is already stored with its size.
 func (s *Store) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corpus.Digest, int64, error) {
 	digest, size, err := s.put(ctx, r, want)
 	if err != nil {
@@ -177,7 +179,7 @@ func (s *Store) put(ctx context.Context, r io.Reader, want corpus.Digest) (corpu
 		return corpus.Digest{}, 0, err
 	}
 	defer file.Close()
-	// The name goes at once: the bytes end with this process, however that ends.
+	// The file is unlinked at once, so that its bytes are freed however this process ends.
 	if err := os.Remove(file.Name()); err != nil {
 		return corpus.Digest{}, 0, err
 	}
@@ -194,11 +196,12 @@ func (s *Store) put(ctx context.Context, r io.Reader, want corpus.Digest) (corpu
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return corpus.Digest{}, 0, err
 	}
-	_, err = s.client.PutObject(ctx, s.bucket, s.blobKey(digest), file, size, minio.PutObjectOptions{ContentType: "application/octet-stream", PartSize: partSize})
+	options := minio.PutObjectOptions{ContentType: "application/octet-stream", PartSize: partSize}
+	_, err = s.client.PutObject(ctx, s.bucket, s.blobKey(digest), file, size, options)
 	return digest, size, err
 }
 
-// notThere tells an absent object from trouble.
+// notThere reports whether an error means that the object is absent.
 func notThere(err error) bool {
 	return err != nil && minio.ToErrorResponse(err).StatusCode == http.StatusNotFound
 }
@@ -216,7 +219,7 @@ func (s *Store) List(ctx context.Context, dir string) ([]string, error) {
 	return names, ctx.Err()
 }
 
-// ReadName returns the bytes of a small object below PREFIX, at most limit.
+// ReadName returns the bytes of a small object below PREFIX. The error wraps corpus.ErrTooLarge when it has more than limit.
 func (s *Store) ReadName(ctx context.Context, name string, limit int64) ([]byte, error) {
 	r, size, err := s.open(ctx, s.key(name))
 	if err != nil {
@@ -231,8 +234,8 @@ func (s *Store) ReadName(ctx context.Context, name string, limit int64) ([]byte,
 
 // WriteName stores a small object below PREFIX.
 func (s *Store) WriteName(ctx context.Context, name string, data []byte) error {
-	_, err := s.client.PutObject(ctx, s.bucket, s.key(name), strings.NewReader(string(data)), int64(len(data)), minio.PutObjectOptions{})
-	if err != nil {
+	content := bytes.NewReader(data)
+	if _, err := s.client.PutObject(ctx, s.bucket, s.key(name), content, int64(len(data)), minio.PutObjectOptions{}); err != nil {
 		return fmt.Errorf("write %s in bucket %s: %w", name, s.bucket, err)
 	}
 	return nil

@@ -77,11 +77,11 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			_, err := blob.Open(t.Context(), "nowhere", "", blob.Options{Endpoint: s.Endpoint, Credentials: keys})
 			return err
 		},
-		"want a URL": func() error {
+		"expected a URL": func() error {
 			_, err := blob.Open(t.Context(), s.Bucket, "", blob.Options{Endpoint: "127.0.0.1:1", Credentials: keys})
 			return err
 		},
-		"its keys are not yours": func() error {
+		"you have no access to it": func() error {
 			_, err := blob.Open(t.Context(), s.Bucket, "", blob.Options{Endpoint: s.Endpoint, Credentials: credentials.NewStaticV4("me", "wrong", "")})
 			return err
 		},

@@ -18,7 +18,7 @@ import (
 	"misstep/corpus"
 )
 
-// TestStore runs the suite. open gives an empty store; it is called once a subtest.
+// TestStore runs the suite. open returns an empty store; it is called once per subtest.
 func TestStore(t *testing.T, open func(t *testing.T) corpus.Store) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, corpus.Store){
@@ -45,7 +45,7 @@ func TestStore(t *testing.T, open func(t *testing.T) corpus.Store) {
 	}
 }
 
-// Blob returns size bytes that differ from blob to blob; equal for equal arguments.
+// Blob returns size pseudo-random bytes, the same for the same arguments.
 func Blob(seed, size int) []byte {
 	data := make([]byte, size)
 	state := uint64(seed)*0x9e3779b97f4a7c15 + 1
@@ -242,7 +242,7 @@ func putAndRead(ctx context.Context, s corpus.Store, data []byte) error {
 	return err
 }
 
-// cancellingReader cancels once it has given some bytes, and then goes on for ever.
+// cancellingReader cancels after some bytes, and then continues without end.
 type cancellingReader struct {
 	cancel context.CancelFunc
 	given  int

@@ -14,25 +14,26 @@ import (
 	"misstep/corpus"
 )
 
-// MinGrace is the least time for which Sweep spares what somebody put or asked about: ten times the age at which asking refreshes a
-// blob's time.
+// MinGrace is the minimum time for which Sweep keeps a blob after somebody put it or asked about it: ten times the age at which
+// Missing renews a blob's time.
 const MinGrace = 10 * refreshAge
 
-// refreshAge is the age at which Missing renews a blob's time; younger ones are left alone, to write less.
+// refreshAge is the age from which Missing renews a blob's time; it leaves younger ones alone, to write less.
 const refreshAge = 10 * time.Minute
 
-// Swept says what Sweep removed, or would have.
+// Swept is what Sweep removed, or would have removed.
 type Swept struct {
-	Kept, Spared, Removed int // blobs: that keep holds, that are younger than the grace time, that were removed
+	// Kept blobs are those for which keep is true, Spared those younger than the grace time.
+	Kept, Spared, Removed int
 	Bytes                 int64
 }
 
-// Sweep removes the blobs that keep does not hold and that nobody has put or asked about since before; without remove it only counts
-// them. before must be MinGrace ago at least.
+// Sweep removes the blobs for which keep is false and that nobody has put or asked about since before; without remove it only counts
+// them. before must be at least MinGrace ago.
 //
-// It is safe beside writers. A writer that refers to a blob has put it or was told by Missing that it is there, and either renews its
-// time, under a lock that Sweep takes, too; so what is old when it is removed was asked for by nobody since before, and what was
-// referred to before that, keep holds.
+// Writers may work at the same time. A writer that refers to a blob has put it, or Missing has reported it as present. Both renew the
+// blob's time under a lock that Sweep takes as well. So nobody has asked since before for a blob that is old when it is removed, and
+// for blobs that were referred to earlier keep is true.
 func (s *Store) Sweep(ctx context.Context, keep func(corpus.Digest) bool, before time.Time, remove bool) (Swept, error) {
 	var swept Swept
 	err := s.walk(ctx, func(d corpus.Digest, info fs.FileInfo) error {
@@ -45,11 +46,11 @@ func (s *Store) Sweep(ctx context.Context, keep func(corpus.Digest) bool, before
 			return nil
 		}
 		if remove {
-			gone, err := s.removeOld(d, before)
+			removed, err := s.removeOld(d, before)
 			if err != nil {
 				return err
 			}
-			if !gone {
+			if !removed {
 				swept.Spared++
 				return nil
 			}
@@ -64,7 +65,7 @@ func (s *Store) Sweep(ctx context.Context, keep func(corpus.Digest) bool, before
 	return swept, nil
 }
 
-// walk visits all blobs; other files are not its business.
+// walk visits all blobs and ignores other files.
 func (s *Store) walk(ctx context.Context, visit func(corpus.Digest, fs.FileInfo) error) error {
 	folders, err := filepath.Glob(filepath.Join(escape(s.dir), "[0-9a-f][0-9a-f]"))
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *Store) walk(ctx context.Context, visit func(corpus.Digest, fs.FileInfo)
 	return nil
 }
 
-// escape makes a folder's name match itself alone.
+// escape quotes a folder's name for filepath.Glob.
 func escape(dir string) string {
 	var b []rune
 	for _, c := range dir {
@@ -111,7 +112,7 @@ func escape(dir string) string {
 }
 
 // removeOld removes a blob unless its time was renewed meanwhile.
-func (s *Store) removeOld(d corpus.Digest, before time.Time) (gone bool, err error) {
+func (s *Store) removeOld(d corpus.Digest, before time.Time) (removed bool, err error) {
 	unlock, err := s.guard(unix.LOCK_EX)
 	if err != nil {
 		return false, err
@@ -127,8 +128,8 @@ func (s *Store) removeOld(d corpus.Digest, before time.Time) (gone bool, err err
 	return true, os.Remove(s.path(d))
 }
 
-// guard locks the folder for blobs on their way, by which a sweep, for the moment in which it removes a blob, excludes those who put
-// one or promise that it is there.
+// guard locks the folder of temporary files. By this lock a sweep, while it removes a blob, excludes those who put one or report that
+// it is present.
 func (s *Store) guard(how int) (unlock func(), err error) {
 	file, err := os.Open(s.tmp())
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *Store) guard(how int) (unlock func(), err error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// refresh tells whether a blob is there and renews its time, so that no sweep takes it from who was told so.
+// refresh reports whether a blob is present and renews its time, so that no sweep removes it from under the caller.
 func (s *Store) refresh(d corpus.Digest) (there bool, err error) {
 	info, err := os.Stat(s.path(d))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +153,7 @@ func (s *Store) refresh(d corpus.Digest) (there bool, err error) {
 	now := time.Now()
 	err = os.Chtimes(s.path(d), now, now)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS) {
-		err = nil // who cannot write here adds no reference here either
+		err = nil // a process that cannot write here does not add references here either
 	}
 	return true, err
 }

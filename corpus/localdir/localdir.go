@@ -1,7 +1,7 @@
-// Package localdir keeps a corpus in a folder, one file a blob.
+// Package localdir stores a corpus in a folder, one file per blob.
 //
 // Layout, also in corpus/FORMAT.md: DIR/ab/ab12… (64 digits) for each blob, fanned out by the first two digits, mode 0444;
-// DIR/tmp/ for blobs on their way. Several processes may share the folder.
+// DIR/tmp/ for blobs that are being written. Several processes may share the folder.
 package localdir
 
 import (
@@ -25,7 +25,7 @@ type Store struct {
 
 var _ corpus.Store = (*Store)(nil)
 
-// New opens the corpus in dir, creating it when it is not there, and removes what writers that died left in its tmp folder.
+// New opens the corpus in dir, creating it if it does not exist, and removes what dead writers left in its tmp folder.
 func New(dir string) (*Store, error) {
 	s := &Store{dir: dir}
 	if err := os.MkdirAll(s.tmp(), 0o755); err != nil {
@@ -37,10 +37,11 @@ func New(dir string) (*Store, error) {
 	return s, nil
 }
 
-// Reader reads the blobs of a folder that another process or machine has written. It neither creates nor locks anything; the folder may be absent.
+// Reader reads the blobs of a folder that another process or machine has written. It neither creates nor locks anything; the folder
+// may be absent.
 func Reader(dir string) corpus.Opener { return &Store{dir: dir} }
 
-// Missing implements corpus.Source. What it finds there stays for Sweep's grace time.
+// Missing implements corpus.Source. Sweep keeps the blobs that it found for the grace time.
 func (s *Store) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.Digest, error) {
 	unlock, err := s.guard(unix.LOCK_SH)
 	if err != nil {
@@ -84,12 +85,13 @@ func (s *Store) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser, 
 }
 
 // Put implements corpus.Store. The blob is on the disk (fsync of file and folder) when it returns. A stored blob is replaced
-// by the same bytes, which mends one that the disk has damaged.
+// by the same bytes, which repairs one that the disk has damaged.
 func (s *Store) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corpus.Digest, int64, error) {
 	digest, size, err := s.put(ctx, r, want)
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return corpus.Digest{}, 0, fmt.Errorf("put blob in %s: the disk or quota is full; free space there or use another folder: %w", s.dir, err)
+		return corpus.Digest{}, 0, fmt.Errorf("put blob in %s: the disk or quota is full; free space there or use another folder: %w",
+			s.dir, err)
 	case err != nil:
 		return corpus.Digest{}, 0, fmt.Errorf("put blob in %s: %w", s.dir, err)
 	}
@@ -133,7 +135,7 @@ func (s *Store) put(ctx context.Context, r io.Reader, want corpus.Digest) (corpu
 
 func (s *Store) path(d corpus.Digest) string { return filepath.Join(s.dir, Path(d)) }
 
-// Path is where a blob lies below the folder.
+// Path returns the path of a blob below the folder.
 func Path(d corpus.Digest) string {
 	digits := d.Hex()
 	return filepath.Join(digits[:2], digits)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create makes a file in tmp that is locked for as long as its writer lives, which is how sweep tells dead from living ones.
+// create makes a file in tmp that is locked while its writer lives, by which sweep distinguishes dead from living writers.
 func (s *Store) create() (*os.File, error) {
 	for {
 		file, err := os.CreateTemp(s.tmp(), "put-*")
@@ -21,7 +21,7 @@ func (s *Store) create() (*os.File, error) {
 			_ = file.Close()
 			return nil, err
 		}
-		// A sweep may have come between creation and lock: then the name is gone, and a new one is made.
+		// A sweep may have removed the file between creation and lock: then make a new one.
 		var stat unix.Stat_t
 		if err := unix.Fstat(int(file.Fd()), &stat); err == nil && stat.Nlink > 0 {
 			return file, nil
@@ -30,7 +30,7 @@ func (s *Store) create() (*os.File, error) {
 	}
 }
 
-// sweep removes temporary files whose writers died.
+// sweep removes temporary files of dead writers.
 func (s *Store) sweep() error {
 	entries, err := os.ReadDir(s.tmp())
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package memory keeps a corpus in the process's memory, for tests and for short-lived servers.
+// Package memory stores a corpus in the process's memory, for tests and for short-lived servers.
 package memory
 
 import (

@@ -1,4 +1,4 @@
-// Package overlay joins a writable corpus with read-only sources, so that what lies elsewhere already is served without a copy.
+// Package overlay combines a writable corpus with read-only sources, so that blobs stored elsewhere are served without a copy.
 //
 // A coordinator lays its own store over the trees of the JDK and workload catalogues.
 package overlay
@@ -17,8 +17,8 @@ type store struct {
 	sources  []corpus.Source
 }
 
-// New returns a store that puts into writable and looks into writable first, then into each source in order. Errors of a
-// source other than corpus.ErrNotFound end the search.
+// New returns a store that writes to writable and reads from writable first, then from each source in order. An error of a
+// source other than corpus.ErrNotFound ends the search.
 func New(writable corpus.Store, sources ...corpus.Source) corpus.Store {
 	return &store{writable: writable, sources: append([]corpus.Source{writable}, sources...)}
 }

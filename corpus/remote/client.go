@@ -21,8 +21,8 @@ type client struct {
 	service misstepv1.CorpusServiceClient
 }
 
-// Client returns the corpus at the other end of connection. Put of a reader that cannot seek under an unknown digest passes
-// through a temporary file, because the protocol names the digest first.
+// Client returns the corpus at the other end of connection. Put copies a reader that cannot seek to a temporary file if its digest is
+// unknown, because the protocol sends the digest first.
 func Client(connection grpc.ClientConnInterface) corpus.Store {
 	return &client{misstepv1.NewCorpusServiceClient(connection)}
 }
@@ -46,7 +46,7 @@ func (c *client) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus
 		for _, text := range response.GetDigests() {
 			d, err := corpus.ParseDigest(text)
 			if err != nil {
-				return nil, fmt.Errorf("find missing blobs: answer: %w", err)
+				return nil, fmt.Errorf("find missing blobs: response: %w", err)
 			}
 			missing = append(missing, d)
 		}
@@ -69,11 +69,11 @@ func (c *client) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser,
 	}
 	sizes := header.Get(sizeHeader)
 	if len(sizes) != 1 {
-		// No header: the call has failed, and the first message says how.
+		// Without a header the call has failed; receiving the first message returns the error.
 		_, err := stream.Recv()
 		cancel()
 		if err == nil {
-			err = status.Error(codes.Internal, "the server does not tell the size")
+			err = status.Error(codes.Internal, "the server did not send the size")
 		}
 		return nil, 0, fromStatus(action, err)
 	}
@@ -124,7 +124,7 @@ func (c *client) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corp
 func (c *client) write(ctx context.Context, r io.Reader, want corpus.Digest) (int64, error) {
 	action := "put remote blob " + want.String()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // an unfinished call ends, and the server stores nothing
+	defer cancel() // ends an unfinished call, so that the server stores nothing
 	stream, err := c.service.Write(ctx)
 	if err != nil {
 		return 0, fromStatus(action, err)
@@ -143,7 +143,7 @@ func (c *client) write(ctx context.Context, r io.Reader, want corpus.Digest) (in
 			if first {
 				request.Digest = want.String()
 			}
-			// io.EOF: the server has ended the call already, and CloseAndRecv tells why.
+			// io.EOF: the server has already ended the call; CloseAndRecv returns why.
 			if err := stream.Send(request); err != nil && !errors.Is(err, io.EOF) {
 				return 0, fromStatus(action, err)
 			} else if err != nil {
@@ -159,15 +159,15 @@ func (c *client) write(ctx context.Context, r io.Reader, want corpus.Digest) (in
 		return 0, fromStatus(action, err)
 	}
 	if stored := response.GetSize(); stored != uint64(hasher.Size()) { // not negative
-		return 0, fmt.Errorf("%s: the server says that it stored %d bytes of %d", action, stored, hasher.Size())
+		return 0, fmt.Errorf("%s: the server reports %d bytes stored of %d", action, stored, hasher.Size())
 	}
 	return hasher.Size(), nil
 }
 
-// digestFirst digests r, which it rewinds when it can and keeps in a temporary file otherwise. done ends that file.
+// digestFirst digests r, which it rewinds if possible and otherwise copies to a temporary file. done closes that file.
 func (c *client) digestFirst(ctx context.Context, r io.Reader) (again io.Reader, digest corpus.Digest, done func(), err error) {
 	if seeker, ok := r.(io.ReadSeeker); ok {
-		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // a pipe is an *os.File too and cannot
+		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // fails for a pipe, which is an *os.File too
 			digest, _, err := corpus.Receive(ctx, io.Discard, seeker, corpus.Digest{}, corpus.MaxBlob)
 			if err != nil {
 				return nil, corpus.Digest{}, nil, err
@@ -180,7 +180,7 @@ func (c *client) digestFirst(ctx context.Context, r io.Reader) (again io.Reader,
 	if err != nil {
 		return nil, corpus.Digest{}, nil, err
 	}
-	// The name goes at once: the bytes end with this process, however that ends.
+	// The file is unlinked at once, so that its bytes are freed however this process ends.
 	err = os.Remove(file.Name())
 	if err == nil {
 		digest, _, err = corpus.Receive(ctx, file, r, corpus.Digest{}, corpus.MaxBlob)
@@ -194,7 +194,7 @@ func (c *client) digestFirst(ctx context.Context, r io.Reader) (again io.Reader,
 	return file, digest, func() { _ = file.Close() }, nil
 }
 
-// fromStatus turns a code and its reason back into the errors of package corpus; the gRPC code stays readable.
+// fromStatus converts a code and its reason to the errors of package corpus; the gRPC code remains available.
 func fromStatus(action string, err error) error {
 	s, _ := status.FromError(err)
 	cause := err
@@ -225,7 +225,7 @@ func fromStatus(action string, err error) error {
 	return &remoteError{action: action, status: s, cause: cause}
 }
 
-// remoteError is one of the corpus's errors that came over the network.
+// remoteError is an error of package corpus that was received over the network.
 type remoteError struct {
 	action string
 	status *status.Status

@@ -15,7 +15,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-const maxPage = 1000 // entries, the bound that corpus.proto gives
+const maxPage = 1000 // entries, the bound in corpus.proto
 
 func (s *server) ListEntries(ctx context.Context, request *misstepv1.ListEntriesRequest) (*misstepv1.ListEntriesResponse, error) {
 	if s.index == nil {
@@ -26,7 +26,7 @@ func (s *server) ListEntries(ctx context.Context, request *misstepv1.ListEntries
 		return nil, toStatus(err)
 	}
 	slices.SortFunc(entries, byDigest)
-	// A page token is the digest that the page before ended with: entries that are added meanwhile disturb nothing.
+	// A page token is the last digest of the previous page, so entries that are added in between do no harm.
 	start := 0
 	if after := request.GetPageToken(); after != "" {
 		start = max(0, slices.IndexFunc(entries, func(e index.Entry) bool { return e.Digest().Hex() > after }))
@@ -96,7 +96,7 @@ func (r *remoteIndex) Entries(ctx context.Context) ([]index.Entry, error) {
 			return entries, nil
 		}
 		if next <= token {
-			return nil, fmt.Errorf("list remote entries: page %.80q follows page %.80q: the server goes round in circles", next, token)
+			return nil, fmt.Errorf("list remote entries: page %.80q follows page %.80q: the server repeats pages", next, token)
 		}
 		token = next
 	}

@@ -1,4 +1,4 @@
-// Package remote carries a corpus over gRPC; each side verifies the bytes that it receives.
+// Package remote serves a corpus over gRPC; each side verifies the bytes that it receives.
 package remote
 
 import (
@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	chunkSize  = 1 << 20 // bytes of one message, the bound that corpus.proto gives
-	maxDigests = 10_000  // of one FindMissing, the bound that corpus.proto gives
+	chunkSize  = 1 << 20 // bytes of one message, the bound in corpus.proto
+	maxDigests = 10_000  // of one FindMissing, the bound in corpus.proto
 
 	sizeHeader = "misstep-blob-size" // response header of Read: the blob's bytes in decimal
 
@@ -32,13 +32,13 @@ const (
 	reasonNoSpace = "NO_SPACE"
 )
 
-// Option changes a server.
+// Option configures a server.
 type Option func(*server)
 
-// MaxBlob bounds the bytes of one blob that is written; corpus.MaxBlob without it.
+// MaxBlob bounds the size in bytes of a blob that is written; the default is corpus.MaxBlob.
 func MaxBlob(bytes int64) Option { return func(s *server) { s.maxBlob = bytes } }
 
-// Admit decides whether an entry may be added to an index. Its blobs are in blobs. The error is an *index.RefusedError when the
+// Admit decides whether an entry, whose blobs are in blobs, may be added to an index. The error is an *index.RefusedError when the
 // entry is at fault, not the corpus.
 type Admit func(ctx context.Context, blobs corpus.Source, e index.Entry) error
 
@@ -51,7 +51,7 @@ type server struct {
 	misstepv1.UnimplementedCorpusServiceServer
 	store   corpus.Store
 	maxBlob int64
-	index   index.Index // nil: none is served
+	index   index.Index // nil if none is served
 	admit   Admit       // of entries of index
 }
 
@@ -66,7 +66,7 @@ func NewServer(store corpus.Store, options ...Option) misstepv1.CorpusServiceSer
 
 func (s *server) FindMissing(ctx context.Context, request *misstepv1.FindMissingRequest) (*misstepv1.FindMissingResponse, error) {
 	if n := len(request.GetDigests()); n > maxDigests {
-		return nil, status.Errorf(codes.InvalidArgument, "find missing: %d digests, at most %d a call", n, maxDigests)
+		return nil, status.Errorf(codes.InvalidArgument, "find missing: %d digests, at most %d per call", n, maxDigests)
 	}
 	digests := make([]corpus.Digest, len(request.GetDigests()))
 	for i, text := range request.GetDigests() {
@@ -119,7 +119,7 @@ func (s *server) Read(request *misstepv1.ReadRequest, stream grpc.ServerStreamin
 func (s *server) Write(stream grpc.ClientStreamingServer[misstepv1.WriteRequest, misstepv1.WriteResponse]) error {
 	first, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
-		return status.Error(codes.InvalidArgument, "write: no message; the first one names the digest")
+		return status.Error(codes.InvalidArgument, "write: no message; the first one must name the digest")
 	}
 	if err != nil {
 		return err
@@ -155,14 +155,15 @@ func parse(text string) (corpus.Digest, error) {
 	return digest, nil
 }
 
-// toStatus gives a store's error the code that corpus.proto promises, and a reason that the client turns back.
+// toStatus converts a store's error to the code that corpus.proto specifies, with a reason that the client converts back.
 func toStatus(err error) error {
 	var mismatch *corpus.MismatchError
 	switch {
 	case errors.Is(err, corpus.ErrNotFound):
 		return status.Error(codes.NotFound, err.Error())
 	case errors.As(err, &mismatch):
-		return withReason(codes.InvalidArgument, err, reasonDigest, map[string]string{"want": mismatch.Want.String(), "got": mismatch.Got.String()})
+		digests := map[string]string{"want": mismatch.Want.String(), "got": mismatch.Got.String()}
+		return withReason(codes.InvalidArgument, err, reasonDigest, digests)
 	case errors.Is(err, corpus.ErrTooLarge):
 		return withReason(codes.InvalidArgument, err, reasonSize, nil)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
@@ -187,7 +188,7 @@ func withReason(code codes.Code, err error, reason string, data map[string]strin
 	return detailed.Err()
 }
 
-// chunks makes a reader of messages.
+// chunks reads the bytes of a stream of messages.
 type chunks struct {
 	receive func() ([]byte, error) // io.EOF at the end
 	data    []byte
@@ -200,7 +201,8 @@ func (c *chunks) Read(p []byte) (int, error) {
 			return 0, c.err
 		}
 		if c.data, c.err = c.receive(); c.err == nil && len(c.data) > chunkSize {
-			c.data, c.err = nil, status.Errorf(codes.InvalidArgument, "a chunk of %d bytes, at most %d are allowed", len(c.data), chunkSize)
+			c.err = status.Errorf(codes.InvalidArgument, "a chunk of %d bytes, at most %d are allowed", len(c.data), chunkSize)
+			c.data = nil
 		}
 	}
 	n := copy(p, c.data)
@@ -208,7 +210,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// bounded fails with corpus.ErrTooLarge where io.LimitReader would cut silently.
+// bounded fails with corpus.ErrTooLarge where io.LimitReader would truncate silently.
 type bounded struct {
 	r    io.Reader
 	left int64
@@ -217,7 +219,7 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("more bytes than this server takes: %w", corpus.ErrTooLarge)
+		return 0, fmt.Errorf("more bytes than this server accepts: %w", corpus.ErrTooLarge)
 	}
 	return n, err
 }

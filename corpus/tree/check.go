@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// check holds sorted entries against the rules of FORMAT.md.
+// check checks sorted entries by the rules of FORMAT.md.
 func check(entries []Entry) error {
 	if len(entries) > MaxEntries {
 		return fmt.Errorf("%d entries, at most %d are allowed", len(entries), MaxEntries)
@@ -84,7 +84,7 @@ func checkEntry(e Entry) error {
 	return nil
 }
 
-// CheckPath tells why p may not be a path of a tree (or of a bundle): it must be relative, without empty, "." or ".."
+// CheckPath returns an error if p may not be a path of a tree (or of a bundle): it must be relative, without empty, "." or ".."
 // components, valid UTF-8 without control characters and backslashes, and of bounded length.
 func CheckPath(p string) error {
 	if p == "" || len(p) > maxPath {
@@ -122,7 +122,7 @@ func checkText(s string) error {
 	return nil
 }
 
-// fold maps paths to one key that a file system which ignores case, or normalises names, takes for one.
+// fold maps paths that are equal on a file system that ignores case, or normalises names, to one key.
 func fold(p string) string {
 	for i := range len(p) {
 		if p[i] >= utf8.RuneSelf {
@@ -134,7 +134,7 @@ func fold(p string) string {
 
 var (
 	errLeaves = errors.New("leaves the tree")
-	errRound  = errors.New("goes round in circles, or through too many links")
+	errLoop   = errors.New("is a loop, or passes through too many links")
 )
 
 const (
@@ -142,15 +142,15 @@ const (
 	maxSteps = 5_000_000 // components resolved for all links of one manifest
 )
 
-// resolve follows the link at p as the kernel would. A purely lexical check misses a climb through another link
-// (a/up -> .., a/out -> up/..). The error is errLeaves or errRound.
+// resolve follows the link at p as the kernel would. A purely lexical check would miss an escape through another link
+// (a/up -> .., a/out -> up/..). The error is errLeaves or errLoop.
 func resolve(p, target string, link func(path string) (target string, ok bool), steps *int) error {
 	if strings.HasPrefix(target, "/") {
 		return errLeaves
 	}
 	at := strings.Split(p, "/")
 	at = at[:len(at)-1]
-	todo := []string{target} // pieces, the next last
+	todo := []string{target} // components in reverse order
 	for hops := 0; len(todo) > 0; {
 		piece := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -159,7 +159,7 @@ func resolve(p, target string, link func(path string) (target string, ok bool), 
 			todo = append(todo, rest)
 		}
 		if *steps--; *steps < 0 {
-			return errRound
+			return errLoop
 		}
 		switch name {
 		case "", ".":
@@ -171,14 +171,14 @@ func resolve(p, target string, link func(path string) (target string, ok bool), 
 		default:
 			at = append(at, name)
 			if len(at) > 2*maxDepth {
-				return errRound
+				return errLoop
 			}
 			next, isLink := link(strings.Join(at, "/"))
 			if !isLink {
 				continue
 			}
 			if hops++; hops > maxHops {
-				return errRound
+				return errLoop
 			}
 			if strings.HasPrefix(next, "/") {
 				return errLeaves

@@ -15,10 +15,10 @@ import (
 	"misstep/corpus"
 )
 
-const fetchers = 4 // blobs under way at a time
+const fetchers = 4 // concurrent downloads
 
-// Fetch brings the tree with the given digest from source into the new folder dst. The folder appears whole, verified and
-// on the disk, or not at all. The error wraps fs.ErrExist when dst is there already, and corpus.ErrNotFound when source
+// Fetch copies the tree with the given digest from source to the new folder dst. The folder appears whole, verified and
+// on the disk, or not at all. The error wraps fs.ErrExist when dst exists already, and corpus.ErrNotFound when source
 // lacks the manifest or a file. Files are read-only, folders are not.
 func Fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst string) error {
 	if err := fetch(ctx, source, digest, dst); err != nil {
@@ -47,7 +47,7 @@ func fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst 
 	defer os.RemoveAll(temporary)
 	if err := fill(ctx, source, m, temporary); err != nil {
 		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-			return fmt.Errorf("the disk or quota is full; free space there (%d MiB are needed): %w", m.Size()>>20+1, err)
+			return fmt.Errorf("the disk or quota is full; free space there (%d MiB needed): %w", m.Size()>>20+1, err)
 		}
 		return err
 	}
@@ -56,7 +56,7 @@ func fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst 
 	}
 	if err := os.Rename(temporary, dst); err != nil {
 		if _, there := os.Lstat(dst); there == nil {
-			return fs.ErrExist // somebody else fetched it meanwhile
+			return fs.ErrExist // another process has fetched it meanwhile
 		}
 		return err
 	}
@@ -75,7 +75,7 @@ func Open(ctx context.Context, source corpus.Source, digest corpus.Digest) (Mani
 	return Parse(text)
 }
 
-// fill makes m's entries in dir. os.Root makes sure once more that nothing is written outside.
+// fill creates m's entries in dir. os.Root ensures once more that nothing is written outside.
 func fill(ctx context.Context, source corpus.Source, m Manifest, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -125,7 +125,7 @@ func fetchFile(ctx context.Context, source corpus.Source, root *os.Root, e Entry
 		return fmt.Errorf("%s: %w", e.Path, err)
 	}
 	if size != e.Size {
-		return fmt.Errorf("%s: blob %s does not have the %d bytes that the manifest says", e.Path, e.Digest, e.Size)
+		return fmt.Errorf("%s: blob %s does not have the %d bytes that the manifest lists", e.Path, e.Digest, e.Size)
 	}
 	mode := fs.FileMode(0o444)
 	if e.Kind == KindExecutable {
@@ -134,7 +134,7 @@ func fetchFile(ctx context.Context, source corpus.Source, root *os.Root, e Entry
 	return file.Chmod(mode)
 }
 
-// syncAll writes the file system that holds dir to the disk: one call instead of one fsync for each of a JDK's files.
+// syncAll syncs the file system that holds dir: one call instead of one fsync for each of a JDK's files.
 func syncAll(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {

@@ -1,7 +1,8 @@
-// Package tree describes a folder by one blob, its manifest, so that a JDK or a workload has one digest and can be handed around file by file.
+// Package tree describes a folder by one blob, its manifest, so that a JDK or a workload has one digest and can be transferred file by
+// file.
 //
-// corpus/FORMAT.md defines the manifest's text. Scan reads a folder, Push puts it into a corpus, Fetch brings it back, Source
-// serves it from where it lies.
+// corpus/FORMAT.md specifies the manifest's text. Scan reads a folder, Push stores it in a corpus, Fetch restores it, Source serves
+// it in place.
 package tree
 
 import (
@@ -27,10 +28,10 @@ const (
 
 const header = "misstep-tree 1\n"
 
-// Kind tells what an Entry is.
+// Kind is the kind of an Entry.
 type Kind int
 
-// Kinds of entries. Of a file's mode only "may be executed" is kept.
+// Kinds of entries. Of a file's mode only whether it is executable is stored.
 const (
 	KindUnspecified Kind = iota
 	KindDir
@@ -103,7 +104,7 @@ func Parse(text []byte) (Manifest, error) {
 	}
 	m := Manifest{entries: entries}
 	if !bytes.Equal(m.Bytes(), text) {
-		return Manifest{}, fmt.Errorf("tree manifest: not in canonical form (blanks, digits or escapes written otherwise than Bytes does)")
+		return Manifest{}, fmt.Errorf("tree manifest: not in canonical form (spaces, digits or escapes differ from what Bytes writes)")
 	}
 	return m, nil
 }
@@ -112,7 +113,7 @@ func parseLine(line string) (Entry, error) {
 	fields := strings.Split(line, " ")
 	want := map[string]int{"dir": 2, "file": 4, "exec": 4, "link": 3}[fields[0]]
 	if want == 0 || len(fields) != want {
-		return Entry{}, fmt.Errorf("%.100q: want \"dir PATH\", \"file|exec SIZE DIGEST PATH\" or \"link PATH TARGET\"", line)
+		return Entry{}, fmt.Errorf("%.100q: expected \"dir PATH\", \"file|exec SIZE DIGEST PATH\" or \"link PATH TARGET\"", line)
 	}
 	var (
 		entry Entry
@@ -164,7 +165,7 @@ func (m Manifest) Bytes() []byte {
 // Digest returns the tree's identity: the digest of Bytes.
 func (m Manifest) Digest() corpus.Digest { return corpus.DigestBytes(m.Bytes()) }
 
-// Entries gives the entries in order of their paths; a folder comes before what is in it.
+// Entries returns the entries in order of their paths; a folder comes before its contents.
 func (m Manifest) Entries() iter.Seq[Entry] { return slices.Values(m.entries) }
 
 // Len returns the number of entries.
@@ -211,7 +212,7 @@ func unescape(s string) (string, error) {
 			continue
 		}
 		if i+2 >= len(s) {
-			return "", fmt.Errorf("%.100q: cut off escape", s)
+			return "", fmt.Errorf("%.100q: incomplete escape", s)
 		}
 		value, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"misstep/corpus"
 )
 
-// Push puts into store what it lacks of the tree m in the folder dir: first the files, last the manifest, so that whoever
-// finds the manifest finds all of it.
+// Push stores the blobs of the tree m in the folder dir that store lacks: first the files, then the manifest, so that whoever
+// finds the manifest finds the whole tree.
 func Push(ctx context.Context, store corpus.Store, dir string, m Manifest) error {
 	files := m.files()
 	digests := make([]corpus.Digest, 0, len(files))
@@ -68,8 +68,8 @@ type source struct {
 	files    map[corpus.Digest]Entry
 }
 
-// Source serves the tree m from the folder dir: its files and its manifest, read-only. A file that has changed since m was
-// scanned is noticed when it is read (corpus.MismatchError).
+// Source serves the files and the manifest of the tree m from the folder dir, read-only. Reading a file that has changed since
+// m was scanned fails with a *corpus.MismatchError.
 func Source(dir string, m Manifest) corpus.Source {
 	text := m.Bytes()
 	return &source{dir: dir, manifest: text, digest: corpus.DigestBytes(text), files: m.files()}

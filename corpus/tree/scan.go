@@ -19,17 +19,17 @@ import (
 	"misstep/corpus"
 )
 
-// Option changes what Scan and Fingerprint make of a folder.
+// Option changes how Scan and Fingerprint read a folder.
 type Option func(*scanner)
 
-// InlineOutside takes a symbolic link that leaves the tree for the file or folder that it points to when keep(path, target) says so,
-// and leaves it out otherwise, as it does with one that points to nothing. Without this option such a link is an error.
-// path is the link's within the tree, target the resolved absolute path. Debian's JDKs keep their conf in /etc that way.
+// InlineOutside replaces a symbolic link that leaves the tree by the file or folder that it points to if keep(path, target) is true,
+// and omits it otherwise, as well as one that points to nothing. Without this option such a link is an error. path is the link's path
+// within the tree, target the resolved absolute path. Debian's JDKs have their conf in /etc that way.
 func InlineOutside(keep func(path, target string) bool) Option {
 	return func(s *scanner) { s.inline = keep }
 }
 
-// Scan reads the folder dir and digests its files. It follows no link out of the tree, and refuses sockets, pipes and devices.
+// Scan lists the folder dir and digests its files. It follows no link out of the tree, and refuses sockets, pipes and devices.
 func Scan(dir string, options ...Option) (Manifest, error) {
 	items, err := list(dir, options)
 	if err != nil {
@@ -56,8 +56,8 @@ func Scan(dir string, options ...Option) (Manifest, error) {
 	return m, nil
 }
 
-// Fingerprint digests names, sizes, times and inodes of what Scan with the same options would read, without reading the
-// files. As long as it is the same, nobody has changed the tree by ordinary means, and its manifest stands.
+// Fingerprint digests the names, sizes, times and inodes of what Scan with the same options would read, without reading the
+// files. While it stays the same, nobody has changed the tree by ordinary means, and its manifest remains valid.
 func Fingerprint(dir string, options ...Option) (corpus.Digest, error) {
 	items, err := list(dir, options)
 	if err != nil {
@@ -78,7 +78,7 @@ func Fingerprint(dir string, options ...Option) (corpus.Digest, error) {
 	return hasher.Digest(), nil
 }
 
-// item is an Entry and where its bytes lie.
+// item is an Entry and the file with its bytes.
 type item struct {
 	Entry
 	file string
@@ -111,7 +111,7 @@ func list(dir string, options []Option) ([]item, error) {
 	return s.items, nil
 }
 
-// walk lists the folder at file as prefix; with follow every link is taken for what it points to.
+// walk lists the folder at file under the path prefix; with follow every link is replaced by what it points to.
 func (s *scanner) walk(file, prefix string, follow bool) error {
 	children, err := os.ReadDir(file)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *scanner) add(file, name string, mode fs.FileMode, follow bool) error {
 		s.items = append(s.items, item{Entry{Kind: KindFile, Path: name}, file})
 		return s.executable(&s.items[len(s.items)-1])
 	default:
-		return fmt.Errorf("%s is neither file nor folder nor link (%s): a tree cannot hold it", file, mode)
+		return fmt.Errorf("%s is neither a file nor a folder nor a link (%s): a tree cannot hold it", file, mode)
 	}
 }
 
@@ -168,7 +168,7 @@ func (s *scanner) executable(i *item) error {
 	return nil
 }
 
-// addTarget adds what the link file points to, as name; nothing when that is not there.
+// addTarget adds what the link file points to under the path name; nothing if that does not exist.
 func (s *scanner) addTarget(file, name string) error {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -180,7 +180,7 @@ func (s *scanner) addTarget(file, name string) error {
 	return s.add(file, name, info.Mode().Type(), true)
 }
 
-// outside deals with links that leave the tree.
+// outside resolves the links that leave the tree.
 func (s *scanner) outside() error {
 	links := map[string]string{}
 	for _, i := range s.items {
@@ -222,7 +222,7 @@ func (s *scanner) outside() error {
 }
 
 func digestFile(ctx context.Context, i *item) error {
-	// O_NONBLOCK: should the file have become a pipe since it was listed, opening does not wait for a writer.
+	// O_NONBLOCK: if the file has become a pipe since it was listed, opening it does not wait for a writer.
 	file, err := os.OpenFile(i.file, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err

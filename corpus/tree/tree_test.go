@@ -179,7 +179,7 @@ func TestFetchOnAFullDiskSaysSo(t *testing.T) {
 	dst := filepath.Join(disk, "copy")
 	err := tree.Fetch(t.Context(), tree.Source(root, m), m.Digest(), dst)
 	require.ErrorIs(t, err, unix.ENOSPC)
-	require.ErrorContains(t, err, "4 MiB are needed")
+	require.ErrorContains(t, err, "4 MiB needed")
 	assertNothing(t, dst)
 }
 
@@ -191,7 +191,7 @@ func TestScanRefusesWhatATreeCannotHold(t *testing.T) {
 		root := t.TempDir()
 		require.NoError(t, make(filepath.Join(root, "x")), name)
 		_, err := tree.Scan(root)
-		require.ErrorContains(t, err, "neither file nor folder nor link", name)
+		require.ErrorContains(t, err, "neither a file nor a folder nor a link", name)
 	}
 	root := t.TempDir()
 	if err := unix.Mknod(filepath.Join(root, "null"), unix.S_IFCHR, int(unix.Mkdev(1, 3))); err != nil {

@@ -10,7 +10,7 @@ import (
 
 const workPattern = ".fetch-*"
 
-// workFolder makes a folder in dir that is locked for as long as its maker lives, which is how sweep tells dead from living ones.
+// workFolder makes a folder in dir that is locked while its maker lives, by which sweep distinguishes dead from living makers.
 func workFolder(dir string) (name string, unlock func(), err error) {
 	for {
 		name, err := os.MkdirTemp(dir, workPattern)
@@ -35,7 +35,7 @@ func workFolder(dir string) (name string, unlock func(), err error) {
 	}
 }
 
-// sweep removes what fetches that were killed left in dir. What it cannot remove is in nobody's way.
+// sweep removes what killed fetches left in dir. What it cannot remove does no harm.
 func sweep(dir string) {
 	left, _ := fs.Glob(os.DirFS(dir), workPattern) // not filepath.Glob: dir may have a "[" in its name
 	for _, base := range left {

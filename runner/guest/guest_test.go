@@ -124,7 +124,7 @@ func TestEvidenceIsHeldAgainstItsDigest(t *testing.T) {
 		"digest":                 outcome("x", corpus.DigestBytes([]byte("other")).String(), "6"),
 		"no such file":           outcome("y", digest, "6"),
 		"path escapes":           outcome("../outcome.json", digest, "6"),
-		"lower-case hexadecimal": outcome("x", "sha256:nonsense", "6"),
+		"lowercase hexadecimal":  outcome("x", "sha256:nonsense", "6"),
 	} {
 		e := stand(t, leave(map[string]string{fileOutcome: text, dirFiles + "/x": "frames"}))
 		got, err := e.Run(t.Context(), minimal(Shared), nil)

@@ -3,7 +3,7 @@
 // involved.
 //
 // Agent option: empty, or CLASS.METHOD (as in java/lang/Thread.exit): compare at a breakpoint at the start of that
-// method while the test is armed. Without an option the Java side calls compare() where it wants.
+// method while the test is armed. Without an option the Java side calls compare() itself.
 //
 // Build: g++ -std=c++17 -fPIC -shared -I$JDK/include -I$JDK/include/linux libWalkerTest.cpp -o libWalkerTest.so
 #include <dlfcn.h>
@@ -68,7 +68,7 @@ bool same(const jvmtiFrameInfo& a, const CallFrame& b) {
   return a.method == b.method && (a.location == b.bci || (a.location == -1 && b.bci == -3));
 }
 
-// compare walks twice and prints both stacks when they differ, the callee first, differing lines marked with =>.
+// compare walks twice and prints both stacks if they differ, the callee first, and marks differing lines with =>.
 void compare(JNIEnv* env) {
   static jvmtiFrameInfo reference[kDepth];  // one thread compares at a time: the test has one
   static CallFrame frames[kDepth];
@@ -81,7 +81,7 @@ void compare(JNIEnv* env) {
   CallTrace trace{env, 0, frames};
   walk(&trace, kDepth, nullptr);
   jint length = trace.num_frames > 0 ? trace.num_frames : 0;
-  // In a virtual thread GetStackTrace ends at its bottom and AsyncGetCallTrace goes on into the carrier.
+  // In a virtual thread GetStackTrace ends at its bottom and AsyncGetCallTrace continues into the carrier.
   bool into_carrier =
       depth > 0 && length > depth && describe(reference[depth - 1].method, 0).rfind("java/lang/VirtualThread.", 0) == 0;
   bool equal = length == depth || into_carrier;
@@ -103,7 +103,7 @@ void compare(JNIEnv* env) {
   std::fflush(stdout);
 }
 
-// prime makes the ids of a class's methods, and sets the breakpoint when it is the class to compare in.
+// prime creates the ids of a class's methods, and sets the breakpoint if it is the class to compare in.
 void prime(jclass klass) {
   jint count = 0;
   jmethodID* methods = nullptr;

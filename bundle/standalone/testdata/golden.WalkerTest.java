@@ -7,7 +7,7 @@
  * @run main/othervm/native -XX:TieredStopAtLevel=1 -Xcomp -agentlib:WalkerTest WalkerTest
  */
 
-/** Class initialisers that compiled code begins: the VM calls them from a runtime stub. */
+/** Class initialisers that compiled code triggers: the VM calls them from a runtime stub. */
 public class WalkerTest {
   static class Read {
     static int value;

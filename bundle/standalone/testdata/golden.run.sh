@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares GetStackTrace with AsyncGetCallTrace in a class initialiser, with nothing of Misstep in the JVM.
+# Compares GetStackTrace with AsyncGetCallTrace in a class initialiser, without any code of Misstep in the JVM.
 # Needs a JDK with javac and a C++ compiler; writes to a temporary folder that it removes. jtreg runs the same test.
 set -u
 
