@@ -44,6 +44,7 @@ type report struct {
 	Needs                 *needs        // nil for a finding that is bundled as it was found
 	Perturbation          *perturbation // nil when nothing was perturbed
 	Observed              observed
+	Beside                *beside // nil when the bundle is complete
 	Flags                 string
 	CrashLog              string
 	Unseen                []unseen
@@ -51,6 +52,24 @@ type report struct {
 	RecordingQemu         string
 	// Unserved is why there is no standalone test; empty when there is one.
 	Unserved string
+}
+
+// beside is what must be put next to the unpacked bundle.
+type beside struct {
+	Files    int
+	Bytes    int64
+	Workload string
+}
+
+func newBeside(c *Contents, shared []File) *beside {
+	if len(shared) == 0 {
+		return nil
+	}
+	b := &beside{Files: len(shared), Workload: markdown(workloadText(c.Reproducer, sourceText(c)))}
+	for _, f := range shared {
+		b.Bytes += f.Size
+	}
+	return b
 }
 
 type reportedJDK struct{ Version, Digest string }
@@ -62,14 +81,14 @@ type unseen struct {
 	High                   string // end of the 95 % interval
 }
 
-func newReport(c *Contents, unserved *standalone.UnservedError, crashLog []byte) report {
+func newReport(c *Contents, shared []File, unserved *standalone.UnservedError, crashLog []byte) report {
 	r, f := c.Reproducer, c.Reproducer.GetFinding()
 	data := report{
 		Title: markdown(f.GetTitle()), Finding: f.GetId(), Known: markdown(misstepv1.KnownText(f)),
 		Component: component(c.Expect), Expected: expected(c.Expect), FreshSeeds: FreshSeeds(r), JDKs: reportedJDKs(r),
 		Builds: newAffectedBuilds(r), Rate: newRate(r), Needs: newNeeds(r), Perturbation: newPerturbation(c), Observed: newObserved(c),
 		Flags: strings.Join(r.GetRecipe().GetJvmFlags(), " "), CrashLog: strings.ReplaceAll(string(crashLog), "```", "'''"),
-		Unseen: newUnseen(f), Recording: len(r.GetRecording()) > 0, RecordingQemu: r.GetRecordingQemu(),
+		Beside: newBeside(c, shared), Unseen: newUnseen(f), Recording: len(r.GetRecording()) > 0, RecordingQemu: r.GetRecordingQemu(),
 	}
 	if unserved != nil {
 		data.Unserved = markdown(unserved.Why)

@@ -181,7 +181,7 @@ func (g *gatherer) texts(c *Contents) error {
 	for _, f := range alone {
 		g.text(path.Join(dirStandalone, f.Name), f.Text, f.Executable)
 	}
-	data := newReport(c, unserved, g.crashLog(c.Reproducer.GetEvidence()))
+	data := newReport(c, g.shared, unserved, g.crashLog(c.Reproducer.GetEvidence()))
 	readme, err := data.text(readmeTemplate)
 	if err != nil {
 		return err
