@@ -111,7 +111,7 @@ func TestBadKeysAreSaid(t *testing.T) {
 	for text, want := range map[string]string{
 		"jane":                            "line 1: expected NAMES",
 		"\njane ssh-ed25519 AAAA":         "line 2: expected NAMES",
-		"jane cert-authority " + public:   `option "cert-authority" is not known`,
+		"jane cert-authority " + public:   `unknown option "cert-authority"`,
 		strings.Repeat("#", maxSigners+1): "more than",
 	} {
 		_, err := parseSigners([]byte(text))
