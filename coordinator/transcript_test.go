@@ -345,7 +345,9 @@ func (p *play) status(t *testing.T, name string) (string, error) {
 		name string
 		n    uint64
 	}{
-		{"failed", c.GetFailed()}, {"retries", c.GetRetries()}, {"cancelled", c.GetCancelled()},
+		{"failed", c.GetFailed()},
+		{"retries", c.GetRetries()},
+		{"cancelled", c.GetCancelled()},
 		{"findings", uint64(len(c.GetFindingIds()))},
 	} {
 		if f.n > 0 {

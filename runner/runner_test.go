@@ -349,8 +349,10 @@ func TestLargeResultsGoInTurn(t *testing.T) {
 	b.sleep().fire <- time.Time{}
 	c := b.call()
 	for _, one := range trials {
-		one.end <- end{outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID,
-			Reason: strings.Repeat("x", 2<<20)}}
+		one.end <- end{outcome: &misstepv1.Outcome{
+			Kind:   misstepv1.OutcomeKind_OUTCOME_KIND_VOID,
+			Reason: strings.Repeat("x", 2<<20),
+		}}
 	}
 	acknowledged := map[string]bool{}
 	for len(acknowledged) < 3 {

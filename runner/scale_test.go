@@ -69,8 +69,10 @@ func (m *moody) Synchronize(_ context.Context, request *misstepv1.SynchronizeReq
 		m.outages++
 		return nil, status.Error(codes.Unavailable, "died after it wrote")
 	}
-	response := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(5 * time.Millisecond),
-		Drain: len(m.leased) == 0 && m.next == m.want}
+	response := &misstepv1.SynchronizeResponse{
+		NextCall: durationpb.New(5 * time.Millisecond),
+		Drain:    len(m.leased) == 0 && m.next == m.want,
+	}
 	for _, lease := range m.leased {
 		response.Desired = append(response.Desired, lease)
 	}
@@ -87,8 +89,10 @@ func TestEveryTrialIsRecordedOnce(t *testing.T) {
 	}
 	t.Logf("MISSTEP_TEST_SEED=%d repeats this", seed)
 	const trials, slots = 3000, 64
-	m := &moody{random: rand.New(rand.NewPCG(seed, 1)), want: trials, leased: map[string]*misstepv1.Lease{},
-		recorded: map[string]int{}}
+	m := &moody{
+		random: rand.New(rand.NewPCG(seed, 1)), want: trials, leased: map[string]*misstepv1.Lease{},
+		recorded: map[string]int{},
+	}
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer()
 	misstepv1.RegisterLeaseServiceServer(server, m)

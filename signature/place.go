@@ -64,8 +64,11 @@ var prefixed = []struct {
 	kind   PlaceKind
 	prefix string
 }{
-	{BelowUpcall, "below upcall "}, {Upcall, "upcall "}, {NativeCaller, "native "},
-	{BelowMethod, "below "}, {AfterMethod, "after "},
+	{BelowUpcall, "below upcall "},
+	{Upcall, "upcall "},
+	{NativeCaller, "native "},
+	{BelowMethod, "below "},
+	{AfterMethod, "after "},
 }
 
 const (

@@ -101,8 +101,10 @@ func tryAgent(ctx context.Context, a agent.Artefacts, java string, entry jdk.Ent
 	if err != nil {
 		return err
 	}
-	args, err := agent.JVMArgs(a, patch, entry.Feature, agent.Options{Out: out, Ratio: 1,
-		Checks: map[string]float64{recipe.GstAsgct: 1}})
+	args, err := agent.JVMArgs(a, patch, entry.Feature, agent.Options{
+		Out: out, Ratio: 1,
+		Checks: map[string]float64{recipe.GstAsgct: 1},
+	})
 	if err != nil {
 		return err
 	}

@@ -50,8 +50,10 @@ func schedExt() Diagnosis {
 	}
 	switch {
 	case err == nil:
-		return Diagnosis{Name: d.Name, State: OK,
-			Detail: "Linux " + perturb.Kernel() + " accepts a perturbing scheduler from this user"}
+		return Diagnosis{
+			Name: d.Name, State: OK,
+			Detail: "Linux " + perturb.Kernel() + " accepts a perturbing scheduler from this user",
+		}
 	case errors.Is(err, bpf.ErrBusy):
 		d.Remedy = "stop the scheduler that is loaded; " + d.Remedy
 	}
@@ -62,8 +64,10 @@ func schedExt() Diagnosis {
 // machines reports whether trials can be run in virtual machines.
 func machines(checks []vm.Check) (all []Diagnosis) {
 	for _, name := range []string{guest.Shared, guest.Deterministic} {
-		d := Diagnosis{Name: "executor " + name, State: OK,
-			Detail: "virtual machines with a perturbing scheduler can be booted here"}
+		d := Diagnosis{
+			Name: "executor " + name, State: OK,
+			Detail: "virtual machines with a perturbing scheduler can be booted here",
+		}
 		if name == guest.Deterministic {
 			d.Detail += ", in virtual time"
 		}
@@ -77,8 +81,10 @@ func machines(checks []vm.Check) (all []Diagnosis) {
 
 func btf() Diagnosis {
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
-		return Diagnosis{"BTF", Limited, "no /sys/kernel/btf/vmlinux",
-			"boot a kernel with CONFIG_DEBUG_INFO_BTF=y to load BPF programs"}
+		return Diagnosis{
+			"BTF", Limited, "no /sys/kernel/btf/vmlinux",
+			"boot a kernel with CONFIG_DEBUG_INFO_BTF=y to load BPF programs",
+		}
 	}
 	return Diagnosis{Name: "BTF", State: OK, Detail: "/sys/kernel/btf/vmlinux"}
 }
@@ -122,8 +128,10 @@ func disk(dir string) Diagnosis {
 	}
 	free := stat.Bavail * uint64(stat.Bsize) >> 30
 	if free < 2 {
-		return Diagnosis{"disk", Limited, fmt.Sprintf("%d GiB free at %s", free, dir),
-			"free some space, or choose another --home and --dir"}
+		return Diagnosis{
+			"disk", Limited, fmt.Sprintf("%d GiB free at %s", free, dir),
+			"free some space, or choose another --home and --dir",
+		}
 	}
 	return Diagnosis{Name: "disk", State: OK, Detail: fmt.Sprintf("%d GiB free at %s", free, dir)}
 }

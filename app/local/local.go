@@ -48,9 +48,11 @@ func (i Installation) Agent() (agent.Artefacts, error) {
 		return agent.Artefacts{}, fmt.Errorf("find this binary: %w", err)
 	}
 	dir := filepath.Dir(exe)
-	candidates := []string{filepath.Join(dir, "agent"), filepath.Join(dir, "..", "agent"),
+	candidates := []string{
+		filepath.Join(dir, "agent"), filepath.Join(dir, "..", "agent"),
 		filepath.Join(dir, "..", "lib", "misstep",
-			"agent")}
+			"agent"),
+	}
 	var failures []error
 	for _, candidate := range candidates {
 		a, err := agent.Find(candidate)

@@ -47,8 +47,10 @@ type Result struct {
 
 func newResult(b *bundle.Bundle) *Result {
 	r := b.Reproducer()
-	return &Result{Finding: r.GetFinding().GetId(), JDK: r.GetRecipe().GetJdk().GetVersion(),
-		Tally: Tally{Others: map[string]int{}}}
+	return &Result{
+		Finding: r.GetFinding().GetId(), JDK: r.GetRecipe().GetJdk().GetVersion(),
+		Tally: Tally{Others: map[string]int{}},
+	}
 }
 
 func (r *Result) finish() *Result {

@@ -86,8 +86,10 @@ func TestMergedFindingIsShownByEither(t *testing.T) {
 		require.Len(t, hits, 1)
 		return hits[0]
 	}
-	finding := &misstepv1.Finding{Id: of("truncated").ID, Signature: of("truncated").Signature,
-		Aliases: []string{of("wrong-bci").ID}}
+	finding := &misstepv1.Finding{
+		Id: of("truncated").ID, Signature: of("truncated").Signature,
+		Aliases: []string{of("wrong-bci").ID},
+	}
 	seen := Tally{Others: map[string]int{}}
 	for _, kind := range []string{"truncated", "wrong-bci", "duplicate"} {
 		seen.Count(outcome(kind), Shows(finding))
@@ -99,8 +101,10 @@ func TestMergedFindingIsShownByEither(t *testing.T) {
 // A bundle of before signatures had versions: hits are those of its old words, and of the old ids of what was merged into it.
 func TestFindingsOfVersion0(t *testing.T) {
 	hit := func(place string) triage.Hit {
-		s := &misstepv1.Signature{Kind: signature.KindMismatch, Parts: []string{"gst-asgct", "truncated", place},
-			Version: signature.Version}
+		s := &misstepv1.Signature{
+			Kind: signature.KindMismatch, Parts: []string{"gst-asgct", "truncated", place},
+			Version: signature.Version,
+		}
 		return triage.Hit{ID: signature.ID(s), Signature: s}
 	}
 	old := &misstepv1.Signature{Kind: signature.KindMismatch, Parts: []string{"gst-asgct", "truncated", "the bottom frame"}}

@@ -65,8 +65,10 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 					Example: outcome(mismatches,
 						blob("example so far", true)),
 					Spec: &misstepv1.ReproductionSpec{
-						Builds: build(put(tree)), Recipe: &misstepv1.Recipe{Workload: &misstepv1.Workload{Name: "w",
-							Digest: blob("workload", true)}},
+						Builds: build(put(tree)), Recipe: &misstepv1.Recipe{Workload: &misstepv1.Workload{
+							Name:   "w",
+							Digest: blob("workload", true),
+						}},
 					},
 				}),
 				tx.PutReproduction(&misstepv1.Reproduction{
@@ -76,23 +78,29 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 				tx.PutCampaign(&store.Campaign{
 					ID: "C1", State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: time.Now(),
 					Tally: &misstepv1.CampaignStatus{},
-					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{Name: "j",
+					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{
+						Name: "j",
 						Digest: blob("JDK of a running campaign",
-							true)}}},
+							true),
+					}}},
 				}),
 				tx.PutCampaign(&store.Campaign{
 					ID: "C2", State: misstepv1.CampaignState_CAMPAIGN_STATE_DONE, Submitted: time.Now(),
 					Tally: &misstepv1.CampaignStatus{},
-					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{Name: "j",
+					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{
+						Name: "j",
 						Digest: blob("JDK of an ended campaign",
-							false)}}},
+							false),
+					}}},
 				}),
 				trial("C1", 0, outcome(clean, blob("clean trial of a running campaign", true))),
 				trial("C2", 0, outcome(clean, blob("clean trial of an ended campaign", false))),
 				trial("C2", 1, outcome(mismatches, blob("mismatch of an ended campaign", true))),
-				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F1", LastSeen: now,
+				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{
+					Id: "F1", LastSeen: now,
 					Example: outcome(mismatches, blob("finding",
-						true))}}),
+						true)),
+				}}),
 				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F2", LastSeen: now, Example: outcome(mismatches,
 					blob("merged finding", true))}}),
 				func() error {

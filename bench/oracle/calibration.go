@@ -15,9 +15,9 @@ import (
 	"misstep/bench"
 	"misstep/bench/trial"
 	"misstep/coordinator/triage"
-	"misstep/known"
 	"misstep/deploy/jdk"
 	"misstep/internal/hserr"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 )

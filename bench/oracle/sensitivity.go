@@ -13,10 +13,10 @@ import (
 	"misstep/bench"
 	"misstep/bench/trial"
 	"misstep/coordinator/triage"
-	"misstep/known"
 	"misstep/deploy/jdk"
 	"misstep/internal/faults"
 	"misstep/internal/interval"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 )

@@ -172,8 +172,10 @@ func (c *corpusList) Run(ctx context.Context, e *env) error {
 	if c.JSON {
 		all := []corpusEntry{}
 		for _, entry := range entries {
-			all = append(all, corpusEntry{entry.Finding, entry.Bundle.Digest.String(), entry.Bundle.Size,
-				entry.Signature.Digest.String()})
+			all = append(all, corpusEntry{
+				entry.Finding, entry.Bundle.Digest.String(), entry.Bundle.Size,
+				entry.Signature.Digest.String(),
+			})
 		}
 		return e.json(all)
 	}

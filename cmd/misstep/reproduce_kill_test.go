@@ -187,8 +187,10 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 // TestReproductionKilledInEachStep: a coordinator that is killed in the middle of each step goes on, repeats at most the trials
 // that were in flight, and ends with the same reproducer as one that was left in peace.
 func TestReproductionKilledInEachStep(t *testing.T) {
-	steps := []string{reproduce.StepConfirm, reproduce.StepAmplify, reproduce.StepMinimise, reproduce.StepBisect,
-		reproduce.StepVerify}
+	steps := []string{
+		reproduce.StepConfirm, reproduce.StepAmplify, reproduce.StepMinimise, reproduce.StepBisect,
+		reproduce.StepVerify,
+	}
 	peaceful, once, _, trials := reproduceUnderFire(t, nil)
 	killed, ran, kills, again := reproduceUnderFire(t, slices.Clone(steps))
 	require.Equal(t, len(steps), kills)

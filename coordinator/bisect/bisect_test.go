@@ -88,7 +88,8 @@ func TestBackport(t *testing.T) {
 
 func TestSkipped(t *testing.T) {
 	builds := []bisect.Build{
-		{Name: "a", Feature: 17, Version: "17.0.1"}, {Name: "b", Feature: 17, Version: "17.0.2"},
+		{Name: "a", Feature: 17, Version: "17.0.1"},
+		{Name: "b", Feature: 17, Version: "17.0.2"},
 		{Name: "c", Feature: 17, Version: "17.0.3"},
 	}
 	prior := bisect.FromRate(10, 10)

@@ -149,7 +149,7 @@ func TestTimeThatEndsBeforeVerificationIsNamed(t *testing.T) {
 	require.GreaterOrEqual(t, verified, 0)
 
 	r.Arms[verified].Results = ""
-	reproduce.Give(r.Arms[verified])
+	reproduce.AddPending(r.Arms[verified])
 	reproduce.CancelPending(r)
 	r.SearchOver, r.TimeOver = true, true
 	plan := reproduce.Next(r)

@@ -45,8 +45,10 @@ func stand(t *testing.T, machine func(c vm.Config, command []string, stdout io.W
 }
 
 func minimal(executor string) *misstepv1.Recipe {
-	return &misstepv1.Recipe{Executor: executor, Seed: 9, Limits: &misstepv1.Limits{Wall: durationpb.New(time.Minute),
-		MemoryMib: 512}}
+	return &misstepv1.Recipe{Executor: executor, Seed: 9, Limits: &misstepv1.Limits{
+		Wall:      durationpb.New(time.Minute),
+		MemoryMib: 512,
+	}}
 }
 
 // leave makes a guest that leaves these files.
@@ -119,12 +121,12 @@ func TestEvidenceIsHeldAgainstItsDigest(t *testing.T) {
 		return `{"kind":"OUTCOME_KIND_CLEAN","evidence":[{"name":"` + name + `","digest":"` + digest + `","size":"` + size + `"}]}`
 	}
 	for want, text := range map[string]string{
-		"":                       outcome("x", digest, "6"),
-		"has 6 bytes, not 7":     outcome("x", digest, "7"),
-		"digest":                 outcome("x", corpus.DigestBytes([]byte("other")).String(), "6"),
-		"no such file":           outcome("y", digest, "6"),
-		"path escapes":           outcome("../outcome.json", digest, "6"),
-		"lowercase hexadecimal":  outcome("x", "sha256:nonsense", "6"),
+		"":                      outcome("x", digest, "6"),
+		"has 6 bytes, not 7":    outcome("x", digest, "7"),
+		"digest":                outcome("x", corpus.DigestBytes([]byte("other")).String(), "6"),
+		"no such file":          outcome("y", digest, "6"),
+		"path escapes":          outcome("../outcome.json", digest, "6"),
+		"lowercase hexadecimal": outcome("x", "sha256:nonsense", "6"),
 	} {
 		e := stand(t, leave(map[string]string{fileOutcome: text, dirFiles + "/x": "frames"}))
 		got, err := e.Run(t.Context(), minimal(Shared), nil)
@@ -148,8 +150,10 @@ func TestFailuresOfMachinesAreOurs(t *testing.T) {
 		want      string
 		permanent bool
 	}{
-		{"the guest's own", leave(map[string]string{fileFailure: `{"message":"disk full"}`}),
-			"in the virtual machine: disk full", false},
+		{
+			"the guest's own", leave(map[string]string{fileFailure: `{"message":"disk full"}`}),
+			"in the virtual machine: disk full", false,
+		},
 		{"permanent", leave(map[string]string{fileFailure: `{"message":"no strategy","permanent":true}`}), "no strategy", true},
 		{"silent", leave(nil), "wrote no outcome (exit code 3): stat", false},
 		{"last words are told", leave(nil), "last words a note", false},

@@ -49,8 +49,10 @@ func (s *stand) use(t *testing.T, name string) {
 
 func checked(feature int, name string) *misstepv1.Recipe {
 	return &misstepv1.Recipe{
-		Jdk: &misstepv1.Jdk{Name: recipeOf(feature).GetJdk().GetName()}, Workload: &misstepv1.Workload{Name: name,
-			Repetitions: 1}, Seed: 1,
+		Jdk: &misstepv1.Jdk{Name: recipeOf(feature).GetJdk().GetName()}, Workload: &misstepv1.Workload{
+			Name:        name,
+			Repetitions: 1,
+		}, Seed: 1,
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 0.3},
 		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.5},
 		Checks:          []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "shadow-gst"}, {Name: "asgct-shadow"}, {Name: "liveness"}},
@@ -211,8 +213,10 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 			s.JDK = func(ctx context.Context, jdk *misstepv1.Jdk) (string, int, error) {
 				home, feature, err := plain(ctx, jdk)
 				require.NoError(t, err)
-				return dir, feature, faults.Wrap(dir, home, library, faults.Plan{Classes: []string{c.class}, Rate: rate,
-					Seed: 1, Where: c.where})
+				return dir, feature, faults.Wrap(dir, home, library, faults.Plan{
+					Classes: []string{c.class}, Rate: rate,
+					Seed: 1, Where: c.where,
+				})
 			}
 			recipe := checked(oldest(), "fixture")
 			recipe.Instrumentation.Ratio = 1

@@ -23,8 +23,11 @@ import (
 
 func record(t *testing.T, check string, caller string, extra int, count uint64) string {
 	t.Helper()
-	frames := []*misstepv1.Frame{{ClassName: "a.Callee", Method: "m"}, {ClassName: caller, Method: "m"},
-		{ClassName: "a.Main", Method: "main"}}
+	frames := []*misstepv1.Frame{
+		{ClassName: "a.Callee", Method: "m"},
+		{ClassName: caller, Method: "m"},
+		{ClassName: "a.Main", Method: "main"},
+	}
 	for i := range extra { // on top, where equal bugs differ
 		frames = append([]*misstepv1.Frame{{ClassName: "a.Top", Method: fmt.Sprint("m", i)}}, frames...)
 	}
@@ -74,8 +77,10 @@ func TestDamagedRecords(t *testing.T) {
 func TestARecordOfTheDeepestStacksIsRead(t *testing.T) {
 	deep := &misstepv1.Trace{}
 	for range 1 << 14 { // the most that limits.stack_depth takes
-		deep.Frames = append(deep.Frames, &misstepv1.Frame{ClassName: strings.Repeat("c", 80), Method: strings.Repeat("m", 40),
-			Descriptor_: strings.Repeat("d", 120)})
+		deep.Frames = append(deep.Frames, &misstepv1.Frame{
+			ClassName: strings.Repeat("c", 80), Method: strings.Repeat("m", 40),
+			Descriptor_: strings.Repeat("d", 120),
+		})
 	}
 	text, err := protojson.Marshal(&misstepv1.Mismatch{Check: "gst-asgct", Kind: "missing", Reference: deep, Suspect: deep})
 	require.NoError(t, err)
@@ -137,8 +142,10 @@ func TestVerdictsAddUpToTotals(t *testing.T) {
 func TestIdleChecksAreNamed(t *testing.T) {
 	started := agent.Status{Started: true}
 	worked := &misstepv1.CheckCount{Check: "gst-asgct", Total: 1, Tolerated: map[string]uint64{"rule": 1}}
-	idle := &misstepv1.CheckCount{Check: "asgct-shadow", Total: 9, Unwalkable: map[int32]uint64{-5: 8},
-		Void: map[string]uint64{"overrun": 1}}
+	idle := &misstepv1.CheckCount{
+		Check: "asgct-shadow", Total: 9, Unwalkable: map[int32]uint64{-5: 8},
+		Void: map[string]uint64{"overrun": 1},
+	}
 	require.Empty(t, idleChecks(nil, agent.Status{}), "nothing was asked for")
 	require.Empty(t, idleChecks([]*misstepv1.CheckCount{worked}, started))
 	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked, idle}, started),
@@ -159,8 +166,10 @@ func TestLivenessCountsLooksFromOutside(t *testing.T) {
 
 // A record of another version than the runner's says nothing about the checks.
 func TestARecordThatCannotBeReadIsNoVoidTrial(t *testing.T) {
-	trial := &trial{recipe: &misstepv1.Recipe{Checks: []*misstepv1.Check{{Name: "liveness"}}},
-		folder: &scratch.Folder{Path: t.TempDir()}}
+	trial := &trial{
+		recipe: &misstepv1.Recipe{Checks: []*misstepv1.Check{{Name: "liveness"}}},
+		folder: &scratch.Folder{Path: t.TempDir()},
+	}
 	trial.readStatus()
 	require.NoError(t, trial.unread, "the JVM may not have got so far")
 	require.NoError(t, os.Mkdir(trial.path(dirAgent), 0o700))
@@ -172,8 +181,10 @@ func TestARecordThatCannotBeReadIsNoVoidTrial(t *testing.T) {
 
 func TestCrashIsLocatedByTheFlightRecord(t *testing.T) {
 	trial := &trial{status: agent.Status{Threads: []agent.ThreadSlot{
-		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck, Sequence: 9, PC: 9}, {TID: 3, Phase: agent.PhaseWalk, Sequence: 7,
-			PC: 0x1234}, {TID: 5, Phase: agent.PhaseGuess, Sequence: 8, PC: 8},
+		{TID: 1}, {TID: 2, Phase: agent.PhaseCheck, Sequence: 9, PC: 9}, {
+			TID: 3, Phase: agent.PhaseWalk, Sequence: 7,
+			PC: 0x1234,
+		}, {TID: 5, Phase: agent.PhaseGuess, Sequence: 8, PC: 8},
 	}}}
 	for tid, want := range map[int64]struct {
 		inWalk bool

@@ -250,8 +250,10 @@ func TestBrokenJarIsAStartFailure(t *testing.T) {
 		0o600))
 	for name, manifest := range map[string]workloads.Manifest{
 		"jar": {Name: "fixture", Jar: "broken.jar", Repetitions: 1, Harness: workloads.HarnessPlain},
-		"classpath": {Name: "fixture", Main: "Fixture", Classpath: []string{"broken.jar"}, Repetitions: 1,
-			Harness: workloads.HarnessPlain},
+		"classpath": {
+			Name: "fixture", Main: "Fixture", Classpath: []string{"broken.jar"}, Repetitions: 1,
+			Harness: workloads.HarnessPlain,
+		},
 	} {
 		s.Workload = func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
 			return dir, manifest, nil

@@ -59,8 +59,10 @@ func TestKernelEjectionVoidsATrial(t *testing.T) {
 			return filepath.Dir(filepath.Dir(java)), 17, nil
 		},
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
-			return folder, workloads.Manifest{Name: "none", Main: "None", Classpath: []string{"empty.jar"}, Repetitions: 1,
-				Harness: workloads.HarnessPlain}, nil
+			return folder, workloads.Manifest{
+				Name: "none", Main: "None", Classpath: []string{"empty.jar"}, Repetitions: 1,
+				Harness: workloads.HarnessPlain,
+			}, nil
 		},
 		Corpus: memory.New(), Scratch: filepath.Join(folder, "trials"), PatchCache: filepath.Join(folder, "patch"),
 		Perturbers: []perturb.Perturber{ejecting{}}, Credential: &syscall.Credential{Uid: 65534, Gid: 65534},

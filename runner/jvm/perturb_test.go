@@ -64,8 +64,10 @@ func (s *scriptedSession) Start(cmd *exec.Cmd) error {
 func (s *scriptedSession) Over() <-chan struct{} { return s.over }
 
 func (s *scriptedSession) End() (*misstepv1.PerturbationReport, error) {
-	return &misstepv1.PerturbationReport{Strategy: "chaos", Seed: s.seed, Mechanism: s.Mechanism(), Applied: s.applied,
-		Decisions: 9, Threads: 3, Ejected: s.ejected}, nil
+	return &misstepv1.PerturbationReport{
+		Strategy: "chaos", Seed: s.seed, Mechanism: s.Mechanism(), Applied: s.applied,
+		Decisions: 9, Threads: 3, Ejected: s.ejected,
+	}, nil
 }
 
 func TestPerturbationIsProved(t *testing.T) {
@@ -79,11 +81,19 @@ func TestPerturbationIsProved(t *testing.T) {
 			reason  string
 		}{
 			{"at work", scripted{applied: map[string]uint64{"delay": 3}}, "verified", clean, ""},
-			{"idle", scripted{}, "verified", misstepv1.OutcomeKind_OUTCOME_KIND_VOID,
-				"perturbation chaos did nothing in 9 decisions about 3 threads"},
+			{
+				"idle",
+				scripted{},
+				"verified", misstepv1.OutcomeKind_OUTCOME_KIND_VOID,
+				"perturbation chaos did nothing in 9 decisions about 3 threads",
+			},
 			{"idle, and the workload failed", scripted{}, "silent", failure, "validation"},
-			{"ejected", scripted{applied: map[string]uint64{"delay": 3}, ejected: "watchdog: runnable task stall"}, "loop",
-				misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "ejected: watchdog: runnable task stall"},
+			{
+				"ejected",
+				scripted{applied: map[string]uint64{"delay": 3}, ejected: "watchdog: runnable task stall"},
+				"loop",
+				misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "ejected: watchdog: runnable task stall",
+			},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				s.Perturbers = []perturb.Perturber{&c.script}
@@ -143,8 +153,10 @@ func TestRefusedPerturbations(t *testing.T) {
 		require.ErrorContains(t, err, word)
 		require.True(t, runner.IsPermanent(err), word)
 	}
-	require.ErrorContains(t, perturb.Scheduler{}.Check(&misstepv1.Perturbation{Strategy: "delay",
-		Parameters: map[string]float64{"max_us": 0}}),
+	require.ErrorContains(t, perturb.Scheduler{}.Check(&misstepv1.Perturbation{
+		Strategy:   "delay",
+		Parameters: map[string]float64{"max_us": 0},
+	}),
 		"delay max_us = 0 is not in [1, 2000000] µs")
 }
 

@@ -70,8 +70,10 @@ func TestCoreFrames(t *testing.T) {
 	for _, f := range stacks[77] {
 		lines = append(lines, f.String())
 	}
-	require.Equal(t, []string{"V  [libjvm.so]  frame::sender(RegisterMap*) const", "V  [libjvm.so]", "C  [libc.so.6]  raise",
-		"C  [unknown]"}, lines)
+	require.Equal(t, []string{
+		"V  [libjvm.so]  frame::sender(RegisterMap*) const", "V  [libjvm.so]", "C  [libc.so.6]  raise",
+		"C  [unknown]",
+	}, lines)
 }
 
 func FuzzStacks(f *testing.F) {

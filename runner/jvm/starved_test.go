@@ -46,8 +46,10 @@ func throttle(t *testing.T, pid int) {
 		_ = os.WriteFile("/sys/fs/cgroup/cpu/cgroup.procs", data, 0)
 		_ = os.Remove(group)
 	})
-	for file, value := range map[string]string{"cpu.cfs_period_us": "1000000", "cpu.cfs_quota_us": "1000",
-		"cgroup.procs": strconv.Itoa(pid)} {
+	for file, value := range map[string]string{
+		"cpu.cfs_period_us": "1000000", "cpu.cfs_quota_us": "1000",
+		"cgroup.procs": strconv.Itoa(pid),
+	} {
 		require.NoError(t, os.WriteFile(filepath.Join(group, file), []byte(value), 0))
 	}
 }

@@ -22,7 +22,8 @@ func TestKnownText(t *testing.T) {
 		{"", []*misstepv1.KnownOn{on("jdk8", ""), on("jdk25", "")}, ""},
 		{"JDK-1", []*misstepv1.KnownOn{on("jdk8", "JDK-1"), on("jdk11", "JDK-1")}, "JDK-1"},
 		{
-			"", []*misstepv1.KnownOn{on("jdk8", "JDK-1"), on("jdk11", "JDK-1"), on("jdk25", "")},
+			"",
+			[]*misstepv1.KnownOn{on("jdk8", "JDK-1"), on("jdk11", "JDK-1"), on("jdk25", "")},
 			"JDK-1 on jdk8, jdk11; not on jdk25",
 		},
 		{"", []*misstepv1.KnownOn{on("jdk8", ""), on("jdk11", "JDK-1")}, "JDK-1 on jdk11; not on jdk8"},
