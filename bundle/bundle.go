@@ -73,13 +73,13 @@ type Command struct {
 	JVMFlags []string
 	// AgentOptions is the agent's option string, with Out for its folder and without "only="; empty runs without the agent.
 	AgentOptions string
-	// Instruments is set when the agent instruments methods: then, and with a plan, run.sh patches java.lang.Thread for it and loads its
-	// Java part. If no check needs that, the JVM runs without either.
+	// Instruments is set when the agent instruments methods: then, and with a plan, run.sh patches java.lang.Thread for it and
+	// loads its Java part. If no check needs that, the JVM runs without either.
 	Instruments bool
 	// Only lists the exact methods to instrument; run.sh writes them to a file and adds "only=".
 	Only []string
-	// Plan of a perturbation that the agent carries out at its instrumentation points (bpf's Perturbation.Plan); run.sh writes it to a file
-	// and adds "perturb=". Empty without a perturbation or without the agent.
+	// Plan of a perturbation that the agent carries out at its instrumentation points (bpf's Perturbation.Plan); run.sh writes it
+	// to a file and adds "perturb=". Empty without a perturbation or without the agent.
 	Plan []byte
 	// Invocation after the flags: system properties, -cp, main class, arguments.
 	Invocation []string
@@ -118,14 +118,15 @@ type Contents struct {
 	Reproducer *misstepv1.Reproducer
 	// Workload and Agent are folders whose files are included.
 	Workload, Agent string
-	// WorkloadSource says where the workload came from, for people: a URL or a path, of which the last part is kept; may be empty. Only
-	// a bundle with shared files tells it.
+	// WorkloadSource says where the workload came from, for people: a URL or a path, of which the last part is kept; may be empty.
+	// Only a bundle with shared files tells it.
 	WorkloadSource string
 	// Evidence is where the blobs of the reproducer's evidence are.
 	Evidence corpus.Source
 	// Shared receives the workload's files of ShareFrom bytes and more, which are then not in the bundle; nil embeds them.
 	Shared corpus.Store
-	// Recording is the folder of a recorded virtual machine whose files are included; empty for none. Write lists them in the reproducer.
+	// Recording is the folder of a recorded virtual machine whose files are included; empty for none. Write lists them in the
+	// reproducer.
 	Recording string
 	Command   Command
 	// Expect defaults to ExpectOf the reproducer's finding.

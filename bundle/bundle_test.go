@@ -52,20 +52,37 @@ func sample(t testing.TB) Contents {
 	require.NoError(t, err)
 	mismatch := &misstepv1.Mismatch{
 		Check: "gst-asgct", Kind: "truncated", Thread: "main", Count: 3, Divergence: 0,
-		Reference: &misstepv1.Trace{Source: "gst", NumFrames: 4, Frames: frames("a.B#work", "a.B#<clinit>", "a.Main#run", "a.Main#main")},
-		Suspect:   &misstepv1.Trace{Source: "asgct", NumFrames: 2, Frames: frames("a.B#work", "a.B#<clinit>")},
+		Reference: &misstepv1.Trace{
+			Source:    "gst",
+			NumFrames: 4,
+			Frames:    frames("a.B#work", "a.B#<clinit>", "a.Main#run", "a.Main#main"),
+		},
+		Suspect: &misstepv1.Trace{Source: "asgct", NumFrames: 2, Frames: frames("a.B#work", "a.B#<clinit>")},
 	}
 	return Contents{
 		Workload: workload, Agent: agent, Evidence: store,
 		Reproducer: &misstepv1.Reproducer{
 			Finding: &misstepv1.Finding{
 				Id: "F0123456789ab", Title: "gst-asgct: the stack is cut off at <clinit> under a.Main.run", KnownAs: "JDK-8303444", Hits: 7,
-				Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "upcall <clinit>"}, Version: signature.Version},
-				Example:   &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Mismatches: []*misstepv1.Mismatch{mismatch}},
-				Rates:     []*misstepv1.FindingRate{{Jdk: "17", Workload: "clinit", FlagSet: "xcomp", Hits: 7, Trials: 8, Low: 0.53, High: 0.98}},
+				Signature: &misstepv1.Signature{
+					Kind:    "mismatch",
+					Parts:   []string{"gst-asgct", "truncated", "upcall <clinit>"},
+					Version: signature.Version,
+				},
+				Example: &misstepv1.Outcome{
+					Kind:       misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
+					Mismatches: []*misstepv1.Mismatch{mismatch},
+				},
+				Rates: []*misstepv1.FindingRate{
+					{Jdk: "17", Workload: "clinit", FlagSet: "xcomp", Hits: 7, Trials: 8, Low: 0.53, High: 0.98},
+				},
 			},
 			Recipe: &misstepv1.Recipe{
-				Jdk:      &misstepv1.Jdk{Name: "17", Digest: corpus.DigestBytes([]byte("17")).String(), Version: "OpenJDK 64-Bit Server VM (17.0.15+6)"},
+				Jdk: &misstepv1.Jdk{
+					Name:    "17",
+					Digest:  corpus.DigestBytes([]byte("17")).String(),
+					Version: "OpenJDK 64-Bit Server VM (17.0.15+6)",
+				},
 				Workload: &misstepv1.Workload{Name: "clinit"}, JvmFlags: []string{"-Xcomp"}, Seed: 42,
 				Limits: &misstepv1.Limits{Wall: durationpb.New(time.Minute)},
 			},
@@ -73,7 +90,10 @@ func sample(t testing.TB) Contents {
 			Evidence:  []*misstepv1.Evidence{{Name: "mismatches.jsonl", Digest: evidence.String(), Size: uint64(size)}},
 		},
 		Command: Command{
-			JVMFlags: []string{"-Xmx128m", "-Xcomp"}, AgentOptions: "seed=42,methods=1,gst-asgct=1", Instruments: true, Wall: time.Minute, MinFeature: 17,
+			JVMFlags: []string{
+				"-Xmx128m",
+				"-Xcomp",
+			}, AgentOptions: "seed=42,methods=1,gst-asgct=1", Instruments: true, Wall: time.Minute, MinFeature: 17,
 			Invocation: []string{"-Djava.io.tmpdir=" + Scratch, "-cp", Dir + "/workload/lib/clinit.jar", "a.Main", "it's 5"},
 		},
 	}
@@ -150,7 +170,10 @@ func TestTexts(t *testing.T) {
 func TestTextsOfWhatIsKnownInPart(t *testing.T) {
 	c := sample(t)
 	f := c.Reproducer.GetFinding()
-	f.KnownAs, f.KnownOn = "", []*misstepv1.KnownOn{{Jdk: &misstepv1.Jdk{Name: "17"}, KnownAs: "JDK-8302320"}, {Jdk: &misstepv1.Jdk{Name: "25"}}}
+	f.KnownAs, f.KnownOn = "", []*misstepv1.KnownOn{
+		{Jdk: &misstepv1.Jdk{Name: "17"}, KnownAs: "JDK-8302320"},
+		{Jdk: &misstepv1.Jdk{Name: "25"}},
+	}
 	b, err := read(build(t, c))
 	require.NoError(t, err)
 	for name, want := range map[string]string{
@@ -372,7 +395,8 @@ func TestTheJtregTestCompilesOnJDK8(t *testing.T) {
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "bundle")
 	require.NoError(t, b.Extract(dir))
-	out, err := exec.Command(testenv.Javac(t), "--release", "8", "-d", t.TempDir(), filepath.Join(dir, "jtreg", "BundleTest.java")).CombinedOutput()
+	out, err := exec.Command(testenv.Javac(t), "--release", "8", "-d", t.TempDir(), filepath.Join(dir, "jtreg", "BundleTest.java")).
+		CombinedOutput()
 	require.NoError(t, err, string(out))
 }
 
@@ -426,7 +450,10 @@ func TestAReportQuotesTheCrashLogAndWhatNeverShowedIt(t *testing.T) {
 	log := "#\n# A fatal error has been detected\n```\n" + strings.Repeat("x", maxCrashLog)
 	digest, size, err := c.Evidence.(*memory.Store).Put(t.Context(), strings.NewReader(log), corpus.Digest{})
 	require.NoError(t, err)
-	c.Reproducer.Evidence = append(c.Reproducer.Evidence, &misstepv1.Evidence{Name: "hs_err.log", Digest: digest.String(), Size: uint64(size)})
+	c.Reproducer.Evidence = append(
+		c.Reproducer.Evidence,
+		&misstepv1.Evidence{Name: "hs_err.log", Digest: digest.String(), Size: uint64(size)},
+	)
 	c.Reproducer.Finding.Rates = append(c.Reproducer.Finding.Rates,
 		&misstepv1.FindingRate{Jdk: "25", Workload: "clinit", FlagSet: "xint", Trials: 12, High: 0.243},
 		&misstepv1.FindingRate{Jdk: "25", Workload: "clinit", FlagSet: "rarely tried", Trials: 1, High: 0.8})
@@ -435,6 +462,10 @@ func TestAReportQuotesTheCrashLogAndWhatNeverShowedIt(t *testing.T) {
 	text, err := b.ReadFile("jbs.md")
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "```\n#\n# A fatal error has been detected\n'''\n```\n")
-	assert.Contains(t, string(text), "**Workaround**: none known; not seen on 25 with flag set xint and workload clinit (0 of 12 trials, 95 % interval up to 24.3 %).")
+	assert.Contains(
+		t,
+		string(text),
+		"**Workaround**: none known; not seen on 25 with flag set xint and workload clinit (0 of 12 trials, 95 % interval up to 24.3 %).",
+	)
 	assert.NotContains(t, string(text), "(0 of 1 trials")
 }

@@ -15,10 +15,11 @@ import (
 	"misstep/signature"
 )
 
-// ExpectOf returns what reproduces the finding: for a mismatch its check and kind and what else its signature requires of the record;
-// for a crash the function of the problematic frame, the source file of the failed assertion, or the signal of a JVM that could not
-// write an error file; for a hang that the time runs out. Everything with the signature is a hit. Properties that a signature computes
-// from both stacks are left to `misstep replay`, so a hit may be another finding of the same check, kind and place.
+// ExpectOf returns what reproduces the finding: for a mismatch its check and kind and what else its signature requires of the
+// record; for a crash the function of the problematic frame, the source file of the failed assertion, or the signal of a JVM that
+// could not write an error file; for a hang that the time runs out. Everything with the signature is a hit. Properties that a
+// signature computes from both stacks are left to `misstep replay`, so a hit may be another finding of the same check, kind and
+// place.
 func ExpectOf(f *misstepv1.Finding) Expect {
 	e := Expect{Kind: f.GetSignature().GetKind()}
 	switch e.Kind {
@@ -131,8 +132,8 @@ func methodPattern(name string) string {
 	return `"className":"[^"]*` + numbered(class) + `[^"]*","method":"` + numbered(method) + `"`
 }
 
-// Record returns the extended regular expressions that a line of the agent's mismatches.jsonl must match to be a hit, and those that
-// it must not match.
+// Record returns the extended regular expressions that a line of the agent's mismatches.jsonl must match to be a hit, and those
+// that it must not match.
 func (e Expect) Record() (like, unlike []string) {
 	like = append(like, `"check": ?"`+shellPattern(e.Check)+`"`, `"kind": ?"`+kindPattern(e.Check, e.MismatchKind)+`"`)
 	for _, text := range e.Contains {
@@ -141,8 +142,8 @@ func (e Expect) Record() (like, unlike []string) {
 	return append(like, e.Like...), e.Unlike
 }
 
-// recordedAs returns the kinds under which the agent may have recorded a mismatch whose signature has the kind: if a walk is wrong in
-// two places, a signature describes the upper one, the agent's record both.
+// recordedAs returns the kinds under which the agent may have recorded a mismatch whose signature has the kind: if a walk is wrong
+// in two places, a signature describes the upper one, the agent's record both.
 func recordedAs(check, kind string) []string {
 	switch kind {
 	case "missing", "extra", "wrong-method", "wrong-bci", "swapped", "foreign":
@@ -176,8 +177,8 @@ func kindPattern(check, kind string) string {
 var runSpecific = regexp.MustCompile(`(\$\$|\$Proxy|Generated\w*Accessor|LambdaForm\$|[/+.]0x|/\d).*`)
 
 // frameFunction returns the function of a frame in an error file such as
-// "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", or the library if there is none; for a Java frame the class and
-// method, without what differs between runs. It is empty for an address alone.
+// "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x10", or the library if there is none; for a Java frame the class
+// and method, without what differs between runs. It is empty for an address alone.
 func frameFunction(line string) string {
 	f := signature.ParseFrame(line)
 	switch f.Kind {

@@ -34,13 +34,20 @@ func TestExpectOfAPlace(t *testing.T) {
 		`a.B".c`:                                                       {},
 		"a.B.c…":                                                       {},
 	} {
-		if at := []string{"upcall", "below upcall", "continuation", "deoptimised", "bottom frame"}; !slices.ContainsFunc(at, func(begin string) bool { return strings.HasPrefix(place, begin) }) {
+		if at := []string{"upcall", "below upcall", "continuation", "deoptimised", "bottom frame"}; !slices.ContainsFunc(
+			at,
+			func(begin string) bool { return strings.HasPrefix(place, begin) },
+		) {
 			want.Unlike = []string{deoptimisedCaller} // another cause of the same cut
 		}
 		want.Kind, want.Check, want.MismatchKind = "mismatch", "gst-asgct", "truncated"
 		got := ExpectOf(&misstepv1.Finding{
-			Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}, Version: signature.Version},
-			Example:   &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{{}, {DeoptimisedCaller: &misstepv1.Frame{}}}},
+			Signature: &misstepv1.Signature{
+				Kind:    "mismatch",
+				Parts:   []string{"gst-asgct", "truncated", place},
+				Version: signature.Version,
+			},
+			Example: &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{{}, {DeoptimisedCaller: &misstepv1.Frame{}}}},
 		})
 		assert.Equal(t, want, got, place)
 	}
@@ -49,8 +56,12 @@ func TestExpectOfAPlace(t *testing.T) {
 // An agent from before the field tells a deoptimised caller by what it is not.
 func TestExpectOfAnOlderAgent(t *testing.T) {
 	got := ExpectOf(&misstepv1.Finding{
-		Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "deoptimised caller"}, Version: signature.Version},
-		Example:   &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{{}}},
+		Signature: &misstepv1.Signature{
+			Kind:    "mismatch",
+			Parts:   []string{"gst-asgct", "truncated", "deoptimised caller"},
+			Version: signature.Version,
+		},
+		Example: &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{{}}},
 	})
 	assert.Empty(t, got.Like)
 	assert.Equal(t, []string{upcallFrame, virtualThread}, got.Unlike)
@@ -59,12 +70,26 @@ func TestExpectOfAnOlderAgent(t *testing.T) {
 // The report shows the record whose cause is the finding's, not the shorter one of another.
 func TestChooseMismatchByItsCause(t *testing.T) {
 	record := func(frames int, caller *misstepv1.Frame) *misstepv1.Mismatch {
-		return &misstepv1.Mismatch{Check: "gst-asgct", Kind: "truncated", DeoptimisedCaller: caller, Reference: &misstepv1.Trace{Frames: make([]*misstepv1.Frame, frames)}}
+		return &misstepv1.Mismatch{
+			Check:             "gst-asgct",
+			Kind:              "truncated",
+			DeoptimisedCaller: caller,
+			Reference:         &misstepv1.Trace{Frames: make([]*misstepv1.Frame, frames)},
+		}
 	}
 	short, long := record(2, nil), record(3, &misstepv1.Frame{})
 	example := &misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{short, long}}
 	for place, want := range map[string]*misstepv1.Mismatch{"deoptimised caller": long, "a.B.c <- a.D.e": short} {
-		e := ExpectOf(&misstepv1.Finding{Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", place}, Version: signature.Version}, Example: example})
+		e := ExpectOf(
+			&misstepv1.Finding{
+				Signature: &misstepv1.Signature{
+					Kind:    "mismatch",
+					Parts:   []string{"gst-asgct", "truncated", place},
+					Version: signature.Version,
+				},
+				Example: example,
+			},
+		)
 		assert.Same(t, want, chooseMismatch(example, e), place)
 	}
 }

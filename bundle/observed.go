@@ -68,7 +68,9 @@ func newObserved(c *Contents) observed {
 
 func newObservedCrash(crash *misstepv1.Crash) *observedCrash {
 	o := &observedCrash{
-		Error: markdown(crash.GetError()), NativeFrames: codeLines(crash.GetNativeFrames()), JavaFrames: codeLines(crash.GetJavaFrames()),
+		Error: markdown(
+			crash.GetError(),
+		), NativeFrames: codeLines(crash.GetNativeFrames()), JavaFrames: codeLines(crash.GetJavaFrames()),
 	}
 	for _, f := range []fact{
 		{"problematic frame", crash.GetProblematicFrame()},
@@ -111,8 +113,8 @@ func codeLines(lines []string) []string {
 	return all
 }
 
-// chooseMismatch returns the shortest record that is as expected, or nil. Records without stacks, which an outcome may have, are not
-// considered.
+// chooseMismatch returns the shortest record that is as expected, or nil. Records without stacks, which an outcome may have, are
+// not considered.
 func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 	var best *misstepv1.Mismatch
 	length := func(m *misstepv1.Mismatch) int {
@@ -151,7 +153,12 @@ func kindText(m *misstepv1.Mismatch) string {
 	name := sourceNames[m.GetSuspect().GetSource()]
 	switch m.GetKind() {
 	case "truncated":
-		text := fmt.Sprintf("%s returned a truncated stack without an error code: %d frames instead of %d.", name, suspect, reference)
+		text := fmt.Sprintf(
+			"%s returned a truncated stack without an error code: %d frames instead of %d.",
+			name,
+			suspect,
+			reference,
+		)
 		if f := m.GetDeoptimisedCaller(); f != nil {
 			text += fmt.Sprintf(" The walk ended at the compiled method `%s.%s`, which was deoptimised during a call: "+
 				"its return address on the stack is its deoptimisation entry.",

@@ -29,8 +29,8 @@ type Bundle struct {
 	sources    []corpus.Opener // of shared files
 }
 
-// Open opens and verifies the bundle in the file name: its bounds, its paths, the SHA-256 of each entry, and the seal over all bytes.
-// The error names the file and what is wrong in it. The caller closes the bundle.
+// Open opens and verifies the bundle in the file name: its bounds, its paths, the SHA-256 of each entry, and the seal over all
+// bytes. The error names the file and what is wrong in it. The caller closes the bundle.
 func Open(name string) (*Bundle, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -99,7 +99,8 @@ func (b *Bundle) list(archive *zip.Reader) (*zip.File, error) {
 		b.entries[entry.Name] = entry
 		// The digest is not known yet; any one serves to check the paths.
 		b.files = append(b.files, File{
-			Path: entry.Name, Size: int64(entry.UncompressedSize64), Digest: corpus.DigestBytes(nil), Executable: entry.Mode()&0o111 != 0,
+			Path: entry.Name, Size: int64(entry.UncompressedSize64), Digest: corpus.DigestBytes(nil),
+			Executable: entry.Mode()&0o111 != 0,
 		})
 	}
 	sortFiles(b.files)
@@ -175,8 +176,8 @@ func readEntry(entry *zip.File) ([]byte, error) {
 	return text, err
 }
 
-// checkSeal compares the zip's comment with the digest of the bytes before it. The entries have been verified by then, so a difference
-// is between them.
+// checkSeal compares the zip's comment with the digest of the bytes before it. The entries have been verified by then, so a
+// difference is between them.
 func checkSeal(r io.ReaderAt, size int64, comment string) error {
 	want, err := corpus.ParseDigest(comment)
 	if err != nil || size < sealSize {

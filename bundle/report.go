@@ -32,8 +32,8 @@ var (
 	jbsTemplate    = template.Must(template.Must(partsTemplate.Clone()).New(nameReport).Parse(jbsText))
 )
 
-// report is what README.md, for a reader who has never heard of Misstep, and jbs.md, a draft in the form of the JDK Bug System, show.
-// Its strings are safe where the templates put them: in Markdown text, or inside code.
+// report is what README.md, for a reader who has never heard of Misstep, and jbs.md, a draft in the form of the JDK Bug System,
+// show. Its strings are safe where the templates put them: in Markdown text, or inside code.
 type report struct {
 	Title, Finding, Known string
 	Component, Expected   string
@@ -86,9 +86,14 @@ func newReport(c *Contents, shared []File, unserved *standalone.UnservedError, c
 	data := report{
 		Title: markdown(f.GetTitle()), Finding: f.GetId(), Known: markdown(misstepv1.KnownText(f)),
 		Component: component(c.Expect), Expected: expected(c.Expect), FreshSeeds: FreshSeeds(r), JDKs: reportedJDKs(r),
-		Builds: newAffectedBuilds(r), Rate: newRate(r), Needs: newNeeds(r), Perturbation: newPerturbation(c), Observed: newObserved(c),
+		Builds: newAffectedBuilds(
+			r,
+		), Rate: newRate(r), Needs: newNeeds(r), Perturbation: newPerturbation(c), Observed: newObserved(c),
 		Flags: strings.Join(r.GetRecipe().GetJvmFlags(), " "), CrashLog: strings.ReplaceAll(string(crashLog), "```", "'''"),
-		Beside: newBeside(c, shared), Unseen: newUnseen(f), Recording: len(r.GetRecording()) > 0, RecordingQemu: r.GetRecordingQemu(),
+		Beside: newBeside(
+			c,
+			shared,
+		), Unseen: newUnseen(f), Recording: len(r.GetRecording()) > 0, RecordingQemu: r.GetRecordingQemu(),
 	}
 	if unserved != nil {
 		data.Unserved = markdown(unserved.Why)
@@ -123,7 +128,9 @@ func newUnseen(f *misstepv1.Finding) []unseen {
 	for _, r := range f.GetRates() {
 		if r.GetHits() == 0 && r.GetTrials() >= enough {
 			all = append(all, unseen{
-				JDK: markdown(r.GetJdk()), Workload: markdown(r.GetWorkload()), FlagSet: markdown(r.GetFlagSet()), Trials: r.GetTrials(),
+				JDK: markdown(
+					r.GetJdk(),
+				), Workload: markdown(r.GetWorkload()), FlagSet: markdown(r.GetFlagSet()), Trials: r.GetTrials(),
 				High: percent(r.GetHigh()),
 			})
 		}
@@ -152,7 +159,28 @@ func expected(e Expect) string {
 	return "every walk of a stack gives the frames that were entered and not left, or an error code."
 }
 
-var escaper = strings.NewReplacer("\\", "\\\\", "<", "\\<", ">", "\\>", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "|", "\\|", "\n", " ", "\r", " ")
+var escaper = strings.NewReplacer(
+	"\\",
+	"\\\\",
+	"<",
+	"\\<",
+	">",
+	"\\>",
+	"*",
+	"\\*",
+	"_",
+	"\\_",
+	"`",
+	"\\`",
+	"[",
+	"\\[",
+	"|",
+	"\\|",
+	"\n",
+	" ",
+	"\r",
+	" ",
+)
 
 // markdown makes text from a trial show as it is: class names have <, _ and the like.
 func markdown(text string) string { return escaper.Replace(text) }

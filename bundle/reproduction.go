@@ -92,7 +92,12 @@ func newRate(r *misstepv1.Reproducer) rate {
 	if m.GetTries() == 0 {
 		return campaignRates(r.GetFinding())
 	}
-	data := rate{Measured: true, Hits: uint64(m.GetHits()), Tries: uint64(m.GetTries()), Interval: interval(m.GetLow(), m.GetHigh())}
+	data := rate{
+		Measured: true,
+		Hits:     uint64(m.GetHits()),
+		Tries:    uint64(m.GetTries()),
+		Interval: interval(m.GetLow(), m.GetHigh()),
+	}
 	data.RunsPerHit = runsPerHit(data.Hits, data.Tries)
 	if data.Hits > 0 && r.GetMeanTry() != nil {
 		took := time.Duration(float64(r.GetMeanTry().AsDuration()) * float64(data.Tries) / float64(data.Hits))

@@ -27,10 +27,13 @@ func TestReproductionInWords(t *testing.T) {
 	assert.Equal(t, "not measured\n", part(t, "rate", newRate(none)))
 
 	r := &misstepv1.Reproducer{
-		Steps:       []*misstepv1.ReproductionStep{{Name: "confirm"}},
-		Kept:        []*misstepv1.RecipeElement{{Kind: "flag", Name: "-Xcomp"}},
-		Removed:     []*misstepv1.RecipeElement{{Kind: "flag", Name: "-Xss1m `x`"}},
-		Reliability: &misstepv1.Reliability{Hits: 5, Tries: 10}, Clean: &misstepv1.Reliability{Hits: 9, Tries: 10}, MeanTry: durationpb.New(3 * time.Second),
+		Steps:   []*misstepv1.ReproductionStep{{Name: "confirm"}},
+		Kept:    []*misstepv1.RecipeElement{{Kind: "flag", Name: "-Xcomp"}},
+		Removed: []*misstepv1.RecipeElement{{Kind: "flag", Name: "-Xss1m `x`"}},
+		Reliability: &misstepv1.Reliability{
+			Hits:  5,
+			Tries: 10,
+		}, Clean: &misstepv1.Reliability{Hits: 9, Tries: 10}, MeanTry: durationpb.New(3 * time.Second),
 		Bisection: &misstepv1.Bisection{
 			Builds: []*misstepv1.BisectedBuild{
 				{Jdk: &misstepv1.Jdk{Name: "a", Version: "17.0.1"}, Tries: 20, Affected: 0.01},
@@ -44,7 +47,11 @@ func TestReproductionInWords(t *testing.T) {
 	assert.Contains(t, part(t, "needs", newNeeds(r)), "- flag `-Xss1m 'x'`\n")
 	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "| 17.0.1 | 0 of 20 tries | 1.0 % |\n")
 	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "not tried: no \\| such JDK |\n")
-	assert.Contains(t, part(t, "builds", newAffectedBuilds(r)), "First affected build: b (last good: a).\nLast affected build: b (first fixed: none tried).\nConfidence: 99 %.")
+	assert.Contains(
+		t,
+		part(t, "builds", newAffectedBuilds(r)),
+		"First affected build: b (last good: a).\nLast affected build: b (first fixed: none tried).\nConfidence: 99 %.",
+	)
 	assert.True(t, strings.HasSuffix(part(t, "rate", newRate(r)),
 		" Mean time to a hit on the machine that measured this: 6s. From this bundle alone, in a new folder: 9 of 10 runs.\n"))
 }
@@ -53,7 +60,12 @@ func TestReproductionInWords(t *testing.T) {
 func TestARecordWithoutStacksIsNoExample(t *testing.T) {
 	frames := []*misstepv1.Frame{{ClassName: "a.B", Method: "f"}}
 	bare := &misstepv1.Mismatch{Check: "edges", Kind: "impossible-edge", Reference: &misstepv1.Trace{}, Suspect: &misstepv1.Trace{}}
-	whole := &misstepv1.Mismatch{Check: "edges", Kind: "impossible-edge", Reference: &misstepv1.Trace{Frames: frames}, Suspect: &misstepv1.Trace{}}
+	whole := &misstepv1.Mismatch{
+		Check:     "edges",
+		Kind:      "impossible-edge",
+		Reference: &misstepv1.Trace{Frames: frames},
+		Suspect:   &misstepv1.Trace{},
+	}
 	e := Expect{Check: "edges", MismatchKind: "impossible-edge"}
 	assert.Same(t, whole, chooseMismatch(&misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{bare, whole}}, e))
 	assert.Nil(t, chooseMismatch(&misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{bare}}, e))

@@ -79,7 +79,8 @@ func script(c *Contents, shared []File) ([]byte, error) {
 	}
 	data := scriptData{
 		Title: oneLine(c.Reproducer.GetFinding().GetTitle()), Finding: oneLine(c.Reproducer.GetFinding().GetId()), Kind: e.Kind,
-		Agent: options != "", Instruments: options != "" && (c.Command.Instruments || c.planned()), AgentOptions: shellWord(options),
+		Agent: options != "", AgentOptions: shellWord(options),
+		Instruments: options != "" && (c.Command.Instruments || c.planned()),
 		WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
 	}
 	if fresh {
@@ -151,8 +152,8 @@ func shellPattern(text string) string {
 // oneLine makes text safe in a comment: one line with single spaces.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Relocate replaces the folders that a command line was composed for by the placeholders Dir/workload and Scratch, to make a Command
-// from one that runs here.
+// Relocate replaces the folders that a command line was composed for by the placeholders Dir/workload and Scratch, to make a
+// Command from one that runs here.
 func Relocate(words []string, workload, scratch string) []string {
 	relocated := make([]string, len(words))
 	for i, word := range words {

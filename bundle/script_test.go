@@ -44,7 +44,9 @@ const (
 func TestRunScript(t *testing.T) {
 	crashed := func(c *Contents) {
 		c.Reproducer.Finding.Signature = &misstepv1.Signature{Kind: "crash"}
-		c.Reproducer.Finding.Example = &misstepv1.Outcome{Crash: &misstepv1.Crash{ProblematicFrame: "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x20"}}
+		c.Reproducer.Finding.Example = &misstepv1.Outcome{
+			Crash: &misstepv1.Crash{ProblematicFrame: "V  [libjvm.so+0x8a3f10]  frame::sender(RegisterMap*) const+0x20"},
+		}
 	}
 	crashedBy := func(crash *misstepv1.Crash) func(c *Contents) {
 		return func(c *Contents) {
@@ -52,16 +54,23 @@ func TestRunScript(t *testing.T) {
 			c.Reproducer.Finding.Example.Crash = crash
 		}
 	}
-	unwritten := crashedBy(&misstepv1.Crash{Error: "SIGSEGV (0xb)", Detail: hserr.Unwritten, ProblematicFrame: "C  [libjvm.so]  frame::sender"})
+	unwritten := crashedBy(
+		&misstepv1.Crash{Error: "SIGSEGV (0xb)", Detail: hserr.Unwritten, ProblematicFrame: "C  [libjvm.so]  frame::sender"},
+	)
 	asserted := crashedBy(&misstepv1.Crash{
 		Error: "Internal Error", Detail: "Internal Error (/build/jdk/src/frame.cpp:20); guarantee(n == 0) failed", ProblematicFrame: "V  [libjvm.so+0x1]  report_vm_error+0x1",
 	})
-	compiled := crashedBy(&misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "J 10 c1 Crash.down(I)V (19 bytes) @ 0x00007f57a8b90e40"})
+	compiled := crashedBy(
+		&misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "J 10 c1 Crash.down(I)V (19 bytes) @ 0x00007f57a8b90e40"},
+	)
 	file := func(head string) string { return started + "printf '" + head + "' >\"$errors\"; exit 134\n" }
 	at := func(place string) func(c *Contents) {
 		return func(c *Contents) {
 			c.Reproducer.Finding.Signature.Parts = []string{"gst-asgct", "truncated", place}
-			c.Reproducer.Finding.Example.Mismatches = append(c.Reproducer.Finding.Example.Mismatches, &misstepv1.Mismatch{DeoptimisedCaller: &misstepv1.Frame{}})
+			c.Reproducer.Finding.Example.Mismatches = append(
+				c.Reproducer.Finding.Example.Mismatches,
+				&misstepv1.Mismatch{DeoptimisedCaller: &misstepv1.Frame{}},
+			)
 		}
 	}
 	cut := func(method, descriptor, more string) string {
@@ -148,7 +157,8 @@ func TestRunScript(t *testing.T) {
 	}
 }
 
-// A reproducer that any seed shows is tried with other seeds, as its rate was measured; one that needs its seed, or was not measured, with that.
+// A reproducer that any seed shows is tried with other seeds, as its rate was measured; one that needs its seed, or was not
+// measured, with that.
 func TestRunScriptSeeds(t *testing.T) {
 	// The JVM notes its seed and the first nine bytes of its plan.
 	const note = `for w in "$@"; do case $w in -agentpath:*) w=${w#*=}; seed=${w#*seed=}; plan=${w#*perturb=}; echo "${seed%%,*} $(head -c 9 "${plan%%,*}" | od -An -tu1)" >>"$JAVA_HOME/seeds" ;; esac; done` + "\n" + started
@@ -258,5 +268,9 @@ func TestFrameFunction(t *testing.T) {
 
 func TestRelocate(t *testing.T) {
 	got := Relocate([]string{"-cp", "/w/lib/a.jar:/w/lib/b.jar", "-Dtmp=/s", "/sub", "Main"}, "/w/", "/s")
-	assert.Equal(t, []string{"-cp", "@BUNDLE@/workload/lib/a.jar:@BUNDLE@/workload/lib/b.jar", "-Dtmp=@SCRATCH@", "/sub", "Main"}, got)
+	assert.Equal(
+		t,
+		[]string{"-cp", "@BUNDLE@/workload/lib/a.jar:@BUNDLE@/workload/lib/b.jar", "-Dtmp=@SCRATCH@", "/sub", "Main"},
+		got,
+	)
 }

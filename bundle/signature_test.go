@@ -57,7 +57,19 @@ func TestSignatures(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "sig"), signature, 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "allowed"), []byte("jane "+public+"\n"), 0o600))
-		verify := exec.Command("ssh-keygen", "-Y", "verify", "-f", filepath.Join(dir, "allowed"), "-I", "jane", "-n", SignatureNamespace, "-s", filepath.Join(dir, "sig"))
+		verify := exec.Command(
+			"ssh-keygen",
+			"-Y",
+			"verify",
+			"-f",
+			filepath.Join(dir, "allowed"),
+			"-I",
+			"jane",
+			"-n",
+			SignatureNamespace,
+			"-s",
+			filepath.Join(dir, "sig"),
+		)
 		verify.Stdin = bytes.NewReader(data)
 		out, err := verify.CombinedOutput()
 		require.NoError(t, err, string(out))
@@ -120,7 +132,10 @@ func TestBadKeysAreSaid(t *testing.T) {
 }
 
 func FuzzSignatures(f *testing.F) {
-	f.Add([]byte("jane namespaces=\"a\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB"), []byte("-----BEGIN SSH SIGNATURE-----\nU1NIU0lH\n-----END SSH SIGNATURE-----\n"))
+	f.Add(
+		[]byte("jane namespaces=\"a\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB"),
+		[]byte("-----BEGIN SSH SIGNATURE-----\nU1NIU0lH\n-----END SSH SIGNATURE-----\n"),
+	)
 	f.Fuzz(func(t *testing.T, trusted, signature []byte) {
 		entries, err := parseSigners(trusted)
 		if err != nil {

@@ -207,8 +207,8 @@ func (g *gatherer) texts(c *Contents) error {
 	return nil
 }
 
-// crashLog returns the head of the hs_err file among the evidence, which a report quotes. It is nil when there is none or it cannot be
-// read (writing that entry then fails with the reason).
+// crashLog returns the head of the hs_err file among the evidence, which a report quotes. It is nil when there is none or it cannot
+// be read (writing that entry then fails with the reason).
 func (g *gatherer) crashLog(evidence []*misstepv1.Evidence) []byte {
 	for _, e := range evidence {
 		if !strings.HasPrefix(e.GetName(), "hs_err") {

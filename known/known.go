@@ -67,7 +67,11 @@ func Parse(text []byte) (Catalogue, error) {
 	for i, e := range entries {
 		b := Bug{ID: e.ID, Title: e.Title, Description: strings.TrimSpace(e.Description), Versions: e.Versions}
 		if b.ID == "" || b.Title == "" || b.Description == "" || len(e.Versions) == 0 || len(e.Matches) == 0 || seen[b.ID] {
-			return Catalogue{}, fmt.Errorf("known bug %d (%q): expected a unique id, a title, a description, versions and matches", i, e.ID)
+			return Catalogue{}, fmt.Errorf(
+				"known bug %d (%q): expected a unique id, a title, a description, versions and matches",
+				i,
+				e.ID,
+			)
 		}
 		seen[b.ID] = true
 		for _, v := range e.Versions {
@@ -95,8 +99,8 @@ func Parse(text []byte) (Catalogue, error) {
 // Bugs returns the entries in order.
 func (c Catalogue) Bugs() []Bug { return append([]Bug(nil), c.bugs...) }
 
-// Label returns the id of the known bug that causes a signature on a JDK, or "". version is what -Xinternalversion prints; a version
-// that cannot be parsed is in every range, so that the signature alone decides.
+// Label returns the id of the known bug that causes a signature on a JDK, or "". version is what -Xinternalversion prints; a
+// version that cannot be parsed is in every range, so that the signature alone decides.
 func (c Catalogue) Label(s *misstepv1.Signature, version string) string {
 	s, _ = signature.Upgrade(s)
 	v, ok := ParseVersion(version)

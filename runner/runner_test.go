@@ -39,7 +39,10 @@ type answer struct {
 	err      error
 }
 
-func (c *coordinator) Synchronize(ctx context.Context, request *misstepv1.SynchronizeRequest) (*misstepv1.SynchronizeResponse, error) {
+func (c *coordinator) Synchronize(
+	ctx context.Context,
+	request *misstepv1.SynchronizeRequest,
+) (*misstepv1.SynchronizeResponse, error) {
 	back := make(chan answer, 1)
 	select {
 	case c.calls <- call{request, back}:
@@ -333,9 +336,11 @@ func TestRefusalEndsTheRunner(t *testing.T) {
 }
 
 func TestPanicIsAFailure(t *testing.T) {
-	panicking := Recover(ExecutorFunc(func(context.Context, *misstepv1.Recipe, func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
-		panic("defect")
-	}))
+	panicking := Recover(
+		ExecutorFunc(func(context.Context, *misstepv1.Recipe, func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {
+			panic("defect")
+		}),
+	)
 	outcome, err := panicking.Run(t.Context(), nil, nil)
 	require.Nil(t, outcome)
 	require.EqualError(t, err, "run trial: panic: defect")

@@ -57,7 +57,8 @@ func (w Writer) Newest(ctx context.Context, id string) (*misstepv1.Reproducer, e
 	}
 	for _, r := range done.GetReproductions() {
 		if p := r.GetReproducer(); p != nil {
-			p.Finding.KnownAs, p.Finding.KnownOn = finding.GetKnownAs(), finding.GetKnownOn() // it may have been seen on other JDKs since
+			// It may have been seen on other JDKs since.
+			p.Finding.KnownAs, p.Finding.KnownOn = finding.GetKnownAs(), finding.GetKnownOn()
 			return p, nil
 		}
 	}

@@ -89,8 +89,8 @@ func jdks(ctx context.Context, i local.Installation) []Diagnosis {
 	return all
 }
 
-// tryAgent starts `java -version` under the agent with one check. The settings are shown, too, because on 8 the launcher prints the version
-// without entering an instrumented method.
+// tryAgent starts `java -version` under the agent with one check. The settings are shown, too, because on 8 the launcher prints the
+// version without entering an instrumented method.
 func tryAgent(ctx context.Context, a agent.Artefacts, java string, entry jdk.Entry, patchCache string) error {
 	out, err := os.MkdirTemp("", "misstep-doctor-")
 	if err != nil {

@@ -48,7 +48,8 @@ func CheckPlacement(ctx context.Context, home string, c *misstepv1.Campaign) err
 func Remedy(capability string) string { return remedies[recipe.Capability(capability)] }
 
 var remedies = map[recipe.Capability]string{
-	recipe.SchedExt:        " (start one as root on Linux 7.2 or newer with sched_ext, or set executor: vm in the campaign, or mechanism: agent in perturb)",
+	recipe.SchedExt: " (start one as root on Linux 7.2 or newer with sched_ext, " +
+		"or set executor: vm in the campaign, or mechanism: agent in perturb)",
 	recipe.VM:              " (start one where `misstep vm doctor` finds everything for the shared mode)",
 	recipe.VMDeterministic: " (start one where `misstep vm doctor` finds everything for the deterministic mode)",
 }

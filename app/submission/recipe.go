@@ -47,8 +47,13 @@ func LoadRecipe(i local.Installation, file string) (*misstepv1.Recipe, error) {
 	}
 	if d := r.GetAgentDigest(); d != "" && d != artefacts.Digest {
 		return nil,
-			fmt.Errorf("%s: agent_digest: the recipe wants %s, but the agent here is %s; omit it or name the folder of that agent with --agent",
-				file, d, artefacts.Digest)
+			fmt.Errorf(
+				"%s: agent_digest: the recipe wants %s, but the agent here is %s; "+
+					"omit it or name the folder of that agent with --agent",
+				file,
+				d,
+				artefacts.Digest,
+			)
 	}
 	r.AgentDigest = artefacts.Digest
 	return r, nil

@@ -57,7 +57,12 @@ func coordinatorLike(t *testing.T, policy share.Policy) index.Corpus {
 func bucket(t *testing.T) index.Corpus {
 	t.Helper()
 	s := testenv.StartS3(t)
-	store, err := blob.Open(t.Context(), s.Bucket, "shared", blob.Options{Endpoint: s.Endpoint, Credentials: credentials.NewStaticV4(s.AccessKey, s.SecretKey, "")})
+	store, err := blob.Open(
+		t.Context(),
+		s.Bucket,
+		"shared",
+		blob.Options{Endpoint: s.Endpoint, Credentials: credentials.NewStaticV4(s.AccessKey, s.SecretKey, "")},
+	)
 	require.NoError(t, err)
 	return index.Corpus{Store: store, Index: index.Objects(store)}
 }
@@ -74,7 +79,10 @@ func bundles(t *testing.T, findings ...string) []string {
 		require.NoError(t, err)
 		require.NoError(t, bundle.Write(t.Context(), f, bundle.Contents{
 			Reproducer: &misstepv1.Reproducer{
-				Finding: &misstepv1.Finding{Id: id, Signature: &misstepv1.Signature{Kind: "hang"}}, Recipe: &misstepv1.Recipe{Seed: uint64(len(id))},
+				Finding: &misstepv1.Finding{
+					Id:        id,
+					Signature: &misstepv1.Signature{Kind: "hang"},
+				}, Recipe: &misstepv1.Recipe{Seed: uint64(len(id))},
 			},
 			Workload: empty, Agent: empty,
 		}))
@@ -211,7 +219,11 @@ func TestBadEntriesAreRefusedAndTheOthersGo(t *testing.T) {
 	served := coordinatorLike(t, share.Policy{})
 	_, _, err = served.Put(t.Context(), strings.NewReader("no bundle"), noBundle)
 	require.NoError(t, err)
-	require.ErrorContains(t, served.Add(t.Context(), index.Entry{Finding: "F3", Bundle: index.Blob{Digest: noBundle, Size: size}}), "not a bundle")
+	require.ErrorContains(
+		t,
+		served.Add(t.Context(), index.Entry{Finding: "F3", Bundle: index.Blob{Digest: noBundle, Size: size}}),
+		"not a bundle",
+	)
 	assert.Empty(t, ids(t, served))
 }
 

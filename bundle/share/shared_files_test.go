@@ -16,7 +16,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// TestSharedFilesTravelWithTheirBundles: two bundles of one large workload bring its file once, and a bundle without it is not taken.
+// TestSharedFilesTravelWithTheirBundles: two bundles of one large workload bring its file once, and a bundle without it is not
+// taken.
 func TestSharedFilesTravelWithTheirBundles(t *testing.T) {
 	dir, workload, agent := t.TempDir(), t.TempDir(), t.TempDir()
 	large := bytes.Repeat([]byte("renaissance!"), bundle.ShareFrom/12+1)

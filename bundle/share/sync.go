@@ -39,9 +39,10 @@ type Refusal struct {
 	Err   error
 }
 
-// Sync copies the entries of from that to lacks, with their blobs: first the blobs, then the entry, if all blobs are there, the bundle
-// is intact and it is signed as the policy requires. After an interruption call it again: blobs that have arrived are kept, a partial
-// one is sent again. progress, which may be nil, is called for each entry. The error is a failure of a corpus, not a refused bundle.
+// Sync copies the entries of from that to lacks, with their blobs: first the blobs, then the entry, if all blobs are there, the
+// bundle is intact and it is signed as the policy requires. After an interruption call it again: blobs that have arrived are kept,
+// a partial one is sent again. progress, which may be nil, is called for each entry. The error is a failure of a corpus, not a
+// refused bundle.
 func Sync(ctx context.Context, from, to index.Corpus, policy Policy, progress func(index.Entry, string)) (Report, error) {
 	if progress == nil {
 		progress = func(index.Entry, string) {}
@@ -106,8 +107,8 @@ func send(ctx context.Context, from, to index.Corpus, e index.Entry, policy Poli
 	return to.Add(ctx, e)
 }
 
-// Check reads an entry's blobs from a corpus and compares them with the entry and the policy. The error is an *index.RefusedError when
-// the entry is at fault, not the corpus.
+// Check reads an entry's blobs from a corpus and compares them with the entry and the policy. The error is an *index.RefusedError
+// when the entry is at fault, not the corpus.
 func (policy Policy) Check(ctx context.Context, from corpus.Source, e index.Entry) error {
 	var signature []byte
 	var err error
@@ -145,8 +146,10 @@ func (policy Policy) Check(ctx context.Context, from corpus.Source, e index.Entr
 			"the entry names %d shared files, the bundle names %d or different ones", len(e.Shared), len(shared))}
 	}
 	if id := b.WrittenAs(); id != e.Finding || size != e.Bundle.Size {
-		return &index.RefusedError{Err: fmt.Errorf("the entry says finding %s and %d bytes, the bundle has finding %.64q and %d bytes",
-			e.Finding, e.Bundle.Size, id, size)}
+		return &index.RefusedError{
+			Err: fmt.Errorf("the entry says finding %s and %d bytes, the bundle has finding %.64q and %d bytes",
+				e.Finding, e.Bundle.Size, id, size),
+		}
 	}
 	if policy.Signers == nil {
 		return nil

@@ -113,8 +113,10 @@ func familyOf(p *misstepv1.Signature) (family, error) {
 	}
 	kin, ok := families[m.Place]
 	if !ok || kin.template != "continuation" && m.Difference != "truncated" {
-		return family{}, &UnservedError{fmt.Sprintf("no short Java program is known to reach this place (%s at %s); it requires the workload",
-			m.Difference, m.Place)}
+		return family{}, &UnservedError{
+			fmt.Sprintf("no short Java program is known to reach this place (%s at %s); it requires the workload",
+				m.Difference, m.Place),
+		}
 	}
 	return kin, nil
 }

@@ -20,11 +20,18 @@ import (
 var update = flag.Bool("update", false, "rewrite testdata")
 
 func finding(check, kind, where string) *misstepv1.Finding {
-	return &misstepv1.Finding{Id: "F0123456789ab", KnownAs: "JDK-8303444", Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{check, kind, where}}}
+	return &misstepv1.Finding{
+		Id:        "F0123456789ab",
+		KnownAs:   "JDK-8303444",
+		Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{check, kind, where}},
+	}
 }
 
 func TestGolden(t *testing.T) {
-	files, err := Generate(finding("gst-asgct", "truncated", "upcall <clinit>"), []string{"-Xmx1g", "-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:+UseZGC"})
+	files, err := Generate(
+		finding("gst-asgct", "truncated", "upcall <clinit>"),
+		[]string{"-Xmx1g", "-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:+UseZGC"},
+	)
 	require.NoError(t, err)
 	for _, f := range files {
 		if f.Name == "libWalkerTest.cpp" {

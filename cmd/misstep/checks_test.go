@@ -14,9 +14,12 @@ import (
 // A check of the table can be asked for in a campaign, and is listed.
 func TestEveryPartKnowsTheChecks(t *testing.T) {
 	for _, check := range recipe.Checks() {
-		spec := fmt.Sprintf(`{name: a, jdks: [x], workloads: [{name: w}], instrumentation: [{ratio: 1}], sampling: [{interval: 1ms}],
-  checks: [{name: %s}, {name: %s}], budget: {trials: 1}}`, check.Name,
-			map[bool]string{true: recipe.Liveness, false: recipe.AsgctShadow}[check.Name == recipe.AsgctShadow])
+		spec := fmt.Sprintf(
+			`{name: a, jdks: [x], workloads: [{name: w}], instrumentation: [{ratio: 1}], sampling: [{interval: 1ms}],
+  checks: [{name: %s}, {name: %s}], budget: {trials: 1}}`,
+			check.Name,
+			map[bool]string{true: recipe.Liveness, false: recipe.AsgctShadow}[check.Name == recipe.AsgctShadow],
+		)
 		_, err := campaign.Load([]byte(spec), "c.yaml")
 		require.NoError(t, err, check.Name)
 	}

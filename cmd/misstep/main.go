@@ -102,7 +102,9 @@ func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, exit func(
 	return kong.New(
 		c,
 		kong.Name("misstep"),
-		kong.Description("Hunts rare bugs in the JVM's stack walkers: AsyncGetCallTrace, JVMTI GetStackTrace and the JFR samplers."),
+		kong.Description(
+			"Hunts rare bugs in the JVM's stack walkers: AsyncGetCallTrace, JVMTI GetStackTrace and the JFR samplers.",
+		),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
 		kong.ValueFormatter(helpWithDefault),

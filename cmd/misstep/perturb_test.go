@@ -58,7 +58,10 @@ budget: {trials: 2}
 			assert.Positive(t, check.GetMatch(), check.GetCheck())
 		}
 		assert.NotEqual(t, perturb.Kernel(), report.GetKernel(), "it ran under the machine's kernel")
-		logged := slices.ContainsFunc(outcome.GetEvidence(), func(e *misstepv1.Evidence) bool { return e.GetName() == "schedule.log" })
+		logged := slices.ContainsFunc(
+			outcome.GetEvidence(),
+			func(e *misstepv1.Evidence) bool { return e.GetName() == "schedule.log" },
+		)
 		if report.GetStrategy() == "none" {
 			assert.Empty(t, report.GetMechanism())
 			assert.False(t, logged)

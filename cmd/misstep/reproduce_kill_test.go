@@ -46,32 +46,34 @@ func (s *simulatedRecipes) simulated(t *testing.T) runner.Executor {
 		}
 		return 0.15
 	}
-	return runner.ExecutorFunc(func(ctx context.Context, r *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome,
-		error,
-	) {
-		digest, err := misstepv1.RecipeDigest(r)
-		if err != nil {
-			return nil, err
-		}
-		s.mu.Lock()
-		s.ran[digest]++
-		s.mu.Unlock()
-		h := fnv.New64a()
-		_, _ = h.Write([]byte(digest))
-		script := sim.Script{Seed: h.Sum64(), Duration: 5 * time.Millisecond, Events: []sim.Event{{
-			Rate: rate(r),
-			Outcome: func(r *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
-				o := shows(r, rand.New(rand.NewPCG(1, 1))) // the same stacks each time
-				o.Mismatches[0].Sequence = random.Uint64N(1 << 20)
-				return o
-			},
-		}}}
-		machine, err := sim.New(script, runner.SystemClock{})
-		if err != nil {
-			return nil, err
-		}
-		return machine.Run(ctx, r, progress)
-	})
+	return runner.ExecutorFunc(
+		func(ctx context.Context, r *misstepv1.Recipe, progress func(*misstepv1.Progress)) (*misstepv1.Outcome,
+			error,
+		) {
+			digest, err := misstepv1.RecipeDigest(r)
+			if err != nil {
+				return nil, err
+			}
+			s.mu.Lock()
+			s.ran[digest]++
+			s.mu.Unlock()
+			h := fnv.New64a()
+			_, _ = h.Write([]byte(digest))
+			script := sim.Script{Seed: h.Sum64(), Duration: 5 * time.Millisecond, Events: []sim.Event{{
+				Rate: rate(r),
+				Outcome: func(r *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
+					o := shows(r, rand.New(rand.NewPCG(1, 1))) // the same stacks each time
+					o.Mismatches[0].Sequence = random.Uint64N(1 << 20)
+					return o
+				},
+			}}}
+			machine, err := sim.New(script, runner.SystemClock{})
+			if err != nil {
+				return nil, err
+			}
+			return machine.Run(ctx, r, progress)
+		},
+	)
 }
 
 // reproduceUnderFire runs a reproduction on a coordinator that is a process of its own. It is killed with SIGKILL and started

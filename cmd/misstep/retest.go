@@ -30,7 +30,14 @@ func (c *retestCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	options := retest.Options{Trusted: c.Signers, Corpus: c.location(e), Confidence: c.Confidence, MaxTries: c.MaxTries, Say: e.say, Logger: e.warnings()}
+	options := retest.Options{
+		Trusted:    c.Signers,
+		Corpus:     c.location(e),
+		Confidence: c.Confidence,
+		MaxTries:   c.MaxTries,
+		Say:        e.say,
+		Logger:     e.warnings(),
+	}
 	results := []retest.Result{}
 	for _, path := range paths {
 		for _, name := range c.JDK {

@@ -359,8 +359,12 @@ func (m *machine) verify(final *arm) (*arm, bool) {
 	if a.hits == 0 {
 		m.plan.Failure = fmt.Sprintf("the minimised recipe did not show the finding in %d fresh tries", len(a.results))
 		if m.r.GetTimeOver() {
-			m.plan.Failure = fmt.Sprintf("the time budget of %v ended before the minimised recipe was verified (%d fresh tries, no hit); "+
-				"start it again with a larger one (--budget-time)", m.r.GetSpec().GetTime().AsDuration(), len(a.results))
+			m.plan.Failure = fmt.Sprintf(
+				"the time budget of %v ended before the minimised recipe was verified (%d fresh tries, no hit); "+
+					"start it again with a larger one (--budget-time)",
+				m.r.GetSpec().GetTime().AsDuration(),
+				len(a.results),
+			)
 		}
 		if a.trouble != "" {
 			m.plan.Failure += ": " + a.trouble

@@ -155,7 +155,11 @@ func TestTimeThatEndsBeforeVerificationIsNamed(t *testing.T) {
 	plan := reproduce.Next(r)
 	require.True(t, plan.Done)
 	require.Nil(t, plan.Reproducer)
-	require.Contains(t, plan.Failure, "the time budget of 1h0m0s ended before the minimised recipe was verified (0 fresh tries, no hit)")
+	require.Contains(
+		t,
+		plan.Failure,
+		"the time budget of 1h0m0s ended before the minimised recipe was verified (0 fresh tries, no hit)",
+	)
 	require.Contains(t, plan.Failure, "--budget-time")
 }
 

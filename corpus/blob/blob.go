@@ -73,7 +73,11 @@ func Open(ctx context.Context, bucket, prefix string, o Options) (*Store, error)
 		return nil, fmt.Errorf("look for bucket %s at %s: %w", bucket, o.Endpoint, err)
 	}
 	if !there {
-		return nil, fmt.Errorf("there is no bucket %s at %s, or you have no access to it: create it first, or check the credentials", bucket, o.Endpoint)
+		return nil, fmt.Errorf(
+			"there is no bucket %s at %s, or you have no access to it: create it first, or check the credentials",
+			bucket,
+			o.Endpoint,
+		)
 	}
 	return s, nil
 }

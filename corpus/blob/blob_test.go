@@ -25,7 +25,12 @@ import (
 
 func open(t *testing.T, s testenv.S3, prefix string) *blob.Store {
 	t.Helper()
-	store, err := blob.Open(t.Context(), s.Bucket, prefix, blob.Options{Endpoint: s.Endpoint, Credentials: credentials.NewStaticV4(s.AccessKey, s.SecretKey, "")})
+	store, err := blob.Open(
+		t.Context(),
+		s.Bucket,
+		prefix,
+		blob.Options{Endpoint: s.Endpoint, Credentials: credentials.NewStaticV4(s.AccessKey, s.SecretKey, "")},
+	)
 	require.NoError(t, err)
 	return store
 }

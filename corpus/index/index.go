@@ -43,8 +43,8 @@ const maxEntries = 1_000_000
 
 const indexDir = "index"
 
-// Folder returns the index of a corpus in the folder dir: DIR/index/ holds each entry's text in a file named by the 64 digits of its
-// digest.
+// Folder returns the index of a corpus in the folder dir: DIR/index/ holds each entry's text in a file named by the 64 digits of
+// its digest.
 func Folder(dir string) Index { return folder{filepath.Join(dir, indexDir)} }
 
 type folder struct{ dir string }

@@ -28,12 +28,12 @@ type Swept struct {
 	Bytes                 int64
 }
 
-// Sweep removes the blobs for which keep is false and that nobody has put or asked about since before; without remove it only counts
-// them. before must be at least MinGrace ago.
+// Sweep removes the blobs for which keep is false and that nobody has put or asked about since before; without remove it only
+// counts them. before must be at least MinGrace ago.
 //
-// Writers may work at the same time. A writer that refers to a blob has put it, or Missing has reported it as present. Both renew the
-// blob's time under a lock that Sweep takes as well. So nobody has asked since before for a blob that is old when it is removed, and
-// for blobs that were referred to earlier keep is true.
+// Writers may work at the same time. A writer that refers to a blob has put it, or Missing has reported it as present. Both renew
+// the blob's time under a lock that Sweep takes as well. So nobody has asked since before for a blob that is old when it is
+// removed, and for blobs that were referred to earlier keep is true.
 func (s *Store) Sweep(ctx context.Context, keep func(corpus.Digest) bool, before time.Time, remove bool) (Swept, error) {
 	var swept Swept
 	err := s.walk(ctx, func(d corpus.Digest, info fs.FileInfo) error {
@@ -128,8 +128,8 @@ func (s *Store) removeOld(d corpus.Digest, before time.Time) (removed bool, err 
 	return true, os.Remove(s.path(d))
 }
 
-// guard locks the folder of temporary files. By this lock a sweep, while it removes a blob, excludes those who put one or report that
-// it is present.
+// guard locks the folder of temporary files. By this lock a sweep, while it removes a blob, excludes those who put one or report
+// that it is present.
 func (s *Store) guard(how int) (unlock func(), err error) {
 	file, err := os.Open(s.tmp())
 	if err != nil {

@@ -90,8 +90,11 @@ func (s *Store) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corpu
 	digest, size, err := s.put(ctx, r, want)
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return corpus.Digest{}, 0, fmt.Errorf("put blob in %s: the disk or quota is full; free space there or use another folder: %w",
-			s.dir, err)
+		return corpus.Digest{}, 0, fmt.Errorf(
+			"put blob in %s: the disk or quota is full; free space there or use another folder: %w",
+			s.dir,
+			err,
+		)
 	case err != nil:
 		return corpus.Digest{}, 0, fmt.Errorf("put blob in %s: %w", s.dir, err)
 	}

@@ -21,8 +21,8 @@ type client struct {
 	service misstepv1.CorpusServiceClient
 }
 
-// Client returns the corpus at the other end of connection. Put copies a reader that cannot seek to a temporary file if its digest is
-// unknown, because the protocol sends the digest first.
+// Client returns the corpus at the other end of connection. Put copies a reader that cannot seek to a temporary file if its digest
+// is unknown, because the protocol sends the digest first.
 func Client(connection grpc.ClientConnInterface) corpus.Store {
 	return &client{misstepv1.NewCorpusServiceClient(connection)}
 }

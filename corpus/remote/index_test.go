@@ -23,8 +23,14 @@ func TestPages(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "index"), 0o755))
 	for i := range 2500 {
-		e := index.Entry{Finding: "F1", Bundle: index.Blob{Digest: corpus.DigestBytes([]byte{byte(i), byte(i >> 8)}), Size: int64(i)}}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "index", e.Digest().Hex()), e.Text(), 0o600)) // 2,500 fsyncs would take long
+		e := index.Entry{
+			Finding: "F1",
+			Bundle:  index.Blob{Digest: corpus.DigestBytes([]byte{byte(i), byte(i >> 8)}), Size: int64(i)},
+		}
+		require.NoError(
+			t,
+			os.WriteFile(filepath.Join(dir, "index", e.Digest().Hex()), e.Text(), 0o600),
+		) // 2,500 fsyncs would take long
 	}
 	connection := serve(t, remote.NewServer(memory.New(), remote.Shared(index.Folder(dir), nil)))
 	entries, err := remote.Index(connection).Entries(t.Context())

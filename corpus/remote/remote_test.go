@@ -153,7 +153,11 @@ func TestTheServerRefusesBadRequests(t *testing.T) {
 	} {
 		assert.Equal(t, codes.InvalidArgument, status.Code(err), "%s: %v", name, err)
 	}
-	require.NoError(t, write(&misstepv1.WriteRequest{Digest: digest}, &misstepv1.WriteRequest{Data: data}), "digest alone, then chunks")
+	require.NoError(
+		t,
+		write(&misstepv1.WriteRequest{Digest: digest}, &misstepv1.WriteRequest{Data: data}),
+		"digest alone, then chunks",
+	)
 }
 
 func TestATreeOverTheNetwork(t *testing.T) {

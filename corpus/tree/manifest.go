@@ -1,5 +1,5 @@
-// Package tree describes a folder by one blob, its manifest, so that a JDK or a workload has one digest and can be transferred file by
-// file.
+// Package tree describes a folder by one blob, its manifest, so that a JDK or a workload has one digest and can be transferred file
+// by file.
 //
 // corpus/FORMAT.md specifies the manifest's text. Scan reads a folder, Push stores it in a corpus, Fetch restores it, Source serves
 // it in place.
@@ -104,7 +104,9 @@ func Parse(text []byte) (Manifest, error) {
 	}
 	m := Manifest{entries: entries}
 	if !bytes.Equal(m.Bytes(), text) {
-		return Manifest{}, fmt.Errorf("tree manifest: not in canonical form (spaces, digits or escapes differ from what Bytes writes)")
+		return Manifest{}, fmt.Errorf(
+			"tree manifest: not in canonical form (spaces, digits or escapes differ from what Bytes writes)",
+		)
 	}
 	return m, nil
 }

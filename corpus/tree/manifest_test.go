@@ -98,7 +98,9 @@ func TestNewRefuses(t *testing.T) {
 
 func TestNewTakesLinksThatStayInside(t *testing.T) {
 	_, err := tree.New([]tree.Entry{
-		dir("d"), dir("d/e"), link("d/e/up", "../.."), link("d/e/dot", "."), link("x", "d/e/up/d/./e/dot/up"), link("gone", "not/there"), link("d/f", "../x/d"),
+		dir(
+			"d",
+		), dir("d/e"), link("d/e/up", "../.."), link("d/e/dot", "."), link("x", "d/e/up/d/./e/dot/up"), link("gone", "not/there"), link("d/f", "../x/d"),
 	})
 	require.NoError(t, err)
 }

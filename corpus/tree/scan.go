@@ -22,9 +22,9 @@ import (
 // Option changes how Scan and Fingerprint read a folder.
 type Option func(*scanner)
 
-// InlineOutside replaces a symbolic link that leaves the tree by the file or folder that it points to if keep(path, target) is true,
-// and omits it otherwise, as well as one that points to nothing. Without this option such a link is an error. path is the link's path
-// within the tree, target the resolved absolute path. Debian's JDKs have their conf in /etc that way.
+// InlineOutside replaces a symbolic link that leaves the tree by the file or folder that it points to if keep(path, target) is
+// true, and omits it otherwise, as well as one that points to nothing. Without this option such a link is an error. path is the
+// link's path within the tree, target the resolved absolute path. Debian's JDKs have their conf in /etc that way.
 func InlineOutside(keep func(path, target string) bool) Option {
 	return func(s *scanner) { s.inline = keep }
 }

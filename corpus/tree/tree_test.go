@@ -244,7 +244,11 @@ func TestInlineOutside(t *testing.T) {
 			outside = append(outside, e.Kind.String()+" "+e.Path)
 		}
 	}
-	assert.Equal(t, []string{"dir conf.d", "file conf.d/inner", "dir conf.d/sub", "file conf.d/sub/one", "file net.properties"}, outside)
+	assert.Equal(
+		t,
+		[]string{"dir conf.d", "file conf.d/inner", "dir conf.d/sub", "file conf.d/sub/one", "file net.properties"},
+		outside,
+	)
 
 	dst := filepath.Join(t.TempDir(), "copy")
 	require.NoError(t, tree.Fetch(t.Context(), tree.Source(root, m), m.Digest(), dst))

@@ -280,7 +280,10 @@ func plantWalk(path string, pid uint32) error {
 	}
 	slot := binary.LittleEndian.AppendUint32(nil, pid)
 	slot = binary.LittleEndian.AppendUint32(slot, uint32(agent.PhaseWalk))
-	slot = binary.LittleEndian.AppendUint64(slot, uint64(now.Nano())-uint64(10*time.Minute)) // wraps when the machine is younger: older still
+	slot = binary.LittleEndian.AppendUint64(
+		slot,
+		uint64(now.Nano())-uint64(10*time.Minute),
+	) // wraps when the machine is younger: older still
 	_, err = f.WriteAt(slot, info.Size()-64)
 	return err
 }

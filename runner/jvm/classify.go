@@ -89,7 +89,8 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 // unrecorded counts the mismatches of checks that write mismatch records.
 func unrecorded(checks []*misstepv1.CheckCount) (n uint64) {
 	for _, c := range checks {
-		if known, ok := recipe.FindCheck(c.GetCheck()); !ok || len(known.Kinds) > 0 { // a check without kinds has no traces to record
+		if known, ok := recipe.FindCheck(c.GetCheck()); !ok ||
+			len(known.Kinds) > 0 { // a check without kinds has no traces to record
 			n += c.GetMismatch()
 		}
 	}

@@ -301,10 +301,24 @@ func TestAnAgentOnAFullDiskIsTriedAgain(t *testing.T) {
 }
 
 func TestAgentRefusal(t *testing.T) {
-	require.Equal(t, "misstep: unknown option foo",
-		agentRefusal([]byte("misstep: unknown option foo\nError occurred during initialization of VM\nagent library failed to init: misstep\n"), nil))
-	require.Contains(t,
-		agentRefusal(nil, []byte("Could not find agent library /x/libmisstep.so in absolute path, with error: no such file\n")), "Could not find")
+	require.Equal(
+		t,
+		"misstep: unknown option foo",
+		agentRefusal(
+			[]byte(
+				"misstep: unknown option foo\nError occurred during initialization of VM\nagent library failed to init: misstep\n",
+			),
+			nil,
+		),
+	)
+	require.Contains(
+		t,
+		agentRefusal(
+			nil,
+			[]byte("Could not find agent library /x/libmisstep.so in absolute path, with error: no such file\n"),
+		),
+		"Could not find",
+	)
 	require.Empty(t, agentRefusal([]byte("Exception in thread \"main\" java.lang.Error\n"), []byte("secret agent man\n")))
 }
 

@@ -125,7 +125,9 @@ func newStand(t *testing.T) *stand {
 }
 
 // run runs a fixture and checks that nothing of it is left, whatever its outcome.
-func (s *stand) run(t *testing.T, ctx context.Context, recipe *misstepv1.Recipe) (*misstepv1.Outcome, error) { //nolint:revive // t first in tests
+//
+//nolint:revive // t first in tests
+func (s *stand) run(t *testing.T, ctx context.Context, recipe *misstepv1.Recipe) (*misstepv1.Outcome, error) {
 	t.Helper()
 	outcome, err := s.Run(ctx, recipe, nil)
 	left, readErr := os.ReadDir(s.Scratch)

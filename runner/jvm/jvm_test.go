@@ -277,7 +277,13 @@ func TestCancelLeavesNothing(t *testing.T) {
 			_, err := s.Run(ctx, recipe, nil)
 			done <- err
 		}()
-		require.Eventually(t, func() bool { return len(marked(s.Scratch)) >= 2 }, 30*time.Second, 10*time.Millisecond, "JVM and child run")
+		require.Eventually(
+			t,
+			func() bool { return len(marked(s.Scratch)) >= 2 },
+			30*time.Second,
+			10*time.Millisecond,
+			"JVM and child run",
+		)
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.Empty(t, marked(s.Scratch))
@@ -353,7 +359,10 @@ func TestShrinkKeepsTheFirst(t *testing.T) {
 	outcome := &misstepv1.Outcome{Hang: &misstepv1.Hang{}}
 	for i := range 500 {
 		outcome.Hang.Threads = append(outcome.Hang.Threads, &misstepv1.HungThread{Tid: int64(i), Name: strings.Repeat("n", 5000)})
-		outcome.Mismatches = append(outcome.Mismatches, &misstepv1.Mismatch{Sequence: uint64(i), Kind: strings.Repeat("k", 5000)}) // small
+		outcome.Mismatches = append(
+			outcome.Mismatches,
+			&misstepv1.Mismatch{Sequence: uint64(i), Kind: strings.Repeat("k", 5000)},
+		) // small
 	}
 	shrink(outcome, maxOutcome)
 	require.LessOrEqual(t, proto.Size(outcome), maxOutcome)

@@ -19,8 +19,10 @@ func (t *trial) perturb(ctx context.Context) error {
 		return nil
 	}
 	if p.GetMechanism() == misstepv1.MechanismAgent && !t.checked() {
-		return runner.Permanent(errors.New("perturbation: mechanism agent requires the agent, which a recipe without checks does not load: " +
-			"ask for a check"))
+		return runner.Permanent(
+			errors.New("perturbation: mechanism agent requires the agent, which a recipe without checks does not load: " +
+				"ask for a check"),
+		)
 	}
 	perturber, err := perturb.Find(t.executor.Perturbers, p)
 	if err != nil {

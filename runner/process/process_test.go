@@ -208,7 +208,13 @@ func TestProgramDiesWithItsRunner(t *testing.T) {
 	require.Eventually(t, func() bool { return len(alive(dir)) == 2 }, 20*time.Second, 5*time.Millisecond)
 	require.NoError(t, runner.Process.Kill())
 	_ = runner.Wait()
-	require.Eventually(t, func() bool { return len(alive(dir)) <= 1 }, 10*time.Second, 5*time.Millisecond, "the program itself dies at once")
+	require.Eventually(
+		t,
+		func() bool { return len(alive(dir)) <= 1 },
+		10*time.Second,
+		5*time.Millisecond,
+		"the program itself dies at once",
+	)
 	require.NoError(t, KillMarked(dir))
 	require.Empty(t, alive(dir))
 }
@@ -238,8 +244,10 @@ func TestParseStatTakesAnyName(t *testing.T) {
 }
 
 func TestLocateCgroups(t *testing.T) {
-	unified, memory := locate("4:memory:/a/b\n0::/\n",
-		"31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n35 30 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
+	unified, memory := locate(
+		"4:memory:/a/b\n0::/\n",
+		"31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n35 30 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+	)
 	require.Equal(t, "/sys/fs/cgroup/unified", unified)
 	require.Equal(t, "/sys/fs/cgroup/memory/a/b", memory)
 	unified, memory = locate("0::/user.slice/x\n", "35 30 0:31 /user.slice /sys/fs/cgroup rw shared:1 - cgroup2 cgroup2 rw\n")

@@ -65,9 +65,14 @@ func newBench(t *testing.T) *bench {
 		Provider: &Provider{
 			JDKs: jdk.Open(home), Workloads: workloads.Open(home), Corpus: store, Cache: filepath.Join(home, "cache", "trees"),
 		},
-		store:    store,
-		jdk:      push(map[string]string{"bin/java": "#!/bin/sh\n", "release": "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"1.8.0_442\"\n"}),
-		workload: push(map[string]string{"workload.yaml": "name: w\ndescription: d\nmain: M\nclasspath: [lib]\nrepetitions: 1\n", "lib/M.class": "x"}),
+		store: store,
+		jdk:   push(map[string]string{"bin/java": "#!/bin/sh\n", "release": "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"1.8.0_442\"\n"}),
+		workload: push(
+			map[string]string{
+				"workload.yaml": "name: w\ndescription: d\nmain: M\nclasspath: [lib]\nrepetitions: 1\n",
+				"lib/M.class":   "x",
+			},
+		),
 	}
 }
 

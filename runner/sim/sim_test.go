@@ -23,7 +23,11 @@ func script() Script {
 		{Rate: 0.1, Outcome: Mismatch("A")},
 		{Rate: 0.05, Outcome: Crash("frame::sender")},
 		{Rate: 0.05},
-		{Rate: 0.2, Outcome: Of(misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "nothing done"), Applies: func(r *misstepv1.Recipe) bool { return r.GetSeed()%2 == 1 }},
+		{
+			Rate:    0.2,
+			Outcome: Of(misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "nothing done"),
+			Applies: func(r *misstepv1.Recipe) bool { return r.GetSeed()%2 == 1 },
+		},
 	}}
 }
 
