@@ -55,7 +55,9 @@ func TestReadmeTellsWhatPerturbs(t *testing.T) {
 		},
 		"a few decisions": {
 			func(c *Contents) {
-				c.Reproducer.Recipe.Perturbation.Parameters = map[string]float64{"from": 16, "until": 64, "spare_vm": 1, "spare_gc": 1, "spare_compiler": 0}
+				c.Reproducer.Recipe.Perturbation.Parameters = map[string]float64{
+					"from": 16, "until": 64, "spare_vm": 1, "spare_gc": 1, "spare_compiler": 0,
+				}
 			},
 			[]string{"Only the decisions from 16 to 63 of each thread matter.", "not perturbed: gc, vm."},
 			nil,

@@ -13,11 +13,15 @@ import (
 const (
 	jdk8    = "OpenJDK 64-Bit Server VM (25.412-b08) for linux-amd64 JRE (1.8.0_412-b08), built on Apr 17 2024"
 	jdk8new = "OpenJDK 64-Bit Server VM (25.432-b06) for linux-amd64 JRE (1.8.0_432-b06), built on Oct 16 2024"
-	jdk11   = "OpenJDK 64-Bit Server VM (11.0.27+6-post-Debian-1) for linux-amd64 JRE (11.0.27+6-post-Debian-1), built on Apr 20 2025"
-	jdk17   = "OpenJDK 64-Bit Server VM (17.0.15+6-Debian-1deb12u1) for linux-amd64 JRE (17.0.15+6-Debian-1deb12u1), built on Apr 16 2025 by gcc 12.2.0"
-	jdk1716 = "OpenJDK 64-Bit Server VM (17.0.16+8-Debian-1deb12u1) for linux-amd64 JRE (17.0.16+8-Debian-1deb12u1), built on Jul 16 2025 by gcc 12.2.0"
-	jdk21   = "OpenJDK 64-Bit Server VM (21.0.8+9-LTS) for linux-amd64 JRE (21.0.8+9-LTS), built on 2025-07-15T00:00:00Z"
-	jdk25   = "OpenJDK 64-Bit Server VM (25.0.3+9-LTS) for linux-amd64 JRE (25.0.3+9-LTS), built on 2026-04-21T00:00:00Z with gcc 14.2.0"
+	jdk11   = "OpenJDK 64-Bit Server VM (11.0.27+6-post-Debian-1) " +
+		"for linux-amd64 JRE (11.0.27+6-post-Debian-1), built on Apr 20 2025"
+	jdk17 = "OpenJDK 64-Bit Server VM (17.0.15+6-Debian-1deb12u1) " +
+		"for linux-amd64 JRE (17.0.15+6-Debian-1deb12u1), built on Apr 16 2025 by gcc 12.2.0"
+	jdk1716 = "OpenJDK 64-Bit Server VM (17.0.16+8-Debian-1deb12u1) " +
+		"for linux-amd64 JRE (17.0.16+8-Debian-1deb12u1), built on Jul 16 2025 by gcc 12.2.0"
+	jdk21 = "OpenJDK 64-Bit Server VM (21.0.8+9-LTS) for linux-amd64 JRE (21.0.8+9-LTS), built on 2025-07-15T00:00:00Z"
+	jdk25 = "OpenJDK 64-Bit Server VM (25.0.3+9-LTS) " +
+		"for linux-amd64 JRE (25.0.3+9-LTS), built on 2026-04-21T00:00:00Z with gcc 14.2.0"
 	jdk28ea = "OpenJDK 64-Bit Server VM (28-ea+5-Debian) for linux-amd64 JRE (28-ea+5-Debian), built on 2026-11-01"
 )
 
@@ -39,7 +43,8 @@ func TestParseVersion(t *testing.T) {
 
 // Each entry's bug as it is found, and near misses of it: another place, another check, a version with the fix.
 func TestLabel(t *testing.T) {
-	const guarantee = "Internal Error codeCache.cpp guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method"
+	const guarantee = "Internal Error codeCache.cpp guarantee(is_result_safe || is_in_asgct()) failed: " +
+		"unsafe access to zombie method"
 	mismatch := func(parts ...string) *misstepv1.Signature {
 		return &misstepv1.Signature{Kind: "mismatch", Parts: parts}
 	}

@@ -95,7 +95,7 @@ func TestNotReadyTakesNoWork(t *testing.T) {
 	c.reply("a")
 	b.trial()
 
-	// What breaks later is noticed later, and what runs goes on.
+	// What breaks later is noticed later, and what runs continues.
 	m.set(errors.New("agent: gone"), time.Minute)
 	b.sleep().fire <- time.Time{}
 	c = b.call()

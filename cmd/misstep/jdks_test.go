@@ -110,7 +110,7 @@ budget: {trials: %d}
 	findings, err := st.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{CampaignId: status.GetId()})
 	require.NoError(t, err)
 	upcall := map[string]bool{} // the JDKs on which JDK-8303444 was seen
-	nameless := uint64(0)       // trials with something that is no known bug: a false alarm would come in many
+	nameless := uint64(0)       // trials with something that is no known bug: a false positive would come in many
 	for _, f := range findings.GetFindings() {
 		if f.GetKnownAs() == "" {
 			t.Logf("%d trials with %s, %s", f.GetHits(), f.GetId(), f.GetTitle())

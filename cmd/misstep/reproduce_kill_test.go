@@ -186,7 +186,7 @@ func reproduceUnderFire(t *testing.T, kill []string) (result *misstepv1.Reproduc
 	}
 }
 
-// TestReproductionKilledInEachStep: a coordinator that is killed in the middle of each step goes on, repeats at most the trials
+// TestReproductionKilledInEachStep: a coordinator that is killed in the middle of each step continues, repeats at most the trials
 // that were in flight, and ends with the same reproducer as one that was left in peace.
 func TestReproductionKilledInEachStep(t *testing.T) {
 	steps := []string{

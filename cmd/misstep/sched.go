@@ -148,7 +148,7 @@ func renderParameters(w io.Writer, parameters []schedule.Parameter) {
 	}
 }
 
-// renderWrapped prints a text in indented lines of at most about 100 characters.
+// renderWrapped prints a string in indented lines of at most about 100 characters.
 func renderWrapped(w io.Writer, text, indent string) {
 	const width = 100
 	column := 0

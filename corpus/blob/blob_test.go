@@ -87,7 +87,9 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			return err
 		},
 		"you have no access to it": func() error {
-			_, err := blob.Open(t.Context(), s.Bucket, "", blob.Options{Endpoint: s.Endpoint, Credentials: credentials.NewStaticV4("me", "wrong", "")})
+			_, err := blob.Open(t.Context(), s.Bucket, "", blob.Options{
+				Endpoint: s.Endpoint, Credentials: credentials.NewStaticV4("me", "wrong", ""),
+			})
 			return err
 		},
 	} {

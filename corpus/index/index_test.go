@@ -42,7 +42,8 @@ func FuzzParseEntry(f *testing.F) {
 
 // TestVector pins the vector in FORMAT.md.
 func TestVector(t *testing.T) {
-	text := "misstep-entry 1\nfinding F313247774e0d\nbundle 8 sha256:a198d6f87c5038040cda251d3628af3c847c3efd5f636ab42101bf2851abbf7b\n"
+	text := "misstep-entry 1\nfinding F313247774e0d\n" +
+		"bundle 8 sha256:a198d6f87c5038040cda251d3628af3c847c3efd5f636ab42101bf2851abbf7b\n"
 	e, err := index.ParseEntry([]byte(text))
 	require.NoError(t, err)
 	assert.Equal(t, int64(8), e.Bundle.Size)

@@ -89,7 +89,8 @@ var fixture = sync.OnceValues(func() (string, error) {
 		"testdata/Fixture.java").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("javac: %w: %s", err, out)
 	}
-	manifest := "name: fixture\ndescription: misbehaves\nmain: Fixture\nclasspath: [classes]\narguments: [verified]\nrepetitions: 1\nmin_feature: 8\n"
+	manifest := "name: fixture\ndescription: misbehaves\nmain: Fixture\nclasspath: [classes]\n" +
+		"arguments: [verified]\nrepetitions: 1\nmin_feature: 8\n"
 	return dir, os.WriteFile(filepath.Join(dir, workloads.ManifestFile), []byte(manifest), 0o600)
 })
 

@@ -77,7 +77,7 @@ func TestKernelEjectionVoidsATrial(t *testing.T) {
 	assert.Contains(t, outcome.GetReason(), "ejected: sysrq")
 	assert.Contains(t, outcome.GetPerturbation().GetEjected(), "sysrq")
 
-	// The machine goes on: nothing is left of the JVM, and the next scheduler loads.
+	// The machine continues: nothing is left of the JVM, and the next scheduler loads.
 	assert.Empty(t, marked(e.Scratch))
 	s, err := bpf.Attach(bpf.Options{Perturbation: schedule.Perturbation{Strategy: "chaos"}})
 	require.NoError(t, err)

@@ -119,7 +119,8 @@ func parseGDB(text string) map[int64][]signature.Frame {
 		}
 		frame, unknown := signature.ParseGDBFrame(line), signature.Frame{Kind: signature.CFrame}
 		if n := len(stacks[tid]); frame == unknown && n > 0 && stacks[tid][n-1] == unknown {
-			continue // gdb does not know interpreted and compiled frames: the number of words that it takes for frames means nothing
+			// gdb does not know interpreted and compiled frames: the number of words that it takes for frames means nothing.
+			continue
 		}
 		stacks[tid] = append(stacks[tid], frame)
 	}

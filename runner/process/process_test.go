@@ -181,7 +181,7 @@ func TestFullDiskIsAnErrorOfOurs(t *testing.T) {
 		t.Skipf("this machine has no /dev/full: %v", err)
 	}
 	s.file = file
-	s.copy(strings.NewReader("some text")) // goes on: the program must not block
+	s.copy(strings.NewReader("some text")) // continues: the program must not block
 	require.Equal(t, "some text", string(s.Tail()))
 	require.ErrorIs(t, s.Close(), syscall.ENOSPC)
 }

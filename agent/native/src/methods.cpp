@@ -126,7 +126,7 @@ void MethodTable::Publish(std::string_view class_name, std::span<const PreparedM
       }
     }
     if (before != nullptr) {
-      // The same code again, or none of ours: nothing changes for the frames of the version before.
+      // The same code again, or none from Misstep: nothing changes for the frames of the version before.
       if (info.key == before->key && info.push_end == before->push_end && info.exits == before->exits) continue;
       info.retransformed = true;
     }

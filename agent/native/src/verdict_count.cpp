@@ -16,7 +16,7 @@ void CountWalk(const State& state, Check check, const Verdict& verdict, uint64_t
 
 void ShowVerdict(const State& state, Check check, const Verdict& verdict, uint64_t walk, uint64_t pc) {
   if (misstep_seam_verdict == nullptr) return;
-  static std::atomic<const State*> tested = nullptr;  // the seam calls back without an argument of ours
+  static std::atomic<const State*> tested = nullptr;  // the seam calls back without an argument from Misstep
   tested = &state;
   const char* detail = verdict.outcome == Outcome::kTolerated  ? kRuleNames[static_cast<int>(verdict.rule)]
                        : verdict.outcome == Outcome::kMismatch ? kKindNames[static_cast<int>(verdict.kind)]

@@ -432,7 +432,7 @@ TEST_F(CompareTest, TopFrameMissingNeedsAKnownBottom) {
   EXPECT_TRUE(MayBeEarly(s, v));
 }
 
-// C1's code calls a function of the VM that leaves no debug information, before its method's push. The VM tells of the
+// C1's code calls a function of the VM that leaves no debug information, before its method's push. The VM reports the
 // code after the sample was judged first.
 TEST_F(CompareTest, ALeafCallOfCodeThatIsNotKnownYetIsEarly) {
   const Given g(Shadow("a"), Frames("b@9 a@50"), Region::kNative);

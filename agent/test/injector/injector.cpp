@@ -76,7 +76,7 @@ constexpr uint64_t kMagic = 0x3130544c5541464d;  // "MFAULT01"
 constexpr uint32_t kMostEntries = 1 << 17;
 
 enum EntryKind : uint32_t { kNoEntry, kFault, kVerdict };
-// Of a verdict: the fault changed the order of methods, not only a byte code index.
+// Of a verdict: the fault changed the order of methods, not only a bytecode index.
 constexpr uint32_t kMethodsChanged = 1;
 // Of a verdict: what the fault changed is all of the top physical frame, whose position may be imprecise.
 constexpr uint32_t kTopOnly = 2;
