@@ -27,7 +27,7 @@ var house = [][]string{
 	{"recipe", "schedule", "signature"},
 	{"corpus"},
 	{"catalogue"},
-	{"agent", "bpf", "bundle", "corpus/known", "deploy", "known", "workloads"},
+	{"agent", "bpf", "bundle", "deploy", "known", "workloads"},
 	{"coordinator", "runner"},
 	{"app"},
 	{"bench", "cmd"},
@@ -36,7 +36,6 @@ var house = [][]string{
 // exceptions are the permitted imports that point sideways or upwards. When circles between parts are looked for, a package with an
 // exception is a part by itself.
 var exceptions = []exception{
-	{"corpus/remote", "bundle/share", "the server of CorpusService keeps the index of bundles beside the blobs"},
 	{"internal/gen/checks", "recipe", "generates the agent's C++ table of checks from recipe's; nothing imports it"},
 	{"internal/reference", "recipe", "generates the reference of checks and limits from recipe's tables; only tests import it"},
 }
