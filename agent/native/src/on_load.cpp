@@ -25,7 +25,7 @@ namespace {
 
 std::string ReadOptions(Agent* a, const char* text) {
   a->option_text = text != nullptr ? text : "";
-  const std::string error = ParseOptions(a->option_text, &a->options);
+  std::string error = ParseOptions(a->option_text, &a->options);
   if (!error.empty()) return error;
   struct stat folder = {};
   if (stat(a->options.out.c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode)) {
