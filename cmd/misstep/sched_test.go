@@ -82,12 +82,12 @@ func TestSchedCommandLine(t *testing.T) {
 
 func TestContradictoryFlags(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--max-runs: want a positive number, with --repeat-until-failure": {"run", "--max-runs", "3", "--", "true"},
-		"--max-runs: want a positive": {
+		"--max-runs: expected a positive number, together with --repeat-until-failure": {"run", "--max-runs", "3", "--", "true"},
+		"--max-runs: expected a positive": {
 			"run", "--repeat-until-failure", "--max-runs=-3", "--",
 			"true",
 		},
-		"--timeout and --threads: want no negative value": {"run", "--timeout=-3s", "--", "true"},
+		"--timeout and --threads: expected no negative value": {"run", "--timeout=-3s", "--", "true"},
 	} {
 		code, _, stderr := sched(t, args...)
 		assert.Equal(t, 125, code)
