@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -23,7 +24,11 @@ type env struct {
 
 // installation is what --home and --agent select.
 func (e *env) installation() local.Installation {
-	return local.Installation{Home: cmp.Or(e.cli.Home, home.Dir()), AgentDir: e.cli.Agent}
+	dir := cmp.Or(e.cli.Home, home.Dir())
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs // JVMs run in folders of their own
+	}
+	return local.Installation{Home: dir, AgentDir: e.cli.Agent}
 }
 
 // say prints a line of progress on stderr.
