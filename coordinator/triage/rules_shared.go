@@ -51,13 +51,7 @@ var cuts = []rule{
 		when:  func(f *Facts) bool { return f.Frozen },
 		then:  fixedPlace("", signature.Continuation, virtualThreadWords),
 	},
-	{
-		name:  "cut-at-linker",
-		doc:   "The walk ends at a method handle's linker, which takes its own argument off the caller's stack.",
-		kinds: []string{truncated},
-		when:  func(f *Facts) bool { return f.AtLinker },
-		then:  fixedPlace("", signature.MethodHandle, linkerWords),
-	},
+	cutAtLinker,
 	{
 		name:  "cut-at-exception",
 		doc:   "The walk ends at the constructor of an exception that the VM throws: an upcall.",
@@ -72,6 +66,15 @@ var cuts = []rule{
 		when:  func(f *Facts) bool { return f.BottomLost },
 		then:  fixedPlace("", signature.BottomFrame, "the bottom frame"),
 	},
+}
+
+// cutAtLinker is of both complete and sampled references.
+var cutAtLinker = rule{
+	name:  "cut-at-linker",
+	doc:   "The walk ends at a method handle's linker, which takes its own argument off the caller's stack.",
+	kinds: []string{truncated},
+	when:  func(f *Facts) bool { return f.AtLinker },
+	then:  fixedPlace("", signature.MethodHandle, linkerWords),
 }
 
 // lostFrames are for walks that lack frames in the middle.

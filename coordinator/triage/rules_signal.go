@@ -102,13 +102,7 @@ var sampleCuts = []rule{
 			return f.verdict("", place, "the caller of "+f.Bottom+", from which the VM called "+f.UpcallAbove)
 		},
 	},
-	{
-		name:  "cut-at-linker",
-		doc:   "The walk ends at a method handle's linker, which takes its own argument off the caller's stack.",
-		kinds: []string{truncated},
-		when:  func(f *Facts) bool { return f.AtLinker },
-		then:  fixedPlace("", signature.MethodHandle, linkerWords),
-	},
+	cutAtLinker,
 	{
 		name:  "cut-at-exception",
 		doc:   "The walk ends at the constructor of a throwable, which the VM may have called.",
