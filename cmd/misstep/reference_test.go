@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,8 +10,11 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/internal/reference"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // model is the command line as kong sees it.
@@ -44,9 +49,9 @@ var jsonValues = []struct{ command, value string }{
 	{"jdk list", "list of the catalogue's entries"},
 	{"jdk show", "the catalogue's entry"},
 	{"replay", "`{bundle, finding, jdk, hits, tries, low, high, reproduced, others: {finding id or kind: count}}`"},
-	{"reproduce list", "list of [Reproduction](#reproduction)"},
-	{"reproduce show", "[Reproduction](#reproduction)"},
-	{"reproduce start", "`{reproduction: Reproduction, bundle}`"},
+	{"reproduce list", "list of [ReproductionStatus](#reproductionstatus)"},
+	{"reproduce show", "[ReproductionStatus](#reproductionstatus)"},
+	{"reproduce start", "`{reproduction: ReproductionStatus, bundle}`"},
 	{"retest", "`[{bundle, finding, known_as, jdk, version, digest, known: {hits, tries}, now: {hits, tries}, low, high, " +
 		"verdict: {state, p, needed}, time, error}]`"},
 	{"run", "[Outcome](#outcome)"},
@@ -74,7 +79,7 @@ func TestReferenceOfJSON(t *testing.T) {
 	require.Equal(t, want, have, "commands that have --json, and those of which the table says what it prints")
 	schema, err := reference.Load("../../proto/misstep/v1")
 	require.NoError(t, err)
-	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Outcome", "Reproduction", "TriageDecision",
+	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Outcome", "ReproductionStatus", "TriageDecision",
 		"JdkPreset")
 	require.NoError(t, err)
 	described, _, err := schema.Reachable("Recipe", "Campaign")
@@ -89,8 +94,37 @@ func TestReferenceOfJSON(t *testing.T) {
 		elsewhere[m.Name] = "recipe.md"
 	}
 	messages = slices.DeleteFunc(messages, func(m reference.Message) bool { return elsewhere[m.Name] != "" })
-	intro := "`--json` prints one JSON value on stdout; everything else goes to stderr. Messages are in protobuf's JSON mapping: field names are " +
-		"those below, integers of 64 bits are strings, durations look like `1.5s`, fields with their default value are left out."
+	intro := "`--json` prints one JSON value on stdout; everything else goes to stderr. Messages are in protobuf's JSON mapping with the field names " +
+		"of the .proto files, which are those below: integers of 64 bits are strings, durations look like `1.5s`, fields with their default value are left out."
 	reference.Hold(t, "../..", "json.md", reference.Generated+"# JSON output\n\n"+reference.Paragraph(intro)+
 		"\n\n| command | value |\n|---|---|\n"+rows.String()+reference.Page(reference.JSON, messages, enums, elsewhere))
+}
+
+// The page names the fields as the commands print them.
+func TestReferenceNamesFieldsAsPrinted(t *testing.T) {
+	schema, err := reference.Load("../../proto/misstep/v1")
+	require.NoError(t, err)
+	for _, m := range []proto.Message{
+		&misstepv1.CampaignStatus{FindingIds: []string{"F1"}, TrialsPerSecond: 1},
+		&misstepv1.Finding{KnownAs: "JDK-1", FormerIds: []string{"F0"}, FirstSeen: timestamppb.Now()},
+		&misstepv1.Outcome{ExitCode: 1, MaxRssBytes: 1},
+		&misstepv1.ReproductionStatus{FindingId: "F1"},
+	} {
+		name := string(m.ProtoReflect().Descriptor().Name())
+		var documented []string
+		for _, f := range schema.Messages[name].Fields {
+			documented = append(documented, f.Name)
+		}
+		var whole, inside bytes.Buffer
+		require.NoError(t, (&env{stdout: &whole}).json(m))
+		require.NoError(t, (&env{stdout: &inside}).json(raws([]proto.Message{m})[0]))
+		for _, text := range []*bytes.Buffer{&whole, &inside} {
+			printed := map[string]any{}
+			require.NoError(t, json.Unmarshal(text.Bytes(), &printed))
+			require.NotEmpty(t, printed)
+			for field := range printed {
+				require.Contains(t, documented, field, name)
+			}
+		}
+	}
 }

@@ -49,11 +49,7 @@ func Page(style Style, messages []Message, enums []Enum, elsewhere map[string]st
 		}
 		b.WriteString("| field | type | meaning |\n|---|---|---|\n")
 		for _, f := range m.Fields {
-			name := f.Name
-			if style == JSON {
-				name = f.JSON
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, typeName(style, f.Type, link), Cell(f.Doc))
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, typeName(style, f.Type, link), Cell(f.Doc))
 		}
 	}
 	for _, e := range enums {

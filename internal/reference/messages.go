@@ -24,8 +24,8 @@ type Message struct {
 
 // Field is a field of a message; each alternative of a oneof is a field.
 type Field struct {
-	// Name is the spelling of the .proto file and of YAML, JSON that of protobuf's JSON mapping.
-	Name, JSON string
+	// Name is the spelling of the .proto file, of YAML, and of what --json prints (misstepv1.Canonical).
+	Name string
 	// Type in Go, such as "[]*Check".
 	Type string
 	Doc  string
@@ -116,10 +116,7 @@ func (s *Schema) message(name, doc string, t *ast.StructType, oneofs map[string]
 		}
 		for part := range strings.SplitSeq(tags.Get("protobuf"), ",") {
 			if v, ok := strings.CutPrefix(part, "name="); ok {
-				field.Name, field.JSON = v, v
-			}
-			if v, ok := strings.CutPrefix(part, "json="); ok {
-				field.JSON = v
+				field.Name = v
 			}
 		}
 		if field.Name != "" {

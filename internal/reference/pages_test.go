@@ -46,7 +46,6 @@ func TestSchemaHasCommentsTypesAndOneofs(t *testing.T) {
 	recipe := s.Messages["Recipe"]
 	require.Contains(t, recipe.Doc, "everything needed to repeat one run")
 	require.Equal(t, "jvm_flags", recipe.Fields[2].Name)
-	require.Equal(t, "jvmFlags", recipe.Fields[2].JSON)
 	require.Equal(t, "[]string", recipe.Fields[2].Type)
 	require.NotEmpty(t, recipe.Fields[2].Doc)
 	for name, m := range s.Messages {
