@@ -16,7 +16,7 @@ type jdkCommand struct {
 
 type jdkAdd struct {
 	Name   string `arg:"" help:"Name for campaigns and recipes, e.g. jdk17."`
-	Source string `arg:"" help:"A folder; a .tar.gz, .tar.xz or .zip by path or URL; or debian:openjdk-21[@SUITE]."`
+	Source string `arg:"" help:"What to import: ${sources}."`
 	SHA256 string `name:"sha256" help:"SHA-256 that the archive must have (64 hex digits)." placeholder:"HEX"`
 	JSON   bool   `help:"Print the entry."`
 }

@@ -15,6 +15,7 @@ import (
 
 	"misstep/app"
 	"misstep/app/sharing"
+	"misstep/deploy/jdk"
 )
 
 func main() {
@@ -109,7 +110,10 @@ func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, exit func(
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
 		kong.ValueFormatter(helpWithDefault),
 		kong.Help(helpWithExitCodes),
-		kong.Vars{"home": "default: $XDG_DATA_HOME/misstep or ~/.local/share/misstep", "location": sharing.LocationHelp},
+		kong.Vars{
+			"home": "default: $XDG_DATA_HOME/misstep or ~/.local/share/misstep", "location": sharing.LocationHelp,
+			"sources": jdk.SourceForms,
+		},
 		kong.Writers(stdout, stderr),
 		kong.Exit(exit),
 		kong.BindTo(ctx, (*context.Context)(nil)),

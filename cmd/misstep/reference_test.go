@@ -76,7 +76,7 @@ func TestReferenceOfJSON(t *testing.T) {
 		fmt.Fprintf(&rows, "| `%s` | %s |\n", v.command, v.value)
 	}
 	slices.Sort(have)
-	require.Equal(t, want, have, "commands that have --json, and those of which the table says what it prints")
+	require.Equal(t, want, have, "jsonValues in this file says what --json of each command prints: give each a line, by name")
 	schema, err := reference.Load("../../proto/misstep/v1")
 	require.NoError(t, err)
 	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Outcome", "ReproductionStatus", "TriageDecision",

@@ -178,7 +178,7 @@ func TestChecksThatAreNotListed(t *testing.T) {
 		"gst-asgct shadow-gst edges liveness":                                true,
 		"asgct-gst-bracket edges liveness":                                   true,
 		"liveness":                                                           true,
-	}, seen)
+	}, seen, "a new check is in each line whose methods, signals and traces it needs: add it there, in the table's order")
 
 	c.Instrumentation, c.Sampling = nil, nil
 	r := expansion(t, c).Recipe(0)

@@ -40,9 +40,8 @@ func (o AddOptions) report(step string, done, total int64) {
 // Add imports a JDK under name from source:
 //   - a folder (JAVA_HOME), referenced in place;
 //   - the path or http(s) URL of a .tar.gz, .tar.xz or .zip, with its SHA-256;
-//
-// - "debian:openjdk-N" or "debian:openjdk-N@SUITE", from the Debian archive in the host's apt sources, run with the suite's own
-// libc.
+//   - "debian:openjdk-N" or "debian:openjdk-N@SUITE", from the Debian archive in the host's apt sources, run with the suite's
+//     own libc.
 //
 // The build must start (-Xinternalversion). Adding the same source under the same name again returns the existing entry. An
 // interrupted Add leaves nothing that a later one would mistake for a JDK.
@@ -119,6 +118,9 @@ type importer interface {
 	fetch(ctx context.Context, work string, options AddOptions) (build, error)
 }
 
+// SourceForms lists the forms of a source, for errors and help. Each has a branch in chooseImporter.
+const SourceForms = "a JAVA_HOME folder, a .tar.gz, .tar.xz or .zip by path or URL, or debian:openjdk-N[@SUITE]"
+
 func chooseImporter(source string, options *AddOptions) (importer, error) {
 	if strings.HasPrefix(source, "debian:") {
 		if options.SHA256 != "" {
@@ -134,9 +136,7 @@ func chooseImporter(source string, options *AddOptions) (importer, error) {
 		}
 		info, err := os.Stat(absolute)
 		if err != nil {
-			return nil, fmt.Errorf("%w; want a JAVA_HOME folder, a .tar.gz, .tar.xz or .zip by path or URL, or "+
-				"debian:openjdk-N[@SUITE]",
-				err)
+			return nil, fmt.Errorf("%w; want %s", err, SourceForms)
 		}
 		if info.IsDir() {
 			if options.SHA256 != "" {
