@@ -1,11 +1,15 @@
 package workloads_test
 
 import (
+	"archive/zip"
+	"encoding/binary"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,6 +62,28 @@ var small = map[string][]string{
 	"vthread-yield": {"8", "100"},
 }
 
+// compiledFor returns the oldest feature version that can load a class of a workload's own jars, 0 for a class that is in none.
+func compiledFor(t *testing.T, folder, class string) int {
+	t.Helper()
+	jars, err := filepath.Glob(filepath.Join(folder, "lib", "misstep-*.jar"))
+	require.NoError(t, err)
+	for _, jar := range jars {
+		archive, err := zip.OpenReader(jar)
+		require.NoError(t, err)
+		defer archive.Close()
+		file, err := archive.Open(strings.ReplaceAll(class, ".", "/") + ".class")
+		if err != nil {
+			continue
+		}
+		defer file.Close()
+		head := make([]byte, 8) // JVMS 4.1: magic, minor and major version
+		_, err = io.ReadFull(file, head)
+		require.NoError(t, err)
+		return int(binary.BigEndian.Uint16(head[6:])) - 44
+	}
+	return 0
+}
+
 // TestBuiltWorkloadsVerify runs each built workload once, natively, and asserts that it verifies its result and leaves no files.
 func TestBuiltWorkloadsVerify(t *testing.T) {
 	dir, java := builtDir(t), tool(t, "java")
@@ -70,6 +96,8 @@ func TestBuiltWorkloadsVerify(t *testing.T) {
 			m, err := workloads.Load(folder)
 			require.NoError(t, err)
 			assert.Equal(t, filepath.Base(folder), m.Name)
+			assert.LessOrEqual(t, compiledFor(t, folder, m.Main), m.MinFeature, "%s is compiled for a newer JDK than min_feature in "+
+				"workload.yaml says: set min_feature, or maven.compiler.release in pom.xml", m.Main)
 			java := java
 			if feature(t, java) < m.MinFeature {
 				newer, err := jdk.Open(testenv.Home(t)).Get("jdk25")
