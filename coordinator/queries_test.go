@@ -70,7 +70,7 @@ func TestQueriesDoNotWrite(t *testing.T) {
 	changes := regexp.MustCompile("^(Submit|Stop|Merge|Split|Undo|Start|Cancel|Record)")
 	for _, m := range misstepv1.AdminService_ServiceDesc.Methods {
 		if !changes.MatchString(m.MethodName) {
-			assert.True(t, queries[m.MethodName] != nil, "%s is not tested: add it to queries, or its verb to changes, in this file",
+			assert.NotNil(t, queries[m.MethodName], "%s is not tested: add it to queries, or its verb to changes, in this file",
 				m.MethodName)
 		}
 	}
