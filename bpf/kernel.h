@@ -89,6 +89,7 @@ struct scx_exit_info {
   __s64 exit_code;
   const char *reason;
   char *msg;
+  char *dump;
 };
 
 struct scx_bpf_dsq_insert_vtime_args {

@@ -531,6 +531,8 @@ func TestKernelEjectionsAreOutcomes(t *testing.T) {
 		t.Log(result.Report.Ejection)
 		assert.Equal(t, "watchdog", result.Report.Ejection.Kind)
 		assert.NotEmpty(t, result.Report.Ejection.Reason)
+		// The kernel names the stalled task and each CPU's run queue.
+		assert.Regexp(t, `(?m)^CPU \d+`, result.Report.Ejection.Dump)
 		assert.Equal(t, 123, result.Code())
 		healthy()
 	})

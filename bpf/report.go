@@ -34,7 +34,9 @@ func ejection(e schedMisstepExit) *schedule.Ejection {
 	if !known {
 		kind = fmt.Sprintf("kind %d", e.Kind)
 	}
-	return &schedule.Ejection{Kind: kind, Code: e.Code, Reason: chars(e.Reason[:]), Message: chars(e.Message[:])}
+	return &schedule.Ejection{
+		Kind: kind, Code: e.Code, Reason: chars(e.Reason[:]), Message: chars(e.Message[:]), Dump: chars(e.Dump[:]),
+	}
 }
 
 func chars(c []int8) string {

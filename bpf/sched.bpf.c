@@ -697,6 +697,7 @@ OP(int, op_exit)(__u64 *ctx) {
 
   bpf_probe_read_kernel_str(ended.reason, sizeof(ended.reason), info->reason);
   bpf_probe_read_kernel_str(ended.message, sizeof(ended.message), info->msg);
+  if (PRESENT(info->dump)) bpf_probe_read_kernel_str(ended.dump, sizeof(ended.dump), info->dump);
   ended.code = info->exit_code;
   ended.kind = info->kind;
   r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);

@@ -44,6 +44,7 @@ type schedMisstepExit struct {
 	Reserved uint32
 	Reason   [64]int8
 	Message  [256]int8
+	Dump     [32768]int8
 }
 
 type schedMisstepMark uint32

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"misstep/coordinator/campaign"
+	"misstep/coordinator/notify"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/view"
@@ -45,6 +47,8 @@ type Config struct {
 	Known known.Catalogue
 	// Strategies are the perturbation strategies that campaigns may name; nil leaves rejecting unknown ones to the runners.
 	Strategies []campaign.Strategy
+	// Notify are the targets that are told what happens to findings while Run runs.
+	Notify []notify.Target
 	// Logger receives events; nil discards them.
 	Logger *slog.Logger
 }
@@ -130,8 +134,13 @@ func (s *Server) isDraining() bool {
 const tickInterval = time.Second
 
 // Run calls Tick every second until ctx ends, for the first time after a second, so that a server opened only for queries writes
-// nothing. Errors of the store are logged, and the next tick tries again.
+// nothing. Errors of the store are logged, and the next tick tries again. Beside that it notifies the targets.
 func (s *Server) Run(ctx context.Context) {
+	if len(s.config.Notify) > 0 {
+		var notifying sync.WaitGroup
+		defer notifying.Wait()
+		notifying.Go(func() { s.notifier().Run(ctx) })
+	}
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
 	for {
@@ -142,6 +151,34 @@ func (s *Server) Run(ctx context.Context) {
 			_ = s.Tick(ctx) // logged
 		}
 	}
+}
+
+// Baseline notes which findings there are, so that only what happens from now on is notified. It does nothing without targets, or
+// when it was called for this store before.
+func (s *Server) Baseline(ctx context.Context) error {
+	if len(s.config.Notify) == 0 {
+		return nil
+	}
+	return s.notifier().Round(ctx, false)
+}
+
+func (s *Server) notifier() *notify.Notifier {
+	return &notify.Notifier{
+		Store: s.config.Store, Clock: s.config.Clock, NewID: func() string { return s.newID("N", 8) },
+		Targets: s.config.Notify, Logger: s.config.Logger, See: s.snapshot,
+	}
+}
+
+// snapshot returns what notifications are about.
+func (s *Server) snapshot(tx store.Tx, _ time.Time) (notify.Snapshot, error) {
+	findings, err := s.view.Findings(tx, "")
+	if err != nil {
+		return notify.Snapshot{}, err
+	}
+	all, err := tx.Reproductions(false)
+	return notify.Snapshot{Findings: findings, Done: slices.DeleteFunc(all, func(r *misstepv1.Reproduction) bool {
+		return r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING
+	})}, err
 }
 
 // Tick expires overdue leases and ends campaigns and reproductions whose time is over.

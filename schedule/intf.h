@@ -232,6 +232,7 @@ struct misstep_exit {
   __u32 reserved;
   char reason[64];
   char message[256];
+  char dump[32768];  // SCX_EXIT_DUMP_DFL_LEN of the kernel's kernel/sched/ext_internal.h, at most
 };
 
 #endif  // MISSTEP_INTF_H

@@ -74,6 +74,9 @@ type Ejection struct {
 	Code    int64  `json:"code"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	// Dump is what the kernel wrote about its run queues and tasks at that moment, many lines, at most 32 KiB; empty before Linux
+	// 6.11 and when the scheduler was asked to end.
+	Dump string `json:"dump,omitempty"`
 }
 
 func (e *Ejection) String() string {

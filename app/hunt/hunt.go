@@ -14,6 +14,7 @@ import (
 	"misstep/app/local"
 	"misstep/app/reproduction"
 	"misstep/app/station"
+	"misstep/coordinator/notify"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -36,6 +37,8 @@ type Hunt struct {
 	// ShowReproduction is called with the state of a reproduction again and again.
 	ShowReproduction func(*misstepv1.ReproductionStatus)
 	Say              app.Say
+	// Notify are the targets that are told about findings.
+	Notify []notify.Target
 	// Logger takes warnings.
 	Logger *slog.Logger
 }
@@ -64,7 +67,9 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 		return nil, err
 	}
 	defer unlock()
-	st, err := station.Embed(dir, station.HuntTiming(h.Logger))
+	config := station.HuntTiming(h.Logger)
+	config.Notify = h.Notify
+	st, err := station.Embed(dir, config)
 	if err != nil {
 		return nil, err
 	}

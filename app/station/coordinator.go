@@ -54,6 +54,9 @@ func Open(dir string, config coordinator.Config, policy share.Policy, extra ...c
 	server := grpc.NewServer(coordinator.ServerOptions()...)
 	c := coordinator.New(config)
 	c.Register(server)
+	if err := c.Baseline(context.Background()); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { c.Run(ctx) })

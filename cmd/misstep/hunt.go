@@ -24,6 +24,7 @@ type huntCommand struct {
 	Reproduce bool `help:"Then reproduce each finding: amplify, minimise, bisect, verify (see misstep reproduce)."`
 	reproduceFlags
 	embedFlags
+	notifyFlags
 	JSON bool `help:"Print the campaign's state, findings and bundles as JSON; progress stays on stderr."`
 }
 
@@ -48,9 +49,13 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 		}
 		spec.Budget.Time = durationpb.New(c.For)
 	}
+	targets, err := c.targets()
+	if err != nil {
+		return err
+	}
 	result, err := hunt.Hunt{
 		Installation: e.installation(), Dir: cmp.Or(c.Dir, "hunt-"+spec.GetName()), Slots: c.Slots, SigningKey: e.cli.SigningKey,
-		Embed: c.Embed, Reproduce: c.Reproduce, Limits: c.limits(),
+		Embed: c.Embed, Reproduce: c.Reproduce, Limits: c.limits(), Notify: targets,
 		Watch:            func(ctx context.Context, st *station.Station, id string) error { return watch(ctx, e.stderr, st, id) },
 		ShowReproduction: reproductionLines(e.stderr), Say: e.say, Logger: e.warnings(),
 	}.Run(ctx, request)

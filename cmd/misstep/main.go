@@ -46,6 +46,7 @@ type cli struct {
 	Checks      checksCommand      `cmd:"" help:"List the checks, rules, void reasons and kinds of mismatches, with the counters of a campaign or run."`
 	AgentInfo   agentCommand       `cmd:"" name:"agent" help:"Show the options of the validation agent."`
 	Doctor      doctorCommand      `cmd:"" help:"Report what this machine can do, with a remedy for what it cannot."`
+	Notify      notifyCommand      `cmd:"" help:"Send a sample message to every target of a file of notification targets."`
 	Completion  completionCommand  `cmd:"" help:"Print the code that enables completion in a shell."`
 
 	Home       string `help:"Folder of the catalogues and caches (${home})." env:"MISSTEP_HOME" placeholder:"DIR"`

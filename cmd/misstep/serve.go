@@ -20,6 +20,7 @@ type coordinatorCommand struct {
 	Listen    string        `help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
 	Dir       string        `help:"Folder of the store and the corpus; created if missing." required:"" type:"path" placeholder:"DIR"`
 	LeaseTime time.Duration `help:"How long a runner may be silent before its trials are given to another." default:"30s"`
+	notifyFlags
 }
 
 // Run serves until it is interrupted.
@@ -33,7 +34,11 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	config := coordinator.Config{Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10}
+	targets, err := c.targets()
+	if err != nil {
+		return err
+	}
+	config := coordinator.Config{Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10, Notify: targets}
 	s, err := station.Open(c.Dir, config, policy, trees...)
 	if err != nil {
 		return err

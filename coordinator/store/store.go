@@ -42,6 +42,7 @@ type Tx interface {
 	FindingRows
 	DecisionRows
 	ReproductionRows
+	WorkerRows
 }
 
 // CampaignRows are the campaigns by id.
@@ -115,6 +116,14 @@ type ReproductionRows interface {
 	Reproduction(id string) (*misstepv1.Reproduction, error)
 	// Reproductions returns the reproductions, newest first, then by id; with runningOnly only the running ones.
 	Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error)
+}
+
+// WorkerRows are what work beside the calls keeps between two rounds, by the worker's name.
+type WorkerRows interface {
+	// PutWorkerState replaces the state of the worker with that name; its format is the worker's own.
+	PutWorkerState(name string, data []byte) error
+	// WorkerState returns it; nil without an error when there is none.
+	WorkerState(name string) ([]byte, error)
 }
 
 // ReproductionPrefix begins the ids of reproductions and of their campaigns of probes, and of no other campaigns.

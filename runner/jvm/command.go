@@ -34,6 +34,9 @@ const (
 // FileSchedule is the name of the schedule log among a trial's evidence.
 const FileSchedule = "schedule.log"
 
+// FileKernelDump is the name of the kernel's debug dump of run queues and tasks, written when it ejected the scheduler.
+const FileKernelDump = "kernel-dump.txt"
+
 func (t *trial) path(names ...string) string {
 	return filepath.Join(append([]string{t.folder.Path}, names...)...)
 }

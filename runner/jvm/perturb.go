@@ -35,6 +35,7 @@ func (t *trial) perturb(ctx context.Context) error {
 	_ = os.Remove(t.schedule.Name()) // it exists until its descriptor is closed
 	t.session, err = perturber.Begin(ctx, perturb.Trial{
 		Perturbation: p, Command: append([]string{t.java()}, t.args...), AgentOut: t.path(dirAgent), Log: t.schedule,
+		Dump: &t.kernelDump,
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("perturb by %s: %w", p.GetStrategy(), err), t.schedule.Close())
@@ -49,6 +50,7 @@ func (t *trial) endPerturbation() (err error) {
 	}
 	t.perturbation, err = t.session.End()
 	t.session = nil
+	t.exhibit(FileKernelDump, t.kernelDump.Bytes())
 	if err != nil {
 		return fmt.Errorf("end the perturbation: %w", err)
 	}

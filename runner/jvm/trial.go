@@ -1,6 +1,7 @@
 package jvm
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type trial struct {
 	jvm            *process.Process
 	session        perturb.Session // nil without a perturbation, and when it has ended
 	schedule       *os.File        // the perturbation's log, nil without one
+	kernelDump     bytes.Buffer    // what the kernel wrote when it ejected the scheduler
 	perturbation   *misstepv1.PerturbationReport
 	excessive      chan string // receives the name of a stream that exceeded its hard bound
 

@@ -39,6 +39,8 @@ type Trial struct {
 	AgentOut string
 	// Log receives the schedule log: the decisions made, in the format of bpf/README.md.
 	Log io.Writer
+	// Dump receives the kernel's debug dump when it ejects the scheduler, at most 32 KiB of text.
+	Dump io.Writer
 }
 
 // Session is the perturbation of one trial. The caller calls Start once or twice, then always End, once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,6 +109,11 @@ func (s *session) End() (*misstepv1.PerturbationReport, error) {
 	report, err := s.scheduler.Detach()
 	if err = errors.Join(err, s.log.Close(report.Lost)); err != nil {
 		return nil, err
+	}
+	if e := report.Ejection; e != nil {
+		if _, err := io.WriteString(s.trial.Dump, e.Dump); err != nil {
+			return nil, fmt.Errorf("keep the kernel's debug dump: %w", err)
+		}
 	}
 	out := reportOf(report)
 	out.Parameters = s.trial.Perturbation.GetParameters()

@@ -32,6 +32,7 @@ type Store struct {
 	nextTrial     uint64
 	findings      map[string]*store.Finding
 	decisions     []*misstepv1.TriageDecision
+	workers       map[string][]byte
 }
 
 type trialKey struct {
@@ -49,6 +50,7 @@ func New() *Store {
 		leaseOf:       map[trialKey]string{},
 		resultOf:      map[trialKey]bool{},
 		findings:      map[string]*store.Finding{},
+		workers:       map[string][]byte{},
 	}
 }
 
@@ -415,3 +417,9 @@ func (t *tx) Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error) 
 	})
 	return out, nil
 }
+
+func (t *tx) PutWorkerState(name string, data []byte) error {
+	return set(t, t.s.workers, name, slices.Clone(data))
+}
+
+func (t *tx) WorkerState(name string) ([]byte, error) { return slices.Clone(t.s.workers[name]), nil }

@@ -439,3 +439,19 @@ func (t *tx) Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error) 
 	}
 	return list(t, "reproductions", scanReproduction, query+" ORDER BY started DESC, id", args...)
 }
+
+func (t *tx) PutWorkerState(name string, data []byte) error {
+	return t.exec("store the state of worker "+name, "INSERT OR REPLACE INTO worker_state (name, data) VALUES (?,?)", name, data)
+}
+
+func (t *tx) WorkerState(name string) ([]byte, error) {
+	var data []byte
+	err := t.t.QueryRowContext(t.ctx, "SELECT data FROM worker_state WHERE name = ?", name).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the state of worker %s: %w", name, err)
+	}
+	return data, nil
+}

@@ -126,3 +126,25 @@ func decisions(t *testing.T, s store.Store) {
 		assert.EqualValues(t, 2, all[1].GetId())
 	})
 }
+
+func workerState(t *testing.T, s store.Store) {
+	mine := []byte("first")
+	update(t, s, func(tx store.Tx) {
+		require.NoError(t, tx.PutWorkerState("a", []byte("older")))
+		require.NoError(t, tx.PutWorkerState("a", mine))
+		require.NoError(t, tx.PutWorkerState("b", []byte("other")))
+	})
+	mine[0] = '-'
+	require.Error(t, s.View(t.Context(), func(tx store.Tx) error { return tx.PutWorkerState("a", nil) }))
+	for range 2 {
+		view(t, s, func(tx store.Tx) {
+			got, err := tx.WorkerState("a")
+			require.NoError(t, err)
+			assert.Equal(t, "first", string(got))
+			got[0] = '-'
+			none, err := tx.WorkerState("c")
+			require.NoError(t, err)
+			assert.Nil(t, none)
+		})
+	}
+}

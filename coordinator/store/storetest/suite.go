@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"findings", findings},
 		{"counts and hits", countsAndHits},
 		{"decisions", decisions},
+		{"worker state", workerState},
 		{"failed update leaves nothing", rollback},
 		{"panic leaves nothing", panicRollback},
 		{"views do not write", readOnly},

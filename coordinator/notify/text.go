@@ -1,0 +1,62 @@
+package notify
+
+import (
+	"fmt"
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// words names one and many events of each kind.
+var words = map[string][2]string{
+	NewFinding:       {"new finding", "new findings"},
+	NewOnJDK:         {"finding on a further JDK", "findings on further JDKs"},
+	ReproductionDone: {"reproduction done", "reproductions done"},
+}
+
+// Subject returns what a message says in a few words: "2 new findings, 1 reproduction done".
+func Subject(n *misstepv1.Notification) string {
+	var parts []string
+	for _, kind := range Kinds() {
+		count := n.GetOmitted()[kind]
+		for _, e := range n.GetEvents() {
+			if e.GetKind() == kind {
+				count++
+			}
+		}
+		switch count {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+words[kind][0])
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", count, words[kind][1]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Text returns a message as lines for people: the subject, one line for each event and the command that shows more.
+func Text(n *misstepv1.Notification) string {
+	var b strings.Builder
+	b.WriteString(Subject(n) + "\n")
+	for _, e := range n.GetEvents() {
+		fmt.Fprintf(&b, "- %s: %s %s", words[e.GetKind()][0], e.GetFindingId(), e.GetTitle())
+		if len(e.GetJdks()) > 0 {
+			fmt.Fprintf(&b, " [%s]", strings.Join(e.GetJdks(), ", "))
+		}
+		if e.GetKnownAs() != "" {
+			fmt.Fprintf(&b, " (known: %s)", e.GetKnownAs())
+		}
+		if e.GetDetail() != "" {
+			b.WriteString(": " + e.GetDetail())
+		}
+		b.WriteString("\n")
+	}
+	for _, kind := range Kinds() {
+		if left := n.GetOmitted()[kind]; left > 0 {
+			fmt.Fprintf(&b, "- and %d more: %s\n", left, words[kind][1])
+		}
+	}
+	b.WriteString("More: misstep findings list; misstep findings show ID\n")
+	return b.String()
+}
