@@ -16,6 +16,7 @@ import (
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 const (
@@ -59,12 +60,8 @@ func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign
 	if len(v) == 0 {
 		v = campaign.Resolve(req.GetCampaign(), campaign.Names{Strategies: strategies})
 	}
-	if len(v) > 0 {
-		lines := make([]string, len(v))
-		for i := range v {
-			lines[i] = v[i].String()
-		}
-		return errors.New(strings.Join(lines, "\n"))
+	if err := violated(v); err != nil {
+		return err
 	}
 	for i, j := range req.GetJdks() {
 		if !digestRE.MatchString(j.GetDigest()) {
@@ -81,6 +78,18 @@ func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign
 	}
 	_, err := campaign.NewExpansion(req)
 	return err
+}
+
+// violated returns an error that lists violations, one a line; nil for none.
+func violated(all []recipe.Violation) error {
+	if len(all) == 0 {
+		return nil
+	}
+	lines := make([]string, len(all))
+	for i := range all {
+		lines[i] = all[i].String()
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // ListCampaigns implements the AdminService.
@@ -218,7 +227,8 @@ func only[T any](all []T, what, prefix string, id func(T) string) (T, error) {
 	case prefix == "":
 		return none, status.Errorf(codes.InvalidArgument, "%s_id: is required", what)
 	case n == 0:
-		return none, status.Errorf(codes.NotFound, "no %s has the id %q", what, clip(prefix))
+		return none, status.Errorf(codes.NotFound, "no %s has the id %q; `misstep %s list` shows the ids", what, clip(prefix),
+			map[string]string{"campaign": "campaign", "finding": "findings", "reproduction": "reproduce"}[what])
 	case n > 1:
 		return none, status.Errorf(codes.InvalidArgument, "%s_id: %d ids start with %q, give more of it", what, n, clip(prefix))
 	}

@@ -129,7 +129,7 @@ func (s *Server) UndoDecision(ctx context.Context, req *misstepv1.UndoDecisionRe
 		if req.GetDecisionId() == 0 {
 			return status.Error(codes.NotFound, "there is no decision to undo")
 		}
-		return status.Errorf(codes.NotFound, "no decision has the id %d", req.GetDecisionId())
+		return status.Errorf(codes.NotFound, "no decision has the number %d; `misstep findings decisions` shows the numbers", req.GetDecisionId())
 	})
 	if err != nil {
 		return nil, err

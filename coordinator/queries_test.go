@@ -67,7 +67,7 @@ func TestQueriesDoNotWrite(t *testing.T) {
 			return s.GetReproduction(t.Context(), &misstepv1.GetReproductionRequest{ReproductionId: started.GetReproductionId()})
 		},
 	}
-	changes := regexp.MustCompile("^(Submit|Stop|Merge|Split|Undo|Start|Cancel|Record)")
+	changes := regexp.MustCompile("^(Set|Submit|Stop|Merge|Split|Undo|Start|Cancel|Record)")
 	for _, m := range misstepv1.AdminService_ServiceDesc.Methods {
 		if !changes.MatchString(m.MethodName) {
 			assert.NotNil(t, queries[m.MethodName], "%s is not tested: add it to queries, or its verb to changes, in this file",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,18 @@ func (p *play) do(t *testing.T, d *datadriven.TestData) string {
 		out, err = p.status(t, d.CmdArgs[0].Key)
 	case "stop":
 		_, err = p.server.StopCampaign(t.Context(), &misstepv1.StopCampaignRequest{CampaignId: p.id(d.CmdArgs[0].Key)})
+	case "budget":
+		req := &misstepv1.SetBudgetRequest{CampaignId: p.id(d.CmdArgs[0].Key)}
+		for _, text := range args(d, "trials") {
+			req.Trials, err = strconv.ParseUint(text, 10, 64)
+			require.NoError(t, err)
+		}
+		for _, text := range args(d, "time") {
+			left, parseErr := time.ParseDuration(text)
+			require.NoError(t, parseErr)
+			req.TimeLeft = durationpb.New(left)
+		}
+		_, err = p.server.SetBudget(t.Context(), req)
 	case "trials":
 		out, err = p.trials(t, d)
 	case "findings":

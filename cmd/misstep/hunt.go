@@ -73,6 +73,9 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	if err == nil && ctx.Err() != nil {
 		return fmt.Errorf("%w; progress is saved, run the same command again on %s to resume", app.ErrInterrupted, result.Dir)
 	}
+	if err == nil {
+		err = nothingProved(result.Campaign, result.Dir)
+	}
 	return err
 }
 

@@ -48,7 +48,8 @@ var jsonValues = []struct{ command, value string }{
 	{"jdk add", "the catalogue's entry"},
 	{"jdk list", "list of the catalogue's entries"},
 	{"jdk show", "the catalogue's entry"},
-	{"replay", "`{bundle, finding, jdk, hits, tries, low, high, reproduced, others: {finding id or kind: count}}`"},
+	{"replay", "`{bundle, finding, jdk, hits, tries, low, high, reproduced, others: {finding id or kind: count}, same_schedule}`; same_schedule only in virtual " +
+		"time with the bundle's own seed"},
 	{"reproduce list", "list of [ReproductionStatus](#reproductionstatus)"},
 	{"reproduce show", "[ReproductionStatus](#reproductionstatus)"},
 	{"reproduce start", "`{reproduction: ReproductionStatus, bundle}`"},

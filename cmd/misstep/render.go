@@ -241,6 +241,7 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	}
 	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", station.Finished(s), s.GetRunning(), s.GetQueued(),
 		strings.Join(parts, ", "))
+	renderUnproved(w, s)
 	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
 		fmt.Fprintf(w, "%[2]d trials wait for a runner with %[1]s; no connected one has it%[3]s\n", need, s.GetUnplaced()[need],
 			executors.Remedy(need))

@@ -39,7 +39,7 @@ func (c *campaignTrials) Run(ctx context.Context, e *env) error {
 		outcome := misstepv1.OutcomeName(o.GetKind())
 		if o == nil {
 			outcome = "given up: " + trial.GetFailure().GetMessage()
-		} else if o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_VOID {
+		} else if provesNothing(o.GetKind()) {
 			outcome += ": " + o.GetReason()
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%v\t%s\t%s\t%s\n",
@@ -49,6 +49,11 @@ func (c *campaignTrials) Run(ctx context.Context, e *env) error {
 			strings.Join(trial.GetFindingIds(), " "))
 	}
 	return t.Flush()
+}
+
+// provesNothing reports whether an outcome's reason says why the trial proved nothing.
+func provesNothing(kind misstepv1.OutcomeKind) bool {
+	return kind == misstepv1.OutcomeKind_OUTCOME_KIND_VOID || kind == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE
 }
 
 // inForce is a perturbation in a few words.

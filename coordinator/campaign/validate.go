@@ -149,6 +149,13 @@ func (v *validator) workloads(c *misstepv1.Campaign) {
 	}
 }
 
+// ValidateBudget returns everything that is wrong with a campaign's budget.
+func ValidateBudget(b *misstepv1.Budget) []recipe.Violation {
+	v := &validator{}
+	v.budget(b)
+	return v.Violations
+}
+
 func (v *validator) budget(b *misstepv1.Budget) {
 	d, ok := recipe.Duration(b.GetTime())
 	switch {

@@ -19,7 +19,7 @@ func (q *Queue) Complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, find
 	if _, err := tx.AddTrial(t); err != nil {
 		return err
 	}
-	addOutcome(c.Tally, o, findingIDs)
+	addOutcome(c.Tally, o, l.Recipe.GetJdk(), findingIDs)
 	if err := errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c)); err != nil {
 		return err
 	}
@@ -66,5 +66,6 @@ func (q *Queue) giveUp(tx store.Tx, c *store.Campaign, l *store.Lease, now time.
 		return err
 	}
 	c.Tally.Failed++
+	addUnproved(c.Tally, GivenUp, f.GetMessage(), l.Recipe.GetJdk())
 	return errors.Join(tx.PutCampaign(c), q.sources(c).Recorded(tx, t, now))
 }

@@ -9,11 +9,14 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, findingIDs []string) {
+func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, jdk *misstepv1.Jdk, findingIDs []string) {
 	if tally.Outcomes == nil {
 		tally.Outcomes = map[string]uint64{}
 	}
 	tally.Outcomes[misstepv1.OutcomeName(o.GetKind())]++
+	if provesNothing(o.GetKind()) {
+		addUnproved(tally, misstepv1.OutcomeName(o.GetKind()), o.GetReason(), jdk)
+	}
 	tally.Checks = AddChecks(tally.Checks, o.GetChecks())
 	tally.Signals = AddSignals(tally.Signals, o.GetSignals())
 	for _, id := range findingIDs {

@@ -567,8 +567,10 @@ type CampaignStatus struct {
 	Unplaced map[string]uint64 `protobuf:"bytes,20,rep,name=unplaced,proto3" json:"unplaced,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// trials_per_second is the average number of trials that ended, given-up ones included, from submission to the end or until now.
 	TrialsPerSecond float64 `protobuf:"fixed64,21,opt,name=trials_per_second,json=trialsPerSecond,proto3" json:"trials_per_second,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// unproved groups the finished trials that proved nothing by what became of them, the first kinds first; at most 16 groups.
+	Unproved      []*UnprovedTrials `protobuf:"bytes,22,rep,name=unproved,proto3" json:"unproved,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CampaignStatus) Reset() {
@@ -720,6 +722,86 @@ func (x *CampaignStatus) GetTrialsPerSecond() float64 {
 	return 0
 }
 
+func (x *CampaignStatus) GetUnproved() []*UnprovedTrials {
+	if x != nil {
+		return x.Unproved
+	}
+	return nil
+}
+
+// UnprovedTrials are trials of a campaign that ended alike without proving anything.
+type UnprovedTrials struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// outcome of each: "void", "application-failure", or "given-up" for one that was given up after infrastructure failures.
+	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	// reason of the first of them; those of the others differ in numbers only.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// jdk is the name of the JDK build.
+	Jdk string `protobuf:"bytes,3,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// trials that ended so.
+	Trials        uint64 `protobuf:"varint,4,opt,name=trials,proto3" json:"trials,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnprovedTrials) Reset() {
+	*x = UnprovedTrials{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnprovedTrials) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnprovedTrials) ProtoMessage() {}
+
+func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnprovedTrials.ProtoReflect.Descriptor instead.
+func (*UnprovedTrials) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *UnprovedTrials) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *UnprovedTrials) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *UnprovedTrials) GetJdk() string {
+	if x != nil {
+		return x.Jdk
+	}
+	return ""
+}
+
+func (x *UnprovedTrials) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
 // StopCampaignRequest names the campaign to stop.
 type StopCampaignRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -731,7 +813,7 @@ type StopCampaignRequest struct {
 
 func (x *StopCampaignRequest) Reset() {
 	*x = StopCampaignRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +825,7 @@ func (x *StopCampaignRequest) String() string {
 func (*StopCampaignRequest) ProtoMessage() {}
 
 func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +838,7 @@ func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignRequest.ProtoReflect.Descriptor instead.
 func (*StopCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StopCampaignRequest) GetCampaignId() string {
@@ -776,7 +858,7 @@ type StopCampaignResponse struct {
 
 func (x *StopCampaignResponse) Reset() {
 	*x = StopCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +870,7 @@ func (x *StopCampaignResponse) String() string {
 func (*StopCampaignResponse) ProtoMessage() {}
 
 func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +883,108 @@ func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignResponse.ProtoReflect.Descriptor instead.
 func (*StopCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+}
+
+// SetBudgetRequest replaces the budget of a campaign.
+type SetBudgetRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// campaign_id or an unambiguous prefix of it.
+	CampaignId string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	// trials of the whole campaign, those that have been made included; 0 means no limit.
+	Trials uint64 `protobuf:"varint,2,opt,name=trials,proto3" json:"trials,omitempty"`
+	// time_left from now on; absent means no limit.
+	TimeLeft      *durationpb.Duration `protobuf:"bytes,3,opt,name=time_left,json=timeLeft,proto3" json:"time_left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetBudgetRequest) Reset() {
+	*x = SetBudgetRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetBudgetRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetBudgetRequest) ProtoMessage() {}
+
+func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetBudgetRequest.ProtoReflect.Descriptor instead.
+func (*SetBudgetRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SetBudgetRequest) GetCampaignId() string {
+	if x != nil {
+		return x.CampaignId
+	}
+	return ""
+}
+
+func (x *SetBudgetRequest) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *SetBudgetRequest) GetTimeLeft() *durationpb.Duration {
+	if x != nil {
+		return x.TimeLeft
+	}
+	return nil
+}
+
+// SetBudgetResponse acknowledges the new budget.
+type SetBudgetResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetBudgetResponse) Reset() {
+	*x = SetBudgetResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetBudgetResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetBudgetResponse) ProtoMessage() {}
+
+func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetBudgetResponse.ProtoReflect.Descriptor instead.
+func (*SetBudgetResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 // ListRunnersRequest asks for every live runner; filters would be fields here.
@@ -813,7 +996,7 @@ type ListRunnersRequest struct {
 
 func (x *ListRunnersRequest) Reset() {
 	*x = ListRunnersRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +1008,7 @@ func (x *ListRunnersRequest) String() string {
 func (*ListRunnersRequest) ProtoMessage() {}
 
 func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +1021,7 @@ func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersRequest.ProtoReflect.Descriptor instead.
 func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 // ListRunnersResponse holds the live runners.
@@ -852,7 +1035,7 @@ type ListRunnersResponse struct {
 
 func (x *ListRunnersResponse) Reset() {
 	*x = ListRunnersResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -864,7 +1047,7 @@ func (x *ListRunnersResponse) String() string {
 func (*ListRunnersResponse) ProtoMessage() {}
 
 func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -877,7 +1060,7 @@ func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersResponse.ProtoReflect.Descriptor instead.
 func (*ListRunnersResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
@@ -902,7 +1085,7 @@ type RunnerStatus struct {
 
 func (x *RunnerStatus) Reset() {
 	*x = RunnerStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +1097,7 @@ func (x *RunnerStatus) String() string {
 func (*RunnerStatus) ProtoMessage() {}
 
 func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +1110,7 @@ func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunnerStatus.ProtoReflect.Descriptor instead.
 func (*RunnerStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunnerStatus) GetRunner() *Runner {
@@ -962,7 +1145,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1157,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1170,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -1009,7 +1192,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +1204,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +1217,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -1055,7 +1238,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1250,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1263,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -1101,7 +1284,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1113,7 +1296,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1126,7 +1309,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -1151,7 +1334,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1346,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1359,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -1211,7 +1394,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1406,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1419,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -1259,7 +1442,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1454,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1467,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -1312,7 +1495,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1507,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1520,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -1358,7 +1541,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1553,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1566,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -1404,7 +1587,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1599,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1612,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -1448,7 +1631,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1643,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1656,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -1487,7 +1670,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1682,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1695,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -1537,7 +1720,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1732,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1745,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -1599,7 +1782,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1794,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1807,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -1660,7 +1843,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1855,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1868,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -1751,7 +1934,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +1946,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +1959,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -1855,7 +2038,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +2050,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +2063,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -1908,7 +2091,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +2103,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2116,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -1954,7 +2137,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2149,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2162,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -2000,7 +2183,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2195,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2208,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -2046,7 +2229,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2058,7 +2241,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2071,7 +2254,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -2092,7 +2275,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2287,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2300,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -2136,7 +2319,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2331,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2344,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -2177,7 +2360,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2189,7 +2372,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2202,7 +2385,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -2228,7 +2411,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2423,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +2436,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -2295,7 +2478,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2490,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2503,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -2462,7 +2645,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"M\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xc7\x06\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xff\x06\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -2482,17 +2665,29 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\aplanned\x18\x0e \x01(\x04R\aplanned\x12\x1c\n" +
 	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x12D\n" +
 	"\bunplaced\x18\x14 \x03(\v2(.misstep.v1.CampaignStatus.UnplacedEntryR\bunplaced\x12*\n" +
-	"\x11trials_per_second\x18\x15 \x01(\x01R\x0ftrialsPerSecond\x1a;\n" +
+	"\x11trials_per_second\x18\x15 \x01(\x01R\x0ftrialsPerSecond\x126\n" +
+	"\bunproved\x18\x16 \x03(\v2\x1a.misstep.v1.UnprovedTrialsR\bunproved\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
 	"\rUnplacedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01J\x04\b\x10\x10\x14\"6\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01J\x04\b\x10\x10\x14\"l\n" +
+	"\x0eUnprovedTrials\x12\x18\n" +
+	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x10\n" +
+	"\x03jdk\x18\x03 \x01(\tR\x03jdk\x12\x16\n" +
+	"\x06trials\x18\x04 \x01(\x04R\x06trials\"6\n" +
 	"\x13StopCampaignRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"\x16\n" +
-	"\x14StopCampaignResponse\"\x14\n" +
+	"\x14StopCampaignResponse\"\x83\x01\n" +
+	"\x10SetBudgetRequest\x12\x1f\n" +
+	"\vcampaign_id\x18\x01 \x01(\tR\n" +
+	"campaignId\x12\x16\n" +
+	"\x06trials\x18\x02 \x01(\x04R\x06trials\x126\n" +
+	"\ttime_left\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\btimeLeft\"\x13\n" +
+	"\x11SetBudgetResponse\"\x14\n" +
 	"\x12ListRunnersRequest\"I\n" +
 	"\x13ListRunnersResponse\x122\n" +
 	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\x8d\x01\n" +
@@ -2601,14 +2796,15 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xc4\v\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\x8e\f\n" +
 	"\fAdminService\x12W\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\x12T\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\x12N\n" +
 	"\vGetCampaign\x12\x1e.misstep.v1.GetCampaignRequest\x1a\x1f.misstep.v1.GetCampaignResponse\x12K\n" +
 	"\n" +
 	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\x12Q\n" +
-	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\x12N\n" +
+	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\x12H\n" +
+	"\tSetBudget\x12\x1c.misstep.v1.SetBudgetRequest\x1a\x1d.misstep.v1.SetBudgetResponse\x12N\n" +
 	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\x12Q\n" +
 	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\x12K\n" +
 	"\n" +
@@ -2636,7 +2832,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -2648,140 +2844,147 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*GetCampaignRequest)(nil),         // 7: misstep.v1.GetCampaignRequest
 	(*GetCampaignResponse)(nil),        // 8: misstep.v1.GetCampaignResponse
 	(*CampaignStatus)(nil),             // 9: misstep.v1.CampaignStatus
-	(*StopCampaignRequest)(nil),        // 10: misstep.v1.StopCampaignRequest
-	(*StopCampaignResponse)(nil),       // 11: misstep.v1.StopCampaignResponse
-	(*ListRunnersRequest)(nil),         // 12: misstep.v1.ListRunnersRequest
-	(*ListRunnersResponse)(nil),        // 13: misstep.v1.ListRunnersResponse
-	(*RunnerStatus)(nil),               // 14: misstep.v1.RunnerStatus
-	(*ListFindingsRequest)(nil),        // 15: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 16: misstep.v1.ListFindingsResponse
-	(*GetFindingRequest)(nil),          // 17: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 18: misstep.v1.GetFindingResponse
-	(*MergeFindingsRequest)(nil),       // 19: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 20: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 21: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 22: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 23: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 24: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 25: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 26: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 27: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 28: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 29: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 30: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 31: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 32: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 33: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 34: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 35: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 36: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 37: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 38: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 39: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 40: misstep.v1.ReproductionStatus
-	nil,                                // 41: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 42: misstep.v1.CampaignStatus.UnplacedEntry
-	(*Campaign)(nil),                   // 43: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 44: misstep.v1.Jdk
-	(*Workload)(nil),                   // 45: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 46: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 47: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 48: misstep.v1.SignalCount
-	(*Runner)(nil),                     // 49: misstep.v1.Runner
-	(*Finding)(nil),                    // 50: misstep.v1.Finding
-	(*TriageDecision)(nil),             // 51: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 52: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 53: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 54: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 55: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 56: misstep.v1.Perturbation
-	(*durationpb.Duration)(nil),        // 57: google.protobuf.Duration
-	(*Reliability)(nil),                // 58: misstep.v1.Reliability
-	(ReproductionState)(0),             // 59: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 60: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 61: misstep.v1.Reproducer
+	(*UnprovedTrials)(nil),             // 10: misstep.v1.UnprovedTrials
+	(*StopCampaignRequest)(nil),        // 11: misstep.v1.StopCampaignRequest
+	(*StopCampaignResponse)(nil),       // 12: misstep.v1.StopCampaignResponse
+	(*SetBudgetRequest)(nil),           // 13: misstep.v1.SetBudgetRequest
+	(*SetBudgetResponse)(nil),          // 14: misstep.v1.SetBudgetResponse
+	(*ListRunnersRequest)(nil),         // 15: misstep.v1.ListRunnersRequest
+	(*ListRunnersResponse)(nil),        // 16: misstep.v1.ListRunnersResponse
+	(*RunnerStatus)(nil),               // 17: misstep.v1.RunnerStatus
+	(*ListFindingsRequest)(nil),        // 18: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 19: misstep.v1.ListFindingsResponse
+	(*GetFindingRequest)(nil),          // 20: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 21: misstep.v1.GetFindingResponse
+	(*MergeFindingsRequest)(nil),       // 22: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 23: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 24: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 25: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 26: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 27: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 28: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 29: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 30: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 31: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 32: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 33: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 34: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 35: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 36: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 37: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 38: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 39: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 40: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 41: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 42: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 43: misstep.v1.ReproductionStatus
+	nil,                                // 44: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 45: misstep.v1.CampaignStatus.UnplacedEntry
+	(*Campaign)(nil),                   // 46: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 47: misstep.v1.Jdk
+	(*Workload)(nil),                   // 48: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 49: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 50: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 51: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 52: google.protobuf.Duration
+	(*Runner)(nil),                     // 53: misstep.v1.Runner
+	(*Finding)(nil),                    // 54: misstep.v1.Finding
+	(*TriageDecision)(nil),             // 55: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 56: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 57: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 58: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 59: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 60: misstep.v1.Perturbation
+	(*Reliability)(nil),                // 61: misstep.v1.Reliability
+	(ReproductionState)(0),             // 62: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 63: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 64: misstep.v1.Reproducer
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	43, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	44, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	45, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	46, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	47, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	48, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	9,  // 5: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	9,  // 6: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	43, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	46, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 8: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	46, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	46, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	41, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	47, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	48, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	42, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	14, // 15: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	49, // 16: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	46, // 17: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	50, // 18: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	50, // 19: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	51, // 20: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	51, // 21: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	51, // 22: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	51, // 23: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	29, // 24: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	52, // 25: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	53, // 26: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	54, // 27: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	55, // 28: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	56, // 29: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	57, // 30: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	40, // 31: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	40, // 32: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	58, // 33: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	59, // 34: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	46, // 35: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	46, // 36: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	60, // 37: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	58, // 38: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	57, // 39: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	61, // 40: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	1,  // 41: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	5,  // 42: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	7,  // 43: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	27, // 44: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	10, // 45: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	12, // 46: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	15, // 47: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	17, // 48: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	19, // 49: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	21, // 50: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	23, // 51: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	25, // 52: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	30, // 53: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	32, // 54: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	34, // 55: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	36, // 56: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	38, // 57: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 58: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	6,  // 59: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	8,  // 60: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	28, // 61: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	11, // 62: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	13, // 63: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	16, // 64: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	18, // 65: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	20, // 66: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	22, // 67: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	24, // 68: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	26, // 69: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	31, // 70: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	33, // 71: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	35, // 72: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	37, // 73: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	39, // 74: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	58, // [58:75] is the sub-list for method output_type
-	41, // [41:58] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	49, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	49, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	44, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	50, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	51, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	45, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	10, // 15: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
+	52, // 16: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	17, // 17: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
+	53, // 18: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	49, // 19: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	54, // 20: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	54, // 21: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	55, // 22: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	55, // 23: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	55, // 24: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	55, // 25: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	32, // 26: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	56, // 27: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	57, // 28: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	58, // 29: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	59, // 30: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	60, // 31: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	52, // 32: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	43, // 33: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	43, // 34: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	61, // 35: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	62, // 36: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	49, // 37: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	49, // 38: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	63, // 39: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	61, // 40: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	52, // 41: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	64, // 42: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	1,  // 43: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	5,  // 44: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	7,  // 45: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	30, // 46: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	11, // 47: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	13, // 48: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	15, // 49: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	18, // 50: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	20, // 51: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	22, // 52: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	24, // 53: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	26, // 54: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	28, // 55: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	33, // 56: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	35, // 57: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	37, // 58: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	39, // 59: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	41, // 60: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 61: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	6,  // 62: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	8,  // 63: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	31, // 64: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	12, // 65: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	14, // 66: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	16, // 67: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	19, // 68: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	21, // 69: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	23, // 70: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	25, // 71: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	27, // 72: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	29, // 73: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	34, // 74: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	36, // 75: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	38, // 76: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	40, // 77: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	42, // 78: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	61, // [61:79] is the sub-list for method output_type
+	43, // [43:61] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -2801,7 +3004,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   42,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

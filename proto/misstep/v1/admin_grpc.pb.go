@@ -24,6 +24,7 @@ const (
 	AdminService_GetCampaign_FullMethodName        = "/misstep.v1.AdminService/GetCampaign"
 	AdminService_ListTrials_FullMethodName         = "/misstep.v1.AdminService/ListTrials"
 	AdminService_StopCampaign_FullMethodName       = "/misstep.v1.AdminService/StopCampaign"
+	AdminService_SetBudget_FullMethodName          = "/misstep.v1.AdminService/SetBudget"
 	AdminService_ListRunners_FullMethodName        = "/misstep.v1.AdminService/ListRunners"
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
 	AdminService_GetFinding_FullMethodName         = "/misstep.v1.AdminService/GetFinding"
@@ -83,6 +84,9 @@ type AdminServiceClient interface {
 	// StopCampaign cancels the waiting and the running trials of a campaign; finished ones stay. It does nothing to one that has
 	// ended.
 	StopCampaign(ctx context.Context, in *StopCampaignRequest, opts ...grpc.CallOption) (*StopCampaignResponse, error)
+	// SetBudget gives a running campaign another budget. INVALID_ARGUMENT names the field that is wrong; FAILED_PRECONDITION when
+	// the campaign has ended.
+	SetBudget(ctx context.Context, in *SetBudgetRequest, opts ...grpc.CallOption) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error)
 	// ListFindings returns findings without their examples, most recently seen first.
@@ -164,6 +168,16 @@ func (c *adminServiceClient) StopCampaign(ctx context.Context, in *StopCampaignR
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StopCampaignResponse)
 	err := c.cc.Invoke(ctx, AdminService_StopCampaign_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) SetBudget(ctx context.Context, in *SetBudgetRequest, opts ...grpc.CallOption) (*SetBudgetResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetBudgetResponse)
+	err := c.cc.Invoke(ctx, AdminService_SetBudget_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -335,6 +349,9 @@ type AdminServiceServer interface {
 	// StopCampaign cancels the waiting and the running trials of a campaign; finished ones stay. It does nothing to one that has
 	// ended.
 	StopCampaign(context.Context, *StopCampaignRequest) (*StopCampaignResponse, error)
+	// SetBudget gives a running campaign another budget. INVALID_ARGUMENT names the field that is wrong; FAILED_PRECONDITION when
+	// the campaign has ended.
+	SetBudget(context.Context, *SetBudgetRequest) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error)
 	// ListFindings returns findings without their examples, most recently seen first.
@@ -386,6 +403,9 @@ func (UnimplementedAdminServiceServer) ListTrials(context.Context, *ListTrialsRe
 }
 func (UnimplementedAdminServiceServer) StopCampaign(context.Context, *StopCampaignRequest) (*StopCampaignResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method StopCampaign not implemented")
+}
+func (UnimplementedAdminServiceServer) SetBudget(context.Context, *SetBudgetRequest) (*SetBudgetResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetBudget not implemented")
 }
 func (UnimplementedAdminServiceServer) ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRunners not implemented")
@@ -530,6 +550,24 @@ func _AdminService_StopCampaign_Handler(srv interface{}, ctx context.Context, de
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).StopCampaign(ctx, req.(*StopCampaignRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_SetBudget_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetBudgetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).SetBudget(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_SetBudget_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).SetBudget(ctx, req.(*SetBudgetRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -776,6 +814,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "StopCampaign",
 			Handler:    _AdminService_StopCampaign_Handler,
+		},
+		{
+			MethodName: "SetBudget",
+			Handler:    _AdminService_SetBudget_Handler,
 		},
 		{
 			MethodName: "ListRunners",
