@@ -72,6 +72,9 @@ func (c *checksCommand) counts(ctx context.Context, e *env) ([]*misstepv1.CheckC
 		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, &outcome); err != nil {
 			return nil, fmt.Errorf("read the outcome in %s (expected what `misstep run --json` prints): %w", c.Outcome, err)
 		}
+		if outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_UNSPECIFIED {
+			return nil, fmt.Errorf("%s holds no outcome: it has no kind; expected what `misstep run --json` prints", c.Outcome)
+		}
 		return outcome.GetChecks(), nil
 	case c.Campaign != "":
 		st, err := c.open(e)

@@ -9,7 +9,7 @@ import (
 
 // coordinatorFlags choose the coordinator that a command talks to.
 type coordinatorFlags struct {
-	Coordinator string `help:"Address of a running coordinator." placeholder:"HOST:PORT" xor:"coordinator"`
+	Coordinator string `address:"HOST:PORT" help:"Address of a running coordinator." placeholder:"HOST:PORT" xor:"coordinator"`
 	Dir         string `help:"Folder of a hunt or coordinator, opened directly." type:"path" placeholder:"DIR" xor:"coordinator"`
 }
 

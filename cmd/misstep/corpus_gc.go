@@ -10,7 +10,7 @@ import (
 
 type corpusGC struct {
 	Dir    string        `arg:"" help:"Folder of a corpus, of a hunt or of a coordinator (which may be running)." type:"path" placeholder:"DIR"`
-	Grace  time.Duration `help:"Keep what was stored or asked for within this time." default:"168h" placeholder:"TIME"`
+	Grace  time.Duration `within:"[1h40m,)" help:"Keep what was stored or asked for within this time." default:"168h" placeholder:"TIME"`
 	Delete bool          `help:"Remove; without it, only report what would be removed."`
 	JSON   bool          `help:"Print {kept, spared, removed, bytes, deleted}."`
 }

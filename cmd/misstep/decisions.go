@@ -40,7 +40,7 @@ func (c *findingsSplit) Run(ctx context.Context, e *env) error {
 
 type findingsUndo struct {
 	coordinatorFlags
-	Decision uint64 `arg:"" optional:"" help:"Number of the decision (default: the last one in force)."`
+	Decision uint64 `within:"[1,)" arg:"" optional:"" help:"Number of the decision (default: the last one in force)."`
 }
 
 // Run undoes a decision.

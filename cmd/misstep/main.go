@@ -71,10 +71,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if code >= 0 { // --help was asked for and printed
 		return code
 	}
+	if err == nil {
+		err = checkGiven(command)
+	}
 	if err != nil {
+		if parse, ok := errors.AsType[*kong.ParseError](err); ok {
+			command = parse.Context
+		}
 		path := "misstep"
-		if parse, ok := errors.AsType[*kong.ParseError](err); ok && parse.Context.Command() != "" {
-			path += " " + commandPath(parse.Context)
+		if command != nil && command.Command() != "" {
+			path += " " + commandPath(command)
 		}
 		fmt.Fprintf(stderr, "misstep: %v\nSee %s --help.\n", err, path)
 		if strings.HasPrefix(path, "misstep sched") {

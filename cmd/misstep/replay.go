@@ -23,21 +23,18 @@ type replayCommand struct {
 	corpusFlags
 	Bundle string `arg:"" help:"Bundle of a finding." type:"path" placeholder:"BUNDLE"`
 	JDK    string `name:"jdk" help:"JDK to run on: a folder or a name of the catalogue (default: the bundle's build if it is in the catalogue, else $$JAVA_HOME, else java on the PATH)." predictor:"jdk" placeholder:"PATH"`
-	Tries  uint32 `help:"Number of tries." default:"10" placeholder:"N"`
+	Tries  uint32 `within:"[1,)" help:"Number of tries." default:"10" placeholder:"N"`
 
 	Executor  string `help:"Executor to run on instead of the recipe's: host, vm or vm-deterministic." enum:",host,vm,vm-deterministic" default:""`
 	Record    string `help:"Record the machine of the first try that reproduces into this new folder (executor vm-deterministic)." type:"path" placeholder:"DIR"`
 	Recording bool   `help:"Repeat the recorded machine in the bundle, instruction by instruction, instead of new tries."`
-	GDB       string `name:"gdb" help:"With --recording: wait for a debugger at this address of qemu before the first instruction." placeholder:"tcp:127.0.0.1:1234"`
+	GDB       string `address:"tcp:HOST:PORT" name:"gdb" help:"With --recording: wait for a debugger at this address of qemu before the first instruction." placeholder:"tcp:127.0.0.1:1234"`
 
 	JSON bool `help:"Print {bundle, finding, jdk, hits, tries, low, high, reproduced, others, same_schedule}."`
 }
 
 // Run repeats a finding.
 func (c *replayCommand) Run(ctx context.Context, e *env) error {
-	if c.Tries == 0 {
-		return errors.New("--tries: want at least 1")
-	}
 	if err := c.checkRecordingFlags(); err != nil {
 		return err
 	}

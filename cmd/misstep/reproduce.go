@@ -23,11 +23,11 @@ type reproduceCommand struct {
 
 // reproduceFlags say what a reproduction may cost and try.
 type reproduceFlags struct {
-	BudgetTrials uint64        `help:"Maximum number of trials (default: 20,000)." placeholder:"N"`
-	BudgetTime   time.Duration `help:"Maximum time." default:"1h" placeholder:"DURATION"`
+	BudgetTrials uint64        `within:"[1,)" help:"Maximum number of trials (default: 20,000)." placeholder:"N"`
+	BudgetTime   time.Duration `within:"(0s,)" help:"Maximum time." default:"1h" placeholder:"DURATION"`
 	JDKs         []string      `name:"jdks" help:"Builds of the catalogue to bisect over (default: all)." sep:"," predictor:"jdk" placeholder:"NAME"`
 	Perturb      []string      `help:"Perturbations to try while amplifying, as STRATEGY[@MECHANISM] with sched_ext or agent; \"none\" disables (default: chaos@agent)." sep:"," predictor:"strategy" placeholder:"STRATEGY[@MECHANISM]"`
-	CleanTries   uint32        `help:"Verification runs using only the finished bundle; 0 skips them." default:"10" placeholder:"N"`
+	CleanTries   uint32        `within:"any" help:"Verification runs using only the finished bundle; 0 skips them." default:"10" placeholder:"N"`
 	Again        bool          `help:"Redo a finished reproduction."`
 }
 
@@ -43,7 +43,7 @@ type reproduceStart struct {
 	embedFlags
 	Finding string `arg:"" help:"Finding id or a prefix of it."`
 	Out     string `short:"o" help:"Bundle to write (default: bundles/FINDING.zip in --dir, else ./FINDING.zip)." type:"path" placeholder:"FILE.zip"`
-	Slots   int    `help:"Maximum concurrent trials with --dir (default: number of CPUs)." placeholder:"N"`
+	Slots   int    `within:"[1,)" help:"Maximum concurrent trials with --dir (default: number of CPUs)." placeholder:"N"`
 	JSON    bool   `help:"Print {reproduction, bundle}; progress stays on stderr."`
 }
 

@@ -19,8 +19,8 @@ type retestCommand struct {
 	Bundles    []string `arg:"" optional:"" help:"Bundles of findings." type:"path" placeholder:"BUNDLE"`
 	Dir        string   `help:"Folder of a hunt in which the results are kept; its bundles are repeated when none are named." type:"path" placeholder:"DIR"`
 	JDK        []string `name:"jdk" help:"JDK builds to run on: names of the catalogue or folders." required:"" predictor:"jdk" placeholder:"NAME"`
-	Confidence float64  `help:"Confidence required of \"fixed\" and of a changed rate." default:"0.99" placeholder:"P"`
-	MaxTries   uint64   `help:"Maximum runs of one reproducer on one build." default:"100" placeholder:"N"`
+	Confidence float64  `within:"(0.5,1)" help:"Confidence required of \"fixed\" and of a changed rate." default:"0.99" placeholder:"P"`
+	MaxTries   uint64   `within:"[1,)" help:"Maximum runs of one reproducer on one build." default:"100" placeholder:"N"`
 	JSON       bool     `help:"Print a list of {bundle, finding, known_as, jdk, version, known, now, low, high, verdict, time, error}."`
 }
 
@@ -67,12 +67,6 @@ func (c *retestCommand) Run(ctx context.Context, e *env) error {
 
 // bundles checks the flags and lists the bundles to repeat.
 func (c *retestCommand) bundles() ([]string, error) {
-	if c.Confidence <= 0.5 || c.Confidence >= 1 {
-		return nil, fmt.Errorf("--confidence %v: want a number between 0.5 and 1, such as 0.99", c.Confidence)
-	}
-	if c.MaxTries == 0 {
-		return nil, errors.New("--max-tries: want at least 1")
-	}
 	paths := c.Bundles
 	if c.Dir != "" && len(paths) == 0 {
 		found, err := filepath.Glob(filepath.Join(c.Dir, "bundles", "*.zip"))

@@ -16,16 +16,16 @@ import (
 type schedCommand struct {
 	Run        schedRun        `cmd:"" help:"Run any program under the perturbing scheduler; its exit code is passed on."`
 	Replay     schedReplay     `cmd:"" help:"Run a program with the recorded decisions of a log, thread by thread; reports where and when it departs from them."`
-	Places     schedPlaces     `cmd:"" help:"Show the places at which a log's threads were stopped near its end and rarely before: the likely causes of its failure."`
+	Places     schedPlaces     `within:"[0,4]" cmd:"" help:"Show the places at which a log's threads were stopped near its end and rarely before: the likely causes of its failure."`
 	Strategies schedStrategies `cmd:"" help:"Explain the strategies and their parameters."`
 }
 
 // programFlags are those of a program that is run under the scheduler.
 type programFlags struct {
-	Timeout time.Duration `help:"End a run after this time with exit code 124."`
+	Timeout time.Duration `within:"(0s,)" help:"End a run after this time with exit code 124."`
 	User    string        `help:"Run the program as this user (default: the caller of sudo)."`
 	JSON    bool          `name:"json" help:"Print the counters as JSON, on stderr."`
-	Threads int           `help:"Number of threads to list." default:"20"`
+	Threads int           `within:"[0,)" help:"Number of threads to list." default:"20"`
 	Command []string      `arg:"" passthrough:"" help:"Command line of the program, after --."`
 }
 
@@ -46,11 +46,11 @@ func afterDashes(command []string) []string {
 
 type schedRun struct {
 	Strategy           string            `help:"Strategy; see misstep sched strategies." default:"chaos" predictor:"strategy"`
-	Seed               uint64            `help:"Seed of all decisions." default:"1"`
+	Seed               uint64            `within:"any" help:"Seed of all decisions." default:"1"`
 	Param              map[string]string `help:"Parameter of the strategy; repeatable." placeholder:"NAME=VALUE"`
 	Log                string            `help:"Write the decisions to this file, for misstep sched replay; of several runs, those of the last." placeholder:"FILE"`
 	RepeatUntilFailure bool              `help:"Run again with the next seed until a run fails."`
-	MaxRuns            int               `help:"Stop after this many runs without a failure." placeholder:"N"`
+	MaxRuns            int               `within:"[1,)" help:"Stop after this many runs without a failure." placeholder:"N"`
 	ErrorCommand       string            `help:"Shell command to run after a failure, with MISSTEP_SEED and MISSTEP_EXIT set; not after an ejection." placeholder:"COMMAND"`
 	programFlags
 }
@@ -84,8 +84,8 @@ func passOn(code int, err error) error {
 
 type schedReplay struct {
 	File   string `arg:"" name:"log" help:"Log of misstep sched run --log." type:"existingfile" predictor:"file"`
-	Round  int    `help:"Number of threads that the program creates in each round, if it repeats itself: every round takes the decisions of the log's last one, in which it failed." placeholder:"THREADS"`
-	Places int    `help:"Maximum number of places, 0 to 4, at which to stop threads: where the log stopped them near its end and rarely before." default:"4"`
+	Round  int    `within:"[1,)" help:"Number of threads that the program creates in each round, if it repeats itself: every round takes the decisions of the log's last one, in which it failed." placeholder:"THREADS"`
+	Places int    `within:"[0,4]" help:"Maximum number of places, 0 to 4, at which to stop threads: where the log stopped them near its end and rarely before." default:"4"`
 	programFlags
 }
 
@@ -96,8 +96,8 @@ func (c *schedReplay) Run(ctx context.Context, e *env) error {
 
 type schedPlaces struct {
 	File  string `arg:"" name:"log" help:"Log of misstep sched run --log." type:"existingfile" predictor:"file"`
-	Round int    `help:"Number of threads that the program creates in each round: lists the places of the last round." placeholder:"THREADS"`
-	Count int    `help:"Number of places to list." default:"20"`
+	Round int    `within:"[1,)" help:"Number of threads that the program creates in each round: lists the places of the last round." placeholder:"THREADS"`
+	Count int    `within:"[1,)" help:"Number of places to list." default:"20"`
 	JSON  bool   `name:"json" help:"Print a list of places."`
 }
 

@@ -17,9 +17,9 @@ import (
 
 type coordinatorCommand struct {
 	trustFlags
-	Listen    string        `help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
+	Listen    string        `address:"HOST:PORT" help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
 	Dir       string        `help:"Folder of the store and the corpus; created if missing." required:"" type:"path" placeholder:"DIR"`
-	LeaseTime time.Duration `help:"How long a runner may be silent before its trials are given to another." default:"30s"`
+	LeaseTime time.Duration `within:"[1s,)" help:"How long a runner may be silent before its trials are given to another." default:"30s"`
 	notifyFlags
 }
 
@@ -61,8 +61,8 @@ func isLoopback(host string) bool {
 }
 
 type runnerCommand struct {
-	Coordinator string `help:"Address of the coordinator." required:"" placeholder:"HOST:PORT"`
-	Slots       int    `help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
+	Coordinator string `address:"HOST:PORT" help:"Address of the coordinator." required:"" placeholder:"HOST:PORT"`
+	Slots       int    `within:"[1,)" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
 	Scratch     string `help:"Folder for the trials' temporary files (default: below the system's temporary folder)." type:"path" placeholder:"DIR"`
 }
 

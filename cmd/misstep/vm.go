@@ -27,9 +27,9 @@ type vmRun struct {
 	suiteFlag
 	Mode         string        `help:"vm (the host's root, real time) or vm-deterministic (virtual time, given files only)." default:"vm"`
 	Root         bool          `help:"Run the command as root, which loading BPF requires."`
-	CPUs         int           `name:"cpus" help:"CPUs, in mode vm (default 2)." placeholder:"N"`
-	Memory       int           `help:"Memory in MiB (default 2048)." placeholder:"MIB"`
-	Seed         uint64        `help:"Seed of the machine's randomness, in mode vm-deterministic." placeholder:"N"`
+	CPUs         int           `within:"[1,)" name:"cpus" help:"CPUs, in mode vm (default 2)." placeholder:"N"`
+	Memory       int           `within:"[64,)" help:"Memory in MiB (default 2048)." placeholder:"MIB"`
+	Seed         uint64        `within:"any" help:"Seed of the machine's randomness, in mode vm-deterministic." placeholder:"N"`
 	Dir          string        `help:"Working folder in the guest (default: this one, or / in mode vm-deterministic)." placeholder:"DIR"`
 	Env          []string      `help:"Variable of the command's environment; repeatable." sep:"none" placeholder:"NAME=VALUE"`
 	Tree         []string      `help:"Folder or file for a deterministic guest, with the libraries that its programs need; repeatable." sep:"none" placeholder:"HOST[:GUEST]"`
@@ -37,9 +37,9 @@ type vmRun struct {
 	Evidence     []string      `help:"Path in the guest to bring out, besides all in /evidence; repeatable." sep:"none" placeholder:"PATH"`
 	Out          string        `help:"Folder for the evidence and console.log." placeholder:"DIR"`
 	Record       string        `help:"New folder for a recording of the whole machine, in mode vm-deterministic." placeholder:"DIR"`
-	GDB          string        `name:"gdb" help:"Address at which qemu waits for a debugger before the first instruction." placeholder:"tcp:127.0.0.1:1234"`
-	Timeout      time.Duration `help:"Limit on all, by the host's clock (default 10m)." placeholder:"DURATION"`
-	GuestTimeout time.Duration `help:"Limit on the command, by the guest's clock." placeholder:"DURATION"`
+	GDB          string        `address:"tcp:HOST:PORT" name:"gdb" help:"Address at which qemu waits for a debugger before the first instruction." placeholder:"tcp:127.0.0.1:1234"`
+	Timeout      time.Duration `within:"(0s,)" help:"Limit on all, by the host's clock (default 10m)." placeholder:"DURATION"`
+	GuestTimeout time.Duration `within:"(0s,)" help:"Limit on the command, by the guest's clock." placeholder:"DURATION"`
 	Command      []string      `arg:"" optional:"" passthrough:"" help:"Command line to run, after --."`
 }
 
@@ -93,8 +93,8 @@ func (c *vmRun) config(e *env) (vm.Config, error) {
 type vmReplay struct {
 	Recording string        `arg:"" help:"Folder of a recording, made by misstep vm run --record." placeholder:"DIR"`
 	Out       string        `help:"Folder for the evidence and console.log." placeholder:"DIR"`
-	GDB       string        `name:"gdb" help:"Address at which qemu waits for a debugger before the first instruction." placeholder:"tcp:127.0.0.1:1234"`
-	Timeout   time.Duration `help:"Limit by the host's clock (default: by what was recorded, 30m at least; none with --gdb)." placeholder:"DURATION"`
+	GDB       string        `address:"tcp:HOST:PORT" name:"gdb" help:"Address at which qemu waits for a debugger before the first instruction." placeholder:"tcp:127.0.0.1:1234"`
+	Timeout   time.Duration `within:"(0s,)" help:"Limit by the host's clock (default: by what was recorded, 30m at least; none with --gdb)." placeholder:"DURATION"`
 }
 
 // Run replays.

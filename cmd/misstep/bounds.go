@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// Tags of flags and arguments that say which values are allowed; checkGiven holds them.
+const (
+	// tagWithin is an interval of numbers or durations: [1,) is 1 or more, (0s,) a duration above 0, any all that the type has.
+	// Every flag and argument with a number has it.
+	tagWithin = "within"
+	// tagAddress is the form of an address, addressTCP or addressGDB.
+	tagAddress = "address"
+
+	addressTCP = "HOST:PORT"
+	addressGDB = "tcp:HOST:PORT"
+
+	withinAny = "any"
+)
+
+// checkGiven returns an error that names the first flag or argument given on the command line with a value that is not allowed.
+func checkGiven(command *kong.Context) error {
+	for _, given := range command.Path {
+		var value *kong.Value
+		var name string
+		switch {
+		case given.Flag != nil:
+			value, name = given.Flag.Value, "--"+given.Flag.Name
+		case given.Positional != nil:
+			value, name = given.Positional, given.Positional.Name
+		default:
+			continue
+		}
+		if err := checkValue(value, value.Target); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// checkValue checks the value of a flag or argument by its tags.
+func checkValue(value *kong.Value, v reflect.Value) error {
+	if value.Tag.Has(tagAddress) && v.String() != "" {
+		if err := checkAddress(value.Tag.Get(tagAddress), v.String()); err != nil {
+			return err
+		}
+	}
+	if !value.Tag.Has(tagWithin) || value.Tag.Get(tagWithin) == withinAny {
+		return nil
+	}
+	i, err := parseInterval(value.Tag.Get(tagWithin), isDuration(v))
+	if err == nil {
+		err = i.check(v)
+	}
+	return err
+}
+
+func isDuration(v reflect.Value) bool { return v.Type() == reflect.TypeFor[time.Duration]() }
+
+// interval is a range of numbers; of durations, of nanoseconds. An empty bound is none.
+type interval struct {
+	low, high         string
+	lowOpen, highOpen bool
+	number            func(string) (float64, error)
+}
+
+func parseInterval(text string, durations bool) (interval, error) {
+	number := func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
+	if durations {
+		number = func(s string) (float64, error) {
+			d, err := time.ParseDuration(s)
+			return float64(d), err
+		}
+	}
+	low, high, found := strings.Cut(text, ",")
+	if !found || len(low) == 0 || len(high) == 0 || !strings.Contains("[(", low[:1]) || !strings.Contains("])", high[len(high)-1:]) {
+		return interval{}, fmt.Errorf("%q is no interval", text)
+	}
+	i := interval{low[1:], high[:len(high)-1], low[0] == '(', high[len(high)-1] == ')', number}
+	for _, bound := range []string{i.low, i.high} {
+		if bound == "" {
+			continue
+		}
+		if _, err := number(bound); err != nil {
+			return interval{}, fmt.Errorf("%q is no interval: %w", text, err)
+		}
+	}
+	return i, nil
+}
+
+func (i interval) check(v reflect.Value) error {
+	var x float64
+	switch {
+	case v.CanInt():
+		x = float64(v.Int())
+	case v.CanUint():
+		x = float64(v.Uint())
+	case v.CanFloat():
+		x = v.Float()
+	}
+	above, below := true, true // of a value that is not a number all comparisons are false
+	if low, err := i.number(i.low); err == nil {
+		above = x > low || x == low && !i.lowOpen
+	}
+	if high, err := i.number(i.high); err == nil {
+		below = x < high || x == high && !i.highOpen
+	}
+	if above && below {
+		return nil
+	}
+	return fmt.Errorf("want a value %s, got %v", i, v.Interface())
+}
+
+// String is the interval in words.
+func (i interval) String() string {
+	var words []string
+	if i.low != "" {
+		words = append(words, map[bool]string{true: "above ", false: "at least "}[i.lowOpen]+i.low)
+	}
+	if i.high != "" {
+		words = append(words, map[bool]string{true: "below ", false: "at most "}[i.highOpen]+i.high)
+	}
+	return strings.Join(words, " and ")
+}
+
+func checkAddress(form, address string) error {
+	example := "127.0.0.1:7867"
+	rest, ok := address, true
+	if form == addressGDB {
+		example = "tcp:127.0.0.1:1234"
+		rest, ok = strings.CutPrefix(address, "tcp:")
+	}
+	_, port, err := net.SplitHostPort(rest)
+	if n, parseErr := strconv.ParseUint(port, 10, 16); !ok || err != nil || parseErr != nil || n == 0 && form == addressGDB {
+		return fmt.Errorf("want %s, such as %s, got %q", form, example, address)
+	}
+	return nil
+}
