@@ -2,10 +2,10 @@ package local
 
 import (
 	"fmt"
-	"strings"
 
 	"misstep/corpus"
 	"misstep/deploy/jdk"
+	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -48,8 +48,8 @@ func (i Installation) ResolveJDK(j *misstepv1.Jdk) (*misstepv1.Jdk, error) {
 		if listErr != nil {
 			return nil, listErr
 		}
-		return nil, fmt.Errorf("no JDK %q in the catalogue (%s); add it with `misstep jdk add %s SOURCE`",
-			j.GetName(), listed(names), j.GetName())
+		return nil, fmt.Errorf("no JDK %q in the catalogue%s; add it with `misstep jdk add %s SOURCE`",
+			j.GetName(), suggest.Among(j.GetName(), names), j.GetName())
 	}
 	if j.GetDigest() != "" && j.GetDigest() != entry.Digest.String() {
 		return nil,
@@ -72,8 +72,8 @@ func (i Installation) ResolveWorkload(w *misstepv1.Workload) (*misstepv1.Workloa
 		if listErr != nil {
 			return nil, listErr
 		}
-		return nil, fmt.Errorf("no workload %q in the catalogue (%s); add it with `misstep workload add FOLDER`",
-			w.GetName(), listed(names))
+		return nil, fmt.Errorf("no workload %q in the catalogue%s; add it with `misstep workload add FOLDER`",
+			w.GetName(), suggest.Among(w.GetName(), names))
 	}
 	if w.GetDigest() != "" && w.GetDigest() != entry.Digest.String() {
 		return nil, fmt.Errorf("workload %s in the catalogue is %s, but the recipe names %s; omit the digest or add that workload",
@@ -82,13 +82,6 @@ func (i Installation) ResolveWorkload(w *misstepv1.Workload) (*misstepv1.Workloa
 	return &misstepv1.Workload{
 		Name: entry.Name, Digest: entry.Digest.String(), Arguments: w.GetArguments(), Repetitions: w.GetRepetitions(),
 	}, nil
-}
-
-func listed(names []string) string {
-	if len(names) == 0 {
-		return "it is empty"
-	}
-	return "it has " + strings.Join(names, ", ")
 }
 
 // JDKByDigest returns the JDK of the catalogue with this digest, if the text is one.

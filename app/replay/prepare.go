@@ -2,12 +2,14 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -17,6 +19,7 @@ import (
 	"misstep/bundle"
 	"misstep/corpus/memory"
 	"misstep/deploy/jdk"
+	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
 	"misstep/workloads"
@@ -74,11 +77,18 @@ func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOpt
 // chooseJDK finds the JDK to replay on; a folder is examined as if it were added to a catalogue in scratch.
 func chooseJDK(ctx context.Context, i local.Installation, option string, wanted *misstepv1.Jdk, scratch string) (jdk.Entry, error) {
 	inspect := func(dir string) (jdk.Entry, error) {
-		return jdk.Open(filepath.Join(scratch, "home")).Add(ctx, "replay", dir, jdk.AddOptions{})
+		entry, err := jdk.Open(filepath.Join(scratch, "home")).Add(ctx, "replay", dir, jdk.AddOptions{})
+		if err != nil { // not about an entry of that name, which nobody asked for
+			return jdk.Entry{}, fmt.Errorf("JDK of %s: %w", dir, cmp.Or(errors.Unwrap(err), err))
+		}
+		return entry, nil
 	}
 	if option != "" {
-		if entry, err := i.JDKs().Get(option); err == nil {
-			return entry, nil
+		if err := KnownJDK(i, option); err != nil {
+			return jdk.Entry{}, err
+		}
+		if entry, err := i.JDKs().Get(option); !isPath(option) || err == nil {
+			return entry, err
 		}
 		return inspect(option)
 	}
@@ -96,6 +106,24 @@ func chooseJDK(ctx context.Context, i local.Installation, option string, wanted 
 		return jdk.Entry{}, fmt.Errorf("find the JDK of java on the PATH: %w", err)
 	}
 	return inspect(filepath.Dir(filepath.Dir(java)))
+}
+
+// KnownJDK returns an error, with the known names, unless option is a name of the catalogue or the path of something.
+func KnownJDK(i local.Installation, option string) error {
+	if isPath(option) {
+		return nil
+	}
+	names, err := i.JDKNames()
+	if err != nil || slices.Contains(names, option) {
+		return err
+	}
+	return fmt.Errorf("unknown JDK %s%s, and no folder of that name; `misstep jdk add` imports one", suggest.Quote(option),
+		suggest.Among(option, names))
+}
+
+func isPath(option string) bool {
+	_, err := os.Stat(option)
+	return err == nil
 }
 
 // withSeed is the recipe of a try, counted from 0, with the seed that the bundle's run.sh would give it.

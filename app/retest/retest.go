@@ -49,7 +49,7 @@ type Result struct {
 }
 
 // Run repeats the bundle at path on a JDK, a name of the catalogue or a folder, as often as the known rate requires. A bundle that
-// cannot run is a result with an Error.
+// cannot run is a result with an Error, of which nothing is said.
 func Run(ctx context.Context, i local.Installation, path, jdk string, o Options) Result {
 	result := Result{
 		Bundle: path, JDK: jdk, Time: time.Now().UTC().Truncate(time.Second),
@@ -57,7 +57,6 @@ func Run(ctx context.Context, i local.Installation, path, jdk string, o Options)
 	}
 	if err := result.fill(ctx, i, o); err != nil {
 		result.Error = app.Message(err)
-		o.Say("%s on %s: %s", path, jdk, result.Error)
 	}
 	return result
 }

@@ -1,13 +1,13 @@
 package sharing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"misstep/bundle"
@@ -28,16 +28,18 @@ func Export(ctx context.Context, from index.Corpus, dir string, findings []strin
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make folder: %w", err)
 	}
-	found := 0
+	found := map[string]bool{"": false} // by prefix; "" for all
 	for _, entry := range entries {
-		wanted := len(findings) == 0 || slices.ContainsFunc(findings, func(id string) bool {
-			return strings.HasPrefix(entry.Finding,
-				id)
-		})
+		wanted := len(findings) == 0
+		for _, id := range findings {
+			if strings.HasPrefix(entry.Finding, id) {
+				wanted, found[id] = true, true
+			}
+		}
 		if !wanted {
 			continue
 		}
-		found++
+		found[""] = true
 		// One finding may have several bundles: the digest tells them apart.
 		name := filepath.Join(dir, entry.Finding+"-"+entry.Bundle.Digest.Hex()[:12]+".zip")
 		if err := exportBlob(ctx, from, entry.Bundle, name); err != nil {
@@ -53,8 +55,15 @@ func Export(ctx context.Context, from index.Corpus, dir string, findings []strin
 		}
 		written(name)
 	}
-	if found == 0 {
-		return errors.New("the corpus has no such bundle; `misstep corpus list` shows what it has")
+	var missing []string
+	for _, id := range findings {
+		if !found[id] {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) > 0 || !found[""] {
+		return fmt.Errorf("the corpus has no such bundle: %s; `misstep corpus list` shows what it has",
+			cmp.Or(strings.Join(missing, ", "), "it is empty"))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -128,10 +129,12 @@ func (c *corpusImport) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	var failures []error // of one bundle: the others are imported nevertheless
 	for _, path := range c.Bundles {
 		entry, added, err := share.Import(ctx, own, path, policy)
 		if err != nil {
-			return err
+			failures = append(failures, fmt.Errorf("%s is not imported: %w", path, err))
+			continue
 		}
 		what, signed := "already there", "signed"
 		if added {
@@ -142,7 +145,7 @@ func (c *corpusImport) Run(ctx context.Context, e *env) error {
 		}
 		fmt.Fprintf(e.stdout, "%s %s: %s, %s\n", entry.Finding, entry.Bundle.Digest, what, signed)
 	}
-	return nil
+	return errors.Join(failures...)
 }
 
 type corpusList struct {

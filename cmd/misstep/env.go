@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"reflect"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -49,6 +50,9 @@ func (e *env) json(v any) error {
 		}
 		_, err = e.stdout.Write(text)
 		return err
+	}
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
+		v = []struct{}{} // an empty list is [], not null
 	}
 	enc := json.NewEncoder(e.stdout)
 	enc.SetEscapeHTML(false)

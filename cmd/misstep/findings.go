@@ -91,6 +91,9 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 			if err := renderRetests(e.stdout, retests); err != nil {
 				return err
 			}
+			if err := couldNotRun(retests); err != nil {
+				fmt.Fprintln(e.stdout, err)
+			}
 		}
 	}
 	fmt.Fprintln(e.stdout)

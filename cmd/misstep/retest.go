@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"misstep/app"
+	"misstep/app/replay"
 	"misstep/app/retest"
 	judge "misstep/coordinator/retest"
 )
@@ -29,6 +29,11 @@ func (c *retestCommand) Run(ctx context.Context, e *env) error {
 	paths, err := c.bundles()
 	if err != nil {
 		return err
+	}
+	for _, name := range c.JDK { // before the others have run for hours
+		if err := replay.KnownJDK(e.installation(), name); err != nil {
+			return err
+		}
 	}
 	options := retest.Options{
 		Trusted:    c.Signers,
@@ -59,10 +64,7 @@ func (c *retestCommand) Run(ctx context.Context, e *env) error {
 	} else {
 		err = renderRetests(e.stdout, results)
 	}
-	if err == nil && slices.ContainsFunc(results, func(r retest.Result) bool { return r.Error != "" }) {
-		err = &exitError{code: exitFailed}
-	}
-	return err
+	return errors.Join(err, couldNotRun(results))
 }
 
 // bundles checks the flags and lists the bundles to repeat.
@@ -81,12 +83,24 @@ func (c *retestCommand) bundles() ([]string, error) {
 	return paths, nil
 }
 
+// couldNotRun returns what kept reproducers from running, a line each; nil when all ran.
+func couldNotRun(results []retest.Result) error {
+	var failures []error
+	for _, r := range results {
+		if r.Error != "" {
+			failures = append(failures, fmt.Errorf("%s on %s could not run: %s", r.Bundle, r.JDK, r.Error))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// renderRetests prints a line for each result; couldNotRun has the reasons of those that have none.
 func renderRetests(w io.Writer, results []retest.Result) error {
 	t := table(w)
 	fmt.Fprintln(t, "finding\tknown as\tJDK\tverdict\tnow\t95 % interval\tbefore\tp\tbuild")
 	for _, r := range results {
 		if r.Error != "" {
-			fmt.Fprintf(t, "%s\t%s\t%s\tcould not run\t-\t-\t-\t-\t%s\n", orDash(r.Finding), orDash(r.KnownAs), r.JDK, r.Error)
+			fmt.Fprintf(t, "%s\t%s\t%s\tcould not run\t-\t-\t-\t-\t-\n", orDash(r.Finding), orDash(r.KnownAs), r.JDK)
 			continue
 		}
 		verdict := string(r.Verdict.State)
