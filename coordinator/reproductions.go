@@ -113,7 +113,17 @@ func (s *Server) ListReproductions(
 ) (*misstepv1.ListReproductionsResponse, error) {
 	resp := &misstepv1.ListReproductionsResponse{}
 	err := s.read(ctx, func(tx store.Tx, now time.Time) (err error) {
-		resp.Reproductions, err = s.view.Reproductions(tx, req.GetFindingId(), now)
+		finding := req.GetFindingId()
+		if finding != "" {
+			g, err := view.LoadGroups(tx)
+			if err != nil {
+				return err
+			}
+			if finding, err = findFinding(g, finding); err != nil {
+				return err
+			}
+		}
+		resp.Reproductions, err = s.view.Reproductions(tx, finding, now)
 		return err
 	})
 	if err != nil {

@@ -25,6 +25,10 @@ func Sweep(ctx context.Context, dir string, grace time.Duration, remove bool) (l
 	if _, err := os.Stat(dir); err != nil {
 		return localdir.Swept{}, fmt.Errorf("no corpus: %w", err)
 	}
+	if stores.InFolder(dir) != nil && !index.InFolder(dir) {
+		return localdir.Swept{}, fmt.Errorf("%s is no corpus: it has neither the index of one nor a coordinator's store; "+
+			"give the folder of a corpus, of a hunt or of a coordinator", dir)
+	}
 	before := time.Now().Add(-grace) // taken first: what is referred to from now on is younger
 	blobs := dir
 	m := marker{marked: map[corpus.Digest]bool{}}

@@ -11,9 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"misstep/app/station"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus/blob"
@@ -52,7 +49,7 @@ func locate(ctx context.Context, location string) (index.Corpus, func(), error) 
 	}
 	switch {
 	case scheme == "grpc" && u.Host != "":
-		connection, err := grpc.NewClient(u.Host, grpc.WithTransportCredentials(insecure.NewCredentials()), station.MessageSizes)
+		connection, err := station.Connect(u.Host)
 		if err != nil {
 			return index.Corpus{}, nil, err
 		}

@@ -117,11 +117,13 @@ func Lock(dir string) (unlock func(), err error) {
 	}
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", dir, err)
+		return nil, fmt.Errorf("lock %s: %w; --dir must be a folder that can be written", dir, err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another hunt is running in %s; wait for it or choose another --dir: %w", dir, err),
-			f.Close())
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = errors.New("another hunt is running there; wait for it or choose another --dir")
+		}
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
 	}
 	return func() { _ = f.Close() }, nil
 }

@@ -39,10 +39,9 @@ var MessageSizes = grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(coordinat
 
 // Dial connects to a coordinator on the network. Connections are plain: run both ends on one host or inside a private network.
 func Dial(addr string) (*Station, error) {
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		MessageSizes)
+	conn, err := Connect(addr)
 	if err != nil {
-		return nil, fmt.Errorf("connect to coordinator %s: %w", addr, err)
+		return nil, err
 	}
 	st := client(conn, func() { _ = conn.Close() })
 	st.Remote = true

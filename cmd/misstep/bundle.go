@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 
 	"misstep/app/bundles"
 	"misstep/bundle"
 	"misstep/corpus"
+	"misstep/internal/suggest"
 )
 
 type bundleCommand struct {
@@ -104,6 +106,18 @@ func (c *bundleShow) Run(e *env) error {
 		return t.Flush()
 	}
 	text, err := b.ReadFile(c.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		meant := ""
+		var names []string
+		for _, f := range b.Files() {
+			names = append(names, f.Path)
+		}
+		if near := suggest.Nearest(c.File, names); near != "" {
+			meant = ", did you mean " + near + "?"
+		}
+		return fmt.Errorf("%s has no file %s%s (`misstep bundle show %s list` lists them)", c.Bundle, suggest.Quote(c.File),
+			meant, c.Bundle)
+	}
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"misstep/app/bundles"
 	"misstep/app/sharing"
@@ -58,6 +60,11 @@ type corpusPull struct {
 
 // Run fetches.
 func (c *corpusPull) Run(ctx context.Context, e *env) error {
+	if !strings.Contains(c.From, "://") { // a folder: opening would create it
+		if _, err := os.Stat(c.From); err != nil {
+			return fmt.Errorf("corpus %s: %w", c.From, err)
+		}
+	}
 	return withPeer(ctx, e, c.corpusFlags, c.From, func(own, peer index.Corpus) error {
 		return synchronise(ctx, e, peer, own, c.trustFlags, c.JSON)
 	})

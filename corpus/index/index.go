@@ -47,6 +47,12 @@ const indexDir = "index"
 // its digest.
 func Folder(dir string) Index { return folder{filepath.Join(dir, indexDir)} }
 
+// InFolder reports whether the folder dir has an index, be it empty.
+func InFolder(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, indexDir))
+	return err == nil && info.IsDir()
+}
+
 type folder struct{ dir string }
 
 func (f folder) Entries(ctx context.Context) ([]Entry, error) {

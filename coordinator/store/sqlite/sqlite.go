@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"path/filepath"
 	"runtime"
 
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver "sqlite", in Go: a static binary without cgo
+	"golang.org/x/sys/unix"
+	"modernc.org/sqlite" // the driver "sqlite", in Go: a static binary without cgo
+	lib "modernc.org/sqlite/lib"
 
 	"misstep/coordinator/store"
 )
@@ -38,6 +41,10 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	}
 	write.SetMaxOpenConns(1)
 	if err := migrate(ctx, write); err != nil {
+		if cannotWrite(path, err) {
+			return nil, errors.Join(fmt.Errorf("open store %s: it or its folder cannot be written, which reading needs as well: "+
+				"make both writable, or copy the folder and use the copy", path), write.Close())
+		}
 		return nil, errors.Join(fmt.Errorf("migrate store %s: %w", path, err), write.Close())
 	}
 	read, err := sql.Open("sqlite", file+"?"+common+"&_pragma=query_only(1)")
@@ -46,6 +53,23 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	}
 	read.SetMaxOpenConns(max(2, runtime.GOMAXPROCS(0)))
 	return &Store{write: write, read: read}, nil
+}
+
+// cannotWrite reports whether an error of opening a database means that the file or its folder is read-only.
+func cannotWrite(path string, err error) bool {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	switch failure.Code() & 0xff { // the low byte is the primary code
+	case lib.SQLITE_READONLY:
+		return true
+	case lib.SQLITE_CANTOPEN: // its log cannot be created
+		err := unix.Access(filepath.Dir(path), unix.W_OK)
+		return err != nil && !errors.Is(err, fs.ErrNotExist)
+	default:
+		return false
+	}
 }
 
 func migrate(ctx context.Context, db *sql.DB) error {

@@ -2175,7 +2175,7 @@ func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
 // ListReproductionsRequest selects reproductions.
 type ListReproductionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// finding_id restricts to one finding and those merged with it; empty is all.
+	// finding_id, or an unambiguous prefix of it, restricts to one finding and those merged with it; empty is all.
 	FindingId     string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

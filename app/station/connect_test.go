@@ -1,0 +1,28 @@
+package station
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Only messages about a connection that cannot be made are reworded; the code stays.
+func TestUnreachable(t *testing.T) {
+	for text, want := range map[string]string{
+		`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`: "no coordinator " +
+			"answers at h:1 (dial tcp 127.0.0.1:1: connect: connection refused); start one with `misstep coordinator`, or correct the address",
+		`connection error: desc = "error reading server preface: EOF"`: "no coordinator answers at h:1 (error reading server preface: EOF); " +
+			"start one with `misstep coordinator`, or correct the address",
+		"the store is full": "the store is full",
+	} {
+		err := unreachable("h:1", status.Error(codes.Unavailable, text))
+		assert.Equal(t, codes.Unavailable, status.Code(err))
+		assert.Equal(t, want, status.Convert(err).Message())
+	}
+	other := errors.New(`connection error: desc = "x"`)
+	assert.Equal(t, other, unreachable("h:1", other))
+	assert.NoError(t, unreachable("h:1", nil))
+}
