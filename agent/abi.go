@@ -4,7 +4,8 @@ import "misstep/recipe"
 
 // The layout of status.bin, mirrored from abi.h. abi_test.go reads abi.h and fails when a number differs or is missing.
 const (
-	abiVersion            = 2
+	// ABIVersion is the version of what native code, Java and Go share (abi.h).
+	ABIVersion            = 2
 	statusMagic           = 0x315045545353494d
 	statusMagicOffset     = 0
 	statusVersionOffset   = 8

@@ -12,7 +12,7 @@ import (
 
 // mirrored maps the names of abi.h to the constants of abi.go.
 var mirrored = map[string]uint64{
-	"MISSTEP_ABI_VERSION":                abiVersion,
+	"MISSTEP_ABI_VERSION":                ABIVersion,
 	"MISSTEP_STATUS_MAGIC":               statusMagic,
 	"MISSTEP_STATUS_MAGIC_OFFSET":        statusMagicOffset,
 	"MISSTEP_STATUS_VERSION_OFFSET":      statusVersionOffset,

@@ -137,8 +137,8 @@ func ParseStatus(data []byte) (Status, error) {
 	if u64(statusMagicOffset) != statusMagic {
 		return Status{}, fmt.Errorf("%w: wrong magic number", ErrStatus)
 	}
-	if v := u32(statusVersionOffset); v != abiVersion {
-		return Status{}, fmt.Errorf("%w: expected version %d, got %d", ErrStatus, abiVersion, v)
+	if v := u32(statusVersionOffset); v != ABIVersion {
+		return Status{}, fmt.Errorf("%w: expected version %d, got %d", ErrStatus, ABIVersion, v)
 	}
 	if n := u32(statusSizeOffset); n != statusFileSize {
 		return Status{}, fmt.Errorf("%w: expected size %d, got %d", ErrStatus, statusFileSize, n)

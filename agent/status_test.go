@@ -15,7 +15,7 @@ func record() []byte {
 	u32 := func(at int, v uint32) { binary.LittleEndian.PutUint32(data[at:], v) }
 	u64 := func(at int, v uint64) { binary.LittleEndian.PutUint64(data[at:], v) }
 	u64(statusMagicOffset, statusMagic)
-	u32(statusVersionOffset, abiVersion)
+	u32(statusVersionOffset, ABIVersion)
 	u32(statusSizeOffset, statusFileSize)
 	u32(statusPidOffset, 4711)
 	u32(statusFlagsOffset, statusFlagStarted|statusFlagEnded)

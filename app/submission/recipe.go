@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"buf.build/go/protoyaml"
-
 	"misstep/app/local"
+	"misstep/coordinator/campaign"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 )
@@ -18,9 +17,9 @@ func LoadRecipe(i local.Installation, file string) (*misstepv1.Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read recipe: %w", err)
 	}
-	r := &misstepv1.Recipe{}
-	if err := (protoyaml.UnmarshalOptions{Path: file}).Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
+	r, err := campaign.ParseRecipe(text, file)
+	if err != nil {
+		return nil, err
 	}
 	if r.GetJdk().GetName() == "" && r.GetJdk().GetDigest() == "" {
 		return nil, fmt.Errorf("%s: jdk: name a JDK of the catalogue, e.g. jdk: {name: jdk17}", file)
@@ -46,14 +45,8 @@ func LoadRecipe(i local.Installation, file string) (*misstepv1.Recipe, error) {
 		return nil, err
 	}
 	if d := r.GetAgentDigest(); d != "" && d != artefacts.Digest {
-		return nil,
-			fmt.Errorf(
-				"%s: agent_digest: the recipe wants %s, but the agent here is %s; "+
-					"omit it or name the folder of that agent with --agent",
-				file,
-				d,
-				artefacts.Digest,
-			)
+		return nil, fmt.Errorf("%s: agent_digest: the recipe wants %s, but the agent here is %s; "+
+			"omit it or name the folder of that agent with --agent", file, d, artefacts.Digest)
 	}
 	r.AgentDigest = artefacts.Digest
 	return r, nil

@@ -52,6 +52,8 @@ type cli struct {
 	Home       string `help:"Folder of the catalogues and caches (${home})." env:"MISSTEP_HOME" placeholder:"DIR"`
 	SigningKey string `help:"SSH private key used to sign new bundles." env:"MISSTEP_SIGNING_KEY" type:"path" placeholder:"FILE"`
 
+	Version versionFlag `help:"Print the version, the commit, Go's version and that of the agent's interface."`
+
 	Agent string `help:"Folder of the agent artefacts (default: beside this binary)." env:"MISSTEP_AGENT" placeholder:"DIR"`
 }
 

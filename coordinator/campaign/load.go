@@ -1,4 +1,5 @@
-// Package campaign reads campaign files, reports precisely what is wrong with them, and turns them into recipes.
+// Package campaign reads campaign files, reports precisely what is wrong with them, and turns them into recipes. It reads recipe files,
+// too, which have the same form.
 //
 // A campaign is YAML with the field names of the message Campaign, snake_case or camelCase. Durations are written 1ms, 90s or
 // 2h30m; a strategy round_robin or random. Left out fields take these values: one alternative of instrumentation with ratio 1,
@@ -20,6 +21,7 @@ import (
 
 	"buf.build/go/protoyaml"
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"misstep/internal/shorten"
@@ -51,34 +53,51 @@ func Load(file []byte, name string) (*misstepv1.Campaign, error) {
 // Parse is Load for callers that also Resolve the names in the campaign.
 func Parse(file []byte, name string) (*Document, error) {
 	d := &Document{Campaign: &misstepv1.Campaign{}, name: name, lines: map[string]int{}}
-	if len(file) > MaxFile {
-		return nil, &FileError{
-			name,
-			[]Problem{{1, recipe.Violation{Message: fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile,
-				len(file))}}},
-		}
-	}
-	root, err := document(file)
-	if err != nil {
-		return nil, &FileError{name, []Problem{syntax(err)}}
-	}
 	r := &reader{lines: d.lines}
-	if root == nil {
-		r.fail(1, "", "the file is empty: expected the fields of a campaign")
-	} else {
-		r.message(root, d.Campaign.ProtoReflect().Descriptor(), "")
-	}
-	if len(r.problems) > 0 {
-		return nil, &FileError{name, r.problems}
-	}
-	// The reader has checked the structure and spelled out the enums, so the library can decode the rest.
-	if err := decode(root, d.Campaign, name); err != nil {
-		return nil, &FileError{name, []Problem{{root.Line, recipe.Violation{Message: err.Error()}}}}
+	if err := r.read(file, name, d.Campaign); err != nil {
+		return nil, err
 	}
 	if err := d.error(append(r.missing, Validate(d.Campaign)...)); err != nil {
 		return nil, err
 	}
 	return d, nil
+}
+
+// ParseRecipe reads a recipe file, which has the form of a campaign's, without validating its values. The error is a *FileError.
+func ParseRecipe(file []byte, name string) (*misstepv1.Recipe, error) {
+	parsed := &misstepv1.Recipe{}
+	r := &reader{lines: map[string]int{}}
+	if err := r.read(file, name, parsed); err != nil {
+		return nil, err
+	}
+	return parsed, nil
+}
+
+// read fills a message from a file. The error is a *FileError.
+func (r *reader) read(file []byte, name string, into proto.Message) error {
+	if len(file) > MaxFile {
+		return &FileError{
+			name, []Problem{{1, recipe.Violation{Message: fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile, len(file))}}},
+		}
+	}
+	root, err := document(file)
+	if err != nil {
+		return &FileError{name, []Problem{syntax(err)}}
+	}
+	desc := into.ProtoReflect().Descriptor()
+	if root == nil {
+		r.fail(1, "", "the file is empty: expected the fields of a %s", strings.ToLower(string(desc.Name())))
+	} else {
+		r.message(root, desc, "")
+	}
+	if len(r.problems) > 0 {
+		return &FileError{name, r.problems}
+	}
+	// The reader has checked the structure and spelled out the enums, so the library can decode the rest.
+	if err := decode(root, into, name); err != nil {
+		return &FileError{name, []Problem{{root.Line, recipe.Violation{Message: err.Error()}}}}
+	}
+	return nil
 }
 
 // Resolve checks the names against a catalogue. The error is a *FileError.
@@ -169,12 +188,12 @@ func syntax(err error) Problem {
 	return Problem{line, recipe.Violation{Message: "invalid YAML: " + err.Error()[len(m[0]):]}}
 }
 
-func decode(root *yaml.Node, c *misstepv1.Campaign, name string) error {
+func decode(root *yaml.Node, into proto.Message, name string) error {
 	text, err := yaml.Marshal(root)
 	if err != nil {
 		return err
 	}
-	return protoyaml.UnmarshalOptions{Path: name}.Unmarshal(text, c)
+	return protoyaml.UnmarshalOptions{Path: name}.Unmarshal(text, into)
 }
 
 // reader walks the YAML along the message's descriptor and notes problems, and the line of every field.
