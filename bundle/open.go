@@ -23,10 +23,10 @@ type Bundle struct {
 	files      []File
 	entries    map[string]*zip.File
 	reproducer *misstepv1.Reproducer
-	writtenAs  string          // id of the finding
-	shared     []File          // beside the bundle
-	source     string          // of the workload that they belong to, for people; may be empty
-	sources    []corpus.Opener // of shared files
+	writtenAs  string  // id of the finding
+	shared     []File  // beside the bundle
+	source     string  // of the workload that they belong to, for people; may be empty
+	places     []place // of shared files
 }
 
 // Open opens and verifies the bundle in the file name: its bounds, its paths, the SHA-256 of each entry, and the seal over all
@@ -41,7 +41,8 @@ func Open(name string) (*Bundle, error) {
 		return nil, errors.Join(fmt.Errorf("open bundle %s: %w", name, err), file.Close())
 	}
 	b.closer = file
-	b.Look(localdir.Reader(filepath.Join(filepath.Dir(name), SharedDir)))
+	beside := filepath.Join(filepath.Dir(name), SharedDir)
+	b.Look(beside, localdir.Reader(beside))
 	return b, nil
 }
 

@@ -159,8 +159,32 @@ func (b *Bundle) Shared() []File { return slices.Clone(b.shared) }
 // InWorkload is the path of a workload's file below the workload's folder.
 func (f File) InWorkload() string { return strings.TrimPrefix(f.Path, dirWorkload+"/") }
 
-// Look adds a place where Extract and Missing look for shared files, after the folder beside the bundle.
-func (b *Bundle) Look(source corpus.Opener) { b.sources = append(b.sources, source) }
+// Look adds a place where Extract and Missing look for shared files, after the folder beside the bundle; name is what Place returns
+// of it.
+func (b *Bundle) Look(name string, source corpus.Opener) {
+	b.places = append(b.places, place{name, source})
+}
+
+// place is where shared files may be.
+type place struct {
+	name   string
+	source corpus.Opener
+}
+
+// Place returns the name of the place that a shared file is taken from, empty if no place has it.
+func (b *Bundle) Place(ctx context.Context, f File) string {
+	for _, p := range b.places {
+		content, _, err := p.source.Open(ctx, f.Digest)
+		if errors.Is(err, corpus.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			_ = content.Close() // only opened
+		}
+		return p.name
+	}
+	return ""
+}
 
 // CopyShared copies the shared files to a store. The error is a *MissingError when one cannot be found.
 func (b *Bundle) CopyShared(ctx context.Context, to corpus.Store) error {
@@ -207,8 +231,8 @@ func (b *Bundle) missingError(files ...File) error {
 }
 
 func (b *Bundle) openShared(ctx context.Context, f File) (io.ReadCloser, error) {
-	for _, source := range b.sources {
-		content, size, err := source.Open(ctx, f.Digest)
+	for _, p := range b.places {
+		content, size, err := p.source.Open(ctx, f.Digest)
 		if errors.Is(err, corpus.ErrNotFound) {
 			continue
 		}

@@ -85,7 +85,7 @@ func TestASharedFileThatIsNotThereIsNamed(t *testing.T) {
 	other := memory.New()
 	_, _, err = other.Put(t.Context(), bytes.NewReader(large), corpus.Digest{})
 	require.NoError(t, err)
-	b.Look(other)
+	b.Look("other", other)
 	require.NoError(t, b.Extract(filepath.Join(t.TempDir(), "unpacked")))
 }
 
@@ -144,6 +144,7 @@ func TestSharedFilesAreVerifiedWhereTheyLie(t *testing.T) {
 	defer b.Close()
 	file := b.Shared()[0]
 	require.NoError(t, b.VerifyShared(t.Context(), file))
+	assert.Equal(t, filepath.Join(filepath.Dir(path), SharedDir), b.Place(t.Context(), file))
 	for _, name := range []string{nameReadme, nameReport} {
 		text, err := b.ReadFile(name)
 		require.NoError(t, err)
@@ -157,6 +158,7 @@ func TestSharedFilesAreVerifiedWhereTheyLie(t *testing.T) {
 	require.ErrorContains(t, b.VerifyShared(t.Context(), file), "bytes, not")
 	require.NoError(t, os.Remove(blob))
 	require.ErrorAs(t, b.VerifyShared(t.Context(), file), new(*MissingError))
+	assert.Empty(t, b.Place(t.Context(), file))
 }
 
 // TestTheScriptFindsSharedFiles runs the part of run.sh that puts them in place, with a java that says so.

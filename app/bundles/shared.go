@@ -77,7 +77,7 @@ func (o *Opened) look(ctx context.Context, i local.Installation, location string
 	}
 	if d, err := corpus.ParseDigest(o.Reproducer().GetRecipe().GetWorkload().GetDigest()); err == nil {
 		if entry, here := i.Workloads().ByDigest(d); here {
-			o.Look(catalogued{dir: entry.Path, files: o.Shared()})
+			o.Look("workload "+entry.Name+" of the catalogue", catalogued{dir: entry.Path, files: o.Shared()})
 		}
 	}
 	if missing, err := o.Missing(ctx); err != nil || len(missing) == 0 {
@@ -92,7 +92,7 @@ func (o *Opened) look(ctx context.Context, i local.Installation, location string
 	if err != nil {
 		return err
 	}
-	o.Look(c)
+	o.Look("corpus "+location, c)
 	o.done = done
 	return nil
 }

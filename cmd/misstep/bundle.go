@@ -59,6 +59,9 @@ func verifyShared(ctx context.Context, w io.Writer, b *bundle.Bundle) error {
 			state, err = "damaged", fmt.Errorf("shared file %s: %w", f.Path, err)
 		}
 		failures = errors.Join(failures, err)
+		if from := b.Place(ctx, f); from != "" {
+			state += ", from " + from
+		}
 		if _, err := fmt.Fprintf(w, "shared file %s (%d bytes, %s): %s\n", f.Path, f.Size, f.Digest, state); err != nil {
 			return err
 		}

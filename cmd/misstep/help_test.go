@@ -84,6 +84,10 @@ func TestExitCodesOfEveryCommand(t *testing.T) {
 func TestReferenceOfExitCodes(t *testing.T) {
 	const bundles = "`run.sh` of a bundle: 0 reproduced, 1 not reproduced, 2 could not run. `standalone/run.sh`: 0 the walkers agree, 1 they " +
 		"differ, 2 could not run."
+	const interrupts = "The first SIGINT (Ctrl-C) or SIGTERM lets a command end in order: `coordinator` and `runner` with 0, commands that pass " +
+		"on a program's exit code with that one, all others with 2. A second one ends the process at once, which a shell shows as 130 " +
+		"(128 and the number of SIGINT) or 143 (SIGTERM)."
 	reference.Hold(t, "../..", "exit-codes.md",
-		reference.Generated+"# Exit codes\n\n"+exitCodeTable()+"\n"+reference.Paragraph(bundles)+"\n")
+		reference.Generated+"# Exit codes\n\n"+exitCodeTable()+"\n"+reference.Paragraph(interrupts)+"\n\n"+
+			reference.Paragraph(bundles)+"\n")
 }

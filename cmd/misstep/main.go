@@ -101,6 +101,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if !ok {
 		exit = &exitError{code: exitFailed, err: err}
 	}
+	if errors.Is(exit.err, context.Canceled) && ctx.Err() != nil {
+		exit.err = app.ErrInterrupted
+	}
 	if exit.err != nil {
 		fmt.Fprintln(stderr, "misstep:", app.Message(exit))
 	}
