@@ -129,10 +129,8 @@ func goalTable(goals []Goal) Table {
 // Write writes the report to dir/NAME.json atomically.
 func (r Report) Write(dir string) error {
 	if r.Name == "" || strings.ContainsAny(r.Name, `/\.`) {
-		return fmt.Errorf(
-			"write the report: %q is not a benchmark's name: it is empty or contains a slash, a backslash or a dot",
-			r.Name,
-		)
+		return fmt.Errorf("write the report: %q is not a benchmark's name: it is empty or contains a slash, a backslash or a dot",
+			r.Name)
 	}
 	goals := r.Goals
 	if goals == nil {

@@ -78,21 +78,15 @@ func TestHuntResumesReproducing(t *testing.T) {
 	found, err := st.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{CampaignId: first})
 	require.NoError(t, err)
 	require.Len(t, found.GetFindings(), 1)
-	started, err := st.StartReproduction(
-		t.Context(),
-		&misstepv1.StartReproductionRequest{FindingId: found.GetFindings()[0].GetId()},
-	)
+	finding := found.GetFindings()[0].GetId()
+	started, err := st.StartReproduction(t.Context(), &misstepv1.StartReproductionRequest{FindingId: finding})
 	require.NoError(t, err)
 
 	assert.Equal(t, first, resumed(true))
 	assert.Contains(t, log.String(), "resuming the reproduction")
 	meanwhile(t, st, "", machine, func() {
-		status, err := station.WatchReproduction(
-			t.Context(),
-			st,
-			started.GetReproductionId(),
-			func(*misstepv1.ReproductionStatus) {},
-		)
+		show := func(*misstepv1.ReproductionStatus) {}
+		status, err := station.WatchReproduction(t.Context(), st, started.GetReproductionId(), show)
 		require.NoError(t, err)
 		require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, status.GetState(), status.GetFailure())
 	})

@@ -50,8 +50,7 @@ func (i Installation) Agent() (agent.Artefacts, error) {
 	dir := filepath.Dir(exe)
 	candidates := []string{
 		filepath.Join(dir, "agent"), filepath.Join(dir, "..", "agent"),
-		filepath.Join(dir, "..", "lib", "misstep",
-			"agent"),
+		filepath.Join(dir, "..", "lib", "misstep", "agent"),
 	}
 	var failures []error
 	for _, candidate := range candidates {

@@ -52,13 +52,8 @@ func (i Installation) ResolveJDK(j *misstepv1.Jdk) (*misstepv1.Jdk, error) {
 			j.GetName(), suggest.Among(j.GetName(), names), j.GetName())
 	}
 	if j.GetDigest() != "" && j.GetDigest() != entry.Digest.String() {
-		return nil,
-			fmt.Errorf(
-				"JDK %s in the catalogue is %s, but the recipe names %s; omit the digest or add that build under another name",
-				entry.Name,
-				entry.Digest,
-				j.GetDigest(),
-			)
+		return nil, fmt.Errorf("JDK %s in the catalogue is %s, but the recipe names %s; omit the digest or add that build under "+
+			"another name", entry.Name, entry.Digest, j.GetDigest())
 	}
 	return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}, nil
 }

@@ -65,11 +65,8 @@ func unsupported(all []*misstepv1.Perturbation, r *misstepv1.Recipe, have []stri
 				p.GetStrategy(), need, p.GetStrategy(), misstepv1.MechanismAgent)
 		}
 		if !recipe.CanPerturb(r, p) {
-			return fmt.Errorf(
-				"%s@%s: the finding's recipe has no checks or instruments no methods, so the agent has no points to perturb at",
-				p.GetStrategy(),
-				p.GetMechanism(),
-			)
+			return fmt.Errorf("%s@%s: the finding's recipe has no checks or instruments no methods, so the agent has no points to "+
+				"perturb at", p.GetStrategy(), p.GetMechanism())
 		}
 	}
 	return nil

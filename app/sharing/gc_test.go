@@ -42,6 +42,9 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 	build := func(digest string) []*misstepv1.JdkBuild {
 		return []*misstepv1.JdkBuild{{Jdk: &misstepv1.Jdk{Name: "b", Digest: digest}}}
 	}
+	on := func(digest string) *misstepv1.SubmitCampaignRequest {
+		return &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{Name: "j", Digest: digest}}}
+	}
 	const clean, mismatches = misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES
 	now := timestamppb.Now()
 	tree := fmt.Sprintf("misstep-tree 1\nfile %d %s release\n", len("file of a JDK to bisect"),
@@ -62,13 +65,10 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 			return errors.Join(
 				tx.PutReproduction(&misstepv1.Reproduction{
 					Id: "R1", State: misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING, Started: now,
-					Example: outcome(mismatches,
-						blob("example so far", true)),
+					Example: outcome(mismatches, blob("example so far", true)),
 					Spec: &misstepv1.ReproductionSpec{
-						Builds: build(put(tree)), Recipe: &misstepv1.Recipe{Workload: &misstepv1.Workload{
-							Name:   "w",
-							Digest: blob("workload", true),
-						}},
+						Builds: build(put(tree)),
+						Recipe: &misstepv1.Recipe{Workload: &misstepv1.Workload{Name: "w", Digest: blob("workload", true)}},
 					},
 				}),
 				tx.PutReproduction(&misstepv1.Reproduction{
@@ -77,32 +77,21 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 				}),
 				tx.PutCampaign(&store.Campaign{
 					ID: "C1", State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: time.Now(),
-					Tally: &misstepv1.CampaignStatus{},
-					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{
-						Name: "j",
-						Digest: blob("JDK of a running campaign",
-							true),
-					}}},
+					Tally: &misstepv1.CampaignStatus{}, Submission: on(blob("JDK of a running campaign", true)),
 				}),
 				tx.PutCampaign(&store.Campaign{
 					ID: "C2", State: misstepv1.CampaignState_CAMPAIGN_STATE_DONE, Submitted: time.Now(),
-					Tally: &misstepv1.CampaignStatus{},
-					Submission: &misstepv1.SubmitCampaignRequest{Jdks: []*misstepv1.Jdk{{
-						Name: "j",
-						Digest: blob("JDK of an ended campaign",
-							false),
-					}}},
+					Tally: &misstepv1.CampaignStatus{}, Submission: on(blob("JDK of an ended campaign", false)),
 				}),
 				trial("C1", 0, outcome(clean, blob("clean trial of a running campaign", true))),
 				trial("C2", 0, outcome(clean, blob("clean trial of an ended campaign", false))),
 				trial("C2", 1, outcome(mismatches, blob("mismatch of an ended campaign", true))),
 				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{
-					Id: "F1", LastSeen: now,
-					Example: outcome(mismatches, blob("finding",
-						true)),
+					Id: "F1", LastSeen: now, Example: outcome(mismatches, blob("finding", true)),
 				}}),
-				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: "F2", LastSeen: now, Example: outcome(mismatches,
-					blob("merged finding", true))}}),
+				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{
+					Id: "F2", LastSeen: now, Example: outcome(mismatches, blob("merged finding", true)),
+				}}),
 				func() error {
 					_, err := tx.AddDecision(&misstepv1.TriageDecision{Kind: "merge", Finding: "F2", Into: "F1", Made: now})
 					return err

@@ -60,10 +60,8 @@ func Open(dir string, config coordinator.Config, policy share.Policy, extra ...c
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { c.Run(ctx) })
-	misstepv1.RegisterCorpusServiceServer(
-		server,
-		remote.NewServer(blobs, remote.Shared(index.Folder(BlobsPath(dir)), policy.Check)),
-	)
+	shared := remote.Shared(index.Folder(BlobsPath(dir)), policy.Check)
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, shared))
 	stop := func() {
 		cancel()
 		running.Wait()

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"misstep/app/station"
 	"misstep/coordinator"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // coordinatorFlags choose the coordinator that a command talks to.
@@ -21,6 +23,17 @@ func (f coordinatorFlags) open(e *env) (*station.Station, error) {
 		return station.OpenDir(f.Dir, coordinator.Config{Logger: e.warnings()})
 	}
 	return nil, errors.New("give --coordinator HOST:PORT or --dir DIR")
+}
+
+// finding gets the finding with that id or prefix of one.
+func (f coordinatorFlags) finding(ctx context.Context, e *env, id string) (*misstepv1.Finding, error) {
+	st, err := f.open(e)
+	if err != nil {
+		return nil, err
+	}
+	defer st.Close()
+	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
+	return response.GetFinding(), err
 }
 
 // trustFlags decide whose bundles a command accepts.

@@ -183,8 +183,7 @@ func (c *corpusList) Run(ctx context.Context, e *env) error {
 		all := []corpusEntry{}
 		for _, entry := range entries {
 			all = append(all, corpusEntry{
-				entry.Finding, entry.Bundle.Digest.String(), entry.Bundle.Size,
-				entry.Signature.Digest.String(),
+				entry.Finding, entry.Bundle.Digest.String(), entry.Bundle.Size, entry.Signature.Digest.String(),
 			})
 		}
 		return e.json(all)

@@ -27,13 +27,7 @@ func record(m *misstepv1.Mismatch) string {
 	}
 	return fmt.Sprintf(
 		`{"check":"%s","kind":"%s","reference":%s,"suspect":%s,"divergence":%d,"thread":"t","topState":"%s","count":1}`,
-		m.GetCheck(),
-		m.GetKind(),
-		trace(m.GetReference()),
-		trace(m.GetSuspect()),
-		m.GetDivergence(),
-		m.GetTopState(),
-	)
+		m.GetCheck(), m.GetKind(), trace(m.GetReference()), trace(m.GetSuspect()), m.GetDivergence(), m.GetTopState())
 }
 
 // A record that shows a finding is a hit for its bundle's script, whatever the finding; most records of other findings with its

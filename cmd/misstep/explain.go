@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"misstep/coordinator/triage"
-	misstepv1 "misstep/proto/misstep/v1"
 )
 
 type findingsExplain struct {
@@ -27,16 +26,10 @@ type explained struct {
 
 // Run explains one.
 func (c *findingsExplain) Run(ctx context.Context, e *env) error {
-	st, err := c.open(e)
+	f, err := c.finding(ctx, e, c.ID)
 	if err != nil {
 		return err
 	}
-	defer st.Close()
-	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: c.ID})
-	if err != nil {
-		return err
-	}
-	f := response.GetFinding()
 	explanation, err := triage.Explain(f.GetExample(), f.GetSignature())
 	if err != nil {
 		return fmt.Errorf("explain finding %s: %w: a misstep of another version found it", f.GetId(), err)

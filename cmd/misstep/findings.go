@@ -56,16 +56,10 @@ type findingsShow struct {
 
 // Run shows one.
 func (c *findingsShow) Run(ctx context.Context, e *env) error {
-	st, err := c.open(e)
+	f, err := c.finding(ctx, e, c.ID)
 	if err != nil {
 		return err
 	}
-	defer st.Close()
-	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: c.ID})
-	if err != nil {
-		return err
-	}
-	f := response.GetFinding()
 	if c.JSON {
 		return e.json(f)
 	}

@@ -87,9 +87,8 @@ func printJDK(e *env, entry jdk.Entry, asJSON bool) error {
 	if asJSON {
 		return e.json(entry)
 	}
-	_, err := fmt.Fprintf(e.stdout, "%s: feature %d, %s\n  %s\n  digest %s\n  from %s\n  in %s\n", entry.Name, entry.Feature,
-		entry.Vendor,
-		entry.Version, entry.Digest, entry.Source, entry.Path)
+	_, err := fmt.Fprintf(e.stdout, "%s: feature %d, %s\n  %s\n  digest %s\n  from %s\n  in %s\n",
+		entry.Name, entry.Feature, entry.Vendor, entry.Version, entry.Digest, entry.Source, entry.Path)
 	return err
 }
 

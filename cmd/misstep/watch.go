@@ -122,8 +122,7 @@ func progressLine(s *misstepv1.CampaignStatus, r rate) string {
 			}
 		}
 		parts = append(parts, fmt.Sprintf("%s %s/s (%s)", c.GetCheck(), short(uint64(r.perSec[c.GetCheck()])),
-			strings.Join(verdicts,
-				", ")))
+			strings.Join(verdicts, ", ")))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("findings %d", len(s.GetFindingIds()))), " | ")
 }
