@@ -14,8 +14,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// resume returns the id of the unfinished campaign of the same spec in this folder, which gets the budget of the request; without an
-// unfinished campaign it submits the spec. An unfinished campaign of another spec is an error: both would take turns unnoticed. A
+// resume returns the id of the unfinished campaign of the same spec in this folder, which gets the budget of the request; without
+// an unfinished campaign it submits the spec. An unfinished campaign of another spec is an error: both would take turns unnoticed. A
 // seed that has run to its end here before is replaced by the next one that has not, so that a further run explores further. With
 // Reproduce, a campaign whose findings were being reproduced when it was interrupted comes first.
 func (h Hunt) resume(ctx context.Context, st *station.Station, request *misstepv1.SubmitCampaignRequest) (string, error) {
@@ -85,7 +85,8 @@ func (h Hunt) again(ctx context.Context, st *station.Station, s *misstepv1.Campa
 	if _, err := st.SetBudget(ctx, request); err != nil {
 		return err
 	}
-	h.Say("resuming campaign %s: %d trials done; with a new budget: %s", describe(s), station.Finished(s), strings.Join(parts, ", "))
+	h.Say("resuming campaign %s: %d trials done; with a new budget: %s", describe(s), station.Finished(s),
+		strings.Join(parts, ", "))
 	return nil
 }
 

@@ -80,7 +80,7 @@ func parseInterval(text string, durations bool) (interval, error) {
 		}
 	}
 	low, high, found := strings.Cut(text, ",")
-	if !found || len(low) == 0 || len(high) == 0 || !strings.Contains("[(", low[:1]) || !strings.Contains("])", high[len(high)-1:]) {
+	if !found || low == "" || high == "" || !strings.Contains("[(", low[:1]) || !strings.Contains("])", high[len(high)-1:]) {
 		return interval{}, fmt.Errorf("%q is no interval", text)
 	}
 	i := interval{low[1:], high[:len(high)-1], low[0] == '(', high[len(high)-1] == ')', number}

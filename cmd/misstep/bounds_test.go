@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every flag and argument that takes a number says which numbers are allowed, its default among them; every one that takes an address
-// says which form it has.
+// Every flag and argument that takes a number says which numbers are allowed, its default among them; every one that takes an
+// address says which form it has.
 func TestEveryNumberHasBounds(t *testing.T) {
 	numbers := 0
 	for _, leaf := range model(t).Leaves(false) {

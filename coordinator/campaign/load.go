@@ -1,5 +1,5 @@
-// Package campaign reads campaign files, reports precisely what is wrong with them, and turns them into recipes. It reads recipe files,
-// too, which have the same form.
+// Package campaign reads campaign files, reports precisely what is wrong with them, and turns them into recipes. It reads recipe
+// files, too, which have the same form.
 //
 // A campaign is YAML with the field names of the message Campaign, snake_case or camelCase. Durations are written 1ms, 90s or
 // 2h30m; a strategy round_robin or random. Left out fields take these values: one alternative of instrumentation with ratio 1,
@@ -76,9 +76,8 @@ func ParseRecipe(file []byte, name string) (*misstepv1.Recipe, error) {
 // read fills a message from a file. The error is a *FileError.
 func (r *reader) read(file []byte, name string, into proto.Message) error {
 	if len(file) > MaxFile {
-		return &FileError{
-			name, []Problem{{1, recipe.Violation{Message: fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile, len(file))}}},
-		}
+		text := fmt.Sprintf("expected a file of at most %d bytes, got %d", MaxFile, len(file))
+		return &FileError{name, []Problem{{1, recipe.Violation{Message: text}}}}
 	}
 	root, err := document(file)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestEveryGeneratedFileIsInContributing(t *testing.T) {
 	_, section, found := strings.Cut(string(text), "## Generated files")
 	require.True(t, found)
 	var patterns []string
-	for _, row := range regexp.MustCompile("(?m)^\\|(.*?)\\|").FindAllStringSubmatch(section, -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\|(.*?)\|`).FindAllStringSubmatch(section, -1) {
 		for _, cell := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
 			patterns = append(patterns, cell[1])
 		}
