@@ -36,7 +36,7 @@ func TestParseRecipeReadsTheCanonicalText(t *testing.T) {
 func TestRecipesAndCampaignsHaveTheSameMessages(t *testing.T) {
 	for file, want := range map[string]string{
 		"chekcs: []\n":                 "x.yaml:1: chekcs: unknown field, did you mean checks? (fields here: ",
-		"checks:\n- nam: gst-asgct\n": "x.yaml:2: checks[0].nam: unknown field, did you mean name? (fields here: name, ",
+		"checks:\n- nam: gst-asgct\n":  "x.yaml:2: checks[0].nam: unknown field, did you mean name? (fields here: name, ",
 		"checks: 3\n":                  "x.yaml:1: checks: expected a list, got \"3\"",
 		"seed: -1\n":                   "x.yaml:1: seed: expected a non-negative integer, got \"-1\"",
 		"limits: {wall: soon}\n":       "x.yaml:1: limits.wall: expected a duration such as 1ms, 90s or 2h30m, got \"soon\"",
