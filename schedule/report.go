@@ -75,7 +75,7 @@ type Ejection struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	// Dump is what the kernel wrote about its run queues and tasks at that moment, many lines, at most 32 KiB; empty before Linux
-	// 6.11 and when the scheduler was asked to end.
+	// 6.11 and for other kinds than "error" and "watchdog".
 	Dump string `json:"dump,omitempty"`
 }
 

@@ -43,12 +43,13 @@ func (s *scripted) Begin(_ context.Context, t perturb.Trial) (perturb.Session, e
 	if _, err := io.WriteString(t.Log, "schedule of "+filepath.Base(t.Command[0])); err != nil {
 		return nil, err
 	}
-	return &scriptedSession{scripted: s, over: make(chan struct{})}, nil
+	return &scriptedSession{scripted: s, over: make(chan struct{}), dump: t.Dump}, nil
 }
 
 type scriptedSession struct {
 	*scripted
 	over chan struct{}
+	dump io.Writer
 }
 
 func (s *scriptedSession) Start(cmd *exec.Cmd) error {
@@ -64,6 +65,11 @@ func (s *scriptedSession) Start(cmd *exec.Cmd) error {
 func (s *scriptedSession) Over() <-chan struct{} { return s.over }
 
 func (s *scriptedSession) End() (*misstepv1.PerturbationReport, error) {
+	if s.ejected != "" {
+		if _, err := io.WriteString(s.dump, "kernel's dump"); err != nil {
+			return nil, err
+		}
+	}
 	return &misstepv1.PerturbationReport{
 		Strategy: "chaos", Seed: s.seed, Mechanism: s.Mechanism(), Applied: s.applied,
 		Decisions: 9, Threads: 3, Ejected: s.ejected,
@@ -107,6 +113,9 @@ func TestPerturbationIsProved(t *testing.T) {
 				assert.Equal(t, uint64(7), outcome.GetPerturbation().GetSeed(), "the recipe's own")
 				assert.Equal(t, c.script.applied, outcome.GetPerturbation().GetApplied())
 				assert.Equal(t, "schedule of java", s.evidence(t, outcome, "schedule.log"))
+				if c.script.ejected != "" {
+					assert.Equal(t, "kernel's dump", s.evidence(t, outcome, FileKernelDump))
+				}
 			})
 		}
 	}

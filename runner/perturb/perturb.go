@@ -39,7 +39,7 @@ type Trial struct {
 	AgentOut string
 	// Log receives the schedule log: the decisions made, in the format of bpf/README.md.
 	Log io.Writer
-	// Dump receives the kernel's debug dump when it ejects the scheduler, at most 32 KiB of text.
+	// Dump receives the kernel's debug dump when it ejects the scheduler for an error or a stall, at most 32 KiB of text.
 	Dump io.Writer
 }
 
