@@ -37,15 +37,15 @@ func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage
 		p.Example, p.ExampleRecipe, p.Title, f.Weight = proto.CloneOf(o), l.Recipe, h.Title, h.Weight
 	}
 	if isNew {
-		if err := s.introduce(tx, p); err != nil {
+		if err := s.introduce(tx, p, now); err != nil {
 			return err
 		}
 	}
 	return tx.PutFinding(f)
 }
 
-// introduce lists in a new finding the older ones that it may belong to.
-func (s *Server) introduce(tx store.Tx, p *misstepv1.Finding) error {
+// introduce lists in a new finding the older ones that it may belong to, and merges what cut reports showed of it.
+func (s *Server) introduce(tx store.Tx, p *misstepv1.Finding, now time.Time) error {
 	g, err := view.LoadGroups(tx)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Server) introduce(tx store.Tx, p *misstepv1.Finding) error {
 	}
 	s.config.Logger.Info("new finding", slog.String("finding", p.GetId()), slog.String("title", p.GetTitle()),
 		slog.Any("fits", p.GetFits()))
-	return nil
+	return s.joinCut(tx, g, p, now)
 }
 
 // ListFindings implements the AdminService.

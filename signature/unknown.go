@@ -1,0 +1,70 @@
+package signature
+
+import "strings"
+
+// A report that ends early does not say that there was no walker or no operation: what it lacks is unknown.
+const (
+	// Unknown is the walker, thread or operation of a crash whose report ends before it.
+	Unknown = "unknown"
+	// UnknownFrame is the frame of a crash whose report names none, and what called a frame in CalledBy.
+	UnknownFrame = "(unknown)"
+	// CalledBy separates code that merely carried out the crash from the code that is to blame: "C memcpy called by C libzip.so f".
+	CalledBy = " called by "
+)
+
+// Completes reports whether a crash's signature says all that another one says, and more: whatever that one knows is equal, and
+// something that it does not know is known here. Two signatures that each know something else do not complete each other. Of a
+// crash by a signal at least the frame, or who carried it out, has to be known; an assertion's text is as good.
+func (c Crash) Completes(cut Crash) bool {
+	if c.Error != cut.Error || cut.Frame == UnknownFrame && !strings.HasPrefix(cut.Error, "Internal Error ") {
+		return false
+	}
+	theirs, ours := cut.known(), c.known()
+	more := false
+	for i, part := range theirs {
+		switch {
+		case part == ours[i]:
+		case part == "", i == framePart && calledByUnknown(part, ours[i]):
+			more = true
+		default:
+			return false
+		}
+	}
+	return more
+}
+
+// framePart is the index of the frame in what known returns.
+const framePart = 0
+
+// known returns frame, walker, thread and operation, each empty if it is unknown.
+func (c Crash) known() [4]string {
+	parts := [4]string{c.Frame, strings.Join(c.Walker, walkerSeparator), c.Thread, c.Operation}
+	if len(c.Walker) == 0 {
+		parts[1] = noWalker
+	}
+	for i, unknown := range [4]string{UnknownFrame, Unknown, Unknown, Unknown} {
+		if parts[i] == unknown {
+			parts[i] = ""
+		}
+	}
+	return parts
+}
+
+// calledByUnknown reports whether a frame of unknown caller is the other one, whose caller is known.
+func calledByUnknown(frame, other string) bool {
+	code, cut := strings.CutSuffix(frame, CalledBy+UnknownFrame)
+	return cut && strings.HasPrefix(other, code+CalledBy)
+}
+
+// Partial reports whether a part of a crash's signature is unknown, so that another one may complete it.
+func (c Crash) Partial() bool {
+	if strings.HasSuffix(c.Frame, CalledBy+UnknownFrame) {
+		return true
+	}
+	for _, part := range c.known() {
+		if part == "" {
+			return true
+		}
+	}
+	return false
+}
