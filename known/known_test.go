@@ -75,6 +75,11 @@ func TestLabel(t *testing.T) {
 		{crash(guarantee, "frame: V CodeCache::find_blob"), jdk25, ""},
 		{crash(guarantee, "frame: V CodeCache::find_blob"), jdk8, "JDK-8339133"},
 		{crash(guarantee, "frame: V CodeCache::find_blob"), jdk8new, ""},
+		{crash(guarantee, "frame: V CodeCache::find_blob"), "1.8.0_312", "JDK-8283849"}, // the older wording, see triage
+		{crash(guarantee, "frame: V CodeCache::find_blob"), "11.0.17+8", "JDK-8283849"},
+		{crash(guarantee, "frame: V CodeCache::find_blob"), "17.0.2", "JDK-8283849"},
+		{crash(guarantee, "frame: V CodeCache::find_blob"), "18.0.1", "JDK-8283849"},
+		{crash(guarantee, "frame: V CodeCache::find_blob"), "19.0.1", ""},
 		{crash("Internal Error codeCache.cpp guarantee(other) failed", "frame: V CodeCache::find_blob"), jdk17, ""},
 		{crash("SIGSEGV", "frame: V CodeCache::find_blob"), jdk17, ""},
 

@@ -166,15 +166,38 @@ func (f Frame) MethodName() string {
 	return strings.TrimPrefix(Class(f.Class)+"."+Method(f.Method), ".")
 }
 
-var versionSO = regexp.MustCompile(`(\.so)(\.\d+)+$|-\d+(\.\d+)+(\.so)$`)
+// Runtime reports whether a frame belongs to the C library, the dynamic linker or the C++ runtime.
+func (f Frame) Runtime() bool {
+	return f.Kind == CFrame && runtimeRE.MatchString(LibraryName(f.Library))
+}
+
+// Informative reports whether the frame names a function, a method or a library.
+func (f Frame) Informative() bool {
+	switch f.Kind {
+	case VMFrame:
+		return f.Function != "" || f.Offset != ""
+	case CFrame:
+		return f.Function != "" || f.Library != ""
+	}
+	return f.Kind != OtherFrame
+}
 
 // Normalised returns the part of the frame that belongs to the bug: "V frame::sender", "C libc.so raise", "J c2
-// java.util.HashMap.get", "v StubRoutines::call_stub".
+// java.util.HashMap.get", "v StubRoutines::call_stub". Without a symbol, a function of the VM is told by its offset in the library,
+// "V libjvm.so+0x9c8a5c".
 func (f Frame) Normalised() string {
 	switch f.Kind {
 	case VMFrame, CFrame:
-		library, name := versionSO.ReplaceAllString(cmp.Or(f.Library, unknownLibrary), "$1$3"), f.FunctionName()
+		library, name := unknownLibrary, f.FunctionName()
+		if f.Library != "" {
+			library = LibraryName(f.Library)
+		}
+		if f.Runtime() {
+			name = PlainCName(name)
+		}
 		switch {
+		case f.Kind == VMFrame && name == "" && f.Offset != "":
+			return "V " + library + "+" + f.Offset
 		case f.Kind == VMFrame:
 			return "V " + cmp.Or(name, library)
 		case name == "":
@@ -187,37 +210,9 @@ func (f Frame) Normalised() string {
 		return "v " + strings.TrimPrefix(f.Function, "~")
 	}
 	if f.Function == "" {
-		return "(unknown)"
+		return UnknownFrame
 	}
 	return WithoutNumbers(f.Function)
-}
-
-var (
-	cloneRE      = regexp.MustCompile(`(\.(part|constprop|isra|cold|lto_priv|llvm)(\.\d+)*)+$|\s*\[clone [^\]]*\]`)
-	anonymousNSE = regexp.MustCompile(`\(anonymous namespace\)::`)
-)
-
-// FunctionName returns the name in a VM or C frame's demangled symbol, without parameters, qualifiers and the suffixes of cloned
-// functions.
-func (f Frame) FunctionName() string {
-	s := anonymousNSE.ReplaceAllString(cloneRE.ReplaceAllString(f.Function, ""), "")
-	// Cut the parameter list: at the first parenthesis outside of template arguments, except that of operator().
-	depth := 0
-	for i, r := range s {
-		switch r {
-		case '<':
-			if !strings.HasSuffix(s[:i], "operator") && !strings.HasSuffix(s[:i], "operator<") {
-				depth++
-			}
-		case '>':
-			depth--
-		case '(':
-			if depth <= 0 && i > 0 && !strings.HasSuffix(s[:i], "operator") {
-				return strings.TrimSpace(s[:i])
-			}
-		}
-	}
-	return strings.TrimSuffix(s, " const")
 }
 
 var assertionRE = regexp.MustCompile(`\((?:[^()]*/)?([A-Za-z0-9_.]+\.[ch]pp):\d+\)`)

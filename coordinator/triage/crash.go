@@ -1,22 +1,22 @@
 package triage
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
+	"misstep/internal/hserr"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
 
-// Crash returns the signature of a crash and a title.
+// Crash returns the signature of a crash and a title. What a cut report does not have is unknown in it (signature.Unknown).
 func Crash(c *misstepv1.Crash) (*misstepv1.Signature, string) {
+	native := parseFrames(c.GetNativeFrames())
 	s := signature.Crash{
-		Error: crashError(c), Frame: blamed(c), Walker: walkerChain(c),
-		Thread: threadKind(c.GetThread()), Operation: vmOperation(c.GetVmOperation()),
+		Error: crashError(c), Frame: blamed(c, native), Walker: walkerChain(c, native), Thread: threadKind(c.GetThread(), native),
 	}
+	s.Operation = vmOperation(c.GetVmOperation(), s.Thread)
 	title := fmt.Sprintf("%s in %s (%s)", s.Error, s.Frame, s.Thread)
 	if c.GetInWalk() {
 		title = fmt.Sprintf("%s in %s while a stack was walked (%s)", s.Error, s.Frame, s.Thread)
@@ -24,11 +24,35 @@ func Crash(c *misstepv1.Crash) (*misstepv1.Signature, string) {
 	return signature.Proto(s), signature.Clean(title)
 }
 
+// frames are those of a stack that a report has, top first.
+type frames struct {
+	list []signature.Frame
+	// cut reports that the report ends before the stack, or in it.
+	cut bool
+}
+
+func parseFrames(lines []string) frames {
+	out := frames{cut: len(lines) == 0}
+	for _, l := range lines {
+		if l == hserr.MoreFrames {
+			out.cut = true
+			break
+		}
+		out.list = append(out.list, signature.ParseFrame(l))
+	}
+	return out
+}
+
 var (
 	signalNameRE = regexp.MustCompile(`^(SIG[A-Z0-9]+|EXCEPTION_[A-Z_]+)`)
-	// assert(x) failed: message — the message may end in values of the run. It may be preceded by "Internal Error (file:line);".
+	// failedRE matches an assertion or the message of a fatal error. It may be preceded by "Internal Error (file:line);".
 	failedRE = regexp.MustCompile(`\b((assert|guarantee)\(|(fatal error|Error):).*`)
+	// siginfoRE matches what follows the message in a crash's detail.
+	siginfoRE = regexp.MustCompile(`; (?:si_signo|ExceptionCode|EXCEPTION_)\b.*`)
 )
+
+// failed separates an assertion's condition, which is source code, from its message, which may report values of the run.
+const failed = ") failed"
 
 // crashError returns the signal's name, or for an internal error the source file (without its line, which changes with every
 // update) and the assertion.
@@ -40,169 +64,53 @@ func crashError(c *misstepv1.Crash) string {
 	if strings.HasPrefix(c.GetError(), "Out of Memory Error") {
 		out = "Out of Memory Error"
 	}
-	if file := signature.AssertionFile(c.GetError() + " " + c.GetDetail()); file != "" {
+	file := signature.AssertionFile(c.GetError() + " " + c.GetDetail())
+	if file != "" {
 		out += " " + file
 	}
-	if m := failedRE.FindString(c.GetDetail()); m != "" {
-		out += " " + signature.WithoutNumbers(m)
-	} else if out == "Internal Error" {
-		out = signature.WithoutNumbers(c.GetError())
+	if m := siginfoRE.ReplaceAllString(failedRE.FindString(c.GetDetail()), ""); m != "" {
+		return out + " " + message(file, m)
+	}
+	if out == "Internal Error" {
+		return signature.WithoutNumbers(c.GetError())
 	}
 	return out
 }
 
-// blamed returns the frame to blame: the problematic frame, unless it merely carries out the crash. abort is called by the function
-// that gave up, and Unsafe accesses the address that it gets; its functions in the VM have different names in each JDK.
-func blamed(c *misstepv1.Crash) string {
-	frame := signature.ParseFrame(c.GetProblematicFrame())
-	switch {
-	case strings.HasPrefix(c.GetError(), "SIGABRT") && cLibrary(frame):
-		for _, raw := range c.GetNativeFrames() {
-			if f := signature.ParseFrame(raw); !cLibrary(f) {
-				return f.Normalised()
-			}
-		}
-	case frame.Kind == signature.VMFrame && strings.HasPrefix(frame.FunctionName(), "Unsafe_"),
-		frame.Normalised() == "V "+signature.LibJVM:
-		if method := unsafeCaller(c.GetJavaFrames()); method != "" {
-			return signature.UnsafeCaller + method
+// message returns the text of an assertion or a fatal error as signatures have it.
+func message(file, text string) string {
+	for _, r := range reworded {
+		if r.file == file && strings.HasSuffix(text, r.message) && strings.Contains(text, failed) {
+			return r.now
 		}
 	}
-	return frame.Normalised()
-}
-
-// unsafeCaller returns the first method below those of Unsafe on top of a Java stack, ignoring frames of reflection; "" when Unsafe
-// is not on top.
-func unsafeCaller(frames []string) string {
-	unsafe := false
-	for _, raw := range frames {
-		f := signature.ParseFrame(raw)
-		switch {
-		case strings.Contains(f.MethodName(), ".Unsafe."):
-			unsafe = true
-		case !unsafe:
-			return ""
-		case f.Kind == signature.JavaFrame && !reflectionRE.MatchString(f.MethodName()):
-			return f.MethodName()
-		}
+	condition, rest, found := strings.Cut(text, failed)
+	if !found || strings.HasPrefix(text, "fatal error:") || strings.HasPrefix(text, "Error:") {
+		return signature.WithoutValues(text)
 	}
-	return ""
+	return signature.WithoutNumbers(condition) + failed + signature.WithoutValues(rest)
 }
 
-// reflectionRE matches the methods between one that is called by reflection and its caller: generated ones up to JDK 17, method
-// handles from JDK 18 on.
-var reflectionRE = regexp.MustCompile(`^(java\.lang\.(reflect|invoke)|(jdk\.internal|sun)\.reflect)\.`)
-
-var (
-	cLibraryRE = regexp.MustCompile(`^(libc\.so|libc-|libpthread)`)
-	// abortRE matches the C library's functions where gdb does not name the library.
-	abortRE = regexp.MustCompile(`^(__)?(GI_)?(pthread_kill|raise|abort)|^$`)
-)
-
-// cLibrary reports whether a frame belongs to the C library, or to no known library.
-func cLibrary(f signature.Frame) bool {
-	return f.Kind == signature.CFrame &&
-		(cLibraryRE.MatchString(f.Library) || f.Library == "" && abortRE.MatchString(f.FunctionName()))
-}
-
-// walkerEnds are where the chain of a walk ends: the entry points of walkers, the handler and the kernel's trampoline.
-var walkerEnds = []string{
-	"AsyncGetCallTrace", "JvmtiEnv::GetStackTrace", "jvmti_GetStackTrace", "JfrStackTrace::record", "JfrThreadSampl",
-}
-
-// maxChain frames distinguish the paths to one function without splitting findings by the depth of the walk.
-const maxChain = 4
-
-// walkerChain returns the path of the walk to the crash: the VM's own frames from the problematic one to the walker's entry, each
-// function once, at most maxChain and the entry. It is empty when no walker is on the stack. A walk that stack scanning began, at a
-// word that looked like a return address (sampling.guesses), is marked, since its registers were bogus.
-func walkerChain(c *misstepv1.Crash) []string {
-	var chain []string
-	for _, raw := range c.GetNativeFrames() {
-		f := signature.ParseFrame(raw)
-		fn := f.FunctionName()
-		if f.Kind != signature.VMFrame || fn == "" {
-			continue
-		}
-		for _, end := range walkerEnds {
-			if strings.HasPrefix(fn, end) {
-				chain = append(chain, fn)
-				if scanned(c) {
-					chain = append(chain, signature.StackScanning)
-				}
-				return chain
-			}
-		}
-		if len(chain) < maxChain && (len(chain) == 0 || chain[len(chain)-1] != fn) && !errorReporter(fn) {
-			chain = append(chain, fn)
-		}
-	}
-	switch {
-	case !c.GetInWalk():
-		return nil
-	case c.GetPhase() == phaseGuess:
-		return []string{"in " + signature.StackScanning}
-	}
-	return []string{"in " + cmp.Or(c.GetPhase(), "walk")}
-}
-
-// phaseGuess is the agent's name of the phase of such a walk (agent/status.go).
-const phaseGuess = "guess"
-
-func scanned(c *misstepv1.Crash) bool {
-	return c.GetPhase() == phaseGuess ||
-		slices.ContainsFunc(c.GetNativeFrames(), func(f string) bool { return strings.Contains(f, "GuessCallers") })
-}
-
-// errorReporter reports whether a function merely reports the crash: release and fastdebug builds have different ones on top.
-func errorReporter(fn string) bool {
-	for _, p := range []string{
-		"VMError::", "report_vm_error", "report_fatal", "report_java_out_of_memory", "JVM_handle_linux_signal", "PosixSignals::",
-		"crash_handler", "javaSignalHandler",
-	} {
-		if strings.HasPrefix(fn, p) {
-			return true
-		}
-	}
-	return false
-}
-
-var compilerThreadRE = regexp.MustCompile(`C([12]) CompilerThread|JVMCI`)
-
-// threadKind returns the kind of the crashed thread, from hs_err's "Current thread" line.
-func threadKind(line string) string {
-	switch {
-	case strings.TrimSpace(line) == "":
-		return "unknown"
-	case strings.Contains(line, "CompilerThread"):
-		if m := compilerThreadRE.FindStringSubmatch(line); m != nil && m[1] != "" {
-			return "compiler C" + m[1]
-		}
-		return "compiler"
-	case strings.Contains(line, "VMThread"):
-		return "VM thread"
-	case strings.Contains(line, "ConcurrentGCThread"), strings.Contains(line, "GCTaskThread"),
-		strings.Contains(line, "WorkerThread"), strings.Contains(line, "G1 "), strings.Contains(line, "ZWorker"),
-		strings.Contains(line, "Shenandoah"), strings.Contains(line, "GC Thread"):
-		return "GC"
-	case strings.Contains(line, "WatcherThread"):
-		return "watcher"
-	case strings.Contains(line, "JfrThreadSampler"), strings.Contains(line, "JFR Thread Sampler"),
-		strings.Contains(line, "JFR Sampler"):
-		return "JFR sampler"
-	case strings.Contains(line, "JavaThread"):
-		return "Java"
-	case strings.Contains(line, "native thread"), strings.Contains(line, "Thread"):
-		return "other"
-	}
-	return "unknown"
+// reworded are assertions whose condition was worded in other ways before, in the wording that they have now.
+var reworded = []struct{ file, message, now string }{
+	// JDK-8283849 gave the guarantee an exception and a shorter condition. Up to JDK 8u345, 11.0.17 and 17.0.4 it has conditions
+	// on result->is_zombie() and on (VMError::)is_error_reported().
+	{
+		"codeCache.cpp", "unsafe access to zombie method",
+		"guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method",
+	},
 }
 
 var operationRE = regexp.MustCompile(`^(?:VM_Operation\s*\([^)]*\):\s*)?([A-Za-z_][A-Za-z0-9_]*)`)
 
-func vmOperation(s string) string {
+// vmOperation returns the VM operation that a crashed thread executed, given its kind. Only the VM thread executes any, and HotSpot
+// reports it for no other thread (vmError.cpp, "printing VM operation").
+func vmOperation(s, thread string) string {
 	if m := operationRE.FindStringSubmatch(strings.TrimSpace(s)); m != nil {
 		return m[1]
 	}
-	return "none"
+	if thread == vmThread || thread == signature.Unknown {
+		return signature.Unknown
+	}
+	return hserr.NoOperation
 }

@@ -6,6 +6,7 @@ package hserr
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,12 @@ var ErrNotCrash = errors.New("not an error file of HotSpot")
 // Unwritten is the detail of a crash without an error file.
 const Unwritten = "the JVM died without writing an error file"
 
+// NoOperation is the VM operation of a crash in a file that shows that none was executed.
+const NoOperation = "none"
+
+// MoreFrames ends a stack of which the file has only the beginning, as HotSpot itself writes where it leaves frames out.
+const MoreFrames = "...<more frames>..."
+
 // Report is the content of an error file.
 type Report struct {
 	// Crash for the outcome; in_walk and phase stay unset, as the file does not have them.
@@ -38,6 +45,9 @@ type Report struct {
 	// OutOfMemory reports that native memory could not be allocated, or that the heap was full under -XX:+CrashOnOutOfMemoryError:
 	// not a bug of the JVM but a matter of the machine, a limit or the program.
 	OutOfMemory bool
+	// JRE is the version of the runtime environment as the head gives it, which package known reads: "OpenJDK Runtime Environment
+	// (11.0.17+8) (build 11.0.17+8)"; empty if the file ends before it.
+	JRE string
 	// Complete reports that HotSpot wrote the file to its end.
 	Complete bool
 }
@@ -48,6 +58,9 @@ func Parse(r io.Reader) (*Report, error) {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxBytes), 64<<10)
 	for {
 		line, err := readLine(in)
+		if errors.Is(err, io.EOF) {
+			line = certain(line)
+		}
 		if line != "" || err == nil {
 			p.line(line)
 		}
@@ -63,6 +76,14 @@ func Parse(r io.Reader) (*Report, error) {
 	}
 	p.finish()
 	return p.report, nil
+}
+
+// certain returns what is certain of a file's last line that does not end: any line may have been cut, and half a name is another.
+func certain(line string) string {
+	if wholeLine.MatchString(line) {
+		return line
+	}
+	return cutHead.FindString(line)
 }
 
 // readLine returns the next line without its terminator, cut to maxLine bytes of valid UTF-8.
@@ -99,6 +120,7 @@ type parser struct {
 	siginfo string
 	native  bool // the file is about native memory
 	advice  bool // the current line belongs to the head's advice about memory
+	ended   struct{ native, java bool }
 }
 
 var (
@@ -113,6 +135,13 @@ var (
 	operation   = regexp.MustCompile(`^VM_Operation \(0x[0-9a-f]+\): (.*)$`)
 	hazard      = regexp.MustCompile(`,?\s*\b_(?:nested_)?threads_hazard_ptr(?:_cnt)?=\w+`)
 	requestedBy = regexp.MustCompile(`,? requested by thread 0x[0-9a-f]+`)
+	// wholeLine matches a line that is whole although it does not end, cutHead what identifies the error in a line of the head.
+	cutHead = regexp.MustCompile(`^#\s+(?:(?:SIG[A-Z0-9]+|EXCEPTION_[A-Z_]+) \(0x[0-9a-f]+\)|` +
+		`SIG(?:SEGV|BUS|ILL|FPE|ABRT|TRAP|SYS)\b|Internal Error)`)
+	wholeLine = regexp.MustCompile(`^END\.$|^elapsed time: .*\)$|\]\s+\S.*\+0x[0-9a-f]+$`)
+	// afterStacks are what HotSpot writes after the stacks of the crashed thread, in some version.
+	afterStacks = regexp.MustCompile(`^(?:siginfo:|Registers:|Register to memory mapping:|VM_Operation|Top of Stack:|` +
+		`Instructions:|END\.|-----)`)
 )
 
 func (p *parser) line(line string) {
@@ -135,25 +164,47 @@ func (p *parser) line(line string) {
 			return
 		}
 	}
+	p.leave(line)
 	if p.state != inHead && p.state != inFrame || strings.HasPrefix(line, "-----") {
 		p.state = inNothing // but an error while the head is written puts its message between the head's lines
 	}
 	switch {
-	case strings.HasPrefix(line, "Native frames:") && len(crash.NativeFrames) == 0:
-		p.state = inNative
-	case strings.HasPrefix(line, "Java frames:") && len(crash.JavaFrames) == 0:
-		p.state = inJava
+	case strings.HasPrefix(line, "Native frames:") && !p.ended.native:
+		p.state, crash.NativeFrames = inNative, nil
+	case strings.HasPrefix(line, "Java frames:") && !p.ended.java:
+		p.state, crash.JavaFrames = inJava, nil
 	case strings.HasPrefix(line, "Current thread") && crash.Thread == "":
 		p.thread(line)
 	case strings.HasPrefix(line, "VM_Operation") && crash.VmOperation == "":
 		if m := operation.FindStringSubmatch(line); m != nil {
 			crash.VmOperation = strings.TrimSpace(requestedBy.ReplaceAllString(m[1], ""))
 		}
+	case strings.HasPrefix(line, "-----") && strings.Contains(line, "P R O C E S S") && crash.VmOperation == "":
+		crash.VmOperation = NoOperation // the line about it comes before this section
 	case strings.HasPrefix(line, "siginfo:") && p.siginfo == "":
 		p.siginfo = strings.TrimSpace(strings.TrimPrefix(line, "siginfo:"))
 	case line == "END.",
 		strings.HasPrefix(line, "elapsed time: ") && strings.HasSuffix(line, ")"): // the last line of JDK 8
 		p.report.Complete = true
+	}
+}
+
+// leave notes which stacks are known to their ends, when a line follows that is no frame. HotSpot reports in it that it crashed in
+// writing a stack; that one is not known, unless it is written again.
+func (p *parser) leave(line string) {
+	failed := strings.HasPrefix(line, "[error occurred during error reporting") ||
+		strings.HasPrefix(line, "[timeout occurred during error reporting")
+	process := strings.HasPrefix(line, "-----") && strings.Contains(line, "P R O C E S S")
+	switch crash := p.report.Crash; {
+	case p.state == inNative:
+		p.ended.native = !failed
+	case p.state == inJava:
+		p.ended.java = !failed
+	case process:
+		p.ended.native = p.ended.native || len(crash.GetNativeFrames()) == 0
+		p.ended.java = p.ended.java || len(crash.GetJavaFrames()) == 0
+	case p.ended.native && len(crash.GetJavaFrames()) == 0 && !strings.HasPrefix(line, "Java frames:"):
+		p.ended.java = p.ended.java || afterStacks.MatchString(line)
 	}
 }
 
@@ -174,6 +225,9 @@ func (p *parser) comment(text string) {
 		}
 	case strings.HasPrefix(text, "JRE version:"):
 		p.state = inNothing
+		p.report.JRE = cmp.Or(p.report.JRE, strings.TrimSpace(strings.TrimPrefix(text, "JRE version:")))
+	case strings.HasPrefix(text, "Java VM: ") && p.report.Crash.GetVmBuild() == "":
+		p.report.Crash.VmBuild = build(strings.TrimPrefix(text, "Java VM: "))
 	case p.state == inHead && text != "":
 		p.headLine(text)
 	}
@@ -232,6 +286,12 @@ func (p *parser) thread(line string) {
 // finish derives the error and its detail from the head's lines.
 func (p *parser) finish() {
 	crash := p.report.Crash
+	if !p.ended.native && len(crash.NativeFrames) < maxFrames {
+		crash.NativeFrames = append(crash.NativeFrames, MoreFrames)
+	}
+	if !p.ended.java && len(crash.JavaFrames) < maxFrames {
+		crash.JavaFrames = append(crash.JavaFrames, MoreFrames)
+	}
 	if len(p.message) == 0 {
 		return
 	}

@@ -73,7 +73,7 @@ func TestTruncatedFiles(t *testing.T) {
 			}
 			require.False(t, report.Complete && n < len(data)-1)
 			if head > 0 && n > 400 {
-				require.NotEmpty(t, report.Crash.GetError())
+				require.NotEmptyf(t, report.Crash.GetError(), "%s cut at %d: %s", file, n, data[:n])
 			}
 		}
 	}

@@ -912,11 +912,11 @@ type Crash struct {
 	ProblematicFrame string `protobuf:"bytes,2,opt,name=problematic_frame,json=problematicFrame,proto3" json:"problematic_frame,omitempty"`
 	// thread that crashed: its line in hs_err without addresses.
 	Thread string `protobuf:"bytes,3,opt,name=thread,proto3" json:"thread,omitempty"`
-	// vm_operation that was being executed; empty for none.
+	// vm_operation that was being executed; "none", or empty if it is not known because the report ends before it.
 	VmOperation string `protobuf:"bytes,4,opt,name=vm_operation,json=vmOperation,proto3" json:"vm_operation,omitempty"`
-	// native_frames of the crashed thread, top first, at most 64.
+	// native_frames of the crashed thread, top first, at most 64, and "...<more frames>..." where the report was cut.
 	NativeFrames []string `protobuf:"bytes,5,rep,name=native_frames,json=nativeFrames,proto3" json:"native_frames,omitempty"`
-	// java_frames of the crashed thread, top first, at most 64.
+	// java_frames of the crashed thread, top first, at most 64, and "...<more frames>..." where the report was cut.
 	JavaFrames []string `protobuf:"bytes,6,rep,name=java_frames,json=javaFrames,proto3" json:"java_frames,omitempty"`
 	// in_walk reports that the crash happened inside ASGCT or the signal handler, according to the flight record.
 	InWalk bool `protobuf:"varint,7,opt,name=in_walk,json=inWalk,proto3" json:"in_walk,omitempty"`
@@ -927,7 +927,10 @@ type Crash struct {
 	// sample is the number of the sample or check whose walk crashed, according to the flight record; 0 outside of a walk.
 	Sample uint64 `protobuf:"varint,10,opt,name=sample,proto3" json:"sample,omitempty"`
 	// walk_pc is the program counter with which the walk began, according to the flight record; 0 outside of a walk.
-	WalkPc        uint64 `protobuf:"varint,11,opt,name=walk_pc,json=walkPc,proto3" json:"walk_pc,omitempty"`
+	WalkPc uint64 `protobuf:"varint,11,opt,name=walk_pc,json=walkPc,proto3" json:"walk_pc,omitempty"`
+	// vm_build is the VM's name, version and platform, e.g. "OpenJDK 64-Bit Server VM 15.0.2+7-27 windows-amd64": what offsets in
+	// its library refer to. It is empty without an error file.
+	VmBuild       string `protobuf:"bytes,12,opt,name=vm_build,json=vmBuild,proto3" json:"vm_build,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1037,6 +1040,13 @@ func (x *Crash) GetWalkPc() uint64 {
 		return x.WalkPc
 	}
 	return 0
+}
+
+func (x *Crash) GetVmBuild() string {
+	if x != nil {
+		return x.VmBuild
+	}
+	return ""
 }
 
 // Hang describes a JVM that made no progress.
@@ -1892,7 +1902,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\farchitecture\x18\x16 \x01(\tR\farchitecture\"/\n" +
 	"\tStackWord\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x04R\x02at\x12\x12\n" +
-	"\x04code\x18\x02 \x01(\tR\x04code\"\xc3\x02\n" +
+	"\x04code\x18\x02 \x01(\tR\x04code\"\xde\x02\n" +
 	"\x05Crash\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12+\n" +
 	"\x11problematic_frame\x18\x02 \x01(\tR\x10problematicFrame\x12\x16\n" +
@@ -1906,7 +1916,8 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x06detail\x18\t \x01(\tR\x06detail\x12\x16\n" +
 	"\x06sample\x18\n" +
 	" \x01(\x04R\x06sample\x12\x17\n" +
-	"\awalk_pc\x18\v \x01(\x04R\x06walkPc\"N\n" +
+	"\awalk_pc\x18\v \x01(\x04R\x06walkPc\x12\x19\n" +
+	"\bvm_build\x18\f \x01(\tR\avmBuild\"N\n" +
 	"\x04Hang\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x120\n" +
 	"\athreads\x18\x02 \x03(\v2\x16.misstep.v1.HungThreadR\athreads\"\xde\x01\n" +

@@ -1,0 +1,121 @@
+package signature
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	cloneRE = regexp.MustCompile(`(\.(part|constprop|isra|cold|lto_priv|llvm)(\.\d+)*)+$|\s*\[clone [^\]]*\]|` +
+		`::h[0-9a-f]{16}$|@+(GLIBC|plt)\S*$`)
+	anonymousNSE = regexp.MustCompile(`\(anonymous namespace\)::`)
+)
+
+// FunctionName returns the name in a VM or C frame's demangled symbol, without return type, parameters, template arguments,
+// qualifiers and the suffixes of cloned functions: compilers and demanglers give more or less of these.
+func (f Frame) FunctionName() string {
+	s := anonymousNSE.ReplaceAllString(cloneRE.ReplaceAllString(f.Function, ""), "")
+	if strings.HasPrefix(s, "<") || strings.HasPrefix(s, "-[") || strings.HasPrefix(s, "+[") {
+		return s // "<signal handler called>", methods of Objective-C
+	}
+	name, operator := s, ""
+	if i := operatorAt(s); i >= 0 {
+		name, operator = s[:i], s[i:]
+	}
+	if i := strings.IndexByte(withoutTemplates(name), '('); i > 0 && operator == "" {
+		name = withoutTemplates(name)[:i]
+	} else if i > 0 { // a lambda in a function: its operator()
+		name, operator = withoutTemplates(name)[:i], ""
+	} else {
+		name = withoutTemplates(name)
+	}
+	name = strings.TrimSuffix(strings.TrimSpace(name), " const")
+	if !strings.HasSuffix(name, ":") || operator == "" { // else the return type is before an operator's class
+		name = strings.TrimSpace(name)
+	}
+	for _, thunk := range []string{"non-virtual thunk to ", "virtual thunk to "} {
+		name = strings.TrimPrefix(name, thunk)
+	}
+	if i := strings.LastIndexByte(name, ' '); i >= 0 {
+		name = strings.TrimLeft(name[i+1:], "*&")
+	}
+	return name + operatorName(operator)
+}
+
+// withoutTemplates removes template arguments, nested ones too.
+func withoutTemplates(s string) string {
+	if !strings.Contains(s, "<") {
+		return s
+	}
+	var b strings.Builder
+	depth := 0
+	for _, r := range s {
+		switch {
+		case r == '<':
+			depth++
+		case r == '>':
+			depth = max(0, depth-1)
+		case depth == 0:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+var operatorRE = regexp.MustCompile(`(?:^|[\s:])operator\b`)
+
+// operatorAt returns where the name of an operator begins in a symbol, -1 if it is not one. Parameters do not name operators.
+func operatorAt(s string) int {
+	m := operatorRE.FindStringIndex(s)
+	if m == nil {
+		return -1
+	}
+	return m[1] - len("operator")
+}
+
+// operatorName returns "operator()" for "operator()(int) const", "operator new" for "operator new(unsigned long)".
+func operatorName(s string) string {
+	rest, found := strings.CutPrefix(s, "operator")
+	if !found {
+		return ""
+	}
+	if strings.HasPrefix(rest, "()") {
+		return "operator()"
+	}
+	rest, _, _ = strings.Cut(rest, "(")
+	return "operator" + strings.TrimRight(rest, " ")
+}
+
+// variantRE matches what the C libraries append to the name of a function that they have once for each kind of CPU; glibc:
+// sysdeps/*/multiarch, macOS: libplatform.
+var variantRE = regexp.MustCompile(`\$VARIANT\$\w+$|_(avx|avx2|avx512|evex|evex256|evex512|sse2|sse3|ssse3|sse4|sse42|sse4_1|sse4_2|` +
+	`c|no|unaligned|aligned|erms|rtm|vzeroupper|back|generic|base|ia32|i586|i686|asimd|neon|mte|mops|sve|a64fx|zva64|zva|emag|kunpeng920|` +
+	`falkor|thunderx|thunderx2|cortex|altivec|vsx|power\d+\w*|ppc|z10|z13|z196|vx|lasx|lsx|rvv|fma|fma4)$`)
+
+// C library functions that share their code. In glibc, memcpy is another name of memmove's code for most kinds of CPUs, so that
+// a report has either.
+var sameCode = map[string]string{"memmove": "memcpy", "mempcpy": "memcpy", "bcopy": "memcpy"}
+
+// PlainCName returns the name under which programs call a function of the C library: "memcpy" for "__memcpy_avx_unaligned_erms",
+// "__memmove_ssse3" and "_platform_memmove$VARIANT$Haswell".
+func PlainCName(name string) string {
+	s := name
+	for {
+		cut := variantRE.ReplaceAllString(s, "")
+		if cut == s || strings.Trim(cut, "_") == "" {
+			break
+		}
+		s = cut
+	}
+	for _, prefix := range []string{"_platform_", "__GI_", "__GI_", "__libc_", "__"} {
+		s = strings.TrimPrefix(s, prefix)
+	}
+	s = strings.TrimLeft(s, "_")
+	if same, ok := sameCode[s]; ok {
+		return same
+	}
+	if s == "" {
+		return name
+	}
+	return s
+}
