@@ -18,28 +18,42 @@ func (f Frame) FunctionName() string {
 	if strings.HasPrefix(s, "<") || strings.HasPrefix(s, "-[") || strings.HasPrefix(s, "+[") {
 		return s // "<signal handler called>", methods of Objective-C
 	}
-	name, operator := s, ""
-	if i := operatorAt(s); i >= 0 {
-		name, operator = s[:i], s[i:]
+	s = withoutTemplates(operatorSigns.Replace(s))
+	operator := operatorAt(s)
+	from := max(0, operator)
+	if operator >= 0 && strings.HasPrefix(s[operator:], "operator()") {
+		from += len("operator()")
 	}
-	if i := strings.IndexByte(withoutTemplates(name), '('); i > 0 && operator == "" {
-		name = withoutTemplates(name)[:i]
-	} else if i > 0 { // a lambda in a function: its operator()
-		name, operator = withoutTemplates(name)[:i], ""
-	} else {
-		name = withoutTemplates(name)
+	if i := strings.IndexByte(s[from:], '('); i >= 0 && from+i > 0 {
+		s = s[:from+i]
 	}
-	name = strings.TrimSuffix(strings.TrimSpace(name), " const")
-	if !strings.HasSuffix(name, ":") || operator == "" { // else the return type is before an operator's class
-		name = strings.TrimSpace(name)
+	s = strings.TrimSuffix(strings.TrimSpace(s), " const")
+	last := len(s)
+	if operator >= 0 { // "operator new" is one word
+		last = operator
 	}
-	for _, thunk := range []string{"non-virtual thunk to ", "virtual thunk to "} {
-		name = strings.TrimPrefix(name, thunk)
+	s = strings.TrimLeft(s[strings.LastIndexByte(s[:last], ' ')+1:], "*&")
+	return operatorNames.Replace(s)
+}
+
+// operatorSigns hides the angle brackets in the names of operators, operatorNames restores them.
+var (
+	operatorSigns = strings.NewReplacer(
+		"operator<=>", "operator\x01=\x02", "operator<<", "operator\x01\x01", "operator<=", "operator\x01=",
+		"operator<", "operator\x01", "operator->", "operator-\x02", "operator>>", "operator\x02\x02", "operator>", "operator\x02",
+	)
+	operatorNames = strings.NewReplacer("\x01", "<", "\x02", ">")
+)
+
+var operatorRE = regexp.MustCompile(`(?:^|[\s:])operator\b`)
+
+// operatorAt returns where the name of an operator begins in a symbol without template arguments, -1 if the function is none.
+func operatorAt(s string) int {
+	m := operatorRE.FindStringIndex(s)
+	if m == nil || strings.IndexByte(s[:m[0]], '(') >= 0 { // an operator that a parameter names
+		return -1
 	}
-	if i := strings.LastIndexByte(name, ' '); i >= 0 {
-		name = strings.TrimLeft(name[i+1:], "*&")
-	}
-	return name + operatorName(operator)
+	return m[1] - len("operator")
 }
 
 // withoutTemplates removes template arguments, nested ones too.
@@ -62,38 +76,14 @@ func withoutTemplates(s string) string {
 	return b.String()
 }
 
-var operatorRE = regexp.MustCompile(`(?:^|[\s:])operator\b`)
+// variantRE matches what the C libraries append to the name of a function that they have once for each kind of CPU (glibc:
+// sysdeps/*/multiarch, macOS: libplatform).
+var variantRE = regexp.MustCompile(`\$VARIANT\$\w+$|_(avx|avx2|avx512|evex|evex256|evex512|sse2|sse3|ssse3|sse4|sse42|` +
+	`sse4_1|sse4_2|unaligned|aligned|erms|rtm|no_vzeroupper|vzeroupper|back|generic|base|ia32|i586|i686|asimd|neon|mte|mops|sve|a64fx|zva64|zva|emag|` +
+	`kunpeng920|falkor|thunderx|thunderx2|cortex|altivec|vsx|power\d+\w*|ppc|z10|z13|z196|vx|lasx|lsx|rvv|fma|fma4)$`)
 
-// operatorAt returns where the name of an operator begins in a symbol, -1 if it is not one. Parameters do not name operators.
-func operatorAt(s string) int {
-	m := operatorRE.FindStringIndex(s)
-	if m == nil {
-		return -1
-	}
-	return m[1] - len("operator")
-}
-
-// operatorName returns "operator()" for "operator()(int) const", "operator new" for "operator new(unsigned long)".
-func operatorName(s string) string {
-	rest, found := strings.CutPrefix(s, "operator")
-	if !found {
-		return ""
-	}
-	if strings.HasPrefix(rest, "()") {
-		return "operator()"
-	}
-	rest, _, _ = strings.Cut(rest, "(")
-	return "operator" + strings.TrimRight(rest, " ")
-}
-
-// variantRE matches what the C libraries append to the name of a function that they have once for each kind of CPU; glibc:
-// sysdeps/*/multiarch, macOS: libplatform.
-var variantRE = regexp.MustCompile(`\$VARIANT\$\w+$|_(avx|avx2|avx512|evex|evex256|evex512|sse2|sse3|ssse3|sse4|sse42|sse4_1|sse4_2|` +
-	`c|no|unaligned|aligned|erms|rtm|vzeroupper|back|generic|base|ia32|i586|i686|asimd|neon|mte|mops|sve|a64fx|zva64|zva|emag|kunpeng920|` +
-	`falkor|thunderx|thunderx2|cortex|altivec|vsx|power\d+\w*|ppc|z10|z13|z196|vx|lasx|lsx|rvv|fma|fma4)$`)
-
-// C library functions that share their code. In glibc, memcpy is another name of memmove's code for most kinds of CPUs, so that
-// a report has either.
+// sameCode are functions of the C library that share their code. In glibc, memcpy is another name of memmove's code for most kinds
+// of CPUs, so that a report has either.
 var sameCode = map[string]string{"memmove": "memcpy", "mempcpy": "memcpy", "bcopy": "memcpy"}
 
 // PlainCName returns the name under which programs call a function of the C library: "memcpy" for "__memcpy_avx_unaligned_erms",

@@ -60,9 +60,6 @@ func LibraryName(file string) string {
 
 // runtimeRE matches the C library, the dynamic linker and the C++ runtime of Linux (glibc, musl), macOS and Windows, by the names
 // that LibraryName returns. They do what their callers tell them.
-var runtimeRE = regexp.MustCompile(`(?i)^(libc|libpthread|ld|ld-linux.*|ld-musl.*|libc\.musl.*|linux-vdso|linux-gate|linux-vdso64|` +
+var runtimeRE = regexp.MustCompile(`(?i)^(libc|libpthread|ld|ld-linux.*|ld-musl.*|libc\.musl.*|linux-vdso(?:64)?|linux-gate|` +
 	`libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libsystem_\w+|libSystem|libSystem\.B|dyld|libdyld|` +
 	`ntdll|kernel32|kernelbase|msvcrt|ucrtbased?|vcruntime\w*|msvc[pr]\w*)(\.so|\.dylib|\.dll)?$`)
-
-// vmRE matches the names of the VM's library.
-var vmRE = regexp.MustCompile(`(?i)^(libjvm\.(so|dylib)|jvm\.dll)$`)

@@ -17,8 +17,8 @@ var (
 	textSign  = regexp.MustCompile(`([\s=(,:<>\[])-(\d)`)
 )
 
-// WithoutValues replaces what a message reports of its run: values after an equals sign with VALUE, addresses with ADDR, numbers with
-// NUM, UUIDs with UUID, and the folders of files. Names that contain digits, such as C2 and Op_LoadN4, are kept.
+// WithoutValues replaces what a message reports of its run: values after an equals sign with VALUE, addresses with ADDR, numbers
+// with NUM and UUIDs with UUID; it removes the folders of files. Names that contain digits, such as C2 and Op_LoadN4, are kept.
 func WithoutValues(s string) string {
 	s = textUUID.ReplaceAllString(s, "UUID")
 	s = textFile.ReplaceAllStringFunc(s, func(path string) string {

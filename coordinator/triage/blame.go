@@ -11,12 +11,12 @@ import (
 
 // blamed returns the frame to blame: the problematic frame, unless it merely carries out the crash or says nothing.
 //
-//   - The VM's own reporting of an internal error only reports it. A frame without library, symbol and method says nothing: the
-//     program counter was wrong. The first one behind them is to blame, native or Java.
-//   - The C library does what it is told, and so do the dynamic linker and the C++ runtime. abort is called by the function that gave
-//     up; of another fault, what was called belongs to the bug too: "C memcpy called by C libzip.so ZIP_GetEntry2".
-//   - Unsafe accesses the address that it gets. Its functions in the VM have different names in each JDK, or compiled code makes the
-//     access itself: "V Unsafe called by a.B.c".
+//   - The VM's own reporting of an internal error only reports it. A frame without library, symbol and method says nothing:
+//     the program counter was wrong. The first one behind them is to blame, native or Java.
+//   - The C library does what it is told, and so do the dynamic linker and the C++ runtime. abort is called by the function
+//     that gave up; of another fault, what was called belongs to the bug too: "C memcpy called by C libzip.so ZIP_GetEntry2".
+//   - Unsafe accesses the address that it gets. Its functions in the VM have different names in each JDK, or compiled code
+//     makes the access itself: "V Unsafe called by a.B.c".
 func blamed(c *misstepv1.Crash, native frames) string {
 	top := signature.ParseFrame(c.GetProblematicFrame())
 	stack := native.list
@@ -86,8 +86,8 @@ func runtimeName(f signature.Frame) string {
 	return signature.LibraryName(f.Library)
 }
 
-// reporters begin the names of functions that merely report a crash, or pass on what they are asked for: builds have different ones on
-// top. In the VM they end in VMError::report_and_die (utilities/debug.cpp), or are the handlers of signals.
+// reporters begin the names of functions of the VM that merely report a crash, or pass on what they are asked for: builds have
+// different ones on top. They end in VMError::report_and_die (utilities/debug.cpp), or are the handlers of signals.
 var reporters = []string{
 	"VMError::", "report_vm_error", "report_fatal", "report_java_out_of_memory", "report_should_not_", "report_unimplemented",
 	"report_untested", "report_vm_out_of_memory", "report_insufficient_metaspace", "vm_exit_out_of_memory", "os::abort",

@@ -24,8 +24,8 @@ var (
 	copyStubRE = regexp.MustCompile(`copy|set_?memory|fill`)
 )
 
-// unsafeCall reports whether a crash is an access of Unsafe, by the VM's function, compiled code or a stub, given the native frames from
-// the fault on. method is the program's that called Unsafe, "" if it is not known.
+// unsafeCall reports whether a crash is an access of Unsafe, by the VM's function, compiled code or a stub, given the native
+// frames from the fault on. method is the program's that called Unsafe, "" if it is not known.
 func unsafeCall(c *misstepv1.Crash, native frames, fault []signature.Frame) (method string, unsafe bool) {
 	if !accessFault(c.GetError()) {
 		return "", false
@@ -41,7 +41,9 @@ func unsafeCall(c *misstepv1.Crash, native frames, fault []signature.Frame) (met
 	switch f := fault[0]; f.Kind {
 	case signature.VMFrame:
 		fn := f.FunctionName()
-		rest := from(fault, func(f signature.Frame) bool { return f.Kind != signature.VMFrame || !copyRE.MatchString(f.FunctionName()) })
+		rest := from(fault, func(f signature.Frame) bool {
+			return f.Kind != signature.VMFrame || !copyRE.MatchString(f.FunctionName())
+		})
 		unsafe = len(rest) > 0 && rest[0].Kind == signature.VMFrame && strings.HasPrefix(rest[0].FunctionName(), "Unsafe_") ||
 			fn == "" && onTop
 	case signature.StubFrame:

@@ -17,7 +17,8 @@ var walkerEnds = []string{
 	// JVMTI's and its closures' (prims/jvmtiEnvBase.hpp): VM operations on 8 and 11, handshakes since 12.
 	"JvmtiEnv::GetStackTrace", "jvmti_GetStackTrace", "JvmtiEnv::GetAllStackTraces", "JvmtiEnv::GetThreadListStackTraces",
 	"jvmti_GetAllStackTraces", "jvmti_GetThreadListStackTraces",
-	"GetStackTraceClosure::", "GetSingleStackTraceClosure::", "VirtualThreadGetStackTraceClosure::", "MultipleStackTracesCollector::",
+	"GetStackTraceClosure::", "GetSingleStackTraceClosure::", "VirtualThreadGetStackTraceClosure::",
+	"MultipleStackTracesCollector::",
 	"VM_GetStackTrace::", "VM_GetMultipleStackTraces::", "VM_GetAllStackTraces::", "VM_GetThreadListStackTraces::",
 	"VM_VirtualThreadGetStackTrace::",
 	"GetFrameCountClosure::", "GetFrameLocationClosure::", "GetCurrentLocationClosure::", "GetOwnedMonitorInfoClosure::",
@@ -28,8 +29,9 @@ var walkerEnds = []string{
 	// Thread.getStackTrace since 19 and its closures, thread dumps (services/threadService.cpp).
 	"java_lang_Thread::async_get_stack_trace", "GetStackTraceHandshakeClosure::", "GetThreadSnapshotClosure::",
 	"GetThreadSnapshotHandshakeClosure::", "VM_ThreadDump::", "VM_PrintThreads::", "JavaThread::print_stack_on",
-	// The samplers of JFR: up to 24 its own thread walks the suspended one, since 25 that one walks itself (jfr/periodic/sampling).
-	"JfrThreadSampler::task_stacktrace", "JfrThreadSampleClosure::", "OSThreadSampler", "JfrNativeSamplerCallback::", "JfrGetCallTrace::",
+	// The samplers of JFR (jfr/periodic/sampling): up to 24 their thread walks the suspended one, since 25 that one walks itself.
+	"JfrThreadSampler::task_stacktrace", "JfrThreadSampleClosure::", "OSThreadSampler", "JfrNativeSamplerCallback::",
+	"JfrGetCallTrace::",
 	"JfrStackTrace::record", "JfrSamplerThread::sample_", "JfrSamplerThread::task_stacktrace", "JfrSampleRequestBuilder::",
 	"JfrThreadSampling::process", "JfrCPUTimeThreadSampling::", "JfrCPUSamplerThread::handle", "JfrCPUSamplerThread::stackwalk",
 }
@@ -37,11 +39,13 @@ var walkerEnds = []string{
 // sameWalker gives one name to functions of which a build may inline all but one.
 var sameWalker = []struct{ prefix, name string }{
 	{"JfrStackTrace::record_thread", "JfrThreadSampler"}, {"JfrStackTrace::record_async", "JfrThreadSampler"},
-	{"JfrStackTrace::record", "JfrStackTrace::record"}, {"JfrThreadSample", "JfrThreadSampler"}, {"OSThreadSampler", "JfrThreadSampler"},
-	{"JfrNativeSamplerCallback::", "JfrThreadSampler"}, {"JfrGetCallTrace::", "JfrThreadSampler"},
+	{"JfrStackTrace::record", "JfrStackTrace::record"}, {"JfrThreadSample", "JfrThreadSampler"},
+	{"OSThreadSampler", "JfrThreadSampler"}, {"JfrNativeSamplerCallback::", "JfrThreadSampler"},
+	{"JfrGetCallTrace::", "JfrThreadSampler"},
 	{"JfrSamplerThread::", "JfrSamplerThread"}, {"JfrSampleRequestBuilder::", "JfrSampleRequestBuilder"},
 	{"JfrThreadSampling::", "JfrThreadSampling"}, {"JfrCPUTimeThreadSampling::", "JfrCPUTimeThreadSampling"},
-	{"JfrCPUSamplerThread::", "JfrCPUTimeThreadSampling"}, {"Profiler::getNativeTrace", "StackWalker"}, {"StackWalker::", "StackWalker"},
+	{"JfrCPUSamplerThread::", "JfrCPUTimeThreadSampling"}, {"Profiler::getNativeTrace", "StackWalker"},
+	{"StackWalker::", "StackWalker"},
 }
 
 func walkerName(fn string) string {
@@ -59,7 +63,8 @@ var profilerEnds = []string{"StackWalker::", "Profiler::getNativeTrace"}
 // anchors begin the names of the functions between a walker's entry and a crash that every build has, since their callers are in
 // other files, or they are large. The others are inlined on one platform, or by one compiler, and not on another.
 var anchors = []string{
-	"forte_fill_call_trace_given_top", "JavaThread::pd_get_top_frame_for_signal_handler", "JavaThread::pd_get_top_frame_for_profiling",
+	"forte_fill_call_trace_given_top", "JavaThread::pd_get_top_frame_for_signal_handler",
+	"JavaThread::pd_get_top_frame_for_profiling",
 }
 
 // maxChain frames distinguish the paths of a hung walk without splitting findings by the depth of the walk.
@@ -69,29 +74,30 @@ const maxChain = 4
 // walker's entry. It is empty when no walker is on the stack, and signature.Unknown when that cannot be known. A
 // walk that stack scanning began, at a word that looked like a return address (sampling.guesses), is marked, since its registers
 // were bogus.
-func walkerChain(c *misstepv1.Crash, native frames) []string {
+func walkerChain(crash *misstepv1.Crash, native frames) []string {
 	var chain []string
 	for _, f := range native.list {
 		fn := f.FunctionName()
-		if fn == "" || f.Kind != signature.VMFrame && f.Kind != signature.CFrame || f.Kind == signature.VMFrame && errorReporter(fn) {
+		vm, c := f.Kind == signature.VMFrame, f.Kind == signature.CFrame
+		if fn == "" || vm && errorReporter(fn) {
 			continue
 		}
 		switch {
-		case f.Kind == signature.VMFrame && begins(fn, walkerEnds), f.Kind == signature.CFrame && begins(fn, profilerEnds):
+		case vm && begins(fn, walkerEnds), c && begins(fn, profilerEnds):
 			chain = append(chain, walkerName(fn))
-			if scanned(c) {
+			if scanned(crash) {
 				chain = append(chain, signature.StackScanning)
 			}
 			return chain
-		case f.Kind == signature.VMFrame && (len(chain) == 0 || begins(fn, anchors)) && !slices.Contains(chain, fn):
+		case vm && (len(chain) == 0 || begins(fn, anchors)) && !slices.Contains(chain, fn):
 			chain = append(chain, fn)
 		}
 	}
 	switch {
-	case c.GetInWalk() && c.GetPhase() == phaseGuess:
+	case crash.GetInWalk() && crash.GetPhase() == phaseGuess:
 		return []string{"in " + signature.StackScanning}
-	case c.GetInWalk():
-		return []string{"in " + cmp.Or(c.GetPhase(), "walk")}
+	case crash.GetInWalk():
+		return []string{"in " + cmp.Or(crash.GetPhase(), "walk")}
 	case native.cut:
 		return []string{signature.Unknown}
 	}
