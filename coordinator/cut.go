@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -19,7 +21,9 @@ func (s *Server) joinCut(tx store.Tx, g view.Groups, p *misstepv1.Finding, now t
 	for id, row := range g.Rows {
 		hits = append(hits, triage.Hit{ID: id, Signature: row.GetSignature()})
 	}
-	for cut, whole := range triage.Join(hits, nil) {
+	joined := triage.Join(hits, nil)
+	for _, cut := range slices.Sorted(maps.Keys(joined)) {
+		whole := joined[cut]
 		d := &misstepv1.TriageDecision{
 			Kind: triage.DecisionMerge, Finding: cut, Into: g.Head(whole), Made: timestamppb.New(now),
 			Reason: "its report was cut; this is the only finding that says all that is left of it, and more",

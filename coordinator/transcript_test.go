@@ -208,8 +208,8 @@ func (p *play) submit(t *testing.T, d *datadriven.TestData) (string, error) {
 	return "", nil
 }
 
-// sync RUNNER slots=N free=N agent=C can=(…), then a line for each lease held: its alias, then running N | clean | clinit | crash |
-// guarantee FRAME | void | fail MESSAGE | permanent MESSAGE | interrupted | broken.
+// sync RUNNER slots=N free=N agent=C can=(…), then a line for each lease held: its alias, then running N | clean | clinit |
+// crash | walk KIND | guarantee FRAME | void | fail MESSAGE | permanent MESSAGE | interrupted | broken.
 func (p *play) sync(t *testing.T, d *datadriven.TestData) (string, error) {
 	req := &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: d.CmdArgs[0].Key, Host: "h", Slots: 4}}
 	d.MaybeScanArgs(t, "free", &req.FreeSlots)
@@ -290,6 +290,15 @@ func held(id, what, rest string) *misstepv1.HeldLease {
 			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH,
 			Crash: &misstepv1.Crash{
 				Error: "SIGSEGV (0xb)", ProblematicFrame: "# V  [libjvm.so+0x1234]  frame::sender(RegisterMap*) const+0x4c",
+			},
+		})
+	case "walk": // the crash above with the rest of its report: in an AsyncGetCallTrace of a thread of this kind
+		frame := "V  [libjvm.so+0x1234]  frame::sender(RegisterMap*) const+0x4c"
+		outcome(&misstepv1.Outcome{
+			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH,
+			Crash: &misstepv1.Crash{
+				Error: "SIGSEGV (0xb)", ProblematicFrame: frame, Thread: rest + ` "x"`, VmOperation: "none",
+				NativeFrames: []string{frame, "V  [libjvm.so+0x5678]  AsyncGetCallTrace+0x1a5"},
 			},
 		})
 	case "guarantee": // JDK-8339133 on 8, JDK-8352649 on 11 and 17

@@ -22,7 +22,7 @@ var (
 	numberedRE = regexp.MustCompile(`(?i)(x86_64|x86_32|amd64|aarch_64|aarch64|arm64|arm32|armv[5-8]|i[3-6]86|x86|x64|` +
 		`ppcle_64|ppc64|s390_64|riscv64|loongarch_?64|(?:win|linux|osx|mac)(?:32|64))\d{3,}`)
 	numberRE   = regexp.MustCompile(`[-_.]?\d{4,}`)
-	digestRE   = regexp.MustCompile(`[-_.][0-9a-f]*\d[0-9a-f]*\b|[-_.][0-9A-F]*\d[0-9A-F]*\b|[0-9a-f]{16,}`)
+	digestRE   = regexp.MustCompile(`[-_.][0-9a-f]*\d[0-9a-f]*\b|[-_.][0-9A-F]*\d[0-9A-F]*\b|\d[0-9a-f]{15,}`)
 	tempNameRE = regexp.MustCompile(`^tmp[-_.]?[A-Za-z0-9_]{6,10}(\.|$)`)
 )
 

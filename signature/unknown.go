@@ -16,7 +16,7 @@ const (
 // something that it does not know is known here. Two signatures that each know something else do not complete each other. Of a
 // crash by a signal at least the frame, or who carried it out, has to be known; an assertion's text is as good.
 func (c Crash) Completes(cut Crash) bool {
-	if c.Error != cut.Error || cut.Frame == UnknownFrame && !strings.HasPrefix(cut.Error, "Internal Error ") {
+	if c.Error != cut.Error || cut.Frame == UnknownFrame && !strings.Contains(cut.Error, " Error ") {
 		return false
 	}
 	theirs, ours := cut.known(), c.known()
@@ -50,10 +50,11 @@ func (c Crash) known() [4]string {
 	return parts
 }
 
-// calledByUnknown reports whether a frame of unknown caller is the other one, whose caller is known.
+// calledByUnknown reports whether a frame of unknown caller is the other one, whose caller is known, or which is known to have none
+// that can be named.
 func calledByUnknown(frame, other string) bool {
 	code, cut := strings.CutSuffix(frame, CalledBy+UnknownFrame)
-	return cut && strings.HasPrefix(other, code+CalledBy)
+	return cut && (other == code || strings.HasPrefix(other, code+CalledBy))
 }
 
 // Partial reports whether a part of a crash's signature is unknown, so that another one may complete it.

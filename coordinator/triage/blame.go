@@ -51,7 +51,7 @@ func blamed(c *misstepv1.Crash, native frames) string {
 	case native.cut:
 		return "C " + runtimeName(stack[0]) + signature.CalledBy + signature.UnknownFrame
 	}
-	return stack[0].Normalised()
+	return "C " + runtimeName(stack[0])
 }
 
 // from returns the stack from the first frame on that suits.
