@@ -78,9 +78,9 @@ func withoutTemplates(s string) string {
 
 // variantRE matches what the C libraries append to the name of a function that they have once for each kind of CPU (glibc:
 // sysdeps/*/multiarch, macOS: libplatform).
-var variantRE = regexp.MustCompile(`\$VARIANT\$\w+$|_(avx|avx2|avx512|evex|evex256|evex512|sse2|sse3|ssse3|sse4|sse42|` +
-	`sse4_1|sse4_2|unaligned|aligned|erms|rtm|no_vzeroupper|vzeroupper|back|generic|base|ia32|i586|i686|asimd|neon|mte|mops|sve|a64fx|zva64|zva|emag|` +
-	`kunpeng920|falkor|thunderx|thunderx2|cortex|altivec|vsx|power\d+\w*|ppc|z10|z13|z196|vx|lasx|lsx|rvv|fma|fma4)$`)
+var variantRE = regexp.MustCompile(`\$VARIANT\$\w+$|(?:_(?:avx|avx2|avx512|evex|evex256|evex512|sse2|sse3|ssse3|sse4|sse42|` +
+	`sse4_1|sse4_2|unaligned|aligned|erms|rtm|no_vzeroupper|vzeroupper|back|generic|base|ia32|i586|i686|asimd|neon|mte|mops|` +
+	`sve|a64fx|zva64|zva|emag|kunpeng920|falkor|thunderx|thunderx2|cortex|altivec|vsx|power\d+\w*|ppc|z10|z13|z196|vx|lasx|lsx|rvv|fma|fma4))+$`)
 
 // sameCode are functions of the C library that share their code. In glibc, memcpy is another name of memmove's code for most kinds
 // of CPUs, so that a report has either.
@@ -89,14 +89,7 @@ var sameCode = map[string]string{"memmove": "memcpy", "mempcpy": "memcpy", "bcop
 // PlainCName returns the name under which programs call a function of the C library: "memcpy" for "__memcpy_avx_unaligned_erms",
 // "__memmove_ssse3" and "_platform_memmove$VARIANT$Haswell".
 func PlainCName(name string) string {
-	s := name
-	for {
-		cut := variantRE.ReplaceAllString(s, "")
-		if cut == s || strings.Trim(cut, "_") == "" {
-			break
-		}
-		s = cut
-	}
+	s := variantRE.ReplaceAllString(name, "")
 	for _, prefix := range []string{"_platform_", "__GI_", "__GI_", "__libc_", "__"} {
 		s = strings.TrimPrefix(s, prefix)
 	}

@@ -59,13 +59,14 @@ type Mismatch struct {
 type Crash struct {
 	// Error is the name of a signal, or source file and failed assertion of an internal error.
 	Error string
-	// Frame that is blamed, e.g. "V frame::sender".
+	// Frame that is blamed, e.g. "V frame::sender"; UnknownFrame if the report has none, and see CalledBy and UnsafeCaller.
 	Frame string
-	// Walker is the chain of functions from the crash to the entry of the walker; empty if no walker is on the stack.
+	// Walker is the chain of functions from the crash to the entry of the walker; empty if no walker is on the stack, Unknown alone
+	// if that is not known.
 	Walker []string
-	// Thread is the kind of the thread, e.g. "Java", "compiler C2".
+	// Thread is the kind of the thread, e.g. "Java", "compiler C2", Unknown.
 	Thread string
-	// Operation is the VM operation that was being executed, "none" without one.
+	// Operation is the VM operation that was being executed, "none" without one, Unknown if that is not known.
 	Operation string
 }
 

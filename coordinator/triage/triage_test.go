@@ -270,6 +270,9 @@ func FuzzMismatch(f *testing.F) {
 func FuzzCrash(f *testing.F) {
 	f.Add("SIGSEGV (0xb)", "# V  [libjvm.so+0xed2f94]  Unsafe_PutLong+0x124", "JavaThread \"main\"")
 	f.Add("Internal Error (a.cpp:1)", "J 33% c2 A.b()V", "")
+	f.Add("SIGBUS (0x7)", "C  [libc.so.6+0x1]  "+strings.Repeat("_avx", 1000), "Thread")
+	f.Add("SIGBUS (0x7)", "C  [lib"+strings.Repeat("1-a.", 1000)+".so+0x1]  f", "native thread")
+	f.Add("SIGBUS (0x7)", "V  [libjvm.so+0x1]  "+strings.Repeat("operator<(", 400), "VMThread")
 	f.Fuzz(func(t *testing.T, err, frame, thread string) {
 		c := &misstepv1.Crash{
 			Error: err, ProblematicFrame: frame, Thread: thread, NativeFrames: []string{frame, frame}, Detail: err,
