@@ -79,8 +79,8 @@ func withoutTemplates(s string) string {
 // variantRE matches what the C libraries append to the name of a function that they have once for each kind of CPU (glibc:
 // sysdeps/*/multiarch, macOS: libplatform).
 var variantRE = regexp.MustCompile(`\$VARIANT\$\w+$|(?:_(?:avx|avx2|avx512|evex|evex256|evex512|sse2|sse3|ssse3|sse4|sse42|` +
-	`sse4_1|sse4_2|unaligned|aligned|erms|rtm|no_vzeroupper|vzeroupper|back|generic|base|ia32|i586|i686|asimd|neon|mte|mops|` +
-	`sve|a64fx|zva64|zva|emag|kunpeng920|falkor|thunderx|thunderx2|cortex|altivec|vsx|power\d+\w*|ppc|z10|z13|z196|vx|lasx|lsx|rvv|fma|fma4))+$`)
+	`sse4_1|sse4_2|unaligned|aligned|erms|rtm|no_vzeroupper|vzeroupper|back|generic|base|ia32|i586|i686|` +
+	`asimd|neon|mte|mops|sve|a64fx|zva64|zva|emag|kunpeng920|falkor|thunderx|thunderx2|cortex|altivec|vsx|power\d+\w*|ppc|z10|z13|z196|vx|lasx|lsx|rvv|fma|fma4))+$`)
 
 // sameCode are functions of the C library that share their code. In glibc, memcpy is another name of memmove's code for most kinds
 // of CPUs, so that a report has either.

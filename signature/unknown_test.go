@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestCompletes(t *testing.T) {
@@ -59,6 +60,6 @@ func TestCompletes(t *testing.T) {
 	assert.False(t, whole.Partial())
 	assert.False(t, with(func(c *Crash) { c.Walker = nil }).Partial(), "no walker is known")
 	back, err := Parse(Text(head))
-	assert.NoError(t, err)
+	require.NoError(t, err)
 	assert.Equal(t, head, back, "unknown parts survive the text form")
 }

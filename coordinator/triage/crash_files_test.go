@@ -39,7 +39,7 @@ var (
 	libraryRE = regexp.MustCompile(`(\[lib(?:crash|planted|demo)\w*?)(\.so)`)
 )
 
-// What every run changes: addresses, numbers of processes and threads, names of the application's threads and of unpacked libraries.
+// What every run changes: addresses, numbers of processes and threads, names of application threads and unpacked libraries.
 func TestRunsDoNotChangeIDs(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, data := range realFiles(t) {

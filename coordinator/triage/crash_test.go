@@ -79,7 +79,7 @@ func TestOneCrashHasOneID(t *testing.T) {
 			{frames: safe, thread: `JavaThread "C2 CompilerThread0" daemon [_thread_in_Java, id=2, stack(0x1,0x2)]`},
 		},
 		"sampler of JFR on 8 to 20, 21 and 25": {
-			{frames: safe, thread: "Thread [stack: 0x00007fb15a8e3000,0x00007fb15a9e3000] [id=11950] _threads_hazard_ptr=0x00007fb1c8177180"},
+			{frames: safe, thread: "Thread [stack: 0x00007fb15a8e3000,0x00007fb15a9e3000] [id=11950] _threads_hazard_ptr=0x1"},
 			{frames: safe, thread: `JfrThreadSampler "JFR Thread Sampler" [id=12077, stack(0x1,0x2) (1024K)]`},
 			{frames: safe, thread: `JfrSamplerThread "JFR Sampler Thread" [id=12077, stack(0x1,0x2) (1024K)]`},
 		},
@@ -127,7 +127,7 @@ func TestOneCrashHasOneID(t *testing.T) {
 		"Unsafe in the VM, compiled, in a stub": {
 			{frames: "V  [libjvm.so+0xe016b8]  Unsafe_GetLong+0x68; j  jdk.internal.misc.Unsafe.getLong(J)J+3 | " +
 				"j  jdk.internal.misc.Unsafe.getLong(J)J+3; j  sun.misc.Unsafe.getLong(J)J+4; j  a.Demo.read()J+24"},
-			{frames: "J 728 c1 jdk.internal.misc.Unsafe.getLongUnaligned(Ljava/lang/Object;J)J java.base@25.0.2 (173 bytes) @ 0x1 [0x1+0x2]; " +
+			{frames: "J 728 c1 jdk.internal.misc.Unsafe.getLongUnaligned(Ljava/lang/Object;J)J java.base@25.0.2 (9 bytes) @ 0x1 [0x1+0x2]; " +
 				"j  jdk.internal.misc.ScopedMemoryAccess.getLongUnaligned(Ljava/lang/Object;JZ)J+6; " +
 				"j  java.lang.invoke.VarHandleGuards.guard_LJ_J(J)J+49; " +
 				"j  jdk.internal.foreign.AbstractMemorySegmentImpl.get(J)J+8; j  a.Demo.read()J+16"},

@@ -50,7 +50,8 @@ func TestJoin(t *testing.T) {
 			[]triage.Hit{hit(half)},
 			[]*misstepv1.Finding{
 				{Id: "F1", Signature: future}, finding(signature.Proto(signature.Hang{Cause: "deadlock"})),
-			}, map[string]string{},
+			},
+			map[string]string{},
 		},
 	} {
 		assert.Equal(t, c.want, triage.Join(c.hits, c.stored), name)

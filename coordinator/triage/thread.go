@@ -53,7 +53,7 @@ func threadKind(line string, native frames) string {
 			return strings.TrimSpace("compiler " + c1or2(c[1]))
 		}
 	case m[1] == "Thread" && m[2] == "":
-		// Up to 20 the sampler of JFR has neither a class that is printed nor a name, and neither has the writer of asynchronous logs.
+		// Up to 20 the sampler of JFR has neither a class that is printed nor a name, like the writer of asynchronous logs.
 		if native.has("AsyncLogWriter::") {
 			return otherThread
 		}

@@ -38,13 +38,19 @@ var walkerEnds = []string{
 
 // sameWalker gives one name to functions of which a build may inline all but one.
 var sameWalker = []struct{ prefix, name string }{
-	{"JfrStackTrace::record_thread", "JfrThreadSampler"}, {"JfrStackTrace::record_async", "JfrThreadSampler"},
-	{"JfrStackTrace::record", "JfrStackTrace::record"}, {"JfrThreadSample", "JfrThreadSampler"},
-	{"OSThreadSampler", "JfrThreadSampler"}, {"JfrNativeSamplerCallback::", "JfrThreadSampler"},
+	{"JfrStackTrace::record_thread", "JfrThreadSampler"},
+	{"JfrStackTrace::record_async", "JfrThreadSampler"},
+	{"JfrStackTrace::record", "JfrStackTrace::record"},
+	{"JfrThreadSample", "JfrThreadSampler"},
+	{"OSThreadSampler", "JfrThreadSampler"},
+	{"JfrNativeSamplerCallback::", "JfrThreadSampler"},
 	{"JfrGetCallTrace::", "JfrThreadSampler"},
-	{"JfrSamplerThread::", "JfrSamplerThread"}, {"JfrSampleRequestBuilder::", "JfrSampleRequestBuilder"},
-	{"JfrThreadSampling::", "JfrThreadSampling"}, {"JfrCPUTimeThreadSampling::", "JfrCPUTimeThreadSampling"},
-	{"JfrCPUSamplerThread::", "JfrCPUTimeThreadSampling"}, {"Profiler::getNativeTrace", "StackWalker"},
+	{"JfrSamplerThread::", "JfrSamplerThread"},
+	{"JfrSampleRequestBuilder::", "JfrSampleRequestBuilder"},
+	{"JfrThreadSampling::", "JfrThreadSampling"},
+	{"JfrCPUTimeThreadSampling::", "JfrCPUTimeThreadSampling"},
+	{"JfrCPUSamplerThread::", "JfrCPUTimeThreadSampling"},
+	{"Profiler::getNativeTrace", "StackWalker"},
 	{"StackWalker::", "StackWalker"},
 }
 
