@@ -47,6 +47,8 @@ var (
 	signalNameRE = regexp.MustCompile(`^(SIG[A-Z0-9]+|EXCEPTION_[A-Z_]+)`)
 	// failedRE matches an assertion or the message of a fatal error. It may be preceded by "Internal Error (file:line);".
 	failedRE = regexp.MustCompile(`\b((assert|guarantee)\(|(fatal error|Error):).*`)
+	// exceptionRE matches an exception of Windows that HotSpot has no name for, such as 0xe06d7363, which is one of C++.
+	exceptionRE = regexp.MustCompile(`^Internal Error \((0x[0-9a-f]+)\)`)
 	// siginfoRE matches what follows the message in a crash's detail.
 	siginfoRE = regexp.MustCompile(`; (?:si_signo|ExceptionCode|EXCEPTION_)\b.*`)
 )
@@ -70,6 +72,9 @@ func crashError(c *misstepv1.Crash) string {
 	}
 	if m := siginfoRE.ReplaceAllString(failedRE.FindString(c.GetDetail()), ""); m != "" {
 		return out + " " + message(file, m)
+	}
+	if m := exceptionRE.FindStringSubmatch(c.GetDetail()); m != nil {
+		return out + " " + m[1]
 	}
 	if out == "Internal Error" {
 		return signature.WithoutNumbers(c.GetError())

@@ -198,6 +198,10 @@ func TestOtherCrashesHaveOtherIDs(t *testing.T) {
 			{err: "Internal Error (a.cpp:1), pid=1, tid=2", message: "assert(n == 0) failed: depth=0", frames: safe},
 			{err: "Internal Error (b.cpp:1), pid=1, tid=2", message: "assert(n == 0) failed: calls=0", frames: safe},
 		},
+		"exceptions of Windows": {
+			{err: "Internal Error (0xe06d7363), pid=1, tid=2", frames: "C  [KERNELBASE.dll+0x3a799]; C  [demo.dll+0x1]"},
+			{err: "Internal Error (0xc0000409), pid=1, tid=2", frames: "C  [KERNELBASE.dll+0x3a799]; C  [demo.dll+0x1]"},
+		},
 		"walkers": {
 			{frames: safe},
 			{frames: safe + "; " + asgc},
