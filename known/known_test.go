@@ -29,7 +29,12 @@ func TestParseVersion(t *testing.T) {
 	for text, want := range map[string]known.Version{
 		jdk8: {8, 0, 412}, jdk11: {11, 0, 27}, jdk17: {17, 0, 15}, jdk25: {25, 0, 3}, jdk28ea: {28, 0, 0},
 		"17.0.15": {17, 0, 15}, "17": {17, 0, 0}, "17.0.15+6": {17, 0, 15}, "28-ea": {28, 0, 0}, "1.8.0_422": {8, 0, 422},
-		"OpenJDK 64-Bit Server VM (17.0.4.1+1) for linux-amd64 JRE (17.0.4.1+1)": {17, 0, 4},
+		// as the heads of error files have it
+		"OpenJDK Runtime Environment (11.0.17+8) (build 11.0.17+8)":                             {11, 0, 17},
+		"Java(TM) SE Runtime Environment (8.0_73-b02) (build 1.8.0_73-b02)":                     {8, 0, 73},
+		"OpenJDK Runtime Environment Corretto-17.0.6.10.1 (17.0.6+10) (build 17.0.6+10-LTS)":    {17, 0, 6},
+		"OpenJDK Runtime Environment (21.0.7) (fastdebug build 21.0.7-internal-adhoc.root.jdk)": {21, 0, 7},
+		"OpenJDK 64-Bit Server VM (17.0.4.1+1) for linux-amd64 JRE (17.0.4.1+1)":                {17, 0, 4},
 	} {
 		got, ok := known.ParseVersion(text)
 		assert.True(t, ok, text)

@@ -22,7 +22,8 @@ var (
 	numberedRE = regexp.MustCompile(`(?i)(x86_64|x86_32|amd64|aarch_64|aarch64|arm64|arm32|armv[5-8]|i[3-6]86|x86|x64|` +
 		`ppcle_64|ppc64|s390_64|riscv64|loongarch_?64|(?:win|linux|osx|mac)(?:32|64))\d{3,}`)
 	numberRE   = regexp.MustCompile(`[-_.]?\d{4,}`)
-	digestRE   = regexp.MustCompile(`[-_.][0-9a-f]*\d[0-9a-f]*\b|[-_.][0-9A-F]*\d[0-9A-F]*\b|\d[0-9a-f]{15,}`)
+	digestRE   = regexp.MustCompile(`[-_.][0-9a-f]*\d[0-9a-f]*(?:\b|_)|[-_.][0-9A-F]*\d[0-9A-F]*(?:\b|_)|\d[0-9a-f]{15,}`)
+	tempEndRE  = regexp.MustCompile(`(\.(?:so|dylib|dll))[-._][A-Za-z0-9]{6,10}$`)
 	tempNameRE = regexp.MustCompile(`^tmp[-_.]?[A-Za-z0-9_]{6,10}(\.|$)`)
 )
 
@@ -44,13 +45,15 @@ func LibraryName(file string) string {
 	}
 	s = numberedRE.ReplaceAllString(s, "$1")
 	s = digestRE.ReplaceAllStringFunc(s, func(token string) string {
-		digits := len(token) - len(strings.Map(notDigit, token))
-		if len(token) <= minDigest || digits < 2 {
+		hex := strings.TrimSuffix(token, "_")
+		digits := len(hex) - len(strings.Map(notDigit, hex))
+		if len(hex) <= minDigest || digits < 2 {
 			return token
 		}
-		return ""
+		return token[len(hex):]
 	})
 	s = numberRE.ReplaceAllString(s, "")
+	s = tempEndRE.ReplaceAllString(s, "$1")
 	s = strings.TrimLeft(tempNameRE.ReplaceAllString(s, "tmp$1"), "-_")
 	if s == "" || s[0] == '.' {
 		return "*" + s

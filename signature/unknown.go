@@ -19,6 +19,9 @@ func (c Crash) Completes(cut Crash) bool {
 	if c.Error != cut.Error || cut.Frame == UnknownFrame && !strings.Contains(cut.Error, " Error ") {
 		return false
 	}
+	if cut.Frame != c.Frame && !strings.HasSuffix(cut.Frame, UnknownFrame) { // most pairs
+		return false
+	}
 	theirs, ours := cut.known(), c.known()
 	more := false
 	for i, part := range theirs {
