@@ -1109,22 +1109,28 @@ func (x *Hang) GetThreads() []*HungThread {
 // HungThread is one thread of a hung JVM, observed from outside.
 type HungThread struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the thread.
+	// name of the thread; others may have the same.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// tid is the kernel's id of the thread.
+	// tid is the kernel's id of the thread; 0 for a virtual thread that is not mounted.
 	Tid int64 `protobuf:"varint,2,opt,name=tid,proto3" json:"tid,omitempty"`
-	// state letter and wait channel from /proc, e.g. "S futex_wait_queue".
+	// state letter and wait channel from /proc, e.g. "S futex_wait_queue"; where only a thread dump is known, the state in it.
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// native_frames, top first, at most 64.
 	NativeFrames []string `protobuf:"bytes,4,rep,name=native_frames,json=nativeFrames,proto3" json:"native_frames,omitempty"`
-	// java_frames, top first, at most 64.
+	// java_frames, top first, at most 64; those of the virtual thread that it carries, where they are known.
 	JavaFrames []string `protobuf:"bytes,5,rep,name=java_frames,json=javaFrames,proto3" json:"java_frames,omitempty"`
-	// waits_for is the class of the lock that it waits for; only for threads of a deadlock.
+	// waits_for is the class of the lock that it waits for, if it is known which thread holds it.
 	WaitsFor string `protobuf:"bytes,6,opt,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
 	// held_by is the name of the thread that holds that lock.
 	HeldBy string `protobuf:"bytes,7,opt,name=held_by,json=heldBy,proto3" json:"held_by,omitempty"`
 	// running is the share of the first observation, about half a second, during which it ran on a CPU.
-	Running       float64 `protobuf:"fixed64,8,opt,name=running,proto3" json:"running,omitempty"`
+	Running float64 `protobuf:"fixed64,8,opt,name=running,proto3" json:"running,omitempty"`
+	// id is Java's number of the thread, which no other thread has, platform or virtual; 0 if unknown.
+	Id int64 `protobuf:"varint,9,opt,name=id,proto3" json:"id,omitempty"`
+	// held_by_id is the id of the thread that holds the lock that it waits for; 0 if unknown.
+	HeldById int64 `protobuf:"varint,10,opt,name=held_by_id,json=heldById,proto3" json:"held_by_id,omitempty"`
+	// virtual reports that it is a virtual thread, or carries one.
+	Virtual       bool `protobuf:"varint,11,opt,name=virtual,proto3" json:"virtual,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1213,6 +1219,27 @@ func (x *HungThread) GetRunning() float64 {
 		return x.Running
 	}
 	return 0
+}
+
+func (x *HungThread) GetId() int64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *HungThread) GetHeldById() int64 {
+	if x != nil {
+		return x.HeldById
+	}
+	return 0
+}
+
+func (x *HungThread) GetVirtual() bool {
+	if x != nil {
+		return x.Virtual
+	}
+	return false
 }
 
 // ApplicationFailure is a failure of the workload itself.
@@ -1920,7 +1947,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\bvm_build\x18\f \x01(\tR\avmBuild\"N\n" +
 	"\x04Hang\x12\x14\n" +
 	"\x05cause\x18\x01 \x01(\tR\x05cause\x120\n" +
-	"\athreads\x18\x02 \x03(\v2\x16.misstep.v1.HungThreadR\athreads\"\xde\x01\n" +
+	"\athreads\x18\x02 \x03(\v2\x16.misstep.v1.HungThreadR\athreads\"\xa6\x02\n" +
 	"\n" +
 	"HungThread\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
@@ -1931,7 +1958,12 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"javaFrames\x12\x1b\n" +
 	"\twaits_for\x18\x06 \x01(\tR\bwaitsFor\x12\x17\n" +
 	"\aheld_by\x18\a \x01(\tR\x06heldBy\x12\x18\n" +
-	"\arunning\x18\b \x01(\x01R\arunning\"F\n" +
+	"\arunning\x18\b \x01(\x01R\arunning\x12\x0e\n" +
+	"\x02id\x18\t \x01(\x03R\x02id\x12\x1c\n" +
+	"\n" +
+	"held_by_id\x18\n" +
+	" \x01(\x03R\bheldById\x12\x18\n" +
+	"\avirtual\x18\v \x01(\bR\avirtual\"F\n" +
 	"\x12ApplicationFailure\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\"J\n" +

@@ -1,0 +1,35 @@
+package threaddump
+
+import (
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Causes of a hang that a dump alone can show.
+const (
+	CauseDeadlock = "deadlock"
+	CauseLimit    = "limit"
+)
+
+// Hang returns the dump as a hang whose cause is "deadlock" or "limit" (not known), with the threads' states by Java.
+func (d *Dump) Hang() *misstepv1.Hang {
+	h := &misstepv1.Hang{Cause: CauseLimit}
+	if d.Deadlock {
+		h.Cause = CauseDeadlock
+	}
+	for i := range d.Threads {
+		t := &misstepv1.HungThread{Tid: d.Threads[i].TID, State: d.Threads[i].State}
+		d.Fill(t, i)
+		h.Threads = append(h.Threads, t)
+	}
+	return h
+}
+
+// Fill sets what the dump has about its i-th thread: all but the state and the operating system's id.
+func (d *Dump) Fill(t *misstepv1.HungThread, i int) {
+	from := d.Threads[i]
+	t.Name, t.JavaFrames, t.Id, t.Virtual, t.WaitsFor = from.Name, from.Frames, from.ID, from.Virtual, from.WaitsFor
+	if from.HeldBy >= 0 {
+		holder := d.Threads[from.HeldBy]
+		t.HeldBy, t.HeldById = holder.Name, holder.ID
+	}
+}

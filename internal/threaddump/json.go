@@ -1,0 +1,162 @@
+package threaddump
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// jsonDump is the text of Thread.dump_to_file -format=json. The first version, of JDK 21 to 26, has all numbers as strings, and
+// states and locks from 25 on. The second one, from 27 on, has formatVersion and numbers.
+type jsonDump struct {
+	ThreadDump *struct {
+		Containers list[jsonContainer] `json:"threadContainers"`
+	} `json:"threadDump"`
+}
+
+type jsonContainer struct {
+	Threads list[jsonThread] `json:"threads"`
+}
+
+type jsonThread struct {
+	ID          jsonID       `json:"tid"`
+	Name        string       `json:"name"`
+	State       string       `json:"state"`
+	Virtual     bool         `json:"virtual"`
+	Stack       list[string] `json:"stack"`
+	BlockedOn   string       `json:"blockedOn"` // CLASS@HASH, as other objects
+	ParkBlocker struct {
+		Object string `json:"object"`
+		Owner  jsonID `json:"owner"`
+	} `json:"parkBlocker"`
+	MonitorsOwned list[struct {
+		Locks list[string] `json:"locks"` // null for an eliminated one
+	}] `json:"monitorsOwned"`
+}
+
+// jsonID is a thread's number, in quotes or without.
+type jsonID int64
+
+// UnmarshalJSON implements json.Unmarshaler. What is not a number is no thread.
+func (id *jsonID) UnmarshalJSON(text []byte) error {
+	*id = jsonID(number(strings.Trim(string(text), `"`)))
+	return nil
+}
+
+// list is an array of which the first MaxThreads elements are kept.
+type list[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *list[T]) UnmarshalJSON(text []byte) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	if t, err := in.Token(); err != nil || t != json.Delim('[') {
+		return err // null
+	}
+	for in.More() && len(*l) < MaxThreads {
+		var element T
+		if err := in.Decode(&element); err != nil {
+			return err
+		}
+		*l = append(*l, element)
+	}
+	return nil
+}
+
+func parseJSON(text []byte) (*Dump, error) {
+	var read jsonDump
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&read); err != nil {
+		return nil, fmt.Errorf("read thread dump: %w: %w", ErrNotDump, err)
+	}
+	if read.ThreadDump == nil {
+		return nil, fmt.Errorf("read thread dump: %w: the JSON lacks \"threadDump\"", ErrNotDump)
+	}
+	d := &Dump{}
+	owners := map[int]int64{} // of java.util.concurrent's locks, by the index of the waiting thread
+	for _, container := range read.ThreadDump.Containers {
+		for _, t := range container.Threads {
+			if len(d.Threads) >= MaxThreads {
+				break
+			}
+			if slices.ContainsFunc(t.Stack, carrying) {
+				continue // the virtual thread is listed as well
+			}
+			if t.ParkBlocker.Owner != 0 {
+				owners[len(d.Threads)] = int64(t.ParkBlocker.Owner)
+			}
+			d.Threads = append(d.Threads, t.thread())
+		}
+	}
+	indices := map[int64]int{}
+	for i, t := range d.Threads {
+		indices[t.ID] = i
+	}
+	for waiter, id := range owners {
+		if i, ok := indices[id]; ok && i != waiter {
+			d.Threads[waiter].HeldBy, d.Threads[waiter].WaitsFor = i, d.Threads[waiter].locks.wantClass
+		}
+	}
+	return d, nil
+}
+
+// carrying reports whether a frame is one of a carrier below its virtual thread.
+func carrying(frame string) bool { return strings.Contains(frame, "java.lang.VirtualThread.runContinuation(") }
+
+// thread converts a thread. In 21 to 24 only its stack says that it is a virtual one.
+func (t *jsonThread) thread() Thread {
+	thread := Thread{Name: bounded(t.Name), ID: int64(t.ID), State: t.State, HeldBy: -1}
+	thread.Virtual = t.Virtual ||
+		slices.ContainsFunc(t.Stack, func(f string) bool { return strings.Contains(f, "java.lang.VirtualThread.run(") })
+	thread.Frames = t.Stack[:min(len(t.Stack), MaxFrames)]
+	for _, owned := range t.MonitorsOwned {
+		for _, object := range owned.Locks {
+			if object != "" {
+				thread.locks.held = append(thread.locks.held, object)
+			}
+		}
+	}
+	if thread.locks.wants = t.BlockedOn; thread.locks.wants == "" {
+		thread.locks.wants = t.ParkBlocker.Object
+	}
+	thread.locks.wantClass, _, _ = strings.Cut(thread.locks.wants, "@")
+	return thread
+}
+
+// Merge adds what the JSON dump of the same JVM has beyond the text: unmounted virtual threads, the frames of mounted ones where the
+// text lacks them, and who waits for whom.
+func (d *Dump) Merge(other *Dump) {
+	indices, carriers := map[int64]int{}, map[int64]int{}
+	for i, t := range d.Threads {
+		indices[t.ID] = i
+		if t.Carries != 0 {
+			carriers[t.Carries] = i
+		}
+	}
+	at := make([]int, len(other.Threads)) // where each is in d, -1 for nowhere
+	for i, t := range other.Threads {
+		known, ok := indices[t.ID]
+		carrier, mounted := carriers[t.ID]
+		switch {
+		case ok && t.ID != 0:
+			at[i] = known
+		case mounted:
+			at[i] = carrier
+			if !d.Threads[carrier].printsMounted {
+				d.Threads[carrier].Frames = t.Frames
+			}
+		case t.Virtual && len(d.Threads) < MaxThreads:
+			at[i] = len(d.Threads)
+			t.HeldBy = -1
+			d.Threads = append(d.Threads, t)
+		default:
+			at[i] = -1
+		}
+	}
+	for i, t := range other.Threads {
+		if t.HeldBy >= 0 && at[i] >= 0 && at[t.HeldBy] >= 0 && d.Threads[at[i]].HeldBy < 0 {
+			d.Threads[at[i]].HeldBy, d.Threads[at[i]].WaitsFor = at[t.HeldBy], t.WaitsFor
+		}
+	}
+	d.Deadlock = d.Deadlock || d.cyclic()
+}

@@ -1,0 +1,217 @@
+package threaddump
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// header matches a thread's first line. A name may contain what looks like the rest, so the last match counts:
+//
+//	"main" #1 prio=5 os_prio=0 tid=0x00007f0c nid=0x1a2b runnable [0x00007f2d]       JDK 8 to 18; nid=6699 from 19 on
+//	"main" #3 [6699] prio=5 os_prio=0 cpu=32.76ms elapsed=1.61s tid=0x00007f0c nid=6699 waiting on condition  [0x00007f2d]
+//	"ForkJoinPool-1-worker-1" #18 [5250] daemon prio=5 … tid=0x00007f0c  [0x00007f2d]     carriers of virtual threads, 21 and newer
+//	"VM Thread" os_prio=0 cpu=0.77ms elapsed=1.54s tid=0x00007f0c nid=0x14b9 runnable
+//
+// The text of shadow stacks, which the agent writes, has the name and nid= only.
+var header = regexp.MustCompile(`^(?s:(.*))" ?(?:#(\d+) )?(?:\[(\d+)\] )?(?:daemon )?((?:[a-z_]+=\S* +)*(?:tid|nid)=\S.*)$`)
+
+var (
+	nid     = regexp.MustCompile(`(?:^| )nid=(0x[0-9a-fA-F]+|\d+)(?: |$)`)
+	lock    = regexp.MustCompile(`^- ([a-z -]+?)(?: in wait\(\))? +<(0x[0-9a-fA-F]+)> \(an? (.+)\)$`)
+	ownable = regexp.MustCompile(`^- <(0x[0-9a-fA-F]+)> \(an? (.+)\)$`)
+	carries = regexp.MustCompile(`^(Carrying|Mounted) virtual thread #(\d+)`)
+)
+
+const (
+	dumpTitle     = "Full thread dump"
+	deadlockTitle = "Found one Java-level deadlock"
+	stacksTitle   = "Java stack information for the threads listed above"
+	stateTitle    = "java.lang.Thread.State: "
+	ownableTitle  = "Locked ownable synchronizers:"
+	lastOfThreads = "JNI global ref"
+	maxNameLines  = 16
+)
+
+// textParser reads the lines of a text dump.
+type textParser struct {
+	dump    *Dump
+	cur     int // index of the thread whose lines follow, -1 for none
+	locked  int // the same for "Locked ownable synchronizers", which an empty line precedes
+	name    []string // lines of a name that has not ended
+	section deadlockSection
+}
+
+func parseText(text []byte) (*Dump, error) {
+	p := &textParser{dump: &Dump{}, cur: -1, locked: -1}
+	found := false
+	for raw := range strings.Lines(string(text)) {
+		line := strings.ToValidUTF8(strings.TrimRight(raw[:min(len(raw), maxLine)], "\r\n"), "?")
+		if strings.HasPrefix(line, dumpTitle) { // the last dump is the most settled one
+			if len(p.dump.Threads) > 0 {
+				found = true
+			}
+			*p = textParser{dump: &Dump{}, cur: -1, locked: -1}
+			found = true
+			continue
+		}
+		p.line(line)
+	}
+	if !found && len(p.dump.Threads) == 0 {
+		return nil, fmt.Errorf("read thread dump: %w: it has neither the line %q nor one that begins a thread", ErrNotDump, dumpTitle)
+	}
+	p.section.resolve(p.dump)
+	return p.dump, nil
+}
+
+func (p *textParser) line(line string) {
+	trimmed := strings.TrimSpace(line)
+	switch {
+	case strings.HasPrefix(line, deadlockTitle):
+		p.dump.Deadlock, p.cur, p.locked = true, -1, -1
+		p.section.begin()
+	case p.section.active && p.section.read(line, trimmed):
+	case p.continued(line):
+	case strings.HasPrefix(line, `"`):
+		p.cur, p.locked = -1, -1
+		if !p.header(line[1:]) {
+			p.name = []string{line[1:]}
+		}
+	case trimmed == "":
+		p.cur = -1
+	case strings.HasPrefix(trimmed, lastOfThreads):
+		p.cur, p.locked = -1, -1
+	case trimmed == ownableTitle:
+		p.cur = -1
+	case p.cur >= 0:
+		p.ofThread(&p.dump.Threads[p.cur], trimmed)
+	case p.locked >= 0:
+		if m := ownable.FindStringSubmatch(trimmed); m != nil {
+			t := &p.dump.Threads[p.locked]
+			t.locks.held = append(t.locks.held, m[1])
+		}
+	}
+}
+
+// continued reports whether a line belongs to a name with line breaks.
+func (p *textParser) continued(line string) bool {
+	if p.name == nil {
+		return false
+	}
+	whole := strings.Join(append(p.name, line), "\n")
+	switch {
+	case p.header(whole):
+		p.name = nil
+		return true
+	case len(p.name) >= maxNameLines || len(whole) > maxLine || strings.HasPrefix(line, "\tat "):
+		p.name = nil
+		return false
+	case strings.HasPrefix(line, `"`) && p.header(line[1:]): // what came before was no thread
+		p.name = nil
+		return true
+	}
+	p.name = append(p.name, line)
+	return true
+}
+
+// header begins a thread and reports whether the text, without its first quote, is a thread's first line.
+func (p *textParser) header(text string) bool {
+	m := header.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	if len(p.dump.Threads) >= MaxThreads {
+		p.cur, p.locked = -1, -1
+		return true
+	}
+	t := Thread{Name: bounded(m[1]), ID: number(m[2]), TID: number(m[3]), HeldBy: -1}
+	if n := nid.FindStringSubmatch(m[4]); n != nil {
+		t.TID = number(n[1])
+	}
+	p.cur = len(p.dump.Threads)
+	p.locked = p.cur
+	p.dump.Threads = append(p.dump.Threads, t)
+	return true
+}
+
+func bounded(name string) string {
+	if len(name) > maxName {
+		return strings.ToValidUTF8(name[:maxName], "") + "…"
+	}
+	return name
+}
+
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 0, 64)
+	if err != nil { // a leading 0 is not octal
+		n, _ = strconv.ParseInt(strings.TrimLeft(s, "0"), 10, 64)
+	}
+	return n
+}
+
+// ofThread reads a line below a thread's first one.
+func (p *textParser) ofThread(t *Thread, line string) {
+	if state, ok := strings.CutPrefix(line, stateTitle); ok {
+		t.State = state
+		return
+	}
+	t.lines = digest(t.lines, line)
+	if frame, ok := strings.CutPrefix(line, "at "); ok {
+		t.locks.frame(frame)
+		if len(t.Frames) < MaxFrames {
+			t.Frames = append(t.Frames, frame)
+		}
+		return
+	}
+	if m := carries.FindStringSubmatch(line); m != nil {
+		t.Virtual, t.Carries = true, number(m[2])
+		if m[1] == "Mounted" { // 24 and newer: its own frames follow those of the carrier
+			t.printsMounted, t.Frames = true, nil
+		}
+		return
+	}
+	t.locks.line(line)
+}
+
+// line reads a line about a lock, which follows the frame that has it. A thread in Object.wait() has a line "locked" for the
+// monitor that it has released.
+func (l *locks) line(line string) {
+	if class, ok := strings.CutPrefix(line, "- waiting on the Class initialization monitor for "); ok {
+		l.wants, l.wantClass = initialisation+class, "java.lang.Class"
+		return
+	}
+	if strings.HasPrefix(line, "- waiting on <no object") {
+		l.unknownWait = true
+		return
+	}
+	m := lock.FindStringSubmatch(line)
+	if m == nil {
+		return
+	}
+	what, object, class := m[1], m[2], m[3]
+	switch what {
+	case "locked":
+		if object != l.wants && object != l.released && !l.unknownWait {
+			l.held = append(l.held, object)
+		}
+		l.unknownWait = false
+	case "waiting to lock", "waiting to re-lock", "parking to wait for":
+		if l.wants == "" {
+			l.wants, l.wantClass = object, class
+		}
+	case "waiting on":
+		l.released = object
+	}
+}
+
+// initialisation is before the name of a class whose initialisation is a lock, held by the thread that has its initialiser on the
+// stack.
+const initialisation = "initialisation of "
+
+// frame notes the initialisers among a thread's frames.
+func (l *locks) frame(frame string) {
+	if class, _, ok := strings.Cut(frame, ".<clinit>("); ok {
+		l.held = append(l.held, initialisation+class)
+	}
+}
