@@ -67,7 +67,7 @@ func TestExplainACrashAndAHang(t *testing.T) {
 	assert.Equal(t, true, facts["in a stack walk"])
 	assert.Equal(t, "SIGSEGV", facts["part 1 of the signature"])
 
-	hang, _ := triage.Hang(o.GetHang())
+	hang := triage.Hangs(o.GetHang())[0].Signature
 	e, err = triage.Explain(o, hang)
 	require.NoError(t, err)
 	assert.Contains(t, factsOf(t, e)["thread main"], "waits for a.B held by other")

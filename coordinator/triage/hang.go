@@ -1,8 +1,8 @@
 package triage
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,62 +10,161 @@ import (
 	"misstep/signature"
 )
 
-// maxWaiters bounds the places in a hang's signature.
-const maxWaiters = 4
+const (
+	// maxWaiters bounds the places in a hang's signature, maxDeadlocked those of a deadlock.
+	maxWaiters, maxDeadlocked = 4, 8
+	// maxCycles bounds the deadlocks of one hang.
+	maxCycles = 64
+)
 
 // spinning is the share of the busiest thread's CPU time from which a thread is considered to run all the time; on a loaded machine
 // no thread runs for half of the observed time.
 const spinning = 0.5
 
-// Hang returns the signature of a hang and a title: its cause and the threads to blame, grouped by place, since pools have any
-// number of equal threads. For a hang in a walk or in the agent those are the threads in it; in a deadlock those that wait for each
-// other; for a safepoint that is not reached the running ones; otherwise all threads of the application.
-func Hang(h *misstepv1.Hang) (*misstepv1.Signature, string) {
+// Hangs returns the signatures of a hang, with titles: its cause and the threads to blame, grouped by place, since pools have any
+// number of equal threads. For a hang in a walk or in the agent those are the threads in it; for a safepoint that is not reached the
+// running ones; otherwise the application's threads, those first that do not merely wait for work (see rank). Each deadlock, a cycle
+// of threads of which each waits for the next one, is a signature of its own, whatever else hangs beside it.
+func Hangs(h *misstepv1.Hang) []Hit {
 	cause := h.GetCause()
-	if cause == "deadlock" &&
-		!slices.ContainsFunc(h.GetThreads(), func(t *misstepv1.HungThread) bool { return t.GetHeldBy() != "" }) {
+	if cause == "deadlock" {
+		if all := deadlocks(h.GetThreads()); len(all) > 0 {
+			return all
+		}
 		cause = "" // it is not known which thread waits for which: all threads of the application
 	}
 	most := 0.0
 	for _, t := range h.GetThreads() {
-		if !housekeeping(t.GetName()) {
+		if !housekeeping(t) {
 			most = max(most, t.GetRunning())
 		}
 	}
-	var places []string
+	byRank := map[rank][]string{}
 	for i, t := range h.GetThreads() {
-		if i > 0 && housekeeping(t.GetName()) { // the first thread of a hang in a walk is the culprit
+		if i > 0 && housekeeping(t) { // the first thread of a hang in a walk is the culprit
 			continue
 		}
-		if p := place(cause, t, most); p != "" && !slices.Contains(places, p) {
-			places = append(places, p)
+		switch cause {
+		case "in-walk", "in-agent", "starved", "safepoint":
+			byRank[suspicious] = append(byRank[suspicious], place(cause, t, most))
+		default:
+			byRank[rankOf(t)] = append(byRank[rankOf(t)], waiter(t))
+		}
+	}
+	return []Hit{hangHit(h.GetCause(), mostSuspicious(byRank))}
+}
+
+// mostSuspicious returns at most maxWaiters places, sorted: those of suspicious threads first, of others only as long as there are no
+// better ones.
+func mostSuspicious(byRank map[rank][]string) []string {
+	var places []string
+	for r := suspicious; r <= idle; r++ {
+		if r > waiting && len(places) > 0 {
+			break
+		}
+		of := byRank[r]
+		slices.Sort(of)
+		for _, p := range slices.Compact(of) {
+			if p != "" && len(places) < maxWaiters && !slices.Contains(places, p) {
+				places = append(places, p)
+			}
 		}
 	}
 	slices.Sort(places)
-	if len(places) > maxWaiters {
-		places = places[:maxWaiters]
-	}
-	title := "hang: " + h.GetCause()
-	if len(places) > 0 {
-		title = fmt.Sprintf("hang (%s): %s", h.GetCause(), places[0])
-	}
-	return signature.Proto(signature.Hang{Cause: h.GetCause(), Waiters: places}), signature.Clean(title)
+	return places
 }
 
-// place returns a thread's part of the signature, "" for none. most is the share of the time that the busiest thread ran.
+func hangHit(cause string, places []string) Hit {
+	title := "hang: " + cause
+	if len(places) > 0 {
+		title = fmt.Sprintf("hang (%s): %s", cause, places[0])
+	}
+	return Hit{Signature: signature.Proto(signature.Hang{Cause: cause, Waiters: places}), Title: signature.Clean(title), mismatch: -1}
+}
+
+// deadlocks returns a signature for each cycle of threads.
+func deadlocks(threads []*misstepv1.HungThread) []Hit {
+	waits := newWaits(threads)
+	var hits []Hit
+	for _, cycle := range waits.cycles() {
+		var places []string
+		for _, i := range cycle {
+			t := threads[i]
+			p := who(t) + " at " + deadlockPlace(t.GetJavaFrames()) + signature.WaitsFor + signature.Class(t.GetWaitsFor()) +
+				signature.HeldBy + who(threads[waits.next[i]])
+			if !slices.Contains(places, p) {
+				places = append(places, p)
+			}
+		}
+		slices.Sort(places)
+		hits = append(hits, hangHit("deadlock", places[:min(len(places), maxDeadlocked)]))
+	}
+	return hits
+}
+
+// waits says which thread each waits for, by index; -1 for none.
+type waits struct{ next []int }
+
+// newWaits finds the holders by their ids. Outcomes from before threads had ids name them.
+func newWaits(threads []*misstepv1.HungThread) waits {
+	byID, byName := map[int64]int{}, map[string]int{}
+	for i, t := range threads {
+		if t.GetId() != 0 {
+			byID[t.GetId()] = i
+		}
+		if _, twice := byName[t.GetName()]; twice {
+			byName[t.GetName()] = -1
+			continue
+		}
+		byName[t.GetName()] = i
+	}
+	w := waits{next: make([]int, len(threads))}
+	for i, t := range threads {
+		next, found := byID[t.GetHeldById()]
+		if !found && t.GetHeldBy() != "" {
+			next, found = byName[t.GetHeldBy()]
+		}
+		if !found || next == i {
+			next = -1
+		}
+		w.next[i] = next
+	}
+	return w
+}
+
+// cycles returns the circles of threads, each once. A thread waits for one other at most, so no two circles share a thread.
+func (w waits) cycles() [][]int {
+	var all [][]int
+	path := make([]int, len(w.next)) // the start, plus 1, of the first path through a thread
+	for start := range w.next {
+		at := start
+		for at >= 0 && path[at] == 0 {
+			path[at] = start + 1
+			at = w.next[at]
+		}
+		if at < 0 || path[at] != start+1 || len(all) >= maxCycles {
+			continue
+		}
+		cycle := []int{at}
+		for next := w.next[at]; next != at; next = w.next[next] {
+			cycle = append(cycle, next)
+		}
+		all = append(all, cycle)
+	}
+	return all
+}
+
+// place returns a thread's part of the signature where its native frames or its running time are to blame, "" for none. most is the
+// share of the time that the busiest thread ran.
 func place(cause string, t *misstepv1.HungThread, most float64) string {
 	switch cause {
 	case "in-walk", "in-agent":
-		chain := walkChain(t.GetNativeFrames())
-		if chain == "" {
-			return ""
+		if chain := walkChain(t.GetNativeFrames()); chain != "" {
+			return who(t) + " in " + chain
 		}
-		return who(t) + " in " + chain
-	case "starved":
-		return "" // it does not depend on the threads which of them the scheduler starves
 	case "safepoint":
 		// The JVM did not stop, so there are no Java stacks: the threads that kept running are to blame.
-		if t.GetRunning() == 0 || t.GetRunning() < spinning*most || housekeeping(t.GetName()) {
+		if t.GetRunning() == 0 || t.GetRunning() < spinning*most || housekeeping(t) {
 			return ""
 		}
 		for _, f := range t.GetNativeFrames() {
@@ -74,34 +173,17 @@ func place(cause string, t *misstepv1.HungThread, most float64) string {
 			}
 		}
 		return who(t) + " runs"
-	case "deadlock":
-		if t.GetHeldBy() == "" {
-			return "" // it waits for the deadlock's threads, or for something else
-		}
-		return who(t) + " at " + javaPlace(t) + signature.WaitsFor + signature.Class(t.GetWaitsFor()) +
-			signature.HeldBy + who(&misstepv1.HungThread{Name: t.GetHeldBy()})
 	}
-	if housekeeping(t.GetName()) {
-		return ""
-	}
-	if p := javaPlace(t); p != "" {
+	return "" // starved: it does not depend on the threads which of them the scheduler starves
+}
+
+// waiter returns a thread's part of the signature where its Java frames, or a walker among its native ones, are to blame.
+func waiter(t *misstepv1.HungThread) string {
+	if p := javaPlace(t.GetJavaFrames()); p != "" {
 		return who(t) + " at " + p
 	}
 	if chain := walkChain(t.GetNativeFrames()); chain != "" {
 		return who(t) + " in " + chain
-	}
-	return ""
-}
-
-// javaPlace returns the first frame that does not merely implement waiting, else the top one; "" without Java frames.
-func javaPlace(t *misstepv1.HungThread) string {
-	for _, f := range t.GetJavaFrames() {
-		if j := javaFrame(f); j != "" && !waiting(j) {
-			return j
-		}
-	}
-	if len(t.GetJavaFrames()) > 0 {
-		return javaFrame(t.GetJavaFrames()[0])
 	}
 	return ""
 }
@@ -138,60 +220,11 @@ func nativeName(line string) string {
 	return name
 }
 
-func libc(fn string) bool {
-	for _, p := range []string{
-		"__", "pthread_", "futex", "syscall", "nanosleep", "clock_nanosleep", "clone",
-		"start_thread", "sched_yield", "poll", "epoll_wait", "read", "write", "<signal handler called>",
-	} {
-		if strings.HasPrefix(fn, p) {
-			return true
-		}
-	}
-	return false
-}
-
-var trailingNums = regexp.MustCompile(`[-_ #]*\d+`)
-
-// javaFrame normalises a line of a thread dump, "at java.base@17/java.lang.Object.wait(Native Method)" to
-// "java.lang.Object.wait".
-func javaFrame(s string) string {
-	f, _ := signature.ParseJavaFrame(s)
-	return f.MethodName()
-}
-
-// waiting reports whether a frame merely implements waiting; the thread waits in its caller.
-func waiting(f string) bool {
-	for _, p := range []string{
-		"java.lang.Object.wait", "jdk.internal.misc.Unsafe.park", "java.util.concurrent.locks.", "java.lang.Thread.sleep",
-		"java.lang.Thread.join", "java.util.concurrent.ForkJoinPool.managedBlock",
-		"java.util.concurrent.ForkJoinPool.unmanagedBlock",
-	} {
-		if strings.HasPrefix(f, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// housekeeping reports whether a thread is one of the JVM's own that always wait, which is not informative.
-func housekeeping(name string) bool {
-	for _, p := range []string{
-		"Reference Handler", "Finalizer", "Signal Dispatcher", "Service Thread", "Monitor Deflation", "Common-Cleaner",
-		"Notification Thread", "Attach Listener", "C1 CompilerThre", "C2 CompilerThre",
-		"Sweeper thread", "VM Periodic", "VM Thread", "G1 ", "GC Thread", "misstep",
-	} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// who returns a thread's name without the numbers that pools assign.
+// who names a thread by what does not differ from run to run. A virtual thread has the name of its carrier, or one that only some
+// dumps give.
 func who(t *misstepv1.HungThread) string {
-	n := strings.TrimSpace(trailingNums.ReplaceAllString(t.GetName(), ""))
-	if n == "" {
-		n = "thread"
+	if t.GetVirtual() {
+		return "virtual thread"
 	}
-	return n
+	return cmp.Or(threadName(t.GetName()), "thread")
 }

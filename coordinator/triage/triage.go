@@ -47,12 +47,14 @@ func Triage(o *misstepv1.Outcome) []Hit {
 		add(Hit{Signature: sig, Title: title, Weight: len(c.GetNativeFrames()) + len(c.GetJavaFrames()), mismatch: -1})
 	}
 	if h := o.GetHang(); h != nil {
-		sig, title := Hang(h)
 		weight := 0
 		for _, t := range h.GetThreads() {
 			weight += len(t.GetNativeFrames()) + len(t.GetJavaFrames())
 		}
-		add(Hit{Signature: sig, Title: title, Weight: weight, mismatch: -1})
+		for _, hit := range Hangs(h) {
+			hit.Weight = weight
+			add(hit)
+		}
 	}
 	out := make([]Hit, 0, len(hits))
 	for _, h := range hits {

@@ -284,7 +284,7 @@ func FuzzCrash(f *testing.F) {
 		if _, err := proto.Marshal(sig); err != nil {
 			t.Fatal(err)
 		}
-		triage.Hang(&misstepv1.Hang{
+		triage.Hangs(&misstepv1.Hang{
 			Cause:   err,
 			Threads: []*misstepv1.HungThread{{Name: thread, NativeFrames: []string{frame}, JavaFrames: []string{frame}}},
 		})

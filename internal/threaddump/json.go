@@ -101,7 +101,9 @@ func parseJSON(text []byte) (*Dump, error) {
 }
 
 // carrying reports whether a frame is one of a carrier below its virtual thread.
-func carrying(frame string) bool { return strings.Contains(frame, "java.lang.VirtualThread.runContinuation(") }
+func carrying(frame string) bool {
+	return strings.Contains(frame, "java.lang.VirtualThread.runContinuation(")
+}
 
 // thread converts a thread. In 21 to 24 only its stack says that it is a virtual one.
 func (t *jsonThread) thread() Thread {

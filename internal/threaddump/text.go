@@ -37,8 +37,8 @@ const (
 // textParser reads the lines of a text dump.
 type textParser struct {
 	dump    *Dump
-	cur     int // index of the thread whose lines follow, -1 for none
-	locked  int // the same for "Locked ownable synchronizers", which an empty line precedes
+	cur     int      // index of the thread whose lines follow, -1 for none
+	locked  int      // the same for "Locked ownable synchronizers", which an empty line precedes
 	name    []string // lines of a name that has not ended
 	section deadlockSection
 }

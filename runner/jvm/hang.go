@@ -16,12 +16,13 @@ import (
 
 	"misstep/agent"
 	"misstep/internal/capped"
+	"misstep/internal/threaddump"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
 const (
 	watchTime   = 500 * time.Millisecond // between two looks at the threads' running times
-	maxThreads  = 2048                   // threads of one JVM that are examined
+	maxThreads  = threaddump.MaxThreads  // threads of one JVM that are examined
 	gdbTimeout  = 20 * time.Second       // gdb reads libjvm's symbols first
 	dumpTimeout = 5 * time.Second        // for HotSpot's thread dump, which requires a safepoint
 	heldTimeout = time.Second            // for the same while a signal handler hangs, which usually prevents the safepoint
@@ -58,11 +59,16 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	t.exhibit("thread-dump.txt", dump)
 
 	progressing = t.updateProgress() || progressing // on a busy machine a JVM may only have begun when its time limit is exceeded
-	java, deadlock := parseThreadDump(string(dump))
+	java := t.readDump(ctx, dump)
 	// A JVM that reached a safepoint for its dump, and whose threads made progress until now, is only slow: no finding.
-	if slot == nil && dump != nil && !deadlock && progressing {
+	if slot == nil && dump != nil && !java.Deadlock && progressing {
 		t.fail("time", "%s, although it was making progress: raise limits.wall, or lower repetitions, ratio or shares", reason)
 		return true
+	}
+	if dump != nil {
+		more := t.virtualThreads(ctx)
+		t.exhibit(fileThreads, more)
+		java.Merge(t.readDump(ctx, more))
 	}
 	stacks := parseGDB(string(native))
 	// A thread that hangs in a signal handler prevents the JVM's dump: the agent has written the shadow stacks.
@@ -71,18 +77,14 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		t.executor.Logger.WarnContext(ctx, "cannot read the threads' shadow stacks", "trial", t.name, "error", err)
 	}
 	t.exhibit(fileShadows, written)
-	shadows := map[int64]javaThread{}
+	shadows := &threaddump.Dump{}
 	if slot != nil { // the first line names the sample: the file may be that of a handler that has returned
 		if bytes.HasPrefix(written, fmt.Appendf(nil, "sample %d of %d\n", slot.Sequence, slot.TID)) {
-			shadows, _ = parseThreadDump(string(written))
+			shadows = t.readDump(ctx, written)
 		}
 	}
+	threads = join(threads, java, shadows)
 	for _, thread := range threads {
-		if j, ok := java[thread.Tid]; ok {
-			thread.Name, thread.JavaFrames, thread.WaitsFor, thread.HeldBy = j.name, j.frames, j.waitsFor, j.heldBy
-		} else {
-			thread.JavaFrames = shadows[thread.Tid].frames
-		}
 		for _, f := range stacks[thread.Tid] {
 			thread.NativeFrames = append(thread.NativeFrames, f.GDB())
 		}
@@ -94,7 +96,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		hang.Cause = "in-walk"
 	case slot != nil:
 		hang.Cause = "in-agent"
-	case deadlock:
+	case java.Deadlock:
 		hang.Cause = "deadlock"
 	case starved:
 		hang.Cause = "starved"
@@ -119,6 +121,45 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	case <-time.After(abortWait):
 	}
 	return true
+}
+
+// readDump reads a thread dump; an empty one if there is none.
+func (t *trial) readDump(ctx context.Context, text []byte) *threaddump.Dump {
+	if len(text) == 0 {
+		return &threaddump.Dump{}
+	}
+	dump, err := threaddump.Parse(text)
+	if err != nil {
+		t.executor.Logger.WarnContext(ctx, "cannot read the JVM's threads", "trial", t.name, "error", err)
+		return &threaddump.Dump{}
+	}
+	return dump
+}
+
+// join adds to the threads that the kernel has what the JVM says about them, or the agent where the JVM says nothing, and the threads
+// that only the JVM has: unmounted virtual ones.
+func join(threads []*misstepv1.HungThread, java, shadows *threaddump.Dump) []*misstepv1.HungThread {
+	byTID := map[int64]*misstepv1.HungThread{}
+	for _, thread := range threads {
+		byTID[thread.GetTid()] = thread
+	}
+	for i, s := range shadows.Threads {
+		if thread := byTID[s.TID]; thread != nil {
+			thread.JavaFrames = shadows.Threads[i].Frames
+		}
+	}
+	for i, j := range java.Threads {
+		thread := byTID[j.TID]
+		switch {
+		case j.TID != 0 && thread != nil:
+			java.Fill(thread, i)
+		case j.TID == 0 && j.Virtual && len(threads) < maxThreads:
+			thread = &misstepv1.HungThread{State: j.State}
+			java.Fill(thread, i)
+			threads = append(threads, thread)
+		}
+	}
+	return threads
 }
 
 // isRunnable reports whether a thread is runnable.

@@ -125,6 +125,36 @@ func TestDeadlockIsNamed(t *testing.T) {
 	})
 }
 
+// Virtual threads without a carrier are in no text dump: the JVM writes them to a file.
+func TestVirtualThreadsOfAHang(t *testing.T) {
+	everyJDK(t, func(t *testing.T, s *stand, feature int) {
+		if feature < firstVirtual {
+			t.Skipf("JDK %d has no virtual threads", feature)
+		}
+		recipe := recipeOf(feature, "virtual")
+		recipe.Limits.Wall = durationpb.New(2 * time.Second)
+		outcome, err := s.run(t, t.Context(), recipe)
+		require.NoError(t, err)
+		require.Equal(t, hang, outcome.GetKind(), outcome.GetReason())
+		require.Contains(t, s.evidence(t, outcome, fileThreads), "Fixture.waitForNothing")
+		var waiting []*misstepv1.HungThread
+		for _, thread := range outcome.GetHang().GetThreads() {
+			if strings.Contains(strings.Join(thread.GetJavaFrames(), "\n"), "Fixture.waitForNothing(") {
+				waiting = append(waiting, thread)
+			}
+		}
+		require.Len(t, waiting, 3)
+		require.Equal(t, "main", waiting[0].GetName())
+		for _, thread := range waiting[1:] {
+			require.True(t, thread.GetVirtual())
+			require.Zero(t, thread.GetTid())
+			require.NotZero(t, thread.GetId())
+		}
+		pid, _, _ := strings.Cut(s.evidence(t, outcome, "kernel-threads.txt"), " ") // the first thread has the process's id
+		require.NoFileExists(t, "/tmp/.java_pid"+pid, "the JVM's socket")
+	})
+}
+
 // A JVM that no longer reaches a safepoint cannot say so itself: the thread that runs is seen from outside.
 func TestSafepointNotReached(t *testing.T) {
 	everyJDK(t, func(t *testing.T, s *stand, feature int) {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected results anew")
 
-// TestRealStacks reads what two JDKs and gdb printed about the fixture's deadlock.
+// TestRealStacks reads what gdb printed about the fixture's deadlock.
 func TestRealStacks(t *testing.T) {
 	files, err := filepath.Glob("testdata/stacks/*.txt")
 	require.NoError(t, err)
@@ -25,26 +25,11 @@ func TestRealStacks(t *testing.T) {
 			data, err := os.ReadFile(file)
 			require.NoError(t, err)
 			var b strings.Builder
-			if strings.HasSuffix(file, ".dump.txt") {
-				threads, deadlock := parseThreadDump(string(data))
-				fmt.Fprintf(&b, "deadlock: %v\n", deadlock)
-				for _, tid := range slices.Sorted(maps.Keys(threads)) {
-					fmt.Fprintf(&b, "%d %q", tid, threads[tid].name)
-					if threads[tid].heldBy != "" {
-						fmt.Fprintf(&b, " waits for a %s held by %q", threads[tid].waitsFor, threads[tid].heldBy)
-					}
-					b.WriteString("\n")
-					for _, f := range threads[tid].frames {
-						fmt.Fprintf(&b, "  %s\n", f)
-					}
-				}
-			} else {
-				stacks := parseGDB(string(data))
-				for _, tid := range slices.Sorted(maps.Keys(stacks)) {
-					fmt.Fprintf(&b, "%d\n", tid)
-					for _, f := range stacks[tid] {
-						fmt.Fprintf(&b, "  %s\n", f.GDB())
-					}
+			stacks := parseGDB(string(data))
+			for _, tid := range slices.Sorted(maps.Keys(stacks)) {
+				fmt.Fprintf(&b, "%d\n", tid)
+				for _, f := range stacks[tid] {
+					fmt.Fprintf(&b, "  %s\n", f.GDB())
 				}
 			}
 			golden := strings.TrimSuffix(file, ".txt") + ".golden"
@@ -85,17 +70,13 @@ func FuzzStacks(f *testing.F) {
 		f.Add(string(data))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		threads, _ := parseThreadDump(text)
 		stacks := parseGDB(text)
 		longest := 0
-		for _, j := range threads {
-			longest = max(longest, len(j.frames))
-		}
 		for _, s := range stacks {
 			longest = max(longest, len(s))
 		}
-		if longest > maxFrames || len(threads) > maxThreads || len(stacks) > maxThreads {
-			t.Fatalf("%d frames, %d and %d threads", longest, len(threads), len(stacks))
+		if longest > maxFrames || len(stacks) > maxThreads {
+			t.Fatalf("%d frames, %d threads", longest, len(stacks))
 		}
 	})
 }

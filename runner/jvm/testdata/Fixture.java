@@ -83,6 +83,13 @@ public class Fixture {
       case "deadlock":
         deadlock();
         break;
+      case "virtual": // JDK 21 and newer: threads that wait without a carrier
+        for (int i = 0; i < 2; i++) {
+          ((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, (Runnable) Fixture::waitForNothing))
+              .isAlive();
+        }
+        waitForNothing();
+        break;
       case "no-safepoint":
         for (int i = 0; i < 20_000; i++) sink += count(100);
         sink += count(Integer.MAX_VALUE);
@@ -126,6 +133,14 @@ public class Fixture {
 
   private static int fibonacci(int n) {
     return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+  }
+
+  private static void waitForNothing() {
+    try {
+      new java.util.concurrent.CountDownLatch(1).await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   private static void deadlock() throws Exception {
