@@ -40,6 +40,7 @@ func Hangs(h *misstepv1.Hang) []Hit {
 		}
 	}
 	byRank := map[rank][]string{}
+	holds := newWaits(h.GetThreads()).holders()
 	for i, t := range h.GetThreads() {
 		if i > 0 && housekeeping(t) { // the first thread of a hang in a walk is the culprit
 			continue
@@ -48,7 +49,8 @@ func Hangs(h *misstepv1.Hang) []Hit {
 		case "in-walk", "in-agent", "starved", "safepoint":
 			byRank[suspicious] = append(byRank[suspicious], place(cause, t, most))
 		default:
-			byRank[rankOf(t)] = append(byRank[rankOf(t)], waiter(t))
+			r := rankOf(t, holds[i])
+			byRank[r] = append(byRank[r], waiter(t))
 		}
 	}
 	return []Hit{hangHit(h.GetCause(), mostSuspicious(byRank))}
@@ -130,6 +132,15 @@ func newWaits(threads []*misstepv1.HungThread) waits {
 		w.next[i] = next
 	}
 	return w
+}
+
+// holders returns the threads, by index, that hold what others wait for.
+func (w waits) holders() map[int]bool {
+	holds := map[int]bool{}
+	for _, next := range w.next {
+		holds[next] = true
+	}
+	return holds
 }
 
 // cycles returns the circles of threads, each once. A thread waits for one other at most, so no two circles share a thread.

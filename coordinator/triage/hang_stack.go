@@ -20,10 +20,13 @@ const (
 	idle                   // waits for work, as threads of pools, selectors and timers do
 )
 
-func rankOf(t *misstepv1.HungThread) rank {
+// rankOf returns a thread's rank. One that holds what others wait for is to blame, whatever it waits for itself.
+func rankOf(t *misstepv1.HungThread, holds bool) rank {
 	switch called, app := boundary(t.GetJavaFrames()); {
 	case t.GetHeldById() != 0 || t.GetHeldBy() != "":
 		return blocked
+	case holds:
+		return suspicious
 	case housekeeping(t), idles(t.GetJavaFrames()):
 		return idle
 	case t.GetVirtual() && app == "":

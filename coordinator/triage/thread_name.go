@@ -12,13 +12,11 @@ var (
 	wordRE    = regexp.MustCompile(`[0-9A-Za-z]+`)
 	numberRE  = regexp.MustCompile(`\d+(?:[.,:]\d+)*`) // IPv4 addresses, versions and times as well
 	hexRE     = regexp.MustCompile(`^(?:[0-9a-f]+|[0-9A-F]+)$`)
-	insideRE  = regexp.MustCompile(`\d[A-Fa-f]`)
+	digitRE   = regexp.MustCompile(`\d`)
+	insideRE  = regexp.MustCompile(`\d[A-Za-z]`) // a letter behind a digit
 	goneRE    = regexp.MustCompile(`[-_ #.:/]*\x00+`)
 	bracketRE = regexp.MustCompile(`\(\)|\[\]|\{\}`)
 )
-
-// longHex is the length from which a word of hexadecimal digits is one although letters only precede its digits: "abcdef12".
-const longHex = 8
 
 // threadName returns a thread's name without what programs make up for each thread, connection or run: numbers, UUIDs, addresses and
 // hexadecimal words, with the separators before them. Words stay: "pool-3-thread-17" becomes "pool-thread".
@@ -29,7 +27,7 @@ func threadName(name string) string {
 		name = re.ReplaceAllLiteralString(name, gone)
 	}
 	name = wordRE.ReplaceAllStringFunc(name, func(word string) string {
-		if hexRE.MatchString(word) && (insideRE.MatchString(word) || len(word) >= longHex && strings.ContainsAny(word, "0123456789")) {
+		if isMadeUp(word) {
 			return gone
 		}
 		return word
@@ -37,4 +35,15 @@ func threadName(name string) string {
 	name = numberRE.ReplaceAllLiteralString(name, gone)
 	name = bracketRE.ReplaceAllLiteralString(goneRE.ReplaceAllLiteralString(name, ""), "")
 	return strings.Trim(strings.Join(strings.Fields(name), " "), "-_ #.:/")
+}
+
+// isMadeUp reports whether a word with digits is hexadecimal or random. Letters that only precede digits are a word up to a length:
+// "decade12".
+func isMadeUp(word string) bool {
+	const long, share = 8, 5
+	digits, inside := len(digitRE.FindAllString(word, -1)), len(insideRE.FindAllString(word, -1))
+	if hexRE.MatchString(word) {
+		return inside > 0 || digits > 0 && len(word) > long
+	}
+	return len(word) >= long && inside >= 2 && digits*share >= len(word)
 }

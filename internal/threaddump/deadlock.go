@@ -21,6 +21,7 @@ type deadlockSection struct {
 	cycles [][]deadlocked
 	at     int    // index of the current thread in the last cycle
 	name   string // beginning of a name with line breaks, with its quote
+	listed int    // threads in all cycles
 }
 
 // deadlocked is one thread of a deadlock, as the JVM lists it.
@@ -38,13 +39,17 @@ var (
 
 const (
 	heldBy       = "which is held by "
-	mostLocked   = 1024 // threads in deadlocks
+	mostListed   = 1024 // threads in deadlocks
+	mostHeld     = 64   // locks of a thread among which one is looked for
 	unknownOwner = "UNKNOWN_"
+	rawMonitor   = "JVM TI raw monitor"
 )
 
 func (s *deadlockSection) begin() {
 	s.active, s.stacks, s.name, s.at = true, false, "", -1
-	s.cycles = append(s.cycles, nil)
+	if n := len(s.cycles); n == 0 || len(s.cycles[n-1]) > 0 {
+		s.cycles = append(s.cycles, nil)
+	}
 }
 
 // read reads a line of the section and reports whether it was one.
@@ -86,7 +91,8 @@ func (s *deadlockSection) readName(line string) {
 	}
 	s.at++
 	cycle := &s.cycles[len(s.cycles)-1]
-	if !s.stacks && len(*cycle) < mostLocked {
+	if !s.stacks && s.listed < mostListed {
+		s.listed++
 		*cycle = append(*cycle, deadlocked{name: bounded(strings.TrimPrefix(name, `"`))})
 	}
 }
@@ -96,6 +102,9 @@ func (d *deadlocked) wait(line string) {
 		if m := re.FindStringSubmatch(line); m != nil {
 			d.object, d.class = m[1], m[2]
 		}
+	}
+	if strings.HasPrefix(line, "waiting to lock "+rawMonitor) {
+		d.class = rawMonitor
 	}
 	if _, holder, ok := strings.Cut(line, heldBy); ok {
 		d.holder = holder
@@ -127,7 +136,7 @@ func (s *deadlockSection) resolve(d *Dump) {
 			switch same := byName[strings.Trim(listed.holder, `"`)]; {
 			case indices[next] != indices[i] && strings.HasPrefix(listed.holder, `"`+first):
 				t.HeldBy = indices[next]
-			case len(same) == 1: // the list ends early
+			case len(same) == 1 && same[0] != indices[i]: // the list ends early
 				t.HeldBy = same[0]
 			}
 		}
@@ -147,7 +156,7 @@ func (d *deadlocked) find(dump *Dump, same []int, used map[int]bool, before stri
 		if t.locks.wants != "" && t.locks.wants == d.object {
 			score += 2
 		}
-		for _, held := range t.locks.held[:min(len(t.locks.held), mostLocked)] {
+		for _, held := range t.locks.held[:min(len(t.locks.held), mostHeld)] {
 			if held == before {
 				score += 2
 				break

@@ -1,6 +1,8 @@
 package threaddump
 
 import (
+	"cmp"
+
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -27,9 +29,13 @@ func (d *Dump) Hang() *misstepv1.Hang {
 // Fill sets what the dump has about its i-th thread: all but the state and the operating system's id.
 func (d *Dump) Fill(t *misstepv1.HungThread, i int) {
 	from := d.Threads[i]
-	t.Name, t.JavaFrames, t.Id, t.Virtual, t.WaitsFor = from.Name, from.Frames, from.ID, from.Virtual, from.WaitsFor
+	t.Name, t.JavaFrames, t.Id, t.Virtual, t.WaitsFor = from.Name, from.Frames, d.id(i), from.Virtual, from.WaitsFor
 	if from.HeldBy >= 0 {
-		holder := d.Threads[from.HeldBy]
-		t.HeldBy, t.HeldById = holder.Name, holder.ID
+		t.HeldBy, t.HeldById = d.Threads[from.HeldBy].Name, d.id(from.HeldBy)
 	}
+}
+
+// id returns a number that only this thread of the dump has: Java's, or a negative one for threads without.
+func (d *Dump) id(i int) int64 {
+	return cmp.Or(d.Threads[i].ID, int64(-1-i))
 }

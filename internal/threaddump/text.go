@@ -32,6 +32,7 @@ const (
 	ownableTitle  = "Locked ownable synchronizers:"
 	lastOfThreads = "JNI global ref"
 	maxNameLines  = 16
+	mostBroken    = 1000 // then a name has one line
 )
 
 // textParser reads the lines of a text dump.
@@ -40,6 +41,7 @@ type textParser struct {
 	cur     int      // index of the thread whose lines follow, -1 for none
 	locked  int      // the same for "Locked ownable synchronizers", which an empty line precedes
 	name    []string // lines of a name that has not ended
+	broken  int      // names that never ended
 	section deadlockSection
 }
 
@@ -75,7 +77,7 @@ func (p *textParser) line(line string) {
 	case p.continued(line):
 	case strings.HasPrefix(line, `"`):
 		p.cur, p.locked = -1, -1
-		if !p.header(line[1:]) {
+		if !p.header(line[1:]) && p.broken < mostBroken {
 			p.name = []string{line[1:]}
 		}
 	case trimmed == "":
@@ -106,9 +108,11 @@ func (p *textParser) continued(line string) bool {
 		return true
 	case len(p.name) >= maxNameLines || len(whole) > maxLine || strings.HasPrefix(line, "\tat "):
 		p.name = nil
+		p.broken++
 		return false
 	case strings.HasPrefix(line, `"`) && p.header(line[1:]): // what came before was no thread
 		p.name = nil
+		p.broken++
 		return true
 	}
 	p.name = append(p.name, line)
@@ -117,6 +121,9 @@ func (p *textParser) continued(line string) bool {
 
 // header begins a thread and reports whether the text, without its first quote, is a thread's first line.
 func (p *textParser) header(text string) bool {
+	if !strings.Contains(text, "id=") {
+		return false
+	}
 	m := header.FindStringSubmatch(text)
 	if m == nil {
 		return false

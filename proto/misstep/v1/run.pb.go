@@ -1125,7 +1125,7 @@ type HungThread struct {
 	HeldBy string `protobuf:"bytes,7,opt,name=held_by,json=heldBy,proto3" json:"held_by,omitempty"`
 	// running is the share of the first observation, about half a second, during which it ran on a CPU.
 	Running float64 `protobuf:"fixed64,8,opt,name=running,proto3" json:"running,omitempty"`
-	// id is Java's number of the thread, which no other thread has, platform or virtual; 0 if unknown.
+	// id is a number that no other thread of the JVM has: Java's, a negative one for threads without; 0 if unknown.
 	Id int64 `protobuf:"varint,9,opt,name=id,proto3" json:"id,omitempty"`
 	// held_by_id is the id of the thread that holds the lock that it waits for; 0 if unknown.
 	HeldById int64 `protobuf:"varint,10,opt,name=held_by_id,json=heldById,proto3" json:"held_by_id,omitempty"`

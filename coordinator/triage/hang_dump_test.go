@@ -1,0 +1,185 @@
+package triage_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/coordinator/triage"
+	"misstep/internal/threaddump"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const dumps = "../../internal/threaddump/testdata"
+
+// dumpText returns a thread dump of a JVM, which internal/threaddump has as a sample.
+func dumpText(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dumps, name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// ids returns the findings of a dump, sorted.
+func ids(t testing.TB, text string) []string {
+	t.Helper()
+	d, err := threaddump.Parse([]byte(text))
+	require.NoError(t, err)
+	var out []string
+	for _, h := range triage.Triage(outcomeOf(d)) {
+		out = append(out, h.ID+" "+strings.Join(h.Signature.GetParts(), "; "))
+	}
+	return out
+}
+
+// without removes the report of deadlocks and the threads that match.
+func without(text, pattern string) string {
+	text, _, _ = strings.Cut(text, "\nFound one Java-level deadlock")
+	re := regexp.MustCompile(pattern)
+	blocks := strings.Split(text, "\n\n")
+	return strings.Join(slices.DeleteFunc(blocks, re.MatchString), "\n\n")
+}
+
+// One hang has one id on every JDK, and each deadlock keeps its own beside others.
+func TestHangsOfEveryJDK(t *testing.T) {
+	deadlock := ids(t, dumpText(t, "deadlock-17.txt"))
+	require.Len(t, deadlock, 1)
+	assert.Contains(t, deadlock[0], "deadlock; worker at Dump.take < Dump.first waits for java.lang.Object held by worker; "+
+		"worker at Dump.take < Dump.second waits")
+	jni := ids(t, dumpText(t, "jni-17.txt"))
+	require.Len(t, jni, 1)
+	assert.NotContains(t, jni[0], "main", "it waits for nobody")
+	latch := ids(t, without(dumpText(t, "deadlock-17.txt"), `Dump\.(take|main)`))
+	assert.Equal(t, []string{"F389b6aefe325 limit; job at Dump.waitForLatch calling java.util.concurrent.CountDownLatch.await; " +
+		"line break at Dump.waitForLatch calling java.util.concurrent.CountDownLatch.await; " +
+		"worker at Dump.waitForLatch calling java.util.concurrent.CountDownLatch.await"}, latch)
+	for _, jdk := range []string{"8", "11", "17", "21", "25", "28"} {
+		text := dumpText(t, "deadlock-"+jdk+".txt")
+		assert.Equal(t, deadlock, ids(t, text), jdk)
+		assert.Equal(t, deadlock, ids(t, without(text, "^$")), "%s without the JVM's report: the locks say the same", jdk)
+		assert.Equal(t, latch, ids(t, without(text, `Dump\.(take|main)`)), jdk)
+		if jdk != "21" {
+			assert.Equal(t, jni, ids(t, dumpText(t, "jni-"+jdk+".txt")), jdk)
+		}
+	}
+	for _, jdk := range []string{"8", "17", "28"} {
+		two := ids(t, dumpText(t, "two-"+jdk+".txt"))
+		require.Len(t, two, 2, jdk)
+		assert.Contains(t, two, deadlock[0], jdk)
+	}
+}
+
+// Threads that wait for work do not take the places of those that hang, and do not make a hang of an idle program.
+func TestIdleAndHungDiffer(t *testing.T) {
+	for _, jdk := range []string{"8", "17", "28"} {
+		text := dumpText(t, "deadlock-"+jdk+".txt")
+		hung, idle := without(text, `Dump\.(take|main)`), without(text, `Dump\.`)
+		require.Contains(t, idle, "pool-1-thread-1")
+		assert.NotEqual(t, ids(t, hung), ids(t, idle))
+		assert.NotContains(t, ids(t, hung)[0], "pool")
+		assert.Equal(t, ids(t, hung), ids(t, without(hung, `"pool-|"timer|ForkJoinPool`)), "idle threads do not matter")
+	}
+}
+
+// A virtual thread is found where it waits, mounted or not.
+func TestVirtualThreads(t *testing.T) {
+	for _, jdk := range []string{"25", "28"} {
+		text := ids(t, dumpText(t, "virtual-"+jdk+".txt"))
+		require.Len(t, text, 1)
+		assert.Contains(t, text[0], "virtual thread at Virtual.spin", "the frames of the carried thread")
+		deadlocks := strings.Join(ids(t, dumpText(t, "virtual-"+jdk+".json")), "\n")
+		assert.Contains(t, deadlocks, "virtual thread at Virtual.lockBoth < Virtual.lambda$main$# waits for "+
+			"java.util.concurrent.locks.ReentrantLock$NonfairSync held by virtual thread")
+		assert.Contains(t, deadlocks, "virtual thread at Virtual.enterBoth < Virtual.lambda$main$# waits for java.lang.Object held by")
+	}
+	assert.Contains(t, ids(t, dumpText(t, "virtual-21.txt"))[0], "virtual thread at jdk.internal.vm.Continuation.run",
+		"21 does not print them")
+	assert.Contains(t, parts(t, "virtual-21.txt", "virtual-21.json"), "virtual thread at Virtual.spin")
+	assert.NotContains(t, parts(t, "virtual-21.txt", "virtual-21.json"), "virtual thread at jdk.internal.vm.Continuation.run")
+	assert.NotContains(t, ids(t, dumpText(t, "park-21.txt"))[0], "Park.park")
+	assert.Contains(t, parts(t, "park-21.txt", "park-21.json"),
+		"virtual thread at Park.park calling java.util.concurrent.CountDownLatch.await", "unmounted")
+}
+
+// parts returns the signature of a hang of which there is a text dump and one in JSON.
+func parts(t *testing.T, text, json string) []string {
+	t.Helper()
+	both, err := threaddump.Parse([]byte(dumpText(t, text)))
+	require.NoError(t, err)
+	more, err := threaddump.Parse([]byte(dumpText(t, json)))
+	require.NoError(t, err)
+	both.Merge(more)
+	return triage.Hangs(both.Hang())[0].Signature.GetParts()
+}
+
+// Two classes whose initialisers wait for each other: the JVM reports no deadlock, but says who waits for which.
+func TestInitialisersWaitForEachOther(t *testing.T) {
+	want := ids(t, dumpText(t, "init-17.txt"))
+	require.Len(t, want, 1)
+	assert.Contains(t, want[0], "deadlock; init at Init$A.<clinit>")
+	assert.Equal(t, want, ids(t, dumpText(t, "init-28.txt")))
+}
+
+// Whatever a run changes by itself never changes an id: addresses, ids and order of threads, times, priorities, numbers in names.
+func TestMutatedDumps(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	files, err := filepath.Glob(dumps + "/*-*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text := dumpText(t, filepath.Base(file))
+		want := ids(t, text)
+		for range 10 {
+			changed := mutate(random, text)
+			require.NotEqual(t, text, changed)
+			require.Equalf(t, want, ids(t, changed), "%s\n%s", file, changed)
+		}
+	}
+}
+
+func mutate(random *rand.Rand, text string) string {
+	stacks, report, found := strings.Cut(text, "\nFound one Java-level deadlock")
+	blocks := strings.Split(stacks, "\n\n")
+	// A name with a line break is in one block, since it has no empty line. The title is the first block.
+	random.Shuffle(len(blocks)-1, func(i, j int) { blocks[i+1], blocks[j+1] = blocks[j+1], blocks[i+1] })
+	text = strings.Join(blocks, "\n\n")
+	if found {
+		text += "\n\nFound one Java-level deadlock" + report
+	}
+	consistently := func(pattern, form string) {
+		seen, used := map[string]string{}, map[string]bool{}
+		re := regexp.MustCompile(pattern)
+		text = re.ReplaceAllStringFunc(text, func(old string) string {
+			m := re.FindStringSubmatch(old)
+			for seen[m[2]] == "" {
+				if to := fmt.Sprintf(form, 100+random.IntN(1<<30)); !used[to] {
+					seen[m[2]], used[to] = to, true
+				}
+			}
+			return m[1] + seen[m[2]]
+		})
+	}
+	consistently(`()\b(0x[0-9a-f]+)`, "0x%016x")
+	consistently(`( #|thread #)(\d+)`, "%d")
+	consistently(`( nid=| \[)(\d+)\b`, "%d")
+	for _, re := range []string{`(prio=|cpu=|elapsed=|os_prio=)[\d.]+`, `(pool-|thread-|worker-|other-|CompilerThread)\d+`} {
+		text = regexp.MustCompile(re).ReplaceAllStringFunc(text, func(old string) string {
+			return strings.TrimRight(old, "0123456789.") + fmt.Sprint(1+random.IntN(100))
+		})
+	}
+	uuid := fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", random.Uint32(), random.IntN(1<<16), random.IntN(1<<12), random.IntN(1<<12),
+		random.Int64N(1<<48))
+	return regexp.MustCompile(`[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}`).ReplaceAllString(text, uuid)
+}
+
+func outcomeOf(d *threaddump.Dump) *misstepv1.Outcome {
+	return &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_HANG, Hang: d.Hang()}
+}
