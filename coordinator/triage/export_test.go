@@ -10,3 +10,6 @@ func RuleNames() []string {
 	}
 	return names
 }
+
+// ThreadName normalises the name of a thread.
+var ThreadName = threadName

@@ -3,6 +3,7 @@ package triage
 import (
 	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -31,7 +32,7 @@ func rankOf(t *misstepv1.HungThread, holds bool) rank {
 		return idle
 	case t.GetVirtual() && app == "":
 		return suspicious // a carrier, of whose virtual thread the dump says nothing
-	case app == "" && len(t.GetJavaFrames()) > 0:
+	case app == "" && len(t.GetJavaFrames()) > 0 && !slices.ContainsFunc(t.GetJavaFrames(), takesLock):
 		return internal
 	case passiveRE.MatchString(called):
 		return waiting
@@ -169,6 +170,11 @@ var idleIn = regexp.MustCompile(`^(` + strings.Join([]string{
 	`org\.jboss\.threads\.EnhancedQueueExecutor\$ThreadBody\.\w+`,
 }, `|`) + `)$`)
 
+// takesLock reports whether a frame is of a method that waits for a lock of java.util.concurrent.
+func takesLock(frame string) bool {
+	return strings.HasPrefix(javaFrame(frame), "java.util.concurrent.locks.ReentrantLock.lock")
+}
+
 // poolQueue matches the methods of queues that libraries make for the JDK's pools.
 var poolQueue = regexp.MustCompile(`Queue\.(take|poll)$`)
 
@@ -184,7 +190,7 @@ func idles(frames []string) bool {
 	for _, f := range frames[:min(len(frames), maxIdleDepth)] {
 		j := javaFrame(f)
 		switch {
-		case strings.HasPrefix(j, "java.util.concurrent.locks.ReentrantLock."):
+		case takesLock(f):
 			return false
 		case idleIn.MatchString(j):
 			return true

@@ -36,6 +36,8 @@ func TestSignatures(t *testing.T) {
 				return each(d.Input, signature.Class)
 			case "method":
 				return each(d.Input, signature.Method)
+			case "thread":
+				return each(d.Input, triage.ThreadName)
 			default:
 				d.Fatalf(t, "unknown command %s", d.Cmd)
 			}
@@ -172,7 +174,8 @@ func crash(t *testing.T, d *datadriven.TestData) *misstepv1.Crash {
 	return c
 }
 
-// hang CAUSE: a line that ends in a colon names a thread; N and J lines are its frames.
+// hang CAUSE: a line that ends in a colon names a thread; N and J lines are its frames, WAITS has the class of a lock and the name of
+// its holder, RAN the share of the time.
 func hang(d *datadriven.TestData) *misstepv1.Hang {
 	h := &misstepv1.Hang{Cause: d.CmdArgs[0].Key}
 	for l := range strings.Lines(d.Input) {
@@ -190,6 +193,8 @@ func hang(d *datadriven.TestData) *misstepv1.Hang {
 			th.JavaFrames = append(th.JavaFrames, rest)
 		case "WAITS":
 			th.WaitsFor, th.HeldBy, _ = strings.Cut(rest, " ")
+		case "VIRTUAL":
+			th.Virtual = true
 		case "RAN":
 			th.Running, _ = strconv.ParseFloat(rest, 64)
 		}

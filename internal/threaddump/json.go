@@ -45,7 +45,10 @@ func (id *jsonID) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// list is an array of which the first MaxThreads elements are kept.
+// mostElements bounds the elements of an array that are read.
+const mostElements = 1 << 17
+
+// list is an array of which the first mostElements are kept.
 type list[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -54,7 +57,7 @@ func (l *list[T]) UnmarshalJSON(text []byte) error {
 	if t, err := in.Token(); err != nil || t != json.Delim('[') {
 		return err // null
 	}
-	for in.More() && len(*l) < MaxThreads {
+	for in.More() && len(*l) < mostElements {
 		var element T
 		if err := in.Decode(&element); err != nil {
 			return err
@@ -73,6 +76,7 @@ func parseJSON(text []byte) (*Dump, error) {
 		return nil, fmt.Errorf("read thread dump: %w: the JSON lacks \"threadDump\"", ErrNotDump)
 	}
 	d := &Dump{}
+	alike := map[uint64]int{}
 	owners := map[int]int64{} // of java.util.concurrent's locks, by the index of the waiting thread
 	for _, container := range read.ThreadDump.Containers {
 		for _, t := range container.Threads {
@@ -81,6 +85,9 @@ func parseJSON(text []byte) (*Dump, error) {
 			}
 			if slices.ContainsFunc(t.Stack, carrying) {
 				continue // the virtual thread is listed as well
+			}
+			if t.isOneOfMany(alike) {
+				continue
 			}
 			if t.ParkBlocker.Owner != 0 {
 				owners[len(d.Threads)] = int64(t.ParkBlocker.Owner)
@@ -103,6 +110,22 @@ func parseJSON(text []byte) (*Dump, error) {
 // carrying reports whether a frame is one of a carrier below its virtual thread.
 func carrying(frame string) bool {
 	return strings.Contains(frame, "java.lang.VirtualThread.runContinuation(")
+}
+
+// mostAlike is how many threads with one stack are kept: there may be a million virtual ones.
+const mostAlike = 32
+
+// isOneOfMany counts the threads with one stack that hold nothing and wait for nobody, and reports whether there are enough of them.
+func (t *jsonThread) isOneOfMany(alike map[uint64]int) bool {
+	if len(t.MonitorsOwned) > 0 || t.BlockedOn != "" || t.ParkBlocker.Owner != 0 {
+		return false
+	}
+	var stack uint64
+	for _, f := range t.Stack {
+		stack = digest(stack, f)
+	}
+	alike[stack]++
+	return alike[stack] > mostAlike
 }
 
 // thread converts a thread. In 21 to 24 only its stack says that it is a virtual one.

@@ -55,6 +55,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 			"sequence", slot.Sequence)
 		return false
 	}
+	t.exhibit("kernel-threads.txt", kernelText(threads))
 	t.exhibit("native-stacks.txt", native)
 	t.exhibit("thread-dump.txt", dump)
 
@@ -104,13 +105,17 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		hang.Cause = "safepoint"
 	}
 	hang.Threads = threads
+	// A large outcome loses its last threads: the one that hangs in a walk comes first, then those that wait for another one, then the
+	// other ones of Java; by tid, as in /proc.
+	culprit := int64(-1)
 	if slot != nil {
-		// The hung thread first; the others by tid, as in /proc.
-		slices.SortStableFunc(hang.Threads, func(a, b *misstepv1.HungThread) int {
-			return cmp.Compare(btoi(a.Tid != int64(slot.TID)), btoi(b.Tid != int64(slot.TID)))
-		})
+		culprit = int64(slot.TID)
 	}
-	t.exhibit("kernel-threads.txt", kernelText(threads))
+	slices.SortStableFunc(hang.Threads, func(a, b *misstepv1.HungThread) int {
+		return cmp.Or(cmp.Compare(btoi(a.GetTid() != culprit), btoi(b.GetTid() != culprit)),
+			cmp.Compare(btoi(a.GetHeldById() == 0), btoi(b.GetHeldById() == 0)),
+			cmp.Compare(btoi(len(a.GetJavaFrames()) == 0), btoi(len(b.GetJavaFrames()) == 0)))
+	})
 	t.readStatus() // before the JVM is killed
 	t.verdict.hang, t.verdict.reason = hang, reason
 
