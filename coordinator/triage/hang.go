@@ -56,14 +56,11 @@ func Hangs(h *misstepv1.Hang) []Hit {
 	return []Hit{hangHit(h.GetCause(), mostSuspicious(byRank))}
 }
 
-// mostSuspicious returns at most maxWaiters places, sorted: those of suspicious threads first, of others only as long as there are no
-// better ones.
+// mostSuspicious returns at most maxWaiters places, sorted: those of the threads of the first rank that has any. Those of other ranks
+// are beside the point, and where a dump ends early some are missing.
 func mostSuspicious(byRank map[rank][]string) []string {
 	var places []string
-	for r := suspicious; r <= idle; r++ {
-		if r > waiting && len(places) > 0 {
-			break
-		}
+	for r := suspicious; r <= idle && len(places) == 0; r++ {
 		of := byRank[r]
 		slices.Sort(of)
 		for _, p := range slices.Compact(of) {

@@ -15,7 +15,8 @@ type rank int
 
 const (
 	suspicious rank = iota // runs or waits in a method of the application
-	waiting                // waits there for time to pass, for something to do or for the end of another thread
+	waiting                // waits there for something to do or for the end of another thread
+	sleeping               // waits there for time to pass
 	internal               // has frames of the JDK only
 	blocked                // waits for a lock that another thread of the hang holds, which is to blame
 	idle                   // waits for work, as threads of pools, selectors and timers do
@@ -34,15 +35,21 @@ func rankOf(t *misstepv1.HungThread, holds bool) rank {
 		return suspicious // a carrier, of whose virtual thread the dump says nothing
 	case app == "" && len(t.GetJavaFrames()) > 0 && !slices.ContainsFunc(t.GetJavaFrames(), takesLock):
 		return internal
+	case sleepRE.MatchString(called):
+		return sleeping
 	case passiveRE.MatchString(called):
 		return waiting
 	}
 	return suspicious
 }
 
-// passiveRE matches methods of the JDK in which an application's thread waits for time, for something to do, or for others.
-var passiveRE = regexp.MustCompile(`^java\.(lang\.Thread\.(sleep|join)|util\.concurrent\.(TimeUnit\.(sleep|timedJoin)|` +
-	`\w+(Queue|Deque)\.(take|poll)\w*|(\w+Pool|\w*Executor\w*)\.(awaitTermination|awaitQuiescence|close)))$`)
+// sleepRE and passiveRE match methods of the JDK in which an application's thread waits for time to pass, and for something to do or
+// for others.
+var (
+	sleepRE   = regexp.MustCompile(`^java\.(lang\.Thread|util\.concurrent\.TimeUnit)\.sleep$`)
+	passiveRE = regexp.MustCompile(`^java\.(lang\.Thread\.join|util\.concurrent\.(TimeUnit\.timedJoin|` +
+		`\w+(Queue|Deque)\.(take|poll)\w*|(\w+Pool|\w*Executor\w*)\.(awaitTermination|awaitQuiescence|close)))$`)
+)
 
 // javaPlace returns where a thread is: the first method of the application, and the JDK's method that it called if the thread waits
 // there, since which methods an application calls is the same in all JDKs and what those call is not. Without frames of the
@@ -108,15 +115,16 @@ func boundary(frames []string) (called, app string) {
 var ofJDK = regexp.MustCompile(`^(javax?|jdk|sun|com\.sun)\.`)
 
 // javaFrame normalises a line of a thread dump, "at java.base@17/java.lang.Object.wait(Native Method)" to "java.lang.Object.wait".
-// JDK 8's Unsafe has the name of its successor.
+// Classes of JDK 8 have the names of their successors.
 func javaFrame(s string) string {
 	f, _ := signature.ParseJavaFrame(s)
-	name := f.MethodName()
-	if method, ok := strings.CutPrefix(name, "sun.misc.Unsafe."); ok {
-		return "jdk.internal.misc.Unsafe." + method
-	}
-	return name
+	return renamed.Replace(f.MethodName())
 }
+
+// renamed gives classes of JDK 8 the names of their successors.
+var renamed = strings.NewReplacer(
+	"sun.misc.Unsafe.", "jdk.internal.misc.Unsafe.", "java.lang.UNIXProcess.", "java.lang.ProcessImpl.",
+)
 
 // primitive reports whether a method merely implements waiting; the thread waits in its caller.
 func primitive(method string) bool {

@@ -3,6 +3,7 @@ package threaddump
 import (
 	"hash/maphash"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -191,8 +192,30 @@ func (d *Dump) linkLocks() {
 			t.WaitsFor, t.HeldBy = t.locks.wantClass, h
 		}
 	}
+	d.linkClasses()
 	if !d.Deadlock {
 		d.Deadlock = d.cyclic()
+	}
+}
+
+// linkClasses says whom the threads wait for that wait for the initialisation of a class that the dump does not name: for the only
+// other thread that initialises any.
+func (d *Dump) linkClasses() {
+	var initialise []int
+	for i, t := range d.Threads {
+		if t.locks.initialises {
+			initialise = append(initialise, i)
+		}
+	}
+	for i := range d.Threads {
+		t := &d.Threads[i]
+		if !t.locks.waitsForClass || t.locks.wants != "" || t.HeldBy >= 0 || len(initialise) > 2 {
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(initialise), func(other int) bool { return other == i })
+		if len(others) == 1 {
+			t.WaitsFor, t.HeldBy = "java.lang.Class", others[0]
+		}
 	}
 }
 

@@ -133,6 +133,7 @@ func (p *textParser) header(text string) bool {
 		return true
 	}
 	t := Thread{Name: bounded(m[1]), ID: number(m[2]), TID: number(m[3]), HeldBy: -1}
+	t.locks.waitsForClass = strings.Contains(m[4], " in Object.wait()")
 	if n := nid.FindStringSubmatch(m[4]); n != nil {
 		t.TID = number(n[1])
 	}
@@ -161,12 +162,13 @@ func number(s string) int64 {
 func (p *textParser) ofThread(t *Thread, line string) {
 	if state, ok := strings.CutPrefix(line, stateTitle); ok {
 		t.State = state
+		t.locks.waitsForClass = t.locks.waitsForClass && state == "RUNNABLE"
 		return
 	}
 	t.lines = digest(t.lines, line)
 	if frame, ok := strings.CutPrefix(line, "at "); ok {
 		t.locks.frame(frame)
-		if len(t.Frames) < MaxFrames {
+		if len(t.Frames) < MaxFrames && strings.HasSuffix(frame, ")") { // else the dump ends here
 			t.Frames = append(t.Frames, frame)
 		}
 		return
@@ -219,6 +221,6 @@ const initialisation = "initialisation of "
 // frame notes the initialisers among a thread's frames.
 func (l *locks) frame(frame string) {
 	if class, _, ok := strings.Cut(frame, ".<clinit>("); ok {
-		l.held = append(l.held, initialisation+class)
+		l.held, l.initialises = append(l.held, initialisation+class), true
 	}
 }

@@ -70,6 +70,9 @@ type locks struct {
 	wantClass   string
 	released    string // by Object.wait()
 	unknownWait bool   // Object.wait() released a monitor of unknown address, that of the next line
+	// initialises reports that it has a class initialiser on its stack; waitsForClass that it waits for another thread's, which JDK 8
+	// and 11 show by a state only: "in Object.wait()", yet RUNNABLE.
+	initialises, waitsForClass bool
 }
 
 // Parse reads the last thread dump in a text, or the JSON of Thread.dump_to_file. It wraps ErrNotDump if there is none. Its time
