@@ -56,8 +56,8 @@ func Hangs(h *misstepv1.Hang) []Hit {
 	return []Hit{hangHit(h.GetCause(), mostSuspicious(byRank))}
 }
 
-// mostSuspicious returns at most maxWaiters places, sorted: those of the threads of the first rank that has any. Those of other ranks
-// are beside the point, and where a dump ends early some are missing.
+// mostSuspicious returns at most maxWaiters places, sorted: those of the threads of the first rank that has any. Those of other
+// ranks are beside the point, and where a dump ends early some are missing.
 func mostSuspicious(byRank map[rank][]string) []string {
 	var places []string
 	for r := suspicious; r <= idle && len(places) == 0; r++ {

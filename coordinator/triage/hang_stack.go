@@ -189,8 +189,8 @@ var poolQueue = regexp.MustCompile(`Queue\.(take|poll)$`)
 // maxIdleDepth bounds how deep below the top a thread waits for work.
 const maxIdleDepth = 24
 
-// idles reports whether a thread merely waits for work: below nothing but the JDK's waiting, or a queue of the pool's, it is in one of
-// the methods for that. A thread that waits for the queue's own lock does not.
+// idles reports whether a thread merely waits for work: below nothing but the JDK's waiting, or a queue of the pool's, it is in one
+// of the methods for that. A thread that waits for the queue's own lock does not.
 func idles(frames []string) bool {
 	if len(frames) == 0 || !ofJDK.MatchString(javaFrame(frames[0])) && !idleIn.MatchString(javaFrame(frames[0])) {
 		return false

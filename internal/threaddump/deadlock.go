@@ -157,11 +157,8 @@ func (d *deadlocked) find(dump *Dump, same []int, used map[int]bool, before stri
 		if t.locks.wants != "" && t.locks.wants == d.object {
 			score += 2
 		}
-		for _, held := range t.locks.held[:min(len(t.locks.held), mostHeld)] {
-			if held == before {
-				score += 2
-				break
-			}
+		if slices.Contains(t.locks.held[:min(len(t.locks.held), mostHeld)], before) {
+			score += 2
 		}
 		if d.lines != 0 && d.lines == t.lines {
 			score += 8

@@ -115,7 +115,7 @@ func carrying(frame string) bool {
 // mostAlike is how many threads with one stack are kept: there may be a million virtual ones.
 const mostAlike = 32
 
-// isOneOfMany counts the threads with one stack that hold nothing and wait for nobody, and reports whether there are enough of them.
+// isOneOfMany counts the threads with one stack that hold nothing and wait for nobody, and reports whether there are enough.
 func (t *jsonThread) isOneOfMany(alike map[uint64]int) bool {
 	if len(t.MonitorsOwned) > 0 || t.BlockedOn != "" || t.ParkBlocker.Owner != 0 {
 		return false
@@ -148,8 +148,8 @@ func (t *jsonThread) thread() Thread {
 	return thread
 }
 
-// Merge adds what the JSON dump of the same JVM has beyond the text: unmounted virtual threads, the frames of mounted ones where the
-// text lacks them, and who waits for whom.
+// Merge adds what the JSON dump of the same JVM has beyond the text: unmounted virtual threads, the frames of mounted ones where
+// the text lacks them, and who waits for whom.
 func (d *Dump) Merge(other *Dump) {
 	indices, carriers := map[int64]int{}, map[int64]int{}
 	for i, t := range d.Threads {

@@ -11,7 +11,7 @@ import (
 //
 //	"main" #1 prio=5 os_prio=0 tid=0x00007f0c nid=0x1a2b runnable [0x00007f2d]       JDK 8 to 18; nid=6699 from 19 on
 //	"main" #3 [6699] prio=5 os_prio=0 cpu=32.76ms elapsed=1.61s tid=0x00007f0c nid=6699 waiting on condition  [0x00007f2d]
-//	"ForkJoinPool-1-worker-1" #18 [5250] daemon prio=5 … tid=0x00007f0c  [0x00007f2d]     carriers of virtual threads, 21 and newer
+//	"ForkJoinPool-1-worker-1" #18 [5250] daemon prio=5 … tid=0x00007f0c  [0x00007f2d]    carriers of virtual threads from 21
 //	"VM Thread" os_prio=0 cpu=0.77ms elapsed=1.54s tid=0x00007f0c nid=0x14b9 runnable
 //
 // The text of shadow stacks, which the agent writes, has the name and nid= only.
@@ -45,23 +45,28 @@ type textParser struct {
 	section deadlockSection
 }
 
+// newTextParser returns a parser at the beginning of a dump.
+func newTextParser() *textParser { return &textParser{dump: &Dump{}, cur: -1, locked: -1} }
+
 func parseText(text []byte) (*Dump, error) {
-	p := &textParser{dump: &Dump{}, cur: -1, locked: -1}
-	found := false
+	p := newTextParser()
+	before, titled := p, false
 	for raw := range strings.Lines(string(text)) {
 		line := strings.ToValidUTF8(strings.TrimRight(raw[:min(len(raw), maxLine)], "\r\n"), "?")
-		if strings.HasPrefix(line, dumpTitle) { // the last dump is the most settled one
-			if len(p.dump.Threads) > 0 {
-				found = true
-			}
-			*p = textParser{dump: &Dump{}, cur: -1, locked: -1}
-			found = true
+		if !strings.HasPrefix(line, dumpTitle) {
+			p.line(line)
 			continue
 		}
-		p.line(line)
+		titled = true
+		if len(p.dump.Threads) > 0 { // the last dump is the most settled one
+			before, p = p, newTextParser()
+		}
 	}
-	if !found && len(p.dump.Threads) == 0 {
-		return nil, fmt.Errorf("read thread dump: %w: it has neither the line %q nor one that begins a thread", ErrNotDump, dumpTitle)
+	if len(p.dump.Threads) == 0 { // the text ends where it begins
+		p = before
+	}
+	if !titled && len(p.dump.Threads) == 0 {
+		return nil, fmt.Errorf("read thread dump: %w: it has neither the line %q nor a thread's first line", ErrNotDump, dumpTitle)
 	}
 	p.section.resolve(p.dump)
 	return p.dump, nil

@@ -48,10 +48,10 @@ func TestNoDump(t *testing.T) {
 	require.ErrorContains(t, err, "at most")
 }
 
-// Where a log has several dumps, the last one counts.
+// Where a log has several dumps, the last one with threads counts.
 func TestLastDump(t *testing.T) {
 	first := "Full thread dump\n\n\"a\" #1 prio=5 tid=0x1 nid=0x1 runnable\n\nJNI global refs: 1\n\n"
-	d, err := Parse([]byte("log\n" + first + "log\n" + strings.ReplaceAll(first, `"a"`, `"b"`) + "log\n"))
+	d, err := Parse([]byte("log\n" + first + "log\n" + strings.ReplaceAll(first, `"a"`, `"b"`) + "log\n" + dumpTitle + "\n"))
 	require.NoError(t, err)
 	require.Len(t, d.Threads, 1)
 	require.Equal(t, "b", d.Threads[0].Name)

@@ -70,8 +70,8 @@ type locks struct {
 	wantClass   string
 	released    string // by Object.wait()
 	unknownWait bool   // Object.wait() released a monitor of unknown address, that of the next line
-	// initialises reports that it has a class initialiser on its stack; waitsForClass that it waits for another thread's, which JDK 8
-	// and 11 show by a state only: "in Object.wait()", yet RUNNABLE.
+	// initialises reports that it has a class initialiser on its stack; waitsForClass that it waits for another thread's, which
+	// JDK 8 and 11 show by a state only: "in Object.wait()", yet RUNNABLE.
 	initialises, waitsForClass bool
 }
 

@@ -103,8 +103,8 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		hang.Cause = "safepoint"
 	}
 	hang.Threads = threads
-	// A large outcome loses its last threads: the one that hangs in a walk comes first, then those that wait for another one, then the
-	// other ones of Java; by tid, as in /proc.
+	// A large outcome loses its last threads: the one that hangs in a walk comes first, then those that wait for another one, then
+	// the other ones of Java; by tid, as in /proc.
 	culprit := int64(-1)
 	if slot != nil {
 		culprit = int64(slot.TID)
