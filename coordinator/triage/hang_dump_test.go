@@ -183,6 +183,32 @@ func mutate(random *rand.Rand, text string) string {
 	return regexp.MustCompile(`[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}`).ReplaceAllString(text, uuid)
 }
 
+// Whatever a dump holds, its findings are bounded, printable text, the same each time.
+func FuzzDump(f *testing.F) {
+	files, err := filepath.Glob(dumps + "/*-*.*[tn]")
+	require.NoError(f, err)
+	for _, file := range files {
+		f.Add(dumpText(f, filepath.Base(file)))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		d, err := threaddump.Parse([]byte(text))
+		if err != nil {
+			return
+		}
+		hits := triage.Triage(outcomeOf(d))
+		if len(hits) == 0 || !slices.Equal(ids(t, text), ids(t, text)) {
+			t.Fatalf("%d findings", len(hits))
+		}
+		for _, h := range hits {
+			for _, p := range append(h.Signature.GetParts(), h.Title) {
+				if len(h.Signature.GetParts()) > 9 || len(p) > 310 || strings.ContainsAny(p, "\n\r\x00") {
+					t.Fatalf("part %q", p)
+				}
+			}
+		}
+	})
+}
+
 func outcomeOf(d *threaddump.Dump) *misstepv1.Outcome {
 	return &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_HANG, Hang: d.Hang()}
 }

@@ -59,8 +59,9 @@ func parseText(text []byte) (*Dump, error) {
 		}
 		titled = true
 		if len(p.dump.Threads) > 0 { // the last dump is the most settled one
-			before, p = p, newTextParser()
+			before = p
 		}
+		p = newTextParser()
 	}
 	if len(p.dump.Threads) == 0 { // the text ends where it begins
 		p = before
