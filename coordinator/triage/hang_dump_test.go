@@ -109,7 +109,7 @@ func TestVirtualThreads(t *testing.T) {
 		"virtual thread at Park.park calling java.util.concurrent.CountDownLatch.await", "unmounted")
 }
 
-// parts returns the signature of a hang of which there is a text dump and one in JSON.
+// parts returns the signature of a hang of which there is a dump as text and one in JSON.
 func parts(t *testing.T, text, json string) []string {
 	t.Helper()
 	both, err := threaddump.Parse([]byte(dumpText(t, text)))

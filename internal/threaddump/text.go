@@ -35,7 +35,7 @@ const (
 	mostBroken    = 1000 // then a name has one line
 )
 
-// textParser reads the lines of a text dump.
+// textParser reads the lines of a dump as text.
 type textParser struct {
 	dump    *Dump
 	cur     int      // index of the thread whose lines follow, -1 for none

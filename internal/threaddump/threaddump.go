@@ -75,7 +75,7 @@ type locks struct {
 	initialises, waitsForClass bool
 }
 
-// Parse reads the last thread dump in a text, or the JSON of Thread.dump_to_file. It wraps ErrNotDump if there is none. Its time
+// Parse reads the last thread dump in a string, or the JSON of Thread.dump_to_file. It wraps ErrNotDump if there is none. Its time
 // and memory are linear in the size of the text.
 func Parse(text []byte) (*Dump, error) {
 	if len(text) > maxBytes {

@@ -42,7 +42,7 @@ func (t *trial) virtualThreads(ctx context.Context) []byte {
 
 // diagnose runs a command of jcmd in a JVM by the attach protocol of HotSpot (jdk.attach's VirtualMachineImpl, attachListener.cpp):
 // a file .attach_pid in the JVM's working folder and SIGQUIT make it listen at a socket, which takes the version, the name of the
-// operation and three arguments, each ended by a zero byte, and answers with a line with the result, 0 for success, and a text.
+// operation and three arguments, each ended by a zero byte, and answers with a line with the result, 0 for success, and a message.
 func diagnose(ctx context.Context, pid int, quit func(), command string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*attachTimeout)
 	defer cancel()
