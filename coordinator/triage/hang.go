@@ -22,9 +22,9 @@ const (
 const spinning = 0.5
 
 // Hangs returns the signatures of a hang, with titles: its cause and the threads to blame, grouped by place, since pools have any
-// number of equal threads. For a hang in a walk or in the agent those are the threads in it; for a safepoint that is not reached the
-// running ones; otherwise the application's threads, those first that do not merely wait for work (see rank). Each deadlock, a cycle
-// of threads of which each waits for the next one, is a signature of its own, whatever else hangs beside it.
+// number of equal threads. For a hang in a walk or in the agent those are the threads in it; for a safepoint that is not reached
+// the running ones; otherwise the application's threads that are likeliest to hang (see rank). Each deadlock, a cycle of threads of
+// which each waits for the next one, is a signature of its own, whatever else hangs beside it.
 func Hangs(h *misstepv1.Hang) []Hit {
 	cause := h.GetCause()
 	if cause == "deadlock" {
@@ -78,7 +78,8 @@ func hangHit(cause string, places []string) Hit {
 	if len(places) > 0 {
 		title = fmt.Sprintf("hang (%s): %s", cause, places[0])
 	}
-	return Hit{Signature: signature.Proto(signature.Hang{Cause: cause, Waiters: places}), Title: signature.Clean(title), mismatch: -1}
+	s := signature.Hang{Cause: cause, Waiters: places}
+	return Hit{Signature: signature.Proto(s), Title: signature.Clean(title), mismatch: -1}
 }
 
 // deadlocks returns a signature for each cycle of threads.

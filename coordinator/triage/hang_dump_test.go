@@ -120,8 +120,8 @@ func parts(t *testing.T, text, json string) []string {
 	return triage.Hangs(both.Hang())[0].Signature.GetParts()
 }
 
-// Two classes whose initialisers wait for each other: the JVM reports no deadlock. From 17 on it says who waits for which class, before
-// only that a thread waits.
+// Two classes whose initialisers wait for each other: the JVM reports no deadlock. From 17 on it says who waits for which class,
+// before only that a thread waits.
 func TestInitialisersWaitForEachOther(t *testing.T) {
 	want := ids(t, dumpText(t, "init-17.txt"))
 	require.Len(t, want, 1)

@@ -78,8 +78,8 @@ func lockPlace(frames []string) string {
 	return last
 }
 
-// deadlockPlace returns where a thread of a deadlock is: the method that waits for the lock, and the application's method that called
-// it, since methods that only take locks for others are in many deadlocks.
+// deadlockPlace returns where a thread of a deadlock is: the method that waits for the lock, and the application's method that
+// called it, since methods that only take locks for others are in many deadlocks.
 func deadlockPlace(frames []string) string {
 	place := lockPlace(frames)
 	below := false

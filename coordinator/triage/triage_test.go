@@ -174,8 +174,8 @@ func crash(t *testing.T, d *datadriven.TestData) *misstepv1.Crash {
 	return c
 }
 
-// hang CAUSE: a line that ends in a colon names a thread; N and J lines are its frames, WAITS has the class of a lock and the name of
-// its holder, RAN the share of the time.
+// hang CAUSE: a line that ends in a colon names a thread; N and J lines are its frames, WAITS has the class of a lock and the name
+// of its holder, RAN the share of the time.
 func hang(d *datadriven.TestData) *misstepv1.Hang {
 	h := &misstepv1.Hang{Cause: d.CmdArgs[0].Key}
 	for l := range strings.Lines(d.Input) {

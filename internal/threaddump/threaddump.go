@@ -1,7 +1,7 @@
 // Package threaddump reads the thread dumps of HotSpot: the text that a JVM prints on SIGQUIT and by jstack or jcmd Thread.print,
 // in JDK 8 to 28 on all platforms, and the JSON of jcmd Thread.dump_to_file, which alone has unmounted virtual threads.
 //
-// The layouts are those of HotSpot's src/hotspot/share/runtime: thread.cpp, javaThread.cpp (Thread::print_on, JavaThread::print_on),
+// The layouts are those of HotSpot's src/hotspot/share/runtime: thread.cpp and javaThread.cpp (print_on),
 // osThread.cpp, vframe.cpp (print_lock_info_on) and services/threadService.cpp (DeadlockCycle::print_on_with), and of
 // jdk.internal.vm.ThreadDumper. A dump may end anywhere; what is missing stays empty.
 package threaddump
