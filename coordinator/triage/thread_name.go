@@ -18,8 +18,8 @@ var (
 	bracketRE = regexp.MustCompile(`\(\)|\[\]|\{\}`)
 )
 
-// threadName returns a thread's name without what programs make up for each thread, connection or run: numbers, UUIDs, addresses and
-// hexadecimal words, with the separators before them. Words stay: "pool-3-thread-17" becomes "pool-thread".
+// threadName returns a thread's name without what programs make up for each thread, connection or run: numbers, UUIDs, addresses
+// and hexadecimal words, with the separators before them. Words stay: "pool-3-thread-17" becomes "pool-thread".
 func threadName(name string) string {
 	const gone = "\x00"
 	name = strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r < ' ' }), " ")

@@ -13,11 +13,11 @@ import (
 // The first lines of threads by version and platform, as Thread::print_on and its like write them.
 func TestHeaders(t *testing.T) {
 	for line, want := range map[string]Thread{
-		`"a" #1 prio=5 os_prio=0 tid=0x00007f0c nid=0x1a2b runnable [0x00007f2d]`:                   {Name: "a", ID: 1, TID: 0x1a2b},
-		`"a" #9 daemon prio=5 os_prio=31 tid=0x00007fb1a2 nid=0x5d03 waiting on condition [0x0000]`: {Name: "a", ID: 9, TID: 0x5d03},
-		`"a" #9 prio=5 os_prio=0 tid=0x1 nid=NA waiting on condition  [0x0]`:                        {Name: "a", ID: 9},
-		`"a" #3 [6699] prio=5 os_prio=0 cpu=3.7ms elapsed=1.6s tid=0x7f nid=6699 runnable  [0x7f]`:  {Name: "a", ID: 3, TID: 6699},
-		`"a" #3 [101379] daemon prio=5 os_prio=31 cpu=0.83ms elapsed=19.02s tid=0x12  [0x2a]`:       {Name: "a", ID: 3, TID: 101379},
+		`"a" #1 prio=5 os_prio=0 tid=0x00007f0c nid=0x1a2b runnable [0x7f2d]`:                      {Name: "a", ID: 1, TID: 0x1a2b},
+		`"a" #9 daemon prio=5 os_prio=31 tid=0x00007fb1a2 nid=0x5d03 sleeping [0x0000]`:            {Name: "a", ID: 9, TID: 0x5d03},
+		`"a" #9 prio=5 os_prio=0 tid=0x1 nid=NA waiting on condition  [0x0]`:                       {Name: "a", ID: 9},
+		`"a" #3 [6699] prio=5 os_prio=0 cpu=3.7ms elapsed=1.6s tid=0x7f nid=6699 runnable  [0x7f]`: {Name: "a", ID: 3, TID: 6699},
+		`"a" #3 [101379] daemon prio=5 os_prio=31 cpu=0.83ms elapsed=19.02s tid=0x12  [0x2a]`:      {Name: "a", ID: 3, TID: 101379},
 		`"a" #3 prio=5 os_prio=0 cpu=3.7ms elapsed=1.6s allocated=12K defined_classes=3 tid=0x7f nid=7 runnable`: {
 			Name: "a", ID: 3, TID: 7,
 		},
@@ -25,7 +25,7 @@ func TestHeaders(t *testing.T) {
 		`"" #4 prio=5 os_prio=0 tid=0x7f nid=0x1 runnable`:                            {ID: 4, TID: 1},
 		`"thread 77" nid=77`: {Name: "thread 77", TID: 77},
 		`"say "hi" nid=5" #16 daemon prio=5 os_prio=0 tid=0x7f nid=0x14b4 sleeping`: {Name: `say "hi" nid=5`, ID: 16, TID: 0x14b4},
-		"\"two\nlines \" #5\" #16 prio=5 os_prio=0 tid=0x7f nid=0x14b4 sleeping":    {Name: "two\nlines \" #5", ID: 16, TID: 0x14b4},
+		"\"two\nlines \" #5\" #16 prio=5 tid=0x7f nid=0x14b4 sleeping":              {Name: "two\nlines \" #5", ID: 16, TID: 0x14b4},
 		"\"a\r\n\r\nb\" #16 prio=5 os_prio=0 tid=0x7f nid=0x14b4 sleeping":          {Name: "a\n\nb", ID: 16, TID: 0x14b4},
 	} {
 		d, err := Parse([]byte("Full thread dump X:\n\n" + line + "\n\tat a.B.c(B.java:1)\n"))
@@ -39,7 +39,8 @@ func TestHeaders(t *testing.T) {
 
 func TestNoDump(t *testing.T) {
 	for _, text := range []string{
-		"", "{}", `{"threadDump":null}`, "{", "hello\n", "# A fatal error has been detected\n", "\"quoted\"\n\"and\nmore\"\n", "\x00\xff",
+		"", "{}", `{"threadDump":null}`, "{", "hello\n", "# A fatal error has been detected\n",
+		"\"quoted\"\n\"and\nmore\"\n", "\x00\xff",
 	} {
 		_, err := Parse([]byte(text))
 		require.ErrorIs(t, err, ErrNotDump, text)
@@ -136,7 +137,7 @@ func TestNoise(t *testing.T) {
 	for name, line := range map[string]string{
 		"zeros": "\x00", "quotes": "\"\n", "long names": `"` + strings.Repeat("n", 400) + "\n", "ids": "\" tid=\n",
 		"one thread": "\"a\" #1 tid=0x1 nid=0x1\n\tat a.B.c(B.java)\n\t- locked <0x1> (a B)\n",
-		"deadlocks":  "Found one Java-level deadlock:\n\"a\":\n  waiting to lock monitor 0x1 (object 0x1, a b),\n  which is held by \"a\"\n",
+		"deadlocks":  deadlockTitle + ":\n\"a\":\n  waiting to lock monitor 0x1 (object 0x1, a b),\n  which is held by \"a\"\n",
 		"objects":    "[{},", "strings": `{"threadDump":{"threadContainers":[{"threads":[{},{},{},{},`,
 	} {
 		text := append([]byte("Full thread dump\n"), bytes.Repeat([]byte(line), size/len(line))...)

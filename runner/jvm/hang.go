@@ -139,8 +139,8 @@ func (t *trial) readDump(ctx context.Context, text []byte) *threaddump.Dump {
 	return dump
 }
 
-// join adds to the threads that the kernel has what the JVM says about them, or the agent where the JVM says nothing, and the threads
-// that only the JVM has: unmounted virtual ones.
+// join adds to the threads that the kernel has what the JVM says about them, or the agent where the JVM says nothing, and the
+// threads that only the JVM has: unmounted virtual ones.
 func join(threads []*misstepv1.HungThread, java, shadows *threaddump.Dump) []*misstepv1.HungThread {
 	byTID := map[int64]*misstepv1.HungThread{}
 	for _, thread := range threads {
