@@ -229,8 +229,8 @@ func housekeeping(t *misstepv1.HungThread) bool {
 
 // libcRE matches the C library's functions that implement waiting, and those below a thread's first function. Old ones of glibc
 // leave _L_lock_N where a lock is contended.
-var libcRE = regexp.MustCompile(`^(__.*|_L_(\w+_)?(un)?lock_\w+|_fini|pthread_.*|futex.*|do_futex_.*|lll_\w+|syscall|` +
-	`(clock_)?nanosleep|clone3?|start_thread|sched_yield|sem_(timed|clock)?wait|(poll|ppoll|select|pselect|epoll_p?wait|read|write)(64)?(@@?\S+)?|` +
-	`<signal handler called>)$`)
+var libcRE = regexp.MustCompile(`^(__.*|_L_(\w+_)?(un)?lock_\w+|pthread_.*|futex.*|do_futex_.*|lll_\w+|syscall|` +
+	`(clock_)?nanosleep|clone3?|start_thread|sched_yield|sem_(timed|clock)?wait|` +
+	`(poll|ppoll|select|pselect|epoll_p?wait|read|write)(64)?(@@?\S+)?|<signal handler called>)$`)
 
 func libc(fn string) bool { return libcRE.MatchString(fn) }

@@ -25,8 +25,10 @@ func TestHeaders(t *testing.T) {
 		`"" #4 prio=5 os_prio=0 tid=0x7f nid=0x1 runnable`:                            {ID: 4, TID: 1},
 		`"thread 77" nid=77`: {Name: "thread 77", TID: 77},
 		`"say "hi" nid=5" #16 daemon prio=5 os_prio=0 tid=0x7f nid=0x14b4 sleeping`: {Name: `say "hi" nid=5`, ID: 16, TID: 0x14b4},
-		"\"two\nlines \" #5\" #16 prio=5 tid=0x7f nid=0x14b4 sleeping":              {Name: "two\nlines \" #5", ID: 16, TID: 0x14b4},
-		"\"a\r\n\r\nb\" #16 prio=5 os_prio=0 tid=0x7f nid=0x14b4 sleeping":          {Name: "a\n\nb", ID: 16, TID: 0x14b4},
+		"\"two\nlines \" #5\" #16 prio=5 tid=0x7f nid=0x14b4 sleeping": {
+			Name: "two\nlines \" #5", ID: 16, TID: 0x14b4,
+		},
+		"\"a\r\n\r\nb\" #16 prio=5 os_prio=0 tid=0x7f nid=0x14b4 sleeping": {Name: "a\n\nb", ID: 16, TID: 0x14b4},
 	} {
 		d, err := Parse([]byte("Full thread dump X:\n\n" + line + "\n\tat a.B.c(B.java:1)\n"))
 		require.NoError(t, err, line)
