@@ -56,11 +56,26 @@ func (s *Server) MergeFindings(ctx context.Context, req *misstepv1.MergeFindings
 			return nil, status.Errorf(codes.InvalidArgument, "%s is a %s and %s is a %s: "+
 				"only findings of the same kind can be merged", from, a, into, b)
 		}
+		for _, id := range []string{from, into} {
+			if err := refuseAssorted(g.Rows[id], "merged"); err != nil {
+				return nil, err
+			}
+		}
 		return &misstepv1.TriageDecision{
 			Kind: triage.DecisionMerge, Finding: from, Into: g.Head(into), Reason: req.GetReason(),
 		}, nil
 	})
 	return &misstepv1.MergeFindingsResponse{Decision: d}, err
+}
+
+// refuseAssorted returns an error if a finding is a bucket of assorted failures, which cannot be handled as one bug.
+func refuseAssorted(f *misstepv1.Finding, handled string) error {
+	reason, assorted := triage.Assorted(f.GetSignature())
+	if !assorted {
+		return nil
+	}
+	return status.Errorf(codes.FailedPrecondition, "%s holds assorted failures (%s) and cannot be %s as one bug: "+
+		"look at its trials one by one", f.GetId(), reason, handled)
 }
 
 // SplitFinding implements the AdminService.

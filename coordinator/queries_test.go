@@ -60,6 +60,7 @@ func TestQueriesDoNotWrite(t *testing.T) {
 			return s.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: finding})
 		},
 		"ListDecisions": func() (any, error) { return s.ListDecisions(t.Context(), &misstepv1.ListDecisionsRequest{}) },
+		"ListKnownBugs": func() (any, error) { return s.ListKnownBugs(t.Context(), &misstepv1.ListKnownBugsRequest{}) },
 		"ListReproductions": func() (any, error) {
 			return s.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{})
 		},
@@ -67,7 +68,7 @@ func TestQueriesDoNotWrite(t *testing.T) {
 			return s.GetReproduction(t.Context(), &misstepv1.GetReproductionRequest{ReproductionId: started.GetReproductionId()})
 		},
 	}
-	changes := regexp.MustCompile("^(Set|Submit|Stop|Merge|Split|Undo|Start|Cancel|Record)")
+	changes := regexp.MustCompile("^(Set|Submit|Stop|Merge|Split|Undo|Start|Cancel|Record|Put|Remove)")
 	for _, m := range misstepv1.AdminService_ServiceDesc.Methods {
 		if !changes.MatchString(m.MethodName) {
 			assert.NotNil(t, queries[m.MethodName], "%s is not tested: add it to queries, or its verb to changes, in this file",

@@ -36,6 +36,9 @@ func (s *Server) StartReproduction(
 			return err
 		}
 		id = g.Head(id)
+		if err := refuseAssorted(g.Rows[id], "reproduced"); err != nil {
+			return err
+		}
 		existing, err := reproductionFor(tx, g, id, req)
 		if err != nil {
 			return err

@@ -3,15 +3,12 @@
 package known
 
 import (
-	"bytes"
 	_ "embed" // for the catalogue
 	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-
-	"go.yaml.in/yaml/v3"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
@@ -28,9 +25,16 @@ type Bug struct {
 	Description string
 	// Versions that have the bug, as written.
 	Versions []string
+	// Link to the entry in the tracker, and a Note of whoever made the entry; both may be empty.
+	Link, Note string
+	// FixedIn names the builds that have the fix, as written (see Fix).
+	FixedIn []string
+	// Matches are the patterns of its signatures, as written.
+	Matches []Match
 
 	ranges  []versionRange
 	matches []match
+	fixes   []fix
 }
 
 // Catalogue is an ordered list of bugs; its zero value is empty. It is immutable.
@@ -47,49 +51,22 @@ var Default = sync.OnceValue(func() Catalogue {
 
 // Parse reads a catalogue in the form that the head of known.yaml describes. The error names the entry.
 func Parse(text []byte) (Catalogue, error) {
-	var entries []struct {
-		ID          string   `yaml:"id"`
-		Title       string   `yaml:"title"`
-		Description string   `yaml:"description"`
-		Versions    []string `yaml:"versions"`
-		Matches     []struct {
-			Kind  string   `yaml:"kind"`
-			Parts []string `yaml:"parts"`
-		} `yaml:"matches"`
-	}
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	if err := dec.Decode(&entries); err != nil {
-		return Catalogue{}, fmt.Errorf("read the catalogue of known bugs: %w", err)
+	entries, err := readEntries(text)
+	if err != nil {
+		return Catalogue{}, err
 	}
 	var c Catalogue
-	seen := map[string]bool{}
 	for i, e := range entries {
-		b := Bug{ID: e.ID, Title: e.Title, Description: strings.TrimSpace(e.Description), Versions: e.Versions}
-		if b.ID == "" || b.Title == "" || b.Description == "" || len(e.Versions) == 0 || len(e.Matches) == 0 || seen[b.ID] {
+		if e.ID == "" || e.Title == "" || e.Description == "" || len(e.Versions) == 0 || len(e.Matches) == 0 || c.has(e.ID) {
 			return Catalogue{}, fmt.Errorf(
 				"known bug %d (%q): expected a unique id, a title, a description, versions and matches",
 				i,
 				e.ID,
 			)
 		}
-		seen[b.ID] = true
-		for _, v := range e.Versions {
-			r, err := parseRange(v)
-			if err != nil {
-				return Catalogue{}, fmt.Errorf("known bug %s: %w", b.ID, err)
-			}
-			b.ranges = append(b.ranges, r)
-		}
-		for _, m := range e.Matches {
-			if m.Kind == "" || len(m.Parts) == 0 {
-				return Catalogue{}, fmt.Errorf("known bug %s: a match without kind or parts would match everything", b.ID)
-			}
-			compiled := match{kind: m.Kind}
-			for _, p := range m.Parts {
-				compiled.parts = append(compiled.parts, glob(p))
-			}
-			b.matches = append(b.matches, compiled)
+		b, err := e.compile()
+		if err != nil {
+			return Catalogue{}, err
 		}
 		c.bugs = append(c.bugs, b)
 	}
@@ -102,14 +79,23 @@ func (c Catalogue) Bugs() []Bug { return append([]Bug(nil), c.bugs...) }
 // Label returns the id of the known bug that causes a signature on a JDK, or "". version is what -Xinternalversion prints; a
 // version that cannot be parsed is in every range, so that the signature alone decides.
 func (c Catalogue) Label(s *misstepv1.Signature, version string) string {
-	s, _ = signature.Upgrade(s)
-	v, ok := ParseVersion(version)
-	for _, b := range c.bugs {
-		if b.causes(s) && (!ok || b.affects(v)) {
-			return b.ID
-		}
+	if ids := c.Labels(s, &misstepv1.Jdk{Version: version}); len(ids) > 0 {
+		return ids[0]
 	}
 	return ""
+}
+
+// Labels returns the ids of all known bugs that cause a signature on a JDK, in the catalogue's order.
+func (c Catalogue) Labels(s *misstepv1.Signature, jdk *misstepv1.Jdk) []string {
+	s, _ = signature.Upgrade(s)
+	v, ok := ParseVersion(jdk.GetVersion())
+	var ids []string
+	for _, b := range c.bugs {
+		if b.causes(s) && (!ok || b.affects(v)) && b.FixedOn(jdk) == "" {
+			ids = append(ids, b.ID)
+		}
+	}
+	return ids
 }
 
 func (b Bug) causes(s *misstepv1.Signature) bool {

@@ -103,7 +103,7 @@ func (h Hunt) finishBundles(ctx context.Context, p *press, findings []*misstepv1
 	paths := map[string]string{}
 	var last time.Time
 	for i, f := range findings {
-		if err := h.finishBundle(ctx, p, f.GetId()); err != nil {
+		if err := h.finishBundle(ctx, p, f); err != nil {
 			h.Say("misstep: no bundle for %s: %s", f.GetId(), app.Message(err))
 		} else {
 			paths[f.GetId()] = p.path(f.GetId())
@@ -116,9 +116,13 @@ func (h Hunt) finishBundles(ctx context.Context, p *press, findings []*misstepv1
 	return paths
 }
 
-// finishBundle sees to the bundle of one finding; an interruption does not keep it from doing so.
-func (h Hunt) finishBundle(ctx context.Context, p *press, id string) error {
-	if h.Reproduce && ctx.Err() == nil {
+// finishBundle sees to the bundle of one finding; an interruption does not keep it from doing so. Assorted failures are not one bug
+// that could be reproduced.
+func (h Hunt) finishBundle(ctx context.Context, p *press, f *misstepv1.Finding) error {
+	id := f.GetId()
+	if h.Reproduce && f.GetAssorted() != "" {
+		h.Say("misstep: %s is not reproduced: it holds assorted failures (%s)", id, f.GetAssorted())
+	} else if h.Reproduce && ctx.Err() == nil {
 		_, err := reproduction.Driver{
 			Bundles: p.writer, Limits: h.Limits, Show: h.ShowReproduction, Say: h.Say, Logger: h.Logger,
 			WhileRunning: func(work func(context.Context) error) error { return h.runTrials(ctx, p.writer.Station, work) },

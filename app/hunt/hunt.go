@@ -32,6 +32,8 @@ type Hunt struct {
 	// Reproduce turns the findings into reproducers, within Limits.
 	Reproduce bool
 	Limits    reproduction.Limits
+	// Known bugs of one's own that the folder's store keeps from now on.
+	Known []*misstepv1.KnownBug
 	// Watch shows the campaign's progress until it has ended.
 	Watch func(ctx context.Context, st *station.Station, id string) error
 	// ShowReproduction is called with the state of a reproduction again and again.
@@ -74,6 +76,15 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 		return nil, err
 	}
 	defer st.Close()
+	if len(h.Known) > 0 {
+		put, err := st.PutKnownBugs(ctx, &misstepv1.PutKnownBugsRequest{Bugs: h.Known})
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range put.GetWarnings() {
+			h.Say("misstep: known bug %s", w)
+		}
+	}
 	id, err := h.resume(ctx, st, request)
 	if err != nil {
 		return nil, err

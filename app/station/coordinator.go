@@ -32,6 +32,7 @@ import (
 // Coordinator is a coordinator on a folder: its gRPC server, ready for listeners.
 type Coordinator struct {
 	server *grpc.Server
+	admin  *coordinator.Server
 	store  store.Store
 	blobs  corpus.Store
 	// stopRunning ends the coordinator's work beside its calls and waits for its end.
@@ -66,7 +67,7 @@ func Open(dir string, config coordinator.Config, policy share.Policy, extra ...c
 		cancel()
 		running.Wait()
 	}
-	return &Coordinator{server: server, store: st, blobs: blobs, stopRunning: stop}, nil
+	return &Coordinator{server: server, admin: c, store: st, blobs: blobs, stopRunning: stop}, nil
 }
 
 // Close stops the server and closes the store.
@@ -74,6 +75,12 @@ func (c *Coordinator) Close() error {
 	c.server.Stop()
 	c.stopRunning()
 	return c.store.Close()
+}
+
+// PutKnownBugs keeps known bugs of one's own in the store, and returns what is doubtful about them, a line each.
+func (c *Coordinator) PutKnownBugs(ctx context.Context, bugs []*misstepv1.KnownBug) ([]string, error) {
+	r, err := c.admin.PutKnownBugs(ctx, &misstepv1.PutKnownBugsRequest{Bugs: bugs})
+	return r.GetWarnings(), err
 }
 
 // Serve serves on a listener until the context ends, then closes the store.

@@ -25,6 +25,7 @@ type huntCommand struct {
 	reproduceFlags
 	embedFlags
 	notifyFlags
+	knownFlags
 	JSON bool `help:"Print the campaign's state, findings and bundles as JSON; progress stays on stderr."`
 }
 
@@ -42,6 +43,10 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	bugs, err := c.bugs()
+	if err != nil {
+		return err
+	}
 	spec := request.GetCampaign()
 	if c.For > 0 {
 		if spec.Budget == nil {
@@ -55,7 +60,7 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	}
 	result, err := hunt.Hunt{
 		Installation: e.installation(), Dir: cmp.Or(c.Dir, "hunt-"+spec.GetName()), Slots: c.Slots, SigningKey: e.cli.SigningKey,
-		Embed: c.Embed, Reproduce: c.Reproduce, Limits: c.limits(), Notify: targets,
+		Embed: c.Embed, Reproduce: c.Reproduce, Limits: c.limits(), Notify: targets, Known: bugs,
 		Watch:            func(ctx context.Context, st *station.Station, id string) error { return watch(ctx, e.stderr, st, id) },
 		ShowReproduction: reproductionLines(e.stderr), Say: e.say, Logger: e.warnings(),
 	}.Run(ctx, request)

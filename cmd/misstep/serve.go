@@ -17,6 +17,7 @@ import (
 
 type coordinatorCommand struct {
 	trustFlags
+	knownFlags
 	Listen    string        `address:"HOST:PORT" help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
 	Dir       string        `help:"Folder of the store and the corpus; created if missing." required:"" type:"path" placeholder:"DIR"`
 	LeaseTime time.Duration `within:"[1s,)" help:"How long a runner may be silent before its trials are given to another." default:"30s"`
@@ -26,6 +27,10 @@ type coordinatorCommand struct {
 // Run serves until it is interrupted.
 func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	trees, err := e.installation().Trees()
+	if err != nil {
+		return err
+	}
+	bugs, err := c.bugs()
 	if err != nil {
 		return err
 	}
@@ -42,6 +47,15 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	s, err := station.Open(c.Dir, config, policy, trees...)
 	if err != nil {
 		return err
+	}
+	if len(bugs) > 0 {
+		warnings, err := s.PutKnownBugs(ctx, bugs)
+		if err != nil {
+			return errors.Join(err, s.Close())
+		}
+		for _, w := range warnings {
+			logger.Warn("known bug", "warning", w)
+		}
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -63,4 +64,11 @@ func Compare(a, b Combination) int {
 type Count struct {
 	Combination
 	N uint64
+}
+
+// Last is the last trial on a JDK, by name, that shows a finding.
+type Last struct {
+	JDK   string
+	Trial uint64
+	Ended time.Time
 }

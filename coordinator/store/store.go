@@ -41,6 +41,7 @@ type Tx interface {
 	TrialRows
 	FindingRows
 	DecisionRows
+	KnownBugRows
 	ReproductionRows
 	WorkerRows
 }
@@ -97,6 +98,10 @@ type FindingRows interface {
 	Counts() ([]rates.Count, error)
 	// Hits is Counts for the trials that show at least one of the findings.
 	Hits(findings ...string) ([]rates.Count, error)
+	// CountsBetween is Counts for the trials with ids greater than after and at most upTo.
+	CountsBetween(after, upTo uint64) ([]rates.Count, error)
+	// LastHits returns, for each JDK by name, the last trial that counts and shows at least one of the findings; ordered by JDK.
+	LastHits(findings ...string) ([]rates.Last, error)
 }
 
 // DecisionRows are the users' decisions about which findings are the same, in order.
@@ -107,6 +112,14 @@ type DecisionRows interface {
 	PutDecision(d *misstepv1.TriageDecision) error
 	// Decisions returns the decisions, lowest id first.
 	Decisions() ([]*misstepv1.TriageDecision, error)
+}
+
+// KnownBugRows are the store's own catalogue of known bugs, by id.
+type KnownBugRows interface {
+	PutKnownBug(*misstepv1.KnownBug) error
+	DeleteKnownBug(id string) error
+	// KnownBugs returns all, by id.
+	KnownBugs() ([]*misstepv1.KnownBug, error)
 }
 
 // ReproductionRows are the reproductions by id.

@@ -21,17 +21,19 @@ func (r Reader) Findings(tx store.Tx, campaign string) ([]*misstepv1.Finding, er
 	}
 	jdks := jdksOf{}
 	var found []*misstepv1.Finding
+	var all []seen
 	for _, f := range g.Findings() {
 		if campaign != "" && !slices.Contains(f.GetCampaigns(), campaign) {
 			continue
 		}
 		f.Example, f.ExampleRecipe = nil, nil
-		if err := r.addHits(tx, g, f, counts, jdks); err != nil {
+		hits, err := r.addHits(tx, g, f, counts, jdks)
+		if err != nil {
 			return nil, err
 		}
-		found = append(found, f)
+		found, all = append(found, f), append(all, seen{f, hits})
 	}
-	return found, nil
+	return found, r.addStates(tx, g, all, counts, jdks)
 }
 
 // Finding returns the finding to which a stored one belongs, with its aliases folded in, its rates and its label. all are the
@@ -43,15 +45,22 @@ func (r Reader) Finding(tx store.Tx, g Groups, id string) (f *misstepv1.Finding,
 	}
 	all = g.Findings()
 	f = all[slices.IndexFunc(all, func(f *misstepv1.Finding) bool { return f.GetId() == g.Head(id) })]
-	return f, all, r.addHits(tx, g, f, counts, jdksOf{})
+	jdks := jdksOf{}
+	hits, err := r.addHits(tx, g, f, counts, jdks)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, all, r.addStates(tx, g, []seen{{f, hits}}, counts, jdks)
 }
 
-// addHits fills in a finding's hits, rates and label from the trials that showed it.
-func (r Reader) addHits(tx store.Tx, g Groups, f *misstepv1.Finding, counts []rates.Count, jdks jdksOf) error {
+// addHits fills in a finding's hits, rates and label from the trials that showed it, and returns the hits.
+func (r Reader) addHits(
+	tx store.Tx, g Groups, f *misstepv1.Finding, counts []rates.Count, jdks jdksOf,
+) ([]rates.Count, error) {
 	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	addRates(f, hits, counts)
-	return r.addLabel(tx, g, f, hits, jdks)
+	return hits, r.addLabel(tx, g, f, hits, jdks)
 }

@@ -2,12 +2,14 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -16,9 +18,12 @@ type Groups struct {
 	triage.Grouping
 	// Rows are the stored findings by id.
 	Rows map[string]*misstepv1.Finding
+	// Own is the store's own catalogue of known bugs, and OwnBugs its entries by id.
+	Own     known.Catalogue
+	OwnBugs map[string]*misstepv1.KnownBug
 }
 
-// LoadGroups reads the findings and the decisions.
+// LoadGroups reads the findings, the decisions and the store's own known bugs.
 func LoadGroups(tx store.Tx) (Groups, error) {
 	decisions, err := tx.Decisions()
 	if err != nil {
@@ -31,6 +36,17 @@ func LoadGroups(tx store.Tx) (Groups, error) {
 	g := Groups{Grouping: triage.NewGrouping(decisions), Rows: make(map[string]*misstepv1.Finding, len(all))}
 	for _, f := range all {
 		g.Rows[f.Proto.GetId()] = f.Proto
+	}
+	bugs, err := tx.KnownBugs()
+	if err != nil {
+		return Groups{}, err
+	}
+	if g.Own, err = known.Own(bugs); err != nil {
+		return Groups{}, fmt.Errorf("the store's known bugs: %w", err)
+	}
+	g.OwnBugs = make(map[string]*misstepv1.KnownBug, len(bugs))
+	for _, b := range bugs {
+		g.OwnBugs[b.GetId()] = b
 	}
 	return g, nil
 }

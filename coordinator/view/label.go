@@ -7,15 +7,18 @@ import (
 
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
+	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // addLabel fills in which known bug a finding is on each JDK that showed it, and on all of them. The label depends on the hits, in
-// any order, and on the current catalogue; the label of a stored reproducer is that of its own time. Merged findings are one bug,
+// any order, and on the current catalogues, of which the store's own comes first; the label of a stored reproducer is that of its own time. Merged findings are one bug,
 // so any of their signatures may identify it.
 func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rates.Count, jdks jdksOf) error {
-	f.KnownAs, f.KnownOn = "", nil
+	f.KnownAs, f.KnownOn, f.Bugs = "", nil, nil
+	f.Assorted, _ = triage.Assorted(f.GetSignature())
+	catalogue := r.Known.With(g.Own)
 	for _, h := range hits {
 		jdk, err := jdks.find(tx, h.Combination)
 		if err != nil {
@@ -28,7 +31,17 @@ func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rat
 		}
 		on := &misstepv1.KnownOn{Jdk: jdk}
 		for _, id := range append([]string{f.GetId()}, f.GetAliases()...) {
-			on.KnownAs = cmp.Or(on.GetKnownAs(), r.Known.Label(g.Rows[id].GetSignature(), jdk.GetVersion()))
+			for _, bug := range triage.KnownAs(catalogue, g.Rows[id].GetSignature(), jdk) {
+				switch {
+				case on.GetKnownAs() == "":
+					on.KnownAs = bug
+				case on.GetKnownAs() != bug && !slices.Contains(on.GetAlsoAs(), bug):
+					on.AlsoAs = append(on.AlsoAs, bug)
+				}
+				if own := g.OwnBugs[bug]; own != nil && !slices.Contains(f.GetBugs(), own) {
+					f.Bugs = append(f.Bugs, own)
+				}
+			}
 		}
 		f.KnownOn = append(f.KnownOn, on)
 	}

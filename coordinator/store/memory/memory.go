@@ -33,6 +33,7 @@ type Store struct {
 	findings      map[string]*store.Finding
 	decisions     []*misstepv1.TriageDecision
 	workers       map[string][]byte
+	known         map[string]*misstepv1.KnownBug
 }
 
 type trialKey struct {
@@ -51,6 +52,7 @@ func New() *Store {
 		resultOf:      map[trialKey]bool{},
 		findings:      map[string]*store.Finding{},
 		workers:       map[string][]byte{},
+		known:         map[string]*misstepv1.KnownBug{},
 	}
 }
 

@@ -46,6 +46,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"counts and hits", countsAndHits},
 		{"decisions", decisions},
 		{"worker state", workerState},
+		{"known bugs", knownBugs},
+		{"spans and last hits", spans},
 		{"failed update leaves nothing", rollback},
 		{"panic leaves nothing", panicRollback},
 		{"views do not write", readOnly},

@@ -2611,6 +2611,264 @@ func (x *ReproductionStatus) GetFailure() string {
 	return ""
 }
 
+// PutKnownBugsRequest holds entries of a catalogue of known bugs; at most 1 MiB.
+type PutKnownBugsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// bugs to add or replace; their time of addition is ignored.
+	Bugs          []*KnownBug `protobuf:"bytes,1,rep,name=bugs,proto3" json:"bugs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutKnownBugsRequest) Reset() {
+	*x = PutKnownBugsRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutKnownBugsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutKnownBugsRequest) ProtoMessage() {}
+
+func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
+func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
+	if x != nil {
+		return x.Bugs
+	}
+	return nil
+}
+
+// PutKnownBugsResponse tells what is doubtful about the entries.
+type PutKnownBugsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// warnings about matches that are likely to take other bugs, too; one line each.
+	Warnings      []string `protobuf:"bytes,1,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PutKnownBugsResponse) Reset() {
+	*x = PutKnownBugsResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PutKnownBugsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PutKnownBugsResponse) ProtoMessage() {}
+
+func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
+func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *PutKnownBugsResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
+// RemoveKnownBugRequest names an entry.
+type RemoveKnownBugRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// bug_id of the entry, in full.
+	BugId         string `protobuf:"bytes,1,opt,name=bug_id,json=bugId,proto3" json:"bug_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveKnownBugRequest) Reset() {
+	*x = RemoveKnownBugRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveKnownBugRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveKnownBugRequest) ProtoMessage() {}
+
+func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
+func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *RemoveKnownBugRequest) GetBugId() string {
+	if x != nil {
+		return x.BugId
+	}
+	return ""
+}
+
+// RemoveKnownBugResponse is empty.
+type RemoveKnownBugResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveKnownBugResponse) Reset() {
+	*x = RemoveKnownBugResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveKnownBugResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveKnownBugResponse) ProtoMessage() {}
+
+func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
+func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+}
+
+// ListKnownBugsRequest asks for the whole catalogue of the store.
+type ListKnownBugsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListKnownBugsRequest) Reset() {
+	*x = ListKnownBugsRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListKnownBugsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListKnownBugsRequest) ProtoMessage() {}
+
+func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
+func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+}
+
+// ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
+type ListKnownBugsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// bugs by id.
+	Bugs          []*KnownBug `protobuf:"bytes,1,rep,name=bugs,proto3" json:"bugs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListKnownBugsResponse) Reset() {
+	*x = ListKnownBugsResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListKnownBugsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListKnownBugsResponse) ProtoMessage() {}
+
+func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
+func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
+	if x != nil {
+		return x.Bugs
+	}
+	return nil
+}
+
 var File_misstep_v1_admin_proto protoreflect.FileDescriptor
 
 const file_misstep_v1_admin_proto_rawDesc = "" +
@@ -2791,12 +3049,22 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"reproducer\x18\x0e \x01(\v2\x16.misstep.v1.ReproducerR\n" +
 	"reproducer\x12\x18\n" +
-	"\afailure\x18\x0f \x01(\tR\afailure*\x80\x01\n" +
+	"\afailure\x18\x0f \x01(\tR\afailure\"?\n" +
+	"\x13PutKnownBugsRequest\x12(\n" +
+	"\x04bugs\x18\x01 \x03(\v2\x14.misstep.v1.KnownBugR\x04bugs\"2\n" +
+	"\x14PutKnownBugsResponse\x12\x1a\n" +
+	"\bwarnings\x18\x01 \x03(\tR\bwarnings\".\n" +
+	"\x15RemoveKnownBugRequest\x12\x15\n" +
+	"\x06bug_id\x18\x01 \x01(\tR\x05bugId\"\x18\n" +
+	"\x16RemoveKnownBugResponse\"\x16\n" +
+	"\x14ListKnownBugsRequest\"A\n" +
+	"\x15ListKnownBugsResponse\x12(\n" +
+	"\x04bugs\x18\x01 \x03(\v2\x14.misstep.v1.KnownBugR\x04bugs*\x80\x01\n" +
 	"\rCampaignState\x12\x1e\n" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\x8e\f\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\x90\x0e\n" +
 	"\fAdminService\x12W\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\x12T\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\x12N\n" +
@@ -2812,7 +3080,10 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\x12Q\n" +
 	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\x12Q\n" +
 	"\fUndoDecision\x12\x1f.misstep.v1.UndoDecisionRequest\x1a .misstep.v1.UndoDecisionResponse\x12T\n" +
-	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\x12`\n" +
+	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\x12Q\n" +
+	"\fPutKnownBugs\x12\x1f.misstep.v1.PutKnownBugsRequest\x1a .misstep.v1.PutKnownBugsResponse\x12W\n" +
+	"\x0eRemoveKnownBug\x12!.misstep.v1.RemoveKnownBugRequest\x1a\".misstep.v1.RemoveKnownBugResponse\x12T\n" +
+	"\rListKnownBugs\x12 .misstep.v1.ListKnownBugsRequest\x1a!.misstep.v1.ListKnownBugsResponse\x12`\n" +
 	"\x11StartReproduction\x12$.misstep.v1.StartReproductionRequest\x1a%.misstep.v1.StartReproductionResponse\x12Z\n" +
 	"\x0fGetReproduction\x12\".misstep.v1.GetReproductionRequest\x1a#.misstep.v1.GetReproductionResponse\x12`\n" +
 	"\x11ListReproductions\x12$.misstep.v1.ListReproductionsRequest\x1a%.misstep.v1.ListReproductionsResponse\x12c\n" +
@@ -2832,7 +3103,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -2878,113 +3149,128 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*RecordCleanRequest)(nil),         // 41: misstep.v1.RecordCleanRequest
 	(*RecordCleanResponse)(nil),        // 42: misstep.v1.RecordCleanResponse
 	(*ReproductionStatus)(nil),         // 43: misstep.v1.ReproductionStatus
-	nil,                                // 44: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 45: misstep.v1.CampaignStatus.UnplacedEntry
-	(*Campaign)(nil),                   // 46: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 47: misstep.v1.Jdk
-	(*Workload)(nil),                   // 48: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 49: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 50: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 51: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 52: google.protobuf.Duration
-	(*Runner)(nil),                     // 53: misstep.v1.Runner
-	(*Finding)(nil),                    // 54: misstep.v1.Finding
-	(*TriageDecision)(nil),             // 55: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 56: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 57: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 58: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 59: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 60: misstep.v1.Perturbation
-	(*Reliability)(nil),                // 61: misstep.v1.Reliability
-	(ReproductionState)(0),             // 62: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 63: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 64: misstep.v1.Reproducer
+	(*PutKnownBugsRequest)(nil),        // 44: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 45: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 46: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 47: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 48: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 49: misstep.v1.ListKnownBugsResponse
+	nil,                                // 50: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 51: misstep.v1.CampaignStatus.UnplacedEntry
+	(*Campaign)(nil),                   // 52: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 53: misstep.v1.Jdk
+	(*Workload)(nil),                   // 54: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 55: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 56: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 57: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 58: google.protobuf.Duration
+	(*Runner)(nil),                     // 59: misstep.v1.Runner
+	(*Finding)(nil),                    // 60: misstep.v1.Finding
+	(*TriageDecision)(nil),             // 61: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 62: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 63: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 64: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 65: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 66: misstep.v1.Perturbation
+	(*Reliability)(nil),                // 67: misstep.v1.Reliability
+	(ReproductionState)(0),             // 68: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 69: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 70: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 71: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	46, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	47, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	48, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	52, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	53, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	54, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	9,  // 5: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	9,  // 6: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	46, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	52, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 8: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	49, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	49, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	44, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	50, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	51, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	45, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	55, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	55, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	50, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	56, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	57, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	51, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
 	10, // 15: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	52, // 16: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	58, // 16: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
 	17, // 17: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	53, // 18: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	49, // 19: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	54, // 20: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	54, // 21: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	55, // 22: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	55, // 23: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	55, // 24: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	55, // 25: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	59, // 18: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	55, // 19: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	60, // 20: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	60, // 21: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	61, // 22: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	61, // 23: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	61, // 24: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	61, // 25: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
 	32, // 26: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	56, // 27: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	57, // 28: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	58, // 29: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	59, // 30: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	60, // 31: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	52, // 32: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	62, // 27: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	63, // 28: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	64, // 29: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	65, // 30: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	66, // 31: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	58, // 32: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
 	43, // 33: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
 	43, // 34: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	61, // 35: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	62, // 36: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	49, // 37: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	49, // 38: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	63, // 39: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	61, // 40: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	52, // 41: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	64, // 42: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	1,  // 43: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	5,  // 44: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	7,  // 45: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	30, // 46: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	11, // 47: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	13, // 48: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	15, // 49: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	18, // 50: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	20, // 51: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	22, // 52: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	24, // 53: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	26, // 54: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	28, // 55: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	33, // 56: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	35, // 57: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	37, // 58: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	39, // 59: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	41, // 60: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 61: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	6,  // 62: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	8,  // 63: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	31, // 64: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	12, // 65: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	14, // 66: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	16, // 67: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	19, // 68: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	21, // 69: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	23, // 70: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	25, // 71: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	27, // 72: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	29, // 73: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	34, // 74: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	36, // 75: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	38, // 76: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	40, // 77: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	42, // 78: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	61, // [61:79] is the sub-list for method output_type
-	43, // [43:61] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	67, // 35: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	68, // 36: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	55, // 37: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	55, // 38: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	69, // 39: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	67, // 40: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	58, // 41: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	70, // 42: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	71, // 43: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	71, // 44: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	1,  // 45: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	5,  // 46: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	7,  // 47: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	30, // 48: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	11, // 49: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	13, // 50: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	15, // 51: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	18, // 52: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	20, // 53: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	22, // 54: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	24, // 55: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	26, // 56: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	28, // 57: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	44, // 58: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	46, // 59: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	48, // 60: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	33, // 61: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	35, // 62: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	37, // 63: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	39, // 64: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	41, // 65: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 66: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	6,  // 67: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	8,  // 68: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	31, // 69: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	12, // 70: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	14, // 71: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	16, // 72: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	19, // 73: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	21, // 74: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	23, // 75: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	25, // 76: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	27, // 77: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	29, // 78: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	45, // 79: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	47, // 80: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	49, // 81: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	34, // 82: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	36, // 83: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	38, // 84: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	40, // 85: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	42, // 86: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	66, // [66:87] is the sub-list for method output_type
+	45, // [45:66] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -3004,7 +3290,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

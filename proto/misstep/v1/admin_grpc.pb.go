@@ -32,6 +32,9 @@ const (
 	AdminService_SplitFinding_FullMethodName       = "/misstep.v1.AdminService/SplitFinding"
 	AdminService_UndoDecision_FullMethodName       = "/misstep.v1.AdminService/UndoDecision"
 	AdminService_ListDecisions_FullMethodName      = "/misstep.v1.AdminService/ListDecisions"
+	AdminService_PutKnownBugs_FullMethodName       = "/misstep.v1.AdminService/PutKnownBugs"
+	AdminService_RemoveKnownBug_FullMethodName     = "/misstep.v1.AdminService/RemoveKnownBug"
+	AdminService_ListKnownBugs_FullMethodName      = "/misstep.v1.AdminService/ListKnownBugs"
 	AdminService_StartReproduction_FullMethodName  = "/misstep.v1.AdminService/StartReproduction"
 	AdminService_GetReproduction_FullMethodName    = "/misstep.v1.AdminService/GetReproduction"
 	AdminService_ListReproductions_FullMethodName  = "/misstep.v1.AdminService/ListReproductions"
@@ -101,6 +104,13 @@ type AdminServiceClient interface {
 	UndoDecision(ctx context.Context, in *UndoDecisionRequest, opts ...grpc.CallOption) (*UndoDecisionResponse, error)
 	// ListDecisions returns all decisions in the order in which they were made, revoked ones included.
 	ListDecisions(ctx context.Context, in *ListDecisionsRequest, opts ...grpc.CallOption) (*ListDecisionsResponse, error)
+	// PutKnownBugs adds entries to the store's own catalogue of known bugs, and replaces those with the same ids. INVALID_ARGUMENT
+	// names the entry that is wrong; then none is stored.
+	PutKnownBugs(ctx context.Context, in *PutKnownBugsRequest, opts ...grpc.CallOption) (*PutKnownBugsResponse, error)
+	// RemoveKnownBug removes one; NOT_FOUND when the store has none with that id.
+	RemoveKnownBug(ctx context.Context, in *RemoveKnownBugRequest, opts ...grpc.CallOption) (*RemoveKnownBugResponse, error)
+	// ListKnownBugs returns the store's own catalogue, by id.
+	ListKnownBugs(ctx context.Context, in *ListKnownBugsRequest, opts ...grpc.CallOption) (*ListKnownBugsResponse, error)
 	// StartReproduction starts to reproduce a finding. The reproduction that is running for it is returned instead, and so is the
 	// newest one if it is done and had the same options. INVALID_ARGUMENT names the field; FAILED_PRECONDITION when the finding has
 	// no recipe to begin with, or no connected runner has what a perturbation needs.
@@ -254,6 +264,36 @@ func (c *adminServiceClient) ListDecisions(ctx context.Context, in *ListDecision
 	return out, nil
 }
 
+func (c *adminServiceClient) PutKnownBugs(ctx context.Context, in *PutKnownBugsRequest, opts ...grpc.CallOption) (*PutKnownBugsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PutKnownBugsResponse)
+	err := c.cc.Invoke(ctx, AdminService_PutKnownBugs_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) RemoveKnownBug(ctx context.Context, in *RemoveKnownBugRequest, opts ...grpc.CallOption) (*RemoveKnownBugResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveKnownBugResponse)
+	err := c.cc.Invoke(ctx, AdminService_RemoveKnownBug_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ListKnownBugs(ctx context.Context, in *ListKnownBugsRequest, opts ...grpc.CallOption) (*ListKnownBugsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListKnownBugsResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListKnownBugs_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminServiceClient) StartReproduction(ctx context.Context, in *StartReproductionRequest, opts ...grpc.CallOption) (*StartReproductionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StartReproductionResponse)
@@ -366,6 +406,13 @@ type AdminServiceServer interface {
 	UndoDecision(context.Context, *UndoDecisionRequest) (*UndoDecisionResponse, error)
 	// ListDecisions returns all decisions in the order in which they were made, revoked ones included.
 	ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error)
+	// PutKnownBugs adds entries to the store's own catalogue of known bugs, and replaces those with the same ids. INVALID_ARGUMENT
+	// names the entry that is wrong; then none is stored.
+	PutKnownBugs(context.Context, *PutKnownBugsRequest) (*PutKnownBugsResponse, error)
+	// RemoveKnownBug removes one; NOT_FOUND when the store has none with that id.
+	RemoveKnownBug(context.Context, *RemoveKnownBugRequest) (*RemoveKnownBugResponse, error)
+	// ListKnownBugs returns the store's own catalogue, by id.
+	ListKnownBugs(context.Context, *ListKnownBugsRequest) (*ListKnownBugsResponse, error)
 	// StartReproduction starts to reproduce a finding. The reproduction that is running for it is returned instead, and so is the
 	// newest one if it is done and had the same options. INVALID_ARGUMENT names the field; FAILED_PRECONDITION when the finding has
 	// no recipe to begin with, or no connected runner has what a perturbation needs.
@@ -427,6 +474,15 @@ func (UnimplementedAdminServiceServer) UndoDecision(context.Context, *UndoDecisi
 }
 func (UnimplementedAdminServiceServer) ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListDecisions not implemented")
+}
+func (UnimplementedAdminServiceServer) PutKnownBugs(context.Context, *PutKnownBugsRequest) (*PutKnownBugsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PutKnownBugs not implemented")
+}
+func (UnimplementedAdminServiceServer) RemoveKnownBug(context.Context, *RemoveKnownBugRequest) (*RemoveKnownBugResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RemoveKnownBug not implemented")
+}
+func (UnimplementedAdminServiceServer) ListKnownBugs(context.Context, *ListKnownBugsRequest) (*ListKnownBugsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListKnownBugs not implemented")
 }
 func (UnimplementedAdminServiceServer) StartReproduction(context.Context, *StartReproductionRequest) (*StartReproductionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method StartReproduction not implemented")
@@ -698,6 +754,60 @@ func _AdminService_ListDecisions_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_PutKnownBugs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PutKnownBugsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).PutKnownBugs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_PutKnownBugs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).PutKnownBugs(ctx, req.(*PutKnownBugsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_RemoveKnownBug_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveKnownBugRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).RemoveKnownBug(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_RemoveKnownBug_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).RemoveKnownBug(ctx, req.(*RemoveKnownBugRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_ListKnownBugs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListKnownBugsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListKnownBugs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListKnownBugs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListKnownBugs(ctx, req.(*ListKnownBugsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_StartReproduction_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StartReproductionRequest)
 	if err := dec(in); err != nil {
@@ -846,6 +956,18 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListDecisions",
 			Handler:    _AdminService_ListDecisions_Handler,
+		},
+		{
+			MethodName: "PutKnownBugs",
+			Handler:    _AdminService_PutKnownBugs_Handler,
+		},
+		{
+			MethodName: "RemoveKnownBug",
+			Handler:    _AdminService_RemoveKnownBug_Handler,
+		},
+		{
+			MethodName: "ListKnownBugs",
+			Handler:    _AdminService_ListKnownBugs_Handler,
 		},
 		{
 			MethodName: "StartReproduction",

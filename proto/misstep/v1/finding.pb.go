@@ -59,7 +59,17 @@ type Finding struct {
 	// known_on is, for each JDK that showed it, the known bug that it is there.
 	KnownOn []*KnownOn `protobuf:"bytes,16,rep,name=known_on,json=knownOn,proto3" json:"known_on,omitempty"`
 	// former_ids are the ids that the signature had in older versions of its text form; they still name the finding.
-	FormerIds     []string `protobuf:"bytes,17,rep,name=former_ids,json=formerIds,proto3" json:"former_ids,omitempty"`
+	FormerIds []string `protobuf:"bytes,17,rep,name=former_ids,json=formerIds,proto3" json:"former_ids,omitempty"`
+	// assorted is the reason why outcomes of this finding need not have one cause; empty when they do. Such a finding is never labelled
+	// as a known bug, merged or reproduced.
+	Assorted string `protobuf:"bytes,18,opt,name=assorted,proto3" json:"assorted,omitempty"`
+	// bugs are the entries of known_on in the store's own catalogue, in its order.
+	Bugs []*KnownBug `protobuf:"bytes,19,rep,name=bugs,proto3" json:"bugs,omitempty"`
+	// states that statistics prove: quiet or back, at most one for each JDK and kind.
+	States []*FindingState `protobuf:"bytes,20,rep,name=states,proto3" json:"states,omitempty"`
+	// vanish_with are findings of the same kind that the same builds fixed, which suggests one cause; only filled in by
+	// `misstep findings show --dir`, since retests are kept in the folder.
+	VanishWith    []*VanishWith `protobuf:"bytes,21,rep,name=vanish_with,json=vanishWith,proto3" json:"vanish_with,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -213,13 +223,43 @@ func (x *Finding) GetFormerIds() []string {
 	return nil
 }
 
+func (x *Finding) GetAssorted() string {
+	if x != nil {
+		return x.Assorted
+	}
+	return ""
+}
+
+func (x *Finding) GetBugs() []*KnownBug {
+	if x != nil {
+		return x.Bugs
+	}
+	return nil
+}
+
+func (x *Finding) GetStates() []*FindingState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+func (x *Finding) GetVanishWith() []*VanishWith {
+	if x != nil {
+		return x.VanishWith
+	}
+	return nil
+}
+
 // KnownOn is the known bug that a finding is on one JDK.
 type KnownOn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// jdk that showed the finding.
 	Jdk *Jdk `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
 	// known_as is the id of the first known bug with the finding's signature whose versions include the JDK's; empty when none does.
-	KnownAs       string `protobuf:"bytes,2,opt,name=known_as,json=knownAs,proto3" json:"known_as,omitempty"`
+	KnownAs string `protobuf:"bytes,2,opt,name=known_as,json=knownAs,proto3" json:"known_as,omitempty"`
+	// also_as are the ids of further known bugs of which the same is true, in the catalogue's order.
+	AlsoAs        []string `protobuf:"bytes,3,rep,name=also_as,json=alsoAs,proto3" json:"also_as,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,6 +308,397 @@ func (x *KnownOn) GetKnownAs() string {
 	return ""
 }
 
+func (x *KnownOn) GetAlsoAs() []string {
+	if x != nil {
+		return x.AlsoAs
+	}
+	return nil
+}
+
+// KnownBug is an entry of a store's own catalogue of known bugs, which is asked before the built-in one.
+type KnownBug struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id in the tracker, without blanks and commas; unique.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// title in one line.
+	Title string `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`
+	// description of the bug.
+	Description string `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	// link to the tracker's entry.
+	Link string `protobuf:"bytes,4,opt,name=link,proto3" json:"link,omitempty"`
+	// note in free text.
+	Note string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
+	// versions that have the bug, "from..to" with both ends included and open when left out; none means all.
+	Versions []string `protobuf:"bytes,6,rep,name=versions,proto3" json:"versions,omitempty"`
+	// fixed_in: versions from which on it is fixed ("17.0.16", "28+15"), or names of JDK builds. A version without an update ("28") is
+	// the mainline's, which later feature releases include; an update is of its feature release only.
+	FixedIn []string `protobuf:"bytes,7,rep,name=fixed_in,json=fixedIn,proto3" json:"fixed_in,omitempty"`
+	// matches: the bug has every signature that one of them matches.
+	Matches []*KnownMatch `protobuf:"bytes,8,rep,name=matches,proto3" json:"matches,omitempty"`
+	// added is when the store got the entry.
+	Added         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=added,proto3" json:"added,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KnownBug) Reset() {
+	*x = KnownBug{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KnownBug) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KnownBug) ProtoMessage() {}
+
+func (x *KnownBug) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KnownBug.ProtoReflect.Descriptor instead.
+func (*KnownBug) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *KnownBug) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *KnownBug) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *KnownBug) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *KnownBug) GetLink() string {
+	if x != nil {
+		return x.Link
+	}
+	return ""
+}
+
+func (x *KnownBug) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
+}
+
+func (x *KnownBug) GetVersions() []string {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+func (x *KnownBug) GetFixedIn() []string {
+	if x != nil {
+		return x.FixedIn
+	}
+	return nil
+}
+
+func (x *KnownBug) GetMatches() []*KnownMatch {
+	if x != nil {
+		return x.Matches
+	}
+	return nil
+}
+
+func (x *KnownBug) GetAdded() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Added
+	}
+	return nil
+}
+
+// KnownMatch is a pattern of signatures.
+type KnownMatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// kind of the signature: mismatch, crash or hang.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// parts are patterns for its parts in order, * stands for any string; parts that are not given may be anything.
+	Parts         []string `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KnownMatch) Reset() {
+	*x = KnownMatch{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KnownMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KnownMatch) ProtoMessage() {}
+
+func (x *KnownMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KnownMatch.ProtoReflect.Descriptor instead.
+func (*KnownMatch) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *KnownMatch) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *KnownMatch) GetParts() []string {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// FindingState is what the counts prove about a finding on one JDK.
+type FindingState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// kind: "quiet" when it was not seen for so many trials that its rate makes that improbable, "back" when it was seen on a build
+	// that has the fix of its known bug.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// jdk by name.
+	Jdk string `protobuf:"bytes,2,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// since is when it was last seen there.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// hits that the statement rests on: for quiet those before, for back those on this build.
+	Hits uint64 `protobuf:"varint,4,opt,name=hits,proto3" json:"hits,omitempty"`
+	// trials without a hit since then (quiet), or those on this build (back).
+	Trials uint64 `protobuf:"varint,5,opt,name=trials,proto3" json:"trials,omitempty"`
+	// expected number of hits in these trials at the rate before (quiet).
+	Expected float64 `protobuf:"fixed64,6,opt,name=expected,proto3" json:"expected,omitempty"`
+	// p is the probability of no hit in these trials if nothing had changed (quiet).
+	P float64 `protobuf:"fixed64,7,opt,name=p,proto3" json:"p,omitempty"`
+	// level that p is below (quiet).
+	Level float64 `protobuf:"fixed64,8,opt,name=level,proto3" json:"level,omitempty"`
+	// bug that is back, and the entry of its fixed_in that the build satisfies.
+	Bug string `protobuf:"bytes,9,opt,name=bug,proto3" json:"bug,omitempty"`
+	// fixed_in is the entry that the build satisfies.
+	FixedIn       string `protobuf:"bytes,10,opt,name=fixed_in,json=fixedIn,proto3" json:"fixed_in,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindingState) Reset() {
+	*x = FindingState{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindingState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindingState) ProtoMessage() {}
+
+func (x *FindingState) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindingState.ProtoReflect.Descriptor instead.
+func (*FindingState) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *FindingState) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *FindingState) GetJdk() string {
+	if x != nil {
+		return x.Jdk
+	}
+	return ""
+}
+
+func (x *FindingState) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *FindingState) GetHits() uint64 {
+	if x != nil {
+		return x.Hits
+	}
+	return 0
+}
+
+func (x *FindingState) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *FindingState) GetExpected() float64 {
+	if x != nil {
+		return x.Expected
+	}
+	return 0
+}
+
+func (x *FindingState) GetP() float64 {
+	if x != nil {
+		return x.P
+	}
+	return 0
+}
+
+func (x *FindingState) GetLevel() float64 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *FindingState) GetBug() string {
+	if x != nil {
+		return x.Bug
+	}
+	return ""
+}
+
+func (x *FindingState) GetFixedIn() string {
+	if x != nil {
+		return x.FixedIn
+	}
+	return ""
+}
+
+// VanishWith is another finding that the same build fixed, according to retests.
+type VanishWith struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id of that finding.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// present is the build on which retests showed both, by name.
+	Present string `protobuf:"bytes,2,opt,name=present,proto3" json:"present,omitempty"`
+	// fixed is the build on which retests showed neither.
+	Fixed string `protobuf:"bytes,3,opt,name=fixed,proto3" json:"fixed,omitempty"`
+	// p is the larger of the two p-values (Fisher's exact test) of the difference between the builds.
+	P float64 `protobuf:"fixed64,4,opt,name=p,proto3" json:"p,omitempty"`
+	// evidence in one line.
+	Evidence      string `protobuf:"bytes,5,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VanishWith) Reset() {
+	*x = VanishWith{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VanishWith) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VanishWith) ProtoMessage() {}
+
+func (x *VanishWith) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VanishWith.ProtoReflect.Descriptor instead.
+func (*VanishWith) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *VanishWith) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *VanishWith) GetPresent() string {
+	if x != nil {
+		return x.Present
+	}
+	return ""
+}
+
+func (x *VanishWith) GetFixed() string {
+	if x != nil {
+		return x.Fixed
+	}
+	return ""
+}
+
+func (x *VanishWith) GetP() float64 {
+	if x != nil {
+		return x.P
+	}
+	return 0
+}
+
+func (x *VanishWith) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
 // NearFinding is another finding that may have the same cause.
 type NearFinding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -285,7 +716,7 @@ type NearFinding struct {
 
 func (x *NearFinding) Reset() {
 	*x = NearFinding{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -297,7 +728,7 @@ func (x *NearFinding) String() string {
 func (*NearFinding) ProtoMessage() {}
 
 func (x *NearFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -310,7 +741,7 @@ func (x *NearFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NearFinding.ProtoReflect.Descriptor instead.
 func (*NearFinding) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NearFinding) GetId() string {
@@ -365,7 +796,7 @@ type FindingFactor struct {
 
 func (x *FindingFactor) Reset() {
 	*x = FindingFactor{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	mi := &file_misstep_v1_finding_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -377,7 +808,7 @@ func (x *FindingFactor) String() string {
 func (*FindingFactor) ProtoMessage() {}
 
 func (x *FindingFactor) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	mi := &file_misstep_v1_finding_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -390,7 +821,7 @@ func (x *FindingFactor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingFactor.ProtoReflect.Descriptor instead.
 func (*FindingFactor) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{3}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FindingFactor) GetDimension() string {
@@ -465,7 +896,7 @@ type TriageDecision struct {
 
 func (x *TriageDecision) Reset() {
 	*x = TriageDecision{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	mi := &file_misstep_v1_finding_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -477,7 +908,7 @@ func (x *TriageDecision) String() string {
 func (*TriageDecision) ProtoMessage() {}
 
 func (x *TriageDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	mi := &file_misstep_v1_finding_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -490,7 +921,7 @@ func (x *TriageDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriageDecision.ProtoReflect.Descriptor instead.
 func (*TriageDecision) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{4}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TriageDecision) GetId() uint64 {
@@ -557,7 +988,7 @@ type Signature struct {
 
 func (x *Signature) Reset() {
 	*x = Signature{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	mi := &file_misstep_v1_finding_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -569,7 +1000,7 @@ func (x *Signature) String() string {
 func (*Signature) ProtoMessage() {}
 
 func (x *Signature) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	mi := &file_misstep_v1_finding_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -582,7 +1013,7 @@ func (x *Signature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signature.ProtoReflect.Descriptor instead.
 func (*Signature) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{5}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Signature) GetKind() string {
@@ -629,7 +1060,7 @@ type FindingRate struct {
 
 func (x *FindingRate) Reset() {
 	*x = FindingRate{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[6]
+	mi := &file_misstep_v1_finding_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +1072,7 @@ func (x *FindingRate) String() string {
 func (*FindingRate) ProtoMessage() {}
 
 func (x *FindingRate) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[6]
+	mi := &file_misstep_v1_finding_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +1085,7 @@ func (x *FindingRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingRate.ProtoReflect.Descriptor instead.
 func (*FindingRate) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FindingRate) GetJdk() string {
@@ -711,7 +1142,7 @@ var File_misstep_v1_finding_proto protoreflect.FileDescriptor
 const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\n" +
 	"\x18misstep/v1/finding.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xa3\x05\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xd4\x06\n" +
 	"\aFinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\tsignature\x18\x02 \x01(\v2\x15.misstep.v1.SignatureR\tsignature\x12\x14\n" +
@@ -732,10 +1163,49 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\afactors\x18\x0f \x03(\v2\x19.misstep.v1.FindingFactorR\afactors\x12.\n" +
 	"\bknown_on\x18\x10 \x03(\v2\x13.misstep.v1.KnownOnR\aknownOn\x12\x1d\n" +
 	"\n" +
-	"former_ids\x18\x11 \x03(\tR\tformerIds\"G\n" +
+	"former_ids\x18\x11 \x03(\tR\tformerIds\x12\x1a\n" +
+	"\bassorted\x18\x12 \x01(\tR\bassorted\x12(\n" +
+	"\x04bugs\x18\x13 \x03(\v2\x14.misstep.v1.KnownBugR\x04bugs\x120\n" +
+	"\x06states\x18\x14 \x03(\v2\x18.misstep.v1.FindingStateR\x06states\x127\n" +
+	"\vvanish_with\x18\x15 \x03(\v2\x16.misstep.v1.VanishWithR\n" +
+	"vanishWith\"`\n" +
 	"\aKnownOn\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x12\x19\n" +
-	"\bknown_as\x18\x02 \x01(\tR\aknownAs\"a\n" +
+	"\bknown_as\x18\x02 \x01(\tR\aknownAs\x12\x17\n" +
+	"\aalso_as\x18\x03 \x03(\tR\x06alsoAs\"\x95\x02\n" +
+	"\bKnownBug\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x12\n" +
+	"\x04link\x18\x04 \x01(\tR\x04link\x12\x12\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\x12\x1a\n" +
+	"\bversions\x18\x06 \x03(\tR\bversions\x12\x19\n" +
+	"\bfixed_in\x18\a \x03(\tR\afixedIn\x120\n" +
+	"\amatches\x18\b \x03(\v2\x16.misstep.v1.KnownMatchR\amatches\x120\n" +
+	"\x05added\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05added\"6\n" +
+	"\n" +
+	"KnownMatch\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05parts\x18\x02 \x03(\tR\x05parts\"\xff\x01\n" +
+	"\fFindingState\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
+	"\x03jdk\x18\x02 \x01(\tR\x03jdk\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x12\n" +
+	"\x04hits\x18\x04 \x01(\x04R\x04hits\x12\x16\n" +
+	"\x06trials\x18\x05 \x01(\x04R\x06trials\x12\x1a\n" +
+	"\bexpected\x18\x06 \x01(\x01R\bexpected\x12\f\n" +
+	"\x01p\x18\a \x01(\x01R\x01p\x12\x14\n" +
+	"\x05level\x18\b \x01(\x01R\x05level\x12\x10\n" +
+	"\x03bug\x18\t \x01(\tR\x03bug\x12\x19\n" +
+	"\bfixed_in\x18\n" +
+	" \x01(\tR\afixedIn\"v\n" +
+	"\n" +
+	"VanishWith\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\apresent\x18\x02 \x01(\tR\apresent\x12\x14\n" +
+	"\x05fixed\x18\x03 \x01(\tR\x05fixed\x12\f\n" +
+	"\x01p\x18\x04 \x01(\x01R\x01p\x12\x1a\n" +
+	"\bevidence\x18\x05 \x01(\tR\bevidence\"a\n" +
 	"\vNearFinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12\x16\n" +
@@ -782,38 +1252,48 @@ func file_misstep_v1_finding_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_finding_proto_rawDescData
 }
 
-var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_misstep_v1_finding_proto_goTypes = []any{
 	(*Finding)(nil),               // 0: misstep.v1.Finding
 	(*KnownOn)(nil),               // 1: misstep.v1.KnownOn
-	(*NearFinding)(nil),           // 2: misstep.v1.NearFinding
-	(*FindingFactor)(nil),         // 3: misstep.v1.FindingFactor
-	(*TriageDecision)(nil),        // 4: misstep.v1.TriageDecision
-	(*Signature)(nil),             // 5: misstep.v1.Signature
-	(*FindingRate)(nil),           // 6: misstep.v1.FindingRate
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 8: misstep.v1.Outcome
-	(*Recipe)(nil),                // 9: misstep.v1.Recipe
-	(*Jdk)(nil),                   // 10: misstep.v1.Jdk
+	(*KnownBug)(nil),              // 2: misstep.v1.KnownBug
+	(*KnownMatch)(nil),            // 3: misstep.v1.KnownMatch
+	(*FindingState)(nil),          // 4: misstep.v1.FindingState
+	(*VanishWith)(nil),            // 5: misstep.v1.VanishWith
+	(*NearFinding)(nil),           // 6: misstep.v1.NearFinding
+	(*FindingFactor)(nil),         // 7: misstep.v1.FindingFactor
+	(*TriageDecision)(nil),        // 8: misstep.v1.TriageDecision
+	(*Signature)(nil),             // 9: misstep.v1.Signature
+	(*FindingRate)(nil),           // 10: misstep.v1.FindingRate
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 12: misstep.v1.Outcome
+	(*Recipe)(nil),                // 13: misstep.v1.Recipe
+	(*Jdk)(nil),                   // 14: misstep.v1.Jdk
 }
 var file_misstep_v1_finding_proto_depIdxs = []int32{
-	5,  // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
-	7,  // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
-	7,  // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
-	6,  // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
-	8,  // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
-	9,  // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
-	2,  // 6: misstep.v1.Finding.nearest:type_name -> misstep.v1.NearFinding
-	3,  // 7: misstep.v1.Finding.factors:type_name -> misstep.v1.FindingFactor
+	9,  // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
+	11, // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
+	11, // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
+	10, // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
+	12, // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
+	13, // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
+	6,  // 6: misstep.v1.Finding.nearest:type_name -> misstep.v1.NearFinding
+	7,  // 7: misstep.v1.Finding.factors:type_name -> misstep.v1.FindingFactor
 	1,  // 8: misstep.v1.Finding.known_on:type_name -> misstep.v1.KnownOn
-	10, // 9: misstep.v1.KnownOn.jdk:type_name -> misstep.v1.Jdk
-	7,  // 10: misstep.v1.TriageDecision.made:type_name -> google.protobuf.Timestamp
-	7,  // 11: misstep.v1.TriageDecision.undone:type_name -> google.protobuf.Timestamp
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	2,  // 9: misstep.v1.Finding.bugs:type_name -> misstep.v1.KnownBug
+	4,  // 10: misstep.v1.Finding.states:type_name -> misstep.v1.FindingState
+	5,  // 11: misstep.v1.Finding.vanish_with:type_name -> misstep.v1.VanishWith
+	14, // 12: misstep.v1.KnownOn.jdk:type_name -> misstep.v1.Jdk
+	3,  // 13: misstep.v1.KnownBug.matches:type_name -> misstep.v1.KnownMatch
+	11, // 14: misstep.v1.KnownBug.added:type_name -> google.protobuf.Timestamp
+	11, // 15: misstep.v1.FindingState.since:type_name -> google.protobuf.Timestamp
+	11, // 16: misstep.v1.TriageDecision.made:type_name -> google.protobuf.Timestamp
+	11, // 17: misstep.v1.TriageDecision.undone:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_finding_proto_init() }
@@ -829,7 +1309,7 @@ func file_misstep_v1_finding_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_finding_proto_rawDesc), len(file_misstep_v1_finding_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"misstep/app/station"
+	"misstep/known"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
+)
+
+// knownFlags name a catalogue of known bugs that the store keeps.
+type knownFlags struct {
+	Known string `help:"Known bugs of your own, in the form of known/known.yaml; the store keeps them (see misstep known)." type:"path" placeholder:"FILE"`
+}
+
+// bugs reads the file; none without the flag.
+func (f knownFlags) bugs() ([]*misstepv1.KnownBug, error) {
+	if f.Known == "" {
+		return nil, nil
+	}
+	return readKnown(f.Known)
+}
+
+func readKnown(path string) ([]*misstepv1.KnownBug, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read known bugs: %w", err)
+	}
+	bugs, err := known.ParseOwn(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return bugs, nil
+}
+
+type knownCommand struct {
+	List   knownList   `cmd:"" default:"withargs" help:"List known bugs: the store's own first, then the built-in ones."`
+	Show   knownShow   `cmd:"" help:"Show one known bug and the findings that have its signatures."`
+	Add    knownAdd    `cmd:"" help:"Add or replace known bugs, from a file or for a finding."`
+	Remove knownRemove `cmd:"" help:"Remove one of the store's own known bugs."`
+	Check  knownCheck  `cmd:"" help:"Check a file of known bugs: errors, matches that are too wide, and the findings of a store that it would label."`
+}
+
+type knownList struct {
+	coordinatorFlags
+	Own  bool `help:"Leave the built-in ones out."`
+	JSON bool `help:"Print a list of known bugs."`
+}
+
+// Run lists.
+func (c *knownList) Run(ctx context.Context, e *env) error {
+	var all []*misstepv1.KnownBug
+	if c.Coordinator != "" || c.Dir != "" {
+		st, err := c.open(e)
+		if err != nil {
+			return err
+		}
+		defer st.Close()
+		r, err := st.ListKnownBugs(ctx, &misstepv1.ListKnownBugsRequest{})
+		if err != nil {
+			return err
+		}
+		all = r.GetBugs()
+	}
+	own, err := known.Own(all)
+	if err != nil {
+		return err
+	}
+	if !c.Own {
+		for _, b := range known.Default().With(own).Bugs()[len(all):] {
+			all = append(all, b.Proto())
+		}
+	}
+	if c.JSON {
+		return e.json(raws(all))
+	}
+	t := table(e.stdout)
+	fmt.Fprintln(t, "known bug\tadded\tversions\tfixed in\twhat")
+	for _, b := range all {
+		added := "built-in"
+		if b.GetAdded() != nil {
+			added = b.GetAdded().AsTime().Local().Format(time.DateOnly)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", b.GetId(), added, orDash(strings.Join(b.GetVersions(), " ")),
+			orDash(strings.Join(b.GetFixedIn(), " ")), b.GetTitle())
+	}
+	return t.Flush()
+}
+
+type knownShow struct {
+	coordinatorFlags
+	ID   string `arg:"" help:"Id of the known bug."`
+	JSON bool   `help:"Print the known bug."`
+}
+
+// Run shows one.
+func (c *knownShow) Run(ctx context.Context, e *env) error {
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	r, err := st.ListKnownBugs(ctx, &misstepv1.ListKnownBugsRequest{})
+	if err != nil {
+		return err
+	}
+	own, err := known.Own(r.GetBugs())
+	if err != nil {
+		return err
+	}
+	found, ok := known.Default().With(own).Bug(c.ID)
+	if !ok {
+		return fmt.Errorf("no known bug %q; `misstep known list` shows them", c.ID)
+	}
+	bug := found.Proto()
+	for _, b := range r.GetBugs() {
+		if b.GetId() == c.ID {
+			bug = b
+		}
+	}
+	if c.JSON {
+		return e.json(bug)
+	}
+	fmt.Fprintf(e.stdout, "%s  %s\n", bug.GetId(), bug.GetTitle())
+	for _, line := range []struct{ name, text string }{
+		{"link", bug.GetLink()}, {"note", bug.GetNote()}, {"description", bug.GetDescription()},
+		{"versions", strings.Join(bug.GetVersions(), " ")}, {"fixed in", strings.Join(bug.GetFixedIn(), " ")},
+	} {
+		if line.text != "" {
+			fmt.Fprintf(e.stdout, "%s: %s\n", line.name, line.text)
+		}
+	}
+	for _, m := range bug.GetMatches() {
+		fmt.Fprintf(e.stdout, "match: %s %q\n", m.GetKind(), m.GetParts())
+	}
+	return renderMatched(ctx, e.stdout, st, []*misstepv1.KnownBug{bug})
+}
+
+type knownAdd struct {
+	coordinatorFlags
+	File    string   `arg:"" optional:"" help:"File of known bugs in the form of known/known.yaml, with link, note and fixed_in." type:"path" placeholder:"FILE"`
+	Finding string   `help:"Make an entry that matches exactly this finding, instead of a file." placeholder:"ID"`
+	ID      string   `name:"id" help:"Id of that entry." placeholder:"BUG"`
+	Title   string   `help:"Its title (default: the finding's)." placeholder:"TEXT"`
+	Link    string   `help:"Its link." placeholder:"URL"`
+	Note    string   `help:"Its note." placeholder:"TEXT"`
+	FixedIn []string `help:"Versions from which on it is fixed, or names of JDK builds." placeholder:"VERSION"`
+}
+
+// Run adds.
+func (c *knownAdd) Run(ctx context.Context, e *env) error {
+	if (c.File == "") == (c.Finding == "") {
+		return errors.New("give either a FILE of known bugs, or --finding ID --id BUG")
+	}
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	var bugs []*misstepv1.KnownBug
+	if c.File != "" {
+		bugs, err = readKnown(c.File)
+	} else {
+		bugs, err = c.forFinding(ctx, st)
+	}
+	if err != nil {
+		return err
+	}
+	r, err := st.PutKnownBugs(ctx, &misstepv1.PutKnownBugsRequest{Bugs: bugs})
+	if err != nil {
+		return err
+	}
+	for _, w := range r.GetWarnings() {
+		e.say("misstep: known bug %s", w)
+	}
+	return renderMatched(ctx, e.stdout, st, bugs)
+}
+
+// forFinding returns an entry that has the signatures of one finding and of what was merged into it.
+func (c *knownAdd) forFinding(ctx context.Context, st *station.Station) ([]*misstepv1.KnownBug, error) {
+	if c.ID == "" {
+		return nil, errors.New("--finding needs the --id of the known bug")
+	}
+	r, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: c.Finding})
+	if err != nil {
+		return nil, err
+	}
+	f := r.GetFinding()
+	if f.GetAssorted() != "" {
+		return nil, fmt.Errorf("%s holds assorted failures (%s) and cannot be one known bug", f.GetId(), f.GetAssorted())
+	}
+	s, _ := signature.Upgrade(f.GetSignature())
+	bug := &misstepv1.KnownBug{
+		Id: c.ID, Title: c.Title, Link: c.Link, Note: c.Note, FixedIn: c.FixedIn,
+		Matches: []*misstepv1.KnownMatch{{Kind: s.GetKind(), Parts: s.GetParts()}},
+	}
+	if bug.GetTitle() == "" {
+		bug.Title = f.GetTitle()
+	}
+	return []*misstepv1.KnownBug{bug}, nil
+}
+
+type knownRemove struct {
+	coordinatorFlags
+	ID string `arg:"" help:"Id of the known bug."`
+}
+
+// Run removes.
+func (c *knownRemove) Run(ctx context.Context, e *env) error {
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	_, err = st.RemoveKnownBug(ctx, &misstepv1.RemoveKnownBugRequest{BugId: c.ID})
+	return err
+}
+
+type knownCheck struct {
+	coordinatorFlags
+	File string `arg:"" help:"File of known bugs." type:"path" placeholder:"FILE"`
+}
+
+// Run checks.
+func (c *knownCheck) Run(ctx context.Context, e *env) error {
+	bugs, err := readKnown(c.File)
+	if err != nil {
+		return err
+	}
+	doubtful := false
+	for _, b := range bugs {
+		for _, w := range known.Warnings(b) {
+			doubtful = true
+			fmt.Fprintf(e.stdout, "warning: %s\n", w)
+		}
+	}
+	if !doubtful {
+		fmt.Fprintf(e.stdout, "%d known bugs, none too wide\n", len(bugs))
+	}
+	if c.Coordinator == "" && c.Dir == "" {
+		return nil
+	}
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return renderMatched(ctx, e.stdout, st, bugs)
+}
+
+// renderMatched prints which findings of a store have signatures of the bugs.
+func renderMatched(ctx context.Context, w io.Writer, st *station.Station, bugs []*misstepv1.KnownBug) error {
+	r, err := st.ListFindings(ctx, &misstepv1.ListFindingsRequest{})
+	if err != nil {
+		return err
+	}
+	for _, b := range bugs {
+		one, err := known.Own([]*misstepv1.KnownBug{b})
+		if err != nil {
+			return err
+		}
+		n := 0
+		for _, f := range r.GetFindings() {
+			if f.GetAssorted() != "" || !one.Bugs()[0].Causes(f.GetSignature()) {
+				continue
+			}
+			n++
+			fmt.Fprintf(w, "%s has the signature of %s  %s\n", b.GetId(), f.GetId(), f.GetTitle())
+		}
+		if n == 0 {
+			fmt.Fprintf(w, "%s has no signature of a finding\n", b.GetId())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package memory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"misstep/coordinator/rates"
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+func (t *tx) PutKnownBug(b *misstepv1.KnownBug) error {
+	return set(t, t.s.known, b.GetId(), proto.CloneOf(b))
+}
+
+func (t *tx) DeleteKnownBug(id string) error { return unset(t, t.s.known, id) }
+
+func (t *tx) KnownBugs() ([]*misstepv1.KnownBug, error) {
+	out := make([]*misstepv1.KnownBug, 0, len(t.s.known))
+	for _, id := range slices.Sorted(maps.Keys(t.s.known)) {
+		out = append(out, proto.CloneOf(t.s.known[id]))
+	}
+	return out, nil
+}
+
+func (t *tx) CountsBetween(after, upTo uint64) ([]rates.Count, error) {
+	return t.count(func(row *store.Trial) bool { return row.ID > after && row.ID <= upTo }), nil
+}
+
+func (t *tx) LastHits(findings ...string) ([]rates.Last, error) {
+	last := map[string]rates.Last{}
+	for _, row := range t.s.trials { // in the order of their ids
+		if row.Counts() && slices.ContainsFunc(findings, func(f string) bool { return slices.Contains(row.FindingIDs, f) }) {
+			jdk := row.Recipe.GetJdk().GetName()
+			last[jdk] = rates.Last{JDK: jdk, Trial: row.ID, Ended: row.Ended}
+		}
+	}
+	return slices.SortedFunc(maps.Values(last), func(a, b rates.Last) int { return cmp.Compare(a.JDK, b.JDK) }), nil
+}
