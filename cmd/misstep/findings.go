@@ -64,9 +64,8 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 		return e.json(f)
 	}
 	fmt.Fprintf(e.stdout, "%s  %s\n", f.GetId(), f.GetTitle())
-	if known := misstepv1.KnownText(f); known != "" {
-		fmt.Fprintf(e.stdout, "known as %s\n", known)
-	}
+	renderKnown(e.stdout, f)
+	renderStates(e.stdout, f)
 	if len(f.GetAliases()) > 0 {
 		fmt.Fprintf(e.stdout, "merged into it: %s\n", strings.Join(f.GetAliases(), " "))
 	}

@@ -64,7 +64,7 @@ func (r Reader) addStates(tx store.Tx, g Groups, all []seen, trials []rates.Coun
 		e := watch.Judge(cells(m.of, m.last.JDK, before, trials), len(shown))
 		if e.Quiet() {
 			m.of.finding.States = append(m.of.finding.States, &misstepv1.FindingState{
-				Kind: watch.KindQuiet, Jdk: m.last.JDK, Since: timestamppb.New(m.last.Ended), Hits: e.Hits, Trials: e.Trials,
+				Kind: misstepv1.StateQuiet, Jdk: m.last.JDK, Since: timestamppb.New(m.last.Ended), Hits: e.Hits, Trials: e.Trials,
 				Expected: e.Expected, P: e.P, Level: e.Level,
 			})
 		}
@@ -125,7 +125,7 @@ func (r Reader) addBack(tx store.Tx, g Groups, s seen, trials []rates.Count, jdk
 			key := bug + " " + jdk.GetName() + " " + jdk.GetVersion()
 			if states[key] == nil {
 				states[key] = &misstepv1.FindingState{
-					Kind: watch.KindBack, Jdk: jdk.GetName(), Since: s.finding.GetLastSeen(), Bug: bug, FixedIn: fixedIn,
+					Kind: misstepv1.StateBack, Jdk: jdk.GetName(), Since: s.finding.GetLastSeen(), Bug: bug, FixedIn: fixedIn,
 				}
 			}
 			return states[key], nil

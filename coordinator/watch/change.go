@@ -6,12 +6,6 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Kinds of states of a finding.
-const (
-	KindQuiet = "quiet"
-	KindBack  = "back"
-)
-
 // Changes returns the states that a finding has now and did not have before: what is worth a notification. A state is the same when
 // its kind, JDK and bug are; figures that only grew are no change.
 func Changes(before, after []*misstepv1.FindingState) []*misstepv1.FindingState {

@@ -108,9 +108,9 @@ func TestFixedIsNoticed(t *testing.T) {
 }
 
 func TestChanges(t *testing.T) {
-	quiet := &misstepv1.FindingState{Kind: KindQuiet, Jdk: "17", Trials: 100}
-	more := &misstepv1.FindingState{Kind: KindQuiet, Jdk: "17", Trials: 200}
-	back := &misstepv1.FindingState{Kind: KindBack, Jdk: "17", Bug: "P-1"}
+	quiet := &misstepv1.FindingState{Kind: misstepv1.StateQuiet, Jdk: "17", Trials: 100}
+	more := &misstepv1.FindingState{Kind: misstepv1.StateQuiet, Jdk: "17", Trials: 200}
+	back := &misstepv1.FindingState{Kind: misstepv1.StateBack, Jdk: "17", Bug: "P-1"}
 	all := func(s ...*misstepv1.FindingState) []*misstepv1.FindingState { return s }
 	assert.Empty(t, Changes(all(quiet), all(more)))
 	assert.Equal(t, all(quiet), Changes(nil, all(quiet)))

@@ -5,6 +5,12 @@ import (
 	"strings"
 )
 
+// Kinds of FindingState.
+const (
+	StateQuiet = "quiet"
+	StateBack  = "back"
+)
+
 // KnownText returns for people which known bug a finding is: "JDK-8303444" or, if its JDKs differ, "JDK-8302320 on jdk8, jdk11; not
 // on jdk25". It is empty if the finding is new on all of them.
 func KnownText(f *Finding) string {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// renderKnown prints which known bugs a finding is, with what one's own catalogue says about them.
+func renderKnown(w io.Writer, f *misstepv1.Finding) {
+	if text := misstepv1.KnownText(f); text != "" {
+		fmt.Fprintf(w, "known as %s\n", text)
+	}
+	var also []string
+	for _, on := range f.GetKnownOn() {
+		if len(on.GetAlsoAs()) > 0 {
+			also = append(also, strings.Join(on.GetAlsoAs(), ", ")+" on "+on.GetJdk().GetName())
+		}
+	}
+	if len(also) > 0 {
+		fmt.Fprintf(w, "also known as %s\n", strings.Join(also, "; "))
+	}
+	for _, b := range f.GetBugs() {
+		for _, text := range []string{b.GetLink(), b.GetNote()} {
+			if text != "" {
+				fmt.Fprintf(w, "%s: %s\n", b.GetId(), text)
+			}
+		}
+	}
+	if f.GetAssorted() != "" {
+		fmt.Fprintf(w, "holds assorted failures: %s\n", f.GetAssorted())
+	}
+}
+
+// renderStates prints what statistics prove about a finding, a line each.
+func renderStates(w io.Writer, f *misstepv1.Finding) {
+	for _, s := range f.GetStates() {
+		fmt.Fprintln(w, stateText(s))
+	}
+}
+
+// stateText is one state in one line, with its figures.
+func stateText(s *misstepv1.FindingState) string {
+	switch s.GetKind() {
+	case misstepv1.StateQuiet:
+		return fmt.Sprintf("quiet on %s: 0 hits in %d trials since %s; expected %.3g from %d hits before; p = %.2g (below %.2g)",
+			s.GetJdk(), s.GetTrials(), s.GetSince().AsTime().Local().Format(time.DateOnly), s.GetExpected(), s.GetHits(), s.GetP(),
+			s.GetLevel())
+	case misstepv1.StateBack:
+		return fmt.Sprintf("back on %s: %d hits in %d trials, although %s is fixed in %s: the fix does not hold, or this is a new bug",
+			s.GetJdk(), s.GetHits(), s.GetTrials(), s.GetBug(), s.GetFixedIn())
+	}
+	return s.GetKind() + " on " + s.GetJdk()
+}
