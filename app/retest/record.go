@@ -28,6 +28,12 @@ func Keep(dir string, r Result) error {
 
 // Of reads the results about a finding that has or had these ids in a hunt's folder, oldest first; a hunt without retests has none.
 func Of(dir string, ids ...string) ([]Result, error) {
+	all, err := read(dir)
+	return slices.DeleteFunc(all, func(r Result) bool { return !slices.Contains(ids, r.Finding) }), err
+}
+
+// read reads the results in a hunt's folder, oldest first.
+func read(dir string) ([]Result, error) {
 	f, err := os.Open(filepath.Join(dir, recordFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -42,9 +48,7 @@ func Of(dir string, ids ...string) ([]Result, error) {
 		if err := decoder.Decode(&r); err != nil {
 			return nil, fmt.Errorf("read %s: %w", f.Name(), err)
 		}
-		if slices.Contains(ids, r.Finding) {
-			all = append(all, r)
-		}
+		all = append(all, r)
 	}
 	return all, nil
 }

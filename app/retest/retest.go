@@ -33,19 +33,22 @@ type Options struct {
 
 // Result is one reproducer on one build.
 type Result struct {
-	Bundle  string        `json:"bundle"`
-	Finding string        `json:"finding"`
-	KnownAs string        `json:"known_as"`
-	JDK     string        `json:"jdk"`
-	Version string        `json:"version"`
-	Digest  string        `json:"digest"`
-	Known   judge.Count   `json:"known"`
-	Now     judge.Count   `json:"now"`
-	Low     float64       `json:"low"` // of the 95 % interval of Now
-	High    float64       `json:"high"`
-	Verdict judge.Verdict `json:"verdict"`
-	Time    time.Time     `json:"time"`
-	Error   string        `json:"error,omitempty"` // why it could not run
+	Bundle  string `json:"bundle"`
+	Finding string `json:"finding"`
+	KnownAs string `json:"known_as"`
+	JDK     string `json:"jdk"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+	// KnownOn is the build of the known rate, by name, and KnownDigest its digest.
+	KnownOn     string        `json:"known_on"`
+	KnownDigest string        `json:"known_digest"`
+	Known       judge.Count   `json:"known"`
+	Now         judge.Count   `json:"now"`
+	Low         float64       `json:"low"` // of the 95 % interval of Now
+	High        float64       `json:"high"`
+	Verdict     judge.Verdict `json:"verdict"`
+	Time        time.Time     `json:"time"`
+	Error       string        `json:"error,omitempty"` // why it could not run
 }
 
 // Run repeats the bundle at path on a JDK, a name of the catalogue or a folder, as often as the known rate requires. A bundle that
@@ -72,6 +75,7 @@ func (r *Result) fill(ctx context.Context, i local.Installation, o Options) erro
 	defer b.Close()
 	finding := b.Reproducer().GetFinding()
 	r.Finding, r.KnownAs, r.Known = finding.GetId(), finding.GetKnownAs(), knownRate(b.Reproducer())
+	r.KnownOn, r.KnownDigest = b.Reproducer().GetRecipe().GetJdk().GetName(), b.Reproducer().GetRecipe().GetJdk().GetDigest()
 	scratch, remove, err := executors.Scratch("misstep-retest-")
 	if err != nil {
 		return err

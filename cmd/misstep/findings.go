@@ -60,6 +60,11 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	if c.Dir != "" {
+		if err := c.addVanished(ctx, e, f); err != nil {
+			return err
+		}
+	}
 	if c.JSON {
 		return e.json(f)
 	}
@@ -74,6 +79,7 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	renderRates(e.stdout, f.GetRates())
 	renderFactors(e.stdout, f.GetFactors())
 	renderNeighbours(e.stdout, f)
+	renderVanished(e.stdout, f)
 	if c.Dir != "" {
 		retests, err := retest.Of(c.Dir, append(f.GetFormerIds(), f.GetId())...)
 		if err != nil {
@@ -97,6 +103,20 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	}
 	fmt.Fprintf(e.stdout, "\nrecipe:\n%s", recipe)
 	return nil
+}
+
+// addVanished fills in which findings vanished together with one, according to the folder's retests.
+func (c *findingsShow) addVanished(ctx context.Context, e *env, f *misstepv1.Finding) error {
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	all, err := st.ListFindings(ctx, &misstepv1.ListFindingsRequest{})
+	if err == nil {
+		f.VanishWith, err = retest.Together(c.Dir, f, all.GetFindings())
+	}
+	return err
 }
 
 type findingsBundle struct {

@@ -55,3 +55,11 @@ func stateText(s *misstepv1.FindingState) string {
 	}
 	return s.GetKind() + " on " + s.GetJdk()
 }
+
+// renderVanished prints which findings the same builds fixed, with the command that merges them.
+func renderVanished(w io.Writer, f *misstepv1.Finding) {
+	for _, v := range f.GetVanishWith() {
+		fmt.Fprintf(w, "\nvanishes together with %s: %s\n  if they have one cause: misstep findings merge %s %s\n", v.GetId(),
+			v.GetEvidence(), f.GetId(), v.GetId())
+	}
+}

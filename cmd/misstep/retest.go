@@ -21,7 +21,7 @@ type retestCommand struct {
 	JDK        []string `name:"jdk" help:"JDK builds to run on: names of the catalogue or folders." required:"" predictor:"jdk" placeholder:"NAME"`
 	Confidence float64  `within:"(0.5,1)" help:"Confidence required of \"fixed\" and of a changed rate." default:"0.99" placeholder:"P"`
 	MaxTries   uint64   `within:"[1,)" help:"Maximum runs of one reproducer on one build." default:"100" placeholder:"N"`
-	JSON       bool     `help:"Print a list of {bundle, finding, known_as, jdk, version, known, now, low, high, verdict, time, error}."`
+	JSON       bool     `help:"Print a list of {bundle, finding, known_as, jdk, version, digest, known_on, known_digest, known, now, low, high, verdict, time, error}."`
 }
 
 // Run repeats reproducers on other builds.
