@@ -60,7 +60,8 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	}
 	result, err := hunt.Hunt{
 		Installation: e.installation(), Dir: cmp.Or(c.Dir, "hunt-"+spec.GetName()), Slots: c.Slots, SigningKey: e.cli.SigningKey,
-		Embed: c.Embed, Reproduce: c.Reproduce, Limits: c.limits(), Notify: targets, Known: bugs,
+		Embed: c.Embed, Reproduce: c.Reproduce, Limits: c.limits(), Notify: targets,
+		Known:            bugs,
 		Watch:            func(ctx context.Context, st *station.Station, id string) error { return watch(ctx, e.stderr, st, id) },
 		ShowReproduction: reproductionLines(e.stderr), Say: e.say, Logger: e.warnings(),
 	}.Run(ctx, request)

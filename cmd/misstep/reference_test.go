@@ -48,12 +48,14 @@ var jsonValues = []struct{ command, value string }{
 	{"jdk add", "the catalogue's entry"},
 	{"jdk list", "list of the catalogue's entries"},
 	{"jdk show", "the catalogue's entry"},
+	{"known list", "list of [KnownBug](#knownbug)"},
+	{"known show", "[KnownBug](#knownbug)"},
 	{"replay", "`{bundle, finding, jdk, hits, tries, low, high, reproduced, others: {finding id or kind: count}, same_schedule}`; same_schedule only in virtual " +
 		"time with the bundle's own seed"},
 	{"reproduce list", "list of [ReproductionStatus](#reproductionstatus)"},
 	{"reproduce show", "[ReproductionStatus](#reproductionstatus)"},
 	{"reproduce start", "`{reproduction: ReproductionStatus, bundle}`"},
-	{"retest", "`[{bundle, finding, known_as, jdk, version, digest, known: {hits, tries}, now: {hits, tries}, low, high, " +
+	{"retest", "`[{bundle, finding, known_as, jdk, version, digest, known_on, known_digest, known: {hits, tries}, now: {hits, tries}, low, high, " +
 		"verdict: {state, p, needed}, time, error}]`"},
 	{"run", "[Outcome](#outcome)"},
 	{"sched places", "list of `{place, address, thread, comm, decision, elapsed_ns, held_ns, seen, of}`"},
