@@ -43,7 +43,8 @@ func (s *Server) PutKnownBugs(ctx context.Context, req *misstepv1.PutKnownBugsRe
 		}
 		all, err := tx.KnownBugs()
 		if err == nil && len(all) > maxKnownBugs {
-			return status.Errorf(codes.InvalidArgument, "expected at most %d known bugs, the store would have %d", maxKnownBugs, len(all))
+			return status.Errorf(codes.InvalidArgument, "expected at most %d known bugs, the store would have %d", maxKnownBugs,
+				len(all))
 		}
 		return err
 	})
@@ -54,7 +55,9 @@ func (s *Server) PutKnownBugs(ctx context.Context, req *misstepv1.PutKnownBugsRe
 }
 
 // RemoveKnownBug implements the AdminService.
-func (s *Server) RemoveKnownBug(ctx context.Context, req *misstepv1.RemoveKnownBugRequest) (*misstepv1.RemoveKnownBugResponse, error) {
+func (s *Server) RemoveKnownBug(
+	ctx context.Context, req *misstepv1.RemoveKnownBugRequest,
+) (*misstepv1.RemoveKnownBugResponse, error) {
 	err := s.update(ctx, func(tx store.Tx, _ time.Time) error {
 		all, err := tx.KnownBugs()
 		if err != nil {

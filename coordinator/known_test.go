@@ -81,7 +81,7 @@ func (w *watched) finding(s *misstepv1.Signature) *misstepv1.Finding {
 	for _, f := range all.GetFindings() {
 		if f.GetId() == got.GetFinding().GetId() {
 			assert.Equal(w.t, f.GetKnownAs(), got.GetFinding().GetKnownAs())
-			assert.Equal(w.t, len(f.GetStates()), len(got.GetFinding().GetStates()), "a list shows the same states")
+			assert.Len(w.t, got.GetFinding().GetStates(), len(f.GetStates()), "a list shows the same states")
 		}
 	}
 	return got.GetFinding()
@@ -124,7 +124,9 @@ func TestOwnKnownBugs(t *testing.T) {
 	assert.Empty(t, w.finding(other).GetKnownAs())
 	_, err = w.RemoveKnownBug(t.Context(), &misstepv1.RemoveKnownBugRequest{BugId: "P-2"})
 	assert.Equal(t, codes.NotFound, status.Code(err))
-	_, err = w.PutKnownBugs(t.Context(), &misstepv1.PutKnownBugsRequest{Bugs: []*misstepv1.KnownBug{matching("P-3", "*", "frame: *")}})
+	_, err = w.PutKnownBugs(t.Context(), &misstepv1.PutKnownBugsRequest{
+		Bugs: []*misstepv1.KnownBug{matching("P-3", "*", "frame: *")},
+	})
 	assert.Equal(t, codes.InvalidArgument, status.Code(err))
 }
 
@@ -187,7 +189,7 @@ func TestAssortedIsNoBug(t *testing.T) {
 			FindingId: signature.ID(pair[0]), IntoId: signature.ID(pair[1]),
 		})
 		assert.Equal(t, codes.FailedPrecondition, status.Code(err))
-		assert.ErrorContains(t, err, "cannot be merged")
+		require.ErrorContains(t, err, "cannot be merged")
 	}
 	_, err := w.StartReproduction(t.Context(), &misstepv1.StartReproductionRequest{FindingId: signature.ID(bucket)})
 	assert.Equal(t, codes.FailedPrecondition, status.Code(err))

@@ -10,10 +10,10 @@ import (
 
 // fix is one entry of fixed_in: a version, or the name of a JDK build in the catalogue of JDKs.
 //
-// A version is "17.0.16", "28" or, with a build, "28+15". It is fixed in JDKs of the same feature release from that version on. A fix
-// in a feature release itself ("28", "28+15") was made in the mainline, so all later feature releases have it as well; an update
-// ("17.0.16") is a backport, which says nothing about others. A name stands for that build only, since builds cannot be ordered by
-// their names.
+// A version is "17.0.16", "28" or, with a build, "28+15". It is fixed in JDKs of the same feature release from that version on. A
+// fix in a feature release itself ("28", "28+15") was made in the mainline, so all later feature releases have it as well; an
+// update ("17.0.16") is a backport, which says nothing about others. A name stands for that build only, since builds cannot be
+// ordered by their names.
 type fix struct {
 	name     string
 	version  Version

@@ -8,8 +8,8 @@ import (
 	"misstep/signature"
 )
 
-// ParseOwn reads a catalogue of one's own, in the form of known.yaml with the fields link, note and fixed_in; only id and matches are
-// required. No version means all. The error names the entry.
+// ParseOwn reads a catalogue of one's own, in the form of known.yaml with the fields link, note and fixed_in; only id and matches
+// are required. No version means all. The error names the entry.
 func ParseOwn(text []byte) ([]*misstepv1.KnownBug, error) {
 	entries, err := readEntries(text)
 	if err != nil {
@@ -52,7 +52,8 @@ func Own(entries []*misstepv1.KnownBug) (Catalogue, error) {
 		}
 		for _, m := range p.GetMatches() {
 			if m.GetKind() != signature.KindMismatch && m.GetKind() != signature.KindCrash && m.GetKind() != signature.KindHang {
-				return Catalogue{}, fmt.Errorf("known bug %s: a match of kind %q: expected mismatch, crash or hang", e.ID, m.GetKind())
+				return Catalogue{}, fmt.Errorf("known bug %s: a match of kind %q: expected mismatch, crash or hang", e.ID,
+					m.GetKind())
 			}
 			if literals(m.GetParts()) == 0 {
 				return Catalogue{}, fmt.Errorf("known bug %s: a match that fixes no part would match everything of kind %s: "+
@@ -102,8 +103,8 @@ func (c Catalogue) Fixed(s *misstepv1.Signature, jdk *misstepv1.Jdk) (id, fixedI
 	return "", ""
 }
 
-// identifying is the index of the part that tells one bug from another, and what it is called: a mismatch's place, a crash's frame, a
-// hang's first thread.
+// identifying is the index of the part that tells one bug from another, and what it is called: a mismatch's place, a crash's
+// frame, a hang's first thread.
 var identifying = map[string]struct {
 	index int
 	name  string
@@ -115,8 +116,8 @@ var identifying = map[string]struct {
 // function of the VM that is worth a label is longer.
 const minLiterals = 4
 
-// Warnings returns a line for each match of an entry that is likely to take other bugs, too: one that leaves open the part which tells
-// bugs apart. A crash whose error is a failed assertion is told apart by that.
+// Warnings returns a line for each match of an entry that is likely to take other bugs, too: one that leaves open the part which
+// tells bugs apart. A crash whose error is a failed assertion is told apart by that.
 func Warnings(p *misstepv1.KnownBug) []string {
 	var out []string
 	for _, m := range p.GetMatches() {

@@ -23,8 +23,11 @@ func TestTogether(t *testing.T) {
 	crash, hang := &misstepv1.Signature{Kind: "crash"}, &misstepv1.Signature{Kind: "hang"}
 	a := &misstepv1.Finding{Id: "A", Signature: crash}
 	all := []*misstepv1.Finding{
-		a, {Id: "B", Signature: crash, Aliases: []string{"C"}}, {Id: "H", Signature: hang},
-		{Id: "S", Signature: crash, Assorted: "no frame"}, {Id: "E", Signature: crash},
+		a,
+		{Id: "B", Signature: crash, Aliases: []string{"C"}},
+		{Id: "H", Signature: hang},
+		{Id: "S", Signature: crash, Assorted: "no frame"},
+		{Id: "E", Signature: crash},
 	}
 	none, err := Together(dir, a, all)
 	require.NoError(t, err)

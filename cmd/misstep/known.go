@@ -130,8 +130,11 @@ func (c *knownShow) Run(ctx context.Context, e *env) error {
 	}
 	fmt.Fprintf(e.stdout, "%s  %s\n", bug.GetId(), bug.GetTitle())
 	for _, line := range []struct{ name, text string }{
-		{"link", bug.GetLink()}, {"note", bug.GetNote()}, {"description", bug.GetDescription()},
-		{"versions", strings.Join(bug.GetVersions(), " ")}, {"fixed in", strings.Join(bug.GetFixedIn(), " ")},
+		{"link", bug.GetLink()},
+		{"note", bug.GetNote()},
+		{"description", bug.GetDescription()},
+		{"versions", strings.Join(bug.GetVersions(), " ")},
+		{"fixed in", strings.Join(bug.GetFixedIn(), " ")},
 	} {
 		if line.text != "" {
 			fmt.Fprintf(e.stdout, "%s: %s\n", line.name, line.text)

@@ -50,8 +50,8 @@ func stateText(s *misstepv1.FindingState) string {
 			s.GetJdk(), s.GetTrials(), s.GetSince().AsTime().Local().Format(time.DateOnly), s.GetExpected(), s.GetHits(), s.GetP(),
 			s.GetLevel())
 	case misstepv1.StateBack:
-		return fmt.Sprintf("back on %s: %d hits in %d trials, although %s is fixed in %s: the fix does not hold, or this is a new bug",
-			s.GetJdk(), s.GetHits(), s.GetTrials(), s.GetBug(), s.GetFixedIn())
+		return fmt.Sprintf("back on %s: %d hits in %d trials, although %s is fixed in %s: "+
+			"the fix does not hold, or this is a new bug", s.GetJdk(), s.GetHits(), s.GetTrials(), s.GetBug(), s.GetFixedIn())
 	}
 	return s.GetKind() + " on " + s.GetJdk()
 }

@@ -27,12 +27,12 @@ type Pair struct {
 	P float64
 }
 
-// Together returns the findings that vanished together with one, by id, each with its strongest evidence. A finding vanished between
-// two builds when a retest showed it on the first, another proved it fixed on the second (see Judge), and the rates differ (Fisher's
-// exact test, at the level of 1 %, which is shared by all findings that are compared). Two findings vanished together when both did
-// so between the same builds, and no build that was retested with both has one of them and not the other: many bugs are fixed
-// between two distant builds, and a build that tells them apart refutes a common cause. The latest result of a finding on a build
-// counts.
+// Together returns the findings that vanished together with one, by id, each with its strongest evidence. A finding vanished
+// between two builds when a retest showed it on the first, another proved it fixed on the second (see Judge), and the rates differ
+// (Fisher's exact test, at the level of 1 %, which is shared by all findings that are compared). Two findings vanished together
+// when both did so between the same builds, and no build that was retested with both has one of them and not the other: many bugs
+// are fixed between two distant builds, and a build that tells them apart refutes a common cause. The latest result of a finding
+// on a build counts.
 func Together(finding string, results []Result) []Pair {
 	of := map[string]map[string]Result{} // by finding and build
 	for _, r := range results {

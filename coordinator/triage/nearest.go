@@ -25,7 +25,8 @@ type feature struct {
 // Nearest compares a finding with others and returns those that have anything in common with it, nearest first, at most most of
 // them. The features are: for a mismatch the check, the kind, the place and the methods around it; for a crash the parts of its
 // signature; for a hang its cause and its waiters. Each reason lists what is equal and what differs. The finding itself and
-// findings of another kind are left out; so are buckets of assorted failures (see Assorted), which are like nothing. Each finding's example gives the methods; without one they count as different.
+// findings of another kind are left out; so are buckets of assorted failures (see Assorted), which are like nothing. Each
+// finding's example gives the methods; without one they count as different.
 func Nearest(f *misstepv1.Finding, others []*misstepv1.Finding, most int) []*misstepv1.NearFinding {
 	if _, assorted := Assorted(f.GetSignature()); assorted {
 		return nil

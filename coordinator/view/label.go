@@ -13,8 +13,8 @@ import (
 )
 
 // addLabel fills in which known bug a finding is on each JDK that showed it, and on all of them. The label depends on the hits, in
-// any order, and on the current catalogues, of which the store's own comes first; the label of a stored reproducer is that of its own time. Merged findings are one bug,
-// so any of their signatures may identify it.
+// any order, and on the current catalogues, of which the store's own comes first; the label of a stored reproducer is that of its
+// own time. Merged findings are one bug, so any of their signatures may identify it.
 func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rates.Count, jdks jdksOf) error {
 	f.KnownAs, f.KnownOn, f.Bugs = "", nil, nil
 	f.Assorted, _ = triage.Assorted(f.GetSignature())

@@ -1,5 +1,5 @@
-// Package watch decides from counts whether a finding has gone quiet: whether it was not seen for so many trials that its rate makes
-// that improbable.
+// Package watch decides from counts whether a finding has gone quiet: whether it was not seen for so many trials that its rate
+// makes that improbable.
 //
 // # The test
 //
@@ -14,11 +14,11 @@
 //
 // # Many comparisons
 //
-// Each gap between two hits is one test, however often it is looked at, since the probability only falls during a gap. The gap after
-// the k-th hit is tested at the level Alpha · 6/(π²k²), divided by the number of JDKs that showed the finding. These levels add up to
-// Alpha: during its whole life a finding that did not change is called quiet with a probability of at most Alpha. Among F findings,
-// at most Alpha·F are expected to be called quiet wrongly at any time; the levels do not depend on F, or one finding's state would
-// change because of others.
+// Each gap between two hits is one test, however often it is looked at, since the probability only falls during a gap. The gap
+// after the k-th hit is tested at the level Alpha · 6/(π²k²), divided by the number of JDKs that showed the finding. These levels
+// add up to Alpha: during its whole life a finding that did not change is called quiet with a probability of at most Alpha. Among
+// F findings, at most Alpha·F are expected to be called quiet wrongly at any time; the levels do not depend on F, or one finding's
+// state would change because of others.
 package watch
 
 import "math"

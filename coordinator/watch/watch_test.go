@@ -64,7 +64,7 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// Trials that a campaign runs where it happened to find something are no reason for a false alarm.
+// Trials that a campaign runs where it happened to find something are no reason for an alarm.
 func TestFalseAlarmsWhenSteered(t *testing.T) {
 	const lives, cells, first, rate = 1000, 300, 3, 0.01
 	random := rand.New(rand.NewPCG(33, 2026))

@@ -50,5 +50,6 @@ func (t *tx) LastHits(findings ...string) ([]rates.Last, error) {
 		l.Trial, l.Ended = uint64(id), fromNanos(ended)
 		return l, err
 	}, "SELECT jdk, id, ended FROM trials WHERE id IN (SELECT max(id) FROM trials WHERE counts AND id IN "+
-		"(SELECT trial FROM shown WHERE finding IN (?"+strings.Repeat(",?", len(findings)-1)+")) GROUP BY jdk) ORDER BY jdk", args...)
+		"(SELECT trial FROM shown WHERE finding IN (?"+strings.Repeat(",?", len(findings)-1)+")) GROUP BY jdk) ORDER BY jdk",
+		args...)
 }

@@ -81,7 +81,8 @@ func spans(t *testing.T, s store.Store) {
 		last, err := tx.LastHits("F1", "F2")
 		require.NoError(t, err)
 		assert.Equal(t, []rates.Last{
-			{JDK: "17", Trial: 3, Ended: t0.Add(time.Duration(2)).UTC()}, {JDK: "25", Trial: 5, Ended: t0.Add(time.Duration(4)).UTC()},
+			{JDK: "17", Trial: 3, Ended: t0.Add(time.Duration(2)).UTC()},
+			{JDK: "25", Trial: 5, Ended: t0.Add(time.Duration(4)).UTC()},
 		}, last)
 		for _, of := range [][]string{{"F9"}, nil} {
 			last, err := tx.LastHits(of...)
