@@ -5,6 +5,10 @@
 // The outcomes are kept in build/bench/triage.outcomes.jsonl: a later run resumes from there, and with ROUNDS=0 it makes no trials
 // and only measures, which takes a second. SAMPLE=FILE writes a sample of them that is small enough to be committed: the test of
 // coordinator/triage checks precision and recall with one. ONLY=TEXT makes only the trials of labels that contain TEXT.
+//
+// Half of the budget goes to reports: error files and thread dumps that real JVMs write of planted crashes and hangs (package
+// bench/triage/reports). They are kept in build/bench/triage.reports.jsonl and measured together with those in the repository,
+// which SAMPLE_REPORTS=FILE writes.
 package main
 
 import (
@@ -54,6 +58,10 @@ func run(ctx context.Context, stdout io.Writer) error {
 	defer s.Close()
 	start := time.Now()
 	before := len(s.Entries)
+	texts, err := makeReports(ctx, many, start.Add(budget/2))
+	if err != nil {
+		return err
+	}
 	if many > 0 {
 		if err := makeOutcomes(ctx, s, many, start.Add(budget)); err != nil {
 			return err
@@ -64,10 +72,13 @@ func run(ctx context.Context, stdout io.Writer) error {
 			return err
 		}
 	}
-	report := measure(s.Entries)
+	report, err := measure(s.Entries, texts)
+	if err != nil {
+		return err
+	}
 	report.Date, report.Budget = start, budget
-	report.Reached = fmt.Sprintf("%d outcomes stored before, %d added in %v", before, len(s.Entries)-before,
-		time.Since(start).Round(time.Second))
+	report.Reached = fmt.Sprintf("%d outcomes stored before, %d added in %v; %d reports", before, len(s.Entries)-before,
+		time.Since(start).Round(time.Second), len(texts))
 	return report.Finish(stdout, resultsDir)
 }
 

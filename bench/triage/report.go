@@ -20,8 +20,12 @@ type row struct {
 	Score triagetest.Score
 }
 
-// measure scores triage's grouping of the outcomes. Only the score uses their labels.
-func measure(all []triagetest.Labelled) bench.Report {
+// measure scores triage's grouping of the outcomes and of the reports. Only the scores use their labels.
+func measure(all []triagetest.Labelled, texts []triagetest.Report) (bench.Report, error) {
+	tables, goals, textRows, err := measureReports(texts)
+	if err != nil {
+		return bench.Report{}, err
+	}
 	items := triagetest.Group(all)
 	var findings []triagetest.Item // without those that should not exist: no label is right for them
 	taken, silent, nothings := 0, 0, 0
@@ -94,11 +98,11 @@ func measure(all []triagetest.Labelled) bench.Report {
 	merged, split := triagetest.Merged(items), triagetest.Split(findings)
 	return bench.Report{
 		Name: "triage",
-		Tables: []bench.Table{
+		Tables: append([]bench.Table{
 			scoreTable(rows), confusionTable("findings that hold several labels", merged),
 			confusionTable("labels in several findings", split),
-		},
-		Goals: []bench.Goal{
+		}, tables...),
+		Goals: append([]bench.Goal{
 			{
 				Name: "pairwise precision", Goal: 0.95, Measured: whole.Precision.Value, Unit: "of the pairs in one finding",
 				AtLeast: true,
@@ -110,14 +114,15 @@ func measure(all []triagetest.Labelled) bench.Report {
 				Name: "infrastructure taken for findings", Goal: 0, Measured: taken0(taken, nothings),
 				Unit: fmt.Sprintf("of %d outcomes", nothings),
 			},
-		},
+		}, goals...),
 		Rows: struct {
 			Scores        []scoreRow
+			Reports       []pairJSON
 			Merged, Split []triagetest.Confusion
 			// Silent trials did not show their cause.
 			Trials, Silent, Infrastructure int
-		}{jsonRows(rows), merged, split, len(all), silent, nothings},
-	}
+		}{jsonRows(rows), textRows, merged, split, len(all), silent, nothings},
+	}, nil
 }
 
 // taken0 returns NaN if there were no outcomes that could be taken for findings.
@@ -179,20 +184,21 @@ type scoreRow struct {
 }
 
 func jsonRows(rows []row) (all []scoreRow) {
-	of := func(s triagetest.Share) []float64 {
-		if math.IsNaN(s.Value) {
-			return nil
-		}
-		return []float64{s.Value, s.Low, s.High}
-	}
 	for _, r := range rows {
 		s := r.Score
 		all = append(all, scoreRow{
-			r.Of, s.Items, s.Labels, s.Findings, of(s.Precision), of(s.Recall), of(s.BPrecision),
-			of(s.BRecall),
+			r.Of, s.Items, s.Labels, s.Findings, figures(s.Precision), figures(s.Recall), figures(s.BPrecision), figures(s.BRecall),
 		})
 	}
 	return all
+}
+
+// figures returns value, low and high; nil if there was nothing to count.
+func figures(s triagetest.Share) []float64 {
+	if math.IsNaN(s.Value) {
+		return nil
+	}
+	return []float64{s.Value, s.Low, s.High}
 }
 
 // mostParts bounds the parts of a confusion that are shown.
