@@ -10,6 +10,7 @@
 //	bundles       bundles written, signed and checked
 //	replay        a bundle repeated
 //	retest        bundles repeated on other builds
+//	report        what a JVM left when it crashed or hung, identified
 //	sharing       corpora: where they are, export, garbage collection
 //	doctor        what this machine can do
 //

@@ -53,6 +53,8 @@ var exitCodes = []exitMeaning{
 	{"bundle diff", exitOK, "nothing differs"},
 	{"bundle diff", exitFound, "something differs"},
 	{"bundle diff", exitFailed, "bad input"},
+	{"triage", exitOK, "every file was identified"},
+	{"triage", exitFailed, "a file is neither an error file nor a thread dump, or cannot be read; the others were answered"},
 	{"retest", exitOK, "every bundle ran, whatever the verdicts"},
 	{"retest", exitFailed, "a bundle could not run"},
 	{"corpus push", exitOK, "all bundles are there"},

@@ -40,8 +40,7 @@ var jsonValues = []struct{ command, value string }{
 	{"corpus push", "`{sent, present, refused: {bundle: reason}, blobs, bytes}`"},
 	{"doctor", "`[{name, state, detail, remedy}]`"},
 	{"findings decisions", "list of [TriageDecision](#triagedecision)"},
-	{"findings explain", "`{id, title, signature: [kind, part, …], rule, reason, facts: [{name, value}]}`; rule and reason for " +
-		"mismatches"},
+	{"findings explain", "`{id, title, signature: [kind, part, …], rule, reason, facts: [{name, value}]}`"},
 	{"findings list", "list of [Finding](#finding)"},
 	{"findings show", "[Finding](#finding)"},
 	{"hunt", "`{campaign: CampaignStatus, findings: [Finding], bundles: {finding id: path}, dir}`"},
@@ -62,6 +61,11 @@ var jsonValues = []struct{ command, value string }{
 	{"sched replay", "the scheduler's counters, on stderr"},
 	{"sched run", "the scheduler's counters, on stderr"},
 	{"sched strategies", "`[{name, doc, parameters: [{name, doc, unit, min, max, default, whole}]}]`"},
+	{"triage", "`[{file, kind, id, signature: [kind, part, …], known_as, explanation: {title, jvm, line, cut_id, rule, reason, facts: [{name, " +
+		"value}], known: [{id, title, link, versions, here}], finding: {id, title, known_as, hits}, nearest: [{id, score, reason, " +
+		"title}]}}]`; one element for each different report in a file and for each deadlock of a thread dump, in the order of the " +
+		"files; `cut_id` is the id of what is left of a cut report, whose `id` and `signature` are those of the " +
+		"finding that completes it; `finding` and `nearest` are the store's"},
 	{"workload add", "list of the catalogue's entries"},
 	{"workload list", "list of the catalogue's entries"},
 }

@@ -304,7 +304,7 @@ func runJtreg(ts *testscript.TestScript, neg bool, args []string) {
 func TestHelpOfEveryCommand(t *testing.T) {
 	for _, args := range []string{
 		"", "hunt", "run", "replay", "campaign", "campaign submit", "campaign list", "campaign show", "campaign stop",
-		"findings", "findings list", "findings show", "findings explain", "findings bundle",
+		"triage", "findings", "findings list", "findings show", "findings explain", "findings bundle",
 		"reproduce", "reproduce list", "reproduce show", "reproduce cancel",
 		"coordinator", "runner", "jdk", "jdk add", "jdk list", "jdk show", "jdk rm", "workload", "workload add", "workload list",
 		"bundle", "bundle verify", "bundle show", "bundle unpack", "bundle diff", "bundle sign", "retest", "corpus", "corpus push",

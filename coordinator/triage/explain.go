@@ -10,7 +10,8 @@ import (
 
 // Explanation explains how triage arrived at a signature.
 type Explanation struct {
-	// Rule that decided, as "FAMILY/NAME", and how it interprets the mismatch. Empty for a crash and a hang, which have no rules.
+	// Rule that decided, as "FAMILY/NAME", and how it interprets the mismatch. The families of a crash and of a hang are "crash", for
+	// the frame that is blamed, and "hang", for the threads that are.
 	Rule   string `json:"rule,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Facts that were examined, in order.
@@ -36,9 +37,9 @@ func Explain(o *misstepv1.Outcome, s *misstepv1.Signature) (Explanation, error) 
 		}
 		return Explanation{}, fmt.Errorf("no mismatch of the outcome has the signature %q and its stacks", s.GetParts())
 	case s.GetKind() == signature.KindCrash && o.GetCrash() != nil:
-		return Explanation{Facts: crashFacts(o.GetCrash(), s)}, nil
+		return explainCrash(o.GetCrash(), s), nil
 	case s.GetKind() == signature.KindHang && o.GetHang() != nil:
-		return Explanation{Facts: hangFacts(o.GetHang(), s)}, nil
+		return explainHang(o.GetHang(), s), nil
 	}
 	return Explanation{}, fmt.Errorf("the outcome has no %s", s.GetKind())
 }
@@ -71,38 +72,11 @@ func (f *Facts) list() []Fact {
 	return all
 }
 
-func crashFacts(c *misstepv1.Crash, s *misstepv1.Signature) []Fact {
-	return append([]Fact{
-		{"error", c.GetError()},
-		{"detail", c.GetDetail()},
-		{"problematic frame", c.GetProblematicFrame()},
-		{"thread", c.GetThread()},
-		{"VM operation", c.GetVmOperation()},
-		{"in a stack walk", c.GetInWalk()},
-		{"phase of the walk", c.GetPhase()},
-		{"native frames", len(c.GetNativeFrames())},
-		{"Java frames", len(c.GetJavaFrames())},
-	}, partFacts(s)...)
-}
-
-func hangFacts(h *misstepv1.Hang, s *misstepv1.Signature) []Fact {
-	facts := []Fact{{"cause", h.GetCause()}, {"threads", len(h.GetThreads())}}
-	for _, t := range h.GetThreads() {
-		text := fmt.Sprintf("%d native and %d Java frames, ran %.2f of the time",
-			len(t.GetNativeFrames()), len(t.GetJavaFrames()), t.GetRunning())
-		if t.GetHeldBy() != "" {
-			text += fmt.Sprintf(", waits for %s held by %s", t.GetWaitsFor(), t.GetHeldBy())
-		}
-		facts = append(facts, Fact{"thread " + t.GetName(), text})
-	}
-	return append(facts, partFacts(s)...)
-}
-
 // partFacts returns the parts of the resulting signature.
 func partFacts(s *misstepv1.Signature) []Fact {
 	var facts []Fact
 	for i, part := range s.GetParts() {
-		facts = append(facts, Fact{fmt.Sprintf("part %d of the signature", i+1), part})
+		facts = append(facts, Fact{fmt.Sprintf(PartFact+"%d of the signature", i+1), part})
 	}
 	return facts
 }

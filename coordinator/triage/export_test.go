@@ -13,3 +13,15 @@ func RuleNames() []string {
 
 // ThreadName normalises the name of a thread.
 var ThreadName = threadName
+
+// OutcomeRules are the names of the rules for crashes and hangs.
+func OutcomeRules() []string {
+	var names []string
+	for _, r := range blames {
+		names = append(names, "crash/"+r.name)
+	}
+	for _, r := range hangs {
+		names = append(names, "hang/"+r.name)
+	}
+	return names
+}

@@ -33,27 +33,36 @@ func Hangs(h *misstepv1.Hang) []Hit {
 		}
 		cause = "" // it is not known which thread waits for which: all threads of the application
 	}
-	most := 0.0
-	for _, t := range h.GetThreads() {
-		if !housekeeping(t) {
-			most = max(most, t.GetRunning())
-		}
-	}
+	most := mostRunning(h)
 	byRank := map[rank][]string{}
 	holds := newWaits(h.GetThreads()).holders()
 	for i, t := range h.GetThreads() {
 		if i > 0 && housekeeping(t) { // the first thread of a hang in a walk is the culprit
 			continue
 		}
-		switch cause {
-		case "in-walk", "in-agent", "starved", "safepoint":
+		if nativeCause(cause) {
 			byRank[suspicious] = append(byRank[suspicious], place(cause, t, most))
-		default:
-			r := rankOf(t, holds[i])
-			byRank[r] = append(byRank[r], waiter(t))
+			continue
 		}
+		r := rankOf(t, holds[i])
+		byRank[r] = append(byRank[r], waiter(t))
 	}
 	return []Hit{hangHit(h.GetCause(), mostSuspicious(byRank))}
+}
+
+// nativeCause reports whether a cause blames threads by their native frames or their running time.
+func nativeCause(cause string) bool {
+	return slices.Contains([]string{"in-walk", "in-agent", "starved", "safepoint"}, cause)
+}
+
+// mostRunning returns the share of the time that the busiest thread of the application ran.
+func mostRunning(h *misstepv1.Hang) (most float64) {
+	for _, t := range h.GetThreads() {
+		if !housekeeping(t) {
+			most = max(most, t.GetRunning())
+		}
+	}
+	return most
 }
 
 // mostSuspicious returns at most maxWaiters places, sorted: those of the threads of the first rank that has any. Those of other
@@ -89,10 +98,7 @@ func deadlocks(threads []*misstepv1.HungThread) []Hit {
 	for _, cycle := range waits.cycles() {
 		var places []string
 		for _, i := range cycle {
-			t := threads[i]
-			p := who(t) + " at " + deadlockPlace(t.GetJavaFrames()) + signature.WaitsFor + signature.Class(t.GetWaitsFor()) +
-				signature.HeldBy + who(threads[waits.next[i]])
-			if !slices.Contains(places, p) {
+			if p := deadlockWaiter(threads, waits, i); !slices.Contains(places, p) {
 				places = append(places, p)
 			}
 		}
@@ -100,6 +106,13 @@ func deadlocks(threads []*misstepv1.HungThread) []Hit {
 		hits = append(hits, hangHit("deadlock", places[:min(len(places), maxDeadlocked)]))
 	}
 	return hits
+}
+
+// deadlockWaiter returns the part of the signature of a thread in a deadlock.
+func deadlockWaiter(threads []*misstepv1.HungThread, waits waits, i int) string {
+	t := threads[i]
+	return who(t) + " at " + deadlockPlace(t.GetJavaFrames()) + signature.WaitsFor + signature.Class(t.GetWaitsFor()) +
+		signature.HeldBy + who(threads[waits.next[i]])
 }
 
 // waits says which thread each waits for, by index; -1 for none.

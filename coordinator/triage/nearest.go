@@ -13,20 +13,22 @@ import (
 // Fits is the score from which two findings may be the same: all but one of the compared features agree.
 const Fits = 0.6
 
-// feature is one thing in which findings are compared.
+// feature is one thing in which findings are compared. What two findings have in common counts by what it says about their cause
+// (see tokens of likeness.go): nearly every crash is a SIGSEGV of a Java thread outside of a VM operation.
 type feature struct {
 	name string
-	// tokens of its value; the similarity of two values is the share of common tokens.
-	tokens []string
-	// weight of the feature; the weights of one kind of finding add up to 1.
+	// tokens of its value.
+	tokens []token
+	// weight of the feature if its tokens are characteristic; the weights of one kind of finding add up to 1.
 	weight float64
 }
 
-// Nearest compares a finding with others and returns those that have anything in common with it, nearest first, at most most of
-// them. The features are: for a mismatch the check, the kind, the place and the methods around it; for a crash the parts of its
-// signature; for a hang its cause and its waiters. Each reason lists what is equal and what differs. The finding itself and
-// findings of another kind are left out; so are buckets of assorted failures (see Assorted), which are like nothing. Each
-// finding's example gives the methods; without one they count as different.
+// Nearest compares a finding with others and returns those that have something characteristic in common with it, nearest first, at
+// most most of them. The features are: for a mismatch the check, the kind, the place and the methods around it; for a crash the
+// parts of its signature; for a hang its cause, its places and the names of its threads. The score is the share of what is known
+// of both that is equal; what nearly every finding has, and what is unknown in either, counts little or nothing. Each reason lists
+// what is equal and what differs. The finding itself and findings of another kind are left out; so are buckets of assorted failures
+// (see Assorted), which are like nothing. Each finding's example gives the methods; without one they count as different.
 func Nearest(f *misstepv1.Finding, others []*misstepv1.Finding, most int) []*misstepv1.NearFinding {
 	if _, assorted := Assorted(f.GetSignature()); assorted {
 		return nil
@@ -40,7 +42,7 @@ func Nearest(f *misstepv1.Finding, others []*misstepv1.Finding, most int) []*mis
 		if _, assorted := Assorted(o.GetSignature()); assorted {
 			continue
 		}
-		if n := near(mine, features(o)); n.GetScore() > 0 {
+		if n, related := near(mine, features(o)); related {
 			n.Id, n.Title = o.GetId(), o.GetTitle()
 			out = append(out, n)
 		}
@@ -51,25 +53,32 @@ func Nearest(f *misstepv1.Finding, others []*misstepv1.Finding, most int) []*mis
 	return out[:min(most, len(out))]
 }
 
-func near(mine, theirs []feature) *misstepv1.NearFinding {
-	n := &misstepv1.NearFinding{}
+// near compares the features of two findings. related reports whether a characteristic token is common to both.
+func near(mine, theirs []feature) (n *misstepv1.NearFinding, related bool) {
+	n = &misstepv1.NearFinding{}
 	var same, differ []string
-	for i, m := range mine {
-		if i >= len(theirs) {
-			break
+	whole := 0.0
+	for i, m := range mine[:min(len(mine), len(theirs))] {
+		c := compare(m.tokens, theirs[i].tokens)
+		related = related || c.characteristic
+		if c.all == 0 { // nothing that says anything, or unknown
+			continue
 		}
-		s := jaccard(m.tokens, theirs[i].tokens)
-		n.Score += m.weight * s
-		switch {
-		case s == 1:
+		weight := m.weight * c.most
+		whole += weight
+		n.Score += weight * c.both / c.all
+		switch c.both {
+		case c.all:
 			same = append(same, m.name)
-		case s > 0:
-			differ = append(differ, m.name+" in part")
-		default:
+		case 0:
 			differ = append(differ, m.name)
+		default:
+			differ = append(differ, m.name+" in part")
 		}
 	}
-	n.Score = math.Round(n.GetScore()*1000) / 1000
+	if whole > 0 {
+		n.Score = math.Round(n.GetScore()/whole*1000) / 1000
+	}
 	var reason []string
 	if len(same) > 0 {
 		reason = append(reason, "same "+strings.Join(same, ", "))
@@ -78,7 +87,7 @@ func near(mine, theirs []feature) *misstepv1.NearFinding {
 		reason = append(reason, "differs in "+strings.Join(differ, ", "))
 	}
 	n.Reason = strings.Join(reason, "; ")
-	return n
+	return n, related
 }
 
 func features(f *misstepv1.Finding) []feature {
@@ -89,55 +98,40 @@ func features(f *misstepv1.Finding) []feature {
 	switch s := s.(type) {
 	case signature.Mismatch:
 		return []feature{
-			{"check", []string{s.Check}, 0.15},
-			{"kind", []string{s.Difference}, 0.2},
-			{"place", tokens(s.Place), 0.45},
+			{"check", []token{common(s.Check)}, 0.15},
+			{"kind", []token{common(s.Difference)}, 0.2},
+			{"place", placeTokens(s.Place), 0.45},
 			{"methods around it", around(f), 0.2},
 		}
 	case signature.Crash:
 		return []feature{
-			{"error", []string{s.Error}, 0.15},
-			{"frame", []string{s.Frame}, 0.35},
-			{"walker", steps(s.Walker), 0.3},
-			{"thread", []string{s.Thread}, 0.1},
-			{"VM operation", []string{s.Operation}, 0.1},
+			{"error", errorTokens(s.Error), 0.3},
+			{"frame", frameTokens(s.Frame), 0.3},
+			{"walker", walkerTokens(s.Walker), 0.3},
+			{"thread", value(s.Thread), 0.05},
+			{"VM operation", value(s.Operation), 0.05},
 		}
 	case signature.Hang:
-		return []feature{{"cause", []string{s.Cause}, 0.35}, {"places", s.Waiters, 0.65}}
+		return []feature{
+			{"cause", value(s.Cause), 0.1},
+			{"places", waiterPlaces(s.Waiters), 0.8},
+			{"threads", waiterNames(s.Waiters), 0.1},
+		}
 	}
 	return nil
 }
 
-// tokens splits a place into its names.
-func tokens(p signature.Place) []string {
-	if p.Kind == signature.Edge {
-		return []string{p.Method, p.Caller}
-	}
-	return strings.Fields(p.String())
-}
-
-// steps returns the tokens of a crash's walker; the absence of a walker is a token, too.
-func steps(walker []string) []string {
-	switch len(walker) {
-	case 0:
-		return []string{"none"}
-	case 1:
-		return strings.Fields(walker[0])
-	}
-	return walker
-}
-
 // around returns the methods within three frames of where the example's two stacks part, and the state of its top frame.
-func around(f *misstepv1.Finding) []string {
+func around(f *misstepv1.Finding) []token {
 	m := Shown(f.GetExample(), f.GetSignature())
 	if m == nil {
-		return nil
+		return []token{characteristic(f.GetId())} // equal to nothing
 	}
 	facts := examine(m)
-	out := []string{"state " + facts.State}
+	out := []token{common("state " + facts.State)}
 	for i := facts.Divergence - 3; i <= facts.Divergence+3; i++ {
 		if fr := facts.reference.fromBottom(i); fr != nil {
-			out = append(out, fr.name())
+			out = append(out, characteristic(fr.name()))
 		}
 	}
 	return out
@@ -158,25 +152,4 @@ func Shown(o *misstepv1.Outcome, s *misstepv1.Signature) *misstepv1.Mismatch {
 		}
 	}
 	return best
-}
-
-// jaccard returns the share of tokens that two sets have in common (Jaccard index); 0 for two empty sets.
-func jaccard(a, b []string) float64 {
-	union := map[string]int{}
-	for _, t := range a {
-		union[t] |= 1
-	}
-	for _, t := range b {
-		union[t] |= 2
-	}
-	if len(union) == 0 {
-		return 0
-	}
-	both := 0
-	for _, in := range union {
-		if in == 3 {
-			both++
-		}
-	}
-	return float64(both) / float64(len(union))
 }

@@ -4,12 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"misstep/coordinator/triage"
 	"misstep/internal/interval"
-	misstepv1 "misstep/proto/misstep/v1"
-	"misstep/signature"
 )
 
 // Values of R's fisher.test(matrix(c(a, n-a, b, m-b), 2))$p.value.
@@ -52,25 +49,4 @@ func TestFactors(t *testing.T) {
 	assert.Equal(t,
 		[]row{{"jdk", "25", 25, 80, 0}, {"jdk", "17", 22, 80, 0}, {"interval", "100µs", 42, 80, 1}, {"interval", "1ms", 5, 80, -1}},
 		rows)
-}
-
-func TestNearest(t *testing.T) {
-	finding := func(id, kind string, parts ...string) *misstepv1.Finding {
-		return &misstepv1.Finding{Id: id, Signature: &misstepv1.Signature{Kind: kind, Parts: parts}}
-	}
-	crash := finding("F1", signature.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < AsyncGetCallTrace",
-		"thread: Java", "operation: none")
-	others := []*misstepv1.Finding{
-		crash,
-		finding("F2", signature.KindCrash, "SIGSEGV", "frame: V frame::sender", "walker: frame::sender < JfrStackTrace::record",
-			"thread: JFR sampler", "operation: none"),
-		finding("F3", signature.KindCrash, "SIGBUS", "frame: V other", "walker: none", "thread: GC", "operation: G1Collect"),
-		finding("F4", signature.KindHang, "in-walk", "worker in AsyncGetCallTrace"),
-	}
-	got := triage.Nearest(crash, others, 5)
-	require.Len(t, got, 1, "itself, other kinds and those with nothing in common are left out")
-	assert.Equal(t, "F2", got[0].GetId())
-	assert.InDelta(t, 0.15+0.35+0.3/3+0.1, got[0].GetScore(), 1e-9)
-	assert.Equal(t, "same error, frame, VM operation; differs in walker in part, thread", got[0].GetReason())
-	assert.Empty(t, triage.Nearest(crash, others, 0))
 }

@@ -19,9 +19,9 @@ var families = []struct {
 func TestReferenceOfTriage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(reference.Generated + "# Rules of triage\n\n" +
-		reference.Paragraph("Triage turns a mismatch into a signature. It examines the record once, which gives facts; then the "+
-			"rules of the check's family are asked in order, and the first that applies decides. `misstep findings explain ID` "+
-			"prints the facts and the rule of a finding, as FAMILY/RULE."))
+		reference.Paragraph("Triage turns a mismatch, a crash or a hang into a signature. It examines the record once, which gives "+
+			"facts; then the rules of the check's family are asked in order, and the first that applies decides. `misstep findings "+
+			"explain ID` prints the facts and the rule of a finding, as FAMILY/RULE, and `misstep triage FILE` those of a report."))
 	b.WriteString("\n")
 	if len(families) != len(rules) {
 		t.Fatalf("%d families have rules, the page has %d", len(rules), len(families))
@@ -31,6 +31,14 @@ func TestReferenceOfTriage(t *testing.T) {
 		for i, r := range rules[f.family] {
 			fmt.Fprintf(&b, "| %d | `%s` | %s |\n", i+1, r.name, reference.Cell(r.doc))
 		}
+	}
+	b.WriteString("\n## Crashes (`crash`)\n\nWhich frame is blamed.\n\n| | rule | why |\n|---|---|---|\n")
+	for i, r := range blames {
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", i+1, r.name, reference.Cell(r.doc))
+	}
+	b.WriteString("\n## Hangs (`hang`)\n\nWhich threads are blamed.\n\n| | rule | why |\n|---|---|---|\n")
+	for i, r := range hangs {
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", i+1, r.name, reference.Cell(r.doc))
 	}
 	reference.Hold(t, "../..", "triage.md", b.String())
 }

@@ -9,7 +9,7 @@ import (
 // comment reads a line of the head, without its number sign.
 func (p *parser) comment(text string) {
 	switch {
-	case strings.HasPrefix(text, "A fatal error has been detected by the Java Runtime Environment"):
+	case headFirst.MatchString(text):
 		p.fatal, p.state = true, inHead
 	case strings.HasPrefix(text, "There is insufficient memory for the Java Runtime Environment to continue"):
 		p.fatal, p.state = true, inHead

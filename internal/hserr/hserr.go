@@ -123,6 +123,8 @@ type parser struct {
 }
 
 var (
+	// headFirst is the first line of the head; early updates of JDK 6 have "unexpected".
+	headFirst   = regexp.MustCompile(`^(?:A fatal|An unexpected) error has been detected by `)
 	headSignal  = regexp.MustCompile(`^(SIG[A-Z0-9]+|EXCEPTION_[A-Z_]+) \(0x[0-9a-f]+\)`)
 	headError   = regexp.MustCompile(`^(?:Internal Error|Out of Memory Error) `)
 	headTID     = regexp.MustCompile(`\btid=(0x[0-9a-f]+|\d+)`)

@@ -1,5 +1,6 @@
 // Package threaddump reads the thread dumps of HotSpot: the text that a JVM prints on SIGQUIT and by jstack or jcmd Thread.print,
-// in JDK 8 to 28 on all platforms, and the JSON of jcmd Thread.dump_to_file, which alone has unmounted virtual threads.
+// in JDK 8 to 28 on all platforms, and what jcmd Thread.dump_to_file writes, as text or JSON, which alone has unmounted
+// virtual threads.
 //
 // The layouts are those of HotSpot's src/hotspot/share/runtime: thread.cpp and javaThread.cpp (print_on),
 // osThread.cpp, vframe.cpp (print_lock_info_on) and services/threadService.cpp (DeadlockCycle::print_on_with), and of
@@ -75,7 +76,7 @@ type locks struct {
 	initialises, waitsForClass bool
 }
 
-// Parse reads the last thread dump in a string, or the JSON of Thread.dump_to_file. It wraps ErrNotDump if there is none. Its time
+// Parse reads the last thread dump in a log, or what Thread.dump_to_file wrote. It wraps ErrNotDump if there is none. Its time
 // and memory are linear in the size of the text.
 func Parse(text []byte) (*Dump, error) {
 	if len(text) > maxBytes {
@@ -83,9 +84,12 @@ func Parse(text []byte) (*Dump, error) {
 	}
 	var d *Dump
 	var err error
-	if trimmed := bytes.TrimLeft(text, "\ufeff \t\r\n"); bytes.HasPrefix(trimmed, []byte("{")) {
+	switch trimmed := bytes.TrimLeft(text, "\ufeff \t\r\n"); {
+	case bytes.HasPrefix(trimmed, []byte("{")):
 		d, err = parseJSON(trimmed)
-	} else {
+	case isPlain(text):
+		d, err = parsePlain(text)
+	default:
 		d, err = parseText(text)
 	}
 	if err != nil {

@@ -15,8 +15,8 @@ var update = flag.Bool("update", false, "write the expected results anew")
 
 // samples returns dumps of JDK 8 to 28: a deadlock of two of three threads with one name, a name with a line break and idle pools
 // (deadlock-*), two deadlocks (two-*), a deadlock of monitors that JNI enters (jni-*), two initialisers that wait for each other
-// (init-*), and virtual threads that run, are pinned, wait unmounted and wait for each other (virtual-*, park-*, as text and JSON).
-// Housekeeping threads and the heap are removed.
+// (init-*), and virtual threads that run, are pinned, wait unmounted and wait for each other (virtual-*, park-*, as text and JSON;
+// plain-*, as Thread.dump_to_file writes text). Housekeeping threads and the heap are removed.
 func samples(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*-*.*")

@@ -1,0 +1,190 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+)
+
+// Bounds of what is kept of an input.
+const (
+	maxSection = 32 << 20 // bytes of one report; an error file has at most 2 MiB, the dump of 10,000 threads 20 MiB
+	maxJSON    = 64 << 20 // bytes of a dump in JSON, as internal/threaddump reads it
+	maxLine    = 8 << 10  // bytes of one line
+	maxVersion = 256      // bytes of the line with a JVM's version
+)
+
+// form is the form of a section.
+type form int
+
+const (
+	unspecified form = iota
+	errorFile        // hs_err
+	printed          // a thread dump as jstack, jcmd PID Thread.print and SIGQUIT print it
+	dumped           // a thread dump of jcmd PID Thread.dump_to_file, in JSON or as text
+)
+
+// section is one report within an input.
+type section struct {
+	form form
+	// line at which it begins, from 1.
+	line int
+	text []byte
+}
+
+// scanner finds the reports in an input, line by line.
+type scanner struct {
+	found func(section) error
+	// now is the section that is being read; its form is unspecified between sections.
+	now section
+	// prefix of the section's lines, nil for none.
+	prefix *prefix
+	// last is the last line that was not empty, which has the version of the JVM before the first thread that
+	// Thread.dump_to_file wrote as text.
+	last []byte
+}
+
+// scan calls found for each report in an input, in order, and ends at found's first error. It needs memory for the longest section.
+// An error of reading is returned after the section that it cut off.
+func scan(in *bufio.Reader, found func(section) error) error {
+	s := &scanner{found: found}
+	if head, _ := in.Peek(peeked); isJSON(head) {
+		return s.whole(in)
+	}
+	var buffer []byte
+	for number := 1; ; number++ {
+		line, err := readLine(in, buffer[:0])
+		buffer = line
+		if len(line) > 0 || err == nil {
+			if err := s.line(number, line); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			if end := s.end(); end != nil {
+				return end
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// readLine appends the next line to a buffer, without its terminator and cut to maxLine bytes.
+func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if room := maxLine - len(line); room > 0 {
+			line = append(line, part[:min(room, len(part))]...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		return bytes.TrimRight(line, "\r\n"), err
+	}
+}
+
+// peeked bytes decide whether an input is JSON.
+const peeked = 4 << 10
+
+// isJSON reports whether an input begins as a thread dump in JSON does (com.sun.management's HotSpotDiagnosticMXBean.dumpThreads).
+func isJSON(head []byte) bool {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"threadDump"`))
+}
+
+// whole takes the whole input for one section.
+func (s *scanner) whole(in io.Reader) error {
+	all, err := io.ReadAll(io.LimitReader(in, maxJSON+1)) // one byte more, so that its reader refuses it
+	if end := s.found(section{dumped, 1, all}); end != nil {
+		return end
+	}
+	return err
+}
+
+var (
+	// errorHeads begin an error file; the text in between differs by release (share/utilities/vmError.cpp).
+	errorHeads = [][]byte{
+		[]byte("error has been detected by "),
+		[]byte("There is insufficient memory for the Java Runtime Environment to continue"),
+	}
+	errorEnd = []byte("END.")
+	// dumpHead begins a thread dump (VM_PrintThreads, share/runtime/vmOperations.cpp): name and version of the VM follow.
+	dumpHead   = []byte("Full thread dump ")
+	dumpHeadRE = regexp.MustCompile(`^Full thread dump .*\(.*`)
+	// threadRE matches the head of a printed thread, and what is before it.
+	threadRE   = regexp.MustCompile(`^(.*?)".*" (?:#\d+ )?(?:\[\d+\] )?.*\btid=0x[0-9a-f]+`)
+	threadMark = []byte(" tid=0x")
+	// plainRE matches the head of a thread that Thread.dump_to_file wrote as text (jdk.internal.vm.ThreadDumper): #22 "name" virtual
+	plainRE = regexp.MustCompile(`^#\d+ ".*"(?: virtual)?(?: [A-Z_]+ \S+)?$`)
+)
+
+func (s *scanner) line(number int, line []byte) error {
+	if len(line) == 0 && s.now.form == unspecified {
+		return nil
+	}
+	form, before := s.begins(line)
+	if form != unspecified {
+		if err := s.end(); err != nil {
+			return err
+		}
+		s.now = section{form: form, line: number}
+		s.prefix = newPrefix(before)
+		if form == dumped {
+			s.now.text = append(append(s.now.text, s.last...), '\n')
+		}
+	}
+	if s.now.form == unspecified {
+		s.last = append(s.last[:0], line[:min(len(line), maxVersion)]...)
+		return nil
+	}
+	line = s.prefix.cut(line)
+	if len(s.now.text)+len(line) < maxSection {
+		s.now.text = append(append(s.now.text, line...), '\n')
+	}
+	if s.now.form == errorFile && bytes.Equal(line, errorEnd) {
+		return s.end()
+	}
+	return nil
+}
+
+// begins returns the form of the section that a line begins, and what is before its text in the line: a log's own prefix. A thread
+// begins a section only where none is being read: a part of a dump was pasted without its head.
+func (s *scanner) begins(line []byte) (f form, before []byte) {
+	for _, head := range errorHeads {
+		if before, _, found := bytes.Cut(line, head); found {
+			if hash := bytes.LastIndexByte(before, '#'); hash >= 0 {
+				return errorFile, before[:hash]
+			}
+		}
+	}
+	if at := bytes.Index(line, dumpHead); at >= 0 && dumpHeadRE.Match(line[at:]) {
+		return printed, line[:at]
+	}
+	if s.now.form != unspecified {
+		return unspecified, nil
+	}
+	if bytes.Contains(line, threadMark) {
+		if m := threadRE.FindSubmatch(line); m != nil {
+			return printed, m[1]
+		}
+	}
+	if bytes.HasPrefix(line, []byte(`#`)) && plainRE.Match(line) {
+		return dumped, nil
+	}
+	return unspecified, nil
+}
+
+// end ends the section.
+func (s *scanner) end() error {
+	now := s.now
+	s.now, s.prefix = section{}, nil
+	if now.form == unspecified {
+		return nil
+	}
+	return s.found(now)
+}

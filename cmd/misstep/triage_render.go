@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"misstep/app/report"
+	"misstep/coordinator/triage"
+	"misstep/signature"
+)
+
+// renderAnswers prints what each report is, the most important first, within the width of the terminal.
+func renderAnswers(w io.Writer, answers []report.Answer) {
+	for i, a := range answers {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		renderAnswer(&labelled{w: w, width: widthOf(w)}, a)
+	}
+}
+
+func renderAnswer(l *labelled, a report.Answer) {
+	x := a.Explanation
+	fmt.Fprintf(l.w, "%s  %s\n", a.ID, printable(a.File))
+	l.line(x.Title)
+	l.row("known as", knownText(x.Known))
+	for _, k := range x.Known {
+		if k.Here || a.KnownAs == "" {
+			l.row("", k.Title)
+			l.row("", k.Link)
+			l.row("", "versions that have it: "+versionsText(k.Versions))
+		}
+	}
+	if x.CutID != "" {
+		l.row("cut", "the report ends early; by itself it would be "+x.CutID)
+	}
+	if f := x.Finding; f != nil {
+		l.row("finding", fmt.Sprintf("%s, %d hits: %s", f.ID, f.Hits, f.Title))
+	}
+	l.rows("nearest", nearTexts(x.Nearest))
+	l.row("JVM", orDash(x.JVM))
+	l.rows("signature", a.Signature[1:])
+	l.rows("rule", []string{x.Rule, x.Reason})
+	l.rows("facts", factTexts(x.Facts))
+}
+
+func nearTexts(nearest []report.Near) (texts []string) {
+	for _, n := range nearest {
+		texts = append(texts, fmt.Sprintf("%s, %.0f %% alike, %s: %s", n.ID, 100*n.Score, n.Reason, n.Title))
+	}
+	return texts
+}
+
+// maxFacts of an answer are printed.
+const maxFacts = 16
+
+// factTexts returns the facts that hold, without those that repeat the signature and those of threads that are not blamed, which
+// other facts count.
+func factTexts(facts []triage.Fact) (texts []string) {
+	more := 0
+	for _, f := range facts {
+		value := fmt.Sprint(f.Value)
+		switch {
+		case !f.Holds() || strings.HasPrefix(f.Name, triage.PartFact):
+		case strings.HasPrefix(f.Name, triage.ThreadFact) && strings.Contains(value, triage.LeftOut):
+		case len(texts) >= maxFacts:
+			more++
+		case f.Value == true:
+			texts = append(texts, f.Name)
+		default:
+			texts = append(texts, f.Name+": "+signature.Clean(value))
+		}
+	}
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more, in --json", more))
+	}
+	return texts
+}
+
+// knownText names the known bug, or says why there is none.
+func knownText(bugs []report.Known) string {
+	for _, k := range bugs {
+		if k.Here {
+			return k.ID
+		}
+	}
+	if len(bugs) > 0 {
+		return "none; " + bugs[0].ID + " has this signature on other versions:"
+	}
+	return "none"
+}
+
+// versionsText says which versions have a bug.
+func versionsText(ranges []string) string {
+	var out []string
+	for _, r := range ranges {
+		switch from, to, _ := strings.Cut(r, ".."); {
+		case from == to:
+			out = append(out, from)
+		case to == "":
+			out = append(out, from+" and later")
+		case from == "":
+			out = append(out, to+" and earlier")
+		case strings.HasPrefix(from, to+"."):
+			out = append(out, from+" and later of "+to)
+		default:
+			out = append(out, from+" to "+to)
+		}
+	}
+	return strings.Join(out, ", ")
+}
