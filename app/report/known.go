@@ -15,6 +15,8 @@ type Known struct {
 	Link string `json:"link,omitempty"`
 	// Versions that have the bug, "from..to" with both ends included; others, such as later ones, have the fix.
 	Versions []string `json:"versions"`
+	// FixedIn names builds that have the fix, as the catalogue does; empty where it only knows versions.
+	FixedIn []string `json:"fixed_in,omitempty"`
 	// Here reports that the JVM of the report has one of these versions, or an unknown one.
 	Here bool `json:"here"`
 }
@@ -26,8 +28,8 @@ const tracker = "https://bugs.openjdk.org/browse/"
 func knownBugs(c known.Catalogue, s *misstepv1.Signature, label string) []Known {
 	var out []Known
 	for _, b := range c.Causes(s) {
-		k := Known{ID: b.ID, Title: b.Title, Versions: b.Versions, Here: b.ID == label}
-		if strings.HasPrefix(b.ID, "JDK-") {
+		k := Known{ID: b.ID, Title: b.Title, Link: b.Link, Versions: b.Versions, FixedIn: b.FixedIn, Here: b.ID == label}
+		if k.Link == "" && strings.HasPrefix(b.ID, "JDK-") {
 			k.Link = tracker + b.ID
 		}
 		out = append(out, k)

@@ -40,6 +40,8 @@ type Explanation struct {
 	triage.Explanation
 	// CutID is the id of what is left of a cut report, whose id and signature are those of the finding that completes it.
 	CutID string `json:"cut_id,omitempty"`
+	// Assorted is the reason why reports with this signature have no bug in common; empty if they do. They are never known.
+	Assorted string `json:"assorted,omitempty"`
 	// Known describes the bugs that have this signature on any version; the one in known_as has Here set.
 	Known []Known `json:"known,omitempty"`
 	// Finding is the store's finding with this signature; absent without a store, and when the store has none.
@@ -213,6 +215,10 @@ func identify(s section) ([]Answer, error) {
 
 // compare adds what the catalogue and the store know.
 func (t Triage) compare(a *Answer) {
+	if reason, assorted := triage.Assorted(a.signature); assorted {
+		a.Explanation.Assorted = reason
+		return
+	}
 	a.KnownAs = t.Known.Label(a.signature, a.version)
 	a.Explanation.Known = knownBugs(t.Known, a.signature, a.KnownAs)
 	for _, f := range t.Findings {

@@ -265,6 +265,14 @@ func TestDeadlocksOfDumps(t *testing.T) {
 	assert.Equal(t, ids[0], ids[2])
 }
 
+// A crash without any symbol is not one bug.
+func TestAssorted(t *testing.T) {
+	head, _, _ := strings.Cut(crashed, "---------------  T H R E A D")
+	a := one(t, "report", []byte(strings.Replace(head, "C  [libpeek.so+0x1124]  Java_demo_Peek_at+0x14", "C  0x0000000000001124", 1)))
+	assert.Equal(t, "no frame of the crash has a symbol", a.Explanation.Assorted)
+	assert.Empty(t, one(t, "report", []byte(crashed)).Explanation.Assorted)
+}
+
 // A log may have several reports, each an answer.
 func TestSeveralReportsInAFile(t *testing.T) {
 	answers, err := answer(t, "log", []byte(waiting+hung+"12:00:01 INFO restarted\n"+crashed+waiting))

@@ -61,11 +61,11 @@ var jsonValues = []struct{ command, value string }{
 	{"sched replay", "the scheduler's counters, on stderr"},
 	{"sched run", "the scheduler's counters, on stderr"},
 	{"sched strategies", "`[{name, doc, parameters: [{name, doc, unit, min, max, default, whole}]}]`"},
-	{"triage", "`[{file, kind, id, signature: [kind, part, …], known_as, explanation: {title, jvm, line, cut_id, rule, reason, facts: [{name, " +
-		"value}], known: [{id, title, link, versions, here}], finding: {id, title, known_as, hits}, nearest: [{id, score, reason, " +
+	{"triage", "`[{file, kind, id, signature: [kind, part, …], known_as, explanation: {title, jvm, line, cut_id, assorted, rule, reason, facts: [{name, " +
+		"value}], known: [{id, title, link, versions, fixed_in, here}], finding: {id, title, known_as, hits}, nearest: [{id, score, reason, " +
 		"title}]}}]`; one element for each different report in a file and for each deadlock of a thread dump, in the order of the " +
 		"files; `cut_id` is the id of what is left of a cut report, whose `id` and `signature` are those of the " +
-		"finding that completes it; `finding` and `nearest` are the store's"},
+		"finding that completes it; `assorted` is why reports with the signature have no bug in common; `finding` and `nearest` are the store's"},
 	{"workload add", "list of the catalogue's entries"},
 	{"workload list", "list of the catalogue's entries"},
 }

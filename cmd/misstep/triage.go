@@ -18,7 +18,7 @@ type triageCommand struct {
 // Help is shown below the command's usage.
 func (c *triageCommand) Help() string {
 	return "For each crash and hang: the id of its finding, the signature, the known bug with the versions that have it, the facts and\n" +
-		"the rule that decided. With --dir or --coordinator also the findings there that are the same or near.\n" +
+		"the rule that decided. With --dir or --coordinator also the known bugs and the findings there that are the same or near.\n" +
 		"A file that is neither does not keep the others from being answered."
 }
 
@@ -36,6 +36,15 @@ func (c *triageCommand) Run(ctx context.Context, e *env) error {
 			return err
 		}
 		t.Findings = response.GetFindings()
+		bugs, err := st.ListKnownBugs(ctx, &misstepv1.ListKnownBugsRequest{})
+		if err != nil {
+			return err
+		}
+		own, err := known.Own(bugs.GetBugs())
+		if err != nil {
+			return err
+		}
+		t.Known = t.Known.With(own)
 	}
 	answers, failed := t.Files(c.Files)
 	if c.JSON {

@@ -29,9 +29,15 @@ func renderAnswer(l *labelled, a report.Answer) {
 		if k.Here || a.KnownAs == "" {
 			l.row("", k.Title)
 			l.row("", k.Link)
-			l.row("", "versions that have it: "+versionsText(k.Versions))
+			if len(k.Versions) > 0 {
+				l.row("", "versions that have it: "+versionsText(k.Versions))
+			}
+			if len(k.FixedIn) > 0 {
+				l.row("", "fixed in "+strings.Join(k.FixedIn, ", "))
+			}
 		}
 	}
+	l.row("assorted", x.Assorted)
 	if x.CutID != "" {
 		l.row("cut", "the report ends early; by itself it would be "+x.CutID)
 	}
@@ -96,6 +102,8 @@ func versionsText(ranges []string) string {
 	var out []string
 	for _, r := range ranges {
 		switch from, to, _ := strings.Cut(r, ".."); {
+		case from == "" && to == "":
+			out = append(out, "all")
 		case from == to:
 			out = append(out, from)
 		case to == "":
