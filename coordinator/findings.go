@@ -60,28 +60,6 @@ func (s *Server) introduce(tx store.Tx, p *misstepv1.Finding, now time.Time) err
 	return s.joinCut(tx, g, p, now)
 }
 
-// ListFindings implements the AdminService.
-func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRequest) (*misstepv1.ListFindingsResponse, error) {
-	resp := &misstepv1.ListFindingsResponse{}
-	err := s.read(ctx, func(tx store.Tx, _ time.Time) error {
-		in := ""
-		if req.GetCampaignId() != "" {
-			c, err := findCampaign(tx, req.GetCampaignId())
-			if err != nil {
-				return err
-			}
-			in = c.ID
-		}
-		var err error
-		resp.Findings, err = s.view.Findings(tx, in)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return resp, nil
-}
-
 // GetFinding implements the AdminService. For the id of an alias it returns the finding that the alias was merged into.
 func (s *Server) GetFinding(ctx context.Context, req *misstepv1.GetFindingRequest) (*misstepv1.GetFindingResponse, error) {
 	resp := &misstepv1.GetFindingResponse{}

@@ -56,6 +56,7 @@ func TestQueriesDoNotWrite(t *testing.T) {
 			return s.ListTrials(t.Context(), &misstepv1.ListTrialsRequest{CampaignId: id})
 		},
 		"ListFindings": func() (any, error) { return s.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{}) },
+		"ListBugs":     func() (any, error) { return s.ListBugs(t.Context(), &misstepv1.ListBugsRequest{}) },
 		"GetFinding": func() (any, error) {
 			return s.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: finding})
 		},

@@ -68,7 +68,15 @@ type Count struct {
 
 // Last is the last trial on a JDK, by name, that shows a finding.
 type Last struct {
-	JDK   string
-	Trial uint64
-	Ended time.Time
+	Finding string
+	JDK     string
+	Trial   uint64
+	Ended   time.Time
+}
+
+// Shown is a number of trials that showed the same findings.
+type Shown struct {
+	Count
+	// Findings are their ids, in ascending order; at least one.
+	Findings []string
 }

@@ -86,7 +86,7 @@ type TrialRows interface {
 	Trials(campaign string, after uint64, limit int) ([]*Trial, error)
 }
 
-// FindingRows are the findings by id, with the counts from which their rates are computed. Both counts are computed from the
+// FindingRows are the findings by id, with the counts from which their rates are computed. All counts are computed from the
 // trials, so that a trial which shows two findings that are merged later counts once.
 type FindingRows interface {
 	PutFinding(*Finding) error
@@ -98,10 +98,15 @@ type FindingRows interface {
 	Counts() ([]rates.Count, error)
 	// Hits is Counts for the trials that show at least one of the findings.
 	Hits(findings ...string) ([]rates.Count, error)
-	// CountsBetween is Counts for the trials with ids greater than after and at most upTo.
-	CountsBetween(after, upTo uint64) ([]rates.Count, error)
-	// LastHits returns, for each JDK by name, the last trial that counts and shows at least one of the findings; ordered by JDK.
-	LastHits(findings ...string) ([]rates.Last, error)
+	// CountsBetween is Counts for spans of trials: the i-th result has those with ids greater than bounds[i] and at most
+	// bounds[i+1]. The bounds ascend.
+	CountsBetween(bounds []uint64) ([][]rates.Count, error)
+	// LastHits returns, for each finding and each JDK by name, the last trial that counts and shows the finding; ordered by
+	// finding, then by JDK.
+	LastHits() ([]rates.Last, error)
+	// Shown returns the number of trials that count and show a finding, by combination and by all findings that they show, in any
+	// order. It holds what Hits returns for any findings, in one read.
+	Shown() ([]rates.Shown, error)
 }
 
 // DecisionRows are the users' decisions about which findings are the same, in order.

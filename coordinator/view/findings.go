@@ -8,59 +8,72 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Findings lists the findings seen in a campaign, or all when campaign is empty, most recently seen first, with hits, rates and
-// labels and without their examples.
-func (r Reader) Findings(tx store.Tx, campaign string) ([]*misstepv1.Finding, error) {
+// Findings lists the selected findings in the selection's order, with hits, rates and labels and without their examples, and
+// returns how many there are in all. It reads the store a bounded number of times, however many findings there are.
+func (r Reader) Findings(tx store.Tx, s Selection) (list []*misstepv1.Finding, total int, err error) {
+	found, _, total, err := r.selected(tx, s)
+	if err != nil {
+		return nil, 0, err
+	}
+	order(found, s.Sort, keyOfFinding)
+	return found, total, nil
+}
+
+// counts are the trials and hits of a store, read once.
+type counts struct {
+	trials []rates.Count
+	shown  shown
+}
+
+// selected returns the selected findings in any order.
+func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, c counts, total int, err error) {
 	g, err := LoadGroups(tx)
 	if err != nil {
-		return nil, err
+		return nil, counts{}, 0, err
 	}
-	counts, err := tx.Counts()
-	if err != nil {
-		return nil, err
+	if c.trials, err = tx.Counts(); err != nil {
+		return nil, counts{}, 0, err
+	}
+	if c.shown, err = readShown(tx); err != nil {
+		return nil, counts{}, 0, err
 	}
 	jdks := jdksOf{}
-	var found []*misstepv1.Finding
-	var all []seen
-	for _, f := range g.Findings() {
-		if campaign != "" && !slices.Contains(f.GetCampaigns(), campaign) {
+	all := g.Findings()
+	var marked []seen
+	for _, f := range all {
+		f.Example, f.ExampleRecipe = nil, nil
+		if !s.stored(f) {
 			continue
 		}
-		f.Example, f.ExampleRecipe = nil, nil
-		hits, err := r.addHits(tx, g, f, counts, jdks)
-		if err != nil {
-			return nil, err
+		hits := c.shown.hits(append([]string{f.GetId()}, f.GetAliases()...)...)
+		if err := r.addLabel(tx, g, f, hits, jdks); err != nil {
+			return nil, counts{}, 0, err
 		}
-		found, all = append(found, f), append(all, seen{f, hits})
+		if s.labelled(f) {
+			addRates(f, hits, c.trials)
+			found, marked = append(found, f), append(marked, seen{f, hits})
+		}
 	}
-	return found, r.addStates(tx, g, all, counts, jdks)
+	return found, c, len(all), r.addStates(tx, g, marked, c.trials, jdks)
 }
 
 // Finding returns the finding to which a stored one belongs, with its aliases folded in, its rates and its label. all are the
 // findings after merges, without rates and labels.
 func (r Reader) Finding(tx store.Tx, g Groups, id string) (f *misstepv1.Finding, all []*misstepv1.Finding, err error) {
-	counts, err := tx.Counts()
+	trials, err := tx.Counts()
 	if err != nil {
 		return nil, nil, err
 	}
 	all = g.Findings()
 	f = all[slices.IndexFunc(all, func(f *misstepv1.Finding) bool { return f.GetId() == g.Head(id) })]
-	jdks := jdksOf{}
-	hits, err := r.addHits(tx, g, f, counts, jdks)
+	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	return f, all, r.addStates(tx, g, []seen{{f, hits}}, counts, jdks)
-}
-
-// addHits fills in a finding's hits, rates and label from the trials that showed it, and returns the hits.
-func (r Reader) addHits(
-	tx store.Tx, g Groups, f *misstepv1.Finding, counts []rates.Count, jdks jdksOf,
-) ([]rates.Count, error) {
-	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
-	if err != nil {
-		return nil, err
+	addRates(f, hits, trials)
+	jdks := jdksOf{}
+	if err := r.addLabel(tx, g, f, hits, jdks); err != nil {
+		return nil, nil, err
 	}
-	addRates(f, hits, counts)
-	return hits, r.addLabel(tx, g, f, hits, jdks)
+	return f, all, r.addStates(tx, g, []seen{{f, hits}}, trials, jdks)
 }

@@ -45,12 +45,7 @@ func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rat
 		}
 		f.KnownOn = append(f.KnownOn, on)
 	}
-	slices.SortFunc(f.GetKnownOn(), func(a, b *misstepv1.KnownOn) int {
-		v, _ := known.ParseVersion(a.GetJdk().GetVersion())
-		w, _ := known.ParseVersion(b.GetJdk().GetVersion())
-		return cmp.Or(slices.Compare(v[:], w[:]), cmp.Compare(a.GetJdk().GetName(), b.GetJdk().GetName()),
-			cmp.Compare(a.GetJdk().GetVersion(), b.GetJdk().GetVersion()))
-	})
+	slices.SortFunc(f.GetKnownOn(), compareOn)
 	var bugs []string
 	for _, on := range f.GetKnownOn() {
 		switch {
@@ -62,6 +57,14 @@ func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rat
 	}
 	f.KnownAs = strings.Join(bugs, ", ")
 	return nil
+}
+
+// compareOn orders by the JDK: version, then name.
+func compareOn(a, b *misstepv1.KnownOn) int {
+	v, _ := known.ParseVersion(a.GetJdk().GetVersion())
+	w, _ := known.ParseVersion(b.GetJdk().GetVersion())
+	return cmp.Or(slices.Compare(v[:], w[:]), cmp.Compare(a.GetJdk().GetName(), b.GetJdk().GetName()),
+		cmp.Compare(a.GetJdk().GetVersion(), b.GetJdk().GetVersion()))
 }
 
 // jdksOf caches the JDKs of campaigns and reproductions by id, since counts have only the names of JDKs.

@@ -17,36 +17,21 @@ import (
 // hit, which are as informative. All campaigns count, also those that never hit it, or rates would be too high; but only trials
 // that could have shown it, so for a mismatch those that ran its check.
 func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
-	f.Hits = 0
-	of := make(map[rates.Combination]uint64, len(hits))
-	for _, h := range hits {
-		of[h.Combination] = h.N
-		f.Hits += h.N
-	}
-	type key struct{ jdk, workload, flagSet string }
-	keyOf := func(c rates.Combination) key { return key{c.JDK, c.Workload, c.FlagSet} }
-	// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
-	counts = slices.DeleteFunc(slices.Clone(counts), func(c rates.Count) bool {
-		// Probes of a reproduction run recipes unlike any campaign's, which would distort the factors.
-		return strings.HasPrefix(c.Campaign, store.ReproductionPrefix) ||
-			of[c.Combination] == 0 && !couldShow(f.GetSignature(), c.Checks)
-	})
+	f.Hits = sum(hits)
 	byKey := map[key]*misstepv1.FindingRate{}
-	for _, c := range counts {
-		if slices.Contains(f.GetCampaigns(), c.Campaign) {
-			byKey[keyOf(c.Combination)] = &misstepv1.FindingRate{Jdk: c.JDK, Workload: c.Workload, FlagSet: c.FlagSet}
-		}
-	}
 	var cells []triage.Cell
-	for _, c := range counts {
-		if r := byKey[keyOf(c.Combination)]; r != nil {
-			r.Trials += c.N
-			r.Hits += of[c.Combination]
-			cells = append(cells, triage.Cell{Hits: of[c.Combination], Trials: c.N, Values: map[string]string{
-				"jdk": c.JDK, "workload": c.Workload, "flag set": c.FlagSet, "perturbation": c.Perturbation,
-				"ratio": c.Ratio, "interval": c.Interval,
-			}})
+	for _, c := range tried([]*misstepv1.Finding{f}, hits, counts) {
+		r := byKey[keyOf(c.Combination)]
+		if r == nil {
+			r = &misstepv1.FindingRate{Jdk: c.JDK, Workload: c.Workload, FlagSet: c.FlagSet}
+			byKey[keyOf(c.Combination)] = r
 		}
+		r.Trials += c.N
+		r.Hits += c.hits
+		cells = append(cells, triage.Cell{Hits: c.hits, Trials: c.N, Values: map[string]string{
+			"jdk": c.JDK, "workload": c.Workload, "flag set": c.FlagSet, "perturbation": c.Perturbation,
+			"ratio": c.Ratio, "interval": c.Interval,
+		}})
 	}
 	f.Rates, f.Factors = nil, triage.Factors(cells)
 	for _, r := range byKey {
@@ -57,6 +42,61 @@ func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 		return cmp.Or(cmp.Compare(a.GetJdk(), b.GetJdk()), cmp.Compare(a.GetWorkload(), b.GetWorkload()),
 			cmp.Compare(a.GetFlagSet(), b.GetFlagSet()))
 	})
+}
+
+// key is what the rates that are shown are distinguished by.
+type key struct{ jdk, workload, flagSet string }
+
+func keyOf(c rates.Combination) key { return key{c.JDK, c.Workload, c.FlagSet} }
+
+// counted is a number of trials with the number of hits among them.
+type counted struct {
+	rates.Count
+	hits uint64
+}
+
+// tried returns the trials that could have shown at least one of the findings, with hits, in the combinations that the findings'
+// campaigns tried.
+func tried(findings []*misstepv1.Finding, hits, counts []rates.Count) []counted {
+	of := make(map[rates.Combination]uint64, len(hits))
+	for _, h := range hits {
+		of[h.Combination] = h.N
+	}
+	campaigns := map[string]bool{}
+	for _, f := range findings {
+		for _, c := range f.GetCampaigns() {
+			campaigns[c] = true
+		}
+	}
+	could := func(checks string) bool {
+		return slices.ContainsFunc(findings, func(f *misstepv1.Finding) bool { return couldShow(f.GetSignature(), checks) })
+	}
+	// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
+	counts = slices.DeleteFunc(slices.Clone(counts), func(c rates.Count) bool {
+		// Probes of a reproduction run recipes unlike any campaign's, which would distort the factors.
+		return strings.HasPrefix(c.Campaign, store.ReproductionPrefix) || of[c.Combination] == 0 && !could(c.Checks)
+	})
+	seen := map[key]bool{}
+	for _, c := range counts {
+		if campaigns[c.Campaign] {
+			seen[keyOf(c.Combination)] = true
+		}
+	}
+	var out []counted
+	for _, c := range counts {
+		if seen[keyOf(c.Combination)] {
+			out = append(out, counted{Count: c, hits: of[c.Combination]})
+		}
+	}
+	return out
+}
+
+// sum adds up counts.
+func sum(counts []rates.Count) (n uint64) {
+	for _, c := range counts {
+		n += c.N
+	}
+	return n
 }
 
 // couldShow reports whether trials of recipes with these checks could have shown a signature.

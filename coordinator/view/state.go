@@ -27,6 +27,14 @@ func (r Reader) addStates(tx store.Tx, g Groups, all []seen, trials []rates.Coun
 		of   seen
 		last rates.Last
 	}
+	lastHits, err := tx.LastHits()
+	if err != nil {
+		return err
+	}
+	byFinding := map[string][]rates.Last{}
+	for _, l := range lastHits {
+		byFinding[l.Finding] = append(byFinding[l.Finding], l)
+	}
 	var marks []mark
 	for _, s := range all {
 		s.finding.States = nil
@@ -36,26 +44,27 @@ func (r Reader) addStates(tx store.Tx, g Groups, all []seen, trials []rates.Coun
 		if err := r.addBack(tx, g, s, trials, jdks); err != nil {
 			return err
 		}
-		last, err := tx.LastHits(append([]string{s.finding.GetId()}, s.finding.GetAliases()...)...)
-		if err != nil {
-			return err
-		}
-		for _, l := range last {
+		for _, l := range lastOf(byFinding, append([]string{s.finding.GetId()}, s.finding.GetAliases()...)) {
 			marks = append(marks, mark{s, l})
 		}
 	}
 	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.last.Trial, b.last.Trial) })
-	before, upTo := map[rates.Combination]uint64{}, uint64(0)
+	bounds := []uint64{0}
 	for _, m := range marks {
-		if m.last.Trial > upTo {
-			span, err := tx.CountsBetween(upTo, m.last.Trial)
-			if err != nil {
-				return err
-			}
-			for _, c := range span {
+		bounds = append(bounds, m.last.Trial)
+	}
+	bounds = slices.Compact(bounds)
+	spans, err := tx.CountsBetween(bounds)
+	if err != nil {
+		return err
+	}
+	before := map[rates.Combination]uint64{}
+	for _, m := range marks {
+		for bounds[0] < m.last.Trial {
+			for _, c := range spans[0] {
 				before[c.Combination] += c.N
 			}
-			upTo = m.last.Trial
+			bounds, spans = bounds[1:], spans[1:]
 		}
 		shown := map[string]bool{}
 		for _, h := range m.of.hits {
@@ -75,6 +84,19 @@ func (r Reader) addStates(tx store.Tx, g Groups, all []seen, trials []rates.Coun
 		})
 	}
 	return nil
+}
+
+// lastOf returns the last trial on each JDK that shows one of the findings, ordered by JDK.
+func lastOf(byFinding map[string][]rates.Last, findings []string) []rates.Last {
+	last := map[string]rates.Last{}
+	for _, f := range findings {
+		for _, l := range byFinding[f] {
+			if l.Trial > last[l.JDK].Trial {
+				last[l.JDK] = l
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(last), func(a, b rates.Last) int { return cmp.Compare(a.JDK, b.JDK) })
 }
 
 // cells returns the counts of a finding on a JDK, by everything that distinguishes rates except the campaign. Probes of

@@ -26,17 +26,24 @@ func (t *tx) KnownBugs() ([]*misstepv1.KnownBug, error) {
 	return out, nil
 }
 
-func (t *tx) CountsBetween(after, upTo uint64) ([]rates.Count, error) {
-	return t.count(func(row *store.Trial) bool { return row.ID > after && row.ID <= upTo }), nil
+func (t *tx) CountsBetween(bounds []uint64) ([][]rates.Count, error) {
+	var out [][]rates.Count
+	for i := 1; i < len(bounds); i++ {
+		out = append(out, t.count(func(row *store.Trial) bool { return row.ID > bounds[i-1] && row.ID <= bounds[i] }))
+	}
+	return out, nil
 }
 
-func (t *tx) LastHits(findings ...string) ([]rates.Last, error) {
-	last := map[string]rates.Last{}
+func (t *tx) LastHits() ([]rates.Last, error) {
+	last := map[[2]string]rates.Last{}
 	for _, row := range t.s.trials { // in the order of their ids
-		if row.Counts() && slices.ContainsFunc(findings, func(f string) bool { return slices.Contains(row.FindingIDs, f) }) {
-			jdk := row.Recipe.GetJdk().GetName()
-			last[jdk] = rates.Last{JDK: jdk, Trial: row.ID, Ended: row.Ended}
+		for _, f := range row.FindingIDs {
+			if jdk := row.Recipe.GetJdk().GetName(); row.Counts() {
+				last[[2]string{f, jdk}] = rates.Last{Finding: f, JDK: jdk, Trial: row.ID, Ended: row.Ended}
+			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(last), func(a, b rates.Last) int { return cmp.Compare(a.JDK, b.JDK) }), nil
+	return slices.SortedFunc(maps.Values(last), func(a, b rates.Last) int {
+		return cmp.Or(cmp.Compare(a.Finding, b.Finding), cmp.Compare(a.JDK, b.JDK))
+	}), nil
 }

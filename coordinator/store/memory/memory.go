@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -346,6 +347,27 @@ func (t *tx) Hits(findings ...string) ([]rates.Count, error) {
 	return t.count(func(row *store.Trial) bool {
 		return slices.ContainsFunc(findings, func(f string) bool { return slices.Contains(row.FindingIDs, f) })
 	}), nil
+}
+
+func (t *tx) Shown() ([]rates.Shown, error) {
+	type key struct {
+		rates.Combination
+		findings string
+	}
+	counts := map[key]uint64{}
+	for _, row := range t.s.trials {
+		if row.Counts() && len(row.FindingIDs) > 0 {
+			ids := strings.Join(slices.Compact(slices.Sorted(slices.Values(row.FindingIDs))), ",")
+			counts[key{rates.CombinationOf(row.Campaign, row.Recipe), ids}]++
+		}
+	}
+	out := make([]rates.Shown, 0, len(counts))
+	for k, n := range counts {
+		out = append(out, rates.Shown{
+			Count: rates.Count{Combination: k.Combination, N: n}, Findings: strings.Split(k.findings, ","),
+		})
+	}
+	return out, nil
 }
 
 func (t *tx) count(which func(*store.Trial) bool) []rates.Count {

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"misstep/coordinator/rates"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -31,25 +30,26 @@ func (t *tx) KnownBugs() ([]*misstepv1.KnownBug, error) {
 	}, "SELECT bug FROM known_bugs ORDER BY id")
 }
 
-func (t *tx) CountsBetween(after, upTo uint64) ([]rates.Count, error) {
-	return t.counts("AND id > ? AND id <= ?", int64(after), int64(min(upTo, math.MaxInt64)))
+func (t *tx) CountsBetween(bounds []uint64) ([][]rates.Count, error) {
+	var out [][]rates.Count
+	for i := 1; i < len(bounds); i++ {
+		span, err := t.counts("AND id > ? AND id <= ?", int64(bounds[i-1]), int64(min(bounds[i], math.MaxInt64)))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, span)
+	}
+	return out, nil
 }
 
-func (t *tx) LastHits(findings ...string) ([]rates.Last, error) {
-	if len(findings) == 0 {
-		return nil, nil
-	}
-	args := make([]any, len(findings))
-	for i, f := range findings {
-		args[i] = f
-	}
+func (t *tx) LastHits() ([]rates.Last, error) {
 	return list(t, "last hits", func(scan func(...any) error) (rates.Last, error) {
 		var l rates.Last
 		var id, ended int64
-		err := scan(&l.JDK, &id, &ended)
+		err := scan(&l.Finding, &l.JDK, &id, &ended)
 		l.Trial, l.Ended = uint64(id), fromNanos(ended)
 		return l, err
-	}, "SELECT jdk, id, ended FROM trials WHERE id IN (SELECT max(id) FROM trials WHERE counts AND id IN "+
-		"(SELECT trial FROM shown WHERE finding IN (?"+strings.Repeat(",?", len(findings)-1)+")) GROUP BY jdk) ORDER BY jdk",
-		args...)
+	}, "SELECT finding, jdk, id, ended FROM trials JOIN "+
+		"(SELECT finding, max(id) AS last FROM shown JOIN trials ON id = trial WHERE counts GROUP BY finding, jdk) ON id = last "+
+		"ORDER BY finding, jdk")
 }

@@ -365,6 +365,19 @@ func (t *tx) Hits(findings ...string) ([]rates.Count, error) {
 		append(args, make([]any, max(0, 1-len(args)))...)...)
 }
 
+func (t *tx) Shown() ([]rates.Shown, error) {
+	return list(t, "hits", func(scan func(...any) error) (rates.Shown, error) {
+		var s rates.Shown
+		var ids string
+		var n int64
+		err := scan(&s.Campaign, &s.JDK, &s.Workload, &s.FlagSet, &s.Checks, &s.Perturbation, &s.Ratio, &s.Interval, &ids, &n)
+		s.N, s.Findings = uint64(n), strings.Split(ids, ",")
+		return s, err
+	}, "SELECT "+combinationColumns+", ids, count(*) FROM trials JOIN "+
+		"(SELECT trial, group_concat(finding, ',' ORDER BY finding) AS ids FROM shown GROUP BY trial) ON trial = id "+
+		"WHERE counts GROUP BY "+combinationColumns+", ids")
+}
+
 func (t *tx) AddDecision(d *misstepv1.TriageDecision) (uint64, error) {
 	raw, err := marshal(d)
 	if err != nil {

@@ -96,6 +96,13 @@ func countsAndHits(t *testing.T, s store.Store) {
 			require.NoError(t, err)
 			assert.Equal(t, c.want, got, c.of)
 		}
+		shown, err := tx.Shown()
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []rates.Shown{
+			{Count: rates.Count{Combination: a, N: 1}, Findings: []string{"F1"}},
+			{Count: rates.Count{Combination: a, N: 1}, Findings: []string{"F1", "F2"}},
+			{Count: rates.Count{Combination: b, N: 1}, Findings: []string{"F2"}},
+		}, shown)
 		for _, of := range [][]string{{"F3"}, nil} {
 			got, err := tx.Hits(of...)
 			require.NoError(t, err)

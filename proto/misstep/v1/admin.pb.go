@@ -1134,11 +1134,29 @@ func (x *RunnerStatus) GetRunning() uint64 {
 	return 0
 }
 
-// ListFindingsRequest selects findings.
+// ListFindingsRequest selects findings; a finding is selected when it matches every field that is set.
 type ListFindingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// campaign_id restricts to findings seen in it; empty is all.
-	CampaignId    string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	// campaign_id restricts to findings seen in it; an unambiguous prefix will do; empty is all.
+	CampaignId string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	// kind of the failure: "mismatch", "crash" or "hang"; empty is all.
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// check that found the mismatch, e.g. "gst-asgct"; crashes and hangs have none. Empty is all.
+	Check string `protobuf:"bytes,3,opt,name=check,proto3" json:"check,omitempty"`
+	// jdk that showed the finding, by name, version or feature release ("jdk17", "17.0.15", "17"); empty is all.
+	Jdk string `protobuf:"bytes,4,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// status: "known" for findings that are known bugs on every JDK that showed them, "new" for all others; empty is both.
+	Status string `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
+	// since restricts to findings last seen no longer than this ago; absent is all.
+	Since *durationpb.Duration `protobuf:"bytes,6,opt,name=since,proto3" json:"since,omitempty"`
+	// sort: "rate" and "hits" put the highest first, "first" and "last" (seen) the most recent, "kind" and "jdk" go upwards; ties are
+	// in the order of an empty one, which puts new findings before known ones and then the most recently seen first.
+	Sort string `protobuf:"bytes,7,opt,name=sort,proto3" json:"sort,omitempty"`
+	// page_size is the maximum number of results; 0 means as many as a page holds. A page also ends before it exceeds 3 MiB.
+	PageSize uint32 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// page_token is the next_page_token of the previous answer to the same request; empty starts at the first result. What is seen
+	// again between two calls may move to another page.
+	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1180,12 +1198,71 @@ func (x *ListFindingsRequest) GetCampaignId() string {
 	return ""
 }
 
-// ListFindingsResponse holds the selected findings, most recently seen first; aliases are part of the finding they were merged
-// into.
+func (x *ListFindingsRequest) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ListFindingsRequest) GetCheck() string {
+	if x != nil {
+		return x.Check
+	}
+	return ""
+}
+
+func (x *ListFindingsRequest) GetJdk() string {
+	if x != nil {
+		return x.Jdk
+	}
+	return ""
+}
+
+func (x *ListFindingsRequest) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *ListFindingsRequest) GetSince() *durationpb.Duration {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ListFindingsRequest) GetSort() string {
+	if x != nil {
+		return x.Sort
+	}
+	return ""
+}
+
+func (x *ListFindingsRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListFindingsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListFindingsResponse is a page of the selected findings; aliases are part of the finding they were merged into.
 type ListFindingsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// findings without their examples.
-	Findings      []*Finding `protobuf:"bytes,1,rep,name=findings,proto3" json:"findings,omitempty"`
+	Findings []*Finding `protobuf:"bytes,1,rep,name=findings,proto3" json:"findings,omitempty"`
+	// next_page_token asks for the findings after these; empty when there were no more.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// total is the number of all findings, selected or not.
+	Total         uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1227,6 +1304,258 @@ func (x *ListFindingsResponse) GetFindings() []*Finding {
 	return nil
 }
 
+func (x *ListFindingsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListFindingsResponse) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+// ListBugsRequest selects bugs by their findings.
+type ListBugsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// findings that are grouped; its order and its page are those of the bugs.
+	Findings      *ListFindingsRequest `protobuf:"bytes,1,opt,name=findings,proto3" json:"findings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBugsRequest) Reset() {
+	*x = ListBugsRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBugsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBugsRequest) ProtoMessage() {}
+
+func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
+func (*ListBugsRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
+	if x != nil {
+		return x.Findings
+	}
+	return nil
+}
+
+// ListBugsResponse is a page of the bugs of the selected findings.
+type ListBugsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// bugs, each with its selected findings.
+	Bugs []*Bug `protobuf:"bytes,1,rep,name=bugs,proto3" json:"bugs,omitempty"`
+	// next_page_token asks for the bugs after these; empty when there were no more.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// total is the number of all findings, selected or not.
+	Total         uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListBugsResponse) Reset() {
+	*x = ListBugsResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListBugsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListBugsResponse) ProtoMessage() {}
+
+func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
+func (*ListBugsResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListBugsResponse) GetBugs() []*Bug {
+	if x != nil {
+		return x.Bugs
+	}
+	return nil
+}
+
+func (x *ListBugsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListBugsResponse) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+// Bug stands for all selected findings with the same known_as; a finding that is not known on every JDK is a bug by itself.
+type Bug struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id of the known bug, else of the finding.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// status: "new" or "known", as for ListFindingsRequest.
+	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
+	// kinds of its findings: "mismatch", "crash", "hang".
+	Kinds []string `protobuf:"bytes,3,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	// title of the known bug, else of the finding with the most hits.
+	Title string `protobuf:"bytes,4,opt,name=title,proto3" json:"title,omitempty"`
+	// finding_ids of its findings, the one with the most hits first.
+	FindingIds []string `protobuf:"bytes,5,rep,name=finding_ids,json=findingIds,proto3" json:"finding_ids,omitempty"`
+	// hits is the number of trials that showed at least one of its findings.
+	Hits uint64 `protobuf:"varint,6,opt,name=hits,proto3" json:"hits,omitempty"`
+	// rate of those trials among all that could have shown it, over the combinations of JDK, workload and flag set of the campaigns in
+	// which it was seen; probes of reproductions do not count.
+	Rate *Reliability `protobuf:"bytes,7,opt,name=rate,proto3" json:"rate,omitempty"`
+	// jdks that showed it, by name, oldest version first.
+	Jdks []string `protobuf:"bytes,8,rep,name=jdks,proto3" json:"jdks,omitempty"`
+	// first_seen is the time of the first outcome.
+	FirstSeen *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=first_seen,json=firstSeen,proto3" json:"first_seen,omitempty"`
+	// last_seen is the time of the latest outcome.
+	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Bug) Reset() {
+	*x = Bug{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Bug) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Bug) ProtoMessage() {}
+
+func (x *Bug) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Bug.ProtoReflect.Descriptor instead.
+func (*Bug) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Bug) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Bug) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Bug) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
+	}
+	return nil
+}
+
+func (x *Bug) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Bug) GetFindingIds() []string {
+	if x != nil {
+		return x.FindingIds
+	}
+	return nil
+}
+
+func (x *Bug) GetHits() uint64 {
+	if x != nil {
+		return x.Hits
+	}
+	return 0
+}
+
+func (x *Bug) GetRate() *Reliability {
+	if x != nil {
+		return x.Rate
+	}
+	return nil
+}
+
+func (x *Bug) GetJdks() []string {
+	if x != nil {
+		return x.Jdks
+	}
+	return nil
+}
+
+func (x *Bug) GetFirstSeen() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FirstSeen
+	}
+	return nil
+}
+
+func (x *Bug) GetLastSeen() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastSeen
+	}
+	return nil
+}
+
 // GetFindingRequest names a finding; an alias or a former id names the finding that it belongs to now.
 type GetFindingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1238,7 +1567,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1250,7 +1579,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1263,7 +1592,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -1284,7 +1613,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1296,7 +1625,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1309,7 +1638,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -1334,7 +1663,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1346,7 +1675,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1359,7 +1688,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -1394,7 +1723,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1735,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1748,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -1442,7 +1771,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1454,7 +1783,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1467,7 +1796,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -1495,7 +1824,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1507,7 +1836,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1520,7 +1849,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -1541,7 +1870,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1553,7 +1882,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1566,7 +1895,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -1587,7 +1916,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1928,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1941,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -1631,7 +1960,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1972,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1985,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -1670,7 +1999,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +2011,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +2024,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -1720,7 +2049,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +2061,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +2074,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -1782,7 +2111,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1794,7 +2123,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1807,7 +2136,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -1843,7 +2172,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +2184,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +2197,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -1934,7 +2263,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2275,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2288,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -2038,7 +2367,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2379,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2392,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -2091,7 +2420,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2432,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2445,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -2137,7 +2466,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2478,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2491,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -2183,7 +2512,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2524,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2537,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -2229,7 +2558,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2570,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2583,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -2275,7 +2604,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2616,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2629,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -2319,7 +2648,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2660,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2673,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -2360,7 +2689,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2372,7 +2701,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2385,7 +2714,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -2411,7 +2740,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2752,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2765,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -2478,7 +2807,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2819,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2832,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -2622,7 +2951,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2963,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2976,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -2668,7 +2997,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +3009,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +3022,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -2714,7 +3043,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2726,7 +3055,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2739,7 +3068,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -2758,7 +3087,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +3099,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +3112,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -2795,7 +3124,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +3136,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +3149,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -2834,7 +3163,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2846,7 +3175,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2859,7 +3188,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -2952,12 +3281,43 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
-	"\arunning\x18\x03 \x01(\x04R\arunning\"6\n" +
+	"\arunning\x18\x03 \x01(\x04R\arunning\"\x8b\x02\n" +
 	"\x13ListFindingsRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
-	"campaignId\"G\n" +
+	"campaignId\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05check\x18\x03 \x01(\tR\x05check\x12\x10\n" +
+	"\x03jdk\x18\x04 \x01(\tR\x03jdk\x12\x16\n" +
+	"\x06status\x18\x05 \x01(\tR\x06status\x12/\n" +
+	"\x05since\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05since\x12\x12\n" +
+	"\x04sort\x18\a \x01(\tR\x04sort\x12\x1b\n" +
+	"\tpage_size\x18\b \x01(\rR\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\t \x01(\tR\tpageToken\"\x85\x01\n" +
 	"\x14ListFindingsResponse\x12/\n" +
-	"\bfindings\x18\x01 \x03(\v2\x13.misstep.v1.FindingR\bfindings\"2\n" +
+	"\bfindings\x18\x01 \x03(\v2\x13.misstep.v1.FindingR\bfindings\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\"N\n" +
+	"\x0fListBugsRequest\x12;\n" +
+	"\bfindings\x18\x01 \x01(\v2\x1f.misstep.v1.ListFindingsRequestR\bfindings\"u\n" +
+	"\x10ListBugsResponse\x12#\n" +
+	"\x04bugs\x18\x01 \x03(\v2\x0f.misstep.v1.BugR\x04bugs\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\"\xc3\x02\n" +
+	"\x03Bug\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
+	"\x06status\x18\x02 \x01(\tR\x06status\x12\x14\n" +
+	"\x05kinds\x18\x03 \x03(\tR\x05kinds\x12\x14\n" +
+	"\x05title\x18\x04 \x01(\tR\x05title\x12\x1f\n" +
+	"\vfinding_ids\x18\x05 \x03(\tR\n" +
+	"findingIds\x12\x12\n" +
+	"\x04hits\x18\x06 \x01(\x04R\x04hits\x12+\n" +
+	"\x04rate\x18\a \x01(\v2\x17.misstep.v1.ReliabilityR\x04rate\x12\x12\n" +
+	"\x04jdks\x18\b \x03(\tR\x04jdks\x129\n" +
+	"\n" +
+	"first_seen\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tfirstSeen\x127\n" +
+	"\tlast_seen\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\"2\n" +
 	"\x11GetFindingRequest\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\"C\n" +
@@ -3064,7 +3424,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\x90\x0e\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xd7\x0e\n" +
 	"\fAdminService\x12W\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\x12T\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\x12N\n" +
@@ -3074,7 +3434,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\x12H\n" +
 	"\tSetBudget\x12\x1c.misstep.v1.SetBudgetRequest\x1a\x1d.misstep.v1.SetBudgetResponse\x12N\n" +
 	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\x12Q\n" +
-	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\x12K\n" +
+	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\x12E\n" +
+	"\bListBugs\x12\x1b.misstep.v1.ListBugsRequest\x1a\x1c.misstep.v1.ListBugsResponse\x12K\n" +
 	"\n" +
 	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\x12T\n" +
 	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\x12Q\n" +
@@ -3103,7 +3464,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -3125,152 +3486,163 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*RunnerStatus)(nil),               // 17: misstep.v1.RunnerStatus
 	(*ListFindingsRequest)(nil),        // 18: misstep.v1.ListFindingsRequest
 	(*ListFindingsResponse)(nil),       // 19: misstep.v1.ListFindingsResponse
-	(*GetFindingRequest)(nil),          // 20: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 21: misstep.v1.GetFindingResponse
-	(*MergeFindingsRequest)(nil),       // 22: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 23: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 24: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 25: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 26: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 27: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 28: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 29: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 30: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 31: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 32: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 33: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 34: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 35: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 36: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 37: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 38: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 39: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 40: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 41: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 42: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 43: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 44: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 45: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 46: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 47: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 48: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 49: misstep.v1.ListKnownBugsResponse
-	nil,                                // 50: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 51: misstep.v1.CampaignStatus.UnplacedEntry
-	(*Campaign)(nil),                   // 52: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 53: misstep.v1.Jdk
-	(*Workload)(nil),                   // 54: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 55: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 56: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 57: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 58: google.protobuf.Duration
-	(*Runner)(nil),                     // 59: misstep.v1.Runner
-	(*Finding)(nil),                    // 60: misstep.v1.Finding
-	(*TriageDecision)(nil),             // 61: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 62: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 63: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 64: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 65: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 66: misstep.v1.Perturbation
-	(*Reliability)(nil),                // 67: misstep.v1.Reliability
-	(ReproductionState)(0),             // 68: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 69: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 70: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 71: misstep.v1.KnownBug
+	(*ListBugsRequest)(nil),            // 20: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 21: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 22: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 23: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 24: misstep.v1.GetFindingResponse
+	(*MergeFindingsRequest)(nil),       // 25: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 26: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 27: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 28: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 29: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 30: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 31: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 32: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 33: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 34: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 35: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 36: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 37: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 38: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 39: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 40: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 41: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 42: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 43: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 44: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 45: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 46: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 47: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 48: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 49: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 50: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 51: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 52: misstep.v1.ListKnownBugsResponse
+	nil,                                // 53: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 54: misstep.v1.CampaignStatus.UnplacedEntry
+	(*Campaign)(nil),                   // 55: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 56: misstep.v1.Jdk
+	(*Workload)(nil),                   // 57: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 58: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 59: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 60: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 61: google.protobuf.Duration
+	(*Runner)(nil),                     // 62: misstep.v1.Runner
+	(*Finding)(nil),                    // 63: misstep.v1.Finding
+	(*Reliability)(nil),                // 64: misstep.v1.Reliability
+	(*TriageDecision)(nil),             // 65: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 66: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 67: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 68: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 69: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 70: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 71: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 72: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 73: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 74: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	52, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	53, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	54, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	55, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	56, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	57, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	9,  // 5: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	9,  // 6: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	52, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	55, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 8: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	55, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	55, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	50, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	56, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	57, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	51, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	58, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	58, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	53, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	59, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	60, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	54, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
 	10, // 15: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	58, // 16: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	61, // 16: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
 	17, // 17: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	59, // 18: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	55, // 19: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	60, // 20: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	60, // 21: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	61, // 22: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	61, // 23: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	61, // 24: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	61, // 25: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	32, // 26: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	62, // 27: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	63, // 28: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	64, // 29: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	65, // 30: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	66, // 31: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	58, // 32: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	43, // 33: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	43, // 34: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	67, // 35: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	68, // 36: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	55, // 37: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	55, // 38: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	69, // 39: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	67, // 40: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	58, // 41: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	70, // 42: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	71, // 43: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	71, // 44: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	1,  // 45: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	5,  // 46: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	7,  // 47: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	30, // 48: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	11, // 49: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	13, // 50: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	15, // 51: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	18, // 52: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	20, // 53: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	22, // 54: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	24, // 55: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	26, // 56: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	28, // 57: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	44, // 58: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	46, // 59: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	48, // 60: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	33, // 61: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	35, // 62: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	37, // 63: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	39, // 64: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	41, // 65: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 66: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	6,  // 67: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	8,  // 68: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	31, // 69: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	12, // 70: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	14, // 71: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	16, // 72: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	19, // 73: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	21, // 74: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	23, // 75: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	25, // 76: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	27, // 77: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	29, // 78: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	45, // 79: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	47, // 80: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	49, // 81: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	34, // 82: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	36, // 83: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	38, // 84: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	40, // 85: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	42, // 86: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	66, // [66:87] is the sub-list for method output_type
-	45, // [45:66] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	62, // 18: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	58, // 19: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	61, // 20: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	63, // 21: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	18, // 22: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	22, // 23: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	64, // 24: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	58, // 25: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	58, // 26: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	63, // 27: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	65, // 28: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	65, // 29: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	65, // 30: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	65, // 31: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	35, // 32: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	66, // 33: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	67, // 34: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	68, // 35: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	69, // 36: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	70, // 37: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	61, // 38: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	46, // 39: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	46, // 40: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	64, // 41: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	71, // 42: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	58, // 43: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	58, // 44: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	72, // 45: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	64, // 46: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	61, // 47: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	73, // 48: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	74, // 49: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	74, // 50: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	1,  // 51: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	5,  // 52: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	7,  // 53: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	33, // 54: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	11, // 55: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	13, // 56: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	15, // 57: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	18, // 58: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	20, // 59: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	23, // 60: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	25, // 61: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	27, // 62: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	29, // 63: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	31, // 64: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	47, // 65: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	49, // 66: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	51, // 67: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	36, // 68: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	38, // 69: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	40, // 70: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	42, // 71: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	44, // 72: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 73: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	6,  // 74: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	8,  // 75: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	34, // 76: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	12, // 77: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	14, // 78: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	16, // 79: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	19, // 80: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	21, // 81: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	24, // 82: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	26, // 83: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	28, // 84: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	30, // 85: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	32, // 86: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	48, // 87: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	50, // 88: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	52, // 89: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	37, // 90: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	39, // 91: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	41, // 92: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	43, // 93: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	45, // 94: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	73, // [73:95] is the sub-list for method output_type
+	51, // [51:73] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -3290,7 +3662,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   51,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

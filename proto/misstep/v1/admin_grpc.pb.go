@@ -27,6 +27,7 @@ const (
 	AdminService_SetBudget_FullMethodName          = "/misstep.v1.AdminService/SetBudget"
 	AdminService_ListRunners_FullMethodName        = "/misstep.v1.AdminService/ListRunners"
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
+	AdminService_ListBugs_FullMethodName           = "/misstep.v1.AdminService/ListBugs"
 	AdminService_GetFinding_FullMethodName         = "/misstep.v1.AdminService/GetFinding"
 	AdminService_MergeFindings_FullMethodName      = "/misstep.v1.AdminService/MergeFindings"
 	AdminService_SplitFinding_FullMethodName       = "/misstep.v1.AdminService/SplitFinding"
@@ -65,7 +66,8 @@ const (
 // to explain trials that wait for a capability.
 //
 // Findings. Outcomes are triaged as they arrive, so a running campaign has findings already. ListFindings gives them without their
-// examples, which may be large; GetFinding gives one whole, with the nearest others.
+// examples, which may be large; GetFinding gives one whole, with the nearest others. One bug may show as many findings: ListBugs
+// gives a known bug once, with the number of its findings. Both select and order by the same request, page by page.
 //
 // Decisions. Triage computes identity from a signature and is wrong at times in both directions. MergeFindings and SplitFinding
 // record what a person decided; counts and ids follow, but no outcome is changed. A decision is never deleted: UndoDecision only
@@ -92,8 +94,10 @@ type AdminServiceClient interface {
 	SetBudget(ctx context.Context, in *SetBudgetRequest, opts ...grpc.CallOption) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error)
-	// ListFindings returns findings without their examples, most recently seen first.
+	// ListFindings returns findings without their examples, a page a call. INVALID_ARGUMENT names the field that is wrong.
 	ListFindings(ctx context.Context, in *ListFindingsRequest, opts ...grpc.CallOption) (*ListFindingsResponse, error)
+	// ListBugs returns the selected findings by bug, a page a call. INVALID_ARGUMENT names the field that is wrong.
+	ListBugs(ctx context.Context, in *ListBugsRequest, opts ...grpc.CallOption) (*ListBugsResponse, error)
 	// GetFinding returns one finding whole.
 	GetFinding(ctx context.Context, in *GetFindingRequest, opts ...grpc.CallOption) (*GetFindingResponse, error)
 	// MergeFindings records that two findings are one. INVALID_ARGUMENT when nothing would change.
@@ -208,6 +212,16 @@ func (c *adminServiceClient) ListFindings(ctx context.Context, in *ListFindingsR
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListFindingsResponse)
 	err := c.cc.Invoke(ctx, AdminService_ListFindings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ListBugs(ctx context.Context, in *ListBugsRequest, opts ...grpc.CallOption) (*ListBugsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListBugsResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListBugs_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +381,8 @@ func (c *adminServiceClient) RecordClean(ctx context.Context, in *RecordCleanReq
 // to explain trials that wait for a capability.
 //
 // Findings. Outcomes are triaged as they arrive, so a running campaign has findings already. ListFindings gives them without their
-// examples, which may be large; GetFinding gives one whole, with the nearest others.
+// examples, which may be large; GetFinding gives one whole, with the nearest others. One bug may show as many findings: ListBugs
+// gives a known bug once, with the number of its findings. Both select and order by the same request, page by page.
 //
 // Decisions. Triage computes identity from a signature and is wrong at times in both directions. MergeFindings and SplitFinding
 // record what a person decided; counts and ids follow, but no outcome is changed. A decision is never deleted: UndoDecision only
@@ -394,8 +409,10 @@ type AdminServiceServer interface {
 	SetBudget(context.Context, *SetBudgetRequest) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error)
-	// ListFindings returns findings without their examples, most recently seen first.
+	// ListFindings returns findings without their examples, a page a call. INVALID_ARGUMENT names the field that is wrong.
 	ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error)
+	// ListBugs returns the selected findings by bug, a page a call. INVALID_ARGUMENT names the field that is wrong.
+	ListBugs(context.Context, *ListBugsRequest) (*ListBugsResponse, error)
 	// GetFinding returns one finding whole.
 	GetFinding(context.Context, *GetFindingRequest) (*GetFindingResponse, error)
 	// MergeFindings records that two findings are one. INVALID_ARGUMENT when nothing would change.
@@ -459,6 +476,9 @@ func (UnimplementedAdminServiceServer) ListRunners(context.Context, *ListRunners
 }
 func (UnimplementedAdminServiceServer) ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListFindings not implemented")
+}
+func (UnimplementedAdminServiceServer) ListBugs(context.Context, *ListBugsRequest) (*ListBugsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListBugs not implemented")
 }
 func (UnimplementedAdminServiceServer) GetFinding(context.Context, *GetFindingRequest) (*GetFindingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetFinding not implemented")
@@ -660,6 +680,24 @@ func _AdminService_ListFindings_Handler(srv interface{}, ctx context.Context, de
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).ListFindings(ctx, req.(*ListFindingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_ListBugs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListBugsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListBugs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListBugs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListBugs(ctx, req.(*ListBugsRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -936,6 +974,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListFindings",
 			Handler:    _AdminService_ListFindings_Handler,
+		},
+		{
+			MethodName: "ListBugs",
+			Handler:    _AdminService_ListBugs_Handler,
 		},
 		{
 			MethodName: "GetFinding",

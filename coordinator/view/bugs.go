@@ -1,0 +1,98 @@
+package view
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"misstep/coordinator/rates"
+	"misstep/coordinator/store"
+	"misstep/internal/interval"
+	"misstep/known"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Bugs lists the bugs of the selected findings in the selection's order, and returns how many findings there are in all. Findings
+// with the same label are one bug; a finding that is new on one of its JDKs is a bug by itself, so that no label hides it.
+func (r Reader) Bugs(tx store.Tx, s Selection) (list []*misstepv1.Bug, total int, err error) {
+	found, c, total, err := r.selected(tx, s)
+	if err != nil {
+		return nil, 0, err
+	}
+	of := map[string][]*misstepv1.Finding{}
+	for _, f := range found {
+		id := cmp.Or(f.GetKnownAs(), f.GetId())
+		of[id] = append(of[id], f)
+	}
+	titles := map[string]string{}
+	for _, b := range r.Known.Bugs() {
+		titles[b.ID] = b.Title
+	}
+	keys := map[string]sortKey{}
+	for id, findings := range of {
+		b, k := bug(id, findings, c)
+		b.Title = cmp.Or(titles[id], b.GetTitle())
+		list, keys[id] = append(list, b), k
+	}
+	order(list, s.Sort, func(b *misstepv1.Bug) sortKey { return keys[b.GetId()] })
+	return list, total, nil
+}
+
+// bug sums up the findings of one bug, at least one.
+func bug(id string, findings []*misstepv1.Finding, c counts) (*misstepv1.Bug, sortKey) {
+	slices.SortFunc(findings, func(a, b *misstepv1.Finding) int {
+		return cmp.Or(cmp.Compare(b.GetHits(), a.GetHits()), cmp.Compare(a.GetId(), b.GetId()))
+	})
+	b := &misstepv1.Bug{
+		Id: id, Status: statusOf(findings[0]), Title: findings[0].GetTitle(), FirstSeen: findings[0].GetFirstSeen(),
+		LastSeen: findings[0].GetLastSeen(),
+	}
+	var ids []string
+	var on []*misstepv1.KnownOn
+	for _, f := range findings {
+		ids = append(append(ids, f.GetId()), f.GetAliases()...)
+		b.FindingIds = append(b.FindingIds, f.GetId())
+		if kind := f.GetSignature().GetKind(); !slices.Contains(b.GetKinds(), kind) {
+			b.Kinds = append(b.Kinds, kind)
+		}
+		if f.GetFirstSeen().AsTime().Before(b.GetFirstSeen().AsTime()) {
+			b.FirstSeen = f.GetFirstSeen()
+		}
+		if f.GetLastSeen().AsTime().After(b.GetLastSeen().AsTime()) {
+			b.LastSeen = f.GetLastSeen()
+		}
+		on = append(on, f.GetKnownOn()...)
+	}
+	slices.Sort(b.Kinds)
+	slices.SortFunc(on, compareOn)
+	for _, o := range on {
+		if name := o.GetJdk().GetName(); !slices.Contains(b.GetJdks(), name) {
+			b.Jdks = append(b.Jdks, name)
+		}
+	}
+	hits := c.shown.hits(ids...)
+	b.Hits, b.Rate = sum(hits), rateOfBug(findings, hits, c.trials)
+	k := sortKey{
+		id: id, kind: b.GetKinds()[0], known: b.GetStatus() == StatusKnown, hits: b.GetHits(), first: b.GetFirstSeen().AsTime(),
+		last: b.GetLastSeen().AsTime(),
+	}
+	if b.GetRate().GetTries() > 0 {
+		k.rate = float64(b.GetRate().GetHits()) / float64(b.GetRate().GetTries())
+	}
+	if len(on) > 0 {
+		k.version, _ = known.ParseVersion(on[0].GetJdk().GetVersion())
+		k.jdk = on[0].GetJdk().GetName()
+	}
+	return b, k
+}
+
+func rateOfBug(findings []*misstepv1.Finding, hits, trials []rates.Count) *misstepv1.Reliability {
+	var shown, all uint64
+	for _, c := range tried(findings, hits, trials) {
+		shown, all = shown+c.hits, all+c.N
+	}
+	low, high := interval.Wilson(shown, all)
+	return &misstepv1.Reliability{
+		Hits: uint32(min(shown, math.MaxUint32)), Tries: uint32(min(all, math.MaxUint32)), Low: low, High: high,
+	}
+}
