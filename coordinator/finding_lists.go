@@ -62,7 +62,8 @@ func (s *Server) list(ctx context.Context, req *misstepv1.ListFindingsRequest, f
 	}
 	return s.read(ctx, func(tx store.Tx, now time.Time) error {
 		selection := view.Selection{
-			Kind: req.GetKind(), Check: req.GetCheck(), JDK: req.GetJdk(), Status: req.GetStatus(), Sort: req.GetSort(),
+			Kind: req.GetKind(), Check: req.GetCheck(), JDK: req.GetJdk(), Status: req.GetStatus(), Bug: req.GetBug(),
+			Sort: req.GetSort(),
 		}
 		if req.GetCampaignId() != "" {
 			c, err := findCampaign(tx, req.GetCampaignId())

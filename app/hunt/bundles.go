@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +22,9 @@ import (
 // progressInterval is the least time between two lines about bundles.
 const progressInterval = 2 * time.Second
 
+// suffix of the file name of a bundle.
+const suffix = ".zip"
+
 // press writes the bundles of a hunt's findings below its folder, one at a time: of each new finding while trials run, and at the
 // end of those whose contents have changed since.
 type press struct {
@@ -32,11 +37,32 @@ type press struct {
 func (h Hunt) press(st *station.Station) *press {
 	return &press{
 		writer: bundles.Writer{Installation: h.Installation, Station: st, SigningKey: h.SigningKey, Embed: h.Embed},
-		dir:    filepath.Join(h.Dir, "bundles"), written: map[string][sha256.Size]byte{},
+		dir:    BundlesPath(h.Dir), written: map[string][sha256.Size]byte{},
 	}
 }
 
-func (p *press) path(id string) string { return filepath.Join(p.dir, id+".zip") }
+// BundlesPath is the folder of the bundles in the folder of a hunt.
+func BundlesPath(dir string) string { return filepath.Join(dir, "bundles") }
+
+// Bundles returns the paths of the bundles in the folder of a hunt by finding id; none where there is no such folder.
+func Bundles(dir string) (map[string]string, error) {
+	entries, err := os.ReadDir(BundlesPath(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list bundles: %w", err)
+	}
+	paths := map[string]string{}
+	for _, entry := range entries {
+		if id, ok := strings.CutSuffix(entry.Name(), suffix); ok && entry.Type().IsRegular() {
+			paths[id] = filepath.Join(BundlesPath(dir), entry.Name())
+		}
+	}
+	return paths, nil
+}
+
+func (p *press) path(id string) string { return filepath.Join(p.dir, id+suffix) }
 
 // write writes the bundle of a finding unless there is one of the same contents.
 func (p *press) write(ctx context.Context, id string) error {
@@ -69,11 +95,11 @@ func (p *press) follow(ctx context.Context, campaign string) error {
 			return
 		}
 		known = len(s.GetFindingIds())
-		list, err := p.writer.Station.ListFindings(ctx, &misstepv1.ListFindingsRequest{CampaignId: campaign})
+		findings, _, err := station.Findings(ctx, p.writer.Station, &misstepv1.ListFindingsRequest{CampaignId: campaign})
 		if err != nil {
 			return
 		}
-		for _, f := range list.GetFindings() {
+		for _, f := range findings {
 			id := f.GetId()
 			_, statErr := os.Stat(p.path(id))
 			if fresh := errors.Is(statErr, fs.ErrNotExist); !fresh || tried[id] || ctx.Err() != nil {

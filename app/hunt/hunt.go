@@ -49,7 +49,9 @@ type Hunt struct {
 type Result struct {
 	Campaign *misstepv1.CampaignStatus
 	Findings []*misstepv1.Finding
-	Bundles  map[string]string // path by finding id
+	// Bugs are what the findings are, new ones first.
+	Bugs    []*misstepv1.Bug
+	Bundles map[string]string // path by finding id
 	// Dir is the folder of the hunt, absolute.
 	Dir string
 }
@@ -103,14 +105,15 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 	if err != nil {
 		return nil, err
 	}
-	findings, err := st.ListFindings(after, &misstepv1.ListFindingsRequest{CampaignId: id})
+	seen := &misstepv1.ListFindingsRequest{CampaignId: id}
+	findings, _, err := station.Findings(after, st, seen)
 	if err != nil {
 		return nil, err
 	}
-	return &Result{
-		Campaign: status.GetCampaign(), Findings: findings.GetFindings(),
-		Bundles: h.finishBundles(ctx, p, findings.GetFindings()), Dir: dir,
-	}, nil
+	result := &Result{Campaign: status.GetCampaign(), Findings: findings, Dir: dir, Bundles: h.finishBundles(ctx, p, findings)}
+	// Last, since a reproduction changes hits and may add a JDK.
+	result.Bugs, _, err = station.Bugs(after, st, seen)
+	return result, err
 }
 
 // runTrials runs trials on this machine until work has returned.

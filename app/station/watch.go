@@ -2,7 +2,10 @@ package station
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -82,4 +85,47 @@ func Finished(s *misstepv1.CampaignStatus) (n uint64) {
 		n += count
 	}
 	return n
+}
+
+// Findings reads all findings that a request selects, page by page, and returns how many there are in the store. The request's page
+// is ignored.
+func Findings(ctx context.Context, st *Station, req *misstepv1.ListFindingsRequest) (all []*misstepv1.Finding, total uint64, err error) {
+	err = pages(req, func(req *misstepv1.ListFindingsRequest) (string, error) {
+		page, err := st.ListFindings(ctx, req)
+		all, total = append(all, page.GetFindings()...), page.GetTotal()
+		return page.GetNextPageToken(), err
+	})
+	return once(all), total, err
+}
+
+// Bugs is Findings by bug.
+func Bugs(ctx context.Context, st *Station, req *misstepv1.ListFindingsRequest) (all []*misstepv1.Bug, total uint64, err error) {
+	err = pages(req, func(req *misstepv1.ListFindingsRequest) (string, error) {
+		page, err := st.ListBugs(ctx, &misstepv1.ListBugsRequest{Findings: req})
+		all, total = append(all, page.GetBugs()...), page.GetTotal()
+		return page.GetNextPageToken(), err
+	})
+	return once(all), total, err
+}
+
+func pages(req *misstepv1.ListFindingsRequest, read func(*misstepv1.ListFindingsRequest) (next string, err error)) error {
+	req = proto.CloneOf(req)
+	req.PageSize, req.PageToken = 0, ""
+	for {
+		next, err := read(req)
+		if err != nil || next == "" {
+			return err
+		}
+		req.PageToken = next
+	}
+}
+
+// once leaves out what moved to a later page between two calls and so came twice.
+func once[T interface{ GetId() string }](all []T) []T {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(x T) bool {
+		before := seen[x.GetId()]
+		seen[x.GetId()] = true
+		return before
+	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 type findingsCommand struct {
-	List   findingsList   `cmd:"" default:"withargs" help:"List findings, most recently seen first."`
+	List   findingsList   `cmd:"" default:"withargs" help:"List what was found by bug, new ones first; selected and sorted."`
 	Show   findingsShow   `cmd:"" help:"Show one finding: stacks, rates, recipe."`
 	Bundle findingsBundle `cmd:"" help:"Write the bundle of a finding."`
 
@@ -22,30 +22,6 @@ type findingsCommand struct {
 	Split     findingsSplit     `cmd:"" help:"Split off a merged finding."`
 	Undo      findingsUndo      `cmd:"" help:"Undo a merge or split."`
 	Decisions findingsDecisions `cmd:"" help:"List merges and splits."`
-}
-
-type findingsList struct {
-	coordinatorFlags
-	Campaign string `help:"Only findings of this campaign." placeholder:"ID"`
-	JSON     bool   `help:"Print a list of findings."`
-}
-
-// Run lists.
-func (c *findingsList) Run(ctx context.Context, e *env) error {
-	st, err := c.open(e)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	response, err := st.ListFindings(ctx, &misstepv1.ListFindingsRequest{CampaignId: c.Campaign})
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return e.json(raws(response.GetFindings()))
-	}
-	renderFindings(e.stdout, response.GetFindings(), nil)
-	return nil
 }
 
 type findingsShow struct {

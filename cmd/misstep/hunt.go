@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -33,6 +32,7 @@ type huntCommand struct {
 type huntResult struct {
 	Campaign raw               `json:"campaign"`
 	Findings []raw             `json:"findings"`
+	Bugs     []raw             `json:"bugs"`
 	Bundles  map[string]string `json:"bundles"` // path by finding id
 	Dir      string            `json:"dir"`
 }
@@ -70,8 +70,8 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	}
 	if c.JSON {
 		err = e.json(huntResult{
-			Campaign: raw{result.Campaign}, Findings: raws(result.Findings), Bundles: result.Bundles,
-			Dir: result.Dir,
+			Campaign: raw{result.Campaign}, Findings: raws(result.Findings), Bugs: raws(result.Bugs),
+			Bundles: result.Bundles, Dir: result.Dir,
 		})
 	} else {
 		renderHunt(e.stdout, result)
@@ -83,16 +83,4 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 		err = nothingProved(result.Campaign, result.Dir)
 	}
 	return err
-}
-
-func renderHunt(w io.Writer, r *hunt.Result) {
-	renderCampaign(w, r.Campaign)
-	fmt.Fprintln(w)
-	renderFindings(w, r.Findings, r.Bundles)
-	for _, f := range r.Findings {
-		if path := r.Bundles[f.GetId()]; path != "" {
-			fmt.Fprintf(w, "\nrepeat one with: misstep replay %s\n", path)
-			return
-		}
-	}
 }

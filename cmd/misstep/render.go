@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"misstep/app/executors"
@@ -15,33 +14,22 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// table returns a writer of aligned columns; cells are separated by tabs, and Flush ends it.
-func table(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
-
 // renderChecks prints the counts of checks by verdict.
 func renderChecks(w io.Writer, checks []*misstepv1.CheckCount, signals *misstepv1.SignalCount) {
-	t := table(w)
-	fmt.Fprintln(t, "check\ttotal\tmatch\ttolerated\tmismatch\tunwalkable\tvoid")
+	var rows [][]string
 	for _, c := range checks {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", c.GetCheck(), c.GetTotal(), c.GetMatch(),
-			counts(c.GetTolerated()), c.GetMismatch(), counts(c.GetUnwalkable()), counts(c.GetVoid()))
+		rows = append(rows, []string{
+			c.GetCheck(), fmt.Sprint(c.GetTotal()), fmt.Sprint(c.GetMatch()), counts(c.GetTolerated()), fmt.Sprint(c.GetMismatch()),
+			counts(c.GetUnwalkable()), counts(c.GetVoid()),
+		})
 	}
-	t.Flush()
+	renderTable(w, []column{
+		{title: "check"}, {title: "total"}, {title: "match"}, {title: "tolerated", cut: 10}, {title: "mismatch"},
+		{title: "unwalkable", cut: 10}, {title: "void", cut: 10},
+	}, rows)
 	if s := signals; s.GetSent() > 0 {
 		fmt.Fprintf(w, "signals: %d sent, %d delivered, %d answered\n", s.GetSent(), s.GetDelivered(), s.GetAnswered())
 	}
-}
-
-// counts prints a sum with its parts: "12 (push-window 10, unwinding 2)".
-func counts[K interface{ ~string | ~int32 }](m map[K]uint64) string {
-	if len(m) == 0 {
-		return "0"
-	}
-	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		parts = append(parts, fmt.Sprintf("%v %d", key, m[key]))
-	}
-	return fmt.Sprintf("%d (%s)", total(m), strings.Join(parts, ", "))
 }
 
 // renderOutcome prints one outcome as text. knownAs labels mismatches that are known bugs; nil labels none.
@@ -140,90 +128,6 @@ func frameAt(frames []*misstepv1.Frame, index int) string {
 	}
 	f := frames[index]
 	return fmt.Sprintf("%s.%s@%d", f.GetClassName(), f.GetMethod(), f.GetBci())
-}
-
-// renderFindings prints one line per finding.
-func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[string]string) {
-	if len(findings) == 0 {
-		fmt.Fprintln(w, "no findings")
-		return
-	}
-	t := table(w)
-	fmt.Fprintln(t, "finding\tknown as\thits\tJDKs\twhat\tbundle")
-	for _, f := range findings {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\n", f.GetId(), orDash(misstepv1.KnownText(f)), f.GetHits(),
-			strings.Join(jdksOf(f), " "),
-			f.GetTitle()+looksLike(f), orDash(bundles[f.GetId()]))
-	}
-	t.Flush()
-}
-
-func looksLike(f *misstepv1.Finding) string {
-	if len(f.GetFits()) == 0 {
-		return ""
-	}
-	return " (looks like " + strings.Join(f.GetFits(), ", ") + ")"
-}
-
-// jdksOf lists the names of the JDKs that showed a finding.
-func jdksOf(f *misstepv1.Finding) []string {
-	names := map[string]bool{}
-	for _, r := range f.GetRates() {
-		if r.GetHits() > 0 {
-			names[r.GetJdk()] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-// renderRates prints where a finding was hit, with intervals.
-func renderRates(w io.Writer, rates []*misstepv1.FindingRate) {
-	t := table(w)
-	fmt.Fprintln(t, "jdk\tworkload\tflags\thits of trials\t95 % interval")
-	for _, r := range rates {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%.3f–%.3f\n", r.GetJdk(), r.GetWorkload(), r.GetFlagSet(), r.GetHits(), r.GetTrials(),
-			r.GetLow(), r.GetHigh())
-	}
-	t.Flush()
-}
-
-// renderFactors prints the rates by one dimension at a time, those that differ by more than chance marked.
-func renderFactors(w io.Writer, factors []*misstepv1.FindingFactor) {
-	if len(factors) == 0 {
-		return
-	}
-	fmt.Fprintln(w)
-	t := table(w)
-	fmt.Fprintln(t, "what raises it\tvalue\thits of trials\t95 % interval\t")
-	for _, f := range factors {
-		mark := map[int32]string{1: "higher", -1: "lower"}[f.GetEffect()]
-		value := f.GetValue()
-		if value == "" {
-			value = "-"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d of %d\t%.3f–%.3f\t%s\n", f.GetDimension(), value, f.GetHits(), f.GetTrials(), f.GetLow(),
-			f.GetHigh(),
-			mark)
-	}
-	t.Flush()
-}
-
-// renderNeighbours prints the findings that may be the same.
-func renderNeighbours(w io.Writer, f *misstepv1.Finding) {
-	if len(f.GetNearest()) == 0 {
-		return
-	}
-	fmt.Fprintln(w)
-	t := table(w)
-	fmt.Fprintln(t, "nearest\talike\twhy\twhat")
-	for _, n := range f.GetNearest() {
-		fmt.Fprintf(t, "%s\t%.0f %%\t%s\t%s\n", n.GetId(), 100*n.GetScore(), n.GetReason(), n.GetTitle())
-	}
-	t.Flush()
-	if len(f.GetFits()) > 0 {
-		fmt.Fprintf(w, "when it was new it looked like %s; `misstep findings merge %s ID` if it is\n",
-			strings.Join(f.GetFits(), " and "), f.GetId())
-	}
 }
 
 // renderCampaign prints how far a campaign has come.

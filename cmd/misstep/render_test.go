@@ -11,6 +11,7 @@ import (
 )
 
 func TestFindingsKnownInPart(t *testing.T) {
+	t.Setenv("COLUMNS", "120")
 	var b bytes.Buffer
 	renderFindings(&b, []*misstepv1.Finding{
 		{Id: "F1", KnownOn: []*misstepv1.KnownOn{
@@ -19,8 +20,8 @@ func TestFindingsKnownInPart(t *testing.T) {
 		}},
 		{Id: "F2", KnownOn: []*misstepv1.KnownOn{{Jdk: &misstepv1.Jdk{Name: "jdk25"}}}},
 	}, nil)
-	assert.Contains(t, b.String(), "F1       JDK-8302320 on jdk8; not on jdk25  0")
-	assert.Contains(t, b.String(), "F2       -  ")
+	assert.Contains(t, b.String(), "F1       JDK-8302320 in part  0     -     jdk8 jdk25  ")
+	assert.Contains(t, b.String(), "F2       -                    0     -     jdk25 ")
 }
 
 // The first line counts all mismatches, not those of the first kind, and says which are known.

@@ -82,6 +82,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"seed":     seedFindings,
 			"workload": buildWorkload,
 			"code":     expectCode,
 			"flip":     flipByte,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,8 +33,7 @@ func (c *campaignTrials) Run(ctx context.Context, e *env) error {
 	if c.JSON {
 		return e.json(raws(trials))
 	}
-	t := table(e.stdout)
-	fmt.Fprintln(t, "trial\tjdk\tworkload\tflags\toutcome\twall\tperturbation\tapplied\tfindings")
+	var rows [][]string
 	for _, trial := range trials {
 		r, o := trial.GetRecipe(), trial.GetOutcome()
 		outcome := misstepv1.OutcomeName(o.GetKind())
@@ -42,13 +42,17 @@ func (c *campaignTrials) Run(ctx context.Context, e *env) error {
 		} else if provesNothing(o.GetKind()) {
 			outcome += ": " + o.GetReason()
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%v\t%s\t%s\t%s\n",
-			trial.GetId(), r.GetJdk().GetName(), r.GetWorkload().GetName(), r.GetFlagSet(), outcome,
-			o.GetWall().AsDuration().Round(time.Millisecond), inForce(o.GetPerturbation()),
-			counts(o.GetPerturbation().GetApplied()),
-			strings.Join(trial.GetFindingIds(), " "))
+		rows = append(rows, []string{
+			strconv.FormatUint(trial.GetId(), 10), r.GetJdk().GetName(), r.GetWorkload().GetName(), r.GetFlagSet(), outcome,
+			o.GetWall().AsDuration().Round(time.Millisecond).String(), inForce(o.GetPerturbation()),
+			counts(o.GetPerturbation().GetApplied()), few(trial.GetFindingIds()),
+		})
 	}
-	return t.Flush()
+	renderTable(e.stdout, []column{
+		{title: "trial"}, {title: "jdk"}, {title: "workload"}, {title: "flags", drop: 1}, {title: "outcome", cut: 10},
+		{title: "wall", drop: 3}, {title: "perturbation", cut: 14, drop: 2}, {title: "applied", cut: 10, drop: 4}, {title: "findings"},
+	}, rows)
+	return nil
 }
 
 // provesNothing reports whether an outcome's reason says why the trial proved nothing.

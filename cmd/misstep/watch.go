@@ -59,8 +59,13 @@ func (r *rate) see(now time.Time, s *misstepv1.CampaignStatus) {
 	r.at, r.totals, r.perSec = now, totals, perSec
 }
 
-// portion is how much of its budget the campaign has used, in [0, 1], and the time left (0: unknown).
+// portion is how much of its budget the campaign has used, in [0, 1], and the time left (0: unknown). Nothing is left of one that
+// has ended, whatever its budget was, or of which all planned trials are over.
 func portion(now time.Time, s *misstepv1.CampaignStatus) (float64, time.Duration) {
+	planned := s.GetPlanned() > 0 && station.Finished(s)+s.GetFailed() >= s.GetPlanned()
+	if planned || s.GetState() == misstepv1.CampaignState_CAMPAIGN_STATE_DONE {
+		return 1, 0
+	}
 	done := 0.0
 	var left time.Duration
 	elapsed := now.Sub(s.GetSubmitted().AsTime())
@@ -80,6 +85,12 @@ func portion(now time.Time, s *misstepv1.CampaignStatus) (float64, time.Duration
 	return min(done, 1), max(left, 0)
 }
 
+// wholePercent rounds a part down, so that only what is done is 100 %.
+func wholePercent(done float64) int { return int(100 * done) }
+
+// eta is the time left in words.
+func eta(left time.Duration) string { return "ETA " + left.Round(time.Second).String() }
+
 type display interface {
 	update(time.Time, *misstepv1.CampaignStatus, rate)
 	end()
@@ -94,7 +105,7 @@ type lines struct {
 
 func (l *lines) update(now time.Time, s *misstepv1.CampaignStatus, r rate) {
 	done, left := portion(now, s)
-	l.text = fmt.Sprintf("%3.0f %%  %s  ETA %v", done*100, progressLine(s, r), left.Round(time.Second))
+	l.text = fmt.Sprintf("%3d %%  %s  %s", wholePercent(done), progressLine(s, r), eta(left))
 	if now.Sub(l.last) >= lineInterval {
 		l.last = now
 		fmt.Fprintln(l.w, l.text)
@@ -153,25 +164,31 @@ type bar struct {
 	bar      *mpb.Bar
 	text     string
 	left     time.Duration
+	done     bool
 }
 
 func newBar(w io.Writer) *bar {
 	b := &bar{progress: mpb.New(mpb.WithOutput(w), mpb.WithWidth(24), mpb.WithRefreshRate(station.PollInterval))}
 	b.bar = b.progress.AddBar(1000,
 		mpb.AppendDecorators(
-			decor.Percentage(decor.WC{W: 5}),
-			decor.Any(func(decor.Statistics) string { return fmt.Sprintf("  ETA %v  ", b.left.Round(time.Second)) }),
+			decor.Any(func(st decor.Statistics) string { return fmt.Sprintf("%4d %%", wholePercent(float64(st.Current)/1000)) }),
+			decor.Any(func(decor.Statistics) string { return "  " + eta(b.left) + "  " }),
 			decor.Any(func(decor.Statistics) string { return b.text })))
 	return b
 }
 
 func (b *bar) update(now time.Time, s *misstepv1.CampaignStatus, r rate) {
 	done, left := portion(now, s)
-	b.text, b.left = progressLine(s, r), left
+	b.text, b.left, b.done = progressLine(s, r), left, done == 1
 	b.bar.SetCurrent(int64(min(done, 0.999) * 1000))
 }
 
+// end completes the bar of a campaign that is done; that of another one, which was interrupted, stays as it is.
 func (b *bar) end() {
-	b.bar.SetCurrent(1000)
+	if b.done {
+		b.bar.SetCurrent(1000)
+	} else {
+		b.bar.Abort(false)
+	}
 	b.progress.Wait()
 }

@@ -21,7 +21,7 @@ func (r Reader) Bugs(tx store.Tx, s Selection) (list []*misstepv1.Bug, total int
 	}
 	of := map[string][]*misstepv1.Finding{}
 	for _, f := range found {
-		id := cmp.Or(f.GetKnownAs(), f.GetId())
+		id := bugOf(f)
 		of[id] = append(of[id], f)
 	}
 	titles := map[string]string{}

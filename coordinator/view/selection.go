@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -28,6 +29,8 @@ type Selection struct {
 	JDK string
 	// Status is StatusNew or StatusKnown.
 	Status string
+	// Bug to which they belong: see bugOf.
+	Bug string
 	// SeenSince is the earliest time at which they were last seen.
 	SeenSince time.Time
 	// Sort is one of Sorts; empty is new ones first, then the most recently seen.
@@ -44,7 +47,7 @@ func (s Selection) stored(f *misstepv1.Finding) bool {
 
 // labelled reports whether a finding matches by its label, which also lists its JDKs.
 func (s Selection) labelled(f *misstepv1.Finding) bool {
-	return (s.Status == "" || s.Status == statusOf(f)) &&
+	return (s.Status == "" || s.Status == statusOf(f)) && (s.Bug == "" || s.Bug == bugOf(f)) &&
 		(s.JDK == "" || slices.ContainsFunc(f.GetKnownOn(), func(on *misstepv1.KnownOn) bool { return isJDK(on.GetJdk(), s.JDK) }))
 }
 
@@ -54,6 +57,9 @@ func statusOf(f *misstepv1.Finding) string {
 	}
 	return StatusNew
 }
+
+// bugOf returns the id of the bug to which a finding belongs: its label, or its own id when it is new on one of its JDKs.
+func bugOf(f *misstepv1.Finding) string { return cmp.Or(f.GetKnownAs(), f.GetId()) }
 
 // isJDK reports whether a JDK has that name, version or feature release.
 func isJDK(jdk *misstepv1.Jdk, what string) bool {

@@ -1156,7 +1156,9 @@ type ListFindingsRequest struct {
 	PageSize uint32 `protobuf:"varint,8,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is the next_page_token of the previous answer to the same request; empty starts at the first result. What is seen
 	// again between two calls may move to another page.
-	PageToken     string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// bug to which the findings belong, by its id as ListBugs gives it; empty is all.
+	Bug           string `protobuf:"bytes,10,opt,name=bug,proto3" json:"bug,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1250,6 +1252,13 @@ func (x *ListFindingsRequest) GetPageSize() uint32 {
 func (x *ListFindingsRequest) GetPageToken() string {
 	if x != nil {
 		return x.PageToken
+	}
+	return ""
+}
+
+func (x *ListFindingsRequest) GetBug() string {
+	if x != nil {
+		return x.Bug
 	}
 	return ""
 }
@@ -3281,7 +3290,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
-	"\arunning\x18\x03 \x01(\x04R\arunning\"\x8b\x02\n" +
+	"\arunning\x18\x03 \x01(\x04R\arunning\"\x9d\x02\n" +
 	"\x13ListFindingsRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\x12\x12\n" +
@@ -3293,7 +3302,9 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x04sort\x18\a \x01(\tR\x04sort\x12\x1b\n" +
 	"\tpage_size\x18\b \x01(\rR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\t \x01(\tR\tpageToken\"\x85\x01\n" +
+	"page_token\x18\t \x01(\tR\tpageToken\x12\x10\n" +
+	"\x03bug\x18\n" +
+	" \x01(\tR\x03bug\"\x85\x01\n" +
 	"\x14ListFindingsResponse\x12/\n" +
 	"\bfindings\x18\x01 \x03(\v2\x13.misstep.v1.FindingR\bfindings\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +

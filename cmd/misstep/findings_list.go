@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"misstep/app/hunt"
+	"misstep/app/station"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+type findingsList struct {
+	coordinatorFlags
+	By string `help:"Print one line for each bug or for each finding: bug or finding (default: bug; finding with --bug or --json)." placeholder:"WHAT"`
+
+	New      bool          `help:"Only what is no known bug on at least one JDK that showed it." xor:"status"`
+	Known    bool          `help:"Only known bugs." xor:"status"`
+	Kind     string        `help:"Only failures of this kind: mismatch, crash or hang." placeholder:"KIND"`
+	Check    string        `help:"Only mismatches that this check found (see misstep checks)." placeholder:"NAME"`
+	JDK      string        `name:"jdk" help:"Only what this JDK showed: a name, a version or a feature release." placeholder:"JDK"`
+	Campaign string        `help:"Only what was seen in this campaign." placeholder:"ID"`
+	Bug      string        `help:"Only the findings of this bug." placeholder:"ID"`
+	Since    time.Duration `help:"Only what was seen within this time until now, such as 24h (default: any time)." placeholder:"DURATION"`
+	Sort     string        `help:"Order: rate, hits, first, last, kind or jdk; highest and latest first (default: new first, then last seen)." placeholder:"KEY"`
+	JSON     bool          `help:"Print a list of findings; with --by bug, of bugs."`
+}
+
+const (
+	byBug     = "bug"
+	byFinding = "finding"
+)
+
+// Run lists.
+func (c *findingsList) Run(ctx context.Context, e *env) error {
+	by, err := c.by()
+	if err != nil {
+		return err
+	}
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	var bundles map[string]string
+	if c.Dir != "" {
+		if bundles, err = hunt.Bundles(c.Dir); err != nil {
+			return err
+		}
+	}
+	if by == byBug {
+		return c.bugs(ctx, e, st, bundles)
+	}
+	findings, total, err := station.Findings(ctx, st, c.request())
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return e.json(raws(findings))
+	}
+	if len(findings) > 0 {
+		renderFindings(e.stdout, findings, bundles)
+	}
+	c.sumUp(e, len(findings), total, "", bundles)
+	return nil
+}
+
+func (c *findingsList) bugs(ctx context.Context, e *env, st *station.Station, bundles map[string]string) error {
+	bugs, total, err := station.Bugs(ctx, st, c.request())
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return e.json(raws(bugs))
+	}
+	if len(bugs) > 0 {
+		renderBugs(e.stdout, bugs, bundles)
+	}
+	findings := 0
+	for _, b := range bugs {
+		findings += len(b.GetFindingIds())
+	}
+	c.sumUp(e, findings, total, plural(len(bugs), "bug")+", ", bundles)
+	return nil
+}
+
+// by is what one line is for.
+func (c *findingsList) by() (string, error) {
+	switch {
+	case c.By == byBug || c.By == byFinding:
+		return c.By, nil
+	case c.By != "":
+		return "", fmt.Errorf("--by: expected %s or %s, got %q", byBug, byFinding, c.By)
+	case c.Bug != "" || c.JSON:
+		return byFinding, nil
+	}
+	return byBug, nil
+}
+
+func (c *findingsList) request() *misstepv1.ListFindingsRequest {
+	r := &misstepv1.ListFindingsRequest{
+		CampaignId: c.Campaign, Kind: c.Kind, Check: c.Check, Jdk: c.JDK, Bug: c.Bug, Sort: c.Sort,
+	}
+	switch {
+	case c.New:
+		r.Status = "new"
+	case c.Known:
+		r.Status = "known"
+	}
+	if c.Since != 0 {
+		r.Since = durationpb.New(c.Since)
+	}
+	return r
+}
+
+// sumUp prints how much of the store was listed, and where to look next.
+func (c *findingsList) sumUp(e *env, listed int, total uint64, bugs string, bundles map[string]string) {
+	switch {
+	case total == 0:
+		fmt.Fprintln(e.stdout, "no findings")
+		return
+	case listed == 0:
+		fmt.Fprintf(e.stdout, "none of %s matches\n", plural(int(total), "finding"))
+		return
+	}
+	fmt.Fprintf(e.stdout, "\n%s%d of %s\n", bugs, listed, plural(int(total), "finding"))
+	if len(bundles) > 0 {
+		fmt.Fprintf(e.stdout, "bundles are in %s\n", shortPath(hunt.BundlesPath(c.Dir)))
+	}
+}
+
+// plural is a count with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
