@@ -50,12 +50,14 @@ func huntLines(r *hunt.Result, width, height int) []string {
 	if len(known) > 0 {
 		reserved = 2
 	}
-	lines := newLines(fresh, r.Bundles, width, height-reserved)
+	lines := newLines(fresh, r.Findings, r.Bundles, width, height-reserved)
 	return slices.Concat(lines, knownLines(known, width, height-len(lines)), foot)
 }
 
 // newLines are new bugs in full, as many as there is room for, and at least one.
-func newLines(bugs []*misstepv1.Bug, bundles map[string]string, width, height int) []string {
+func newLines(
+	bugs []*misstepv1.Bug, findings []*misstepv1.Finding, bundles map[string]string, width, height int,
+) []string {
 	if len(bugs) == 0 {
 		return []string{"no new bugs"}
 	}
@@ -70,6 +72,9 @@ func newLines(bugs []*misstepv1.Bug, bundles map[string]string, width, height in
 			full = []string{indent}
 		}
 		full[0] = strings.TrimRight("  "+b.GetId()+full[0][2+len(b.GetId()):], " ")
+		if known := knownInPart(b, findings); known != "" {
+			full = append(full, indent+"known as "+known)
+		}
 		full = append(full, indent+seenOn(b))
 		if path := firstBundle(b, bundles); path != "" {
 			full = append(full, indent+"misstep replay "+shellWord(shortPath(path)))
@@ -84,6 +89,15 @@ func newLines(bugs []*misstepv1.Bug, bundles map[string]string, width, height in
 		lines = append(lines, full...)
 	}
 	return lines
+}
+
+// knownInPart says which known bug a new one is on some of its JDKs.
+func knownInPart(b *misstepv1.Bug, findings []*misstepv1.Finding) string {
+	i := slices.IndexFunc(findings, func(f *misstepv1.Finding) bool { return f.GetId() == b.GetId() })
+	if i < 0 {
+		return ""
+	}
+	return misstepv1.KnownText(findings[i])
 }
 
 // seenOn is where and how often a bug was seen.

@@ -41,9 +41,9 @@ var jsonValues = []struct{ command, value string }{
 	{"doctor", "`[{name, state, detail, remedy}]`"},
 	{"findings decisions", "list of [TriageDecision](#triagedecision)"},
 	{"findings explain", "`{id, title, signature: [kind, part, …], rule, reason, facts: [{name, value}]}`"},
-	{"findings list", "list of [Finding](#finding)"},
+	{"findings list", "list of [Finding](#finding); with `--by bug`, list of [Bug](#bug)"},
 	{"findings show", "[Finding](#finding)"},
-	{"hunt", "`{campaign: CampaignStatus, findings: [Finding], bundles: {finding id: path}, dir}`"},
+	{"hunt", "`{campaign: CampaignStatus, findings: [Finding], bugs: [Bug], bundles: {finding id: path}, dir}`"},
 	{"jdk add", "the catalogue's entry"},
 	{"jdk list", "list of the catalogue's entries"},
 	{"jdk show", "the catalogue's entry"},
@@ -86,7 +86,7 @@ func TestReferenceOfJSON(t *testing.T) {
 	require.Equal(t, want, have, "jsonValues in this file says what --json of each command prints: give each a line, by name")
 	schema, err := reference.Load("../../proto/misstep/v1")
 	require.NoError(t, err)
-	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Outcome", "ReproductionStatus", "TriageDecision",
+	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Bug", "Outcome", "ReproductionStatus", "TriageDecision",
 		"JdkPreset")
 	require.NoError(t, err)
 	described, _, err := schema.Reachable("Recipe", "Campaign")
@@ -114,6 +114,7 @@ func TestReferenceNamesFieldsAsPrinted(t *testing.T) {
 	for _, m := range []proto.Message{
 		&misstepv1.CampaignStatus{FindingIds: []string{"F1"}, TrialsPerSecond: 1},
 		&misstepv1.Finding{KnownAs: "JDK-1", FormerIds: []string{"F0"}, FirstSeen: timestamppb.Now()},
+		&misstepv1.Bug{Id: "F1", FindingIds: []string{"F1"}, FirstSeen: timestamppb.Now()},
 		&misstepv1.Outcome{ExitCode: 1, MaxRssBytes: 1},
 		&misstepv1.ReproductionStatus{FindingId: "F1"},
 	} {

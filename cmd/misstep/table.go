@@ -55,7 +55,7 @@ func fitTable(width int, columns []column, rows [][]string) []string {
 	for i, c := range columns {
 		natural[i] = runewidth.StringWidth(c.title)
 		for _, row := range rows {
-			natural[i] = max(natural[i], runewidth.StringWidth(row[i]))
+			natural[i] = max(natural[i], runewidth.StringWidth(printable(row[i])))
 		}
 	}
 	widths := fitColumns(width, columns, natural)
