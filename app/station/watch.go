@@ -89,7 +89,9 @@ func Finished(s *misstepv1.CampaignStatus) (n uint64) {
 
 // Findings reads all findings that a request selects, page by page, and returns how many there are in the store. The request's page
 // is ignored.
-func Findings(ctx context.Context, st *Station, req *misstepv1.ListFindingsRequest) (all []*misstepv1.Finding, total uint64, err error) {
+func Findings(
+	ctx context.Context, st *Station, req *misstepv1.ListFindingsRequest,
+) (all []*misstepv1.Finding, total uint64, err error) {
 	err = pages(req, func(req *misstepv1.ListFindingsRequest) (string, error) {
 		page, err := st.ListFindings(ctx, req)
 		all, total = append(all, page.GetFindings()...), page.GetTotal()

@@ -23,7 +23,7 @@ type findingsList struct {
 	JDK      string        `name:"jdk" help:"Only what this JDK showed: a name, a version or a feature release." placeholder:"JDK"`
 	Campaign string        `help:"Only what was seen in this campaign." placeholder:"ID"`
 	Bug      string        `help:"Only the findings of this bug." placeholder:"ID"`
-	Since    time.Duration `help:"Only what was seen within this time until now, such as 24h (default: any time)." placeholder:"DURATION"`
+	Since    time.Duration `help:"Only what was seen within this time until now, such as 24h (default: any time)." within:"(0s,)" placeholder:"DURATION"`
 	Sort     string        `help:"Order: rate, hits, first, last, kind or jdk; highest and latest first (default: new first, then last seen)." placeholder:"KEY"`
 	JSON     bool          `help:"Print a list of findings; with --by bug, of bugs."`
 }
