@@ -95,7 +95,8 @@ func checkSelection(req *misstepv1.ListFindingsRequest) error {
 		{"sort", req.GetSort(), view.Sorts()},
 	} {
 		if field.value != "" && !slices.Contains(field.allowed, field.value) {
-			return fmt.Errorf("%s: unknown value %s%s", field.name, suggest.Quote(field.value), suggest.Among(field.value, field.allowed))
+			return fmt.Errorf("%s: unknown value %s%s", field.name, suggest.Quote(field.value),
+				suggest.Among(field.value, field.allowed))
 		}
 	}
 	if d := req.GetSince(); d != nil && (d.CheckValid() != nil || d.AsDuration() <= 0) {
@@ -111,7 +112,8 @@ func page[M proto.Message](all []M, req *misstepv1.ListFindingsRequest) (part []
 	if t := req.GetPageToken(); t != "" {
 		n, err := strconv.ParseUint(t, 10, 31)
 		if err != nil {
-			return nil, "", status.Errorf(codes.InvalidArgument, "page_token: expected the next_page_token of a response, got %q", clip(t))
+			return nil, "",
+				status.Errorf(codes.InvalidArgument, "page_token: expected the next_page_token of a response, got %q", clip(t))
 		}
 		start = min(int(n), len(all))
 	}

@@ -104,7 +104,8 @@ func knownInPart(b *misstepv1.Bug, findings []*misstepv1.Finding) string {
 func seenOn(b *misstepv1.Bug) string {
 	text := plural(int(b.GetHits()), "hit")
 	if tries := b.GetRate().GetTries(); tries > 0 {
-		text = fmt.Sprintf("%d of %d trials (%s)", b.GetRate().GetHits(), tries, percent(uint64(b.GetRate().GetHits()), uint64(tries)))
+		hits := b.GetRate().GetHits()
+		text = fmt.Sprintf("%d of %d trials (%s)", hits, tries, percent(uint64(hits), uint64(tries)))
 	}
 	if len(b.GetJdks()) > 0 {
 		text += " on " + strings.Join(b.GetJdks(), ", ")

@@ -28,8 +28,8 @@ func seeded() []*misstepv1.Finding {
 		}
 	}
 	all := []*misstepv1.Finding{
-		finding("Faaaaaaaaaaa1", "crash", "SIGSEGV in V frame::sender below AsyncGetCallTrace of a thread that is about to end", 2*time.Hour,
-			"C00000000000a", "SIGSEGV", "V frame::sender"),
+		finding("Faaaaaaaaaaa1", "crash", "SIGSEGV in V frame::sender below AsyncGetCallTrace of a thread that is about to end",
+			2*time.Hour, "C00000000000a", "SIGSEGV", "V frame::sender"),
 		finding("Faaaaaaaaaaa2", "hang", "all threads wait for Threads_lock", 90*time.Hour, "C00000000000a", "deadlock", "Threads_lock"),
 		finding("Faaaaaaaaaaa3", "mismatch", "asgct-shadow: the stack is cut off at the linker of a method handle", 30*time.Hour,
 			"C00000000000b", "asgct-shadow", "truncated", "method handle"),

@@ -1452,8 +1452,8 @@ type Bug struct {
 	FindingIds []string `protobuf:"bytes,5,rep,name=finding_ids,json=findingIds,proto3" json:"finding_ids,omitempty"`
 	// hits is the number of trials that showed at least one of its findings.
 	Hits uint64 `protobuf:"varint,6,opt,name=hits,proto3" json:"hits,omitempty"`
-	// rate of those trials among all that could have shown it, over the combinations of JDK, workload and flag set of the campaigns in
-	// which it was seen; probes of reproductions do not count.
+	// rate of those trials among all that could have shown it, over the combinations of JDK, workload and flag set of the campaigns
+	// in which it was seen; probes of reproductions do not count.
 	Rate *Reliability `protobuf:"bytes,7,opt,name=rate,proto3" json:"rate,omitempty"`
 	// jdks that showed it, by name, oldest version first.
 	Jdks []string `protobuf:"bytes,8,rep,name=jdks,proto3" json:"jdks,omitempty"`
