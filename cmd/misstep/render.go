@@ -24,8 +24,13 @@ func renderChecks(w io.Writer, checks []*misstepv1.CheckCount, signals *misstepv
 		})
 	}
 	renderTable(w, []column{
-		{title: "check"}, {title: "total"}, {title: "match"}, {title: "tolerated", cut: 10}, {title: "mismatch"},
-		{title: "unwalkable", cut: 10}, {title: "void", cut: 10},
+		{title: "check"},
+		{title: "total"},
+		{title: "match"},
+		{title: "tolerated", cut: 10},
+		{title: "mismatch"},
+		{title: "unwalkable", cut: 10},
+		{title: "void", cut: 10},
 	}, rows)
 	if s := signals; s.GetSent() > 0 {
 		fmt.Fprintf(w, "signals: %d sent, %d delivered, %d answered\n", s.GetSent(), s.GetDelivered(), s.GetAnswered())

@@ -23,8 +23,16 @@ const whatWidth = 30
 // renderBugs prints one line for each bug. bundles are paths by finding id.
 func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string) {
 	columns := []column{
-		{title: "bug"}, {title: "status"}, {title: "findings"}, {title: "hits"}, {title: "rate", drop: 2}, {title: "JDKs"},
-		{title: "kind", drop: 4}, {title: "first seen", drop: 5}, {title: "last seen", drop: 3}, {title: "what", cut: whatWidth},
+		{title: "bug"},
+		{title: "status"},
+		{title: "findings"},
+		{title: "hits"},
+		{title: "rate", drop: 2},
+		{title: "JDKs"},
+		{title: "kind", drop: 4},
+		{title: "first seen", drop: 5},
+		{title: "last seen", drop: 3},
+		{title: "what", cut: whatWidth},
 	}
 	if len(bundles) > 0 {
 		columns = append(columns, column{title: "bundle", drop: 1})
@@ -33,7 +41,8 @@ func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string) {
 	for _, b := range bugs {
 		row := []string{
 			b.GetId(), b.GetStatus(), strconv.Itoa(len(b.GetFindingIds())), strconv.FormatUint(b.GetHits(), 10),
-			percent(uint64(b.GetRate().GetHits()), uint64(b.GetRate().GetTries())), few(b.GetJdks()), strings.Join(b.GetKinds(), " "),
+			percent(uint64(b.GetRate().GetHits()), uint64(b.GetRate().GetTries())), few(b.GetJdks()),
+			strings.Join(b.GetKinds(), " "),
 			ago(b.GetFirstSeen()), ago(b.GetLastSeen()), b.GetTitle(),
 		}
 		if len(bundles) > 0 {
@@ -47,8 +56,15 @@ func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string) {
 // renderFindings prints one line for each finding. bundles are paths by finding id.
 func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[string]string) {
 	columns := []column{
-		{title: "finding"}, {title: "known as"}, {title: "hits"}, {title: "rate", drop: 2}, {title: "JDKs"},
-		{title: "kind", drop: 4}, {title: "first seen", drop: 5}, {title: "last seen", drop: 3}, {title: "what", cut: whatWidth},
+		{title: "finding"},
+		{title: "known as"},
+		{title: "hits"},
+		{title: "rate", drop: 2},
+		{title: "JDKs"},
+		{title: "kind", drop: 4},
+		{title: "first seen", drop: 5},
+		{title: "last seen", drop: 3},
+		{title: "what", cut: whatWidth},
 	}
 	if len(bundles) > 0 {
 		columns = append(columns, column{title: "bundle", drop: 1})

@@ -49,8 +49,15 @@ func (c *campaignTrials) Run(ctx context.Context, e *env) error {
 		})
 	}
 	renderTable(e.stdout, []column{
-		{title: "trial"}, {title: "jdk"}, {title: "workload"}, {title: "flags", drop: 1}, {title: "outcome", cut: 10},
-		{title: "wall", drop: 3}, {title: "perturbation", cut: 14, drop: 2}, {title: "applied", cut: 10, drop: 4}, {title: "findings"},
+		{title: "trial"},
+		{title: "jdk"},
+		{title: "workload"},
+		{title: "flags", drop: 1},
+		{title: "outcome", cut: 10},
+		{title: "wall", drop: 3},
+		{title: "perturbation", cut: 14, drop: 2},
+		{title: "applied", cut: 10, drop: 4},
+		{title: "findings"},
 	}, rows)
 	return nil
 }
