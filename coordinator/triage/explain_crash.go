@@ -35,13 +35,14 @@ var blames = []reason[blame]{
 		func(b blame) bool { return b.Frame == signature.UnknownFrame },
 	},
 	{
-		"called-by", "A function of the C library does what it is told: the first frame outside of it is blamed, with what it called.",
+		"called-by", "The C library does what it is told: the first frame outside of it is blamed, with what it called.",
 		func(b blame) bool { return strings.Contains(b.Frame, signature.CalledBy) },
 	},
 	{
 		"build-offset", "The VM's library has no symbols: the offset in it, of this build, stands for the function.",
 		func(b blame) bool {
-			return b.crash.GetVmBuild() != "" && strings.HasPrefix(b.Frame, "V ") && strings.HasSuffix(b.Frame, " of "+b.crash.GetVmBuild())
+			build := b.crash.GetVmBuild()
+			return build != "" && strings.HasPrefix(b.Frame, "V ") && strings.HasSuffix(b.Frame, " of "+build)
 		},
 	},
 	{
@@ -53,11 +54,11 @@ var blames = []reason[blame]{
 		func(b blame) bool { return strings.HasPrefix(b.crash.GetError(), "SIGABRT") },
 	},
 	{
-		"behind-the-report", "The report has no problematic frame, or one of the VM's own reporting: the first frame behind that is blamed.",
+		"behind-the-report", "The problematic frame is missing, or is the VM's own reporting: the first frame behind that is blamed.",
 		func(b blame) bool { return b.crash.GetProblematicFrame() == "" || reports(b.problem) },
 	},
 	{
-		"first-known-frame", "The problematic frame has no library, no symbol and no method: the first frame that has one is blamed.",
+		"first-known-frame", "The problematic frame says nothing: the first frame with a library, symbol or method is blamed.",
 		func(blame) bool { return true },
 	},
 }
