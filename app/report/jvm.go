@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	// buildRE matches the build's version in the line of an error file with the release; up to JDK 8 it is what java -version prints.
+	// buildRE matches the build's version in an error file's line with the release; up to JDK 8 it is that of java -version.
 	buildRE = regexp.MustCompile(`\bbuild ([^\s)]+)\)`)
 	// vmRE matches name and version of the VM in the head of a printed dump.
 	vmRE = regexp.MustCompile(`(?m)^Full thread dump (.*?) \(([^\s)]+)`)

@@ -119,7 +119,7 @@ var (
 	// threadRE matches the head of a printed thread, and what is before it.
 	threadRE   = regexp.MustCompile(`^(.*?)".*" (?:#\d+ )?(?:\[\d+\] )?.*\btid=0x[0-9a-f]+`)
 	threadMark = []byte(" tid=0x")
-	// plainRE matches the head of a thread that Thread.dump_to_file wrote as text (jdk.internal.vm.ThreadDumper): #22 "name" virtual
+	// plainRE matches the head of a thread that Thread.dump_to_file wrote as text: #22 "name" virtual
 	plainRE = regexp.MustCompile(`^#\d+ ".*"(?: virtual)?(?: [A-Z_]+ \S+)?$`)
 )
 
