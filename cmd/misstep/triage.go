@@ -17,8 +17,9 @@ type triageCommand struct {
 
 // Help is shown below the command's usage.
 func (c *triageCommand) Help() string {
-	return "For each crash and hang: the id of its finding, the signature, the known bug with the versions that have it, the facts and\n" +
-		"the rule that decided. With --dir or --coordinator also the known bugs and the findings there that are the same or near.\n" +
+	return "For each crash and hang: the id of its finding, the signature, the known bug with the versions that have it, the\n" +
+		"facts and the rule that decided. With --dir or --coordinator also the known bugs and the findings there that\n" +
+		"are the same or near.\n" +
 		"A file that is neither does not keep the others from being answered."
 }
 

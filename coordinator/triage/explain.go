@@ -10,8 +10,8 @@ import (
 
 // Explanation explains how triage arrived at a signature.
 type Explanation struct {
-	// Rule that decided, as "FAMILY/NAME", and how it interprets the mismatch. The families of a crash and of a hang are "crash", for
-	// the frame that is blamed, and "hang", for the threads that are.
+	// Rule that decided, as "FAMILY/NAME", and how it interprets the mismatch. The families of a crash and of a hang are "crash",
+	// for the frame that is blamed, and "hang", for the threads that are.
 	Rule   string `json:"rule,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Facts that were examined, in order.

@@ -54,7 +54,7 @@ var blames = []reason[blame]{
 		func(b blame) bool { return strings.HasPrefix(b.crash.GetError(), "SIGABRT") },
 	},
 	{
-		"behind-the-report", "The problematic frame is missing, or is the VM's own reporting: the first frame behind that is blamed.",
+		"behind-the-report", "The problematic frame is missing, or it is the VM's reporting: the first frame behind is blamed.",
 		func(b blame) bool { return b.crash.GetProblematicFrame() == "" || reports(b.problem) },
 	},
 	{
