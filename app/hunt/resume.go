@@ -15,8 +15,8 @@ import (
 )
 
 // resume returns the id of the unfinished campaign of the same spec in this folder, which gets the budget of the request; without
-// an unfinished campaign it submits the spec. An unfinished campaign of another spec is an error: both would take turns unnoticed. A
-// seed that has run to its end here before is replaced by the next one that has not, so that a further run explores further. With
+// an unfinished campaign it submits the spec. An unfinished campaign of another spec is an error: both would take turns unnoticed.
+// A seed that has run to its end here before is replaced by the next one that has not, so that a further run explores further. With
 // Reproduce, a campaign whose findings were being reproduced when it was interrupted comes first.
 func (h Hunt) resume(ctx context.Context, st *station.Station, request *misstepv1.SubmitCampaignRequest) (string, error) {
 	list, err := st.ListCampaigns(ctx, &misstepv1.ListCampaignsRequest{})

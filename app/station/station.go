@@ -66,7 +66,8 @@ func Embed(dir string, config coordinator.Config) (*Station, error) {
 	pipe := bufconn.Listen(1 << 20)
 	go func() { _ = s.server.Serve(pipe) }() // ends with ErrServerStopped at close
 	conn, err := grpc.NewClient("passthrough:embedded", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }), MessageSizes)
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }),
+		MessageSizes)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

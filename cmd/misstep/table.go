@@ -130,7 +130,7 @@ func tableLine(cells []string, widths []int) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// cutText cuts a text to a width, which an ellipsis shows.
+// cutText cuts a string to a width; an ellipsis shows where.
 func cutText(text string, width int) string { return runewidth.Truncate(printable(text), width, "…") }
 
 // sizeOf returns the width and height of the terminal that w writes to. COLUMNS and LINES have precedence, and what is no terminal
@@ -150,7 +150,7 @@ func sizeOf(w io.Writer) (width, height int) {
 	return max(width, minWidth), height
 }
 
-// wrap breaks a text at spaces into lines at most width wide; a longer word has a line of its own.
+// wrap breaks a string at spaces into lines at most width wide; a longer word has a line of its own.
 func wrap(text string, width int) []string {
 	var lines []string
 	for word := range strings.FieldsSeq(printable(text)) {

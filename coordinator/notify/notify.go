@@ -30,7 +30,7 @@ func Kinds() []string { return []string{NewFinding, NewOnJDK, ReproductionDone} 
 
 // Sender delivers messages to one target.
 type Sender interface {
-	// Send delivers a message. It may deliver the same message again, which then has the same id. The error says what to mend; a
+	// Send delivers a message. It may deliver the same message again, which then has the same id. The error says what to fix; a
 	// *LaterError gives the time to wait.
 	Send(ctx context.Context, n *misstepv1.Notification) error
 }

@@ -15,8 +15,8 @@ const maxUnproved = 16
 // numberRE matches what differs between reasons that mean the same: "compared nothing: of 12 samples". Names such as G1 stay.
 var numberRE = regexp.MustCompile(`\b\d+\b`)
 
-// addUnproved counts a trial that ended with an outcome that proves nothing, under its reason and JDK. When there are as many groups
-// as a campaign may have, a trial that fits none of them is not counted here.
+// addUnproved counts a trial that ended with an outcome that proves nothing, under its reason and JDK. When there are as many
+// groups as a campaign may have, a trial that fits none of them is not counted here.
 func addUnproved(tally *misstepv1.CampaignStatus, outcome, reason string, jdk *misstepv1.Jdk) {
 	shape := numberRE.ReplaceAllString(reason, "0")
 	for _, u := range tally.GetUnproved() {

@@ -60,10 +60,15 @@ func populated(t *testing.T) *memory.Store {
 		{"F6", "mismatch", "gst-asgct extra e", "C1", 10 * time.Hour, 4 * time.Hour},
 	}
 	shows := []show{
-		{"C1", "jdk17", "gst-asgct,shadow-gst", "F1 F2"}, {"C1", "jdk17", "gst-asgct,shadow-gst", "F1"},
-		{"C2", "jdk17", "shadow-gst", "F2 F4"}, {"C1", "jdk17", "gst-asgct,shadow-gst", "F3"},
-		{"C1", "jdk25", "gst-asgct,shadow-gst", "F3"}, {"C1", "jdk25", "gst-asgct,shadow-gst", "F5 F6"},
-		{"C1", "jdk25", "gst-asgct,shadow-gst", "F6"}, {"C1", "jdk25", "liveness", ""}, {"C1", "jdk17", "liveness", ""},
+		{"C1", "jdk17", "gst-asgct,shadow-gst", "F1 F2"},
+		{"C1", "jdk17", "gst-asgct,shadow-gst", "F1"},
+		{"C2", "jdk17", "shadow-gst", "F2 F4"},
+		{"C1", "jdk17", "gst-asgct,shadow-gst", "F3"},
+		{"C1", "jdk25", "gst-asgct,shadow-gst", "F3"},
+		{"C1", "jdk25", "gst-asgct,shadow-gst", "F5 F6"},
+		{"C1", "jdk25", "gst-asgct,shadow-gst", "F6"},
+		{"C1", "jdk25", "liveness", ""},
+		{"C1", "jdk17", "liveness", ""},
 	}
 	require.NoError(t, s.Update(t.Context(), func(tx store.Tx) error {
 		for _, id := range []string{"C1", "C2"} {
@@ -186,6 +191,7 @@ type counting struct {
 }
 
 func (c counting) Findings() ([]*store.Finding, error) { c.reads["Findings"]++; return c.Tx.Findings() }
+
 func (c counting) Finding(id string) (*store.Finding, error) {
 	c.reads["Finding"]++
 	return c.Tx.Finding(id)
@@ -200,6 +206,7 @@ func (c counting) Campaign(id string) (*store.Campaign, error) {
 	c.reads["Campaign"]++
 	return c.Tx.Campaign(id)
 }
+
 func (c counting) Decisions() ([]*misstepv1.TriageDecision, error) {
 	c.reads["Decisions"]++
 	return c.Tx.Decisions()

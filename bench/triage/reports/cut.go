@@ -37,7 +37,7 @@ func withCuts(r run, text string) []triagetest.Report {
 	return append(all, cut)
 }
 
-// missing returns the first pattern that is not in a text, "" if all are.
+// missing returns the first pattern that is not in a string, "" if all are.
 func (r run) missing(text string) string {
 	shows := r.shows
 	if r.deadlock && r.tool != byJSON {

@@ -97,7 +97,7 @@ func plan(jdks []jdk.Entry, round int) (all []run) {
 			odd := (i+k+round)%2 == 1
 			if c.kind == triagetest.KindHang {
 				r.tool, second.tool = []string{bySignal, byJstack, byJcmd}[(i+k+round)%3], bySignal
-				one := !strings.Contains(c.name, "+") // without a word of deadlocks, several at once are one hang
+				one := !strings.Contains(c.name, "+") // if no deadlock is named, several at once are one hang
 				if j.Feature >= 21 && (odd && one || c.jsonOnly) {
 					r.tool = byJSON
 					if c.jsonOnly {

@@ -21,8 +21,8 @@ func identified(causes, alike string, ids ...string) Identified {
 }
 
 func TestMeasurePairs(t *testing.T) {
-	// Of the pairs in one finding, 1-2, 1-5 and 2-5 have id 1, and 3-4 has id 2; all but 3-4 have a common cause. Alike are 1-2, 1-5,
-	// 2-5 and 4-5; that of 4-5 was missed.
+	// Of the pairs in one finding, 1-2, 1-5 and 2-5 have id 1, and 3-4 has id 2; all but 3-4 have a common cause. Alike are 1-2,
+	// 1-5, 2-5 and 4-5; that of 4-5 was missed.
 	all := []Identified{
 		identified("a", "a", "1"), identified("a", "a", "1"), identified("c", "c", "2"), identified("b", "b", "2"),
 		identified("a+b", "a+b", "1", "3"),
