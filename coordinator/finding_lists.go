@@ -62,7 +62,8 @@ func (s *Server) list(ctx context.Context, req *misstepv1.ListFindingsRequest, f
 	}
 	return s.read(ctx, func(tx store.Tx, now time.Time) error {
 		selection := view.Selection{
-			Kind: req.GetKind(), Check: req.GetCheck(), JDK: req.GetJdk(), Status: req.GetStatus(), Bug: req.GetBug(),
+			Kind: req.GetKind(), Check: req.GetCheck(), JDK: req.GetJdk(), Status: req.GetStatus(),
+			Bug: req.GetBug(), State: req.GetState(),
 			Sort: req.GetSort(),
 		}
 		if req.GetCampaignId() != "" {
@@ -92,6 +93,7 @@ func checkSelection(req *misstepv1.ListFindingsRequest) error {
 		{"kind", req.GetKind(), []string{signature.KindMismatch, signature.KindCrash, signature.KindHang}},
 		{"check", req.GetCheck(), checks},
 		{"status", req.GetStatus(), []string{view.StatusNew, view.StatusKnown}},
+		{"state", req.GetState(), []string{misstepv1.StateQuiet, misstepv1.StateBack}},
 		{"sort", req.GetSort(), view.Sorts()},
 	} {
 		if field.value != "" && !slices.Contains(field.allowed, field.value) {

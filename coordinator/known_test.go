@@ -87,6 +87,17 @@ func (w *watched) finding(s *misstepv1.Signature) *misstepv1.Finding {
 	return got.GetFinding()
 }
 
+// inState lists the ids of the findings in a state.
+func (w *watched) inState(kind string) []string {
+	resp, err := w.ListFindings(w.t.Context(), &misstepv1.ListFindingsRequest{State: kind})
+	require.NoError(w.t, err)
+	var ids []string
+	for _, f := range resp.GetFindings() {
+		ids = append(ids, f.GetId())
+	}
+	return ids
+}
+
 func crashIn(frame string) *misstepv1.Signature {
 	return signature.Proto(signature.Crash{Error: "SIGSEGV", Frame: frame, Thread: "Java", Operation: "none"})
 }
@@ -168,6 +179,14 @@ func TestQuiet(t *testing.T) {
 	assert.InDelta(t, 30, got[0].GetExpected(), 0.1)
 	assert.Less(t, got[0].GetP(), got[0].GetLevel())
 	assert.Equal(t, "quiet", got[0].GetKind())
+	assert.Equal(t, []string{signature.ID(sender)}, w.inState("quiet"))
+	assert.Empty(t, w.inState("back"))
+	_, err := w.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{State: "loud"})
+	require.ErrorContains(t, err, "state: unknown value")
+	bugs, err := w.ListBugs(t.Context(), &misstepv1.ListBugsRequest{Findings: &misstepv1.ListFindingsRequest{State: "quiet"}})
+	require.NoError(t, err)
+	require.Len(t, bugs.GetBugs(), 1)
+	assert.Equal(t, []string{"quiet"}, bugs.GetBugs()[0].GetStates())
 	w.run(1, "old", sender)
 	assert.Empty(t, w.finding(sender).GetStates(), "it is there again")
 }

@@ -18,6 +18,8 @@ type findingsList struct {
 
 	New      bool          `help:"Only what is no known bug on at least one JDK that showed it." xor:"status"`
 	Known    bool          `help:"Only known bugs." xor:"status"`
+	Quiet    bool          `help:"Only what was not seen for so many trials that its rate makes that improbable." xor:"state"`
+	Back     bool          `help:"Only what was seen on a build that has the fix of its known bug." xor:"state"`
 	Kind     string        `help:"Only failures of this kind: mismatch, crash or hang." placeholder:"KIND"`
 	Check    string        `help:"Only mismatches that this check found (see misstep checks)." placeholder:"NAME"`
 	JDK      string        `name:"jdk" help:"Only what this JDK showed: a name, a version or a feature release." placeholder:"JDK"`
@@ -108,6 +110,12 @@ func (c *findingsList) request() *misstepv1.ListFindingsRequest {
 		r.Status = "new"
 	case c.Known:
 		r.Status = "known"
+	}
+	switch {
+	case c.Quiet:
+		r.State = misstepv1.StateQuiet
+	case c.Back:
+		r.State = misstepv1.StateBack
 	}
 	if c.Since != 0 {
 		r.Since = durationpb.New(c.Since)

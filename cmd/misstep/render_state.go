@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
+	states "misstep/coordinator/watch"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -38,22 +38,8 @@ func renderKnown(w io.Writer, f *misstepv1.Finding) {
 // renderStates prints what statistics prove about a finding, a line each.
 func renderStates(w io.Writer, f *misstepv1.Finding) {
 	for _, s := range f.GetStates() {
-		fmt.Fprintln(w, stateText(s))
+		fmt.Fprintln(w, states.Text(s))
 	}
-}
-
-// stateText is one state in one line, with its figures.
-func stateText(s *misstepv1.FindingState) string {
-	switch s.GetKind() {
-	case misstepv1.StateQuiet:
-		return fmt.Sprintf("quiet on %s: 0 hits in %d trials since %s; expected %.3g from %d hits before; p = %.2g (below %.2g)",
-			s.GetJdk(), s.GetTrials(), s.GetSince().AsTime().Local().Format(time.DateOnly), s.GetExpected(), s.GetHits(), s.GetP(),
-			s.GetLevel())
-	case misstepv1.StateBack:
-		return fmt.Sprintf("back on %s: %d hits in %d trials, although %s is fixed in %s: "+
-			"the fix does not hold, or this is a new bug", s.GetJdk(), s.GetHits(), s.GetTrials(), s.GetBug(), s.GetFixedIn())
-	}
-	return s.GetKind() + " on " + s.GetJdk()
 }
 
 // renderVanished prints which findings the same builds fixed, with the command that merges them.

@@ -21,12 +21,16 @@ const (
 	NewFinding = "new-finding"
 	// NewOnJDK is a JDK that shows a finding for the first time, after another one did.
 	NewOnJDK = "new-on-jdk"
+	// Quiet is a finding that was not seen for so many trials that its rate makes that improbable (package watch).
+	Quiet = misstepv1.StateQuiet
+	// Back is a finding that was seen on a build that has the fix of its known bug.
+	Back = misstepv1.StateBack
 	// ReproductionDone is a reproduction that ended, whatever its result.
 	ReproductionDone = "reproduction-done"
 )
 
 // Kinds lists the kinds of events in the order in which a message lists them.
-func Kinds() []string { return []string{NewFinding, NewOnJDK, ReproductionDone} }
+func Kinds() []string { return []string{NewFinding, NewOnJDK, Back, Quiet, ReproductionDone} }
 
 // Sender delivers messages to one target.
 type Sender interface {

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/watch"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -42,6 +43,12 @@ func Observe(state *misstepv1.NotifierState, seen Snapshot, now time.Time) []*mi
 				Kind: kind, FindingId: f.GetId(), Title: f.GetTitle(), KnownAs: f.GetKnownAs(), Hits: f.GetHits(),
 				Jdks: jdks, Detail: detail,
 			})
+		}
+		for _, s := range watch.Changes(before.GetStates(), f.GetStates()) {
+			event(s.GetKind(), watch.Text(s), s.GetJdk())
+		}
+		for _, s := range f.GetStates() {
+			after.States = append(after.States, &misstepv1.FindingState{Kind: s.GetKind(), Jdk: s.GetJdk(), Bug: s.GetBug()})
 		}
 		if !known {
 			event(NewFinding, "", after.GetJdks()...)
@@ -85,6 +92,7 @@ func noticed(state *misstepv1.NotifierState, f *misstepv1.Finding) (before *miss
 	for _, id := range append([]string{f.GetId()}, f.GetAliases()...) {
 		n := state.GetFindings()[id]
 		known = known || n != nil
+		before.States = append(before.States, n.GetStates()...)
 		for _, jdk := range n.GetJdks() {
 			if !slices.Contains(before.GetJdks(), jdk) {
 				before.Jdks = append(before.Jdks, jdk)

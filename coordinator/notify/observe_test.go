@@ -20,6 +20,11 @@ func finding(id string, jdks ...string) *misstepv1.Finding {
 	return f
 }
 
+func inState(f *misstepv1.Finding, kind, jdk string) *misstepv1.Finding {
+	f.States = append(f.States, &misstepv1.FindingState{Kind: kind, Jdk: jdk, Trials: f.GetHits()})
+	return f
+}
+
 func merged(f *misstepv1.Finding, aliases ...string) *misstepv1.Finding {
 	f.Aliases = aliases
 	return f
@@ -55,6 +60,22 @@ func TestObserve(t *testing.T) {
 			"a new finding names its JDKs, a further JDK is news of its own",
 			Snapshot{Findings: []*misstepv1.Finding{finding("F1", "jdk25", "jdk17"), finding("F2", "jdk21", "jdk11")}},
 			[]string{"new-finding F2 jdk11 jdk21", "new-on-jdk F1 jdk25"},
+		},
+		{
+			"a state is news until it ends",
+			Snapshot{Findings: []*misstepv1.Finding{inState(finding("F1", "jdk25", "jdk17"), "quiet", "jdk17")}},
+			[]string{"quiet F1 jdk17"},
+		},
+		{
+			"whatever its figures",
+			Snapshot{Findings: []*misstepv1.Finding{inState(finding("F1", "jdk25", "jdk17"), "quiet", "jdk17")}},
+			[]string{},
+		},
+		{"its end is not", Snapshot{Findings: []*misstepv1.Finding{finding("F1", "jdk25", "jdk17")}}, []string{}},
+		{
+			"when it begins again, it is",
+			Snapshot{Findings: []*misstepv1.Finding{inState(inState(finding("F1", "jdk25", "jdk17"), "quiet", "jdk17"), "back", "jdk25")}},
+			[]string{"back F1 jdk25", "quiet F1 jdk17"},
 		},
 		{
 			"a merge is no news",

@@ -11,6 +11,8 @@ import (
 var words = map[string][2]string{
 	NewFinding:       {"new finding", "new findings"},
 	NewOnJDK:         {"finding on a further JDK", "findings on further JDKs"},
+	Back:             {"finding is back", "findings are back"},
+	Quiet:            {"finding became quiet", "findings became quiet"},
 	ReproductionDone: {"reproduction done", "reproductions done"},
 }
 

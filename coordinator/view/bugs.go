@@ -63,6 +63,7 @@ func bug(id string, findings []*misstepv1.Finding, c counts) (*misstepv1.Bug, so
 		}
 		on = append(on, f.GetKnownOn()...)
 	}
+	b.States = statesOf(findings)
 	slices.Sort(b.Kinds)
 	slices.SortFunc(on, compareOn)
 	for _, o := range on {
@@ -95,4 +96,24 @@ func rateOfBug(findings []*misstepv1.Finding, hits, trials []rates.Count) *misst
 	return &misstepv1.Reliability{
 		Hits: uint32(min(shown, math.MaxUint32)), Tries: uint32(min(all, math.MaxUint32)), Low: low, High: high,
 	}
+}
+
+// statesOf returns the states of a bug: back when one of its findings is, quiet when all of them are.
+func statesOf(findings []*misstepv1.Finding) []string {
+	with := map[string]int{}
+	for _, f := range findings {
+		for _, kind := range []string{misstepv1.StateBack, misstepv1.StateQuiet} {
+			if (Selection{State: kind}).inState(f) {
+				with[kind]++
+			}
+		}
+	}
+	var states []string
+	if with[misstepv1.StateBack] > 0 {
+		states = append(states, misstepv1.StateBack)
+	}
+	if with[misstepv1.StateQuiet] == len(findings) {
+		states = append(states, misstepv1.StateQuiet)
+	}
+	return states
 }

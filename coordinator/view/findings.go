@@ -54,7 +54,11 @@ func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, 
 			found, marked = append(found, f), append(marked, seen{f, hits})
 		}
 	}
-	return found, c, len(all), r.addStates(tx, g, marked, c.trials, jdks)
+	if err := r.addStates(tx, g, marked, c.trials, jdks); err != nil {
+		return nil, counts{}, 0, err
+	}
+	found = slices.DeleteFunc(found, func(f *misstepv1.Finding) bool { return !s.inState(f) })
+	return found, c, len(all), nil
 }
 
 // Finding returns the finding to which a stored one belongs, with its aliases folded in, its rates and its label. all are the

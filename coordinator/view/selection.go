@@ -31,6 +31,8 @@ type Selection struct {
 	Status string
 	// Bug to which they belong: see bugOf.
 	Bug string
+	// State that they have on at least one JDK: misstepv1.StateQuiet or StateBack.
+	State string
 	// SeenSince is the earliest time at which they were last seen.
 	SeenSince time.Time
 	// Sort is one of Sorts; empty is new ones first, then the most recently seen.
@@ -49,6 +51,11 @@ func (s Selection) stored(f *misstepv1.Finding) bool {
 func (s Selection) labelled(f *misstepv1.Finding) bool {
 	return (s.Status == "" || s.Status == statusOf(f)) && (s.Bug == "" || s.Bug == bugOf(f)) &&
 		(s.JDK == "" || slices.ContainsFunc(f.GetKnownOn(), func(on *misstepv1.KnownOn) bool { return isJDK(on.GetJdk(), s.JDK) }))
+}
+
+// inState reports whether a finding matches by its states.
+func (s Selection) inState(f *misstepv1.Finding) bool {
+	return s.State == "" || slices.ContainsFunc(f.GetStates(), func(x *misstepv1.FindingState) bool { return x.GetKind() == s.State })
 }
 
 func statusOf(f *misstepv1.Finding) string {

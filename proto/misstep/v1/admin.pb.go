@@ -1158,7 +1158,9 @@ type ListFindingsRequest struct {
 	// again between two calls may move to another page.
 	PageToken string `protobuf:"bytes,9,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// bug to which the findings belong, by its id as ListBugs gives it; empty is all.
-	Bug           string `protobuf:"bytes,10,opt,name=bug,proto3" json:"bug,omitempty"`
+	Bug string `protobuf:"bytes,10,opt,name=bug,proto3" json:"bug,omitempty"`
+	// state of the findings (FindingState.kind): "quiet" or "back" on at least one JDK; empty is all.
+	State         string `protobuf:"bytes,11,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1259,6 +1261,13 @@ func (x *ListFindingsRequest) GetPageToken() string {
 func (x *ListFindingsRequest) GetBug() string {
 	if x != nil {
 		return x.Bug
+	}
+	return ""
+}
+
+func (x *ListFindingsRequest) GetState() string {
+	if x != nil {
+		return x.State
 	}
 	return ""
 }
@@ -1460,7 +1469,9 @@ type Bug struct {
 	// first_seen is the time of the first outcome.
 	FirstSeen *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=first_seen,json=firstSeen,proto3" json:"first_seen,omitempty"`
 	// last_seen is the time of the latest outcome.
-	LastSeen      *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	LastSeen *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
+	// states of its findings: "back" when one of them is, "quiet" when all of them are.
+	States        []string `protobuf:"bytes,11,rep,name=states,proto3" json:"states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1561,6 +1572,13 @@ func (x *Bug) GetFirstSeen() *timestamppb.Timestamp {
 func (x *Bug) GetLastSeen() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LastSeen
+	}
+	return nil
+}
+
+func (x *Bug) GetStates() []string {
+	if x != nil {
+		return x.States
 	}
 	return nil
 }
@@ -3290,7 +3308,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
-	"\arunning\x18\x03 \x01(\x04R\arunning\"\x9d\x02\n" +
+	"\arunning\x18\x03 \x01(\x04R\arunning\"\xb3\x02\n" +
 	"\x13ListFindingsRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\x12\x12\n" +
@@ -3304,7 +3322,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"page_token\x18\t \x01(\tR\tpageToken\x12\x10\n" +
 	"\x03bug\x18\n" +
-	" \x01(\tR\x03bug\"\x85\x01\n" +
+	" \x01(\tR\x03bug\x12\x14\n" +
+	"\x05state\x18\v \x01(\tR\x05state\"\x85\x01\n" +
 	"\x14ListFindingsResponse\x12/\n" +
 	"\bfindings\x18\x01 \x03(\v2\x13.misstep.v1.FindingR\bfindings\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
@@ -3314,7 +3333,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x10ListBugsResponse\x12#\n" +
 	"\x04bugs\x18\x01 \x03(\v2\x0f.misstep.v1.BugR\x04bugs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x04R\x05total\"\xc3\x02\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\"\xdb\x02\n" +
 	"\x03Bug\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x14\n" +
@@ -3328,7 +3347,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"first_seen\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tfirstSeen\x127\n" +
 	"\tlast_seen\x18\n" +
-	" \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\"2\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x16\n" +
+	"\x06states\x18\v \x03(\tR\x06states\"2\n" +
 	"\x11GetFindingRequest\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\"C\n" +

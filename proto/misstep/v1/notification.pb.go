@@ -98,7 +98,8 @@ func (x *Notification) GetOmitted() map[string]uint64 {
 // Event is something that happened to a finding.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// kind: "new-finding", "new-on-jdk" (a JDK showed it that had not yet), "quiet", "back" or "reproduction-done".
+	// kind: "new-finding", "new-on-jdk" (a JDK showed it that had not yet), "quiet" or "back" (see FindingState),
+	// or "reproduction-done".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// time at which the coordinator noticed it.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
@@ -291,10 +292,8 @@ type NoticedFinding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// jdks that showed it.
 	Jdks []string `protobuf:"bytes,1,rep,name=jdks,proto3" json:"jdks,omitempty"`
-	// quiet when that was reported.
-	Quiet bool `protobuf:"varint,2,opt,name=quiet,proto3" json:"quiet,omitempty"`
-	// back_on are the JDKs on which it came back.
-	BackOn        []string `protobuf:"bytes,3,rep,name=back_on,json=backOn,proto3" json:"back_on,omitempty"`
+	// states that were reported and still hold; of each only kind, jdk and bug.
+	States        []*FindingState `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -336,16 +335,9 @@ func (x *NoticedFinding) GetJdks() []string {
 	return nil
 }
 
-func (x *NoticedFinding) GetQuiet() bool {
+func (x *NoticedFinding) GetStates() []*FindingState {
 	if x != nil {
-		return x.Quiet
-	}
-	return false
-}
-
-func (x *NoticedFinding) GetBackOn() []string {
-	if x != nil {
-		return x.BackOn
+		return x.States
 	}
 	return nil
 }
@@ -428,7 +420,7 @@ var File_misstep_v1_notification_proto protoreflect.FileDescriptor
 const file_misstep_v1_notification_proto_rawDesc = "" +
 	"\n" +
 	"\x1dmisstep/v1/notification.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfc\x01\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18misstep/v1/finding.proto\"\xfc\x01\n" +
 	"\fNotification\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\acreated\x12)\n" +
@@ -458,11 +450,10 @@ const file_misstep_v1_notification_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1a.misstep.v1.NoticedFindingR\x05value:\x028\x01\x1aS\n" +
 	"\fTargetsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
-	"\x05value\x18\x02 \x01(\v2\x17.misstep.v1.TargetStateR\x05value:\x028\x01\"S\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.misstep.v1.TargetStateR\x05value:\x028\x01\"V\n" +
 	"\x0eNoticedFinding\x12\x12\n" +
-	"\x04jdks\x18\x01 \x03(\tR\x04jdks\x12\x14\n" +
-	"\x05quiet\x18\x02 \x01(\bR\x05quiet\x12\x17\n" +
-	"\aback_on\x18\x03 \x03(\tR\x06backOn\"\xc1\x01\n" +
+	"\x04jdks\x18\x01 \x03(\tR\x04jdks\x120\n" +
+	"\x06states\x18\x02 \x03(\v2\x18.misstep.v1.FindingStateR\x06states\"\xc1\x01\n" +
 	"\vTargetState\x122\n" +
 	"\awaiting\x18\x01 \x01(\v2\x18.misstep.v1.NotificationR\awaiting\x122\n" +
 	"\asending\x18\x02 \x01(\v2\x18.misstep.v1.NotificationR\asending\x12\x1a\n" +
@@ -492,6 +483,7 @@ var file_misstep_v1_notification_proto_goTypes = []any{
 	nil,                           // 6: misstep.v1.NotifierState.FindingsEntry
 	nil,                           // 7: misstep.v1.NotifierState.TargetsEntry
 	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*FindingState)(nil),          // 9: misstep.v1.FindingState
 }
 var file_misstep_v1_notification_proto_depIdxs = []int32{
 	8,  // 0: misstep.v1.Notification.created:type_name -> google.protobuf.Timestamp
@@ -501,16 +493,17 @@ var file_misstep_v1_notification_proto_depIdxs = []int32{
 	6,  // 4: misstep.v1.NotifierState.findings:type_name -> misstep.v1.NotifierState.FindingsEntry
 	7,  // 5: misstep.v1.NotifierState.targets:type_name -> misstep.v1.NotifierState.TargetsEntry
 	8,  // 6: misstep.v1.NotifierState.started:type_name -> google.protobuf.Timestamp
-	0,  // 7: misstep.v1.TargetState.waiting:type_name -> misstep.v1.Notification
-	0,  // 8: misstep.v1.TargetState.sending:type_name -> misstep.v1.Notification
-	8,  // 9: misstep.v1.TargetState.next:type_name -> google.protobuf.Timestamp
-	3,  // 10: misstep.v1.NotifierState.FindingsEntry.value:type_name -> misstep.v1.NoticedFinding
-	4,  // 11: misstep.v1.NotifierState.TargetsEntry.value:type_name -> misstep.v1.TargetState
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	9,  // 7: misstep.v1.NoticedFinding.states:type_name -> misstep.v1.FindingState
+	0,  // 8: misstep.v1.TargetState.waiting:type_name -> misstep.v1.Notification
+	0,  // 9: misstep.v1.TargetState.sending:type_name -> misstep.v1.Notification
+	8,  // 10: misstep.v1.TargetState.next:type_name -> google.protobuf.Timestamp
+	3,  // 11: misstep.v1.NotifierState.FindingsEntry.value:type_name -> misstep.v1.NoticedFinding
+	4,  // 12: misstep.v1.NotifierState.TargetsEntry.value:type_name -> misstep.v1.TargetState
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_notification_proto_init() }
@@ -518,6 +511,7 @@ func file_misstep_v1_notification_proto_init() {
 	if File_misstep_v1_notification_proto != nil {
 		return
 	}
+	file_misstep_v1_finding_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
