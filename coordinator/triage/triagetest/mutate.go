@@ -140,8 +140,8 @@ func paths(text string, random *rand.Rand) string {
 
 // crashedNames are what a program may call its threads: some have the words with which HotSpot names its own.
 var crashedNames = []string{
-	"main", "worker-%d", "WorkerThread-%d", "VM Thread helper %d", "C2 CompilerThread%d of ours", "G1 Conc#%d", "JFR Thread Sampler",
-	"WatcherThread", "GC Thread#%d", "x] [id=%d", "ends in \" quote %d", "Überwachung", "",
+	"main", "worker-%d", "WorkerThread-%d", "VM Thread helper %d", "C2 CompilerThread%d of ours", "G1 Conc#%d",
+	"JFR Thread Sampler", "WatcherThread", "GC Thread#%d", "x] [id=%d", "ends in \" quote %d", "Überwachung", "",
 }
 
 var crashedNameRE = regexp.MustCompile(`(?m)^(Current thread \(0x[0-9a-f]+\): +JavaThread ").*?("(?: daemon)? \[_thread)`)

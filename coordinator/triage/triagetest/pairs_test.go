@@ -80,7 +80,7 @@ func TestMutationsChangeWhatRunsChange(t *testing.T) {
 	require.Contains(t, other, "libvault_x86_64")
 	require.NotContains(t, crashedName(errorFile, random), `"worker-1"`)
 
-	const dump = "Full thread dump\n\n\"a\" #1 tid=0x1 nid=0x1\n\tat A.a\n\n\"b\" #2 tid=0x2 nid=0x2\n\tat B.b\n\nJNI global refs: 1"
+	const dump = "Full dump\n\n\"a\" #1 tid=0x1 nid=0x1\n\tat A.a\n\n\"b\" #2 tid=0x2 nid=0x2\n\tat B.b\n\nJNI global refs: 1"
 	head, threads, tail := split(dump)
 	require.Equal(t, dump, head+strings.Join(threads, "")+tail)
 	require.Len(t, threads, 1, "the last one stays the last")
