@@ -34,6 +34,18 @@ func blamed(c *misstepv1.Crash, native frames) string {
 	switch {
 	case len(outside) > 0:
 		blame = frameText(c, outside[0], len(outside) == len(stack) && outside[0].Normalised() == top.Normalised())
+		if f := outside[0]; f.Kind == signature.CFrame && f.FunctionName() == "" { // a library without symbols
+			named := from(outside, func(f signature.Frame) bool { return f.FunctionName() != "" || isJava(f) })
+			java := from(parseFrames(c.GetJavaFrames()).list, isJava)
+			switch {
+			case len(named) > 0:
+				blame += signature.CalledBy + frameText(c, named[0], false)
+			case native.cut:
+				blame += signature.CalledBy + signature.UnknownFrame
+			case len(java) > 0:
+				blame += signature.CalledBy + frameText(c, java[0], false)
+			}
+		}
 	case !native.cut: // all that is native says nothing
 		java := from(parseFrames(c.GetJavaFrames()).list, isJava)
 		if len(java) > 0 {
@@ -94,7 +106,7 @@ var reporters = []string{
 	"JVM_handle_", "PosixSignals::", "crash_handler", "javaSignalHandler", "signalHandler", "topLevelExceptionFilter",
 	"Handle_FLT_Exception", "handle_assert_poison_fault",
 	// The VM's allocation of native memory, where a damaged heap is noticed.
-	"os::malloc", "os::realloc", "os::free", "AllocateHeap", "FreeHeap", "ReallocateHeap",
+	"AccessInternal::", "os::malloc", "os::realloc", "os::free", "AllocateHeap", "FreeHeap", "ReallocateHeap",
 }
 
 // errorReporter reports whether a function of the VM is one of the reporters.
