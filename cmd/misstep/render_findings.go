@@ -40,7 +40,8 @@ func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string) {
 	var rows [][]string
 	for _, b := range bugs {
 		row := []string{
-			b.GetId(), strings.Join(append([]string{b.GetStatus()}, b.GetStates()...), " "), strconv.Itoa(len(b.GetFindingIds())), strconv.FormatUint(b.GetHits(), 10),
+			b.GetId(), strings.Join(append([]string{b.GetStatus()}, b.GetStates()...), " "),
+			strconv.Itoa(len(b.GetFindingIds())), strconv.FormatUint(b.GetHits(), 10),
 			percent(uint64(b.GetRate().GetHits()), uint64(b.GetRate().GetTries())), few(b.GetJdks()),
 			strings.Join(b.GetKinds(), " "),
 			ago(b.GetFirstSeen()), ago(b.GetLastSeen()), b.GetTitle(),

@@ -15,7 +15,7 @@ import (
 // least is what the committed reports of each kind reach, those held back included; raise these when a change reaches more. The
 // goals are a precision of 0.98 and a recall of 0.95 (make bench-triage).
 var least = map[string]struct{ precision, recall float64 }{
-	triagetest.KindCrash: {0.94, 0.95},
+	triagetest.KindCrash: {0.98, 0.95},
 	triagetest.KindHang:  {0.98, 0.95},
 }
 

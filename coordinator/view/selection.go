@@ -55,7 +55,8 @@ func (s Selection) labelled(f *misstepv1.Finding) bool {
 
 // inState reports whether a finding matches by its states.
 func (s Selection) inState(f *misstepv1.Finding) bool {
-	return s.State == "" || slices.ContainsFunc(f.GetStates(), func(x *misstepv1.FindingState) bool { return x.GetKind() == s.State })
+	has := func(x *misstepv1.FindingState) bool { return x.GetKind() == s.State }
+	return s.State == "" || slices.ContainsFunc(f.GetStates(), has)
 }
 
 func statusOf(f *misstepv1.Finding) string {

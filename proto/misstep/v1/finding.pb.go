@@ -60,8 +60,8 @@ type Finding struct {
 	KnownOn []*KnownOn `protobuf:"bytes,16,rep,name=known_on,json=knownOn,proto3" json:"known_on,omitempty"`
 	// former_ids are the ids that the signature had in older versions of its text form; they still name the finding.
 	FormerIds []string `protobuf:"bytes,17,rep,name=former_ids,json=formerIds,proto3" json:"former_ids,omitempty"`
-	// assorted is the reason why outcomes of this finding need not have one cause; empty when they do. Such a finding is never labelled
-	// as a known bug, merged or reproduced.
+	// assorted is the reason why outcomes of this finding need not have one cause; empty when they do. Such a finding is never
+	// labelled as a known bug, merged or reproduced.
 	Assorted string `protobuf:"bytes,18,opt,name=assorted,proto3" json:"assorted,omitempty"`
 	// bugs are the entries of known_on in the store's own catalogue, in its order.
 	Bugs []*KnownBug `protobuf:"bytes,19,rep,name=bugs,proto3" json:"bugs,omitempty"`
@@ -330,8 +330,8 @@ type KnownBug struct {
 	Note string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
 	// versions that have the bug, "from..to" with both ends included and open when left out; none means all.
 	Versions []string `protobuf:"bytes,6,rep,name=versions,proto3" json:"versions,omitempty"`
-	// fixed_in: versions from which on it is fixed ("17.0.16", "28+15"), or names of JDK builds. A version without an update ("28") is
-	// the mainline's, which later feature releases include; an update is of its feature release only.
+	// fixed_in: versions from which on it is fixed ("17.0.16", "28+15"), or names of JDK builds. A version without an update ("28")
+	// is the mainline's, which later feature releases include; an update is of its feature release only.
 	FixedIn []string `protobuf:"bytes,7,rep,name=fixed_in,json=fixedIn,proto3" json:"fixed_in,omitempty"`
 	// matches: the bug has every signature that one of them matches.
 	Matches []*KnownMatch `protobuf:"bytes,8,rep,name=matches,proto3" json:"matches,omitempty"`
