@@ -170,7 +170,7 @@ func (s *Server) notifier() *notify.Notifier {
 }
 
 // snapshot returns what notifications are about.
-func (s *Server) snapshot(tx store.Tx, _ time.Time) (notify.Snapshot, error) {
+func (s *Server) snapshot(tx store.Tx) (notify.Snapshot, error) {
 	findings, _, err := s.view.Findings(tx, view.Selection{})
 	if err != nil {
 		return notify.Snapshot{}, err

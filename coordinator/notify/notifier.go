@@ -24,7 +24,7 @@ const stateName = "notifier"
 type Notifier struct {
 	Store store.Store
 	// See reads what a round compares.
-	See func(tx store.Tx, now time.Time) (Snapshot, error)
+	See func(tx store.Tx) (Snapshot, error)
 	// Clock returns the time.
 	Clock func() time.Time
 	// NewID returns an id for a message.
@@ -59,12 +59,17 @@ func (n *Notifier) log(err error) {
 // Round notices what happened since the last round and sends what is due. With hurry it does not wait for the minimum time between
 // two messages. The error is that of the store; failed deliveries are logged and tried again by a later round.
 func (n *Notifier) Round(ctx context.Context, hurry bool) error {
+	var seen Snapshot
+	// Reading takes long in a large store; only the change of the notifier's own state keeps others from writing.
+	err := n.Store.View(ctx, func(tx store.Tx) (err error) {
+		seen, err = n.See(tx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("see what is new: %w", err)
+	}
 	messages := map[string]*misstepv1.Notification{}
-	err := n.change(ctx, func(tx store.Tx, state *misstepv1.NotifierState, now time.Time) error {
-		seen, err := n.See(tx, now)
-		if err != nil {
-			return err
-		}
+	err = n.change(ctx, func(state *misstepv1.NotifierState, now time.Time) error {
 		events := Observe(state, seen, now)
 		for _, t := range n.Targets {
 			waiting := targetState(state, t.Name)
@@ -100,7 +105,7 @@ func (n *Notifier) Round(ctx context.Context, hurry bool) error {
 	// What was delivered is noted even if the caller has no time left, or it would be delivered again.
 	noting, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
-	return n.change(noting, func(_ store.Tx, state *misstepv1.NotifierState, now time.Time) error {
+	return n.change(noting, func(state *misstepv1.NotifierState, now time.Time) error {
 		for i, t := range n.Targets {
 			if m := messages[t.Name]; m != nil {
 				n.note(targetState(state, t.Name), t, m, results[i], now)
@@ -127,7 +132,7 @@ func (n *Notifier) note(state *misstepv1.TargetState, t Target, m *misstepv1.Not
 }
 
 // change runs f on the stored state in one transaction and stores the state when f changed it.
-func (n *Notifier) change(ctx context.Context, f func(store.Tx, *misstepv1.NotifierState, time.Time) error) error {
+func (n *Notifier) change(ctx context.Context, f func(*misstepv1.NotifierState, time.Time) error) error {
 	now := n.Clock()
 	return n.Store.Update(ctx, func(tx store.Tx) error {
 		raw, err := tx.WorkerState(stateName)
@@ -139,7 +144,7 @@ func (n *Notifier) change(ctx context.Context, f func(store.Tx, *misstepv1.Notif
 			return fmt.Errorf("read the notifier's state: %w", err)
 		}
 		before := proto.CloneOf(state)
-		if err := f(tx, state, now); err != nil || proto.Equal(before, state) {
+		if err := f(state, now); err != nil || proto.Equal(before, state) {
 			return err
 		}
 		if raw, err = proto.Marshal(state); err != nil {

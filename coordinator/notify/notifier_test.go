@@ -43,7 +43,7 @@ func newFixture(s store.Store, targets ...Target) *fixture {
 	f := &fixture{now: now}
 	f.Notifier = &Notifier{
 		Store: s, Clock: func() time.Time { return f.now }, NewID: numbered(), Targets: targets,
-		Logger: slog.New(slog.DiscardHandler), See: func(store.Tx, time.Time) (Snapshot, error) { return f.seen, nil },
+		Logger: slog.New(slog.DiscardHandler), See: func(store.Tx) (Snapshot, error) { return f.seen, nil },
 	}
 	return f
 }
@@ -111,7 +111,7 @@ func TestAFailingStoreSendsNothing(t *testing.T) {
 	r := &receiver{}
 	f := newFixture(memory.New(), Target{Name: "a", Sender: r})
 	f.round(t)
-	f.See = func(store.Tx, time.Time) (Snapshot, error) { return Snapshot{}, errors.New("disk is gone") }
+	f.See = func(store.Tx) (Snapshot, error) { return Snapshot{}, errors.New("disk is gone") }
 	require.ErrorContains(t, f.Round(t.Context(), false), "disk is gone")
 	assert.Empty(t, r.got)
 }

@@ -15,6 +15,7 @@ import (
 //     the program counter was wrong. The first one behind them is to blame, native or Java.
 //   - The C library does what it is told, and so do the dynamic linker and the C++ runtime. abort is called by the function
 //     that gave up; of another fault, what was called belongs to the bug too: "C memcpy called by C libzip.so ZIP_GetEntry2".
+//   - Functions of a library without symbols are told apart by their callers: "C libfoo.so called by J a.B.c".
 //   - Unsafe accesses the address that it gets. Its functions in the VM have different names in each JDK, or compiled code
 //     makes the access itself: "V Unsafe called by a.B.c".
 func blamed(c *misstepv1.Crash, native frames) string {
@@ -34,17 +35,8 @@ func blamed(c *misstepv1.Crash, native frames) string {
 	switch {
 	case len(outside) > 0:
 		blame = frameText(c, outside[0], len(outside) == len(stack) && outside[0].Normalised() == top.Normalised())
-		if f := outside[0]; f.Kind == signature.CFrame && f.FunctionName() == "" { // a library without symbols
-			named := from(outside, func(f signature.Frame) bool { return f.FunctionName() != "" || isJava(f) })
-			java := from(parseFrames(c.GetJavaFrames()).list, isJava)
-			switch {
-			case len(named) > 0:
-				blame += signature.CalledBy + frameText(c, named[0], false)
-			case native.cut:
-				blame += signature.CalledBy + signature.UnknownFrame
-			case len(java) > 0:
-				blame += signature.CalledBy + frameText(c, java[0], false)
-			}
+		if f := outside[0]; f.Kind == signature.CFrame && f.FunctionName() == "" {
+			blame += callerOfNameless(c, native, outside)
 		}
 	case !native.cut: // all that is native says nothing
 		java := from(parseFrames(c.GetJavaFrames()).list, isJava)
@@ -64,6 +56,22 @@ func blamed(c *misstepv1.Crash, native frames) string {
 		return "C " + runtimeName(stack[0]) + signature.CalledBy + signature.UnknownFrame
 	}
 	return "C " + runtimeName(stack[0])
+}
+
+// callerOfNameless returns the part of a signature that tells functions of a library without symbols apart: the first frame below
+// with a name, native or Java; "" without one.
+func callerOfNameless(c *misstepv1.Crash, native frames, stack []signature.Frame) string {
+	named := from(stack, func(f signature.Frame) bool { return f.FunctionName() != "" || isJava(f) })
+	if len(named) == 0 && native.cut {
+		return signature.CalledBy + signature.UnknownFrame
+	}
+	if len(named) == 0 {
+		named = from(parseFrames(c.GetJavaFrames()).list, isJava)
+	}
+	if len(named) == 0 {
+		return ""
+	}
+	return signature.CalledBy + frameText(c, named[0], false)
 }
 
 // from returns the stack from the first frame on that suits.
@@ -106,7 +114,9 @@ var reporters = []string{
 	"JVM_handle_", "PosixSignals::", "crash_handler", "javaSignalHandler", "signalHandler", "topLevelExceptionFilter",
 	"Handle_FLT_Exception", "handle_assert_poison_fault",
 	// The VM's allocation of native memory, where a damaged heap is noticed.
-	"AccessInternal::", "os::malloc", "os::realloc", "os::free", "AllocateHeap", "FreeHeap", "ReallocateHeap",
+	"os::malloc", "os::realloc", "os::free", "AllocateHeap", "FreeHeap", "ReallocateHeap",
+	// The collectors' access barriers, which read what their caller asks for (oops/accessBackend.hpp).
+	"AccessInternal::",
 }
 
 // errorReporter reports whether a function of the VM is one of the reporters.
