@@ -85,7 +85,10 @@ public class Fixture {
         break;
       case "virtual": // JDK 21 and newer: threads that wait without a carrier
         for (int i = 0; i < 2; i++) {
-          ((Thread) Thread.class.getMethod("startVirtualThread", Runnable.class).invoke(null, (Runnable) Fixture::waitForNothing))
+          ((Thread)
+                  Thread.class
+                      .getMethod("startVirtualThread", Runnable.class)
+                      .invoke(null, (Runnable) Fixture::waitForNothing))
               .isAlive();
         }
         waitForNothing();
