@@ -49,9 +49,12 @@ func kindWords(kind string) string {
 	return kind
 }
 
-// depthWords compares the depths, where both are known. The reference of an edge check ends where the call is.
+// depthWords compares the depths, where both are known and count the same frames. The reference of an edge check ends where the
+// call is, and a shadow stack has instrumented methods only, so that a stack from which frames are missing may be the longer one.
 func (f *Facts) depthWords() string {
-	if f.ReferenceFrames == f.SuspectFrames || f.ReferenceFrames == 0 || f.Family == Edge {
+	lacks := f.Kind == truncated || f.Kind == missing
+	if f.ReferenceFrames == f.SuspectFrames || f.ReferenceFrames == 0 || f.Family == Edge || f.Family == Sample ||
+		lacks && f.SuspectFrames > f.ReferenceFrames {
 		return ""
 	}
 	return fmt.Sprintf(", %d of %d frames", f.SuspectFrames, f.ReferenceFrames)
