@@ -42,7 +42,7 @@ type Frame struct {
 }
 
 var (
-	nativeFrameRE = regexp.MustCompile(`^([VC])\s+\[([^\]+]+)(?:\+(0x[0-9a-fA-F]+))?\]\s*(.*)$`)
+	nativeFrameRE = regexp.MustCompile(`^([VC])\s+\[([^\]+]*)(?:\+(0x[0-9a-fA-F]+))?\]\s*(.*)$`)
 	javaFrameRE   = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(c1|c2|jvmci|C1|C2)\s+)?([^\s(]+)\(([^)\s]*\)[^\s+(]+)?`)
 	stubFrameRE   = regexp.MustCompile(`^v\s+(~?[\w:]+)`)
 	inFunctionRE  = regexp.MustCompile(`\+0x[0-9a-fA-F]+(\s.*)?$`)

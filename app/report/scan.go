@@ -41,6 +41,9 @@ type scanner struct {
 	now section
 	// prefix of the section's lines, nil for none.
 	prefix *prefix
+	// bare is true in an error file whose head lacks its number signs, since Markdown takes them for headings; head is true in
+	// that head.
+	bare, head bool
 	// last is the last line that was not empty, which has the version of the JVM before the first thread that
 	// Thread.dump_to_file wrote as text.
 	last []byte
@@ -119,6 +122,15 @@ var (
 	// threadRE matches the head of a printed thread, and what is before it.
 	threadRE   = regexp.MustCompile(`^(.*?)".*" (?:#\d+ )?(?:\[\d+\] )?.*\btid=0x[0-9a-f]+`)
 	threadMark = []byte(" tid=0x")
+	// deadlockHead begins the JVM's own report of a deadlock, which is often all that is copied of a dump.
+	deadlockHead = []byte("Found one Java-level deadlock:")
+	// bareHeadRE matches an error file's first line without its number sign, and what is before it.
+	bareHeadRE = regexp.MustCompile(`^(.*?)(?:A fatal|An unexpected) error has been detected by (?:the )?\S.*:\W*$`)
+	// bareErrorRE matches the head's line about the error.
+	bareErrorRE = regexp.MustCompile(`(?m)^# (?:SIG[A-Z]+|EXCEPTION_[A-Z_]+|Internal Error|Out of Memory Error)\b`)
+	// bareEndRE matches the first line after the head.
+	bareEndRE = regexp.MustCompile(`^(?:-----|Current thread|Native frames|Java frames|siginfo)`)
+	frameMark = []byte("Problematic frame:")
 	// plainRE matches the head of a thread that Thread.dump_to_file wrote as text: #22 "name" virtual
 	plainRE = regexp.MustCompile(`^#\d+ ".*"(?: virtual)?(?: [A-Z_]+ \S+)?$`)
 )
@@ -133,6 +145,10 @@ func (s *scanner) line(number int, line []byte) error {
 			return err
 		}
 		s.now = section{form: form, line: number}
+		s.bare = form == errorFile && bareHeadRE.Match(line) && !bytes.Contains(line, []byte("#"))
+		if s.head = s.bare; s.bare {
+			before = bytes.TrimRight(before, " \t*")
+		}
 		s.prefix = newPrefix(before)
 		if form == dumped {
 			s.now.text = append(append(s.now.text, s.last...), '\n')
@@ -143,6 +159,9 @@ func (s *scanner) line(number int, line []byte) error {
 		return nil
 	}
 	line = s.prefix.cut(line)
+	if s.bare {
+		line = s.sign(bytes.TrimLeft(line, " \t"))
+	}
 	if len(s.now.text)+len(line) < maxSection {
 		s.now.text = append(append(s.now.text, line...), '\n')
 	}
@@ -168,6 +187,12 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 	if s.now.form != unspecified {
 		return unspecified, nil
 	}
+	if m := bareHeadRE.FindSubmatch(line); m != nil {
+		return errorFile, m[1]
+	}
+	if before, _, found := bytes.Cut(line, deadlockHead); found {
+		return printed, before
+	}
 	if bytes.Contains(line, threadMark) {
 		if m := threadRE.FindSubmatch(line); m != nil {
 			return printed, m[1]
@@ -182,9 +207,23 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 // end ends the section.
 func (s *scanner) end() error {
 	now := s.now
-	s.now, s.prefix = section{}, nil
-	if now.form == unspecified {
+	prose := s.bare && !bareErrorRE.Match(now.text) // the words of the head, but no error
+	s.now, s.prefix, s.bare, s.head = section{}, nil, false, false
+	if now.form == unspecified || prose {
 		return nil
 	}
 	return s.found(now)
+}
+
+// sign returns a line of a bare error file with the number sign that it lacks. The head ends with the problematic frame.
+func (s *scanner) sign(line []byte) []byte {
+	switch {
+	case !s.head:
+		return line
+	case bareEndRE.Match(line):
+		s.head = false
+		return line
+	}
+	s.head = !bytes.HasSuffix(bytes.TrimRight(s.now.text, "\n"), frameMark) || len(line) == 0
+	return append([]byte("# "), bytes.Trim(line, "*")...)
 }

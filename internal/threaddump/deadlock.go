@@ -30,6 +30,7 @@ type deadlocked struct {
 	name, object, class string
 	holder              string // the first line of its name with the quotes, or UNKNOWN_owner_addr=…
 	lines               uint64 // digest of the lines of its stack
+	stack               []string
 }
 
 var (
@@ -41,6 +42,7 @@ var (
 const (
 	heldBy       = "which is held by "
 	mostListed   = 1024 // threads in deadlocks
+	mostLines    = 256  // lines of a listed stack
 	mostHeld     = 64   // locks of a thread among which one is looked for
 	unknownOwner = "UNKNOWN_"
 	rawMonitor   = "JVM TI raw monitor"
@@ -67,8 +69,11 @@ func (s *deadlockSection) read(line, trimmed string) bool {
 		s.readName(line)
 	case s.at < 0 || s.at >= len(*cycle):
 	case s.stacks:
-		if trimmed != "" {
-			(*cycle)[s.at].lines = digest((*cycle)[s.at].lines, trimmed)
+		if d := &(*cycle)[s.at]; trimmed != "" {
+			d.lines = digest(d.lines, trimmed)
+			if len(d.stack) < mostLines {
+				d.stack = append(d.stack, trimmed)
+			}
 		}
 	default:
 		(*cycle)[s.at].wait(trimmed)
@@ -98,6 +103,19 @@ func (s *deadlockSection) readName(line string) {
 	}
 }
 
+// list adds the listed threads to a dump.
+func (s *deadlockSection) list(d *Dump) {
+	for _, cycle := range s.cycles {
+		for _, listed := range cycle {
+			t := Thread{Name: listed.name, HeldBy: -1}
+			for _, line := range listed.stack {
+				t.read(line)
+			}
+			d.Threads = append(d.Threads, t)
+		}
+	}
+}
+
 func (d *deadlocked) wait(line string) {
 	for _, re := range []*regexp.Regexp{pendingMonitor, pendingOwnable} {
 		if m := re.FindStringSubmatch(line); m != nil {
@@ -114,6 +132,9 @@ func (d *deadlocked) wait(line string) {
 
 // resolve finds the listed threads among those of the dump and says whom they wait for.
 func (s *deadlockSection) resolve(d *Dump) {
+	if len(d.Threads) == 0 { // the section alone was copied
+		s.list(d)
+	}
 	byName := map[string][]int{}
 	for i, t := range d.Threads {
 		byName[t.Name] = append(byName[t.Name], i)

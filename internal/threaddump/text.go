@@ -66,10 +66,10 @@ func parseText(text []byte) (*Dump, error) {
 	if len(p.dump.Threads) == 0 { // the text ends where it begins
 		p = before
 	}
-	if !titled && len(p.dump.Threads) == 0 {
-		return nil, fmt.Errorf("read thread dump: %w: it has neither the line %q nor a thread's first line", ErrNotDump, dumpTitle)
-	}
 	p.section.resolve(p.dump)
+	if !titled && len(p.dump.Threads) == 0 {
+		return nil, fmt.Errorf("read thread dump: %w: it has neither the line %q nor a thread", ErrNotDump, dumpTitle)
+	}
 	return p.dump, nil
 }
 
@@ -93,7 +93,7 @@ func (p *textParser) line(line string) {
 	case trimmed == ownableTitle:
 		p.cur = -1
 	case p.cur >= 0:
-		p.ofThread(&p.dump.Threads[p.cur], trimmed)
+		p.dump.Threads[p.cur].read(trimmed)
 	case p.locked >= 0:
 		if m := ownable.FindStringSubmatch(trimmed); m != nil {
 			t := &p.dump.Threads[p.locked]
@@ -165,7 +165,7 @@ func number(s string) int64 {
 }
 
 // ofThread reads a line below a thread's first one.
-func (p *textParser) ofThread(t *Thread, line string) {
+func (t *Thread) read(line string) {
 	if state, ok := strings.CutPrefix(line, stateTitle); ok {
 		t.State = state
 		t.locks.waitsForClass = t.locks.waitsForClass && state == "RUNNABLE"
