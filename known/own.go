@@ -117,7 +117,8 @@ var identifying = map[string]struct {
 const minLiterals = 4
 
 // Warnings returns a line for each match of an entry that is likely to take other bugs, too: one that leaves open the part which
-// tells bugs apart. A crash whose error is a failed assertion is told apart by that.
+// tells bugs apart. A crash whose error is a failed assertion is told apart by that. An entry of fixed_in that is no version gets a
+// line as well, since it is taken as the name of a JDK build, which may be a mistyped version.
 func Warnings(p *misstepv1.KnownBug) []string {
 	var out []string
 	for _, m := range p.GetMatches() {
@@ -128,6 +129,12 @@ func Warnings(p *misstepv1.KnownBug) []string {
 		if len(m.GetParts()) <= of.index || literals(m.GetParts()[of.index:of.index+1]) < minLiterals {
 			out = append(out, fmt.Sprintf("%s: the match %q of kind %s leaves the %s open, so other bugs would get this label, too",
 				p.GetId(), m.GetParts(), m.GetKind(), of.name))
+		}
+	}
+	for _, text := range p.GetFixedIn() {
+		if f, err := parseFix(text); err == nil && f.name != "" {
+			out = append(out, fmt.Sprintf(
+				"%s: fixed_in %q is no version such as 17.0.16 or 28+15; it will only match a JDK build of that name", p.GetId(), text))
 		}
 	}
 	return out

@@ -107,6 +107,14 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// A mistyped version is a valid name of a build, so that only a warning can tell.
+func TestWarningsOfFixedIn(t *testing.T) {
+	got := known.Warnings(&misstepv1.KnownBug{Id: "P-1", FixedIn: []string{"17.0.16", "28+15", "banana"}})
+	assert.Equal(t, []string{
+		`P-1: fixed_in "banana" is no version such as 17.0.16 or 28+15; it will only match a JDK build of that name`,
+	}, got)
+}
+
 // Entries of one's own come first, and replace built-in ones with the same id.
 func TestWith(t *testing.T) {
 	s := &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", "truncated", "upcall <clinit>"}}
