@@ -50,8 +50,8 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	if len(f.GetAliases()) > 0 {
 		fmt.Fprintf(e.stdout, "merged into it: %s\n", strings.Join(f.GetAliases(), " "))
 	}
-	fmt.Fprintf(e.stdout, "first seen %s, last seen %s, %d hits\n\n", f.GetFirstSeen().AsTime().Local().Format(time.DateTime),
-		f.GetLastSeen().AsTime().Local().Format(time.DateTime), f.GetHits())
+	fmt.Fprintf(e.stdout, "first seen %s, last seen %s, %s\n\n", f.GetFirstSeen().AsTime().Local().Format(time.DateTime),
+		f.GetLastSeen().AsTime().Local().Format(time.DateTime), plural(int(f.GetHits()), "hit"))
 	renderRates(e.stdout, f.GetRates())
 	renderFactors(e.stdout, f.GetFactors())
 	renderNeighbours(e.stdout, f)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -141,9 +142,18 @@ func (c *knownShow) Run(ctx context.Context, e *env) error {
 		}
 	}
 	for _, m := range bug.GetMatches() {
-		fmt.Fprintf(e.stdout, "match: %s %q\n", m.GetKind(), m.GetParts())
+		fmt.Fprintf(e.stdout, "match: %s %s\n", m.GetKind(), quotedList(m.GetParts()))
 	}
 	return renderMatched(ctx, e.stdout, st, []*misstepv1.KnownBug{bug})
+}
+
+// quotedList prints strings as a YAML list in one line.
+func quotedList(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = strconv.Quote(s)
+	}
+	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
 type knownAdd struct {
@@ -245,7 +255,7 @@ func (c *knownCheck) Run(ctx context.Context, e *env) error {
 		}
 	}
 	if !doubtful {
-		fmt.Fprintf(e.stdout, "%d known bugs, none too wide\n", len(bugs))
+		fmt.Fprintf(e.stdout, "%s, none too wide\n", plural(len(bugs), "known bug"))
 	}
 	if c.Coordinator == "" && c.Dir == "" {
 		return nil
@@ -278,7 +288,7 @@ func renderMatched(ctx context.Context, w io.Writer, st *station.Station, bugs [
 			fmt.Fprintf(w, "%s has the signature of %s  %s\n", b.GetId(), f.GetId(), f.GetTitle())
 		}
 		if n == 0 {
-			fmt.Fprintf(w, "%s has no signature of a finding\n", b.GetId())
+			fmt.Fprintf(w, "%s matches no finding\n", b.GetId())
 		}
 	}
 	return nil

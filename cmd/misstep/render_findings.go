@@ -218,8 +218,8 @@ func renderNeighbours(w io.Writer, f *misstepv1.Finding) {
 	}
 	renderTable(w, []column{{title: "nearest"}, {title: "alike"}, {title: "why", cut: 20}, {title: "what", cut: 20}}, rows)
 	if len(f.GetFits()) > 0 {
-		fmt.Fprintf(w, "when it was new it looked like %s; `misstep findings merge %s ID` if it is\n",
-			strings.Join(f.GetFits(), " and "), f.GetId())
+		fmt.Fprintf(w, "when it was new it looked like %s; `misstep findings merge %s %s` if it is\n",
+			strings.Join(f.GetFits(), " and "), f.GetId(), f.GetFits()[0])
 	}
 }
 
