@@ -63,7 +63,7 @@ func (c *findingsList) Run(ctx context.Context, e *env) error {
 		return e.json(raws(findings))
 	}
 	if len(findings) > 0 {
-		renderFindings(e.stdout, findings, bundles)
+		renderFindings(e.stdout, findings, bundles, c.Sort)
 	}
 	c.sumUp(e, len(findings), total, "", bundles)
 	return nil
@@ -78,7 +78,7 @@ func (c *findingsList) bugs(ctx context.Context, e *env, st *station.Station, bu
 		return e.json(raws(bugs))
 	}
 	if len(bugs) > 0 {
-		renderBugs(e.stdout, bugs, bundles)
+		renderBugs(e.stdout, bugs, bundles, c.Sort)
 	}
 	findings := 0
 	for _, b := range bugs {

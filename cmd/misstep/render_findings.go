@@ -20,8 +20,8 @@ import (
 // whatWidth is the width below which a title says too little.
 const whatWidth = 30
 
-// renderBugs prints one line for each bug. bundles are paths by finding id.
-func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string) {
+// renderBugs prints one line for each bug. bundles are paths by finding id; the column of the key sort is never left out.
+func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string, sort string) {
 	columns := []column{
 		{title: "bug"},
 		{title: "status"},
@@ -37,6 +37,7 @@ func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string) {
 	if len(bundles) > 0 {
 		columns = append(columns, column{title: "bundle", drop: 1})
 	}
+	keepSorted(columns, sort)
 	var rows [][]string
 	for _, b := range bugs {
 		row := []string{
@@ -54,8 +55,8 @@ func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string) {
 	renderTable(w, columns, rows)
 }
 
-// renderFindings prints one line for each finding. bundles are paths by finding id.
-func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[string]string) {
+// renderFindings prints one line for each finding. bundles and sort are those of renderBugs.
+func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[string]string, sort string) {
 	columns := []column{
 		{title: "finding"},
 		{title: "known as"},
@@ -70,6 +71,7 @@ func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[stri
 	if len(bundles) > 0 {
 		columns = append(columns, column{title: "bundle", drop: 1})
 	}
+	keepSorted(columns, sort)
 	var rows [][]string
 	for _, f := range findings {
 		var hits, trials uint64
@@ -90,6 +92,15 @@ func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[stri
 		rows = append(rows, row)
 	}
 	renderTable(w, columns, rows)
+}
+
+// keepSorted lets the column that a table is sorted by never be left out. sort is a key of findings list --sort, or "".
+func keepSorted(columns []column, sort string) {
+	for i, c := range columns {
+		if sort != "" && (c.title == sort || c.title == sort+" seen") {
+			columns[i].drop = 0
+		}
+	}
 }
 
 // knownCell names the known bugs that a finding is, and says whether it is new on some of the JDKs that showed it.

@@ -19,7 +19,7 @@ func TestFindingsKnownInPart(t *testing.T) {
 			{Jdk: &misstepv1.Jdk{Name: "jdk25"}},
 		}},
 		{Id: "F2", KnownOn: []*misstepv1.KnownOn{{Jdk: &misstepv1.Jdk{Name: "jdk25"}}}},
-	}, nil)
+	}, nil, "")
 	assert.Contains(t, b.String(), "F1       JDK-8302320 in part  0     -     jdk8 jdk25  ")
 	assert.Contains(t, b.String(), "F2       -                    0     -     jdk25 ")
 }
