@@ -61,6 +61,11 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 	if err := executors.CheckPlacement(ctx, h.Installation.Home, request.GetCampaign()); err != nil {
 		return nil, err
 	}
+	if h.Reproduce {
+		if err := h.Limits.Check(h.Installation); err != nil {
+			return nil, err
+		}
+	}
 	dir, err := filepath.Abs(h.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("find folder %s: %w", h.Dir, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/app/reproduction"
@@ -47,9 +48,10 @@ func (h Hunt) resume(ctx context.Context, st *station.Station, request *misstepv
 			return ended[seed].GetId(), nil
 		}
 	}
-	if n := seed - asked.GetSeed(); n > 0 && len(running) == 0 {
-		h.Say("this campaign has run to its end here %d times: now with seed %d", n, seed)
+	if seed != asked.GetSeed() && len(running) == 0 {
+		h.Say("this campaign has run to its end here: now with seed %d", seed)
 	}
+	file := proto.CloneOf(asked)
 	asked.Seed = seed
 	if len(running) == 0 {
 		response, err := st.SubmitCampaign(ctx, request)
@@ -57,6 +59,9 @@ func (h Hunt) resume(ctx context.Context, st *station.Station, request *misstepv
 	}
 	for _, s := range running {
 		if differ := differences(s.GetCampaign(), asked, "budget"); len(differ) > 0 {
+			if of := differences(s.GetCampaign(), file, "budget"); len(of) > 0 {
+				differ = of // the seed that a user can see
+			}
 			return "", fmt.Errorf("%s holds the unfinished campaign %s, which differs in %s; resume it with its own file, end it "+
 				"with `misstep campaign stop %s --dir %s`, or choose another --dir",
 				h.Dir, describe(s), strings.Join(differ, ", "), s.GetId(), h.Dir)

@@ -75,5 +75,7 @@ func TestHuntResumesOnlyTheSameCampaign(t *testing.T) {
 	require.NoError(t, err)
 	_, err = hunt(func(*misstepv1.Campaign) {})
 	require.NoError(t, err)
-	assert.Equal(t, "this campaign has run to its end here 1 times: now with seed 4\n", log.String())
+	assert.Equal(t, "this campaign has run to its end here: now with seed 4\n", log.String())
+	_, err = hunt(func(c *misstepv1.Campaign) { c.Seed = 9 })
+	require.ErrorContains(t, err, "seed (4, the file has 9)", "although 9 has run to its end")
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/agent"
+	"misstep/app/local"
 	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -42,10 +43,8 @@ func (d Driver) request(ctx context.Context, id string) (*misstepv1.StartReprodu
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range limits.JDKs {
-		if _, err := i.ResolveJDK(&misstepv1.Jdk{Name: name}); err != nil {
-			return nil, fmt.Errorf("--jdks: %w", err)
-		}
+	if err := limits.Check(i); err != nil {
+		return nil, err
 	}
 	for _, entry := range entries {
 		if len(limits.JDKs) > 0 && !slices.Contains(limits.JDKs, entry.Name) {
@@ -106,4 +105,17 @@ func Unfinished(ctx context.Context, st *station.Station, cleanTries uint32) ([]
 		ids = append(append(ids, response.GetFinding().GetId()), response.GetFinding().GetAliases()...)
 	}
 	return ids, nil
+}
+
+// Check returns which limit names what is not there, as far as that is known before there is a finding.
+func (l Limits) Check(i local.Installation) error {
+	if _, err := perturbations(l.Perturb); err != nil {
+		return fmt.Errorf("--perturb %w", err)
+	}
+	for _, name := range l.JDKs {
+		if _, err := i.ResolveJDK(&misstepv1.Jdk{Name: name}); err != nil {
+			return fmt.Errorf("--jdks: %w", err)
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 
+	"misstep/app"
 	"misstep/app/doctor"
 )
 
@@ -16,6 +17,9 @@ type doctorCommand struct {
 // Run examines the machine.
 func (c *doctorCommand) Run(ctx context.Context, e *env) error {
 	all := doctor.Examine(ctx, e.installation())
+	if ctx.Err() != nil { // what was not examined would look as if it did not work
+		return app.ErrInterrupted
+	}
 	if c.JSON {
 		if err := e.json(all); err != nil {
 			return err

@@ -83,8 +83,8 @@ func TestSchedCommandLine(t *testing.T) {
 func TestContradictoryFlags(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--max-runs: expected a positive number, together with --repeat-until-failure": {"run", "--max-runs", "3", "--", "true"},
-		"--max-runs: want a value at least 1, got -3": {"run", "--repeat-until-failure", "--max-runs=-3", "--", "true"},
-		"--timeout: want a value above 0s, got -3s":   {"run", "--timeout=-3s", "--", "true"},
+		"--max-runs: want a value at least 1, got -3":                                  {"run", "--repeat-until-failure", "--max-runs=-3", "--", "true"},
+		"--timeout: want a value above 0s, got -3s":                                    {"run", "--timeout=-3s", "--", "true"},
 	} {
 		code, _, stderr := sched(t, args...)
 		assert.Equal(t, 125, code)
