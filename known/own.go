@@ -134,7 +134,8 @@ func Warnings(p *misstepv1.KnownBug) []string {
 	for _, text := range p.GetFixedIn() {
 		if f, err := parseFix(text); err == nil && f.name != "" {
 			out = append(out, fmt.Sprintf(
-				"%s: fixed_in %q is no version such as 17.0.16 or 28+15; it will only match a JDK build of that name", p.GetId(), text))
+				"%s: fixed_in %q is no version such as 17.0.16 or 28+15; it will only match a JDK build of that name",
+				p.GetId(), text))
 		}
 	}
 	return out

@@ -41,8 +41,8 @@ type huntResult struct {
 // Run hunts until the campaign is done or interrupted; either way it ends with the summary and the bundles.
 func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	if !c.Reproduce && (len(c.JDKs) > 0 || len(c.Perturb) > 0) {
-		return errors.New("--jdks and --perturb are for reproducing what a hunt finds: add --reproduce, or set jdks and perturbations " +
-			"in the campaign")
+		return errors.New("--jdks and --perturb are for reproducing what a hunt finds: add --reproduce, or set jdks and " +
+			"perturbations in the campaign")
 	}
 	request, err := e.load(ctx, c.Campaign)
 	if err != nil {
