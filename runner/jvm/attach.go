@@ -76,10 +76,15 @@ func attach(ctx context.Context, pid int, socket string, quit func()) (net.Conn,
 		return conn, nil
 	}
 	trigger := fmt.Sprintf("/proc/%d/cwd/.attach_pid%d", pid, pid)
-	if err := os.WriteFile(trigger, nil, 0o600); err != nil {
+	// The JVM's user owns the folder: a link that it may have left there is not followed.
+	file, err := os.OpenFile(trigger, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
 		return nil, err
 	}
 	defer os.Remove(trigger)
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
 	quit()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
