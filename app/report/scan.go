@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"regexp"
+
+	"misstep/internal/capped"
 )
 
 // Bounds of what is kept of an input.
@@ -58,7 +60,7 @@ func scan(in *bufio.Reader, found func(section) error) error {
 	}
 	var buffer []byte
 	for number := 1; ; number++ {
-		line, err := readLine(in, buffer[:0])
+		line, err := capped.ReadLine(in, buffer[:0], maxLine)
 		buffer = line
 		if len(line) > 0 || err == nil {
 			if err := s.line(number, line); err != nil {
@@ -74,20 +76,6 @@ func scan(in *bufio.Reader, found func(section) error) error {
 			}
 			return err
 		}
-	}
-}
-
-// readLine appends the next line to a buffer, without its terminator and cut to maxLine bytes.
-func readLine(in *bufio.Reader, line []byte) ([]byte, error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		if room := maxLine - len(line); room > 0 {
-			line = append(line, part[:min(room, len(part))]...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		return bytes.TrimRight(line, "\r\n"), err
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"misstep/internal/capped"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -87,17 +88,8 @@ func certain(line string) string {
 
 // readLine returns the next line without its terminator, cut to maxLine bytes of valid UTF-8.
 func readLine(in *bufio.Reader) (string, error) {
-	var kept []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		if room := maxLine - len(kept); room > 0 {
-			kept = append(kept, part[:min(room, len(part))]...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		return strings.ToValidUTF8(strings.TrimRight(string(kept), "\r\n"), "?"), err
-	}
+	line, err := capped.ReadLine(in, nil, maxLine)
+	return strings.ToValidUTF8(string(line), "?"), err
 }
 
 // state of the parser: the list of lines in which it is.
