@@ -147,10 +147,15 @@ func TestBack(t *testing.T) {
 	w := newWatched(t, sender)
 	bug := matching("P-1", "SIGSEGV", "frame: V frame::sender")
 	bug.FixedIn = []string{"17.0.16"}
+	bug.Title = "the sender of a torn frame"
 	w.know(bug)
 	w.run(5, "old", sender)
 	w.run(100, "new")
 	assert.Equal(t, "P-1", w.finding(sender).GetKnownAs())
+	bugs, err := w.ListBugs(t.Context(), &misstepv1.ListBugsRequest{})
+	require.NoError(t, err)
+	require.Len(t, bugs.GetBugs(), 1)
+	assert.Equal(t, bug.GetTitle(), bugs.GetBugs()[0].GetTitle(), "a bug of one's own has its own title")
 	assert.Empty(t, w.finding(sender).GetStates())
 	w.run(2, "new", sender)
 	got := w.finding(sender)

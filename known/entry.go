@@ -39,12 +39,17 @@ func readEntries(text []byte) ([]entry, error) {
 	return entries, nil
 }
 
-// compile checks what both catalogues demand of an entry.
-func (e entry) compile() (Bug, error) {
-	b := Bug{
+// bug returns the entry as it is written, which matches nothing yet.
+func (e entry) bug() Bug {
+	return Bug{
 		ID: e.ID, Title: e.Title, Description: strings.TrimSpace(e.Description), Versions: e.Versions, Link: e.Link,
 		Note: strings.TrimSpace(e.Note), FixedIn: e.FixedIn, Matches: e.Matches,
 	}
+}
+
+// compile checks what both catalogues demand of an entry.
+func (e entry) compile() (Bug, error) {
+	b := e.bug()
 	for _, v := range e.Versions {
 		r, err := parseRange(v)
 		if err != nil {

@@ -42,6 +42,9 @@ func parseFix(text string) (fix, error) {
 
 // FixedOn returns the first entry of fixed_in according to which a JDK has the fix, or "".
 func (b Bug) FixedOn(jdk *misstepv1.Jdk) string {
+	if len(b.fixes) == 0 {
+		return ""
+	}
 	v, ok := ParseVersion(jdk.GetVersion())
 	for i, f := range b.fixes {
 		switch {

@@ -17,14 +17,7 @@ func ParseOwn(text []byte) ([]*misstepv1.KnownBug, error) {
 	}
 	var out []*misstepv1.KnownBug
 	for _, e := range entries {
-		p := &misstepv1.KnownBug{
-			Id: e.ID, Title: e.Title, Description: strings.TrimSpace(e.Description), Link: e.Link, Note: strings.TrimSpace(e.Note),
-			Versions: e.Versions, FixedIn: e.FixedIn,
-		}
-		for _, m := range e.Matches {
-			p.Matches = append(p.Matches, &misstepv1.KnownMatch{Kind: m.Kind, Parts: m.Parts})
-		}
-		out = append(out, p)
+		out = append(out, e.bug().Proto())
 	}
 	_, err = Own(out)
 	return out, err

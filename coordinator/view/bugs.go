@@ -8,7 +8,6 @@ import (
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	"misstep/internal/interval"
-	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -25,7 +24,7 @@ func (r Reader) Bugs(tx store.Tx, s Selection) (list []*misstepv1.Bug, total int
 		of[id] = append(of[id], f)
 	}
 	titles := map[string]string{}
-	for _, b := range r.Known.Bugs() {
+	for _, b := range c.known.Bugs() {
 		titles[b.ID] = b.Title
 	}
 	keys := map[string]sortKey{}
@@ -80,10 +79,7 @@ func bug(id string, findings []*misstepv1.Finding, c counts) (*misstepv1.Bug, so
 	if b.GetRate().GetTries() > 0 {
 		k.rate = float64(b.GetRate().GetHits()) / float64(b.GetRate().GetTries())
 	}
-	if len(on) > 0 {
-		k.version, _ = known.ParseVersion(on[0].GetJdk().GetVersion())
-		k.jdk = on[0].GetJdk().GetName()
-	}
+	k.setOldest(on)
 	return b, k
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -19,10 +20,11 @@ func (r Reader) Findings(tx store.Tx, s Selection) (list []*misstepv1.Finding, t
 	return found, total, nil
 }
 
-// counts are the trials and hits of a store, read once.
+// counts are the trials and hits of a store, and the bugs that its findings are labelled with, read once.
 type counts struct {
 	trials []rates.Count
 	shown  shown
+	known  known.Catalogue
 }
 
 // selected returns the selected findings in any order.
@@ -37,7 +39,8 @@ func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, 
 	if c.shown, err = readShown(tx); err != nil {
 		return nil, counts{}, 0, err
 	}
-	jdks := jdksOf{}
+	l := r.labelling(g)
+	c.known = l.known
 	all := g.Findings()
 	var marked []seen
 	for _, f := range all {
@@ -46,7 +49,7 @@ func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, 
 			continue
 		}
 		hits := c.shown.hits(append([]string{f.GetId()}, f.GetAliases()...)...)
-		if err := r.addLabel(tx, g, f, hits, jdks); err != nil {
+		if err := l.addLabel(tx, f, hits); err != nil {
 			return nil, counts{}, 0, err
 		}
 		if s.labelled(f) {
@@ -54,7 +57,7 @@ func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, 
 			found, marked = append(found, f), append(marked, seen{f, hits})
 		}
 	}
-	if err := r.addStates(tx, g, marked, c.trials, jdks); err != nil {
+	if err := l.addStates(tx, marked, c.trials); err != nil {
 		return nil, counts{}, 0, err
 	}
 	found = slices.DeleteFunc(found, func(f *misstepv1.Finding) bool { return !s.inState(f) })
@@ -75,9 +78,9 @@ func (r Reader) Finding(tx store.Tx, g Groups, id string) (f *misstepv1.Finding,
 		return nil, nil, err
 	}
 	addRates(f, hits, trials)
-	jdks := jdksOf{}
-	if err := r.addLabel(tx, g, f, hits, jdks); err != nil {
+	l := r.labelling(g)
+	if err := l.addLabel(tx, f, hits); err != nil {
 		return nil, nil, err
 	}
-	return f, all, r.addStates(tx, g, []seen{{f, hits}}, trials, jdks)
+	return f, all, l.addStates(tx, []seen{{f, hits}}, trials)
 }

@@ -52,7 +52,7 @@ func LoadGroups(tx store.Tx) (Groups, error) {
 }
 
 // Findings returns the findings with their aliases folded in, most recently seen first. Hits of aliases are not added up here,
-// since one trial may have shown several: see addHits, which also labels them.
+// since one trial may have shown several: see shown.
 func (g Groups) Findings() []*misstepv1.Finding {
 	var out []*misstepv1.Finding
 	for id, row := range g.Rows {

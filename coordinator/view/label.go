@@ -12,15 +12,24 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
+// labelling is what findings are labelled by, made once for all of them.
+type labelling struct {
+	Groups
+	// known is the store's own catalogue before the built-in one.
+	known known.Catalogue
+	jdks  jdksOf
+}
+
+func (r Reader) labelling(g Groups) labelling { return labelling{g, r.Known.With(g.Own), jdksOf{}} }
+
 // addLabel fills in which known bug a finding is on each JDK that showed it, and on all of them. The label depends on the hits, in
 // any order, and on the current catalogues, of which the store's own comes first; the label of a stored reproducer is that of its
 // own time. Merged findings are one bug, so any of their signatures may identify it.
-func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rates.Count, jdks jdksOf) error {
+func (l labelling) addLabel(tx store.Tx, f *misstepv1.Finding, hits []rates.Count) error {
 	f.KnownAs, f.KnownOn, f.Bugs = "", nil, nil
 	f.Assorted, _ = triage.Assorted(f.GetSignature())
-	catalogue := r.Known.With(g.Own)
 	for _, h := range hits {
-		jdk, err := jdks.find(tx, h.Combination)
+		jdk, err := l.jdks.find(tx, h.Combination)
 		if err != nil {
 			return err
 		}
@@ -31,14 +40,14 @@ func (r Reader) addLabel(tx store.Tx, g Groups, f *misstepv1.Finding, hits []rat
 		}
 		on := &misstepv1.KnownOn{Jdk: jdk}
 		for _, id := range append([]string{f.GetId()}, f.GetAliases()...) {
-			for _, bug := range triage.KnownAs(catalogue, g.Rows[id].GetSignature(), jdk) {
+			for _, bug := range triage.KnownAs(l.known, l.Rows[id].GetSignature(), jdk) {
 				switch {
 				case on.GetKnownAs() == "":
 					on.KnownAs = bug
 				case on.GetKnownAs() != bug && !slices.Contains(on.GetAlsoAs(), bug):
 					on.AlsoAs = append(on.AlsoAs, bug)
 				}
-				if own := g.OwnBugs[bug]; own != nil && !slices.Contains(f.GetBugs(), own) {
+				if own := l.OwnBugs[bug]; own != nil && !slices.Contains(f.GetBugs(), own) {
 					f.Bugs = append(f.Bugs, own)
 				}
 			}

@@ -70,11 +70,16 @@ func keyOfFinding(f *misstepv1.Finding) sortKey {
 		id: f.GetId(), kind: f.GetSignature().GetKind(), known: statusOf(f) == StatusKnown, hits: f.GetHits(),
 		rate: rateOf(f), first: f.GetFirstSeen().AsTime(), last: f.GetLastSeen().AsTime(),
 	}
-	if on := f.GetKnownOn(); len(on) > 0 { // which are in the order of versions
+	k.setOldest(f.GetKnownOn())
+	return k
+}
+
+// setOldest sets the oldest of the JDKs, which are in the order of their versions.
+func (k *sortKey) setOldest(on []*misstepv1.KnownOn) {
+	if len(on) > 0 {
 		k.version, _ = known.ParseVersion(on[0].GetJdk().GetVersion())
 		k.jdk = on[0].GetJdk().GetName()
 	}
-	return k
 }
 
 // rateOf is a finding's rate over everything that its rates list; 0 without trials.

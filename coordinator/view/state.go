@@ -22,7 +22,7 @@ type seen struct {
 
 // addStates fills in the states of findings that have their labels (see package watch). trials are those of the whole store. The
 // trials are read once, in the order of their ids, however many findings there are.
-func (r Reader) addStates(tx store.Tx, g Groups, all []seen, trials []rates.Count, jdks jdksOf) error {
+func (l labelling) addStates(tx store.Tx, all []seen, trials []rates.Count) error {
 	type mark struct {
 		of   seen
 		last rates.Last
@@ -32,8 +32,8 @@ func (r Reader) addStates(tx store.Tx, g Groups, all []seen, trials []rates.Coun
 		return err
 	}
 	byFinding := map[string][]rates.Last{}
-	for _, l := range lastHits {
-		byFinding[l.Finding] = append(byFinding[l.Finding], l)
+	for _, last := range lastHits {
+		byFinding[last.Finding] = append(byFinding[last.Finding], last)
 	}
 	var marks []mark
 	for _, s := range all {
@@ -41,11 +41,11 @@ func (r Reader) addStates(tx store.Tx, g Groups, all []seen, trials []rates.Coun
 		if s.finding.GetAssorted() != "" {
 			continue
 		}
-		if err := r.addBack(tx, g, s, trials, jdks); err != nil {
+		if err := l.addBack(tx, s, trials); err != nil {
 			return err
 		}
-		for _, l := range lastOf(byFinding, append([]string{s.finding.GetId()}, s.finding.GetAliases()...)) {
-			marks = append(marks, mark{s, l})
+		for _, last := range lastOf(byFinding, append([]string{s.finding.GetId()}, s.finding.GetAliases()...)) {
+			marks = append(marks, mark{s, last})
 		}
 	}
 	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.last.Trial, b.last.Trial) })
@@ -131,16 +131,15 @@ func cells(s seen, jdk string, before map[rates.Combination]uint64, trials []rat
 }
 
 // addBack adds a state for each JDK that showed the finding although it has the fix of the known bug with its signature.
-func (r Reader) addBack(tx store.Tx, g Groups, s seen, trials []rates.Count, jdks jdksOf) error {
-	catalogue := r.Known.With(g.Own)
+func (l labelling) addBack(tx store.Tx, s seen, trials []rates.Count) error {
 	states := map[string]*misstepv1.FindingState{}
 	on := func(c rates.Count) (*misstepv1.FindingState, error) {
-		jdk, err := jdks.find(tx, c.Combination)
+		jdk, err := l.jdks.find(tx, c.Combination)
 		if err != nil {
 			return nil, err
 		}
 		for _, id := range append([]string{s.finding.GetId()}, s.finding.GetAliases()...) {
-			bug, fixedIn := catalogue.Fixed(g.Rows[id].GetSignature(), jdk)
+			bug, fixedIn := l.known.Fixed(l.Rows[id].GetSignature(), jdk)
 			if bug == "" {
 				continue
 			}
