@@ -8,6 +8,7 @@ import (
 
 	"misstep/app/bundles"
 	"misstep/app/retest"
+	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -88,9 +89,9 @@ func (c *findingsShow) addVanished(ctx context.Context, e *env, f *misstepv1.Fin
 		return err
 	}
 	defer st.Close()
-	all, err := st.ListFindings(ctx, &misstepv1.ListFindingsRequest{})
+	all, _, err := station.Findings(ctx, st, &misstepv1.ListFindingsRequest{})
 	if err == nil {
-		f.VanishWith, err = retest.Together(c.Dir, f, all.GetFindings())
+		f.VanishWith, err = retest.Together(c.Dir, f, all)
 	}
 	return err
 }

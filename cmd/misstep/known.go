@@ -270,7 +270,7 @@ func (c *knownCheck) Run(ctx context.Context, e *env) error {
 
 // renderMatched prints which findings of a store have signatures of the bugs.
 func renderMatched(ctx context.Context, w io.Writer, st *station.Station, bugs []*misstepv1.KnownBug) error {
-	r, err := st.ListFindings(ctx, &misstepv1.ListFindingsRequest{})
+	findings, _, err := station.Findings(ctx, st, &misstepv1.ListFindingsRequest{})
 	if err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func renderMatched(ctx context.Context, w io.Writer, st *station.Station, bugs [
 			return err
 		}
 		n := 0
-		for _, f := range r.GetFindings() {
+		for _, f := range findings {
 			if f.GetAssorted() != "" || !one.Bugs()[0].Causes(f.GetSignature()) {
 				continue
 			}

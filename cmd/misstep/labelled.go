@@ -3,11 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/term"
 )
 
 // labelled prints rows of a label and a value that is wrapped to a width.
@@ -16,21 +12,8 @@ type labelled struct {
 	width int
 }
 
-const (
-	labelWidth   = 13  // columns of a label and its distance
-	narrowest    = 40  // columns of a line, however narrow the terminal is
-	defaultWidth = 100 // columns where the output is no terminal
-)
-
-// widthOf returns the width of the terminal that a writer writes to.
-func widthOf(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return max(width, narrowest)
-		}
-	}
-	return defaultWidth
-}
+// labelWidth is the columns of a label and its distance.
+const labelWidth = 13
 
 // line prints words from the first column on.
 func (l *labelled) line(text string) { l.print("", "  ", text) }
@@ -50,25 +33,12 @@ func (l *labelled) rows(label string, texts []string) {
 	}
 }
 
-// print prints words after the first indentation, and continues them after the other one. A word that is longer than a line is not
-// broken, so that it can be copied.
+// print prints words after the first indentation, and continues them after the other one, which is the wider one.
 func (l *labelled) print(first, others, text string) {
-	var b strings.Builder
-	b.WriteString(first)
-	column, begun := utf8.RuneCountInString(first), false
-	for word := range strings.FieldsSeq(printable(text)) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case !begun:
-		case column+1+n > l.width:
-			b.WriteString("\n" + others)
-			column = utf8.RuneCountInString(others)
-		default:
-			b.WriteByte(' ')
-			column++
+	for i, line := range wrap(text, l.width-len(others)) {
+		if i > 0 {
+			first = others
 		}
-		b.WriteString(word)
-		column, begun = column+n, true
+		fmt.Fprintln(l.w, first+line)
 	}
-	fmt.Fprintln(l.w, b.String())
 }

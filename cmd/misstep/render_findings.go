@@ -22,85 +22,63 @@ const whatWidth = 30
 
 // renderBugs prints one line for each bug. bundles are paths by finding id; the column of the key sort is never left out.
 func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string, sort string) {
-	columns := []column{
-		{title: "bug"},
-		{title: "status"},
-		{title: "findings"},
-		{title: "hits"},
-		{title: "rate", drop: 2},
-		{title: "JDKs"},
-		{title: "kind", drop: 4},
-		{title: "first seen", drop: 5},
-		{title: "last seen", drop: 3},
-		{title: "what", cut: whatWidth},
-	}
-	if len(bundles) > 0 {
-		columns = append(columns, column{title: "bundle", drop: 1})
-	}
-	keepSorted(columns, sort)
 	var rows [][]string
 	for _, b := range bugs {
-		row := []string{
+		rows = append(rows, []string{
 			b.GetId(), strings.Join(append([]string{b.GetStatus()}, b.GetStates()...), " "),
 			strconv.Itoa(len(b.GetFindingIds())), strconv.FormatUint(b.GetHits(), 10),
 			percent(uint64(b.GetRate().GetHits()), uint64(b.GetRate().GetTries())), few(b.GetJdks()),
-			strings.Join(b.GetKinds(), " "),
-			ago(b.GetFirstSeen()), ago(b.GetLastSeen()), b.GetTitle(),
-		}
-		if len(bundles) > 0 {
-			row = append(row, bundleCell(b.GetFindingIds(), bundles))
-		}
-		rows = append(rows, row)
+			strings.Join(b.GetKinds(), " "), ago(b.GetFirstSeen()), ago(b.GetLastSeen()), b.GetTitle(),
+			bundleCell(b.GetFindingIds(), bundles),
+		})
 	}
-	renderTable(w, columns, rows)
+	renderSeen(w, []column{{title: "bug"}, {title: "status"}, {title: "findings"}}, rows, bundles, sort)
 }
 
 // renderFindings prints one line for each finding. bundles and sort are those of renderBugs.
 func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[string]string, sort string) {
-	columns := []column{
-		{title: "finding"},
-		{title: "known as"},
-		{title: "hits"},
-		{title: "rate", drop: 2},
-		{title: "JDKs"},
-		{title: "kind", drop: 4},
-		{title: "first seen", drop: 5},
-		{title: "last seen", drop: 3},
-		{title: "what", cut: whatWidth},
-	}
-	if len(bundles) > 0 {
-		columns = append(columns, column{title: "bundle", drop: 1})
-	}
-	keepSorted(columns, sort)
 	var rows [][]string
 	for _, f := range findings {
 		var hits, trials uint64
 		for _, r := range f.GetRates() {
 			hits, trials = hits+r.GetHits(), trials+r.GetTrials()
 		}
-		row := []string{
+		bundle := bundleCell(slices.Concat([]string{f.GetId()}, f.GetAliases(), f.GetFormerIds()), bundles)
+		if bundles[f.GetId()] != "" {
+			bundle = "yes" // named after the finding
+		}
+		rows = append(rows, []string{
 			f.GetId(), knownCell(f), strconv.FormatUint(f.GetHits(), 10), percent(hits, trials), few(jdksOf(f)),
-			f.GetSignature().GetKind(), ago(f.GetFirstSeen()), ago(f.GetLastSeen()), f.GetTitle() + looksLike(f),
-		}
-		if len(bundles) > 0 {
-			bundle := bundleCell(slices.Concat([]string{f.GetId()}, f.GetAliases(), f.GetFormerIds()), bundles)
-			if bundles[f.GetId()] != "" {
-				bundle = "yes" // named after the finding
-			}
-			row = append(row, bundle)
-		}
-		rows = append(rows, row)
+			f.GetSignature().GetKind(), ago(f.GetFirstSeen()), ago(f.GetLastSeen()), f.GetTitle() + looksLike(f), bundle,
+		})
 	}
-	renderTable(w, columns, rows)
+	renderSeen(w, []column{{title: "finding"}, {title: "known as"}}, rows, bundles, sort)
 }
 
-// keepSorted lets the column that a table is sorted by never be left out. sort is a key of findings list --sort, or "".
-func keepSorted(columns []column, sort string) {
+// renderSeen prints a table of bugs or findings: columns of their own, then those that both have, the bundle where there are any.
+func renderSeen(w io.Writer, own []column, rows [][]string, bundles map[string]string, sort string) {
+	columns := append(own, []column{
+		{title: "hits"},
+		{title: "rate", drop: 2},
+		{title: "JDKs"},
+		{title: "kind", drop: 4},
+		{title: "first seen", drop: 5},
+		{title: "last seen", drop: 3},
+		{title: "what", cut: whatWidth},
+		{title: "bundle", drop: 1},
+	}...)
+	if len(bundles) == 0 {
+		columns = columns[:len(columns)-1]
+		for i := range rows {
+			rows[i] = rows[i][:len(columns)]
+		}
+	}
 	for i, c := range columns {
 		if sort != "" && (c.title == sort || c.title == sort+" seen") {
 			columns[i].drop = 0
 		}
 	}
+	renderTable(w, columns, rows)
 }
 
 // knownCell names the known bugs that a finding is, and says whether it is new on some of the JDKs that showed it.

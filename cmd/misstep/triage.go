@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"misstep/app/report"
+	"misstep/app/station"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -32,11 +33,9 @@ func (c *triageCommand) Run(ctx context.Context, e *env) error {
 			return err
 		}
 		defer st.Close()
-		response, err := st.ListFindings(ctx, &misstepv1.ListFindingsRequest{})
-		if err != nil {
+		if t.Findings, _, err = station.Findings(ctx, st, &misstepv1.ListFindingsRequest{}); err != nil {
 			return err
 		}
-		t.Findings = response.GetFindings()
 		bugs, err := st.ListKnownBugs(ctx, &misstepv1.ListKnownBugsRequest{})
 		if err != nil {
 			return err

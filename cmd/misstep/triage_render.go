@@ -12,11 +12,12 @@ import (
 
 // renderAnswers prints what each report is, the most important first, within the width of the terminal.
 func renderAnswers(w io.Writer, answers []report.Answer) {
+	width, _ := sizeOf(w)
 	for i, a := range answers {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		renderAnswer(&labelled{w: w, width: widthOf(w)}, a)
+		renderAnswer(&labelled{w, width}, a)
 	}
 }
 
