@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -56,22 +57,32 @@ func writeSample(path string, all []triagetest.Labelled) error {
 		}
 	}
 	slices.SortFunc(chosen, func(a, b choice) int { return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Trial, b.Trial)) })
-	var out bytes.Buffer
-	zipped := gzip.NewWriter(&out)
-	size := 0
-	for _, c := range chosen {
-		n, err := zipped.Write(append(c.line, '\n'))
-		if err != nil {
-			return fmt.Errorf("write the sample: %w", err)
+	bench.Note("%d outcomes of %d labels", len(chosen), len(byLabel))
+	return writeLines(path, func(encode func(any) error) error {
+		for _, c := range chosen {
+			if err := encode(json.RawMessage(c.line)); err != nil {
+				return err
+			}
 		}
-		size += n
+		return nil
+	})
+}
+
+// writeLines writes what each encodes, a line of JSON each, to a compressed file.
+func writeLines(path string, each func(encode func(any) error) error) error {
+	var out bytes.Buffer
+	zipped, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := zipped.Close(); err != nil {
-		return fmt.Errorf("write the sample: %w", err)
+	encoder := json.NewEncoder(zipped)
+	encoder.SetEscapeHTML(false)
+	if err := errors.Join(each(encoder.Encode), zipped.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write the sample: %w", err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	bench.Note("%d outcomes of %d labels in %d bytes, %d unzipped", len(chosen), len(byLabel), out.Len(), size)
+	bench.Note("%s has %d bytes", path, out.Len())
 	return nil
 }

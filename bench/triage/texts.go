@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,26 +64,14 @@ func writeReports(path string, all []triagetest.Report) error {
 	slices.SortFunc(all, func(a, b triagetest.Report) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.JDK, b.JDK), cmp.Compare(a.Name, b.Name))
 	})
-	var out bytes.Buffer
-	zipped, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return fmt.Errorf("write the reports: %w", err)
-	}
-	encoder := json.NewEncoder(zipped)
-	encoder.SetEscapeHTML(false)
-	for _, r := range all {
-		if err := encoder.Encode(r); err != nil {
-			return fmt.Errorf("write the reports: %w", err)
+	return writeLines(path, func(encode func(any) error) error {
+		for _, r := range all {
+			if err := encode(r); err != nil {
+				return err
+			}
 		}
-	}
-	if err := zipped.Close(); err != nil {
-		return fmt.Errorf("write the reports: %w", err)
-	}
-	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("write the reports: %w", err)
-	}
-	bench.Note("%d reports in %d bytes", len(all), out.Len())
-	return nil
+		return nil
+	})
 }
 
 // Goals of reports, for each kind.

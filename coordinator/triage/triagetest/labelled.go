@@ -89,33 +89,31 @@ func (l *Labelled) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Read reads labelled outcomes, a JSON object each.
-func Read(r io.Reader) ([]Labelled, error) {
-	decoder := json.NewDecoder(bufio.NewReader(r))
-	var all []Labelled
-	for {
-		var l Labelled
-		if err := decoder.Decode(&l); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("read labelled outcome %d: %w", len(all)+1, err)
-		}
-		all = append(all, l)
-	}
-}
-
 // Open reads the labelled outcomes of a compressed file.
-func Open(path string) ([]Labelled, error) {
+func Open(path string) ([]Labelled, error) { return readLines[Labelled](path) }
+
+// readLines reads a compressed file of JSON objects.
+func readLines[T any](path string) ([]T, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open labelled outcomes: %w", err)
+		return nil, fmt.Errorf("open a labelled set: %w", err)
 	}
 	defer f.Close()
 	text, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, fmt.Errorf("open labelled outcomes %s: %w", path, err)
+		return nil, fmt.Errorf("open labelled set %s: %w", path, err)
 	}
-	return Read(text)
+	decoder := json.NewDecoder(bufio.NewReader(text))
+	var all []T
+	for {
+		var one T
+		if err := decoder.Decode(&one); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read entry %d of %s: %w", len(all)+1, path, err)
+		}
+		all = append(all, one)
+	}
 }
 
 // Item is one hit of one trial: triage has assigned it to a finding, and Label is its true cause. A trial is one item for each

@@ -3,8 +3,6 @@ package triagetest
 import (
 	"cmp"
 	"maps"
-	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -90,42 +88,13 @@ func MeasurePairs(all []Identified, seed uint64) PairScore {
 			c.joined += count(alike && together)
 		}
 	}
-	weight := make([]float64, len(labels))
-	for i := range weight {
-		weight[i] = 1
-	}
-	s := PairScore{Reports: len(all), Causes: len(causesOf(all)), Findings: len(findings)}
-	precision, recall := figuresOf(cells, weight)
-	random := rand.New(rand.NewPCG(seed, 0))
-	var drawn [2][]float64
-	for range draws {
-		clear(weight)
-		for range weight {
-			weight[random.IntN(len(weight))]++
-		}
-		p, r := figuresOf(cells, weight)
-		for i, v := range []float64{p, r} {
-			if !math.IsNaN(v) {
-				drawn[i] = append(drawn[i], v)
-			}
-		}
-	}
-	s.Precision, s.Recall = shareOf(precision, drawn[0]), shareOf(recall, drawn[1])
-	s.Pure, s.Whole = pure(all), whole(all)
-	return s
-}
-
-func shareOf(value float64, drawn []float64) Share {
-	s := Share{value, math.NaN(), math.NaN()}
-	if slices.Sort(drawn); len(drawn) > 0 {
-		s.Low, s.High = drawn[len(drawn)*25/1000], drawn[len(drawn)*975/1000]
-	}
-	return s
+	shares := bootstrap(len(labels), seed, func(weight []float64) []float64 { return figuresOf(cells, weight) })
+	return PairScore{len(all), len(causesOf(all)), len(findings), shares[0], shares[1], pure(all), whole(all)}
 }
 
 // figuresOf returns precision and recall when each label counts as often as its weight says. Pairs within a label count once for
 // each draw of it: a label that is drawn twice is not compared with itself.
-func figuresOf(cells []cell, weight []float64) (precision, recall float64) {
+func figuresOf(cells []cell, weight []float64) []float64 {
 	var sum cell
 	n := len(weight)
 	for a := range n {
@@ -141,7 +110,7 @@ func figuresOf(cells []cell, weight []float64) (precision, recall float64) {
 			sum.joined += w * c.joined
 		}
 	}
-	return sum.related / sum.together, sum.joined / sum.alike
+	return []float64{sum.related / sum.together, sum.joined / sum.alike}
 }
 
 func causesOf(all []Identified) map[string][]Identified {

@@ -1,14 +1,5 @@
 package triagetest
 
-import (
-	"compress/gzip"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-)
-
 // Report is an error file or a thread dump that a JVM of known trouble left. Its reader and triage are both tested with it.
 type Report struct {
 	// Name is unique: the causes, the JDK, what was done.
@@ -29,25 +20,4 @@ type Report struct {
 }
 
 // OpenReports reads the reports of a compressed file, a JSON object each.
-func OpenReports(path string) ([]Report, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open labelled reports: %w", err)
-	}
-	defer f.Close()
-	text, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("open labelled reports %s: %w", path, err)
-	}
-	decoder := json.NewDecoder(text)
-	var all []Report
-	for {
-		var r Report
-		if err := decoder.Decode(&r); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("read labelled report %d of %s: %w", len(all)+1, path, err)
-		}
-		all = append(all, r)
-	}
-}
+func OpenReports(path string) ([]Report, error) { return readLines[Report](path) }

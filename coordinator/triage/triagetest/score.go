@@ -29,29 +29,36 @@ const draws = 1000
 // with the same items, which are not compared with each other.
 func Measure(items []Item, seed uint64) Score {
 	t := tabulate(items)
-	weight := make([]float64, len(t))
-	for l := range weight {
-		weight[l] = 1
-	}
 	findings := 0
 	if len(t) > 0 {
 		findings = len(t[0])
 	}
-	values := t.figures(weight)
+	shares := bootstrap(len(t), seed, t.figures)
+	return Score{len(items), len(t), findings, shares[0], shares[1], shares[2], shares[3]}
+}
+
+// bootstrap returns the figures of n labels with their 95 % intervals: figures computes them when each label counts as often as its
+// weight says, in each draw as often as it was drawn. A figure that is not a number in a draw is left out of its interval.
+func bootstrap(n int, seed uint64, figures func(weight []float64) []float64) []Share {
+	weight := make([]float64, n)
+	for l := range weight {
+		weight[l] = 1
+	}
+	values := figures(weight)
 	random := rand.New(rand.NewPCG(seed, 0))
-	var drawn [4][]float64
+	drawn := make([][]float64, len(values))
 	for range draws {
 		clear(weight)
-		for range t {
-			weight[random.IntN(len(t))]++
+		for range weight {
+			weight[random.IntN(n)]++
 		}
-		for i, v := range t.figures(weight) {
+		for i, v := range figures(weight) {
 			if !math.IsNaN(v) {
 				drawn[i] = append(drawn[i], v)
 			}
 		}
 	}
-	var shares [4]Share
+	shares := make([]Share, len(values))
 	for i, v := range values {
 		shares[i] = Share{v, math.NaN(), math.NaN()}
 		if d := drawn[i]; len(d) > 0 {
@@ -59,7 +66,7 @@ func Measure(items []Item, seed uint64) Score {
 			shares[i].Low, shares[i].High = d[len(d)*25/1000], d[len(d)*975/1000]
 		}
 	}
-	return Score{len(items), len(t), findings, shares[0], shares[1], shares[2], shares[3]}
+	return shares
 }
 
 // table counts items by label and finding.
@@ -86,9 +93,9 @@ func tabulate(items []Item) table {
 }
 
 // figures are precision, recall, and both of B-cubed, when label l counts weight[l] times.
-func (t table) figures(weight []float64) [4]float64 {
+func (t table) figures(weight []float64) []float64 {
 	if len(t) == 0 {
-		return [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+		return []float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 	}
 	size := make([]float64, len(t[0])) // of each finding
 	for l, row := range t {
@@ -118,7 +125,7 @@ func (t table) figures(weight []float64) [4]float64 {
 		same += w * all * (all - 1) / 2
 		recall += w * squares / all
 	}
-	return [4]float64{right / together, right / same, precision / items, recall / items}
+	return []float64{right / together, right / same, precision / items, recall / items}
 }
 
 // Confusion is one finding with more than one label, or one label in more than one finding.
