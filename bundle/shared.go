@@ -173,17 +173,22 @@ type place struct {
 
 // Place returns the name of the place that a shared file is taken from, empty if no place has it.
 func (b *Bundle) Place(ctx context.Context, f File) string {
-	for _, p := range b.places {
-		content, _, err := p.source.Open(ctx, f.Digest)
-		if errors.Is(err, corpus.ErrNotFound) {
-			continue
-		}
-		if err == nil {
-			_ = content.Close() // only opened
-		}
-		return p.name
+	at, content, _, _ := b.find(ctx, f)
+	if content != nil {
+		_ = content.Close() // only opened
 	}
-	return ""
+	return at
+}
+
+// find opens a shared file at the first place that has it, and returns that place's name. The error is that of a place that has the
+// file but cannot give it, or a *MissingError.
+func (b *Bundle) find(ctx context.Context, f File) (at string, content io.ReadCloser, size int64, err error) {
+	for _, p := range b.places {
+		if content, size, err = p.source.Open(ctx, f.Digest); !errors.Is(err, corpus.ErrNotFound) {
+			return p.name, content, size, err
+		}
+	}
+	return "", nil, 0, b.missingError(f)
 }
 
 // CopyShared copies the shared files to a store. The error is a *MissingError when one cannot be found.
@@ -231,21 +236,15 @@ func (b *Bundle) missingError(files ...File) error {
 }
 
 func (b *Bundle) openShared(ctx context.Context, f File) (io.ReadCloser, error) {
-	for _, p := range b.places {
-		content, size, err := p.source.Open(ctx, f.Digest)
-		if errors.Is(err, corpus.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if size != f.Size {
-			err := fmt.Errorf("%s: the shared file %s has %d bytes, not %d", f.Path, f.Digest, size, f.Size)
-			return nil, errors.Join(err, content.Close())
-		}
-		return content, nil
+	_, content, size, err := b.find(ctx, f)
+	if err != nil {
+		return nil, err
 	}
-	return nil, b.missingError(f)
+	if size != f.Size {
+		err := fmt.Errorf("%s: the shared file %s has %d bytes, not %d", f.Path, f.Digest, size, f.Size)
+		return nil, errors.Join(err, content.Close())
+	}
+	return content, nil
 }
 
 func (b *Bundle) extractShared(root *os.Root) error {
