@@ -65,8 +65,8 @@ func newLines(
 	for i, b := range bugs {
 		indent := strings.Repeat(" ", len(b.GetId())+2*columnGap)
 		var full []string
-		for _, line := range wrap(b.GetTitle(), width-len(indent)) {
-			full = append(full, indent+line)
+		for _, line := range wrap(b.GetTitle(), indent, indent, width) {
+			full = append(full, line)
 		}
 		if len(full) == 0 {
 			full = []string{indent}

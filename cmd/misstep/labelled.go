@@ -33,12 +33,9 @@ func (l *labelled) rows(label string, texts []string) {
 	}
 }
 
-// print prints words after the first indentation, and continues them after the other one, which is the wider one.
+// print prints words after the first indentation, and continues them after the other one.
 func (l *labelled) print(first, others, text string) {
-	for i, line := range wrap(text, l.width-len(others)) {
-		if i > 0 {
-			first = others
-		}
-		fmt.Fprintln(l.w, first+line)
+	for _, line := range wrap(text, first, others, l.width) {
+		fmt.Fprintln(l.w, line)
 	}
 }

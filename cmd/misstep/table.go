@@ -150,16 +150,20 @@ func sizeOf(w io.Writer) (width, height int) {
 	return max(width, minWidth), height
 }
 
-// wrap breaks a string at spaces into lines at most width wide; a longer word has a line of its own.
-func wrap(text string, width int) []string {
+// wrap breaks a string at spaces into lines that begin with an indentation and are at most width wide; a longer word has a line of its
+// own, so that it can be copied.
+func wrap(text, first, others string, width int) []string {
 	var lines []string
 	for word := range strings.FieldsSeq(printable(text)) {
 		last := len(lines) - 1
-		if last >= 0 && runewidth.StringWidth(lines[last])+1+runewidth.StringWidth(word) <= width {
+		switch {
+		case last < 0:
+			lines = append(lines, first+word)
+		case runewidth.StringWidth(lines[last])+1+runewidth.StringWidth(word) <= width:
 			lines[last] += " " + word
-			continue
+		default:
+			lines = append(lines, others+word)
 		}
-		lines = append(lines, word)
 	}
 	return lines
 }

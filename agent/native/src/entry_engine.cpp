@@ -24,7 +24,9 @@ namespace misstep {
 
 namespace {
 
-constexpr int kMostAwaited = 40;
+// A wait, and all waits for one thing in a run. The thread that announces may be without a processor for a while.
+constexpr uint64_t kAwaitNanos = 2'000'000'000;
+constexpr uint64_t kMostAwaitedNanos = 10'000'000'000;
 constexpr uint64_t kAwaitLookNanos = 5'000'000;
 
 // Redefinitions between the two walks of one check, after which the check is done anew.
@@ -55,12 +57,17 @@ void ReportEntry(State& state, Check check, const Verdict& verdict, const Slot& 
   Report(state, m);
 }
 
-// Waits until the JVM has announced something, kEarlyNanos at most and no more than kMostAwaited times in a run.
+// Waits until the JVM has announced something.
 template <typename Question>
-void Await(std::atomic<int>* awaited, Question done) {
-  if (awaited->fetch_add(1, std::memory_order_relaxed) >= kMostAwaited) return;
-  const uint64_t end_nanos = MonotonicNanos() + kEarlyNanos;
-  while (!done() && MonotonicNanos() < end_nanos) SleepUntil(MonotonicNanos() + kAwaitLookNanos);
+void Await(std::atomic<uint64_t>* awaited_nanos, Question done) {
+  if (awaited_nanos->load(std::memory_order_relaxed) >= kMostAwaitedNanos) return;
+  const uint64_t begin_nanos = MonotonicNanos();
+  uint64_t now_nanos = begin_nanos;
+  while (!done() && now_nanos < begin_nanos + kAwaitNanos) {
+    SleepUntil(now_nanos + kAwaitLookNanos);
+    now_nanos = MonotonicNanos();
+  }
+  awaited_nanos->fetch_add(now_nanos - begin_nanos, std::memory_order_relaxed);
 }
 
 }  // namespace
