@@ -64,10 +64,7 @@ func newLines(
 	lines := []string{plural(len(bugs), "new bug") + ":"}
 	for i, b := range bugs {
 		indent := strings.Repeat(" ", len(b.GetId())+2*columnGap)
-		var full []string
-		for _, line := range wrap(b.GetTitle(), indent, indent, width) {
-			full = append(full, line)
-		}
+		full := wrap(b.GetTitle(), indent, indent, width)
 		if len(full) == 0 {
 			full = []string{indent}
 		}

@@ -150,8 +150,8 @@ func sizeOf(w io.Writer) (width, height int) {
 	return max(width, minWidth), height
 }
 
-// wrap breaks a string at spaces into lines that begin with an indentation and are at most width wide; a longer word has a line of its
-// own, so that it can be copied.
+// wrap breaks a string at spaces into lines that begin with an indentation and are at most width wide; a longer word has a line of
+// its own, so that it can be copied.
 func wrap(text, first, others string, width int) []string {
 	var lines []string
 	for word := range strings.FieldsSeq(printable(text)) {
