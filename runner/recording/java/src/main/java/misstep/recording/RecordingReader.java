@@ -1,0 +1,135 @@
+package misstep.recording;
+
+import java.io.DataInputStream;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.util.List;
+import org.openjdk.jmc.flightrecorder.CouldNotLoadRecordingException;
+import org.openjdk.jmc.flightrecorder.internal.FlightRecordingLoader;
+
+/**
+ * Reads a recording one chunk at a time: JMC is given each chunk by itself, so that it holds no
+ * more than one, and a broken one does not take the others with it.
+ */
+final class RecordingReader {
+  private final Path file;
+  private final Limits limits;
+  private final StreamWriter out;
+  private final Summary summary = new Summary();
+  private int index;
+
+  RecordingReader(Path file, Limits limits, OutputStream stream) throws IOException {
+    this.file = file;
+    this.limits = limits;
+    this.out = new StreamWriter(stream, limits.outputBytes());
+  }
+
+  void run() throws IOException {
+    boolean complete = true;
+    try (FileChannel channel = FileChannel.open(file)) {
+      long offset = 0;
+      while (offset < channel.size()) {
+        long size = chunk(channel, offset);
+        if (size == 0) {
+          break;
+        }
+        offset += size;
+        index++;
+      }
+      if (channel.size() == 0) {
+        problem(0, "the file is empty");
+      }
+    } catch (StreamWriter.FullException e) {
+      complete = false;
+    } catch (UncheckedIOException e) {
+      throw e.getCause();
+    }
+    summary.write(out, complete);
+    out.flush();
+  }
+
+  /** Reads the chunk at an offset; returns its size in the file, 0 when no other can follow. */
+  private long chunk(FileChannel channel, long offset) throws IOException {
+    long left = channel.size() - offset;
+    ByteBuffer head = read(channel, offset, (int) Math.min(left, ChunkHeader.BYTES));
+    if (!ChunkHeader.startsAt(head)) {
+      problem(offset, "no chunk begins here: the file has " + left + " more bytes");
+      return 0;
+    }
+    if (left < ChunkHeader.BYTES) {
+      problem(offset, "the file ends in the header of the chunk");
+      return 0;
+    }
+    ChunkHeader header = ChunkHeader.read(head);
+    if (header.major() != 1 && header.major() != 2) {
+      problem(offset, "the format of the chunk has version " + header.major() + "; known are 1 and 2");
+      return 0;
+    }
+    boolean cut = header.size() > left || header.size() < ChunkHeader.BYTES;
+    long size = cut ? left : header.size();
+    if (size > limits.chunkBytes()) {
+      problem(offset, "the chunk has " + size + " bytes; the limit is " + limits.chunkBytes());
+      return cut ? 0 : size;
+    }
+    byte[] data = read(channel, offset, (int) size).array();
+    if (cut) {
+      problem(offset, "the header says " + header.size() + " bytes; the file ends after " + left);
+      int usable = EventWalk.salvage(data, data.length);
+      if (usable > 0) {
+        parse(ChunkHeader.read(ByteBuffer.wrap(data)), data, usable, offset);
+      }
+      return 0;
+    }
+    parse(header, data, data.length, offset);
+    return size;
+  }
+
+  private void parse(ChunkHeader header, byte[] data, int size, long offset) throws IOException {
+    out.unsigned(index)
+        .unsigned(offset)
+        .unsigned(size)
+        .unsigned(header.startNanos())
+        .unsigned(header.durationNanos())
+        .unsigned(header.startTicks())
+        .unsigned(header.ticksPerSecond())
+        .end('C');
+    summary.chunk();
+    EventSinks sinks = new EventSinks(header, out, new Tables(out, limits.frames()), summary);
+    try (InputStream in = new DataInputStream(new ByteArrayInputStream(data, 0, size))) {
+      FlightRecordingLoader.loadStream(in, List.of(sinks), false, false);
+    } catch (StreamWriter.FullException | UncheckedIOException e) {
+      throw e;
+    } catch (CouldNotLoadRecordingException
+        | IOException
+        | RuntimeException
+        | OutOfMemoryError
+        | StackOverflowError e) {
+      out.discard();
+      int at = EventWalk.positionOf(data, size, sinks.read());
+      problem(
+          offset + Math.max(at, 0),
+          "after " + sinks.read() + " events of the chunk: " + String.valueOf(e));
+    }
+  }
+
+  private void problem(long offset, String message) {
+    summary.error();
+    out.unsigned(index).unsigned(offset).string(message).endWithinReserve('X');
+  }
+
+  private static ByteBuffer read(FileChannel channel, long offset, int bytes) throws IOException {
+    ByteBuffer buffer = ByteBuffer.allocate(bytes);
+    while (buffer.hasRemaining()) {
+      if (channel.read(buffer, offset + buffer.position()) < 0) {
+        throw new IOException("the file became shorter while it was read");
+      }
+    }
+    return buffer.flip();
+  }
+}
