@@ -18,7 +18,7 @@ final class Names {
     }
   }
 
-  /** Returns the loader's name or else its class's; null for the boot loader. */
+  /** Returns the loader's name or else its class's; null where the chunk lacks it. */
   static String loader(IMCType type) {
     if (!(field(type, "classLoader") instanceof IMCClassLoader loader)) {
       return null;

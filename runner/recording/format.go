@@ -1,0 +1,46 @@
+package recording
+
+// The stream that java/ writes: the magic, then records. A record is a tag (one byte), the length of its payload in bytes, and the
+// payload: values one after the other. A value is an unsigned LEB128 integer (u), one with zigzag encoding (z), or a string (s): its
+// length in bytes and UTF-8. An index refers to the record of that tag with this number in the chunk, from 1; 0 is "absent". Each
+// chunk record begins new tables, so that a reader holds what one chunk refers to. Values that follow those known here are ignored.
+//
+//	C chunk    u index, u offset in the file, u bytes, u startNanos, u durationNanos, u startTicks, u ticksPerSecond
+//	S string   s
+//	T type     u name (S)
+//	H thread   u constant id, u OS thread id, u Java thread id, u name (S), u thread group (S)
+//	M method   u constant id, u class's constant id, u class (S), u loader (S), u name (S), u descriptor (S), u modifiers,
+//	           u flags (1: method hidden, 2: class hidden)
+//	K stack    u constant id, u flags (1: truncated by the recorder, 2: cut by the helper's limit), u frames,
+//	           then for each, innermost first: u method (M), z bytecode index, z line, u kind (FrameKind)
+//	E event    u type (T), z start in ns after the chunk's, u duration in ns, u sampling period in ns, u thread (H), u stack (K),
+//	           u state (S), u Truth of biased * 4 + Truth of failed
+//	L lost     z start in ns after the chunk's, u thread (H), u samples
+//	G setting  u event type (S), u name (S), u value (S)
+//	X problem  u chunk index, u offset in the file, s message
+//	N count    s event type, u events: of all chunks, at the end
+//	Z end      u complete (0: the output reached its limit), u chunks, u problems, u events with a stack trace, u bytes lost,
+//	           u samples lost
+const magic = "MISSREC1"
+
+const (
+	tagChunk   = 'C'
+	tagString  = 'S'
+	tagType    = 'T'
+	tagThread  = 'H'
+	tagMethod  = 'M'
+	tagStack   = 'K'
+	tagEvent   = 'E'
+	tagLost    = 'L'
+	tagSetting = 'G'
+	tagProblem = 'X'
+	tagCount   = 'N'
+	tagEnd     = 'Z'
+)
+
+const (
+	// maxRecord bounds a record's payload: a stack of the most frames that JFR records (2,048) needs a thirtieth.
+	maxRecord = 1 << 20
+	// maxTable bounds the records of one table in a chunk.
+	maxTable = 1 << 22
+)

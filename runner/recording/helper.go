@@ -1,0 +1,122 @@
+package recording
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"misstep/internal/capped"
+)
+
+// Limits of one reading. The zero value of a field means its default.
+type Limits struct {
+	// HeapBytes is the helper's -Xmx. Default 256 MiB.
+	HeapBytes int64
+	// ChunkBytes is the size of the largest chunk that is read; a larger one is a Problem. JFR's chunks have 12 MiB and what came
+	// between the decision to rotate and the rotation. Default 64 MiB.
+	ChunkBytes int64
+	// Frames of a stack trace that are read. Default 4,096, twice what JFR can record.
+	Frames int
+	// OutputBytes of the stream, after which the summary comes. Default 1 GiB.
+	OutputBytes int64
+	// Time that the helper may run. Default 5 minutes.
+	Time time.Duration
+}
+
+func (l Limits) orDefaults() Limits {
+	if l.HeapBytes == 0 {
+		l.HeapBytes = 256 << 20
+	}
+	if l.ChunkBytes == 0 {
+		l.ChunkBytes = 64 << 20
+	}
+	if l.Frames == 0 {
+		l.Frames = 4096
+	}
+	if l.OutputBytes == 0 {
+		l.OutputBytes = 1 << 30
+	}
+	if l.Time == 0 {
+		l.Time = 5 * time.Minute
+	}
+	return l
+}
+
+// Helper is the JVM that parses recordings.
+type Helper struct {
+	// Java is the path of the java command, of JDK 17 or later.
+	Java string
+	// Jar is the path of misstep-recording.jar.
+	Jar string
+}
+
+// stderrBytes of the helper are kept for the error's text.
+const stderrBytes = 4 << 10
+
+// Usage is what a reading cost.
+type Usage struct {
+	// CPU time of the helper, MaxRSS its highest resident set in bytes.
+	CPU    time.Duration
+	MaxRSS int64
+}
+
+// Read reads a recording, see the function Read for visit and the summary. A broken recording is no error: its faults are Problems.
+// An error means that the file cannot be read, that the helper failed or took too long, or it is visit's.
+func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func(Record) error) (Summary, Usage, error) {
+	limits = limits.orDefaults()
+	ctx, cancel := context.WithTimeout(ctx, limits.Time)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.Java, h.arguments(file, limits)...)
+	cmd.Env = []string{"LC_ALL=C.UTF-8"} // a JAVA_TOOL_OPTIONS must not reach it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = capped.New(&stderr, stderrBytes)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return Summary{}, Usage{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return Summary{}, Usage{}, fmt.Errorf("start the helper that reads recordings: %w", err)
+	}
+	summary, err := Read(stdout, visit)
+	if err != nil && !errors.Is(err, ErrNoEnd) {
+		cancel() // it may have more to write
+	}
+	ended := cmd.Wait()
+	usage := usageOf(cmd)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = fmt.Errorf("read %s: the helper took more than %v: %w", file, limits.Time, ctx.Err())
+	case errors.Is(err, ErrNoEnd):
+		err = fmt.Errorf("read %s: %w: the helper ended with %v: %s", file, err, ended, bytes.TrimSpace(stderr.Bytes()))
+	case err == nil && ended != nil:
+		err = fmt.Errorf("read %s: the helper ended with %w: %s", file, ended, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return summary, usage, err
+}
+
+// arguments of the JVM. Recordings are small, so that C1 alone and the serial collector are faster than the defaults.
+func (h Helper) arguments(file string, limits Limits) []string {
+	return []string{
+		"-Xmx" + strconv.FormatInt(limits.HeapBytes, 10), "-XX:MaxMetaspaceSize=64m", "-XX:ReservedCodeCacheSize=32m",
+		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-jar", h.Jar,
+		file, strconv.FormatInt(limits.ChunkBytes, 10), strconv.Itoa(limits.Frames), strconv.FormatInt(limits.OutputBytes, 10),
+	}
+}
+
+func usageOf(cmd *exec.Cmd) Usage {
+	if cmd.ProcessState == nil {
+		return Usage{}
+	}
+	usage := Usage{CPU: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
+	if r, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		usage.MaxRSS = r.Maxrss << 10
+	}
+	return usage
+}

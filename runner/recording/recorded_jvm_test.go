@@ -1,0 +1,63 @@
+package recording
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"misstep/internal/testenv"
+)
+
+// jdk is a JDK of the catalogue.
+type jdk struct {
+	Name    string
+	Path    string
+	Feature int
+}
+
+func (j jdk) tool(name string) string { return filepath.Join(j.Path, "bin", name) }
+
+// catalogued returns a JDK by its name; the test skips where there is none.
+func catalogued(t *testing.T, name string) jdk {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(testenv.Home(t), "jdks", name+".json"))
+	if err != nil {
+		t.Skipf("%s is not in the catalogue (%v); run make catalogue", name, err)
+	}
+	var j jdk
+	require.NoError(t, json.Unmarshal(data, &j))
+	return j
+}
+
+// helper returns the built helper under JDK 17.
+func helper(t *testing.T) Helper {
+	t.Helper()
+	jar := filepath.Join(testenv.Root(), "build", "recording", "misstep-recording.jar")
+	if _, err := os.Stat(jar); err != nil {
+		t.Skipf("the helper that reads recordings is not built (%v); run make recording", err)
+	}
+	return Helper{Java: catalogued(t, "jdk17").tool("java"), Jar: jar}
+}
+
+// record runs testdata/Recorded.java under JFR for some milliseconds and returns the recording.
+func record(t *testing.T, j jdk, milliseconds int, flags ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	javac := exec.Command(testenv.Javac(t), "--release", "8", "-Xlint:-options", "-d", dir, "testdata/Recorded.java")
+	output, err := javac.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	settings, err := filepath.Abs("testdata/samples.jfc")
+	require.NoError(t, err)
+	file := filepath.Join(dir, "recorded.jfr")
+	arguments := append([]string{
+		"-Xmx200m", "-XX:StartFlightRecording=filename=" + file + ",settings=" + settings, "-cp", dir,
+	}, flags...)
+	output, err = exec.Command(j.tool("java"), append(arguments, "Recorded", strconv.Itoa(milliseconds))...).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return file
+}

@@ -1,0 +1,150 @@
+package recording
+
+import "fmt"
+
+// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting or *Problem.
+type Record interface{ record() }
+
+func (*Chunk) record()   {}
+func (*Event) record()   {}
+func (*Lost) record()    {}
+func (*Setting) record() {}
+func (*Problem) record() {}
+
+// Chunk is the header of a chunk. The records that follow, up to the next chunk, are from it.
+type Chunk struct {
+	// Index of the chunk in the recording, from 0.
+	Index int
+	// Offset of the chunk in the file, and its size, both in bytes; of a cut chunk the size of what could be read.
+	Offset, Bytes int64
+	// StartNanos since the epoch; DurationNanos from there.
+	StartNanos, DurationNanos int64
+	// StartTicks is the events' clock at StartNanos.
+	StartTicks, TicksPerSecond int64
+}
+
+// Event is an event with a stack trace. What it points to is shared by the events of its chunk.
+type Event struct {
+	// Type is the full name, as "jdk.ExecutionSample".
+	Type string
+	// StartNanos since the epoch, from the ticks by the header's clock, truncated to whole nanoseconds.
+	StartNanos int64
+	// DurationNanos is 0 where the type has no duration, PeriodNanos where it has no sampling period.
+	DurationNanos, PeriodNanos int64
+	// Thread that was sampled, or that committed the event; nil where there is none or the chunk lacks it.
+	Thread *Thread
+	// Stack is nil where there is none or the chunk lacks it.
+	Stack *Stack
+	// State of the thread, as "STATE_RUNNABLE"; empty where the type has none.
+	State string
+	// Biased and Failed are fields of jdk.CPUTimeSample (JEP 509).
+	Biased, Failed Truth
+}
+
+// Truth is the value of a field that a type may lack.
+type Truth uint8
+
+// The values of a field that a type may lack.
+const (
+	Unspecified Truth = iota
+	False
+	True
+)
+
+// Thread is a thread as its chunk describes it.
+type Thread struct {
+	// Constant is the thread's id in the recording.
+	Constant uint64
+	// OS is the kernel's thread id, 0 for virtual threads; Java is the thread's own, 0 for those of the VM.
+	OS, Java int64
+	Name     string
+	// Group is the thread group's name.
+	Group string
+}
+
+// Virtual reports whether the thread is a virtual one: HotSpot gives these no OS thread id, and this group.
+func (t *Thread) Virtual() bool { return t.OS == 0 && t.Java != 0 && t.Group == "VirtualThreads" }
+
+// Stack is a stack trace.
+type Stack struct {
+	// Constant is the stack's id in its chunk.
+	Constant uint64
+	// Truncated says that the recorder left out outer frames; Cut that the helper did.
+	Truncated, Cut bool
+	// Frames, innermost first.
+	Frames []Frame
+}
+
+// Frame is one frame of a stack.
+type Frame struct {
+	// Method is nil where the chunk lacks it.
+	Method *Method
+	// BCI is the bytecode index, -1 where it is unknown.
+	BCI int32
+	// Line in the source, -1 or 0 where it is unknown.
+	Line int32
+	Kind FrameKind
+}
+
+// FrameKind is how a frame was executed.
+type FrameKind uint8
+
+// The kinds of frames; the last two are those of other profilers.
+const (
+	UnknownFrame FrameKind = iota
+	Interpreted
+	Compiled
+	Inlined
+	Native
+	Cpp
+	Kernel
+)
+
+// Method is a method as its chunk describes it. Two methods that differ only in the loader of their class have two constants.
+type Method struct {
+	// Constant is the method's id in its chunk, ClassConstant its class's.
+	Constant, ClassConstant uint64
+	// Class is the binary name with dots. Empty strings are constants that the chunk lacks.
+	Class, Name, Descriptor string
+	// Loader is the class loader's name or else its class's; "bootstrap" for the boot loader.
+	Loader    string
+	Modifiers uint32
+	// Hidden and ClassHidden are set by the VM: frames of method handles, hidden classes.
+	Hidden, ClassHidden bool
+}
+
+// Lost is a jdk.CPUTimeSamplesLost: samples for which a thread had no room.
+type Lost struct {
+	StartNanos int64
+	Thread     *Thread
+	Samples    int64
+}
+
+// Setting is the value of a setting of an event type, as of the time of the chunk.
+type Setting struct{ Type, Name, Value string }
+
+// Problem is a fault of the recording. What was read before it stays.
+type Problem struct {
+	// Chunk is the index of the chunk, Offset the place in the file.
+	Chunk   int
+	Offset  int64
+	Message string
+}
+
+func (p *Problem) Error() string {
+	return fmt.Sprintf("chunk %d, offset %d of the recording: %s", p.Chunk, p.Offset, p.Message)
+}
+
+// Summary counts what was read.
+type Summary struct {
+	// Complete is false when the output reached its limit.
+	Complete bool
+	Chunks   int
+	Problems int
+	// Events that have a stack trace's field.
+	Events int64
+	// LostBytes is the sum of jdk.DataLoss, LostSamples that of jdk.CPUTimeSamplesLost.
+	LostBytes, LostSamples int64
+	// Types is the number of events of each type that occurred, those without stack traces included.
+	Types map[string]int64
+}
