@@ -38,7 +38,7 @@ setup-test: ## install what the tests and linters need, too
 
 .PHONY: build
 build: setup ## build everything: agent, workloads, misstep
-	@$(MAKE) --no-print-directory agent workloads misstep
+	@$(MAKE) --no-print-directory agent workloads recording misstep
 
 .PHONY: misstep
 misstep: ## build the binary build/bin/misstep
@@ -61,6 +61,10 @@ agent-assert: ## build the agent's library with assertions of its rules, and UBS
 workloads: ## build the workloads into build/workloads
 	@$(call newer,$(BUILD)/workloads/.built,workloads) || { $(MVN) -f workloads/pom.xml -DskipTests package && touch $(BUILD)/workloads/.built; }
 
+.PHONY: recording
+recording: ## build the helper that reads JFR recordings into build/recording
+	@$(call newer,$(BUILD)/recording/misstep-recording.jar,runner/recording/java) || $(MVN) -f runner/recording/java/pom.xml -DskipTests package
+
 # newer: succeeds if file $(1) is newer than every source below $(2).
 newer = test -e $(1) && test -z "$$(find $(2) -newer $(1) -type f -not -path '*/target/*' -print -quit)"
 
@@ -79,7 +83,7 @@ hunt: catalogue ## hunt for about three minutes on this machine and write a bund
 .PHONY: test
 test: setup-test ## run every test and linter; ends with "N passed, N failed, N skipped"
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
-	@$(MAKE) --no-print-directory agent agent-assert workloads misstep
+	@$(MAKE) --no-print-directory agent agent-assert workloads recording misstep
 	@deploy/setup/catalogue.sh all
 	@for step in lint-proto lint-go lint-cpp lint-java lint-shell lint-prose; do \
 	  $(TALLY) run $$step $(RESULTS)/$$step.xml -- $(MAKE) --no-print-directory $$step || exit 1; done

@@ -86,8 +86,11 @@ final class RecordingReader {
       }
       return 0;
     }
+    if (header.state() != 0) {
+      problem(offset, "the chunk was not finished: its header says " + size + " bytes, of the file's " + left);
+    }
     parse(header, data, data.length, offset);
-    return size;
+    return header.state() != 0 ? 0 : size;
   }
 
   private void parse(ChunkHeader header, byte[] data, int size, long offset) throws IOException {
