@@ -56,9 +56,18 @@ final class Cursor {
     at += bytes;
   }
 
-  String utf8(int bytes) {
+  String text(int bytes, boolean utf8) {
     int from = at;
     skip(bytes);
-    return new String(data, from, bytes, StandardCharsets.UTF_8);
+    return new String(data, from, bytes, utf8 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
+  }
+
+  /** Returns a hash (64-bit FNV-1a) of the bytes between a position and this one. */
+  long hashSince(int position) {
+    long hash = 0xcbf29ce484222325L;
+    for (int i = position; i < at; i++) {
+      hash = (hash ^ data[i] & 0xff) * 0x100000001b3L;
+    }
+    return hash;
   }
 }

@@ -103,7 +103,9 @@ final class RecordingReader {
         .unsigned(header.ticksPerSecond())
         .end('C');
     summary.chunk();
-    EventSinks sinks = new EventSinks(header, out, new Tables(out, limits.frames()), summary);
+    Tables tables = new Tables(out, limits.frames());
+    constants(header, data, size, offset, tables);
+    EventSinks sinks = new EventSinks(header, out, tables, summary);
     try (InputStream in = new DataInputStream(new ByteArrayInputStream(data, 0, size))) {
       FlightRecordingLoader.loadStream(in, List.of(sinks), false, false);
     } catch (StreamWriter.FullException | UncheckedIOException e) {
@@ -118,6 +120,21 @@ final class RecordingReader {
       problem(
           offset + Math.max(at, 0),
           "after " + sinks.read() + " events of the chunk: " + String.valueOf(e));
+    }
+  }
+
+  private void constants(ChunkHeader header, byte[] data, int size, long offset, Tables tables) {
+    if (!header.compressed()) {
+      problem(offset, "the integers of the chunk are not compressed: its constants are not checked");
+      return;
+    }
+    try {
+      Constants constants = new Constants(header, data, size, out, tables);
+      tables.setVirtual(constants.virtual());
+      constants.check();
+    } catch (BrokenChunkException e) {
+      out.discard();
+      problem(offset + e.position(), "constants: " + e.getMessage());
     }
   }
 

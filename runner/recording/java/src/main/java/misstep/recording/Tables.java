@@ -42,6 +42,8 @@ final class Tables implements IConstantPoolExtension {
   private final Map<IMCThread, Integer> threads = new IdentityHashMap<>();
   private final Map<IMCStackTrace, Integer> traces = new IdentityHashMap<>();
 
+  private LongMap virtual = new LongMap();
+
   Tables(StreamWriter out, int maxFrames) {
     this.out = out;
     this.maxFrames = maxFrames;
@@ -56,6 +58,11 @@ final class Tables implements IConstantPoolExtension {
       constants.put(constant, id);
     }
     return constant;
+  }
+
+  /** Says which threads' constants are virtual threads: JMC does not read that field. */
+  void setVirtual(LongMap threads) {
+    virtual = threads;
   }
 
   int string(String value) {
@@ -87,6 +94,7 @@ final class Tables implements IConstantPoolExtension {
         .unsigned(javaId == null ? 0 : javaId)
         .unsigned(name)
         .unsigned(group)
+        .unsigned(virtual.contains(constant(thread)) ? 1 : 0)
         .end('H');
     threads.put(thread, threads.size() + 1);
     return threads.size();

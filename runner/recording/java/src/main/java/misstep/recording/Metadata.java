@@ -1,0 +1,97 @@
+package misstep.recording;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The types that a chunk describes: a table of strings and a tree of elements, as {@code
+ * jdk.jfr.internal.MetadataWriter} writes them.
+ */
+final class Metadata {
+  private static final int MAX_DEPTH = 16;
+  private static final int MAX_ELEMENTS = 1 << 20;
+
+  /** A field of a type; {@code pooled}: its value is the id of a constant of its type. */
+  record Field(String name, long type, boolean pooled, boolean array) {}
+
+  /** A type: an event, a constant, or a primitive, which has no fields. */
+  record Type(long id, String name, List<Field> fields) {}
+
+  private final Map<Long, Type> types = new HashMap<>();
+  private final Cursor cursor;
+  private final String[] strings;
+  private int elements;
+
+  /** Reads the metadata event at a position. */
+  Metadata(byte[] chunk, int size, long position) {
+    if (position < ChunkHeader.BYTES || position >= size) {
+      throw new BrokenChunkException("the header's place of the metadata, " + position + ", is outside of the chunk", 24);
+    }
+    cursor = new Cursor(chunk, (int) position, size);
+    cursor.integer(); // size
+    if (cursor.integer() != EventWalk.METADATA) {
+      throw new BrokenChunkException("the header's place of the metadata has another event", (int) position);
+    }
+    cursor.integer(); // start
+    cursor.integer(); // duration
+    cursor.integer(); // id of the metadata
+    strings = new String[cursor.count()];
+    for (int i = 0; i < strings.length; i++) {
+      strings[i] = Values.string(cursor);
+    }
+    element(null, 0);
+  }
+
+  /** Returns a type, null for an unknown id. */
+  Type type(long id) {
+    return types.get(id);
+  }
+
+  private void element(Type parent, int depth) {
+    if (depth > MAX_DEPTH || ++elements > MAX_ELEMENTS) {
+      throw new BrokenChunkException("the metadata has too many elements", cursor.position());
+    }
+    String name = text();
+    Map<String, String> attributes = new HashMap<>();
+    for (int left = cursor.count(); left > 0; left--) {
+      String key = text();
+      attributes.put(key, text());
+    }
+    Type type = parent;
+    if ("class".equals(name)) {
+      type = new Type(number(attributes.get("id")), attributes.get("name"), new ArrayList<>());
+      types.put(type.id(), type);
+    } else if ("field".equals(name) && parent != null) {
+      parent.fields().add(field(attributes));
+    }
+    for (int left = cursor.count(); left > 0; left--) {
+      element(type, depth + 1);
+    }
+  }
+
+  private Field field(Map<String, String> attributes) {
+    return new Field(
+        attributes.get("name"),
+        number(attributes.get("class")),
+        "true".equals(attributes.get("constantPool")),
+        "1".equals(attributes.get("dimension")));
+  }
+
+  private String text() {
+    long index = cursor.integer();
+    if (index < 0 || index >= strings.length) {
+      throw new BrokenChunkException("the metadata has no string " + index, cursor.position());
+    }
+    return strings[(int) index];
+  }
+
+  private long number(String value) {
+    try {
+      return Long.parseLong(value);
+    } catch (NumberFormatException e) {
+      throw new BrokenChunkException("\"" + value + "\" is no id of a type", cursor.position());
+    }
+  }
+}

@@ -1,0 +1,122 @@
+package misstep.recording;
+
+/** Goes through values by their types and tells which constants they refer to. */
+final class Values {
+  private static final String STRING = "java.lang.String";
+  private static final int MAX_DEPTH = 16;
+
+  /** What is told of the values. */
+  interface Visitor {
+    /** A value is the id of a constant, 0 for none. */
+    void reference(long type, long id, int position);
+
+    /** A field has a boolean. */
+    void truth(Metadata.Type owner, String field, boolean value);
+  }
+
+  private final Metadata metadata;
+  private final Visitor visitor;
+
+  Values(Metadata metadata, Visitor visitor) {
+    this.metadata = metadata;
+    this.visitor = visitor;
+  }
+
+  /** Goes through the fields of an event or a constant. */
+  void fields(Metadata.Type type, Cursor cursor) {
+    fields(type, cursor, 0);
+  }
+
+  /** Goes through a constant of a type, which may be a string. */
+  void constant(Metadata.Type type, Cursor cursor) {
+    if (type.fields().isEmpty()) {
+      primitive(type, null, type, cursor);
+    } else {
+      fields(type, cursor, 0);
+    }
+  }
+
+  private void fields(Metadata.Type type, Cursor cursor, int depth) {
+    if (depth > MAX_DEPTH) {
+      throw new BrokenChunkException(type.name() + " contains itself", cursor.position());
+    }
+    for (Metadata.Field field : type.fields()) {
+      int count = field.array() ? cursor.count() : 1;
+      Metadata.Type of = metadata.type(field.type());
+      if (of == null) {
+        throw new BrokenChunkException(
+            type.name() + "." + field.name() + " has the unknown type " + field.type(), cursor.position());
+      }
+      for (; count > 0; count--) {
+        if (field.pooled()) {
+          int position = cursor.position();
+          visitor.reference(of.id(), cursor.integer(), position);
+        } else if (of.fields().isEmpty()) {
+          primitive(type, field.name(), of, cursor);
+        } else {
+          fields(of, cursor, depth + 1);
+        }
+      }
+    }
+  }
+
+  private void primitive(Metadata.Type owner, String field, Metadata.Type type, Cursor cursor) {
+    switch (type.name()) {
+      case "boolean" -> visitor.truth(owner, field, cursor.octet() != 0);
+      case "byte" -> cursor.skip(1);
+      case "char", "short", "int", "long" -> cursor.integer();
+      case "float" -> cursor.skip(4);
+      case "double" -> cursor.skip(8);
+      case STRING -> {
+        int position = cursor.position();
+        long id = skipString(cursor);
+        if (id != 0) {
+          visitor.reference(type.id(), id, position);
+        }
+      }
+      default -> throw new BrokenChunkException(type.name() + " is no primitive type", cursor.position());
+    }
+  }
+
+  /** Skips a string; returns the id of the constant that it is, or 0. */
+  private static long skipString(Cursor cursor) {
+    byte encoding = cursor.octet();
+    switch (encoding) {
+      case 0, 1 -> {} // null, empty
+      case 2 -> {
+        return cursor.integer();
+      }
+      case 3, 5 -> cursor.skip(cursor.count()); // UTF-8, Latin-1
+      case 4 -> {
+        for (int left = cursor.count(); left > 0; left--) {
+          cursor.integer();
+        }
+      }
+      default -> throw new BrokenChunkException("a string has the unknown encoding " + encoding, cursor.position());
+    }
+    return 0;
+  }
+
+  /** Reads a string of the metadata, where none is a constant. */
+  static String string(Cursor cursor) {
+    byte encoding = cursor.octet();
+    switch (encoding) {
+      case 0:
+        return null;
+      case 1:
+        return "";
+      case 3:
+      case 5:
+        return cursor.text(cursor.count(), encoding == 3);
+      case 4:
+        int length = cursor.count();
+        StringBuilder text = new StringBuilder(length);
+        for (int i = 0; i < length; i++) {
+          text.append((char) cursor.integer());
+        }
+        return text.toString();
+      default:
+        throw new BrokenChunkException("a string has the unknown encoding " + encoding, cursor.position());
+    }
+  }
+}
