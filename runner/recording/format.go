@@ -8,7 +8,7 @@ package recording
 //	C chunk    u index, u offset in the file, u bytes, u startNanos, u durationNanos, u startTicks, u ticksPerSecond
 //	S string   s
 //	T type     u name (S)
-//	H thread   u constant id, u OS thread id, u Java thread id, u name (S), u thread group (S)
+//	H thread   u constant id, u OS thread id, u Java thread id, u name (S), u thread group (S), u virtual
 //	M method   u constant id, u class's constant id, u class (S), u loader (S), u name (S), u descriptor (S), u modifiers,
 //	           u flags (1: method hidden, 2: class hidden)
 //	K stack    u constant id, u flags (1: truncated by the recorder, 2: cut by the helper's limit), u frames,
@@ -17,6 +17,9 @@ package recording
 //	           u state (S), u Truth of biased * 4 + Truth of failed
 //	L lost     z start in ns after the chunk's, u thread (H), u samples
 //	G setting  u event type (S), u name (S), u value (S)
+//	P pool     u type (S), u constants defined, u constants referred to
+//	U lacking  u type (S), u constant id, u referring type (S), u position of the first reference in the chunk
+//	D twice    u type (S), u constant id, u type (S), u position in the chunk of a definition that differs from the last one
 //	X problem  u chunk index, u offset in the file, s message
 //	N count    s event type, u events: of all chunks, at the end
 //	Z end      u complete (0: the output reached its limit), u chunks, u problems, u events with a stack trace, u bytes lost,
@@ -33,6 +36,9 @@ const (
 	tagEvent   = 'E'
 	tagLost    = 'L'
 	tagSetting = 'G'
+	tagPool    = 'P'
+	tagLacking = 'U'
+	tagTwice   = 'D'
 	tagProblem = 'X'
 	tagCount   = 'N'
 	tagEnd     = 'Z'

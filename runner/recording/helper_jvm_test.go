@@ -47,7 +47,7 @@ func TestEventsAreThoseOfTheJFRTool(t *testing.T) {
 			assert.Positive(t, summary.Types["jdk.ExecutionSample"])
 			assert.Equal(t, j.Feature >= 25, summary.Types["jdk.CPUTimeSample"] > 0)
 			assert.Equal(t, j.Feature >= 21, slices.ContainsFunc(events, func(e *Event) bool {
-				return e.Thread != nil && e.Thread.Virtual()
+				return e.Thread != nil && e.Thread.Virtual
 			}), "virtual threads")
 		})
 	}
@@ -92,7 +92,7 @@ func lineOf(e *Event) string {
 	if thread == nil {
 		thread = &Thread{}
 	}
-	return line(e.Type, time.Unix(0, e.StartNanos), thread.OS, thread.Java, thread.Virtual(), e.State, e.Biased, e.Failed, stack.String())
+	return line(e.Type, time.Unix(0, e.StartNanos), thread.OS, thread.Java, thread.Virtual, e.State, e.Biased, e.Failed, stack.String())
 }
 
 type printedThread struct {

@@ -112,6 +112,12 @@ func (r *reader) decode(tag byte, p *payload) Record {
 	case tagSetting:
 		text := func() string { return entry(p, t.strings, "string") }
 		return &Setting{Type: text(), Name: text(), Value: text()}
+	case tagPool:
+		return &Pool{Type: entry(p, t.strings, "string"), Defined: int(p.unsigned()), Referenced: int(p.unsigned())}
+	case tagLacking:
+		return t.fault(p, Lacking)
+	case tagTwice:
+		return t.fault(p, Twice)
 	case tagProblem:
 		return &Problem{Chunk: int(p.unsigned()), Offset: p.signed(), Message: p.text()}
 	case tagCount:
@@ -154,7 +160,14 @@ func (r *reader) event(p *payload) Record {
 func (t *tables) thread(p *payload) *Thread {
 	return &Thread{
 		Constant: p.unsigned(), OS: p.signed(), Java: p.signed(),
-		Name: entry(p, t.strings, "string"), Group: entry(p, t.strings, "string"),
+		Name: entry(p, t.strings, "string"), Group: entry(p, t.strings, "string"), Virtual: p.unsigned() == 1,
+	}
+}
+
+func (t *tables) fault(p *payload, kind FaultKind) *Fault {
+	return &Fault{
+		Kind: kind, Type: entry(p, t.strings, "string"), ID: p.unsigned(),
+		From: entry(p, t.strings, "string"), Position: p.signed(),
 	}
 }
 

@@ -45,13 +45,16 @@ func example() *stream {
 		record('S', "jdk.CPUTimeSample").record('S', "main").record('S', "a.B").record('S', "bootstrap").
 		record('S', "m").record('S', "(I)V").record('S', "STATE_RUNNABLE").
 		record('T', uint(1)).
-		record('H', uint(9), uint(4711), uint(1), uint(2), uint(2)).
+		record('H', uint(9), uint(4711), uint(1), uint(2), uint(2), uint(1)).
 		record('M', uint(70), uint(71), uint(3), uint(4), uint(5), uint(6), uint(0x11), uint(1)).
 		record('K', uint(5), uint(1), uint(2), uint(1), 12, 34, uint(2), uint(0), -1, -1, uint(9)).
 		record('E', uint(1), -3, uint(0), uint(10_000_000), uint(1), uint(1), uint(7), uint(2<<2|1)).
 		record('E', uint(1), 40, uint(0), uint(0), uint(0), uint(0), uint(0), uint(0)).
 		record('L', 50, uint(1), uint(6)).
 		record('G', uint(1), uint(2), uint(7)).
+		record('P', uint(1), uint(12), uint(13)).
+		record('U', uint(2), uint(25), uint(3), uint(140)).
+		record('D', uint(2), uint(26), uint(2), uint(141)).
 		record('X', uint(1), uint(999), "no chunk begins here").
 		record('N', "jdk.CPUTimeSample", uint(2)).
 		record('Z', uint(1), uint(1), uint(1), uint(2), uint(0), uint(6))
@@ -69,7 +72,7 @@ func collect(data []byte) ([]Record, Summary, error) {
 func TestRecordsOfEachKind(t *testing.T) {
 	records, summary, err := collect(example().Bytes())
 	require.NoError(t, err)
-	thread := &Thread{Constant: 9, OS: 4711, Java: 1, Name: "main", Group: "main"}
+	thread := &Thread{Constant: 9, OS: 4711, Java: 1, Name: "main", Group: "main", Virtual: true}
 	method := &Method{
 		Constant: 70, ClassConstant: 71, Class: "a.B", Loader: "bootstrap", Name: "m", Descriptor: "(I)V", Modifiers: 0x11, Hidden: true,
 	}
@@ -85,12 +88,15 @@ func TestRecordsOfEachKind(t *testing.T) {
 		&Event{Type: "jdk.CPUTimeSample", StartNanos: 1_000_040},
 		&Lost{StartNanos: 1_000_050, Thread: thread, Samples: 6},
 		&Setting{Type: "jdk.CPUTimeSample", Name: "main", Value: "STATE_RUNNABLE"},
+		&Pool{Type: "jdk.CPUTimeSample", Defined: 12, Referenced: 13},
+		&Fault{Kind: Lacking, Type: "main", ID: 25, From: "a.B", Position: 140},
+		&Fault{Kind: Twice, Type: "main", ID: 26, From: "main", Position: 141},
 		&Problem{Chunk: 1, Offset: 999, Message: "no chunk begins here"},
 	}, records)
 	require.Equal(t, Summary{
 		Complete: true, Chunks: 1, Problems: 1, Events: 2, LostSamples: 6, Types: map[string]int64{"jdk.CPUTimeSample": 2},
 	}, summary)
-	require.EqualError(t, records[5].(*Problem), "chunk 1, offset 999 of the recording: no chunk begins here")
+	require.EqualError(t, records[8].(*Problem), "chunk 1, offset 999 of the recording: no chunk begins here")
 }
 
 func TestTablesEndWithTheirChunk(t *testing.T) {
@@ -108,7 +114,7 @@ func TestAStreamThatEndsEarlyKeepsWhatWasRead(t *testing.T) {
 		records, summary, err := collect(whole[:cut])
 		require.ErrorIs(t, err, ErrNoEnd, "%d bytes", cut)
 		assert.False(t, summary.Complete)
-		assert.LessOrEqual(t, len(records), complete.Chunks+5)
+		assert.LessOrEqual(t, len(records), complete.Chunks+8)
 	}
 }
 

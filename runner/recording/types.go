@@ -2,13 +2,15 @@ package recording
 
 import "fmt"
 
-// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting or *Problem.
+// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting, *Pool, *Fault or *Problem.
 type Record interface{ record() }
 
 func (*Chunk) record()   {}
 func (*Event) record()   {}
 func (*Lost) record()    {}
 func (*Setting) record() {}
+func (*Pool) record()    {}
+func (*Fault) record()   {}
 func (*Problem) record() {}
 
 // Chunk is the header of a chunk. The records that follow, up to the next chunk, are from it.
@@ -60,10 +62,9 @@ type Thread struct {
 	Name     string
 	// Group is the thread group's name.
 	Group string
+	// Virtual is the field of that name (JDK 21 and later).
+	Virtual bool
 }
-
-// Virtual reports whether the thread is a virtual one: HotSpot gives these no OS thread id, and this group.
-func (t *Thread) Virtual() bool { return t.OS == 0 && t.Java != 0 && t.Group == "VirtualThreads" }
 
 // Stack is a stack trace.
 type Stack struct {
@@ -122,6 +123,37 @@ type Lost struct {
 
 // Setting is the value of a setting of an event type, as of the time of the chunk.
 type Setting struct{ Type, Name, Value string }
+
+// Pool counts the constants of one type in a chunk.
+type Pool struct {
+	Type string
+	// Defined in the chunk, and Referenced by its events and constants: distinct ids, without 0, which means none.
+	Defined, Referenced int
+}
+
+// Fault is a constant of a chunk that is missing or ambiguous. At most 1,000 are reported per chunk.
+type Fault struct {
+	Kind FaultKind
+	// Type and ID of the constant.
+	Type string
+	ID   uint64
+	// From is the type of the event or constant that refers to it, Position where it does so first, in bytes from the chunk's begin.
+	From     string
+	Position int64
+}
+
+// FaultKind is what is wrong with a constant.
+type FaultKind uint8
+
+// The kinds of faults.
+const (
+	UnspecifiedFault FaultKind = iota
+	// Lacking: the chunk refers to the constant and does not define it, so that parsers show nothing in its place.
+	Lacking
+	// Twice: the chunk defines the id again with other contents. Position is that of the earlier definition, which parsers that
+	// follow the chain of checkpoints from its end do not use. A jdk.types.ChunkHeader is defined at each flush, which is no fault.
+	Twice
+)
 
 // Problem is a fault of the recording. What was read before it stays.
 type Problem struct {
