@@ -45,7 +45,9 @@ func TestConstantsOfWholeRecordings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := catalogued(t, name)
 			c := constantsOf(t, h, record(t, j, 300, "-XX:TLABSize=2k", "-XX:-ResizeTLAB"))
-			for _, pool := range []string{"java.lang.Class", "java.lang.Thread", "jdk.types.Method", "jdk.types.Symbol", "jdk.types.StackTrace"} {
+			for _, pool := range []string{
+				"java.lang.Class", "java.lang.Thread", "jdk.types.Method", "jdk.types.Symbol", "jdk.types.StackTrace",
+			} {
 				require.Contains(t, c.pools, pool)
 				assert.Positive(t, c.pools[pool].Referenced)
 			}

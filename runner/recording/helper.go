@@ -94,7 +94,7 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("read %s: the helper took more than %v: %w", file, limits.Time, ctx.Err())
 	case errors.Is(err, ErrNoEnd):
-		err = fmt.Errorf("read %s: %w: the helper ended with %v: %s", file, err, ended, bytes.TrimSpace(stderr.Bytes()))
+		err = fmt.Errorf("read %s: %w (the helper's end: %s)", file, errors.Join(err, ended), bytes.TrimSpace(stderr.Bytes()))
 	case err == nil && ended != nil:
 		err = fmt.Errorf("read %s: the helper ended with %w: %s", file, ended, bytes.TrimSpace(stderr.Bytes()))
 	}

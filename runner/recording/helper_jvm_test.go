@@ -19,8 +19,8 @@ var allJDKs = []string{"jdk8", "jdk11", "jdk17", "jdk21", "jdk25", "jdk26", "jdk
 
 var compared = []string{"jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample", "jdk.ObjectAllocationInNewTLAB"}
 
-// Each event that JDK's own parser (the jfr tool) prints is read with the same time to the nanosecond, thread, state and frames, and
-// no other is.
+// Each event that the JDK's own parser (the jfr tool) prints is read with the same time to the nanosecond, thread, state and
+// frames, and no other is.
 func TestEventsAreThoseOfTheJFRTool(t *testing.T) {
 	h := helper(t)
 	for _, name := range allJDKs {
@@ -69,9 +69,13 @@ func read(t *testing.T, h Helper, file string, limits Limits) ([]*Event, Summary
 }
 
 // line is what is compared of an event.
-func line(kind string, start time.Time, osThread, javaThread int64, virtual bool, state string, biased, failed Truth, stack string) string {
-	return fmt.Sprintf("%s %s os=%d java=%d virtual=%v %s biased=%d failed=%d\n%s", kind, start.UTC().Format(time.RFC3339Nano),
-		osThread, javaThread, virtual, state, biased, failed, stack)
+func line(e *Event, start time.Time, stack string) string {
+	thread := e.Thread
+	if thread == nil {
+		thread = &Thread{}
+	}
+	return fmt.Sprintf("%s %s os=%d java=%d virtual=%v %s biased=%d failed=%d\n%s", e.Type, start.UTC().Format(time.RFC3339Nano),
+		thread.OS, thread.Java, thread.Virtual, e.State, e.Biased, e.Failed, stack)
 }
 
 func lineOf(e *Event) string {
@@ -88,11 +92,7 @@ func lineOf(e *Event) string {
 				m.Hidden, m.Loader, f.BCI, f.Line, kinds[f.Kind])
 		}
 	}
-	thread := e.Thread
-	if thread == nil {
-		thread = &Thread{}
-	}
-	return line(e.Type, time.Unix(0, e.StartNanos), thread.OS, thread.Java, thread.Virtual, e.State, e.Biased, e.Failed, stack.String())
+	return line(e, time.Unix(0, e.StartNanos), stack.String())
 }
 
 type printedThread struct {
@@ -152,11 +152,11 @@ func (e printedEvent) line() string {
 	if thread == nil {
 		thread = v.EventThread
 	}
-	if thread == nil {
-		thread = &printedThread{}
+	read := &Event{Type: e.Type, State: v.State, Biased: truth(v.Biased), Failed: truth(v.Failed)}
+	if thread != nil {
+		read.Thread = &Thread{OS: thread.OSThreadID, Java: thread.JavaThreadID, Virtual: thread.Virtual}
 	}
-	return line(e.Type, v.StartTime, thread.OSThreadID, thread.JavaThreadID, thread.Virtual, v.State, truth(v.Biased), truth(v.Failed),
-		stack.String())
+	return line(read, v.StartTime, stack.String())
 }
 
 func truth(value *bool) Truth {

@@ -119,19 +119,22 @@ func TestAStreamThatEndsEarlyKeepsWhatWasRead(t *testing.T) {
 }
 
 func TestWrongStreams(t *testing.T) {
+	bytesOf := func(tag byte, values ...any) []byte { return newStream().record(tag, values...).Bytes() }
+	after := func(data ...byte) []byte { return append(newStream().Bytes(), data...) }
+	none := uint(0)
 	for name, tt := range map[string]struct {
 		data []byte
 		want string
 	}{
-		"no stream":         {[]byte("Picked up JAVA_TOOL_OPTIONS"), `the stream begins with "Picked u", not "MISSREC1": build the helper anew`},
-		"unknown tag":       {newStream().record('?').Bytes(), `record 1 ('?') of the stream: unknown tag`},
-		"long record":       {append(newStream().Bytes(), 'S', 0xff, 0xff, 0xff, 0x7f), `record 1 ('S') of the stream has 268435455 bytes; the limit is 1048576`},
-		"string too long":   {append(newStream().Bytes(), 'S', 2, 9, 'x'), `record 1 ('S') of the stream: a value goes beyond the record`},
-		"too many frames":   {newStream().record('K', uint(1), uint(0), uint(1<<40)).Bytes(), `1099511627776 frames in 0 bytes`},
-		"truths":            {newStream().record('E', uint(0), 0, uint(0), uint(0), uint(0), uint(0), uint(0), uint(3)).Bytes(), `truth values 0x3`},
-		"record too short":  {newStream().record('Z', uint(1)).Bytes(), `record 1 ('Z') of the stream: a value goes beyond the record`},
-		"frame's method":    {newStream().record('K', uint(1), uint(0), uint(1), uint(3), 0, 0, uint(0)).Bytes(), `method 3 of 0`},
-		"values from later": {newStream().record('Z', uint(1), uint(0), uint(0), uint(0), uint(0), uint(0), uint(8)).Bytes(), ""},
+		"no stream":         {[]byte("Picked up JAVA_TOOL_OPTIONS"), `the stream begins with "Picked u", not "MISSREC1": build the helper`},
+		"unknown tag":       {bytesOf('?'), `record 1 ('?') of the stream: unknown tag`},
+		"long record":       {after('S', 0xff, 0xff, 0xff, 0x7f), `record 1 ('S') of the stream has 268435455 bytes; the limit is 1048576`},
+		"string too long":   {after('S', 2, 9, 'x'), `record 1 ('S') of the stream: a value goes beyond the record`},
+		"too many frames":   {bytesOf('K', uint(1), none, uint(1<<40)), `1099511627776 frames in 0 bytes`},
+		"truths":            {bytesOf('E', none, 0, none, none, none, none, none, uint(3)), `truth values 0x3`},
+		"record too short":  {bytesOf('Z', uint(1)), `record 1 ('Z') of the stream: a value goes beyond the record`},
+		"frame's method":    {bytesOf('K', uint(1), none, uint(1), uint(3), 0, 0, none), `method 3 of 0`},
+		"values from later": {bytesOf('Z', uint(1), none, none, none, none, none, uint(8)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := collect(tt.data)

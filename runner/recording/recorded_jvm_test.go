@@ -44,20 +44,26 @@ func helper(t *testing.T) Helper {
 	return Helper{Java: catalogued(t, "jdk17").tool("java"), Jar: jar}
 }
 
+// compileRecorded compiles testdata/Recorded.java into a folder.
+func compileRecorded(t *testing.T, dir string) {
+	t.Helper()
+	output, err := exec.Command(testenv.Javac(t), "--release", "8", "-Xlint:-options", "-d", dir,
+		"testdata/Recorded.java").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+}
+
 // record runs testdata/Recorded.java under JFR for some milliseconds and returns the recording.
 func record(t *testing.T, j jdk, milliseconds int, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	javac := exec.Command(testenv.Javac(t), "--release", "8", "-Xlint:-options", "-d", dir, "testdata/Recorded.java")
-	output, err := javac.CombinedOutput()
-	require.NoError(t, err, "%s", output)
+	compileRecorded(t, dir)
 	settings, err := filepath.Abs("testdata/samples.jfc")
 	require.NoError(t, err)
 	file := filepath.Join(dir, "recorded.jfr")
 	arguments := append([]string{
 		"-Xmx200m", "-XX:StartFlightRecording=filename=" + file + ",settings=" + settings, "-cp", dir,
 	}, flags...)
-	output, err = exec.Command(j.tool("java"), append(arguments, "Recorded", strconv.Itoa(milliseconds))...).CombinedOutput()
+	output, err := exec.Command(j.tool("java"), append(arguments, "Recorded", strconv.Itoa(milliseconds))...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return file
 }

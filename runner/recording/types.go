@@ -137,7 +137,7 @@ type Fault struct {
 	// Type and ID of the constant.
 	Type string
 	ID   uint64
-	// From is the type of the event or constant that refers to it, Position where it does so first, in bytes from the chunk's begin.
+	// From is the type of the event or constant that refers to it, Position where it does so first, in bytes in the chunk.
 	From     string
 	Position int64
 }

@@ -26,7 +26,10 @@ public class Recorded {
   static Thread virtual(Runnable task) throws Exception {
     try {
       Object builder = Thread.class.getMethod("ofVirtual").invoke(null);
-      return (Thread) Class.forName("java.lang.Thread$Builder").getMethod("unstarted", Runnable.class).invoke(builder, task);
+      return (Thread)
+          Class.forName("java.lang.Thread$Builder")
+              .getMethod("unstarted", Runnable.class)
+              .invoke(builder, task);
     } catch (NoSuchMethodException e) {
       return new Thread(task, "as if virtual");
     }

@@ -70,7 +70,8 @@ final class Constants implements Values.Visitor {
     }
     if (checkpoints != chained) {
       throw new BrokenChunkException(
-          checkpoints + " checkpoints in the chunk, " + chained + " in the chain from the header", 16);
+          checkpoints + " checkpoints in the chunk, " + chained + " in the chain from the header",
+          16);
     }
     write();
   }
@@ -119,7 +120,8 @@ final class Constants implements Values.Visitor {
     values.fields(type, cursor);
     if (cursor.position() != walk.complete()) {
       throw new BrokenChunkException(
-          type.name() + " has " + (walk.complete() - cursor.position()) + " bytes after its fields", walk.position());
+          type.name() + " has " + (walk.complete() - cursor.position()) + " bytes after its fields",
+          walk.position());
     }
   }
 
@@ -141,7 +143,10 @@ final class Constants implements Values.Visitor {
     pools.forEach(
         (type, pool) -> {
           int name = tables.string(metadata.type(type).name());
-          out.unsigned(name).unsigned(pool.defined.size()).unsigned(pool.referenced.size()).end('P');
+          out.unsigned(name)
+              .unsigned(pool.defined.size())
+              .unsigned(pool.referenced.size())
+              .end('P');
           pool.referenced.forEach(
               (id, from) -> {
                 if (!pool.defined.contains(id)) {

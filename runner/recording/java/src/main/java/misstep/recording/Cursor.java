@@ -59,7 +59,8 @@ final class Cursor {
   String text(int bytes, boolean utf8) {
     int from = at;
     skip(bytes);
-    return new String(data, from, bytes, utf8 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
+    return new String(
+        data, from, bytes, utf8 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
   }
 
   /** Returns a hash (64-bit FNV-1a) of the bytes between a position and this one. */

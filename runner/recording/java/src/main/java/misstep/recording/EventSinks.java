@@ -98,13 +98,17 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
     long amount = fields.number(values, "lostSamples");
     summary.lostSamples(amount);
     int thread = tables.thread(fields.thread(values));
-    out.signed(fields.start(values) - header.startNanos()).unsigned(thread).unsigned(amount).end('L');
+    out.signed(fields.start(values) - header.startNanos())
+        .unsigned(thread)
+        .unsigned(amount)
+        .end('L');
   }
 
   private void event(String type, Fields fields, Object[] values) {
     int number = typeNumber(type);
     int thread = tables.thread(fields.thread(values));
-    int trace = tables.trace(fields.get(values, "stackTrace") instanceof IMCStackTrace t ? t : null);
+    int trace =
+        tables.trace(fields.get(values, "stackTrace") instanceof IMCStackTrace t ? t : null);
     int state = tables.string(fields.string(values, "state"));
     out.unsigned(number)
         .signed(fields.start(values) - header.startNanos())
@@ -146,7 +150,8 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
 
     /** Returns the thread whose stack an event has: samplers say it in a field of its own. */
     IMCThread thread(Object[] values) {
-      return get(values, has("sampledThread") ? "sampledThread" : "eventThread") instanceof IMCThread t
+      return get(values, has("sampledThread") ? "sampledThread" : "eventThread")
+              instanceof IMCThread t
           ? t
           : null;
     }

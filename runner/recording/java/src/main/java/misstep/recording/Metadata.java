@@ -27,12 +27,14 @@ final class Metadata {
   /** Reads the metadata event at a position. */
   Metadata(byte[] chunk, int size, long position) {
     if (position < ChunkHeader.BYTES || position >= size) {
-      throw new BrokenChunkException("the header's place of the metadata, " + position + ", is outside of the chunk", 24);
+      throw new BrokenChunkException(
+          "the header's place of the metadata, " + position + ", is outside of the chunk", 24);
     }
     cursor = new Cursor(chunk, (int) position, size);
     cursor.integer(); // size
     if (cursor.integer() != EventWalk.METADATA) {
-      throw new BrokenChunkException("the header's place of the metadata has another event", (int) position);
+      throw new BrokenChunkException(
+          "the header's place of the metadata has another event", (int) position);
     }
     cursor.integer(); // start
     cursor.integer(); // duration

@@ -1,7 +1,7 @@
 package misstep.recording;
 
-import java.io.DataInputStream;
 import java.io.ByteArrayInputStream;
+import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -68,7 +68,8 @@ final class RecordingReader {
     }
     ChunkHeader header = ChunkHeader.read(head);
     if (header.major() != 1 && header.major() != 2) {
-      problem(offset, "the format of the chunk has version " + header.major() + "; known are 1 and 2");
+      problem(
+          offset, "the format of the chunk has version " + header.major() + "; known are 1 and 2");
       return 0;
     }
     boolean cut = header.size() > left || header.size() < ChunkHeader.BYTES;
@@ -87,7 +88,9 @@ final class RecordingReader {
       return 0;
     }
     if (header.state() != 0) {
-      problem(offset, "the chunk was not finished: its header says " + size + " bytes, of the file's " + left);
+      problem(
+          offset,
+          "the chunk was not finished: its header says " + size + " bytes, of the file's " + left);
     }
     parse(header, data, data.length, offset);
     return header.state() != 0 ? 0 : size;
@@ -125,7 +128,8 @@ final class RecordingReader {
 
   private void constants(ChunkHeader header, byte[] data, int size, long offset, Tables tables) {
     if (!header.compressed()) {
-      problem(offset, "the integers of the chunk are not compressed: its constants are not checked");
+      problem(
+          offset, "the integers of the chunk are not compressed: its constants are not checked");
       return;
     }
     try {

@@ -45,7 +45,8 @@ final class Values {
       Metadata.Type of = metadata.type(field.type());
       if (of == null) {
         throw new BrokenChunkException(
-            type.name() + "." + field.name() + " has the unknown type " + field.type(), cursor.position());
+            type.name() + "." + field.name() + " has the unknown type " + field.type(),
+            cursor.position());
       }
       for (; count > 0; count--) {
         if (field.pooled()) {
@@ -74,7 +75,8 @@ final class Values {
           visitor.reference(type.id(), id, position);
         }
       }
-      default -> throw new BrokenChunkException(type.name() + " is no primitive type", cursor.position());
+      default ->
+          throw new BrokenChunkException(type.name() + " is no primitive type", cursor.position());
     }
   }
 
@@ -92,7 +94,9 @@ final class Values {
           cursor.integer();
         }
       }
-      default -> throw new BrokenChunkException("a string has the unknown encoding " + encoding, cursor.position());
+      default ->
+          throw new BrokenChunkException(
+              "a string has the unknown encoding " + encoding, cursor.position());
     }
     return 0;
   }
@@ -116,7 +120,8 @@ final class Values {
         }
         return text.toString();
       default:
-        throw new BrokenChunkException("a string has the unknown encoding " + encoding, cursor.position());
+        throw new BrokenChunkException(
+            "a string has the unknown encoding " + encoding, cursor.position());
     }
   }
 }
