@@ -73,7 +73,7 @@ func TestBrokenRecordings(t *testing.T) {
 	})
 	t.Run("no recording", func(t *testing.T) {
 		for data, want := range map[string]string{
-			"":                 "the file is empty",
+			"":                  "the file is empty",
 			"#!/bin/sh\nexit 1": "no chunk begins here: the file has 16 more bytes",
 			string(chunk[:4]) + "\x00\x07" + string(chunk[6:]): "the format of the chunk has version 7; known are 1 and 2",
 		} {

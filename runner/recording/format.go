@@ -2,8 +2,9 @@ package recording
 
 // The stream that java/ writes: the magic, then records. A record is a tag (one byte), the length of its payload in bytes, and the
 // payload: values one after the other. A value is an unsigned LEB128 integer (u), one with zigzag encoding (z), or a string (s):
-// its length in bytes and UTF-8. An index refers to the record of that tag with this number in the chunk, from 1; 0 is "absent". Each
-// chunk record begins new tables, so that a reader holds what one chunk refers to. Values that follow those known here are ignored.
+// its length in bytes and UTF-8. An index refers to the record of that tag with this number in the chunk, from 1; 0 is "absent".
+// Each chunk record begins new tables, so that a reader holds what one chunk refers to. Values that follow those known here are
+// ignored.
 //
 //	C chunk    u index, u offset in the file, u bytes, u startNanos, u durationNanos, u startTicks, u ticksPerSecond
 //	S string   s

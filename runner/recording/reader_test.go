@@ -126,9 +126,9 @@ func TestWrongStreams(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"no stream":         {[]byte("Picked up JAVA_TOOL_OPTIONS"), `the stream begins with "Picked u", not "MISSREC1": build the helper`},
+		"no stream":         {[]byte("Picked up JAVA_TOOL_OPTIONS"), `begins with "Picked u", not "MISSREC1": build the helper`},
 		"unknown tag":       {bytesOf('?'), `record 1 ('?') of the stream: unknown tag`},
-		"long record":       {after('S', 0xff, 0xff, 0xff, 0x7f), `record 1 ('S') of the stream has 268435455 bytes; the limit is 1048576`},
+		"long record":       {after('S', 0xff, 0xff, 0xff, 0x7f), `has 268435455 bytes; the limit is 1048576`},
 		"string too long":   {after('S', 2, 9, 'x'), `record 1 ('S') of the stream: a value goes beyond the record`},
 		"too many frames":   {bytesOf('K', uint(1), none, uint(1<<40)), `1099511627776 frames in 0 bytes`},
 		"truths":            {bytesOf('E', none, 0, none, none, none, none, none, uint(3)), `truth values 0x3`},
