@@ -117,4 +117,98 @@
 #define MISSTEP_SCHEDULE_RECORD_SIZE 80
 #define MISSTEP_SCHEDULE_CAPACITY 262144
 
+// tap.bin: the calls of other samplers' signal handlers, each with the shadow of its thread at that instant. A header that
+// is mapped, then records. A record begins with u32 size (its own bytes, a multiple of 8) and u32 kind.
+
+// u64 magic: "MISSTAP1" read as a little-endian number.
+#define MISSTEP_TAP_MAGIC 0x315041545353494d
+#define MISSTEP_TAP_MAGIC_OFFSET 0
+// u32 version of tap.bin, u32 process id, u32 flags, u32 source of ticks, u32 for each tap (prof, usr2) its signal, 0 = off
+#define MISSTEP_TAP_VERSION 1
+#define MISSTEP_TAP_VERSION_OFFSET 8
+#define MISSTEP_TAP_PID_OFFSET 12
+#define MISSTEP_TAP_FLAGS_OFFSET 16
+#define MISSTEP_TAP_TICKS_OFFSET 20
+#define MISSTEP_TAP_SIGNALS_OFFSET 24
+#define MISSTEP_TAP_COUNT 2
+// flags: everything was drained when the VM died in order.
+#define MISSTEP_TAP_FLAG_ENDED 1
+// sources of ticks: none, the time stamp counter of x86 (rdtsc), the virtual counter of AArch64 (cntvct_el0)
+#define MISSTEP_TAP_TICKS_NONE 0
+#define MISSTEP_TAP_TICKS_TSC 1
+#define MISSTEP_TAP_TICKS_CNTVCT 2
+// u64 for each tap: calls of its handler. Each call has a record or is lost.
+#define MISSTEP_TAP_CALLS_OFFSET 32
+// u64 for each reason: lost calls. Reasons: more threads than buffers; the thread's buffer was full; the agent had ended;
+// the file has reached its largest size, or could not be written.
+#define MISSTEP_TAP_LOST_OFFSET 48
+#define MISSTEP_TAP_LOST_BUFFERS 0
+#define MISSTEP_TAP_LOST_FULL 1
+#define MISSTEP_TAP_LOST_LATE 2
+#define MISSTEP_TAP_LOST_FILE 3
+#define MISSTEP_TAP_LOST_COUNT 4
+#define MISSTEP_TAP_HEADER 4096
+#define MISSTEP_TAP_MOST_BYTES 4294967296
+
+// Kinds of records. A call that is pending has not returned yet: never in the file. Padding is never in the file either.
+#define MISSTEP_TAP_CALL 1
+#define MISSTEP_TAP_NAME 2
+#define MISSTEP_TAP_CLOCK 3
+#define MISSTEP_TAP_HANDLER 4
+#define MISSTEP_TAP_PENDING 5
+#define MISSTEP_TAP_PADDING 6
+
+// A call: u32 tid, u32 signal, u32 flags, u32 entries that follow (the newest, oldest first, a u32 method id each), u32
+// entries on the shadow stack, u32 generation of the handler, u32 taps below this one on the thread, u32 phase (see
+// thread slots); u64 pc, sp, fp where the thread was interrupted; u64 CLOCK_MONOTONIC nanoseconds at entry, right before
+// the original handler and right after it; u64 ticks right before it and right after it. A call without return has 0 in
+// both fields of the return.
+#define MISSTEP_TAP_CALL_TID_OFFSET 8
+#define MISSTEP_TAP_CALL_SIGNAL_OFFSET 12
+#define MISSTEP_TAP_CALL_FLAGS_OFFSET 16
+#define MISSTEP_TAP_CALL_ENTRIES_OFFSET 20
+#define MISSTEP_TAP_CALL_DEPTH_OFFSET 24
+#define MISSTEP_TAP_CALL_GENERATION_OFFSET 28
+#define MISSTEP_TAP_CALL_NESTED_OFFSET 32
+#define MISSTEP_TAP_CALL_PHASE_OFFSET 36
+#define MISSTEP_TAP_CALL_PC_OFFSET 40
+#define MISSTEP_TAP_CALL_SP_OFFSET 48
+#define MISSTEP_TAP_CALL_FP_OFFSET 56
+#define MISSTEP_TAP_CALL_ENTER_OFFSET 64
+#define MISSTEP_TAP_CALL_BEGIN_OFFSET 72
+#define MISSTEP_TAP_CALL_END_OFFSET 80
+#define MISSTEP_TAP_CALL_BEGIN_TICKS_OFFSET 88
+#define MISSTEP_TAP_CALL_END_TICKS_OFFSET 96
+#define MISSTEP_TAP_CALL_SIZE 104
+#define MISSTEP_TAP_MOST_ENTRIES 4096
+// flags: the thread has a shadow; its shadow ran over, so that no entries are known; the stack that was interrupted is not
+// the thread's own; virtual threads were mounted on the thread.
+#define MISSTEP_TAP_CALL_SHADOW 1
+#define MISSTEP_TAP_CALL_OVERFLOW 2
+#define MISSTEP_TAP_CALL_OTHER_STACK 4
+#define MISSTEP_TAP_CALL_CARRIER 8
+
+// The name of a method, before or after the calls that have its id: u32 id, u32 bytes of text, then the text,
+// "package/Class.name(descriptor)result".
+#define MISSTEP_TAP_NAME_ID_OFFSET 8
+#define MISSTEP_TAP_NAME_LENGTH_OFFSET 12
+#define MISSTEP_TAP_NAME_SIZE 16
+
+// The clocks at one instant, to convert between them: u64 CLOCK_MONOTONIC nanoseconds, u64 CLOCK_REALTIME nanoseconds, u64
+// ticks, u64 nanoseconds that reading them took.
+#define MISSTEP_TAP_CLOCK_MONOTONIC_OFFSET 8
+#define MISSTEP_TAP_CLOCK_REALTIME_OFFSET 16
+#define MISSTEP_TAP_CLOCK_TICKS_OFFSET 24
+#define MISSTEP_TAP_CLOCK_TOOK_OFFSET 32
+#define MISSTEP_TAP_CLOCK_SIZE 40
+
+// Another handler was found and tapped: u32 signal, u32 generation, u64 CLOCK_MONOTONIC nanoseconds, u64 its address, u64
+// its flags (sa_flags).
+#define MISSTEP_TAP_HANDLER_SIGNAL_OFFSET 8
+#define MISSTEP_TAP_HANDLER_GENERATION_OFFSET 12
+#define MISSTEP_TAP_HANDLER_NANOS_OFFSET 16
+#define MISSTEP_TAP_HANDLER_ADDRESS_OFFSET 24
+#define MISSTEP_TAP_HANDLER_SA_FLAGS_OFFSET 32
+#define MISSTEP_TAP_HANDLER_SIZE 40
+
 #endif  // MISSTEP_ABI_H

@@ -31,6 +31,7 @@ void Agent::End() {
 }
 
 void Agent::StartChecks() {
+  taps.Start();
   turns_stopped = false;
   checking_ = false;
   const bool judging = options.asgct_shadow > 0 || options.bracket > 0;
@@ -45,6 +46,7 @@ void Agent::StartChecks() {
 }
 
 void Agent::StopChecks() {
+  taps.Stop();
   sampler_.Stop();
   if (!checking_) return;
   samples.Stop();

@@ -6,7 +6,9 @@
 //   state.h                                                          all of these, as one object that is passed around
 //   publisher, events, evidence, edge_check, verdict_count           shared by the engines
 //   signals, turns, handler                                          how a thread is made to walk its own stack
-//   entry_engine, sample_engine, bracket_engine, liveness_engine     one for each kind of check (engine.h)
+//   tap_buffer, tap_file, tap                                        how other samplers' signals are noted
+//   entry_engine, sample_engine, bracket_engine, liveness_engine,
+//   tap_engine                                                       one for each kind of check (engine.h)
 //   sampler, judge                                                   the threads that run the engines
 //   agent; callbacks, natives, on_load                               functions that the JVM calls
 #pragma once
@@ -22,6 +24,7 @@
 #include "sampler.h"
 #include "service_thread.h"
 #include "state.h"
+#include "tap_engine.h"
 
 namespace misstep {
 
@@ -45,6 +48,7 @@ struct Agent : State {
   SampleEngine samples{*this, events};
   BracketEngine brackets{*this, events};
   LivenessEngine liveness{*this};
+  TapEngine taps{*this};
 
  private:
   Judge judge_{*this, {&samples, &brackets}};

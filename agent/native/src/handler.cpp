@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "compare.h"
 #include "random.h"
+#include "registers.h"
 #include "rules.h"
 #include "signals.h"
 #include "state.h"
@@ -24,26 +25,6 @@ namespace {
 
 State* handled = nullptr;  // the kernel calls the handler without an argument from the agent
 pid_t own_pid = 0;
-
-#if defined(__x86_64__)
-uint64_t Pc(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RIP]); }
-uint64_t Sp(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RSP]); }
-uint64_t Fp(const ucontext_t& c) { return static_cast<uint64_t>(c.uc_mcontext.gregs[REG_RBP]); }
-void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
-  c->uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(pc);
-  c->uc_mcontext.gregs[REG_RSP] = static_cast<greg_t>(sp);
-}
-#elif defined(__aarch64__)
-uint64_t Pc(const ucontext_t& c) { return c.uc_mcontext.pc; }
-uint64_t Sp(const ucontext_t& c) { return c.uc_mcontext.sp; }
-uint64_t Fp(const ucontext_t& c) { return c.uc_mcontext.regs[29]; }
-void SetPlace(ucontext_t* c, uint64_t pc, uint64_t sp) {
-  c->uc_mcontext.pc = pc;
-  c->uc_mcontext.sp = sp;
-}
-#else
-#error "the register names of this architecture are not known here"
-#endif
 
 // Stack scanning: takes each of the first words of the stack that point at code for the return address of the frame
 // that pc is in, and walks from there, as a profiler does that continues where AsyncGetCallTrace found no frame to

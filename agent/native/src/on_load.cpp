@@ -73,6 +73,7 @@ std::string OpenFiles(Agent* a) {
   a->status = CreateStatus(o.out + "/status.bin", &error);
   if (a->status == nullptr) return error;
   error = a->recorder.Open(o.out + "/mismatches.jsonl", o.max_mismatches, o.evidence == Evidence::kEvery);
+  if (error.empty()) error = a->taps.Open();
   return error.empty() ? OpenLog(o.out + "/agent.log") : error;
 }
 

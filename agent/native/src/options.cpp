@@ -126,7 +126,7 @@ bool Asked(const Options& o, bool (*has)(const CheckFacts&)) {
 
 }  // namespace
 
-bool NeedsMethods(const Options& o) { return Asked(o, NeedsMethodsOf) || !o.perturb.empty(); }
+bool NeedsMethods(const Options& o) { return Asked(o, NeedsMethodsOf) || !o.perturb.empty() || o.TapsAny(); }
 
 bool Matches(std::string_view pattern, std::string_view text) {
   // Greedy with one place to go back to: the last star can always take one character more.
@@ -213,6 +213,10 @@ std::string ParseOptions(std::string_view text, Options* o) {
       if (!ParseSignal(value, &o->signal)) {
         return Wrong(key, value, "SIGPROF, SIGVTALRM, SIGIO, SIGURG or SIGRTMIN+1 to SIGRTMIN+28");
       }
+    } else if (key == "tap") {
+      if (value != "prof" && value != "usr2" && value != "both") return Wrong(key, value, "prof, usr2 or both");
+      o->tap_prof = value != "usr2";
+      o->tap_usr2 = value != "prof";
     } else if (key == "depth") {
       if (!ParseUnsigned(value, 64, 16384, &n)) return Wrong(key, value, "frames from 64 to 16384");
       o->depth = static_cast<uint32_t>(n);
@@ -225,7 +229,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, perturb, " MISSTEP_CHECK_OPTIONS
-             ", reference, interval, jitter, burst, guesses, threads, signal, depth, evidence, max-mismatches";
+             ", reference, interval, jitter, burst, guesses, threads, signal, tap, depth, evidence, max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
@@ -250,7 +254,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
   for (const char* choice : {"methods", "include", "exclude", "only"}) {
     if (seen.contains(choice) && !needs_methods) {
       return std::string("option ") + choice + " contradicts " + NamesOf(NeedsMethodsOf, "=0", " and ") +
-             ": no method is instrumented without one of them or perturb";
+             ": no method is instrumented without one of them, perturb or tap";
     }
   }
   for (const char* timing : {"interval", "jitter", "burst", "guesses", "threads", "signal"}) {
@@ -258,6 +262,9 @@ std::string ParseOptions(std::string_view text, Options* o) {
       return std::string("option ") + timing + " contradicts " + NamesOf(NeedsSignalsOf, "=0", " and ") +
              ": no signal is sent without one of them";
     }
+  }
+  if (o->tap_prof && sends_signals && o->signal == SIGPROF) {
+    return "option tap taps SIGPROF, which is also the signal of the agent's own sampler: choose another with the option signal";
   }
   if (seen.contains("reference") && o->asgct_shadow == 0) {
     return std::string("option reference contradicts ") + NameOf(Check::kAsgctShadow) + "=0: it is that check's";

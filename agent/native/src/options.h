@@ -43,12 +43,16 @@ struct Options {
   ThreadChoice threads = ThreadChoice::kRunning;
   std::string thread_pattern = "*";  // of names, for kName
   int signal = 27;                   // SIGPROF
+  bool tap_prof = false;             // tap the handler of SIGPROF
+  bool tap_usr2 = false;             // tap the handler of the signal by which the JVM suspends threads
   uint32_t depth = 2048;             // frames a walk may have
   Evidence evidence = Evidence::kDistinct;
   uint32_t max_mismatches = 64;  // records kept
+
+  bool TapsAny() const { return tap_prof || tap_usr2; }
 };
 
-// Whether any check needs instrumented methods, and with them the patch of java.lang.Thread.
+// Whether any check, or a tap, needs instrumented methods, and with them the patch of java.lang.Thread.
 bool NeedsMethods(const Options& o);
 
 // Whether a thread that the sampler chooses takes the ticks of some milliseconds by its own timer: the sampler's thread

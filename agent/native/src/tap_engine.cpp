@@ -1,0 +1,137 @@
+#include "tap_engine.h"
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "agent_thread.h"
+#include "clock.h"
+#include "log.h"
+#include "rules.h"
+#include "state.h"
+#include "tap.h"
+
+namespace misstep {
+namespace {
+
+constexpr uint64_t kLookNanos = 2'000'000;          // between looks while a signal has no handler to tap
+constexpr uint64_t kSettledNanos = 10'000'000;      // between looks otherwise
+constexpr uint64_t kRoundNanos = 2'000'000;         // between two rounds
+constexpr uint64_t kHousekeepingNanos = 100'000'000;  // between clock records, and between looks for ended threads
+
+// The signal by which HotSpot suspends a thread, for JFR's execution sampler among others: SIGUSR2, unless this variable
+// names another that it accepts (os::SR_initialize).
+int SuspendSignal() {
+  const char* text = std::getenv("_JAVA_SR_SIGNUM");
+  const long signal = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
+  return signal > std::max(SIGSEGV, SIGBUS) && signal < NSIG ? static_cast<int>(signal) : SIGUSR2;
+}
+
+bool Alive(int32_t tid) {
+  static const pid_t own_pid = getpid();
+  return syscall(SYS_tgkill, own_pid, tid, 0) == 0 || errno != ESRCH;
+}
+
+}  // namespace
+
+std::string TapEngine::Open() {
+  const Options& o = state_.options;
+  if (!o.TapsAny()) return "";
+  if (!buffers_.Allocate()) return std::string("no memory for the buffers of option tap: ") + std::strerror(errno);
+  const uint32_t signals[] = {o.tap_prof ? static_cast<uint32_t>(SIGPROF) : 0,
+                              o.tap_usr2 ? static_cast<uint32_t>(SuspendSignal()) : 0};
+  return file_.Create(o.out + "/tap.bin", signals);
+}
+
+bool TapEngine::Look() {
+  const auto found = [&](int signal, uint32_t generation, const struct sigaction& original) {
+    file_.Handler(static_cast<uint32_t>(signal), generation, reinterpret_cast<uint64_t>(original.sa_sigaction),
+                  static_cast<uint64_t>(original.sa_flags));
+    Log("tapped signal " + std::to_string(signal) + ", handler " + std::to_string(generation));
+  };
+  bool all = true;
+  for (uint32_t tap = 0; tap < MISSTEP_TAP_COUNT; tap++) {
+    const uint32_t signal = file_.header()->signals[tap];
+    if (signal != 0 && !Taps::Look(tap, static_cast<int>(signal), found)) all = false;
+  }
+  return all;
+}
+
+// Adds the names of methods that were not named before.
+void TapEngine::Name(std::span<const uint8_t> call) {
+  uint32_t entries = 0;
+  std::memcpy(&entries, call.data() + MISSTEP_TAP_CALL_ENTRIES_OFFSET, sizeof(entries));
+  for (uint32_t i = 0; i < entries; i++) {
+    uint32_t id = 0;
+    std::memcpy(&id, call.data() + MISSTEP_TAP_CALL_SIZE + size_t{4} * i, sizeof(id));
+    if (id < named_.size() && named_[id]) continue;
+    uint32_t key = id;
+    state_.methods.KeysOf({&key, 1});
+    if (key == 0) continue;  // not registered yet, or no id
+    if (id >= named_.size()) named_.resize(std::max<size_t>(id + 1, 2 * named_.size()));
+    named_[id] = true;
+    const MethodName name = state_.methods.NameOfKey(key);
+    std::string text(name.class_name);
+    text.append(".").append(name.name).append(name.descriptor);
+    file_.Name(id, text);
+  }
+}
+
+void TapEngine::Drain(bool last) {
+  buffers_.Drain(last, [&](std::span<const uint8_t> call) {
+    Name(call);
+    file_.Call(call);
+  });
+  file_.Flush();
+}
+
+void TapEngine::Run() {
+  prctl(PR_SET_NAME, "misstep-tap");
+  StayOutside();
+  uint64_t next_look_nanos = 0;
+  uint64_t next_housekeeping_nanos = 0;
+  while (!stop_.load(std::memory_order_acquire)) {
+    Assert(1, [&] { return Detached(state_.vm); });
+    const uint64_t now_nanos = MonotonicNanos();
+    if (now_nanos >= next_look_nanos) next_look_nanos = now_nanos + (Look() ? kSettledNanos : kLookNanos);
+    if (now_nanos >= next_housekeeping_nanos) {
+      file_.Clock();
+      buffers_.Free(Alive);
+      next_housekeeping_nanos = now_nanos + kHousekeepingNanos;
+    }
+    Drain(false);
+    SleepUntil(now_nanos + kRoundNanos);
+  }
+}
+
+void TapEngine::Start() {
+  if (!state_.options.TapsAny()) return;
+  Taps::Start(&buffers_, file_.header());
+  const auto run = [](void* self) -> void* {
+    static_cast<TapEngine*>(self)->Run();
+    return nullptr;
+  };
+  stop_ = false;
+  started_ = StartThread(&thread_, run, this);
+  if (!started_) Log("cannot start the tap thread: option tap is off");
+}
+
+void TapEngine::Stop() {
+  if (!started_) return;
+  stop_.store(true, std::memory_order_release);
+  pthread_join(thread_, nullptr);
+  Taps::Stop();
+  SleepUntil(MonotonicNanos() + kRoundNanos);  // handlers that are under way
+  file_.Clock();
+  Drain(true);
+  file_.header()->flags.fetch_or(MISSTEP_TAP_FLAG_ENDED);
+  started_ = false;
+}
+
+}  // namespace misstep

@@ -1,0 +1,43 @@
+// The engine that taps other samplers' signal handlers (tap.h) and writes tap.bin. It judges nothing.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "engine.h"
+#include "tap_buffer.h"
+#include "tap_file.h"
+
+namespace misstep {
+
+struct State;
+
+class TapEngine final : public Engine {
+ public:
+  explicit TapEngine(State& state) : state_(state) {}
+
+  // Creates the file, if the option asks for taps. Returns an empty string or one line with the error.
+  std::string Open();
+  void Start() override;
+  // Waits for the last records. The handlers stay installed and hand on.
+  void Stop() override;
+
+ private:
+  void Run();
+  bool Look();
+  void Drain(bool last);
+  void Name(std::span<const uint8_t> call);
+
+  State& state_;
+  TapBuffers buffers_;
+  TapFile file_;
+  std::vector<bool> named_;
+  pthread_t thread_ = 0;
+  bool started_ = false;
+  std::atomic<bool> stop_ = false;
+};
+
+}  // namespace misstep

@@ -1,0 +1,58 @@
+// tap.bin (abi.h): the header, which is mapped, and the records, which are appended.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../../abi.h"
+
+namespace misstep {
+
+struct TapHeader {
+  std::atomic<uint64_t> magic;
+  uint32_t version;
+  uint32_t pid;
+  std::atomic<uint32_t> flags;
+  uint32_t ticks;
+  uint32_t signals[MISSTEP_TAP_COUNT];
+  std::atomic<uint64_t> calls[MISSTEP_TAP_COUNT];
+  std::atomic<uint64_t> lost[MISSTEP_TAP_LOST_COUNT];
+  uint8_t reserved[MISSTEP_TAP_HEADER - 80];
+};
+
+// The counter that JFR takes its times from on x86, where the processor's is invariant. 0 on machines without one.
+// Async-signal-safe.
+uint64_t Ticks();
+
+class TapFile {
+ public:
+  // Creates the file. Returns an empty string or one line with the error.
+  std::string Create(const std::string& path, const uint32_t (&signals)[MISSTEP_TAP_COUNT]);
+  // Null until it is created.
+  TapHeader* header() const { return header_; }
+
+  // Append a record, to be written by the next Flush. For one thread.
+  void Call(std::span<const uint8_t> record);
+  void Name(uint32_t id, std::string_view text);
+  void Clock();
+  void Handler(uint32_t signal, uint32_t generation, uint64_t address, uint64_t sa_flags);
+  // Writes what was appended. Calls that find no room, or that cannot be written, are lost.
+  void Flush();
+
+ private:
+  template <typename T>
+  void Put(T value);
+
+  int fd_ = -1;
+  TapHeader* header_ = nullptr;
+  std::vector<uint8_t> bytes_;
+  uint64_t calls_ = 0;  // in bytes_
+  uint64_t size_ = MISSTEP_TAP_HEADER;
+};
+
+}  // namespace misstep
