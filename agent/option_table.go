@@ -93,6 +93,12 @@ var otherOptions = []Option{
 		"signal", "SIGPROF, SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to +28", "SIGPROF", "sampling.signal",
 		"the sampler's signal; JFR has SIGPROF for itself",
 	},
+	{
+		"tap", "prof, usr2, both", "none", "",
+		"notes each call of another sampler's signal handler in tap.bin, with the thread's shadow at that instant: prof is " +
+			"SIGPROF (JFR's CPU-time sampler, async-profiler), usr2 the signal by which the JVM suspends threads (JFR's " +
+			"execution sampler)",
+	},
 	{"depth", "frames, 64 to 16384", "2048, in a recipe 1024", "limits.stack_depth", "that a walk may have"},
 	{
 		"evidence", "distinct, every", "distinct", "evidence",

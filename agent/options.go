@@ -48,6 +48,9 @@ type Options struct {
 	Threads string
 	// Signal is the signal's name: SIGPROF (default), SIGVTALRM, SIGIO, SIGURG, SIGRTMIN+1 to SIGRTMIN+28.
 	Signal string
+	// Tap says which signals' handlers of other samplers are tapped, noted in Out/tap.bin: "prof" (SIGPROF: JFR's CPU-time sampler,
+	// async-profiler), "usr2" (the signal by which the JVM suspends threads: JFR's execution sampler), "both", or "" for none.
+	Tap string
 	// Depth is the number of frames a walk may have.
 	Depth int
 	// Evidence says which mismatches have a record of their own: "distinct" (default) or "every".
@@ -122,6 +125,9 @@ func (o Options) String() string {
 	if signals && o.Signal != "" {
 		add("signal", o.Signal)
 	}
+	if o.Tap != "" {
+		add("tap", o.Tap)
+	}
 	if o.Depth > 0 {
 		add("depth", strconv.Itoa(o.Depth))
 	}
@@ -152,7 +158,7 @@ func (o Options) validate() error {
 			}
 		}
 	}
-	for _, word := range []string{o.Threads, o.Reference, o.Evidence} {
+	for _, word := range []string{o.Threads, o.Reference, o.Evidence, o.Tap} {
 		if strings.ContainsAny(word, ",=\n") {
 			return fmt.Errorf("agent options: %q has a comma, equals sign or line break", word)
 		}
@@ -174,10 +180,10 @@ func (o Options) validate() error {
 	return nil
 }
 
-// NeedsMethods reports whether a check or a perturbation asks for instrumented methods, and with them for the patched
+// NeedsMethods reports whether a check, a perturbation or a tap asks for instrumented methods, and with them for the patched
 // java.lang.Thread.
 func (o Options) NeedsMethods() bool {
-	return o.asks(func(c recipe.Check) bool { return c.Methods }) || o.Plan != ""
+	return o.asks(func(c recipe.Check) bool { return c.Methods }) || o.Plan != "" || o.Tap != ""
 }
 
 // asks reports whether a check with the given property is on.
