@@ -114,7 +114,7 @@ const (
 	tapCallBeginTicksOffset    = 88
 	tapCallEndTicksOffset      = 96
 	tapCallSize                = 104
-	tapMostEntries             = 4096
+	tapMostEntries             = 2048
 	tapCallShadow              = 1
 	tapCallOverflow            = 2
 	tapCallOtherStack          = 4

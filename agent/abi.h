@@ -180,7 +180,7 @@
 #define MISSTEP_TAP_CALL_BEGIN_TICKS_OFFSET 88
 #define MISSTEP_TAP_CALL_END_TICKS_OFFSET 96
 #define MISSTEP_TAP_CALL_SIZE 104
-#define MISSTEP_TAP_MOST_ENTRIES 4096
+#define MISSTEP_TAP_MOST_ENTRIES 2048
 // flags: the thread has a shadow; its shadow ran over, so that no entries are known; the stack that was interrupted is not
 // the thread's own; virtual threads were mounted on the thread.
 #define MISSTEP_TAP_CALL_SHADOW 1

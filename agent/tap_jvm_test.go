@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,9 @@ type sample struct {
 	kind string
 	tid  uint32
 	at   uint64 // CLOCK_REALTIME nanoseconds
+	// methods are the trace's, top first, as abi.h names them; truncated traces end early.
+	methods   []string
+	truncated bool
 }
 
 // samples reads the samples of a recording by the JDK's own tool.
@@ -32,11 +36,20 @@ func samples(t *testing.T, j jvm, path string) []sample {
 				Values struct {
 					StartTime                  time.Time
 					SampledThread, EventThread thread
+					StackTrace                 struct {
+						Truncated bool
+						Frames    []struct {
+							Method struct {
+								Name, Descriptor string
+								Type             struct{ Name string }
+							}
+						}
+					}
 				}
 			}
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(j.home, "bin", "jfr"), "print", "--json", "--stack-depth", "1",
+	cmd := exec.CommandContext(t.Context(), filepath.Join(j.home, "bin", "jfr"), "print", "--json", "--stack-depth", "64",
 		"--events", "jdk.ExecutionSample,jdk.CPUTimeSample", path)
 	output, err := cmd.Output()
 	require.NoError(t, err)
@@ -44,34 +57,84 @@ func samples(t *testing.T, j jvm, path string) []sample {
 	var all []sample
 	for _, e := range recording.Recording.Events {
 		tid := cmp.Or(e.Values.SampledThread.OSThreadID, e.Values.EventThread.OSThreadID)
-		all = append(all, sample{e.Type, tid, uint64(e.Values.StartTime.UnixNano())})
+		s := sample{kind: e.Type, tid: tid, at: uint64(e.Values.StartTime.UnixNano()), truncated: e.Values.StackTrace.Truncated}
+		for _, f := range e.Values.StackTrace.Frames {
+			s.methods = append(s.methods, strings.ReplaceAll(f.Method.Type.Name, ".", "/")+"."+f.Method.Name+f.Method.Descriptor)
+		}
+		all = append(all, s)
 	}
 	return all
 }
 
+// agreement compares a sample with the shadow of a call at its time: "equal", "below" where the trace is the shadow without its
+// newest entries, "above" where it has more on top, "truncated" where the trace ends early and agrees until then, otherwise
+// "different". Only methods that the tap names are looked at.
+func agreement(tap *Tap, s sample, c TapCall) string {
+	named := map[string]bool{}
+	for _, name := range tap.Names {
+		named[name] = true
+	}
+	var trace, shadow []string
+	for _, m := range s.methods {
+		if named[m] {
+			trace = append(trace, m)
+		}
+	}
+	for _, id := range slices.Backward(c.Entries) {
+		shadow = append(shadow, tap.Names[id])
+	}
+	switch {
+	case !c.Shadow || c.Overflow:
+		return "no shadow"
+	case len(s.methods) == 0:
+		return "no trace"
+	case slices.Equal(trace, shadow):
+		return "equal"
+	case (s.truncated || len(s.methods) == 64) && len(trace) < len(shadow) && slices.Equal(trace, shadow[:len(trace)]):
+		return "truncated"
+	case s.truncated || len(s.methods) == 64:
+		return "truncated, other"
+	case len(trace) < len(shadow) && slices.Equal(trace, shadow[len(shadow)-len(trace):]):
+		return fmt.Sprint("below by ", len(shadow)-len(trace))
+	case len(trace) > len(shadow) && slices.Equal(shadow, trace[len(trace)-len(shadow):]):
+		return fmt.Sprint("above by ", len(trace)-len(shadow))
+	}
+	return "different"
+}
+
+// nearest returns the call, one of the signal's, of the sample's thread whose window is nearest to the sample, and how far outside
+// of it the sample lies in nanoseconds; -1 where there is none. Of calls that nest it is the outer one.
+func nearest(tap *Tap, s sample, signal uint32) (call TapCall, away int64) {
+	away = -1
+	for _, c := range tap.Calls {
+		if c.TID != s.tid || c.Signal != signal {
+			continue
+		}
+		d := max(int64(tap.Realtime(c.BeginNanos)-s.at), int64(s.at-tap.Realtime(c.EndNanos)), 0)
+		if away < 0 || d < away {
+			call, away = c, d
+		}
+	}
+	return call, away
+}
+
 // distances returns for each sample of a kind how far it lies outside of the window of the nearest call, one of the signal's, of
 // its thread, in nanoseconds; sorted, those without a call left out.
-func distances(tap *Tap, all []sample, kind string, signal uint32) (sorted []int64) {
+func distances(tap *Tap, all []sample, kind string, signal uint32) (sorted []int64, agree map[string]int) {
+	agree = map[string]int{}
 	for _, s := range all {
 		if s.kind != kind {
 			continue
 		}
-		best := int64(-1)
-		for _, c := range tap.Calls {
-			if c.TID != s.tid || c.Signal != signal {
-				continue
-			}
-			away := max(int64(tap.Realtime(c.BeginNanos)-s.at), int64(s.at-tap.Realtime(c.EndNanos)), 0)
-			if best < 0 || away < best {
-				best = away
-			}
+		call, away := nearest(tap, s, signal)
+		if away < 0 {
+			continue
 		}
-		if best >= 0 {
-			sorted = append(sorted, best)
-		}
+		sorted = append(sorted, away)
+		agree[agreement(tap, s, call)]++
 	}
 	slices.Sort(sorted)
-	return sorted
+	return sorted, agree
 }
 
 func countOf(all []sample, kind string) (n int) {
@@ -130,12 +193,13 @@ func TestTapNotesTheCallsOfJFR(t *testing.T) {
 				kinds[cpuTime] = tap.Signals[0]
 			}
 			for kind, signal := range kinds {
-				d := distances(&tap, all, kind, signal)
+				d, agree := distances(&tap, all, kind, signal)
 				require.NotEmpty(t, d, kind)
 				near, _ := slices.BinarySearch(d, 20_001)
 				inside, _ := slices.BinarySearch(d, 1)
 				t.Logf("%s: %d events, %d with a call of their thread: %d in its window, %d within 20 µs; median %d ns outside, p90 %d, p99 %d",
 					kind, countOf(all, kind), len(d), inside, near, d[len(d)/2], d[len(d)*9/10], d[len(d)*99/100])
+				t.Logf("%s against the shadow: %v", kind, agree)
 				require.Greater(t, 2*near, countOf(all, kind), kind)
 			}
 		})
@@ -169,5 +233,41 @@ func TestTapLeavesTheRateAlone(t *testing.T) {
 				require.Less(t, n[true], 2*n[false]+20, kind)
 			}
 		})
+	}
+}
+
+// profiler returns the library of async-profiler; it skips the test where there is none.
+func profiler(t *testing.T) string {
+	t.Helper()
+	library := os.Getenv("MISSTEP_ASYNC_PROFILER")
+	if library == "" {
+		t.Skip("MISSTEP_ASYNC_PROFILER does not name a libasyncProfiler.so")
+	}
+	return library
+}
+
+// The samples of async-profiler have a call of its handler at their own time, too.
+func TestTapNotesTheCallsOfAsyncProfiler(t *testing.T) {
+	library := profiler(t)
+	a := built(t)
+	for _, j := range jvms(t) {
+		for _, walker := range []string{"vm", "no"} {
+			t.Run(j.String()+"/"+walker, func(t *testing.T) {
+				recording := filepath.Join(t.TempDir(), "r.jfr")
+				o := Options{Out: t.TempDir(), Seed: 1, Tap: "prof", Include: []string{"Mixed*"}}
+				flag := "-agentpath:" + library + "=start,event=ctimer,interval=1ms,cstack=" + walker + ",jfr,file=" + recording
+				r := runWith(t, a, j, o, []string{flag}, "Mixed", "3", "1")
+				require.NoError(t, r.err, r.output)
+				tap, err := ReadTap(filepath.Join(o.Out, FileTap))
+				require.NoError(t, err)
+				all := samples(t, j, recording)
+				d, agree := distances(&tap, all, execution, tap.Signals[0])
+				require.NotEmpty(t, d)
+				near, _ := slices.BinarySearch(d, 20_001)
+				t.Logf("%d calls, lost %+v; %d events, %d with a call of their thread, %d within 20 µs; median %d ns outside, p99 %d; %v",
+					tap.Called[0], tap.Lost, countOf(all, execution), len(d), near, d[len(d)/2], d[len(d)*99/100], agree)
+				require.Greater(t, 2*near, countOf(all, execution))
+			})
+		}
 	}
 }

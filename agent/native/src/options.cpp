@@ -264,7 +264,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
     }
   }
   if (o->tap_prof && sends_signals && o->signal == SIGPROF) {
-    return "option tap taps SIGPROF, which is also the signal of the agent's own sampler: choose another with the option signal";
+    return "option tap taps SIGPROF, which is also the signal of the agent's own sampler: choose "
+           "another with the option signal";
   }
   if (seen.contains("reference") && o->asgct_shadow == 0) {
     return std::string("option reference contradicts ") + NameOf(Check::kAsgctShadow) + "=0: it is that check's";
