@@ -193,4 +193,12 @@ bool Taps::Look(uint32_t tap, int signal, const Found& found) {
   return false;
 }
 
+void Taps::Withdraw(int signal) {
+  struct sigaction now = {};
+  if (sigaction(signal, nullptr, &now) != 0) return;
+  for (uint32_t i = 0; i < generations; i++) {
+    if (AddressOf(now) == reinterpret_cast<const void*>(kHandlers[i])) sigaction(signal, &originals[i].action, nullptr);
+  }
+}
+
 }  // namespace misstep

@@ -28,9 +28,11 @@ class Taps {
   // From here on handlers only call the original. They stay installed.
   static void Stop();
 
-  // Puts a handler before the one that the signal has, if that is another's. tap is its index in abi.h. Returns whether the
-  // signal is tapped. For one thread.
+  // Puts a handler before the one that the signal has, if that is another's. tap is its index in abi.h. Returns whether
+  // the signal is tapped. For one thread.
   static bool Look(uint32_t tap, int signal, const Found& found);
+  // Puts back the handler before which one of the agent's stands, if it does. For the same thread.
+  static void Withdraw(int signal);
 };
 
 }  // namespace misstep

@@ -2,8 +2,8 @@
 // thread, found by the thread's id. Bounded and without locks: where there is no room a record is lost, never waited
 // for.
 //
-// A thread's records may nest, as one signal interrupts another's handler: room is reserved at once, and a record counts
-// only when it is complete.
+// A thread's records may nest, as one signal interrupts another's handler: room is reserved at once, and a record
+// counts only when it is complete.
 #pragma once
 
 #include <atomic>

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "agent_thread.h"
 #include "clock.h"
@@ -20,17 +22,27 @@
 namespace misstep {
 namespace {
 
-constexpr uint64_t kLookNanos = 2'000'000;          // between looks while a signal has no handler to tap
-constexpr uint64_t kSettledNanos = 10'000'000;      // between looks otherwise
-constexpr uint64_t kRoundNanos = 2'000'000;         // between two rounds
+constexpr uint64_t kLookNanos = 2'000'000;            // between looks while a signal has no handler to tap
+constexpr uint64_t kSettledNanos = 10'000'000;        // between looks otherwise
+constexpr uint64_t kRoundNanos = 2'000'000;           // between two rounds
 constexpr uint64_t kHousekeepingNanos = 100'000'000;  // between clock records, and between looks for ended threads
 
-// The signal by which HotSpot suspends a thread, for JFR's execution sampler among others: SIGUSR2, unless this variable
-// names another that it accepts (os::SR_initialize).
+// The signal by which HotSpot suspends a thread, for JFR's execution sampler among others: SIGUSR2, unless this
+// variable names another that it accepts (os::SR_initialize).
 int SuspendSignal() {
   const char* text = std::getenv("_JAVA_SR_SIGNUM");
   const long signal = text != nullptr ? std::strtol(text, nullptr, 10) : 0;
   return signal > std::max(SIGSEGV, SIGBUS) && signal < NSIG ? static_cast<int>(signal) : SIGUSR2;
+}
+
+// Whether this process has a timer that sends this signal; proc(5) has the format.
+bool TimerSends(int signal) {
+  std::ifstream timers("/proc/self/timers");
+  const std::string sends = "signal: " + std::to_string(signal) + "/";
+  for (std::string line; std::getline(timers, line);) {
+    if (line.starts_with(sends)) return true;
+  }
+  return false;
 }
 
 bool Alive(int32_t tid) {
@@ -49,6 +61,20 @@ std::string TapEngine::Open() {
   return file_.Create(o.out + "/tap.bin", signals);
 }
 
+// Whether the sampler behind a signal has stopped: its timers, which sent the signal, are gone. Its handler gets its
+// place back until there are timers again, as JFR's CPU-time sampler refuses to start once more where it finds another.
+bool TapEngine::Rests(uint32_t tap, int signal) {
+  auto& seen = seen_[tap];
+  const bool timers = TimerSends(signal);
+  if (!timers && seen.timers) {
+    Taps::Withdraw(signal);
+    seen.withdrawn = true;
+  }
+  seen.timers = timers;
+  if (timers) seen.withdrawn = false;
+  return seen.withdrawn;
+}
+
 bool TapEngine::Look() {
   const auto found = [&](int signal, uint32_t generation, const struct sigaction& original) {
     file_.Handler(static_cast<uint32_t>(signal), generation, reinterpret_cast<uint64_t>(original.sa_sigaction),
@@ -58,7 +84,8 @@ bool TapEngine::Look() {
   bool all = true;
   for (uint32_t tap = 0; tap < MISSTEP_TAP_COUNT; tap++) {
     const uint32_t signal = file_.header()->signals[tap];
-    if (signal != 0 && !Taps::Look(tap, static_cast<int>(signal), found)) all = false;
+    if (signal == 0) continue;
+    if (Rests(tap, static_cast<int>(signal)) || !Taps::Look(tap, static_cast<int>(signal), found)) all = false;
   }
   return all;
 }

@@ -28,6 +28,7 @@ class TapEngine final : public Engine {
  private:
   void Run();
   bool Look();
+  bool Rests(uint32_t tap, int signal);
   void Drain(bool last);
   void Name(std::span<const uint8_t> call);
 
@@ -35,6 +36,10 @@ class TapEngine final : public Engine {
   TapBuffers buffers_;
   TapFile file_;
   std::vector<bool> named_;
+  struct {
+    bool timers = false;  // some were seen that send the signal
+    bool withdrawn = false;
+  } seen_[MISSTEP_TAP_COUNT];
   pthread_t thread_ = 0;
   bool started_ = false;
   std::atomic<bool> stop_ = false;

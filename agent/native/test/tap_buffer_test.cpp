@@ -24,7 +24,8 @@ struct Taken {
 Taken Read(std::span<const uint8_t> bytes) {
   const auto* call = reinterpret_cast<const TapCall*>(bytes.data());
   const auto* entries = reinterpret_cast<const uint32_t*>(call + 1);
-  return {static_cast<uint32_t>(call->head.load() >> 32), call->pc, call->end_nanos, {entries, entries + call->entries}};
+  return {
+      static_cast<uint32_t>(call->head.load() >> 32), call->pc, call->end_nanos, {entries, entries + call->entries}};
 }
 
 std::vector<Taken> Drain(TapBuffers* buffers, bool last = false) {

@@ -76,14 +76,22 @@ class Tap : public testing::Test {
     return next++;
   }
   bool Look(int signal) {
-    return Taps::Look(0, signal, [&](int, uint32_t generation, const struct sigaction&) { found_.push_back(generation); });
+    return Taps::Look(0, signal,
+                      [&](int, uint32_t generation, const struct sigaction&) { found_.push_back(generation); });
   }
   std::vector<Call> Drain(bool last = false) {
     std::vector<Call> all;
     buffers_->Drain(last, [&](std::span<const uint8_t> bytes) {
       const auto* c = reinterpret_cast<const TapCall*>(bytes.data());
       const auto* entries = reinterpret_cast<const uint32_t*>(c + 1);
-      all.push_back({c->tid, c->signal, c->flags, c->generation, c->nested, c->depth, c->begin_nanos, c->end_nanos,
+      all.push_back({c->tid,
+                     c->signal,
+                     c->flags,
+                     c->generation,
+                     c->nested,
+                     c->depth,
+                     c->begin_nanos,
+                     c->end_nanos,
                      {entries, entries + c->entries}});
     });
     return all;
@@ -179,6 +187,24 @@ TEST_F(Tap, AHandlerThatIsRemovedAndComesBackIsTappedAgain) {
   EXPECT_EQ(found_.size(), 1u) << "the same handler keeps its generation";
   EXPECT_EQ(calls_of_a, 3u);
   EXPECT_EQ(Drain().size(), 3u);
+}
+
+TEST_F(Tap, AHandlerThatGotItsPlaceBackIsTappedAgain) {
+  const int signal = FreshSignal();
+  Install(signal, HandlerA, SA_ONSTACK);
+  ASSERT_TRUE(Look(signal));
+  Taps::Withdraw(signal);
+  Taps::Withdraw(signal);
+  struct sigaction now = {};
+  ASSERT_EQ(sigaction(signal, nullptr, &now), 0);
+  EXPECT_EQ(now.sa_sigaction, HandlerA);
+  EXPECT_EQ(now.sa_flags & SA_ONSTACK, SA_ONSTACK);
+  raise(signal);
+  EXPECT_TRUE(Drain().empty());
+  ASSERT_TRUE(Look(signal));
+  raise(signal);
+  EXPECT_EQ(Drain().size(), 1u);
+  EXPECT_EQ(found_.size(), 1u);
 }
 
 TEST_F(Tap, ASignalDuringAHandlerIsNested) {
