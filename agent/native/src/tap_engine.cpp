@@ -10,7 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "agent_thread.h"
 #include "clock.h"
@@ -35,14 +38,20 @@ int SuspendSignal() {
   return signal > std::max(SIGSEGV, SIGBUS) && signal < NSIG ? static_cast<int>(signal) : SIGUSR2;
 }
 
-// Whether this process has a timer that sends this signal; proc(5) has the format.
-bool TimerSends(int signal) {
+// The timers of this process that send this signal to a thread: their ids, and the threads'. proc(5) has the format.
+std::map<int, int32_t> TimersOf(int signal) {
   std::ifstream timers("/proc/self/timers");
   const std::string sends = "signal: " + std::to_string(signal) + "/";
+  std::map<int, int32_t> all;
+  int id = 0;
+  bool of_signal = false;
   for (std::string line; std::getline(timers, line);) {
-    if (line.starts_with(sends)) return true;
+    if (line.starts_with("ID: ")) id = std::atoi(line.c_str() + 4);
+    if (line.starts_with("signal: ")) of_signal = line.starts_with(sends);
+    const size_t tid = line.find("/tid.");
+    if (of_signal && tid != std::string::npos) all[id] = std::atoi(line.c_str() + tid + 5);
   }
-  return false;
+  return all;
 }
 
 bool Alive(int32_t tid) {
@@ -61,17 +70,21 @@ std::string TapEngine::Open() {
   return file_.Create(o.out + "/tap.bin", signals);
 }
 
-// Whether the sampler behind a signal has stopped: its timers, which sent the signal, are gone. Its handler gets its
-// place back until there are timers again, as JFR's CPU-time sampler refuses to start once more where it finds another.
+// Whether the sampler behind a signal has stopped: most of its timers, which sent the signal, are gone although their
+// threads live on (JFR forgets those of its own threads). Its handler gets its place back until there are new timers,
+// as JFR's CPU-time sampler refuses to start once more where it finds another.
 bool TapEngine::Rests(uint32_t tap, int signal) {
   auto& seen = seen_[tap];
-  const bool timers = TimerSends(signal);
-  if (!timers && seen.timers) {
+  std::map<int, int32_t> timers = TimersOf(signal);
+  const auto gone = [&](const auto& t) { return !timers.contains(t.first) && Alive(t.second); };
+  const auto is_new = [&](const auto& t) { return !seen.timers.contains(t.first); };
+  if (2 * std::ranges::count_if(seen.timers, gone) > std::ssize(seen.timers)) {
     Taps::Withdraw(signal);
     seen.withdrawn = true;
+  } else if (std::ranges::any_of(timers, is_new)) {
+    seen.withdrawn = false;
   }
-  seen.timers = timers;
-  if (timers) seen.withdrawn = false;
+  seen.timers = std::move(timers);
   return seen.withdrawn;
 }
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ class TapEngine final : public Engine {
   TapFile file_;
   std::vector<bool> named_;
   struct {
-    bool timers = false;  // some were seen that send the signal
+    std::map<int, int32_t> timers;  // that sent the signal at the last look, with their threads
     bool withdrawn = false;
   } seen_[MISSTEP_TAP_COUNT];
   pthread_t thread_ = 0;
