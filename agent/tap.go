@@ -208,7 +208,8 @@ func (t *Tap) Realtime(monotonicNanos uint64) uint64 {
 	if len(t.Clocks) == 0 {
 		return 0
 	}
-	i, _ := slices.BinarySearchFunc(t.Clocks, monotonicNanos, func(c TapClock, at uint64) int { return cmp.Compare(c.MonotonicNanos, at) })
+	later := func(c TapClock, at uint64) int { return cmp.Compare(c.MonotonicNanos, at) }
+	i, _ := slices.BinarySearchFunc(t.Clocks, monotonicNanos, later)
 	c := t.Clocks[max(i-1, 0)]
 	if i == 0 || i == len(t.Clocks) {
 		return monotonicNanos + (c.RealtimeNanos - c.MonotonicNanos)

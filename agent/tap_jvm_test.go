@@ -197,7 +197,7 @@ func TestTapNotesTheCallsOfJFR(t *testing.T) {
 				require.NotEmpty(t, d, kind)
 				near, _ := slices.BinarySearch(d, 20_001)
 				inside, _ := slices.BinarySearch(d, 1)
-				t.Logf("%s: %d events, %d with a call of their thread: %d in its window, %d within 20 µs; median %d ns outside, p90 %d, p99 %d",
+				t.Logf("%s: %d events, %d with a call of their thread: %d in its window, %d near; median %d ns outside, p90 %d, p99 %d",
 					kind, countOf(all, kind), len(d), inside, near, d[len(d)/2], d[len(d)*9/10], d[len(d)*99/100])
 				t.Logf("%s against the shadow: %v", kind, agree)
 				require.Greater(t, 2*near, countOf(all, kind), kind)
