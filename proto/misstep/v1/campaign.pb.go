@@ -110,7 +110,9 @@ type Campaign struct {
 	// executor of every recipe, as in Recipe.executor: "" or "host", "vm", "vm-deterministic".
 	Executor string `protobuf:"bytes,14,opt,name=executor,proto3" json:"executor,omitempty"`
 	// evidence of every recipe, as in Recipe.evidence: "" or "distinct", "every".
-	Evidence      string `protobuf:"bytes,15,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	Evidence string `protobuf:"bytes,15,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	// profiler lists alternatives of a profiler that runs in the JVM; none means one alternative, no profiler.
+	Profiler      []*Profiler `protobuf:"bytes,16,rep,name=profiler,proto3" json:"profiler,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -248,6 +250,13 @@ func (x *Campaign) GetEvidence() string {
 		return x.Evidence
 	}
 	return ""
+}
+
+func (x *Campaign) GetProfiler() []*Profiler {
+	if x != nil {
+		return x.Profiler
+	}
+	return nil
 }
 
 // CampaignWorkload chooses a workload of the catalogue.
@@ -448,7 +457,7 @@ var File_misstep_v1_campaign_proto protoreflect.FileDescriptor
 const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\n" +
 	"\x19misstep/v1/campaign.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xf0\x04\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xa2\x05\n" +
 	"\bCampaign\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -465,7 +474,8 @@ const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\x06budget\x18\f \x01(\v2\x12.misstep.v1.BudgetR\x06budget\x120\n" +
 	"\bstrategy\x18\r \x01(\x0e2\x14.misstep.v1.StrategyR\bstrategy\x12\x1a\n" +
 	"\bexecutor\x18\x0e \x01(\tR\bexecutor\x12\x1a\n" +
-	"\bevidence\x18\x0f \x01(\tR\bevidence\"\x83\x01\n" +
+	"\bevidence\x18\x0f \x01(\tR\bevidence\x120\n" +
+	"\bprofiler\x18\x10 \x03(\v2\x14.misstep.v1.ProfilerR\bprofiler\"\x83\x01\n" +
 	"\x10CampaignWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x02 \x03(\tR\targuments\x12 \n" +
@@ -508,7 +518,8 @@ var file_misstep_v1_campaign_proto_goTypes = []any{
 	(*Check)(nil),               // 7: misstep.v1.Check
 	(*Perturbation)(nil),        // 8: misstep.v1.Perturbation
 	(*Limits)(nil),              // 9: misstep.v1.Limits
-	(*durationpb.Duration)(nil), // 10: google.protobuf.Duration
+	(*Profiler)(nil),            // 10: misstep.v1.Profiler
+	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
 }
 var file_misstep_v1_campaign_proto_depIdxs = []int32{
 	2,  // 0: misstep.v1.Campaign.workloads:type_name -> misstep.v1.CampaignWorkload
@@ -520,12 +531,13 @@ var file_misstep_v1_campaign_proto_depIdxs = []int32{
 	9,  // 6: misstep.v1.Campaign.limits:type_name -> misstep.v1.Limits
 	4,  // 7: misstep.v1.Campaign.budget:type_name -> misstep.v1.Budget
 	0,  // 8: misstep.v1.Campaign.strategy:type_name -> misstep.v1.Strategy
-	10, // 9: misstep.v1.Budget.time:type_name -> google.protobuf.Duration
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	10, // 9: misstep.v1.Campaign.profiler:type_name -> misstep.v1.Profiler
+	11, // 10: misstep.v1.Budget.time:type_name -> google.protobuf.Duration
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_campaign_proto_init() }

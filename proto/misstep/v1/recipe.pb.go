@@ -54,7 +54,9 @@ type Recipe struct {
 	Executor string `protobuf:"bytes,12,opt,name=executor,proto3" json:"executor,omitempty"`
 	// evidence of mismatches: "distinct" (also when empty) keeps one record for each check, kind, place and moment in the top frame's
 	// life, with a count of the mismatches that it stands for; "every" keeps a record of each mismatch while there is room.
-	Evidence      string `protobuf:"bytes,14,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	Evidence string `protobuf:"bytes,14,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	// profiler that runs in the JVM and writes a recording, which checks judge after the trial; absent means none.
+	Profiler      *Profiler `protobuf:"bytes,15,opt,name=profiler,proto3" json:"profiler,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -180,6 +182,78 @@ func (x *Recipe) GetEvidence() string {
 	return ""
 }
 
+func (x *Recipe) GetProfiler() *Profiler {
+	if x != nil {
+		return x.Profiler
+	}
+	return nil
+}
+
+// Profiler samples the JVM's threads and writes a recording.
+type Profiler struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// name: "none" (also when empty), "jfr" or "async-profiler".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// interval between samples, at least 100 microseconds; 0 means 10 ms.
+	Interval *durationpb.Duration `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
+	// options in the profiler's own syntax. For "jfr" they are settings of events, "jdk.ObjectAllocationSample#enabled=true"; for
+	// "async-profiler" its agent's options, "cstack=vmx" or "event=itimer".
+	Options       []string `protobuf:"bytes,3,rep,name=options,proto3" json:"options,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Profiler) Reset() {
+	*x = Profiler{}
+	mi := &file_misstep_v1_recipe_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Profiler) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Profiler) ProtoMessage() {}
+
+func (x *Profiler) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_recipe_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Profiler.ProtoReflect.Descriptor instead.
+func (*Profiler) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Profiler) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Profiler) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *Profiler) GetOptions() []string {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
 // Jdk names one build of a JDK.
 type Jdk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -196,7 +270,7 @@ type Jdk struct {
 
 func (x *Jdk) Reset() {
 	*x = Jdk{}
-	mi := &file_misstep_v1_recipe_proto_msgTypes[1]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -208,7 +282,7 @@ func (x *Jdk) String() string {
 func (*Jdk) ProtoMessage() {}
 
 func (x *Jdk) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_recipe_proto_msgTypes[1]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -221,7 +295,7 @@ func (x *Jdk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Jdk.ProtoReflect.Descriptor instead.
 func (*Jdk) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{1}
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Jdk) GetName() string {
@@ -263,7 +337,7 @@ type Workload struct {
 
 func (x *Workload) Reset() {
 	*x = Workload{}
-	mi := &file_misstep_v1_recipe_proto_msgTypes[2]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -275,7 +349,7 @@ func (x *Workload) String() string {
 func (*Workload) ProtoMessage() {}
 
 func (x *Workload) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_recipe_proto_msgTypes[2]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -288,7 +362,7 @@ func (x *Workload) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Workload.ProtoReflect.Descriptor instead.
 func (*Workload) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{2}
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Workload) GetName() string {
@@ -337,7 +411,7 @@ type Instrumentation struct {
 
 func (x *Instrumentation) Reset() {
 	*x = Instrumentation{}
-	mi := &file_misstep_v1_recipe_proto_msgTypes[3]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -349,7 +423,7 @@ func (x *Instrumentation) String() string {
 func (*Instrumentation) ProtoMessage() {}
 
 func (x *Instrumentation) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_recipe_proto_msgTypes[3]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -362,7 +436,7 @@ func (x *Instrumentation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Instrumentation.ProtoReflect.Descriptor instead.
 func (*Instrumentation) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{3}
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Instrumentation) GetRatio() float64 {
@@ -418,7 +492,7 @@ type Sampling struct {
 
 func (x *Sampling) Reset() {
 	*x = Sampling{}
-	mi := &file_misstep_v1_recipe_proto_msgTypes[4]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -430,7 +504,7 @@ func (x *Sampling) String() string {
 func (*Sampling) ProtoMessage() {}
 
 func (x *Sampling) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_recipe_proto_msgTypes[4]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -443,7 +517,7 @@ func (x *Sampling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sampling.ProtoReflect.Descriptor instead.
 func (*Sampling) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{4}
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Sampling) GetInterval() *durationpb.Duration {
@@ -507,7 +581,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_misstep_v1_recipe_proto_msgTypes[5]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +593,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_recipe_proto_msgTypes[5]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +606,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{5}
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Check) GetName() string {
@@ -586,7 +660,7 @@ type Perturbation struct {
 
 func (x *Perturbation) Reset() {
 	*x = Perturbation{}
-	mi := &file_misstep_v1_recipe_proto_msgTypes[6]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +672,7 @@ func (x *Perturbation) String() string {
 func (*Perturbation) ProtoMessage() {}
 
 func (x *Perturbation) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_recipe_proto_msgTypes[6]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +685,7 @@ func (x *Perturbation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Perturbation.ProtoReflect.Descriptor instead.
 func (*Perturbation) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Perturbation) GetStrategy() string {
@@ -672,7 +746,7 @@ type ParameterRange struct {
 
 func (x *ParameterRange) Reset() {
 	*x = ParameterRange{}
-	mi := &file_misstep_v1_recipe_proto_msgTypes[7]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -684,7 +758,7 @@ func (x *ParameterRange) String() string {
 func (*ParameterRange) ProtoMessage() {}
 
 func (x *ParameterRange) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_recipe_proto_msgTypes[7]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -697,7 +771,7 @@ func (x *ParameterRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ParameterRange.ProtoReflect.Descriptor instead.
 func (*ParameterRange) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ParameterRange) GetMin() float64 {
@@ -743,7 +817,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_misstep_v1_recipe_proto_msgTypes[8]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +829,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_recipe_proto_msgTypes[8]
+	mi := &file_misstep_v1_recipe_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +842,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{8}
+	return file_misstep_v1_recipe_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Limits) GetWall() *durationpb.Duration {
@@ -818,7 +892,7 @@ var File_misstep_v1_recipe_proto protoreflect.FileDescriptor
 const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\n" +
 	"\x17misstep/v1/recipe.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\x98\x04\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\xca\x04\n" +
 	"\x06Recipe\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x120\n" +
 	"\bworkload\x18\x02 \x01(\v2\x14.misstep.v1.WorkloadR\bworkload\x12\x1b\n" +
@@ -833,7 +907,12 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	" \x01(\tR\vagentDigest\x12\x19\n" +
 	"\bflag_set\x18\v \x01(\tR\aflagSet\x12\x1a\n" +
 	"\bexecutor\x18\f \x01(\tR\bexecutor\x12\x1a\n" +
-	"\bevidence\x18\x0e \x01(\tR\bevidenceJ\x04\b\r\x10\x0e\"K\n" +
+	"\bevidence\x18\x0e \x01(\tR\bevidence\x120\n" +
+	"\bprofiler\x18\x0f \x01(\v2\x14.misstep.v1.ProfilerR\bprofilerJ\x04\b\r\x10\x0e\"o\n" +
+	"\bProfiler\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
+	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x18\n" +
+	"\aoptions\x18\x03 \x03(\tR\aoptions\"K\n" +
 	"\x03Jdk\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +
@@ -904,40 +983,43 @@ func file_misstep_v1_recipe_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_recipe_proto_rawDescData
 }
 
-var file_misstep_v1_recipe_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_misstep_v1_recipe_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_misstep_v1_recipe_proto_goTypes = []any{
 	(*Recipe)(nil),              // 0: misstep.v1.Recipe
-	(*Jdk)(nil),                 // 1: misstep.v1.Jdk
-	(*Workload)(nil),            // 2: misstep.v1.Workload
-	(*Instrumentation)(nil),     // 3: misstep.v1.Instrumentation
-	(*Sampling)(nil),            // 4: misstep.v1.Sampling
-	(*Check)(nil),               // 5: misstep.v1.Check
-	(*Perturbation)(nil),        // 6: misstep.v1.Perturbation
-	(*ParameterRange)(nil),      // 7: misstep.v1.ParameterRange
-	(*Limits)(nil),              // 8: misstep.v1.Limits
-	nil,                         // 9: misstep.v1.Perturbation.ParametersEntry
-	nil,                         // 10: misstep.v1.Perturbation.RangesEntry
-	(*durationpb.Duration)(nil), // 11: google.protobuf.Duration
+	(*Profiler)(nil),            // 1: misstep.v1.Profiler
+	(*Jdk)(nil),                 // 2: misstep.v1.Jdk
+	(*Workload)(nil),            // 3: misstep.v1.Workload
+	(*Instrumentation)(nil),     // 4: misstep.v1.Instrumentation
+	(*Sampling)(nil),            // 5: misstep.v1.Sampling
+	(*Check)(nil),               // 6: misstep.v1.Check
+	(*Perturbation)(nil),        // 7: misstep.v1.Perturbation
+	(*ParameterRange)(nil),      // 8: misstep.v1.ParameterRange
+	(*Limits)(nil),              // 9: misstep.v1.Limits
+	nil,                         // 10: misstep.v1.Perturbation.ParametersEntry
+	nil,                         // 11: misstep.v1.Perturbation.RangesEntry
+	(*durationpb.Duration)(nil), // 12: google.protobuf.Duration
 }
 var file_misstep_v1_recipe_proto_depIdxs = []int32{
-	1,  // 0: misstep.v1.Recipe.jdk:type_name -> misstep.v1.Jdk
-	2,  // 1: misstep.v1.Recipe.workload:type_name -> misstep.v1.Workload
-	3,  // 2: misstep.v1.Recipe.instrumentation:type_name -> misstep.v1.Instrumentation
-	4,  // 3: misstep.v1.Recipe.sampling:type_name -> misstep.v1.Sampling
-	5,  // 4: misstep.v1.Recipe.checks:type_name -> misstep.v1.Check
-	6,  // 5: misstep.v1.Recipe.perturbation:type_name -> misstep.v1.Perturbation
-	8,  // 6: misstep.v1.Recipe.limits:type_name -> misstep.v1.Limits
-	11, // 7: misstep.v1.Sampling.interval:type_name -> google.protobuf.Duration
-	11, // 8: misstep.v1.Check.interval:type_name -> google.protobuf.Duration
-	9,  // 9: misstep.v1.Perturbation.parameters:type_name -> misstep.v1.Perturbation.ParametersEntry
-	10, // 10: misstep.v1.Perturbation.ranges:type_name -> misstep.v1.Perturbation.RangesEntry
-	11, // 11: misstep.v1.Limits.wall:type_name -> google.protobuf.Duration
-	7,  // 12: misstep.v1.Perturbation.RangesEntry.value:type_name -> misstep.v1.ParameterRange
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	2,  // 0: misstep.v1.Recipe.jdk:type_name -> misstep.v1.Jdk
+	3,  // 1: misstep.v1.Recipe.workload:type_name -> misstep.v1.Workload
+	4,  // 2: misstep.v1.Recipe.instrumentation:type_name -> misstep.v1.Instrumentation
+	5,  // 3: misstep.v1.Recipe.sampling:type_name -> misstep.v1.Sampling
+	6,  // 4: misstep.v1.Recipe.checks:type_name -> misstep.v1.Check
+	7,  // 5: misstep.v1.Recipe.perturbation:type_name -> misstep.v1.Perturbation
+	9,  // 6: misstep.v1.Recipe.limits:type_name -> misstep.v1.Limits
+	1,  // 7: misstep.v1.Recipe.profiler:type_name -> misstep.v1.Profiler
+	12, // 8: misstep.v1.Profiler.interval:type_name -> google.protobuf.Duration
+	12, // 9: misstep.v1.Sampling.interval:type_name -> google.protobuf.Duration
+	12, // 10: misstep.v1.Check.interval:type_name -> google.protobuf.Duration
+	10, // 11: misstep.v1.Perturbation.parameters:type_name -> misstep.v1.Perturbation.ParametersEntry
+	11, // 12: misstep.v1.Perturbation.ranges:type_name -> misstep.v1.Perturbation.RangesEntry
+	12, // 13: misstep.v1.Limits.wall:type_name -> google.protobuf.Duration
+	8,  // 14: misstep.v1.Perturbation.RangesEntry.value:type_name -> misstep.v1.ParameterRange
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_recipe_proto_init() }
@@ -951,7 +1033,7 @@ func file_misstep_v1_recipe_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_recipe_proto_rawDesc), len(file_misstep_v1_recipe_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
