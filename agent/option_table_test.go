@@ -43,7 +43,7 @@ func names(words []recipe.Word) []string {
 }
 
 func TestTheCatalogueHasTheWordsOfTheAgent(t *testing.T) {
-	code, words := source(t, "src", "verdict.h"), recipe.Words()
+	code, words := source(t, "src", "verdict.h"), recipe.AgentWords()
 	require.Equal(t, texts(t, code, "kRuleNames"), names(words.Rules))
 	require.Equal(t, texts(t, code, "kReasonNames"), names(words.Reasons))
 	require.Equal(t, texts(t, code, "kKindNames"), names(words.Kinds))

@@ -30,7 +30,7 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 		Out: out, Seed: r.GetSeed(), Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(),
 		Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
 		Checks: checks, Reference: reference, Liveness: liveness,
-		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: sampling.GetSignal(),
+		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: recipe.AgentSignal(r),
 		Burst: int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(),
 		Depth: int(limits.GetStackDepth()), Evidence: r.GetEvidence(), MaxMismatches: int(limits.GetMismatches()),
 	}

@@ -41,7 +41,7 @@ func TestEveryRuleFiresAndHidesNoFault(t *testing.T) {
 	enum := regexp.MustCompile(`(?s)enum class Rule : uint8_t \{(.*?)\};`).FindStringSubmatch(source(t, "src", "verdict.h"))
 	require.NotNil(t, enum)
 	ids := regexp.MustCompile(`(?m)^\s*(k\w+),`).FindAllStringSubmatch(enum[1], -1)
-	rules := recipe.Words().Rules
+	rules := recipe.AgentWords().Rules
 	require.Len(t, ids, len(rules)+2, "with kUnspecified and kCount")
 	require.Len(t, proofs, len(rules), "a rule was removed: remove its tests here")
 	for i, rule := range rules {

@@ -14,6 +14,11 @@ const (
 	AsgctGstBracket = "asgct-gst-bracket"
 	Edges           = "edges"
 	Liveness        = "liveness"
+	JfrShadow       = "jfr-shadow"
+	ProfilerShadow  = "profiler-shadow"
+	Samplers        = "samplers"
+	JfrChunks       = "jfr-chunks"
+	EventEdges      = "event-edges"
 )
 
 // Slots in the agent's status file. Their order is part of the agent's ABI (MISSTEP_ABI_VERSION in agent/abi.h).
@@ -42,7 +47,13 @@ type Check struct {
 	Methods bool `json:"needs_methods"`
 	Signals bool `json:"needs_signals"`
 	Traces  bool `json:"needs_traces"`
-	// Share is its default share of what ShareOf names, in (0, 1].
+	// Profilers are the names of the profilers whose recordings it can judge; it needs one of them. Empty means that it needs no
+	// profiler.
+	Profilers []string `json:"needs_profilers,omitempty"`
+	// Tap reports that it needs the agent's tap, which notes the shadow at each signal of the profiler: the agent is loaded for it,
+	// though it does not count it.
+	Tap bool `json:"-"`
+	// Share is its default share of what ShareOf names, in (0, 1]; that of a check without a slot is 1 and cannot be changed.
 	Share   float64 `json:"default_share"`
 	ShareOf string  `json:"share_of"`
 	// AgentShare is its share if the agent's option is left out; 0 means off.
@@ -70,6 +81,9 @@ const (
 	WalkerAsgct = "AsyncGetCallTrace"
 	WalkerGst   = "GetStackTrace"
 	ShadowStack = "shadow stack"
+	// SamplerJFR and SamplerAsync are the samplers whose recordings are judged.
+	SamplerJFR   = "JFR"
+	SamplerAsync = "async-profiler"
 )
 
 const (
@@ -88,7 +102,10 @@ const entryShare = 0.001
 const AgentLivenessMillis = 100
 
 // checks in the order in which they are listed; those with a slot come first, in the order of their slots.
-var checks = []Check{
+var checks = slices.Concat(ofAgent, ofRecordings)
+
+// ofAgent are the checks that the agent counts, in the order of their slots.
+var ofAgent = []Check{
 	{
 		Word: Word{
 			GstAsgct,

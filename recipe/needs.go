@@ -17,8 +17,8 @@ func anyCheck(list []*misstepv1.Check, has func(Check) bool) bool {
 	})
 }
 
-// walks reports whether a check takes traces itself.
-func walks(c Check) bool { return c.Methods || c.Signals }
+// walks reports whether the agent takes traces for a check.
+func walks(c Check) bool { return c.Slot != NoSlot && (c.Methods || c.Signals) }
 
 // NeedsMethods reports whether checks, or perturbations by the agent, need instrumented methods.
 func NeedsMethods(list []*misstepv1.Check, perturb ...*misstepv1.Perturbation) bool {
@@ -38,9 +38,14 @@ func TakesBursts(list []*misstepv1.Check) bool {
 	return anyCheck(list, func(c Check) bool { return c.Burst })
 }
 
-// NeedsAgent reports whether the agent makes one of the checks.
+// NeedsAgent reports whether one of the checks needs the agent: the agent makes it, or taps a profiler for it.
 func NeedsAgent(list []*misstepv1.Check) bool {
-	return anyCheck(list, func(c Check) bool { return c.Slot != NoSlot })
+	return anyCheck(list, func(c Check) bool { return c.Slot != NoSlot || c.Tap })
+}
+
+// NeedsTap reports whether one of the checks needs the agent's tap.
+func NeedsTap(list []*misstepv1.Check) bool {
+	return anyCheck(list, func(c Check) bool { return c.Tap })
 }
 
 // HasCheck reports whether the recipe has a check of that name.
@@ -84,13 +89,15 @@ func DefaultSampling() *misstepv1.Sampling {
 	return &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond), Jitter: 0.1}
 }
 
-// FittingChecks returns all checks that can do any work under a recipe's instrumentation and sampling, with their default settings.
+// FittingChecks returns all checks that can do any work under a recipe's instrumentation, sampling and profiler, with their default
+// settings.
 // Every check runs on every JDK that the agent supports.
 func FittingChecks(r *misstepv1.Recipe) (list []*misstepv1.Check) {
 	signals := r.GetSampling().GetInterval().AsDuration() > 0
 	takesTraces := false
 	for _, c := range checks {
-		if c.Methods && !instruments(r.GetInstrumentation()) || c.Signals && !signals || c.Traces && !takesTraces {
+		if c.Methods && !instruments(r.GetInstrumentation()) || c.Signals && !signals || c.Traces && !takesTraces ||
+			!c.Judges(r.GetProfiler()) {
 			continue
 		}
 		takesTraces = takesTraces || walks(c)

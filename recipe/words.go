@@ -27,8 +27,17 @@ type Catalogue struct {
 
 // Words returns the catalogue.
 func Words() Catalogue {
+	c := AgentWords()
+	c.Checks = Checks()
+	c.Rules, c.Reasons = append(c.Rules, recordedRules...), append(c.Reasons, recordedReasons...)
+	c.Kinds = append(c.Kinds, recordedKinds...)
+	return c
+}
+
+// AgentWords returns the part of the catalogue that the agent has, in the order of its enums.
+func AgentWords() Catalogue {
 	return Catalogue{
-		Checks: Checks(), Rules: slices.Clone(rules), Reasons: slices.Clone(reasons), Kinds: slices.Clone(kinds),
+		Checks: AgentChecks(), Rules: slices.Clone(rules), Reasons: slices.Clone(reasons), Kinds: slices.Clone(kinds),
 		Codes: slices.Clone(codes),
 	}
 }

@@ -16,8 +16,8 @@ func TestEveryPartKnowsTheChecks(t *testing.T) {
 	for _, check := range recipe.Checks() {
 		spec := fmt.Sprintf(
 			`{name: a, jdks: [x], workloads: [{name: w}], instrumentation: [{ratio: 1}], sampling: [{interval: 1ms}],
-  checks: [{name: %s}, {name: %s}], budget: {trials: 1}}`,
-			check.Name,
+  profiler: [{name: %s}], checks: [{name: %s}, {name: %s}], budget: {trials: 1}}`,
+			append(check.Profilers, recipe.ProfilerNone)[0], check.Name,
 			map[bool]string{true: recipe.Liveness, false: recipe.AsgctShadow}[check.Name == recipe.AsgctShadow],
 		)
 		_, err := campaign.Load([]byte(spec), "c.yaml")

@@ -1,0 +1,68 @@
+package recipe
+
+const sharesOfSamples = "the recording's samples"
+
+// ofRecordings are the checks that are made after the trial, from the recording that a profiler left. Their judges are below
+// runner/judge.
+var ofRecordings = []Check{
+	{
+		Word: Word{
+			JfrShadow, "each sample of JFR: its stack trace compared with the shadow stack, copied in the signal in which JFR took it",
+			"HotSpot jfrThreadSampler.cpp, jfrCPUTimeThreadSampler.cpp; JEP 509, JEP 518",
+		},
+		Slot: NoSlot, Methods: true, Tap: true, Profilers: []string{ProfilerJFR}, Share: 1, ShareOf: sharesOfSamples,
+		Suspect: SamplerJFR, Trusted: ShadowStack, At: "sample",
+		Expected: "the stack trace of a JFR sample has the frames that were entered and not left when it was taken, in order.",
+		Kinds:    []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci"},
+		Reasons:  []string{"depth", "virtual-thread", "unknown-method"},
+	},
+	{
+		Word: Word{
+			ProfilerShadow, "each sample of async-profiler: its stack trace compared with the shadow stack, copied in the same signal",
+			"async-profiler profiler.cpp, stackWalker.cpp",
+		},
+		Slot: NoSlot, Methods: true, Tap: true, Profilers: []string{ProfilerAsync}, Share: 1, ShareOf: sharesOfSamples,
+		Suspect: SamplerAsync, Trusted: ShadowStack, At: "sample",
+		Expected: "the stack trace of a sample has the frames that were entered and not left when it was taken, in order.",
+		Kinds:    []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci"},
+		Reasons:  []string{"depth", "virtual-thread", "unknown-method"},
+	},
+	{
+		Word: Word{
+			Samplers,
+			"each sample overlaps with what is common to another sampler's neighbouring samples of the thread; intervals and lost samples",
+			"each sampler observes the same thread; weak by itself",
+		},
+		Slot: NoSlot, Profilers: anyProfiler, Share: 1, ShareOf: sharesOfSamples,
+		Suspect: "every sampler", Trusted: "the samplers' neighbouring samples", At: "sample",
+		Expected: "samplers of one thread agree in the frames that stay between their samples.",
+	},
+	{
+		Word: Word{
+			JfrChunks, "each chunk of a recording by itself: what its events refer to is in it, once; sizes, times and checkpoints in order",
+			"HotSpot jfrTraceId.inline.hpp, jfrCheckpointManager.cpp, jfrChunkWriter.cpp",
+		},
+		Slot: NoSlot, Profilers: []string{ProfilerJFR}, Share: 1, ShareOf: "the recording's references and chunks",
+		Suspect: SamplerJFR, Trusted: "the chunk itself", At: "the end of the trial",
+		Expected: "every constant that an event of a chunk refers to is in that chunk, and means one thing.",
+	},
+	{
+		Word: Word{
+			EventEdges, "every stack trace of every event: the instruction at a frame's bci can have called the frame above",
+			"JVMS 5 and 6.5; upcalls: HotSpot vmSymbols.hpp",
+		},
+		Slot: NoSlot, Profilers: anyProfiler, Share: 1, ShareOf: "the recording's stack traces",
+		Suspect: "every sampler", Trusted: "bytecode", At: "wherever an event has a stack trace",
+		Expected: "each frame of an event's stack trace has been called by the instruction at the bci of the frame below.",
+		Rules:    []string{"vm-upcall", "method-handle", "native-caller", "retransformed"},
+		Kinds:    []string{"impossible-edge"},
+		Reasons:  []string{"unknown-method"},
+	},
+}
+
+// recordedRules, recordedReasons and recordedKinds are words of these checks that are no words of the agent's.
+var (
+	recordedRules   []Word
+	recordedReasons []Word
+	recordedKinds   []Word
+)
