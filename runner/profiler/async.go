@@ -1,0 +1,85 @@
+package profiler
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// asyncProfiler is async-profiler (tools.profiler:async-profiler on Maven Central), which samples in the handler of SIGPROF and
+// writes recordings in JFR's format. Its options are those of its agent (async-profiler arguments.cpp).
+//
+// It adds chunks to one file while the JVM runs. The constants of a chunk are written when the chunk ends, so of a JVM that is
+// killed the last chunk is lost.
+type asyncProfiler struct{}
+
+const (
+	fileAsync    = "async-profiler.jfr"
+	fileAsyncLog = "async-profiler.log"
+)
+
+func (asyncProfiler) Name() string { return "async-profiler" }
+
+func (asyncProfiler) Library() string { return "libasyncProfiler.so" }
+
+func (asyncProfiler) Supports(JDK) error { return nil }
+
+func (p asyncProfiler) Files(s Settings) (map[string][]byte, error) {
+	_, err := p.options(s, Place{})
+	return nil, err
+}
+
+// reserved are the options by which a recipe would take the recording from where it is looked for, or end it early.
+var reserved = []string{
+	"collapsed", "dump", "fdtransfer", "file", "flamegraph", "flat", "jfr", "jfropts", "jfrsync", "list", "log", "loglevel", "loop",
+	"metrics", "otlp", "quiet", "resume", "server", "start", "status", "stop", "timeout", "traces", "tree", "version",
+}
+
+// options returns the agent's options; those without a value have an empty one.
+func (asyncProfiler) options(s Settings, at Place) (map[string]string, error) {
+	options := map[string]string{
+		// ctimer needs no perf_events, which kernels often forbid.
+		"event": "ctimer", "interval": strconv.FormatInt(s.Interval.Microseconds(), 10) + "us",
+		"jstackdepth": strconv.Itoa(max(s.Depth, 1)), "chunktime": "5s",
+	}
+	for _, o := range s.Options {
+		key, value, hasValue := strings.Cut(o, "=")
+		if key == "" || hasValue && value == "" {
+			return nil, fmt.Errorf("profiler.options: %q is neither NAME nor NAME=VALUE", o)
+		}
+		if slices.Contains(reserved, key) {
+			return nil, fmt.Errorf("profiler.options: %q: the trial itself starts and ends the profiler and says where it writes: leave it out",
+				o)
+		}
+		options[key] = value
+	}
+	maps.Copy(options, map[string]string{
+		"file": filepath.Join(at.Out, fileAsync), "log": filepath.Join(at.Out, fileAsyncLog),
+	})
+	for key, value := range options {
+		if err := passable("async-profiler option "+key, key+value); err != nil {
+			return nil, err
+		}
+	}
+	return options, nil
+}
+
+func (p asyncProfiler) Arguments(s Settings, at Place) ([]string, error) {
+	options, err := p.options(s, at)
+	if err != nil {
+		return nil, err
+	}
+	words := []string{"start", "jfr"}
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if options[key] != "" {
+			key += "=" + options[key]
+		}
+		words = append(words, key)
+	}
+	return []string{"-agentpath:" + at.Library + "=" + strings.Join(words, ",")}, nil
+}
+
+func (asyncProfiler) groups() []group { return []group{{pattern: fileAsync}} }

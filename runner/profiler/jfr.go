@@ -1,0 +1,120 @@
+package profiler
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// jfr is JDK Flight Recorder. It samples by its own threads: the execution sampler suspends a thread by SIGUSR2 and walks its
+// stack, from JDK 25 on lets it walk itself at its next safepoint (JEP 518); the sampler by CPU time, from 25 on, works in the
+// handler of SIGPROF (JEP 509).
+//
+// A JVM that ends by itself dumps the recording and removes its repository of chunks. One that crashes joins the chunks in
+// hs_err_pidN.jfr in its working folder, hs_oom_pidN.jfr when memory ran out (HotSpot jfrEmergencyDump.cpp); of one that is killed,
+// the chunks in the repository are left, the last one unfinished.
+type jfr struct{}
+
+const (
+	fileSettings  = "settings.jfc"
+	fileDump      = "recording.jfr"
+	dirRepository = "repository"
+	// maxDepth is the largest stackdepth of JFR (HotSpot jfrOptionSet.cpp, MAX_STACK_DEPTH).
+	maxDepth = 2048
+)
+
+func (jfr) Name() string { return "jfr" }
+
+func (jfr) Library() string { return "" }
+
+// Supports: JFR is open source since 11 (JEP 328) and was ported back to 8u262. Builds may lack it, as those
+// with Zero do.
+func (jfr) Supports(j JDK) error {
+	if j.Feature == 9 || j.Feature == 10 {
+		return fmt.Errorf("JDK %d has no open JFR: choose 8, 11 or later", j.Feature)
+	}
+	const settings = "lib/jfr/default.jfc" // a part of module jdk.jfr
+	for _, path := range []string{settings, "jre/" + settings} {
+		if _, err := os.Stat(filepath.Join(j.Home, path)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("the build %s has no JFR (no %s): choose another JDK", j.Home, settings)
+}
+
+// recorderOptions are the options, besides settings of events, that a recipe may give: those of -XX:FlightRecorderOptions that
+// change the sizes of buffers and chunks, which is where races are.
+var recorderOptions = []string{
+	"globalbuffersize", "maxchunksize", "memorysize", "numglobalbuffers", "retransform", "stackdepth", "threadbuffersize",
+}
+
+// split returns the settings of events and the recorder's options among a recipe's.
+func (jfr) split(options []string) (events, recorder map[string]string, err error) {
+	all, err := assignments(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	events, recorder = map[string]string{}, map[string]string{}
+	for key, value := range all {
+		event, setting, isEvent := strings.Cut(key, "#")
+		switch {
+		case isEvent && event != "" && setting != "":
+			events[key] = value
+		case !isEvent && slices.Contains(recorderOptions, key):
+			recorder[key] = value
+		default:
+			return nil, nil, fmt.Errorf("profiler.options: %q is neither a setting EVENT#SETTING=VALUE nor one of %s", key+"="+value,
+				strings.Join(recorderOptions, ", "))
+		}
+	}
+	return events, recorder, nil
+}
+
+func (p jfr) Files(s Settings) (map[string][]byte, error) {
+	events, _, err := p.split(s.Options)
+	if err != nil {
+		return nil, err
+	}
+	text, err := configuration(s.Interval, events)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{fileSettings: text}, nil
+}
+
+func (p jfr) Arguments(s Settings, at Place) ([]string, error) {
+	_, recorder, err := p.split(s.Options)
+	if err != nil {
+		return nil, err
+	}
+	options := map[string]string{"stackdepth": strconv.Itoa(min(max(s.Depth, 1), maxDepth))}
+	maps.Copy(options, recorder)
+	options["repository"] = filepath.Join(at.Out, dirRepository)
+	recording := map[string]string{
+		"dumponexit": "true", "filename": filepath.Join(at.Out, fileDump), "name": "misstep",
+		"settings": filepath.Join(at.Files, fileSettings),
+	}
+	if s.Bytes > 0 {
+		recording["maxsize"] = strconv.FormatInt(s.Bytes, 10)
+	}
+	for _, of := range []map[string]string{options, recording} {
+		for key, value := range of {
+			if err := passable("JFR option "+key, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return []string{"-XX:FlightRecorderOptions=" + list(options), "-XX:StartFlightRecording=" + list(recording)}, nil
+}
+
+func (jfr) groups() []group {
+	return []group{
+		{pattern: fileDump},
+		{inWork: true, pattern: "hs_*_pid*.jfr"},
+		{pattern: dirRepository + "/*/*.jfr"},
+	}
+}

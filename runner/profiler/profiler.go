@@ -1,0 +1,147 @@
+// Package profiler starts the profilers that can run in a trial's JVM, and finds the recordings that they left.
+//
+// A profiler is a row of the table below, with a small file: which JDKs have it, by which arguments a JVM starts it, where its
+// recording lies when the JVM ended, crashed or was killed. The signals in whose handlers it samples are the agent's knowledge
+// (agent.OptionsOf), since the agent taps them.
+package profiler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+)
+
+// None is the name in a recipe that asks for no profiler; an empty one does, too.
+const None = "none"
+
+// Profiler is one profiler. Its methods have no state and can be called from any goroutine.
+type Profiler interface {
+	// Name is its name in a recipe.
+	Name() string
+	// Library is the file name of its library, which Place.Library then names; empty for a profiler that the JDK contains.
+	Library() string
+	// Supports returns an error that says what a JDK lacks to run it.
+	Supports(jdk JDK) error
+	// Files returns the files that must be in Place.Files before the JVM starts, by name.
+	Files(s Settings) (map[string][]byte, error)
+	// Arguments returns the arguments of the JVM. They belong after a recipe's own, since the last option of a kind wins: the
+	// places must be Misstep's. The error is about an option that cannot be passed on.
+	Arguments(s Settings, p Place) ([]string, error)
+	// groups returns the files that a JVM may have left as its recording, by how it ended: each group is the whole of it.
+	groups() []group
+}
+
+// group is files that are one recording, in the order of their beginnings: those that match a pattern of path.Match below Place.Out,
+// or below Place.Work where inWork is set.
+type group struct {
+	inWork  bool
+	pattern string
+}
+
+// JDK is a JDK that is to run a profiler.
+type JDK struct {
+	// Home is its JAVA_HOME.
+	Home string
+	// Feature is its feature version.
+	Feature int
+}
+
+// Settings are what a recipe asks of its profiler.
+type Settings struct {
+	// Interval between two samples of a thread.
+	Interval time.Duration
+	// Options in the profiler's own syntax.
+	Options []string
+	// Depth is the number of frames of a stack trace.
+	Depth int
+	// Bytes bounds the recording where the profiler can: it then drops the oldest samples.
+	Bytes int64
+}
+
+// DefaultInterval is the interval of a recipe that gives none.
+const DefaultInterval = 10 * time.Millisecond
+
+// SettingsOf returns the settings of a recipe that has a profiler.
+func SettingsOf(r *misstepv1.Recipe) Settings {
+	limits := recipe.EffectiveLimits(r.GetLimits())
+	s := Settings{
+		Interval: r.GetProfiler().GetInterval().AsDuration(), Options: r.GetProfiler().GetOptions(), Depth: int(limits.GetStackDepth()),
+		// The dump at the end of the JVM is a copy of what is already there.
+		Bytes: int64(limits.GetDiskMib()) << 20 / 4,
+	}
+	if s.Interval == 0 {
+		s.Interval = DefaultInterval
+	}
+	return s
+}
+
+// Place says where files are. Paths are absolute.
+type Place struct {
+	// Out is the folder for the recording. It exists, and the JVM may write to it.
+	Out string
+	// Work is the JVM's working folder.
+	Work string
+	// Files is the folder of what Profiler.Files returned.
+	Files string
+	// Library is the path of the profiler's library.
+	Library string
+}
+
+// table has all profilers. One more is a file and a row.
+var table = []Profiler{jfr{}, asyncProfiler{}}
+
+// All returns all profilers.
+func All() []Profiler { return slices.Clone(table) }
+
+// Of returns the profiler of a recipe, nil for none. An unknown name is an error.
+func Of(r *misstepv1.Recipe) (Profiler, error) {
+	name := r.GetProfiler().GetName()
+	if name == "" || name == None {
+		return nil, nil
+	}
+	for _, p := range table {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	names := []string{None}
+	for _, p := range table {
+		names = append(names, p.Name())
+	}
+	return nil, fmt.Errorf("profiler.name: %q is unknown; there are %s", name, strings.Join(names, ", "))
+}
+
+// assignments splits options of the form KEY=VALUE; later ones replace earlier ones of the same key.
+func assignments(options []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, o := range options {
+		key, value, found := strings.Cut(o, "=")
+		if !found || key == "" || value == "" {
+			return nil, fmt.Errorf("profiler.options: %q is not of the form NAME=VALUE", o)
+		}
+		all[key] = value
+	}
+	return all, nil
+}
+
+// passable returns an error for a text that would end an option in a list with commas.
+func passable(what, text string) error {
+	if strings.ContainsAny(text, ",\n") {
+		return fmt.Errorf("%s: %q has a comma or a line break, which the JVM takes for the end of the option", what, text)
+	}
+	return nil
+}
+
+// list joins assignments by commas, in the order of the keys.
+func list(options map[string]string) string {
+	words := make([]string, 0, len(options))
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		words = append(words, key+"="+options[key])
+	}
+	return strings.Join(words, ",")
+}
