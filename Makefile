@@ -37,8 +37,8 @@ setup-test: ## install what the tests and linters need, too
 	@bpf/install.sh
 
 .PHONY: build
-build: setup ## build everything: agent, workloads, misstep
-	@$(MAKE) --no-print-directory agent workloads recording misstep
+build: setup ## build everything: agent, workloads, misstep, what reads recordings
+	@$(MAKE) --no-print-directory agent workloads recording profilers misstep
 
 .PHONY: misstep
 misstep: ## build the binary build/bin/misstep
@@ -65,6 +65,10 @@ workloads: ## build the workloads into build/workloads
 recording: ## build the helper that reads JFR recordings into build/recording
 	@$(call newer,$(BUILD)/recording/misstep-recording.jar,runner/recording/java) || $(MVN) -f runner/recording/java/pom.xml -DskipTests package
 
+.PHONY: profilers
+profilers: ## fetch the profilers that JDKs do not contain into build/profilers
+	@deploy/setup/profilers.sh
+
 # newer: succeeds if file $(1) is newer than every source below $(2).
 newer = test -e $(1) && test -z "$$(find $(2) -newer $(1) -type f -not -path '*/target/*' -print -quit)"
 
@@ -83,7 +87,7 @@ hunt: catalogue ## hunt for about three minutes on this machine and write a bund
 .PHONY: test
 test: setup-test ## run every test and linter; ends with "N passed, N failed, N skipped"
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
-	@$(MAKE) --no-print-directory agent agent-assert workloads recording misstep
+	@$(MAKE) --no-print-directory agent agent-assert workloads recording profilers misstep
 	@deploy/setup/catalogue.sh all
 	@for step in lint-proto lint-go lint-cpp lint-java lint-shell lint-prose; do \
 	  $(TALLY) run $$step $(RESULTS)/$$step.xml -- $(MAKE) --no-print-directory $$step || exit 1; done

@@ -31,7 +31,19 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 		Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
 		Checks: checks, Reference: reference, Liveness: liveness,
 		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: recipe.AgentSignal(r),
-		Burst: int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(),
+		Tap: tapOf(r), Burst: int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(),
 		Depth: int(limits.GetStackDepth()), Evidence: r.GetEvidence(), MaxMismatches: int(limits.GetMismatches()),
 	}
+}
+
+// taps are the signals in whose handlers profilers sample, as the agent's option tap names them. JFR's sampler by CPU time is in JDK
+// 25 and later only (JEP 509); before, nobody handles its signal.
+var taps = map[string]string{recipe.ProfilerJFR: "both", recipe.ProfilerAsync: "prof"}
+
+// tapOf returns the agent's option tap for a recipe: empty unless one of its checks compares a profiler's samples with the shadow.
+func tapOf(r *misstepv1.Recipe) string {
+	if !recipe.NeedsTap(r.GetChecks()) {
+		return ""
+	}
+	return taps[r.GetProfiler().GetName()]
 }

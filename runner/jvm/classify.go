@@ -238,6 +238,9 @@ func (t *trial) failure(memory string) (*misstepv1.ApplicationFailure, error) {
 			return nil, refused(t.folder.Path, line)
 		}
 	}
+	if err := t.profilerRefusal(); err != nil {
+		return nil, err
+	}
 	failure := t.manifest.Judge(result.ExitCode, stdout, stderr)
 	if failure == nil {
 		return nil, nil

@@ -325,11 +325,11 @@ func TestAgentRefusal(t *testing.T) {
 func TestScriptCanBeRun(t *testing.T) {
 	require.Equal(t, "# The command needs these folders, which were removed after the trial:\n# mkdir -p '/a b/work' /agent\n"+
 		"exec /jdk/bin/java \\\n  -Xmx64m \\\n  '-Dx=a b' \\\n  'it'\\''s' \\\n  ''\n",
-		string(script("/jdk/bin/java", []string{"-Xmx64m", "-Dx=a b", "it's", ""}, "/a b/work", "/agent")))
+		string(script("/jdk/bin/java", []string{"-Xmx64m", "-Dx=a b", "it's", ""}, nil, "/a b/work", "/agent")))
 
 	// A schedule log knows threads by who created them: who runs the script must become the program, not its parent.
 	file := filepath.Join(t.TempDir(), "command.sh")
-	require.NoError(t, os.WriteFile(file, script("/bin/sh", []string{"-c", "echo $$ $PPID"}), 0o644))
+	require.NoError(t, os.WriteFile(file, script("/bin/sh", []string{"-c", "echo $$ $PPID"}, nil), 0o644))
 	cmd := exec.Command("bash", file)
 	out, err := cmd.Output()
 	require.NoError(t, err)

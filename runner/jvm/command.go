@@ -37,6 +37,9 @@ const FileSchedule = "schedule.log"
 // FileKernelDump is the name of the kernel's debug dump of run queues and tasks, written when it ejected the scheduler.
 const FileKernelDump = "kernel-dump.txt"
 
+// FileRecording is the name of the profiler's recording among a trial's evidence.
+const FileRecording = "recording.jfr"
+
 func (t *trial) path(names ...string) string {
 	return filepath.Join(append([]string{t.folder.Path}, names...)...)
 }
@@ -55,7 +58,7 @@ func flags(r *misstepv1.Recipe, invocation workloads.Invocation) []string {
 // command creates the folders and composes the JVM's arguments. Later flags override earlier ones, hence the order: those that a
 // recipe may override, the workload's, the recipe's, those that the trial relies on.
 func (t *trial) command(ctx context.Context) ([]string, error) {
-	for _, dir := range []string{"", dirWork, dirTemp, dirHome, dirAgent} {
+	for _, dir := range t.folders() {
 		if err := os.MkdirAll(t.path(dir), 0o700); err != nil {
 			return nil, scratch.Explain(t.folder.Path, fmt.Errorf("make trial folder: %w", err))
 		}
@@ -76,6 +79,11 @@ func (t *trial) command(ctx context.Context) ([]string, error) {
 	if t.feature >= 9 {
 		args = append(args, "-XX:-CreateCoredumpOnCrash")
 	}
+	profiled, err := t.profile()
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, profiled...)
 	if t.checked() {
 		loaded, err := t.agent(ctx)
 		if err != nil {
@@ -84,6 +92,15 @@ func (t *trial) command(ctx context.Context) ([]string, error) {
 		args = append(args, loaded...)
 	}
 	return append(args, invocation.Args...), nil
+}
+
+// folders are the folders of a trial.
+func (t *trial) folders() []string {
+	all := []string{"", dirWork, dirTemp, dirHome, dirAgent}
+	if t.profiler() != nil {
+		all = append(all, dirProfile)
+	}
+	return all
 }
 
 func (t *trial) agent(ctx context.Context) ([]string, error) {
@@ -126,13 +143,19 @@ func (t *trial) environment() []string {
 
 // script returns a shell script with the command line and the folders that it needs. It does not fork but becomes the JVM by exec,
 // so that the JVM's threads have the same paths of creation as in the trial's schedule log.
-func script(java string, args []string, folders ...string) []byte {
+// The files, named by their paths, are written before.
+func script(java string, args []string, files []exhibit, folders ...string) []byte {
 	var b strings.Builder
 	b.WriteString("# The command needs these folders, which were removed after the trial:\n# mkdir -p")
 	for _, folder := range folders {
 		b.WriteString(" " + quote(folder))
 	}
-	b.WriteString("\nexec " + quote(java))
+	b.WriteString("\n")
+	for _, f := range files {
+		const end = "end-of-file"
+		fmt.Fprintf(&b, "cat >%s <<'%s'\n%s%s\n", quote(f.name), end, f.data, end) // the data ends with a line break
+	}
+	b.WriteString("exec " + quote(java))
 	for _, arg := range args {
 		b.WriteString(" \\\n  " + quote(arg))
 	}

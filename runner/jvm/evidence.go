@@ -27,6 +27,8 @@ const (
 	// maxExhibit bounds one piece of evidence in bytes, maxQuiet one of a trial without a finding.
 	maxExhibit = 32 << 20
 	maxQuiet   = 256 << 10
+	// maxRecording bounds a recording and what the agent noted of it, in bytes.
+	maxRecording = 64 << 20
 	// maxOutcome bounds an outcome's message in bytes: a report of at most 4 MiB holds several. The evidence has all of it.
 	maxOutcome = 512 << 10
 )
@@ -57,7 +59,11 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 		bound = maxQuiet
 	default:
 	}
-	t.exhibit("command.sh", script(t.java(), t.args, t.path(dirWork), t.path(dirTemp), t.path(dirHome), t.path(dirAgent)))
+	var folders []string
+	for _, dir := range t.folders()[1:] {
+		folders = append(folders, t.path(dir))
+	}
+	t.exhibit("command.sh", script(t.java(), t.args, t.written, folders...))
 	if bound > maxQuiet {
 		if err := t.keepMethods(); err != nil {
 			return err
@@ -84,6 +90,11 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 		return fmt.Errorf("keep evidence: %w", err)
 	}
 	defer root.Close()
+	if keepsRecording(outcome) {
+		if err := t.putRecording(ctx, outcome, root); err != nil {
+			return err
+		}
+	}
 	for name, path := range map[string]string{
 		"stdout.txt": fileStdout, "stderr.txt": fileStderr, fileCrash: fileCrash,
 		fileRecords: filepath.Join(dirAgent, fileRecords), fileLog: filepath.Join(dirAgent, fileLog),
@@ -94,6 +105,22 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 	}
 	sortEvidence(outcome)
 	return nil
+}
+
+// putRecording keeps the profiler's recording, and what the agent noted of its signals. A recording that is cut by the bound is
+// readable up to there.
+func (t *trial) putRecording(ctx context.Context, outcome *misstepv1.Outcome, root *os.Root) error {
+	path, err := t.recording()
+	if err == nil {
+		path, err = filepath.Rel(t.folder.Path, path)
+	}
+	if err == nil {
+		err = putFile(ctx, t.executor.Corpus, outcome, FileRecording, root, path, maxRecording)
+	}
+	if err != nil && !errors.Is(err, errNoRecording) {
+		return err
+	}
+	return putFile(ctx, t.executor.Corpus, outcome, agent.FileTap, root, filepath.Join(dirAgent, agent.FileTap), maxRecording)
 }
 
 func putFile(

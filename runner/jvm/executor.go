@@ -19,6 +19,7 @@ import (
 	"misstep/runner"
 	"misstep/runner/perturb"
 	"misstep/runner/process"
+	"misstep/runner/recording"
 	"misstep/runner/scratch"
 	"misstep/workloads"
 )
@@ -32,6 +33,10 @@ type Executor struct {
 	Workload func(ctx context.Context, workload *misstepv1.Workload) (dir string, manifest workloads.Manifest, err error)
 	// Agent to load; without one (the zero value) only recipes without checks can run.
 	Agent agent.Artefacts
+	// Recording is the helper that reads recordings, for the checks that are judged from one; the zero value for none.
+	Recording recording.Helper
+	// Profilers is the folder of the libraries of profilers that a JDK does not contain; empty for none.
+	Profilers string
 	// Corpus takes the evidence; nil keeps none.
 	Corpus corpus.Store
 	// Scratch is the folder for the folders of trials.
@@ -143,6 +148,9 @@ func (e *Executor) accepts(r *misstepv1.Recipe) error {
 	}
 	if recipe.NeedsAgent(r.GetChecks()) && e.Agent.Library == "" {
 		return errors.New("it asks for checks, but this runner has no agent; build it with `make agent`")
+	}
+	if err := e.acceptsProfiler(r); err != nil {
+		return err
 	}
 	if want := r.GetAgentDigest(); want != "" && want != e.Agent.Digest {
 		return fmt.Errorf("it wants the agent %s, but this runner has %q; omit agent_digest or start the runner with that agent",

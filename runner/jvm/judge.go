@@ -9,8 +9,8 @@ import (
 	"misstep/recipe"
 )
 
-// judge gives the verdicts of some of the checks. The agent judges while the JVM runs, and agentJudge reads what it wrote; another
-// judge may work after the trial, from a recording that the JVM left in the trial's folder.
+// judge gives the verdicts of some of the checks. The agent judges while the JVM runs, and agentJudge reads what it wrote;
+// recordedJudge works after the trial, from the recording that a profiler left in the trial's folder.
 type judge interface {
 	// judges reports whether it judges the check of that name.
 	judges(check string) bool
@@ -47,7 +47,9 @@ func (j agentJudge) judge(_ context.Context, _ string, checks []*misstepv1.Check
 }
 
 // judges returns the judges whose checks a recipe may ask for.
-func (t *trial) judges() []judge { return append([]judge{agentJudge{t}}, t.executor.judges...) }
+func (t *trial) judges() []judge {
+	return append([]judge{agentJudge{t}, recordedJudge{t}}, t.executor.judges...)
+}
 
 // judge collects the verdicts of all judges; the counts are in the order of the recipe's checks.
 func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mismatches []*misstepv1.Mismatch, damaged int,

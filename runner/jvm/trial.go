@@ -33,6 +33,7 @@ type trial struct {
 
 	// Set before the JVM starts.
 	args           []string
+	written        []exhibit // files that args refer to, named by their paths
 	cgroup         *process.Cgroup
 	stdout, stderr *process.Stream
 	jvm            *process.Process
@@ -52,6 +53,7 @@ type trial struct {
 	recorded bool  // status was read at least once
 	unread   error // why the last attempt to read status failed, nil if it succeeded or there was no record yet
 	exhibits []exhibit
+	judging  time.Duration // what reading and judging the recording took
 }
 
 // verdict of the watchdog; the zero value when the JVM ended by itself.

@@ -1,9 +1,11 @@
 package profiler
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +36,8 @@ func (p asyncProfiler) Files(s Settings) (map[string][]byte, error) {
 
 // reserved are the options by which a recipe would take the recording from where it is looked for, or end it early.
 var reserved = []string{
-	"collapsed", "dump", "fdtransfer", "file", "flamegraph", "flat", "jfr", "jfropts", "jfrsync", "list", "log", "loglevel", "loop",
-	"metrics", "otlp", "quiet", "resume", "server", "start", "status", "stop", "timeout", "traces", "tree", "version",
+	"check", "collapsed", "dump", "fdtransfer", "file", "flamegraph", "flat", "jfr", "jfropts", "jfrsync", "list", "log", "loglevel", "loop",
+	"meminfo", "metrics", "otlp", "quiet", "resume", "server", "start", "status", "stop", "timeout", "traces", "tree", "version",
 }
 
 // options returns the agent's options; those without a value have an empty one.
@@ -57,7 +59,7 @@ func (asyncProfiler) options(s Settings, at Place) (map[string]string, error) {
 		options[key] = value
 	}
 	maps.Copy(options, map[string]string{
-		"file": filepath.Join(at.Out, fileAsync), "log": filepath.Join(at.Out, fileAsyncLog),
+		"file": filepath.Join(at.Out, fileAsync), "log": filepath.Join(at.Out, fileAsyncLog), "quiet": "",
 	})
 	for key, value := range options {
 		if err := passable("async-profiler option "+key, key+value); err != nil {
@@ -81,5 +83,16 @@ func (p asyncProfiler) Arguments(s Settings, at Place) ([]string, error) {
 	}
 	return []string{"-agentpath:" + at.Library + "=" + strings.Join(words, ",")}, nil
 }
+
+// Refusal: the agent writes why it does not start to its log. The JVM then ends without a word, or runs without the profiler.
+func (asyncProfiler) Refusal(at Place, _ []byte) string {
+	log, err := readSmall(at.Out, fileAsyncLog)
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(asyncError.Find(log)))
+}
+
+var asyncError = regexp.MustCompile(`(?m)^\[ERROR\].*$`)
 
 func (asyncProfiler) groups() []group { return []group{{pattern: fileAsync}} }

@@ -1,6 +1,7 @@
 package profiler
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -109,6 +110,16 @@ func (p jfr) Arguments(s Settings, at Place) ([]string, error) {
 		}
 	}
 	return []string{"-XX:FlightRecorderOptions=" + list(options), "-XX:StartFlightRecording=" + list(recording)}, nil
+}
+
+// Refusal: the reason stands before HotSpot's "Failure when starting JFR".
+func (jfr) Refusal(_ Place, output []byte) string {
+	before, _, failed := bytes.Cut(output, []byte("Failure when starting JFR"))
+	if !failed {
+		return ""
+	}
+	first, _, _ := bytes.Cut(bytes.TrimSpace(before), []byte("\n"))
+	return string(first)
 }
 
 func (jfr) groups() []group {

@@ -32,6 +32,9 @@ type Profiler interface {
 	// Arguments returns the arguments of the JVM. They belong after a recipe's own, since the last option of a kind wins: the
 	// places must be Misstep's. The error is about an option that cannot be passed on.
 	Arguments(s Settings, p Place) ([]string, error)
+	// Refusal returns the reason that a JVM which left no recording gave for not starting under the profiler, "" when it gave none.
+	// output is what it wrote to its standard streams.
+	Refusal(p Place, output []byte) string
 	// groups returns the files that a JVM may have left as its recording, by how it ended: each group is the whole of it.
 	groups() []group
 }

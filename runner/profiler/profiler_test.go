@@ -55,11 +55,11 @@ func TestArguments(t *testing.T) {
 		}},
 		{asyncProfiler{}, nil, []string{
 			"-agentpath:/l/libasyncProfiler.so=start,jfr,chunktime=5s,event=ctimer,file=/o/async-profiler.jfr,interval=1500us," +
-				"jstackdepth=4096,log=/o/async-profiler.log",
+				"jstackdepth=4096,log=/o/async-profiler.log,quiet",
 		}},
 		{asyncProfiler{}, []string{"event=itimer", "cstack=vmx", "threads"}, []string{
 			"-agentpath:/l/libasyncProfiler.so=start,jfr,chunktime=5s,cstack=vmx,event=itimer,file=/o/async-profiler.jfr," +
-				"interval=1500us,jstackdepth=4096,log=/o/async-profiler.log,threads",
+				"interval=1500us,jstackdepth=4096,log=/o/async-profiler.log,quiet,threads",
 		}},
 	} {
 		s.Options = c.options
@@ -189,4 +189,16 @@ func TestRecordingsOfEachEnd(t *testing.T) {
 	// Killed while it removed its repository after the dump.
 	chunk(t, filepath.Join(place.Out, fileDump), 10, 202)
 	require.Equal(t, []string{fileDump}, look())
+}
+
+func TestReasonsOfAJVMThatDoesNotStart(t *testing.T) {
+	place := Place{Out: t.TempDir()}
+	assert.Empty(t, jfr{}.Refusal(place, []byte("Exception in thread main")))
+	assert.Equal(t, "[0.080s][error][arguments] Integer parsing error in command argument 'stackdepth'. Could not parse: banana.",
+		jfr{}.Refusal(place, []byte("[0.080s][error][arguments] Integer parsing error in command argument 'stackdepth'. "+
+			"Could not parse: banana.\n\nError occurred during initialization of VM\nFailure when starting JFR on_create_vm_2\n")))
+	assert.Empty(t, asyncProfiler{}.Refusal(place, nil), "no log")
+	log := filepath.Join(place.Out, fileAsyncLog)
+	require.NoError(t, os.WriteFile(log, []byte("[WARN] x\n[ERROR] Unsupported event type\n"), 0o600))
+	assert.Equal(t, "[ERROR] Unsupported event type", asyncProfiler{}.Refusal(place, nil))
 }

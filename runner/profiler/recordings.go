@@ -91,20 +91,48 @@ func (g group) find(folder string) ([]found, error) {
 // examine returns size and start of a recording, no size for what is none.
 func examine(root *os.Root, name string) (found, error) {
 	var none found
-	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return none, err
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY, 0)
-	if err != nil {
+	f, err := openRegular(root, name)
+	if f == nil || err != nil {
 		return none, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return none, err
+	}
 	header := make([]byte, headerSize)
 	if _, err := io.ReadFull(f, header); err != nil || string(header[:len(headerMagic)]) != headerMagic {
 		return none, nil
 	}
 	return found{size: info.Size(), start: binary.BigEndian.Uint64(header[headerStart:])}, nil
+}
+
+// openRegular opens a regular file; it returns nil for anything else.
+func openRegular(root *os.Root, name string) (*os.File, error) {
+	info, err := root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	return root.OpenFile(name, os.O_RDONLY, 0)
+}
+
+// readSmall reads the beginning of a regular file in a folder; it returns nothing for anything else.
+func readSmall(folder, name string) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := openRegular(root, name)
+	if f == nil || err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	const most = 64 << 10
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // Join writes the files of one recording to one file, which must not exist: chunks may follow each other in a recording.
@@ -115,7 +143,7 @@ func Join(files []string, target string) (err error) {
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	for _, path := range files {
-		from, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+		from, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 		if err != nil {
 			return fmt.Errorf("join the chunks of a recording: %w", err)
 		}

@@ -53,7 +53,12 @@ type Helper struct {
 	Java string
 	// Jar is the path of misstep-recording.jar.
 	Jar string
+	// Credential of the user that it runs as; nil for this process's own.
+	Credential *syscall.Credential
 }
+
+// ErrMemory says that the helper's heap was too small for a chunk.
+var ErrMemory = errors.New("the helper ran out of memory")
 
 // stderrBytes of the helper are kept for the error's text.
 const stderrBytes = 4 << 10
@@ -73,7 +78,7 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.Java, h.arguments(file, limits)...)
 	cmd.Env = []string{"LC_ALL=C.UTF-8"} // a JAVA_TOOL_OPTIONS must not reach it
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: h.Credential}
 	cmd.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = capped.New(&stderr, stderrBytes)
@@ -94,6 +99,9 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("read %s: the helper took more than %v: %w", file, limits.Time, ctx.Err())
 	case errors.Is(err, ErrNoEnd):
+		if bytes.Contains(stderr.Bytes(), []byte("OutOfMemoryError")) {
+			err = errors.Join(err, ErrMemory)
+		}
 		err = fmt.Errorf("read %s: %w (the helper's end: %s)", file, errors.Join(err, ended), bytes.TrimSpace(stderr.Bytes()))
 	case err == nil && ended != nil:
 		err = fmt.Errorf("read %s: the helper ended with %w: %s", file, ended, bytes.TrimSpace(stderr.Bytes()))

@@ -8,6 +8,10 @@ import java.util.concurrent.CountDownLatch;
 /** Programs that misbehave in one way each; the first argument chooses. They speak the plain harness's protocol. */
 public class Fixture {
   public static void main(String[] args) throws Exception {
+    if (args[0].equals("after")) { // misbehaves after some milliseconds of work
+      work(Long.parseLong(args[1]));
+      args = java.util.Arrays.copyOfRange(args, 2, args.length);
+    }
     switch (args[0]) {
       case "verified":
         break;

@@ -1,0 +1,124 @@
+package jvm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	verdicts "misstep/runner/judge"
+	"misstep/runner/recording"
+)
+
+// Reasons for which a check of recordings is void, besides those of its own.
+const (
+	noRecording    = "no-recording"    // the profiler left none
+	cutRecording   = "cut-recording"   // a place at which the recording cannot be read on; what could be read is judged
+	readingLimit   = "reading-limit"   // the reading took more time, memory or output than it may; likewise
+	unusedRecorder = "empty-recording" // it has no chunk
+)
+
+// consumer judges one check: it is given all records of the trial's recording, in order. An error of Visit is an infrastructure
+// failure.
+type consumer interface {
+	Visit(r recording.Record) error
+	Verdicts() verdicts.Verdicts
+}
+
+// consumers make the judges of the checks of recordings, by the check's name. They are made after the JVM has ended.
+var consumers = map[string]func(t *trial, c *misstepv1.Check) (consumer, error){}
+
+// recordedJudge gives the verdicts of the checks of recordings. One reading serves all: the helper that reads has its own limits of
+// time and memory, and runs as the JVM's user, who may have written anything.
+type recordedJudge struct{ *trial }
+
+func (recordedJudge) judges(check string) bool { return consumers[check] != nil }
+
+func (j recordedJudge) judge(ctx context.Context, _ string, checks []*misstepv1.Check) (judgement, error) {
+	out := judgement{counts: map[string]*misstepv1.CheckCount{}}
+	path, err := j.recording()
+	if errors.Is(err, errNoRecording) {
+		for _, c := range checks {
+			out.counts[c.GetName()] = voided(&misstepv1.CheckCount{Check: c.GetName()}, noRecording, 1)
+		}
+		return out, nil
+	}
+	if err != nil {
+		return judgement{}, err
+	}
+	list := make([]consumer, len(checks))
+	for i, c := range checks {
+		if list[i], err = consumers[c.GetName()](j.trial, c); err != nil {
+			return judgement{}, fmt.Errorf("%s: %w", c.GetName(), err)
+		}
+	}
+	trouble, err := j.feed(ctx, path, list)
+	if err != nil {
+		return judgement{}, err
+	}
+	for i, c := range checks {
+		v := list[i].Verdicts()
+		count := v.Count
+		if count == nil {
+			count = &misstepv1.CheckCount{Check: c.GetName()}
+		}
+		for reason, n := range trouble {
+			voided(count, reason, n)
+		}
+		out.counts[c.GetName()] = count
+		out.mismatches = append(out.mismatches, v.Mismatches...)
+	}
+	return out, nil
+}
+
+// voided adds observations that could not be judged.
+func voided(count *misstepv1.CheckCount, reason string, n uint64) *misstepv1.CheckCount {
+	if count.Void == nil {
+		count.Void = map[string]uint64{}
+	}
+	count.Void[reason] += n
+	count.Total += n
+	return count
+}
+
+// feed reads the recording once for all consumers, and returns what prevented it from being read whole, by reason.
+func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (map[string]uint64, error) {
+	helper, trouble := j.executor.Recording, map[string]uint64{}
+	helper.Credential = j.executor.Credential
+	var refused error // of a consumer
+	chunks, began := 0, time.Now()
+	summary, usage, err := helper.Read(ctx, path, recording.Limits{}, func(r recording.Record) error {
+		switch r.(type) {
+		case *recording.Problem:
+			trouble[cutRecording]++
+		case *recording.Chunk:
+			chunks++
+		}
+		for _, c := range list {
+			if refused = c.Visit(r); refused != nil {
+				return refused
+			}
+		}
+		return nil
+	})
+	j.judging = time.Since(began)
+	wall := j.jvm.Result().Wall
+	j.executor.Logger.Debug("recording judged", "trial", j.name, "took", j.judging, "cpu", usage.CPU, "rss", usage.MaxRSS,
+		"share", float64(j.judging)/float64(max(1, wall+j.judging)), "chunks", chunks, "events", summary.Events, "error", err)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case refused != nil:
+		return nil, refused
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, recording.ErrMemory), err == nil && !summary.Complete:
+		trouble[readingLimit]++
+	case errors.Is(err, recording.ErrNoEnd) && chunks > 0:
+		trouble[cutRecording]++
+	case err != nil:
+		return nil, err
+	case chunks == 0 && len(trouble) == 0:
+		trouble[unusedRecorder]++
+	}
+	return trouble, nil
+}
