@@ -102,7 +102,7 @@ const entryShare = 0.001
 const AgentLivenessMillis = 100
 
 // checks in the order in which they are listed; those with a slot come first, in the order of their slots.
-var checks = slices.Concat(ofAgent, ofRecordings)
+var checks = slices.Concat(ofAgent, withReading(ofRecordings))
 
 // ofAgent are the checks that the agent counts, in the order of their slots.
 var ofAgent = []Check{

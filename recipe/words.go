@@ -29,7 +29,7 @@ type Catalogue struct {
 func Words() Catalogue {
 	c := AgentWords()
 	c.Checks = Checks()
-	c.Rules, c.Reasons = append(c.Rules, recordedRules...), append(c.Reasons, recordedReasons...)
+	c.Rules, c.Reasons = append(c.Rules, recordedRules...), slices.Concat(c.Reasons, recordedReasons, readingReasons)
 	c.Kinds = append(c.Kinds, recordedKinds...)
 	return c
 }

@@ -102,9 +102,6 @@ func (t *trial) profilerRefusal() error {
 	if p == nil {
 		return nil
 	}
-	if _, err := t.recording(); !errors.Is(err, errNoRecording) {
-		return err
-	}
 	if reason := p.Refusal(t.place(p), append(t.stdout.Tail(), t.stderr.Tail()...)); reason != "" {
 		return runner.Permanent(fmt.Errorf("start the profiler %s: %s", p.Name(), reason))
 	}

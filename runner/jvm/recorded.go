@@ -7,16 +7,9 @@ import (
 	"time"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	verdicts "misstep/runner/judge"
 	"misstep/runner/recording"
-)
-
-// Reasons for which a check of recordings is void, besides those of its own.
-const (
-	noRecording    = "no-recording"    // the profiler left none
-	cutRecording   = "cut-recording"   // a place at which the recording cannot be read on; what could be read is judged
-	readingLimit   = "reading-limit"   // the reading took more time, memory or output than it may; likewise
-	unusedRecorder = "empty-recording" // it has no chunk
 )
 
 // consumer judges one check: it is given all records of the trial's recording, in order. An error of Visit is an infrastructure
@@ -40,7 +33,7 @@ func (j recordedJudge) judge(ctx context.Context, _ string, checks []*misstepv1.
 	path, err := j.recording()
 	if errors.Is(err, errNoRecording) {
 		for _, c := range checks {
-			out.counts[c.GetName()] = voided(&misstepv1.CheckCount{Check: c.GetName()}, noRecording, 1)
+			out.counts[c.GetName()] = voided(&misstepv1.CheckCount{Check: c.GetName()}, recipe.NoRecording, 1)
 		}
 		return out, nil
 	}
@@ -91,7 +84,7 @@ func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (
 	summary, usage, err := helper.Read(ctx, path, recording.Limits{}, func(r recording.Record) error {
 		switch r.(type) {
 		case *recording.Problem:
-			trouble[cutRecording]++
+			trouble[recipe.CutRecording]++
 		case *recording.Chunk:
 			chunks++
 		}
@@ -112,13 +105,13 @@ func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (
 	case refused != nil:
 		return nil, refused
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, recording.ErrMemory), err == nil && !summary.Complete:
-		trouble[readingLimit]++
+		trouble[recipe.ReadingLimit]++
 	case errors.Is(err, recording.ErrNoEnd) && chunks > 0:
-		trouble[cutRecording]++
+		trouble[recipe.CutRecording]++
 	case err != nil:
 		return nil, err
 	case chunks == 0 && len(trouble) == 0:
-		trouble[unusedRecorder]++
+		trouble[recipe.EmptyRecording]++
 	}
 	return trouble, nil
 }

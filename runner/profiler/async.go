@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"misstep/recipe"
 )
 
 // asyncProfiler is async-profiler (tools.profiler:async-profiler on Maven Central), which samples in the handler of SIGPROF and
@@ -23,7 +25,7 @@ const (
 	fileAsyncLog = "async-profiler.log"
 )
 
-func (asyncProfiler) Name() string { return "async-profiler" }
+func (asyncProfiler) Name() string { return recipe.ProfilerAsync }
 
 func (asyncProfiler) Library() string { return "libasyncProfiler.so" }
 
@@ -84,7 +86,7 @@ func (p asyncProfiler) Arguments(s Settings, at Place) ([]string, error) {
 	return []string{"-agentpath:" + at.Library + "=" + strings.Join(words, ",")}, nil
 }
 
-// Refusal: the agent writes why it does not start to its log. The JVM then ends without a word, or runs without the profiler.
+// Refusal: the agent begins its log with why it does not start. The JVM then ends without a word, or runs without the profiler.
 func (asyncProfiler) Refusal(at Place, _ []byte) string {
 	log, err := readSmall(at.Out, fileAsyncLog)
 	if err != nil {
@@ -93,6 +95,6 @@ func (asyncProfiler) Refusal(at Place, _ []byte) string {
 	return string(bytes.TrimSpace(asyncError.Find(log)))
 }
 
-var asyncError = regexp.MustCompile(`(?m)^\[ERROR\].*$`)
+var asyncError = regexp.MustCompile(`^\[ERROR\].*`)
 
 func (asyncProfiler) groups() []group { return []group{{pattern: fileAsync}} }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"misstep/recipe"
 )
 
 // jfr is JDK Flight Recorder. It samples by its own threads: the execution sampler suspends a thread by SIGUSR2 and walks its
@@ -28,7 +30,7 @@ const (
 	maxDepth = 2048
 )
 
-func (jfr) Name() string { return "jfr" }
+func (jfr) Name() string { return recipe.ProfilerJFR }
 
 func (jfr) Library() string { return "" }
 

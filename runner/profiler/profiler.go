@@ -16,12 +16,9 @@ import (
 	"misstep/recipe"
 )
 
-// None is the name in a recipe that asks for no profiler; an empty one does, too.
-const None = "none"
-
 // Profiler is one profiler. Its methods have no state and can be called from any goroutine.
 type Profiler interface {
-	// Name is its name in a recipe.
+	// Name is its name in a recipe, one of recipe.Profilers.
 	Name() string
 	// Library is the file name of its library, which Place.Library then names; empty for a profiler that the JDK contains.
 	Library() string
@@ -32,8 +29,8 @@ type Profiler interface {
 	// Arguments returns the arguments of the JVM. They belong after a recipe's own, since the last option of a kind wins: the
 	// places must be Misstep's. The error is about an option that cannot be passed on.
 	Arguments(s Settings, p Place) ([]string, error)
-	// Refusal returns the reason that a JVM which left no recording gave for not starting under the profiler, "" when it gave none.
-	// output is what it wrote to its standard streams.
+	// Refusal returns the reason that a JVM gave for not starting under the profiler, "" when it gave none. output is what it wrote
+	// to its standard streams.
 	Refusal(p Place, output []byte) string
 	// groups returns the files that a JVM may have left as its recording, by how it ended: each group is the whole of it.
 	groups() []group
@@ -66,21 +63,14 @@ type Settings struct {
 	Bytes int64
 }
 
-// DefaultInterval is the interval of a recipe that gives none.
-const DefaultInterval = 10 * time.Millisecond
-
 // SettingsOf returns the settings of a recipe that has a profiler.
 func SettingsOf(r *misstepv1.Recipe) Settings {
 	limits := recipe.EffectiveLimits(r.GetLimits())
-	s := Settings{
-		Interval: r.GetProfiler().GetInterval().AsDuration(), Options: r.GetProfiler().GetOptions(), Depth: int(limits.GetStackDepth()),
+	return Settings{
+		Interval: recipe.ProfilerInterval(r.GetProfiler()), Options: r.GetProfiler().GetOptions(), Depth: int(limits.GetStackDepth()),
 		// The dump at the end of the JVM is a copy of what is already there.
 		Bytes: int64(limits.GetDiskMib()) << 20 / 4,
 	}
-	if s.Interval == 0 {
-		s.Interval = DefaultInterval
-	}
-	return s
 }
 
 // Place says where files are. Paths are absolute.
@@ -103,16 +93,16 @@ func All() []Profiler { return slices.Clone(table) }
 
 // Of returns the profiler of a recipe, nil for none. An unknown name is an error.
 func Of(r *misstepv1.Recipe) (Profiler, error) {
-	name := r.GetProfiler().GetName()
-	if name == "" || name == None {
+	if !recipe.HasProfiler(r.GetProfiler()) {
 		return nil, nil
 	}
+	name := r.GetProfiler().GetName()
 	for _, p := range table {
 		if p.Name() == name {
 			return p, nil
 		}
 	}
-	names := []string{None}
+	names := []string{recipe.ProfilerNone}
 	for _, p := range table {
 		names = append(names, p.Name())
 	}

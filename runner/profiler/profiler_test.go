@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 var at = Place{Out: "/o", Work: "/w", Files: "/f", Library: "/l/libasyncProfiler.so"}
@@ -26,6 +27,18 @@ func TestProfilerOfARecipe(t *testing.T) {
 	}
 	_, err := Of(&misstepv1.Recipe{Profiler: &misstepv1.Profiler{Name: "honest"}})
 	require.EqualError(t, err, `profiler.name: "honest" is unknown; there are none, jfr, async-profiler`)
+}
+
+// What recipes may name can be started.
+func TestEveryProfilerOfRecipes(t *testing.T) {
+	var names []string
+	for _, p := range recipe.Profilers() {
+		names = append(names, p.Name)
+	}
+	for i, p := range All() {
+		assert.Equal(t, names[i], p.Name())
+	}
+	assert.Len(t, All(), len(names))
 }
 
 func TestSettingsOfARecipe(t *testing.T) {
@@ -199,6 +212,6 @@ func TestReasonsOfAJVMThatDoesNotStart(t *testing.T) {
 			"Could not parse: banana.\n\nError occurred during initialization of VM\nFailure when starting JFR on_create_vm_2\n")))
 	assert.Empty(t, asyncProfiler{}.Refusal(place, nil), "no log")
 	log := filepath.Join(place.Out, fileAsyncLog)
-	require.NoError(t, os.WriteFile(log, []byte("[WARN] x\n[ERROR] Unsupported event type\n"), 0o600))
+	require.NoError(t, os.WriteFile(log, []byte("[ERROR] Unsupported event type\nmore"), 0o600))
 	assert.Equal(t, "[ERROR] Unsupported event type", asyncProfiler{}.Refusal(place, nil))
 }
