@@ -89,7 +89,7 @@ func judged(t *testing.T, outcome *misstepv1.Outcome) *misstepv1.CheckCount {
 	t.Helper()
 	require.Len(t, outcome.GetChecks(), 1)
 	c := outcome.GetChecks()[0]
-	t.Logf("%v: %v, void %v, wall %v", outcome.GetKind(), c.GetMatch(), c.GetVoid(), outcome.GetWall().AsDuration())
+	t.Logf("%v: %v matches, %v mismatches, void %v, wall %v", outcome.GetKind(), c.GetMatch(), c.GetMismatch(), c.GetVoid(), outcome.GetWall().AsDuration())
 	require.Equal(t, c.GetTotal(), compared(c)+sum(c.GetVoid()), "the verdicts add up")
 	return c
 }
