@@ -28,6 +28,16 @@ func (v *Violations) needs(s Settings) {
 			v.Addf(fmt.Sprintf("checks[%d].name", i), "%s judges the traces of other checks: add one of %s",
 				need.Name, namesWith(walks))
 		}
+		if !need.Judges(nil) && !slices.ContainsFunc(s.Profilers, need.Judges) {
+			v.Addf("profiler", "no profiler is %s, whose recordings the check %s judges: add {name: %s}, or remove the check",
+				strings.Join(need.Profilers, " or "), need.Name, need.Profilers[0])
+		}
+	}
+	for i, p := range s.Profilers {
+		if !HasProfiler(p) && len(s.Checks) > 0 && !anyCheck(s.Checks, func(c Check) bool { return c.Judges(p) }) {
+			v.Addf(fmt.Sprintf("profiler[%d]", i), "nothing would be checked, since each of the checks judges recordings: "+
+				"remove this, or add a check that needs no profiler, such as %s", Liveness)
+		}
 	}
 	for i, in := range s.Instrumentation {
 		if methods != "" && in.GetRatio() == 0 && len(in.GetOnly()) == 0 {
@@ -81,7 +91,7 @@ func (v *Violations) unused(s Settings) {
 
 // unbounded reports whether a list is longer than MaxList.
 func (s Settings) unbounded() bool {
-	return max(len(s.Checks), len(s.Instrumentation), len(s.Sampling), len(s.Perturb)) > MaxList
+	return max(len(s.Checks), len(s.Instrumentation), len(s.Sampling), len(s.Perturb), len(s.Profilers)) > MaxList
 }
 
 // namesWith returns the names of the checks that have a property: "a, b, c".

@@ -45,6 +45,7 @@ var reducible = []struct {
 	}},
 	{"check", checkParts},
 	{"sampling", samplingParts},
+	{"profiler", profilerParts},
 	{"perturbation", perturbationParts},
 	{"executor", func(r *misstepv1.Recipe, _ string) []part {
 		e := r.GetExecutor()

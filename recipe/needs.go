@@ -72,7 +72,7 @@ func Runnable(r *misstepv1.Recipe) bool {
 }
 
 // DropUnused removes a recipe's settings of methods and signals if no check or perturbation uses them, which does not change its
-// trials.
+// trials. A profiler stays: it runs even if no check judges its recording.
 func DropUnused(r *misstepv1.Recipe) {
 	if !NeedsMethods(r.GetChecks(), r.GetPerturbation()) {
 		r.Instrumentation = nil

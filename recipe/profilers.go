@@ -14,7 +14,8 @@ const (
 	ProfilerAsync = "async-profiler"
 )
 
-// Interval between the samples of a profiler.
+// DefaultProfilerInterval is the interval between the samples of a profiler if none is given; the others are the bounds of what may
+// be given.
 const (
 	DefaultProfilerInterval = 10 * time.Millisecond
 	minProfilerInterval     = 100 * time.Microsecond
@@ -31,6 +32,8 @@ type Profiler struct {
 	Word
 	// Signals that it takes for itself, so that the agent's sampler cannot.
 	Signals []string
+	// problem returns what is wrong with one of its options, "" if nothing.
+	problem func(option string) string
 }
 
 var profilers = []Profiler{
@@ -39,13 +42,13 @@ var profilers = []Profiler{
 			ProfilerJFR, "JDK Flight Recorder with its execution samplers and, from JDK 25 on, its CPU-time sampler; on JDK 8 only " +
 				"where the build has it", "JEP 328, JEP 509, JEP 518",
 		},
-		[]string{"SIGPROF"},
+		[]string{"SIGPROF"}, jfrProblem,
 	},
 	{
 		Word{
 			ProfilerAsync, "async-profiler's agent, which writes a recording of its own in JFR's format", "async-profiler arguments.cpp",
 		},
-		[]string{"SIGPROF", "SIGVTALRM"},
+		[]string{"SIGPROF", "SIGVTALRM"}, asyncProblem,
 	},
 }
 
@@ -81,6 +84,11 @@ func ProfilerInterval(p *misstepv1.Profiler) time.Duration {
 		return d
 	}
 	return DefaultProfilerInterval
+}
+
+// BoundedProfilerInterval returns the interval that a profiler may have that is nearest to d.
+func BoundedProfilerInterval(d time.Duration) time.Duration {
+	return min(max(d, minProfilerInterval), maxProfilerInterval)
 }
 
 // AgentSignal returns the signal by which the agent's sampler signals threads under a recipe; "" is the agent's default.

@@ -1,11 +1,16 @@
 package recipe_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -76,4 +81,85 @@ func TestChecksThatFitAProfiler(t *testing.T) {
 		fitting(recipe.ProfilerJFR, nil))
 	require.Equal(t, []string{"gst-asgct", "shadow-gst", "edges", "liveness", "profiler-shadow", "samplers", "event-edges"},
 		fitting(recipe.ProfilerAsync, nil))
+}
+
+func TestProfilersAsText(t *testing.T) {
+	for text, want := range map[string]*misstepv1.Profiler{
+		"none":                            {Name: "none"},
+		"jfr":                             {Name: "jfr"},
+		"jfr,1ms":                         {Name: "jfr", Interval: durationpb.New(time.Millisecond)},
+		"async-profiler,cstack=vmx,alloc": {Name: "async-profiler", Options: []string{"cstack=vmx", "alloc"}},
+		"jfr,1.5ms,jdk.ThreadPark#period=1": {
+			Name: "jfr", Interval: durationpb.New(1500 * time.Microsecond), Options: []string{"jdk.ThreadPark#period=1"},
+		},
+	} {
+		got, err := recipe.ParseProfiler(text)
+		require.NoError(t, err, text)
+		require.True(t, proto.Equal(want, got), "%s: %v", text, got)
+		require.Equal(t, text, recipe.ProfilerText(got))
+	}
+	require.Equal(t, "none", recipe.ProfilerText(nil))
+	for text, want := range map[string]string{
+		"jrf":             "did you mean jfr?",
+		"jfr,1ns":         "from 100µs to 1s, got 1ns",
+		"jfr,1ms,2ms":     `profiler.options[0]: expected a setting`,
+		"none,1ms":        "only with a profiler",
+		"async-profiler,": "profiler.options[0]: expected one option",
+	} {
+		_, err := recipe.ParseProfiler(text)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestBoundsOfAProfilersOptions(t *testing.T) {
+	problems := func(options ...string) []recipe.Violation {
+		return recipe.Validate(&misstepv1.Recipe{Profiler: &misstepv1.Profiler{Name: "jfr", Options: options}})
+	}
+	require.Empty(t, problems("jdk.A#b="+strings.Repeat("x", 1000)))
+	for _, bad := range []string{"jdk.A#b=" + strings.Repeat("x", 1100), "jdk.A#b=\x00", "jdk.A#b=\n", "", "jdk.A#b=1,2"} {
+		require.Len(t, problems(bad), 1, "%q", bad)
+	}
+	many := make([]string, 65)
+	for i := range many {
+		many[i] = fmt.Sprintf("jdk.A#b%d=1", i)
+	}
+	require.Empty(t, problems(many[:64]...))
+	require.Len(t, problems(many...), 1)
+}
+
+// What a recipe's profiler can be reduced by: not itself where the check needs its recording.
+func TestAProfilerIsReduced(t *testing.T) {
+	r := &misstepv1.Recipe{
+		Profiler: &misstepv1.Profiler{
+			Name: "jfr", Interval: durationpb.New(time.Millisecond), Options: []string{"maxchunksize=1M", "jdk.ThreadPark#period=1"},
+		},
+		Checks:          []*misstepv1.Check{{Name: recipe.JfrShadow}, {Name: recipe.JfrChunks}, {Name: recipe.Liveness}},
+		Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5},
+	}
+	require.Empty(t, recipe.Validate(r))
+	for check, itself := range map[string]bool{recipe.JfrShadow: false, recipe.Samplers: false, recipe.Liveness: true, "": true} {
+		smaller := proto.CloneOf(r)
+		var elements []string
+		for _, e := range recipe.Elements(r, check) {
+			if e.Kind == "profiler" {
+				elements = append(elements, e.Name)
+				e.Drop(smaller)
+				e.Drop(smaller) // nothing is left to drop
+			}
+		}
+		want := []string{"maxchunksize=1M", "jdk.ThreadPark#period=1", "interval 1ms"}
+		if itself {
+			want = append(want, "jfr")
+		}
+		require.Equal(t, want, elements, check)
+		require.Empty(t, recipe.Validate(smaller), check)
+		require.True(t, recipe.Runnable(smaller), check)
+		if itself {
+			require.True(t, proto.Equal(&misstepv1.Recipe{Checks: r.GetChecks()[2:]}, smaller), "%s: %v", check, smaller)
+		} else {
+			require.True(t, proto.Equal(&misstepv1.Profiler{Name: "jfr"}, smaller.GetProfiler()))
+			require.Len(t, smaller.GetChecks(), 3)
+		}
+	}
+	require.False(t, recipe.Runnable(&misstepv1.Recipe{Checks: r.GetChecks()[1:]}), "no recording")
 }

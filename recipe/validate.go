@@ -40,9 +40,10 @@ type Settings struct {
 	Instrumentation []*misstepv1.Instrumentation
 	Sampling        []*misstepv1.Sampling
 	Perturb         []*misstepv1.Perturbation
+	Profilers       []*misstepv1.Profiler
 	Limits          *misstepv1.Limits
 	Evidence        string
-	// ChecksFollow reports that each recipe gets the checks that fit its instrumentation and sampling, so that they cannot
+	// ChecksFollow reports that each recipe gets the checks that fit its instrumentation, sampling and profiler, so that they cannot
 	// contradict each other.
 	ChecksFollow bool
 }
@@ -59,6 +60,9 @@ func SettingsOf(r *misstepv1.Recipe) Settings {
 	if r.GetPerturbation() != nil {
 		s.Perturb = append(s.Perturb, r.GetPerturbation())
 	}
+	if r.GetProfiler() != nil {
+		s.Profilers = append(s.Profilers, r.GetProfiler())
+	}
 	return s
 }
 
@@ -72,7 +76,7 @@ func Validate(r *misstepv1.Recipe) []Violation {
 	return out
 }
 
-var soleEntry = regexp.MustCompile(`^(instrumentation|sampling)\[0\]`)
+var soleEntry = regexp.MustCompile(`^(instrumentation|sampling|profiler)\[0\]`)
 
 // Validate returns everything that is wrong with the settings, each with the campaign's field that is at fault.
 func (s Settings) Validate() []Violation {
@@ -80,6 +84,8 @@ func (s Settings) Validate() []Violation {
 	v.instrumentation(s.Instrumentation)
 	v.sampling(s.Sampling)
 	v.checks(s.Checks)
+	v.profilers(s.Profilers)
+	v.beside(s)
 	if !s.ChecksFollow {
 		v.needs(s)
 		v.unused(s)
@@ -188,6 +194,8 @@ func (v *Violations) checks(list []*misstepv1.Check) {
 		}
 		if !fraction(ch.GetShare()) {
 			v.Addf(at+".share", "expected a number from 0 (the default) to 1, got %v", ch.GetShare())
+		} else if ok && known.Slot == NoSlot && ch.GetShare() != 0 {
+			v.Addf(at+".share", "%s judges the whole recording: leave the share out", known.Name)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package recipe
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Word is the name of a check, or a word of its verdicts, with its meaning.
@@ -23,6 +24,8 @@ type Catalogue struct {
 	Reasons []Word `json:"reasons"`
 	Kinds   []Word `json:"kinds"`
 	Codes   []Word `json:"codes"`
+	// Profilers are those whose recordings checks judge.
+	Profilers []Word `json:"profilers"`
 }
 
 // Words returns the catalogue.
@@ -31,6 +34,9 @@ func Words() Catalogue {
 	c.Checks = Checks()
 	c.Rules, c.Reasons = append(c.Rules, recordedRules...), slices.Concat(c.Reasons, recordedReasons, readingReasons)
 	c.Kinds = append(c.Kinds, recordedKinds...)
+	for _, p := range profilers {
+		c.Profilers = append(c.Profilers, p.Word)
+	}
 	return c
 }
 
@@ -42,12 +48,15 @@ func AgentWords() Catalogue {
 	}
 }
 
-// CheckWords returns the checks as words; the meaning ends with the default share.
+// CheckWords returns the checks as words; the meaning ends with the default share, or with the profiler that the check needs.
 func CheckWords(checks []Check) []Word {
 	words := make([]Word, 0, len(checks))
 	for _, c := range checks {
 		w := c.Word
-		if !c.Interval {
+		switch {
+		case len(c.Profilers) > 0:
+			w.Meaning += "; needs the profiler " + strings.Join(c.Profilers, " or ")
+		case !c.Interval:
 			w.Meaning += fmt.Sprintf("; by default %g of %s", c.Share, c.ShareOf)
 		}
 		words = append(words, w)

@@ -116,6 +116,7 @@ func renderWords(w io.Writer, words recipe.Catalogue, counts []*misstepv1.CheckC
 		{"REASONS for which a check is void", "reason ", words.Reasons},
 		{"KINDS of mismatches", "", words.Kinds},
 		{"CODES of AsyncGetCallTrace, counted as unwalkable", "code ", words.Codes},
+		{"PROFILERS whose recordings are judged", "", words.Profilers},
 	} {
 		fmt.Fprintln(t, list.title)
 		for _, word := range list.words {

@@ -26,22 +26,23 @@ type Expansion struct {
 	instr    []*misstepv1.Instrumentation
 	sampling []*misstepv1.Sampling
 	perturb  []*misstepv1.Perturbation
-	perPair  uint64 // combinations of one workload with one flag set on one JDK
+	perPair  uint64 // combinations of one workload with one flag set on one JDK under one profiler
 	skipped  []string
 }
 
-// block is the part of the product for one workload: the flag sets that it may have, on the JDKs that support both.
+// block is the part of the product for one workload: the flag sets and profilers that it may have, on the JDKs that support all.
 type block struct {
 	workload *misstepv1.Workload
 	pairs    []pair
 	size     uint64
 }
 
-// pair is a flag set on a JDK.
+// pair is a flag set on a JDK, under a profiler or none.
 type pair struct {
-	jdk   *misstepv1.Jdk
-	set   string
-	flags []string
+	jdk      *misstepv1.Jdk
+	set      string
+	flags    []string
+	profiler *misstepv1.Profiler
 }
 
 // maxCombinations bounds the product; it keeps all arithmetic far from overflow.
@@ -83,12 +84,19 @@ func NewExpansion(s *misstepv1.SubmitCampaignRequest) (*Expansion, error) {
 	for _, p := range s.GetPresets() {
 		presets[[2]string{p.GetJdk(), p.GetPreset()}] = p
 	}
-	unsuited := make(map[[2]string]string, len(s.GetUnsuited()))
+	unsuited, lacking := map[[2]string]string{}, map[[2]string]string{}
 	for _, u := range s.GetUnsuited() {
-		unsuited[[2]string{u.GetJdk(), u.GetWorkload()}] = u.GetReason()
+		if u.GetProfiler() != "" {
+			lacking[[2]string{u.GetJdk(), u.GetProfiler()}] = u.GetReason()
+		} else {
+			unsuited[[2]string{u.GetJdk(), u.GetWorkload()}] = u.GetReason()
+		}
 	}
 	pairs, err := e.pairs(chosen, presets)
 	if err != nil {
+		return nil, err
+	}
+	if pairs, err = e.profiled(pairs, lacking); err != nil {
 		return nil, err
 	}
 	workloads := make(map[string]*misstepv1.Workload, len(s.GetWorkloads()))
@@ -221,14 +229,17 @@ func (e *Expansion) Recipe(k, i uint64) *misstepv1.Recipe {
 		FlagSet:         on.set,
 		Executor:        e.c.GetExecutor(),
 		Evidence:        e.c.GetEvidence(),
+		Profiler:        proto.CloneOf(on.profiler),
 	}
-	for _, ch := range e.c.GetChecks() {
-		r.Checks = append(r.Checks, proto.CloneOf(ch))
-	}
-	if len(r.Checks) == 0 {
+	if len(e.c.GetChecks()) == 0 {
 		r.Checks = recipe.FittingChecks(r)
 	}
-	recipe.DropUnused(r) // one of several perturbations may use methods, another may not
+	for _, ch := range e.c.GetChecks() {
+		if known, _ := recipe.FindCheck(ch.GetName()); known.Judges(r.GetProfiler()) {
+			r.Checks = append(r.Checks, proto.CloneOf(ch))
+		}
+	}
+	recipe.DropUnused(r) // one of several perturbations may use methods, another may not, and likewise of profilers
 	return r
 }
 

@@ -3,8 +3,8 @@
 //
 // A campaign is YAML with the field names of the message Campaign, snake_case or camelCase. Durations are written 1ms, 90s or
 // 2h30m; a strategy round_robin or random. Left out fields take these values: one alternative of instrumentation with ratio 1,
-// one of sampling without signals, one empty flag set, no perturbation, strategy round_robin, every check that fits a trial (then
-// with signals, if sampling is left out too), and the limits of package recipe.
+// one of sampling without signals, one empty flag set, no perturbation, no profiler, strategy round_robin, every check that fits a
+// trial (then with signals, if sampling is left out too), and the limits of package recipe.
 package campaign
 
 import (

@@ -60,7 +60,7 @@ func Validate(c *misstepv1.Campaign) []recipe.Violation {
 func settings(c *misstepv1.Campaign) recipe.Settings {
 	return recipe.Settings{
 		Checks: c.GetChecks(), Instrumentation: c.GetInstrumentation(), Sampling: c.GetSampling(), Perturb: c.GetPerturb(),
-		Limits: c.GetLimits(), Evidence: c.GetEvidence(), ChecksFollow: len(c.GetChecks()) == 0,
+		Profilers: c.GetProfiler(), Limits: c.GetLimits(), Evidence: c.GetEvidence(), ChecksFollow: len(c.GetChecks()) == 0,
 	}
 }
 

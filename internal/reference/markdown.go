@@ -123,6 +123,7 @@ func Checks(c recipe.Catalogue) string {
 			"Counted as unwalkable, unless the state of the thread excludes the code: then it is a mismatch of kind `code`.",
 			c.Codes,
 		},
+		{"Profilers", "A recipe's `profiler` names one; the checks that need it judge its recording after the trial.", c.Profilers},
 	} {
 		fmt.Fprintf(&b, "\n## %s\n\n", section.title)
 		if section.intro != "" {

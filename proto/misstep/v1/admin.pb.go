@@ -94,7 +94,8 @@ type SubmitCampaignRequest struct {
 	AgentDigest string `protobuf:"bytes,4,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
 	// presets that the campaign names, resolved for each of its JDKs by the submitter's catalogue.
 	Presets []*JdkPreset `protobuf:"bytes,10,rep,name=presets,proto3" json:"presets,omitempty"`
-	// unsuited pairs of a JDK and a workload that cannot run on it, according to the submitter's catalogue; they are left out.
+	// unsuited pairs of a JDK and a workload or a profiler that cannot run on it, according to the submitter's catalogue; they are
+	// left out.
 	Unsuited      []*Unsuited `protobuf:"bytes,11,rep,name=unsuited,proto3" json:"unsuited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -245,15 +246,17 @@ func (x *JdkPreset) GetReason() string {
 	return ""
 }
 
-// Unsuited is a workload that cannot run on a JDK.
+// Unsuited is a workload or a profiler that cannot run on a JDK.
 type Unsuited struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// jdk by its name in the campaign.
 	Jdk string `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
-	// workload by its name in the campaign.
+	// workload by its name in the campaign; empty for a profiler.
 	Workload string `protobuf:"bytes,2,opt,name=workload,proto3" json:"workload,omitempty"`
 	// reason for people, e.g. that the workload needs a newer feature release.
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// profiler by its name in the campaign; empty for a workload.
+	Profiler      string `protobuf:"bytes,4,opt,name=profiler,proto3" json:"profiler,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -305,6 +308,13 @@ func (x *Unsuited) GetWorkload() string {
 func (x *Unsuited) GetReason() string {
 	if x != nil {
 		return x.Reason
+	}
+	return ""
+}
+
+func (x *Unsuited) GetProfiler() string {
+	if x != nil {
+		return x.Profiler
 	}
 	return ""
 }
@@ -3244,11 +3254,12 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x16\n" +
 	"\x06preset\x18\x02 \x01(\tR\x06preset\x12\x14\n" +
 	"\x05flags\x18\x03 \x03(\tR\x05flags\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"P\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"l\n" +
 	"\bUnsuited\x12\x10\n" +
 	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x1a\n" +
 	"\bworkload\x18\x02 \x01(\tR\bworkload\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"9\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
+	"\bprofiler\x18\x04 \x01(\tR\bprofiler\"9\n" +
 	"\x16SubmitCampaignResponse\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"\x16\n" +

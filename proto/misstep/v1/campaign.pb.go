@@ -94,8 +94,9 @@ type Campaign struct {
 	// sampling lists alternatives of signal timing; none means one alternative: no signals or, if checks are left out too, about one
 	// signal per millisecond.
 	Sampling []*Sampling `protobuf:"bytes,7,rep,name=sampling,proto3" json:"sampling,omitempty"`
-	// checks to run in every trial; none means all that can do any work under a trial's instrumentation and sampling, with their
-	// default shares. Every check runs on every JDK from 8 on. The recipes list their checks explicitly.
+	// checks to run in every trial; none means all that can do any work under a trial's instrumentation, sampling and profiler, with
+	// their default shares. Those that need a profiler are made under the alternatives of profiler that they can judge. Every check
+	// runs on every JDK from 8 on. The recipes list their checks explicitly.
 	Checks []*Check `protobuf:"bytes,8,rep,name=checks,proto3" json:"checks,omitempty"`
 	// flag_sets lists alternatives of JVM flags; none means one empty set.
 	FlagSets []*FlagSet `protobuf:"bytes,9,rep,name=flag_sets,json=flagSets,proto3" json:"flag_sets,omitempty"`
@@ -111,7 +112,8 @@ type Campaign struct {
 	Executor string `protobuf:"bytes,14,opt,name=executor,proto3" json:"executor,omitempty"`
 	// evidence of every recipe, as in Recipe.evidence: "" or "distinct", "every".
 	Evidence string `protobuf:"bytes,15,opt,name=evidence,proto3" json:"evidence,omitempty"`
-	// profiler lists alternatives of a profiler that runs in the JVM; none means one alternative, no profiler.
+	// profiler lists alternatives of a profiler that runs in the JVM; none means one alternative, no profiler. JDKs that lack one are
+	// left out of the product for it.
 	Profiler      []*Profiler `protobuf:"bytes,16,rep,name=profiler,proto3" json:"profiler,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

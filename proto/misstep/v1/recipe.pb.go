@@ -189,15 +189,17 @@ func (x *Recipe) GetProfiler() *Profiler {
 	return nil
 }
 
-// Profiler samples the JVM's threads and writes a recording.
+// Profiler samples the JVM's threads and writes a recording. A recipe without checks may have one, too: it can find crashes and
+// hangs.
 type Profiler struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// name: "none" (also when empty), "jfr" or "async-profiler".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// interval between samples, at least 100 microseconds; 0 means 10 ms.
+	// interval between samples, 100 microseconds to 1 s; 0 means 10 ms.
 	Interval *durationpb.Duration `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
-	// options in the profiler's own syntax. For "jfr" they are settings of events, "jdk.ObjectAllocationSample#enabled=true"; for
-	// "async-profiler" its agent's options, "cstack=vmx" or "event=itimer".
+	// options in the profiler's own syntax, each at most once, without commas. For "jfr" they are settings of events,
+	// "jdk.ObjectAllocationSample#enabled=true", and sizes of the recorder, "maxchunksize=1M"; for "async-profiler" options of its
+	// agent, "cstack=vmx" or "event=itimer". The trial itself starts and stops the profiler and says where it writes.
 	Options       []string `protobuf:"bytes,3,rep,name=options,proto3" json:"options,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -474,7 +476,8 @@ type Sampling struct {
 	Interval *durationpb.Duration `protobuf:"bytes,1,opt,name=interval,proto3" json:"interval,omitempty"`
 	// jitter as a fraction of the interval in [0, 1]: each gap is drawn from interval × (1 ± jitter).
 	Jitter float64 `protobuf:"fixed64,2,opt,name=jitter,proto3" json:"jitter,omitempty"`
-	// signal by name ("SIGPROF", "SIGUSR1", "SIGRTMIN+3"); empty means SIGPROF.
+	// signal by name ("SIGPROF", "SIGVTALRM", "SIGRTMIN+3"); empty means SIGPROF or, beside a profiler, which takes that one for
+	// itself, SIGURG.
 	Signal string `protobuf:"bytes,3,opt,name=signal,proto3" json:"signal,omitempty"`
 	// burst is the number of signals sent back to back to the same thread at each tick of asgct-shadow, 1 to 8; 0 means 1.
 	Burst uint32 `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"`
@@ -568,7 +571,7 @@ type Check struct {
 	// name of the check, as `misstep checks` lists it.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// share of its occasions, such as method entries or the sampler's ticks, at which it is made, in (0, 1]; 0 takes the default that
-	// `misstep checks` lists.
+	// `misstep checks` lists. A check of recordings takes none: it judges the whole recording.
 	Share float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
 	// reference of asgct-shadow: "shadow" (also when empty), or "trace:SHARE" to compare also with the traces that GetStackTrace gave
 	// at that share of method entries, which have frames that are not instrumented and bytecode indices; expensive.
