@@ -10,6 +10,7 @@ import (
 	"time"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Combination is everything by which rates are distinguished: trials of equal combinations are counted together.
@@ -24,6 +25,8 @@ type Combination struct {
 	// Interval between two signals in Go's format of durations, "none" without signals; followed by the number of guesses (stack
 	// scanning), if there are any.
 	Interval string
+	// Profiler with its interval and options as recipe.ProfilerText gives it, "none" without one.
+	Profiler string
 }
 
 // CombinationOf returns the combination under which a trial of the recipe is counted.
@@ -39,6 +42,7 @@ func CombinationOf(campaign string, r *misstepv1.Recipe) Combination {
 		Perturbation: cmp.Or(r.GetPerturbation().GetStrategy(), "none"),
 		Ratio:        strconv.FormatFloat(r.GetInstrumentation().GetRatio(), 'g', -1, 64),
 		Interval:     "none",
+		Profiler:     recipe.ProfilerText(r.GetProfiler()),
 	}
 	if len(r.GetInstrumentation().GetOnly()) > 0 {
 		c.Ratio = "listed"
@@ -57,7 +61,8 @@ func Compare(a, b Combination) int {
 	return cmp.Or(
 		cmp.Compare(a.Campaign, b.Campaign), cmp.Compare(a.JDK, b.JDK), cmp.Compare(a.Workload, b.Workload),
 		cmp.Compare(a.FlagSet, b.FlagSet), cmp.Compare(a.Checks, b.Checks), cmp.Compare(a.Perturbation, b.Perturbation),
-		cmp.Compare(a.Ratio, b.Ratio), cmp.Compare(a.Interval, b.Interval))
+		cmp.Compare(a.Ratio, b.Ratio), cmp.Compare(a.Interval, b.Interval),
+		cmp.Compare(a.Profiler, b.Profiler))
 }
 
 // Count is a number of trials or hits.

@@ -142,6 +142,22 @@ func TestNeighboursCanBeRun(t *testing.T) {
 	assert.False(t, recipe.Runnable(r), "it has no methods")
 }
 
+// A profiler may sample more or less often; a check of its recording has no share.
+func TestNeighboursOfAProfiler(t *testing.T) {
+	r := &misstepv1.Recipe{
+		Workload: &misstepv1.Workload{}, Profiler: &misstepv1.Profiler{Name: "jfr", Interval: durationpb.New(200 * time.Microsecond)},
+		Checks: []*misstepv1.Check{{Name: recipe.JfrChunks}},
+	}
+	m := &machine{r: &misstepv1.Reproduction{Spec: &misstepv1.ReproductionSpec{}}, arms: map[string]*misstepv1.ReproductionArm{}}
+	var names []string
+	for _, n := range m.neighbours(&arm{recipe: r}) {
+		assert.Empty(t, recipe.Validate(n.recipe), n.name)
+		names = append(names, n.name)
+	}
+	assert.Subset(t, names, []string{"profiler interval 100µs", "profiler interval 800µs"})
+	assert.NotContains(t, strings.Join(names, "\n"), "share")
+}
+
 // A recipe whose trials either hit or have nothing to compare does not always hit. On another build the same trials prove nothing.
 func TestIdleTriesAreMisses(t *testing.T) {
 	for step, want := range map[string]arm{

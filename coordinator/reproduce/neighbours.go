@@ -48,7 +48,7 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 	spec := m.r.GetSpec()
 	check := signature.CheckOf(spec.GetSignature())
 	for i, c := range r.GetChecks() {
-		if c.GetName() == check || check == "" {
+		if known, _ := recipe.FindCheck(c.GetName()); known.Slot != recipe.NoSlot && (c.GetName() == check || check == "") {
 			add("share of "+c.GetName()+" 1", func(n *misstepv1.Recipe) { n.Checks[i].Share = 1 })
 		}
 	}
@@ -64,6 +64,14 @@ func (m *machine) neighbours(base *arm) (out []neighbour) {
 		add("sampling jitter 1", func(n *misstepv1.Recipe) { n.Sampling.Jitter = 1 })
 		if recipe.TakesBursts(r.GetChecks()) {
 			add("sampling burst 8", func(n *misstepv1.Recipe) { n.Sampling.Burst = 8 })
+		}
+	}
+	if recipe.HasProfiler(r.GetProfiler()) {
+		for _, f := range []float64{0.25, 4} {
+			interval := recipe.BoundedProfilerInterval(time.Duration(float64(recipe.ProfilerInterval(r.GetProfiler())) * f))
+			add(fmt.Sprintf("profiler interval %v", interval), func(n *misstepv1.Recipe) {
+				n.Profiler.Interval = durationpb.New(interval)
+			})
 		}
 	}
 	for _, flags := range flagsWorthTrying {

@@ -39,7 +39,7 @@ type Cell struct {
 
 // Dimensions returns the dimensions of a trial by which rates are distinguished, in the order in which they are shown.
 func Dimensions() []string {
-	return []string{"jdk", "workload", "flag set", "perturbation", "ratio", "interval"}
+	return []string{"jdk", "workload", "flag set", "perturbation", "ratio", "interval", "profiler"}
 }
 
 // Factors returns the rate for each value of each dimension that has at least two values, over all values of the others, and

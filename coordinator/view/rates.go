@@ -30,7 +30,7 @@ func addRates(f *misstepv1.Finding, hits, counts []rates.Count) {
 		r.Hits += c.hits
 		cells = append(cells, triage.Cell{Hits: c.hits, Trials: c.N, Values: map[string]string{
 			"jdk": c.JDK, "workload": c.Workload, "flag set": c.FlagSet, "perturbation": c.Perturbation,
-			"ratio": c.Ratio, "interval": c.Interval,
+			"ratio": c.Ratio, "interval": c.Interval, "profiler": c.Profiler,
 		}})
 	}
 	f.Rates, f.Factors = nil, triage.Factors(cells)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 )
 
 // fillCombinations is the second half of migration 10: it fills in the combinations and counts of existing trials from their
@@ -15,6 +16,8 @@ func fillCombinations(ctx context.Context, db *sql.Tx) error {
 	if err != nil {
 		return err
 	}
+	// Columns that are younger than this migration have defaults, which are right for trials that are older.
+	columns := strings.Split(combinationColumns, ", ")[:8]
 	const page = 100
 	for _, c := range campaigns {
 		for after, more := uint64(0), true; more; {
@@ -26,8 +29,8 @@ func fillCombinations(ctx context.Context, db *sql.Tx) error {
 			for _, row := range rows {
 				after = row.ID
 				if err := t.exec(fmt.Sprintf("count trial %d", row.ID),
-					"UPDATE trials SET (counts, "+combinationColumns+") = (?,?,?,?,?,?,?,?,?) WHERE id = ?",
-					append(combination(row), int64(row.ID))...); err != nil {
+					"UPDATE trials SET (counts, "+strings.Join(columns, ", ")+") = (?,?,?,?,?,?,?,?,?) WHERE id = ?",
+					append(combination(row)[:1+len(columns)], int64(row.ID))...); err != nil {
 					return err
 				}
 				if err := t.shows(row.ID, row.FindingIDs); err != nil {

@@ -256,7 +256,7 @@ func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
 	}
 	values := []any{int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended)}
 	res, err := t.t.ExecContext(t.ctx, "INSERT INTO trials (idx, recipe, outcome, failure, findings, ended, counts, "+
-		combinationColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", append(values, combination(trial)...)...)
+		combinationColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", append(values, combination(trial)...)...)
 	if err != nil {
 		return 0, fmt.Errorf("store the result of trial %d of campaign %s: %w", trial.Index, trial.Campaign, translate(err))
 	}
@@ -270,7 +270,9 @@ func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
 // combination returns the values of the column counts and of combinationColumns.
 func combination(trial *store.Trial) []any {
 	c := rates.CombinationOf(trial.Campaign, trial.Recipe)
-	return []any{trial.Counts(), c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval}
+	return []any{
+		trial.Counts(), c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval, c.Profiler,
+	}
 }
 
 func (t *tx) shows(trial uint64, findings []string) error {
@@ -340,7 +342,7 @@ func (t *tx) Findings() ([]*store.Finding, error) {
 	return list(t, "findings", scanFinding, "SELECT finding, weight FROM findings ORDER BY last_seen DESC, id")
 }
 
-const combinationColumns = "campaign, jdk, workload, flag_set, checks, perturbation, ratio, interval"
+const combinationColumns = "campaign, jdk, workload, flag_set, checks, perturbation, ratio, interval, profiler"
 
 func (t *tx) counts(where string, args ...any) ([]rates.Count, error) {
 	query := "SELECT " + combinationColumns + ", count(*) FROM trials WHERE counts " + where +
@@ -348,7 +350,7 @@ func (t *tx) counts(where string, args ...any) ([]rates.Count, error) {
 	return list(t, "counts", func(scan func(...any) error) (rates.Count, error) {
 		var c rates.Count
 		var n int64
-		err := scan(&c.Campaign, &c.JDK, &c.Workload, &c.FlagSet, &c.Checks, &c.Perturbation, &c.Ratio, &c.Interval, &n)
+		err := scan(&c.Campaign, &c.JDK, &c.Workload, &c.FlagSet, &c.Checks, &c.Perturbation, &c.Ratio, &c.Interval, &c.Profiler, &n)
 		c.N = uint64(n)
 		return c, err
 	}, query, args...)
@@ -370,7 +372,8 @@ func (t *tx) Shown() ([]rates.Shown, error) {
 		var s rates.Shown
 		var ids string
 		var n int64
-		err := scan(&s.Campaign, &s.JDK, &s.Workload, &s.FlagSet, &s.Checks, &s.Perturbation, &s.Ratio, &s.Interval, &ids, &n)
+		err := scan(&s.Campaign, &s.JDK, &s.Workload, &s.FlagSet, &s.Checks, &s.Perturbation, &s.Ratio, &s.Interval, &s.Profiler,
+			&ids, &n)
 		s.N, s.Findings = uint64(n), strings.Split(ids, ",")
 		return s, err
 	}, "SELECT "+combinationColumns+", ids, count(*) FROM trials JOIN "+

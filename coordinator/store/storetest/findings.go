@@ -49,20 +49,24 @@ func findings(t *testing.T, s store.Store) {
 }
 
 func countsAndHits(t *testing.T, s store.Store) {
+	profilers := map[string]*misstepv1.Profiler{
+		"17": {Name: recipe.ProfilerJFR, Interval: durationpb.New(time.Millisecond), Options: []string{"jdk.ThreadPark#enabled=false"}},
+	}
 	recipe := func(jdk string) *misstepv1.Recipe {
 		return &misstepv1.Recipe{
 			Jdk: &misstepv1.Jdk{Name: jdk}, Workload: &misstepv1.Workload{Name: "w"}, FlagSet: "f",
 			Checks:          []*misstepv1.Check{{Name: recipe.ShadowGst}, {Name: recipe.GstAsgct}},
 			Instrumentation: &misstepv1.Instrumentation{Ratio: 0.1},
 			Sampling:        &misstepv1.Sampling{Interval: durationpb.New(time.Millisecond)},
+			Profiler:        profilers[jdk],
 		}
 	}
 	a := rates.Combination{
 		Campaign: "C1", JDK: "17", Workload: "w", FlagSet: "f", Checks: "gst-asgct,shadow-gst", Perturbation: "none",
-		Ratio: "0.1", Interval: "1ms",
+		Ratio: "0.1", Interval: "1ms", Profiler: "jfr,1ms,jdk.ThreadPark#enabled=false",
 	}
 	b := a
-	b.JDK = "25"
+	b.JDK, b.Profiler = "25", "none"
 	none := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
 	void := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID}
 	update(t, s, func(tx store.Tx) {
