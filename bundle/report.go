@@ -46,6 +46,7 @@ type report struct {
 	Observed              observed
 	Beside                *beside // nil when the bundle is complete
 	Flags                 string
+	Profiler              string // with its interval and options; empty for none
 	CrashLog              string
 	Unseen                []unseen
 	Recording             bool
@@ -94,6 +95,9 @@ func newReport(c *Contents, shared []File, unserved *standalone.UnservedError, c
 			c,
 			shared,
 		), Unseen: newUnseen(f), Recording: len(r.GetRecording()) > 0, RecordingQemu: r.GetRecordingQemu(),
+	}
+	if p := r.GetRecipe().GetProfiler(); recipe.HasProfiler(p) {
+		data.Profiler = code(recipe.ProfilerText(p))
 	}
 	if unserved != nil {
 		data.Unserved = markdown(unserved.Why)

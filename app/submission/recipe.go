@@ -11,8 +11,9 @@ import (
 	"misstep/recipe"
 )
 
-// LoadRecipe reads a recipe file, validates it and fills what a hand-written one may omit: digests of JDK, workload and agent.
-func LoadRecipe(i local.Installation, file string) (*misstepv1.Recipe, error) {
+// LoadRecipe reads a recipe file, validates it and fills what a hand-written one may omit: digests of JDK, workload and agent. A
+// profiler other than nil replaces the recipe's.
+func LoadRecipe(i local.Installation, file string, profiler *misstepv1.Profiler) (*misstepv1.Recipe, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read recipe: %w", err)
@@ -20,6 +21,9 @@ func LoadRecipe(i local.Installation, file string) (*misstepv1.Recipe, error) {
 	r, err := campaign.ParseRecipe(text, file)
 	if err != nil {
 		return nil, err
+	}
+	if profiler != nil {
+		r.Profiler = profiler
 	}
 	if r.GetJdk().GetName() == "" && r.GetJdk().GetDigest() == "" {
 		return nil, fmt.Errorf("%s: jdk: name a JDK of the catalogue, e.g. jdk: {name: jdk17}", file)

@@ -9,6 +9,7 @@ import (
 
 	"misstep/app/local"
 	"misstep/internal/home"
+	"misstep/recipe"
 	"misstep/schedule"
 )
 
@@ -38,6 +39,7 @@ func complete(parser *kong.Kong) {
 		kongcompletion.WithPredictor("jdk", names(i.JDKNames)),
 		kongcompletion.WithPredictor("workload", names(i.WorkloadNames)),
 		kongcompletion.WithPredictor("strategy", names(strategyNames)),
+		kongcompletion.WithPredictor("profiler", names(profilerNames)),
 		kongcompletion.WithPredictor("file", predict.PredictFiles("*")),
 	)
 }
@@ -56,6 +58,14 @@ func names(list func() ([]string, error)) predict.Predictor {
 func strategyNames() (all []string, err error) {
 	for _, s := range schedule.Strategies() {
 		all = append(all, s.Name)
+	}
+	return all, nil
+}
+
+func profilerNames() ([]string, error) {
+	all := []string{recipe.ProfilerNone}
+	for _, p := range recipe.Profilers() {
+		all = append(all, p.Name)
 	}
 	return all, nil
 }

@@ -26,6 +26,7 @@ func TestCompletion(t *testing.T) {
 	assert.ElementsMatch(t, []string{"run", "replay", "kernel", "doctor"}, completions(t, "misstep vm "))
 	assert.Equal(t, []string{"--clean-tries"}, completions(t, "misstep hunt --clean"))
 	assert.Equal(t, []string{"chaos"}, completions(t, "misstep sched run --strategy ch"))
+	assert.Equal(t, []string{"jfr"}, completions(t, "misstep run --profiler j"))
 	assert.NotContains(t, completions(t, "misstep "), "trial", "it is hidden")
 	assert.Empty(t, completions(t, "misstep replay --jdk "), "the catalogue is empty")
 }

@@ -11,6 +11,7 @@ import (
 
 	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 type campaignTrials struct {
@@ -34,6 +35,7 @@ func (c *campaignTrials) Run(ctx context.Context, e *env) error {
 		return e.json(raws(trials))
 	}
 	var rows [][]string
+	profiled := false
 	for _, trial := range trials {
 		r, o := trial.GetRecipe(), trial.GetOutcome()
 		outcome := misstepv1.OutcomeName(o.GetKind())
@@ -43,23 +45,41 @@ func (c *campaignTrials) Run(ctx context.Context, e *env) error {
 			outcome += ": " + o.GetReason()
 		}
 		rows = append(rows, []string{
-			strconv.FormatUint(trial.GetId(), 10), r.GetJdk().GetName(), r.GetWorkload().GetName(), r.GetFlagSet(), outcome,
+			strconv.FormatUint(trial.GetId(), 10), r.GetJdk().GetName(), r.GetWorkload().GetName(), r.GetFlagSet(),
+			recipe.ProfilerText(r.GetProfiler()), outcome,
 			o.GetWall().AsDuration().Round(time.Millisecond).String(), inForce(o.GetPerturbation()),
 			counts(o.GetPerturbation().GetApplied()), few(trial.GetFindingIds()),
 		})
+		profiled = profiled || recipe.HasProfiler(r.GetProfiler())
 	}
-	renderTable(e.stdout, []column{
+	columns := []column{
 		{title: "trial"},
 		{title: "jdk"},
 		{title: "workload"},
 		{title: "flags", drop: 1},
+		{title: profilerColumn, cut: 14, drop: 2},
 		{title: "outcome", cut: 10},
 		{title: "wall", drop: 3},
 		{title: "perturbation", cut: 14, drop: 2},
 		{title: "applied", cut: 10, drop: 4},
 		{title: "findings"},
-	}, rows)
+	}
+	if !profiled {
+		columns, rows = withoutColumn(profilerColumn, columns, rows)
+	}
+	renderTable(e.stdout, columns, rows)
 	return nil
+}
+
+const profilerColumn = "profiler"
+
+// withoutColumn returns a table without the column of that title.
+func withoutColumn(title string, columns []column, rows [][]string) ([]column, [][]string) {
+	i := slices.IndexFunc(columns, func(c column) bool { return c.title == title })
+	for k, row := range rows {
+		rows[k] = slices.Delete(row, i, i+1)
+	}
+	return slices.Delete(columns, i, i+1), rows
 }
 
 // provesNothing reports whether an outcome's reason says why the trial proved nothing.
