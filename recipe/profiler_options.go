@@ -15,7 +15,7 @@ var jfrSetting = regexp.MustCompile(`^[A-Za-z_$][\w$.]*#[A-Za-z_$][\w$-]*=.+$`)
 // recorderOptions are the options of -XX:FlightRecorderOptions that a recipe may give: the sizes of buffers and chunks, where races
 // are, the depth of stacks, and whether JFR instruments. The others say where the recording lies (HotSpot jfrOptionSet.cpp).
 var recorderOptions = []string{
-	"globalbuffersize", "maxchunksize", "memorysize", "numglobalbuffers", "old-object-queue-size", "retransform", "stackdepth",
+	"globalbuffersize", "maxchunksize", "memorysize", "numglobalbuffers", "retransform", "stackdepth",
 	"threadbuffersize",
 }
 

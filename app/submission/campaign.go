@@ -77,6 +77,15 @@ func resolve(ctx context.Context, i local.Installation, request *misstepv1.Submi
 			return err
 		}
 		request.Presets = append(request.Presets, presets...)
+		entry, err := i.JDKs().Get(name)
+		if err != nil {
+			return err
+		}
+		lacking, err := lackProfilers(entry, spec.GetProfiler())
+		if err != nil {
+			return err
+		}
+		request.Unsuited = append(request.Unsuited, lacking...)
 	}
 	for _, w := range spec.GetWorkloads() {
 		resolved, err := i.ResolveWorkload(&misstepv1.Workload{Name: w.GetName()})
