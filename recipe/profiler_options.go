@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,24 +37,21 @@ func jfrProblem(option string) string {
 	return ""
 }
 
-// asyncOption is an option of async-profiler's agent that a recipe may give.
-type asyncOption struct {
-	name string
-	// values that it may have; nil means any, or none.
-	values []string
+// asyncOptions are the options of async-profiler's agent that a recipe may give, as of 4.1 (arguments.cpp), besides those in
+// asyncValues. The agent ignores options that it does not know, so that a misspelt one would go unnoticed.
+var asyncOptions = []string{
+	"all", "alloc", "alluser", "begin", "chunksize", "chunktime", "end", "exclude", "features", "filter", "include", "jstackdepth",
+	"live", "lock", "mcache", "nativemem", "nobatch", "nofree", "nostop", "record-cpu", "safemode", "sched", "target-cpu",
+	"threads", "ttsp", "wall",
 }
 
-// asyncOptions of async-profiler 4.1 (arguments.cpp). Its agent ignores options that it does not know, and takes unknown values of
-// cstack for "no", so that a misspelt one would go unnoticed. Each of these events samples in the handler of SIGPROF, which
-// Misstep's agent taps; other kinds of event have options of their own, such as wall, alloc and lock.
-var asyncOptions = []asyncOption{
-	{"event", []string{"cpu", "ctimer", "itimer"}},
-	{"cstack", []string{"dwarf", "fp", "lbr", "no", "vm", "vmx"}},
-	{"clock", []string{"monotonic", "tsc"}},
-	{"all", nil}, {"alloc", nil}, {"alluser", nil}, {"begin", nil}, {"chunksize", nil}, {"chunktime", nil}, {"end", nil},
-	{"exclude", nil}, {"features", nil}, {"filter", nil}, {"include", nil}, {"jstackdepth", nil}, {"live", nil}, {"lock", nil},
-	{"mcache", nil}, {"nativemem", nil}, {"nobatch", nil}, {"nofree", nil}, {"nostop", nil}, {"record-cpu", nil},
-	{"safemode", nil}, {"sched", nil}, {"target-cpu", nil}, {"threads", nil}, {"ttsp", nil}, {"wall", nil},
+// asyncValues are the options that have one of a few values. The agent takes unknown ones of cstack for "no". Each of these events
+// samples in the handler of SIGPROF, which Misstep's agent taps; other kinds of event have options of their own, such as wall,
+// alloc and lock.
+var asyncValues = map[string][]string{
+	"event":  {"cpu", "ctimer", "itimer"},
+	"cstack": {"dwarf", "fp", "lbr", "no", "vm", "vmx"},
+	"clock":  {"monotonic", "tsc"},
 }
 
 // asyncReserved are the options that the trial itself gives or relies on, by reason.
@@ -70,8 +68,8 @@ var asyncReserved = []struct {
 	{
 		"the trial says where and in which format the recording is written",
 		[]string{
-			"collapsed", "fdtransfer", "file", "flamegraph", "flat", "jfr", "jfropts", "jfrsync", "log", "loglevel", "otlp", "quiet",
-			"traces", "tree",
+			"collapsed", "fdtransfer", "file", "flamegraph", "flat", "jfr", "jfropts", "jfrsync", "log", "loglevel", "otlp",
+			"quiet", "traces", "tree",
 		},
 	},
 	{"the agent taps the signal that the profiler takes by default", []string{"signal"}},
@@ -86,19 +84,15 @@ func asyncProblem(option string) string {
 			return fmt.Sprintf("%s may not be given: %s", name, row.reason)
 		}
 	}
-	i := slices.IndexFunc(asyncOptions, func(o asyncOption) bool { return o.name == name })
+	values, chosen := asyncValues[name]
 	switch {
-	case i < 0:
-		names := make([]string, 0, len(asyncOptions))
-		for _, o := range asyncOptions {
-			names = append(names, o.name)
-		}
-		return fmt.Sprintf("unknown option %s%s", suggest.Quote(name), suggest.Among(name, names))
+	case !chosen && !slices.Contains(asyncOptions, name):
+		return fmt.Sprintf("unknown option %s%s", suggest.Quote(name),
+			suggest.Among(name, slices.AppendSeq(slices.Clone(asyncOptions), maps.Keys(asyncValues))))
 	case valued && value == "":
 		return fmt.Sprintf("%s= has no value: give one, or leave the equals sign out", name)
-	case asyncOptions[i].values != nil && !slices.Contains(asyncOptions[i].values, value):
-		return fmt.Sprintf("expected %s=VALUE with one of %s, got %s", name, strings.Join(asyncOptions[i].values, ", "),
-			suggest.Quote(option))
+	case chosen && !slices.Contains(values, value):
+		return fmt.Sprintf("expected %s=VALUE with one of %s, got %s", name, strings.Join(values, ", "), suggest.Quote(option))
 	}
 	return ""
 }

@@ -41,7 +41,8 @@ func ParseProfiler(text string) (*misstepv1.Profiler, error) {
 		for _, one := range v {
 			problems = append(problems, one.String())
 		}
-		return nil, fmt.Errorf("%q: expected NAME[,INTERVAL][,OPTION]…, for example jfr,1ms: %s", text, strings.Join(problems, "; "))
+		return nil, fmt.Errorf("%q: expected NAME[,INTERVAL][,OPTION]…, for example jfr,1ms: %s", text,
+			strings.Join(problems, "; "))
 	}
 	return p, nil
 }

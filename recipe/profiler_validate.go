@@ -30,7 +30,8 @@ func (v *Violations) profiler(at string, p *misstepv1.Profiler) {
 	known, ok := FindProfiler(p.GetName())
 	if !HasProfiler(p) {
 		if p.GetInterval() != nil || len(p.GetOptions()) > 0 {
-			v.Addf(at+".name", "interval and options have an effect only with a profiler: expected %s", strings.Join(anyProfiler, " or "))
+			v.Addf(at+".name", "interval and options have an effect only with a profiler: expected %s",
+				strings.Join(anyProfiler, " or "))
 		}
 		return
 	}

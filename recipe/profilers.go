@@ -39,16 +39,21 @@ type Profiler struct {
 var profilers = []Profiler{
 	{
 		Word{
-			ProfilerJFR, "JDK Flight Recorder with its execution samplers and, from JDK 25 on, its CPU-time sampler; on JDK 8 only " +
-				"where the build has it", "JEP 328, JEP 509, JEP 518",
+			ProfilerJFR,
+			"JDK Flight Recorder with its execution samplers and, from JDK 25 on, its CPU-time sampler; on JDK 8 only where the " +
+				"build has it",
+			"JEP 328, JEP 509, JEP 518",
 		},
-		[]string{"SIGPROF"}, jfrProblem,
+		[]string{"SIGPROF"},
+		jfrProblem,
 	},
 	{
 		Word{
-			ProfilerAsync, "async-profiler's agent, which writes a recording of its own in JFR's format", "async-profiler arguments.cpp",
+			ProfilerAsync, "async-profiler's agent, which writes a recording of its own in JFR's format",
+			"async-profiler arguments.cpp",
 		},
-		[]string{"SIGPROF", "SIGVTALRM"}, asyncProblem,
+		[]string{"SIGPROF", "SIGVTALRM"},
+		asyncProblem,
 	},
 }
 

@@ -7,7 +7,8 @@ const sharesOfSamples = "the recording's samples"
 var ofRecordings = []Check{
 	{
 		Word: Word{
-			JfrShadow, "each sample of JFR: its stack trace compared with the shadow stack, copied in the signal in which JFR took it",
+			JfrShadow,
+			"each sample of JFR: its stack trace compared with the shadow stack, copied in the signal in which JFR took it",
 			"HotSpot jfrThreadSampler.cpp, jfrCPUTimeThreadSampler.cpp; JEP 509, JEP 518",
 		},
 		Slot: NoSlot, Methods: true, Tap: true, Profilers: []string{ProfilerJFR}, Share: 1, ShareOf: sharesOfSamples,
@@ -18,7 +19,8 @@ var ofRecordings = []Check{
 	},
 	{
 		Word: Word{
-			ProfilerShadow, "each sample of async-profiler: its stack trace compared with the shadow stack, copied in the same signal",
+			ProfilerShadow,
+			"each sample of async-profiler: its stack trace compared with the shadow stack, copied in the same signal",
 			"async-profiler profiler.cpp, stackWalker.cpp",
 		},
 		Slot: NoSlot, Methods: true, Tap: true, Profilers: []string{ProfilerAsync}, Share: 1, ShareOf: sharesOfSamples,
@@ -30,7 +32,8 @@ var ofRecordings = []Check{
 	{
 		Word: Word{
 			Samplers,
-			"each sample overlaps with what is common to another sampler's neighbouring samples of the thread; intervals and lost samples",
+			"each sample overlaps with what is common to another sampler's neighbouring samples of the thread; intervals and " +
+				"lost samples",
 			"each sampler observes the same thread; weak by itself",
 		},
 		Slot: NoSlot, Profilers: anyProfiler, Share: 1, ShareOf: sharesOfSamples,
@@ -39,7 +42,9 @@ var ofRecordings = []Check{
 	},
 	{
 		Word: Word{
-			JfrChunks, "each chunk of a recording by itself: what its events refer to is in it, once; sizes, times and checkpoints in order",
+			JfrChunks,
+			"each chunk of a recording by itself: what its events refer to is in it, once; sizes, times and checkpoints in " +
+				"order",
 			"HotSpot jfrTraceId.inline.hpp, jfrCheckpointManager.cpp, jfrChunkWriter.cpp",
 		},
 		Slot: NoSlot, Profilers: []string{ProfilerJFR}, Share: 1, ShareOf: "the recording's references and chunks",

@@ -43,8 +43,8 @@ type Settings struct {
 	Profilers       []*misstepv1.Profiler
 	Limits          *misstepv1.Limits
 	Evidence        string
-	// ChecksFollow reports that each recipe gets the checks that fit its instrumentation, sampling and profiler, so that they cannot
-	// contradict each other.
+	// ChecksFollow reports that each recipe gets the checks that fit its instrumentation, sampling and profiler, so that they
+	// cannot contradict each other.
 	ChecksFollow bool
 }
 

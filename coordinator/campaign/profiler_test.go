@@ -21,7 +21,8 @@ func profiled() *misstepv1.Campaign {
 		Name: "profiled", Jdks: []string{"8", "25"}, Workloads: []*misstepv1.CampaignWorkload{{Name: "w"}},
 		FlagSets: []*misstepv1.FlagSet{{Name: "default"}, {Name: "int", Flags: []string{"-Xint"}}},
 		Profiler: []*misstepv1.Profiler{
-			{Name: "none"}, {Name: "jfr", Interval: durationpb.New(time.Millisecond)},
+			{Name: "none"},
+			{Name: "jfr", Interval: durationpb.New(time.Millisecond)},
 			{Name: "async-profiler", Options: []string{"cstack=vm"}},
 		},
 		Checks: []*misstepv1.Check{{Name: "jfr-shadow"}, {Name: "liveness"}, {Name: "samplers"}},

@@ -350,7 +350,8 @@ func (t *tx) counts(where string, args ...any) ([]rates.Count, error) {
 	return list(t, "counts", func(scan func(...any) error) (rates.Count, error) {
 		var c rates.Count
 		var n int64
-		err := scan(&c.Campaign, &c.JDK, &c.Workload, &c.FlagSet, &c.Checks, &c.Perturbation, &c.Ratio, &c.Interval, &c.Profiler, &n)
+		err := scan(&c.Campaign, &c.JDK, &c.Workload, &c.FlagSet, &c.Checks, &c.Perturbation, &c.Ratio, &c.Interval, &c.Profiler,
+			&n)
 		c.N = uint64(n)
 		return c, err
 	}, query, args...)

@@ -50,7 +50,10 @@ func findings(t *testing.T, s store.Store) {
 
 func countsAndHits(t *testing.T, s store.Store) {
 	profilers := map[string]*misstepv1.Profiler{
-		"17": {Name: recipe.ProfilerJFR, Interval: durationpb.New(time.Millisecond), Options: []string{"jdk.ThreadPark#enabled=false"}},
+		"17": {
+			Name: recipe.ProfilerJFR, Interval: durationpb.New(time.Millisecond),
+			Options: []string{"jdk.ThreadPark#enabled=false"},
+		},
 	}
 	recipe := func(jdk string) *misstepv1.Recipe {
 		return &misstepv1.Recipe{
