@@ -1,0 +1,175 @@
+package shadow
+
+import "misstep/runner/recording"
+
+// frame is a frame of a recorded trace; its method is nil where the chunk lacks it.
+type frame struct {
+	*method
+	bci  int32
+	kind recording.FrameKind
+	raw  *recording.Method
+}
+
+// presence says whether a frame has an entry on the shadow.
+type presence uint8
+
+const (
+	off presence = iota
+	maybe
+	on
+)
+
+// longestPush is the number of bytes up to the end of the push in a method that pushes first thing: sipush or ldc_w, invokestatic,
+// wide lstore (agent/java: PushPop.java).
+const longestPush = 3 + 3 + 4
+
+// presenceOf finds the presence of a frame by its bytecode index; callee is the frame above it, nil for the top one.
+//
+// At a call the index is exact. Before the end of the push nothing is on the shadow unless the call is the push itself:
+// constructors call others there, and the VM makes upcalls. Within a pop the entry is gone once exit has run; the pop's last
+// instruction is the return, where it already is. Of a method whose places are not known the top frame may be anywhere, and a
+// constructor may be before its push.
+func presenceOf(f, callee *frame) presence {
+	switch {
+	case f.method == nil:
+		return maybe
+	case f.key == 0:
+		return off
+	}
+	inPush := callee == nil || is(callee, enter) || is(callee, runtime)
+	inPop := callee == nil || is(callee, exit)
+	if f.probes == nil {
+		if inPush || inPop || f.init || f.bci < longestPush {
+			return maybe
+		}
+		return on
+	}
+	if f.bci < f.probes.pushEnd {
+		if inPush || f.bci < 0 {
+			return maybe
+		}
+		return off
+	}
+	for _, pop := range f.probes.exits {
+		switch start, end := pop[0], pop[1]; {
+		case f.bci == end-1:
+			return maybe
+		case f.bci >= start && f.bci < end:
+			if inPop {
+				return maybe
+			}
+			return on
+		}
+	}
+	return on
+}
+
+func is(callee *frame, r role) bool { return callee != nil && callee.method != nil && callee.role == r }
+
+// tolerances are the reasons for which two sides that are not equal agree.
+type tolerances uint8
+
+const (
+	before   tolerances = 1 << iota // a frame before its push
+	window                          // a frame in its push or pop that is not on the shadow
+	nameless                        // a frame whose method the recording does not name
+)
+
+// rule is the name of the rule that the tolerances stand for; empty for none.
+func (t tolerances) rule() string {
+	switch {
+	case t&nameless != 0:
+		return ruleNameless
+	case t&window != 0:
+		return ruleWindow
+	case t&before != 0:
+		return ruleConstructor
+	}
+	return ""
+}
+
+// alignment is a way in which the frames so far stand for the first entries of the shadow.
+type alignment struct {
+	at int
+	tolerances
+}
+
+// align finds the ways in which a stack, outermost frame first, stands for shadow[0:n], and calls done for each until it returns
+// true. callee is the frame above the stack, nil for none. Frames that may or may not be on the shadow are the only branches; ways
+// that come to the same entry with the same tolerances are one, so that there are at most eight for each entry.
+func align(stack []frame, callee *frame, shadow []uint32, done func(n int, t tolerances) bool) bool {
+	ways := []alignment{{}}
+	var next []alignment
+	for i := range stack {
+		f := &stack[i]
+		above := callee
+		if i+1 < len(stack) {
+			above = &stack[i+1]
+		}
+		p := presenceOf(f, above)
+		if p == off && f.key == 0 {
+			continue
+		}
+		next = next[:0]
+		add := func(a alignment) {
+			for _, n := range next {
+				if n == a {
+					return
+				}
+			}
+			next = append(next, a)
+		}
+		for _, a := range ways {
+			if f.method == nil {
+				a.tolerances |= nameless
+			}
+			if p != off && a.at < len(shadow) && (f.method == nil || shadow[a.at] == f.key) {
+				add(alignment{a.at + 1, a.tolerances})
+			}
+			if p == on {
+				continue
+			}
+			switch {
+			case f.method == nil:
+			case p == off:
+				a.tolerances |= before
+			default:
+				a.tolerances |= window
+			}
+			add(a)
+		}
+		ways, next = next, ways
+		if len(ways) == 0 {
+			return false
+		}
+	}
+	for _, a := range ways {
+		if done(a.at, a.tolerances) {
+			return true
+		}
+	}
+	return false
+}
+
+// alignAll aligns a whole stack with a whole shadow.
+func alignAll(stack []frame, shadow []uint32) (t tolerances, ok bool) {
+	ok = align(stack, nil, shadow, func(n int, with tolerances) bool {
+		t = with
+		return n == len(shadow)
+	})
+	return t, ok
+}
+
+// sureKeys are the methods that a stack, outermost frame first, is certain to have on the shadow.
+func sureKeys(stack []frame) (keys []uint32) {
+	for i := range stack {
+		var callee *frame
+		if i+1 < len(stack) {
+			callee = &stack[i+1]
+		}
+		if presenceOf(&stack[i], callee) == on {
+			keys = append(keys, stack[i].key)
+		}
+	}
+	return keys
+}

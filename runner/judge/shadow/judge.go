@@ -1,0 +1,147 @@
+// Package shadow judges the samples in a recording by the shadow that the tap copied in the signal that took them: the checks
+// jfr-shadow and profiler-shadow.
+package shadow
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"misstep/agent"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/judge"
+	"misstep/runner/recording"
+)
+
+// Source is whose recording it is, as a mismatch names it.
+type Source string
+
+// Sources.
+const (
+	JFR           Source = "jfr"
+	AsyncProfiler Source = "async-profiler"
+)
+
+// Input is what a judge needs besides the recording.
+type Input struct {
+	// Check is the name of the check that it judges.
+	Check string
+	// Source of the recording, and for AsyncProfiler the walker, as "vm".
+	Source Source
+	Walker string
+	// Feature is the version of the JDK that ran, as 25.
+	Feature int
+	// Tap is the content of tap.bin.
+	Tap *agent.Tap
+	// Methods lists the instrumented methods, "package/Class.name(descriptor)result" (agent.FileMethods).
+	Methods []string
+	// Limit is the most mismatches that are kept.
+	Limit int
+}
+
+// Judge judges one trial's recordings. It is for one goroutine.
+type Judge struct {
+	in      Input
+	calls   calls
+	methods *methods
+	chunk   *recording.Chunk
+	events  []*event
+	count   *misstepv1.CheckCount
+	seen    map[string]*misstepv1.Mismatch
+	// roots are the outermost methods of the traces of each thread that matched.
+	roots map[uint32]map[string]bool
+}
+
+// New returns a judge that has seen nothing.
+func New(in Input) *Judge {
+	return &Judge{
+		in: in, calls: callsOf(in.Tap), methods: methodsOf(in.Tap, in.Methods),
+		count: &misstepv1.CheckCount{Check: in.Check, Tolerated: map[string]uint64{}, Unwalkable: map[int32]uint64{}, Void: map[string]uint64{}},
+		seen:  map[string]*misstepv1.Mismatch{}, roots: map[uint32]map[string]bool{},
+	}
+}
+
+// Visit takes one record. It never fails.
+func (j *Judge) Visit(r recording.Record) error {
+	switch r := r.(type) {
+	case *recording.Chunk:
+		j.chunk = r
+	case *recording.Event:
+		if signal, taken := j.signalOf(r.Type); taken && j.chunk != nil {
+			e := &event{Event: r, sampler: r.Type, signal: signal, chunk: j.chunk, ticks: instant(j.chunk, r.StartNanos)}
+			if j.in.Source == AsyncProfiler {
+				e.sampler = j.in.Walker
+			}
+			if r.Thread != nil {
+				e.tid = uint32(r.Thread.OS)
+			}
+			j.events = append(j.events, e)
+		}
+	}
+	return nil
+}
+
+// signalOf returns the signal whose handler takes the samples of an event's type, 0 where no signal is sent; taken reports whether
+// they are judged here.
+func (j *Judge) signalOf(kind string) (signal uint32, taken bool) {
+	prof, suspend := j.in.Tap.Signals[0], j.in.Tap.Signals[1]
+	switch {
+	case j.in.Source == AsyncProfiler:
+		return prof, kind == "jdk.ExecutionSample"
+	case kind == "jdk.CPUTimeSample":
+		return prof, true
+	case kind == "jdk.ExecutionSample":
+		return suspend, true
+	}
+	return 0, kind == "jdk.NativeMethodSample"
+}
+
+const (
+	// reachNanos is how far the time in a chunk's header may be from the truth: the JVM reads its two clocks one after the other.
+	reachNanos = 50e6
+	// mostVoters bounds the events that are asked for the offset between the clocks.
+	mostVoters = 4096
+	// leastShare of the events must lie in a call, or the offset is no good.
+	leastShare = 0.5
+)
+
+// Verdicts judges all that was visited.
+func (j *Judge) Verdicts() judge.Verdicts {
+	samples := j.samples()
+	for i, s := range samples {
+		e := j.events[i]
+		v := s.verdict
+		if s.sample != nil {
+			v = compare(s.sample)
+			if v == (verdict{}) && len(s.sample.shadow) > 0 {
+				j.keepRoot(e.tid, s.sample)
+			}
+		}
+		samples[i].verdict = v
+	}
+	for i, s := range samples {
+		e := j.events[i]
+		v := s.verdict
+		if s.sample != nil && v.kind+v.rule != "" {
+			s.sample.bottom = j.isRoot(e.tid, s.sample)
+			v = compare(s.sample)
+		}
+		j.add(e, s, v)
+	}
+	out := judge.Verdicts{Count: j.count}
+	for _, k := range slices.Sorted(maps.Keys(j.seen)) {
+		out.Mismatches = append(out.Mismatches, j.seen[k])
+	}
+	slices.SortStableFunc(out.Mismatches, func(a, b *misstepv1.Mismatch) int { return cmp.Compare(b.Count, a.Count) })
+	if j.in.Limit > 0 {
+		out.Mismatches = out.Mismatches[:min(j.in.Limit, len(out.Mismatches))]
+	}
+	return out
+}
+
+// judged is an event's sample, or its verdict where there is none to compare.
+type judged struct {
+	*sample
+	call *agent.TapCall
+	verdict
+}

@@ -1,0 +1,107 @@
+package shadow
+
+import (
+	"misstep/agent"
+	"misstep/runner/recording"
+)
+
+// samples finds for each event its call, and what is to be compared.
+func (j *Judge) samples() []judged {
+	k, offset, share := j.clock()
+	matched := match(j.calls, j.events, k, offset)
+	out := make([]judged, len(j.events))
+	for i, e := range j.events {
+		switch {
+		case e.Thread != nil && e.Thread.Virtual:
+			out[i] = judged{verdict: verdict{void: voidVirtual}}
+		case matched[i].call == nil:
+			out[i] = judged{verdict: verdict{void: matched[i].why}}
+		case share < leastShare:
+			out[i] = judged{verdict: verdict{void: voidClock}}
+		default:
+			out[i] = j.sample(e, matched[i].call)
+		}
+	}
+	return out
+}
+
+// clock chooses the clock of the recording and the offset between its zero and the tap's; share is that of the events which then lie
+// in a call.
+func (j *Judge) clock() (k clock, offset int64, share float64) {
+	voters := j.events
+	if len(voters) > mostVoters {
+		voters = nil
+		for i := range mostVoters {
+			voters = append(voters, j.events[i*len(j.events)/mostVoters])
+		}
+	}
+	share = -1
+	for _, candidate := range []clock{counter, monotonic} {
+		guesses := map[*recording.Chunk]int64{}
+		guess := func(e *event) int64 {
+			g, seen := guesses[e.chunk]
+			if !seen {
+				g = candidate.atRealtime(j.in.Tap, e.chunk.StartNanos) - e.chunk.StartTicks
+				guesses[e.chunk] = g
+			}
+			return g
+		}
+		at, of := candidate.zero(j.calls, voters, guess, int64(reachNanos*candidate.perNano(j.in.Tap)))
+		if of > share {
+			k, offset, share = candidate, at, of
+		}
+	}
+	return k, offset, share
+}
+
+// sample prepares the comparison of an event with the shadow of its call.
+func (j *Judge) sample(e *event, c *agent.TapCall) judged {
+	stop := func(v verdict) judged { return judged{call: c, verdict: v} }
+	switch {
+	case e.Failed == recording.True || e.Stack == nil || len(e.Stack.Frames) == 0:
+		return stop(verdict{unwalkable: true})
+	case !c.Shadow:
+		return stop(verdict{void: voidSlot})
+	case c.Overflow || int(c.Depth) != len(c.Entries):
+		return stop(verdict{void: voidDepth})
+	}
+	s := &sample{
+		cut: e.Stack.Truncated || e.Stack.Cut, carrier: c.Carrier, bottom: true,
+		later: j.in.Source == JFR && j.in.Feature >= 25, biased: e.Biased == recording.True,
+	}
+	for _, id := range c.Entries {
+		k := j.methods.ofID[id]
+		if k == 0 {
+			return stop(verdict{void: voidMethod})
+		}
+		s.shadow = append(s.shadow, k)
+	}
+	frames := e.Stack.Frames
+	s.stack = make([]frame, len(frames))
+	for i := range frames {
+		f := &frames[i]
+		s.stack[len(frames)-1-i] = frame{method: j.methods.of(f.Method), bci: f.BCI, kind: f.Kind, raw: f.Method}
+	}
+	return judged{sample: s, call: c}
+}
+
+func rootOf(s *sample) string {
+	for i := range s.stack {
+		if m := s.stack[i].method; m != nil && s.stack[i].kind != recording.Native && s.stack[i].kind != recording.Cpp {
+			return m.name
+		}
+	}
+	return ""
+}
+
+func (j *Judge) keepRoot(tid uint32, s *sample) {
+	if j.roots[tid] == nil {
+		j.roots[tid] = map[string]bool{}
+	}
+	j.roots[tid][rootOf(s)] = true
+}
+
+func (j *Judge) isRoot(tid uint32, s *sample) bool {
+	roots := j.roots[tid]
+	return len(roots) == 0 || roots[rootOf(s)]
+}
