@@ -18,6 +18,7 @@ const (
 
 var sourceNames = map[string]string{
 	"asgct": "AsyncGetCallTrace", "gst": "GetStackTrace", "shadow": "the shadow stack", "bytecode": "the bytecode",
+	"jfr": "JFR", "async-profiler": "async-profiler",
 }
 
 // row is one line of a comparison; an absent frame is empty.

@@ -14,8 +14,12 @@ var ofRecordings = []Check{
 		Slot: NoSlot, Methods: true, Tap: true, Profilers: []string{ProfilerJFR}, Share: 1, ShareOf: sharesOfSamples,
 		Suspect: SamplerJFR, Trusted: ShadowStack, At: "sample",
 		Expected: "the stack trace of a JFR sample has the frames that were entered and not left when it was taken, in order.",
-		Kinds:    []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci"},
-		Reasons:  []string{"depth", "virtual-thread", "unknown-method"},
+		Rules: []string{
+			"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "null-method-id", "depth-limit",
+			"safepoint-bias",
+		},
+		Kinds:   []string{"truncated", "missing", "extra", "foreign", "wrong-method"},
+		Reasons: []string{"no-signal", "ambiguous", "clock", "no-shadow", "depth", "virtual-thread", "unknown-method"},
 	},
 	{
 		Word: Word{
@@ -26,8 +30,11 @@ var ofRecordings = []Check{
 		Slot: NoSlot, Methods: true, Tap: true, Profilers: []string{ProfilerAsync}, Share: 1, ShareOf: sharesOfSamples,
 		Suspect: SamplerAsync, Trusted: ShadowStack, At: "sample",
 		Expected: "the stack trace of a sample has the frames that were entered and not left when it was taken, in order.",
-		Kinds:    []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci"},
-		Reasons:  []string{"depth", "virtual-thread", "unknown-method"},
+		Rules: []string{
+			"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "null-method-id", "depth-limit",
+		},
+		Kinds:   []string{"truncated", "missing", "extra", "foreign", "wrong-method"},
+		Reasons: []string{"no-signal", "ambiguous", "clock", "no-shadow", "depth", "virtual-thread", "unknown-method"},
 	},
 	{
 		Word: Word{
@@ -67,7 +74,25 @@ var ofRecordings = []Check{
 
 // recordedRules, recordedReasons and recordedKinds are words of these checks that are no words of the agent's.
 var (
-	recordedRules   []Word
-	recordedReasons []Word
-	recordedKinds   []Word
+	recordedRules = []Word{
+		{
+			"safepoint-bias",
+			"the thread walked its stack at a safepoint after the signal: what is above the compiled frame that ran may have changed, all " +
+				"below it agrees",
+			"JEP 518; HotSpot jfrThreadSampling.cpp: compute_top_frame",
+		},
+	}
+	recordedReasons = []Word{
+		{
+			"no-signal", "no call of a signal handler of the sampler's was noted at the sample's time: it was taken without a signal, or " +
+				"before the tap was in place, or the call was lost", "HotSpot jfrThreadSampler.cpp: threads in native code get no signal",
+		},
+		{"ambiguous", "several calls, or several samples of one call, have that time", "a call takes at most one sample"},
+		{
+			"clock", "most samples lie in no call, however the recording's clock is set against the tap's",
+			"both read one counter: HotSpot ticks.cpp, async-profiler tsc.cpp",
+		},
+		{"no-shadow", "a thread that has no shadow stack: it is none of Java, or has not run an instrumented method", "the tap's flags"},
+	}
+	recordedKinds []Word
 )

@@ -45,6 +45,9 @@ type Place struct {
 	State, Stage string
 	// Number of Code: AsyncGetCallTrace's num_frames, -10 to 0 (HotSpot: share/prims/forte.cpp).
 	Number int
+	// Sampler that took a recorded sample, as "jdk.CPUTimeSample" or "vm"; empty for the agent's own walks. Each goes wrong in its own
+	// ways, so "by SAMPLER: " stands before the text of any kind.
+	Sampler string
 	// Deoptimised reports, for Upcall and ExceptionUpcall, that the method from which the VM called was deoptimised.
 	Deoptimised bool
 }
@@ -76,10 +79,17 @@ const (
 	topPrefix         = "top: "
 	codePrefix        = "code "
 	edgeSeparator     = " <- "
+	samplerPrefix     = "by "
+	samplerSeparator  = ": "
 )
 
 // String returns the text form, which ParsePlace reads.
 func (p Place) String() string {
+	if p.Sampler != "" {
+		sampler := p.Sampler
+		p.Sampler = ""
+		return samplerPrefix + sampler + samplerSeparator + p.String()
+	}
 	if text, ok := fixed[p.Kind]; ok {
 		if p.Kind == ExceptionUpcall && p.Deoptimised {
 			text += deoptimisedSuffix
@@ -114,6 +124,18 @@ func (p Place) String() string {
 
 // ParsePlace reads the text form of a place. It is the inverse of String.
 func ParsePlace(text string) (Place, error) {
+	if rest, sampled := strings.CutPrefix(text, samplerPrefix); sampled {
+		sampler, rest, found := strings.Cut(rest, samplerSeparator)
+		if !found || sampler == "" {
+			return Place{}, fmt.Errorf("place %q: expected \"by SAMPLER: PLACE\"", text)
+		}
+		p, err := ParsePlace(rest)
+		if err != nil || p.Sampler != "" {
+			return Place{}, fmt.Errorf("place %q: expected \"by SAMPLER: PLACE\"", text)
+		}
+		p.Sampler = sampler
+		return p, nil
+	}
 	for kind, fixedText := range fixed {
 		if text == fixedText {
 			return Place{Kind: kind}, nil

@@ -24,6 +24,8 @@ func TestPlacesAreReadBackAsTheyWereWritten(t *testing.T) {
 		"code -5, top: stub prologue":          {Kind: Code, Number: -5, State: "stub", Stage: "prologue"},
 		"undefined code":                       {Kind: UndefinedCode},
 		"deoptimised caller":                   {Kind: DeoptimisedCaller},
+		"by vm: upcall loadClass":              {Kind: Upcall, Method: "loadClass", Sampler: "vm"},
+		"by jdk.CPUTimeSample: a.B.f <- a.C.g": {Kind: Edge, Method: "a.B.f", Caller: "a.C.g", Sampler: "jdk.CPUTimeSample"},
 	} {
 		got, err := ParsePlace(text)
 		require.NoError(t, err, text)
@@ -33,7 +35,7 @@ func TestPlacesAreReadBackAsTheyWereWritten(t *testing.T) {
 }
 
 func TestBadPlacesAreRefused(t *testing.T) {
-	for _, text := range []string{"", "top: compiled", "code x", "code -5, below a.B.f"} {
+	for _, text := range []string{"", "top: compiled", "code x", "code -5, below a.B.f", "by vm", "by : a.B.f", "by vm: ", "by vm: by vm: a.B.f"} {
 		_, err := ParsePlace(text)
 		assert.ErrorContains(t, err, "place", text)
 	}

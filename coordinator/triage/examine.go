@@ -23,7 +23,7 @@ func examine(m *misstepv1.Mismatch) *Facts {
 
 func familyOf(check string, fromSignal bool) Family {
 	switch {
-	case check == recipe.AsgctShadow:
+	case check == recipe.AsgctShadow, check == recipe.JfrShadow, check == recipe.ProfilerShadow:
 		return Sample
 	case check == recipe.Edges:
 		return Edge

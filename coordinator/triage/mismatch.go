@@ -13,7 +13,12 @@ import (
 func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
 	f := examine(m)
 	_, v := decide(f)
-	title := fmt.Sprintf("%s: %s %s%s", f.Check, kindWords(v.kind), placeWords(v.words), f.depthWords())
+	check := f.Check
+	if sampler := m.GetSuspect().GetSampler(); sampler != "" {
+		check += " of " + sampler
+	}
+	title := fmt.Sprintf("%s: %s %s%s", check, kindWords(v.kind), placeWords(v.words), f.depthWords())
+	v.place.Sampler = m.GetSuspect().GetSampler()
 	s := signature.Mismatch{Check: f.Check, Difference: v.kind, Place: v.place}
 	return signature.Proto(s), signature.Clean(title)
 }

@@ -542,13 +542,15 @@ func (x *Frame) GetBci() int32 {
 // Trace is one observation of a stack.
 type Trace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// source of the frames: "asgct", "gst" or "shadow"; "bytecode" is the part of the suspect below an impossible edge, with what the
-	// bytecode calls there.
+	// source of the frames: "asgct", "gst" or "shadow"; "jfr" or "async-profiler" for a sample in such a recording; "bytecode" is the
+	// part of the suspect below an impossible edge, with what the bytecode calls there.
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// frames, the callee (top) first.
 	Frames []*Frame `protobuf:"bytes,2,rep,name=frames,proto3" json:"frames,omitempty"`
 	// num_frames as the walker returned it; an error code if not positive.
-	NumFrames     int32 `protobuf:"varint,3,opt,name=num_frames,json=numFrames,proto3" json:"num_frames,omitempty"`
+	NumFrames int32 `protobuf:"varint,3,opt,name=num_frames,json=numFrames,proto3" json:"num_frames,omitempty"`
+	// sampler that took a recorded sample: the event's type for JFR, as "jdk.CPUTimeSample", the walker for async-profiler, as "vm".
+	Sampler       string `protobuf:"bytes,4,opt,name=sampler,proto3" json:"sampler,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -602,6 +604,13 @@ func (x *Trace) GetNumFrames() int32 {
 		return x.NumFrames
 	}
 	return 0
+}
+
+func (x *Trace) GetSampler() string {
+	if x != nil {
+		return x.Sampler
+	}
+	return ""
 }
 
 // Mismatch is a difference between two observations of one stack that no rule explains.
@@ -1894,12 +1903,13 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"descriptor\x18\x03 \x01(\tR\n" +
 	"descriptor\x12\x10\n" +
-	"\x03bci\x18\x04 \x01(\x05R\x03bci\"i\n" +
+	"\x03bci\x18\x04 \x01(\x05R\x03bci\"\x83\x01\n" +
 	"\x05Trace\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
-	"num_frames\x18\x03 \x01(\x05R\tnumFrames\"\xb6\x05\n" +
+	"num_frames\x18\x03 \x01(\x05R\tnumFrames\x12\x18\n" +
+	"\asampler\x18\x04 \x01(\tR\asampler\"\xb6\x05\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +

@@ -19,47 +19,30 @@ const (
 	on
 )
 
-// longestPush is the number of bytes up to the end of the push in a method that pushes first thing: sipush or ldc_w, invokestatic,
-// wide lstore (agent/java: PushPop.java).
-const longestPush = 3 + 3 + 4
+// A method pushes first thing: a constant of two or three bytes, invokestatic and lstore (agent/java: PushPop.java).
+const (
+	// lastEnter is the last index that the call of enter can have.
+	lastEnter = 3
+)
 
-// presenceOf finds the presence of a frame by its bytecode index; callee is the frame above it, nil for the top one.
+// presenceOf finds the presence of a frame by its bytecode index, which is exact at a call; callee is the frame above it, nil for the
+// top one.
 //
-// At a call the index is exact. Before the end of the push nothing is on the shadow unless the call is the push itself:
-// constructors call others there, and the VM makes upcalls. Within a pop the entry is gone once exit has run; the pop's last
-// instruction is the return, where it already is. Of a method whose places are not known the top frame may be anywhere, and a
-// constructor may be before its push.
+// Before the end of the push nothing is on the shadow, and no other call than the push itself is there; but the VM may call a method
+// from it. Only constructors call others before: they push behind super() or this(). Once exit has run the entry is gone. Where a
+// constructor's push and the pops are is not known, so that a constructor may lack its entry, and the top frame may.
 func presenceOf(f, callee *frame) presence {
 	switch {
 	case f.method == nil:
 		return maybe
 	case f.key == 0:
 		return off
-	}
-	inPush := callee == nil || is(callee, enter) || is(callee, runtime)
-	inPop := callee == nil || is(callee, exit)
-	if f.probes == nil {
-		if inPush || inPop || f.init || f.bci < longestPush {
-			return maybe
-		}
-		return on
-	}
-	if f.bci < f.probes.pushEnd {
-		if inPush || f.bci < 0 {
-			return maybe
-		}
+	case callee == nil, f.init, is(callee, enter), is(callee, exit), is(callee, runtime):
+		return maybe
+	case f.bci >= 0 && f.bci <= lastEnter:
 		return off
-	}
-	for _, pop := range f.probes.exits {
-		switch start, end := pop[0], pop[1]; {
-		case f.bci == end-1:
-			return maybe
-		case f.bci >= start && f.bci < end:
-			if inPop {
-				return maybe
-			}
-			return on
-		}
+	case f.bci < 0:
+		return maybe
 	}
 	return on
 }

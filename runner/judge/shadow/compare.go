@@ -21,13 +21,20 @@ const (
 const (
 	voidVirtual = "virtual-thread"
 	voidDepth   = "depth"
-	voidSlot    = "no-slot"
+	voidShadow  = "no-shadow"
 	voidMethod  = "unknown-method"
 	voidClock   = "clock"
 )
 
-// mostInlined is the number of methods that one compiled frame can stand for: HotSpot's MaxInlineLevel and the method itself.
-const mostInlined = 16
+const (
+	// mostInlined is the number of methods that one compiled frame can stand for: HotSpot's MaxInlineLevel and the method itself.
+	mostInlined = 16
+	// nearby is the number of entries, and of frames, by which a trace of a place a little off may differ on top. Measured are up to
+	// 3 (docs/figures/0013-recordings.md).
+	nearby = 4
+	// mostAbove bounds the frames, instrumented or not, that are entered between a signal and the next safepoint.
+	mostAbove = 64
+)
 
 // sample is one recorded trace and the shadow of the same instant.
 type sample struct {
@@ -35,9 +42,10 @@ type sample struct {
 	stack  []frame  // outermost first
 	// cut says that the recorder left out outer frames.
 	cut bool
-	// later says that the thread may have walked its stack at a safepoint after the signal (JEP 518), biased that the recorder says
-	// that the top is the safepoint's.
-	later, biased bool
+	// kinds says that the frames' kinds tell which of them are one compiled frame.
+	kinds bool
+	// later says that the top may be of the safepoint after the signal at which the thread walked its stack (JEP 518).
+	later bool
 	// carrier says that virtual threads were mounted on the thread.
 	carrier bool
 	// bottom says that the outermost frame is one at which a trace of this thread that matched ended, or that none has matched.
@@ -94,36 +102,85 @@ func compareCut(s *sample) verdict {
 	return verdict{void: voidDepth}
 }
 
-// topGroup is the number of frames on top that are one compiled frame; 0 where the top is not compiled code.
-func topGroup(stack []frame) int {
-	for k := 1; k <= min(len(stack), mostInlined); k++ {
-		switch stack[len(stack)-k].kind {
+// topGroups are the numbers of frames on top that may be one compiled frame; none where the top is not compiled code.
+func topGroups(s *sample) (sizes []int) {
+	for k := 1; k <= min(len(s.stack), mostInlined); k++ {
+		switch s.stack[len(s.stack)-k].kind {
 		case recording.Inlined:
+			if !s.kinds {
+				sizes = append(sizes, k)
+			}
 		case recording.Compiled, recording.UnknownFrame: // async-profiler's "C1 compiled" is no kind of JFR's
-			return k
+			sizes = append(sizes, k)
+			if s.kinds {
+				return sizes
+			}
 		default:
-			return 0
+			return sizes
 		}
 	}
-	return 0
+	return sizes
 }
 
 // inlineImprecision reports whether the trace may show another position of the compiled code on top than the one that runs: debug
-// info is exact at its entries only (HotSpot: nmethod::pc_desc_near). Below that frame everything must agree, and what is left of
-// the shadow must begin with the method that was compiled, if it has an entry, and be as many as one frame can stand for.
+// info is exact at its entries only (HotSpot: nmethod::pc_desc_near), and without any the walker names the compiled method alone, at
+// index 0. Below that frame everything must agree, and what is left of the shadow must begin with the method that was compiled, if it
+// has an entry.
 func inlineImprecision(s *sample) bool {
-	k := topGroup(s.stack)
-	if k == 0 {
+	if !s.bottom {
 		return false
 	}
-	root := &s.stack[len(s.stack)-k]
-	return align(s.stack[:len(s.stack)-k], root, s.shadow, func(n int, _ tolerances) bool {
-		rest := s.shadow[n:]
-		if len(rest) > mostInlined {
-			return false
+	for _, k := range topGroups(s) {
+		below := s.stack[:len(s.stack)-k]
+		root := &s.stack[len(below)]
+		if align(below, root, s.shadow, func(n int, _ tolerances) bool {
+			rest := s.shadow[n:]
+			if len(rest) > 0 && root.key != 0 && rest[0] != root.key {
+				return false
+			}
+			alone := k == 1 && root.bci == 0
+			return alone && len(rest) <= mostInlined || near(rest, s.stack[len(below):])
+		}) {
+			return true
 		}
-		return len(rest) == 0 || root.method == nil || root.key == 0 || rest[0] == root.key
-	})
+	}
+	return false
+}
+
+// near reports whether the upper parts of a shadow and of a trace may be of two places of which the thread can get from one to the
+// other at once. They are not where one of them is the other without some: frames are missing, or too many.
+func near(rest []uint32, upper []frame) bool {
+	keys := make([]uint32, 0, len(upper))
+	for i := range upper {
+		if upper[i].method != nil && upper[i].key != 0 {
+			keys = append(keys, upper[i].key)
+		}
+	}
+	if len(rest) > nearby || len(keys) > nearby+1 { // the one on top may not have pushed yet
+		return false
+	}
+	common := 0
+	for common < min(len(rest), len(keys)) && rest[common] == keys[common] {
+		common++
+	}
+	rest, keys = rest[common:], keys[common:]
+	return !thinned(rest, keys) && (len(keys) == 0 || !thinned(rest, keys[:len(keys)-1]))
+}
+
+// thinned reports whether one of two sequences is the other without some of it, and neither is empty.
+func thinned(a, b []uint32) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(a) == 0 || len(a) == len(b) {
+		return false
+	}
+	for _, v := range b {
+		if len(a) > 0 && v == a[0] {
+			a = a[1:]
+		}
+	}
+	return len(a) == 0
 }
 
 // topFrameMissing reports whether all that the trace lacks is one method on top: in the entry of the interpreter, of a stub or of a
@@ -140,12 +197,12 @@ func safepointBias(s *sample) bool {
 	if !s.later || !s.bottom {
 		return false
 	}
-	for i := len(s.stack); i > 0; i-- {
+	for i := len(s.stack); i > 0 && i >= len(s.stack)-mostAbove; i-- {
 		var callee *frame
 		if i < len(s.stack) {
 			callee = &s.stack[i]
 		}
-		if align(s.stack[:i], callee, s.shadow, func(n int, _ tolerances) bool { return len(s.shadow)-n <= mostInlined }) {
+		if align(s.stack[:i], callee, s.shadow, func(n int, _ tolerances) bool { return near(s.shadow[n:], s.stack[i:]) }) {
 			return true
 		}
 	}

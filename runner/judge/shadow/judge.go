@@ -3,10 +3,6 @@
 package shadow
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/judge"
@@ -48,16 +44,16 @@ type Judge struct {
 	events  []*event
 	count   *misstepv1.CheckCount
 	seen    map[string]*misstepv1.Mismatch
-	// roots are the outermost methods of the traces of each thread that matched.
-	roots map[uint32]map[string]bool
 }
 
 // New returns a judge that has seen nothing.
 func New(in Input) *Judge {
 	return &Judge{
 		in: in, calls: callsOf(in.Tap), methods: methodsOf(in.Tap, in.Methods),
-		count: &misstepv1.CheckCount{Check: in.Check, Tolerated: map[string]uint64{}, Unwalkable: map[int32]uint64{}, Void: map[string]uint64{}},
-		seen:  map[string]*misstepv1.Mismatch{}, roots: map[uint32]map[string]bool{},
+		count: &misstepv1.CheckCount{
+			Check: in.Check, Tolerated: map[string]uint64{}, Unwalkable: map[int32]uint64{}, Void: map[string]uint64{},
+		},
+		seen: map[string]*misstepv1.Mismatch{},
 	}
 }
 
@@ -97,6 +93,8 @@ func (j *Judge) signalOf(kind string) (signal uint32, taken bool) {
 }
 
 const (
+	// cooperative is the JDK from which a thread walks its own stack, at the safepoint after the signal (JEP 518).
+	cooperative = 25
 	// reachNanos is how far the time in a chunk's header may be from the truth: the JVM reads its two clocks one after the other.
 	reachNanos = 50e6
 	// mostVoters bounds the events that are asked for the offset between the clocks.
@@ -108,35 +106,29 @@ const (
 // Verdicts judges all that was visited.
 func (j *Judge) Verdicts() judge.Verdicts {
 	samples := j.samples()
+	roots := map[uint32]map[string]bool{} // the outermost methods of each thread's traces that match
 	for i, s := range samples {
-		e := j.events[i]
-		v := s.verdict
-		if s.sample != nil {
-			v = compare(s.sample)
-			if v == (verdict{}) && len(s.sample.shadow) > 0 {
-				j.keepRoot(e.tid, s.sample)
+		if s.sample == nil {
+			continue
+		}
+		s.bottom = true
+		samples[i].verdict = compare(s.sample)
+		if tid := j.events[i].tid; samples[i].verdict == (verdict{}) && len(s.shadow) > 0 {
+			if roots[tid] == nil {
+				roots[tid] = map[string]bool{}
 			}
+			roots[tid][rootOf(s.stack)] = true
 		}
-		samples[i].verdict = v
 	}
 	for i, s := range samples {
-		e := j.events[i]
-		v := s.verdict
-		if s.sample != nil && v.kind+v.rule != "" {
-			s.sample.bottom = j.isRoot(e.tid, s.sample)
-			v = compare(s.sample)
+		if s.sample != nil && s.rule+s.kind != "" {
+			known := roots[j.events[i].tid]
+			s.bottom = len(known) == 0 || known[rootOf(s.stack)]
+			s.verdict = compare(s.sample)
 		}
-		j.add(e, s, v)
+		j.add(i, s)
 	}
-	out := judge.Verdicts{Count: j.count}
-	for _, k := range slices.Sorted(maps.Keys(j.seen)) {
-		out.Mismatches = append(out.Mismatches, j.seen[k])
-	}
-	slices.SortStableFunc(out.Mismatches, func(a, b *misstepv1.Mismatch) int { return cmp.Compare(b.Count, a.Count) })
-	if j.in.Limit > 0 {
-		out.Mismatches = out.Mismatches[:min(j.in.Limit, len(out.Mismatches))]
-	}
-	return out
+	return judge.Verdicts{Count: j.count, Mismatches: j.mismatches()}
 }
 
 // judged is an event's sample, or its verdict where there is none to compare.

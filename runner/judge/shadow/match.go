@@ -64,8 +64,8 @@ type found struct {
 }
 
 // match finds for each event the call of its thread during which it was taken: its time, with the offset added, lies in the call's
-// window. An event has no call where there is none or several, and where another event has the same one: each call of a handler takes
-// at most one sample.
+// window. An event has no call where there is none or several, and where another event has the same one: each call of a handler
+// takes at most one sample.
 func match(calls calls, events []*event, k clock, offset int64) []found {
 	out := make([]found, len(events))
 	takers := map[*agent.TapCall]int{}

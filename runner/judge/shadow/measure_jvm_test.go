@@ -2,7 +2,6 @@ package shadow
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,22 +17,6 @@ import (
 	"misstep/internal/testenv"
 	"misstep/runner/recording"
 )
-
-type jdk struct {
-	Name, Path, Digest string
-	Feature            int
-}
-
-func catalogued(t *testing.T, name string) jdk {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.Home(t), "jdks", name+".json"))
-	if err != nil {
-		t.Skipf("%s is not in the catalogue (%v); run make catalogue", name, err)
-	}
-	var j jdk
-	require.NoError(t, json.Unmarshal(data, &j))
-	return j
-}
 
 // workload is a built workload.
 type workload struct {
@@ -90,7 +73,7 @@ func judgeDir(t *testing.T, j jdk, profiler, dir string) (*Judge, recording.Summ
 	require.NoError(t, err)
 	list, err := os.ReadFile(filepath.Join(dir, agent.FileMethods))
 	require.NoError(t, err)
-	in := Input{Check: "jfr-shadow", Source: JFR, Feature: j.Feature, Tap: &tap, Methods: strings.Split(string(list), "\n")}
+	in := Input{Check: "jfr-shadow", Source: JFR, Feature: j.Feature, Tap: &tap, Methods: strings.Split(string(list), "\n"), Limit: 1000}
 	if profiler != "jfr" {
 		in.Check, in.Source, in.Walker = "profiler-shadow", AsyncProfiler, profiler
 	}
@@ -131,7 +114,7 @@ func TestMeasure(t *testing.T) {
 				break
 			}
 			var b strings.Builder
-			fmt.Fprintf(&b, "%d x %s at %d, %s, sequence %d\n", m.Count, m.Kind, m.Divergence, m.Thread, m.Sequence)
+			fmt.Fprintf(&b, "%d x %s at %d, %s, %s, sequence %d, pc %x, biased %d\n", m.Count, m.Kind, m.Divergence, m.Suspect.Sampler, m.Thread, m.Sequence, m.Pc, judge.events[m.Sequence-1].Biased)
 			for _, f := range m.Reference.Frames {
 				fmt.Fprintf(&b, "    ref %s.%s%s\n", f.ClassName, f.Method, f.Descriptor_)
 			}

@@ -23,34 +23,23 @@ type method struct {
 	// name is "package/Class.name(descriptor)result", as in tap.bin.
 	name string
 	// key is equal for equal names; 0 if the method is not instrumented.
-	key    uint32
-	role   role
-	init   bool
-	probes *probes
-}
-
-// probes are the places of the instrumentation in a method, by bytecode index.
-type probes struct {
-	// pushEnd is the first index behind the push.
-	pushEnd int32
-	// exits are the pops: from the first index of each to behind its return.
-	exits [][2]int32
+	key  uint32
+	role role
+	init bool
 }
 
 // methods knows which methods are instrumented.
 type methods struct {
-	keys   map[string]uint32
-	names  []string // by key
-	ofID   map[uint32]uint32
-	known  map[*recording.Method]*method
-	probes map[uint32]*probes
+	keys  map[string]uint32
+	names []string // by key
+	ofID  map[uint32]uint32
+	known map[*recording.Method]*method
 }
 
 // methodsOf takes the instrumented methods from the agent's list and from the names in the tap.
 func methodsOf(t *agent.Tap, list []string) *methods {
 	m := &methods{
 		keys: map[string]uint32{}, names: []string{""}, ofID: map[uint32]uint32{}, known: map[*recording.Method]*method{},
-		probes: map[uint32]*probes{},
 	}
 	for _, name := range list {
 		m.key(name)
@@ -82,7 +71,6 @@ func (m *methods) of(r *recording.Method) *method {
 	class := strings.ReplaceAll(r.Class, ".", "/")
 	out := &method{name: class + "." + r.Name + r.Descriptor, init: r.Name == "<init>", role: roleOf(class, r.Name)}
 	out.key = m.keys[out.name]
-	out.probes = m.probes[out.key]
 	m.known[r] = out
 	return out
 }

@@ -1,19 +1,25 @@
 package shadow
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// add counts a verdict.
-func (j *Judge) add(e *event, s judged, v verdict) {
+// mostDistinct bounds the different mismatches that are kept until the most frequent are chosen.
+const mostDistinct = 4096
+
+// add counts the verdict of an event.
+func (j *Judge) add(i int, s judged) {
 	j.count.Total++
-	switch {
+	switch v := s.verdict; {
 	case v.kind != "":
 		j.count.Mismatch++
-		j.record(e, s, v)
+		j.keep(i, s)
 	case v.rule != "":
 		j.count.Tolerated[v.rule]++
 	case v.void != "":
@@ -25,43 +31,65 @@ func (j *Judge) add(e *event, s judged, v verdict) {
 	}
 }
 
-// record keeps a mismatch, once for equal ones.
-func (j *Judge) record(e *event, s judged, v verdict) {
+// keep keeps a mismatch, one for equal stacks of a sampler.
+func (j *Judge) keep(i int, s judged) {
+	e := j.events[i]
 	m := &misstepv1.Mismatch{
-		Check: j.in.Check, Kind: v.kind, Divergence: uint32(v.at), Thread: e.Thread.Name, Tid: int64(e.tid),
+		Check: j.in.Check, Kind: s.kind, Divergence: uint32(s.at), Tid: int64(e.tid), Sequence: uint64(i + 1),
 		Pc: s.call.PC, Sp: s.call.SP, Fp: s.call.FP, Count: 1,
 		Reference: &misstepv1.Trace{Source: "shadow", NumFrames: int32(len(s.shadow))},
-		Suspect:   &misstepv1.Trace{Source: string(j.in.Source), NumFrames: int32(len(s.stack))},
+		Suspect:   &misstepv1.Trace{Source: string(j.in.Source), Sampler: e.sampler, NumFrames: int32(len(e.Stack.Frames))},
 	}
-	for i := len(s.shadow) - 1; i >= 0; i-- {
-		m.Reference.Frames = append(m.Reference.Frames, frameOf(j.methods.names[s.shadow[i]]))
+	if e.Thread != nil {
+		m.Thread = e.Thread.Name
 	}
-	for i := len(s.stack) - 1; i >= 0; i-- {
-		f := &misstepv1.Frame{}
-		if raw := s.stack[i].raw; raw != nil {
-			f = &misstepv1.Frame{ClassName: raw.Class, Method: raw.Name, Descriptor_: raw.Descriptor, Bci: s.stack[i].bci}
+	for _, key := range slices.Backward(s.shadow) {
+		m.Reference.Frames = append(m.Reference.Frames, frameOf(j.methods.names[key]))
+	}
+	for _, f := range e.Stack.Frames {
+		out := &misstepv1.Frame{Bci: f.BCI}
+		if f.Method != nil {
+			out.ClassName, out.Method, out.Descriptor_ = f.Method.Class, f.Method.Name, f.Method.Descriptor
 		}
-		m.Suspect.Frames = append(m.Suspect.Frames, f)
+		m.Suspect.Frames = append(m.Suspect.Frames, out)
 	}
-	var k strings.Builder
-	fmt.Fprint(&k, e.sampler, m.Kind, m.Divergence)
-	for _, t := range []*misstepv1.Trace{m.Reference, m.Suspect} {
-		for _, f := range t.Frames {
-			fmt.Fprint(&k, "\n", f.GetClassName(), f.GetMethod(), f.GetDescriptor_())
-		}
-		k.WriteString("\n--")
-	}
-	if old, seen := j.seen[k.String()]; seen {
+	k := textOf(m)
+	switch old, seen := j.seen[k]; {
+	case seen:
 		old.Count++
-		return
+	case len(j.seen) < mostDistinct:
+		j.seen[k] = m
 	}
-	j.seen[k.String()] = m
 }
 
-func frameOf(name string) *misstepv1.Frame {
-	head, rest, _ := strings.Cut(name, "(")
-	dot := strings.LastIndexByte(head, '.')
-	return &misstepv1.Frame{
-		ClassName: strings.ReplaceAll(head[:max(dot, 0)], "/", "."), Method: head[dot+1:], Descriptor_: "(" + rest,
+// textOf is equal for mismatches that are the same but for where and when they were seen.
+func textOf(m *misstepv1.Mismatch) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, m.GetSuspect().GetSampler(), m.GetKind(), m.GetDivergence())
+	for _, t := range []*misstepv1.Trace{m.GetReference(), m.GetSuspect()} {
+		for _, f := range t.GetFrames() {
+			fmt.Fprintln(&b, f.GetClassName(), f.GetMethod(), f.GetDescriptor_())
+		}
+		fmt.Fprintln(&b)
 	}
+	return b.String()
+}
+
+// mismatches returns the most frequent mismatches, of equally frequent ones the earliest.
+func (j *Judge) mismatches() []*misstepv1.Mismatch {
+	list := slices.SortedFunc(maps.Values(j.seen), func(a, b *misstepv1.Mismatch) int {
+		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), cmp.Compare(a.GetSequence(), b.GetSequence()))
+	})
+	return list[:min(len(list), j.in.Limit)]
+}
+
+// frameOf parses the name of a method, "package/Class.name(descriptor)result".
+func frameOf(name string) *misstepv1.Frame {
+	head, rest, found := strings.Cut(name, "(")
+	dot := strings.LastIndexByte(head, '.')
+	f := &misstepv1.Frame{ClassName: strings.ReplaceAll(head[:max(dot, 0)], "/", "."), Method: head[dot+1:]}
+	if found {
+		f.Descriptor_ = "(" + rest
+	}
+	return f
 }

@@ -25,8 +25,8 @@ func (j *Judge) samples() []judged {
 	return out
 }
 
-// clock chooses the clock of the recording and the offset between its zero and the tap's; share is that of the events which then lie
-// in a call.
+// clock chooses the clock of the recording and the offset between its zero and the tap's; share is that of the events which then
+// lie in a call.
 func (j *Judge) clock() (k clock, offset int64, share float64) {
 	voters := j.events
 	if len(voters) > mostVoters {
@@ -58,16 +58,20 @@ func (j *Judge) clock() (k clock, offset int64, share float64) {
 func (j *Judge) sample(e *event, c *agent.TapCall) judged {
 	stop := func(v verdict) judged { return judged{call: c, verdict: v} }
 	switch {
-	case e.Failed == recording.True || e.Stack == nil || len(e.Stack.Frames) == 0:
-		return stop(verdict{unwalkable: true})
 	case !c.Shadow:
-		return stop(verdict{void: voidSlot})
+		return stop(verdict{void: voidShadow})
+	case e.Failed == recording.True || e.Stack == nil || len(e.Stack.Frames) == 0:
+		return stop(verdict{unwalkable: true, code: noFrame})
 	case c.Overflow || int(c.Depth) != len(c.Entries):
 		return stop(verdict{void: voidDepth})
 	}
+	if code, gaveUp := j.gaveUp(e.Stack); gaveUp {
+		return stop(verdict{unwalkable: true, code: code})
+	}
 	s := &sample{
-		cut: e.Stack.Truncated || e.Stack.Cut, carrier: c.Carrier, bottom: true,
-		later: j.in.Source == JFR && j.in.Feature >= 25, biased: e.Biased == recording.True,
+		cut: e.Stack.Truncated || e.Stack.Cut, carrier: c.Carrier, kinds: j.in.Source == JFR || walksVM(j.in.Walker),
+		// A CPU-time sample says whether its top is the safepoint's; an execution sample does not.
+		later: j.in.Source == JFR && j.in.Feature >= cooperative && e.Biased != recording.False,
 	}
 	for _, id := range c.Entries {
 		k := j.methods.ofID[id]
@@ -76,32 +80,20 @@ func (j *Judge) sample(e *event, c *agent.TapCall) judged {
 		}
 		s.shadow = append(s.shadow, k)
 	}
-	frames := e.Stack.Frames
-	s.stack = make([]frame, len(frames))
-	for i := range frames {
-		f := &frames[i]
-		s.stack[len(frames)-1-i] = frame{method: j.methods.of(f.Method), bci: f.BCI, kind: f.Kind, raw: f.Method}
+	for i := len(e.Stack.Frames) - 1; i >= 0; i-- {
+		f := &e.Stack.Frames[i]
+		if j.in.Source == AsyncProfiler && pseudo(f.Kind) {
+			continue
+		}
+		s.stack = append(s.stack, frame{method: j.methods.of(f.Method), bci: f.BCI, kind: f.Kind, raw: f.Method})
 	}
 	return judged{sample: s, call: c}
 }
 
-func rootOf(s *sample) string {
-	for i := range s.stack {
-		if m := s.stack[i].method; m != nil && s.stack[i].kind != recording.Native && s.stack[i].kind != recording.Cpp {
-			return m.name
-		}
+// rootOf is the name of the outermost method of a stack.
+func rootOf(stack []frame) string {
+	if len(stack) == 0 || stack[0].method == nil {
+		return ""
 	}
-	return ""
-}
-
-func (j *Judge) keepRoot(tid uint32, s *sample) {
-	if j.roots[tid] == nil {
-		j.roots[tid] = map[string]bool{}
-	}
-	j.roots[tid][rootOf(s)] = true
-}
-
-func (j *Judge) isRoot(tid uint32, s *sample) bool {
-	roots := j.roots[tid]
-	return len(roots) == 0 || roots[rootOf(s)]
+	return stack[0].name
 }

@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"misstep/agent"
@@ -10,9 +11,9 @@ import (
 
 // A recording's clock counts the ticks of the counter that the tap reads, from another zero: HotSpot subtracts what the counter was
 // at its start (cpu/x86/rdtsc_x86.cpp), and async-profiler takes over the JVM's zero (tsc.cpp). Where the JVM does not use that
-// counter its ticks are CLOCK_MONOTONIC, likewise from another zero (os_posix.cpp: elapsed_counter). So one number, the same for the
-// life of the JVM, turns the one into the other exactly, whatever happened to the system's time and however inaccurate the frequency
-// in a chunk's header is. It is the one with which most events lie in a call.
+// counter its ticks are CLOCK_MONOTONIC, likewise from another zero (os_posix.cpp: elapsed_counter). So one number, the same for
+// the life of the JVM, turns the one into the other exactly, whatever happened to the system's time and however inaccurate the
+// frequency in a chunk's header is. It is the one with which most events lie in a call.
 
 // instant is the time of an event in the ticks of its recording.
 func instant(c *recording.Chunk, startNanos int64) int64 {
@@ -65,15 +66,12 @@ func (k clock) perNano(t *agent.Tap) float64 {
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
 
-// zero returns what is to be added to the recording's ticks to get the tap's, and the share of the events that then lie in a call of
-// their thread. guess is near it: no further than reach away. Each pair of an event and a call votes for the offsets with which the
-// event lies in the call's window, the more so the narrower that is: windows in which a sampler's thread was waited for are wide. The
-// result is the middle of the offsets that have nearly as many votes as the best.
+// zero returns what is to be added to the recording's ticks to get the tap's, and the share of the events that then lie in a call
+// of their thread. guess is near it: no further than reach away. Each pair of an event and a call votes for the offsets with which
+// the event lies in the call's window; the narrower that is, the less likely it does by chance, and the more the vote counts (the
+// sum is a logarithm of a likelihood). The result is the middle of the best offsets.
 func (k clock) zero(calls calls, events []*event, guess func(*event) int64, reach int64) (offset int64, share float64) {
-	type edge struct {
-		at     int64
-		weight float64
-	}
+	type edge struct{ at, weight int64 }
 	var edges []edge
 	voters := 0
 	for _, e := range events {
@@ -84,35 +82,30 @@ func (k clock) zero(calls calls, events []*event, guess func(*event) int64, reac
 				continue
 			}
 			has = true
-			weight := 1 / float64(1+max(end-begin, 0))
-			edges = append(edges, edge{begin - e.ticks, weight}, edge{end - e.ticks, -weight})
+			weight := 1 + int64(1000*math.Log1p(float64(2*reach)/float64(1+max(end-begin, 0))))
+			edges = append(edges, edge{begin - e.ticks, weight}, edge{end - e.ticks + 1, -weight})
 		}
 		if has {
 			voters++
 		}
 	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.weight, a.weight)) })
-	best, peak, now := 0.0, 0, 0.0
-	sums := make([]float64, len(edges)) // from this edge to the next
-	for i, e := range edges {
-		now += e.weight
-		sums[i] = now
-		if now > best {
-			best, peak = now, i
-		}
-	}
-	if voters == 0 || best == 0 {
+	if voters == 0 {
 		return 0, 0
 	}
-	const nearly = 0.97
-	from, to := peak, peak
-	for from > 0 && sums[from-1] >= nearly*best {
-		from--
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.weight, b.weight)) })
+	var best, now, from, to int64
+	for i, e := range edges[:len(edges)-1] {
+		now += e.weight
+		next := edges[i+1].at
+		switch {
+		case next == e.at:
+		case now > best:
+			best, from, to = now, e.at, next
+		case now == best && e.at == to:
+			to = next
+		}
 	}
-	for to+1 < len(sums) && sums[to] >= nearly*best {
-		to++
-	}
-	offset = edges[from].at + (edges[to].at-edges[from].at)/2
+	offset = from + (to-1-from)/2
 	inside := 0
 	for _, e := range events {
 		if candidate(calls.of(e.tid, e.signal), k, e.ticks+offset).why != noSignal {

@@ -1,0 +1,116 @@
+package shadow
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"misstep/runner/recording"
+)
+
+// trace parses frames, outermost first: "a" is the instrumented method a in its body, "a@3" at index 3, "-x" a method that is not
+// instrumented, "?" one that is not named; the first letter of what follows a colon is the kind: i(nterpreted, the default),
+// c(ompiled), n (inlined), N(ative). "enter" and "exit" are MisstepShadow's.
+func trace(text string) (stack []frame) {
+	kinds := map[string]recording.FrameKind{
+		"": recording.Interpreted, "i": recording.Interpreted, "c": recording.Compiled, "n": recording.Inlined, "N": recording.Native,
+	}
+	for word := range strings.FieldsSeq(text) {
+		word, kind, _ := strings.Cut(word, ":")
+		name, index, placed := strings.Cut(word, "@")
+		f := frame{bci: 50, kind: kinds[kind]}
+		if placed {
+			f.bci = 0
+			for _, digit := range index {
+				f.bci = 10*f.bci + digit - '0'
+			}
+		}
+		switch {
+		case name == "?":
+		case name == "enter" || name == "exit":
+			f.method = &method{name: name, role: map[string]role{"enter": enter, "exit": exit}[name]}
+		case name[0] == '-':
+			f.method = &method{name: name}
+		default:
+			f.method = &method{name: name, key: keyOf(name), init: strings.HasPrefix(name, "init")}
+		}
+		stack = append(stack, f)
+	}
+	return stack
+}
+
+func keyOf(name string) uint32 {
+	key := uint32(1)
+	for _, r := range name {
+		key = 31*key + uint32(r)
+	}
+	return key
+}
+
+func shadowOf(text string) (keys []uint32) {
+	for name := range strings.FieldsSeq(text) {
+		keys = append(keys, keyOf(name))
+	}
+	return keys
+}
+
+func TestComparison(t *testing.T) {
+	for name, test := range map[string]struct {
+		shadow, trace string
+		change        func(*sample)
+		want          verdict
+	}{
+		"equal":                               {"a b c", "-m a b -x c -y", nil, verdict{}},
+		"nothing is instrumented":             {"", "-m -x", nil, verdict{}},
+		"top before its push":                 {"a b", "a b c@2", nil, verdict{rule: ruleWindow}},
+		"top behind its pop":                  {"a b", "a b c", nil, verdict{rule: ruleWindow}},
+		"in enter":                            {"a b", "a b c@3 enter", nil, verdict{rule: ruleWindow}},
+		"in exit":                             {"a b", "a b c exit", nil, verdict{rule: ruleWindow}},
+		"in exit, not popped yet":             {"a b c", "a b c exit", nil, verdict{}},
+		"two on top that are not there":       {"a b", "a b c d", nil, verdict{kind: extra, at: 2}},
+		"a constructor in its prologue":       {"a f", "a init f", nil, verdict{rule: ruleWindow}},
+		"a method without a name":             {"a b c", "a ? c", nil, verdict{rule: ruleNameless}},
+		"one missing on top":                  {"a b c", "a b -x", nil, verdict{rule: ruleTop}},
+		"two missing on top":                  {"a b c d", "a b -x", nil, verdict{kind: missing, at: 2}},
+		"all missing on top":                  {"a b", "-m -x", nil, verdict{kind: missing}},
+		"one missing in the middle":           {"a b c d", "a b d -x", nil, verdict{kind: missing, at: 2}},
+		"one missing at the bottom":           {"a b c d", "b c d -x", nil, verdict{kind: truncated, at: 1}},
+		"truncated":                           {"a b c d e", "d e -x", nil, verdict{kind: truncated, at: 3}},
+		"truncated above all that is on it":   {"a", "-x", func(s *sample) { s.bottom = false }, verdict{kind: truncated, at: 1}},
+		"another method":                      {"a b c d", "a x c d -y", nil, verdict{kind: wrongMethod, at: 1}},
+		"one too many in the middle":          {"a b c", "a x b c -y", nil, verdict{kind: extra, at: 1}},
+		"another stack":                       {"a b c d", "w x y z -q", nil, verdict{kind: foreign}},
+		"swapped":                             {"a b c d", "a c b d -x", nil, verdict{kind: foreign, at: 1}},
+		"another inlined method":              {"a r x y", "a r:c p:n", precisely, verdict{rule: ruleInline}},
+		"no inlined method":                   {"a r", "a r:c p:n q:n", precisely, verdict{rule: ruleInline}},
+		"another compiled method":             {"a r x", "a s:c p:n", precisely, verdict{kind: foreign, at: 1}},
+		"inlined, and wrong below":            {"a b r x", "a r:c p:n", precisely, verdict{kind: foreign, at: 1}},
+		"an interpreted method has no inline": {"a r x y", "a r p -q", precisely, verdict{kind: foreign, at: 2}},
+		"inlined by kinds that are not known": {"a r x y", "a r:c p:c", nil, verdict{rule: ruleInline}},
+		"a safepoint later, deeper":           {"a b", "a b c d e", later, verdict{rule: ruleSafepoint}},
+		"a safepoint later, returned":         {"a b c d", "a b -x", later, verdict{rule: ruleSafepoint}},
+		"a safepoint later, far away": {
+			"a b1 b2 b3 b4 b5 b6 b7 b8 b9 b10 b11 b12 b13 b14 b15 b16 b17", "a -x", later, verdict{kind: missing, at: 1},
+		},
+		"a safepoint later, truncated": {"a b c d", "c d -x", laterCut, verdict{kind: truncated, at: 2}},
+		"of a carrier":                 {"a b c", "x y z -q", func(s *sample) { s.carrier = true }, verdict{void: voidVirtual}},
+		"of a carrier, equal":          {"a b", "a b", func(s *sample) { s.carrier = true }, verdict{}},
+		"cut, equal":                   {"a b c d", "c d -x", cut, verdict{rule: ruleDepth}},
+		"cut, different":               {"a b c d", "b d -x", cut, verdict{void: voidDepth}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &sample{shadow: shadowOf(test.shadow), stack: trace(test.trace), bottom: true}
+			if test.change != nil {
+				test.change(s)
+			}
+			assert.Equal(t, test.want, compare(s))
+		})
+	}
+}
+
+func precisely(s *sample) { s.kinds = true }
+func later(s *sample)     { s.later = true }
+func cut(s *sample)       { s.cut = true }
+
+func laterCut(s *sample) { s.later, s.bottom = true, false }

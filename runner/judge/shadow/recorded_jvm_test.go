@@ -1,0 +1,217 @@
+package shadow
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/agent"
+	"misstep/internal/testenv"
+	"misstep/runner/recording"
+)
+
+// jdk is a JDK of the catalogue.
+type jdk struct {
+	Name, Path, Digest string
+	Feature            int
+}
+
+func (j jdk) java() string { return filepath.Join(j.Path, "bin", "java") }
+
+// catalogued returns a JDK by its name; the test skips where there is none.
+func catalogued(t *testing.T, name string) jdk {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(testenv.Home(t), "jdks", name+".json"))
+	if err != nil {
+		t.Skipf("%s is not in the catalogue (%v); run make catalogue", name, err)
+	}
+	var j jdk
+	require.NoError(t, json.Unmarshal(data, &j))
+	return j
+}
+
+// recorded is what one trial under a profiler left.
+type recorded struct {
+	input   Input
+	records []recording.Record
+}
+
+// judge returns the verdicts, each event changed before.
+func (r recorded) judge(change func(*recording.Event)) *Judge {
+	j := New(r.input)
+	for _, record := range r.records {
+		if e, is := record.(*recording.Event); is && change != nil {
+			copied := *e
+			change(&copied)
+			record = &copied
+		}
+		_ = j.Visit(record)
+	}
+	return j
+}
+
+// run runs a program, whose arguments end with its class and what it takes, under the flags of a profiler that writes file.
+func run(t *testing.T, j jdk, in Input, tap, dir, file string, flags, program []string) recorded {
+	t.Helper()
+	a, err := agent.Find(testenv.Agent(t))
+	require.NoError(t, err)
+	patch, err := agent.Prepare(t.Context(), a, j.java(), j.Feature, t.TempDir(), j.Digest)
+	require.NoError(t, err)
+	// The JVM does not start JFR where the classes of JFR's are instrumented while it does.
+	o := agent.Options{Out: dir, Seed: 1, Ratio: 0.5, Tap: tap, Exclude: []string{"jdk.*", "sun.*"}}
+	arguments, err := agent.JVMArgs(a, patch, j.Feature, o)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	debug := []string{"-Xmx512m", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+	all := append(append(append(debug, flags...), arguments...), program...)
+	output, err := exec.CommandContext(ctx, j.java(), all...).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+
+	taps, err := agent.ReadTap(filepath.Join(dir, agent.FileTap))
+	require.NoError(t, err)
+	list, err := os.ReadFile(filepath.Join(dir, agent.FileMethods))
+	require.NoError(t, err)
+	in.Tap, in.Methods, in.Feature, in.Limit = &taps, strings.Split(string(list), "\n"), j.Feature, 100
+	r := recorded{input: in}
+	jar := filepath.Join(testenv.Root(), "build", "recording", "misstep-recording.jar")
+	if _, err := os.Stat(jar); err != nil {
+		t.Skipf("the helper that reads recordings is not built (%v); run make recording", err)
+	}
+	helper := recording.Helper{Java: catalogued(t, "jdk17").java(), Jar: jar}
+	_, _, err = helper.Read(t.Context(), file, recording.Limits{}, func(record recording.Record) error {
+		r.records = append(r.records, record)
+		return nil
+	})
+	require.NoError(t, err)
+	return r
+}
+
+// mix returns the arguments that run the workload of that name; the test skips where it is not built.
+func mix(t *testing.T) []string {
+	t.Helper()
+	library := filepath.Join(testenv.Root(), "build", "workloads", "mix", "lib")
+	if _, err := os.Stat(library); err != nil {
+		t.Skipf("the workload mix is not built (%v); run make workloads", err)
+	}
+	return []string{"-cp", filepath.Join(library, "*"), "misstep.workloads.mix.Main", "40000", "7"}
+}
+
+func TestSamplesOfJFRHaveTheShadowOfTheirSignal(t *testing.T) {
+	settings, err := filepath.Abs("testdata/samples.jfc")
+	require.NoError(t, err)
+	for _, name := range []string{"jdk17", "jdk25"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "r.jfr")
+			flags := []string{
+				"-XX:StartFlightRecording=filename=" + file + ",settings=" + settings, "-XX:FlightRecorderOptions=stackdepth=1024",
+			}
+			r := run(t, catalogued(t, name), Input{Check: "jfr-shadow", Source: JFR}, "both", dir, file, flags, mix(t))
+			requireJudged(t, r)
+			requireFaultsSeen(t, r)
+		})
+	}
+}
+
+func TestSamplesOfAsyncProfilerHaveTheShadowOfTheirSignal(t *testing.T) {
+	library := os.Getenv("MISSTEP_ASYNC_PROFILER")
+	if library == "" {
+		t.Skip("MISSTEP_ASYNC_PROFILER does not name a libasyncProfiler.so")
+	}
+	for _, walker := range []string{"vm", "no"} {
+		t.Run(walker, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "r.jfr")
+			flags := []string{"-agentpath:" + library + "=start,event=ctimer,interval=1ms,cstack=" + walker + ",jfr,file=" + file}
+			in := Input{Check: "profiler-shadow", Source: AsyncProfiler, Walker: walker}
+			r := run(t, catalogued(t, "jdk25"), in, "prof", dir, file, flags, mix(t))
+			requireJudged(t, r)
+			requireFaultsSeen(t, r)
+		})
+	}
+}
+
+// requireJudged asserts that nearly every sample that a signal took is judged, and that nearly all of them are right.
+func requireJudged(t *testing.T, r recorded) {
+	t.Helper()
+	j := r.judge(nil)
+	v := j.Verdicts()
+	t.Log(v.Count)
+	for _, m := range v.Mismatches {
+		t.Log(m.GetKind(), m.GetDivergence(), m.GetSuspect().GetSampler(), len(m.GetReference().GetFrames()), m.GetSuspect().GetFrames())
+	}
+	expected := uint64(0)
+	for _, e := range j.events {
+		if e.Type != "jdk.NativeMethodSample" { // JFR sends no signal for it
+			expected++
+		}
+	}
+	expected -= v.Count.GetVoid()[voidShadow]
+	tolerated := uint64(0)
+	for _, n := range v.Count.GetTolerated() {
+		tolerated += n
+	}
+	answered := v.Count.GetMatch() + v.Count.GetMismatch() + tolerated
+	require.Greater(t, expected, uint64(100))
+	assert.Greater(t, 100*answered, 90*expected)
+	assert.Greater(t, 2*v.Count.GetMatch(), answered)
+	assert.Less(t, 20*v.Count.GetMismatch(), answered)
+}
+
+// requireFaultsSeen asserts that the samples that match no longer do when an instrumented method is taken out of the middle of
+// their traces, when the outer half is cut off, and when they get the trace of the sample before.
+func requireFaultsSeen(t *testing.T, r recorded) {
+	t.Helper()
+	clean := r.judge(nil)
+	samples := clean.samples()
+	right := map[int64]bool{} // by time
+	for i, s := range samples {
+		if s.sample != nil && compare(s.sample) == (verdict{}) && len(s.shadow) >= 5 {
+			right[clean.events[i].StartNanos] = true
+		}
+	}
+	instrumented := func(f recording.Frame) bool { m := clean.methods.of(f.Method); return m != nil && m.key != 0 }
+	for name, fault := range map[string]func([]recording.Frame) []recording.Frame{
+		"a frame of the middle dropped": func(frames []recording.Frame) []recording.Frame {
+			var places []int
+			for i, f := range frames {
+				if instrumented(f) {
+					places = append(places, i)
+				}
+			}
+			at := places[len(places)/2]
+			return append(append([]recording.Frame{}, frames[:at]...), frames[at+1:]...)
+		},
+		"the outer half cut off": func(frames []recording.Frame) []recording.Frame { return frames[:len(frames)/2] },
+	} {
+		j := r.judge(func(e *recording.Event) {
+			if right[e.StartNanos] {
+				e.Stack = &recording.Stack{Frames: fault(e.Stack.Frames)}
+			}
+		})
+		seen, all := 0, 0
+		changed := j.samples()
+		for i, s := range changed {
+			if s.sample == nil || !right[j.events[i].StartNanos] {
+				continue
+			}
+			s.bottom = name == "a frame of the middle dropped"
+			all++
+			if compare(s.sample).kind != "" {
+				seen++
+			}
+		}
+		t.Logf("%s: %d of %d", name, seen, all)
+		require.Greater(t, all, 50)
+		assert.GreaterOrEqual(t, 100*seen, 99*all, name)
+	}
+}
