@@ -48,6 +48,11 @@ func NeedsTap(list []*misstepv1.Check) bool {
 	return anyCheck(list, func(c Check) bool { return c.Tap })
 }
 
+// NeedsRecording reports whether one of the checks is made from a profiler's recording.
+func NeedsRecording(list []*misstepv1.Check) bool {
+	return anyCheck(list, func(c Check) bool { return len(c.Profilers) > 0 })
+}
+
 // HasCheck reports whether the recipe has a check of that name.
 func HasCheck(r *misstepv1.Recipe, name string) bool {
 	return slices.ContainsFunc(r.GetChecks(), func(c *misstepv1.Check) bool { return c.GetName() == name })

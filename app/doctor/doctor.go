@@ -43,6 +43,7 @@ func Examine(ctx context.Context, i local.Installation) []Diagnosis {
 	all := append([]Diagnosis{catalogues(i.Home)}, jdks(ctx, i)...)
 	all = append(all, workloads(i))
 	all = append(all, machines(vm.Doctor(ctx, i.Home))...)
+	all = append(all, profilers(ctx, i)...)
 	return append(all, tool("gdb", "native stacks of hung JVMs", "apt-get install gdb"),
 		tool("patchelf", "JDKs of other Debian suites", "apt-get install patchelf"),
 		tool("apt-get", "JDKs from Debian's packages", "import JDKs from folders or archives instead"),
@@ -84,6 +85,7 @@ func jdks(ctx context.Context, i local.Installation) []Diagnosis {
 			d.State, d.Detail = Limited, err.Error()
 			d.Remedy = "leave this JDK out of campaigns, or import it again: misstep jdk rm " + entry.Name
 		}
+		d.Detail += lacksJFR(entry.Path, entry.Feature)
 		all = append(all, d)
 	}
 	return all

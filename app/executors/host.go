@@ -26,10 +26,16 @@ func Host(i local.Installation, blobs corpus.Store, scratch string) (*jvm.Execut
 		return nil, err
 	}
 	provider := i.Provider(blobs)
+	helper, err := i.RecordingHelper()
+	if err != nil && !errors.Is(err, local.ErrNoHelper) { // without it, recipes that need it are refused
+		return nil, err
+	}
 	return &jvm.Executor{
 		JDK:        provider.JDK,
 		Workload:   provider.Workload,
 		Agent:      artefacts,
+		Recording:  helper,
+		Profilers:  i.Profilers(),
 		Corpus:     blobs,
 		Scratch:    scratch,
 		PatchCache: i.PatchCache(),
@@ -51,8 +57,8 @@ func Route(host *jvm.Executor, home, record string, logger *slog.Logger) (runner
 		return nil, fmt.Errorf("find this binary: %w", err)
 	}
 	machines := &guest.Executor{
-		JDK: host.JDK, Workload: host.Workload, Agent: host.Agent, Corpus: host.Corpus,
-		Scratch:    filepath.Join(host.Scratch, "machines"),
+		JDK: host.JDK, Workload: host.Workload, Agent: host.Agent, Recording: host.Recording, Profilers: host.Profilers,
+		Corpus: host.Corpus, Scratch: filepath.Join(host.Scratch, "machines"),
 		PatchCache: host.PatchCache, Home: home, Program: program, Command: []string{"trial"}, Record: record, Logger: logger,
 	}
 	var onHost runner.Executor = host

@@ -47,13 +47,8 @@ func (i Installation) Agent() (agent.Artefacts, error) {
 	if err != nil {
 		return agent.Artefacts{}, fmt.Errorf("find this binary: %w", err)
 	}
-	dir := filepath.Dir(exe)
-	candidates := []string{
-		filepath.Join(dir, "agent"), filepath.Join(dir, "..", "agent"),
-		filepath.Join(dir, "..", "lib", "misstep", "agent"),
-	}
 	var failures []error
-	for _, candidate := range candidates {
+	for _, candidate := range beside(filepath.Dir(exe), "agent") {
 		a, err := agent.Find(candidate)
 		if err == nil {
 			return a, nil
@@ -63,6 +58,11 @@ func (i Installation) Agent() (agent.Artefacts, error) {
 	return agent.Artefacts{}, fmt.Errorf("no agent artefacts beside %s "+
 		"(build them with `make agent`, or name their folder with --agent): %w",
 		exe, failures[len(failures)-1])
+}
+
+// beside lists where a folder of artefacts may be, seen from the folder of the program.
+func beside(dir, name string) []string {
+	return []string{filepath.Join(dir, name), filepath.Join(dir, "..", name), filepath.Join(dir, "..", "lib", "misstep", name)}
 }
 
 // Trees serves the files of every catalogued JDK and workload from the folders that hold them.

@@ -26,6 +26,8 @@ import (
 	"misstep/recipe"
 	"misstep/runner"
 	"misstep/runner/process"
+	"misstep/runner/profiler"
+	"misstep/runner/recording"
 	"misstep/runner/scratch"
 	"misstep/workloads"
 )
@@ -41,6 +43,8 @@ const (
 	bootLimit = 10 * time.Minute
 	// guestMemory is the memory that a guest needs besides its JVM, in MiB: kernel, files, watchdog.
 	guestMemory = 1024
+	// helperMemory is what the files of the JDK of the helper that reads recordings need in addition, in MiB.
+	helperMemory = 256
 	// maxEvidence bounds the evidence of a guest in bytes.
 	maxEvidence = 256 << 20
 )
@@ -56,6 +60,9 @@ type Executor struct {
 	Workload func(ctx context.Context, workload *misstepv1.Workload) (dir string, manifest workloads.Manifest, err error)
 	// Agent to load; without one only recipes without checks can run.
 	Agent agent.Artefacts
+	// Recording and Profilers as in jvm.Executor.
+	Recording recording.Helper
+	Profilers string
 	// Corpus takes the evidence; nil keeps none.
 	Corpus corpus.Store
 	// Scratch is the folder for the trials' folders.
@@ -174,6 +181,16 @@ func (e *Executor) machine(ctx context.Context, r *misstepv1.Recipe, folder stri
 		EvidenceDir: filepath.Join(folder, "evidence"), MaxEvidence: maxEvidence, Record: e.Record, Log: e.log(ctx),
 	}
 	path := filepath.Join(folder, "job.json")
+	if recipe.NeedsRecording(r.GetChecks()) {
+		j.HelperJava, j.HelperJar = e.Recording.Java, e.Recording.Jar
+	}
+	p, err := profiler.Of(r)
+	if err != nil {
+		return none, nil, runner.Permanent(err)
+	}
+	if p != nil && p.Library() != "" {
+		j.Profilers = e.Profilers
+	}
 	if r.GetExecutor() == Shared {
 		c.Mode = vm.ModeShared
 		accelerator := e.Accelerator
@@ -199,6 +216,21 @@ func (e *Executor) machine(ctx context.Context, r *misstepv1.Recipe, folder stri
 			jre, {Host: workload, Guest: placeWorkload}, {Host: e.Program, Guest: placeProgram}, {Host: path, Guest: placeJob},
 		}
 		j.Jdk, j.Workload, j.Patches = placeJdk, placeWorkload, placePatches
+		if j.Profilers != "" {
+			j.Profilers = placeProfilers
+			c.Trees = append(c.Trees, place(filepath.Join(e.Profilers, p.Library()), placeProfilers))
+		}
+		if j.HelperJar != "" {
+			helper, err := vm.JRE(ctx, e.Home, filepath.Dir(filepath.Dir(j.HelperJava)), nil)
+			if err != nil {
+				return none, nil, err
+			}
+			helper.Guest = placeHelper
+			c.Memory += helperMemory
+			c.Trees = append(c.Trees, helper, place(j.HelperJar, placeRecording))
+			j.HelperJava = filepath.Join(placeHelper, "bin", "java")
+			j.HelperJar = filepath.Join(placeRecording, filepath.Base(j.HelperJar))
+		}
 		if j.Agent != "" {
 			j.Agent = placeAgent
 			c.Trees = append(c.Trees,
@@ -236,6 +268,10 @@ const (
 	placeWorkload = "/trial/workload"
 	placeAgent    = "/trial/agent"
 	placePatches  = "/trial/patches"
+	// placeHelper has the JDK of the helper that reads recordings, placeRecording its jar.
+	placeHelper    = "/trial/helper"
+	placeRecording = "/trial/recording"
+	placeProfilers = "/trial/profilers"
 )
 
 // place returns the tree that puts a file into a folder of the guest, under its own name.

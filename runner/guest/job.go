@@ -44,6 +44,10 @@ type job struct {
 	Workload string          `json:"workload"`
 	Agent    string          `json:"agent"` // empty for none
 	Patches  string          `json:"patches"`
+	// HelperJava and HelperJar are the helper that reads recordings, Profilers the folder of profilers' libraries; empty for none.
+	HelperJava string `json:"helper_java,omitempty"`
+	HelperJar  string `json:"helper_jar,omitempty"`
+	Profilers  string `json:"profilers,omitempty"`
 }
 
 func (j job) recipe() (*misstepv1.Recipe, error) {

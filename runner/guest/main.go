@@ -16,6 +16,7 @@ import (
 	"misstep/runner"
 	"misstep/runner/jvm"
 	"misstep/runner/perturb"
+	"misstep/runner/recording"
 	"misstep/workloads"
 )
 
@@ -68,7 +69,8 @@ func (j job) run(ctx context.Context, evidence string, perturbers []perturb.Pert
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
 			return j.Workload, manifest, nil
 		},
-		Agent: artefacts, Corpus: store, Scratch: filepath.Join(scratch, "trials"), PatchCache: j.Patches, Perturbers: perturbers,
+		Agent: artefacts, Recording: recording.Helper{Java: j.HelperJava, Jar: j.HelperJar}, Profilers: j.Profilers, Corpus: store,
+		Scratch: filepath.Join(scratch, "trials"), PatchCache: j.Patches, Perturbers: perturbers,
 	}
 	if os.Getuid() == 0 {
 		executor.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}

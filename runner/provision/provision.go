@@ -74,7 +74,7 @@ func (p *Provider) JDK(ctx context.Context, want *misstepv1.Jdk) (home string, f
 	if home, err = jdk.Runnable(ctx, home); err != nil {
 		return "", 0, fmt.Errorf("JDK %s: %w", want.GetName(), err)
 	}
-	if feature, err = featureOf(home); errors.Is(err, os.ErrNotExist) { // Debian's JDK 8 has no file release
+	if feature, err = FeatureOf(home); errors.Is(err, os.ErrNotExist) { // Debian's JDK 8 has no file release
 		var entry jdk.Entry
 		entry, err = jdk.Inspect(ctx, home)
 		feature = entry.Feature
@@ -157,9 +157,9 @@ func (p *Provider) lock(digest corpus.Digest) *sync.Mutex {
 	return p.fetching[digest]
 }
 
-// featureOf reads the feature version from the file release, which nearly every JDK build has: JAVA_VERSION="17.0.15", or
+// FeatureOf reads the feature version from the file release, which nearly every JDK build has: JAVA_VERSION="17.0.15", or
 // "1.8.0_442" before JDK 9.
-func featureOf(home string) (int, error) {
+func FeatureOf(home string) (int, error) {
 	data, err := os.ReadFile(filepath.Join(home, "release"))
 	if err != nil {
 		return 0, fmt.Errorf("read its feature version: %w", err)

@@ -173,7 +173,7 @@ func TestFeatureOf(t *testing.T) {
 	} {
 		home := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(home, "release"), []byte(text), 0o600))
-		feature, err := featureOf(home)
+		feature, err := FeatureOf(home)
 		require.Equal(t, want, feature, text)
 		require.Equal(t, want == 0, err != nil, text)
 	}
