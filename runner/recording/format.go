@@ -6,7 +6,8 @@ package recording
 // Each chunk record begins new tables, so that a reader holds what one chunk refers to. Values that follow those known here are
 // ignored.
 //
-//	C chunk    u index, u offset in the file, u bytes, u startNanos, u durationNanos, u startTicks, u ticksPerSecond
+//	C chunk    u index, u offset in the file, u bytes, u startNanos, u durationNanos, u startTicks, u ticksPerSecond,
+//	           u state (0: finished), u flags (1: compressed integers, 2: last chunk)
 //	S string   s
 //	T type     u name (S)
 //	H thread   u constant id, u OS thread id, u Java thread id, u name (S), u thread group (S), u virtual
@@ -18,14 +19,17 @@ package recording
 //	           u state (S), u Truth of biased * 4 + Truth of failed
 //	L lost     z start in ns after the chunk's, u thread (H), u samples
 //	G setting  u event type (S), u name (S), u value (S)
-//	P pool     u type (S), u constants defined, u constants referred to
-//	U lacking  u type (S), u constant id, u referring type (S), u position of the first reference in the chunk
-//	D twice    u type (S), u constant id, u type (S), u position in the chunk of a definition that differs from the last one
-//	X problem  u chunk index, u offset in the file, s message
+//	P pool     u type (S), u ids defined, u ids referred to (the sum of its links), u ids defined again with other contents
+//	R link     u type (S), u referring type (S), u its field (S), u ids referred to, u of them not defined
+//	U lacking  u type (S), u constant id, u referring type (S), u position of the first reference in the chunk, u its field (S)
+//	D twice    u type (S), u constant id, u type (S), u position in the chunk of a definition that differs from the last one,
+//	           u the fields that differ, with commas (S)
+//	V window   u event type (S), u events, z first end, z last end: in ns after the chunk's start
+//	X problem  u chunk index, u offset in the file, s message, u ProblemKind
 //	N count    s event type, u events: of all chunks, at the end
 //	Z end      u complete (0: the output reached its limit), u chunks, u problems, u events with a stack trace, u bytes lost,
 //	           u samples lost
-const magic = "MISSREC1"
+const magic = "MISSREC2"
 
 const (
 	tagChunk   = 'C'
@@ -38,6 +42,8 @@ const (
 	tagLost    = 'L'
 	tagSetting = 'G'
 	tagPool    = 'P'
+	tagLink    = 'R'
+	tagWindow  = 'V'
 	tagLacking = 'U'
 	tagTwice   = 'D'
 	tagProblem = 'X'

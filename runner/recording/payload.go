@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // payload reads the values of one record. The first error stays; what is read after it is zero.
@@ -30,6 +31,25 @@ func (p *payload) zigzag() int64 {
 }
 
 func (p *payload) signed() int64 { return int64(p.unsigned()) }
+
+// count reads a number of things in a chunk, which has fewer than 2³¹ bytes.
+func (p *payload) count() int {
+	value := p.unsigned()
+	if value > math.MaxInt32 {
+		p.fail(fmt.Errorf("a count of %d", value))
+		return 0
+	}
+	return int(value)
+}
+
+func (p *payload) problemKind() ProblemKind {
+	value := p.unsigned()
+	if value > uint64(Parser) {
+		p.fail(fmt.Errorf("kind %d of a problem", value))
+		return UnspecifiedProblem
+	}
+	return ProblemKind(value)
+}
 
 func (p *payload) text() string {
 	size := p.unsigned()

@@ -113,13 +113,20 @@ func (r *reader) decode(tag byte, p *payload) Record {
 		text := func() string { return entry(p, t.strings, "string") }
 		return &Setting{Type: text(), Name: text(), Value: text()}
 	case tagPool:
-		return &Pool{Type: entry(p, t.strings, "string"), Defined: int(p.unsigned()), Referenced: int(p.unsigned())}
+		return &Pool{
+			Type: entry(p, t.strings, "string"), Defined: p.count(), Referenced: p.count(), Twice: p.count(),
+		}
+	case tagLink:
+		text := func() string { return entry(p, t.strings, "string") }
+		return &Link{Type: text(), From: text(), Field: text(), Referenced: p.count(), Lacking: p.count()}
+	case tagWindow:
+		return &Window{Type: entry(p, t.strings, "string"), Events: p.signed(), FirstNanos: p.zigzag(), LastNanos: p.zigzag()}
 	case tagLacking:
 		return t.fault(p, Lacking)
 	case tagTwice:
 		return t.fault(p, Twice)
 	case tagProblem:
-		return &Problem{Chunk: int(p.unsigned()), Offset: p.signed(), Message: p.text()}
+		return &Problem{Chunk: int(p.unsigned()), Offset: p.signed(), Message: p.text(), Kind: p.problemKind()}
 	case tagCount:
 		r.summary.Types[p.text()] = p.signed()
 	case tagEnd:
@@ -137,6 +144,7 @@ func (r *reader) decodeChunk(p *payload) Record {
 	r.chunk = Chunk{
 		Index: int(p.unsigned()), Offset: p.signed(), Bytes: p.signed(),
 		StartNanos: p.signed(), DurationNanos: p.signed(), StartTicks: p.signed(), TicksPerSecond: p.signed(),
+		State: uint8(p.unsigned()), Last: p.unsigned()&2 != 0,
 	}
 	chunk := r.chunk
 	return &chunk
@@ -167,7 +175,7 @@ func (t *tables) thread(p *payload) *Thread {
 func (t *tables) fault(p *payload, kind FaultKind) *Fault {
 	return &Fault{
 		Kind: kind, Type: entry(p, t.strings, "string"), ID: p.unsigned(),
-		From: entry(p, t.strings, "string"), Position: p.signed(),
+		From: entry(p, t.strings, "string"), Position: p.signed(), Field: entry(p, t.strings, "string"),
 	}
 }
 

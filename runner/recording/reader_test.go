@@ -41,7 +41,7 @@ func (s *stream) record(tag byte, values ...any) *stream {
 // example is a chunk with one event of each kind.
 func example() *stream {
 	return newStream().
-		record('C', uint(0), uint(0), uint(999), uint(1_000_000), uint(500), uint(77), uint(1_000_000_000)).
+		record('C', uint(0), uint(0), uint(999), uint(1_000_000), uint(500), uint(77), uint(1_000_000_000), uint(3), uint(3)).
 		record('S', "jdk.CPUTimeSample").record('S', "main").record('S', "a.B").record('S', "bootstrap").
 		record('S', "m").record('S', "(I)V").record('S', "STATE_RUNNABLE").
 		record('T', uint(1)).
@@ -52,10 +52,12 @@ func example() *stream {
 		record('E', uint(1), 40, uint(0), uint(0), uint(0), uint(0), uint(0), uint(0)).
 		record('L', 50, uint(1), uint(6)).
 		record('G', uint(1), uint(2), uint(7)).
-		record('P', uint(1), uint(12), uint(13)).
-		record('U', uint(2), uint(25), uint(3), uint(140)).
-		record('D', uint(2), uint(26), uint(2), uint(141)).
-		record('X', uint(1), uint(999), "no chunk begins here").
+		record('P', uint(1), uint(12), uint(13), uint(14)).
+		record('R', uint(2), uint(3), uint(5), uint(30), uint(1)).
+		record('U', uint(2), uint(25), uint(3), uint(140), uint(5)).
+		record('D', uint(2), uint(26), uint(2), uint(141), uint(5)).
+		record('V', uint(1), uint(17), -4, 900).
+		record('X', uint(1), uint(999), "no chunk begins here", uint(4)).
 		record('N', "jdk.CPUTimeSample", uint(2)).
 		record('Z', uint(1), uint(1), uint(1), uint(2), uint(0), uint(6))
 }
@@ -80,7 +82,7 @@ func TestRecordsOfEachKind(t *testing.T) {
 		{Method: method, BCI: 12, Line: 34, Kind: Compiled}, {BCI: -1, Line: -1},
 	}}
 	require.Equal(t, []Record{
-		&Chunk{Bytes: 999, StartNanos: 1_000_000, DurationNanos: 500, StartTicks: 77, TicksPerSecond: 1_000_000_000},
+		&Chunk{Bytes: 999, StartNanos: 1_000_000, DurationNanos: 500, StartTicks: 77, TicksPerSecond: 1_000_000_000, State: 3, Last: true},
 		&Event{
 			Type: "jdk.CPUTimeSample", StartNanos: 999_997, PeriodNanos: 10_000_000, Thread: thread, Stack: stack,
 			State: "STATE_RUNNABLE", Biased: True, Failed: False,
@@ -88,20 +90,22 @@ func TestRecordsOfEachKind(t *testing.T) {
 		&Event{Type: "jdk.CPUTimeSample", StartNanos: 1_000_040},
 		&Lost{StartNanos: 1_000_050, Thread: thread, Samples: 6},
 		&Setting{Type: "jdk.CPUTimeSample", Name: "main", Value: "STATE_RUNNABLE"},
-		&Pool{Type: "jdk.CPUTimeSample", Defined: 12, Referenced: 13},
-		&Fault{Kind: Lacking, Type: "main", ID: 25, From: "a.B", Position: 140},
-		&Fault{Kind: Twice, Type: "main", ID: 26, From: "main", Position: 141},
-		&Problem{Chunk: 1, Offset: 999, Message: "no chunk begins here"},
+		&Pool{Type: "jdk.CPUTimeSample", Defined: 12, Referenced: 13, Twice: 14},
+		&Link{Type: "main", From: "a.B", Field: "m", Referenced: 30, Lacking: 1},
+		&Fault{Kind: Lacking, Type: "main", ID: 25, From: "a.B", Position: 140, Field: "m"},
+		&Fault{Kind: Twice, Type: "main", ID: 26, From: "main", Position: 141, Field: "m"},
+		&Window{Type: "jdk.CPUTimeSample", Events: 17, FirstNanos: -4, LastNanos: 900},
+		&Problem{Chunk: 1, Offset: 999, Message: "no chunk begins here", Kind: Layout},
 	}, records)
 	require.Equal(t, Summary{
 		Complete: true, Chunks: 1, Problems: 1, Events: 2, LostSamples: 6, Types: map[string]int64{"jdk.CPUTimeSample": 2},
 	}, summary)
-	require.EqualError(t, records[8].(*Problem), "chunk 1, offset 999 of the recording: no chunk begins here")
+	require.EqualError(t, records[10].(*Problem), "chunk 1, offset 999 of the recording: no chunk begins here")
 }
 
 func TestTablesEndWithTheirChunk(t *testing.T) {
-	s := newStream().record('C', uint(0), uint(0), uint(9), uint(0), uint(0), uint(0), uint(0)).record('S', "x").
-		record('C', uint(1), uint(9), uint(9), uint(0), uint(0), uint(0), uint(0)).record('T', uint(1))
+	s := newStream().record('C', uint(0), uint(0), uint(9), uint(0), uint(0), uint(0), uint(0), uint(0), uint(0)).record('S', "x").
+		record('C', uint(1), uint(9), uint(9), uint(0), uint(0), uint(0), uint(0), uint(0), uint(0)).record('T', uint(1))
 	_, _, err := collect(s.Bytes())
 	require.EqualError(t, err, `record 4 ('T') of the stream: string 1 of 0`)
 }
@@ -114,7 +118,7 @@ func TestAStreamThatEndsEarlyKeepsWhatWasRead(t *testing.T) {
 		records, summary, err := collect(whole[:cut])
 		require.ErrorIs(t, err, ErrNoEnd, "%d bytes", cut)
 		assert.False(t, summary.Complete)
-		assert.LessOrEqual(t, len(records), complete.Chunks+8)
+		assert.LessOrEqual(t, len(records), complete.Chunks+10)
 	}
 }
 
@@ -126,7 +130,7 @@ func TestWrongStreams(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"no stream":         {[]byte("Picked up JAVA_TOOL_OPTIONS"), `begins with "Picked u", not "MISSREC1": build the helper`},
+		"no stream":         {[]byte("Picked up JAVA_TOOL_OPTIONS"), `begins with "Picked u", not "MISSREC2": build the helper`},
 		"unknown tag":       {bytesOf('?'), `record 1 ('?') of the stream: unknown tag`},
 		"long record":       {after('S', 0xff, 0xff, 0xff, 0x7f), `has 268435455 bytes; the limit is 1048576`},
 		"string too long":   {after('S', 2, 9, 'x'), `record 1 ('S') of the stream: a value goes beyond the record`},
@@ -134,6 +138,8 @@ func TestWrongStreams(t *testing.T) {
 		"truths":            {bytesOf('E', none, 0, none, none, none, none, none, uint(3)), `truth values 0x3`},
 		"record too short":  {bytesOf('Z', uint(1)), `record 1 ('Z') of the stream: a value goes beyond the record`},
 		"frame's method":    {bytesOf('K', uint(1), none, uint(1), uint(3), 0, 0, none), `method 3 of 0`},
+		"count":             {bytesOf('P', none, uint(1<<31)), "a count of 2147483648"},
+		"kind of problem":   {bytesOf('X', none, none, "", uint(6)), "kind 6 of a problem"},
 		"values from later": {bytesOf('Z', uint(1), none, none, none, none, none, uint(8)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

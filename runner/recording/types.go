@@ -2,7 +2,7 @@ package recording
 
 import "fmt"
 
-// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting, *Pool, *Fault or *Problem.
+// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting, *Pool, *Link, *Fault, *Window or *Problem.
 type Record interface{ record() }
 
 func (*Chunk) record()   {}
@@ -10,7 +10,9 @@ func (*Event) record()   {}
 func (*Lost) record()    {}
 func (*Setting) record() {}
 func (*Pool) record()    {}
+func (*Link) record()    {}
 func (*Fault) record()   {}
+func (*Window) record()  {}
 func (*Problem) record() {}
 
 // Chunk is the header of a chunk. The records that follow, up to the next chunk, are from it.
@@ -23,6 +25,10 @@ type Chunk struct {
 	StartNanos, DurationNanos int64
 	// StartTicks is the events' clock at StartNanos.
 	StartTicks, TicksPerSecond int64
+	// State is 0 when the recorder finished the chunk, else its number of flushes, or 255 while it was writing the header.
+	State uint8
+	// Last says that the recorder meant no other chunk to follow.
+	Last bool
 }
 
 // Event is an event with a stack trace. What it points to is shared by the events of its chunk.
@@ -127,11 +133,33 @@ type Setting struct{ Type, Name, Value string }
 // Pool counts the constants of one type in a chunk.
 type Pool struct {
 	Type string
-	// Defined in the chunk, and Referenced by its events and constants: distinct ids, without 0, which means none.
+	// Defined in the chunk, and Referenced by its events and constants: distinct ids of each Link, without 0, which means none.
 	Defined, Referenced int
+	// Twice is the number of ids that are defined again with other contents.
+	Twice int
 }
 
-// Fault is a constant of a chunk that is missing or ambiguous. At most 1,000 are reported per chunk.
+// Link counts the references from one field of the events or constants of a type to constants of another, in a chunk. The Links of
+// a chunk, and its Faults, are there only if all of the chunk could be read; otherwise a Problem says why not.
+type Link struct {
+	// Type of the constants.
+	Type string
+	// From is the type of the event or constant, Field the field in it or in a structure that it contains; empty for a string whose
+	// constant is another one.
+	From, Field string
+	// Referenced counts the distinct ids, without 0; Lacking those that the chunk does not define.
+	Referenced, Lacking int
+}
+
+// Window is when the events of one type in a chunk ended: an event is written to the chunk that is open at its end.
+type Window struct {
+	Type   string
+	Events int64
+	// FirstNanos and LastNanos are the first and the last end of an event, after the chunk's start.
+	FirstNanos, LastNanos int64
+}
+
+// Fault is a constant of a chunk that is missing or ambiguous. At most 1,000 of each kind are reported per chunk.
 type Fault struct {
 	Kind FaultKind
 	// Type and ID of the constant.
@@ -140,6 +168,8 @@ type Fault struct {
 	// From is the type of the event or constant that refers to it, Position where it does so first, in bytes in the chunk.
 	From     string
 	Position int64
+	// Field of From that refers to it; if it is defined twice, the fields of Type that differ, with commas.
+	Field string
 }
 
 // FaultKind is what is wrong with a constant.
@@ -161,7 +191,26 @@ type Problem struct {
 	Chunk   int
 	Offset  int64
 	Message string
+	Kind    ProblemKind
 }
+
+// ProblemKind tells who or what is to blame for a problem.
+type ProblemKind uint8
+
+// The kinds of problems.
+const (
+	UnspecifiedProblem ProblemKind = iota
+	// CutFile: the file ends in the chunk.
+	CutFile
+	// Unfinished: the recorder had not finished the chunk; the JVM died, or was still writing.
+	Unfinished
+	// Limit: a limit of the reading was reached.
+	Limit
+	// Layout: the bytes are not what the format demands.
+	Layout
+	// Parser: JMC failed.
+	Parser
+)
 
 func (p *Problem) Error() string {
 	return fmt.Sprintf("chunk %d, offset %d of the recording: %s", p.Chunk, p.Offset, p.Message)

@@ -1,22 +1,11 @@
 package misstep.recording;
 
-import java.util.TreeMap;
-
 /**
- * Which constants a chunk defines, and to which its events and constants refer: what a parser
- * hides, since it takes the last definition of an id and null for one that is missing.
+ * Goes through a whole chunk by its metadata: which constants it defines, to which its events and
+ * constants refer, and when its events ended. A parser hides this, since it takes the last
+ * definition of an id and null for one that is missing.
  */
 final class Constants implements Values.Visitor {
-  private static final String THREAD = "java.lang.Thread";
-
-  /** Of each kind of fault, this many are written per chunk; the counts have all. */
-  private static final int MAX_FAULTS = 1000;
-
-  private static final class Pool {
-    final LongMap defined = new LongMap(); // id to the hash of the value
-    final LongMap referenced = new LongMap(); // id to the referrer's type << 32 | position
-  }
-
   private final byte[] chunk;
   private final int size;
   private final ChunkHeader header;
@@ -24,11 +13,10 @@ final class Constants implements Values.Visitor {
   private final Tables tables;
   private final Metadata metadata;
   private final Values values;
-  private final TreeMap<Long, Pool> pools = new TreeMap<>();
+  private final Pools pools;
+  private final EventTimes times;
   private final LongMap virtual = new LongMap();
-  private Metadata.Type referrer;
   private long current;
-  private int faults;
 
   Constants(ChunkHeader header, byte[] chunk, int size, StreamWriter out, Tables tables) {
     this.header = header;
@@ -38,6 +26,8 @@ final class Constants implements Values.Visitor {
     this.tables = tables;
     this.metadata = new Metadata(chunk, size, header.metadata());
     this.values = new Values(metadata, this);
+    this.pools = new Pools(metadata, out, tables);
+    this.times = new EventTimes(header);
   }
 
   /** Returns the ids of the virtual threads. */
@@ -45,7 +35,7 @@ final class Constants implements Values.Visitor {
     return virtual;
   }
 
-  /** Reads the constants, then the events, and writes what is amiss. */
+  /** Reads the constants, then the events, and writes what there is and what is amiss. */
   void check() {
     int chained = 0;
     long at = 0;
@@ -55,6 +45,9 @@ final class Constants implements Values.Visitor {
         throw new BrokenChunkException("the chain of checkpoints leads to " + at, 16);
       }
       delta = checkpoint((int) at);
+      if (delta > 0) {
+        throw new BrokenChunkException("the chain of checkpoints goes forward", (int) at);
+      }
     }
     int checkpoints = 0;
     EventWalk walk = new EventWalk(chunk, size);
@@ -73,7 +66,8 @@ final class Constants implements Values.Visitor {
           checkpoints + " checkpoints in the chunk, " + chained + " in the chain from the header",
           16);
     }
-    write();
+    pools.write(new Same(chunk, size, metadata, pools));
+    times.write(out, tables);
   }
 
   private long checkpoint(int position) {
@@ -88,10 +82,9 @@ final class Constants implements Values.Visitor {
     cursor.octet(); // kind of the checkpoint
     for (int left = cursor.count(); left > 0; left--) {
       Metadata.Type type = known(cursor.integer(), cursor.position());
-      Pool pool = pool(type.id());
-      referrer = type;
+      pools.from(type);
       for (int constants = cursor.count(); constants > 0; constants--) {
-        constant(type, pool, cursor);
+        constant(type, cursor);
       }
     }
     if (cursor.position() - position != bytes) {
@@ -101,14 +94,11 @@ final class Constants implements Values.Visitor {
     return delta;
   }
 
-  private void constant(Metadata.Type type, Pool pool, Cursor cursor) {
+  private void constant(Metadata.Type type, Cursor cursor) {
     current = cursor.integer();
     int from = cursor.position();
     values.constant(type, cursor);
-    long hash = cursor.hashSince(from);
-    if (!pool.defined.putIfAbsent(current, hash) && pool.defined.get(current) != hash) {
-      fault('D', type, current, type, from);
-    }
+    pools.define(type, current, from);
   }
 
   private void event(EventWalk walk) {
@@ -116,8 +106,10 @@ final class Constants implements Values.Visitor {
     Cursor cursor = new Cursor(chunk, walk.position(), walk.complete());
     cursor.integer(); // size
     cursor.integer(); // type
-    referrer = type;
+    pools.from(type);
+    times.begin();
     values.fields(type, cursor);
+    times.end(type);
     if (cursor.position() != walk.complete()) {
       throw new BrokenChunkException(
           type.name() + " has " + (walk.complete() - cursor.position()) + " bytes after its fields",
@@ -126,46 +118,17 @@ final class Constants implements Values.Visitor {
   }
 
   @Override
-  public void reference(long type, long id, int position) {
-    if (id != 0) {
-      pool(type).referenced.putIfAbsent(id, referrer.id() << 32 | position);
-    }
+  public void reference(Metadata.Field field, long type, long id, int position) {
+    pools.reference(field, type, id, position);
   }
 
   @Override
-  public void truth(Metadata.Type owner, String field, boolean value) {
-    if (value && THREAD.equals(owner.name()) && "virtual".equals(field)) {
+  public void value(Metadata.Field field, long value) {
+    if (field.role() != Metadata.Role.VIRTUAL) {
+      times.value(field, value);
+    } else if (value != 0) {
       virtual.putIfAbsent(current, 1);
     }
-  }
-
-  private void write() {
-    pools.forEach(
-        (type, pool) -> {
-          int name = tables.string(metadata.type(type).name());
-          out.unsigned(name)
-              .unsigned(pool.defined.size())
-              .unsigned(pool.referenced.size())
-              .end('P');
-          pool.referenced.forEach(
-              (id, from) -> {
-                if (!pool.defined.contains(id)) {
-                  fault('U', metadata.type(type), id, metadata.type(from >>> 32), (int) from);
-                }
-              });
-        });
-  }
-
-  private void fault(char tag, Metadata.Type type, long id, Metadata.Type from, int position) {
-    if (faults++ < MAX_FAULTS) {
-      int name = tables.string(type.name());
-      int fromName = tables.string(from.name());
-      out.unsigned(name).unsigned(id).unsigned(fromName).unsigned(position).end(tag);
-    }
-  }
-
-  private Pool pool(long type) {
-    return pools.computeIfAbsent(type, t -> new Pool());
   }
 
   private Metadata.Type known(long id, int position) {

@@ -1,6 +1,7 @@
 package misstep.recording;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 
 /**
  * Reads the primitive values of a chunk: integers are LEB128 with at most nine bytes, of which the
@@ -63,12 +64,8 @@ final class Cursor {
         data, from, bytes, utf8 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1);
   }
 
-  /** Returns a hash (64-bit FNV-1a) of the bytes between a position and this one. */
-  long hashSince(int position) {
-    long hash = 0xcbf29ce484222325L;
-    for (int i = position; i < at; i++) {
-      hash = (hash ^ data[i] & 0xff) * 0x100000001b3L;
-    }
-    return hash;
+  /** Reports whether the bytes from a position to this one are those of another cursor's. */
+  boolean sameSince(int position, Cursor other, int otherPosition) {
+    return Arrays.equals(data, position, at, other.data, otherPosition, other.at);
   }
 }

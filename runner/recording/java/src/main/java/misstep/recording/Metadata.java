@@ -10,11 +10,20 @@ import java.util.Map;
  * jdk.jfr.internal.MetadataWriter} writes them.
  */
 final class Metadata {
+  private static final String THREAD = "java.lang.Thread";
   private static final int MAX_DEPTH = 16;
   private static final int MAX_ELEMENTS = 1 << 20;
 
+  /** What the value of a field means to those who check a chunk. */
+  enum Role {
+    NONE,
+    START,
+    DURATION,
+    VIRTUAL
+  }
+
   /** A field of a type; {@code pooled}: its value is the id of a constant of its type. */
-  record Field(String name, long type, boolean pooled, boolean array) {}
+  record Field(String name, long type, boolean pooled, boolean array, Role role) {}
 
   /** A type: an event, a constant, or a primitive, which has no fields. */
   record Type(long id, String name, List<Field> fields) {}
@@ -66,19 +75,28 @@ final class Metadata {
       type = new Type(number(attributes.get("id")), attributes.get("name"), new ArrayList<>());
       types.put(type.id(), type);
     } else if ("field".equals(name) && parent != null) {
-      parent.fields().add(field(attributes));
+      parent.fields().add(field(parent, attributes));
     }
     for (int left = cursor.count(); left > 0; left--) {
       element(type, depth + 1);
     }
   }
 
-  private Field field(Map<String, String> attributes) {
+  private Field field(Type owner, Map<String, String> attributes) {
+    String name = attributes.get("name");
+    Role role =
+        switch (String.valueOf(name)) {
+          case "startTime" -> Role.START;
+          case "duration" -> Role.DURATION;
+          case "virtual" -> THREAD.equals(owner.name()) ? Role.VIRTUAL : Role.NONE;
+          default -> Role.NONE;
+        };
     return new Field(
-        attributes.get("name"),
+        name,
         number(attributes.get("class")),
         "true".equals(attributes.get("constantPool")),
-        "1".equals(attributes.get("dimension")));
+        "1".equals(attributes.get("dimension")),
+        role);
   }
 
   private String text() {

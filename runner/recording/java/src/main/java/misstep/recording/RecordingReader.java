@@ -43,7 +43,7 @@ final class RecordingReader {
         index++;
       }
       if (channel.size() == 0) {
-        problem(0, "the file is empty");
+        problem(ProblemKind.CUT, 0, "the file is empty");
       }
     } catch (StreamWriter.FullException e) {
       complete = false;
@@ -59,28 +59,39 @@ final class RecordingReader {
     long left = channel.size() - offset;
     ByteBuffer head = read(channel, offset, (int) Math.min(left, ChunkHeader.BYTES));
     if (!ChunkHeader.startsAt(head)) {
-      problem(offset, "no chunk begins here: the file has " + left + " more bytes");
+      problem(
+          ProblemKind.LAYOUT,
+          offset,
+          "no chunk begins here: the file has " + left + " more bytes");
       return 0;
     }
     if (left < ChunkHeader.BYTES) {
-      problem(offset, "the file ends in the header of the chunk");
+      problem(ProblemKind.CUT, offset, "the file ends in the header of the chunk");
       return 0;
     }
     ChunkHeader header = ChunkHeader.read(head);
     if (header.major() != 1 && header.major() != 2) {
       problem(
-          offset, "the format of the chunk has version " + header.major() + "; known are 1 and 2");
+          ProblemKind.LAYOUT,
+          offset,
+          "the format of the chunk has version " + header.major() + "; known are 1 and 2");
       return 0;
     }
     boolean cut = header.size() > left || header.size() < ChunkHeader.BYTES;
     long size = cut ? left : header.size();
     if (size > limits.chunkBytes()) {
-      problem(offset, "the chunk has " + size + " bytes; the limit is " + limits.chunkBytes());
+      problem(
+          ProblemKind.LIMIT,
+          offset,
+          "the chunk has " + size + " bytes; the limit is " + limits.chunkBytes());
       return cut ? 0 : size;
     }
     byte[] data = read(channel, offset, (int) size).array();
     if (cut) {
-      problem(offset, "the header says " + header.size() + " bytes; the file ends after " + left);
+      problem(
+          ProblemKind.CUT,
+          offset,
+          "the header says " + header.size() + " bytes; the file ends after " + left);
       int usable = EventWalk.salvage(data, data.length);
       if (usable > 0) {
         parse(ChunkHeader.read(ByteBuffer.wrap(data)), data, usable, offset);
@@ -89,6 +100,7 @@ final class RecordingReader {
     }
     if (header.state() != 0) {
       problem(
+          ProblemKind.UNFINISHED,
           offset,
           "the chunk was not finished: its header says " + size + " bytes, of the file's " + left);
     }
@@ -104,6 +116,8 @@ final class RecordingReader {
         .unsigned(header.durationNanos())
         .unsigned(header.startTicks())
         .unsigned(header.ticksPerSecond())
+        .unsigned(header.state())
+        .unsigned(header.flags())
         .end('C');
     summary.chunk();
     Tables tables = new Tables(out, limits.frames());
@@ -121,6 +135,7 @@ final class RecordingReader {
       out.discard();
       int at = EventWalk.positionOf(data, size, sinks.read());
       problem(
+          e instanceof OutOfMemoryError ? ProblemKind.LIMIT : ProblemKind.PARSER,
           offset + Math.max(at, 0),
           "after " + sinks.read() + " events of the chunk: " + String.valueOf(e));
     }
@@ -129,7 +144,9 @@ final class RecordingReader {
   private void constants(ChunkHeader header, byte[] data, int size, long offset, Tables tables) {
     if (!header.compressed()) {
       problem(
-          offset, "the integers of the chunk are not compressed: its constants are not checked");
+          ProblemKind.LIMIT,
+          offset,
+          "the integers of the chunk are not compressed: its constants are not checked");
       return;
     }
     try {
@@ -138,13 +155,20 @@ final class RecordingReader {
       constants.check();
     } catch (BrokenChunkException e) {
       out.discard();
-      problem(offset + e.position(), "constants: " + e.getMessage());
+      problem(ProblemKind.LAYOUT, offset + e.position(), "constants: " + e.getMessage());
+    } catch (OutOfMemoryError e) {
+      out.discard();
+      problem(ProblemKind.LIMIT, offset, "constants: " + e);
     }
   }
 
-  private void problem(long offset, String message) {
+  private void problem(ProblemKind kind, long offset, String message) {
     summary.error();
-    out.unsigned(index).unsigned(offset).string(message).endWithinReserve('X');
+    out.unsigned(index)
+        .unsigned(offset)
+        .string(message)
+        .unsigned(kind.ordinal() + 1)
+        .endWithinReserve('X');
   }
 
   private static ByteBuffer read(FileChannel channel, long offset, int bytes) throws IOException {

@@ -13,7 +13,7 @@ import java.util.Arrays;
  * defines the records.
  */
 final class StreamWriter {
-  private static final byte[] MAGIC = "MISSREC1".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] MAGIC = "MISSREC2".getBytes(StandardCharsets.US_ASCII);
 
   private final OutputStream out;
   private final long limit;

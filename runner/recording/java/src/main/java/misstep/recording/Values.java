@@ -7,11 +7,11 @@ final class Values {
 
   /** What is told of the values. */
   interface Visitor {
-    /** A value is the id of a constant, 0 for none. */
-    void reference(long type, long id, int position);
+    /** A value of a field is the id of a constant, 0 for none. */
+    void reference(Metadata.Field field, long type, long id, int position);
 
-    /** A field has a boolean. */
-    void truth(Metadata.Type owner, String field, boolean value);
+    /** The value of a field that has a role. */
+    void value(Metadata.Field field, long value);
   }
 
   private final Metadata metadata;
@@ -30,7 +30,7 @@ final class Values {
   /** Goes through a constant of a type, which may be a string. */
   void constant(Metadata.Type type, Cursor cursor) {
     if (type.fields().isEmpty()) {
-      primitive(type, null, type, cursor);
+      primitive(null, type, cursor);
     } else {
       fields(type, cursor, 0);
     }
@@ -41,42 +41,53 @@ final class Values {
       throw new BrokenChunkException(type.name() + " contains itself", cursor.position());
     }
     for (Metadata.Field field : type.fields()) {
-      int count = field.array() ? cursor.count() : 1;
-      Metadata.Type of = metadata.type(field.type());
-      if (of == null) {
-        throw new BrokenChunkException(
-            type.name() + "." + field.name() + " has the unknown type " + field.type(),
-            cursor.position());
-      }
-      for (; count > 0; count--) {
-        if (field.pooled()) {
-          int position = cursor.position();
-          visitor.reference(of.id(), cursor.integer(), position);
-        } else if (of.fields().isEmpty()) {
-          primitive(type, field.name(), of, cursor);
-        } else {
-          fields(of, cursor, depth + 1);
-        }
+      field(type, field, cursor, depth);
+    }
+  }
+
+  /** Goes through one field, with all elements of an array. */
+  void field(Metadata.Type type, Metadata.Field field, Cursor cursor, int depth) {
+    int count = field.array() ? cursor.count() : 1;
+    Metadata.Type of = metadata.type(field.type());
+    if (of == null) {
+      throw new BrokenChunkException(
+          type.name() + "." + field.name() + " has the unknown type " + field.type(),
+          cursor.position());
+    }
+    for (; count > 0; count--) {
+      if (field.pooled()) {
+        int position = cursor.position();
+        visitor.reference(field, of.id(), cursor.integer(), position);
+      } else if (of.fields().isEmpty()) {
+        primitive(field, of, cursor);
+      } else {
+        fields(of, cursor, depth + 1);
       }
     }
   }
 
-  private void primitive(Metadata.Type owner, String field, Metadata.Type type, Cursor cursor) {
+  private void primitive(Metadata.Field field, Metadata.Type type, Cursor cursor) {
     switch (type.name()) {
-      case "boolean" -> visitor.truth(owner, field, cursor.octet() != 0);
+      case "boolean" -> value(field, cursor.octet());
       case "byte" -> cursor.skip(1);
-      case "char", "short", "int", "long" -> cursor.integer();
+      case "char", "short", "int", "long" -> value(field, cursor.integer());
       case "float" -> cursor.skip(4);
       case "double" -> cursor.skip(8);
       case STRING -> {
         int position = cursor.position();
         long id = skipString(cursor);
         if (id != 0) {
-          visitor.reference(type.id(), id, position);
+          visitor.reference(field, type.id(), id, position);
         }
       }
       default ->
           throw new BrokenChunkException(type.name() + " is no primitive type", cursor.position());
+    }
+  }
+
+  private void value(Metadata.Field field, long value) {
+    if (field != null && field.role() != Metadata.Role.NONE) {
+      visitor.value(field, value);
     }
   }
 
