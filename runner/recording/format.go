@@ -19,10 +19,11 @@ package recording
 //	           u state (S), u Truth of biased * 4 + Truth of failed
 //	L lost     z start in ns after the chunk's, u thread (H), u samples
 //	G setting  u event type (S), u name (S), u value (S)
-//	P pool     u type (S), u ids defined, u ids referred to (the sum of its links), u ids defined again with other contents
+//	P pool     u type (S), u ids defined, u ids referred to (the sum of its links)
 //	R link     u type (S), u referring type (S), u its field (S), u ids referred to, u of them not defined
+//	W twice    u type (S), u the fields that differ, with commas (S), u ids that are defined again with these fields changed
 //	U lacking  u type (S), u constant id, u referring type (S), u position of the first reference in the chunk, u its field (S)
-//	D twice    u type (S), u constant id, u type (S), u position in the chunk of a definition that differs from the last one,
+//	D example   u type (S), u constant id, u type (S), u position in the chunk of a definition that differs from the last one,
 //	           u the fields that differ, with commas (S)
 //	V window   u event type (S), u events, z first end, z last end: in ns after the chunk's start
 //	X problem  u chunk index, u offset in the file, s message, u ProblemKind
@@ -43,6 +44,7 @@ const (
 	tagSetting = 'G'
 	tagPool    = 'P'
 	tagLink    = 'R'
+	tagDiffer  = 'W'
 	tagWindow  = 'V'
 	tagLacking = 'U'
 	tagTwice   = 'D'

@@ -113,9 +113,9 @@ func (r *reader) decode(tag byte, p *payload) Record {
 		text := func() string { return entry(p, t.strings, "string") }
 		return &Setting{Type: text(), Name: text(), Value: text()}
 	case tagPool:
-		return &Pool{
-			Type: entry(p, t.strings, "string"), Defined: p.count(), Referenced: p.count(), Twice: p.count(),
-		}
+		return &Pool{Type: entry(p, t.strings, "string"), Defined: p.count(), Referenced: p.count()}
+	case tagDiffer:
+		return &Differing{Type: entry(p, t.strings, "string"), Fields: entry(p, t.strings, "string"), IDs: p.count()}
 	case tagLink:
 		text := func() string { return entry(p, t.strings, "string") }
 		return &Link{Type: text(), From: text(), Field: text(), Referenced: p.count(), Lacking: p.count()}

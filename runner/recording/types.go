@@ -2,18 +2,19 @@ package recording
 
 import "fmt"
 
-// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting, *Pool, *Link, *Fault, *Window or *Problem.
+// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting, *Pool, *Link, *Differing, *Fault, *Window or *Problem.
 type Record interface{ record() }
 
-func (*Chunk) record()   {}
-func (*Event) record()   {}
-func (*Lost) record()    {}
-func (*Setting) record() {}
-func (*Pool) record()    {}
-func (*Link) record()    {}
-func (*Fault) record()   {}
-func (*Window) record()  {}
-func (*Problem) record() {}
+func (*Chunk) record()     {}
+func (*Event) record()     {}
+func (*Lost) record()      {}
+func (*Setting) record()   {}
+func (*Pool) record()      {}
+func (*Link) record()      {}
+func (*Differing) record() {}
+func (*Fault) record()     {}
+func (*Window) record()    {}
+func (*Problem) record()   {}
 
 // Chunk is the header of a chunk. The records that follow, up to the next chunk, are from it.
 type Chunk struct {
@@ -135,8 +136,15 @@ type Pool struct {
 	Type string
 	// Defined in the chunk, and Referenced by its events and constants: distinct ids of each Link, without 0, which means none.
 	Defined, Referenced int
-	// Twice is the number of ids that are defined again with other contents.
-	Twice int
+}
+
+// Differing counts the ids of a type that a chunk defines again with other contents. Contents are compared by what they say, not by
+// the ids of the symbols in them. A jdk.types.ChunkHeader is defined anew at each flush, which is no fault.
+type Differing struct {
+	Type string
+	// Fields that differ, with commas.
+	Fields string
+	IDs    int
 }
 
 // Link counts the references from one field of the events or constants of a type to constants of another, in a chunk. The Links of
@@ -159,7 +167,8 @@ type Window struct {
 	FirstNanos, LastNanos int64
 }
 
-// Fault is a constant of a chunk that is missing or ambiguous. At most 1,000 of each kind are reported per chunk.
+// Fault is a constant of a chunk that is missing or ambiguous. At most 100 that differ only in
+// the id are reported per chunk: Link and Differing have the counts.
 type Fault struct {
 	Kind FaultKind
 	// Type and ID of the constant.
@@ -180,12 +189,12 @@ const (
 	UnspecifiedFault FaultKind = iota
 	// Lacking: the chunk refers to the constant and does not define it, so that parsers show nothing in its place.
 	Lacking
-	// Twice: the chunk defines the id again with other contents. Position is that of the earlier definition, which parsers that
-	// follow the chain of checkpoints from its end do not use. A jdk.types.ChunkHeader is defined at each flush, which is no fault.
+	// Twice: the chunk defines the id again with other contents. Position is that of an earlier definition, which parsers that
+	// follow the chain of checkpoints from its end do not use.
 	Twice
 )
 
-// Problem is a fault of the recording. What was read before it stays.
+// Problem is a fault of the recording. What was read before it stays. It comes after its Chunk, if that could be read at all.
 type Problem struct {
 	// Chunk is the index of the chunk, Offset the place in the file.
 	Chunk   int

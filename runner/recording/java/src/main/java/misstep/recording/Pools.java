@@ -7,8 +7,8 @@ import java.util.TreeMap;
 
 /** The constants that a chunk defines, and the references to them, by the field that refers. */
 final class Pools implements Same.Definitions {
-  /** Of the faults of one kind, this many are written per chunk; the counts have all. */
-  private static final int MAX_FAULTS = 1000;
+  /** Of the faults that differ only in the id, this many are written per chunk; the counts have all. */
+  private static final int MAX_FAULTS = 100;
 
   private static final class Pool {
     final LongMap defined = new LongMap(); // id to where a parser finds it
@@ -25,8 +25,6 @@ final class Pools implements Same.Definitions {
   private final Map<Metadata.Type, Map<Metadata.Field, Link>> links = new IdentityHashMap<>();
   private Metadata.Type referrer;
   private Map<Metadata.Field, Link> current;
-  private int lacking;
-  private int twice;
 
   Pools(Metadata metadata, StreamWriter out, Tables tables) {
     this.metadata = metadata;
@@ -75,28 +73,35 @@ final class Pools implements Same.Definitions {
     links.values().forEach(fields -> fields.values().forEach(link -> write(link, referenced)));
     pools.forEach(
         (type, pool) -> {
-          int differing = writeTwice(metadata.type(type), pool, same);
+          writeTwice(metadata.type(type), pool, same);
           int name = tables.string(metadata.type(type).name());
           out.unsigned(name)
               .unsigned(pool.defined.size())
               .unsigned(referenced.getOrDefault(type, 0))
-              .unsigned(differing)
               .end('P');
         });
   }
 
-  /** Writes the definitions that differ from the one a parser finds; returns how many ids have one. */
-  private int writeTwice(Metadata.Type type, Pool pool, Same same) {
-    LongMap ids = new LongMap();
+  /** Writes the definitions that differ from the one a parser finds, and their number. */
+  private void writeTwice(Metadata.Type type, Pool pool, Same same) {
+    Map<String, LongMap> differing = new TreeMap<>(); // fields to ids
     pool.again.forEach(
         (position, id) -> {
-          List<String> fields =
-              same.differing(type, (int) pool.defined.get(id), (int) position);
-          if (!fields.isEmpty() && ids.putIfAbsent(id, 1) && twice++ < MAX_FAULTS) {
-            fault('D', type, id, type, (int) position, String.join(",", fields));
+          String fields =
+              String.join(",", same.differing(type, (int) pool.defined.get(id), (int) position));
+          if (!fields.isEmpty()) {
+            LongMap ids = differing.computeIfAbsent(fields, f -> new LongMap());
+            if (ids.putIfAbsent(id, 1) && ids.size() <= MAX_FAULTS) {
+              fault('D', type, id, type, (int) position, fields);
+            }
           }
         });
-    return ids.size();
+    differing.forEach(
+        (fields, ids) -> {
+          int name = tables.string(type.name());
+          int fieldNames = tables.string(fields);
+          out.unsigned(name).unsigned(fieldNames).unsigned(ids.size()).end('W');
+        });
   }
 
   private void write(Link link, Map<Long, Integer> referenced) {
@@ -109,7 +114,7 @@ final class Pools implements Same.Definitions {
         (id, position) -> {
           if (!defined.contains(id)) {
             missing[0]++;
-            if (lacking++ < MAX_FAULTS) {
+            if (missing[0] <= MAX_FAULTS) {
               fault('U', type, id, link.from, (int) position, field);
             }
           }

@@ -22,6 +22,7 @@ final class RecordingReader {
   private final Limits limits;
   private final StreamWriter out;
   private final Summary summary = new Summary();
+  private Tables tables;
   private int index;
 
   RecordingReader(Path file, Limits limits, OutputStream stream) throws IOException {
@@ -77,6 +78,7 @@ final class RecordingReader {
           "the format of the chunk has version " + header.major() + "; known are 1 and 2");
       return 0;
     }
+    long declared = header.size();
     boolean cut = header.size() > left || header.size() < ChunkHeader.BYTES;
     long size = cut ? left : header.size();
     if (size > limits.chunkBytes()) {
@@ -88,16 +90,21 @@ final class RecordingReader {
     }
     byte[] data = read(channel, offset, (int) size).array();
     if (cut) {
+      int usable = EventWalk.salvage(data, data.length);
+      if (usable > 0) {
+        header = ChunkHeader.read(ByteBuffer.wrap(data));
+        begin(header, usable, offset);
+      }
       problem(
           ProblemKind.CUT,
           offset,
-          "the header says " + header.size() + " bytes; the file ends after " + left);
-      int usable = EventWalk.salvage(data, data.length);
+          "the header says " + declared + " bytes; the file ends after " + left);
       if (usable > 0) {
-        parse(ChunkHeader.read(ByteBuffer.wrap(data)), data, usable, offset);
+        parse(header, data, usable, offset);
       }
       return 0;
     }
+    begin(header, size, offset);
     if (header.state() != 0) {
       problem(
           ProblemKind.UNFINISHED,
@@ -108,7 +115,8 @@ final class RecordingReader {
     return header.state() != 0 ? 0 : size;
   }
 
-  private void parse(ChunkHeader header, byte[] data, int size, long offset) throws IOException {
+  private void begin(ChunkHeader header, long size, long offset) {
+    tables = new Tables(out, limits.frames());
     out.unsigned(index)
         .unsigned(offset)
         .unsigned(size)
@@ -120,8 +128,10 @@ final class RecordingReader {
         .unsigned(header.flags())
         .end('C');
     summary.chunk();
-    Tables tables = new Tables(out, limits.frames());
-    constants(header, data, size, offset, tables);
+  }
+
+  private void parse(ChunkHeader header, byte[] data, int size, long offset) throws IOException {
+    constants(header, data, size, offset);
     EventSinks sinks = new EventSinks(header, out, tables, summary);
     try (InputStream in = new DataInputStream(new ByteArrayInputStream(data, 0, size))) {
       FlightRecordingLoader.loadStream(in, List.of(sinks), false, false);
@@ -141,7 +151,7 @@ final class RecordingReader {
     }
   }
 
-  private void constants(ChunkHeader header, byte[] data, int size, long offset, Tables tables) {
+  private void constants(ChunkHeader header, byte[] data, int size, long offset) {
     if (!header.compressed()) {
       problem(
           ProblemKind.LIMIT,
