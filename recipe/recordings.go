@@ -1,5 +1,7 @@
 package recipe
 
+import "slices"
+
 const sharesOfSamples = "the recording's samples"
 
 // ofRecordings are the checks that are made after the trial, from the recording that a profiler left. Their judges are below
@@ -57,6 +59,9 @@ var ofRecordings = []Check{
 		Slot: NoSlot, Profilers: []string{ProfilerJFR}, Share: 1, ShareOf: "the recording's references and chunks",
 		Suspect: SamplerJFR, Trusted: "the chunk itself", At: "the end of the trial",
 		Expected: "every constant that an event of a chunk refers to is in that chunk, and means one thing.",
+		Rules:    wordNames(chunkRules),
+		Kinds:    wordNames(chunkKinds),
+		Reasons:  wordNames(chunkReasons),
 	},
 	{
 		Word: Word{
@@ -74,25 +79,7 @@ var ofRecordings = []Check{
 
 // recordedRules, recordedReasons and recordedKinds are words of these checks that are no words of the agent's.
 var (
-	recordedRules = []Word{
-		{
-			"safepoint-bias",
-			"the thread walked its stack at a safepoint after the signal: what is above the compiled frame that ran may have changed, all " +
-				"below it agrees",
-			"JEP 518; HotSpot jfrThreadSampling.cpp: compute_top_frame",
-		},
-	}
-	recordedReasons = []Word{
-		{
-			"no-signal", "no call of a signal handler of the sampler's was noted at the sample's time: it was taken without a signal, or " +
-				"before the tap was in place, or the call was lost", "HotSpot jfrThreadSampler.cpp: threads in native code get no signal",
-		},
-		{"ambiguous", "several calls, or several samples of one call, have that time", "a call takes at most one sample"},
-		{
-			"clock", "most samples lie in no call, however the recording's clock is set against the tap's",
-			"both read one counter: HotSpot ticks.cpp, async-profiler tsc.cpp",
-		},
-		{"no-shadow", "a thread that has no shadow stack: it is none of Java, or has not run an instrumented method", "the tap's flags"},
-	}
-	recordedKinds []Word
+	recordedRules   = slices.Concat(shadowRules, chunkRules)
+	recordedReasons = slices.Concat(shadowReasons, chunkReasons)
+	recordedKinds   = slices.Concat(chunkKinds)
 )

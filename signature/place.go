@@ -31,13 +31,15 @@ const (
 	AfterMethod                 // "after C.m": the walk leaves the reference under C.m
 	AtMethod                    // "C.m": the walk leaves the reference at C.m
 	Edge                        // "C.m <- D.n": C.m called by D.n
+	Recorded                    // "recorded WHAT": what a recording lacks, gives twice or has in the wrong order
 )
 
 // Place locates a mismatch: it is the third part of its signature. Its text form identifies findings, so it must not change within
 // a Version.
 type Place struct {
 	Kind PlaceKind
-	// Method is the short name of an upcall, the callee of an Edge, C.m for other kinds; NoMethod if a walk has no frame there.
+	// Method is the short name of an upcall, the callee of an Edge, WHAT of Recorded, C.m for other kinds; NoMethod if a walk has no
+	// frame there.
 	Method string
 	// Caller of an Edge.
 	Caller string
@@ -72,6 +74,7 @@ var prefixed = []struct {
 	{NativeCaller, "native "},
 	{BelowMethod, "below "},
 	{AfterMethod, "after "},
+	{Recorded, "recorded "},
 }
 
 const (

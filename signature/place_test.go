@@ -26,6 +26,7 @@ func TestPlacesAreReadBackAsTheyWereWritten(t *testing.T) {
 		"deoptimised caller":                   {Kind: DeoptimisedCaller},
 		"by vm: upcall loadClass":              {Kind: Upcall, Method: "loadClass", Sampler: "vm"},
 		"by jdk.CPUTimeSample: a.B.f <- a.C.g": {Kind: Edge, Method: "a.B.f", Caller: "a.C.g", Sampler: "jdk.CPUTimeSample"},
+		"recorded java.lang.Thread of jdk.ThreadEnd.thread": {Kind: Recorded, Method: "java.lang.Thread of jdk.ThreadEnd.thread"},
 	} {
 		got, err := ParsePlace(text)
 		require.NoError(t, err, text)

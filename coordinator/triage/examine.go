@@ -10,6 +10,10 @@ import (
 func examine(m *misstepv1.Mismatch) *Facts {
 	f := &Facts{Check: m.GetCheck(), Kind: m.GetKind(), NumFrames: int(m.GetSuspect().GetNumFrames())}
 	f.FromSignal = m.GetPc() != 0 || len(m.GetCode()) > 0
+	if r := m.GetRecordingFault(); r != nil {
+		f.Family, f.Recorded = Recording, recorded(r)
+		return f
+	}
 	f.Family = familyOf(f.Check, f.FromSignal)
 	names := newNamer()
 	f.reference, f.suspect = names.stack(m.GetReference()), names.stack(m.GetSuspect())

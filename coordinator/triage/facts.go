@@ -29,6 +29,8 @@ const (
 	Sample Family = "sample"
 	// Edge checks test whether the bytecode of each caller can make the call. Their reference is the stack up to the caller.
 	Edge Family = "edge"
+	// Recording checks judge a recording by itself: there are no stacks.
+	Recording Family = "recording"
 )
 
 // Facts are the results of examine: everything that the rules look at. Numbers are 0 where there is nothing to count.
@@ -84,6 +86,9 @@ type Facts struct {
 	BottomContinuation  bool   `fact:"bottom is of a continuation"`
 	PartsAtContinuation bool   `fact:"suspect is in a continuation where the stacks part"`
 	CallerWithoutIndex  bool   `fact:"edge's caller has no bytecode index"`
+
+	// Of a recording.
+	Recorded string `fact:"what is wrong in the recording"`
 
 	reference, suspect stack
 	callee, caller     *frame // of Edge

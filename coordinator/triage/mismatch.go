@@ -50,6 +50,16 @@ func kindWords(kind string) string {
 		return "an error code in place of a stack"
 	case impossibleEdge:
 		return "a call that the bytecode cannot make"
+	case undefinedConstant:
+		return "a constant that the chunk does not define"
+	case duplicateID:
+		return "an id that a chunk defines twice"
+	case eventTime:
+		return "events outside of their chunk's time"
+	case chunkOrder:
+		return "chunks out of order"
+	case chunkLayout:
+		return "a chunk that does not fit together"
 	}
 	return kind
 }

@@ -13,7 +13,7 @@ var families = []struct {
 	family Family
 	title  string
 }{
-	{Entry, "Entry checks"}, {Bracket, "Brackets"}, {Sample, "Samples"}, {Edge, "Edges"},
+	{Entry, "Entry checks"}, {Bracket, "Brackets"}, {Sample, "Samples"}, {Edge, "Edges"}, {Recording, "Recordings"},
 }
 
 func TestReferenceOfTriage(t *testing.T) {

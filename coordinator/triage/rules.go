@@ -33,8 +33,9 @@ var rules = map[Family][]rule{
 	Entry: slices.Concat(deoptimised, cuts, lostFrames, departures, madeUpAtEntry, departureMethods, indices, lastResort),
 	Bracket: slices.Concat(deoptimised, cuts, cutByTop, lostFrames, leftAtTop, madeUpInSignal, departures, departureMethods,
 		indicesInSignal, indices, lastResort),
-	Sample: slices.Concat(deoptimised, sampleCuts, sampleRules),
-	Edge:   edgeRules,
+	Sample:    slices.Concat(deoptimised, sampleCuts, sampleRules),
+	Edge:      edgeRules,
+	Recording: recordingRules,
 }
 
 // decide tries the rules of the facts' family.

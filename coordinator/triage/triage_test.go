@@ -28,6 +28,8 @@ func TestSignatures(t *testing.T) {
 			switch d.Cmd {
 			case "mismatch":
 				o.Mismatches = []*misstepv1.Mismatch{mismatch(t, d)}
+			case "recording":
+				o.Mismatches = []*misstepv1.Mismatch{recordingFault(t, d)}
 			case "crash":
 				o.Crash = crash(t, d)
 			case "hang":
@@ -78,6 +80,17 @@ func frame(t *testing.T, s string) *misstepv1.Frame {
 	bci, err := strconv.ParseInt(m[4], 10, 32)
 	require.NoError(t, err)
 	return &misstepv1.Frame{ClassName: m[1], Method: m[2], Descriptor_: m[3], Bci: int32(bci)}
+}
+
+// recording CHECK KIND type=T referrer=R field=F id=N detail=D.
+func recordingFault(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
+	f := &misstepv1.RecordingFault{}
+	d.MaybeScanArgs(t, "type", &f.Type)
+	d.MaybeScanArgs(t, "referrer", &f.Referrer)
+	d.MaybeScanArgs(t, "field", &f.Field)
+	d.MaybeScanArgs(t, "id", &f.Id)
+	f.Field = strings.ReplaceAll(f.Field, "_", " ")
+	return &misstepv1.Mismatch{Check: d.CmdArgs[0].Key, Kind: d.CmdArgs[1].Key, RecordingFault: f}
 }
 
 // mismatch CHECK KIND state=S arch=A code=HEX num=CODE deoptimised=FRAME: lines are frames, top first. One that starts with = is

@@ -668,9 +668,11 @@ type Mismatch struct {
 	TopCall *Frame `protobuf:"bytes,20,opt,name=top_call,json=topCall,proto3" json:"top_call,omitempty"`
 	// architecture of the instructions in code and return_code, as Go names it: "amd64", "arm64". Empty means "amd64", the only one
 	// before there was this field.
-	Architecture  string `protobuf:"bytes,22,opt,name=architecture,proto3" json:"architecture,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Architecture string `protobuf:"bytes,22,opt,name=architecture,proto3" json:"architecture,omitempty"`
+	// recording_fault is what is wrong in a recording by itself; there are no traces then.
+	RecordingFault *RecordingFault `protobuf:"bytes,25,opt,name=recording_fault,json=recordingFault,proto3" json:"recording_fault,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Mismatch) Reset() {
@@ -857,6 +859,122 @@ func (x *Mismatch) GetArchitecture() string {
 	return ""
 }
 
+func (x *Mismatch) GetRecordingFault() *RecordingFault {
+	if x != nil {
+		return x.RecordingFault
+	}
+	return nil
+}
+
+// RecordingFault is what a chunk of a recording lacks, gives twice or has in the wrong order.
+type RecordingFault struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// type of the constant as JFR names it, as "java.lang.Thread"; for kind "event-time" the event's type; empty for a chunk as a whole.
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// id of the constant in the recording.
+	Id uint64 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	// referrer is the type of the event or constant that refers to it.
+	Referrer string `protobuf:"bytes,3,opt,name=referrer,proto3" json:"referrer,omitempty"`
+	// field of the referrer, or the fields of the type that differ; for a chunk as a whole what is wrong with it, without numbers.
+	Field string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
+	// recording by its number in the trial, from 0.
+	Recording uint32 `protobuf:"varint,5,opt,name=recording,proto3" json:"recording,omitempty"`
+	// chunk by its number in the recording, from 0.
+	Chunk uint32 `protobuf:"varint,6,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	// position of the reference or the definition in the chunk, in bytes; 0 where there is none.
+	Position uint64 `protobuf:"varint,7,opt,name=position,proto3" json:"position,omitempty"`
+	// detail with the figures.
+	Detail        string `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordingFault) Reset() {
+	*x = RecordingFault{}
+	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordingFault) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordingFault) ProtoMessage() {}
+
+func (x *RecordingFault) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordingFault.ProtoReflect.Descriptor instead.
+func (*RecordingFault) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RecordingFault) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *RecordingFault) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *RecordingFault) GetReferrer() string {
+	if x != nil {
+		return x.Referrer
+	}
+	return ""
+}
+
+func (x *RecordingFault) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *RecordingFault) GetRecording() uint32 {
+	if x != nil {
+		return x.Recording
+	}
+	return 0
+}
+
+func (x *RecordingFault) GetChunk() uint32 {
+	if x != nil {
+		return x.Chunk
+	}
+	return 0
+}
+
+func (x *RecordingFault) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *RecordingFault) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
 // StackWord is a word of a thread's stack that points into generated code.
 type StackWord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -870,7 +988,7 @@ type StackWord struct {
 
 func (x *StackWord) Reset() {
 	*x = StackWord{}
-	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	mi := &file_misstep_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -882,7 +1000,7 @@ func (x *StackWord) String() string {
 func (*StackWord) ProtoMessage() {}
 
 func (x *StackWord) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	mi := &file_misstep_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -895,7 +1013,7 @@ func (x *StackWord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StackWord.ProtoReflect.Descriptor instead.
 func (*StackWord) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StackWord) GetAt() uint64 {
@@ -946,7 +1064,7 @@ type Crash struct {
 
 func (x *Crash) Reset() {
 	*x = Crash{}
-	mi := &file_misstep_v1_run_proto_msgTypes[7]
+	mi := &file_misstep_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1076,7 @@ func (x *Crash) String() string {
 func (*Crash) ProtoMessage() {}
 
 func (x *Crash) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[7]
+	mi := &file_misstep_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1089,7 @@ func (x *Crash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Crash.ProtoReflect.Descriptor instead.
 func (*Crash) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Crash) GetError() string {
@@ -1073,7 +1191,7 @@ type Hang struct {
 
 func (x *Hang) Reset() {
 	*x = Hang{}
-	mi := &file_misstep_v1_run_proto_msgTypes[8]
+	mi := &file_misstep_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1203,7 @@ func (x *Hang) String() string {
 func (*Hang) ProtoMessage() {}
 
 func (x *Hang) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[8]
+	mi := &file_misstep_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1216,7 @@ func (x *Hang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hang.ProtoReflect.Descriptor instead.
 func (*Hang) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Hang) GetCause() string {
@@ -1146,7 +1264,7 @@ type HungThread struct {
 
 func (x *HungThread) Reset() {
 	*x = HungThread{}
-	mi := &file_misstep_v1_run_proto_msgTypes[9]
+	mi := &file_misstep_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1276,7 @@ func (x *HungThread) String() string {
 func (*HungThread) ProtoMessage() {}
 
 func (x *HungThread) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[9]
+	mi := &file_misstep_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1289,7 @@ func (x *HungThread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HungThread.ProtoReflect.Descriptor instead.
 func (*HungThread) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *HungThread) GetName() string {
@@ -1264,7 +1382,7 @@ type ApplicationFailure struct {
 
 func (x *ApplicationFailure) Reset() {
 	*x = ApplicationFailure{}
-	mi := &file_misstep_v1_run_proto_msgTypes[10]
+	mi := &file_misstep_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1394,7 @@ func (x *ApplicationFailure) String() string {
 func (*ApplicationFailure) ProtoMessage() {}
 
 func (x *ApplicationFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[10]
+	mi := &file_misstep_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1407,7 @@ func (x *ApplicationFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplicationFailure.ProtoReflect.Descriptor instead.
 func (*ApplicationFailure) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ApplicationFailure) GetReason() string {
@@ -1321,7 +1439,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_misstep_v1_run_proto_msgTypes[11]
+	mi := &file_misstep_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1451,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[11]
+	mi := &file_misstep_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1464,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Evidence) GetName() string {
@@ -1403,7 +1521,7 @@ type PerturbationReport struct {
 
 func (x *PerturbationReport) Reset() {
 	*x = PerturbationReport{}
-	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	mi := &file_misstep_v1_run_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1533,7 @@ func (x *PerturbationReport) String() string {
 func (*PerturbationReport) ProtoMessage() {}
 
 func (x *PerturbationReport) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	mi := &file_misstep_v1_run_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1546,7 @@ func (x *PerturbationReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerturbationReport.ProtoReflect.Descriptor instead.
 func (*PerturbationReport) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PerturbationReport) GetStrategy() string {
@@ -1534,7 +1652,7 @@ type DelayDistribution struct {
 
 func (x *DelayDistribution) Reset() {
 	*x = DelayDistribution{}
-	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	mi := &file_misstep_v1_run_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1664,7 @@ func (x *DelayDistribution) String() string {
 func (*DelayDistribution) ProtoMessage() {}
 
 func (x *DelayDistribution) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	mi := &file_misstep_v1_run_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1677,7 @@ func (x *DelayDistribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DelayDistribution.ProtoReflect.Descriptor instead.
 func (*DelayDistribution) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DelayDistribution) GetCount() uint64 {
@@ -1622,7 +1740,7 @@ type RolePerturbation struct {
 
 func (x *RolePerturbation) Reset() {
 	*x = RolePerturbation{}
-	mi := &file_misstep_v1_run_proto_msgTypes[14]
+	mi := &file_misstep_v1_run_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +1752,7 @@ func (x *RolePerturbation) String() string {
 func (*RolePerturbation) ProtoMessage() {}
 
 func (x *RolePerturbation) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[14]
+	mi := &file_misstep_v1_run_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +1765,7 @@ func (x *RolePerturbation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolePerturbation.ProtoReflect.Descriptor instead.
 func (*RolePerturbation) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RolePerturbation) GetThreads() uint64 {
@@ -1721,7 +1839,7 @@ type InfrastructureFailure struct {
 
 func (x *InfrastructureFailure) Reset() {
 	*x = InfrastructureFailure{}
-	mi := &file_misstep_v1_run_proto_msgTypes[15]
+	mi := &file_misstep_v1_run_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1733,7 +1851,7 @@ func (x *InfrastructureFailure) String() string {
 func (*InfrastructureFailure) ProtoMessage() {}
 
 func (x *InfrastructureFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[15]
+	mi := &file_misstep_v1_run_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1746,7 +1864,7 @@ func (x *InfrastructureFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfrastructureFailure.ProtoReflect.Descriptor instead.
 func (*InfrastructureFailure) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *InfrastructureFailure) GetMessage() string {
@@ -1787,7 +1905,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_misstep_v1_run_proto_msgTypes[16]
+	mi := &file_misstep_v1_run_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1917,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[16]
+	mi := &file_misstep_v1_run_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1930,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Progress) GetPhase() string {
@@ -1909,7 +2027,7 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
 	"num_frames\x18\x03 \x01(\x05R\tnumFrames\x12\x18\n" +
-	"\asampler\x18\x04 \x01(\tR\asampler\"\xb6\x05\n" +
+	"\asampler\x18\x04 \x01(\tR\asampler\"\xfb\x05\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +
@@ -1936,7 +2054,17 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\rreturn_copied\x18\x15 \x01(\bR\freturnCopied\x12+\n" +
 	"\x05stack\x18\x13 \x03(\v2\x15.misstep.v1.StackWordR\x05stack\x12,\n" +
 	"\btop_call\x18\x14 \x01(\v2\x11.misstep.v1.FrameR\atopCall\x12\"\n" +
-	"\farchitecture\x18\x16 \x01(\tR\farchitecture\"/\n" +
+	"\farchitecture\x18\x16 \x01(\tR\farchitecture\x12C\n" +
+	"\x0frecording_fault\x18\x19 \x01(\v2\x1a.misstep.v1.RecordingFaultR\x0erecordingFault\"\xce\x01\n" +
+	"\x0eRecordingFault\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x1a\n" +
+	"\breferrer\x18\x03 \x01(\tR\breferrer\x12\x14\n" +
+	"\x05field\x18\x04 \x01(\tR\x05field\x12\x1c\n" +
+	"\trecording\x18\x05 \x01(\rR\trecording\x12\x14\n" +
+	"\x05chunk\x18\x06 \x01(\rR\x05chunk\x12\x1a\n" +
+	"\bposition\x18\a \x01(\x04R\bposition\x12\x16\n" +
+	"\x06detail\x18\b \x01(\tR\x06detail\"/\n" +
 	"\tStackWord\x12\x0e\n" +
 	"\x02at\x18\x01 \x01(\x04R\x02at\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\"\xde\x02\n" +
@@ -2055,7 +2183,7 @@ func file_misstep_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_misstep_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_misstep_v1_run_proto_goTypes = []any{
 	(OutcomeKind)(0),              // 0: misstep.v1.OutcomeKind
 	(*Outcome)(nil),               // 1: misstep.v1.Outcome
@@ -2064,68 +2192,70 @@ var file_misstep_v1_run_proto_goTypes = []any{
 	(*Frame)(nil),                 // 4: misstep.v1.Frame
 	(*Trace)(nil),                 // 5: misstep.v1.Trace
 	(*Mismatch)(nil),              // 6: misstep.v1.Mismatch
-	(*StackWord)(nil),             // 7: misstep.v1.StackWord
-	(*Crash)(nil),                 // 8: misstep.v1.Crash
-	(*Hang)(nil),                  // 9: misstep.v1.Hang
-	(*HungThread)(nil),            // 10: misstep.v1.HungThread
-	(*ApplicationFailure)(nil),    // 11: misstep.v1.ApplicationFailure
-	(*Evidence)(nil),              // 12: misstep.v1.Evidence
-	(*PerturbationReport)(nil),    // 13: misstep.v1.PerturbationReport
-	(*DelayDistribution)(nil),     // 14: misstep.v1.DelayDistribution
-	(*RolePerturbation)(nil),      // 15: misstep.v1.RolePerturbation
-	(*InfrastructureFailure)(nil), // 16: misstep.v1.InfrastructureFailure
-	(*Progress)(nil),              // 17: misstep.v1.Progress
-	nil,                           // 18: misstep.v1.CheckCount.ToleratedEntry
-	nil,                           // 19: misstep.v1.CheckCount.UnwalkableEntry
-	nil,                           // 20: misstep.v1.CheckCount.VoidEntry
-	nil,                           // 21: misstep.v1.PerturbationReport.AppliedEntry
-	nil,                           // 22: misstep.v1.PerturbationReport.ParametersEntry
-	nil,                           // 23: misstep.v1.PerturbationReport.RolesEntry
-	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*RecordingFault)(nil),        // 7: misstep.v1.RecordingFault
+	(*StackWord)(nil),             // 8: misstep.v1.StackWord
+	(*Crash)(nil),                 // 9: misstep.v1.Crash
+	(*Hang)(nil),                  // 10: misstep.v1.Hang
+	(*HungThread)(nil),            // 11: misstep.v1.HungThread
+	(*ApplicationFailure)(nil),    // 12: misstep.v1.ApplicationFailure
+	(*Evidence)(nil),              // 13: misstep.v1.Evidence
+	(*PerturbationReport)(nil),    // 14: misstep.v1.PerturbationReport
+	(*DelayDistribution)(nil),     // 15: misstep.v1.DelayDistribution
+	(*RolePerturbation)(nil),      // 16: misstep.v1.RolePerturbation
+	(*InfrastructureFailure)(nil), // 17: misstep.v1.InfrastructureFailure
+	(*Progress)(nil),              // 18: misstep.v1.Progress
+	nil,                           // 19: misstep.v1.CheckCount.ToleratedEntry
+	nil,                           // 20: misstep.v1.CheckCount.UnwalkableEntry
+	nil,                           // 21: misstep.v1.CheckCount.VoidEntry
+	nil,                           // 22: misstep.v1.PerturbationReport.AppliedEntry
+	nil,                           // 23: misstep.v1.PerturbationReport.ParametersEntry
+	nil,                           // 24: misstep.v1.PerturbationReport.RolesEntry
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
 }
 var file_misstep_v1_run_proto_depIdxs = []int32{
 	0,  // 0: misstep.v1.Outcome.kind:type_name -> misstep.v1.OutcomeKind
-	24, // 1: misstep.v1.Outcome.started:type_name -> google.protobuf.Timestamp
-	25, // 2: misstep.v1.Outcome.wall:type_name -> google.protobuf.Duration
-	25, // 3: misstep.v1.Outcome.cpu:type_name -> google.protobuf.Duration
+	25, // 1: misstep.v1.Outcome.started:type_name -> google.protobuf.Timestamp
+	26, // 2: misstep.v1.Outcome.wall:type_name -> google.protobuf.Duration
+	26, // 3: misstep.v1.Outcome.cpu:type_name -> google.protobuf.Duration
 	2,  // 4: misstep.v1.Outcome.checks:type_name -> misstep.v1.CheckCount
 	3,  // 5: misstep.v1.Outcome.signals:type_name -> misstep.v1.SignalCount
 	6,  // 6: misstep.v1.Outcome.mismatches:type_name -> misstep.v1.Mismatch
-	8,  // 7: misstep.v1.Outcome.crash:type_name -> misstep.v1.Crash
-	9,  // 8: misstep.v1.Outcome.hang:type_name -> misstep.v1.Hang
-	11, // 9: misstep.v1.Outcome.application_failure:type_name -> misstep.v1.ApplicationFailure
-	12, // 10: misstep.v1.Outcome.evidence:type_name -> misstep.v1.Evidence
-	13, // 11: misstep.v1.Outcome.perturbation:type_name -> misstep.v1.PerturbationReport
-	18, // 12: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
-	19, // 13: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
-	20, // 14: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
+	9,  // 7: misstep.v1.Outcome.crash:type_name -> misstep.v1.Crash
+	10, // 8: misstep.v1.Outcome.hang:type_name -> misstep.v1.Hang
+	12, // 9: misstep.v1.Outcome.application_failure:type_name -> misstep.v1.ApplicationFailure
+	13, // 10: misstep.v1.Outcome.evidence:type_name -> misstep.v1.Evidence
+	14, // 11: misstep.v1.Outcome.perturbation:type_name -> misstep.v1.PerturbationReport
+	19, // 12: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
+	20, // 13: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
+	21, // 14: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
 	4,  // 15: misstep.v1.Trace.frames:type_name -> misstep.v1.Frame
 	5,  // 16: misstep.v1.Mismatch.reference:type_name -> misstep.v1.Trace
 	5,  // 17: misstep.v1.Mismatch.suspect:type_name -> misstep.v1.Trace
 	4,  // 18: misstep.v1.Mismatch.deoptimised_caller:type_name -> misstep.v1.Frame
-	7,  // 19: misstep.v1.Mismatch.stack:type_name -> misstep.v1.StackWord
+	8,  // 19: misstep.v1.Mismatch.stack:type_name -> misstep.v1.StackWord
 	4,  // 20: misstep.v1.Mismatch.top_call:type_name -> misstep.v1.Frame
-	10, // 21: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
-	21, // 22: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
-	22, // 23: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
-	14, // 24: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
-	23, // 25: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
-	25, // 26: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
-	25, // 27: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
-	25, // 28: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
-	25, // 29: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
-	25, // 30: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
-	25, // 31: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
-	2,  // 32: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
-	3,  // 33: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
-	25, // 34: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
-	15, // 35: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	7,  // 21: misstep.v1.Mismatch.recording_fault:type_name -> misstep.v1.RecordingFault
+	11, // 22: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
+	22, // 23: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
+	23, // 24: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
+	15, // 25: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
+	24, // 26: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
+	26, // 27: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
+	26, // 28: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
+	26, // 29: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
+	26, // 30: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
+	26, // 31: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
+	26, // 32: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
+	2,  // 33: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
+	3,  // 34: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
+	26, // 35: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
+	16, // 36: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_run_proto_init() }
@@ -2139,7 +2269,7 @@ func file_misstep_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_run_proto_rawDesc), len(file_misstep_v1_run_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,75 @@
+package recipe
+
+// Words of jfr-chunks.
+const (
+	KindUndefinedConstant = "undefined-constant"
+	KindDuplicateID       = "duplicate-id"
+	KindEventTime         = "event-time"
+	KindChunkOrder        = "chunk-order"
+	KindChunkLayout       = "chunk-layout"
+
+	RuleRenamedThread         = "renamed-thread"
+	RuleFlushedHeader         = "flushed-header"
+	RuleUnfinishedChunk       = "unfinished-chunk"
+	RuleMillisecondClock      = "millisecond-clock"
+	RuleSampledBeforeRotation = "sampled-before-rotation"
+
+	ReasonReadingLimit = "reading-limit"
+	ReasonParser       = "parser"
+)
+
+var (
+	chunkKinds = []Word{
+		{
+			KindUndefinedConstant, "an event or a constant refers to a constant that its chunk does not define",
+			"JFR's chunks are self-contained: HotSpot jfrTraceIdEpoch.hpp",
+		},
+		{
+			KindDuplicateID, "a chunk defines one id twice, with contents that say different things", "HotSpot jfrTypeSet.cpp",
+		},
+		{
+			KindEventTime, "an event ended before its chunk began, or after it ended",
+			"HotSpot jfrRecorderService.cpp: an event is in the chunk that is open when it is committed",
+		},
+		{
+			KindChunkOrder, "a chunk begins before the one before it has ended, or its header's times are impossible",
+			"HotSpot jfrChunk.cpp",
+		},
+		{
+			KindChunkLayout, "sizes, checkpoints, metadata or fields of a chunk do not fit together",
+			"HotSpot jfrChunkWriter.cpp, jfrCheckpointManager.cpp",
+		},
+	}
+	chunkRules = []Word{
+		{
+			RuleRenamedThread, "a thread is defined again with another name or group: it was renamed, or has ended, within the chunk",
+			"HotSpot jfrThreadState.cpp: a thread's name is read when it is written",
+		},
+		{RuleFlushedHeader, "JFR writes a chunk's header as a constant at each flush", "HotSpot jfrChunkWriter.cpp, JDK 14"},
+		{
+			RuleUnfinishedChunk, "the recorder had not finished the chunk: what it had not yet written is missing",
+			"HotSpot jfrChunkWriter.cpp: the header's state",
+		},
+		{
+			RuleMillisecondClock, "the chunk's times are whole milliseconds: an event may be less than one of them outside",
+			"HotSpot jfrChunkState.cpp before JDK 14; measured on 8 and 11",
+		},
+		{
+			RuleSampledBeforeRotation,
+			"a sample has the time of its request; the thread walks its stack at its next safepoint, after the rotation",
+			"JEP 518, JEP 509; HotSpot jfrThreadSampling.cpp",
+		},
+	}
+	chunkReasons = []Word{
+		{ReasonReadingLimit, "a limit of the reading was reached", "runner/recording: Limits"},
+		{ReasonParser, "JDK Mission Control could not read the chunk", "runner/recording: Problem"},
+	}
+)
+
+func wordNames(words []Word) []string {
+	out := make([]string, 0, len(words))
+	for _, w := range words {
+		out = append(out, w.Name)
+	}
+	return out
+}

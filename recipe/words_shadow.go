@@ -1,0 +1,25 @@
+package recipe
+
+// Words of the checks that compare samples with the shadow of their signal.
+var (
+	shadowRules = []Word{
+		{
+			"safepoint-bias",
+			"the thread walked its stack at a safepoint after the signal: what is above the compiled frame that ran may have " +
+				"changed, all below it agrees",
+			"JEP 518; HotSpot jfrThreadSampling.cpp: compute_top_frame",
+		},
+	}
+	shadowReasons = []Word{
+		{
+			"no-signal", "no call of a signal handler of the sampler's was noted at the sample's time: it was taken without a signal, " +
+				"or before the tap was in place, or the call was lost", "HotSpot jfrThreadSampler.cpp: threads in native code get no signal",
+		},
+		{"ambiguous", "several calls, or several samples of one call, have that time", "a call takes at most one sample"},
+		{
+			"clock", "most samples lie in no call, however the recording's clock is set against the tap's",
+			"both read one counter: HotSpot ticks.cpp, async-profiler tsc.cpp",
+		},
+		{"no-shadow", "a thread that has no shadow stack: it is none of Java, or has not run an instrumented method", "the tap's flags"},
+	}
+)

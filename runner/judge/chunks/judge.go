@@ -1,0 +1,160 @@
+// Package chunks judges JFR recordings by themselves: each chunk has what its events refer to, says one thing under one id, and is
+// in order. The units that it counts are the references (a field of a type and an id), the ids that are defined, the times of the
+// events (one unit per type) and the chunks.
+package chunks
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+	"misstep/runner/judge"
+	"misstep/runner/recording"
+)
+
+// Judge is fed with all records of all recordings of a trial, one recording after the other.
+type Judge struct {
+	limit     int
+	count     *misstepv1.CheckCount
+	found     map[place]*misstepv1.Mismatch
+	recording int
+	chunk     *recording.Chunk
+	// previous chunk of the same recording, nil for the first one.
+	previous *recording.Chunk
+	// unfinished reports that the recorder had not finished the chunk.
+	unfinished bool
+}
+
+// place is what the mismatches have in common that are one entry: nothing of it belongs to the run only.
+type place struct{ kind, typeName, referrer, field string }
+
+// New returns a judge that keeps at most limit mismatches.
+func New(limit int) *Judge {
+	return &Judge{
+		limit: limit, count: &misstepv1.CheckCount{
+			Check: recipe.JfrChunks, Tolerated: map[string]uint64{}, Void: map[string]uint64{},
+		},
+		found: map[place]*misstepv1.Mismatch{}, recording: -1,
+	}
+}
+
+// Visit takes the next record. It returns no error: whatever a recording contains is a verdict.
+func (j *Judge) Visit(r recording.Record) error {
+	switch r := r.(type) {
+	case *recording.Chunk:
+		j.begin(r)
+	case *recording.Link:
+		j.link(r)
+	case *recording.Pool:
+		j.pass(r.Defined)
+	case *recording.Differing:
+		j.differing(r)
+	case *recording.Fault:
+		j.example(r)
+	case *recording.Window:
+		j.window(r)
+	case *recording.Problem:
+		j.problem(r)
+	}
+	return nil
+}
+
+// Verdicts returns the counts and the most frequent mismatches. It is called after the last record.
+func (j *Judge) Verdicts() judge.Verdicts {
+	mismatches := make([]*misstepv1.Mismatch, 0, len(j.found))
+	for _, m := range j.found {
+		if m.GetCount() > 0 {
+			mismatches = append(mismatches, m)
+		}
+	}
+	slices.SortFunc(mismatches, func(a, b *misstepv1.Mismatch) int {
+		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), cmp.Compare(name(a), name(b)))
+	})
+	return judge.Verdicts{Count: j.count, Mismatches: mismatches[:min(len(mismatches), j.limit)]}
+}
+
+func name(m *misstepv1.Mismatch) string {
+	f := m.GetRecordingFault()
+	return m.GetKind() + " " + f.GetType() + " " + f.GetReferrer() + "." + f.GetField()
+}
+
+// pass counts units that are in order unless something else follows about them.
+func (j *Judge) pass(units int) {
+	j.count.Total += uint64(units)
+	j.count.Match += uint64(units)
+}
+
+// tolerate takes units from those that passed.
+func (j *Judge) tolerate(units int, rule string) {
+	j.count.Match -= uint64(units)
+	j.count.Tolerated[rule] += uint64(units)
+}
+
+// mismatch takes units from those that passed.
+func (j *Judge) mismatch(units int, p place, detail string) {
+	j.count.Match -= uint64(units)
+	j.count.Mismatch += uint64(units)
+	m := j.entry(p)
+	m.Count += uint64(units)
+	if m.RecordingFault.Detail == "" {
+		m.RecordingFault.Detail = detail
+	}
+}
+
+// entry returns the entry for a place, with the chunk that is read if it is new.
+func (j *Judge) entry(p place) *misstepv1.Mismatch {
+	m := j.found[p]
+	if m == nil {
+		m = &misstepv1.Mismatch{Check: recipe.JfrChunks, Kind: p.kind, RecordingFault: &misstepv1.RecordingFault{
+			Type: p.typeName, Referrer: p.referrer, Field: p.field, Recording: uint32(max(j.recording, 0)), Chunk: uint32(j.index()),
+		}}
+		j.found[p] = m
+	}
+	return m
+}
+
+func (j *Judge) index() int {
+	if j.chunk == nil {
+		return 0
+	}
+	return j.chunk.Index
+}
+
+func (j *Judge) link(l *recording.Link) {
+	j.pass(l.Referenced)
+	switch {
+	case l.Lacking == 0:
+	case j.unfinished:
+		j.tolerate(l.Lacking, recipe.RuleUnfinishedChunk)
+	default:
+		j.mismatch(l.Lacking, place{recipe.KindUndefinedConstant, l.Type, l.From, l.Field},
+			fmt.Sprintf("%d of the %d ids that the chunk refers to", l.Lacking, l.Referenced))
+	}
+}
+
+func (j *Judge) differing(d *recording.Differing) {
+	if rule := differenceRule(d); rule != "" {
+		j.tolerate(d.IDs, rule)
+		return
+	}
+	j.mismatch(d.IDs, place{recipe.KindDuplicateID, d.Type, "", d.Fields}, fmt.Sprintf("%d ids of the chunk", d.IDs))
+}
+
+// example names an id and a place of the first fault of its kind. It comes before or after the count.
+func (j *Judge) example(f *recording.Fault) {
+	p := place{recipe.KindUndefinedConstant, f.Type, f.From, f.Field}
+	if f.Kind == recording.Twice {
+		if differenceRule(&recording.Differing{Type: f.Type, Fields: f.Field}) != "" {
+			return
+		}
+		p = place{recipe.KindDuplicateID, f.Type, "", f.Field}
+	} else if j.unfinished {
+		return
+	}
+	fault := j.entry(p).RecordingFault
+	if fault.Position == 0 && fault.Id == 0 {
+		fault.Id, fault.Position = f.ID, uint64(f.Position)
+	}
+}

@@ -1,0 +1,108 @@
+package chunks
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+
+	"misstep/recipe"
+	"misstep/runner/recording"
+)
+
+// begin judges a chunk's header by itself and by the chunk before it.
+func (j *Judge) begin(c *recording.Chunk) {
+	if c.Index == 0 || j.chunk == nil || c.Index <= j.chunk.Index {
+		j.recording++
+		j.previous = nil
+	} else {
+		j.previous = j.chunk
+	}
+	j.chunk, j.unfinished = c, false
+	j.pass(1)
+	if what, detail := j.disorder(c); what != "" {
+		j.mismatch(1, place{kind: recipe.KindChunkOrder, field: what}, detail)
+	}
+}
+
+// disorder returns what is wrong with a chunk's times, without numbers and with them. The duration of an unfinished chunk is that
+// at its last flush, so that only a chunk before one is bounded by it.
+func (j *Judge) disorder(c *recording.Chunk) (what, detail string) {
+	switch p := j.previous; {
+	case c.TicksPerSecond <= 0:
+		return "frequency", fmt.Sprintf("%d ticks a second", c.TicksPerSecond)
+	case c.StartNanos <= 0:
+		return "start", fmt.Sprintf("%d ns since the epoch", c.StartNanos)
+	case c.DurationNanos < 0:
+		return "duration", fmt.Sprintf("%d ns", c.DurationNanos)
+	case p == nil:
+	case c.StartTicks <= p.StartTicks:
+		return "ticks before the previous chunk", fmt.Sprintf("%d, the previous chunk begins at %d", c.StartTicks, p.StartTicks)
+	case c.StartNanos < p.StartNanos+p.DurationNanos:
+		return "start before the previous chunk's end",
+			fmt.Sprintf("by %v", time.Duration(p.StartNanos+p.DurationNanos-c.StartNanos))
+	}
+	return "", ""
+}
+
+// window judges the times of the events of one type. An unfinished chunk has no end yet.
+func (j *Judge) window(w *recording.Window) {
+	if j.chunk == nil {
+		return // no helper writes that
+	}
+	j.pass(1)
+	before, after := -w.FirstNanos, w.LastNanos-j.chunk.DurationNanos
+	if j.unfinished {
+		after = 0
+	}
+	tolerated := ""
+	for _, side := range []struct {
+		field   string
+		outside int64
+	}{{"before", before}, {"after", after}} {
+		if side.outside <= 0 {
+			continue
+		}
+		rule := timeRule(j.chunk, w, side.field, side.outside)
+		if rule == "" {
+			j.mismatch(1, place{kind: recipe.KindEventTime, typeName: w.Type, field: side.field},
+				fmt.Sprintf("by up to %v, of %d events", time.Duration(side.outside), w.Events))
+			return
+		}
+		tolerated = rule
+	}
+	if tolerated != "" {
+		j.tolerate(1, tolerated)
+	}
+}
+
+var numberRE = regexp.MustCompile(`-?\d+`)
+
+// problem judges what the reader could not read. A chunk that the recorder did not finish is read as far as it goes.
+func (j *Judge) problem(p *recording.Problem) {
+	switch p.Kind {
+	case recording.CutFile, recording.Unfinished:
+		j.unfinished = true
+		j.count.Total++
+		j.count.Tolerated[recipe.RuleUnfinishedChunk]++
+	case recording.Limit:
+		j.void(recipe.ReasonReadingLimit)
+	case recording.Parser, recording.UnspecifiedProblem:
+		j.void(recipe.ReasonParser)
+	case recording.Layout:
+		j.pass(1)
+		if j.unfinished && p.Chunk == j.index() {
+			j.tolerate(1, recipe.RuleUnfinishedChunk)
+			return
+		}
+		at := place{kind: recipe.KindChunkLayout, field: numberRE.ReplaceAllString(p.Message, "N")}
+		if j.entry(at).GetCount() == 0 {
+			j.entry(at).RecordingFault.Chunk = uint32(p.Chunk)
+		}
+		j.mismatch(1, at, p.Message)
+	}
+}
+
+func (j *Judge) void(reason string) {
+	j.count.Total++
+	j.count.Void[reason]++
+}
