@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
+	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	verdicts "misstep/runner/judge"
+	"misstep/runner/judge/chunks"
+	"misstep/runner/judge/shadow"
+	"misstep/runner/profiler"
 	"misstep/runner/recording"
 )
 
@@ -20,7 +25,44 @@ type consumer interface {
 }
 
 // consumers make the judges of the checks of recordings, by the check's name. They are made after the JVM has ended.
-var consumers = map[string]func(t *trial, c *misstepv1.Check) (consumer, error){}
+var consumers = map[string]func(t *trial, c *misstepv1.Check) (consumer, error){
+	recipe.JfrShadow:      shadowJudge,
+	recipe.ProfilerShadow: shadowJudge,
+	recipe.JfrChunks: func(t *trial, _ *misstepv1.Check) (consumer, error) {
+		return chunks.New(t.keeps()), nil
+	},
+}
+
+// maxTap bounds what is read of tap.bin, in bytes: more than a million calls.
+const maxTap = 256 << 20
+
+// keeps is the number of mismatches of a check that are kept.
+func (t *trial) keeps() int { return int(recipe.EffectiveLimits(t.recipe.GetLimits()).GetMismatches()) }
+
+// shadowJudge compares the samples with the tap's shadows.
+func shadowJudge(t *trial, c *misstepv1.Check) (consumer, error) {
+	data, err := t.readFile(filepath.Join(dirAgent, agent.FileTap), maxTap)
+	if err != nil {
+		return nil, err
+	}
+	var tap agent.Tap
+	if data != nil { // else the JVM ended before the agent had started: no sample has a shadow
+		if tap, err = agent.ParseTap(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", agent.FileTap, err)
+		}
+	}
+	list, err := t.readFile(filepath.Join(dirAgent, agent.FileMethods), agent.MaxMethodsBytes)
+	if err != nil {
+		return nil, err
+	}
+	in := shadow.Input{
+		Check: c.GetName(), Source: shadow.JFR, Feature: t.feature, Tap: &tap, Methods: agent.ParseMethods(list), Limit: t.keeps(),
+	}
+	if c.GetName() == recipe.ProfilerShadow {
+		in.Source, in.Walker = shadow.AsyncProfiler, profiler.Walker(t.recipe)
+	}
+	return shadow.New(in), nil
+}
 
 // recordedJudge gives the verdicts of the checks of recordings. One reading serves all: the helper that reads has its own limits of
 // time and memory, and runs as the JVM's user, who may have written anything.
@@ -80,13 +122,13 @@ func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (
 	helper, trouble := j.executor.Recording, map[string]uint64{}
 	helper.Credential = j.executor.Credential
 	var refused error // of a consumer
-	chunks, began := 0, time.Now()
+	read, began := 0, time.Now()
 	summary, usage, err := helper.Read(ctx, path, recording.Limits{}, func(r recording.Record) error {
 		switch r.(type) {
 		case *recording.Problem:
 			trouble[recipe.CutRecording]++
 		case *recording.Chunk:
-			chunks++
+			read++
 		}
 		for _, c := range list {
 			if refused = c.Visit(r); refused != nil {
@@ -98,7 +140,7 @@ func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (
 	j.judging = time.Since(began)
 	wall := j.jvm.Result().Wall
 	j.executor.Logger.Debug("recording judged", "trial", j.name, "took", j.judging, "cpu", usage.CPU, "rss", usage.MaxRSS,
-		"share", float64(j.judging)/float64(max(1, wall+j.judging)), "chunks", chunks, "events", summary.Events, "error", err)
+		"share", float64(j.judging)/float64(max(1, wall+j.judging)), "chunks", read, "events", summary.Events, "error", err)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -106,11 +148,11 @@ func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (
 		return nil, refused
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, recording.ErrMemory), err == nil && !summary.Complete:
 		trouble[recipe.ReadingLimit]++
-	case errors.Is(err, recording.ErrNoEnd) && chunks > 0:
+	case errors.Is(err, recording.ErrNoEnd) && read > 0:
 		trouble[recipe.CutRecording]++
 	case err != nil:
 		return nil, err
-	case chunks == 0 && len(trouble) == 0:
+	case read == 0 && len(trouble) == 0:
 		trouble[recipe.EmptyRecording]++
 	}
 	return trouble, nil

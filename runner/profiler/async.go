@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 )
 
@@ -23,7 +24,21 @@ type asyncProfiler struct{}
 const (
 	fileAsync    = "async-profiler.jfr"
 	fileAsyncLog = "async-profiler.log"
+
+	walkerOption  = "cstack"
+	defaultWalker = "vm"
 )
+
+// Walker returns which of async-profiler's walkers a recipe's options choose: "no" is AsyncGetCallTrace alone.
+func Walker(r *misstepv1.Recipe) string {
+	walker := defaultWalker
+	for _, o := range r.GetProfiler().GetOptions() {
+		if value, ok := strings.CutPrefix(o, walkerOption+"="); ok {
+			walker = value
+		}
+	}
+	return walker
+}
 
 func (asyncProfiler) Name() string { return recipe.ProfilerAsync }
 
@@ -47,7 +62,7 @@ func (asyncProfiler) options(s Settings, at Place) (map[string]string, error) {
 	options := map[string]string{
 		// ctimer needs no perf_events, which kernels often forbid.
 		"event": "ctimer", "interval": strconv.FormatInt(s.Interval.Microseconds(), 10) + "us",
-		"jstackdepth": strconv.Itoa(max(s.Depth, 1)), "chunktime": "5s",
+		"jstackdepth": strconv.Itoa(max(s.Depth, 1)), "chunktime": "5s", walkerOption: defaultWalker,
 	}
 	for _, o := range s.Options {
 		key, value, hasValue := strings.Cut(o, "=")
