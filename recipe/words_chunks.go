@@ -14,8 +14,7 @@ const (
 	RuleMillisecondClock      = "millisecond-clock"
 	RuleSampledBeforeRotation = "sampled-before-rotation"
 
-	ReasonReadingLimit = "reading-limit"
-	ReasonParser       = "parser"
+	ReasonParser = "parser"
 )
 
 var (
@@ -61,7 +60,6 @@ var (
 		},
 	}
 	chunkReasons = []Word{
-		{ReasonReadingLimit, "a limit of the reading was reached", "runner/recording: Limits"},
 		{ReasonParser, "JDK Mission Control could not read the chunk", "runner/recording: Problem"},
 	}
 )

@@ -201,7 +201,7 @@ func TestRules(t *testing.T) {
 
 func TestVoid(t *testing.T) {
 	v := judged(t, 10, chunk(0), &recording.Problem{Kind: recording.Limit}, &recording.Problem{Kind: recording.Parser})
-	assert.Equal(t, map[string]uint64{recipe.ReasonReadingLimit: 1, recipe.ReasonParser: 1}, v.Count.GetVoid())
+	assert.Equal(t, map[string]uint64{recipe.ReadingLimit: 1, recipe.ReasonParser: 1}, v.Count.GetVoid())
 	assert.Empty(t, judged(t, 10).Count.GetTotal(), "nothing was judged")
 }
 

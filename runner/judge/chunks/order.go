@@ -85,7 +85,7 @@ func (j *Judge) problem(p *recording.Problem) {
 		j.count.Total++
 		j.count.Tolerated[recipe.RuleUnfinishedChunk]++
 	case recording.Limit:
-		j.void(recipe.ReasonReadingLimit)
+		j.void(recipe.ReadingLimit)
 	case recording.Parser, recording.UnspecifiedProblem:
 		j.void(recipe.ReasonParser)
 	case recording.Layout:
