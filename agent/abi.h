@@ -124,7 +124,7 @@
 #define MISSTEP_TAP_MAGIC 0x315041545353494d
 #define MISSTEP_TAP_MAGIC_OFFSET 0
 // u32 version of tap.bin, u32 process id, u32 flags, u32 source of ticks, u32 for each tap (prof, usr2) its signal, 0 = off
-#define MISSTEP_TAP_VERSION 1
+#define MISSTEP_TAP_VERSION 2
 #define MISSTEP_TAP_VERSION_OFFSET 8
 #define MISSTEP_TAP_PID_OFFSET 12
 #define MISSTEP_TAP_FLAGS_OFFSET 16
@@ -147,6 +147,10 @@
 #define MISSTEP_TAP_LOST_LATE 2
 #define MISSTEP_TAP_LOST_FILE 3
 #define MISSTEP_TAP_LOST_COUNT 4
+// u32 architecture of the instructions in the records: amd64, arm64
+#define MISSTEP_TAP_ARCHITECTURE_OFFSET 80
+#define MISSTEP_TAP_AMD64 1
+#define MISSTEP_TAP_ARM64 2
 #define MISSTEP_TAP_HEADER 4096
 #define MISSTEP_TAP_MOST_BYTES 4294967296
 
@@ -158,11 +162,15 @@
 #define MISSTEP_TAP_PENDING 5
 #define MISSTEP_TAP_PADDING 6
 
-// A call: u32 tid, u32 signal, u32 flags, u32 entries that follow (the newest, oldest first, a u32 method id each), u32
-// entries on the shadow stack, u32 generation of the handler, u32 taps below this one on the thread, u32 phase (see
-// thread slots); u64 pc, sp, fp where the thread was interrupted; u64 CLOCK_MONOTONIC nanoseconds at entry, right before
-// the original handler and right after it; u64 ticks right before it and right after it. A call without return has 0 in
-// both fields of the return.
+// A call: u32 tid, u32 signal, u32 flags, u32 entries of the shadow that follow (the newest), u32 entries on the shadow
+// stack, u32 generation of the handler, u32 taps below this one on the thread, u32 phase (see thread slots); u64 pc, sp, fp
+// where the thread was interrupted; u64 CLOCK_MONOTONIC nanoseconds at entry, right before the original handler and right
+// after it; u64 ticks right before it and right after it. A call without return has 0 in both fields of the return.
+// What ran there: 16 bytes of code at pc, u32 how many of them are known, u32 bytes of return code that follow, u64 address
+// of a return address on the stack, u64 another return address, u32 state of pc, u32 state of what that other one points
+// at, u32 id of the compiled method that pc is in (0: none), i32 result of AsyncGetCallTrace, u32 frames of it that follow.
+// Then follow the entries, oldest first, a u32 method id each, filled up to a multiple of 8 bytes; the frames, the top one
+// first, i32 bci and u32 method id each; the return code. misstep.v1.Mismatch says what its fields return_* mean.
 #define MISSTEP_TAP_CALL_TID_OFFSET 8
 #define MISSTEP_TAP_CALL_SIGNAL_OFFSET 12
 #define MISSTEP_TAP_CALL_FLAGS_OFFSET 16
@@ -179,14 +187,41 @@
 #define MISSTEP_TAP_CALL_END_OFFSET 80
 #define MISSTEP_TAP_CALL_BEGIN_TICKS_OFFSET 88
 #define MISSTEP_TAP_CALL_END_TICKS_OFFSET 96
-#define MISSTEP_TAP_CALL_SIZE 104
+#define MISSTEP_TAP_CALL_CODE_OFFSET 104
+#define MISSTEP_TAP_CALL_CODE_BYTES 16
+#define MISSTEP_TAP_CALL_CODE_SIZE_OFFSET 120
+#define MISSTEP_TAP_CALL_RETURN_SIZE_OFFSET 124
+#define MISSTEP_TAP_CALL_RETURN_AT_OFFSET 128
+#define MISSTEP_TAP_CALL_RETURN_PC_OFFSET 136
+#define MISSTEP_TAP_CALL_STATE_OFFSET 144
+#define MISSTEP_TAP_CALL_RETURN_STATE_OFFSET 148
+#define MISSTEP_TAP_CALL_COMPILED_OFFSET 152
+#define MISSTEP_TAP_CALL_RESULT_OFFSET 156
+#define MISSTEP_TAP_CALL_FRAMES_OFFSET 160
+#define MISSTEP_TAP_CALL_SIZE 168
 #define MISSTEP_TAP_MOST_ENTRIES 2048
+#define MISSTEP_TAP_MOST_FRAMES 1024
+#define MISSTEP_TAP_MOST_RETURN_CODE 256
 // flags: the thread has a shadow; its shadow ran over, so that no entries are known; the stack that was interrupted is not
-// the thread's own; virtual threads were mounted on the thread.
+// the thread's own; virtual threads were mounted on the thread; AsyncGetCallTrace was asked; it was to be asked, but the
+// thread was in the agent or on another stack; it may have had more frames; the return address occurs once more above.
 #define MISSTEP_TAP_CALL_SHADOW 1
 #define MISSTEP_TAP_CALL_OVERFLOW 2
 #define MISSTEP_TAP_CALL_OTHER_STACK 4
 #define MISSTEP_TAP_CALL_CARRIER 8
+#define MISSTEP_TAP_CALL_WALKED 16
+#define MISSTEP_TAP_CALL_BUSY 32
+#define MISSTEP_TAP_CALL_CUT 64
+#define MISSTEP_TAP_CALL_RETURN_COPIED 128
+// states: generated code that the JVM has not announced, the interpreter, a stub, a compiled method, other code
+#define MISSTEP_TAP_STATE_UNKNOWN 0
+#define MISSTEP_TAP_STATE_INTERPRETED 1
+#define MISSTEP_TAP_STATE_STUB 2
+#define MISSTEP_TAP_STATE_COMPILED 3
+#define MISSTEP_TAP_STATE_NATIVE 4
+// Ids of methods: of the shadow's entries below METHODS, of frames and compiled methods above it. A frame with a null
+// jmethodID has 0, one with a jmethodID that no event has described METHODS.
+#define MISSTEP_TAP_METHODS 2147483648
 
 // The name of a method, before or after the calls that have its id: u32 id, u32 bytes of text, then the text,
 // "package/Class.name(descriptor)result".

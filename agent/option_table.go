@@ -99,6 +99,10 @@ var otherOptions = []Option{
 			"SIGPROF (JFR's CPU-time sampler, async-profiler), usr2 the signal by which the JVM suspends threads (JFR's " +
 			"execution sampler)",
 	},
+	{
+		"tap-asgct", "0 to 1", "0.05", "",
+		"share of the tapped calls in which AsyncGetCallTrace is asked as well, right before the other sampler walks",
+	},
 	{"depth", "frames, 64 to 16384", "2048, in a recipe 1024", "limits.stack_depth", "that a walk may have"},
 	{
 		"evidence", "distinct, every", "distinct", "evidence",

@@ -14,8 +14,8 @@ import (
 	"misstep/recipe"
 )
 
-// Options are the agent's options of one run. The zero value of a field leaves the agent's default, except for Ratio and Checks,
-// which are passed unchanged.
+// Options are the agent's options of one run. The zero value of a field leaves the agent's default, except for Ratio, Checks
+// and TapAsgct, which are passed unchanged.
 type Options struct {
 	// Out is the existing folder for status.bin, mismatches.jsonl and agent.log.
 	Out string
@@ -51,6 +51,9 @@ type Options struct {
 	// Tap says which signals' handlers of other samplers are tapped, noted in Out/tap.bin: "prof" (SIGPROF: JFR's CPU-time sampler,
 	// async-profiler), "usr2" (the signal by which the JVM suspends threads: JFR's execution sampler), "both", or "" for none.
 	Tap string
+	// TapAsgct is the share of the tapped calls in which AsyncGetCallTrace is asked as well; TapAsgctShare is a good one. It is
+	// passed unchanged.
+	TapAsgct float64
 	// Depth is the number of frames a walk may have.
 	Depth int
 	// Evidence says which mismatches have a record of their own: "distinct" (default) or "every".
@@ -127,6 +130,7 @@ func (o Options) String() string {
 	}
 	if o.Tap != "" {
 		add("tap", o.Tap)
+		add("tap-asgct", share(o.TapAsgct))
 	}
 	if o.Depth > 0 {
 		add("depth", strconv.Itoa(o.Depth))

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -28,8 +27,11 @@ type Tap struct {
 	Lost TapLoss
 	// Calls are ordered by thread, those of a thread by their beginning.
 	Calls []TapCall
-	// Names maps an id on the shadow to its method, "package/Class.name(descriptor)result".
-	Names map[uint32]string
+	// Names maps the id of an entry to its method, "package/Class.name(descriptor)result"; Methods does so for TapFrame.Method and
+	// TapCall.Compiled, which may be of any method, while all that have entries are instrumented.
+	Names, Methods map[uint32]string
+	// Architecture of the instructions, as Go names it.
+	Architecture string
 	// Clocks are ordered by time.
 	Clocks []TapClock
 	// Handlers are in the order in which they were found.
@@ -65,7 +67,41 @@ type TapCall struct {
 	// after it; BeginTicks and EndTicks belong to the latter two. Those of the end are 0 if it did not return.
 	EnterNanos, BeginNanos, EndNanos uint64
 	BeginTicks, EndTicks             uint64
+	// Code are the bytes at PC, at most 16, and TopState what ran there: "interpreted", "compiled", "stub", "native", or "" for
+	// generated code that the JVM had not announced 250 ms later.
+	Code     []byte
+	TopState string
+	// Compiled is the id of the method that was compiled, 0 unless TopState is "compiled": a trace's frames above it are inlined
+	// into it, one physical frame with it.
+	Compiled uint32
+	// ReturnAt, ReturnState, ReturnCode and ReturnCopied are the fields return_* of misstep.v1.Mismatch.
+	ReturnAt     uint64
+	ReturnState  string
+	ReturnCode   []byte
+	ReturnCopied bool
+	// Walked means that AsyncGetCallTrace was asked, right before the original handler; Busy that it was to be asked, but that the
+	// thread was in a check of the agent, in a walk, or on another stack. Result is what it returned, an error code if not
+	// positive; Frames are the top one first. Cut means that there may be more.
+	Walked, Busy, Cut bool
+	Result            int32
+	Frames            []TapFrame
 }
+
+// TapFrame is a frame of AsyncGetCallTrace: the id of its method, TapNull or TapUnknown, and its bytecode index as it was returned.
+type TapFrame struct {
+	Method uint32
+	BCI    int32
+}
+
+const (
+	// TapNull is the method of a frame with a null jmethodID.
+	TapNull uint32 = 0
+	// TapUnknown is the method of a frame with a jmethodID that no event of the JVM had described 250 ms later.
+	TapUnknown uint32 = tapMethods
+	// TapAsgctShare is the share of tapped calls in which AsyncGetCallTrace is asked unless something else is chosen: the agent's
+	// default.
+	TapAsgctShare = 0.05
+)
 
 // TapClock has the clocks at one instant, which took TookNanos to read.
 type TapClock struct{ MonotonicNanos, RealtimeNanos, Ticks, TookNanos uint64 }
@@ -93,113 +129,6 @@ func ReadTap(path string) (Tap, error) {
 		return Tap{}, fmt.Errorf("read taps %s: %w", path, err)
 	}
 	return t, nil
-}
-
-// ParseTap parses the bytes of tap.bin.
-func ParseTap(data []byte) (Tap, error) {
-	if len(data) < tapHeader {
-		return Tap{}, fmt.Errorf("%w: it is shorter than a header", ErrTap)
-	}
-	head := tapBytes(data[:tapHeader])
-	if head.u64(tapMagicOffset) != tapMagic {
-		return Tap{}, fmt.Errorf("%w: wrong magic number", ErrTap)
-	}
-	if v := head.u32(tapVersionOffset); v != tapVersion {
-		return Tap{}, fmt.Errorf("%w: expected version %d, got %d", ErrTap, tapVersion, v)
-	}
-	lost := func(reason int) uint64 { return head.u64(tapLostOffset + 8*reason) }
-	t := Tap{
-		PID:   head.u32(tapPIDOffset),
-		Lost:  TapLoss{lost(tapLostBuffers), lost(tapLostFull), lost(tapLostLate), lost(tapLostFile)},
-		Names: map[uint32]string{},
-		Ended: head.u32(tapFlagsOffset)&tapFlagEnded != 0,
-	}
-	for i := range tapCount {
-		t.Signals[i] = head.u32(tapSignalsOffset + 4*i)
-		t.Called[i] = head.u64(tapCallsOffset + 8*i)
-	}
-	for at := tapHeader; at < len(data); {
-		rest := data[at:]
-		if len(rest) < 8 || int64(len(rest)) < int64(tapBytes(rest).u32(0)) {
-			t.Cut = len(rest)
-			break
-		}
-		size := int(tapBytes(rest).u32(0))
-		if size < 8 || size%8 != 0 {
-			return Tap{}, fmt.Errorf("%w: the record at byte %d has %d bytes: expected a multiple of 8", ErrTap, at, size)
-		}
-		if err := t.add(rest[:size]); err != nil {
-			return Tap{}, fmt.Errorf("%w: the record at byte %d %w", ErrTap, at, err)
-		}
-		at += size
-	}
-	slices.SortStableFunc(t.Calls, func(a, b TapCall) int {
-		return cmp.Or(cmp.Compare(a.TID, b.TID), cmp.Compare(a.BeginNanos, b.BeginNanos))
-	})
-	return t, nil
-}
-
-// tapBytes is one record, or the header, for reading its fields.
-type tapBytes []byte
-
-func (r tapBytes) u32(at int) uint32 { return binary.LittleEndian.Uint32(r[at:]) }
-func (r tapBytes) u64(at int) uint64 { return binary.LittleEndian.Uint64(r[at:]) }
-
-// add adds one record, the size of which is that of its bytes.
-func (t *Tap) add(r tapBytes) error {
-	kind := r.u32(4)
-	least := map[uint32]int{
-		tapCall: tapCallSize, tapName: tapNameSize, tapClock: tapClockSize, tapHandler: tapHandlerSize,
-	}[kind]
-	switch {
-	case least == 0:
-		return fmt.Errorf("is of the unknown kind %d", kind)
-	case len(r) < least:
-		return fmt.Errorf("has %d bytes: expected at least %d", len(r), least)
-	}
-	switch kind {
-	case tapCall:
-		return t.addCall(r)
-	case tapName:
-		length := int64(r.u32(tapNameLengthOffset))
-		if length > int64(len(r)-tapNameSize) {
-			return fmt.Errorf("has a name of %d bytes: expected at most %d", length, len(r)-tapNameSize)
-		}
-		t.Names[r.u32(tapNameIDOffset)] = cString(r[tapNameSize : tapNameSize+length])
-	case tapClock:
-		t.Clocks = append(t.Clocks, TapClock{
-			r.u64(tapClockMonotonicOffset), r.u64(tapClockRealtimeOffset), r.u64(tapClockTicksOffset), r.u64(tapClockTookOffset),
-		})
-	case tapHandler:
-		t.Handlers = append(t.Handlers, TapHandler{
-			Signal: r.u32(tapHandlerSignalOffset), Generation: r.u32(tapHandlerGenerationOffset),
-			Nanos: r.u64(tapHandlerNanosOffset), Address: r.u64(tapHandlerAddressOffset), Flags: r.u64(tapHandlerSaFlagsOffset),
-		})
-	}
-	return nil
-}
-
-func (t *Tap) addCall(r tapBytes) error {
-	entries := int64(r.u32(tapCallEntriesOffset))
-	if room := int64(len(r)-tapCallSize) / 4; entries > room {
-		return fmt.Errorf("has %d entries: expected at most %d", entries, room)
-	}
-	flags := r.u32(tapCallFlagsOffset)
-	c := TapCall{
-		TID: r.u32(tapCallTIDOffset), Signal: r.u32(tapCallSignalOffset),
-		Shadow: flags&tapCallShadow != 0, Overflow: flags&tapCallOverflow != 0,
-		OtherStack: flags&tapCallOtherStack != 0, Carrier: flags&tapCallCarrier != 0,
-		Entries: make([]uint32, entries), Depth: r.u32(tapCallDepthOffset),
-		Generation: r.u32(tapCallGenerationOffset), Nested: r.u32(tapCallNestedOffset), Phase: Phase(r.u32(tapCallPhaseOffset)),
-		PC: r.u64(tapCallPCOffset), SP: r.u64(tapCallSPOffset), FP: r.u64(tapCallFPOffset),
-		EnterNanos: r.u64(tapCallEnterOffset), BeginNanos: r.u64(tapCallBeginOffset), EndNanos: r.u64(tapCallEndOffset),
-		BeginTicks: r.u64(tapCallBeginTicksOffset), EndTicks: r.u64(tapCallEndTicksOffset),
-	}
-	for i := range c.Entries {
-		c.Entries[i] = r.u32(tapCallSize + 4*i)
-	}
-	t.Calls = append(t.Calls, c)
-	return nil
 }
 
 // Realtime converts CLOCK_MONOTONIC to CLOCK_REALTIME by the clocks around that time, which a step of the system's time may lie

@@ -11,10 +11,12 @@
 
 #include "clock.h"
 #include "compare.h"
+#include "phase.h"
 #include "random.h"
 #include "registers.h"
 #include "rules.h"
 #include "signals.h"
+#include "spot.h"
 #include "state.h"
 #include "turns.h"
 #include "walk.h"
@@ -46,26 +48,14 @@ pid_t own_pid = 0;
 
 // The signal handler: atomics, memcpy, raw system calls and ASGCT, nothing else.
 void Fill(State& state, Slot* slot, Ticket* t, void* context) {
-  ThreadStatus* status = slot->status;
   Assert(2, [&] { return HasThread(*slot); });
   // GetStackTrace of the thread comes between the walks of a bracket.
   Assert(1, [&] { return !slot->bracket.walking.load(std::memory_order_seq_cst); });
-  const uint32_t phase_before = status->phase.load(std::memory_order_relaxed);
-  const uint64_t enter_before = status->enter_nanos.load(std::memory_order_relaxed);
-  const uint64_t sequence_before = status->sequence.load(std::memory_order_relaxed);
-  const uint64_t pc_before = status->pc.load(std::memory_order_relaxed);
-  const uint64_t sp_before = status->sp.load(std::memory_order_relaxed);
   const auto& registers = *static_cast<const ucontext_t*>(context);
   Spot& spot = t->spot;
-  spot.pc = Pc(registers);
-  spot.sp = Sp(registers);
-  spot.fp = Fp(registers);
+  ReadPlace(registers, &spot);
   const uint64_t began_nanos = MonotonicNanos();
-  status->enter_nanos.store(began_nanos, std::memory_order_relaxed);
-  status->sequence.store(t->sample, std::memory_order_relaxed);
-  status->pc.store(spot.pc, std::memory_order_relaxed);
-  status->sp.store(spot.sp, std::memory_order_relaxed);
-  status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
+  HandlerScope scope(slot->status, t->sample, spot.pc, spot.sp, began_nanos);
 
   if (t->shadow != nullptr) {
     const uint64_t size = ShadowSize(slot->shadow);
@@ -76,32 +66,20 @@ void Fill(State& state, Slot* slot, Ticket* t, void* context) {
     t->trace_size = traced != nullptr ? traced->end : 0;
     std::memcpy(static_cast<void*>(t->trace), slot->traces.frames, t->trace_size * sizeof(AsgctFrame));
   }
-  spot.code_size = ReadCode(spot.pc, spot.code, sizeof(spot.code));
   t->busy = slot->busy != 0;
   t->num_frames = 0;
   t->words_size = 0;
-  spot.next_code = spot.returns = {};
-  spot.return_size = 0;
-  spot.original = 0;
   if (!t->busy) {
     slot->busy = 1;
     AsgctTrace trace = {slot->env, 0, t->frames};
-    status->phase.store(MISSTEP_PHASE_WALK, std::memory_order_release);
+    scope.In(MISSTEP_PHASE_WALK);
     Walk(state, &trace, context, t->sample);
     t->num_frames = trace.num_frames;
     const uint64_t end = slot->stack.EndFrom(spot.sp);
-    const bool generated = state.code.MayHold(spot.pc);
-    spot.next_code = state.code.NextReturn(spot.sp, generated ? std::min(end, spot.sp + sizeof(uint64_t)) : end);
-    if (!generated) {
-      spot.returns = state.code.Returns(spot.fp, spot.sp, end);
-      if (spot.returns.at != 0) {
-        spot.original = CodeMap::Original(spot.returns, end);
-        spot.return_size = ReadCode(spot.returns.value, spot.return_code, sizeof(spot.return_code));
-      }
-    }
+    ReadReturns(state.code, end, &spot);
     t->deoptimises = trace.num_frames == kDeoptCode && state.deopt_stubs.OnStack(spot.sp, end);
     if (trace.num_frames <= -3 && trace.num_frames >= -6) GuessCallers(state, slot, t, registers, end);
-    status->phase.store(MISSTEP_PHASE_HANDLER, std::memory_order_release);
+    scope.In(MISSTEP_PHASE_HANDLER);
     // A walk that does not reach the thread's bottom may be wrong. GetStackTrace is the best source for the bottom: a
     // sample that is cut off below everything on the shadow stack matches.
     const uint64_t bottom =
@@ -112,11 +90,6 @@ void Fill(State& state, Slot* slot, Ticket* t, void* context) {
     slot->busy = 0;
   }
   t->took_nanos = MonotonicNanos() - began_nanos;
-  status->enter_nanos.store(enter_before, std::memory_order_relaxed);
-  status->sequence.store(sequence_before, std::memory_order_relaxed);
-  status->pc.store(pc_before, std::memory_order_relaxed);
-  status->sp.store(sp_before, std::memory_order_relaxed);
-  status->phase.store(phase_before, std::memory_order_release);
 }
 
 // Claims an idle ticket; null if the judge has not emptied any for too long.

@@ -217,6 +217,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
       if (value != "prof" && value != "usr2" && value != "both") return Wrong(key, value, "prof, usr2 or both");
       o->tap_prof = value != "usr2";
       o->tap_usr2 = value != "prof";
+    } else if (key == "tap-asgct") {
+      if (!ParseShare(value, &o->tap_asgct)) return Wrong(key, value, "a share from 0 to 1");
     } else if (key == "depth") {
       if (!ParseUnsigned(value, 64, 16384, &n)) return Wrong(key, value, "frames from 64 to 16384");
       o->depth = static_cast<uint32_t>(n);
@@ -229,7 +231,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, perturb, " MISSTEP_CHECK_OPTIONS
-             ", reference, interval, jitter, burst, guesses, threads, signal, tap, depth, evidence, max-mismatches";
+             ", reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, depth, evidence, "
+             "max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
@@ -266,6 +269,9 @@ std::string ParseOptions(std::string_view text, Options* o) {
   if (o->tap_prof && sends_signals && o->signal == SIGPROF) {
     return "option tap taps SIGPROF, which is also the signal of the agent's own sampler: choose "
            "another with the option signal";
+  }
+  if (seen.contains("tap-asgct") && !o->TapsAny()) {
+    return "option tap-asgct is missing tap, whose calls it is a share of: expected tap=prof, tap=usr2 or tap=both";
   }
   if (seen.contains("reference") && o->asgct_shadow == 0) {
     return std::string("option reference contradicts ") + NameOf(Check::kAsgctShadow) + "=0: it is that check's";

@@ -45,6 +45,7 @@ struct Options {
   int signal = 27;                   // SIGPROF
   bool tap_prof = false;             // tap the handler of SIGPROF
   bool tap_usr2 = false;             // tap the handler of the signal by which the JVM suspends threads
+  double tap_asgct = 0.05;           // share of the tapped calls in which AsyncGetCallTrace is asked as well
   uint32_t depth = 2048;             // frames a walk may have
   Evidence evidence = Evidence::kDistinct;
   uint32_t max_mismatches = 64;  // records kept

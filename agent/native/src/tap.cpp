@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "clock.h"
-#include "registers.h"
-#include "threads.h"
+#include "random.h"
+#include "spot.h"
+#include "state.h"
+#include "tap_walk.h"
 
 namespace misstep {
 namespace {
@@ -29,6 +33,7 @@ struct Original {
 Original originals[Taps::kGenerations];
 uint32_t generations = 0;  // that are used: for the thread that looks
 
+std::atomic<const State*> state = nullptr;
 std::atomic<TapBuffers*> buffers = nullptr;
 std::atomic<TapHeader*> header = nullptr;
 std::atomic<bool> stopped = false;
@@ -38,6 +43,7 @@ thread_local TapRing* own_ring = nullptr;
 thread_local const TapBuffers* own_buffers = nullptr;
 thread_local int32_t own_tid = 0;
 thread_local uint32_t nested = 0;
+thread_local uint64_t own_random = 0;
 
 void CallOriginal(const Original& original, int signal, siginfo_t* info, void* context) {
   if ((original.action.sa_flags & SA_SIGINFO) != 0) {
@@ -50,13 +56,64 @@ void CallOriginal(const Original& original, int signal, siginfo_t* info, void* c
 // Copies the newest entries of the thread's shadow.
 void CopyShadow(const Slot& slot, TapCall* call) {
   const auto* from = slot.shadow + MISSTEP_SHADOW_HEADER / MISSTEP_SHADOW_ENTRY + (call->depth - call->entries);
-  auto* to = reinterpret_cast<uint32_t*>(call + 1);
+  uint32_t* to = call->Entries();
   for (uint32_t i = 0; i < call->entries; i++) to[i] = static_cast<uint32_t>(from[i]);
   if (call->entries % 2 != 0) to[call->entries] = 0;
 }
 
+// The number of entries of a thread's shadow, whether it ran over, and what is copied of it.
+struct ShadowPart {
+  uint64_t depth = 0;
+  bool overflow = false;
+  uint32_t entries = 0;
+
+  explicit ShadowPart(const Slot* slot) {
+    if (slot == nullptr) return;
+    depth = ShadowSize(slot->shadow);
+    overflow = depth > kShadowEntries;
+    entries = overflow ? 0 : static_cast<uint32_t>(std::min<uint64_t>(depth, MISSTEP_TAP_MOST_ENTRIES));
+  }
+};
+
+// The flags that say what the thread is and has.
+uint32_t FlagsOf(const Slot& slot, const ShadowPart& shadow, const Spot& spot) {
+  uint32_t flags = MISSTEP_TAP_CALL_SHADOW;
+  if (shadow.overflow) flags |= MISSTEP_TAP_CALL_OVERFLOW;
+  if (slot.stack.EndFrom(spot.sp) == 0) flags |= MISSTEP_TAP_CALL_OTHER_STACK;
+  if (slot.carrier.load(std::memory_order_relaxed)) flags |= MISSTEP_TAP_CALL_CARRIER;
+  return flags;
+}
+
+// Writes what was seen at pc.
+void CopySpot(const Spot& spot, TapCall* call) {
+  call->pc = spot.pc;
+  call->sp = spot.sp;
+  call->fp = spot.fp;
+  std::memcpy(call->code, spot.code, sizeof(call->code));
+  call->code_size = spot.code_size;
+  call->return_at = spot.next_code.at;
+  call->return_pc = spot.returns.value;
+  if (spot.original != 0) call->flags |= MISSTEP_TAP_CALL_RETURN_COPIED;
+  std::memcpy(call->ReturnCode(), spot.return_code, call->return_size);
+}
+
+// Writes what AsyncGetCallTrace returned.
+void CopyWalk(const TapWalk& walk, const Options& options, TapCall* call) {
+  static_assert(sizeof(TapFrame) == sizeof(AsgctFrame) && offsetof(TapFrame, method) == offsetof(AsgctFrame, method));
+  call->flags |= MISSTEP_TAP_CALL_WALKED;
+  if (walk.result() == static_cast<int32_t>(TapWalk::Depth(options))) call->flags |= MISSTEP_TAP_CALL_CUT;
+  call->result = walk.result();
+  std::memcpy(call->Frames(), walk.frames().data(), walk.frames().size_bytes());
+}
+
+// Whether AsyncGetCallTrace is asked in this call.
+bool DrawWalk(const State& known) {
+  if (own_random == 0) own_random = known.options.seed ^ static_cast<uint64_t>(own_tid) << 32;
+  return known.options.tap_asgct > 0 && Uniform(&own_random) < known.options.tap_asgct;
+}
+
 // Notes a call up to its return. Returns null if the record is lost, which is counted.
-TapCall* Note(const Original& original, uint32_t generation, const ucontext_t& registers, uint64_t enter_nanos) {
+TapCall* Note(const Original& original, uint32_t generation, ucontext_t* context, uint64_t enter_nanos) {
   TapHeader* h = header.load(std::memory_order_acquire);
   h->calls[original.tap].fetch_add(1, std::memory_order_relaxed);
   const auto lose = [&](int reason) -> TapCall* {
@@ -64,35 +121,41 @@ TapCall* Note(const Original& original, uint32_t generation, const ucontext_t& r
     return nullptr;
   };
   if (stopped.load(std::memory_order_acquire)) return lose(MISSTEP_TAP_LOST_LATE);
+  const State& known = *state.load(std::memory_order_relaxed);
   if (own_tid == 0) own_tid = static_cast<int32_t>(syscall(SYS_gettid));
   TapBuffers* rings = buffers.load(std::memory_order_relaxed);
   if (own_ring == nullptr || own_buffers != rings) own_ring = rings->Claim(own_tid);
   own_buffers = rings;
   if (own_ring == nullptr) return lose(MISSTEP_TAP_LOST_BUFFERS);
-  const Slot* slot = Threads::Current();
-  const uint64_t depth = slot != nullptr ? ShadowSize(slot->shadow) : 0;
-  const bool overflow = depth > kShadowEntries;
-  const auto entries = overflow ? 0 : static_cast<uint32_t>(std::min<uint64_t>(depth, MISSTEP_TAP_MOST_ENTRIES));
-  TapCall* call = own_ring->Reserve(entries);
+  Slot* slot = Threads::Current();
+  Spot spot;
+  ReadPlace(*context, &spot);
+  if (slot != nullptr) ReadReturns(known.code, slot->stack.EndFrom(spot.sp), &spot);
+  const uint32_t phase = slot != nullptr ? slot->status->phase.load(std::memory_order_relaxed) : MISSTEP_PHASE_NONE;
+  const bool drawn = slot != nullptr && DrawWalk(known);
+  std::optional<TapWalk> walk;
+  if (drawn && TapWalk::MayWalk(*slot, spot.sp)) walk.emplace(known, slot, spot, context);
+  const ShadowPart shadow(slot);
+  TapCall* call =
+      own_ring->Reserve({shadow.entries, walk ? static_cast<uint32_t>(walk->frames().size()) : 0, spot.return_size});
   if (call == nullptr) return lose(MISSTEP_TAP_LOST_FULL);
   call->tid = static_cast<uint32_t>(own_tid);
   call->signal = static_cast<uint32_t>(original.signal);
-  call->depth = static_cast<uint32_t>(std::min<uint64_t>(depth, UINT32_MAX));
+  call->depth = static_cast<uint32_t>(std::min<uint64_t>(shadow.depth, UINT32_MAX));
   call->generation = generation;
   call->nested = nested;
-  call->pc = Pc(registers);
-  call->sp = Sp(registers);
-  call->fp = Fp(registers);
-  call->flags = 0;
-  call->phase = MISSTEP_PHASE_NONE;
-  if (slot != nullptr) {
-    call->flags = MISSTEP_TAP_CALL_SHADOW;
-    if (overflow) call->flags |= MISSTEP_TAP_CALL_OVERFLOW;
-    if (slot->stack.EndFrom(call->sp) == 0) call->flags |= MISSTEP_TAP_CALL_OTHER_STACK;
-    if (slot->carrier.load(std::memory_order_relaxed)) call->flags |= MISSTEP_TAP_CALL_CARRIER;
-    call->phase = slot->status->phase.load(std::memory_order_relaxed);
-    CopyShadow(*slot, call);
+  call->flags = slot != nullptr ? FlagsOf(*slot, shadow, spot) : 0;
+  call->phase = phase;
+  call->state = call->return_state = call->compiled = call->reserved = 0;
+  call->result = 0;
+  CopySpot(spot, call);
+  if (slot != nullptr) CopyShadow(*slot, call);
+  if (walk) {
+    CopyWalk(*walk, known.options, call);
+  } else if (drawn) {
+    call->flags |= MISSTEP_TAP_CALL_BUSY;
   }
+  walk.reset();
   call->enter_nanos = enter_nanos;
   call->begin_nanos = MonotonicNanos();
   call->begin_ticks = Ticks();
@@ -104,7 +167,7 @@ void HandleTapped(uint32_t generation, int signal, siginfo_t* info, void* contex
   const uint64_t enter_nanos = MonotonicNanos();
   const Original& original = originals[generation];
   const int saved_errno = errno;
-  TapCall* call = Note(original, generation, *static_cast<const ucontext_t*>(context), enter_nanos);
+  TapCall* call = Note(original, generation, static_cast<ucontext_t*>(context), enter_nanos);
   nested++;
   errno = saved_errno;
   CallOriginal(original, signal, info, context);
@@ -164,7 +227,8 @@ uint32_t GenerationOf(uint32_t tap, int signal, const struct sigaction& action, 
 
 }  // namespace
 
-void Taps::Start(TapBuffers* rings, TapHeader* counts) {
+void Taps::Start(const State* known, TapBuffers* rings, TapHeader* counts) {
+  state.store(known, std::memory_order_relaxed);
   buffers.store(rings, std::memory_order_relaxed);
   header.store(counts, std::memory_order_release);
   stopped.store(false, std::memory_order_release);

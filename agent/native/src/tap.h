@@ -15,6 +15,8 @@
 
 namespace misstep {
 
+struct State;
+
 class Taps {
  public:
   // Handlers that can be tapped in one process.
@@ -23,8 +25,8 @@ class Taps {
   // found is called for each handler that is tapped for the first time.
   using Found = std::function<void(int signal, uint32_t generation, const struct sigaction& original)>;
 
-  // The ones that are installed work on these buffers, and count in this header, until Stop.
-  static void Start(TapBuffers* buffers, TapHeader* header);
+  // The ones that are installed work on these buffers, and count in this header, until Stop. state is never destroyed.
+  static void Start(const State* state, TapBuffers* buffers, TapHeader* header);
   // From here on handlers only call the original. They stay installed.
   static void Stop();
 

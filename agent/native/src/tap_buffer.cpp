@@ -28,12 +28,31 @@ static_assert(offsetof(TapCall, begin_nanos) == MISSTEP_TAP_CALL_BEGIN_OFFSET);
 static_assert(offsetof(TapCall, end_nanos) == MISSTEP_TAP_CALL_END_OFFSET);
 static_assert(offsetof(TapCall, begin_ticks) == MISSTEP_TAP_CALL_BEGIN_TICKS_OFFSET);
 static_assert(offsetof(TapCall, end_ticks) == MISSTEP_TAP_CALL_END_TICKS_OFFSET);
-static_assert(TapRing::kBytes >= 2 * (MISSTEP_TAP_CALL_SIZE + 4 * MISSTEP_TAP_MOST_ENTRIES));
+static_assert(offsetof(TapCall, code) == MISSTEP_TAP_CALL_CODE_OFFSET);
+static_assert(offsetof(TapCall, code_size) == MISSTEP_TAP_CALL_CODE_SIZE_OFFSET);
+static_assert(offsetof(TapCall, return_size) == MISSTEP_TAP_CALL_RETURN_SIZE_OFFSET);
+static_assert(offsetof(TapCall, return_at) == MISSTEP_TAP_CALL_RETURN_AT_OFFSET);
+static_assert(offsetof(TapCall, return_pc) == MISSTEP_TAP_CALL_RETURN_PC_OFFSET);
+static_assert(offsetof(TapCall, state) == MISSTEP_TAP_CALL_STATE_OFFSET);
+static_assert(offsetof(TapCall, return_state) == MISSTEP_TAP_CALL_RETURN_STATE_OFFSET);
+static_assert(offsetof(TapCall, compiled) == MISSTEP_TAP_CALL_COMPILED_OFFSET);
+static_assert(offsetof(TapCall, result) == MISSTEP_TAP_CALL_RESULT_OFFSET);
+static_assert(offsetof(TapCall, frames) == MISSTEP_TAP_CALL_FRAMES_OFFSET);
+
+constexpr uint64_t SizeFor(const TapRoom& room) {
+  const uint64_t size = sizeof(TapCall) + (room.entries + 1) / 2 * 2 * sizeof(uint32_t) +
+                        room.frames * sizeof(TapFrame) + room.return_size;
+  return (size + 7) / 8 * 8;
+}
+
+constexpr uint64_t kMostSize =
+    SizeFor({MISSTEP_TAP_MOST_ENTRIES, MISSTEP_TAP_MOST_FRAMES, MISSTEP_TAP_MOST_RETURN_CODE});
+static_assert(TapRing::kBytes >= 2 * kMostSize);
 
 }  // namespace
 
-TapCall* TapRing::Reserve(uint32_t entries) {
-  const uint64_t size = (sizeof(TapCall) + 4 * uint64_t{entries} + 7) / 8 * 8;
+TapCall* TapRing::Reserve(const TapRoom& room) {
+  const uint64_t size = SizeFor(room);
   uint64_t head = head_.load(std::memory_order_relaxed);
   uint64_t padding = 0;
   do {  // a signal that interrupts this may reserve room in between
@@ -43,12 +62,14 @@ TapCall* TapRing::Reserve(uint32_t entries) {
   } while (!head_.compare_exchange_weak(head, head + padding + size, std::memory_order_acq_rel));
   if (padding > 0) At(head)->store(Head(padding, MISSTEP_TAP_PADDING), std::memory_order_release);
   auto* call = reinterpret_cast<TapCall*>(At(head + padding));
-  call->entries = entries;
+  call->entries = room.entries;
+  call->frames = room.frames;
+  call->return_size = room.return_size;
   return call;
 }
 
 void TapRing::Begin(TapCall* call) {
-  const uint64_t size = (sizeof(TapCall) + 4 * uint64_t{call->entries} + 7) / 8 * 8;
+  const uint64_t size = SizeFor({call->entries, call->frames, call->return_size});
   call->head.store(Head(size, MISSTEP_TAP_PENDING), std::memory_order_release);
 }
 
@@ -68,15 +89,16 @@ void TapRing::Drain(bool last, const std::function<void(std::span<const uint8_t>
     if (KindOf(head) == MISSTEP_TAP_PENDING) {
       if (!last) return;
       // Its thread may return at any time and write the fields of the return: they are not read.
-      uint8_t call[MISSTEP_TAP_CALL_SIZE + 4 * MISSTEP_TAP_MOST_ENTRIES];
-      constexpr size_t kEnd = MISSTEP_TAP_CALL_END_OFFSET;
-      constexpr size_t kBegin = MISSTEP_TAP_CALL_BEGIN_TICKS_OFFSET;
+      uint8_t call[kMostSize];
       const uint64_t returned = Head(size, MISSTEP_TAP_CALL);
       std::memcpy(call, &returned, sizeof(returned));
-      std::memcpy(call + 8, bytes + 8, kEnd - 8);
-      std::memset(call + kEnd, 0, MISSTEP_TAP_CALL_SIZE - kEnd);
-      std::memcpy(call + kBegin, bytes + kBegin, 8);
-      std::memcpy(call + MISSTEP_TAP_CALL_SIZE, bytes + MISSTEP_TAP_CALL_SIZE, size - MISSTEP_TAP_CALL_SIZE);
+      uint64_t from = sizeof(returned);
+      for (const uint64_t field : {MISSTEP_TAP_CALL_END_OFFSET, MISSTEP_TAP_CALL_END_TICKS_OFFSET}) {
+        std::memcpy(call + from, bytes + from, field - from);
+        std::memset(call + field, 0, sizeof(uint64_t));
+        from = field + sizeof(uint64_t);
+      }
+      std::memcpy(call + from, bytes + from, size - from);
       take({call, size});
       tail += size;
       tail_.store(tail, std::memory_order_release);

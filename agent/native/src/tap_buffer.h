@@ -16,7 +16,21 @@
 
 namespace misstep {
 
-// A record of a call in a ring, as abi.h has it; the entries follow it.
+// What follows a call: entries of the shadow, frames of AsyncGetCallTrace, bytes of return code.
+struct TapRoom {
+  uint32_t entries = 0;
+  uint32_t frames = 0;
+  uint32_t return_size = 0;
+};
+
+// A frame as AsyncGetCallTrace returns it (asgct.h).
+struct TapFrame {
+  int32_t bci;
+  uint64_t method;
+};
+
+// A record of a call in a ring, as abi.h has it, except that frames have their jmethodIDs and that states and the
+// compiled method are not known yet.
 struct TapCall {
   std::atomic<uint64_t> head;  // u32 size and u32 kind, 0 while it is being written
   uint32_t tid;
@@ -35,15 +49,30 @@ struct TapCall {
   uint64_t end_nanos;
   uint64_t begin_ticks;
   uint64_t end_ticks;
+  uint8_t code[MISSTEP_TAP_CALL_CODE_BYTES];
+  uint32_t code_size;
+  uint32_t return_size;
+  uint64_t return_at;
+  uint64_t return_pc;
+  uint32_t state;
+  uint32_t return_state;
+  uint32_t compiled;
+  int32_t result;
+  uint32_t frames;
+  uint32_t reserved;
+
+  uint32_t* Entries() { return reinterpret_cast<uint32_t*>(this + 1); }
+  TapFrame* Frames() { return reinterpret_cast<TapFrame*>(Entries() + (entries + 1) / 2 * 2); }
+  uint8_t* ReturnCode() { return reinterpret_cast<uint8_t*>(Frames() + frames); }
 };
 
 class TapRing {
  public:
   static constexpr uint64_t kBytes = 64 << 10;
 
-  // Reserves room for a call with this many entries; null if there is none. For the thread that owns the ring, its
-  // signal handlers included.
-  TapCall* Reserve(uint32_t entries);
+  // Reserves room for a call with what follows it, whose numbers it has then; null if there is none. For the thread
+  // that owns the ring, its signal handlers included.
+  TapCall* Reserve(const TapRoom& room);
   // Whether the call's fields are complete except for those of its return.
   static void Begin(TapCall* call);
   static void End(TapCall* call);

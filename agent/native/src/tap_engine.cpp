@@ -61,6 +61,8 @@ bool Alive(int32_t tid) {
 
 }  // namespace
 
+TapEngine::TapEngine(State& state) : state_(state), records_(state.methods, state.code, &file_) {}
+
 std::string TapEngine::Open() {
   const Options& o = state_.options;
   if (!o.TapsAny()) return "";
@@ -103,31 +105,10 @@ bool TapEngine::Look() {
   return all;
 }
 
-// Adds the names of methods that were not named before.
-void TapEngine::Name(std::span<const uint8_t> call) {
-  uint32_t entries = 0;
-  std::memcpy(&entries, call.data() + MISSTEP_TAP_CALL_ENTRIES_OFFSET, sizeof(entries));
-  for (uint32_t i = 0; i < entries; i++) {
-    uint32_t id = 0;
-    std::memcpy(&id, call.data() + MISSTEP_TAP_CALL_SIZE + size_t{4} * i, sizeof(id));
-    if (id < named_.size() && named_[id]) continue;
-    uint32_t key = id;
-    state_.methods.KeysOf({&key, 1});
-    if (key == 0) continue;  // not registered yet, or no id
-    if (id >= named_.size()) named_.resize(std::max<size_t>(id + 1, 2 * named_.size()));
-    named_[id] = true;
-    const MethodName name = state_.methods.NameOfKey(key);
-    std::string text(name.class_name);
-    text.append(".").append(name.name).append(name.descriptor);
-    file_.Name(id, text);
-  }
-}
-
 void TapEngine::Drain(bool last) {
-  buffers_.Drain(last, [&](std::span<const uint8_t> call) {
-    Name(call);
-    file_.Call(call);
-  });
+  const uint64_t now_nanos = MonotonicNanos();
+  buffers_.Drain(last, [&](std::span<const uint8_t> call) { records_.Add(call, now_nanos); });
+  records_.Settle(now_nanos, last);
   file_.Flush();
 }
 
@@ -152,7 +133,7 @@ void TapEngine::Run() {
 
 void TapEngine::Start() {
   if (!state_.options.TapsAny()) return;
-  Taps::Start(&buffers_, file_.header());
+  Taps::Start(&state_, &buffers_, file_.header());
   const auto run = [](void* self) -> void* {
     static_cast<TapEngine*>(self)->Run();
     return nullptr;

@@ -6,11 +6,11 @@
 #include <atomic>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "engine.h"
 #include "tap_buffer.h"
 #include "tap_file.h"
+#include "tap_record.h"
 
 namespace misstep {
 
@@ -18,7 +18,7 @@ struct State;
 
 class TapEngine final : public Engine {
  public:
-  explicit TapEngine(State& state) : state_(state) {}
+  explicit TapEngine(State& state);
 
   // Creates the file, if the option asks for taps. Returns an empty string or one line with the error.
   std::string Open();
@@ -31,12 +31,11 @@ class TapEngine final : public Engine {
   bool Look();
   bool Rests(uint32_t tap, int signal);
   void Drain(bool last);
-  void Name(std::span<const uint8_t> call);
 
   State& state_;
   TapBuffers buffers_;
   TapFile file_;
-  std::vector<bool> named_;
+  TapRecords records_;
   struct {
     std::map<int, int32_t> timers;  // that sent the signal at the last look, with their threads
     bool withdrawn = false;

@@ -21,20 +21,22 @@ static_assert(offsetof(TapHeader, ticks) == MISSTEP_TAP_TICKS_OFFSET);
 static_assert(offsetof(TapHeader, signals) == MISSTEP_TAP_SIGNALS_OFFSET);
 static_assert(offsetof(TapHeader, calls) == MISSTEP_TAP_CALLS_OFFSET);
 static_assert(offsetof(TapHeader, lost) == MISSTEP_TAP_LOST_OFFSET);
+static_assert(offsetof(TapHeader, architecture) == MISSTEP_TAP_ARCHITECTURE_OFFSET);
 
 #if defined(__x86_64__)
 constexpr uint32_t kTicks = MISSTEP_TAP_TICKS_TSC;
+constexpr uint32_t kArchitecture = MISSTEP_TAP_AMD64;
 uint64_t Ticks() { return __builtin_ia32_rdtsc(); }
 #elif defined(__aarch64__)
 constexpr uint32_t kTicks = MISSTEP_TAP_TICKS_CNTVCT;
+constexpr uint32_t kArchitecture = MISSTEP_TAP_ARM64;
 uint64_t Ticks() {
   uint64_t ticks;
   asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
   return ticks;
 }
 #else
-constexpr uint32_t kTicks = MISSTEP_TAP_TICKS_NONE;
-uint64_t Ticks() { return 0; }
+#error "the architecture of the instructions is not known here"
 #endif
 
 std::string TapFile::Create(const std::string& path, const uint32_t (&signals)[MISSTEP_TAP_COUNT]) {
@@ -48,6 +50,7 @@ std::string TapFile::Create(const std::string& path, const uint32_t (&signals)[M
   header_->version = MISSTEP_TAP_VERSION;
   header_->pid = static_cast<uint32_t>(getpid());
   header_->ticks = kTicks;
+  header_->architecture = kArchitecture;
   for (int i = 0; i < MISSTEP_TAP_COUNT; i++) header_->signals[i] = signals[i];
   header_->magic = MISSTEP_TAP_MAGIC;
   return "";

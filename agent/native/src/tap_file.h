@@ -22,7 +22,8 @@ struct TapHeader {
   uint32_t signals[MISSTEP_TAP_COUNT];
   std::atomic<uint64_t> calls[MISSTEP_TAP_COUNT];
   std::atomic<uint64_t> lost[MISSTEP_TAP_LOST_COUNT];
-  uint8_t reserved[MISSTEP_TAP_HEADER - 80];
+  uint32_t architecture;
+  uint8_t reserved[MISSTEP_TAP_HEADER - 84];
 };
 
 // The counter that JFR takes its times from on x86, where the processor's is invariant. 0 on machines without one.

@@ -22,8 +22,8 @@ struct Taken {
 };
 
 Taken Read(std::span<const uint8_t> bytes) {
-  const auto* call = reinterpret_cast<const TapCall*>(bytes.data());
-  const auto* entries = reinterpret_cast<const uint32_t*>(call + 1);
+  auto* call = reinterpret_cast<TapCall*>(const_cast<uint8_t*>(bytes.data()));
+  const uint32_t* entries = call->Entries();
   return {
       static_cast<uint32_t>(call->head.load() >> 32), call->pc, call->end_nanos, {entries, entries + call->entries}};
 }
@@ -35,13 +35,12 @@ std::vector<Taken> Drain(TapBuffers* buffers, bool last = false) {
 }
 
 // Begins a call, null if there is no room. Its entries follow from its number.
-TapCall* Begin(TapRing* ring, uint64_t number, uint32_t entries) {
-  TapCall* call = ring->Reserve(entries);
+TapCall* Begin(TapRing* ring, uint64_t number, uint32_t entries, uint32_t frames = 0) {
+  TapCall* call = ring->Reserve({.entries = entries, .frames = frames});
   if (call == nullptr) return nullptr;
   call->pc = number;
-  for (uint32_t i = 0; i < entries; i++) {
-    reinterpret_cast<uint32_t*>(call + 1)[i] = static_cast<uint32_t>(number) + i;
-  }
+  for (uint32_t i = 0; i < entries; i++) call->Entries()[i] = static_cast<uint32_t>(number) + i;
+  for (uint32_t i = 0; i < frames; i++) call->Frames()[i] = {static_cast<int32_t>(i), number + i};
   TapRing::Begin(call);
   return call;
 }
@@ -131,7 +130,7 @@ TEST(TapBuffer, AFullRingTakesNoneUntilItIsDrained) {
   }
   EXPECT_GE(fit, 6u);
   EXPECT_EQ(Drain(buffers.get()).size(), fit);
-  EXPECT_NE(ring->Reserve(MISSTEP_TAP_MOST_ENTRIES), nullptr);
+  EXPECT_NE(ring->Reserve({.entries = MISSTEP_TAP_MOST_ENTRIES}), nullptr);
 }
 
 // Records of all sizes pass the ring's end many times while another thread drains it.

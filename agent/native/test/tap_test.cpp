@@ -8,11 +8,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "clock.h"
+#include "state.h"
 #include "threads.h"
 
 namespace misstep {
@@ -51,11 +53,45 @@ struct sigaction Install(int signal, void (*handler)(int, siginfo_t*, void*), in
   return before;
 }
 
+// The agent's state: never destroyed, as the handlers stay installed.
+State& KnownState() {
+  static State& state = *new State();
+  return state;
+}
+
 struct Call {
   uint32_t tid, signal, flags, generation, nested, depth;
   uint64_t begin_nanos, end_nanos;
   std::vector<uint32_t> entries;
+  uint64_t pc, sp;
+  std::vector<uint8_t> code;
+  int32_t result;
+  std::vector<uint64_t> methods;  // of the walk's frames
 };
+
+// Raises a signal on a thread that has a slot, on its own stack, after before was called with that.
+void RaiseOnThread(int signal, const std::function<void(Slot*)>& before = [](Slot*) {}) {
+  std::thread([&] {
+    static StatusFile status = {};
+    Slot* slot = KnownState().threads.Attach(nullptr, nullptr, &status, "t");
+    ASSERT_NE(slot, nullptr);
+    before(slot);
+    raise(signal);
+    slot->status->phase = MISSTEP_PHASE_NONE;
+    KnownState().threads.End();
+  }).join();
+}
+
+// A walker that returns three frames, and notes what the flight record says of it.
+std::atomic<uint32_t> phase_of_walk = 0;
+std::atomic<int> raised_in_walk = 0;
+void WalkThree(AsgctTrace* trace, jint depth, void* context) {
+  phase_of_walk = Threads::Current()->status->phase.load();
+  if (const int signal = raised_in_walk.exchange(0); signal != 0) raise(signal);
+  if (context == nullptr || depth < 3) return;
+  for (int i = 0; i < 3; i++) trace->frames[i] = {i, reinterpret_cast<jmethodID>(uintptr_t{8} * (i + 1u))};
+  trace->num_frames = 3;
+}
 
 class Tap : public testing::Test {
  protected:
@@ -67,7 +103,10 @@ class Tap : public testing::Test {
     ASSERT_TRUE(buffers_->Allocate());
     void* memory = mmap(nullptr, sizeof(TapHeader), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     header_ = static_cast<TapHeader*>(memory);
-    Taps::Start(buffers_, header_);
+    KnownState().options = Options();
+    KnownState().options.depth = 64;
+    KnownState().options.tap_asgct = 0;
+    Taps::Start(&KnownState(), buffers_, header_);
     calls_of_a = calls_of_b = calls_of_plain = 0;
   }
   // A signal of each test's own, as taps stay for good.
@@ -82,17 +121,13 @@ class Tap : public testing::Test {
   std::vector<Call> Drain(bool last = false) {
     std::vector<Call> all;
     buffers_->Drain(last, [&](std::span<const uint8_t> bytes) {
-      const auto* c = reinterpret_cast<const TapCall*>(bytes.data());
-      const auto* entries = reinterpret_cast<const uint32_t*>(c + 1);
-      all.push_back({c->tid,
-                     c->signal,
-                     c->flags,
-                     c->generation,
-                     c->nested,
-                     c->depth,
-                     c->begin_nanos,
-                     c->end_nanos,
-                     {entries, entries + c->entries}});
+      auto* c = reinterpret_cast<TapCall*>(const_cast<uint8_t*>(bytes.data()));
+      Call call = {c->tid,       c->signal, c->flags, c->generation, c->nested, c->depth,  c->begin_nanos,
+                   c->end_nanos, {},        c->pc,    c->sp,         {},        c->result, {}};
+      call.entries.assign(c->Entries(), c->Entries() + c->entries);
+      call.code.assign(c->code, c->code + c->code_size);
+      for (uint32_t i = 0; i < c->frames; i++) call.methods.push_back(c->Frames()[i].method);
+      all.push_back(std::move(call));
     });
     return all;
   }
@@ -137,6 +172,8 @@ TEST_F(Tap, TheOriginalIsCalledAndNoted) {
   EXPECT_EQ(calls[0].flags, 0u) << "a thread without a shadow";
   EXPECT_EQ(calls[0].generation, found_[0]);
   EXPECT_LE(calls[0].begin_nanos, calls[0].end_nanos);
+  ASSERT_EQ(calls[0].code.size(), 16u);
+  EXPECT_EQ(std::memcmp(calls[0].code.data(), reinterpret_cast<const void*>(calls[0].pc), 16), 0);
   EXPECT_EQ(header_->calls[0], 1u);
 }
 
@@ -262,6 +299,80 @@ TEST_F(Tap, TheShadowIsCopiedOnAnAlternateStackToo) {
   EXPECT_EQ(calls[1].flags, uint32_t{MISSTEP_TAP_CALL_SHADOW | MISSTEP_TAP_CALL_OVERFLOW});
   EXPECT_TRUE(calls[1].entries.empty());
   EXPECT_EQ(calls[2].flags, 0u);
+}
+
+TEST_F(Tap, TheWalkOfTheSameInstantIsNoted) {
+  const int signal = FreshSignal();
+  Install(signal, HandlerA);
+  ASSERT_TRUE(Look(signal));
+  KnownState().asgct = WalkThree;
+  RaiseOnThread(signal);
+  KnownState().options.tap_asgct = 1;
+  RaiseOnThread(signal);
+  raise(signal);  // a thread without a slot
+  const std::vector<Call> calls = Drain();
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[0].flags, uint32_t{MISSTEP_TAP_CALL_SHADOW});
+  EXPECT_TRUE(calls[0].methods.empty());
+  EXPECT_EQ(calls[1].flags, uint32_t{MISSTEP_TAP_CALL_SHADOW | MISSTEP_TAP_CALL_WALKED});
+  EXPECT_EQ(calls[1].result, 3);
+  EXPECT_EQ(calls[1].methods, (std::vector<uint64_t>{8, 16, 24}));
+  EXPECT_EQ(phase_of_walk, uint32_t{MISSTEP_PHASE_WALK});
+  EXPECT_EQ(calls[2].flags, 0u);
+}
+
+TEST_F(Tap, AWalkThatReachesItsLimitMayBeCut) {
+  const int signal = FreshSignal();
+  Install(signal, HandlerA);
+  ASSERT_TRUE(Look(signal));
+  KnownState().options.tap_asgct = 1;
+  KnownState().asgct = [](AsgctTrace* trace, jint depth, void*) {
+    std::memset(static_cast<void*>(trace->frames), 0, sizeof(AsgctFrame) * static_cast<size_t>(depth));
+    trace->num_frames = depth;
+  };
+  RaiseOnThread(signal);
+  KnownState().asgct = [](AsgctTrace* trace, jint depth, void*) { trace->num_frames = depth + 1; };
+  RaiseOnThread(signal);
+  KnownState().asgct = [](AsgctTrace* trace, jint, void*) { trace->num_frames = -5; };
+  RaiseOnThread(signal);
+  const std::vector<Call> calls = Drain();
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[0].flags, uint32_t{MISSTEP_TAP_CALL_SHADOW | MISSTEP_TAP_CALL_WALKED | MISSTEP_TAP_CALL_CUT});
+  EXPECT_EQ(calls[0].methods.size(), 64u);
+  EXPECT_EQ(calls[1].result, -65) << "more frames than there is room for";
+  EXPECT_EQ(calls[2].result, -5);
+  EXPECT_TRUE(calls[1].methods.empty() && calls[2].methods.empty());
+}
+
+// One walker at a time, and none in the agent's own checks.
+TEST_F(Tap, AThreadThatIsBusyIsNotWalked) {
+  const int signal = FreshSignal();
+  const int inner = FreshSignal();
+  Install(signal, HandlerA);
+  Install(inner, HandlerA);
+  ASSERT_TRUE(Look(signal));
+  ASSERT_TRUE(Look(inner));
+  KnownState().options.tap_asgct = 1;
+  KnownState().asgct = WalkThree;
+  RaiseOnThread(signal, [](Slot* slot) { slot->busy = 1; });
+  RaiseOnThread(signal, [](Slot* slot) { slot->status->phase = MISSTEP_PHASE_CHECK; });
+  RaiseOnThread(signal, [](Slot* slot) { slot->stack = {}; });
+  std::vector<Call> calls = Drain();
+  ASSERT_EQ(calls.size(), 3u);
+  for (const Call& c : calls) {
+    EXPECT_EQ(c.flags & (MISSTEP_TAP_CALL_WALKED | MISSTEP_TAP_CALL_BUSY), uint32_t{MISSTEP_TAP_CALL_BUSY});
+    EXPECT_EQ(c.result, 0);
+  }
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "ThreadSanitizer delivers the inner signal after the outer one's handler";
+#endif
+  raised_in_walk = inner;
+  RaiseOnThread(signal);
+  calls = Drain();
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].signal, static_cast<uint32_t>(inner));
+  EXPECT_EQ(calls[0].flags & (MISSTEP_TAP_CALL_WALKED | MISSTEP_TAP_CALL_BUSY), uint32_t{MISSTEP_TAP_CALL_BUSY});
+  EXPECT_EQ(calls[1].methods, (std::vector<uint64_t>{8, 16, 24}));
 }
 
 TEST_F(Tap, AfterTheEndCallsAreHandedOnAndCountedAsLost) {
