@@ -237,9 +237,10 @@ func TestTapLeavesTheRateAlone(t *testing.T) {
 // profiler returns the library of async-profiler; it skips the test where there is none.
 func profiler(t *testing.T) string {
 	t.Helper()
-	library := os.Getenv("MISSTEP_ASYNC_PROFILER")
-	if library == "" {
-		t.Skip("MISSTEP_ASYNC_PROFILER does not name a libasyncProfiler.so")
+	library, err := filepath.Abs(filepath.Join("..", "build", "profilers", "libasyncProfiler.so"))
+	require.NoError(t, err)
+	if _, err := os.Stat(library); err != nil {
+		t.Skipf("async-profiler is not there: %v; get it with: make profilers", err)
 	}
 	return library
 }

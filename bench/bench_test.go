@@ -72,3 +72,19 @@ func TestStatistics(t *testing.T) {
 	require.InDelta(t, 4, Quantile([]float64{1, 4}, 1), 1e-12)
 	require.InDelta(t, 2, Slope([]float64{0, 1, 2}, []float64{1, 3, 5}), 1e-12)
 }
+
+// The ranks are those of tables of the sign test: the second of ten, the sixth of twenty.
+func TestMedianInterval(t *testing.T) {
+	upTo := func(n int) (values []float64) {
+		for i := n; i > 0; i-- {
+			values = append(values, float64(i))
+		}
+		return values
+	}
+	for n, want := range map[int][2]float64{6: {1, 6}, 8: {1, 8}, 9: {2, 8}, 10: {2, 9}, 20: {6, 15}} {
+		low, high := MedianInterval(upTo(n))
+		require.Equal(t, want, [2]float64{low, high}, "%d values", n)
+	}
+	low, high := MedianInterval(upTo(5))
+	require.True(t, math.IsNaN(low) && math.IsNaN(high))
+}

@@ -38,3 +38,24 @@ func Slope(x, y []float64) float64 {
 	}
 	return (n*sxy - sx*sy) / det
 }
+
+// MedianInterval returns the bounds between which the median of what the values were drawn from lies with at least 95 %, whatever
+// their distribution: order statistics, by the sign test. With fewer than six values there are none: NaN.
+func MedianInterval(values []float64) (low, high float64) {
+	n := len(values)
+	sorted := slices.Sorted(slices.Values(values))
+	// The median is below the k-th value from either end with the probability of fewer than k heads in n tosses.
+	tail, term := 0.0, math.Pow(0.5, float64(n))
+	k := 0
+	for ; k < n/2; k++ {
+		if tail+term > 0.025 {
+			break
+		}
+		tail += term
+		term *= float64(n-k) / float64(k+1)
+	}
+	if k == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return sorted[k-1], sorted[n-k]
+}

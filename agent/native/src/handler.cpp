@@ -53,7 +53,7 @@ void Fill(State& state, Slot* slot, Ticket* t, void* context) {
   Assert(1, [&] { return !slot->bracket.walking.load(std::memory_order_seq_cst); });
   const auto& registers = *static_cast<const ucontext_t*>(context);
   Spot& spot = t->spot;
-  ReadPlace(registers, &spot);
+  ReadPlace(state.code, registers, &spot);
   const uint64_t began_nanos = MonotonicNanos();
   HandlerScope scope(slot->status, t->sample, spot.pc, spot.sp, began_nanos);
 

@@ -6,11 +6,29 @@
 
 namespace misstep {
 
-void ReadPlace(const ucontext_t& registers, Spot* spot) {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+// Copies code that is being executed. A system call for each signal would be the dearest part of a tap.
+[[gnu::no_sanitize_address]] void CopyCode(uint64_t pc, uint8_t* to, uint32_t size) {
+  const auto* from = reinterpret_cast<const volatile uint8_t*>(pc);
+  for (uint32_t i = 0; i < size; i++) to[i] = from[i];
+}
+
+}  // namespace
+
+void ReadPlace(const CodeMap& code, const ucontext_t& registers, Spot* spot) {
   spot->pc = Pc(registers);
   spot->sp = Sp(registers);
   spot->fp = Fp(registers);
-  spot->code_size = ReadCode(spot->pc, spot->code, sizeof(spot->code));
+  // The page of generated code that runs is there, and readable.
+  if (code.MayHold(spot->pc) && spot->pc % kPage + sizeof(spot->code) <= kPage) {
+    spot->code_size = sizeof(spot->code);
+    CopyCode(spot->pc, spot->code, spot->code_size);
+  } else {
+    spot->code_size = ReadCode(spot->pc, spot->code, sizeof(spot->code));
+  }
   spot->next_code = spot->returns = {};
   spot->original = 0;
   spot->return_size = 0;

@@ -10,7 +10,7 @@
 namespace misstep {
 
 // Fills in the registers and the code at pc, and clears the rest.
-void ReadPlace(const ucontext_t& registers, Spot* spot);
+void ReadPlace(const CodeMap& code, const ucontext_t& registers, Spot* spot);
 
 // Fills in the return addresses on the calling thread's stack, which ends at end: 0 if it is not known, or if another
 // stack was interrupted.

@@ -129,7 +129,7 @@ TapCall* Note(const Original& original, uint32_t generation, ucontext_t* context
   if (own_ring == nullptr) return lose(MISSTEP_TAP_LOST_BUFFERS);
   Slot* slot = Threads::Current();
   Spot spot;
-  ReadPlace(*context, &spot);
+  ReadPlace(known.code, *context, &spot);
   if (slot != nullptr) ReadReturns(known.code, slot->stack.EndFrom(spot.sp), &spot);
   const uint32_t phase = slot != nullptr ? slot->status->phase.load(std::memory_order_relaxed) : MISSTEP_PHASE_NONE;
   const bool drawn = slot != nullptr && DrawWalk(known);

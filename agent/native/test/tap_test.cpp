@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -129,6 +130,7 @@ class Tap : public testing::Test {
       for (uint32_t i = 0; i < c->frames; i++) call.methods.push_back(c->Frames()[i].method);
       all.push_back(std::move(call));
     });
+    std::ranges::stable_sort(all, {}, &Call::begin_nanos);
     return all;
   }
 
