@@ -35,11 +35,11 @@ func (j *Judge) add(i int, s judged) {
 func (j *Judge) keep(i int, s judged) {
 	e := j.events[i]
 	m := &misstepv1.Mismatch{
-		Check: j.in.Check, Kind: s.kind, Divergence: uint32(s.at), Tid: int64(e.tid), Sequence: uint64(i + 1),
-		Pc: s.call.PC, Sp: s.call.SP, Fp: s.call.FP, Count: 1,
+		Check: j.in.Check, Kind: s.kind, Divergence: uint32(s.at), Sequence: uint64(i + 1), Count: 1,
 		Reference: &misstepv1.Trace{Source: "shadow", NumFrames: int32(len(s.shadow))},
 		Suspect:   &misstepv1.Trace{Source: string(j.in.Source), Sampler: e.sampler, NumFrames: int32(len(e.Stack.Frames))},
 	}
+	j.in.Tap.Place(*s.call, m)
 	if e.Thread != nil {
 		m.Thread = e.Thread.Name
 	}
