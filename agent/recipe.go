@@ -37,8 +37,8 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 	}
 }
 
-// taps are the signals in whose handlers profilers sample, as the agent's option tap names them. JFR's sampler by CPU time is in JDK
-// 25 and later only (JEP 509); before, nobody handles its signal.
+// taps are the signals in whose handlers profilers sample, as the agent's option tap names them. JFR's sampler by CPU time is in
+// JDK 25 and later only (JEP 509); before, nobody handles its signal.
 var taps = map[string]string{recipe.ProfilerJFR: "both", recipe.ProfilerAsync: "prof"}
 
 // tapOf returns the agent's option tap for a recipe: empty unless one of its checks compares a profiler's samples with the shadow.

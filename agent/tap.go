@@ -36,8 +36,8 @@ type Tap struct {
 	Clocks []TapClock
 	// Handlers are in the order in which they were found.
 	Handlers []TapHandler
-	// Ended means that the VM shut down in order: then each call has a record or is lost. Cut is the number of bytes of an unfinished
-	// record at the end.
+	// Ended means that the VM shut down in order: then each call has a record or is lost. Cut is the number of bytes of an
+	// unfinished record at the end.
 	Ended bool
 	Cut   int
 }
@@ -52,8 +52,8 @@ func (l TapLoss) Sum() uint64 { return l.Buffers + l.Full + l.Late + l.File }
 // TapCall is one call of a handler.
 type TapCall struct {
 	TID, Signal uint32
-	// Shadow means that the thread has a shadow, Overflow that it ran over (no entry is known), OtherStack that the interrupted stack
-	// is not the thread's own, Carrier that virtual threads were mounted on it.
+	// Shadow means that the thread has a shadow, Overflow that it ran over (no entry is known), OtherStack that the interrupted
+	// stack is not the thread's own, Carrier that virtual threads were mounted on it.
 	Shadow, Overflow, OtherStack, Carrier bool
 	// Entries are the ids on the shadow, oldest first: the newest of Depth.
 	Entries []uint32

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -19,8 +20,8 @@ func (t *Tap) Place(c TapCall, m *misstepv1.Mismatch) {
 // ShadowTrace returns the known entries of the call's shadow as a trace, top first. Their bci is 0, as a shadow has none.
 func (t *Tap) ShadowTrace(c TapCall) *misstepv1.Trace {
 	trace := &misstepv1.Trace{Source: "shadow", NumFrames: int32(len(c.Entries))}
-	for i := len(c.Entries) - 1; i >= 0; i-- {
-		trace.Frames = append(trace.Frames, frameOf(t.Names, c.Entries[i], 0))
+	for _, id := range slices.Backward(c.Entries) {
+		trace.Frames = append(trace.Frames, frameOf(t.Names, id, 0))
 	}
 	return trace
 }

@@ -173,7 +173,7 @@ func TestTapNotesTheCallsOfJFR(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, tap.Ended)
 			require.Zero(t, tap.Cut)
-			require.EqualValues(t, tap.Called[0]+tap.Called[1], uint64(len(tap.Calls))+tap.Lost.Sum(), "each call has a record or is lost")
+			require.Equal(t, tap.Called[0]+tap.Called[1], uint64(len(tap.Calls))+tap.Lost.Sum(), "each has a record or is lost")
 			require.NotEmpty(t, tap.Names)
 			var own []int64
 			shadows := 0
@@ -214,7 +214,9 @@ func TestTapLeavesTheRateAlone(t *testing.T) {
 			counts := map[string]map[bool]int{execution: {}, cpuTime: {}}
 			for _, on := range []bool{false, true, true, false} {
 				recording := filepath.Join(t.TempDir(), fmt.Sprint(on, ".jfr"))
-				o := Options{Out: t.TempDir(), Seed: 1, Include: []string{"Mixed*"}, Checks: map[string]float64{"gst-asgct": 0.000001}}
+				o := Options{
+					Out: t.TempDir(), Seed: 1, Include: []string{"Mixed*"}, Checks: map[string]float64{"gst-asgct": 0.000001},
+				}
 				if on {
 					o.Tap = "both"
 				}

@@ -119,7 +119,8 @@ func (t *Tap) addCall(r tapBytes) error {
 	has := func(flag uint32) bool { return flags&flag != 0 }
 	c := TapCall{
 		TID: r.u32(tapCallTIDOffset), Signal: r.u32(tapCallSignalOffset),
-		Shadow: has(tapCallShadow), Overflow: has(tapCallOverflow), OtherStack: has(tapCallOtherStack), Carrier: has(tapCallCarrier),
+		Shadow: has(tapCallShadow), Overflow: has(tapCallOverflow),
+		OtherStack: has(tapCallOtherStack), Carrier: has(tapCallCarrier),
 		Entries: make([]uint32, entries), Depth: r.u32(tapCallDepthOffset),
 		Generation: r.u32(tapCallGenerationOffset), Nested: r.u32(tapCallNestedOffset), Phase: Phase(r.u32(tapCallPhaseOffset)),
 		PC: r.u64(tapCallPCOffset), SP: r.u64(tapCallSPOffset), FP: r.u64(tapCallFPOffset),

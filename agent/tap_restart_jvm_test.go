@@ -99,7 +99,7 @@ func TestTapBesideTheAgentsSampler(t *testing.T) {
 			tap, err := ReadTap(filepath.Join(o.Out, FileTap))
 			require.NoError(t, err)
 			require.True(t, tap.Ended)
-			require.EqualValues(t, tap.Called[0]+tap.Called[1], uint64(len(tap.Calls))+tap.Lost.Sum())
+			require.Equal(t, tap.Called[0]+tap.Called[1], uint64(len(tap.Calls))+tap.Lost.Sum())
 			all := samples(t, j, recording)
 			requireNear(t, &tap, all, execution, tap.Signals[1], 100)
 			if j.feature >= 25 {

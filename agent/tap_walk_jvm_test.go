@@ -19,8 +19,8 @@ func asgctMethods(tap *Tap, c TapCall) (all []string) {
 }
 
 // hiddenClass is what names a hidden class apart from the class that it belongs to: "+0x00000007c0144000/785570251" in JFR of 17,
-// "+0x00000007c0144000" or ".0x00000007c0144000" elsewhere.
-var hiddenClass = regexp.MustCompile(`[+.]0x[0-9a-f]+(/[0-9]+)?`)
+// "/0x00000007c0144000" in that of 25, ".0x00000007c0144000" in JVMTI.
+var hiddenClass = regexp.MustCompile(`[+./]0x[0-9a-f]+(/[0-9]+)?`)
 
 // sameMethods reports whether two traces have the same methods, hidden classes by the name of the class that they belong to.
 func sameMethods(a, b []string) bool {

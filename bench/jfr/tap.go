@@ -183,7 +183,8 @@ func relations(all []tapRun, feature int, f tapFigure, variant, to string) []flo
 // tapTables returns the figures of all variants, and their relations.
 func tapTables(all []tapRun) []bench.Table {
 	figures := bench.Table{
-		Title: "JFR at 1 ms on " + tapWorkload + ": medians", Columns: []string{"JDK", "variant", "runs", "tapped calls", "without a record"},
+		Title:   "JFR at 1 ms on " + tapWorkload + ": medians",
+		Columns: []string{"JDK", "variant", "runs", "tapped calls", "without a record"},
 	}
 	related := bench.Table{
 		Title:   "relations of one round's runs: median, interval that has the median with at least 95 %",
