@@ -236,6 +236,26 @@ func TestTapLeavesTheRateAlone(t *testing.T) {
 	}
 }
 
+// JFR starts before main, in a module of its own, where its classes and those that it needs are instrumented, too.
+func TestJFRStartsWhereEverythingIsInstrumented(t *testing.T) {
+	a := built(t)
+	for _, j := range catalogued(t) {
+		if j.feature < 17 { // the program is compiled with 17
+			continue
+		}
+		t.Run(j.String(), func(t *testing.T) {
+			recording := filepath.Join(t.TempDir(), "r.jfr")
+			o := Options{Out: t.TempDir(), Seed: 1, Tap: "both"}
+			r := runWith(t, a, j, o, []string{"-XX:StartFlightRecording=filename=" + recording}, "Mixed", "1", "1")
+			require.NoError(t, r.err, r.output)
+			require.FileExists(t, recording)
+			list, err := os.ReadFile(filepath.Join(o.Out, FileMethods))
+			require.NoError(t, err)
+			require.Contains(t, string(list), "\njdk/jfr/")
+		})
+	}
+}
+
 // profiler returns the library of async-profiler; it skips the test where there is none.
 func profiler(t *testing.T) string {
 	t.Helper()

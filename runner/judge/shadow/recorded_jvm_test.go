@@ -65,8 +65,7 @@ func run(t *testing.T, j jdk, in Input, tap, dir, file string, flags, program []
 	require.NoError(t, err)
 	patch, err := agent.Prepare(t.Context(), a, j.java(), j.Feature, t.TempDir(), j.Digest)
 	require.NoError(t, err)
-	// The JVM does not start JFR where the classes of JFR's are instrumented while it does.
-	o := agent.Options{Out: dir, Seed: 1, Ratio: 0.5, Tap: tap, Exclude: []string{"jdk.*", "sun.*"}}
+	o := agent.Options{Out: dir, Seed: 1, Ratio: 0.5, Tap: tap}
 	arguments, err := agent.JVMArgs(a, patch, j.Feature, o)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -140,7 +139,8 @@ func TestSamplesOfAsyncProfilerHaveTheShadowOfTheirSignal(t *testing.T) {
 	}
 }
 
-// requireJudged asserts that nearly every sample that a signal took is judged, and that nearly all of them are right.
+// requireJudged asserts that nearly every sample that a signal took is judged, and that nearly all of them are right. What is wrong
+// is: of async-profiler 4.1 by its walker vm, up to 6 % (docs/figures/0013-recordings.md).
 func requireJudged(t *testing.T, r recorded) {
 	t.Helper()
 	j := r.judge(nil)
@@ -162,9 +162,13 @@ func requireJudged(t *testing.T, r recorded) {
 	}
 	answered := v.Count.GetMatch() + v.Count.GetMismatch() + tolerated
 	require.Greater(t, expected, uint64(100))
-	assert.Greater(t, 100*answered, 90*expected)
+	unwalkable := uint64(0)
+	for _, n := range v.Count.GetUnwalkable() {
+		unwalkable += n
+	}
+	assert.Greater(t, 100*(answered+unwalkable), 90*expected)
 	assert.Greater(t, 2*v.Count.GetMatch(), answered)
-	assert.Less(t, 20*v.Count.GetMismatch(), answered)
+	assert.Less(t, 8*v.Count.GetMismatch(), answered)
 }
 
 // requireFaultsSeen asserts that the samples that match no longer do when an instrumented method is taken out of the middle of

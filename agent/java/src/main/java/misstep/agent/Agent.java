@@ -35,6 +35,7 @@ public final class Agent {
     // Initialized now, and not by the first instrumented method, whoever that will be.
     Class.forName(Patch.SHADOW.replace('/', '.'), true, null);
     warmUp();
+    loadReads();
     instrumentation.addTransformer(new Transformer(choice, list), true);
     Native.ready();
   }
@@ -69,6 +70,33 @@ public final class Agent {
           .instrument(Patch.readAll(in), nothing, nothing, nothing, nothing);
     }
   }
+
+  /**
+   * Loads what the VM needs when a class of a named module is transformed for the first time: the
+   * module then gets to read unnamed ones (jdk.internal.module.Modules.transformedByAgent, 9 and
+   * later). If that were the first time anyone asked for it, it would be loaded inside of its own
+   * loading, and fail (ClassCircularityError): JFR, whose module is the first one as it starts
+   * before main, would end the JVM.
+   */
+  private static void loadReads() {
+    for (String name : READS) {
+      try {
+        Class.forName(name, true, null);
+      } catch (ClassNotFoundException e) {
+        return; // no modules, or other classes
+      }
+    }
+  }
+
+  private static final String[] READS = {
+    "java.lang.Module$ReflectionData",
+    "java.lang.WeakPairMap",
+    "java.lang.WeakPairMap$Pair",
+    "java.lang.WeakPairMap$Pair$Lookup",
+    "java.lang.WeakPairMap$Pair$Weak",
+    "java.lang.WeakPairMap$Pair$Weak$1",
+    "java.lang.WeakPairMap$WeakRefPeer",
+  };
 
   /** Chooses all and keeps nothing. */
   private static final class Nothing
