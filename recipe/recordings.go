@@ -20,8 +20,10 @@ var ofRecordings = []Check{
 			"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "null-method-id", "depth-limit",
 			"safepoint-bias",
 		},
-		Kinds:   []string{"truncated", "missing", "extra", "foreign", "wrong-method"},
-		Reasons: []string{"no-signal", "ambiguous", "clock", "no-shadow", "depth", "virtual-thread", "unknown-method"},
+		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method"},
+		Reasons: []string{
+			"no-signal", "ambiguous", "clock", "undecided", "no-shadow", "depth", "virtual-thread", "unknown-method",
+		},
 	},
 	{
 		Word: Word{

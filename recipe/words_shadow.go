@@ -20,6 +20,11 @@ var (
 			"clock", "most samples lie in no call, however the recording's clock is set against the tap's",
 			"both read one counter: HotSpot ticks.cpp, async-profiler tsc.cpp",
 		},
+		{
+			"undecided", "an execution sample that begins at an interpreted frame, far below the newest entries: the thread had returned " +
+				"there before it walked its stack, or HotSpot took an outer frame for the one on top; such a sample is not marked",
+			"JEP 518; HotSpot jfrSampleRequest.cpp: build_from_context",
+		},
 		{"no-shadow", "a thread that has no shadow stack: it is none of Java, or has not run an instrumented method", "the tap's flags"},
 	}
 )

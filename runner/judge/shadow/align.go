@@ -25,12 +25,12 @@ const (
 	lastEnter = 3
 )
 
-// presenceOf finds the presence of a frame by its bytecode index, which is exact at a call; callee is the frame above it, nil for the
-// top one.
+// presenceOf finds the presence of a frame by its bytecode index, which is exact at a call; callee is the frame above it, nil for
+// the top one.
 //
-// Before the end of the push nothing is on the shadow, and no other call than the push itself is there; but the VM may call a method
-// from it. Only constructors call others before: they push behind super() or this(). Once exit has run the entry is gone. Where a
-// constructor's push and the pops are is not known, so that a constructor may lack its entry, and the top frame may.
+// Before the end of the push nothing is on the shadow, and no other call than the push itself is there; but the VM may call a
+// method from it. Only constructors call others before: they push behind super() or this(). Once exit has run the entry is gone.
+// Where a constructor's push and the pops are is not known, so that a constructor may lack its entry, and the top frame may.
 func presenceOf(f, callee *frame) presence {
 	switch {
 	case f.method == nil:

@@ -24,6 +24,8 @@ const (
 	voidShadow  = "no-shadow"
 	voidMethod  = "unknown-method"
 	voidClock   = "clock"
+	// voidUndecided is of execution samples that may be of the safepoint, or wrong.
+	voidUndecided = "undecided"
 )
 
 const (
@@ -44,8 +46,9 @@ type sample struct {
 	cut bool
 	// kinds says that the frames' kinds tell which of them are one compiled frame.
 	kinds bool
-	// later says that the top may be of the safepoint after the signal at which the thread walked its stack (JEP 518).
-	later bool
+	// later says that the top may be of the safepoint after the signal at which the thread walked its stack (JEP 518), biased that the
+	// recorder says that it is.
+	later, biased bool
 	// carrier says that virtual threads were mounted on the thread.
 	carrier bool
 	// bottom says that the outermost frame is one at which a trace of this thread that matched ended, or that none has matched.
@@ -78,6 +81,10 @@ func compare(s *sample) verdict {
 		return verdict{rule: ruleTop}
 	case safepointBias(s):
 		return verdict{rule: ruleSafepoint}
+	case returned(s) && (s.biased || !interpretedTop(s)):
+		return verdict{rule: ruleSafepoint}
+	case returned(s):
+		return verdict{void: voidUndecided}
 	}
 	keys := sureKeys(s.stack)
 	if slices.Equal(keys, s.shadow) { // some frame is certain to be there, and another one is not: it is the one on top
@@ -123,9 +130,9 @@ func topGroups(s *sample) (sizes []int) {
 }
 
 // inlineImprecision reports whether the trace may show another position of the compiled code on top than the one that runs: debug
-// info is exact at its entries only (HotSpot: nmethod::pc_desc_near), and without any the walker names the compiled method alone, at
-// index 0. Below that frame everything must agree, and what is left of the shadow must begin with the method that was compiled, if it
-// has an entry.
+// info is exact at its entries only (HotSpot: nmethod::pc_desc_near), and without any the walker names the compiled method alone,
+// at index 0. Below that frame everything must agree, and what is left of the shadow must begin with the method that was compiled,
+// if it has an entry.
 func inlineImprecision(s *sample) bool {
 	if !s.bottom {
 		return false
@@ -191,8 +198,8 @@ func topFrameMissing(s *sample) bool {
 	})
 }
 
-// safepointBias reports whether the trace may be of the safepoint after the signal: what is above the compiled frame that ran at the
-// signal may differ, all below it must agree.
+// safepointBias reports whether the trace may be of the safepoint after the signal: what is above the compiled frame that ran at
+// the signal may differ, all below it must agree.
 func safepointBias(s *sample) bool {
 	if !s.later || !s.bottom {
 		return false
@@ -207,4 +214,20 @@ func safepointBias(s *sample) bool {
 		}
 	}
 	return false
+}
+
+// returned reports whether the thread may have returned from one compiled frame before the safepoint, whose poll comes when the
+// frame is gone: the trace is the shadow without the newest entries, as many as the frame can stand for.
+//
+// A trace that begins at an interpreted frame looks the same if HotSpot took an outer interpreted frame for the one on top: in the
+// interpreter's entry the frame pointer is still that of whoever used it as one last, maybe many compiled frames below
+// (jfrSampleRequest.cpp: build_from_context). Then the sample is not marked as biased. An execution sample has no such mark.
+func returned(s *sample) bool {
+	return s.later && s.bottom && align(s.stack, nil, s.shadow, func(n int, t tolerances) bool {
+		return t&window == 0 && len(s.shadow)-n <= mostInlined
+	})
+}
+
+func interpretedTop(s *sample) bool {
+	return len(s.stack) > 0 && s.stack[len(s.stack)-1].kind == recording.Interpreted
 }

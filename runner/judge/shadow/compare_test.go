@@ -90,6 +90,10 @@ func TestComparison(t *testing.T) {
 		"inlined by kinds that are not known": {"a r x y", "a r:c p:c", nil, verdict{rule: ruleInline}},
 		"a safepoint later, deeper":           {"a b", "a b c d e", later, verdict{rule: ruleSafepoint}},
 		"a safepoint later, returned":         {"a b c d", "a b -x", later, verdict{rule: ruleSafepoint}},
+		"returned from a compiled frame":      {"a b c d e f g", "a b:c", later, verdict{rule: ruleSafepoint}},
+		"returned to an interpreted frame":    {"a b c d e f g", "a b", biased, verdict{rule: ruleSafepoint}},
+		"returned, or another frame pointer":  {"a b c d e f g", "a b", later, verdict{void: voidUndecided}},
+		"another frame pointer":               {"a b c d e f g", "a b -x", nil, verdict{kind: missing, at: 2}},
 		"a safepoint later, far away": {
 			"a b1 b2 b3 b4 b5 b6 b7 b8 b9 b10 b11 b12 b13 b14 b15 b16 b17", "a -x", later, verdict{kind: missing, at: 1},
 		},
@@ -111,6 +115,7 @@ func TestComparison(t *testing.T) {
 
 func precisely(s *sample) { s.kinds = true }
 func later(s *sample)     { s.later = true }
+func biased(s *sample)    { s.later, s.biased = true, true }
 func cut(s *sample)       { s.cut = true }
 
 func laterCut(s *sample) { s.later, s.bottom = true, false }

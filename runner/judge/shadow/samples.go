@@ -71,7 +71,8 @@ func (j *Judge) sample(e *event, c *agent.TapCall) judged {
 	s := &sample{
 		cut: e.Stack.Truncated || e.Stack.Cut, carrier: c.Carrier, kinds: j.in.Source == JFR || walksVM(j.in.Walker),
 		// A CPU-time sample says whether its top is the safepoint's; an execution sample does not.
-		later: j.in.Source == JFR && j.in.Feature >= cooperative && e.Biased != recording.False,
+		later:  j.in.Source == JFR && j.in.Feature >= cooperative && e.Biased != recording.False,
+		biased: e.Biased == recording.True,
 	}
 	for _, id := range c.Entries {
 		k := j.methods.ofID[id]
