@@ -13,6 +13,7 @@ const (
 	RuleUnfinishedChunk       = "unfinished-chunk"
 	RuleMillisecondClock      = "millisecond-clock"
 	RuleSampledBeforeRotation = "sampled-before-rotation"
+	RuleEndedBeforeRotation   = "ended-before-rotation"
 
 	ReasonParser = "parser"
 )
@@ -51,12 +52,17 @@ var (
 		},
 		{
 			RuleMillisecondClock, "the chunk's times are whole milliseconds: an event may be less than one of them outside",
-			"HotSpot jfrChunkState.cpp before JDK 14; measured on 8 and 11",
+			"HotSpot jfrChunkState.cpp and jfrTimeConverter.hpp before JDK 14; measured on 8 and 11",
 		},
 		{
 			RuleSampledBeforeRotation,
 			"a sample has the time of its request; the thread walks its stack at its next safepoint, after the rotation",
 			"JEP 518, JEP 509; HotSpot jfrThreadSampling.cpp",
+		},
+		{
+			RuleEndedBeforeRotation,
+			"an event of the compiler or a thread dump has its time before a transition at which the rotation's safepoint stops the thread",
+			"HotSpot compilerEvent.cpp, jfrPeriodic.cpp; measured on 21, 25 and 28",
 		},
 	}
 	chunkReasons = []Word{

@@ -160,6 +160,9 @@ func TestRules(t *testing.T) {
 	whole := func() *recording.Chunk {
 		return &recording.Chunk{StartNanos: 4 * second, DurationNanos: second, StartTicks: 1, TicksPerSecond: second}
 	}
+	rounded := func(by int64) *recording.Chunk {
+		return changed(whole(), func(c *recording.Chunk) { c.StartNanos, c.DurationNanos = c.StartNanos+by, c.DurationNanos-by })
+	}
 	window := func(typeName string, first int64) *recording.Window {
 		return &recording.Window{Type: typeName, Events: 1, FirstNanos: first, LastNanos: 9}
 	}
@@ -177,8 +180,12 @@ func TestRules(t *testing.T) {
 		"another thread":           {"", []recording.Record{chunk(0), threads, renamed("javaName,javaThreadId")}},
 		"a flush":                  {recipe.RuleFlushedHeader, []recording.Record{chunk(0), threads, &recording.Differing{Type: "jdk.types.ChunkHeader", Fields: "payload", IDs: 1}}},
 		"a sample":                 {recipe.RuleSampledBeforeRotation, []recording.Record{chunk(0), window("jdk.CPUTimeSample", -second)}},
+		"a compilation":            {recipe.RuleEndedBeforeRotation, []recording.Record{chunk(0), window("jdk.Compilation", -second)}},
+		"a compilation after":      {"", []recording.Record{chunk(0), &recording.Window{Type: "jdk.Compilation", LastNanos: second + 1}}},
 		"no sample":                {"", []recording.Record{chunk(0), window("jdk.ThreadEnd", -second)}},
 		"less than a millisecond":  {recipe.RuleMillisecondClock, []recording.Record{whole(), window("jdk.ThreadEnd", -999_999)}},
+		"rounded milliseconds":     {recipe.RuleMillisecondClock, []recording.Record{rounded(-64), window("jdk.ThreadEnd", -999_999)}},
+		"more than rounded":        {"", []recording.Record{rounded(-257), window("jdk.ThreadEnd", -999_999)}},
 		"a millisecond":            {"", []recording.Record{whole(), window("jdk.ThreadEnd", -1_000_000)}},
 		"a finer clock":            {"", []recording.Record{chunk(0), window("jdk.ThreadEnd", -999_999)}},
 		"an unfinished chunk":      {recipe.RuleUnfinishedChunk, append([]recording.Record{chunk(0), unfinished}, lacking(1)...)},

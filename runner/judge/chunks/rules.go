@@ -35,14 +35,32 @@ func differenceRule(d *recording.Differing) string {
 // sampled are the events that get their time before they are written: the thread walks its own stack at its next safepoint.
 var sampled = []string{"jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample"}
 
+// transitioning are the events whose time is taken before the thread enters the VM to commit them, where a safepoint may stop it:
+// those of compiler threads (HotSpot compilerEvent.cpp), and thread dumps, which are made by a VM operation (jfrPeriodic.cpp).
+var transitioning = []string{"jdk.Compilation", "jdk.CompilerPhase", "jdk.CompilerInlining", "jdk.CompilationFailure", "jdk.ThreadDump"}
+
+// millisecond is that of the clock, in nanoseconds; rounding is how far a chunk's times may be from whole ones: before JDK 14
+// milliseconds are multiplied as double (HotSpot jfrTimeConverter.hpp, NANOS_PER_MILLISEC), whose values are 256 apart near the
+// nanoseconds since the epoch.
+const (
+	millisecond = int64(time.Millisecond)
+	rounding    = 256
+)
+
+// wholeMilliseconds reports whether a time is from the clock in milliseconds.
+func wholeMilliseconds(nanos int64) bool {
+	return (nanos%millisecond+rounding+millisecond)%millisecond <= 2*rounding
+}
+
 // timeRule returns the rule that permits events to end outside of their chunk, or "".
 func timeRule(c *recording.Chunk, w *recording.Window, field string, outside int64) string {
-	millisecond := int64(time.Millisecond)
 	switch {
-	case c.StartNanos%millisecond == 0 && c.DurationNanos%millisecond == 0 && outside < millisecond:
+	case wholeMilliseconds(c.StartNanos) && wholeMilliseconds(c.DurationNanos) && outside < millisecond:
 		return recipe.RuleMillisecondClock
 	case field == "before" && slices.Contains(sampled, w.Type):
 		return recipe.RuleSampledBeforeRotation
+	case field == "before" && slices.Contains(transitioning, w.Type):
+		return recipe.RuleEndedBeforeRotation
 	}
 	return ""
 }
