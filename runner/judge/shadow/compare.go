@@ -163,14 +163,14 @@ func near(rest []uint32, upper []frame) bool {
 			keys = append(keys, upper[i].key)
 		}
 	}
-	if len(rest) > nearby || len(keys) > nearby+1 { // the one on top may not have pushed yet
-		return false
-	}
-	common := 0
+	common := 0 // inlined methods around both places are no difference, however many
 	for common < min(len(rest), len(keys)) && rest[common] == keys[common] {
 		common++
 	}
 	rest, keys = rest[common:], keys[common:]
+	if len(rest) > nearby || len(keys) > nearby+1 { // the one on top may not have pushed yet
+		return false
+	}
 	return !thinned(rest, keys) && (len(keys) == 0 || !thinned(rest, keys[:len(keys)-1]))
 }
 

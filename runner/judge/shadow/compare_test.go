@@ -84,6 +84,8 @@ func TestComparison(t *testing.T) {
 		"swapped":                             {"a b c d", "a c b d -x", nil, verdict{kind: foreign, at: 1}},
 		"another inlined method":              {"a r x y", "a r:c p:n", precisely, verdict{rule: ruleInline}},
 		"no inlined method":                   {"a r", "a r:c p:n q:n", precisely, verdict{rule: ruleInline}},
+		"inlined around both places":          {"a r b c d x y z", "a r:c b:n c:n d:n p:n", precisely, verdict{rule: ruleInline}},
+		"inlined, too far above both":         {"a r b x1 x2 x3 x4 x5", "a r:c b:n p:n", precisely, verdict{kind: missing, at: 3}},
 		"another compiled method":             {"a r x", "a s:c p:n", precisely, verdict{kind: foreign, at: 1}},
 		"inlined, and wrong below":            {"a b r x", "a r:c p:n", precisely, verdict{kind: foreign, at: 1}},
 		"an interpreted method has no inline": {"a r x y", "a r p -q", precisely, verdict{kind: foreign, at: 2}},
