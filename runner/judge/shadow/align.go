@@ -1,6 +1,10 @@
 package shadow
 
-import "misstep/runner/recording"
+import (
+	"slices"
+
+	"misstep/runner/recording"
+)
 
 // frame is a frame of a recorded trace; its method is nil where the chunk lacks it.
 type frame struct {
@@ -95,12 +99,9 @@ func align(stack []frame, callee *frame, shadow []uint32, done func(n int, t tol
 		}
 		next = next[:0]
 		add := func(a alignment) {
-			for _, n := range next {
-				if n == a {
-					return
-				}
+			if !slices.Contains(next, a) {
+				next = append(next, a)
 			}
-			next = append(next, a)
 		}
 		for _, a := range ways {
 			if f.method == nil {
