@@ -160,3 +160,19 @@ const (
 	tapHandlerSaFlagsOffset    = 32
 	tapHandlerSize             = 40
 )
+
+// The format of sites.bin, mirrored from abi.h.
+const (
+	sitesMagic       = 0x315449535353494d
+	sitesMostBytes   = 268435456
+	sitesString      = 'S'
+	sitesClass       = 'C'
+	sitesRedefined   = 'R'
+	sitesEnd         = 'E'
+	sitesInterface   = 1
+	sitesPolymorphic = 1
+	sitesNative      = 1
+	sitesStatic      = 2
+	sitesCode        = 4
+	sitesCalls       = 64
+)

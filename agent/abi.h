@@ -246,4 +246,42 @@
 #define MISSTEP_TAP_HANDLER_SA_FLAGS_OFFSET 32
 #define MISSTEP_TAP_HANDLER_SIZE 40
 
+// sites.bin: of each class, as the JVM runs it, the instructions of its methods at which a frame can stand below another one,
+// and what they call. The magic, then records: a tag of one byte, the size of what follows, the values one after the other. A
+// value is an unsigned LEB128 integer (u), one with zigzag encoding (z), or a string (s): its number in the file, from 1, 0 for
+// the empty one. Names of classes have slashes.
+//
+// string    the bytes of one string, in order of their numbers
+// class     s name, s super, u flags;
+//           u targets, for each: s owner, s name, s descriptor, u flags;
+//           u methods, for each: s name, s descriptor, u flags, u occasions on which the VM calls it;
+//             if it has code: u sites, for each: u bci (from the site before), u occasions | MISSTEP_SITES_CALLS; if it calls,
+//             u opcode and u target (from 1, 0 for one that cannot be read);
+//             u lines, for each: z bci, z line (both from the entry before)
+// redefined s name: a class of that name was redefined or retransformed
+// end       the file is as large as it may be: later classes are missing
+
+// u64 magic: "MISSSIT1" read as a little-endian number.
+#define MISSTEP_SITES_MAGIC 0x315449535353494d
+#define MISSTEP_SITES_MOST_BYTES 268435456
+// tags: 'S', 'C', 'R', 'E'
+#define MISSTEP_SITES_STRING 83
+#define MISSTEP_SITES_CLASS 67
+#define MISSTEP_SITES_REDEFINED 82
+#define MISSTEP_SITES_END 69
+// flags of a class, of a target, of a method
+#define MISSTEP_SITES_INTERFACE 1
+#define MISSTEP_SITES_POLYMORPHIC 1
+#define MISSTEP_SITES_NATIVE 1
+#define MISSTEP_SITES_STATIC 2
+#define MISSTEP_SITES_CODE 4
+// occasions: what the VM may do at an instruction, and what it calls a method for
+#define MISSTEP_SITES_INITIALISING 1
+#define MISSTEP_SITES_RESOLVING 2
+#define MISSTEP_SITES_LINKING 4
+#define MISSTEP_SITES_FINALISING 8
+#define MISSTEP_SITES_COMPARING 16
+#define MISSTEP_SITES_COMPILING 32
+#define MISSTEP_SITES_CALLS 64
+
 #endif  // MISSTEP_ABI_H

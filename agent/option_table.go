@@ -103,6 +103,10 @@ var otherOptions = []Option{
 		"tap-asgct", "0 to 1", "0.05", "",
 		"share of the tapped calls in which AsyncGetCallTrace is asked as well, right before the other sampler walks",
 	},
+	{
+		"sites", "0, 1", "0, in a recipe 1 with event-edges", "",
+		"writes sites.bin: what the instructions of each class's methods can call, for the judge of recordings",
+	},
 	{"depth", "frames, 64 to 16384", "2048, in a recipe 1024", "limits.stack_depth", "that a walk may have"},
 	{
 		"evidence", "distinct, every", "distinct", "evidence",

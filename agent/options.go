@@ -54,6 +54,8 @@ type Options struct {
 	// TapAsgct is the share of the tapped calls in which AsyncGetCallTrace is asked as well; TapAsgctShare is a good one. It is
 	// passed unchanged.
 	TapAsgct float64
+	// Sites says that what the instructions of each class can call is written to Out/sites.bin.
+	Sites bool
 	// Depth is the number of frames a walk may have.
 	Depth int
 	// Evidence says which mismatches have a record of their own: "distinct" (default) or "every".
@@ -131,6 +133,9 @@ func (o Options) String() string {
 	if o.Tap != "" {
 		add("tap", o.Tap)
 		add("tap-asgct", share(o.TapAsgct))
+	}
+	if o.Sites {
+		add("sites", "1")
 	}
 	if o.Depth > 0 {
 		add("depth", strconv.Itoa(o.Depth))

@@ -30,6 +30,7 @@ void JNICALL OnClassFileLoad(jvmtiEnv*, JNIEnv*, jclass redefined, jobject, cons
   if (redefined != nullptr) {
     agent->methods.Redefine(name);
     agent->redefines.store(true);
+    if (agent->sites.on()) agent->sites.Redefined(name);
   } else if (Instrumented() != nullptr && !std::string_view(name).starts_with("misstep/agent/")) {
     NotInstrumented(agent->status, name, "it was loaded while its thread instrumented " + *Instrumented());
   }
@@ -207,8 +208,9 @@ void LogAsserted() {
   }
 }
 
-void JNICALL OnVMDeath(jvmtiEnv*, JNIEnv*) {
+void JNICALL OnVMDeath(jvmtiEnv*, JNIEnv* env) {
   agent->End();
+  WriteRedefined(*agent, env);
   LogEdges();
   LogAsserted();
   agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_ENDED);

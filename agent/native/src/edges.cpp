@@ -7,7 +7,6 @@ namespace {
 
 constexpr std::string_view kMethodHandle = "java/lang/invoke/MethodHandle";
 constexpr std::string_view kGuards = "java/lang/invoke/VarHandleGuards";
-constexpr std::string_view kValueObjects = "java/lang/runtime/ValueObjectMethods";
 
 // The types of a descriptor as method handles see them (LambdaForm.BasicType): L for references, I for int and what
 // is smaller, J, F, D, V; ')' before the result.
@@ -99,8 +98,6 @@ bool MaySelect(uint8_t opcode, const CallTarget& target, const MethodInfo& calle
   return MayExtend(owner, has) || (opcode != kInvokestatic && MayExtend(has, owner));
 }
 
-bool IsInvoke(uint8_t opcode) { return opcode >= kInvokevirtual && opcode <= kInvokedynamic; }
-
 // Whether the VM may have the method compiled at a bci: at its entry (0, and -1 in compiled code: InvocationEntryBci)
 // or at a branch back. Where the interpreter asks for it, bcp is the branch's target by then (TemplateTable::branch).
 bool MayCompile(const Frame& frame) {
@@ -111,50 +108,14 @@ bool MayCompile(const Frame& frame) {
   });
 }
 
-// Whether a class may be initialised at an instruction (JVMS 5.5). C2 has Unsafe.allocateInstance without a frame of
-// its own (LibraryCallKit::inline_unsafe_allocate). What compares value objects is initialised by the first comparison.
-bool Initialises(uint8_t op, const CallTarget* target, const MethodInfo& initialiser) {
-  if (op == kIfAcmpeq || op == kIfAcmpne) return initialiser.class_name == kValueObjects;
-  if (op == kInvokevirtual && target != nullptr && target->owner != nullptr && target->name == "allocateInstance") {
-    return IsUnsafe(target->owner->name);
-  }
-  return op == kNew || op == kGetstatic || op == kPutstatic || op == kInvokestatic;
-}
-
-// Whether the VM asks it for the trace of what a class's initialiser threw, of whatever class that is
-// (java_lang_Throwable::create_initialization_error, 17+). Anybody may: it is no upcall by itself.
-bool GivesTrace(const MethodInfo& method) {
-  return method.name == "getStackTrace" && method.descriptor == "()[Ljava/lang/StackTraceElement;";
-}
-
 // Whether the VM can make this call of the method from a frame at this instruction, which is null when it is none that
 // can call. target is what an invoke names.
 bool Permits(const Frame& frame, const Site* site, const CallTarget* target, const MethodInfo& method) {
-  const Upcall upcall = GivesTrace(method) && method.upcall == Upcall::kNone ? Upcall::kClinit : method.upcall;
-  // A method that is about to be compiled has the classes in its signature loaded by the thread that asks for it, and
-  // failures cleared (CompileBroker::compile_method, Method::load_signature_classes).
-  if ((upcall == Upcall::kLoad || upcall == Upcall::kException) && MayCompile(frame)) return true;
-  if (site == nullptr) return false;
-  const uint8_t op = site->opcode;
-  const bool returns = op >= kIreturn && op <= kReturn;
-  const bool constant = op >= kLdc && op <= kLdc2W;
-  const bool compares = op == kIfAcmpeq || op == kIfAcmpne;
-  switch (upcall) {
-    case Upcall::kClinit:
-      return Initialises(op, target, method);
-    case Upcall::kLoad:       // resolution, and the catch types of whatever throws
-    case Upcall::kException:  // JVMS 2.10 and 6.5: every other instruction listed may throw
-      return !compares;
-    case Upcall::kCompare:  // InterpreterRuntime::is_substitutable, 28
-      return compares;
-    case Upcall::kLink:
-      return constant || IsInvoke(op);
-    case Upcall::kFinalizer:  // at the return of Object.<init>, and where compiled code allocates
-      return returns || op == kNew || IsInvoke(op);
-    case Upcall::kNone:
-      break;
-  }
-  return false;
+  const Occasions asks = OccasionsOf(method.upcall, method.class_name, method.name, method.descriptor);
+  if ((asks & kCompiling) != 0 && MayCompile(frame)) return true;
+  if (site == nullptr || asks == 0) return false;
+  const bool named = target != nullptr && target->owner != nullptr;
+  return (asks & OccasionsAt(site->opcode, named ? target->owner->name : "", named ? target->name : "")) != 0;
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ std::string AddCapabilities(const Agent& a) {
   capabilities = {};
   capabilities.can_get_bytecodes = 1;
   capabilities.can_get_constant_pool = 1;
+  capabilities.can_get_line_numbers = 1;
   capabilities.can_retransform_classes = 1;  // without it no event announces retransformations
   if (a.jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) {
     return "this JVM does not show bytecode: gst-asgct alone needs none";
@@ -74,6 +75,7 @@ std::string OpenFiles(Agent* a) {
   if (a->status == nullptr) return error;
   error = a->recorder.Open(o.out + "/mismatches.jsonl", o.max_mismatches, o.evidence == Evidence::kEvery);
   if (error.empty()) error = a->taps.Open();
+  if (error.empty() && o.sites) error = a->sites.Create(o.out + "/sites.bin");
   return error.empty() ? OpenLog(o.out + "/agent.log") : error;
 }
 

@@ -219,6 +219,9 @@ std::string ParseOptions(std::string_view text, Options* o) {
       o->tap_usr2 = value != "prof";
     } else if (key == "tap-asgct") {
       if (!ParseShare(value, &o->tap_asgct)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "sites") {
+      if (value != "0" && value != "1") return Wrong(key, value, "0 or 1");
+      o->sites = value == "1";
     } else if (key == "depth") {
       if (!ParseUnsigned(value, 64, 16384, &n)) return Wrong(key, value, "frames from 64 to 16384");
       o->depth = static_cast<uint32_t>(n);
@@ -231,8 +234,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, perturb, " MISSTEP_CHECK_OPTIONS
-             ", reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, depth, evidence, "
-             "max-mismatches";
+             ", reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, sites, depth, "
+             "evidence, max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
@@ -242,7 +245,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
            " judges the traces that other checks take: expected one of " + NamesOf(Walks, "", ", ") + " above 0";
   }
   const bool sends_signals = Asked(*o, NeedsSignalsOf);
-  if (!needs_methods && !sends_signals && o->liveness_millis == 0) {
+  if (!needs_methods && !sends_signals && o->liveness_millis == 0 && !o->sites) {
     return "options " + NamesOf(Walks, "", ", ") + " and " + NameOf(Check::kLiveness) +
            " are all 0: nothing would be checked";
   }

@@ -46,6 +46,7 @@ struct Options {
   bool tap_prof = false;             // tap the handler of SIGPROF
   bool tap_usr2 = false;             // tap the handler of the signal by which the JVM suspends threads
   double tap_asgct = 0.05;           // share of the tapped calls in which AsyncGetCallTrace is asked as well
+  bool sites = false;                // write sites.bin
   uint32_t depth = 2048;             // frames a walk may have
   Evidence evidence = Evidence::kDistinct;
   uint32_t max_mismatches = 64;  // records kept
@@ -63,9 +64,9 @@ inline bool UsesTurns(const Options& o) { return o.asgct_shadow > 0 && o.burst =
 // Whether a thread that the sampler chooses takes the brackets of some milliseconds, one right after the other.
 inline bool UsesBracketTurns(const Options& o) { return o.bracket > 0 && o.interval_micros < 1000; }
 
-// Whether any check reads bytecode.
+// Whether any check, or the option sites, reads bytecode.
 inline bool NeedsCode(const Options& o) {
-  return o.edges > 0 || o.bracket > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0;
+  return o.edges > 0 || o.bracket > 0 || o.shadow_gst > 0 || o.asgct_shadow > 0 || o.sites;
 }
 
 // Whether text matches a pattern in which * stands for any run of characters.

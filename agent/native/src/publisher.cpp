@@ -1,5 +1,6 @@
 #include "publisher.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -119,6 +120,16 @@ class EdgeFacts {
     Free(jvmti_, code);
   }
 
+  void ReadLines(jmethodID method, std::vector<Line>* lines) const {
+    jint count = 0;
+    jvmtiLineNumberEntry* table = nullptr;
+    if (jvmti_->GetLineNumberTable(method, &count, &table) != JVMTI_ERROR_NONE) return;
+    for (const jvmtiLineNumberEntry& entry : std::span(table, static_cast<size_t>(count))) {
+      lines->push_back({static_cast<int32_t>(entry.start_location), entry.line_number});
+    }
+    Free(jvmti_, table);
+  }
+
  private:
   jvmtiEnv* jvmti_;
   unsigned char* bytes_ = nullptr;
@@ -167,11 +178,32 @@ void PublishClass(State& state, JNIEnv* env, jclass klass) {
       bool has_code = false;
       if (!Read(state.jvmti, methods[i], &m, &has_code)) continue;
       if (edges.on() && has_code) edges.ReadSites(methods[i], &m.sites);
+      if (state.sites.on() && has_code) edges.ReadLines(methods[i], &m.lines);
       prepared.push_back(std::move(m));
     }
+    if (state.sites.on() && edges.on()) state.sites.Class(name, *edges.facts(), prepared);
     state.methods.Publish(name, prepared, RegistrationsFor(state, env, name, klass), edges.facts());
   }
   Free(state.jvmti, methods);
+}
+
+void WriteRedefined(State& state, JNIEnv* env) {
+  // Once by JFR, once by the program. One that changes again and again may do so right now: to ask for its methods then
+  // may crash the JVM (17 in jvmti_GetClassMethods).
+  constexpr uint32_t kTimes = 2;
+  const std::vector<std::string> names = state.sites.RedefinedAtMost(kTimes);
+  if (names.empty()) return;
+  MaySafepoint();
+  jint count = 0;
+  jclass* classes = nullptr;
+  if (state.jvmti->GetLoadedClasses(&count, &classes) != JVMTI_ERROR_NONE) return;
+  for (jclass klass : std::span(classes, static_cast<size_t>(count))) {
+    std::string name;
+    if (NameOf(state.jvmti, klass, &name) && std::find(names.begin(), names.end(), name) != names.end())
+      PublishClass(state, env, klass);
+    env->DeleteLocalRef(klass);
+  }
+  Free(state.jvmti, classes);
 }
 
 void ResolveOwnStack(State& state, JNIEnv* env, std::span<Frame> frames) {

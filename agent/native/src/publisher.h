@@ -19,6 +19,9 @@ bool NameOf(jvmtiEnv* jvmti, jclass klass, std::string* name);
 // Publishes the methods of a prepared class, or of one that is redefined, to the method table. Calls JVMTI and JNI.
 void PublishClass(State& state, JNIEnv* env, jclass klass);
 
+// Writes the code of redefined classes, as it is by now, to sites.bin. To be called when the JVM shuts down.
+void WriteRedefined(State& state, JNIEnv* env);
+
 // Resolves frames of the calling thread's own stack; queries JVMTI about methods that no event has described yet, which
 // is safe because a method on one's own stack cannot be unloaded.
 void ResolveOwnStack(State& state, JNIEnv* env, std::span<Frame> frames);

@@ -9,16 +9,6 @@ namespace {
 
 constexpr std::string_view kMethodHandle = "java/lang/invoke/MethodHandle";
 constexpr std::string_view kVarHandle = "java/lang/invoke/VarHandle";
-constexpr std::string_view kValueObjects = "java/lang/runtime/ValueObjectMethods";
-
-bool EndsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
-// Exceptions that the VM makes itself are the JDK's (vmSymbols.hpp: all below java/lang; 8 to 28).
-bool VmThrows(std::string_view class_name) {
-  return class_name.starts_with("java/lang/") && (EndsWith(class_name, "Exception") || EndsWith(class_name, "Error"));
-}
 
 // MethodHandle's and VarHandle's natives with one Object[] (JVMS 2.9.3): any descriptor stands at the site.
 bool Polymorphic(std::string_view owner, std::string_view name) {
@@ -43,42 +33,13 @@ bool IsItself(std::string_view owner, std::string_view self) {
 
 }  // namespace
 
-bool IsUnsafe(std::string_view class_name) {
-  return class_name == "jdk/internal/misc/Unsafe" || class_name == "sun/misc/Unsafe";
-}
-
-Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_view descriptor) {
-  if (name == "<clinit>") return Upcall::kClinit;
-  if (name == "loadClass" && descriptor == "(Ljava/lang/String;)Ljava/lang/Class;") return Upcall::kLoad;
-  if (name == "<init>" && VmThrows(class_name)) return Upcall::kException;
-  if (class_name == "java/lang/Throwable" && (name == "initCause" || name == "getStackTrace")) {
-    return Upcall::kException;  // Exceptions::new_exception, java_lang_Throwable::create_initialization_error (17+)
-  }
-  // What stands for a method that must not be called (klassItable::initialize_itable_for_interface).
-  if (IsUnsafe(class_name) && (name == "throwIllegalAccessError" || name == "throwNoSuchMethodError")) {
-    return Upcall::kException;
-  }
-  if (class_name == kValueObjects && name == "isSubstitutable") return Upcall::kCompare;
-  if (class_name == "java/lang/invoke/MethodHandleNatives") {
-    return name.starts_with("link") || name == "findMethodHandleType" ? Upcall::kLink : Upcall::kNone;
-  }
-  if (class_name == "java/lang/ref/Finalizer") return name == "register" ? Upcall::kFinalizer : Upcall::kNone;
-  static constexpr std::string_view kLoads[][2] = {
-      {"java/lang/ClassLoader", "checkPackageAccess"},  // SystemDictionary::validate_protection_domain, until 23
-      {"java/lang/ClassLoader", "loadClassInternal"},   // 8
-      {"java/lang/ClassLoader", "addClass"},            // 8: SystemDictionary::define_instance_class
-      {"java/lang/ClassLoader", "findNative"},          // NativeLookup::lookup_style
-      {"sun/instrument/InstrumentationImpl", "transform"},
-      {"jdk/internal/module/Modules", "transformedByAgent"},  // JvmtiExport::add_default_read_edges, 9+
-      {"jdk/jfr/internal/JVMUpcalls", "onRetransform"},
-      {"jdk/jfr/internal/JVMUpcalls", "onMethodTrace"},  // 25+
-      {"jdk/jfr/internal/JVMUpcalls", "bytesForEagerInstrumentation"},
-      {"jdk/jfr/internal/JVMUpcalls", "publishMethodTimersForClass"},  // 25+
-  };
-  for (const auto& load : kLoads) {
-    if (class_name == load[0] && name == load[1]) return Upcall::kLoad;
-  }
-  return Upcall::kNone;
+bool ReadCall(const ConstantPool& pool, uint16_t index, std::string_view self, CallRef* call, bool* polymorphic) {
+  if (!pool.CallAt(index, call)) return false;
+  *polymorphic = call->owner.empty() || Polymorphic(call->owner, call->name);
+  // Arrays have Object's methods (JLS 10.7).
+  if (call->owner.starts_with('[')) call->owner = "java/lang/Object";
+  if (IsItself(call->owner, self)) call->owner = self;
+  return true;
 }
 
 ClassNode* SiteTable::Node(std::string_view interned) {
@@ -119,15 +80,13 @@ std::vector<Body> SiteTable::Read(Symbols* symbols, std::string_view self, const
       if (raw.call == 0) continue;
       const auto [it, fresh] = places.emplace(raw.call, -1);
       CallRef call;
-      if (fresh && pool.CallAt(raw.call, &call)) {
+      bool polymorphic = false;
+      if (fresh && ReadCall(pool, raw.call, self, &call, &polymorphic)) {
         it->second = static_cast<int32_t>(targets->size());
         CallTarget& target = targets->emplace_back();
         target.name = symbols->Intern(call.name);
         target.descriptor = symbols->Intern(call.descriptor);
-        target.polymorphic = call.owner.empty() || Polymorphic(call.owner, call.name);
-        // Arrays have Object's methods (JLS 10.7).
-        if (call.owner.starts_with('[')) call.owner = "java/lang/Object";
-        if (IsItself(call.owner, self)) call.owner = self;
+        target.polymorphic = polymorphic;
         if (!call.owner.empty()) target.owner = Node(symbols->Intern(call.owner));
       }
       site.target = it->second;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bytecode.h"
+#include "upcalls.h"
 
 namespace misstep {
 
@@ -60,17 +61,9 @@ struct Body {
   bool operator==(const Body& other) const { return sites == other.sites && *targets == *other.targets; }
 };
 
-// Methods that the VM itself calls, by the reason for the call (HotSpot: vmSymbols.hpp and its users).
-enum class Upcall : uint8_t {
-  kNone,
-  kClinit,     // a class is initialised
-  kLoad,       // a class or a native method is looked up, a class file is transformed
-  kLink,       // a call site or a method handle constant is linked
-  kException,  // an exception of the JDK is created
-  kFinalizer,  // an object with a finalizer was created
-  kCompare,    // two value objects are compared
-};
-Upcall UpcallOf(std::string_view class_name, std::string_view name, std::string_view descriptor);
+// Reads the method that an invoke in the class self names: an array's are Object's, and a class without a name of its own
+// has the name that JVMTI gives it. Returns false if the pool has none there.
+bool ReadCall(const ConstantPool& pool, uint16_t index, std::string_view self, CallRef* call, bool* polymorphic);
 
 // The facts about a class that the edges of its methods need. The views need to be valid only during the call.
 struct ClassFacts {
@@ -96,8 +89,5 @@ class SiteTable {
   std::unordered_map<std::string_view, std::unique_ptr<ClassNode>> nodes_;
   std::deque<Body> bodies_;
 };
-
-// Whether a class is Unsafe, in whose native methods the VM initialises classes.
-bool IsUnsafe(std::string_view class_name);
 
 }  // namespace misstep

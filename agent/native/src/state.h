@@ -18,6 +18,7 @@
 #include "options.h"
 #include "perturb.h"
 #include "record.h"
+#include "site_file.h"
 #include "status.h"
 #include "threads.h"
 #include "virtual_shadows.h"
@@ -39,6 +40,7 @@ struct State {
 
   Recorder recorder;
   MethodTable methods;
+  SiteFile sites;
   CodeMap code;
   DeoptStubs deopt_stubs;
   Perturber perturber;
