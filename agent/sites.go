@@ -11,6 +11,9 @@ import (
 // FileSites is the name of the file of sites in the agent's folder.
 const FileSites = "sites.bin"
 
+// MaxSitesBytes is the size of the largest sites.bin.
+const MaxSitesBytes = sitesMostBytes
+
 // ErrSites is wrapped by errors about a file that is not a sites.bin of this version of the agent.
 var ErrSites = errors.New("not a file of sites of this agent")
 

@@ -29,7 +29,7 @@ func familyOf(check string, fromSignal bool) Family {
 	switch {
 	case check == recipe.AsgctShadow, check == recipe.JfrShadow, check == recipe.ProfilerShadow:
 		return Sample
-	case check == recipe.Edges:
+	case check == recipe.Edges, check == recipe.EventEdges:
 		return Edge
 	case fromSignal:
 		return Bracket

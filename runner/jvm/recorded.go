@@ -12,6 +12,7 @@ import (
 	"misstep/recipe"
 	verdicts "misstep/runner/judge"
 	"misstep/runner/judge/chunks"
+	"misstep/runner/judge/edges"
 	"misstep/runner/judge/shadow"
 	"misstep/runner/profiler"
 	"misstep/runner/recording"
@@ -31,6 +32,7 @@ var consumers = map[string]func(t *trial, c *misstepv1.Check) (consumer, error){
 	recipe.JfrChunks: func(t *trial, _ *misstepv1.Check) (consumer, error) {
 		return chunks.New(t.keeps()), nil
 	},
+	recipe.EventEdges: edgesJudge,
 }
 
 // maxTap bounds what is read of tap.bin, in bytes: more than a million calls.
@@ -64,6 +66,21 @@ func shadowJudge(t *trial, c *misstepv1.Check) (consumer, error) {
 	return shadow.New(in), nil
 }
 
+// edgesJudge judges all stack traces by the code of the classes as they ran.
+func edgesJudge(t *trial, _ *misstepv1.Check) (consumer, error) {
+	data, err := t.readFile(filepath.Join(dirAgent, agent.FileSites), agent.MaxSitesBytes)
+	if err != nil {
+		return nil, err
+	}
+	var sites agent.Sites
+	if data != nil { // else the JVM ended before the agent had started: no method is known
+		if sites, err = agent.ParseSites(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", agent.FileSites, err)
+		}
+	}
+	return edges.New(edges.NewProgram(sites), t.recipe.GetProfiler().GetName(), t.keeps()), nil
+}
+
 // recordedJudge gives the verdicts of the checks of recordings. One reading serves all: the helper that reads has its own limits of
 // time and memory, and runs as the JVM's user, who may have written anything.
 type recordedJudge struct{ *trial }
@@ -94,6 +111,9 @@ func (j recordedJudge) judge(ctx context.Context, _ string, checks []*misstepv1.
 	}
 	for i, c := range checks {
 		v := list[i].Verdicts()
+		if s, says := list[i].(fmt.Stringer); says {
+			j.executor.Logger.Debug("verdicts of a check", "trial", j.name, "check", c.GetName(), "judged", s)
+		}
 		count := v.Count
 		if count == nil {
 			count = &misstepv1.CheckCount{Check: c.GetName()}

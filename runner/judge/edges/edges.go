@@ -1,0 +1,200 @@
+// Package edges judges every stack trace of every event of a recording (check event-edges): whether the instruction at the bytecode
+// index of each frame can have called the frame above it.
+//
+// It has the rules of the agent's check edges (agent/native/src/edges.cpp) and takes what the instructions can call from the agent's
+// file of sites, which has the classes as the JVM ran them: instrumented, generated and redefined ones included.
+package edges
+
+import (
+	"fmt"
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+	"misstep/runner/judge"
+	"misstep/runner/recording"
+)
+
+// Judge judges the events of a trial's recordings. It is used by one goroutine.
+type Judge struct {
+	program  *Program
+	profiler string
+	limit    int
+
+	edges, traces tally
+	number        uint64 // of events
+	found         map[place]*misstepv1.Mismatch
+
+	explained map[edge]Explanation
+	known     map[named]*method
+	// Of the current chunk.
+	methods map[*recording.Method]*method
+	stacks  map[*recording.Stack]*verdict
+}
+
+// tally counts by the explanation.
+type tally [explanations]uint64
+
+// named is a method's identity in recordings: loaders are not told apart.
+type named struct{ class, name, descriptor string }
+
+// method is a method of the recording, with those versions of it that are known.
+type method struct {
+	named
+	versions []*version
+}
+
+// edge is a pair of adjacent frames.
+type edge struct {
+	caller *method
+	bci    int32
+	callee *method
+}
+
+// verdict is that of a stack.
+type verdict struct {
+	frames []frame
+	edges  tally
+	// weakest is the explanation of the edge that is explained worst.
+	weakest Explanation
+	// impossible are the indices in frames of the callees of impossible edges, from the top.
+	impossible []int
+}
+
+// frame is a frame of a Java method.
+type frame struct {
+	*method
+	bci int32
+}
+
+// New returns a judge. profiler made the recordings, recipe.ProfilerJFR or recipe.ProfilerAsync; limit is the number of mismatch
+// records that are kept, further ones are counted.
+func New(program *Program, profiler string, limit int) *Judge {
+	return &Judge{
+		program: program, profiler: profiler, limit: limit,
+		found: map[place]*misstepv1.Mismatch{}, explained: map[edge]Explanation{}, known: map[named]*method{},
+		methods: map[*recording.Method]*method{}, stacks: map[*recording.Stack]*verdict{},
+	}
+}
+
+// Visit takes a record of a recording. It returns no error.
+func (j *Judge) Visit(record recording.Record) error {
+	switch r := record.(type) {
+	case *recording.Chunk: // events of a chunk share what they point to
+		clear(j.methods)
+		clear(j.stacks)
+	case *recording.Event:
+		j.number++
+		if r.Stack != nil {
+			j.event(r)
+		}
+	}
+	return nil
+}
+
+func (j *Judge) event(e *recording.Event) {
+	v := j.stacks[e.Stack]
+	if v == nil {
+		v = j.judge(e.Stack)
+		j.stacks[e.Stack] = v
+	}
+	if len(v.frames) < 2 {
+		return
+	}
+	for i, n := range v.edges {
+		j.edges[i] += n
+	}
+	j.traces[v.weakest]++
+	for _, callee := range v.impossible {
+		j.keep(e, v.frames, callee)
+	}
+}
+
+// judge judges a stack. That it is truncated makes no edge of it worse.
+func (j *Judge) judge(s *recording.Stack) *verdict {
+	v := &verdict{}
+	for i := range s.Frames {
+		if m := s.Frames[i].Method; m == nil || m.Descriptor != pseudo {
+			v.frames = append(v.frames, frame{j.methodOf(m), s.Frames[i].BCI})
+		}
+	}
+	for i := range max(0, len(v.frames)-1) {
+		x := j.explain(edge{v.frames[i+1].method, v.frames[i+1].bci, v.frames[i].method})
+		v.edges[x]++
+		v.weakest = max(v.weakest, x)
+		if x == Nothing {
+			v.impossible = append(v.impossible, i)
+		}
+	}
+	return v
+}
+
+// pseudo is the descriptor of async-profiler's frames that are no methods: native and kernel functions, stubs, errors
+// (flightRecorder.cpp: Lookup). What the VM's code between two Java frames has called is the edge between these.
+const pseudo = "()L;"
+
+// methodOf returns the method of a frame; nil is a method that the chunk lacks.
+func (j *Judge) methodOf(m *recording.Method) *method {
+	if known := j.methods[m]; known != nil {
+		return known
+	}
+	var name named
+	if m != nil {
+		name = named{m.Class, m.Name, m.Descriptor}
+	}
+	known := j.known[name]
+	if known == nil {
+		known = &method{name, j.program.method(name.class, name.name, name.descriptor)}
+		j.known[name] = known
+	}
+	j.methods[m] = known
+	return known
+}
+
+func (j *Judge) explain(e edge) Explanation {
+	x, known := j.explained[e]
+	if !known {
+		x = explain(e.caller.versions, e.bci, e.callee.versions)
+		j.explained[e] = x
+	}
+	return x
+}
+
+// Verdicts of all edges. The unit of the count is the edge, not the trace.
+func (j *Judge) Verdicts() judge.Verdicts {
+	count := &misstepv1.CheckCount{
+		Check: recipe.EventEdges, Match: j.edges[Call], Mismatch: j.edges[Nothing], Tolerated: map[string]uint64{}, Void: map[string]uint64{},
+	}
+	for x, n := range j.edges {
+		count.Total += n
+		if rule := rules[Explanation(x)]; n > 0 && rule != "" {
+			count.Tolerated[rule] = n
+		}
+	}
+	if n := j.edges[Unknown]; n > 0 {
+		count.Void["unknown-method"] = n
+	}
+	return judge.Verdicts{Count: count, Mismatches: j.mismatches()}
+}
+
+// rules of the explanations that tolerate an edge (recipe.Words).
+var rules = map[Explanation]string{
+	Upcall: "vm-upcall", MethodHandle: "method-handle", NativeCaller: "native-caller", Redefined: "retransformed",
+}
+
+// names of the explanations, as the agent's log has them for the check edges.
+var names = [explanations]string{"call", "vm-upcall", "method-handle", "native-caller", "redefined", "unknown", "impossible"}
+
+func (t tally) String() string {
+	var b strings.Builder
+	for i, n := range t {
+		fmt.Fprintf(&b, " %d %s", n, names[i])
+	}
+	return b.String()
+}
+
+// String returns the counts of edges, and of traces by the edge of each that is explained worst: a trace with one edge that cannot be
+// decided is none that proves nothing.
+func (j *Judge) String() string {
+	return "edges judged:" + j.edges.String() + "; traces:" + j.traces.String()
+}

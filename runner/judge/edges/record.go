@@ -1,0 +1,88 @@
+package edges
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+	"misstep/runner/recording"
+)
+
+// mostDistinct bounds the different mismatches that are kept until the most frequent are chosen.
+const mostDistinct = 4096
+
+// place is what one record stands for: an impossible edge of events of one type.
+type place struct {
+	event          string
+	callee, caller *method
+	bci            int32
+}
+
+// keep keeps a mismatch, the shortest stack of each place.
+func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
+	at := place{e.Type, frames[callee].method, frames[callee+1].method, frames[callee+1].bci}
+	old := j.found[at]
+	if old == nil && len(j.found) >= mostDistinct {
+		return
+	}
+	count := old.GetCount() + 1
+	if old != nil && len(old.GetSuspect().GetFrames()) <= len(frames) {
+		old.Count = count
+		return
+	}
+	m := j.mismatch(e, frames, callee)
+	m.Count = count
+	j.found[at] = m
+}
+
+// mismatch describes an impossible edge as the agent's check edges does (agent/native/src/edge_check.cpp): the reference is the stack
+// up to the caller and, on top, what the bytecode calls there, if anything.
+func (j *Judge) mismatch(e *recording.Event, frames []frame, callee int) *misstepv1.Mismatch {
+	m := &misstepv1.Mismatch{
+		Check: recipe.EventEdges, Kind: "impossible-edge", Divergence: uint32(len(frames) - 1 - callee), Sequence: j.number,
+		Suspect: &misstepv1.Trace{
+			Source: j.profiler, Sampler: e.Type, Frames: protoFrames(frames), NumFrames: int32(len(e.Stack.Frames)),
+		},
+	}
+	if e.Thread != nil {
+		m.Thread, m.Tid = e.Thread.Name, e.Thread.OS
+	}
+	below := protoFrames(frames[callee+1:])
+	if call := callAt(frames[callee+1]); call != nil {
+		below = slices.Insert(below, 0, call)
+	}
+	m.Reference = &misstepv1.Trace{Source: "bytecode", Frames: below, NumFrames: int32(len(below))}
+	return m
+}
+
+// callAt returns the method that an invoke at the frame's bytecode index names, nil for none.
+func callAt(f frame) *misstepv1.Frame {
+	for _, v := range f.versions {
+		if t := v.at(f.bci).target; t != nil {
+			called := &misstepv1.Frame{Method: t.name, Descriptor_: t.descriptor}
+			if t.owner != nil {
+				called.ClassName = t.owner.name
+			}
+			return called
+		}
+	}
+	return nil
+}
+
+func protoFrames(frames []frame) []*misstepv1.Frame {
+	out := make([]*misstepv1.Frame, len(frames))
+	for i, f := range frames {
+		out[i] = &misstepv1.Frame{ClassName: f.class, Method: f.name, Descriptor_: f.descriptor, Bci: f.bci}
+	}
+	return out
+}
+
+// mismatches returns the most frequent mismatches, of equally frequent ones the earliest.
+func (j *Judge) mismatches() []*misstepv1.Mismatch {
+	list := slices.SortedFunc(maps.Values(j.found), func(a, b *misstepv1.Mismatch) int {
+		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), cmp.Compare(a.GetSequence(), b.GetSequence()))
+	})
+	return list[:min(len(list), j.limit)]
+}
