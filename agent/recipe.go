@@ -31,7 +31,7 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 		Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
 		Checks: checks, Reference: reference, Liveness: liveness,
 		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: recipe.AgentSignal(r),
-		Tap: tapOf(r), TapAsgct: TapAsgctShare,
+		Tap: tapOf(r), TapAsgct: TapAsgctShare, Sites: recipe.NeedsSites(r.GetChecks()),
 		Burst: int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(),
 		Depth: int(limits.GetStackDepth()), Evidence: r.GetEvidence(), MaxMismatches: int(limits.GetMismatches()),
 	}

@@ -23,6 +23,7 @@ func TestTapOfARecipe(t *testing.T) {
 		}
 		o := OptionsOf(r, "/o")
 		assert.Equal(t, c.want, o.Tap, c)
+		assert.Equal(t, c.check == recipe.EventEdges, o.Sites, c)
 		assert.Equal(t, c.want != "" || c.check == recipe.GstAsgct, o.NeedsMethods(), c)
 	}
 	for _, p := range recipe.Profilers() {

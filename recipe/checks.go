@@ -53,6 +53,8 @@ type Check struct {
 	// Tap reports that it needs the agent's tap, which notes the shadow at each signal of the profiler: the agent is loaded for it,
 	// though it does not count it.
 	Tap bool `json:"-"`
+	// Sites reports that it needs the agent's file of what the instructions of each class can call; likewise.
+	Sites bool `json:"-"`
 	// Share is its default share of what ShareOf names, in (0, 1]; that of a check without a slot is 1 and cannot be changed.
 	Share   float64 `json:"default_share"`
 	ShareOf string  `json:"share_of"`

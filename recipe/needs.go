@@ -38,14 +38,19 @@ func TakesBursts(list []*misstepv1.Check) bool {
 	return anyCheck(list, func(c Check) bool { return c.Burst })
 }
 
-// NeedsAgent reports whether one of the checks needs the agent: the agent makes it, or taps a profiler for it.
+// NeedsAgent reports whether one of the checks needs the agent: the agent makes it, or notes something for it.
 func NeedsAgent(list []*misstepv1.Check) bool {
-	return anyCheck(list, func(c Check) bool { return c.Slot != NoSlot || c.Tap })
+	return anyCheck(list, func(c Check) bool { return c.Slot != NoSlot || c.Tap || c.Sites })
 }
 
 // NeedsTap reports whether one of the checks needs the agent's tap.
 func NeedsTap(list []*misstepv1.Check) bool {
 	return anyCheck(list, func(c Check) bool { return c.Tap })
+}
+
+// NeedsSites reports whether one of the checks needs the agent's file of sites.
+func NeedsSites(list []*misstepv1.Check) bool {
+	return anyCheck(list, func(c Check) bool { return c.Sites })
 }
 
 // NeedsRecording reports whether one of the checks is made from a profiler's recording.

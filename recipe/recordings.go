@@ -70,7 +70,7 @@ var ofRecordings = []Check{
 			EventEdges, "every stack trace of every event: the instruction at a frame's bci can have called the frame above",
 			"JVMS 5 and 6.5; upcalls: HotSpot vmSymbols.hpp",
 		},
-		Slot: NoSlot, Profilers: anyProfiler, Share: 1, ShareOf: "the recording's stack traces",
+		Slot: NoSlot, Sites: true, Profilers: anyProfiler, Share: 1, ShareOf: "the edges of the recording's stack traces",
 		Suspect: "every sampler", Trusted: "bytecode", At: "wherever an event has a stack trace",
 		Expected: "each frame of an event's stack trace has been called by the instruction at the bci of the frame below.",
 		Rules:    []string{"vm-upcall", "method-handle", "native-caller", "retransformed"},

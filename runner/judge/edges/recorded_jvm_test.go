@@ -1,0 +1,164 @@
+package edges
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/agent"
+	"misstep/internal/testenv"
+	"misstep/recipe"
+	"misstep/runner/recording"
+)
+
+// jdk is a JDK of the catalogue.
+type jdk struct {
+	Name, Path, Digest string
+	Feature            int
+}
+
+func (j jdk) java() string { return filepath.Join(j.Path, "bin", "java") }
+
+// catalogued returns a JDK by its name; the test skips where there is none.
+func catalogued(t *testing.T, name string) jdk {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(testenv.Home(t), "jdks", name+".json"))
+	if err != nil {
+		t.Skipf("%s is not in the catalogue (%v); run make catalogue", name, err)
+	}
+	var j jdk
+	require.NoError(t, json.Unmarshal(data, &j))
+	return j
+}
+
+// trial is what one run left.
+type trial struct {
+	program *Program
+	records []recording.Record
+}
+
+// events returns those with a stack.
+func (r trial) events() []*recording.Event {
+	var events []*recording.Event
+	for _, record := range r.records {
+		if e, is := record.(*recording.Event); is && e.Stack != nil {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// run runs testdata/Events.java with the flags of a profiler that writes file.
+func run(t *testing.T, j jdk, o agent.Options, dir, file string, flags ...string) trial {
+	t.Helper()
+	output, err := exec.Command(testenv.Javac(t), "--release", "8", "-Xlint:-options", "-d", dir, "testdata/Events.java").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	a, err := agent.Find(testenv.Agent(t))
+	require.NoError(t, err)
+	o.Out, o.Seed, o.Sites = dir, 1, true
+	patch := ""
+	if o.NeedsMethods() {
+		patch, err = agent.Prepare(t.Context(), a, j.java(), j.Feature, t.TempDir(), j.Digest)
+		require.NoError(t, err)
+	}
+	arguments, err := agent.JVMArgs(a, patch, j.Feature, o)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	all := append([]string{"-Xmx512m", "-XX:TLABSize=4k", "-XX:-ResizeTLAB", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}, flags...)
+	all = append(append(all, arguments...), "-cp", dir, "Events", "2000")
+	output, err = exec.CommandContext(ctx, j.java(), all...).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	require.Contains(t, string(output), "events: done")
+
+	began := time.Now()
+	sites, err := agent.ReadSites(filepath.Join(dir, agent.FileSites))
+	require.NoError(t, err)
+	require.Zero(t, sites.Cut)
+	r := trial{program: NewProgram(sites)}
+	info, err := os.Stat(filepath.Join(dir, agent.FileSites))
+	require.NoError(t, err)
+	t.Logf("%s: %d KiB of %d classes, read in %v", agent.FileSites, info.Size()>>10, len(sites.Classes), time.Since(began))
+	jar := filepath.Join(testenv.Root(), "build", "recording", "misstep-recording.jar")
+	if _, err := os.Stat(jar); err != nil {
+		t.Skipf("the helper that reads recordings is not built (%v); run make recording", err)
+	}
+	helper := recording.Helper{Java: catalogued(t, "jdk17").java(), Jar: jar}
+	_, _, err = helper.Read(t.Context(), file, recording.Limits{}, func(record recording.Record) error {
+		r.records = append(r.records, record)
+		return nil
+	})
+	require.NoError(t, err)
+	return r
+}
+
+// judged returns the judge of all records.
+func (r trial) judged(profiler string) *Judge {
+	j := New(r.program, profiler, 50)
+	for _, record := range r.records {
+		_ = j.Visit(record)
+	}
+	return j
+}
+
+// requirePossible asserts that edges were judged and none is impossible, and logs how many of each type of event.
+func requirePossible(t *testing.T, r trial, profiler string) *Judge {
+	t.Helper()
+	types := map[string]int{}
+	for _, e := range r.events() {
+		types[e.Type]++
+	}
+	began := time.Now()
+	j := r.judged(profiler)
+	took := time.Since(began)
+	v := j.Verdicts()
+	t.Log(types)
+	t.Log(j)
+	t.Logf("%d edges in %v", v.Count.GetTotal(), took)
+	for _, e := range slices.SortedFunc(maps.Keys(j.explained), func(a, b edge) int { return int(j.explained[a]) - int(j.explained[b]) }) {
+		if x := j.explained[e]; x == Unknown {
+			t.Logf("unknown: %v (%d) -> %v (%d)", e.caller.named, len(e.caller.versions), e.callee.named, len(e.callee.versions))
+		}
+	}
+	for _, m := range v.Mismatches {
+		at := len(m.GetSuspect().GetFrames()) - 1 - int(m.GetDivergence())
+		t.Error(m.GetCount(), m.GetSuspect().GetSampler(), m.GetSuspect().GetFrames()[at:at+2], m.GetReference().GetFrames()[:1])
+	}
+	require.Greater(t, v.Count.GetTotal(), uint64(10000))
+	require.Greater(t, v.Count.GetMatch(), v.Count.GetTotal()*8/10)
+	require.Zero(t, v.Count.GetMismatch())
+	return j
+}
+
+func TestEdgesOfAllEventsOfJFRArePossible(t *testing.T) {
+	settings, err := filepath.Abs("testdata/all.jfc")
+	require.NoError(t, err)
+	for _, name := range []string{"jdk8", "jdk11", "jdk17", "jdk21", "jdk25", "jdk28"} {
+		for mode, o := range map[string]agent.Options{
+			"as it is": {},
+			"instrumented": {
+				Ratio: 1, Exclude: []string{"jdk.*", "sun.*"}, Checks: map[string]float64{"shadow-gst": 0.001},
+			},
+		} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				dir := t.TempDir()
+				file := filepath.Join(dir, "r.jfr")
+				r := run(t, catalogued(t, name), o, dir, file,
+					"-XX:StartFlightRecording=filename="+file+",settings="+settings, "-XX:FlightRecorderOptions=stackdepth=1024")
+				v := requirePossible(t, r, recipe.ProfilerJFR).Verdicts()
+				assert.NotZero(t, v.Count.GetTolerated()["vm-upcall"])
+				assert.NotZero(t, v.Count.GetTolerated()["method-handle"])
+				assert.NotZero(t, v.Count.GetTolerated()["native-caller"])
+			})
+		}
+	}
+}
