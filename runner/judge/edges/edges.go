@@ -1,8 +1,8 @@
 // Package edges judges every stack trace of every event of a recording (check event-edges): whether the instruction at the bytecode
 // index of each frame can have called the frame above it.
 //
-// It has the rules of the agent's check edges (agent/native/src/edges.cpp) and takes what the instructions can call from the agent's
-// file of sites, which has the classes as the JVM ran them: instrumented, generated and redefined ones included.
+// It has the rules of the agent's check edges (agent/native/src/edges.cpp). What the instructions can call comes from the agent's file
+// of sites, which has the classes as the JVM ran them: instrumented, generated and redefined ones included.
 package edges
 
 import (
@@ -163,7 +163,8 @@ func (j *Judge) explain(e edge) Explanation {
 // Verdicts of all edges. The unit of the count is the edge, not the trace.
 func (j *Judge) Verdicts() judge.Verdicts {
 	count := &misstepv1.CheckCount{
-		Check: recipe.EventEdges, Match: j.edges[Call], Mismatch: j.edges[Nothing], Tolerated: map[string]uint64{}, Void: map[string]uint64{},
+		Check: recipe.EventEdges, Match: j.edges[Call], Mismatch: j.edges[Nothing],
+		Tolerated: map[string]uint64{}, Void: map[string]uint64{},
 	}
 	for x, n := range j.edges {
 		count.Total += n
@@ -193,8 +194,8 @@ func (t tally) String() string {
 	return b.String()
 }
 
-// String returns the counts of edges, and of traces by the edge of each that is explained worst: a trace with one edge that cannot be
-// decided is none that proves nothing.
+// String returns the counts of edges, and of traces by the edge of each that is explained worst. One such edge says nothing against
+// the others of its trace.
 func (j *Judge) String() string {
 	return "edges judged:" + j.edges.String() + "; traces:" + j.traces.String()
 }

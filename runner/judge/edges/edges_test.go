@@ -20,8 +20,8 @@ const (
 	opInvokedynamic = 186
 )
 
-// shapes is a small program: main calls Shape.area() on a Circle through the class and through an interface, and helpers. Its file of
-// sites is written down here as the agent would write it; agent/native/test/edges_test.cpp has the same program.
+// shapes is a small program: main calls Shape.area() on a Circle through the class and through an interface, and helpers. These are
+// its sites as the agent would write them; agent/native/test/edges_test.cpp has the same program.
 func shapes() agent.Sites {
 	object := agent.SiteClass{Name: "java/lang/Object", Methods: []agent.SiteMethod{native("clone", "()Ljava/lang/Object;")}}
 	method := func(name, descriptor string, upcall agent.Occasions) agent.SiteMethod {
@@ -74,7 +74,10 @@ func shapes() agent.Sites {
 	sites := agent.Sites{Classes: []agent.SiteClass{
 		object, of("Shape", "java/lang/Object", area, method("<init>", "()V", 0)),
 		of("Circle", "Shape", area, method("<init>", "()V", 0), circle), of("Stranger", "java/lang/Object", area), main,
-		{Name: "Area", Super: "java/lang/Object", Interface: true, Methods: []agent.SiteMethod{area, {Name: "abstract", Descriptor: "()V"}}},
+		{
+			Name: "Area", Super: "java/lang/Object", Interface: true,
+			Methods: []agent.SiteMethod{area, {Name: "abstract", Descriptor: "()V"}},
+		},
 		of("Loader", "java/lang/ClassLoader",
 			method("loadClass", "(Ljava/lang/String;)Ljava/lang/Class;", agent.Resolving|agent.Compiling)),
 		of("java/lang/invoke/MethodHandleNatives", "java/lang/Object", method("linkCallSite", "()V", agent.Linking)),
@@ -243,7 +246,9 @@ func TestEdgesAreCountedAndMismatchesKept(t *testing.T) {
 		&recording.Event{Type: "jdk.ThreadPark", Stack: trace("Main.main()V@10")},
 		&recording.Event{Type: "jdk.ThreadPark"},
 		// async-profiler's frames that are no methods.
-		&recording.Event{Type: "jdk.ExecutionSample", Stack: trace("libc.so.6.memcpy()L;", "Circle.area()I@0", ".call_stub()L;", "Main.main()V@20")},
+		&recording.Event{
+			Type: "jdk.ExecutionSample", Stack: trace("libc.so.6.memcpy()L;", "Circle.area()I@0", ".call_stub()L;", "Main.main()V@20"),
+		},
 	} {
 		require.NoError(t, j.Visit(record))
 	}
@@ -275,7 +280,8 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, caller string, bci int32, callee, descriptor string, at uint16, opcode uint8) {
 		sites := shapes()
 		sites.Classes = append(sites.Classes, agent.SiteClass{
-			Name: caller, Super: callee, Targets: []agent.SiteTarget{{Owner: methodHandle, Name: "linkToStatic", Descriptor: descriptor, Polymorphic: true}},
+			Name: caller, Super: callee,
+			Targets: []agent.SiteTarget{{Owner: methodHandle, Name: "linkToStatic", Descriptor: descriptor, Polymorphic: true}},
 			Methods: []agent.SiteMethod{
 				{Name: "m", Descriptor: descriptor, Code: []agent.Site{{BCI: at, Opcode: opcode, Target: 0}}},
 				{Name: callee, Descriptor: descriptor},

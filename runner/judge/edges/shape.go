@@ -9,8 +9,8 @@ const (
 	invokers     = "java.lang.invoke."
 )
 
-// shape returns the types of a descriptor as method handles see them (LambdaForm.BasicType): L for references, I for int and what is
-// smaller, J, F, D, V; ) before the result.
+// shape returns the types of a descriptor as method handles see them (LambdaForm.BasicType): L for references, I for int and what
+// is smaller, J, F, D, V; ) before the result.
 func shape(descriptor string) string {
 	var b strings.Builder
 	rest := strings.TrimPrefix(descriptor, "(")
