@@ -248,16 +248,15 @@
 
 // sites.bin: of each class, as the JVM runs it, the instructions of its methods at which a frame can stand below another one,
 // and what they call. The magic, then records: a tag of one byte, the size of what follows, the values one after the other. A
-// value is an unsigned LEB128 integer (u), one with zigzag encoding (z), or a string (s): its number in the file, from 1, 0 for
-// the empty one. Names of classes have slashes.
+// value is an unsigned LEB128 integer (u) or a string (s): its number in the file, from 1, 0 for the empty one. Names of classes
+// have slashes.
 //
 // string    the bytes of one string, in order of their numbers
 // class     s name, s super, u flags;
 //           u targets, for each: s owner, s name, s descriptor, u flags;
 //           u methods, for each: s name, s descriptor, u flags, u occasions on which the VM calls it;
 //             if it has code: u sites, for each: u bci (from the site before), u occasions | MISSTEP_SITES_CALLS; if it calls,
-//             u opcode and u target (from 1, 0 for one that cannot be read);
-//             u lines, for each: z bci, z line (both from the entry before)
+//             u opcode and u target (from 1, 0 for one that cannot be read)
 // redefined s name: a class of that name was redefined or retransformed
 // end       the file is as large as it may be: later classes are missing
 

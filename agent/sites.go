@@ -55,8 +55,6 @@ type SiteMethod struct {
 	Upcall Occasions
 	// Code has the instructions at which a frame can stand below another one, by bci; nil for a method without code.
 	Code []Site
-	// Lines is the line table, as the class file has it.
-	Lines []SiteLine
 }
 
 // Site is an instruction at which a frame can stand below another one.
@@ -69,11 +67,8 @@ type Site struct {
 	Target int32
 }
 
-// SiteLine is an entry of a line table: the line of the code from BCI on.
-type SiteLine struct{ BCI, Line int32 }
-
-// Occasions are what the VM may do while a frame is at an instruction, and for what it calls a method: a set. A method may be called
-// at an instruction if the two sets have something in common. agent/native/src/upcalls.cpp has the rules.
+// Occasions are what the VM may do while a frame is at an instruction, and for what it calls a method: a set. A method may be
+// called at an instruction if the two sets have something in common. agent/native/src/upcalls.cpp has the rules.
 type Occasions uint8
 
 // The occasions.

@@ -41,11 +41,6 @@ func (r *sitesReader) small(most uint64) uint64 {
 	return value
 }
 
-func (r *sitesReader) signed() int64 {
-	value := r.unsigned()
-	return int64(value>>1) ^ -int64(value&1)
-}
-
 func (r *sitesReader) text() string {
 	number := r.small(uint64(len(r.strings)))
 	if number == 0 {
@@ -89,7 +84,7 @@ func (r *sitesReader) class() SiteClass {
 		m.Native, m.Static = flags&sitesNative != 0, flags&sitesStatic != 0
 		m.Upcall = Occasions(r.small(math.MaxUint8))
 		if flags&sitesCode != 0 {
-			m.Code, m.Lines = r.code(uint64(len(c.Targets))), r.lines()
+			m.Code = r.code(uint64(len(c.Targets)))
 		}
 	}
 	return c
@@ -111,15 +106,4 @@ func (r *sitesReader) code(targets uint64) []Site {
 		}
 	}
 	return code
-}
-
-func (r *sitesReader) lines() []SiteLine {
-	lines := make([]SiteLine, r.count(2))
-	var last SiteLine
-	for i := range lines {
-		last.BCI += int32(r.signed())
-		last.Line += int32(r.signed())
-		lines[i] = last
-	}
-	return lines
 }

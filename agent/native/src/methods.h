@@ -35,12 +35,6 @@ struct Registration {
   std::vector<RegisteredMethod> methods;
 };
 
-// An entry of a method's line table (JVMS 4.7.12): the line of the code from bci on.
-struct Line {
-  int32_t bci = 0;
-  int32_t line = 0;
-};
-
 // One method of a prepared class.
 struct PreparedMethod {
   uint64_t method = 0;  // jmethodID
@@ -49,7 +43,6 @@ struct PreparedMethod {
   bool native = false;
   bool is_static = false;
   std::vector<RawSite> sites;  // of its code; empty when no code is read
-  std::vector<Line> lines;     // empty when none are read
 };
 
 // Names of a method, valid forever.

@@ -60,7 +60,6 @@ std::string AddCapabilities(const Agent& a) {
   capabilities = {};
   capabilities.can_get_bytecodes = 1;
   capabilities.can_get_constant_pool = 1;
-  capabilities.can_get_line_numbers = 1;
   capabilities.can_retransform_classes = 1;  // without it no event announces retransformations
   if (a.jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) {
     return "this JVM does not show bytecode: gst-asgct alone needs none";

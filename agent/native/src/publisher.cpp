@@ -120,16 +120,6 @@ class EdgeFacts {
     Free(jvmti_, code);
   }
 
-  void ReadLines(jmethodID method, std::vector<Line>* lines) const {
-    jint count = 0;
-    jvmtiLineNumberEntry* table = nullptr;
-    if (jvmti_->GetLineNumberTable(method, &count, &table) != JVMTI_ERROR_NONE) return;
-    for (const jvmtiLineNumberEntry& entry : std::span(table, static_cast<size_t>(count))) {
-      lines->push_back({static_cast<int32_t>(entry.start_location), entry.line_number});
-    }
-    Free(jvmti_, table);
-  }
-
  private:
   jvmtiEnv* jvmti_;
   unsigned char* bytes_ = nullptr;
@@ -178,7 +168,6 @@ void PublishClass(State& state, JNIEnv* env, jclass klass) {
       bool has_code = false;
       if (!Read(state.jvmti, methods[i], &m, &has_code)) continue;
       if (edges.on() && has_code) edges.ReadSites(methods[i], &m.sites);
-      if (state.sites.on() && has_code) edges.ReadLines(methods[i], &m.lines);
       prepared.push_back(std::move(m));
     }
     if (state.sites.on() && edges.on()) state.sites.Class(name, *edges.facts(), prepared);

@@ -19,9 +19,6 @@ class SiteFile::Bytes {
     for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
     bytes_.push_back(static_cast<char>(value));
   }
-  void Signed(int64_t value) {
-    Unsigned(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
-  }
   void Raw(std::string_view bytes) { bytes_.append(bytes); }
   std::string_view view() const { return bytes_; }
 
@@ -95,13 +92,6 @@ void SiteFile::Class(std::string_view name, const ClassFacts& facts, std::span<c
       if (place.call == 0) continue;
       out.Unsigned(place.opcode);
       out.Unsigned(targets[place.call]);
-    }
-    out.Unsigned(m.lines.size());
-    Line last;
-    for (const Line& line : m.lines) {
-      out.Signed(line.bci - last.bci);
-      out.Signed(line.line - last.line);
-      last = line;
     }
   }
   if (written_.insert(std::hash<std::string_view>()(out.view())).second) Append(MISSTEP_SITES_CLASS, out.view());

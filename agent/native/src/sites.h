@@ -61,8 +61,8 @@ struct Body {
   bool operator==(const Body& other) const { return sites == other.sites && *targets == *other.targets; }
 };
 
-// Reads the method that an invoke in the class self names: an array's are Object's, and a class without a name of its own
-// has the name that JVMTI gives it. Returns false if the pool has none there.
+// Reads the method that an invoke in the class self names: an array's are Object's, and a class without a name of its
+// own has the name that JVMTI gives it. Returns false if the pool has none there.
 bool ReadCall(const ConstantPool& pool, uint16_t index, std::string_view self, CallRef* call, bool* polymorphic);
 
 // The facts about a class that the edges of its methods need. The views need to be valid only during the call.

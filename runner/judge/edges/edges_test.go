@@ -67,7 +67,7 @@ func shapes() agent.Sites {
 		agent.Site{BCI: 210, Occasions: agent.Comparing, Target: -1}, agent.Site{BCI: 220, Occasions: agent.Compiling, Target: -1})
 	main.Methods[0].Static = true
 	main.Methods = append(main.Methods, agent.SiteMethod{
-		Name: "main", Descriptor: "()V", Static: true, Code: code, Lines: []agent.SiteLine{{BCI: 0, Line: 5}, {BCI: 10, Line: 6}},
+		Name: "main", Descriptor: "()V", Static: true, Code: code,
 	})
 	circle := method("<clinit>", "()V", agent.Initialising)
 	circle.Static = true

@@ -42,7 +42,6 @@ type version struct {
 	native, static   bool
 	upcall           agent.Occasions
 	code             []site // nil for none
-	lines            []agent.SiteLine
 }
 
 type site struct {
@@ -108,7 +107,7 @@ func (p *Program) add(from *agent.SiteClass) {
 	for i := range from.Methods {
 		m := &from.Methods[i]
 		v := &version{
-			class: c, name: m.Name, descriptor: m.Descriptor, native: m.Native, static: m.Static, upcall: m.Upcall, lines: m.Lines,
+			class: c, name: m.Name, descriptor: m.Descriptor, native: m.Native, static: m.Static, upcall: m.Upcall,
 		}
 		for _, s := range m.Code {
 			own := site{bci: s.BCI, occasions: s.Occasions, opcode: s.Opcode}
