@@ -45,3 +45,27 @@ func TestSamplersAreToldApart(t *testing.T) {
 	at, _ := Mismatch(lost)
 	assert.Equal(t, []string{"jfr-shadow", "missing", "by jdk.ExecutionSample: top: unknown code unknown"}, at.GetParts())
 }
+
+// An impossible edge of an event is named by its two methods, for each sampler.
+func TestEdgesOfEvents(t *testing.T) {
+	frame := func(method string) *misstepv1.Frame {
+		return &misstepv1.Frame{ClassName: "a.B", Method: method, Descriptor_: "()V", Bci: 7}
+	}
+	m := &misstepv1.Mismatch{
+		Check: recipe.EventEdges, Kind: "impossible-edge", Divergence: 1,
+		Reference: &misstepv1.Trace{Source: "bytecode", Frames: []*misstepv1.Frame{frame("called"), frame("main")}},
+		Suspect: &misstepv1.Trace{
+			Source: "jfr", Sampler: "jdk.ObjectAllocationSample", Frames: []*misstepv1.Frame{frame("top"), frame("f"), frame("main")},
+		},
+	}
+	sig, title := Mismatch(m)
+	assert.Equal(t, []string{"event-edges", "impossible-edge", "by jdk.ObjectAllocationSample: a.B.f <- a.B.main"}, sig.GetParts())
+	assert.Contains(t, title, "B.f")
+	m.Suspect.Frames = m.Suspect.Frames[1:]
+	m.Reference.Frames[0], m.Suspect.Frames[1].Bci = frame("other"), 9
+	again, _ := Mismatch(m)
+	assert.Equal(t, signature.ID(sig), signature.ID(again), "the same edge below another top")
+	m.Suspect.Source, m.Suspect.Sampler = "async-profiler", "vm"
+	other, _ := Mismatch(m)
+	assert.Equal(t, []string{"event-edges", "impossible-edge", "by vm: a.B.f <- a.B.main"}, other.GetParts())
+}

@@ -78,7 +78,11 @@ func edgesJudge(t *trial, _ *misstepv1.Check) (consumer, error) {
 			return nil, fmt.Errorf("%s: %w", agent.FileSites, err)
 		}
 	}
-	return edges.New(edges.NewProgram(sites), t.recipe.GetProfiler().GetName(), t.keeps()), nil
+	name, walker := t.recipe.GetProfiler().GetName(), ""
+	if name == recipe.ProfilerAsync {
+		walker = profiler.Walker(t.recipe)
+	}
+	return edges.New(edges.NewProgram(sites), name, walker, t.keeps()), nil
 }
 
 // recordedJudge gives the verdicts of the checks of recordings. One reading serves all: the helper that reads has its own limits of

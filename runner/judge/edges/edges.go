@@ -17,9 +17,9 @@ import (
 
 // Judge judges the events of a trial's recordings. It is used by one goroutine.
 type Judge struct {
-	program  *Program
-	profiler string
-	limit    int
+	program          *Program
+	profiler, walker string
+	limit            int
 
 	edges, traces tally
 	number        uint64 // of events
@@ -67,11 +67,11 @@ type frame struct {
 	bci int32
 }
 
-// New returns a judge. profiler made the recordings, recipe.ProfilerJFR or recipe.ProfilerAsync; limit is the number of mismatch
-// records that are kept, further ones are counted.
-func New(program *Program, profiler string, limit int) *Judge {
+// New returns a judge. profiler made the recordings, recipe.ProfilerJFR or recipe.ProfilerAsync, the latter by one walker for all
+// events; JFR's is empty. limit is the number of mismatch records that are kept, further ones are counted.
+func New(program *Program, profiler, walker string, limit int) *Judge {
 	return &Judge{
-		program: program, profiler: profiler, limit: limit,
+		program: program, profiler: profiler, walker: walker, limit: limit,
 		found: map[place]*misstepv1.Mismatch{}, explained: map[edge]Explanation{}, known: map[named]*method{},
 		methods: map[*recording.Method]*method{}, stacks: map[*recording.Stack]*verdict{},
 	}

@@ -230,7 +230,7 @@ func trace(frames ...string) *recording.Stack {
 }
 
 func TestEdgesAreCountedAndMismatchesKept(t *testing.T) {
-	j := New(NewProgram(shapes()), recipe.ProfilerJFR, 1)
+	j := New(NewProgram(shapes()), recipe.ProfilerJFR, "", 1)
 	thread := &recording.Thread{OS: 77, Name: "main"}
 	wrong := trace("Circle.area()I@0", "Stranger.area()I@9", "Main.main()V@20", "Natives.call()V@0")
 	short := trace("Stranger.area()I@0", "Main.main()V@20")
@@ -287,7 +287,7 @@ func FuzzJudge(f *testing.F) {
 				{Name: callee, Descriptor: descriptor},
 			},
 		}, agent.SiteClass{Name: callee, Super: caller})
-		j := New(NewProgram(sites), recipe.ProfilerAsync, 3)
+		j := New(NewProgram(sites), recipe.ProfilerAsync, "vm", 3)
 		stack := &recording.Stack{}
 		for _, name := range []string{callee, "m", "area", ""} {
 			m := &recording.Method{Class: caller, Name: name, Descriptor: descriptor}

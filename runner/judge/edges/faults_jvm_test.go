@@ -86,7 +86,7 @@ func (j *Judge) tolerates(frames []recording.Frame, at int) bool {
 // a native caller, which may call anything.
 func requireFaultsSeen(t *testing.T, r trial, profiler string) {
 	t.Helper()
-	j := New(r.program, profiler, 1)
+	j := New(r.program, profiler, "", 1)
 	var stacks []*recording.Stack
 	seen := map[string]bool{}
 	for _, e := range r.events() {

@@ -13,16 +13,16 @@ import (
 // mostDistinct bounds the different mismatches that are kept until the most frequent are chosen.
 const mostDistinct = 4096
 
-// place is what one record stands for: an impossible edge of events of one type.
+// place is what one record stands for: an impossible edge of one sampler.
 type place struct {
-	event          string
+	sampler        string
 	callee, caller *method
 	bci            int32
 }
 
 // keep keeps a mismatch, the shortest stack of each place.
 func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
-	at := place{e.Type, frames[callee].method, frames[callee+1].method, frames[callee+1].bci}
+	at := place{cmp.Or(j.walker, e.Type), frames[callee].method, frames[callee+1].method, frames[callee+1].bci}
 	old := j.found[at]
 	if old == nil && len(j.found) >= mostDistinct {
 		return
@@ -33,6 +33,7 @@ func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
 		return
 	}
 	m := j.mismatch(e, frames, callee)
+	m.Suspect.Sampler = at.sampler
 	m.Count = count
 	j.found[at] = m
 }
@@ -42,9 +43,7 @@ func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
 func (j *Judge) mismatch(e *recording.Event, frames []frame, callee int) *misstepv1.Mismatch {
 	m := &misstepv1.Mismatch{
 		Check: recipe.EventEdges, Kind: "impossible-edge", Divergence: uint32(len(frames) - 1 - callee), Sequence: j.number,
-		Suspect: &misstepv1.Trace{
-			Source: j.profiler, Sampler: e.Type, Frames: protoFrames(frames), NumFrames: int32(len(e.Stack.Frames)),
-		},
+		Suspect: &misstepv1.Trace{Source: j.profiler, Frames: protoFrames(frames), NumFrames: int32(len(e.Stack.Frames))},
 	}
 	if e.Thread != nil {
 		m.Thread, m.Tid = e.Thread.Name, e.Thread.OS
