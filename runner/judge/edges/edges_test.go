@@ -218,7 +218,7 @@ func trace(frames ...string) *recording.Stack {
 		method, bci, _ := strings.Cut(text, "@")
 		f := recording.Frame{Line: -1}
 		for _, c := range bci {
-			f.BCI = 10*f.BCI + int32(c-'0')
+			f.BCI = 10*f.BCI + c - '0'
 		}
 		if method != "" {
 			class, name, descriptor := split(method)
