@@ -128,13 +128,22 @@ func requirePossible(t *testing.T, r trial, profiler string) *Judge {
 			t.Logf("unknown: %v (%d) calls %v (%d)", e.caller.named, len(e.caller.versions), e.callee.named, len(e.callee.versions))
 		}
 	}
+	// A sample may stand between two places that the debug information has: its top two frames then do not belong together
+	// (JDK-8022893; HotSpot pc_desc_near). All other stacks are exact.
+	inexact := uint64(0)
 	for _, m := range v.Mismatches {
 		at := len(m.GetSuspect().GetFrames()) - 1 - int(m.GetDivergence())
+		if at == 0 && m.GetSuspect().GetSampler() == "jdk.ExecutionSample" {
+			inexact += m.GetCount()
+			t.Log("inexact top", m.GetSuspect().GetFrames()[:2])
+			continue
+		}
 		t.Error(m.GetCount(), m.GetSuspect().GetSampler(), m.GetSuspect().GetFrames()[at:at+2], m.GetReference().GetFrames()[:1])
 	}
 	require.Greater(t, v.Count.GetTotal(), uint64(10000))
 	require.Greater(t, v.Count.GetMatch(), v.Count.GetTotal()*8/10)
-	require.Zero(t, v.Count.GetMismatch())
+	require.Equal(t, inexact, v.Count.GetMismatch())
+	require.Less(t, inexact, uint64(5))
 	return j
 }
 
