@@ -1,8 +1,8 @@
 // Package edges judges every stack trace of every event of a recording (check event-edges): whether the instruction at the bytecode
 // index of each frame can have called the frame above it.
 //
-// It has the rules of the agent's check edges (agent/native/src/edges.cpp). What the instructions can call comes from the agent's file
-// of sites, which has the classes as the JVM ran them: instrumented, generated and redefined ones included.
+// It has the rules of the agent's check edges (agent/native/src/edges.cpp). What the instructions can call comes from the agent's
+// file of sites, which has the classes as the JVM ran them: instrumented, generated and redefined ones included.
 package edges
 
 import (

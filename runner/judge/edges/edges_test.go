@@ -247,7 +247,8 @@ func TestEdgesAreCountedAndMismatchesKept(t *testing.T) {
 		&recording.Event{Type: "jdk.ThreadPark"},
 		// async-profiler's frames that are no methods.
 		&recording.Event{
-			Type: "jdk.ExecutionSample", Stack: trace("libc.so.6.memcpy()L;", "Circle.area()I@0", ".call_stub()L;", "Main.main()V@20"),
+			Type:  "jdk.ExecutionSample",
+			Stack: trace("libc.so.6.memcpy()L;", "Circle.area()I@0", ".call_stub()L;", "Main.main()V@20"),
 		},
 	} {
 		require.NoError(t, j.Visit(record))

@@ -38,8 +38,8 @@ func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
 	j.found[at] = m
 }
 
-// mismatch describes an impossible edge as the agent's check edges does (agent/native/src/edge_check.cpp). The reference is the stack
-// up to the caller and, on top, what the bytecode calls there, if anything.
+// mismatch describes an impossible edge as the agent's check edges does (agent/native/src/edge_check.cpp). The reference is the
+// stack up to the caller and, on top, what the bytecode calls there, if anything.
 func (j *Judge) mismatch(e *recording.Event, frames []frame, callee int) *misstepv1.Mismatch {
 	m := &misstepv1.Mismatch{
 		Check: recipe.EventEdges, Kind: "impossible-edge", Divergence: uint32(len(frames) - 1 - callee), Sequence: j.number,
