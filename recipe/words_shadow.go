@@ -12,8 +12,10 @@ var (
 	}
 	shadowReasons = []Word{
 		{
-			"no-signal", "no call of a signal handler of the sampler's was noted at the sample's time: it was taken without a signal, " +
-				"or before the tap was in place, or the call was lost", "HotSpot jfrThreadSampler.cpp: threads in native code get no signal",
+			"no-signal",
+			"no call of a signal handler of the sampler's was noted at the sample's time: it was taken without a signal, or " +
+				"before the tap was in place, or the call was lost",
+			"HotSpot jfrThreadSampler.cpp: threads in native code get no signal",
 		},
 		{"ambiguous", "several calls, or several samples of one call, have that time", "a call takes at most one sample"},
 		{
@@ -21,10 +23,14 @@ var (
 			"both read one counter: HotSpot ticks.cpp, async-profiler tsc.cpp",
 		},
 		{
-			"undecided", "an execution sample that begins at an interpreted frame, far below the newest entries: the thread had returned " +
-				"there before it walked its stack, or HotSpot took an outer frame for the one on top; such a sample is not marked",
+			"undecided",
+			"an execution sample that begins at an interpreted frame, far below the newest entries: the thread had " +
+				"returned there before it walked its stack, or HotSpot took an outer frame for the one on top; such a sample is not marked",
 			"JEP 518; HotSpot jfrSampleRequest.cpp: build_from_context",
 		},
-		{"no-shadow", "a thread that has no shadow stack: it is none of Java, or has not run an instrumented method", "the tap's flags"},
+		{
+			"no-shadow", "a thread that has no shadow stack: it is none of Java, or has not run an instrumented method",
+			"the tap's flags",
+		},
 	}
 )

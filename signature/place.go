@@ -38,8 +38,8 @@ const (
 // a Version.
 type Place struct {
 	Kind PlaceKind
-	// Method is the short name of an upcall, the callee of an Edge, WHAT of Recorded, C.m for other kinds; NoMethod if a walk has no
-	// frame there.
+	// Method is the short name of an upcall, the callee of an Edge, WHAT of Recorded, C.m for other kinds; NoMethod if a walk has
+	// no frame there.
 	Method string
 	// Caller of an Edge.
 	Caller string
@@ -47,8 +47,8 @@ type Place struct {
 	State, Stage string
 	// Number of Code: AsyncGetCallTrace's num_frames, -10 to 0 (HotSpot: share/prims/forte.cpp).
 	Number int
-	// Sampler that took a recorded sample, as "jdk.CPUTimeSample" or "vm"; empty for the agent's own walks. Each goes wrong in its own
-	// ways, so "by SAMPLER: " stands before the text of any kind.
+	// Sampler that took a recorded sample, as "jdk.CPUTimeSample" or "vm"; empty for the agent's own walks. Each goes wrong in its
+	// own ways, so "by SAMPLER: " stands before the text of any kind.
 	Sampler string
 	// Deoptimised reports, for Upcall and ExceptionUpcall, that the method from which the VM called was deoptimised.
 	Deoptimised bool

@@ -23,11 +23,9 @@ const (
 	on
 )
 
-// A method pushes first thing: a constant of two or three bytes, invokestatic and lstore (agent/java: PushPop.java).
-const (
-	// lastEnter is the last index that the call of enter can have.
-	lastEnter = 3
-)
+// A method pushes first thing: a constant of two or three bytes, invokestatic and lstore (agent/java: PushPop.java). lastEnter is
+// the last index that the call of enter can have.
+const lastEnter = 3
 
 // presenceOf finds the presence of a frame by its bytecode index, which is exact at a call; callee is the frame above it, nil for
 // the top one.

@@ -31,8 +31,8 @@ const (
 const (
 	// mostInlined is the number of methods that one compiled frame can stand for: HotSpot's MaxInlineLevel and the method itself.
 	mostInlined = 16
-	// nearby is the number of entries, and of frames, by which a trace of a place a little off may differ on top. Measured are up to
-	// 3 (docs/figures/0013-recordings.md).
+	// nearby is the number of entries, and of frames, by which a trace of a place a little off may differ on top. Measured are up
+	// to 3 (docs/figures/0013-recordings.md).
 	nearby = 4
 	// mostAbove bounds the frames, instrumented or not, that are entered between a signal and the next safepoint.
 	mostAbove = 64
@@ -46,8 +46,8 @@ type sample struct {
 	cut bool
 	// kinds says that the frames' kinds tell which of them are one compiled frame.
 	kinds bool
-	// later says that the top may be of the safepoint after the signal at which the thread walked its stack (JEP 518), biased that the
-	// recorder says that it is.
+	// later says that the top may be of the safepoint after the signal at which the thread walked its stack (JEP 518), biased that
+	// the recorder says that it is.
 	later, biased bool
 	// carrier says that virtual threads were mounted on the thread.
 	carrier bool

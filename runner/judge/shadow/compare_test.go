@@ -14,7 +14,8 @@ import (
 // c(ompiled), n (inlined), N(ative). "enter" and "exit" are MisstepShadow's.
 func trace(text string) (stack []frame) {
 	kinds := map[string]recording.FrameKind{
-		"": recording.Interpreted, "i": recording.Interpreted, "c": recording.Compiled, "n": recording.Inlined, "N": recording.Native,
+		"": recording.Interpreted, "i": recording.Interpreted, "c": recording.Compiled, "n": recording.Inlined,
+		"N": recording.Native,
 	}
 	for word := range strings.FieldsSeq(text) {
 		word, kind, _ := strings.Cut(word, ":")

@@ -130,7 +130,7 @@ func FuzzVerdicts(f *testing.F) {
 			require.NotEmpty(t, m.GetKind())
 			require.Positive(t, m.GetCount())
 			require.LessOrEqual(t, int(m.GetDivergence()), len(m.GetReference().GetFrames())+1)
-			require.True(t, len(m.GetReference().GetFrames())+len(m.GetSuspect().GetFrames()) > 0)
+			require.Positive(t, len(m.GetReference().GetFrames())+len(m.GetSuspect().GetFrames()))
 		}
 	})
 }

@@ -53,7 +53,8 @@ func TestAnEventBelongsToTheCallInWhichItWasTaken(t *testing.T) {
 		"two events in one call":           {calls, []*event{at(101), at(102), at(201)}, []any{ambiguous, ambiguous, 200}},
 		"two calls overlap": {
 			[]agent.TapCall{call(100, 110), call(105, 120)},
-			[]*event{at(104), at(107), at(115)}, []any{100, ambiguous, 105},
+			[]*event{at(104), at(107), at(115)},
+			[]any{100, ambiguous, 105},
 		},
 		"the lost call's event is not its neighbour's": {calls, []*event{at(160)}, []any{noSignal}},
 		"a call that did not return may have taken any later event": {
@@ -117,7 +118,7 @@ func TestTheClocksAreFoundByWhatWasRecorded(t *testing.T) {
 			j := New(Input{Tap: tap, Source: JFR})
 			j.events = events
 			clock, offset, share := j.clock()
-			require.Equal(t, 1.0, share)
+			require.InDelta(t, 1, share, 0)
 			require.InDelta(t, 777_777_777, offset, 2_000)
 			found := match(j.calls, events, clock, offset)
 			right := 0

@@ -14,7 +14,8 @@ const (
 // errorFrames are the names of the frames that async-profiler adds where it gives up (profiler.cpp: asgctError; stackWalker.cpp:
 // BCI_ERROR), by the code of AsyncGetCallTrace that says the same.
 var errorFrames = map[string]int32{
-	"GC_active": -2, "not_walkable_not_Java": -4, "unknown_Java": unknownJava, "not_walkable_Java": notWalkable, "unknown_state": -7,
+	"GC_active": -2, "not_walkable_not_Java": -4, "unknown_Java": unknownJava, "not_walkable_Java": notWalkable,
+	"unknown_state":  -7,
 	"deoptimization": deoptimises, "safepoint": -10,
 	"unknown_nmethod": unknownJava, "break_deopt": deoptimises, "break_not_walkable": notWalkable, "break_stack_range": notWalkable,
 	"break_interpreted": notWalkable, "break_compiled": notWalkable, "break_entry_frame": notWalkable, "break_stub": notWalkable,

@@ -147,7 +147,8 @@ func requireJudged(t *testing.T, r recorded) {
 	v := j.Verdicts()
 	t.Log(v.Count)
 	for _, m := range v.Mismatches {
-		t.Log(m.GetKind(), m.GetDivergence(), m.GetSuspect().GetSampler(), len(m.GetReference().GetFrames()), m.GetSuspect().GetFrames())
+		suspect := m.GetSuspect()
+		t.Log(m.GetKind(), m.GetDivergence(), suspect.GetSampler(), len(m.GetReference().GetFrames()), suspect.GetFrames())
 	}
 	expected := uint64(0)
 	for _, e := range j.events {
