@@ -63,12 +63,11 @@ func newLines(
 	}
 	lines := []string{plural(len(bugs), "new bug") + ":"}
 	for i, b := range bugs {
-		indent := strings.Repeat(" ", len(b.GetId())+2*columnGap)
-		full := wrap(b.GetTitle(), indent, indent, width)
+		gap, indent := strings.Repeat(" ", columnGap), strings.Repeat(" ", len(b.GetId())+2*columnGap)
+		full := wrap(b.GetTitle(), gap+b.GetId()+gap, indent, width)
 		if len(full) == 0 {
-			full = []string{indent}
+			full = []string{gap + b.GetId()}
 		}
-		full[0] = strings.TrimRight("  "+b.GetId()+full[0][2+len(b.GetId()):], " ")
 		if known := knownInPart(b, findings); known != "" {
 			full = append(full, indent+"known as "+known)
 		}

@@ -8,7 +8,6 @@
 #include "compare.h"
 #include "countdown.h"
 #include "edge_check.h"
-#include "events.h"
 #include "evidence.h"
 #include "log.h"
 #include "phase.h"
@@ -24,7 +23,8 @@ namespace misstep {
 
 namespace {
 
-// A wait, and all waits for one thing in a run. The thread that announces may be without a processor for a while.
+// The longest wait, and the sum of waits for one thing after which no other one begins: those under way end later. The
+// thread that announces may be without a processor for a while.
 constexpr uint64_t kAwaitNanos = 2'000'000'000;
 constexpr uint64_t kMostAwaitedNanos = 10'000'000'000;
 constexpr uint64_t kAwaitLookNanos = 5'000'000;
@@ -100,7 +100,7 @@ bool EntryEngine::OwnStack(Slot* slot, std::vector<Frame>* gst) const {
 // Waits for the JVM to say that it dies. Returns whether it did.
 bool EntryEngine::AwaitEnd() {
   const auto ended = [&] { return state_.Ended(); };
-  Await(&awaited_ends_, ended);
+  Await(&awaited_ends_nanos_, ended);
   return ended();
 }
 
@@ -114,7 +114,7 @@ NmethodRef EntryEngine::AwaitDeoptimisedCaller(std::span<const Frame> gst, std::
       asgct.back().info->upcall != Upcall::kNone || std::none_of(words.begin(), words.end(), is_entry)) {
     return found;
   }
-  Await(&awaited_callers_, [&] {
+  Await(&awaited_callers_nanos_, [&] {
     found = DeoptimisedCaller(state_, gst, verdict, words);
     return found != nullptr;
   });

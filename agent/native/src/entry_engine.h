@@ -46,8 +46,8 @@ class EntryEngine final : public Engine {
 
   State& state_;
   std::atomic<uint64_t> sequence_ = 0;  // of entry checks
-  std::atomic<uint64_t> awaited_ends_ = 0;
-  std::atomic<uint64_t> awaited_callers_ = 0;
+  std::atomic<uint64_t> awaited_ends_nanos_ = 0;
+  std::atomic<uint64_t> awaited_callers_nanos_ = 0;
   std::atomic<bool> logged_no_slot_ = false;
   std::atomic<bool> logged_no_shadow_ = false;
 };
