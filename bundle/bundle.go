@@ -31,6 +31,7 @@ const (
 
 	dirWorkload   = "workload"
 	dirAgent      = "agent"
+	dirProfiler   = "profiler"
 	dirEvidence   = "evidence"
 	dirJtreg      = "jtreg"
 	dirStandalone = "standalone"
@@ -59,7 +60,8 @@ const (
 
 // Placeholders in the words of a Command; run.sh puts absolute paths in their place.
 const (
-	// Dir is the folder of the unpacked bundle, which has the workload's files in "workload" and the agent's in "agent".
+	// Dir is the folder of the unpacked bundle, which has the workload's files in "workload", the agent's in "agent" and the
+	// profiler's in Profiler.
 	Dir = "@BUNDLE@"
 	// Out is the folder that the agent writes to.
 	Out = "@OUT@"
@@ -67,10 +69,16 @@ const (
 	Scratch = "@SCRATCH@"
 )
 
-// Command is how run.sh starts the JVM: java JVMFlags [the agent's flags] Invocation.
+// Profiler is the folder of the profiler's files in an unpacked bundle.
+const Profiler = Dir + "/" + dirProfiler
+
+// Command is how run.sh starts the JVM: java JVMFlags ProfilerFlags [the agent's flags] Invocation.
 type Command struct {
 	// JVMFlags before the agent's: the workload's and the recipe's.
 	JVMFlags []string
+	// ProfilerFlags start the recipe's profiler, with Profiler for the folder of its files and Out for that of its recording; none
+	// without a profiler.
+	ProfilerFlags []string
 	// AgentOptions is the agent's option string, with Out for its folder and without "only="; empty runs without the agent.
 	AgentOptions string
 	// Instruments is set when the agent instruments methods: then, and with a plan, run.sh patches java.lang.Thread for it and
@@ -116,8 +124,8 @@ type Expect struct {
 type Contents struct {
 	// Reproducer names the evidence to include, by digest.
 	Reproducer *misstepv1.Reproducer
-	// Workload and Agent are folders whose files are included.
-	Workload, Agent string
+	// Workload, Agent and Profiler are folders whose files are included; Profiler is empty if the recipe has none.
+	Workload, Agent, Profiler string
 	// WorkloadSource says where the workload came from, for people: a URL or a path, of which the last part is kept; may be empty.
 	// Only a bundle with shared files tells it.
 	WorkloadSource string

@@ -35,6 +35,13 @@ func ExpectOf(f *misstepv1.Finding) Expect {
 	return e
 }
 
+// Recorded reports whether the finding is in a profiler's recording, which Misstep's judges read after the trial: run.sh cannot
+// tell whether a try shows it.
+func (e Expect) Recorded() bool {
+	known, ok := recipe.FindCheck(e.Check)
+	return e.Kind == signature.KindMismatch && ok && known.Slot == recipe.NoSlot
+}
+
 func (e *Expect) crash(example *misstepv1.Outcome) {
 	crash := example.GetCrash()
 	if crash.GetDetail() == hserr.Unwritten {

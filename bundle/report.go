@@ -50,6 +50,7 @@ type report struct {
 	CrashLog              string
 	Unseen                []unseen
 	Recording             bool
+	Recorded              bool // in a profiler's recording, which run.sh does not judge
 	RecordingQemu         string
 	// Unserved is why there is no standalone test; empty when there is one.
 	Unserved string
@@ -96,6 +97,7 @@ func newReport(c *Contents, shared []File, unserved *standalone.UnservedError, c
 			shared,
 		), Unseen: newUnseen(f), Recording: len(r.GetRecording()) > 0, RecordingQemu: r.GetRecordingQemu(),
 	}
+	data.Recorded = c.Expect.Recorded()
 	if p := r.GetRecipe().GetProfiler(); recipe.HasProfiler(p) {
 		data.Profiler = code(recipe.ProfilerText(p))
 	}

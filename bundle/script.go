@@ -30,7 +30,9 @@ type scriptData struct {
 	Seed                    int64    // of the recipe, to which a try's number is added
 	FreshSeeds, FreshPlan   bool
 	Agent, Instruments      bool
+	Recorded                bool // in a profiler's recording, which the script does not read
 	JVMFlags, Invocation    []string
+	ProfilerFlags           []string
 	AgentOptions            string
 	WallSeconds, MinFeature int
 	Shared                  []sharedFile // of the workload, quoted
@@ -57,7 +59,9 @@ func script(c *Contents, shared []File) ([]byte, error) {
 	case e.Kind == "mismatch" && (e.Check == "" || e.MismatchKind == ""):
 		return nil, fmt.Errorf("run.sh: a mismatch needs its check and kind, the signature has %q",
 			c.Reproducer.GetFinding().GetSignature().GetParts())
-	case e.Kind == "mismatch" && c.Command.AgentOptions == "":
+	case e.Recorded() && len(c.Command.ProfilerFlags) == 0:
+		return nil, fmt.Errorf("run.sh: a mismatch of check %s needs the profiler's flags", e.Check)
+	case e.Kind == "mismatch" && !e.Recorded() && c.Command.AgentOptions == "":
 		return nil, fmt.Errorf("run.sh: a mismatch needs the agent's options")
 	case e.Kind == "crash", e.Kind == "hang", e.Kind == "mismatch":
 	default:
@@ -79,7 +83,7 @@ func script(c *Contents, shared []File) ([]byte, error) {
 	}
 	data := scriptData{
 		Title: oneLine(c.Reproducer.GetFinding().GetTitle()), Finding: oneLine(c.Reproducer.GetFinding().GetId()), Kind: e.Kind,
-		Agent: options != "", AgentOptions: shellWord(options),
+		Agent: options != "", Recorded: e.Recorded(), AgentOptions: shellWord(options),
 		Instruments: options != "" && (c.Command.Instruments || c.planned()),
 		WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
 	}
@@ -106,11 +110,15 @@ func script(c *Contents, shared []File) ([]byte, error) {
 	if e.Signal != 0 {
 		data.Signal = 128 + e.Signal
 	}
-	for _, word := range c.Command.JVMFlags {
-		data.JVMFlags = append(data.JVMFlags, shellWord(word))
-	}
-	for _, word := range c.Command.Invocation {
-		data.Invocation = append(data.Invocation, shellWord(word))
+	for _, list := range []struct {
+		to   *[]string
+		from []string
+	}{
+		{&data.JVMFlags, c.Command.JVMFlags}, {&data.ProfilerFlags, c.Command.ProfilerFlags}, {&data.Invocation, c.Command.Invocation},
+	} {
+		for _, word := range list.from {
+			*list.to = append(*list.to, shellWord(word))
+		}
 	}
 	var b bytes.Buffer
 	if err := scriptTemplate.Execute(&b, data); err != nil {

@@ -84,7 +84,10 @@ func writeEntry(ctx context.Context, archive *zip.Writer, f File, method uint16,
 // gather lists all files in order, with openers of their bytes.
 func gather(ctx context.Context, c *Contents) ([]File, map[string]opener, error) {
 	g := &gatherer{openers: map[string]opener{}}
-	for _, folder := range []struct{ name, dir string }{{dirWorkload, c.Workload}, {dirAgent, c.Agent}} {
+	for _, folder := range []struct{ name, dir string }{{dirWorkload, c.Workload}, {dirAgent, c.Agent}, {dirProfiler, c.Profiler}} {
+		if folder.dir == "" && folder.name == dirProfiler {
+			continue
+		}
 		if err := g.folder(folder.name, folder.dir); err != nil {
 			return nil, nil, err
 		}
@@ -169,9 +172,13 @@ func (g *gatherer) texts(c *Contents) error {
 	if err != nil {
 		return err
 	}
-	jtreg, err := jtregTest(c)
-	if err != nil {
-		return err
+	if !c.Expect.Recorded() { // else run.sh judges nothing
+		jtreg, err := jtregTest(c)
+		if err != nil {
+			return err
+		}
+		g.text(path.Join(dirJtreg, "TEST.ROOT"), []byte("# The root of a jtreg test suite: jtreg -jdk:JDK jtreg\n"), false)
+		g.text(path.Join(dirJtreg, "BundleTest.java"), jtreg, false)
 	}
 	alone, err := standalone.Generate(c.Reproducer.GetFinding(), c.Command.JVMFlags)
 	var unserved *standalone.UnservedError
@@ -190,8 +197,6 @@ func (g *gatherer) texts(c *Contents) error {
 	if err != nil {
 		return err
 	}
-	g.text(path.Join(dirJtreg, "TEST.ROOT"), []byte("# The root of a jtreg test suite: jtreg -jdk:JDK jtreg\n"), false)
-	g.text(path.Join(dirJtreg, "BundleTest.java"), jtreg, false)
 	g.text(nameFormat, []byte(formatOf(g.shared)), false)
 	g.text(nameReproducer, reproducer, false)
 	g.text(nameRecipe, recipe, false)

@@ -99,6 +99,17 @@ func (w Writer) Reproducer(ctx context.Context, reproducer *misstepv1.Reproducer
 		Workload:   workload, WorkloadSource: w.source(recipe.GetWorkload()),
 		Agent: artefacts.Dir, Evidence: w.Station.Blobs, Command: command, Recording: recording,
 	}
+	profiler, err := os.MkdirTemp("", "misstep-bundle-")
+	if err != nil {
+		return fmt.Errorf("make folder for the profiler's files: %w", err)
+	}
+	defer os.RemoveAll(profiler)
+	switch has, err := jvm.BundleProfiler(recipe, w.Installation.Profilers(), profiler); {
+	case err != nil:
+		return err
+	case has:
+		contents.Profiler = profiler
+	}
 	if !w.Embed {
 		contents.Shared = beside{filepath.Join(filepath.Dir(path), bundle.SharedDir)}
 	}

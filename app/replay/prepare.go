@@ -51,6 +51,10 @@ func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOpt
 		return nil, err
 	}
 	recipe := proto.CloneOf(b.Reproducer().GetRecipe())
+	helper, err := i.RecordingHelper()
+	if err != nil && !errors.Is(err, local.ErrNoHelper) { // without it, recipes that need it are refused
+		return nil, err
+	}
 	entry, err := chooseJDK(ctx, i, jdkOption, recipe.GetJdk(), scratch)
 	if err != nil {
 		return nil, err
@@ -65,6 +69,8 @@ func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOpt
 				return filepath.Join(dir, "workload"), manifest, nil
 			},
 			Agent:      artefacts,
+			Recording:  helper,
+			Profilers:  filepath.Join(dir, "profiler"),
 			Corpus:     memory.New(),
 			Scratch:    filepath.Join(scratch, "trials"),
 			PatchCache: filepath.Join(scratch, "patch"),

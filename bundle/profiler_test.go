@@ -1,0 +1,77 @@
+package bundle
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+)
+
+// profiled is a bundle of a trial with a profiler; a finding of a recording's check when recorded is set.
+func profiled(t *testing.T, recorded bool) (dir, jdk string) {
+	t.Helper()
+	c := sample(t)
+	c.Profiler = t.TempDir()
+	writeFile(t, filepath.Join(c.Profiler, "settings.jfc"), "<configuration/>", 0o644)
+	c.Reproducer.Recipe.Profiler = &misstepv1.Profiler{Name: recipe.ProfilerJFR}
+	c.Command.ProfilerFlags = []string{"-XX:StartFlightRecording=settings=" + Profiler + "/settings.jfc,filename=" + Out + "/it's.jfr"}
+	if recorded {
+		c.Reproducer.Finding.Signature.Parts[0] = recipe.JfrShadow
+		c.Reproducer.Finding.Example.Mismatches[0].Check = recipe.JfrShadow
+	}
+	b, err := read(build(t, c))
+	require.NoError(t, err)
+	dir, jdk = filepath.Join(t.TempDir(), "an unpacked bundle"), t.TempDir()
+	require.NoError(t, b.Extract(dir))
+	writeFile(t, filepath.Join(jdk, "bin", "java"), benchJava, 0o755)
+	writeFile(t, filepath.Join(jdk, "behaviour"), started+`printf '%s\n' "$@" >"$JAVA_HOME/arguments"`+"\n", 0o644)
+	return dir, jdk
+}
+
+// The script starts the JVM under the profiler, whose files are in the bundle.
+func TestRunScriptStartsTheProfiler(t *testing.T) {
+	dir, jdk := profiled(t, false)
+	out, _ := exec.Command(filepath.Join(dir, "run.sh"), "-n", "1", jdk).CombinedOutput() // not reproduced
+	arguments, err := os.ReadFile(filepath.Join(jdk, "arguments"))
+	require.NoError(t, err, string(out))
+	settings, filename, found := strings.Cut(string(arguments), ",filename=")
+	require.True(t, found, string(arguments))
+	_, settings, _ = strings.Cut(settings, "-XX:StartFlightRecording=settings=")
+	assert.FileExists(t, settings)
+	assert.Contains(t, filename, "/try-1/agent/it's.jfr\n")
+	assert.DirExists(t, filepath.Join(dir, "jtreg"))
+}
+
+// The script cannot judge a recording: it says so before it works for nothing, and makes one when asked to keep it.
+func TestRunScriptOfARecording(t *testing.T) {
+	dir, jdk := profiled(t, true)
+	run := func(arguments ...string) string {
+		cmd := exec.Command(filepath.Join(dir, "run.sh"), append(arguments, jdk)...)
+		cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+		out, _ := cmd.CombinedOutput() // the exit code is looked at below
+		assert.Equal(t, 2, cmd.ProcessState.ExitCode(), string(out))
+		return string(out)
+	}
+	assert.Contains(t, run(), `the finding is in the recording of a profiler: "misstep replay"`)
+	assert.NoFileExists(t, filepath.Join(jdk, "arguments"))
+	kept := run("-k", "-n", "1")
+	assert.FileExists(t, filepath.Join(jdk, "arguments"))
+	assert.Contains(t, kept, "try 1 of 1: not judged, the recording is in ")
+	assert.NotContains(t, kept, "not reproduced")
+	assert.NoDirExists(t, filepath.Join(dir, "jtreg"), "it would prove nothing")
+	for name, want := range map[string]string{
+		"README.md": "misstep replay BUNDLE --jdk /path/to/jdk", "jbs.md": "It keeps the recording of a profiler",
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), want)
+		assert.NotContains(t, string(text), "jtreg", name)
+	}
+}
