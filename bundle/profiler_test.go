@@ -21,7 +21,9 @@ func profiled(t *testing.T, recorded bool) (dir, jdk string) {
 	c.Profiler = t.TempDir()
 	writeFile(t, filepath.Join(c.Profiler, "settings.jfc"), "<configuration/>", 0o644)
 	c.Reproducer.Recipe.Profiler = &misstepv1.Profiler{Name: recipe.ProfilerJFR}
-	c.Command.ProfilerFlags = []string{"-XX:StartFlightRecording=settings=" + Profiler + "/settings.jfc,filename=" + Out + "/it's.jfr"}
+	c.Command.ProfilerFlags = []string{
+		"-XX:StartFlightRecording=settings=" + Profiler + "/settings.jfc,filename=" + Out + "/it's.jfr",
+	}
 	if recorded {
 		c.Reproducer.Finding.Signature.Parts[0] = recipe.JfrShadow
 		c.Reproducer.Finding.Example.Mismatches[0].Check = recipe.JfrShadow

@@ -114,7 +114,9 @@ func script(c *Contents, shared []File) ([]byte, error) {
 		to   *[]string
 		from []string
 	}{
-		{&data.JVMFlags, c.Command.JVMFlags}, {&data.ProfilerFlags, c.Command.ProfilerFlags}, {&data.Invocation, c.Command.Invocation},
+		{&data.JVMFlags, c.Command.JVMFlags},
+		{&data.ProfilerFlags, c.Command.ProfilerFlags},
+		{&data.Invocation, c.Command.Invocation},
 	} {
 		for _, word := range list.from {
 			*list.to = append(*list.to, shellWord(word))

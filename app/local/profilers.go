@@ -20,10 +20,11 @@ var ErrNoHelper = errors.New("recordings cannot be read")
 // minHelperFeature is the least feature version of the JDK that runs the helper.
 const minHelperFeature = 17
 
-// RecordingHelper finds the helper that reads recordings, and the JDK that runs it. The error wraps ErrNoHelper and names the remedy.
+// RecordingHelper finds the helper that reads recordings, and the JDK that runs it. The error wraps ErrNoHelper and names the
+// remedy.
 //
-// The JDK is the catalogue's oldest of 17 and later. Never the one under test: what is wrong with it must not decide what a recording
-// is read as, and early-access builds are tested, too. Without one in the catalogue it is that of $JAVA_HOME or of java on the PATH.
+// The JDK is the catalogue's oldest of 17 and later, whatever the trial's is: what is wrong with an early-access build must not
+// decide what a recording is read as. Without one in the catalogue it is that of $JAVA_HOME or of java on the PATH.
 func (i Installation) RecordingHelper() (recording.Helper, error) {
 	jar, err := i.artefact("recording", "misstep-recording.jar")
 	if err != nil {
@@ -53,7 +54,7 @@ func (i Installation) helperJava() (string, error) {
 			return filepath.Join(home, "bin", "java"), nil
 		}
 	}
-	return "", fmt.Errorf("%w: the catalogue in %s has no JDK of %d or later to run the helper, nor are JAVA_HOME or the PATH one's; "+
+	return "", fmt.Errorf("%w: neither the catalogue in %s nor JAVA_HOME nor the PATH has a JDK of %d or later to run the helper; "+
 		"add one with `misstep jdk add jdk17 SOURCE`", ErrNoHelper, i.Home, minHelperFeature)
 }
 

@@ -31,7 +31,8 @@ func TestMachineOfARecipeWithAProfiler(t *testing.T) {
 		{Shared, "", "", job{}, nil},
 		{
 			Shared, recipe.ProfilerJFR, recipe.JfrChunks,
-			job{HelperJava: helper.Java, HelperJar: helper.Jar}, nil,
+			job{HelperJava: helper.Java, HelperJar: helper.Jar},
+			nil,
 		},
 		{Shared, recipe.ProfilerAsync, "", job{Profilers: filepath.Join(dir, "profilers")}, nil},
 		{Deterministic, recipe.ProfilerJFR, "", job{}, nil},

@@ -44,6 +44,9 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	if outcome.Checks, outcome.Mismatches, damaged, err = t.judge(ctx); err != nil {
 		return nil, err
 	}
+	if t.judging > 0 {
+		outcome.Judging = durationpb.New(t.judging)
+	}
 	crash, memory, err := t.crash(ctx)
 	if err != nil {
 		return nil, err

@@ -53,8 +53,9 @@ func (p asyncProfiler) Files(s Settings) (map[string][]byte, error) {
 
 // reserved are the options by which a recipe would take the recording from where it is looked for, or end it early.
 var reserved = []string{
-	"check", "collapsed", "dump", "fdtransfer", "file", "flamegraph", "flat", "jfr", "jfropts", "jfrsync", "list", "log", "loglevel", "loop",
-	"meminfo", "metrics", "otlp", "quiet", "resume", "server", "start", "status", "stop", "timeout", "traces", "tree", "version",
+	"check", "collapsed", "dump", "fdtransfer", "file", "flamegraph", "flat", "jfr", "jfropts", "jfrsync", "list",
+	"log", "loglevel", "loop", "meminfo", "metrics", "otlp", "quiet", "resume", "server", "start", "status", "stop",
+	"timeout", "traces", "tree", "version",
 }
 
 // options returns the agent's options; those without a value have an empty one.
@@ -70,8 +71,8 @@ func (asyncProfiler) options(s Settings, at Place) (map[string]string, error) {
 			return nil, fmt.Errorf("profiler.options: %q is neither NAME nor NAME=VALUE", o)
 		}
 		if slices.Contains(reserved, key) {
-			return nil, fmt.Errorf("profiler.options: %q: the trial itself starts and ends the profiler and says where it writes: leave it out",
-				o)
+			return nil, fmt.Errorf("profiler.options: %q: the trial itself starts and ends the profiler and says where it writes: "+
+				"leave it out", o)
 		}
 		options[key] = value
 	}

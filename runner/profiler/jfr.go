@@ -70,8 +70,8 @@ func (jfr) split(options []string) (events, recorder map[string]string, err erro
 		case !isEvent && slices.Contains(recorderOptions, key):
 			recorder[key] = value
 		default:
-			return nil, nil, fmt.Errorf("profiler.options: %q is neither a setting EVENT#SETTING=VALUE nor one of %s", key+"="+value,
-				strings.Join(recorderOptions, ", "))
+			return nil, nil, fmt.Errorf("profiler.options: %q is neither a setting EVENT#SETTING=VALUE nor one of %s",
+				key+"="+value, strings.Join(recorderOptions, ", "))
 		}
 	}
 	return events, recorder, nil

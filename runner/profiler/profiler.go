@@ -36,8 +36,8 @@ type Profiler interface {
 	groups() []group
 }
 
-// group is files that are one recording, in the order of their beginnings: those that match a pattern of path.Match below Place.Out,
-// or below Place.Work where inWork is set.
+// group is files that are one recording, in the order of their beginnings: those that match a pattern of path.Match below
+// Place.Out, or below Place.Work where inWork is set.
 type group struct {
 	inWork  bool
 	pattern string
@@ -67,7 +67,8 @@ type Settings struct {
 func SettingsOf(r *misstepv1.Recipe) Settings {
 	limits := recipe.EffectiveLimits(r.GetLimits())
 	return Settings{
-		Interval: recipe.ProfilerInterval(r.GetProfiler()), Options: r.GetProfiler().GetOptions(), Depth: int(limits.GetStackDepth()),
+		Interval: recipe.ProfilerInterval(r.GetProfiler()), Options: r.GetProfiler().GetOptions(),
+		Depth: int(limits.GetStackDepth()),
 		// The dump at the end of the JVM is a copy of what is already there.
 		Bytes: int64(limits.GetDiskMib()) << 20 / 4,
 	}

@@ -99,10 +99,10 @@ func TestOptionsThatCannotBePassedOn(t *testing.T) {
 	} {
 		s := Settings{Interval: time.Millisecond, Options: []string{c.option}}
 		_, err := c.p.Arguments(s, at)
-		assert.ErrorContains(t, err, c.want, c.option)
+		require.ErrorContains(t, err, c.want, c.option)
 		if !strings.Contains(c.option, "maxchunksize") {
 			_, err = c.p.Files(s)
-			assert.ErrorContains(t, err, c.want, c.option)
+			require.ErrorContains(t, err, c.want, c.option)
 		}
 	}
 	_, err := jfr{}.Arguments(Settings{}, Place{Out: "/a,b"})

@@ -135,8 +135,10 @@ type Outcome struct {
 	Host string `protobuf:"bytes,18,opt,name=host,proto3" json:"host,omitempty"`
 	// mismatches_left_out is the number of further entries for which mismatches had no room; the evidence has them.
 	MismatchesLeftOut uint32 `protobuf:"varint,19,opt,name=mismatches_left_out,json=mismatchesLeftOut,proto3" json:"mismatches_left_out,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// judging is the time that reading the profiler's recording and judging it took, after the JVM's end.
+	Judging       *durationpb.Duration `protobuf:"bytes,20,opt,name=judging,proto3" json:"judging,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Outcome) Reset() {
@@ -300,6 +302,13 @@ func (x *Outcome) GetMismatchesLeftOut() uint32 {
 		return x.MismatchesLeftOut
 	}
 	return 0
+}
+
+func (x *Outcome) GetJudging() *durationpb.Duration {
+	if x != nil {
+		return x.Judging
+	}
+	return nil
 }
 
 // CheckCount counts the verdicts of one check; they add up to total.
@@ -1966,7 +1975,7 @@ var File_misstep_v1_run_proto protoreflect.FileDescriptor
 const file_misstep_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"\x14misstep/v1/run.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x06\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\a\n" +
 	"\aOutcome\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.misstep.v1.OutcomeKindR\x04kind\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1b\n" +
@@ -1989,7 +1998,8 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\fperturbation\x18\x10 \x01(\v2\x1e.misstep.v1.PerturbationReportR\fperturbation\x12#\n" +
 	"\rrecipe_digest\x18\x11 \x01(\tR\frecipeDigest\x12\x12\n" +
 	"\x04host\x18\x12 \x01(\tR\x04host\x12.\n" +
-	"\x13mismatches_left_out\x18\x13 \x01(\rR\x11mismatchesLeftOut\"\xe3\x03\n" +
+	"\x13mismatches_left_out\x18\x13 \x01(\rR\x11mismatchesLeftOut\x123\n" +
+	"\ajudging\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\ajudging\"\xe3\x03\n" +
 	"\n" +
 	"CheckCount\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x14\n" +
@@ -2226,36 +2236,37 @@ var file_misstep_v1_run_proto_depIdxs = []int32{
 	12, // 9: misstep.v1.Outcome.application_failure:type_name -> misstep.v1.ApplicationFailure
 	13, // 10: misstep.v1.Outcome.evidence:type_name -> misstep.v1.Evidence
 	14, // 11: misstep.v1.Outcome.perturbation:type_name -> misstep.v1.PerturbationReport
-	19, // 12: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
-	20, // 13: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
-	21, // 14: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
-	4,  // 15: misstep.v1.Trace.frames:type_name -> misstep.v1.Frame
-	5,  // 16: misstep.v1.Mismatch.reference:type_name -> misstep.v1.Trace
-	5,  // 17: misstep.v1.Mismatch.suspect:type_name -> misstep.v1.Trace
-	4,  // 18: misstep.v1.Mismatch.deoptimised_caller:type_name -> misstep.v1.Frame
-	8,  // 19: misstep.v1.Mismatch.stack:type_name -> misstep.v1.StackWord
-	4,  // 20: misstep.v1.Mismatch.top_call:type_name -> misstep.v1.Frame
-	7,  // 21: misstep.v1.Mismatch.recording_fault:type_name -> misstep.v1.RecordingFault
-	11, // 22: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
-	22, // 23: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
-	23, // 24: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
-	15, // 25: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
-	24, // 26: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
-	26, // 27: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
-	26, // 28: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
-	26, // 29: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
-	26, // 30: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
-	26, // 31: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
-	26, // 32: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
-	2,  // 33: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
-	3,  // 34: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
-	26, // 35: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
-	16, // 36: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	26, // 12: misstep.v1.Outcome.judging:type_name -> google.protobuf.Duration
+	19, // 13: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
+	20, // 14: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
+	21, // 15: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
+	4,  // 16: misstep.v1.Trace.frames:type_name -> misstep.v1.Frame
+	5,  // 17: misstep.v1.Mismatch.reference:type_name -> misstep.v1.Trace
+	5,  // 18: misstep.v1.Mismatch.suspect:type_name -> misstep.v1.Trace
+	4,  // 19: misstep.v1.Mismatch.deoptimised_caller:type_name -> misstep.v1.Frame
+	8,  // 20: misstep.v1.Mismatch.stack:type_name -> misstep.v1.StackWord
+	4,  // 21: misstep.v1.Mismatch.top_call:type_name -> misstep.v1.Frame
+	7,  // 22: misstep.v1.Mismatch.recording_fault:type_name -> misstep.v1.RecordingFault
+	11, // 23: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
+	22, // 24: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
+	23, // 25: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
+	15, // 26: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
+	24, // 27: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
+	26, // 28: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
+	26, // 29: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
+	26, // 30: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
+	26, // 31: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
+	26, // 32: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
+	26, // 33: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
+	2,  // 34: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
+	3,  // 35: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
+	26, // 36: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
+	16, // 37: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_run_proto_init() }
