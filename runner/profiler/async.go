@@ -102,7 +102,7 @@ func (p asyncProfiler) Arguments(s Settings, at Place) ([]string, error) {
 	return []string{"-agentpath:" + at.Library + "=" + strings.Join(words, ",")}, nil
 }
 
-// Refusal: the agent begins its log with why it does not start. The JVM then ends without a word, or runs without the profiler.
+// Refusal: the agent begins its log with why it does not start. The JVM then ends silently, or runs without the profiler.
 func (asyncProfiler) Refusal(at Place, _ []byte) string {
 	log, err := readSmall(at.Out, fileAsyncLog)
 	if err != nil {

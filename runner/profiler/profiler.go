@@ -123,7 +123,7 @@ func assignments(options []string) (map[string]string, error) {
 	return all, nil
 }
 
-// passable returns an error for a text that would end an option in a list with commas.
+// passable returns an error for a value that would end an option in a list with commas.
 func passable(what, text string) error {
 	if strings.ContainsAny(text, ",\n") {
 		return fmt.Errorf("%s: %q has a comma or a line break, which the JVM takes for the end of the option", what, text)
