@@ -67,7 +67,7 @@ func TestArguments(t *testing.T) {
 			"-XX:StartFlightRecording=dumponexit=true,filename=/o/recording.jfr,maxsize=1048576,name=misstep,settings=/f/settings.jfc",
 		}},
 		{asyncProfiler{}, nil, []string{
-			"-agentpath:/l/libasyncProfiler.so=start,jfr,chunktime=5s,event=ctimer,file=/o/async-profiler.jfr,interval=1500us," +
+			"-agentpath:/l/libasyncProfiler.so=start,jfr,chunktime=5s,cstack=vm,event=ctimer,file=/o/async-profiler.jfr,interval=1500us," +
 				"jstackdepth=4096,log=/o/async-profiler.log,quiet",
 		}},
 		{asyncProfiler{}, []string{"event=itimer", "cstack=vmx", "threads"}, []string{
