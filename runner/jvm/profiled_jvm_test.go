@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	verdicts "misstep/runner/judge"
 	"misstep/runner/recording"
 )
@@ -164,6 +165,10 @@ func TestEndsUnderAProfiler(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, c.kind, outcome.GetKind(), outcome.GetReason())
 				require.Equal(t, c.reason, outcome.GetApplicationFailure().GetReason())
+				if unflushed := name == "jfr" && feature < 14; unflushed && (c.kind == hang || c.arguments[0] == "print") {
+					require.Equal(t, map[string]uint64{recipe.NoRecording: 1}, outcome.GetChecks()[0].GetVoid())
+					return // the JVM was killed before its first chunk had ended
+				}
 				require.Greater(t, judged(t, outcome).GetMatch(), uint64(100))
 				if c.kind != failure {
 					require.True(t, strings.HasPrefix(s.evidence(t, outcome, FileRecording), "FLR\x00"))

@@ -19,7 +19,7 @@ import (
 //
 // A JVM that ends by itself dumps the recording and removes its repository of chunks. One that crashes joins the chunks in
 // hs_err_pidN.jfr in its working folder, hs_oom_pidN.jfr when memory ran out (HotSpot jfrEmergencyDump.cpp); of one that is killed,
-// the chunks in the repository are left, the last one unfinished.
+// the chunks in the repository are left, the last one unfinished: without the flush of each second (JDK 14, JEP 349) it is empty.
 type jfr struct{}
 
 const (
