@@ -37,7 +37,7 @@ func TestMachineOfARecipeWithAProfiler(t *testing.T) {
 		{Shared, recipe.ProfilerAsync, "", job{Profilers: filepath.Join(dir, "profilers")}, nil},
 		{Deterministic, recipe.ProfilerJFR, "", job{}, nil},
 		{
-			Deterministic, recipe.ProfilerAsync, recipe.EventEdges,
+			Deterministic, recipe.ProfilerAsync, recipe.JfrChunks,
 			job{HelperJava: "/trial/helper/bin/java", HelperJar: "/trial/recording/recording.jar", Profilers: "/trial/profilers"},
 			[]string{"/trial/profilers/libasyncProfiler.so", "/trial/helper", "/trial/recording/recording.jar"},
 		},
