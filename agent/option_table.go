@@ -107,6 +107,10 @@ var otherOptions = []Option{
 		"sites", "0, 1", "0, in a recipe 1 with event-edges", "",
 		"writes sites.bin: what the instructions of each class's methods can call, for the judge of recordings",
 	},
+	{
+		"stacks", "microseconds, 1000 to 60000000", "none", "",
+		"between calls of Thread.getAllStackTraces() by a Java thread of the agent's, whose traces are in stacks.bin",
+	},
 	{"depth", "frames, 64 to 16384", "2048, in a recipe 1024", "limits.stack_depth", "that a walk may have"},
 	{
 		"evidence", "distinct, every", "distinct", "evidence",

@@ -56,6 +56,9 @@ type Options struct {
 	TapAsgct float64
 	// Sites says that what the instructions of each class can call is written to Out/sites.bin.
 	Sites bool
+	// Stacks is the time between two calls of Thread.getAllStackTraces() by a Java thread of the agent's, whose traces are in
+	// Out/stacks.bin; at least 1 ms, 0 for none.
+	Stacks time.Duration
 	// Depth is the number of frames a walk may have.
 	Depth int
 	// Evidence says which mismatches have a record of their own: "distinct" (default) or "every".
@@ -137,6 +140,9 @@ func (o Options) String() string {
 	if o.Sites {
 		add("sites", "1")
 	}
+	if o.Stacks > 0 {
+		add("stacks", strconv.FormatInt(o.Stacks.Microseconds(), 10))
+	}
 	if o.Depth > 0 {
 		add("depth", strconv.Itoa(o.Depth))
 	}
@@ -214,7 +220,11 @@ func JVMArgs(a Artefacts, patchJar string, feature int, o Options) ([]string, er
 	}
 	text := o.String()
 	if !o.NeedsMethods() {
-		return []string{"-agentpath:" + a.Library + "=" + text}, nil
+		args := []string{"-agentpath:" + a.Library + "=" + text}
+		if o.Stacks > 0 {
+			args = append(args, "-javaagent:"+a.Jar+"=stacks-only")
+		}
+		return args, nil
 	}
 	if len(o.Only) > 0 {
 		path := filepath.Join(o.Out, "only.txt")

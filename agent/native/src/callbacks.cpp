@@ -74,8 +74,8 @@ void JNICALL OnThreadStart(jvmtiEnv*, JNIEnv* env, jthread thread) {
   }
 }
 
-void JNICALL OnThreadEnd(jvmtiEnv*, JNIEnv* env, jthread ending) {
-  // Code that other agents run on it from here on has no shadow stack: the slot's may be another thread's.
+// The calling thread has no slot and no shadow stack from here on: the slot's may be another thread's.
+void GiveUpSlot(JNIEnv* env, jthread ending) {
   MaySafepoint();
   if (agent->shadow_field != nullptr) env->SetLongField(ending, agent->shadow_field, -1);
   Slot* slot = Threads::Current();
@@ -86,6 +86,9 @@ void JNICALL OnThreadEnd(jvmtiEnv*, JNIEnv* env, jthread ending) {
   MaySafepoint();
   if (thread != nullptr) env->DeleteGlobalRef(thread);
 }
+
+// Other agents may run code on it from here on.
+void JNICALL OnThreadEnd(jvmtiEnv*, JNIEnv* env, jthread ending) { GiveUpSlot(env, ending); }
 
 void JNICALL OnCompiledMethodLoad(jvmtiEnv*, jmethodID method, jint size, const void* address, jint,
                                   const jvmtiAddrLocationMap*, const void* info) {
@@ -217,6 +220,11 @@ void JNICALL OnVMDeath(jvmtiEnv*, JNIEnv* env) {
 }
 
 }  // namespace
+
+void LeaveAlone(JNIEnv* env, jthread thread) {
+  GiveUpSlot(env, thread);
+  Threads::ExcludeThisThread();
+}
 
 jvmtiEventCallbacks Callbacks() {
   jvmtiEventCallbacks callbacks = {};

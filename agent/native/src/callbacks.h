@@ -7,4 +7,7 @@ namespace misstep {
 
 jvmtiEventCallbacks Callbacks();
 
+// Makes the calling thread one that no check observes: it has no slot, no shadow stack and gets no signals.
+void LeaveAlone(JNIEnv* env, jthread thread);
+
 }  // namespace misstep

@@ -1,6 +1,7 @@
 // The native methods of misstep.agent.Native and of java.lang.MisstepShadow, found by their JNI names.
 
 #include "agent.h"
+#include "callbacks.h"
 #include "instrumented.h"
 #include "publisher.h"
 #include "rules.h"
@@ -96,6 +97,10 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_begin(JNIEnv* env, jclass, jstr
 }
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_end(JNIEnv*, jclass) { misstep::Instrumenting(nullptr); }
+
+JNIEXPORT void JNICALL Java_misstep_agent_Native_leaveAlone(JNIEnv* env, jclass, jobject thread) {
+  misstep::LeaveAlone(env, thread);
+}
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv*, jclass) { agent->Ready(); }
 

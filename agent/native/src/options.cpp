@@ -222,6 +222,9 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else if (key == "sites") {
       if (value != "0" && value != "1") return Wrong(key, value, "0 or 1");
       o->sites = value == "1";
+    } else if (key == "stacks") {
+      if (!ParseUnsigned(value, 1000, 60000000, &n)) return Wrong(key, value, "microseconds from 1000 to 60000000");
+      o->stacks_micros = static_cast<uint32_t>(n);
     } else if (key == "depth") {
       if (!ParseUnsigned(value, 64, 16384, &n)) return Wrong(key, value, "frames from 64 to 16384");
       o->depth = static_cast<uint32_t>(n);
@@ -234,7 +237,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, perturb, " MISSTEP_CHECK_OPTIONS
-             ", reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, sites, depth, "
+             ", reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, sites, stacks, depth, "
              "evidence, max-mismatches";
     }
   }
@@ -245,7 +248,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
            " judges the traces that other checks take: expected one of " + NamesOf(Walks, "", ", ") + " above 0";
   }
   const bool sends_signals = Asked(*o, NeedsSignalsOf);
-  if (!needs_methods && !sends_signals && o->liveness_millis == 0 && !o->sites) {
+  if (!needs_methods && !sends_signals && o->liveness_millis == 0 && !o->sites && o->stacks_micros == 0) {
     return "options " + NamesOf(Walks, "", ", ") + " and " + NameOf(Check::kLiveness) +
            " are all 0: nothing would be checked";
   }

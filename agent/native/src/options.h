@@ -47,6 +47,7 @@ struct Options {
   bool tap_usr2 = false;             // tap the handler of the signal by which the JVM suspends threads
   double tap_asgct = 0.05;           // share of the tapped calls in which AsyncGetCallTrace is asked as well
   bool sites = false;                // write sites.bin
+  uint32_t stacks_micros = 0;        // between calls of Thread.getAllStackTraces(), 0 = none (used by the Java half)
   uint32_t depth = 2048;             // frames a walk may have
   Evidence evidence = Evidence::kDistinct;
   uint32_t max_mismatches = 64;  // records kept

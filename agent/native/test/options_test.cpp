@@ -20,7 +20,7 @@ TEST(Options, All) {
   EXPECT_EQ(ParseOptions(
                 "out=/o,perturb=/o/p,seed=18446744073709551615,methods=0.25,include=a.*;b.*,exclude=c.*,gst-asgct=1e-3,"
                 "shadow-gst=1,asgct-shadow=0.5,asgct-gst-bracket=0.25,edges=0.125,liveness=20,interval=250,"
-                "jitter=0.5,signal=SIGRTMIN+3,tap=both,tap-asgct=0.25,depth=512,"
+                "jitter=0.5,signal=SIGRTMIN+3,tap=both,tap-asgct=0.25,stacks=5000,depth=512,"
                 "evidence=every,max-mismatches=9",
                 &o),
             "");
@@ -35,6 +35,7 @@ TEST(Options, All) {
   EXPECT_TRUE(o.tap_prof);
   EXPECT_TRUE(o.tap_usr2);
   EXPECT_EQ(o.tap_asgct, 0.25);
+  EXPECT_EQ(o.stacks_micros, 5000u);
   EXPECT_EQ(o.depth, 512u);
   EXPECT_EQ(o.evidence, Evidence::kEvery);
   EXPECT_EQ(o.max_mismatches, 9u);
@@ -77,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"out=/o,methods=1,gst-asgct=0,shadow-gst=0,asgct-shadow=0", "methods contradicts gst-asgct=0"},
                     Bad{"out=/o,edges=2", "share"}, Bad{"out=/o,reference=trace", "trace:SHARE"},
                     Bad{"out=/o,reference=trace:0", "trace:SHARE"}, Bad{"out=/o,tap=no", "prof, usr2 or both"},
-                    Bad{"out=/o,tap=prof", "option signal"}, Bad{"out=/o,tap-asgct=0.5", "missing tap"},
+                    Bad{"out=/o,stacks=999", "from 1000 to"}, Bad{"out=/o,tap=prof", "option signal"}, Bad{"out=/o,tap-asgct=0.5", "missing tap"},
                     Bad{"out=/o,tap=usr2,tap-asgct=2", "a share from 0 to 1"}, Bad{"out=/o,burst=9", "from 1 to 8"},
                     Bad{"out=/o,guesses=1025", "from 0 to 1024"}, Bad{"out=/o,asgct-shadow=0,guesses=1", "no signal"},
                     Bad{"out=/o,threads=all", "round-robin"}, Bad{"out=/o,threads=name:", "name:PATTERN"},

@@ -14,16 +14,37 @@ import misstep.agent.instrument.Instrumenter;
 public final class Agent {
   private Agent() {}
 
-  /** Called by the JVM before main. The argument is not used: the options come from -agentpath. */
-  public static void premain(String unused, Instrumentation instrumentation) {
+  /** The argument under which no class is instrumented. */
+  static final String STACKS_ONLY = "stacks-only";
+
+  /**
+   * Called by the JVM before main. The options come from -agentpath.
+   *
+   * @param only {@link #STACKS_ONLY} to start only the {@link StackSampler}, else null
+   */
+  public static void premain(String only, Instrumentation instrumentation) {
     try {
-      install(instrumentation);
+      if (!STACKS_ONLY.equals(only)) {
+        install(instrumentation);
+      }
     } catch (UnsatisfiedLinkError e) {
       complain("libmisstep is not loaded (give -agentpath before -javaagent): " + e.getMessage());
     } catch (ClassNotFoundException e) {
       complain("the patch jar of this JDK is not in front of its classes: " + e.getMessage());
     } catch (IOException | RuntimeException | LinkageError e) {
       complain(e.toString());
+    }
+    try {
+      sampleStacks(Native.options());
+    } catch (IOException | LinkageError e) {
+      System.err.println("misstep: no stack traces are taken: " + e);
+    }
+  }
+
+  private static void sampleStacks(String options) throws IOException {
+    long nanos = Options.stacksNanos(options);
+    if (nanos > 0) {
+      new StackSampler(Options.out(options) + '/' + StackSampler.FILE, nanos).start();
     }
   }
 

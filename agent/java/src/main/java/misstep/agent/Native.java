@@ -55,6 +55,13 @@ final class Native {
    */
   static native void failed(String className, String why);
 
+  /**
+   * Makes the calling thread one that no check observes: it has no shadow stack and gets no signals.
+   *
+   * @param thread the calling one
+   */
+  static native void leaveAlone(Thread thread);
+
   /** Reports that classes loaded from now on are instrumented: checks and sampling may start. */
   static native void ready();
 }

@@ -21,6 +21,8 @@ import java.util.Set;
  *   <li>{@code seed}: unsigned 64 bits, decimal or 0x and hexadecimal; absent means 1
  *   <li>{@code methods}: ratio of methods in [0, 1]; absent means 1, all
  *   <li>{@code include}, {@code exclude}: patterns, see {@link MethodChoice}
+ *   <li>{@code stacks}: microseconds between the stack traces of {@link StackSampler}; absent means
+ *       none
  *   <li>{@code only}: path of a UTF-8 file with one "package/Class.name(descriptor)result" a line;
  *       blank lines and lines that begin with # are ignored
  * </ul>
@@ -73,9 +75,20 @@ final class Options {
 
   /** The folder for the agent's files, empty when there is none. */
   static String out(String options) {
+    return value(options, "out=");
+  }
+
+  /** The interval of the {@link StackSampler} in nanoseconds, 0 when it is off. */
+  static long stacksNanos(String options) {
+    String micros = value(options, "stacks=");
+    return micros.isEmpty() ? 0 : Long.parseLong(micros) * 1000;
+  }
+
+  /** The value behind "key=", empty when there is none. */
+  private static String value(String options, String key) {
     for (String pair : split(options, ',')) {
-      if (pair.startsWith("out=")) {
-        return pair.substring("out=".length());
+      if (pair.startsWith(key)) {
+        return pair.substring(key.length());
       }
     }
     return "";

@@ -55,6 +55,8 @@ final class FakeNative {
           TOLD.append("failed ").append(className).append(": ").append(why).append('\\n');
         }
 
+        static void leaveAlone(Thread thread) {}
+
         static void ready() {}
 
         private static synchronized void write() {

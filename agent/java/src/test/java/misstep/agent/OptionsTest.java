@@ -33,6 +33,12 @@ class OptionsTest {
   }
 
   @Test
+  void intervalOfTheStackSampler() {
+    assertEquals(5_000_000, Options.stacksNanos("out=/tmp/x,stacks=5000"));
+    assertEquals(0, Options.stacksNanos("out=/tmp/x"));
+  }
+
+  @Test
   void defaultsAreThoseOfTheNativeHalf() throws IOException {
     assertTrue(Options.methodChoice("out=/tmp/x").chooses("a/B", "m", "()V"));
     assertFalse(Options.methodChoice("out=/tmp/x,methods=0").chooses("a/B", "m", "()V"));

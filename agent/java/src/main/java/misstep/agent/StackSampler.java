@@ -1,0 +1,130 @@
+package misstep.agent;
+
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Takes the stack traces of all threads by {@link Thread#getAllStackTraces} at an interval, as
+ * simple profilers do, and writes them to a file of bounded size (agent/stacks.go has its format).
+ * The JVM walks all stacks at one safepoint, so that a trace is the thread's of an instant between
+ * the two times of its round.
+ *
+ * <p>A round that takes longer than the interval is followed by the next one at once; those that it
+ * missed are not made up for. Virtual threads are not among the threads.
+ */
+final class StackSampler extends Thread {
+  /** Name of the file in the agent's folder. */
+  static final String FILE = "stacks.bin";
+
+  /** Name of this thread, which is not among those that it samples. */
+  static final String NAME = "misstep-stacks";
+
+  private static final int MOST_FRAMES = 1 << 20;
+  private static final int MOST_THREADS = 1 << 16;
+
+  private final long interval;
+  private final StackFile file;
+  private final Map<StackTraceElement, Integer> frames = new HashMap<>();
+  private final Map<Thread, Known> threads = new HashMap<>();
+  private int seen;
+  private int round;
+
+  /** A thread with its number in the file and its last trace. */
+  private static final class Known {
+    final int number;
+    StackTraceElement[] last = new StackTraceElement[0];
+    int round;
+
+    Known(int number) {
+      this.number = number;
+    }
+  }
+
+  /**
+   * Creates the file.
+   *
+   * @param interval nanoseconds from the begin of a round to that of the next
+   */
+  StackSampler(String path, long interval) throws IOException {
+    super(NAME);
+    this.interval = interval;
+    file = new StackFile(path);
+    setDaemon(true);
+  }
+
+  @Override
+  public void run() {
+    Native.leaveAlone(this);
+    try {
+      for (long due = System.nanoTime(); sample(); ) {
+        due = Math.max(due + interval, System.nanoTime());
+        for (long left; (left = due - System.nanoTime()) > 0; ) {
+          LockSupport.parkNanos(left);
+        }
+      }
+      file.end();
+    } catch (IOException e) {
+      System.err.println("misstep: no more stack traces are taken: " + e.getMessage());
+    }
+  }
+
+  /** Makes one round; false when the file is full. */
+  private boolean sample() throws IOException {
+    final long begin = file.now();
+    Map<Thread, StackTraceElement[]> all = getAllStackTraces();
+    final long end = file.now();
+    all.remove(this);
+    round++;
+    for (Map.Entry<Thread, StackTraceElement[]> e : all.entrySet()) {
+      define(e.getKey(), e.getValue());
+    }
+    file.number(begin).number(end - begin).number(all.size());
+    for (Map.Entry<Thread, StackTraceElement[]> e : all.entrySet()) {
+      write(threads.get(e.getKey()), e.getValue());
+    }
+    boolean room = file.record('R');
+    if (threads.size() > 2 * all.size()) {
+      threads.values().removeIf(known -> known.round != round);
+    }
+    file.flush();
+    return room && frames.size() < MOST_FRAMES && seen < MOST_THREADS;
+  }
+
+  /** Writes what the trace refers to and the file has not yet. */
+  private void define(Thread thread, StackTraceElement[] trace) throws IOException {
+    Known known = threads.get(thread);
+    if (known == null) {
+      known = new Known(++seen);
+      threads.put(thread, known);
+      file.number(thread.getId()).text(thread.getName()).record('H');
+    }
+    known.round = round;
+    if (Arrays.equals(known.last, trace)) {
+      return;
+    }
+    for (StackTraceElement f : trace) {
+      if (!frames.containsKey(f)) {
+        frames.put(f, frames.size() + 1);
+        file.text(f.getClassName()).text(f.getMethodName());
+        file.number(Math.max(f.getLineNumber(), 0)).record('F');
+      }
+    }
+  }
+
+  /** Writes the thread's number, and its trace as the number of frames + 1, or 0 for the last one. */
+  private void write(Known known, StackTraceElement[] trace) {
+    file.number(known.number);
+    if (Arrays.equals(known.last, trace)) {
+      file.number(0);
+      return;
+    }
+    file.number(trace.length + 1);
+    for (StackTraceElement f : trace) {
+      file.number(frames.get(f));
+    }
+    known.last = trace;
+  }
+}

@@ -1,0 +1,113 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// stackBytes makes a record; values are int or string.
+func stackBytes(tag byte, values ...any) []byte {
+	var payload []byte
+	for _, v := range values {
+		switch v := v.(type) {
+		case int:
+			payload = binary.AppendUvarint(payload, uint64(v))
+		case string:
+			payload = append(binary.AppendUvarint(payload, uint64(len(v))), v...)
+		}
+	}
+	return append(binary.AppendUvarint([]byte{tag}, uint64(len(payload))), payload...)
+}
+
+func stackFile(records ...[]byte) []byte {
+	return append([]byte(stacksMagic), bytes.Join(records, nil)...)
+}
+
+func TestStacksOfRounds(t *testing.T) {
+	file := stackFile(
+		stackBytes('H', 1, "main"), stackBytes('F', "a.B", "m", 7), stackBytes('F', "a.B", "main", 0),
+		stackBytes('R', 1000, 5, 1, 1, 3, 1, 2),
+		stackBytes('H', 9, "other"),
+		stackBytes('R', 2000, 6, 2, 1, 0, 2, 2, 2),
+		stackBytes('Z'))
+	var got []StackRound
+	summary, err := ParseStacks(bytes.NewReader(file), func(r StackRound) error {
+		got = append(got, r)
+		return nil
+	})
+	require.NoError(t, err)
+	assert.Equal(t, StackSummary{Rounds: 2, Full: true}, summary)
+	main, other := &StackThread{1, "main"}, &StackThread{9, "other"}
+	stack := []StackFrame{{"a.B", "m", 7}, {"a.B", "main", 0}}
+	assert.Equal(t, []StackRound{
+		{1000, 1005, []ThreadStack{{main, stack}}},
+		{2000, 2006, []ThreadStack{{main, stack}, {other, stack[1:]}}},
+	}, got)
+}
+
+// A JVM may die in the middle of a record.
+func TestStacksAreReadUpToTheCut(t *testing.T) {
+	file := stackFile(stackBytes('H', 1, "main"), stackBytes('R', 1000, 5, 1, 1, 1))
+	whole := len(file)
+	file = append(file, stackBytes('R', 2000, 5, 1, 1, 1)...)
+	for end := len(stacksMagic); end <= len(file); end++ {
+		summary, err := ParseStacks(bytes.NewReader(file[:end]), func(StackRound) error { return nil })
+		require.NoError(t, err, "%d bytes", end)
+		if end > whole && end < len(file) {
+			assert.Equal(t, StackSummary{Rounds: 1, Cut: true}, summary, "%d bytes", end)
+		}
+	}
+}
+
+func TestBrokenStacksAreNamed(t *testing.T) {
+	for says, file := range map[string][]byte{
+		`begins with "MISSTAP1"`:    []byte("MISSTAP1"),
+		"tag 'X' is unknown":        stackFile(stackBytes('X')),
+		"thread 1 of 0":             stackFile(stackBytes('R', 1, 1, 1, 1, 0)),
+		"frame 2 of 0":              stackFile(stackBytes('H', 1, "a"), stackBytes('R', 1, 1, 1, 1, 2, 2)),
+		"900 frames in":             stackFile(stackBytes('H', 1, "a"), stackBytes('R', 1, 1, 1, 1, 901)),
+		"77 threads in":             stackFile(stackBytes('R', 1, 1, 77)),
+		"a text goes beyond":        stackFile([]byte{'H', 2, 1, 9}),
+		"a value goes beyond":       stackFile([]byte{'H', 0}),
+		"bytes; the limit is 67108": stackFile([]byte{'R', 0xff, 0xff, 0xff, 0xff, 0xff, 1}),
+	} {
+		_, err := ParseStacks(bytes.NewReader(file), func(StackRound) error { return nil })
+		require.ErrorIs(t, err, ErrStacks)
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+func TestStacksVisitorsErrorIsReturned(t *testing.T) {
+	enough := errors.New("enough")
+	_, err := ParseStacks(bytes.NewReader(stackFile(stackBytes('R', 1, 1, 0))), func(StackRound) error { return enough })
+	require.ErrorIs(t, err, enough)
+	require.NotErrorIs(t, err, ErrStacks)
+}
+
+func FuzzParseStacks(f *testing.F) {
+	f.Add(stackFile(stackBytes('H', 1, "main"), stackBytes('F', "a.B", "m", 7), stackBytes('R', 1000, 5, 1, 1, 2, 1), stackBytes('Z')))
+	f.Add(stackFile(stackBytes('R', 1, 1, 77), []byte{'H', 2, 1, 9}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		rounds := 0
+		summary, err := ParseStacks(bytes.NewReader(data), func(r StackRound) error {
+			rounds++
+			for _, s := range r.Stacks {
+				if s.Thread == nil {
+					t.Error("a stack has no thread")
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, ErrStacks) {
+			t.Errorf("error %v", err)
+		}
+		if summary.Rounds != rounds {
+			t.Errorf("%d rounds, visited %d", summary.Rounds, rounds)
+		}
+	})
+}
