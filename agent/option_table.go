@@ -108,7 +108,7 @@ var otherOptions = []Option{
 		"writes sites.bin: what the instructions of each class's methods can call, for the judge of recordings",
 	},
 	{
-		"stacks", "microseconds, 1000 to 60000000", "none", "",
+		"stacks", "microseconds, 1000 to 60000000", "none", "profiler.interval",
 		"between calls of Thread.getAllStackTraces() by a Java thread of the agent's, whose traces are in stacks.bin",
 	},
 	{"depth", "frames, 64 to 16384", "2048, in a recipe 1024", "limits.stack_depth", "that a walk may have"},

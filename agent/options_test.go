@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 func TestJVMArgs(t *testing.T) {
@@ -59,6 +63,45 @@ func TestJVMArgsWritesTheListOfMethods(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "a/B.x(I)V\na/B.y()V\n", string(text))
+}
+
+// Without instrumented methods the Java half starts only the thread that takes stack traces.
+func TestJVMArgsOfStackTraces(t *testing.T) {
+	a := Artefacts{Library: "/a/libmisstep.so", Jar: "/a/misstep-agent.jar"}
+	for name, c := range map[string]struct {
+		options Options
+		last    string
+		count   int
+	}{
+		"alone":   {Options{Out: "/o", Stacks: 5 * time.Millisecond}, "-javaagent:/a/misstep-agent.jar=stacks-only", 2},
+		"methods": {Options{Out: "/o", Ratio: 1, Tap: "prof", Stacks: 5 * time.Millisecond}, "-javaagent:/a/misstep-agent.jar", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			args, err := JVMArgs(a, "/p.jar", 17, c.options)
+			require.NoError(t, err)
+			require.Len(t, args, c.count)
+			require.Equal(t, c.last, args[c.count-1])
+			require.Contains(t, args[c.count-2], ",stacks=5000")
+		})
+	}
+}
+
+func TestStackTracesOfARecipe(t *testing.T) {
+	profiler := func(interval time.Duration) *misstepv1.Profiler {
+		return &misstepv1.Profiler{Name: recipe.ProfilerJFR, Interval: durationpb.New(interval)}
+	}
+	checks := []*misstepv1.Check{{Name: recipe.Samplers}}
+	for _, c := range []struct {
+		recipe *misstepv1.Recipe
+		want   time.Duration
+	}{
+		{&misstepv1.Recipe{Profiler: profiler(20 * time.Millisecond), Checks: checks}, 20 * time.Millisecond},
+		{&misstepv1.Recipe{Profiler: profiler(time.Millisecond), Checks: checks}, leastStacks},
+		{&misstepv1.Recipe{Profiler: profiler(0), Checks: checks}, standardStacks},
+		{&misstepv1.Recipe{Profiler: profiler(time.Millisecond), Checks: []*misstepv1.Check{{Name: recipe.JfrChunks}}}, 0},
+	} {
+		require.Equal(t, c.want, OptionsOf(c.recipe, "/o").Stacks, c.recipe)
+	}
 }
 
 func TestJVMArgsRefuses(t *testing.T) {

@@ -32,6 +32,7 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 		Checks: checks, Reference: reference, Liveness: liveness,
 		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: recipe.AgentSignal(r),
 		Tap: tapOf(r), TapAsgct: TapAsgctShare, Sites: recipe.NeedsSites(r.GetChecks()),
+		Stacks: stacksOf(r),
 		Burst: int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(),
 		Depth: int(limits.GetStackDepth()), Evidence: r.GetEvidence(), MaxMismatches: int(limits.GetMismatches()),
 	}
@@ -47,4 +48,19 @@ func tapOf(r *misstepv1.Recipe) string {
 		return ""
 	}
 	return taps[r.GetProfiler().GetName()]
+}
+
+const (
+	// standardStacks is a profiler's interval if a recipe leaves it out. Each call of Thread.getAllStackTraces() stops all threads, so
+	// that it is made at most every leastStacks.
+	standardStacks = 10 * time.Millisecond
+	leastStacks    = 5 * time.Millisecond
+)
+
+// stacksOf returns the interval between the agent's stack traces of all threads, 0 where no check needs them.
+func stacksOf(r *misstepv1.Recipe) time.Duration {
+	if !recipe.NeedsStacks(r.GetChecks()) {
+		return 0
+	}
+	return max(leastStacks, cmp.Or(r.GetProfiler().GetInterval().AsDuration(), standardStacks))
 }

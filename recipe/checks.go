@@ -55,6 +55,8 @@ type Check struct {
 	Tap bool `json:"-"`
 	// Sites reports that it needs the agent's file of what the instructions of each class can call; likewise.
 	Sites bool `json:"-"`
+	// Stacks reports that it needs the agent's stack traces of all threads, for which the agent is loaded, too.
+	Stacks bool `json:"-"`
 	// Share is its default share of what ShareOf names, in (0, 1]; that of a check without a slot is 1 and cannot be changed.
 	Share   float64 `json:"default_share"`
 	ShareOf string  `json:"share_of"`

@@ -40,7 +40,12 @@ func TakesBursts(list []*misstepv1.Check) bool {
 
 // NeedsAgent reports whether one of the checks needs the agent: the agent makes it, or notes something for it.
 func NeedsAgent(list []*misstepv1.Check) bool {
-	return anyCheck(list, func(c Check) bool { return c.Slot != NoSlot || c.Tap || c.Sites })
+	return anyCheck(list, func(c Check) bool { return c.Slot != NoSlot || c.Tap || c.Sites || c.Stacks })
+}
+
+// NeedsStacks reports whether one of the checks needs the agent's stack traces of all threads.
+func NeedsStacks(list []*misstepv1.Check) bool {
+	return anyCheck(list, func(c Check) bool { return c.Stacks })
 }
 
 // NeedsTap reports whether one of the checks needs the agent's tap.

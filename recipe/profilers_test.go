@@ -38,14 +38,16 @@ func TestTheTableOfProfilers(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// The agent is loaded for a check that needs its shadow or its sites, and only for the part that it has in the check.
+// The agent is loaded for a check that needs its shadow, sites or stack traces, and only for the part that it has in the check.
 func TestWhatChecksOfRecordingsNeed(t *testing.T) {
 	for _, c := range recipe.Checks() {
 		list := []*misstepv1.Check{{Name: c.Name}}
 		shadow := slices.Contains([]string{recipe.JfrShadow, recipe.ProfilerShadow}, c.Name)
 		sites := c.Name == recipe.EventEdges
-		assert.Equal(t, c.Slot != recipe.NoSlot || shadow || sites, recipe.NeedsAgent(list), c.Name)
+		stacks := c.Name == recipe.Samplers
+		assert.Equal(t, c.Slot != recipe.NoSlot || shadow || sites || stacks, recipe.NeedsAgent(list), c.Name)
 		assert.Equal(t, sites, recipe.NeedsSites(list), c.Name)
+		assert.Equal(t, stacks, recipe.NeedsStacks(list), c.Name)
 		assert.Equal(t, shadow, recipe.NeedsTap(list), c.Name)
 		if shadow {
 			assert.True(t, recipe.NeedsMethods(list), c.Name)

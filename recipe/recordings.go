@@ -43,13 +43,18 @@ var ofRecordings = []Check{
 	{
 		Word: Word{
 			Samplers,
-			"each sample overlaps with what is common to another sampler's neighbouring samples of the thread; intervals and " +
-				"lost samples",
-			"each sampler observes the same thread; weak by itself",
+			"each sample of a thread: compared with what another sampler's samples before and after have in common, which is weak, and " +
+				"with the stack that the workload says to stand still (workload still), which is exact",
+			"seed: validation-agent; measured: docs/figures/0013-recordings.md",
 		},
-		Slot: NoSlot, Profilers: anyProfiler, Share: 1, ShareOf: sharesOfSamples,
-		Suspect: "every sampler", Trusted: "the samplers' neighbouring samples", At: "sample",
+		Slot: NoSlot, Stacks: true, Profilers: anyProfiler, Share: 1, ShareOf: sharesOfSamples,
+		Suspect: "every sampler", Trusted: "another sampler's neighbouring samples, or a stack that stands still", At: "sample",
 		Expected: "samplers of one thread agree in the frames that stay between their samples.",
+		Rules:    []string{"between-samples", "tiny-overlap", "another-entry", "span-edge"},
+		Kinds:    []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci"},
+		Reasons: []string{
+			"depth", "no-stack", "incomplete", "unknown-method", "no-neighbour", "no-common-part", "overrun",
+		},
 	},
 	{
 		Word: Word{
@@ -81,7 +86,7 @@ var ofRecordings = []Check{
 
 // recordedRules, recordedReasons and recordedKinds are words of these checks that are no words of the agent's.
 var (
-	recordedRules   = slices.Concat(shadowRules, chunkRules)
-	recordedReasons = slices.Concat(shadowReasons, chunkReasons)
+	recordedRules   = slices.Concat(shadowRules, chunkRules, samplersRules)
+	recordedReasons = slices.Concat(shadowReasons, chunkReasons, samplersReasons)
 	recordedKinds   = slices.Concat(chunkKinds)
 )

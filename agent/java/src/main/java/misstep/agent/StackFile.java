@@ -32,14 +32,30 @@ final class StackFile {
     return epoch + System.nanoTime();
   }
 
-  /** The epoch's time at nanoTime 0, by a change of the clock that all JDKs have, in milliseconds. */
+  /**
+   * The epoch's time at nanoTime 0, by a change of the clock that all JDKs have, in milliseconds,
+   * that was seen within 50 microseconds; on a machine that is too busy for that by the best of 99.
+   */
   private static long epoch() {
-    long first = System.currentTimeMillis();
-    long millis;
-    do {
-      millis = System.currentTimeMillis();
-    } while (millis == first);
-    return millis * 1_000_000 - System.nanoTime();
+    long best = Long.MAX_VALUE;
+    long epoch = 0;
+    long before = System.nanoTime(); // the change comes after this
+    long millis = System.currentTimeMillis();
+    for (int changes = 0; changes < 99 && best > 50_000; ) {
+      long now = System.nanoTime();
+      long next = System.currentTimeMillis();
+      if (next != millis) {
+        long after = System.nanoTime();
+        if (after - before < best) {
+          best = after - before;
+          epoch = next * 1_000_000 - after;
+        }
+        millis = next;
+        changes++;
+      }
+      before = now;
+    }
+    return epoch;
   }
 
   /** Adds a number, at least 0, to the next record. */

@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"misstep/recipe"
+)
+
+// seenStacks is what a stacks.bin has: the rounds, and how many traces of a thread have a method.
+type seenStacks struct {
+	summary StackSummary
+	threads map[string]int
+	methods map[string]int
+}
+
+func readStacks(t *testing.T, dir string) seenStacks {
+	t.Helper()
+	s := seenStacks{threads: map[string]int{}, methods: map[string]int{}}
+	var err error
+	s.summary, err = ReadStacks(filepath.Join(dir, FileStacks), func(r StackRound) error {
+		require.LessOrEqual(t, r.Begin, r.End)
+		require.WithinDuration(t, time.Now(), time.Unix(0, r.Begin), time.Hour)
+		for _, stack := range r.Stacks {
+			s.threads[stack.Thread.Name]++
+			for _, f := range stack.Frames {
+				s.methods[f.Class+"."+f.Method]++
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return s
+}
+
+// On every JDK the thread takes stack traces, alone in a JVM that is not patched, and in one whose methods are instrumented.
+func TestStackTracesAreTaken(t *testing.T) {
+	for _, j := range catalogued(t) {
+		for name, checks := range map[string]map[string]float64{"alone": nil, "instrumented": {recipe.GstAsgct: 0.01}} {
+			t.Run(j.String()+" "+name, func(t *testing.T) {
+				out := t.TempDir()
+				r := run(t, j, Options{Out: out, Checks: checks, Stacks: 5 * time.Millisecond}, []string{"-Xmx64m"}, "Churn", "1", "return")
+				requireSound(t, r)
+				require.Equal(t, checks != nil, r.status.Instrumented > 0)
+				s := readStacks(t, out)
+				t.Logf("%+v, %d methods, %d threads", s.summary, len(s.methods), len(s.threads))
+				require.Greater(t, s.summary.Rounds, 2)
+				require.Positive(t, s.threads["main"])
+				require.Positive(t, s.methods["Churn.main"])
+				require.NotContains(t, s.threads, "misstep-stacks", "it does not show itself")
+			})
+		}
+	}
+}
+
+// The thread has no shadow and gets no signals: where only it is to be sampled, nothing is.
+func TestTheStackSamplerIsLeftAlone(t *testing.T) {
+	for _, j := range jvms(t) {
+		t.Run(j.String(), func(t *testing.T) {
+			out := t.TempDir()
+			r := run(t, j, Options{
+				Out: out, Checks: map[string]float64{recipe.AsgctShadow: 1, recipe.GstAsgct: 1}, Interval: time.Millisecond,
+				Threads: "name:misstep-*", Stacks: 2 * time.Millisecond,
+			}, nil, "Churn", "1", "return")
+			requireSound(t, r)
+			require.Greater(t, readStacks(t, out).summary.Rounds, 2)
+			require.Zero(t, r.status.Sent)
+			for _, m := range r.mismatches {
+				require.NotContains(t, m.Thread, "misstep")
+			}
+		})
+	}
+}
