@@ -1,0 +1,213 @@
+// Package samplers judges what several samplers saw of the same thread: JFR's CPU-time and execution samplers, async-profiler, and
+// Thread.getAllStackTraces(), called by a Java thread of the agent's.
+//
+// A sample of one sampler is compared with what the samples of another before and after it have in common from the bottom. That is
+// weak where stacks move: a thread may leave a method and come back between two samples. It is exact where a workload says which
+// stack stood on which thread from when to when: then each sample has that stack below what moved.
+package samplers
+
+import (
+	"time"
+
+	"misstep/agent"
+	"misstep/runner/recording"
+)
+
+// Sampler is who took a sample.
+type Sampler uint8
+
+// The samplers. Those of JFR are jdk.CPUTimeSample (JDK 25 and later), jdk.ExecutionSample and jdk.NativeMethodSample.
+const (
+	JFRCPUTime Sampler = iota
+	JFRExecution
+	JFRNative
+	AsyncProfiler
+	AllStackTraces
+	samplerCount
+)
+
+// String is the sampler's name, which is also the source of its traces in mismatches.
+func (s Sampler) String() string {
+	return [samplerCount]string{"jfr-cpu-time", "jfr-execution", "jfr-native", "async-profiler", "all-stack-traces"}[s]
+}
+
+// Options of a judge.
+type Options struct {
+	// AsyncProfiler says that the recording is async-profiler's, whose jdk.ExecutionSamples are its own.
+	AsyncProfiler bool
+	// Samples that are kept, from which the rest is judged as void; default 2,097,152 (32 bytes each).
+	Samples int
+	// Mismatches that are kept apart; default 256.
+	Mismatches int
+}
+
+// Judge collects the samples of a trial. It is used by one goroutine.
+type Judge struct {
+	options Options
+	stacks  *stacks
+	threads []thread
+	byID    map[threadID]uint32
+	samples []sample
+	overrun uint64
+
+	held      map[int64][]span // by Java thread id
+	heldCount int
+	cpu       map[int64]time.Duration
+
+	recorded map[*recording.Stack]kept // of this chunk
+	traced   map[*agent.StackFrame]uint32
+}
+
+// threadID is the id of a Java thread, or of a thread of the VM's in the kernel.
+type threadID struct{ java, os int64 }
+
+type thread struct {
+	java, os int64
+	name     string
+	lost     [samplerCount]int64
+	failed   [samplerCount]int64
+}
+
+// sample is one stack trace, taken between begin and end, in nanoseconds since the epoch.
+type sample struct {
+	begin, end int64
+	thread     uint32
+	kept
+	sampler Sampler
+}
+
+// kept is a stack's number, and why it cannot be judged.
+type kept struct {
+	stack uint32
+	state stackState
+}
+
+type stackState uint8
+
+const (
+	usable stackState = iota
+	truncated
+	absent
+	unknownMethod
+	incomplete
+)
+
+// New returns a judge without samples.
+func New(o Options) *Judge {
+	if o.Samples == 0 {
+		o.Samples = 1 << 21
+	}
+	if o.Mismatches == 0 {
+		o.Mismatches = 256
+	}
+	return &Judge{
+		options: o, stacks: newStacks(), byID: map[threadID]uint32{}, held: map[int64][]span{},
+		cpu: map[int64]time.Duration{}, recorded: map[*recording.Stack]kept{}, traced: map[*agent.StackFrame]uint32{},
+	}
+}
+
+// Visit takes a record of the trial's recordings.
+func (j *Judge) Visit(r recording.Record) error {
+	switch r := r.(type) {
+	case *recording.Chunk:
+		clear(j.recorded)
+	case *recording.Event:
+		j.event(r)
+	case *recording.Lost:
+		if r.Thread != nil {
+			j.threads[j.thread(r.Thread.Java, r.Thread.OS, r.Thread.Name)].lost[JFRCPUTime] += r.Samples
+		}
+	}
+	return nil
+}
+
+func (j *Judge) event(e *recording.Event) {
+	by, ok := j.samplerOf(e.Type)
+	if !ok || e.Thread == nil || e.Thread.Name == stackSampler {
+		return
+	}
+	number := j.thread(e.Thread.Java, e.Thread.OS, e.Thread.Name)
+	if e.Failed == recording.True {
+		j.threads[number].failed[by]++
+	}
+	j.add(sample{begin: e.StartNanos, end: e.StartNanos, thread: number, kept: j.keepRecorded(e.Stack), sampler: by})
+}
+
+// stackSampler is the name of the thread that calls Thread.getAllStackTraces() (agent, StackSampler.java), which it does not show.
+const stackSampler = "misstep-stacks"
+
+func (j *Judge) samplerOf(event string) (Sampler, bool) {
+	switch event {
+	case "jdk.CPUTimeSample":
+		return JFRCPUTime, true
+	case "jdk.ExecutionSample":
+		if j.options.AsyncProfiler {
+			return AsyncProfiler, true
+		}
+		return JFRExecution, true
+	case "jdk.NativeMethodSample":
+		return JFRNative, true
+	}
+	return 0, false
+}
+
+// Round takes the stack traces of one call of Thread.getAllStackTraces().
+func (j *Judge) Round(r agent.StackRound) error {
+	for _, s := range r.Stacks {
+		k := kept{state: absent}
+		if len(s.Frames) > 0 {
+			number, known := j.traced[&s.Frames[0]]
+			if !known {
+				number = j.stacks.keep(j.stacks.traced(s.Frames))
+				j.traced[&s.Frames[0]] = number
+			}
+			if k = (kept{stack: number}); len(j.stacks.all[number]) == 0 {
+				k.state = absent
+			}
+		}
+		j.add(sample{begin: r.Begin, end: r.End, thread: j.thread(s.Thread.Java, 0, s.Thread.Name), kept: k, sampler: AllStackTraces})
+	}
+	return nil
+}
+
+func (j *Judge) add(s sample) {
+	if len(j.samples) == j.options.Samples {
+		j.overrun++
+		return
+	}
+	j.samples = append(j.samples, s)
+}
+
+func (j *Judge) keepRecorded(s *recording.Stack) kept {
+	if s == nil {
+		return kept{state: absent}
+	}
+	if k, known := j.recorded[s]; known {
+		return k
+	}
+	frames, state := j.stacks.recorded(s)
+	k := kept{state: state}
+	if state == usable {
+		k.stack = j.stacks.keep(frames)
+	}
+	j.recorded[s] = k
+	return k
+}
+
+// thread returns the number of a thread: by its Java id, which is not used twice in a JVM, or by the kernel's without one.
+func (j *Judge) thread(java, os int64, name string) uint32 {
+	id := threadID{java: java}
+	if java == 0 {
+		id.os = os
+	}
+	number, known := j.byID[id]
+	if !known {
+		number = uint32(len(j.threads))
+		j.threads = append(j.threads, thread{java: java, name: name})
+		j.byID[id] = number
+	}
+	if t := &j.threads[number]; t.os == 0 {
+		t.os = os
+	}
+	return number
+}
