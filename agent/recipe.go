@@ -33,7 +33,7 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: recipe.AgentSignal(r),
 		Tap: tapOf(r), TapAsgct: TapAsgctShare, Sites: recipe.NeedsSites(r.GetChecks()),
 		Stacks: stacksOf(r),
-		Burst: int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(),
+		Burst:  int(sampling.GetBurst()), Guesses: int(sampling.GetGuesses()), Threads: sampling.GetThreads(),
 		Depth: int(limits.GetStackDepth()), Evidence: r.GetEvidence(), MaxMismatches: int(limits.GetMismatches()),
 	}
 }

@@ -29,6 +29,7 @@ type consumer interface {
 var consumers = map[string]func(t *trial, c *misstepv1.Check) (consumer, error){
 	recipe.JfrShadow:      shadowJudge,
 	recipe.ProfilerShadow: shadowJudge,
+	recipe.Samplers:       samplersJudge,
 	recipe.JfrChunks: func(t *trial, _ *misstepv1.Check) (consumer, error) {
 		return chunks.New(t.keeps()), nil
 	},
