@@ -97,7 +97,7 @@ func TestStackTracesOfARecipe(t *testing.T) {
 	}{
 		{&misstepv1.Recipe{Profiler: profiler(20 * time.Millisecond), Checks: checks}, 20 * time.Millisecond},
 		{&misstepv1.Recipe{Profiler: profiler(time.Millisecond), Checks: checks}, leastStacks},
-		{&misstepv1.Recipe{Profiler: profiler(0), Checks: checks}, standardStacks},
+		{&misstepv1.Recipe{Profiler: profiler(0), Checks: checks}, recipe.DefaultProfilerInterval},
 		{&misstepv1.Recipe{Profiler: profiler(time.Millisecond), Checks: []*misstepv1.Check{{Name: recipe.JfrChunks}}}, 0},
 	} {
 		require.Equal(t, c.want, OptionsOf(c.recipe, "/o").Stacks, c.recipe)

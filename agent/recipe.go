@@ -50,17 +50,13 @@ func tapOf(r *misstepv1.Recipe) string {
 	return taps[r.GetProfiler().GetName()]
 }
 
-const (
-	// standardStacks is a profiler's interval if a recipe leaves it out. Each call of Thread.getAllStackTraces() stops all threads, so
-	// that it is made at most every leastStacks.
-	standardStacks = 10 * time.Millisecond
-	leastStacks    = 5 * time.Millisecond
-)
+// leastStacks is the least time between two calls of Thread.getAllStackTraces(): each stops all threads.
+const leastStacks = 5 * time.Millisecond
 
 // stacksOf returns the interval between the agent's stack traces of all threads, 0 where no check needs them.
 func stacksOf(r *misstepv1.Recipe) time.Duration {
 	if !recipe.NeedsStacks(r.GetChecks()) {
 		return 0
 	}
-	return max(leastStacks, cmp.Or(r.GetProfiler().GetInterval().AsDuration(), standardStacks))
+	return max(leastStacks, recipe.ProfilerInterval(r.GetProfiler()))
 }

@@ -1,5 +1,5 @@
-// Command jfr measures what is checked about JFR's recordings and what that costs. PARTS=tap measures that part only, with the
-// whole budget.
+// Command jfr measures what is checked about JFR's recordings and what that costs. PARTS=tap,intervals measures these parts
+// only, with the whole budget.
 package main
 
 import (
@@ -53,6 +53,13 @@ func run(ctx context.Context, stdout io.Writer) error {
 			runs, err := measureTap(ctx, bed, reader, until)
 			if err == nil {
 				add("tap", runs, fmt.Sprintf("%d runs of the tap", len(runs)), tapGoals(runs), tapTables(runs)...)
+			}
+			return err
+		}},
+		{Name: "intervals", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
+			m, err := measureIntervals(ctx, bed, reader, until)
+			if err == nil {
+				add("intervals", m.cells, m.reached(), m.goals(), m.table())
 			}
 			return err
 		}},

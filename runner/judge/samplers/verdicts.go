@@ -14,8 +14,8 @@ const held = "held"
 
 // Figures are the verdicts apart by how they came about.
 type Figures struct {
-	// Held samples were compared with a stack that stood, Wrong of them differ.
-	Held, Wrong uint64
+	// Held samples were compared with a stack that stood. Of them Wrong differ, and Edge are tolerated near its begin or end.
+	Held, Wrong, Edge uint64
 	// Neighbours were compared with another sampler's samples before and after. Of them Strict do not contain all that these have
 	// in common, Tiny have at most a tenth of it, Apart nothing.
 	Neighbours, Strict, Tiny, Apart uint64
@@ -210,6 +210,9 @@ func (c *counting) add(f finding) {
 		figures.Held++
 		if f.kind != "" {
 			figures.Wrong++
+		}
+		if f.rule != "" {
+			figures.Edge++
 		}
 	case f.neighbours:
 		figures.Neighbours++
