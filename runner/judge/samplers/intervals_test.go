@@ -20,7 +20,9 @@ func TestIntervals(t *testing.T) {
 	tr.event(execution, 100, "run")
 	tr.round(100, 101, "run")
 	require.NoError(t, tr.Visit(&recording.Lost{Thread: worker, Samples: 3}))
-	require.NoError(t, tr.Visit(&recording.Event{Type: cpuTime, StartNanos: 220 * millisecond, Thread: worker, Failed: recording.True}))
+	require.NoError(t, tr.Visit(&recording.Event{
+		Type: cpuTime, StartNanos: 220 * millisecond, Thread: worker, Failed: recording.True,
+	}))
 	tr.cpu[7] = 70 * time.Millisecond
 	got := tr.Intervals(map[Sampler]time.Duration{JFRCPUTime: 10 * time.Millisecond, JFRExecution: 20 * time.Millisecond})
 	require.Len(t, got, 2, "none was requested of Thread.getAllStackTraces()")

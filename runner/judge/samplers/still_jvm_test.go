@@ -17,8 +17,8 @@ import (
 	"misstep/runner/recording"
 )
 
-// still runs the workload of that name under JFR and the agent's stack traces on a JDK of the catalogue, and returns the folder with
-// still.jfr, stdout and agent/stacks.bin, and the helper that reads the recording.
+// still runs the workload of that name under JFR and the agent's stack traces on a JDK of the catalogue, and returns the folder
+// with still.jfr, stdout and agent/stacks.bin, and the helper that reads the recording.
 func still(t *testing.T, name string) (string, recording.Helper) {
 	t.Helper()
 	home := func(name string) string {
@@ -88,8 +88,8 @@ func without(s *recording.Stack, at int) *recording.Stack {
 	return &changed
 }
 
-// Every sampler has samples of stacks that stand still, and none is wrong. A frame that is taken out of such a sample, in the middle
-// or at the bottom, is noticed in each.
+// Every sampler has samples of stacks that stand still, and none is wrong. A frame that is taken out of such a sample, in the
+// middle or at the bottom, is noticed in each.
 func TestSamplesOfStacksThatStandStill(t *testing.T) {
 	for _, name := range []string{"jdk17", "jdk25"} {
 		t.Run(name, func(t *testing.T) {
