@@ -57,6 +57,7 @@ var small = map[string][]string{
 	"mix":           {"2000", "7"},
 	"pekko":         {"8", "20000"},
 	"scala3":        {"20"},
+	"still":         {"20", "4", "7"},
 	"stubs":         {"4"},
 	"upcalls":       {"2", "7"},
 	"vthread-yield": {"8", "100"},
