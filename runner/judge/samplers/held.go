@@ -45,7 +45,7 @@ func (j *Judge) Held(output io.Reader) error {
 			break // without its line feed it may not be whole
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
-			continue // the rest of it is no line of ours either
+			continue // the rest of it is not such a line either
 		}
 		if err != nil {
 			return fmt.Errorf("read which stacks stood: %w", err)

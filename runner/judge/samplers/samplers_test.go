@@ -79,7 +79,7 @@ func (tr trial) stood(begin, end int64, frames string) {
 		begin*millisecond, end*millisecond))))
 }
 
-// verdicts returns the counts as a text, and the mismatches.
+// verdicts returns the counts as a string, and the mismatches.
 func (tr trial) verdicts() (string, []*misstepv1.Mismatch) {
 	tr.t.Helper()
 	v := tr.Verdicts()
