@@ -55,7 +55,7 @@ type Judge struct {
 	cpu       map[int64]time.Duration
 
 	recorded map[*recording.Stack]kept // of this chunk
-	traced   map[*agent.StackFrame]uint32
+	traced   map[uint32]tracedStack    // by thread: the last one
 }
 
 // threadID is the id of a Java thread, or of a thread of the VM's in the kernel.
@@ -90,7 +90,14 @@ const (
 	absent
 	unknownMethod
 	incomplete
+	noRoom
 )
+
+// tracedStack is a stack of Thread.getAllStackTraces(), known by its first frame.
+type tracedStack struct {
+	first *agent.StackFrame
+	kept
+}
 
 // New returns a judge without samples.
 func New(o Options) *Judge {
@@ -102,7 +109,7 @@ func New(o Options) *Judge {
 	}
 	return &Judge{
 		options: o, stacks: newStacks(), byID: map[threadID]uint32{}, held: map[int64][]span{},
-		cpu: map[int64]time.Duration{}, recorded: map[*recording.Stack]kept{}, traced: map[*agent.StackFrame]uint32{},
+		cpu: map[int64]time.Duration{}, recorded: map[*recording.Stack]kept{}, traced: map[uint32]tracedStack{},
 	}
 }
 
@@ -154,18 +161,16 @@ func (j *Judge) samplerOf(event string) (Sampler, bool) {
 // Round takes the stack traces of one call of Thread.getAllStackTraces().
 func (j *Judge) Round(r agent.StackRound) error {
 	for _, s := range r.Stacks {
-		k := kept{state: absent}
+		number, k := j.thread(s.Thread.Java, 0, s.Thread.Name), kept{state: absent}
 		if len(s.Frames) > 0 {
-			number, known := j.traced[&s.Frames[0]]
-			if !known {
-				number = j.stacks.keep(j.stacks.traced(s.Frames))
-				j.traced[&s.Frames[0]] = number
+			last := j.traced[number]
+			if last.first != &s.Frames[0] {
+				last = tracedStack{&s.Frames[0], j.stacks.keep(j.stacks.traced(s.Frames))}
+				j.traced[number] = last
 			}
-			if k = (kept{stack: number}); len(j.stacks.all[number]) == 0 {
-				k.state = absent
-			}
+			k = last.kept
 		}
-		j.add(sample{begin: r.Begin, end: r.End, thread: j.thread(s.Thread.Java, 0, s.Thread.Name), kept: k, sampler: AllStackTraces})
+		j.add(sample{begin: r.Begin, end: r.End, thread: number, kept: k, sampler: AllStackTraces})
 	}
 	return nil
 }
@@ -188,7 +193,7 @@ func (j *Judge) keepRecorded(s *recording.Stack) kept {
 	frames, state := j.stacks.recorded(s)
 	k := kept{state: state}
 	if state == usable {
-		k.stack = j.stacks.keep(frames)
+		k = j.stacks.keep(frames)
 	}
 	j.recorded[s] = k
 	return k

@@ -301,6 +301,18 @@ func TestMoreSamplesThanAreKeptAreVoid(t *testing.T) {
 	assert.Equal(t, "5: match 2, mismatch 0, void(overrun) 3", got)
 }
 
+func TestStacksForWhichThereIsNoRoomAreVoid(t *testing.T) {
+	tr := newTrial(t, Options{})
+	tr.Judge.stacks.room = 2
+	tr.stood(0, 1000, "h run")
+	tr.event(cpuTime, 100, "h run")
+	tr.event(cpuTime, 101, "x h run")
+	tr.round(102, 103, "y h run")
+	tr.round(104, 105, "h run")
+	got, _ := tr.verdicts()
+	assert.Equal(t, "4: match 2, mismatch 0, void(overrun) 2", got)
+}
+
 func TestTheSamplersOwnThreadIsLeftOut(t *testing.T) {
 	j := New(Options{})
 	require.NoError(t, j.Visit(&recording.Event{Type: cpuTime, Thread: &recording.Thread{Java: 9, Name: "misstep-stacks"}}))

@@ -27,12 +27,16 @@ type stacks struct {
 	byName map[methodName]uint32
 	all    []stack
 	byText map[string]uint32
-	buffer []byte
 	text   []byte
+	// room is the number of locations that may still be kept.
+	room int
 }
 
+// mostLocations of all different stacks are kept: about 12 bytes each.
+const mostLocations = 1 << 25
+
 func newStacks() *stacks {
-	return &stacks{byName: map[methodName]uint32{}, byText: map[string]uint32{}}
+	return &stacks{byName: map[methodName]uint32{}, byText: map[string]uint32{}, room: mostLocations}
 }
 
 func (s *stacks) location(class, method string, line int32) location {
@@ -48,19 +52,25 @@ func (s *stacks) location(class, method string, line int32) location {
 	return location{number, max(line, 0)}
 }
 
-// keep returns the number of a stack.
-func (s *stacks) keep(frames stack) uint32 {
+// keep returns the number of a stack that is not empty; it has none when there is no room left.
+func (s *stacks) keep(frames stack) kept {
+	if len(frames) == 0 {
+		return kept{state: absent}
+	}
 	s.text = s.text[:0]
 	for _, f := range frames {
 		s.text = binary.AppendUvarint(binary.AppendUvarint(s.text, uint64(f.name)), uint64(f.line))
 	}
 	number, known := s.byText[string(s.text)]
 	if !known {
+		if s.room -= len(frames); s.room < 0 {
+			return kept{state: noRoom}
+		}
 		number = uint32(len(s.all))
 		s.all = append(s.all, append(stack(nil), frames...))
 		s.byText[string(s.text)] = number
 	}
-	return number
+	return kept{stack: number}
 }
 
 // nativeDescriptor is what async-profiler gives the native functions in a trace (its src/lookup.cpp).
@@ -91,9 +101,6 @@ func (s *stacks) recorded(from *recording.Stack) (stack, stackState) {
 		default:
 			frames = append(frames, s.location(m.Class, m.Name, f.Line))
 		}
-	}
-	if len(frames) == 0 {
-		return nil, absent
 	}
 	return frames, usable
 }

@@ -82,6 +82,7 @@ type finding struct {
 
 var reasons = map[stackState]string{
 	truncated: voidDepth, absent: voidNoStack, unknownMethod: voidUnknownMethod, incomplete: voidIncomplete,
+	noRoom: voidOverrun,
 }
 
 func (j *Judge) judge(s sample, sequence uint64, beside *lanes) finding {
