@@ -48,7 +48,7 @@ func still(t *testing.T, name string) (string, recording.Helper) {
 	require.NoError(t, err)
 	args = append(args, "-Xmx128m", "-XX:FlightRecorderOptions=stackdepth=1024",
 		"-XX:StartFlightRecording=filename="+filepath.Join(dir, "still.jfr")+",settings="+settings,
-		"-Dmisstep.repetitions=2", "-cp", lib+"/*", "misstep.workloads.still.Main")
+		"-Dmisstep.repetitions=4", "-cp", lib+"/*", "misstep.workloads.still.Main")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(home(name), "bin", "java"), args...)
 	stdout, err := os.Create(filepath.Join(dir, "stdout"))
 	require.NoError(t, err)
