@@ -42,7 +42,8 @@ func TestStackTracesAreTaken(t *testing.T) {
 		for name, checks := range map[string]map[string]float64{"alone": nil, "instrumented": {recipe.GstAsgct: 0.01}} {
 			t.Run(j.String()+" "+name, func(t *testing.T) {
 				out := t.TempDir()
-				r := run(t, j, Options{Out: out, Checks: checks, Stacks: 5 * time.Millisecond}, []string{"-Xmx64m"}, "Churn", "1", "return")
+				o := Options{Out: out, Checks: checks, Stacks: 5 * time.Millisecond}
+				r := run(t, j, o, []string{"-Xmx64m"}, "Churn", "1", "return")
 				requireSound(t, r)
 				require.Equal(t, checks != nil, r.status.Instrumented > 0)
 				s := readStacks(t, out)

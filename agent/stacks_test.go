@@ -90,7 +90,8 @@ func TestStacksVisitorsErrorIsReturned(t *testing.T) {
 }
 
 func FuzzParseStacks(f *testing.F) {
-	f.Add(stackFile(stackBytes('H', 1, "main"), stackBytes('F', "a.B", "m", 7), stackBytes('R', 1000, 5, 1, 1, 2, 1), stackBytes('Z')))
+	f.Add(stackFile(stackBytes('H', 1, "main"), stackBytes('F', "a.B", "m", 7), stackBytes('R', 1000, 5, 1, 1, 2, 1),
+		stackBytes('Z')))
 	f.Add(stackFile(stackBytes('R', 1, 1, 77), []byte{'H', 2, 1, 9}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		rounds := 0

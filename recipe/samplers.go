@@ -36,7 +36,8 @@ var samplersReasons = []Word{
 		"the samplers' intervals",
 	},
 	{
-		"no-common-part", "the neighbouring samples have nothing in common: one of them is wrong, which is judged by its own neighbours",
+		"no-common-part",
+		"the neighbouring samples have nothing in common: one of them is wrong, which is judged by its own neighbours",
 		"the bottom of a thread's stack",
 	},
 }

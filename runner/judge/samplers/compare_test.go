@@ -11,7 +11,7 @@ import (
 // stackOf makes a stack of words, innermost first: a method, and a line behind a colon.
 func stackOf(text string) stack {
 	var s stack
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		name, line, _ := strings.Cut(word, ":")
 		number, _ := strconv.Atoi(line)
 		s = append(s, location{uint32(name[0]), int32(number)})

@@ -39,7 +39,7 @@ func (tr trial) event(kind string, at int64, frames string) {
 	s := tr.stacks[frames]
 	if s == nil && frames != "" {
 		s = &recording.Stack{}
-		for _, word := range strings.Fields(frames) {
+		for word := range strings.FieldsSeq(frames) {
 			if word == "!" {
 				s.Truncated = true
 				continue
@@ -59,7 +59,7 @@ func methodOf(word string) *recording.Method {
 func (tr trial) round(begin, end int64, frames string) {
 	tr.t.Helper()
 	var stack []agent.StackFrame
-	for _, word := range strings.Fields(frames) {
+	for word := range strings.FieldsSeq(frames) {
 		stack = append(stack, agent.StackFrame{Class: "p.C", Method: word})
 	}
 	require.NoError(tr.t, tr.Round(agent.StackRound{
@@ -72,7 +72,7 @@ func (tr trial) round(begin, end int64, frames string) {
 func (tr trial) stood(begin, end int64, frames string) {
 	tr.t.Helper()
 	line := "misstep: stack 1"
-	for _, word := range strings.Fields(frames) {
+	for word := range strings.FieldsSeq(frames) {
 		line += " p.C." + word + ":0"
 	}
 	require.NoError(tr.t, tr.Held(strings.NewReader(fmt.Sprintf("%s\nmisstep: held 1 7 %d %d\n", line,
