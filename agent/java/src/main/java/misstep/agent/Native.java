@@ -56,7 +56,8 @@ final class Native {
   static native void failed(String className, String why);
 
   /**
-   * Makes the calling thread one that no check observes: it has no shadow stack and gets no signals.
+   * Makes the calling thread one that no check observes: it has no shadow stack and gets no
+   * signals.
    *
    * @param thread the calling one
    */

@@ -13,8 +13,8 @@ import java.util.Set;
 
 /**
  * The instrumentation's part of the agent's option string: {@code key=value} pairs separated by
- * commas, lists inside a value separated by semicolons. Keys of the native half are ignored; it
- * has validated all of them.
+ * commas, lists inside a value separated by semicolons. Keys of the native half are ignored; it has
+ * validated all of them.
  *
  * <ul>
  *   <li>{@code out}: folder for the agent's files, among them that of {@link MethodList}

@@ -114,7 +114,9 @@ final class StackSampler extends Thread {
     }
   }
 
-  /** Writes the thread's number, and its trace as the number of frames + 1, or 0 for the last one. */
+  /**
+   * Writes the thread's number, and its trace as the number of frames + 1, or 0 for the last one.
+   */
   private void write(Known known, StackTraceElement[] trace) {
     file.number(known.number);
     if (Arrays.equals(known.last, trace)) {

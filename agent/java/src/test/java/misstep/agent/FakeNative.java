@@ -117,7 +117,9 @@ final class FakeNative {
     return writer.toByteArray();
   }
 
-  /** A buffer of ENTRIES entries, whose countdown has as many, so that both ways to push are taken. */
+  /**
+   * A buffer of ENTRIES entries, whose countdown has as many, so that both ways to push are taken.
+   */
   private static void attach(MethodVisitor mv) {
     mv.visitCode();
     unsafe(mv);

@@ -25,7 +25,8 @@ enum Activity {
     @Override
     void until(long nanos) {
       for (int i = 0; System.nanoTime() < nanos; i++) {
-        sink += fibonacci(12) + Pattern.compile("(a+)+b" + i % 7).matcher("aaaaab" + i).groupCount();
+        sink +=
+            fibonacci(12) + Pattern.compile("(a+)+b" + i % 7).matcher("aaaaab" + i).groupCount();
         Object[] words = new Object[64];
         for (int k = 0; k < words.length; k++) {
           words[k] = "w" + (k * 31 + i) % 1009;
@@ -90,7 +91,6 @@ enum Activity {
 
   /** Lasts until System.nanoTime() is about so. */
   abstract void until(long nanos) throws InterruptedException;
-
 
   private static long fibonacci(int n) {
     return n < 2 ? 1 : fibonacci(n - 1) + fibonacci(n - 2) + 1;

@@ -10,8 +10,8 @@ import java.util.Map;
  *
  * <ul>
  *   <li>{@code misstep: stack N CLASS.METHOD:LINE ...}, innermost first, line at most 0 if unknown
- *   <li>{@code misstep: held N THREAD BEGIN END}: the stack stood on the thread of that Java id from
- *       BEGIN to END, in nanoseconds since the epoch; the line of its first frame is not known
+ *   <li>{@code misstep: held N THREAD BEGIN END}: the stack stood on the thread of that Java id
+ *       from BEGIN to END, in nanoseconds since the epoch; the line of its first frame is not known
  *   <li>{@code misstep: cpu THREAD NANOS}: what the thread used, at its end
  * </ul>
  */
@@ -67,7 +67,14 @@ final class Report {
         System.out.println("misstep: stack " + number + text);
       }
       System.out.println(
-          "misstep: held " + number + ' ' + Thread.currentThread().getId() + ' ' + begin + ' ' + end);
+          "misstep: held "
+              + number
+              + ' '
+              + Thread.currentThread().getId()
+              + ' '
+              + begin
+              + ' '
+              + end);
     }
   }
 
