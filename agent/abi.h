@@ -117,13 +117,14 @@
 #define MISSTEP_SCHEDULE_RECORD_SIZE 80
 #define MISSTEP_SCHEDULE_CAPACITY 262144
 
-// tap.bin: the calls of other samplers' signal handlers, each with the shadow of its thread at that instant. A header that
-// is mapped, then records. A record begins with u32 size (its own bytes, a multiple of 8) and u32 kind.
+// tap.bin: the calls of other samplers' signal handlers, each with the shadow of its thread at that instant. A header
+// that is mapped, then records. A record begins with u32 size (its own bytes, a multiple of 8) and u32 kind.
 
 // u64 magic: "MISSTAP1" read as a little-endian number.
 #define MISSTEP_TAP_MAGIC 0x315041545353494d
 #define MISSTEP_TAP_MAGIC_OFFSET 0
-// u32 version of tap.bin, u32 process id, u32 flags, u32 source of ticks, u32 for each tap (prof, usr2) its signal, 0 = off
+// u32 version of tap.bin, u32 process id, u32 flags, u32 source of ticks, u32 for each tap (prof, usr2) its signal, 0 =
+// off
 #define MISSTEP_TAP_VERSION 2
 #define MISSTEP_TAP_VERSION_OFFSET 8
 #define MISSTEP_TAP_PID_OFFSET 12
@@ -139,8 +140,8 @@
 #define MISSTEP_TAP_TICKS_CNTVCT 2
 // u64 for each tap: calls of its handler. Each call has a record or is lost.
 #define MISSTEP_TAP_CALLS_OFFSET 32
-// u64 for each reason: lost calls. Reasons: more threads than buffers; the thread's buffer was full; the agent had ended;
-// the file has reached its largest size, or could not be written.
+// u64 for each reason: lost calls. Reasons: more threads than buffers; the thread's buffer was full; the agent had
+// ended; the file has reached its largest size, or could not be written.
 #define MISSTEP_TAP_LOST_OFFSET 48
 #define MISSTEP_TAP_LOST_BUFFERS 0
 #define MISSTEP_TAP_LOST_FULL 1
@@ -154,7 +155,8 @@
 #define MISSTEP_TAP_HEADER 4096
 #define MISSTEP_TAP_MOST_BYTES 4294967296
 
-// Kinds of records. A call that is pending has not returned yet: never in the file. Padding is never in the file either.
+// Kinds of records. A call that is pending has not returned yet: never in the file. Padding is never in the file
+// either.
 #define MISSTEP_TAP_CALL 1
 #define MISSTEP_TAP_NAME 2
 #define MISSTEP_TAP_CLOCK 3
@@ -163,14 +165,15 @@
 #define MISSTEP_TAP_PADDING 6
 
 // A call: u32 tid, u32 signal, u32 flags, u32 entries of the shadow that follow (the newest), u32 entries on the shadow
-// stack, u32 generation of the handler, u32 taps below this one on the thread, u32 phase (see thread slots); u64 pc, sp, fp
-// where the thread was interrupted; u64 CLOCK_MONOTONIC nanoseconds at entry, right before the original handler and right
-// after it; u64 ticks right before it and right after it. A call without return has 0 in both fields of the return.
-// What ran there: 16 bytes of code at pc, u32 how many of them are known, u32 bytes of return code that follow, u64 address
-// of a return address on the stack, u64 another return address, u32 state of pc, u32 state of what that other one points
-// at, u32 id of the compiled method that pc is in (0: none), i32 result of AsyncGetCallTrace, u32 frames of it that follow.
-// Then follow the entries, oldest first, a u32 method id each, filled up to a multiple of 8 bytes; the frames, the top one
-// first, i32 bci and u32 method id each; the return code. misstep.v1.Mismatch says what its fields return_* mean.
+// stack, u32 generation of the handler, u32 taps below this one on the thread, u32 phase (see thread slots); u64 pc,
+// sp, fp where the thread was interrupted; u64 CLOCK_MONOTONIC nanoseconds at entry, right before the original handler
+// and right after it; u64 ticks right before it and right after it. A call without return has 0 in both fields of the
+// return. What ran there: 16 bytes of code at pc, u32 how many of them are known, u32 bytes of return code that follow,
+// u64 address of a return address on the stack, u64 another return address, u32 state of pc, u32 state of what that
+// other one points at, u32 id of the compiled method that pc is in (0: none), i32 result of AsyncGetCallTrace, u32
+// frames of it that follow. Then follow the entries, oldest first, a u32 method id each, filled up to a multiple of 8
+// bytes; the frames, the top one first, i32 bci and u32 method id each; the return code. misstep.v1.Mismatch says what
+// its fields return_* mean.
 #define MISSTEP_TAP_CALL_TID_OFFSET 8
 #define MISSTEP_TAP_CALL_SIGNAL_OFFSET 12
 #define MISSTEP_TAP_CALL_FLAGS_OFFSET 16
@@ -202,9 +205,10 @@
 #define MISSTEP_TAP_MOST_ENTRIES 2048
 #define MISSTEP_TAP_MOST_FRAMES 1024
 #define MISSTEP_TAP_MOST_RETURN_CODE 256
-// flags: the thread has a shadow; its shadow ran over, so that no entries are known; the stack that was interrupted is not
-// the thread's own; virtual threads were mounted on the thread; AsyncGetCallTrace was asked; it was to be asked, but the
-// thread was in the agent or on another stack; it may have had more frames; the return address occurs once more above.
+// flags: the thread has a shadow; its shadow ran over, so that no entries are known; the stack that was interrupted is
+// not the thread's own; virtual threads were mounted on the thread; AsyncGetCallTrace was asked; it was to be asked,
+// but the thread was in the agent or on another stack; it may have had more frames; the return address occurs once more
+// above.
 #define MISSTEP_TAP_CALL_SHADOW 1
 #define MISSTEP_TAP_CALL_OVERFLOW 2
 #define MISSTEP_TAP_CALL_OTHER_STACK 4
@@ -229,16 +233,16 @@
 #define MISSTEP_TAP_NAME_LENGTH_OFFSET 12
 #define MISSTEP_TAP_NAME_SIZE 16
 
-// The clocks at one instant, to convert between them: u64 CLOCK_MONOTONIC nanoseconds, u64 CLOCK_REALTIME nanoseconds, u64
-// ticks, u64 nanoseconds that reading them took.
+// The clocks at one instant, to convert between them: u64 CLOCK_MONOTONIC nanoseconds, u64 CLOCK_REALTIME nanoseconds,
+// u64 ticks, u64 nanoseconds that reading them took.
 #define MISSTEP_TAP_CLOCK_MONOTONIC_OFFSET 8
 #define MISSTEP_TAP_CLOCK_REALTIME_OFFSET 16
 #define MISSTEP_TAP_CLOCK_TICKS_OFFSET 24
 #define MISSTEP_TAP_CLOCK_TOOK_OFFSET 32
 #define MISSTEP_TAP_CLOCK_SIZE 40
 
-// Another handler was found and tapped: u32 signal, u32 generation, u64 CLOCK_MONOTONIC nanoseconds, u64 its address, u64
-// its flags (sa_flags).
+// Another handler was found and tapped: u32 signal, u32 generation, u64 CLOCK_MONOTONIC nanoseconds, u64 its address,
+// u64 its flags (sa_flags).
 #define MISSTEP_TAP_HANDLER_SIGNAL_OFFSET 8
 #define MISSTEP_TAP_HANDLER_GENERATION_OFFSET 12
 #define MISSTEP_TAP_HANDLER_NANOS_OFFSET 16
@@ -246,17 +250,17 @@
 #define MISSTEP_TAP_HANDLER_SA_FLAGS_OFFSET 32
 #define MISSTEP_TAP_HANDLER_SIZE 40
 
-// sites.bin: of each class, as the JVM runs it, the instructions of its methods at which a frame can stand below another one,
-// and what they call. The magic, then records: a tag of one byte, the size of what follows, the values one after the other. A
-// value is an unsigned LEB128 integer (u) or a string (s): its number in the file, from 1, 0 for the empty one. Names of classes
-// have slashes.
+// sites.bin: of each class, as the JVM runs it, the instructions of its methods at which a frame can stand below
+// another one, and what they call. The magic, then records: a tag of one byte, the size of what follows, the values one
+// after the other. A value is an unsigned LEB128 integer (u) or a string (s): its number in the file, from 1, 0 for the
+// empty one. Names of classes have slashes.
 //
 // string    the bytes of one string, in order of their numbers
 // class     s name, s super, u flags;
 //           u targets, for each: s owner, s name, s descriptor, u flags;
 //           u methods, for each: s name, s descriptor, u flags, u occasions on which the VM calls it;
-//             if it has code: u sites, for each: u bci (from the site before), u occasions | MISSTEP_SITES_CALLS; if it calls,
-//             u opcode and u target (from 1, 0 for one that cannot be read)
+//             if it has code: u sites, for each: u bci (from the site before), u occasions | MISSTEP_SITES_CALLS; if it
+//             calls, u opcode and u target (from 1, 0 for one that cannot be read)
 // redefined s name: a class of that name was redefined or retransformed
 // end       the file is as large as it may be: later classes are missing
 

@@ -12,8 +12,8 @@ import (
 
 // FileStacks is the name, in the agent's folder, of the file with the stack traces that a Java thread took (option stacks), which
 // StackSampler.java writes: the magic number, then records. A record is a tag (one byte), the length of its payload in bytes, and
-// the payload. Numbers are unsigned LEB128, a string is its length in bytes and UTF-8. Frames and threads are numbered from 1 in the
-// order of their records.
+// the payload. Numbers are unsigned LEB128, a string is its length in bytes and UTF-8. Frames and threads are numbered from 1 in
+// the order of their records.
 //
 //	F frame   class, method, line (0: none)
 //	H thread  Java thread id, name

@@ -43,8 +43,8 @@ var ofRecordings = []Check{
 	{
 		Word: Word{
 			Samplers,
-			"each sample of a thread: compared with what another sampler's samples before and after have in common, which is weak, " +
-				"and with the stack that the workload says to stand still (workload still), which is exact",
+			"each sample of a thread: compared with what another sampler's samples before and after have in common, " +
+				"which is weak, and with the stack that the workload says to stand still (workload still), which is exact",
 			"seed: validation-agent; measured: docs/figures/0013-recordings.md",
 		},
 		Slot: NoSlot, Stacks: true, Profilers: anyProfiler, Share: 1, ShareOf: sharesOfSamples,

@@ -42,7 +42,8 @@ var (
 	}
 	chunkRules = []Word{
 		{
-			RuleRenamedThread, "a thread is defined again with another name or group: it was renamed, or has ended, within the chunk",
+			RuleRenamedThread,
+			"a thread is defined again with another name or group: it was renamed, or has ended, within the chunk",
 			"HotSpot jfrThreadState.cpp: a thread's name is read when it is written",
 		},
 		{RuleFlushedHeader, "JFR writes a chunk's header as a constant at each flush", "HotSpot jfrChunkWriter.cpp, JDK 14"},
@@ -61,7 +62,8 @@ var (
 		},
 		{
 			RuleEndedBeforeRotation,
-			"an event of the compiler or a thread dump has its time before a transition at which the rotation's safepoint stops the thread",
+			"an event of the compiler or a thread dump has its time before a transition at which the rotation's " +
+				"safepoint stops the thread",
 			"HotSpot compilerEvent.cpp, jfrPeriodic.cpp; measured on 21, 25 and 28",
 		},
 	}

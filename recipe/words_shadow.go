@@ -25,7 +25,8 @@ var (
 		{
 			"undecided",
 			"an execution sample that begins at an interpreted frame, far below the newest entries: the thread had " +
-				"returned there before it walked its stack, or HotSpot took an outer frame for the one on top; such a sample is not marked",
+				"returned there before it walked its stack, or HotSpot took an outer frame for the one on top; " +
+				"such a sample is not marked",
 			"JEP 518; HotSpot jfrSampleRequest.cpp: build_from_context",
 		},
 		{

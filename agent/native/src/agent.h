@@ -1,7 +1,8 @@
 // The agent: its state, the engines of its checks and the threads that run them. There is one in a process.
 //
 // The modules of this folder, each of which includes those above it alone:
-//   bytecode, upcalls, sites, frame, edges, align, nmethod, compare, bracket   pure comparisons: no JVM, no locks, no clock
+//   bytecode, upcalls, sites, frame, edges, align, nmethod,
+//   compare, bracket                                                 pure comparisons: no JVM, no locks, no clock
 //   methods, code_map, record, site_file, status, threads            tables that threads share
 //   state.h                                                          all of these, as one object that is passed around
 //   publisher, events, evidence, edge_check, verdict_count           shared by the engines

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
-// Copies code that is being executed. A system call for each signal would be the dearest part of a tap.
+// Copies code that is being executed. A system call for each signal would be the most expensive part of a tap.
 [[gnu::no_sanitize_address]] void CopyCode(uint64_t pc, uint8_t* to, uint32_t size) {
   const auto* from = reinterpret_cast<const volatile uint8_t*>(pc);
   for (uint32_t i = 0; i < size; i++) to[i] = from[i];

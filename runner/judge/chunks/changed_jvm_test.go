@@ -41,7 +41,7 @@ func add(chunk []byte, at int, difference int64) {
 // from begin to end.
 type symbol struct{ begin, end int }
 
-// symbols returns those that follow a symbol with a text in a pool, at least three.
+// symbols returns those that follow a symbol with a string in a pool, at least three.
 func symbols(t *testing.T, chunk []byte, text string) []symbol {
 	t.Helper()
 	first := append([]byte{3, byte(len(text))}, text...)

@@ -108,7 +108,8 @@ func (j *Judge) entry(p place) *misstepv1.Mismatch {
 	m := j.found[p]
 	if m == nil {
 		m = &misstepv1.Mismatch{Check: recipe.JfrChunks, Kind: p.kind, RecordingFault: &misstepv1.RecordingFault{
-			Type: p.typeName, Referrer: p.referrer, Field: p.field, Recording: uint32(max(j.recording, 0)), Chunk: uint32(j.index()),
+			Type: p.typeName, Referrer: p.referrer, Field: p.field,
+			Recording: uint32(max(j.recording, 0)), Chunk: uint32(j.index()),
 		}}
 		j.found[p] = m
 	}

@@ -108,11 +108,13 @@ func TestEachFaultIsOneKind(t *testing.T) {
 			Type: "java.lang.Thread", Field: "osName,osThreadId", Detail: "1 ids of the chunk",
 		}},
 		"before": {
-			[]recording.Record{chunk(0), window(-1, 5)}, 2, recipe.KindEventTime, 1,
+			[]recording.Record{chunk(0), window(-1, 5)},
+			2, recipe.KindEventTime, 1,
 			&misstepv1.RecordingFault{Type: "jdk.JavaMonitorEnter", Field: "before", Detail: "by up to 1ns, of 5 events"},
 		},
 		"after": {
-			[]recording.Record{chunk(0), window(5, second+1)}, 2, recipe.KindEventTime, 1,
+			[]recording.Record{chunk(0), window(5, second+1)},
+			2, recipe.KindEventTime, 1,
 			&misstepv1.RecordingFault{Type: "jdk.JavaMonitorEnter", Field: "after", Detail: "by up to 1ns, of 5 events"},
 		},
 		"a sample after": {
@@ -121,21 +123,25 @@ func TestEachFaultIsOneKind(t *testing.T) {
 			&misstepv1.RecordingFault{Type: "jdk.ExecutionSample", Field: "after", Detail: "by up to 2ns, of 2 events"},
 		},
 		"overlap": {
-			[]recording.Record{chunk(0), changed(chunk(1), func(c *recording.Chunk) { c.StartNanos -= 1000 })}, 2, recipe.KindChunkOrder, 1,
+			[]recording.Record{chunk(0), changed(chunk(1), func(c *recording.Chunk) { c.StartNanos -= 1000 })},
+			2, recipe.KindChunkOrder, 1,
 			&misstepv1.RecordingFault{Field: "start before the previous chunk's end", Chunk: 1, Detail: "by 1µs"},
 		},
 		"ticks": {
-			[]recording.Record{chunk(0), changed(chunk(1), func(c *recording.Chunk) { c.StartTicks = 900 })}, 2, recipe.KindChunkOrder, 1,
+			[]recording.Record{chunk(0), changed(chunk(1), func(c *recording.Chunk) { c.StartTicks = 900 })},
+			2, recipe.KindChunkOrder, 1,
 			&misstepv1.RecordingFault{
 				Field: "ticks before the previous chunk", Chunk: 1, Detail: "900, the previous chunk begins at 1000",
 			},
 		},
 		"frequency": {
-			[]recording.Record{changed(chunk(0), func(c *recording.Chunk) { c.TicksPerSecond = 0 })}, 1, recipe.KindChunkOrder, 1,
+			[]recording.Record{changed(chunk(0), func(c *recording.Chunk) { c.TicksPerSecond = 0 })},
+			1, recipe.KindChunkOrder, 1,
 			&misstepv1.RecordingFault{Field: "frequency", Detail: "0 ticks a second"},
 		},
 		"duration": {
-			[]recording.Record{changed(chunk(0), func(c *recording.Chunk) { c.DurationNanos = -1 })}, 1, recipe.KindChunkOrder, 1,
+			[]recording.Record{changed(chunk(0), func(c *recording.Chunk) { c.DurationNanos = -1 })},
+			1, recipe.KindChunkOrder, 1,
 			&misstepv1.RecordingFault{Field: "duration", Detail: "-1 ns"},
 		},
 		"layout": {

@@ -179,7 +179,7 @@ func TestRecordingsOfRealJDKs(t *testing.T) {
 	}
 }
 
-// The recordings of one trial are judged each by itself: what one of them has does not mend another.
+// The recordings of one trial are judged each by itself: what one of them has does not repair another.
 func TestSeveralRecordingsOfOneTrial(t *testing.T) {
 	h := helper(t)
 	file := record(t, catalogued(t, "jdk25"), "mix")

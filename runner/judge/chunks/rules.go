@@ -37,7 +37,9 @@ var sampled = []string{"jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPU
 
 // transitioning are the events whose time is taken before the thread enters the VM to commit them, where a safepoint may stop it:
 // those of compiler threads (HotSpot compilerEvent.cpp), and thread dumps, which are made by a VM operation (jfrPeriodic.cpp).
-var transitioning = []string{"jdk.Compilation", "jdk.CompilerPhase", "jdk.CompilerInlining", "jdk.CompilationFailure", "jdk.ThreadDump"}
+var transitioning = []string{
+	"jdk.Compilation", "jdk.CompilerPhase", "jdk.CompilerInlining", "jdk.CompilationFailure", "jdk.ThreadDump",
+}
 
 // millisecond is that of the clock, in nanoseconds; rounding is how far a chunk's times may be from whole ones: before JDK 14
 // milliseconds are multiplied as double (HotSpot jfrTimeConverter.hpp, NANOS_PER_MILLISEC), whose values are 256 apart near the

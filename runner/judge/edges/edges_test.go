@@ -242,7 +242,7 @@ func TestEdgesAreCountedAndMismatchesKept(t *testing.T) {
 		&recording.Event{Type: alloc, Stack: wrong, Thread: thread},
 		&recording.Event{Type: alloc, Stack: short, Thread: thread},
 		&recording.Chunk{},
-		&recording.Event{Type: "jdk.ThreadPark", Stack: trace("Main.help(I)V@0", "@0", "Main.main()V@10")}, // the chunk lacks a method
+		&recording.Event{Type: "jdk.ThreadPark", Stack: trace("Main.help(I)V@0", "@0", "Main.main()V@10")}, // no method
 		&recording.Event{Type: "jdk.ThreadPark", Stack: trace("Main.main()V@10")},
 		&recording.Event{Type: "jdk.ThreadPark"},
 		// async-profiler's frames that are no methods.

@@ -44,11 +44,14 @@ public class Events {
     Method reflected = Events.class.getDeclaredMethod("allocate", Object.class);
     MethodHandle handle =
         MethodHandles.lookup()
-            .findStatic(Events.class, "allocate", MethodType.methodType(Object.class, Object.class));
+            .findStatic(
+                Events.class, "allocate", MethodType.methodType(Object.class, Object.class));
     Shape proxy =
         (Shape)
             Proxy.newProxyInstance(
-                Events.class.getClassLoader(), new Class<?>[] {Shape.class}, (p, m, a) -> allocate(a[0]));
+                Events.class.getClassLoader(),
+                new Class<?>[] {Shape.class},
+                (p, m, a) -> allocate(a[0]));
     Thread waiter = new Thread(() -> contend(until), "contender");
     waiter.start();
     while (System.nanoTime() < until) {
@@ -87,7 +90,8 @@ public class Events {
     for (int i = 0; i < 400; i++) {
       words.add("w" + i * 31 % 97);
     }
-    words.sort(Comparator.comparing((String s) -> s.length()).thenComparing(Comparator.naturalOrder()));
+    words.sort(
+        Comparator.comparing((String s) -> s.length()).thenComparing(Comparator.naturalOrder()));
     Map<Object, Object> counts = new HashMap<>();
     words.stream().map(w -> w + "!").forEach(w -> counts.merge(w, 1, (a, b) -> allocate(a)));
     Supplier<Object> size = counts::size;

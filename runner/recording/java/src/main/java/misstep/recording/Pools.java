@@ -1,7 +1,6 @@
 package misstep.recording;
 
 import java.util.IdentityHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 

@@ -61,9 +61,7 @@ final class RecordingReader {
     ByteBuffer head = read(channel, offset, (int) Math.min(left, ChunkHeader.BYTES));
     if (!ChunkHeader.startsAt(head)) {
       problem(
-          ProblemKind.LAYOUT,
-          offset,
-          "no chunk begins here: the file has " + left + " more bytes");
+          ProblemKind.LAYOUT, offset, "no chunk begins here: the file has " + left + " more bytes");
       return 0;
     }
     if (left < ChunkHeader.BYTES) {
