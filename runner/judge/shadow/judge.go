@@ -105,8 +105,23 @@ const (
 
 // Verdicts judges all that was visited.
 func (j *Judge) Verdicts() judge.Verdicts {
-	samples := j.samples()
-	roots := map[uint32]map[string]bool{} // the outermost methods of each thread's traces that match
+	samples, _ := j.judge()
+	for i, s := range samples {
+		j.add(i, s)
+	}
+	return judge.Verdicts{Count: j.count, Mismatches: j.mismatches()}
+}
+
+// roots are the outermost methods of each thread's traces that match.
+type roots map[uint32]map[string]bool
+
+// end reports whether a trace of a thread may end at the outermost method of a stack: one that matched ended there, or none has
+// matched.
+func (r roots) end(tid uint32, stack []frame) bool { return len(r[tid]) == 0 || r[tid][rootOf(stack)] }
+
+// judge compares all samples with their shadows.
+func (j *Judge) judge() ([]judged, roots) {
+	samples, known := j.samples(), roots{}
 	for i, s := range samples {
 		if s.sample == nil {
 			continue
@@ -114,21 +129,19 @@ func (j *Judge) Verdicts() judge.Verdicts {
 		s.bottom = true
 		samples[i].verdict = compare(s.sample)
 		if tid := j.events[i].tid; samples[i].verdict == (verdict{}) && len(s.shadow) > 0 {
-			if roots[tid] == nil {
-				roots[tid] = map[string]bool{}
+			if known[tid] == nil {
+				known[tid] = map[string]bool{}
 			}
-			roots[tid][rootOf(s.stack)] = true
+			known[tid][rootOf(s.stack)] = true
 		}
 	}
 	for i, s := range samples {
 		if s.sample != nil && s.rule+s.kind != "" {
-			known := roots[j.events[i].tid]
-			s.bottom = len(known) == 0 || known[rootOf(s.stack)]
-			s.verdict = compare(s.sample)
+			s.bottom = known.end(j.events[i].tid, s.stack)
+			samples[i].verdict = compare(s.sample)
 		}
-		j.add(i, s)
 	}
-	return judge.Verdicts{Count: j.count, Mismatches: j.mismatches()}
+	return samples, known
 }
 
 // judged is an event's sample, or its verdict where there is none to compare.

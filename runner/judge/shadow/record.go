@@ -33,6 +33,18 @@ func (j *Judge) add(i int, s judged) {
 
 // keep keeps a mismatch, one for equal stacks of a sampler.
 func (j *Judge) keep(i int, s judged) {
+	m := j.mismatch(i, s)
+	k := textOf(m)
+	switch old, seen := j.seen[k]; {
+	case seen:
+		old.Count++
+	case len(j.seen) < mostDistinct:
+		j.seen[k] = m
+	}
+}
+
+// mismatch describes an event that is one.
+func (j *Judge) mismatch(i int, s judged) *misstepv1.Mismatch {
 	e := j.events[i]
 	m := &misstepv1.Mismatch{
 		Check: j.in.Check, Kind: s.kind, Divergence: uint32(s.at), Sequence: uint64(i + 1), Count: 1,
@@ -53,13 +65,7 @@ func (j *Judge) keep(i int, s judged) {
 		}
 		m.Suspect.Frames = append(m.Suspect.Frames, out)
 	}
-	k := textOf(m)
-	switch old, seen := j.seen[k]; {
-	case seen:
-		old.Count++
-	case len(j.seen) < mostDistinct:
-		j.seen[k] = m
-	}
+	return m
 }
 
 // textOf is equal for mismatches that are the same but for where and when they were seen.

@@ -1,0 +1,92 @@
+package shadow
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"misstep/agent"
+	"misstep/recipe"
+	"misstep/runner/recording"
+)
+
+// stackOf is a recorded stack of methods of the class C, top first, all at an index behind the push.
+func stackOf(names ...string) *recording.Stack {
+	s := &recording.Stack{}
+	for _, name := range names {
+		m := &recording.Method{Class: "C", Name: name, Descriptor: "()V"}
+		s.Frames = append(s.Frames, recording.Frame{Method: m, BCI: 50, Kind: recording.Interpreted})
+	}
+	return s
+}
+
+// One call of the handler after the other, each with the shadow a b c: what the recording has of it, and what AsyncGetCallTrace
+// answered, are judged apart, and a call without a sample is given, too.
+func TestTwoWalkersOfOneInstantAreJudgedApart(t *testing.T) {
+	tap := &agent.Tap{
+		Signals: [2]uint32{27}, Architecture: "amd64",
+		Names:   map[uint32]string{1: "C.a()V", 2: "C.b()V", 3: "C.c()V"},
+		Methods: map[uint32]string{1: "C.a()V", 2: "C.b()V", 3: "C.c()V"},
+		Clocks:  []agent.TapClock{{MonotonicNanos: 1, RealtimeNanos: 1, Ticks: 3}, {MonotonicNanos: 1e6, RealtimeNanos: 1e6, Ticks: 3e6}},
+	}
+	whole := []agent.TapFrame{{Method: 3, BCI: 50}, {Method: 2, BCI: 50}, {Method: 1, BCI: 50}}
+	add := func(begin uint64, result int32, frames ...agent.TapFrame) {
+		c := call(begin, begin+50)
+		c.Depth, c.Entries, c.PC, c.TopState = 3, []uint32{1, 2, 3}, 77, "interpreted"
+		c.Walked, c.Result, c.Frames = result != 0, result, frames
+		tap.Calls = append(tap.Calls, c)
+	}
+	add(1000, 3, whole...)
+	add(2000, 1, whole[0])     // cut off
+	add(3000, -5)              // gave up
+	add(4000, 0)               // not asked
+	add(5000, 3, whole...)     // without a sample
+	add(6000, 1, whole[2])     // the top is lost
+	add(7000, 2, whole[1:]...) // one of three, on top
+	j := New(Input{Check: recipe.ProfilerShadow, Source: AsyncProfiler, Walker: "vm", Tap: tap, Feature: 17})
+	require.NoError(t, j.Visit(&recording.Chunk{StartNanos: 1, StartTicks: 1, TicksPerSecond: 1e9}))
+	for nanos, stack := range map[int64]*recording.Stack{
+		1010: stackOf("c", "b", "a"), 2010: stackOf("c", "b", "a"), 3010: stackOf("c"), 4010: stackOf("c", "b", "a"),
+		6010: stackOf("c", "b", "a"), 7010: stackOf("c", "b", "a"),
+	} {
+		require.NoError(t, j.Visit(&recording.Event{
+			Type: "jdk.ExecutionSample", StartNanos: nanos, Thread: &recording.Thread{OS: 7}, Stack: stack,
+		}))
+	}
+	var all []Instant
+	j.Instants(func(i Instant) { all = append(all, i) })
+	slices.SortFunc(all, func(a, b Instant) int { return cmp.Compare(a.Call.BeginNanos, b.Call.BeginNanos) })
+	require.Len(t, all, 7)
+	for i, want := range []struct{ sampler, sampled, walked string }{
+		{"vm", "", ""}, {"vm", "", "truncated"}, {"vm", "truncated", "gave up"}, {"vm", "", "not asked"}, {"", "", ""},
+		{"vm", "", "missing"}, {"vm", "", ruleTop},
+	} {
+		at := all[i]
+		require.Equal(t, want.sampler, at.Sampler, i)
+		require.Equal(t, want.sampled, word(&at.Sampled), i)
+		require.Equal(t, want.walked, word(at.Walked), i)
+		if m := at.Sampled.Mismatch; m != nil {
+			require.Equal(t, recipe.ProfilerShadow, m.GetCheck())
+		}
+		if at.Walked != nil && at.Walked.Mismatch != nil {
+			m := at.Walked.Mismatch
+			require.Equal(t, recipe.AsgctShadow, m.GetCheck())
+			require.EqualValues(t, 77, m.GetPc())
+			require.Len(t, m.GetReference().GetFrames(), 3)
+			require.Len(t, m.GetSuspect().GetFrames(), 1)
+		}
+	}
+}
+
+// word says what a finding is.
+func word(f *Finding) string {
+	switch {
+	case f == nil:
+		return "not asked"
+	case f.Unwalkable:
+		return "gave up"
+	}
+	return f.Rule + f.Void + f.Mismatch.GetKind()
+}
