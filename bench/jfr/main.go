@@ -63,6 +63,13 @@ func run(ctx context.Context, stdout io.Writer) error {
 			}
 			return err
 		}},
+		{Name: "rediscovery", Share: 0.4, Measure: func(ctx context.Context, until time.Time) error {
+			t, err := measureRediscovery(ctx, bed, reader, until)
+			if err == nil {
+				add("rediscovery", t, t.reached(), t.goals(), t.tables()...)
+			}
+			return err
+		}},
 	}, os.Getenv("PARTS"), budget)
 	if err != nil {
 		return err

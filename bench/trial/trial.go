@@ -120,6 +120,9 @@ func (b *Bed) Workload(name string) (workloads.Entry, error) { return b.workload
 type Spec struct {
 	JDK      jdk.Entry
 	Workload string
+	// Program, if given, replaces the workload: the JVM's last arguments, a class path, a main class and what that takes. The run
+	// fails where its exit code is not 0. Workload then only names the run.
+	Program []string
 	// Arguments and Repetitions replace the workload's own if given.
 	Arguments   []string
 	Repetitions uint32
@@ -221,7 +224,11 @@ func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) b
 		os.WriteFile(filepath.Join(r.Dir, "stderr"), stderr.Bytes(), 0o644)); err != nil {
 		return r, fmt.Errorf("store the run's output: %w", err)
 	}
-	if f := manifest.Judge(cmd.ProcessState.ExitCode(), stdout.Bytes(), stderr.Bytes()); f != nil {
+	if s.Program != nil {
+		if err != nil {
+			r.Failure = fmt.Sprintf("%s: %v", s.Workload, err)
+		}
+	} else if f := manifest.Judge(cmd.ProcessState.ExitCode(), stdout.Bytes(), stderr.Bytes()); f != nil {
 		r.Failure = fmt.Sprintf("%s: %s (%v)", f.GetReason(), f.GetMessage(), err)
 	}
 	if s.Agent != nil {
@@ -259,18 +266,7 @@ func wait(cmd *exec.Cmd, dir string, watch func(int, string) bool) error {
 }
 
 func (b *Bed) command(ctx context.Context, s Spec, scratch, out string) ([]string, workloads.Manifest, error) {
-	entry, err := b.workloads.Get(s.Workload)
-	if err != nil {
-		return nil, workloads.Manifest{}, err
-	}
-	manifest, err := workloads.Load(entry.Path)
-	if err != nil {
-		return nil, workloads.Manifest{}, err
-	}
-	invocation, err := manifest.Invocation(entry.Path, &misstepv1.Workload{
-		Name: s.Workload, Arguments: s.Arguments,
-		Repetitions: s.Repetitions,
-	}, scratch)
+	invocation, manifest, err := b.invocation(s, scratch)
 	if err != nil {
 		return nil, workloads.Manifest{}, err
 	}
@@ -292,4 +288,22 @@ func (b *Bed) command(ctx context.Context, s Spec, scratch, out string) ([]strin
 		args = append(args, loaded...)
 	}
 	return append(args, invocation.Args...), manifest, nil
+}
+
+func (b *Bed) invocation(s Spec, scratch string) (workloads.Invocation, workloads.Manifest, error) {
+	if s.Program != nil {
+		return workloads.Invocation{Args: s.Program}, workloads.Manifest{}, nil
+	}
+	entry, err := b.workloads.Get(s.Workload)
+	if err != nil {
+		return workloads.Invocation{}, workloads.Manifest{}, err
+	}
+	manifest, err := workloads.Load(entry.Path)
+	if err != nil {
+		return workloads.Invocation{}, workloads.Manifest{}, err
+	}
+	invocation, err := manifest.Invocation(entry.Path, &misstepv1.Workload{
+		Name: s.Workload, Arguments: s.Arguments, Repetitions: s.Repetitions,
+	}, scratch)
+	return invocation, manifest, err
 }
