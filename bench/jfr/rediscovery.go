@@ -187,12 +187,12 @@ func (m *rediscovery) run(ctx context.Context, r *walkRun, on jdk.Entry) error {
 	}
 	defer os.RemoveAll(out)
 	place := profiler.Place{Out: out, Work: out, Files: out}
-	started, err := started(tested, &place, on)
+	flags, err := started(tested, &place, on)
 	if err != nil {
 		return err
 	}
 	spec := trial.Spec{
-		JDK: on, Workload: c.name, Repetitions: 1, Flags: append(append([]string{}, c.flags...), started...),
+		JDK: on, Workload: c.name, Repetitions: 1, Flags: append(append([]string{}, c.flags...), flags...),
 		// JFR on 17 does not start in a JVM whose java.lang classes are all instrumented.
 		Agent: &agent.Options{Seed: uint64(r.Round + 1), Ratio: 1, Exclude: []string{"java.lang.*"}, Tap: taps, TapAsgct: 1},
 	}
