@@ -6,7 +6,7 @@ var (
 		{
 			"safepoint-bias",
 			"the thread walked its stack at a safepoint after the signal: what is above the compiled frame that ran may have " +
-				"changed, all below it agrees",
+				"changed, all below it agrees; by any number of calls where the sample says that it is biased",
 			"JEP 518; HotSpot jfrThreadSampling.cpp: compute_top_frame",
 		},
 	}
@@ -24,10 +24,10 @@ var (
 		},
 		{
 			"undecided",
-			"an execution sample that begins at an interpreted frame, far below the newest entries: the thread had " +
-				"returned there before it walked its stack, or HotSpot took an outer frame for the one on top; " +
-				"such a sample is not marked",
-			"JEP 518; HotSpot jfrSampleRequest.cpp: build_from_context",
+			"an execution sample of a place that the thread may have reached before it walked its stack, at a safepoint: it begins " +
+				"at an interpreted frame far below the newest entries, or has many calls more; such a sample does not say whether it is " +
+				"biased",
+			"JEP 518; HotSpot jfrSampleRequest.cpp: build_from_context, set_biased_java_sample",
 		},
 		{
 			"no-shadow", "a thread that has no shadow stack: it is none of Java, or has not run an instrumented method",

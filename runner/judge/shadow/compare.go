@@ -17,6 +17,12 @@ const (
 	ruleSafepoint   = "safepoint-bias"
 )
 
+// What a signal hits, as a tap names it.
+const (
+	stateInterpreted = "interpreted"
+	stateCompiled    = "compiled"
+)
+
 // Reasons for which a sample is void.
 const (
 	voidVirtual = "virtual-thread"
@@ -49,6 +55,8 @@ type sample struct {
 	// later says that the top may be of the safepoint after the signal at which the thread walked its stack (JEP 518), biased that
 	// the recorder says that it is.
 	later, biased bool
+	// state is what the signal hit (agent.TapCall.TopState), empty where that is not known.
+	state string
 	// carrier says that virtual threads were mounted on the thread.
 	carrier bool
 	// bottom says that the outermost frame is one at which a trace of this thread that matched ended, or that none has matched.
@@ -83,7 +91,11 @@ func compare(s *sample) verdict {
 		return verdict{rule: ruleSafepoint}
 	case returned(s) && (s.biased || !interpretedTop(s)):
 		return verdict{rule: ruleSafepoint}
-	case returned(s):
+	case returned(s) && !(s.state == stateInterpreted && lostOnTop(s) > nearby):
+		return verdict{void: voidUndecided}
+	case descended(s) && s.biased:
+		return verdict{rule: ruleSafepoint}
+	case descended(s):
 		return verdict{void: voidUndecided}
 	}
 	keys := sureKeys(s.stack)
@@ -196,38 +208,4 @@ func topFrameMissing(s *sample) bool {
 	return s.bottom && align(s.stack, nil, s.shadow, func(n int, t tolerances) bool {
 		return t&window == 0 && len(s.shadow)-n == 1
 	})
-}
-
-// safepointBias reports whether the trace may be of the safepoint after the signal: what is above the compiled frame that ran at
-// the signal may differ, all below it must agree.
-func safepointBias(s *sample) bool {
-	if !s.later || !s.bottom {
-		return false
-	}
-	for i := len(s.stack); i > 0 && i >= len(s.stack)-mostAbove; i-- {
-		var callee *frame
-		if i < len(s.stack) {
-			callee = &s.stack[i]
-		}
-		if align(s.stack[:i], callee, s.shadow, func(n int, _ tolerances) bool { return near(s.shadow[n:], s.stack[i:]) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// returned reports whether the thread may have returned from one compiled frame before the safepoint, whose poll comes when the
-// frame is gone: the trace is the shadow without the newest entries, as many as the frame can stand for.
-//
-// A trace that begins at an interpreted frame looks the same if HotSpot took an outer interpreted frame for the one on top: in the
-// interpreter's entry the frame pointer is still that of whoever used it as one last, maybe many compiled frames below
-// (jfrSampleRequest.cpp: build_from_context). Then the sample is not marked as biased. An execution sample has no such mark.
-func returned(s *sample) bool {
-	return s.later && s.bottom && align(s.stack, nil, s.shadow, func(n int, t tolerances) bool {
-		return t&window == 0 && len(s.shadow)-n <= mostInlined
-	})
-}
-
-func interpretedTop(s *sample) bool {
-	return len(s.stack) > 0 && s.stack[len(s.stack)-1].kind == recording.Interpreted
 }

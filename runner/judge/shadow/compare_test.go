@@ -96,6 +96,17 @@ func TestComparison(t *testing.T) {
 		"returned from a compiled frame":      {"a b c d e f g", "a b:c", later, verdict{rule: ruleSafepoint}},
 		"returned to an interpreted frame":    {"a b c d e f g", "a b", biased, verdict{rule: ruleSafepoint}},
 		"returned, or another frame pointer":  {"a b c d e f g", "a b", later, verdict{void: voidUndecided}},
+		"interpreted, returned from one":      {"a b c d e f", "a b", interpreting, verdict{rule: ruleSafepoint}},
+		"interpreted, another frame pointer":  {"a b c d e f g", "a b -x", interpreting, verdict{kind: missing, at: 2}},
+		"many calls later":                    {"a b c", "a b c " + many, later, verdict{void: voidUndecided}},
+		"many calls later, and marked":        {"a b c", "a b c " + many, biased, verdict{rule: ruleSafepoint}},
+		"many calls later, some returned":     {"a b c x y", "a b c " + many, biased, verdict{rule: ruleSafepoint}},
+		"many calls later, too many returned": {"a b c x1 x2 x3 x4 x5", "a b c " + many, later, verdict{kind: foreign, at: 3}},
+		"many calls later, wrong below":       {"a b c d e f g", "a c d e f g " + many, later, verdict{kind: foreign, at: 1}},
+		"many calls later, nothing right":     {"a b c", "z " + many, later, verdict{kind: foreign}},
+		"one missing in the middle, later":    {"a b c d e f", "a b d e f -x", later, verdict{kind: missing, at: 2}},
+		"many calls above compiled code":      {"a b c", "a b c " + many, compiling, verdict{kind: extra, at: 3}},
+		"many calls, and the walk was then":   {"a b c", "a b c " + many, nil, verdict{kind: extra, at: 3}},
 		"another frame pointer":               {"a b c d e f g", "a b -x", nil, verdict{kind: missing, at: 2}},
 		"a safepoint later, far away": {
 			"a b1 b2 b3 b4 b5 b6 b7 b8 b9 b10 b11 b12 b13 b14 b15 b16 b17", "a -x", later, verdict{kind: missing, at: 1},
@@ -120,5 +131,11 @@ func precisely(s *sample) { s.kinds = true }
 func later(s *sample)     { s.later = true }
 func biased(s *sample)    { s.later, s.biased = true, true }
 func cut(s *sample)       { s.cut = true }
+
+func interpreting(s *sample) { s.later, s.state = true, stateInterpreted }
+func compiling(s *sample)    { s.later, s.state = true, stateCompiled }
+
+// many calls that nothing else of the tests makes.
+const many = "d e f g h i j k l m n"
 
 func laterCut(s *sample) { s.later, s.bottom = true, false }
