@@ -12,6 +12,15 @@ func agreeing(ref, sus stack) int {
 	return n
 }
 
+// alikeBelow returns the number of frames from the bottom that have the same methods.
+func alikeBelow(ref, sus stack) int {
+	n := 0
+	for n < len(ref) && n < len(sus) && ref.fromBottom(n).same(sus.fromBottom(n)) {
+		n++
+	}
+	return n
+}
+
 // continueAlike reports whether two stacks agree in the next two frames, or in one when either has only one.
 func continueAlike(a, b stack) bool {
 	n := min(2, len(a), len(b))

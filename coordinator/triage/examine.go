@@ -9,6 +9,7 @@ import (
 // examine looks at a mismatch once and returns its facts. It is pure.
 func examine(m *misstepv1.Mismatch) *Facts {
 	f := &Facts{Check: m.GetCheck(), Kind: m.GetKind(), NumFrames: int(m.GetSuspect().GetNumFrames())}
+	f.Sampler = m.GetSuspect().GetSampler()
 	f.FromSignal = m.GetPc() != 0 || len(m.GetCode()) > 0
 	if r := m.GetRecordingFault(); r != nil {
 		f.Family, f.Recorded = Recording, recorded(r)
@@ -17,6 +18,9 @@ func examine(m *misstepv1.Mismatch) *Facts {
 	f.Family = familyOf(f.Check, f.FromSignal)
 	names := newNamer()
 	f.reference, f.suspect = names.stack(m.GetReference()), names.stack(m.GetSuspect())
+	if f.Family == Sample {
+		f.suspect, f.Stub = f.suspect.onlyJava()
+	}
 	f.ReferenceFrames, f.SuspectFrames = len(f.reference), len(f.suspect)
 	f.examineBottom(m, names)
 	f.examineDifference(m)
@@ -115,6 +119,7 @@ func (f *Facts) examineDeparture() {
 		sus = onlyMethodsOf(ref, sus)
 	}
 	n := agreeing(ref, sus)
+	f.Kept = n + alikeBelow(ref[n:], sus[n:])
 	f.Right, f.Shape, f.AgentFrames = n, f.Kind, leadingAgents(ref)
 	if f.Family == Sample || f.Kind == foreign {
 		f.Shape = shape(ref[n:], sus[n:])

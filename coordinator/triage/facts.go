@@ -38,6 +38,7 @@ type Facts struct {
 	Check      string `fact:"check"`
 	Kind       string `fact:"kind that the agent gave it"`
 	Family     Family `fact:"family of checks"`
+	Sampler    string `fact:"sampler"`
 	FromSignal bool   `fact:"taken in a signal handler"`
 
 	ReferenceFrames int    `fact:"frames of the reference"`
@@ -52,6 +53,7 @@ type Facts struct {
 	Unfinished  bool   `fact:"top frame unfinished"`
 	Single      bool   `fact:"top frame stands for itself only"`
 	Anchored    bool   `fact:"walk begins at the thread's anchor"`
+	Stub        string `fact:"stub above the first Java frame"`
 	Misled      bool   `fact:"walk began elsewhere than where the thread was"`
 	TopExplains bool   `fact:"top explains the difference"`
 
@@ -73,6 +75,7 @@ type Facts struct {
 	Shape       string          `fact:"kind of the first difference"`
 	Departure   signature.Place `fact:"place of the first difference"`
 	OtherIndex  string          `fact:"method above it with another bytecode index"`
+	Kept        int             `fact:"frames of the reference that are right from the top and the bottom"`
 	OnlyTopLost bool            `fact:"right but for the uppermost frames"`
 
 	// Where the suspect ends.

@@ -14,11 +14,11 @@ func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
 	f := examine(m)
 	_, v := decide(f)
 	check := f.Check
-	if sampler := m.GetSuspect().GetSampler(); sampler != "" {
-		check += " of " + sampler
+	if f.Sampler != "" {
+		check += " of " + f.Sampler
 	}
 	title := fmt.Sprintf("%s: %s %s%s", check, kindWords(v.kind), placeWords(v.words), f.depthWords())
-	v.place.Sampler = m.GetSuspect().GetSampler()
+	v.place.Sampler = f.Sampler
 	s := signature.Mismatch{Check: f.Check, Difference: v.kind, Place: v.place}
 	return signature.Proto(s), signature.Clean(title)
 }
@@ -64,9 +64,13 @@ func kindWords(kind string) string {
 	return kind
 }
 
-// depthWords compares the depths, where both are known and count the same frames. The reference of an edge check ends where the
+// depthWords says how much of a recorded sample's reference is right, and compares the depths of others, where both are known and
+// count the same frames. The reference of an edge check ends where the
 // call is, and a shadow stack has instrumented methods only, so that a stack from which frames are missing may be the longer one.
 func (f *Facts) depthWords() string {
+	if f.Sampler != "" && f.Family == Sample {
+		return fmt.Sprintf(", %d of %d methods on the shadow are in the trace", f.Kept, f.ReferenceFrames)
+	}
 	lacks := f.Kind == truncated || f.Kind == missing
 	if f.ReferenceFrames == f.SuspectFrames || f.ReferenceFrames == 0 || f.Family == Edge || f.Family == Sample ||
 		lacks && f.SuspectFrames > f.ReferenceFrames {

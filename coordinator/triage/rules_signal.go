@@ -81,8 +81,8 @@ var indicesInSignal = []rule{{
 	then:  func(f *Facts) verdict { return f.topVerdict(" in " + f.reference.fromBottom(f.Divergence).name()) },
 }}
 
-// sampleCuts are for sampled walks that end early. Their reference holds only instrumented methods, so bugs are distinguished by
-// the last frame of the walk, and by where the signal hit.
+// sampleCuts are for sampled walks that end early, or begin wrong below a stub. Their reference holds only instrumented methods, so
+// bugs are distinguished by the last frame of the walk, and by where the signal hit.
 var sampleCuts = []rule{
 	{
 		name: "cut-at-upcall",
@@ -109,6 +109,15 @@ var sampleCuts = []rule{
 		kinds: []string{truncated},
 		when:  func(f *Facts) bool { return f.ConstructsThrowable },
 		then:  exceptionVerdict(""),
+	},
+	{
+		name: "below-stub",
+		doc: "The walker shows a stub above its first Java frame, and goes wrong at once below it: it has not found the stub's " +
+			"caller.",
+		when: func(f *Facts) bool { return f.Stub != "" && f.Right < deepEnough },
+		then: func(f *Facts) verdict {
+			return f.verdict("", signature.Place{Kind: signature.BelowMethod, Method: f.Stub}, "the caller of the stub "+f.Stub)
+		},
 	},
 	{
 		name:  "cut-below-compiled",

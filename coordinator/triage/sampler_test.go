@@ -27,8 +27,8 @@ func TestSamplersAreToldApart(t *testing.T) {
 	}
 	sig, title := Mismatch(m)
 	assert.Equal(t, []string{"profiler-shadow", "truncated", "by vm: upcall loadClass"}, sig.GetParts())
-	assert.Equal(t, "profiler-shadow of vm: the stack is cut off at the VM's upcall of loadClass (here java.lang.ClassLoader.loadClass)",
-		title)
+	assert.Equal(t, "profiler-shadow of vm: the stack is cut off at the VM's upcall of loadClass (here java.lang.ClassLoader.loadClass), "+
+		"0 of 2 methods on the shadow are in the trace", title)
 	other := proto.CloneOf(m)
 	other.Suspect.Sampler = "no"
 	not, _ := Mismatch(other)
@@ -68,4 +68,52 @@ func TestEdgesOfEvents(t *testing.T) {
 	m.Suspect.Source, m.Suspect.Sampler = "async-profiler", "vm"
 	other, _ := Mismatch(m)
 	assert.Equal(t, []string{"event-edges", "impossible-edge", "by vm: a.B.f <- a.B.main"}, other.GetParts())
+}
+
+// What async-profiler shows besides methods is no part of a stack, but for the stub below which the walk went wrong.
+func TestFramesOfAsyncProfilerThatAreNoMethods(t *testing.T) {
+	java := func(method string) *misstepv1.Frame {
+		return &misstepv1.Frame{ClassName: "a.B", Method: method, Descriptor_: "()V", Bci: 7}
+	}
+	other := func(class, name string) *misstepv1.Frame {
+		return &misstepv1.Frame{ClassName: class, Method: name, Descriptor_: "()L;"}
+	}
+	shadow := []*misstepv1.Frame{java("h"), java("g"), java("f"), java("e"), java("main")}
+	for name, test := range map[string]struct {
+		kind, state string
+		trace       []*misstepv1.Frame
+		want        string
+	}{
+		"an adapter on top, its caller lost": {
+			"missing", "stub", []*misstepv1.Frame{other("", "I2C/C2I adapters(0xbb)"), java("f"), java("e"), java("main")},
+			"missing by vm: below I2C/C2I adapters",
+		},
+		"a stub below C code": {
+			"truncated", "native", []*misstepv1.Frame{
+				other("libjvm.so", "BarrierSetNMethod::nmethod_stub_entry_barrier"), other("", "method_entry_barrier"),
+			}, "truncated by vm: below method_entry_barrier",
+		},
+		"a stub on top of what is right": {
+			"missing", "stub", []*misstepv1.Frame{other("", "a_stub"), java("h"), java("g"), java("main")},
+			"missing by vm: top: stub code unknown",
+		},
+		"an address of nothing at the end": {
+			"truncated", "interpreted", []*misstepv1.Frame{java("h"), other("", "unknown")}, "truncated by vm: top: interpreted code unknown",
+		},
+		"C code on top": {
+			"truncated", "native", []*misstepv1.Frame{
+				other("libc.so.6", "read"), java("h"), java("g"), java("f"), other("", "unknown"),
+			}, "truncated by vm: below a.B.f",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sig, title := Mismatch(&misstepv1.Mismatch{
+				Check: recipe.ProfilerShadow, Kind: test.kind, Pc: 1, TopState: test.state,
+				Reference: &misstepv1.Trace{Source: "shadow", Frames: shadow},
+				Suspect:   &misstepv1.Trace{Source: "async-profiler", Sampler: "vm", Frames: test.trace},
+			})
+			assert.Equal(t, test.want, sig.GetParts()[1]+" "+sig.GetParts()[2])
+			assert.Contains(t, title, " of 5 methods on the shadow are in the trace")
+		})
+	}
 }

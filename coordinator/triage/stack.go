@@ -2,6 +2,7 @@ package triage
 
 import (
 	"cmp"
+	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
@@ -71,6 +72,21 @@ func (s stack) fromTop(i int) *frame {
 
 // fromBottom returns the frame at an index from the bottom, nil outside the stack.
 func (s stack) fromBottom(i int) *frame { return s.fromTop(len(s) - 1 - i) }
+
+// onlyJava returns the frames of methods, and the name of the stub that the walk has above the first of them, empty for none.
+// async-profiler writes what is no method with the descriptor "()L;", which no method has: functions with their library as the
+// class, stubs and what it cannot name without one.
+func (s stack) onlyJava() (java stack, stub string) {
+	for _, f := range s {
+		switch {
+		case f.GetDescriptor_() != "()L;":
+			java = append(java, f)
+		case len(java) == 0 && f.GetClassName() == "" && f.GetMethod() != "unknown":
+			stub, _, _ = strings.Cut(f.GetMethod(), "(") // I2C/C2I adapters(0xbb): the arguments
+		}
+	}
+	return java, stub
+}
 
 // name returns the frame's method as signatures write it, signature.NoMethod for a missing frame.
 func (f *frame) name() string {

@@ -71,7 +71,7 @@ func each(lines string, f func(string) string) string {
 	return b.String()
 }
 
-var frameRE = regexp.MustCompile(`^(\S+)\.([^.(]+)(\(.*\S)?@(-?\d+)$`)
+var frameRE = regexp.MustCompile(`^(\S*)\.([^.(]+)(\(.*\S)?@(-?\d+)$`)
 
 func frame(t *testing.T, s string) *misstepv1.Frame {
 	t.Helper()
@@ -93,7 +93,7 @@ func recordingFault(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	return &misstepv1.Mismatch{Check: d.CmdArgs[0].Key, Kind: d.CmdArgs[1].Key, RecordingFault: f}
 }
 
-// mismatch CHECK KIND state=S arch=A code=HEX num=CODE deoptimised=FRAME: lines are frames, top first. One that starts with = is
+// mismatch CHECK KIND sampler=S state=S arch=A code=HEX num=CODE deoptimised=FRAME: lines are frames, top first. One that starts with = is
 // in both traces, < in the reference only, > in the suspect only.
 func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	check, kind := d.CmdArgs[0].Key, d.CmdArgs[1].Key
@@ -105,6 +105,7 @@ func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	d.MaybeScanArgs(t, "state", &m.TopState)
 	d.MaybeScanArgs(t, "arch", &m.Architecture)
 	d.MaybeScanArgs(t, "num", &num)
+	d.MaybeScanArgs(t, "sampler", &m.Suspect.Sampler)
 	m.Suspect.NumFrames = int32(num)
 	var caller string
 	if d.MaybeScanArgs(t, "deoptimised", &caller) {
