@@ -124,6 +124,33 @@ func TestLabel(t *testing.T) {
 		{mismatch("gst-asgct", "truncated", "continuation"), jdk25, "MISSTEP-virtual-thread-thaw"},
 		{mismatch("gst-asgct", "missing", "continuation"), jdk17, ""},
 		{mismatch("shadow-gst", "missing", "continuation"), jdk21, ""},
+
+		{mismatch("jfr-shadow", "truncated", "by jdk.ExecutionSample: upcall transform"), jdk17, "MISSTEP-jfr-upcall"},
+		{mismatch("jfr-shadow", "truncated", "by jdk.ExecutionSample: upcall transform"), jdk25, ""}, // JEP 518
+		{mismatch("jfr-shadow", "missing", "by jdk.ExecutionSample: upcall transform"), jdk17, ""},
+		{mismatch("jfr-shadow", "truncated", "by jdk.ExecutionSample: below a.B.f"), jdk17, ""},
+		{mismatch("jfr-shadow", "foreign", "by jdk.ExecutionSample: top: compiled epilogue"), jdk17, "MISSTEP-jfr-unfinished-frame"},
+		{mismatch("jfr-shadow", "foreign", "by jdk.ExecutionSample: top: compiled epilogue"), jdk25, ""},
+		{mismatch("jfr-shadow", "foreign", "by jdk.ExecutionSample: top: compiled body"), jdk17, ""},
+		{mismatch("jfr-shadow", "missing", "by jdk.ExecutionSample: top: interpreted prologue"), jdk17, "MISSTEP-jfr-unfinished-frame"},
+		{mismatch("jfr-shadow", "missing", "by jdk.CPUTimeSample: top: interpreted prologue"), jdk25, "MISSTEP-jfr-interpreter-entry"},
+		{mismatch("jfr-shadow", "missing", "by jdk.ExecutionSample: top: interpreted prologue"), jdk28ea, "MISSTEP-jfr-interpreter-entry"},
+		{mismatch("jfr-shadow", "foreign", "by jdk.CPUTimeSample: top: interpreted prologue"), jdk25, ""},
+		{mismatch("jfr-shadow", "missing", "by jdk.CPUTimeSample: top: interpreted body"), jdk25, ""},
+
+		{mismatch("profiler-shadow", "truncated", "by vm: upcall loadClass"), jdk25, "MISSTEP-async-profiler-empty-anchor"},
+		{mismatch("profiler-shadow", "truncated", "by vmx: upcall loadClass"), jdk25, ""}, // it walks through the entry frame
+		{mismatch("profiler-shadow", "missing", "by vm: upcall loadClass"), jdk25, ""},
+		{mismatch("jfr-shadow", "truncated", "by vm: upcall loadClass"), jdk25, ""},
+		{mismatch("profiler-shadow", "truncated", "by vmx: top: interpreted prologue"), jdk17, "MISSTEP-async-profiler-method-entry"},
+		{mismatch("profiler-shadow", "missing", "by vm: top: interpreted prologue"), jdk17, ""},
+		{mismatch("profiler-shadow", "truncated", "by no: top: interpreted prologue"), jdk17, ""},
+		{mismatch("profiler-shadow", "truncated", "by vm: top: compiled epilogue"), jdk17, "MISSTEP-async-profiler-epilogue"},
+		{mismatch("profiler-shadow", "truncated", "by vm: top: compiled body"), jdk17, ""},
+		{mismatch("profiler-shadow", "missing", "by vm: below C1 Runtime slow_subtype_check_blob"), jdk25, "MISSTEP-async-profiler-stub"},
+		{mismatch("profiler-shadow", "missing", "by vmx: below I2C/C2I adapters"), jdk25, "MISSTEP-async-profiler-stub"},
+		{mismatch("profiler-shadow", "truncated", "by vm: below method_entry_barrier"), jdk25, "MISSTEP-async-profiler-stub"},
+		{mismatch("profiler-shadow", "missing", "by vm: below a.B.f"), jdk25, ""},
 	} {
 		assert.Equal(t, c.want, known.Default().Label(c.sig, c.version), "%v on %s", c.sig, c.version)
 	}
