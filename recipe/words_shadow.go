@@ -24,9 +24,9 @@ var (
 		},
 		{
 			"undecided",
-			"an execution sample of a place that the thread may have reached before it walked its stack, at a safepoint: it begins " +
-				"at an interpreted frame far below the newest entries, or has many calls more; such a sample does not say whether it is " +
-				"biased",
+			"an execution sample of a place that the thread may have reached before it walked its stack, at a safepoint: it " +
+				"begins at an interpreted frame far below the newest entries, or has many calls more; such a sample does not " +
+				"say whether it is biased",
 			"JEP 518; HotSpot jfrSampleRequest.cpp: build_from_context, set_biased_java_sample",
 		},
 		{

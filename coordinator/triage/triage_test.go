@@ -93,8 +93,8 @@ func recordingFault(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	return &misstepv1.Mismatch{Check: d.CmdArgs[0].Key, Kind: d.CmdArgs[1].Key, RecordingFault: f}
 }
 
-// mismatch CHECK KIND sampler=S state=S arch=A code=HEX num=CODE deoptimised=FRAME: lines are frames, top first. One that starts with = is
-// in both traces, < in the reference only, > in the suspect only.
+// mismatch CHECK KIND sampler=S state=S arch=A code=HEX num=CODE deoptimised=FRAME: lines are frames, top first. One that starts
+// with = is in both traces, < in the reference only, > in the suspect only.
 func mismatch(t *testing.T, d *datadriven.TestData) *misstepv1.Mismatch {
 	check, kind := d.CmdArgs[0].Key, d.CmdArgs[1].Key
 	options := *d

@@ -48,11 +48,11 @@ func lostOnTop(s *sample) int {
 	return least
 }
 
-// descended reports whether the thread may have made any number of calls before the safepoint: compiled code polls at returns and in
-// loops only, so a recursion goes down a hundred frames without one. All below the first of these calls must agree, and of fewer
-// calls the rules for a place nearby decide, or a frame lost on top would look the same. HotSpot takes
-// the safepoint's top where the signal hit neither an interpreted frame nor compiled code (jfrSampleRequest.cpp:
-// set_biased_java_sample; jfrThreadSampling.cpp: compute_top_frame). Compiled code that was hit is on top itself, or its caller.
+// descended reports whether the thread may have made any number of calls before the safepoint: compiled code polls at returns
+// and in loops only, so a recursion goes down a hundred frames without one. All below the first of these calls must agree, and
+// of fewer calls the rules for a place nearby decide, or a frame lost on top would look the same. HotSpot takes the safepoint's
+// top where the signal hit neither an interpreted frame nor compiled code (jfrSampleRequest.cpp: set_biased_java_sample;
+// jfrThreadSampling.cpp: compute_top_frame). Compiled code that was hit is on top itself, or its caller.
 func descended(s *sample) bool {
 	if !s.later || !s.bottom || s.state == stateCompiled {
 		return false
