@@ -135,6 +135,7 @@ func TestLabel(t *testing.T) {
 		{mismatch("jfr-shadow", "missing", "by jdk.ExecutionSample: top: interpreted prologue"), jdk17, "MISSTEP-jfr-unfinished-frame"},
 		{mismatch("jfr-shadow", "missing", "by jdk.CPUTimeSample: top: interpreted prologue"), jdk25, "MISSTEP-jfr-interpreter-entry"},
 		{mismatch("jfr-shadow", "missing", "by jdk.ExecutionSample: top: interpreted prologue"), jdk28ea, "MISSTEP-jfr-interpreter-entry"},
+		{mismatch("jfr-shadow", "missing", "by jdk.CPUTimeSample: top: interpreted epilogue"), jdk25, "MISSTEP-jfr-interpreter-entry"},
 		{mismatch("jfr-shadow", "foreign", "by jdk.CPUTimeSample: top: interpreted prologue"), jdk25, ""},
 		{mismatch("jfr-shadow", "missing", "by jdk.CPUTimeSample: top: interpreted body"), jdk25, ""},
 
