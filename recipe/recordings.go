@@ -68,7 +68,6 @@ var ofRecordings = []Check{
 		Expected: "every constant that an event of a chunk refers to is in that chunk, and means one thing.",
 		Rules:    wordNames(chunkRules),
 		Kinds:    wordNames(chunkKinds),
-		Reasons:  wordNames(chunkReasons),
 	},
 	{
 		Word: Word{
@@ -87,6 +86,6 @@ var ofRecordings = []Check{
 // recordedRules, recordedReasons and recordedKinds are words of these checks that are no words of the agent's.
 var (
 	recordedRules   = slices.Concat(shadowRules, chunkRules, samplersRules)
-	recordedReasons = slices.Concat(shadowReasons, chunkReasons, samplersReasons)
-	recordedKinds   = slices.Concat(chunkKinds)
+	recordedReasons = slices.Concat(shadowReasons, samplersReasons)
+	recordedKinds   = chunkKinds
 )

@@ -14,8 +14,6 @@ const (
 	RuleMillisecondClock      = "millisecond-clock"
 	RuleSampledBeforeRotation = "sampled-before-rotation"
 	RuleEndedBeforeRotation   = "ended-before-rotation"
-
-	ReasonParser = "parser"
 )
 
 var (
@@ -36,7 +34,8 @@ var (
 			"HotSpot jfrChunk.cpp",
 		},
 		{
-			KindChunkLayout, "sizes, checkpoints, metadata or fields of a chunk do not fit together",
+			KindChunkLayout,
+			"sizes, checkpoints, metadata or fields of a finished chunk do not fit together, or JDK Mission Control cannot read it",
 			"HotSpot jfrChunkWriter.cpp, jfrCheckpointManager.cpp",
 		},
 	}
@@ -66,9 +65,6 @@ var (
 				"safepoint stops the thread",
 			"HotSpot compilerEvent.cpp, jfrPeriodic.cpp; measured on 21, 25 and 28",
 		},
-	}
-	chunkReasons = []Word{
-		{ReasonParser, "JDK Mission Control could not read the chunk", "runner/recording: Problem"},
 	}
 )
 

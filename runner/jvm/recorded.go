@@ -123,7 +123,7 @@ func (j recordedJudge) judge(ctx context.Context, _ string, checks []*misstepv1.
 		if count == nil {
 			count = &misstepv1.CheckCount{Check: c.GetName()}
 		}
-		for reason, n := range trouble {
+		for reason, n := range trouble.of(c.GetName()) {
 			voided(count, reason, n)
 		}
 		out.counts[c.GetName()] = count
@@ -142,16 +142,17 @@ func voided(count *misstepv1.CheckCount, reason string, n uint64) *misstepv1.Che
 	return count
 }
 
-// feed reads the recording once for all consumers, and returns what prevented it from being read whole, by reason.
-func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (map[string]uint64, error) {
-	helper, trouble := j.executor.Recording, map[string]uint64{}
+// feed reads the recording once for all consumers, and returns what prevented it from being read whole.
+func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (trouble, error) {
+	helper := j.executor.Recording
 	helper.Credential = j.executor.Credential
+	var t trouble
 	var refused error // of a consumer
 	read, began := 0, time.Now()
 	summary, usage, err := helper.Read(ctx, path, recording.Limits{}, func(r recording.Record) error {
-		switch r.(type) {
+		switch r := r.(type) {
 		case *recording.Problem:
-			trouble[recipe.CutRecording]++
+			t.problem(r)
 		case *recording.Chunk:
 			read++
 		}
@@ -168,17 +169,16 @@ func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (
 		"share", float64(j.judging)/float64(max(1, wall+j.judging)), "chunks", read, "events", summary.Events, "error", err)
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return t, ctx.Err()
 	case refused != nil:
-		return nil, refused
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, recording.ErrMemory), err == nil && !summary.Complete:
-		trouble[recipe.ReadingLimit]++
-	case errors.Is(err, recording.ErrNoEnd) && read > 0:
-		trouble[recipe.CutRecording]++
+		return t, refused
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, recording.ErrMemory), err == nil && !summary.Complete,
+		errors.Is(err, recording.ErrNoEnd) && read > 0:
+		t.ended = recipe.ReadingLimit
 	case err != nil:
-		return nil, err
-	case read == 0 && len(trouble) == 0:
-		trouble[recipe.EmptyRecording]++
+		return t, err
+	case read == 0 && len(t.places) == 0:
+		t.ended = recipe.EmptyRecording
 	}
-	return trouble, nil
+	return t, nil
 }

@@ -25,6 +25,8 @@ type Judge struct {
 	previous *recording.Chunk
 	// unfinished reports that the recorder had not finished the chunk.
 	unfinished bool
+	// broken reports that the chunk cannot be read on.
+	broken bool
 }
 
 // place is what the mismatches have in common that are one entry: nothing of it belongs to the run only.

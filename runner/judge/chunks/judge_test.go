@@ -149,6 +149,20 @@ func TestEachFaultIsOneKind(t *testing.T) {
 			2, recipe.KindChunkLayout, 1,
 			&misstepv1.RecordingFault{Field: "a checkpoint of N bytes has N", Detail: "a checkpoint of 12 bytes has 13"},
 		},
+		"parser": {
+			[]recording.Record{chunk(0), &recording.Problem{Kind: recording.Parser, Message: "after 12 events of the chunk: java.X: no"}},
+			2, recipe.KindChunkLayout, 1,
+			&misstepv1.RecordingFault{
+				Field: "after N events of the chunk: java.X: no", Detail: "after 12 events of the chunk: java.X: no",
+			},
+		},
+		"the parser after a wrong layout": {
+			[]recording.Record{
+				chunk(0), &recording.Problem{Kind: recording.Layout, Message: "a pool ends"}, &recording.Problem{Kind: recording.Parser},
+			},
+			2, recipe.KindChunkLayout, 1,
+			&misstepv1.RecordingFault{Field: "a pool ends", Detail: "a pool ends"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := judged(t, 10, tt.records...)
@@ -181,20 +195,24 @@ func TestRules(t *testing.T) {
 		rule    string
 		records []recording.Record
 	}{
-		"renamed":                  {recipe.RuleRenamedThread, []recording.Record{chunk(0), threads, renamed("osName,javaName")}},
-		"ended":                    {recipe.RuleRenamedThread, []recording.Record{chunk(0), threads, renamed("javaName,group")}},
-		"another thread":           {"", []recording.Record{chunk(0), threads, renamed("javaName,javaThreadId")}},
-		"a flush":                  {recipe.RuleFlushedHeader, []recording.Record{chunk(0), threads, &recording.Differing{Type: "jdk.types.ChunkHeader", Fields: "payload", IDs: 1}}},
-		"a sample":                 {recipe.RuleSampledBeforeRotation, []recording.Record{chunk(0), window("jdk.CPUTimeSample", -second)}},
-		"a compilation":            {recipe.RuleEndedBeforeRotation, []recording.Record{chunk(0), window("jdk.Compilation", -second)}},
-		"a compilation after":      {"", []recording.Record{chunk(0), &recording.Window{Type: "jdk.Compilation", LastNanos: second + 1}}},
-		"no sample":                {"", []recording.Record{chunk(0), window("jdk.ThreadEnd", -second)}},
-		"less than a millisecond":  {recipe.RuleMillisecondClock, []recording.Record{whole(), window("jdk.ThreadEnd", -999_999)}},
-		"rounded milliseconds":     {recipe.RuleMillisecondClock, []recording.Record{rounded(-64), window("jdk.ThreadEnd", -999_999)}},
-		"more than rounded":        {"", []recording.Record{rounded(-257), window("jdk.ThreadEnd", -999_999)}},
-		"a millisecond":            {"", []recording.Record{whole(), window("jdk.ThreadEnd", -1_000_000)}},
-		"a finer clock":            {"", []recording.Record{chunk(0), window("jdk.ThreadEnd", -999_999)}},
-		"an unfinished chunk":      {recipe.RuleUnfinishedChunk, append([]recording.Record{chunk(0), unfinished}, lacking(1)...)},
+		"renamed":                 {recipe.RuleRenamedThread, []recording.Record{chunk(0), threads, renamed("osName,javaName")}},
+		"ended":                   {recipe.RuleRenamedThread, []recording.Record{chunk(0), threads, renamed("javaName,group")}},
+		"another thread":          {"", []recording.Record{chunk(0), threads, renamed("javaName,javaThreadId")}},
+		"a flush":                 {recipe.RuleFlushedHeader, []recording.Record{chunk(0), threads, &recording.Differing{Type: "jdk.types.ChunkHeader", Fields: "payload", IDs: 1}}},
+		"a sample":                {recipe.RuleSampledBeforeRotation, []recording.Record{chunk(0), window("jdk.CPUTimeSample", -second)}},
+		"a compilation":           {recipe.RuleEndedBeforeRotation, []recording.Record{chunk(0), window("jdk.Compilation", -second)}},
+		"a compilation after":     {"", []recording.Record{chunk(0), &recording.Window{Type: "jdk.Compilation", LastNanos: second + 1}}},
+		"no sample":               {"", []recording.Record{chunk(0), window("jdk.ThreadEnd", -second)}},
+		"less than a millisecond": {recipe.RuleMillisecondClock, []recording.Record{whole(), window("jdk.ThreadEnd", -999_999)}},
+		"rounded milliseconds":    {recipe.RuleMillisecondClock, []recording.Record{rounded(-64), window("jdk.ThreadEnd", -999_999)}},
+		"more than rounded":       {"", []recording.Record{rounded(-257), window("jdk.ThreadEnd", -999_999)}},
+		"a millisecond":           {"", []recording.Record{whole(), window("jdk.ThreadEnd", -1_000_000)}},
+		"a finer clock":           {"", []recording.Record{chunk(0), window("jdk.ThreadEnd", -999_999)}},
+		"an unfinished chunk":     {recipe.RuleUnfinishedChunk, append([]recording.Record{chunk(0), unfinished}, lacking(1)...)},
+		"what it breaks": {
+			recipe.RuleUnfinishedChunk,
+			[]recording.Record{chunk(0), unfinished, &recording.Problem{Kind: recording.Layout}, &recording.Problem{Kind: recording.Parser}},
+		},
 		"a chunk after it":         {"", append([]recording.Record{chunk(0), unfinished, chunk(0)}, lacking(1)...)},
 		"the layout of a cut one":  {recipe.RuleUnfinishedChunk, []recording.Record{chunk(0), &recording.Problem{Kind: recording.CutFile}, &recording.Problem{Kind: recording.Layout, Message: "x"}}},
 		"an event after its flush": {recipe.RuleUnfinishedChunk, []recording.Record{chunk(0), unfinished, &recording.Window{Type: "a.B", LastNanos: 2 * second}}},
@@ -213,8 +231,8 @@ func TestRules(t *testing.T) {
 }
 
 func TestVoid(t *testing.T) {
-	v := judged(t, 10, chunk(0), &recording.Problem{Kind: recording.Limit}, &recording.Problem{Kind: recording.Parser})
-	assert.Equal(t, map[string]uint64{recipe.ReadingLimit: 1, recipe.ReasonParser: 1}, v.Count.GetVoid())
+	v := judged(t, 10, chunk(0), &recording.Problem{Kind: recording.Limit})
+	assert.Equal(t, map[string]uint64{recipe.ReadingLimit: 1}, v.Count.GetVoid())
 	assert.Empty(t, judged(t, 10).Count.GetTotal(), "nothing was judged")
 }
 

@@ -17,7 +17,7 @@ func (j *Judge) begin(c *recording.Chunk) {
 	} else {
 		j.previous = j.chunk
 	}
-	j.chunk, j.unfinished = c, false
+	j.chunk, j.unfinished, j.broken = c, false, false
 	j.pass(1)
 	if what, detail := j.disorder(c); what != "" {
 		j.mismatch(1, place{kind: recipe.KindChunkOrder, field: what}, detail)
@@ -85,12 +85,16 @@ func (j *Judge) problem(p *recording.Problem) {
 		j.count.Total++
 		j.count.Tolerated[recipe.RuleUnfinishedChunk]++
 	case recording.Limit:
-		j.void(recipe.ReadingLimit)
-	case recording.Parser, recording.UnspecifiedProblem:
-		j.void(recipe.ReasonParser)
-	case recording.Layout:
+		j.count.Total++
+		j.count.Void[recipe.ReadingLimit]++
+	case recording.Layout, recording.Parser, recording.UnspecifiedProblem:
+		ofChunk := p.Chunk == j.index()
+		if ofChunk && j.broken {
+			return // it follows from the first one
+		}
+		j.broken = ofChunk
 		j.pass(1)
-		if j.unfinished && p.Chunk == j.index() {
+		if ofChunk && j.unfinished {
 			j.tolerate(1, recipe.RuleUnfinishedChunk)
 			return
 		}
@@ -100,9 +104,4 @@ func (j *Judge) problem(p *recording.Problem) {
 		}
 		j.mismatch(1, at, p.Message)
 	}
-}
-
-func (j *Judge) void(reason string) {
-	j.count.Total++
-	j.count.Void[reason]++
 }
