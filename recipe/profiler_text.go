@@ -34,15 +34,8 @@ func ParseProfiler(text string) (*misstepv1.Profiler, error) {
 		}
 	}
 	p.Options = words
-	var v Violations
-	v.profiler("profiler", p)
-	if len(v) > 0 {
-		var problems []string
-		for _, one := range v {
-			problems = append(problems, one.String())
-		}
-		return nil, fmt.Errorf("%q: expected NAME[,INTERVAL][,OPTION]…, for example jfr,1ms: %s", text,
-			strings.Join(problems, "; "))
+	if err := ValidateProfiler(p); err != nil {
+		return nil, fmt.Errorf("%q: expected NAME[,INTERVAL][,OPTION]…, for example jfr,1ms: %w", text, err)
 	}
 	return p, nil
 }

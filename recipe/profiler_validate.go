@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,20 @@ const (
 	maxProfilerOptions = 64
 	maxProfilerOption  = 1024
 )
+
+// ValidateProfiler returns an error that lists everything that is wrong with a recipe's profiler, nil if nothing.
+func ValidateProfiler(p *misstepv1.Profiler) error {
+	var v Violations
+	v.profiler("profiler", p)
+	if len(v) == 0 {
+		return nil
+	}
+	problems := make([]string, 0, len(v))
+	for _, one := range v {
+		problems = append(problems, one.String())
+	}
+	return errors.New(strings.Join(problems, "; "))
+}
 
 // profilers checks alternatives of a profiler.
 func (v *Violations) profilers(list []*misstepv1.Profiler) {

@@ -181,7 +181,7 @@ func TestEndsUnderAProfiler(t *testing.T) {
 func TestProfilersThatDoNotStart(t *testing.T) {
 	withTally(t, "")
 	s := withProfilers(t)
-	for name, option := range map[string]string{"jfr": "stackdepth=banana", "async-profiler": "event=banana"} {
+	for name, option := range map[string]string{"jfr": "stackdepth=banana", "async-profiler": "jstackdepth=0"} {
 		r := profiled(17, name, "verified")
 		r.Profiler.Options = []string{option}
 		_, err := s.run(t, t.Context(), r)
@@ -218,10 +218,10 @@ func TestRecipesThatCannotBeJudged(t *testing.T) {
 		want   string
 	}{
 		{func(r *misstepv1.Recipe) { r.Profiler = nil }, "judges the recording of a profiler: set profiler.name"},
-		{func(r *misstepv1.Recipe) { r.Profiler.Name = "honest" }, `"honest" is unknown; there are none, jfr, async-profiler`},
+		{func(r *misstepv1.Recipe) { r.Profiler.Name = "honest" }, `unknown profiler "honest"`},
 		{func(*misstepv1.Recipe) {}, "no helper that reads recordings; build it with `make recording`"},
 		{func(r *misstepv1.Recipe) { r.Profiler.Name = "async-profiler" }, "no libasyncProfiler.so"},
-		{func(r *misstepv1.Recipe) { r.Profiler.Options = []string{"filename=x"} }, "neither a setting"},
+		{func(r *misstepv1.Recipe) { r.Profiler.Options = []string{"filename=x"} }, `unknown option "filename"`},
 	} {
 		r := profiled(17, "jfr", "verified")
 		c.change(r)

@@ -2,7 +2,6 @@ package profiler
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -46,50 +45,22 @@ func (asyncProfiler) Library() string { return "libasyncProfiler.so" }
 
 func (asyncProfiler) Supports(JDK) error { return nil }
 
-func (p asyncProfiler) Files(s Settings) (map[string][]byte, error) {
-	_, err := p.options(s, Place{})
-	return nil, err
-}
+func (asyncProfiler) Files(Settings) (map[string][]byte, error) { return nil, nil }
 
-// reserved are the options by which a recipe would take the recording from where it is looked for, or end it early.
-var reserved = []string{
-	"check", "collapsed", "dump", "fdtransfer", "file", "flamegraph", "flat", "jfr", "jfropts", "jfrsync", "list",
-	"log", "loglevel", "loop", "meminfo", "metrics", "otlp", "quiet", "resume", "server", "start", "status", "stop",
-	"timeout", "traces", "tree", "version",
-}
-
-// options returns the agent's options; those without a value have an empty one.
-func (asyncProfiler) options(s Settings, at Place) (map[string]string, error) {
+func (asyncProfiler) Arguments(s Settings, at Place) ([]string, error) {
 	options := map[string]string{
 		// ctimer needs no perf_events, which kernels often forbid.
 		"event": "ctimer", "interval": strconv.FormatInt(s.Interval.Microseconds(), 10) + "us",
 		"jstackdepth": strconv.Itoa(max(s.Depth, 1)), "chunktime": "5s", walkerOption: defaultWalker,
 	}
 	for _, o := range s.Options {
-		key, value, hasValue := strings.Cut(o, "=")
-		if key == "" || hasValue && value == "" {
-			return nil, fmt.Errorf("profiler.options: %q is neither NAME nor NAME=VALUE", o)
-		}
-		if slices.Contains(reserved, key) {
-			return nil, fmt.Errorf("profiler.options: %q: the trial itself starts and ends the profiler and says where it writes: "+
-				"leave it out", o)
-		}
+		key, value, _ := strings.Cut(o, "=")
 		options[key] = value
 	}
 	maps.Copy(options, map[string]string{
 		"file": filepath.Join(at.Out, fileAsync), "log": filepath.Join(at.Out, fileAsyncLog), "quiet": "",
 	})
-	for key, value := range options {
-		if err := passable("async-profiler option "+key, key+value); err != nil {
-			return nil, err
-		}
-	}
-	return options, nil
-}
-
-func (p asyncProfiler) Arguments(s Settings, at Place) ([]string, error) {
-	options, err := p.options(s, at)
-	if err != nil {
+	if err := passable(options); err != nil {
 		return nil, err
 	}
 	words := []string{"start", "jfr"}

@@ -2,11 +2,11 @@ package profiler
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -49,39 +49,22 @@ func (jfr) Supports(j JDK) error {
 	return fmt.Errorf("the build %s has no JFR (no %s): choose another JDK", j.Home, settings)
 }
 
-// recorderOptions are the options, besides settings of events, that a recipe may give: those of -XX:FlightRecorderOptions that
-// change the sizes of buffers and chunks, which is where races are.
-var recorderOptions = []string{
-	"globalbuffersize", "maxchunksize", "memorysize", "numglobalbuffers", "retransform", "stackdepth", "threadbuffersize",
-}
-
-// split returns the settings of events and the recorder's options among a recipe's.
-func (jfr) split(options []string) (events, recorder map[string]string, err error) {
-	all, err := assignments(options)
-	if err != nil {
-		return nil, nil, err
-	}
+// split returns the settings of events, "EVENT#SETTING", and the recorder's options among a recipe's.
+func split(options []string) (events, recorder map[string]string) {
 	events, recorder = map[string]string{}, map[string]string{}
-	for key, value := range all {
-		event, setting, isEvent := strings.Cut(key, "#")
-		switch {
-		case isEvent && event != "" && setting != "":
+	for _, o := range options {
+		key, value, _ := strings.Cut(o, "=")
+		if strings.Contains(key, "#") {
 			events[key] = value
-		case !isEvent && slices.Contains(recorderOptions, key):
+		} else {
 			recorder[key] = value
-		default:
-			return nil, nil, fmt.Errorf("profiler.options: %q is neither a setting EVENT#SETTING=VALUE nor one of %s",
-				key+"="+value, strings.Join(recorderOptions, ", "))
 		}
 	}
-	return events, recorder, nil
+	return events, recorder
 }
 
-func (p jfr) Files(s Settings) (map[string][]byte, error) {
-	events, _, err := p.split(s.Options)
-	if err != nil {
-		return nil, err
-	}
+func (jfr) Files(s Settings) (map[string][]byte, error) {
+	events, _ := split(s.Options)
 	text, err := configuration(s.Interval, events)
 	if err != nil {
 		return nil, err
@@ -89,14 +72,11 @@ func (p jfr) Files(s Settings) (map[string][]byte, error) {
 	return map[string][]byte{fileSettings: text}, nil
 }
 
-func (p jfr) Arguments(s Settings, at Place) ([]string, error) {
-	_, recorder, err := p.split(s.Options)
-	if err != nil {
-		return nil, err
-	}
-	options := map[string]string{"stackdepth": strconv.Itoa(min(max(s.Depth, 1), maxDepth))}
-	maps.Copy(options, recorder)
-	options["repository"] = filepath.Join(at.Out, dirRepository)
+func (jfr) Arguments(s Settings, at Place) ([]string, error) {
+	_, given := split(s.Options)
+	recorder := map[string]string{"stackdepth": strconv.Itoa(min(max(s.Depth, 1), maxDepth))}
+	maps.Copy(recorder, given)
+	recorder["repository"] = filepath.Join(at.Out, dirRepository)
 	recording := map[string]string{
 		"dumponexit": "true", "filename": filepath.Join(at.Out, fileDump), "name": "misstep",
 		"settings": filepath.Join(at.Files, fileSettings),
@@ -104,14 +84,10 @@ func (p jfr) Arguments(s Settings, at Place) ([]string, error) {
 	if s.Bytes > 0 {
 		recording["maxsize"] = strconv.FormatInt(s.Bytes, 10)
 	}
-	for _, of := range []map[string]string{options, recording} {
-		for key, value := range of {
-			if err := passable("JFR option "+key, value); err != nil {
-				return nil, err
-			}
-		}
+	if err := errors.Join(passable(recorder), passable(recording)); err != nil {
+		return nil, err
 	}
-	return []string{"-XX:FlightRecorderOptions=" + list(options), "-XX:StartFlightRecording=" + list(recording)}, nil
+	return []string{"-XX:FlightRecorderOptions=" + list(recorder), "-XX:StartFlightRecording=" + list(recording)}, nil
 }
 
 // Refusal: the reason stands before HotSpot's "Failure when starting JFR".

@@ -27,7 +27,7 @@ type Profiler interface {
 	// Files returns the files that must be in Place.Files before the JVM starts, by name.
 	Files(s Settings) (map[string][]byte, error)
 	// Arguments returns the arguments of the JVM. They belong after a recipe's own, since the last option of a kind wins: the
-	// places must be Misstep's. The error is about an option that cannot be passed on.
+	// places must be Misstep's. The error is about a place that cannot be passed on.
 	Arguments(s Settings, p Place) ([]string, error)
 	// Refusal returns the reason that a JVM gave for not starting under the profiler, "" when it gave none. output is what it wrote
 	// to its standard streams.
@@ -92,41 +92,27 @@ var table = []Profiler{jfr{}, asyncProfiler{}}
 // All returns all profilers.
 func All() []Profiler { return slices.Clone(table) }
 
-// Of returns the profiler of a recipe, nil for none. An unknown name is an error.
+// Of returns the profiler of a recipe, nil for none. What is wrong with it, or with an option, is an error: the other functions take
+// it as it is.
 func Of(r *misstepv1.Recipe) (Profiler, error) {
-	if !recipe.HasProfiler(r.GetProfiler()) {
-		return nil, nil
+	if err := recipe.ValidateProfiler(r.GetProfiler()); err != nil {
+		return nil, err
 	}
-	name := r.GetProfiler().GetName()
 	for _, p := range table {
-		if p.Name() == name {
+		if p.Name() == r.GetProfiler().GetName() {
 			return p, nil
 		}
 	}
-	names := []string{recipe.ProfilerNone}
-	for _, p := range table {
-		names = append(names, p.Name())
-	}
-	return nil, fmt.Errorf("profiler.name: %q is unknown; there are %s", name, strings.Join(names, ", "))
-}
-
-// assignments splits options of the form KEY=VALUE; later ones replace earlier ones of the same key.
-func assignments(options []string) (map[string]string, error) {
-	all := map[string]string{}
-	for _, o := range options {
-		key, value, found := strings.Cut(o, "=")
-		if !found || key == "" || value == "" {
-			return nil, fmt.Errorf("profiler.options: %q is not of the form NAME=VALUE", o)
-		}
-		all[key] = value
-	}
-	return all, nil
+	return nil, nil
 }
 
 // passable returns an error for a value that would end an option in a list with commas.
-func passable(what, text string) error {
-	if strings.ContainsAny(text, ",\n") {
-		return fmt.Errorf("%s: %q has a comma or a line break, which the JVM takes for the end of the option", what, text)
+func passable(options map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if value := options[key]; strings.ContainsAny(value, ",\n") {
+			return fmt.Errorf("the profiler's option %s: %q has a comma or a line break, which ends the option: choose another folder",
+				key, value)
+		}
 	}
 	return nil
 }
