@@ -10,16 +10,16 @@ const (
 	// FileMethods is the name of the list of instrumented methods in the agent's folder, which the Java half writes
 	// (MethodList.java), and of the evidence that is made from it.
 	FileMethods = "methods.txt"
-	// MaxMethods is the largest number of methods that are taken from a list.
+	// MaxMethods is the largest number of methods that are kept as evidence.
 	MaxMethods = 4096
 	// MaxMethodsBytes is the largest number of bytes that are read from a list.
 	MaxMethodsBytes = 8 << 20
 )
 
 // ParseMethods parses a list of instrumented methods, one "package/Class.name(descriptor)result" per line, and returns them sorted
-// and without duplicates. Of more than MaxMethods, those of the program are kept before those of the JDK. Lines that are not a
-// method are ignored, like the unfinished last line of a JVM that died while writing it.
-func ParseMethods(data []byte) []string {
+// and without duplicates. Of more than most, those of the program are kept before those of the JDK. Lines that are not a method are
+// ignored, like the unfinished last line of a JVM that died while writing it.
+func ParseMethods(data []byte, most int) []string {
 	text := string(data[:min(len(data), MaxMethodsBytes)])
 	var own, jdk []string
 	for line := range strings.Lines(text) {
@@ -36,7 +36,7 @@ func ParseMethods(data []byte) []string {
 	slices.Sort(own)
 	slices.Sort(jdk)
 	methods := append(slices.Compact(own), slices.Compact(jdk)...)
-	methods = methods[:min(len(methods), MaxMethods)]
+	methods = methods[:min(len(methods), most)]
 	slices.Sort(methods)
 	return methods
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -59,7 +60,8 @@ func shadowJudge(t *trial, c *misstepv1.Check) (consumer, error) {
 		return nil, err
 	}
 	in := shadow.Input{
-		Check: c.GetName(), Source: shadow.JFR, Feature: t.feature, Tap: &tap, Methods: agent.ParseMethods(list), Limit: t.keeps(),
+		Check: c.GetName(), Source: shadow.JFR, Feature: t.feature, Tap: &tap, Limit: t.keeps(),
+		Methods: agent.ParseMethods(list, math.MaxInt),
 	}
 	if c.GetName() == recipe.ProfilerShadow {
 		in.Source, in.Walker = shadow.AsyncProfiler, profiler.Walker(t.recipe)

@@ -36,7 +36,9 @@ type methods struct {
 	known map[*recording.Method]*method
 }
 
-// methodsOf takes the instrumented methods from the agent's list and from the names in the tap.
+// methodsOf takes the instrumented methods from the agent's list and from the names in the tap. The agent lists 65,536 of them
+// (MethodList.java): one beyond, that no shadow of the tap has, is taken for not instrumented, so that it goes unnoticed in a trace
+// that has it wrongly.
 func methodsOf(t *agent.Tap, list []string) *methods {
 	m := &methods{
 		keys: map[string]uint32{}, names: []string{""}, ofID: map[uint32]uint32{}, known: map[*recording.Method]*method{},
