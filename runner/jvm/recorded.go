@@ -112,7 +112,7 @@ func (j recordedJudge) judge(ctx context.Context, _ string, checks []*misstepv1.
 			return judgement{}, fmt.Errorf("%s: %w", c.GetName(), err)
 		}
 	}
-	trouble, err := j.feed(ctx, path, list)
+	read, err := j.feed(ctx, path, list)
 	if err != nil {
 		return judgement{}, err
 	}
@@ -125,7 +125,7 @@ func (j recordedJudge) judge(ctx context.Context, _ string, checks []*misstepv1.
 		if count == nil {
 			count = &misstepv1.CheckCount{Check: c.GetName()}
 		}
-		for reason, n := range trouble.of(c.GetName()) {
+		for reason, n := range read.void(c.GetName()) {
 			voided(count, reason, n)
 		}
 		out.counts[c.GetName()] = count
@@ -144,43 +144,18 @@ func voided(count *misstepv1.CheckCount, reason string, n uint64) *misstepv1.Che
 	return count
 }
 
-// feed reads the recording once for all consumers, and returns what prevented it from being read whole.
-func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (trouble, error) {
+// feed reads the recording once for all consumers.
+func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (reading, error) {
 	helper := j.executor.Recording
 	helper.Credential = j.executor.Credential
-	var t trouble
-	var refused error // of a consumer
-	read, began := 0, time.Now()
-	summary, usage, err := helper.Read(ctx, path, recording.Limits{}, func(r recording.Record) error {
-		switch r := r.(type) {
-		case *recording.Problem:
-			t.problem(r)
-		case *recording.Chunk:
-			read++
-		}
-		for _, c := range list {
-			if refused = c.Visit(r); refused != nil {
-				return refused
-			}
-		}
-		return nil
-	})
+	read, began := reading{list: list}, time.Now()
+	summary, usage, err := helper.Read(ctx, path, recording.Limits{}, read.visit)
 	j.judging = time.Since(began)
 	wall := j.jvm.Result().Wall
 	j.executor.Logger.Debug("recording judged", "trial", j.name, "took", j.judging, "cpu", usage.CPU, "rss", usage.MaxRSS,
-		"share", float64(j.judging)/float64(max(1, wall+j.judging)), "chunks", read, "events", summary.Events, "error", err)
-	switch {
-	case ctx.Err() != nil:
-		return t, ctx.Err()
-	case refused != nil:
-		return t, refused
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, recording.ErrMemory), err == nil && !summary.Complete,
-		errors.Is(err, recording.ErrNoEnd) && read > 0:
-		t.ended = recipe.ReadingLimit
-	case err != nil:
-		return t, err
-	case read == 0 && len(t.places) == 0:
-		t.ended = recipe.EmptyRecording
+		"share", float64(j.judging)/float64(max(1, wall+j.judging)), "chunks", read.chunks, "events", summary.Events, "error", err)
+	if ctx.Err() != nil {
+		return read, ctx.Err()
 	}
-	return t, nil
+	return read, read.finish(summary, err)
 }

@@ -22,7 +22,8 @@ type Limits struct {
 	ChunkBytes int64
 	// Frames of a stack trace that are read. Default 4,096, twice what JFR can record.
 	Frames int
-	// OutputBytes of the stream, after which the summary comes. Default 1 GiB.
+	// OutputBytes of the stream, after which the summary comes: judges hold up to five times as much. Default 256 MiB, of which
+	// JFR's recordings of the runner's trials have hardly more (profiler.Settings.Bytes).
 	OutputBytes int64
 	// Time that the helper may run. Default 5 minutes.
 	Time time.Duration
@@ -39,7 +40,7 @@ func (l Limits) orDefaults() Limits {
 		l.Frames = 4096
 	}
 	if l.OutputBytes == 0 {
-		l.OutputBytes = 1 << 30
+		l.OutputBytes = 256 << 20
 	}
 	if l.Time == 0 {
 		l.Time = 5 * time.Minute

@@ -18,6 +18,9 @@ import org.openjdk.jmc.flightrecorder.internal.FlightRecordingLoader;
  * more than one, and a broken one does not take the others with it.
  */
 final class RecordingReader {
+  /** A message is one line of a report; exceptions may quote what the recording says. */
+  private static final int MAX_MESSAGE = 300;
+
   private final Path file;
   private final Limits limits;
   private final StreamWriter out;
@@ -164,6 +167,11 @@ final class RecordingReader {
     } catch (BrokenChunkException e) {
       out.discard();
       problem(ProblemKind.LAYOUT, offset + e.position(), "constants: " + e.getMessage());
+    } catch (StreamWriter.FullException | UncheckedIOException e) {
+      throw e;
+    } catch (RuntimeException e) { // such as a type without a name
+      out.discard();
+      problem(ProblemKind.LAYOUT, offset, "constants: " + e);
     } catch (OutOfMemoryError e) {
       out.discard();
       problem(ProblemKind.LIMIT, offset, "constants: " + e);
@@ -174,7 +182,7 @@ final class RecordingReader {
     summary.error();
     out.unsigned(index)
         .unsigned(offset)
-        .string(message)
+        .string(message.substring(0, Math.min(message.length(), MAX_MESSAGE)))
         .unsigned(kind.ordinal() + 1)
         .endWithinReserve('X');
   }

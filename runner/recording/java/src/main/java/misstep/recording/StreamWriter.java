@@ -13,6 +13,9 @@ import java.util.Arrays;
  * defines the records.
  */
 final class StreamWriter {
+  /** The class file format bounds names by 64 KiB; what is longer is no name, and is cut. */
+  private static final int MAX_STRING = 1 << 16;
+
   private static final byte[] MAGIC = "MISSREC2".getBytes(StandardCharsets.US_ASCII);
 
   private final OutputStream out;
@@ -53,7 +56,8 @@ final class StreamWriter {
   }
 
   StreamWriter string(String value) {
-    byte[] bytes = value.getBytes(StandardCharsets.UTF_8);
+    String cut = value.substring(0, Math.min(value.length(), MAX_STRING));
+    byte[] bytes = cut.getBytes(StandardCharsets.UTF_8);
     unsigned(bytes.length);
     room(bytes.length);
     System.arraycopy(bytes, 0, record, length, bytes.length);

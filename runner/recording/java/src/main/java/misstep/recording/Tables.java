@@ -26,9 +26,6 @@ final class Tables implements IConstantPoolExtension {
           IMCFrame.Type.CPP,
           IMCFrame.Type.KERNEL);
 
-  /** The class file format bounds names by 64 KiB; what is longer is no name. */
-  private static final int MAX_STRING = 1 << 16;
-
   private static final int METHOD_HIDDEN = 1;
   private static final int CLASS_HIDDEN = 2;
   private static final int TRUNCATED = 1;
@@ -73,7 +70,7 @@ final class Tables implements IConstantPoolExtension {
     if (known != null) {
       return known;
     }
-    out.string(value.substring(0, Math.min(value.length(), MAX_STRING))).end('S');
+    out.string(value).end('S');
     strings.put(value, strings.size() + 1);
     return strings.size();
   }
