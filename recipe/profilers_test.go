@@ -167,3 +167,22 @@ func TestAProfilerIsReduced(t *testing.T) {
 	}
 	require.False(t, recipe.Runnable(&misstepv1.Recipe{Checks: r.GetChecks()[1:]}), "no recording")
 }
+
+// What can be read is written so that it is read again, and is a profiler that recipes may have.
+func FuzzParseProfiler(f *testing.F) {
+	for _, text := range []string{"none", "jfr,1ms,maxchunksize=1M", "async-profiler,cstack=vmx,alloc", "jfr,jdk.A#b=x=y", "jfr,1ms,1ms"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := recipe.ParseProfiler(text)
+		if err != nil {
+			return
+		}
+		again, err := recipe.ParseProfiler(recipe.ProfilerText(p))
+		require.NoError(t, err)
+		if recipe.HasProfiler(p) {
+			require.True(t, proto.Equal(p, again), "%v: %v", p, again)
+		}
+		require.NoError(t, recipe.ValidateProfiler(p))
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -208,4 +209,33 @@ func TestReasonsOfAJVMThatDoesNotStart(t *testing.T) {
 	log := filepath.Join(place.Out, fileAsyncLog)
 	require.NoError(t, os.WriteFile(log, []byte("[ERROR] Unsupported event type\nmore"), 0o600))
 	assert.Equal(t, "[ERROR] Unsupported event type", asyncProfiler{}.Refusal(place, nil))
+}
+
+// Whatever options a recipe may give, the recording is written where it is looked for.
+func FuzzPlaces(f *testing.F) {
+	for _, o := range []string{"maxchunksize=1M", "jdk.A#b=,filename=/x", "cstack=vm", "file=/x", "FILE=/x", "event=cpu,file=/x", "a\nfile=/x"} {
+		f.Add(o)
+	}
+	f.Fuzz(func(t *testing.T, option string) {
+		for _, name := range []string{"jfr", "async-profiler"} {
+			r := &misstepv1.Recipe{Profiler: &misstepv1.Profiler{Name: name, Options: []string{option}}}
+			p, err := Of(r)
+			if err != nil {
+				continue
+			}
+			arguments, err := p.Arguments(SettingsOf(r), at)
+			require.NoError(t, err)
+			text := strings.Join(arguments, ",")
+			for key, want := range map[string]string{
+				"repository=": "/o/repository", "filename=": "/o/recording.jfr", "settings=": "/f/settings.jfc",
+				"file=": "/o/async-profiler.jfr", "log=": "/o/async-profiler.log",
+			} {
+				for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' }) {
+					if value, found := strings.CutPrefix(word, key); found {
+						require.Equal(t, want, value, text)
+					}
+				}
+			}
+		}
+	})
 }
