@@ -39,19 +39,23 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 		outcome.Hang = nil
 		return outcome, nil
 	}
-	var damaged int
-	var err error
-	if outcome.Checks, outcome.Mismatches, damaged, err = t.judge(ctx); err != nil {
-		return nil, err
-	}
-	if t.judging > 0 {
-		outcome.Judging = durationpb.New(t.judging)
-	}
 	crash, memory, err := t.crash(ctx)
 	if err != nil {
 		return nil, err
 	}
 	outcome.Crash = crash
+	counts, mismatches, damaged, err := t.judge(ctx)
+	switch {
+	case err == nil:
+		outcome.Checks, outcome.Mismatches = counts, mismatches
+	case ctx.Err() != nil || crash == nil && t.verdict.hang == nil:
+		return nil, err
+	default: // what the JVM left may be as broken as it was
+		t.executor.Logger.Warn("a trial is not judged", "trial", t.name, "error", err)
+	}
+	if t.judging > 0 {
+		outcome.Judging = durationpb.New(t.judging)
+	}
 	switch {
 	case crash != nil:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH
