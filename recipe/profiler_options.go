@@ -72,7 +72,7 @@ var asyncReserved = []struct {
 			"quiet", "traces", "tree",
 		},
 	},
-	{"the agent taps the signal that the profiler takes by default", []string{"signal"}},
+	{"the trial gives it SIGPROF, which the agent taps", []string{"signal"}},
 	{"it is a field of its own, profiler.interval", []string{"interval"}},
 }
 

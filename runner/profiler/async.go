@@ -2,12 +2,15 @@ package profiler
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -59,6 +62,9 @@ func (asyncProfiler) Arguments(s Settings, at Place) ([]string, error) {
 	}
 	maps.Copy(options, map[string]string{
 		"file": filepath.Join(at.Out, fileAsync), "log": filepath.Join(at.Out, fileAsyncLog), "quiet": "",
+		// Its defaults, but without being told it takes another signal where one has a handler, of which the tap knows nothing
+		// (async-profiler os_linux.cpp, getProfilingSignal). The second one is the wall clock's.
+		"signal": fmt.Sprintf("%d/%d", unix.SIGPROF, unix.SIGVTALRM),
 	})
 	if err := passable(options); err != nil {
 		return nil, err

@@ -68,11 +68,11 @@ func TestArguments(t *testing.T) {
 		}},
 		{asyncProfiler{}, nil, []string{
 			"-agentpath:/l/libasyncProfiler.so=start,jfr,chunktime=5s,cstack=vm,event=ctimer,file=/o/async-profiler.jfr,interval=1500us," +
-				"jstackdepth=4096,log=/o/async-profiler.log,quiet",
+				"jstackdepth=4096,log=/o/async-profiler.log,quiet,signal=27/26",
 		}},
 		{asyncProfiler{}, []string{"event=itimer", "cstack=vmx", "threads"}, []string{
 			"-agentpath:/l/libasyncProfiler.so=start,jfr,chunktime=5s,cstack=vmx,event=itimer,file=/o/async-profiler.jfr," +
-				"interval=1500us,jstackdepth=4096,log=/o/async-profiler.log,quiet,threads",
+				"interval=1500us,jstackdepth=4096,log=/o/async-profiler.log,quiet,signal=27/26,threads",
 		}},
 	} {
 		s.Options = c.options
