@@ -29,8 +29,8 @@ func (v *Violations) needs(s Settings) {
 				need.Name, namesWith(walks))
 		}
 		if !need.Judges(nil) && !slices.ContainsFunc(s.Profilers, need.Judges) {
-			v.Addf("profiler", "no profiler is %s, whose recordings the check %s judges: add {name: %s}, or remove the check",
-				strings.Join(need.Profilers, " or "), need.Name, need.Profilers[0])
+			v.Addf("profiler", "the check %s judges recordings of %s: add {name: %s}, or remove the check",
+				need.Name, strings.Join(need.Profilers, " or "), need.Profilers[0])
 		}
 	}
 	for i, p := range s.Profilers {

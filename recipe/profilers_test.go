@@ -104,6 +104,7 @@ func TestProfilersAsText(t *testing.T) {
 	}
 	require.Equal(t, "none", recipe.ProfilerText(nil))
 	for text, want := range map[string]string{
+		"":                `write "none" for no profiler`,
 		"jrf":             "did you mean jfr?",
 		"jfr,1ns":         "from 100µs to 1s, got 1ns",
 		"jfr,1ms,2ms":     `profiler.options[0]: expected a setting`,
