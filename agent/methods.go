@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,9 +18,14 @@ const (
 )
 
 // ParseMethods parses a list of instrumented methods, one "package/Class.name(descriptor)result" per line, and returns them sorted
-// and without duplicates. Of more than most, those of the program are kept before those of the JDK. Lines that are not a method are
-// ignored, like the unfinished last line of a JVM that died while writing it.
-func ParseMethods(data []byte, most int) []string {
+// and without duplicates. Lines that are not a method are ignored, like the unfinished last line of a JVM that died while writing it.
+func ParseMethods(data []byte) []string { return parseMethods(data, math.MaxInt) }
+
+// MethodsAsEvidence is ParseMethods for what is kept with a finding: of more than MaxMethods, those of the program are kept before
+// those of the JDK.
+func MethodsAsEvidence(data []byte) []string { return parseMethods(data, MaxMethods) }
+
+func parseMethods(data []byte, most int) []string {
 	text := string(data[:min(len(data), MaxMethodsBytes)])
 	var own, jdk []string
 	for line := range strings.Lines(text) {

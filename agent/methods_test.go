@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -13,14 +12,14 @@ import (
 func TestParseMethods(t *testing.T) {
 	require.Equal(t, []string{"a/B.<init>()V", "a/B.m(I)La/C;"},
 		ParseMethods([]byte("# instrumented methods\na/B.m(I)La/C;\na/B.<init>()V\na/B.m(I)La/C;\n"+
-			"a/B.n\na/B()V\na/B.m ()V\na/\xff.m()V\n\na/B.unfinished()V"), MaxMethods))
+			"a/B.n\na/B()V\na/B.m ()V\na/\xff.m()V\n\na/B.unfinished()V")))
 	var many strings.Builder
 	for i := range MaxMethods {
 		fmt.Fprintf(&many, "java/B.m%d()V\nz/B.m%d()V\n", i, i)
 	}
 	list := []byte(many.String() + "a/B.m()V\n")
-	require.Len(t, ParseMethods(list, math.MaxInt), 2*MaxMethods+1)
-	methods := ParseMethods(list, MaxMethods)
+	require.Len(t, ParseMethods(list), 2*MaxMethods+1)
+	methods := MethodsAsEvidence(list)
 	require.Len(t, methods, MaxMethods)
 	require.Equal(t, "a/B.m()V", methods[0])
 	require.NotContains(t, strings.Join(methods, " "), "java/", "the program's own methods take precedence")
@@ -36,7 +35,7 @@ func TestMethodListHasTheNameOfTheJavaHalf(t *testing.T) {
 func FuzzParseMethods(f *testing.F) {
 	f.Add([]byte("# x\na/B.m()V\n...\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, m := range ParseMethods(data, MaxMethods) {
+		for _, m := range ParseMethods(data) {
 			require.NotContains(t, m, "\n")
 			require.Contains(t, m, "(")
 		}

@@ -79,7 +79,7 @@ func instrumented(ctx context.Context, st *station.Station, f *misstepv1.Finding
 		if err != nil {
 			return nil, fmt.Errorf("read the instrumented methods: %w", err)
 		}
-		return agent.ParseMethods(data, agent.MaxMethods), nil
+		return agent.MethodsAsEvidence(data), nil
 	}
 	return nil, nil
 }

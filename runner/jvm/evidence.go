@@ -175,7 +175,7 @@ func (t *trial) keepMethods() error {
 	if err != nil {
 		return err
 	}
-	if methods := agent.ParseMethods(data, agent.MaxMethods); len(methods) > 0 {
+	if methods := agent.MethodsAsEvidence(data); len(methods) > 0 {
 		t.exhibit(agent.FileMethods, []byte(strings.Join(methods, "\n")+"\n"))
 	}
 	return nil

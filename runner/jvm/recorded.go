@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"time"
 
@@ -61,7 +60,7 @@ func shadowJudge(t *trial, c *misstepv1.Check) (consumer, error) {
 	}
 	in := shadow.Input{
 		Check: c.GetName(), Source: shadow.JFR, Feature: t.feature, Tap: &tap, Limit: t.keeps(),
-		Methods: agent.ParseMethods(list, math.MaxInt),
+		Methods: agent.ParseMethods(list),
 	}
 	if c.GetName() == recipe.ProfilerShadow {
 		in.Source, in.Walker = shadow.AsyncProfiler, profiler.Walker(t.recipe)
