@@ -94,6 +94,8 @@ type recordedJudge struct{ *trial }
 func (recordedJudge) judges(check string) bool { return consumers[check] != nil }
 
 func (j recordedJudge) judge(ctx context.Context, _ string, checks []*misstepv1.Check) (judgement, error) {
+	began := time.Now()
+	defer func() { j.judging = time.Since(began) }()
 	out := judgement{counts: map[string]*misstepv1.CheckCount{}}
 	path, err := j.recording()
 	if errors.Is(err, errNoRecording) {
@@ -149,10 +151,8 @@ func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (
 	helper.Credential = j.executor.Credential
 	read, began := reading{list: list}, time.Now()
 	summary, usage, err := helper.Read(ctx, path, recording.Limits{}, read.visit)
-	j.judging = time.Since(began)
-	wall := j.jvm.Result().Wall
-	j.executor.Logger.Debug("recording judged", "trial", j.name, "took", j.judging, "cpu", usage.CPU, "rss", usage.MaxRSS,
-		"share", float64(j.judging)/float64(max(1, wall+j.judging)), "chunks", read.chunks, "events", summary.Events, "error", err)
+	j.executor.Logger.Debug("recording read", "trial", j.name, "took", time.Since(began), "cpu", usage.CPU, "rss", usage.MaxRSS,
+		"chunks", read.chunks, "events", summary.Events, "error", err)
 	if ctx.Err() != nil {
 		return read, ctx.Err()
 	}
