@@ -39,6 +39,6 @@ func TestTheProfilerHasTheTappedSignal(t *testing.T) {
 	c := outcome.GetChecks()[0]
 	t.Logf("%v: %v of %v match, void %v", outcome.GetReason(), c.GetMatch(), c.GetTotal(), c.GetVoid())
 	require.FileExists(t, recording, "the other copy has started")
-	require.Greater(t, c.GetMatch(), uint64(100))
-	require.Less(t, c.GetVoid()["no-signal"], c.GetTotal()/10)
+	require.Greater(t, c.GetMatch(), uint64(20))
+	require.Less(t, c.GetVoid()["no-signal"], c.GetTotal()/4)
 }
