@@ -82,6 +82,11 @@ catalogue: build ## put at least two JDK builds and all workloads into the catal
 hunt: catalogue ## hunt for about three minutes on this machine and write a bundle per finding
 	@misstep hunt $(CAMPAIGN) --dir $(HUNT_DIR)
 
+.PHONY: hunt-recordings
+hunt-recordings: build ## hunt for five minutes in the recordings of JFR and async-profiler, on 17, 21, 25 and 28
+	@deploy/setup/catalogue.sh all
+	@misstep hunt campaigns/recordings.yaml --dir $(BUILD)/hunt-recordings
+
 # --- testing --------------------------------------------------------------------------------------------------------------
 
 .PHONY: test
@@ -124,9 +129,9 @@ test-vm: setup-test misstep ## boot machines with a sched_ext kernel and test th
 	@gotestsum --format testname -- -timeout 60m ./deploy/vm/... ./internal/testenv/vmtest/...
 
 .PHONY: test-jdks
-test-jdks: setup-test build ## run a small campaign on every JDK from 8 to 28 that can be obtained (part of test-go)
+test-jdks: setup-test build ## run small campaigns, with profilers too, on every JDK from 8 to 28 that can be obtained (part of test-go)
 	@deploy/setup/catalogue.sh all
-	@gotestsum --format testname -- -timeout 60m -run 'TestJDKs|TestPresetsStart' ./cmd/misstep
+	@gotestsum --format testname -- -timeout 60m -run 'TestJDKs|TestRecordingsOfJDKs|TestPresetsStart' ./cmd/misstep
 
 .PHONY: quiet
 quiet: catalogue ## thirty minutes of real workloads under all checks: no mismatch may be a false positive
