@@ -25,31 +25,38 @@ import (
 // tinyWorkload builds a workload of a few calls in a catalogue of its own and returns that catalogue's folder.
 func tinyWorkload(t *testing.T, sleep time.Duration) (home string) {
 	t.Helper()
-	shared, javac := testenv.Home(t), testenv.Javac(t)
-	home = t.TempDir()
-	require.NoError(t, copyEntries(filepath.Join(shared, "jdks"), filepath.Join(home, "jdks")))
-	dir := filepath.Join(home, "tiny")
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	source := filepath.Join(dir, "Tiny.java")
-	require.NoError(t, os.WriteFile(source, fmt.Appendf(nil, `
+	return ownWorkload(t, "tiny", "Tiny", fmt.Sprintf(`
 public class Tiny {
   static int depth(int n) { return n == 0 ? 0 : 1 + depth(n - 1); }
   public static void main(String[] args) throws Exception {
     Thread.sleep(%d);
     if (depth(30) == 30) System.out.println("misstep: tiny verified 1 repetitions");
   }
-}`, sleep.Milliseconds()), 0o644))
-	out, err := exec.Command(javac, "--release", "17", "-d", filepath.Join(dir, "classes"), source).CombinedOutput()
+}`, sleep.Milliseconds()))
+}
+
+// ownWorkload compiles a class with a main method into a workload, in a catalogue of its own with the shared one's JDKs, and returns
+// that catalogue's folder.
+func ownWorkload(t *testing.T, name, class, source string) (home string) {
+	t.Helper()
+	shared, javac := testenv.Home(t), testenv.Javac(t)
+	home = t.TempDir()
+	require.NoError(t, copyEntries(filepath.Join(shared, "jdks"), filepath.Join(home, "jdks")))
+	dir := filepath.Join(home, name)
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	file := filepath.Join(dir, class+".java")
+	require.NoError(t, os.WriteFile(file, []byte(source), 0o644))
+	out, err := exec.Command(javac, "--release", "17", "-d", filepath.Join(dir, "classes"), file).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "workload.yaml"), []byte(`name: tiny
-description: a few calls
-main: Tiny
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "workload.yaml"), fmt.Appendf(nil, `name: %s
+description: a test's own
+main: %s
 classpath: [classes]
 repetitions: 1
 jvm_flags: [-Xmx64m, -XX:+UseSerialGC, -XX:TieredStopAtLevel=1]
 min_feature: 8
 harness: plain
-`), 0o644))
+`, name, class), 0o644))
 	var errs strings.Builder
 	require.Zero(t, run(t.Context(), []string{"workload", "add", dir, "--home", home}, &strings.Builder{}, &errs), errs.String())
 	return home
