@@ -49,14 +49,21 @@ func run(ctx context.Context, stdout io.Writer) error {
 		report.Goals, report.Tables = append(report.Goals, goals...), append(report.Tables, tables...)
 	}
 	err = bench.Measure(ctx, []bench.Part{
-		{Name: "tap", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
+		{Name: "specificity", Share: 0.4, Measure: func(ctx context.Context, until time.Time) error {
+			s, err := measureSpecificity(ctx, bed, until)
+			if err == nil {
+				add("specificity", s, s.reached(), s.goals(), s.tables()...)
+			}
+			return err
+		}},
+		{Name: "tap", Share: 0.2, Measure: func(ctx context.Context, until time.Time) error {
 			runs, err := measureTap(ctx, bed, reader, until)
 			if err == nil {
 				add("tap", runs, fmt.Sprintf("%d runs of the tap", len(runs)), tapGoals(runs), tapTables(runs)...)
 			}
 			return err
 		}},
-		{Name: "intervals", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
+		{Name: "intervals", Share: 0.2, Measure: func(ctx context.Context, until time.Time) error {
 			m, err := measureIntervals(ctx, bed, reader, until)
 			if err == nil {
 				add("intervals", m.cells, m.reached(), m.goals(), m.table())

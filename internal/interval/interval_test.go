@@ -44,3 +44,18 @@ func TestWilsonAgainstR(t *testing.T) {
 	require.InDelta(t, 0, low, 0)
 	require.InDelta(t, 1, high, 0)
 }
+
+// R: binom.test(0, 10), binom.test(1, 100), binom.test(8, 10); of few in many it is the exact Poisson interval, poisson.test(3).
+func TestExactUpperAgainstR(t *testing.T) {
+	for _, c := range []struct {
+		hits, trials uint64
+		want, within float64
+	}{
+		{0, 10, 0.30850, 1e-5}, {1, 100, 0.05446, 1e-5}, {8, 10, 0.97479, 1e-5}, {3, 1_000_000, 8.7673e-6, 1e-9},
+		{10, 10, 1, 0}, {0, 0, 1, 0},
+	} {
+		require.InDelta(t, c.want, interval.ExactUpper(c.hits, c.trials), c.within, "%d of %d", c.hits, c.trials)
+	}
+	require.Greater(t, interval.ExactUpper(100_000, 1_000_000), 0.1)
+	require.Less(t, interval.ExactUpper(100_000, 1_000_000), 0.1007)
+}
