@@ -18,14 +18,13 @@ import (
 )
 
 // The part tap measures what a tap costs and whether it changes the rates of JFR's samplers: the same work under JFR alone, with
-// instrumented methods but no tap, with taps, and with taps that also ask AsyncGetCallTrace. What a tap changes is seen against
+// instrumented methods but no tap, and with taps that also ask AsyncGetCallTrace, as in a trial. What a tap changes is seen against
 // instrumented methods; the workload itself runs other code without them.
 
 const (
 	jfrAlone     = "JFR alone"
 	instrumented = "instrumented"
 	tapped       = "tapped"
-	tappedAsgct  = "tapped, ASGCT"
 )
 
 // tapVariant is one way to run the workload under JFR.
@@ -44,9 +43,7 @@ func tapVariants() []tapVariant {
 		}
 		return o
 	}
-	return []tapVariant{
-		{jfrAlone, nil}, {instrumented, with("", 0)}, {tapped, with("both", 0)}, {tappedAsgct, with("both", agent.TapAsgctShare)},
-	}
+	return []tapVariant{{jfrAlone, nil}, {instrumented, with("", 0)}, {tapped, with("both", agent.TapAsgctShare)}}
 }
 
 // tapRun is one run.
@@ -78,12 +75,14 @@ func jfrFlags(feature int, file string) []string {
 	return []string{"-XX:StartFlightRecording=filename=" + file + "," + events}
 }
 
-// measureTap runs all variants in turn, every second time in the opposite order, so that the machine's load affects all alike.
+// measureTap runs all variants in turn, every second time in the opposite order, so that the machine's load affects all alike. A
+// run that fails is noted and left out.
 func measureTap(ctx context.Context, bed *trial.Bed, reader recording.Helper, until time.Time) ([]tapRun, error) {
 	var all []tapRun
 	variants := tapVariants()
-	for round := 0; round == 0 || ctx.Err() == nil && time.Now().Before(until); round++ {
-		for _, feature := range []int{17, 25} {
+	var failure error
+	for round := 0; ctx.Err() == nil && time.Now().Before(until); round++ {
+		for _, feature := range tapFeatures {
 			on, ok := bed.JDK(feature)
 			if !ok {
 				continue
@@ -95,21 +94,31 @@ func measureTap(ctx context.Context, bed *trial.Bed, reader recording.Helper, un
 				}
 				r, err := runTap(ctx, bed, reader, on, v)
 				if err != nil {
-					return nil, fmt.Errorf("measure the tap, %s on JDK %d: %w", v.name, feature, err)
+					failure = fmt.Errorf("measure the tap, %s on JDK %d: %w", v.name, feature, err)
+					bench.Note("%v", failure)
+					continue
 				}
 				r.Round = round
 				all = append(all, r)
 			}
 		}
 	}
+	if len(all) == 0 && failure == nil {
+		failure = errors.New("measure the tap: the catalogue has neither JDK 17 nor 25; fill it with make catalogue")
+	}
 	if len(all) == 0 {
-		return nil, errors.New("measure the tap: the catalogue has neither JDK 17 nor 25; fill it with make catalogue")
+		return nil, failure
 	}
 	return all, nil
 }
 
-// tapWorkload has several threads that compute, allocate and park.
-const tapWorkload = "forkjoin"
+// tapFeatures are the JDK before and after the samplers of JEP 509 and JEP 518.
+var tapFeatures = []int{17, 25}
+
+// tapWorkload computes on one thread for a few seconds; shorter than by its own arguments, so that there are more pairs of runs.
+const tapWorkload = "mix"
+
+var tapArguments = []string{"20000", "7"}
 
 func runTap(ctx context.Context, bed *trial.Bed, reader recording.Helper, on jdk.Entry, v tapVariant) (tapRun, error) {
 	run := tapRun{JDK: on.Feature, Workload: tapWorkload, Variant: v.name}
@@ -119,7 +128,7 @@ func runTap(ctx context.Context, bed *trial.Bed, reader recording.Helper, on jdk
 	}
 	file := filepath.Join(folder, "r.jfr")
 	r, err := bed.Run(ctx, trial.Spec{
-		JDK: on, Workload: tapWorkload, Repetitions: 1, Flags: jfrFlags(on.Feature, file), Agent: v.agent,
+		JDK: on, Workload: tapWorkload, Arguments: tapArguments, Repetitions: 1, Flags: jfrFlags(on.Feature, file), Agent: v.agent,
 	}, nil)
 	switch {
 	case err != nil:
@@ -194,7 +203,7 @@ func tapTables(all []tapRun) []bench.Table {
 	for _, f := range tapFigures {
 		figures.Columns = append(figures.Columns, f.name)
 	}
-	for _, feature := range []int{17, 25} {
+	for _, feature := range tapFeatures {
 		for _, v := range tapVariants() {
 			var runs []tapRun
 			for _, r := range all {
@@ -223,7 +232,7 @@ func tapTables(all []tapRun) []bench.Table {
 		}
 		for _, f := range tapFigures {
 			for _, pair := range [][2]string{
-				{instrumented, jfrAlone}, {tapped, instrumented}, {tappedAsgct, instrumented}, {tappedAsgct, jfrAlone},
+				{instrumented, jfrAlone}, {tapped, instrumented}, {tapped, jfrAlone},
 			} {
 				values := relations(all, feature, f, pair[0], pair[1])
 				if len(values) == 0 {
@@ -243,13 +252,13 @@ func tapTables(all []tapRun) []bench.Table {
 // tapGoals: what taps add, and that they change no rate.
 func tapGoals(all []tapRun) []bench.Goal {
 	var goals []bench.Goal
-	for _, feature := range []int{17, 25} {
+	for _, feature := range tapFeatures {
 		goals = append(goals, bench.Goal{
 			Name: fmt.Sprintf("tap and shadow over JFR alone, JDK %d, CPU time", feature), Goal: 1.1, Unit: "times",
-			Measured: bench.Median(relations(all, feature, tapFigures[0], tappedAsgct, jfrAlone)),
+			Measured: bench.Median(relations(all, feature, tapFigures[0], tapped, jfrAlone)),
 		})
 		for _, f := range tapFigures[2:] {
-			values := relations(all, feature, f, tappedAsgct, instrumented)
+			values := relations(all, feature, f, tapped, instrumented)
 			if len(values) == 0 {
 				continue
 			}
