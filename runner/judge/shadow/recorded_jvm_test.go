@@ -15,6 +15,7 @@ import (
 
 	"misstep/agent"
 	"misstep/internal/testenv"
+	"misstep/runner/judge/altered"
 	"misstep/runner/recording"
 )
 
@@ -173,7 +174,7 @@ func requireJudged(t *testing.T, r recorded) {
 }
 
 // requireFaultsSeen asserts that the samples that match no longer do when an instrumented method is taken out of the middle of
-// their traces, when the outer half is cut off, and when they get the trace of the sample before.
+// their traces, and when the outer half is cut off.
 func requireFaultsSeen(t *testing.T, r recorded) {
 	t.Helper()
 	clean := r.judge(nil)
@@ -184,23 +185,23 @@ func requireFaultsSeen(t *testing.T, r recorded) {
 			right[clean.events[i].StartNanos] = true
 		}
 	}
-	instrumented := func(f recording.Frame) bool { m := clean.methods.of(f.Method); return m != nil && m.key != 0 }
-	for name, fault := range map[string]func([]recording.Frame) []recording.Frame{
-		"a frame of the middle dropped": func(frames []recording.Frame) []recording.Frame {
-			var places []int
-			for i, f := range frames {
-				if instrumented(f) {
-					places = append(places, i)
-				}
+	// The middle one of the instrumented frames is the place.
+	middle := func(frames []recording.Frame) int {
+		var places []int
+		for i, f := range frames {
+			if m := clean.methods.of(f.Method); m != nil && m.key != 0 {
+				places = append(places, i)
 			}
-			at := places[len(places)/2]
-			return append(append([]recording.Frame{}, frames[:at]...), frames[at+1:]...)
-		},
-		"the outer half cut off": func(frames []recording.Frame) []recording.Frame { return frames[:len(frames)/2] },
-	} {
+		}
+		return places[len(places)/2]
+	}
+	for _, fault := range altered.Faults {
+		if fault.Class != altered.MiddleDropped && fault.Class != altered.HalfLost {
+			continue
+		}
 		j := r.judge(func(e *recording.Event) {
 			if right[e.StartNanos] {
-				e.Stack = &recording.Stack{Frames: fault(e.Stack.Frames)}
+				e.Stack = &recording.Stack{Frames: fault.Apply(nil, nil, e.Stack.Frames, middle(e.Stack.Frames))}
 			}
 		})
 		seen, all := 0, 0
@@ -209,14 +210,14 @@ func requireFaultsSeen(t *testing.T, r recorded) {
 			if s.sample == nil || !right[j.events[i].StartNanos] {
 				continue
 			}
-			s.bottom = name == "a frame of the middle dropped"
+			s.bottom = fault.Class == altered.MiddleDropped
 			all++
 			if compare(s.sample).kind != "" {
 				seen++
 			}
 		}
-		t.Logf("%s: %d of %d", name, seen, all)
+		t.Logf("%s: %d of %d", fault.Class, seen, all)
 		require.Greater(t, all, 50)
-		assert.GreaterOrEqual(t, 100*seen, 99*all, name)
+		assert.GreaterOrEqual(t, 100*seen, 99*all, fault.Class)
 	}
 }
