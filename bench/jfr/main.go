@@ -1,5 +1,5 @@
-// Command jfr measures what is checked about JFR's recordings and what that costs. PARTS=tap,intervals measures these parts
-// only, with the whole budget.
+// Command jfr measures what is checked about the recordings of JFR and async-profiler, and what that costs. PARTS=tap,intervals
+// measures these parts only, with the whole budget.
 package main
 
 import (
@@ -53,6 +53,13 @@ func run(ctx context.Context, stdout io.Writer) error {
 			s, err := measureSpecificity(ctx, bed, until)
 			if err == nil {
 				add("specificity", s, s.reached(), s.goals(), s.tables()...)
+			}
+			return err
+		}},
+		{Name: "sensitivity", Share: 0.2, Measure: func(ctx context.Context, until time.Time) error {
+			s, err := measureSensitivity(ctx, bed, reader, until)
+			if err == nil {
+				add("sensitivity", s, s.reached(), s.goals(), s.tables()...)
 			}
 			return err
 		}},

@@ -9,9 +9,9 @@ import (
 )
 
 // Blind reports whether a fault of a class of altered.Faults, at an index of the frames, cannot be noticed by this check, since all
-// edges of what became of them are possible: parts of a stack are a stack; a method may call its own or another one of the name; the
-// VM may call some methods from nearly every instruction; linkers stand above the site of a method handle; an unknown version of a
-// redefined class may run.
+// edges of what became of them are possible: parts of a stack are a stack; a method may call its own or another one of the name;
+// the VM may call some methods from nearly every instruction; linkers stand above the site of a method handle; an unknown version
+// of a redefined class may run.
 func (j *Judge) Blind(class string, changed, frames []recording.Frame, at int) bool {
 	switch class {
 	case altered.MiddleDropped:
