@@ -25,8 +25,9 @@ type material struct {
 	tap     agent.Tap
 	methods []string
 	program *edges.Program
-	// files are those of the recording.
-	files []string
+	// files are those of the recording, output is that of the program's output.
+	files  []string
+	output string
 }
 
 // collect runs a combination with the agent's tap and its file of sites.
@@ -57,7 +58,7 @@ func collect(ctx context.Context, bed *trial.Bed, reader recording.Helper, c com
 	case run.Failure != "":
 		return nil, errors.New(run.Failure)
 	}
-	m := &material{combination: c}
+	m := &material{combination: c, output: filepath.Join(run.Dir, "stdout")}
 	folder := filepath.Join(run.Dir, "agent")
 	if m.tap, err = agent.ReadTap(filepath.Join(folder, agent.FileTap)); err != nil {
 		return nil, err

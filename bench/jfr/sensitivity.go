@@ -1,22 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"misstep/bench"
 	"misstep/bench/trial"
 	"misstep/recipe"
-	"misstep/runner/judge"
 	"misstep/runner/judge/altered"
-	"misstep/runner/judge/chunks"
 	"misstep/runner/judge/shadow"
 	"misstep/runner/recording"
 )
@@ -41,27 +34,12 @@ type faultCell struct {
 	Missed map[string]uint64
 }
 
-// faultTries is the number of faults of a class that are put into the traces of one run for event-edges.
-const faultTries = 2000
-
 // measureSensitivity takes one run after the other until the time is over.
 func measureSensitivity(ctx context.Context, bed *trial.Bed, reader recording.Helper, until time.Time) (*sensitivity, error) {
 	s := &sensitivity{}
-	var all []combination
-	for _, p := range []int{0, 1, 5} { // JFR, async-profiler's vm and no
-		for _, feature := range []int{25, 17, 28} {
-			on, ok := bed.JDK(feature)
-			w, err := bed.Workload("mix")
-			if err != nil {
-				return nil, err
-			}
-			if p := profilers()[p]; ok {
-				if p.GetName() == recipe.ProfilerJFR {
-					p.Options = []string{"maxchunksize=1M"} // so that there are several
-				}
-				all = append(all, combination{on, w, p})
-			}
-		}
+	all, err := faultCombinations(bed)
+	if err != nil {
+		return nil, err
 	}
 	for n := 0; len(all) > 0 && ctx.Err() == nil && time.Now().Before(until); n++ {
 		c := all[n%len(all)]
@@ -79,15 +57,47 @@ func measureSensitivity(ctx context.Context, bed *trial.Bed, reader recording.He
 		s.samples(m, random)
 		s.edges(m, random)
 		s.Drops = append(s.Drops, drops(m)...)
-		if c.profiler.GetName() == recipe.ProfilerJFR {
-			if err := s.bytes(ctx, bed, reader, m, random, until); err != nil && ctx.Err() == nil {
-				s.Failed++
-				bench.Note("faults in the bytes of %s: %v", c.name(), err)
-			}
+		switch {
+		case c.workload.Name == standingWorkload:
+			err = s.standing(m, random)
+		case c.profiler.GetName() == recipe.ProfilerJFR:
+			err = s.bytes(ctx, bed, reader, m, random, until)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.Failed++
+			bench.Note("faults in %s: %v", c.name(), err)
 		}
 		bench.Note("faults in %s: %d records", c.name(), len(m.records))
 	}
 	return s, nil
+}
+
+// standingWorkload says which stacks stand still when.
+const standingWorkload = "still"
+
+// faultCombinations are what faults are put into: JFR first, which has most checks.
+func faultCombinations(bed *trial.Bed) (all []combination, err error) {
+	for _, try := range []struct {
+		workload string
+		profiler int // JFR, async-profiler's vm and no
+	}{{"mix", 0}, {standingWorkload, 0}, {"mix", 1}, {"mix", 5}} {
+		for _, feature := range []int{25, 17, 28} {
+			on, ok := bed.JDK(feature)
+			if !ok || !bed.Runs(on, try.workload) {
+				continue
+			}
+			w, err := bed.Workload(try.workload)
+			if err != nil {
+				return nil, err
+			}
+			p := profilers()[try.profiler]
+			if p.GetName() == recipe.ProfilerJFR {
+				p.Options = []string{"maxchunksize=1M"} // so that there are several
+			}
+			all = append(all, combination{on, w, p})
+		}
+	}
+	return all, nil
 }
 
 // cell returns the counts of a class under a check.
@@ -215,139 +225,4 @@ func verdictOf(f shadow.Finding) string {
 		return "unwalkable"
 	}
 	return "match"
-}
-
-// edges puts faults into traces of which each edge is decided: each different one once.
-func (s *sensitivity) edges(m *material, random *rand.Rand) {
-	verdict := func(stack *recording.Stack) judge.Verdicts {
-		j := m.edgesJudge()
-		visit(j, []recording.Record{&recording.Event{Stack: stack}}, nil)
-		return j.Verdicts()
-	}
-	var stacks []*recording.Stack
-	seen := map[string]bool{}
-	for _, record := range m.records {
-		e, is := record.(*recording.Event)
-		if !is || e.Stack == nil || len(e.Stack.Frames) < 4 {
-			continue
-		}
-		text := textOf(e.Stack)
-		if seen[text] {
-			continue
-		}
-		seen[text] = true
-		count := verdict(e.Stack).Count
-		if decided := count.GetMatch() + count.GetTolerated()["vm-upcall"]; decided == uint64(len(e.Stack.Frames)-1) {
-			stacks = append(stacks, e.Stack)
-		}
-	}
-	if len(stacks) == 0 {
-		return
-	}
-	sees := m.edgesJudge()
-	other := func() []recording.Frame { return stacks[random.IntN(len(stacks))].Frames }
-	for _, f := range altered.Faults {
-		c := s.cell(f.Class, recipe.EventEdges)
-		for range faultTries {
-			frames := other()
-			at := 1 + random.IntN(len(frames)-2)
-			changed := f.Apply(random, other, frames, at)
-			blind := ""
-			if sees.Blind(f.Class, changed, frames, at) {
-				blind = blindEdges
-			}
-			count := verdict(&recording.Stack{Frames: changed}).Count
-			c.count(blind, count.GetMismatch() > 0, false, strings.TrimSpace("not noticed "+wordsOf(count.GetTolerated())))
-		}
-	}
-	for _, class := range altered.Replacements { // another whole trace has possible edges only
-		c := s.cell(class, recipe.EventEdges)
-		for range faultTries {
-			c.count(blindEdges, verdict(&recording.Stack{Frames: other()}).Count.GetMismatch() > 0, false, "")
-		}
-	}
-}
-
-// textOf is equal for traces of the same methods at the same indices.
-func textOf(s *recording.Stack) string {
-	var b strings.Builder
-	for _, f := range s.Frames {
-		if f.Method != nil {
-			fmt.Fprintf(&b, "%s.%s%s@%d\n", f.Method.Class, f.Method.Name, f.Method.Descriptor, f.BCI)
-		}
-	}
-	return b.String()
-}
-
-// constantTries is the number of times that a change of constants is made, each time of others; headers are changed once.
-const constantTries = 5
-
-// bytes changes the bytes of the recording, and judges the changed one by itself.
-func (s *sensitivity) bytes(ctx context.Context, bed *trial.Bed, reader recording.Helper, m *material, random *rand.Rand,
-	until time.Time,
-) error {
-	file := m.files[0]
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("read the recording: %w", err)
-	}
-	clean, err := judgeChunks(ctx, reader, file)
-	if err != nil {
-		return err
-	}
-	for _, change := range altered.OfBytes {
-		tries := 1
-		if change.Type == "jdk.types.Symbol" || change.Kind == "" {
-			tries = constantTries
-		}
-		for range tries {
-			if ctx.Err() != nil || !time.Now().Before(until) {
-				return nil
-			}
-			split, err := altered.Split(slices.Clone(data))
-			if err != nil {
-				return err
-			}
-			if len(split) < 2 {
-				return fmt.Errorf("it has %d chunk: expected two at least", len(split))
-			}
-			if split, err = change.Apply(random, split); err != nil {
-				return err
-			}
-			path := filepath.Join(bed.Dir, "changed.jfr")
-			if err := os.WriteFile(path, bytes.Join(split, nil), 0o600); err != nil {
-				return fmt.Errorf("write the changed recording: %w", err)
-			}
-			after, err := judgeChunks(ctx, reader, path)
-			if err != nil {
-				return err
-			}
-			blind := ""
-			if change.Kind == "" {
-				blind = blindIDs
-			}
-			noticed := foundMore(clean, after, change)
-			s.cell(change.Class, recipe.JfrChunks).count(blind, noticed, false, "not noticed")
-		}
-	}
-	return nil
-}
-
-// foundMore reports whether there are more mismatches of the kind that says what was changed; of any kind where there is none.
-func foundMore(clean, after judge.Verdicts, change altered.Bytes) bool {
-	count := func(v judge.Verdicts) (n uint64) {
-		for _, m := range v.Mismatches {
-			if change.Kind == "" || m.GetKind() == change.Kind && m.GetRecordingFault().GetType() == change.Type {
-				n += m.GetCount()
-			}
-		}
-		return n
-	}
-	return count(after) > count(clean)
-}
-
-func judgeChunks(ctx context.Context, reader recording.Helper, file string) (judge.Verdicts, error) {
-	j := chunks.New(1000)
-	_, _, err := reader.Read(ctx, file, recording.Limits{}, j.Visit)
-	return j.Verdicts(), err
 }

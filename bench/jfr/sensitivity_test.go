@@ -6,6 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+	"misstep/runner/judge"
 	"misstep/runner/judge/altered"
 	"misstep/runner/recording"
 )
@@ -73,8 +76,49 @@ func TestFaultsAreCounted(t *testing.T) {
 	}
 }
 
+// Only more mismatches of the kind that says what was changed count: those that were there before do not.
+func TestAChangeOfBytesIsFound(t *testing.T) {
+	verdicts := func(n uint64) judge.Verdicts {
+		return judge.Verdicts{Mismatches: []*misstepv1.Mismatch{
+			{Kind: recipe.KindChunkLayout, Count: 7},
+			{Kind: recipe.KindUndefinedConstant, Count: n, RecordingFault: &misstepv1.RecordingFault{Type: "jdk.types.Symbol"}},
+		}}
+	}
+	removed := altered.Bytes{Kind: recipe.KindUndefinedConstant, Type: "jdk.types.Symbol"}
+	require.True(t, foundMore(verdicts(1), verdicts(2), removed))
+	require.False(t, foundMore(verdicts(2), verdicts(2), removed))
+	require.False(t, foundMore(judge.Verdicts{}, verdicts(2), altered.Bytes{Kind: recipe.KindUndefinedConstant, Type: "other"}))
+	require.True(t, foundMore(judge.Verdicts{}, verdicts(0), altered.Bytes{}), "any, where none is expected")
+}
+
 // A dropped sample of the first thread would be noticed; the second one has calls that left nothing anyway.
 func TestAccountsOfCallsAndSamples(t *testing.T) {
 	d := account(map[uint32]int{1: 10, 2: 10, 3: 4}, map[uint32]int{1: 7, 2: 9, 4: 1}, map[uint32]int{1: 3})
 	require.Equal(t, dropped{Threads: 3, Calls: 20, Samples: 17, Lost: 3, Exact: 7}, d)
+}
+
+func TestWhatAStackThatStoodContradicts(t *testing.T) {
+	at := func(names string, lines ...int32) (frames []recording.Frame) {
+		for i, name := range names {
+			m := &recording.Method{Class: "C", Name: string(name), Hidden: name == 'h'}
+			frames = append(frames, recording.Frame{Method: m, Line: lines[i]})
+		}
+		return frames
+	}
+	before := at("mabh", 9, 1, 2, 3) // of which a, b and h stood
+	for _, tt := range []struct {
+		after []recording.Frame
+		want  bool
+	}{
+		{at("xabh", 9, 1, 2, 3), false}, // it moved
+		{at("mabh", 9, 5, 2, 3), false}, // the innermost line is not known
+		{at("mabh", 9, 1, 7, 3), true},
+		{at("mabh", 9, 1, 0, 3), false},
+		{at("mah", 9, 1, 3), true},
+		{at("mab", 9, 1, 2), false}, // hidden
+		{at("bh", 2, 3), true},      // the top is lost
+		{before, false},
+	} {
+		require.Equal(t, tt.want, contradicted(before, tt.after, 3), "%v", tt.after)
+	}
 }
