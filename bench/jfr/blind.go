@@ -14,10 +14,13 @@ const (
 	blindTop     = "only the newest entry of the shadow, whose method may be in its push or pop"
 	blindInlined = "up to four newest entries on top of compiled code, whose debug information is exact at its entries only"
 	blindLater   = "up to sixteen newest entries of a sample walked at the next safepoint (JEP 518)"
+	blindAlone   = "up to sixteen newest entries below which a compiled method stands alone at index 0, for want of debug information"
+	blindGaveUp  = "the trace says that its walk gave up, or has no Java frames: which answer was due is not known"
 	blindLacking = "a method that is not there may be any: jfr-chunks says that the constant is lacking"
 	blindEdges   = "every edge is possible: whole traces, parts of one, lines, recursions, methods that the VM calls, linkers, " +
 		"redefined classes"
-	blindIDs = "what a chunk says under one id nothing contradicts"
+	blindSeen = "every edge is in other traces of the recording, too"
+	blindIDs  = "what a chunk says under one id nothing contradicts"
 )
 
 const (
@@ -49,7 +52,7 @@ func blindShadow(class string, before, after []recording.Frame, instrumented map
 		common++
 	}
 	differ := max(len(was), len(is)) - common
-	switch top := before[0].Kind; {
+	switch {
 	case class == altered.MethodRemoved:
 		return blindLacking
 	case differ == 0:
@@ -58,8 +61,15 @@ func blindShadow(class string, before, after []recording.Frame, instrumented map
 		return blindTop
 	case later && differ <= mostInlined:
 		return blindLater
-	case top != recording.Interpreted && top != recording.Native && len(was)-common <= nearby && len(is)-common <= nearby+1:
+	case compiledCode(before[0]) && len(was)-common <= nearby && len(is)-common <= nearby+1:
 		return blindInlined
+	case after[0].BCI == 0 && compiledCode(after[0]) && len(is)-common <= 1 && len(was)-common <= mostInlined:
+		return blindAlone
 	}
 	return ""
+}
+
+// compiledCode reports whether a frame is of compiled code; async-profiler's "C1 compiled" is no kind of JFR's.
+func compiledCode(f recording.Frame) bool {
+	return f.Kind == recording.Compiled || f.Kind == recording.Inlined || f.Kind == recording.UnknownFrame
 }

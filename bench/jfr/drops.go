@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+
 	"misstep/recipe"
 	"misstep/runner/recording"
 )
@@ -22,12 +24,14 @@ func drops(m *material) (all []dropped) {
 	if m.profiler.GetName() == recipe.ProfilerAsync {
 		signals = map[string]uint32{executionSample: m.tap.Signals[0]}
 	}
-	from, to := window(m.records)
+	begin, to := window(m.records)
 	for _, sampler := range []string{cpuTimeSample, executionSample} {
 		signal := signals[sampler]
 		if signal == 0 {
 			continue
 		}
+		// What was sampled before the tap stood there has no call.
+		from := max(begin, m.firstCall(signal))
 		calls := map[uint32]int{}
 		for i := range m.tap.Calls {
 			c := &m.tap.Calls[i]
@@ -40,11 +44,11 @@ func drops(m *material) (all []dropped) {
 		for _, record := range m.records {
 			switch r := record.(type) {
 			case *recording.Event:
-				if r.Type == sampler && r.Thread != nil {
+				if r.Type == sampler && r.Thread != nil && r.StartNanos >= from-clockError {
 					samples[uint32(r.Thread.OS)]++
 				}
 			case *recording.Lost:
-				if r.Thread != nil && sampler == cpuTimeSample {
+				if r.Thread != nil && sampler == cpuTimeSample && r.StartNanos >= from-clockError {
 					lost[uint32(r.Thread.OS)] += int(r.Samples)
 				}
 			}
@@ -55,6 +59,21 @@ func drops(m *material) (all []dropped) {
 		}
 	}
 	return all
+}
+
+// clockError is how far the times of recordings and of the tap are apart at most, in nanoseconds; far less than until the tap looks
+// again.
+const clockError = 100e3
+
+// firstCall is when the tap noted its first call of a signal's handler, in nanoseconds since the epoch.
+func (m *material) firstCall(signal uint32) int64 {
+	first := int64(math.MaxInt64)
+	for i := range m.tap.Calls {
+		if c := &m.tap.Calls[i]; c.Signal == signal {
+			first = min(first, int64(m.tap.Realtime(c.BeginNanos)))
+		}
+	}
+	return first
 }
 
 // account adds up calls, samples and losses by thread.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 
@@ -42,6 +43,12 @@ func (s *sensitivity) edges(m *material, random *rand.Rand) {
 	if len(stacks) == 0 {
 		return
 	}
+	real := map[edge]bool{}
+	for _, stack := range stacks {
+		for e := range edgesOf(stack.Frames) {
+			real[e] = true
+		}
+	}
 	sees := m.edgesJudge()
 	other := func() []recording.Frame { return stacks[random.IntN(len(stacks))].Frames }
 	for _, f := range altered.Faults {
@@ -51,8 +58,11 @@ func (s *sensitivity) edges(m *material, random *rand.Rand) {
 			at := 1 + random.IntN(len(frames)-2)
 			changed := f.Apply(random, other, frames, at)
 			blind := ""
-			if sees.Blind(f.Class, changed, frames, at) {
+			switch {
+			case sees.Blind(f.Class, changed, frames, at):
 				blind = blindEdges
+			case allIn(real, changed):
+				blind = blindSeen
 			}
 			count := verdict(&recording.Stack{Frames: changed}).Count
 			c.count(blind, count.GetMismatch() > 0, false, strings.TrimSpace("not noticed "+wordsOf(count.GetTolerated())))
@@ -78,4 +88,36 @@ func textOf(s *recording.Stack) string {
 		}
 	}
 	return b.String()
+}
+
+// edge is a place in a caller, and what it called.
+type edge struct {
+	caller, callee [3]string // class, name, descriptor
+	bci            int32
+}
+
+func edgesOf(frames []recording.Frame) iter.Seq[edge] {
+	name := func(m *recording.Method) [3]string {
+		if m == nil {
+			return [3]string{}
+		}
+		return [3]string{m.Class, m.Name, m.Descriptor}
+	}
+	return func(yield func(edge) bool) {
+		for i := range len(frames) - 1 {
+			if !yield(edge{name(frames[i+1].Method), name(frames[i].Method), frames[i+1].BCI}) {
+				return
+			}
+		}
+	}
+}
+
+// allIn reports whether all edges of a trace are known ones: then it is a trace that there may be.
+func allIn(known map[edge]bool, frames []recording.Frame) bool {
+	for e := range edgesOf(frames) {
+		if !known[e] {
+			return false
+		}
+	}
+	return true
 }

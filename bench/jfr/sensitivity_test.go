@@ -42,10 +42,25 @@ func TestWhatTheShadowCannotContradict(t *testing.T) {
 			altered.BottomDropped, traceOf(compiled, "a", "b", "c", "d", "e", "f"), traceOf(compiled, "a", "b", "c", "d", "e"), false, "",
 		},
 		{altered.MiddleDropped, traceOf(interpreted, "a", "b", "c"), traceOf(interpreted, "a", "c"), true, blindLater},
+		{altered.Stale, traceOf(compiled, "a", "b", "c", "d", "e", "f", "g"), traceOf(compiled, "x", "g"), false, blindAlone},
+		{altered.Stale, traceOf(compiled, "a", "b", "c", "d", "e", "f", "g"), traceOf(interpreted, "x", "g"), false, ""},
 		{altered.MethodRemoved, traceOf(interpreted, "a", "b", "c"), traceOf(interpreted, "a", "c"), false, blindLacking},
 	} {
 		require.Equal(t, tt.want, blindShadow(tt.class, tt.before, tt.after, instrumented, tt.later), "%s %v", tt.class, tt.before)
 	}
+}
+
+func TestATraceOfKnownEdgesIsNoFault(t *testing.T) {
+	known := map[edge]bool{}
+	for e := range edgesOf(traceOf(recording.Compiled, "a", "b", "c")) {
+		known[e] = true
+	}
+	require.Len(t, known, 2)
+	require.True(t, allIn(known, traceOf(recording.Compiled, "b", "c")))
+	require.False(t, allIn(known, traceOf(recording.Compiled, "a", "c")))
+	other := traceOf(recording.Compiled, "b", "c")
+	other[1].BCI++
+	require.False(t, allIn(known, other), "another call of the same method")
 }
 
 func TestFaultsAreCounted(t *testing.T) {

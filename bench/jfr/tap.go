@@ -18,13 +18,14 @@ import (
 )
 
 // The part tap measures what a tap costs and whether it changes the rates of JFR's samplers: the same work under JFR alone, with
-// instrumented methods but no tap, and with taps that also ask AsyncGetCallTrace, as in a trial. What a tap changes is seen against
-// instrumented methods; the workload itself runs other code without them.
+// instrumented methods but no tap, and with taps that also ask AsyncGetCallTrace, as in a trial; then with a tenth of the methods
+// instrumented. What a tap changes is seen against instrumented methods; the workload itself runs other code without them.
 
 const (
 	jfrAlone     = "JFR alone"
 	instrumented = "instrumented"
 	tapped       = "tapped"
+	tappedTenth  = "tapped, a tenth"
 )
 
 // tapVariant is one way to run the workload under JFR.
@@ -34,16 +35,19 @@ type tapVariant struct {
 }
 
 func tapVariants() []tapVariant {
-	with := func(tap string, asgct float64) *agent.Options {
+	with := func(ratio float64, tap string, asgct float64) *agent.Options {
 		// JFR on 17 does not start in a JVM whose java.lang classes are all instrumented: it fails to load WeakPairMap$Pair$Weak.
-		o := &agent.Options{Ratio: 1, Exclude: []string{"java.lang.*"}, Tap: tap, TapAsgct: asgct}
+		o := &agent.Options{Ratio: ratio, Exclude: []string{"java.lang.*"}, Tap: tap, TapAsgct: asgct}
 		if tap == "" {
 			// The agent refuses to instrument methods for nothing: about one check in a run.
 			o.Checks = map[string]float64{recipe.GstAsgct: 1e-9}
 		}
 		return o
 	}
-	return []tapVariant{{jfrAlone, nil}, {instrumented, with("", 0)}, {tapped, with("both", agent.TapAsgctShare)}}
+	return []tapVariant{
+		{jfrAlone, nil}, {instrumented, with(1, "", 0)}, {tapped, with(1, "both", agent.TapAsgctShare)},
+		{tappedTenth, with(0.1, "both", agent.TapAsgctShare)},
+	}
 }
 
 // tapRun is one run.
@@ -232,7 +236,7 @@ func tapTables(all []tapRun) []bench.Table {
 		}
 		for _, f := range tapFigures {
 			for _, pair := range [][2]string{
-				{instrumented, jfrAlone}, {tapped, instrumented}, {tapped, jfrAlone},
+				{instrumented, jfrAlone}, {tapped, instrumented}, {tapped, jfrAlone}, {tappedTenth, jfrAlone},
 			} {
 				values := relations(all, feature, f, pair[0], pair[1])
 				if len(values) == 0 {
@@ -253,10 +257,16 @@ func tapTables(all []tapRun) []bench.Table {
 func tapGoals(all []tapRun) []bench.Goal {
 	var goals []bench.Goal
 	for _, feature := range tapFeatures {
-		goals = append(goals, bench.Goal{
-			Name: fmt.Sprintf("tap and shadow over JFR alone, JDK %d, CPU time", feature), Goal: 1.1, Unit: "times",
-			Measured: bench.Median(relations(all, feature, tapFigures[0], tapped, jfrAlone)),
-		})
+		for _, over := range []struct{ name, variant, to string }{
+			{"tap and shadow over JFR alone", tapped, jfrAlone},
+			{"tap and a tenth of the shadow over JFR alone", tappedTenth, jfrAlone},
+			{"tap over the shadow", tapped, instrumented},
+		} {
+			goals = append(goals, bench.Goal{
+				Name: fmt.Sprintf("%s, JDK %d, CPU time", over.name, feature), Goal: 1.1, Unit: "times",
+				Measured: bench.Median(relations(all, feature, tapFigures[0], over.variant, over.to)),
+			})
+		}
 		for _, f := range tapFigures[2:] {
 			values := relations(all, feature, f, tapped, instrumented)
 			if len(values) == 0 {
