@@ -122,7 +122,7 @@ var tapFeatures = []int{17, 25}
 // tapWorkload computes on one thread for a few seconds; shorter than by its own arguments, so that there are more pairs of runs.
 const tapWorkload = "mix"
 
-var tapArguments = []string{"20000", "7"}
+var tapArguments = []string{"10000", "7"}
 
 func runTap(ctx context.Context, bed *trial.Bed, reader recording.Helper, on jdk.Entry, v tapVariant) (tapRun, error) {
 	run := tapRun{JDK: on.Feature, Workload: tapWorkload, Variant: v.name}
