@@ -112,6 +112,8 @@ type Expect struct {
 	Kind string
 	// Check of a mismatch record, and MismatchKind of the signature; see recordedAs.
 	Check, MismatchKind string
+	// Fault is what is wrong in a recording, as signature.RecordedAt has it; empty for other mismatches.
+	Fault string
 	// Contains are strings that the record (for a crash: the place in the head of the error file) must contain, all of them.
 	Contains []string
 	// Like and Unlike are extended regular expressions that a mismatch's record must match, and must not.

@@ -84,6 +84,9 @@ func (e *Expect) place(p signature.Place, example *misstepv1.Outcome) {
 		}
 	}
 	switch p.Kind {
+	case signature.Recorded: // the agent writes no record of it
+		e.Fault = p.Method
+		return
 	case signature.Upcall, signature.BelowUpcall:
 		if p.Method == "<clinit>" {
 			e.Contains = append(e.Contains, `"<clinit>"`)

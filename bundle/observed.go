@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+	"misstep/signature"
 )
 
 // observed is what the example of a finding shows: one of the fields, or none when the evidence contains no stacks. All strings but
@@ -14,6 +16,7 @@ type observed struct {
 	Crash    *observedCrash
 	Hang     *observedHang
 	Mismatch *observedMismatch
+	Fault    *observedFault
 }
 
 type observedCrash struct {
@@ -44,6 +47,9 @@ type observedMismatch struct {
 	Code string
 }
 
+// observedFault is what is wrong in a recording by itself.
+type observedFault struct{ Meaning, Check, Kind, Place, Detail, First string }
+
 func newObserved(c *Contents) observed {
 	example := c.Reproducer.GetFinding().GetExample()
 	switch c.Expect.Kind {
@@ -51,6 +57,9 @@ func newObserved(c *Contents) observed {
 		return observed{Crash: newObservedCrash(example.GetCrash())}
 	case "hang":
 		return observed{Hang: newObservedHang(example.GetHang())}
+	}
+	if m := chooseFault(example, c.Expect); m != nil {
+		return observed{Fault: newObservedFault(m)}
 	}
 	m := chooseMismatch(example, c.Expect)
 	if m == nil {
@@ -64,6 +73,35 @@ func newObserved(c *Contents) observed {
 		o.Code = fmt.Sprintf("pc %#x, code at pc: `% x`", m.GetPc(), m.GetCode())
 	}
 	return observed{Mismatch: o}
+}
+
+func newObservedFault(m *misstepv1.Mismatch) *observedFault {
+	f := m.GetRecordingFault()
+	first := fmt.Sprintf("chunk %d", f.GetChunk())
+	if f.GetPosition() != 0 {
+		first = fmt.Sprintf("id %d, at byte %d of %s", f.GetId(), f.GetPosition(), first)
+	}
+	return &observedFault{
+		Meaning: recipe.KindMeaning(m.GetKind()), Check: m.GetCheck(), Kind: m.GetKind(), Place: code(signature.RecordedAt(f)),
+		Detail: code(f.GetDetail()), First: first,
+	}
+}
+
+// chooseFault returns the fault of a recording that is expected, else the most frequent one of its check and kind; nil for none.
+func chooseFault(o *misstepv1.Outcome, e Expect) (best *misstepv1.Mismatch) {
+	for _, m := range o.GetMismatches() {
+		f := m.GetRecordingFault()
+		if f == nil || m.GetCheck() != e.Check || m.GetKind() != e.MismatchKind {
+			continue
+		}
+		if signature.RecordedAt(f) == e.Fault {
+			return m
+		}
+		if best == nil {
+			best = m
+		}
+	}
+	return best
 }
 
 func newObservedCrash(crash *misstepv1.Crash) *observedCrash {
@@ -150,7 +188,7 @@ func mentions(m *misstepv1.Mismatch, texts []string) bool {
 
 func kindText(m *misstepv1.Mismatch) string {
 	reference, suspect := len(m.GetReference().GetFrames()), len(m.GetSuspect().GetFrames())
-	name := sourceNames[m.GetSuspect().GetSource()]
+	name := sourceName(m.GetSuspect())
 	switch m.GetKind() {
 	case "truncated":
 		text := fmt.Sprintf(
@@ -176,6 +214,6 @@ func kindText(m *misstepv1.Mismatch) string {
 	case "wrong-bci":
 		return fmt.Sprintf("%s reported the wrong bytecode index.", name)
 	default:
-		return fmt.Sprintf("%s disagrees with %s.", name, sourceNames[m.GetReference().GetSource()])
+		return fmt.Sprintf("%s disagrees with %s.", name, sourceName(m.GetReference()))
 	}
 }

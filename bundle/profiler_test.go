@@ -12,6 +12,7 @@ import (
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/signature"
 )
 
 // profiled is a bundle of a trial with a profiler; a finding of a recording's check when recorded is set.
@@ -75,5 +76,37 @@ func TestRunScriptOfARecording(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, string(text), want)
 		assert.NotContains(t, string(text), "jtreg", name)
+	}
+}
+
+// What is wrong in a recording by itself is shown by its place and figures; of several it is the finding's.
+func TestReportOfARecordingsFault(t *testing.T) {
+	c := sample(t)
+	c.Profiler = t.TempDir()
+	writeFile(t, filepath.Join(c.Profiler, "settings.jfc"), "<configuration/>", 0o644)
+	c.Reproducer.Recipe.Profiler = &misstepv1.Profiler{Name: recipe.ProfilerJFR}
+	c.Command.ProfilerFlags = []string{"-XX:StartFlightRecording"}
+	fault := func(field string) *misstepv1.Mismatch {
+		return &misstepv1.Mismatch{
+			Check: recipe.JfrChunks, Kind: recipe.KindUndefinedConstant, Count: 3, RecordingFault: &misstepv1.RecordingFault{
+				Type: "java.lang.Thread", Referrer: "jdk.ThreadEnd", Field: field, Id: 7, Chunk: 2, Position: 99, Detail: "1 of the 63 ids",
+			},
+		}
+	}
+	c.Reproducer.Finding.Signature.Parts = signature.Mismatch{
+		Check: recipe.JfrChunks, Difference: recipe.KindUndefinedConstant,
+		Place: signature.Place{Kind: signature.Recorded, Method: "java.lang.Thread of jdk.ThreadEnd.thread"},
+	}.Parts()
+	c.Reproducer.Finding.Example.Mismatches = []*misstepv1.Mismatch{fault("other"), fault("thread")}
+	b, err := read(build(t, c))
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "b")
+	require.NoError(t, b.Extract(dir))
+	for _, name := range []string{"README.md", "jbs.md"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "In the recording an event or a constant refers to a constant that its chunk does not define.\n\n"+
+			"Check `jfr-chunks`, kind `undefined-constant`:\n\n```\njava.lang.Thread of jdk.ThreadEnd.thread\n1 of the 63 ids\n"+
+			"first: id 7, at byte 99 of chunk 2\n```\n", name)
 	}
 }

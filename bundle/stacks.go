@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,12 @@ const (
 
 var sourceNames = map[string]string{
 	"asgct": "AsyncGetCallTrace", "gst": "GetStackTrace", "shadow": "the shadow stack", "bytecode": "the bytecode",
-	"jfr": "JFR", "async-profiler": "async-profiler",
+	"jfr": "JFR", "held": "the stack that stood still",
+}
+
+// sourceName names whose trace it is; samplers have names of their own.
+func sourceName(t *misstepv1.Trace) string {
+	return cmp.Or(sourceNames[t.GetSource()], code(t.GetSource()))
 }
 
 // row is one line of a comparison; an absent frame is empty.
@@ -45,7 +51,11 @@ func sideBySide(reference, suspect *misstepv1.Trace) string {
 }
 
 func traceTitle(t *misstepv1.Trace) string {
-	return fmt.Sprintf("%s, %d frames", sourceNames[t.GetSource()], len(t.GetFrames()))
+	name := sourceName(t)
+	if t.GetSampler() != "" {
+		name += " " + code(t.GetSampler())
+	}
+	return fmt.Sprintf("%s, %d frames", name, len(t.GetFrames()))
 }
 
 func pad(s string, width int) string {

@@ -40,6 +40,16 @@ func Words() Catalogue {
 	return c
 }
 
+// KindMeaning returns the meaning of a kind of mismatch in one line, empty for an unknown one.
+func KindMeaning(kind string) string {
+	for _, w := range slices.Concat(kinds, recordedKinds) {
+		if w.Name == kind {
+			return w.Meaning
+		}
+	}
+	return ""
+}
+
 // AgentWords returns the part of the catalogue that the agent has, in the order of its enums.
 func AgentWords() Catalogue {
 	return Catalogue{

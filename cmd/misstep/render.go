@@ -12,6 +12,7 @@ import (
 	"misstep/app/executors"
 	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // renderChecks prints the counts of checks by verdict.
@@ -82,6 +83,10 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 // renderMismatch prints both stacks side by side, the first difference marked. The stacks are aligned at the bottom, except that a
 // truncated suspect, which lacks its bottom, is aligned at the top.
 func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
+	if f := m.GetRecordingFault(); f != nil {
+		renderFault(w, m, f)
+		return
+	}
 	fmt.Fprintf(w, "%s: %s on thread %q (%d times)\n", m.GetCheck(), m.GetKind(), m.GetThread(), max(m.GetCount(), 1))
 	if f := m.GetDeoptimisedCaller(); f != nil {
 		fmt.Fprintf(w, "deoptimised caller: %s.%s\n", f.GetClassName(), f.GetMethod())
@@ -94,8 +99,8 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	}
 	divergence := leftShift + len(left) - 1 - int(m.GetDivergence())
 	t := table(w)
-	fmt.Fprintf(t, "  \t%s (%d frames)\t%s (%d)\n", m.GetReference().GetSource(), len(left),
-		m.GetSuspect().GetSource(), m.GetSuspect().GetNumFrames())
+	suspect := strings.TrimSpace(m.GetSuspect().GetSource() + " " + printable(m.GetSuspect().GetSampler()))
+	fmt.Fprintf(t, "  \t%s (%d frames)\t%s (%d)\n", m.GetReference().GetSource(), len(left), suspect, m.GetSuspect().GetNumFrames())
 	skipped := false
 	for row := range depth {
 		near := row < 15 || row > depth-10 || row > divergence-5 && row < divergence+5
@@ -125,6 +130,19 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	if n := len(m.GetStack()) - maxWords; n > 0 {
 		fmt.Fprintf(w, "  … and %d more; --json has all\n", n)
 	}
+}
+
+// renderFault prints what is wrong in a recording by itself.
+func renderFault(w io.Writer, m *misstepv1.Mismatch, f *misstepv1.RecordingFault) {
+	fmt.Fprintf(w, "%s: %s (%d times)\n  %s\n", m.GetCheck(), m.GetKind(), max(m.GetCount(), 1), printable(signature.RecordedAt(f)))
+	if f.GetDetail() != "" {
+		fmt.Fprintf(w, "  %s\n", printable(f.GetDetail()))
+	}
+	first := fmt.Sprintf("chunk %d", f.GetChunk())
+	if f.GetPosition() != 0 {
+		first += fmt.Sprintf(", byte %d, id %d", f.GetPosition(), f.GetId())
+	}
+	fmt.Fprintf(w, "  first in %s\n", first)
 }
 
 func frameAt(frames []*misstepv1.Frame, index int) string {

@@ -48,6 +48,28 @@ func TestOutcomeCountsAllMismatches(t *testing.T) {
 	assert.Equal(t, "5 of one kind, known as JDK-8303444", mismatchSummary(o, known))
 }
 
+// A fault of a recording has no stacks, but a place and figures.
+func TestFaultOfARecording(t *testing.T) {
+	var b bytes.Buffer
+	renderMismatch(&b, &misstepv1.Mismatch{
+		Check: "jfr-chunks", Kind: "undefined-constant", Count: 3, RecordingFault: &misstepv1.RecordingFault{
+			Type: "java.lang.Thread", Referrer: "jdk.ThreadEnd", Field: "thread", Id: 7, Chunk: 2, Position: 99, Detail: "1 of the 63 ids",
+		},
+	})
+	assert.Equal(t, "jfr-chunks: undefined-constant (3 times)\n  java.lang.Thread of jdk.ThreadEnd.thread\n  1 of the 63 ids\n"+
+		"  first in chunk 2, byte 99, id 7\n", b.String())
+}
+
+// JFR has several samplers, and async-profiler several walkers.
+func TestSuspectNamesItsSampler(t *testing.T) {
+	var b bytes.Buffer
+	renderMismatch(&b, &misstepv1.Mismatch{
+		Check: "jfr-shadow", Kind: "missing", Reference: &misstepv1.Trace{Source: "shadow"},
+		Suspect: &misstepv1.Trace{Source: "jfr", Sampler: "jdk.CPUTimeSample", NumFrames: 4},
+	})
+	assert.Contains(t, b.String(), "shadow (0 frames)  jfr jdk.CPUTimeSample (4)")
+}
+
 func TestStderrOfAFailedWorkload(t *testing.T) {
 	var b bytes.Buffer
 	renderStderr(&b, "")

@@ -12,7 +12,7 @@ func examine(m *misstepv1.Mismatch) *Facts {
 	f.Sampler = m.GetSuspect().GetSampler()
 	f.FromSignal = m.GetPc() != 0 || len(m.GetCode()) > 0
 	if r := m.GetRecordingFault(); r != nil {
-		f.Family, f.Recorded = Recording, recorded(r)
+		f.Family, f.Recorded = Recording, signature.RecordedAt(r)
 		return f
 	}
 	f.Family = familyOf(f.Check, f.FromSignal)

@@ -1,9 +1,6 @@
 package triage
 
-import (
-	misstepv1 "misstep/proto/misstep/v1"
-	"misstep/signature"
-)
+import "misstep/signature"
 
 // Kinds of faults of a recording.
 const (
@@ -24,18 +21,3 @@ var recordingRules = []rule{{
 		return f.verdict("", signature.Place{Kind: signature.Recorded, Method: f.Recorded}, f.Recorded)
 	},
 }}
-
-// recorded returns what locates a fault: "TYPE of REFERRER.FIELD", "TYPE.FIELDS", "TYPE before" or "chunk: WHAT".
-func recorded(r *misstepv1.RecordingFault) string {
-	switch {
-	case r.GetType() == "":
-		return "chunk: " + r.GetField()
-	case r.GetReferrer() != "" && r.GetField() != "":
-		return r.GetType() + " of " + r.GetReferrer() + "." + r.GetField()
-	case r.GetReferrer() != "":
-		return r.GetType() + " of " + r.GetReferrer()
-	case r.GetField() == "before" || r.GetField() == "after":
-		return r.GetType() + " " + r.GetField()
-	}
-	return r.GetType() + "." + r.GetField()
-}
