@@ -126,7 +126,7 @@ func stackChanges(a, b *misstepv1.Reproducer) []StackChange {
 		{ma.GetSuspect(), mb.GetSuspect()},
 		{crashTrace(ea.GetCrash()), crashTrace(eb.GetCrash())},
 	}
-	equal := func(x, y *misstepv1.Frame) bool { return frameText(x) == frameText(y) }
+	equal := func(x, y *misstepv1.Frame) bool { return frameText(x, true) == frameText(y, true) }
 	var all []StackChange
 	for _, p := range pairs {
 		if slices.EqualFunc(p[0].GetFrames(), p[1].GetFrames(), equal) {

@@ -110,3 +110,25 @@ func TestReportOfARecordingsFault(t *testing.T) {
 			"first: id 7, at byte 99 of chunk 2\n```\n", name)
 	}
 }
+
+// Where one of two traces has no bytecode indices, none differ.
+func TestTracesWithoutPositions(t *testing.T) {
+	at := func(bci int32) []*misstepv1.Frame {
+		return []*misstepv1.Frame{{ClassName: "a.B", Method: "m", Bci: bci}}
+	}
+	for _, c := range []struct {
+		reference, suspect *misstepv1.Trace
+		want               string
+	}{
+		{&misstepv1.Trace{Source: "shadow", Frames: at(0)}, &misstepv1.Trace{Source: "jfr", Frames: at(7)}, "  a.B.m                      a.B.m @7\n"},
+		{
+			&misstepv1.Trace{Source: "held", Frames: at(-1)}, &misstepv1.Trace{Source: "jdk.ExecutionSample", Frames: at(-1)},
+			"  a.B.m                                a.B.m\n",
+		},
+		{&misstepv1.Trace{Source: "gst", Frames: at(3)}, &misstepv1.Trace{Source: "asgct", Frames: at(7)}, "! a.B.m @3                a.B.m @7\n"},
+	} {
+		assert.Contains(t, sideBySide(c.reference, c.suspect), c.want)
+	}
+	assert.Contains(t, sideBySide(&misstepv1.Trace{Source: "held"}, &misstepv1.Trace{Source: "jfr", Sampler: "jdk.CPUTimeSample"}),
+		"the stack that stood still, 0 frames JFR jdk.CPUTimeSample, 0 frames")
+}

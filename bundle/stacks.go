@@ -35,7 +35,7 @@ type row struct {
 
 // sideBySide shows both traces aligned, top first, and marks the lines in which they differ.
 func sideBySide(reference, suspect *misstepv1.Trace) string {
-	rows := shorten(align(clip(reference.GetFrames()), clip(suspect.GetFrames())))
+	rows := shorten(align(side{clip(reference.GetFrames()), placed(reference)}, side{clip(suspect.GetFrames()), placed(suspect)}))
 	title := row{traceTitle(reference), traceTitle(suspect), ' '}
 	width := utf8.RuneCountInString(title.left)
 	for _, r := range rows {
@@ -75,13 +75,31 @@ func method(f *misstepv1.Frame) string {
 	return f.GetClassName() + "." + f.GetMethod() + f.GetDescriptor_()
 }
 
-func frameText(f *misstepv1.Frame) string {
+// side is one of two traces.
+type side struct {
+	frames []*misstepv1.Frame
+	// placed says that its frames have bytecode indices.
+	placed bool
+}
+
+// placed reports whether a trace has bytecode indices: a shadow has none, nor have the traces that check samplers compares by line,
+// where each is -1; in other traces that means a native method, and the bottom of a thread's stack is none.
+func placed(t *misstepv1.Trace) bool {
+	return t.GetSource() != "shadow" && slices.ContainsFunc(t.GetFrames(), func(f *misstepv1.Frame) bool { return f.GetBci() != -1 })
+}
+
+func (s side) text(i int) string { return frameText(s.frames[i], s.placed) }
+
+func frameText(f *misstepv1.Frame, placed bool) string {
 	name := f.GetMethod()
 	if f.GetClassName() != "" {
 		name = f.GetClassName() + "." + name
 	}
 	where := fmt.Sprintf(" @%d", f.GetBci())
-	if f.GetBci() == -1 || f.GetBci() == -3 { // how GetStackTrace and AsyncGetCallTrace mark native methods
+	switch {
+	case !placed:
+		where = ""
+	case f.GetBci() == -1 || f.GetBci() == -3: // how GetStackTrace and AsyncGetCallTrace mark native methods
 		where = " (native)"
 	}
 	name = code(name)
@@ -92,7 +110,8 @@ func frameText(f *misstepv1.Frame) string {
 }
 
 // align pairs the frames of both sides by their longest common subsequence of methods.
-func align(left, right []*misstepv1.Frame) []row {
+func align(one, other side) []row {
+	left, right := one.frames, other.frames
 	lengths := make([][]int, len(left)+1) // of the best pairing of left[i:] and right[j:]
 	for i := range lengths {
 		lengths[i] = make([]int, len(right)+1)
@@ -110,17 +129,17 @@ func align(left, right []*misstepv1.Frame) []row {
 	for i, j := 0, 0; i < len(left) || j < len(right); {
 		switch {
 		case i < len(left) && j < len(right) && method(left[i]) == method(right[j]):
-			r := row{frameText(left[i]), frameText(right[j]), ' '}
-			if r.left != r.right {
+			r := row{one.text(i), other.text(j), ' '}
+			if one.placed && other.placed && r.left != r.right {
 				r.mark = '!'
 			}
 			rows = append(rows, r)
 			i, j = i+1, j+1
 		case j >= len(right) || i < len(left) && lengths[i+1][j] >= lengths[i][j+1]:
-			rows = append(rows, row{left: frameText(left[i]), mark: '<'})
+			rows = append(rows, row{left: one.text(i), mark: '<'})
 			i++
 		default:
-			rows = append(rows, row{right: frameText(right[j]), mark: '>'})
+			rows = append(rows, row{right: other.text(j), mark: '>'})
 			j++
 		}
 	}
