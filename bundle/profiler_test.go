@@ -89,7 +89,8 @@ func TestReportOfARecordingsFault(t *testing.T) {
 	fault := func(field string) *misstepv1.Mismatch {
 		return &misstepv1.Mismatch{
 			Check: recipe.JfrChunks, Kind: recipe.KindUndefinedConstant, Count: 3, RecordingFault: &misstepv1.RecordingFault{
-				Type: "java.lang.Thread", Referrer: "jdk.ThreadEnd", Field: field, Id: 7, Chunk: 2, Position: 99, Detail: "1 of the 63 ids",
+				Type: "java.lang.Thread", Referrer: "jdk.ThreadEnd", Field: field, Id: 7, Chunk: 2, Position: 99,
+				Detail: "1 of the 63 ids",
 			},
 		}
 	}

@@ -171,7 +171,9 @@ func TestAProfilerIsReduced(t *testing.T) {
 
 // What can be read is written so that it is read again, and is a profiler that recipes may have.
 func FuzzParseProfiler(f *testing.F) {
-	for _, text := range []string{"none", "jfr,1ms,maxchunksize=1M", "async-profiler,cstack=vmx,alloc", "jfr,jdk.A#b=x=y", "jfr,1ms,1ms"} {
+	for _, text := range []string{
+		"none", "jfr,1ms,maxchunksize=1M", "async-profiler,cstack=vmx,alloc", "jfr,jdk.A#b=x=y", "jfr,1ms,1ms",
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -62,7 +62,7 @@ func TestEndsOfAReading(t *testing.T) {
 		"no chunk":             {0, recording.Summary{Complete: true}, nil, recipe.EmptyRecording, false},
 		"much output":          {1, recording.Summary{}, nil, recipe.ReadingLimit, false},
 		"much time":            {0, recording.Summary{}, fmt.Errorf("%w", context.DeadlineExceeded), recipe.ReadingLimit, false},
-		"much memory":          {0, recording.Summary{}, errors.Join(recording.ErrNoEnd, recording.ErrMemory), recipe.ReadingLimit, false},
+		"much memory":          {0, recording.Summary{}, recording.ErrMemory, recipe.ReadingLimit, false},
 		"the helper ended":     {1, recording.Summary{}, errors.Join(recording.ErrNoEnd, broken), recipe.ReadingLimit, false},
 		"the helper is no JVM": {0, recording.Summary{}, errors.Join(recording.ErrNoEnd, broken), "", true},
 		"another helper":       {1, recording.Summary{}, broken, "", true},

@@ -92,8 +92,8 @@ var table = []Profiler{jfr{}, asyncProfiler{}}
 // All returns all profilers.
 func All() []Profiler { return slices.Clone(table) }
 
-// Of returns the profiler of a recipe, nil for none. What is wrong with it, or with an option, is an error: the other functions take
-// it as it is.
+// Of returns the profiler of a recipe, nil for none. What is wrong with it or its options is an error: the other functions take it
+// as it is.
 func Of(r *misstepv1.Recipe) (Profiler, error) {
 	if err := recipe.ValidateProfiler(r.GetProfiler()); err != nil {
 		return nil, err

@@ -213,7 +213,9 @@ func TestReasonsOfAJVMThatDoesNotStart(t *testing.T) {
 
 // Whatever options a recipe may give, the recording is written where it is looked for.
 func FuzzPlaces(f *testing.F) {
-	for _, o := range []string{"maxchunksize=1M", "jdk.A#b=,filename=/x", "cstack=vm", "file=/x", "FILE=/x", "event=cpu,file=/x", "a\nfile=/x"} {
+	for _, o := range []string{
+		"maxchunksize=1M", "jdk.A#b=,filename=/x", "cstack=vm", "file=/x", "FILE=/x", "event=cpu,file=/x", "a\nfile=/x",
+	} {
 		f.Add(o)
 	}
 	f.Fuzz(func(t *testing.T, option string) {
