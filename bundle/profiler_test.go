@@ -106,27 +106,24 @@ func TestReportOfARecordingsFault(t *testing.T) {
 	for _, name := range []string{"README.md", "jbs.md"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
-		assert.Contains(t, string(text), "In the recording an event or a constant refers to a constant that its chunk does not define.\n\n"+
-			"Check `jfr-chunks`, kind `undefined-constant`:\n\n```\njava.lang.Thread of jdk.ThreadEnd.thread\n1 of the 63 ids\n"+
+		assert.Contains(t, string(text), "In the recording an event or a constant refers to a constant that its chunk does not define."+
+			"\n\nCheck `jfr-chunks`, kind `undefined-constant`:\n\n```\njava.lang.Thread of jdk.ThreadEnd.thread\n1 of the 63 ids\n"+
 			"first: id 7, at byte 99 of chunk 2\n```\n", name)
 	}
 }
 
 // Where one of two traces has no bytecode indices, none differ.
 func TestTracesWithoutPositions(t *testing.T) {
-	at := func(bci int32) []*misstepv1.Frame {
-		return []*misstepv1.Frame{{ClassName: "a.B", Method: "m", Bci: bci}}
+	at := func(source string, bci int32) *misstepv1.Trace {
+		return &misstepv1.Trace{Source: source, Frames: []*misstepv1.Frame{{ClassName: "a.B", Method: "m", Bci: bci}}}
 	}
 	for _, c := range []struct {
 		reference, suspect *misstepv1.Trace
 		want               string
 	}{
-		{&misstepv1.Trace{Source: "shadow", Frames: at(0)}, &misstepv1.Trace{Source: "jfr", Frames: at(7)}, "  a.B.m                      a.B.m @7\n"},
-		{
-			&misstepv1.Trace{Source: "held", Frames: at(-1)}, &misstepv1.Trace{Source: "jdk.ExecutionSample", Frames: at(-1)},
-			"  a.B.m                                a.B.m\n",
-		},
-		{&misstepv1.Trace{Source: "gst", Frames: at(3)}, &misstepv1.Trace{Source: "asgct", Frames: at(7)}, "! a.B.m @3                a.B.m @7\n"},
+		{at("shadow", 0), at("jfr", 7), "  a.B.m                      a.B.m @7\n"},
+		{at("held", -1), at("jdk.ExecutionSample", -1), "  a.B.m                                a.B.m\n"},
+		{at("gst", 3), at("asgct", 7), "! a.B.m @3                a.B.m @7\n"},
 	} {
 		assert.Contains(t, sideBySide(c.reference, c.suspect), c.want)
 	}
