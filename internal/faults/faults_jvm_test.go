@@ -112,7 +112,7 @@ func TestInjectedFaultsAreDetected(t *testing.T) {
 					require.Equal(t, faults.Mismatch, sample.Outcome)
 				case f.Class == faults.UnknownMethod && sampled && sample.Outcome != faults.Void:
 					nobody++
-					if sample.Outcome != faults.Mismatch { // at the end of a run the JVM's events may still be pending
+					if sample.Outcome != faults.Mismatch { // the walk has a method, too, that only the JVM's answers have
 						nobodyMissed++
 						t.Logf("an unknown jmethodID passed: %+v", f)
 					}
@@ -210,22 +210,26 @@ func TestInjectedFaultsInBracketsAreDetected(t *testing.T) {
 	}, nil)
 	require.NoError(t, err)
 	require.Empty(t, r.Failure)
-	detected, passed := map[string]uint64{}, uint64(0)
+	detected, void, passed := map[string]uint64{}, map[string]uint64{}, uint64(0)
 	for _, f := range r.Faults.Faults {
 		v, judged := f.Verdicts["asgct-gst-bracket"]
 		switch {
-		case !judged || v.Outcome == faults.Void:
+		case !judged:
+		case v.Outcome == faults.Void:
+			void[f.Class]++
 		case v.Outcome == faults.Mismatch:
 			detected[f.Class]++
 		default:
 			require.Equal(t, faults.UnknownMethod, f.Class, "%+v", f)
 			t.Logf("passed: %+v", v)
-			passed++ // at the end of a run the JVM's events may still be pending
+			passed++ // the walk has a method, too, that only the JVM's answers have
 		}
 	}
-	t.Logf("%v of %d detected in %d brackets, %d passed", detected, r.Faults.Made, r.Check("asgct-gst-bracket").Total, passed)
+	bracket := r.Check("asgct-gst-bracket")
+	t.Logf("%v of %d detected in %d brackets, %v void, %d passed; void of all: %v",
+		detected, r.Faults.Made, bracket.Total, void, passed, bracket.Void)
 	require.NotZero(t, detected[faults.InvalidCode])
-	require.NotZero(t, detected[faults.UnknownMethod])
+	require.Greater(t, detected[faults.UnknownMethod], void[faults.UnknownMethod], "classes are published all the time")
 	_, high := interval.Wilson(detected[faults.UnknownMethod], detected[faults.UnknownMethod]+passed)
 	require.GreaterOrEqual(t, high, 0.99)
 }

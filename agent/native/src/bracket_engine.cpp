@@ -131,6 +131,7 @@ BracketVerdict BracketEngine::CompareAgain(OwnedBracket* o) const {
   };
   o->all_described = all_described(o->before.frames) && all_described(o->after.frames);
   BracketVerdict v = Compare(o);
+  v.verdict = events_.Proven(events_.Proven(v.verdict, o->before.frames), o->after.frames);
   const OwnedBracket::Walk& walk = v.after ? o->after : o->before;
   v.verdict = events_.After(Settled(v.verdict, walk.code, walk.region, state_.Ended()), o->since_nanos);
   return v;

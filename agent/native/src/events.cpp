@@ -63,7 +63,7 @@ bool Events::WaitedLong(uint64_t since_nanos) const {
   const uint64_t now_nanos = MonotonicNanos();
   if (grace_.AnnouncedUntil() < since_nanos) return since_nanos + kMostEarlyNanos <= now_nanos;
   return since_nanos + kEarlyNanos <= now_nanos &&
-         (state_.publishing.load() == 0 || since_nanos + 2 * kEarlyNanos <= now_nanos);
+         (state_.publications.EndedOf(since_nanos + kEarlyNanos) || since_nanos + kMostEarlyNanos <= now_nanos);
 }
 
 Verdict Events::After(const Verdict& verdict, uint64_t since_nanos) const {
@@ -76,8 +76,14 @@ bool Events::MayDescribe(std::span<const Frame> frames) const {
 }
 
 bool Events::AllDescribed(std::span<const Frame> frames, uint64_t since_nanos) const {
-  return MayDescribe(frames) && since_nanos + kEarlyNanos <= MonotonicNanos() && state_.publishing.load() == 0 &&
-         !state_.methods.WasGiven(frames);
+  return MayDescribe(frames) && since_nanos + kEarlyNanos <= MonotonicNanos() &&
+         state_.publications.EndedOf(since_nanos + kEarlyNanos) && !state_.methods.WasGiven(frames);
+}
+
+Verdict Events::Proven(const Verdict& verdict, std::span<const Frame> frames) const {
+  const bool agrees = verdict.outcome == Outcome::kMatch || verdict.outcome == Outcome::kTolerated;
+  const bool rests = agrees && MayDescribe(frames) && !state_.methods.WasGiven(frames);
+  return rests ? Verdict::Void(Reason::kUnknownMethod) : verdict;
 }
 
 }  // namespace misstep

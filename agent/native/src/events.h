@@ -23,7 +23,7 @@ class Events {
   // Updates how far the JVM is.
   void Look(uint64_t now_nanos) { grace_.Look(now_nanos); }
   // Whether a verdict that has waited for events since since_nanos may be given: the JVM has announced its code, or the
-  // longest wait is over. While a class is being published, the wait is longer.
+  // longest wait is over. While a class that may be in question is being published, the wait is longer.
   bool WaitedLong(uint64_t since_nanos) const;
   // The verdict after waiting since since_nanos: a mismatch is void if the JVM has not announced its code.
   Verdict After(const Verdict& verdict, uint64_t since_nanos) const;
@@ -33,6 +33,9 @@ class Events {
   // Whether events have described every method that a walk since since_nanos may show: then frames without info have
   // ids of no method. To be called before the frames are resolved for the last time.
   bool AllDescribed(std::span<const Frame> frames, uint64_t since_nanos) const;
+  // The final verdict on a walk, resolved for the last time: no match may rest on a frame without info that events
+  // would have described, unless the JVM itself returned its id.
+  Verdict Proven(const Verdict& verdict, std::span<const Frame> frames) const;
 
  private:
   const State& state_;

@@ -1,11 +1,11 @@
 #include "publisher.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "clock.h"
 #include "rules.h"
 #include "state.h"
 
@@ -128,16 +128,16 @@ class EdgeFacts {
   ClassFacts facts_;
 };
 
-// Counts a call under way.
+// A call under way.
 class Publishing {
  public:
-  explicit Publishing(std::atomic<int>* calls) : calls_(calls) { calls_->fetch_add(1); }
-  ~Publishing() { calls_->fetch_sub(1); }
+  explicit Publishing(Publications* calls) : calls_(calls) { calls_->Begin(); }
+  ~Publishing() { calls_->End(MonotonicNanos()); }
   Publishing(const Publishing&) = delete;
   Publishing& operator=(const Publishing&) = delete;
 
  private:
-  std::atomic<int>* calls_;
+  Publications* calls_;
 };
 
 }  // namespace
@@ -152,7 +152,7 @@ bool NameOf(jvmtiEnv* jvmti, jclass klass, std::string* name) {
 
 void PublishClass(State& state, JNIEnv* env, jclass klass) {
   MaySafepoint();
-  const Publishing publishing(&state.publishing);
+  const Publishing publishing(&state.publications);
   jint count = 0;
   jmethodID* methods = nullptr;
   // This makes the jmethodIDs that ASGCT can only look up. It fails for classes that are not prepared yet: their event

@@ -241,7 +241,7 @@ void SampleEngine::LearnBottom(Slot* slot, const Owned& o, const Verdict& verdic
 // The final verdict of a sample that has waited.
 Verdict SampleEngine::CompareAgain(Owned* o) const {
   o->sample.all_described = events_.AllDescribed(o->frames, o->since_nanos);
-  const Verdict verdict = Compare(o);
+  const Verdict verdict = events_.Proven(Compare(o), o->frames);
   return events_.After(Settled(verdict, o->sample.code, o->sample.region, state_.Ended()), o->since_nanos);
 }
 

@@ -17,6 +17,7 @@
 #include "methods.h"
 #include "options.h"
 #include "perturb.h"
+#include "publications.h"
 #include "record.h"
 #include "site_file.h"
 #include "status.h"
@@ -53,7 +54,7 @@ struct State {
   // How far the JVM is with posting its events.
   std::atomic<bool> redefines = false;  // a class was redefined: no event describes the frames of its old version
   std::atomic<int32_t> sender = 0;      // the thread that posts the events of compiled code, the VM's Service Thread
-  std::atomic<int> publishing = 0;      // current calls of PublishClass
+  Publications publications;            // calls of PublishClass
   size_t most_deferred = 4096;          // the most samples that wait for events still to come
 
   // Shared by the signal handler and the threads that send signals.
