@@ -163,7 +163,7 @@ void SiteFile::Write() {
   }
   for (size_t done = 0; done < pending_.size();) {
     const ssize_t n = write(fd_, pending_.data() + done, pending_.size() - done);
-    if (n <= 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       error = std::strerror(errno);
       break;

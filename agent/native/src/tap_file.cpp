@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "clock.h"
+#include "log.h"
 
 namespace misstep {
 
@@ -111,14 +112,17 @@ void TapFile::Flush() {
   bool written = size_ + bytes_.size() <= MISSTEP_TAP_MOST_BYTES;
   for (size_t done = 0; written && done < bytes_.size();) {
     const ssize_t n = pwrite(fd_, bytes_.data() + done, bytes_.size() - done, static_cast<off_t>(size_ + done));
-    if (n <= 0 && errno != EINTR) written = false;
+    if (n == 0 || (n < 0 && errno != EINTR)) written = false;
     if (n > 0) done += static_cast<size_t>(n);
   }
   if (written) {
     size_ += bytes_.size();
   } else {
     header_->lost[MISSTEP_TAP_LOST_FILE].fetch_add(calls_, std::memory_order_relaxed);
-    if (ftruncate(fd_, static_cast<off_t>(size_)) != 0) size_ = MISSTEP_TAP_MOST_BYTES;  // its end stays incomplete
+    if (size_ < MISSTEP_TAP_MOST_BYTES && ftruncate(fd_, static_cast<off_t>(size_)) != 0) {
+      Log(std::string("tap.bin ends with an incomplete record: ") + std::strerror(errno));
+    }
+    size_ = MISSTEP_TAP_MOST_BYTES;
   }
   bytes_.clear();
   calls_ = 0;

@@ -42,7 +42,8 @@ class TapFile {
   void Name(uint32_t id, std::string_view text);
   void Clock();
   void Handler(uint32_t signal, uint32_t generation, uint64_t address, uint64_t sa_flags);
-  // Writes what was appended. Calls that find no room, or that cannot be written, are lost.
+  // Writes what was appended. From the first time on that this has no room or fails, calls are lost: what follows would
+  // lack names that are lost, too.
   void Flush();
 
  private:

@@ -1,8 +1,12 @@
 #include "tap_buffer.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <atomic>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -186,6 +190,33 @@ TEST(TapFile, SaysWhatIsWrongWithItsPlace) {
   file.Flush();
   EXPECT_EQ(file.header()->lost[MISSTEP_TAP_LOST_FILE], 0u);
   std::remove("/dev/shm/misstep-tap-test.bin");
+}
+
+// What could be written once there is room again would have ids whose names are lost.
+TEST(TapFile, IsOverOnceSomethingCannotBeWritten) {
+  constexpr const char* kPath = "/dev/shm/misstep-tap-full-test.bin";
+  TapFile file;
+  const uint32_t signals[] = {27, 12};
+  ASSERT_EQ(file.Create(kPath, signals), "");
+  const std::vector<uint8_t> call(MISSTEP_TAP_CALL_SIZE);
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* const ignored = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {MISSTEP_TAP_HEADER + MISSTEP_TAP_CALL_SIZE, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  file.Name(1, "C.m()V");
+  file.Call(call);
+  file.Flush();
+  EXPECT_EQ(file.header()->lost[MISSTEP_TAP_LOST_FILE], 1u);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, ignored);
+  file.Call(call);
+  file.Flush();
+  EXPECT_EQ(file.header()->lost[MISSTEP_TAP_LOST_FILE], 2u);
+  struct stat now = {};
+  ASSERT_EQ(stat(kPath, &now), 0);
+  EXPECT_EQ(now.st_size, MISSTEP_TAP_HEADER) << "no record is cut, and none follows";
+  std::remove(kPath);
 }
 
 }  // namespace
