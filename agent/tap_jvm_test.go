@@ -248,10 +248,12 @@ func TestJFRStartsWhereEverythingIsInstrumented(t *testing.T) {
 			o := Options{Out: t.TempDir(), Seed: 1, Tap: "both"}
 			r := runWith(t, a, j, o, []string{"-XX:StartFlightRecording=filename=" + recording}, "Mixed", "1", "1")
 			require.NoError(t, r.err, r.output)
+			require.NotContains(t, r.output, "misstep: ")
 			require.FileExists(t, recording)
 			list, err := os.ReadFile(filepath.Join(o.Out, FileMethods))
 			require.NoError(t, err)
 			require.Contains(t, string(list), "\njdk/jfr/")
+			require.Contains(t, string(list), "\njava/lang/")
 		})
 	}
 }

@@ -36,8 +36,7 @@ type tapVariant struct {
 
 func tapVariants() []tapVariant {
 	with := func(ratio float64, tap string, asgct float64) *agent.Options {
-		// JFR on 17 does not start in a JVM whose java.lang classes are all instrumented: it fails to load WeakPairMap$Pair$Weak.
-		o := &agent.Options{Ratio: ratio, Exclude: []string{"java.lang.*"}, Tap: tap, TapAsgct: asgct}
+		o := &agent.Options{Ratio: ratio, Tap: tap, TapAsgct: asgct}
 		if tap == "" {
 			// The agent refuses to instrument methods for nothing: about one check in a run.
 			o.Checks = map[string]float64{recipe.GstAsgct: 1e-9}

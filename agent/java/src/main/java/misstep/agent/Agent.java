@@ -3,6 +3,10 @@ package misstep.agent;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.instrument.Instrumentation;
+import java.lang.reflect.Method;
+import java.util.Collections;
+import java.util.Map;
+import java.util.Set;
 import misstep.agent.instrument.AnnotationRule;
 import misstep.agent.instrument.Instrumenter;
 
@@ -56,7 +60,7 @@ public final class Agent {
     // Initialized now, and not by the first instrumented method, whoever that will be.
     Class.forName(Patch.SHADOW.replace('/', '.'), true, null);
     warmUp();
-    loadReads();
+    makeModulesRead(instrumentation);
     instrumentation.addTransformer(new Transformer(choice, list), true);
     Native.ready();
   }
@@ -93,31 +97,34 @@ public final class Agent {
   }
 
   /**
-   * Loads what the VM needs when a class of a named module is transformed for the first time: the
-   * module then gets to read unnamed ones (jdk.internal.module.Modules.transformedByAgent, 9 and
-   * later). If that were the first time anyone asked for it, it would be loaded inside of its own
-   * loading, and fail (ClassCircularityError): JFR, whose module is the first one as it starts
-   * before main, would end the JVM.
+   * Does once what the VM does when a class of a named module has been transformed for the first
+   * time: the module gets to read an unnamed one (ClassFileParser::fill_instance_klass,
+   * Modules.transformedByAgent, 9 and later). If that were the first time anyone asked for it, the
+   * classes that it needs would be loaded, and transformed, inside of their own loading, and fail
+   * (ClassCircularityError): JFR, whose module is the first one as it starts before main, would end
+   * the JVM.
    */
-  private static void loadReads() {
-    for (String name : READS) {
-      try {
-        Class.forName(name, true, null);
-      } catch (ClassNotFoundException e) {
-        return; // no modules, or other classes
+  private static void makeModulesRead(Instrumentation instrumentation) {
+    try {
+      Object base = Class.class.getMethod("getModule").invoke(Object.class);
+      Object unnamed =
+          ClassLoader.class
+              .getMethod("getUnnamedModule")
+              .invoke(ClassLoader.getSystemClassLoader());
+      Set<Object> reads = Collections.singleton(unnamed);
+      Map<?, ?> none = Collections.emptyMap();
+      for (Method m : Instrumentation.class.getMethods()) {
+        if (m.getName().equals("redefineModule")) {
+          m.invoke(instrumentation, base, reads, none, none, Collections.emptySet(), none);
+        }
       }
+    } catch (NoSuchMethodException e) {
+      return; // a JDK without modules
+    } catch (ReflectiveOperationException e) {
+      System.err.println(
+          "misstep: JFR may not start where all classes are instrumented: " + e.getCause());
     }
   }
-
-  private static final String[] READS = {
-    "java.lang.Module$ReflectionData",
-    "java.lang.WeakPairMap",
-    "java.lang.WeakPairMap$Pair",
-    "java.lang.WeakPairMap$Pair$Lookup",
-    "java.lang.WeakPairMap$Pair$Weak",
-    "java.lang.WeakPairMap$Pair$Weak$1",
-    "java.lang.WeakPairMap$WeakRefPeer",
-  };
 
   /** Chooses all and keeps nothing. */
   private static final class Nothing
