@@ -53,6 +53,7 @@ func TestLabel(t *testing.T) {
 	mismatch := func(parts ...string) *misstepv1.Signature {
 		return &misstepv1.Signature{Kind: "mismatch", Parts: parts}
 	}
+	chunks := func(kind, place string) *misstepv1.Signature { return mismatch("jfr-chunks", kind, "recorded "+place) }
 	crash := func(parts ...string) *misstepv1.Signature { return &misstepv1.Signature{Kind: "crash", Parts: parts} }
 	for _, c := range []struct {
 		sig     *misstepv1.Signature
@@ -152,6 +153,20 @@ func TestLabel(t *testing.T) {
 		{mismatch("profiler-shadow", "missing", "by vmx: below I2C/C2I adapters"), jdk25, "MISSTEP-async-profiler-stub"},
 		{mismatch("profiler-shadow", "truncated", "by vm: below method_entry_barrier"), jdk25, "MISSTEP-async-profiler-stub"},
 		{mismatch("profiler-shadow", "missing", "by vm: below a.B.f"), jdk25, ""},
+		{chunks("undefined-constant", "jdk.types.StackTrace of jdk.OldObjectSample.stackTrace"), jdk21, "JDK-8353226"},
+		{chunks("undefined-constant", "jdk.types.StackTrace of jdk.OldObjectSample.stackTrace"), jdk25, ""},
+		{chunks("undefined-constant", "jdk.types.OldObject of jdk.OldObjectSample.object"), jdk21, ""},
+		{chunks("undefined-constant", "java.lang.Thread of jdk.ThreadEnd.thread"), jdk17, "JDK-8287699"},
+		{chunks("undefined-constant", "java.lang.Thread of jdk.ThreadStart.parentThread"), jdk17, ""},
+		{chunks("undefined-constant", "java.lang.Thread of jdk.ThreadEnd.thread"), jdk11, ""},
+		{chunks("undefined-constant", "java.lang.Thread of jdk.ThreadEnd.thread"), jdk21, ""},
+		{chunks("event-time", "jdk.ActiveRecording before"), jdk17, "JDK-8288685"},
+		{chunks("event-time", "jdk.ActiveRecording after"), jdk17, ""},
+		{chunks("event-time", "jdk.ActiveSetting before"), jdk17, ""},
+		{chunks("event-time", "jdk.ActiveRecording before"), jdk21, ""},
+		{chunks("undefined-constant", "jdk.types.StackTrace of jdk.JavaMonitorEnter.stackTrace"), jdk11, "MISSTEP-trace-before-wait"},
+		{chunks("undefined-constant", "jdk.types.StackTrace of jdk.JavaMonitorWait.stackTrace"), jdk11, ""},
+		{chunks("duplicate-id", "jdk.types.StackTrace of jdk.JavaMonitorEnter.stackTrace"), jdk11, ""},
 	} {
 		assert.Equal(t, c.want, known.Default().Label(c.sig, c.version), "%v on %s", c.sig, c.version)
 	}

@@ -43,16 +43,19 @@ var (
 		{
 			RuleRenamedThread,
 			"a thread is defined again with another name or group: it was renamed, or has ended, within the chunk",
-			"HotSpot jfrThreadState.cpp: a thread's name is read when it is written",
+			"HotSpot jfrThreadState.cpp, jfrThreadGroup.cpp: a thread's name and group are read when it is written",
 		},
-		{RuleFlushedHeader, "JFR writes a chunk's header as a constant at each flush", "HotSpot jfrChunkWriter.cpp, JDK 14"},
+		{
+			RuleFlushedHeader, "JFR writes a chunk's header as a constant at each flush",
+			"HotSpot jfrChunkWriter.cpp (write_chunk_header_checkpoint), from JDK 14 on",
+		},
 		{
 			RuleUnfinishedChunk, "the recorder had not finished the chunk: what it had not yet written is missing",
 			"HotSpot jfrChunkWriter.cpp: the header's state",
 		},
 		{
 			RuleMillisecondClock, "the chunk's times are whole milliseconds: an event may be less than one of them outside",
-			"HotSpot jfrChunkState.cpp and jfrTimeConverter.hpp before JDK 14; measured on 8 and 11",
+			"HotSpot jfrChunkState.cpp and jfrTimeConverter.cpp before JDK 14; measured on 8 and 11",
 		},
 		{
 			RuleSampledBeforeRotation,
@@ -61,9 +64,8 @@ var (
 		},
 		{
 			RuleEndedBeforeRotation,
-			"an event of the compiler or a thread dump has its time before a transition at which the rotation's " +
-				"safepoint stops the thread",
-			"HotSpot compilerEvent.cpp, jfrPeriodic.cpp; measured on 21, 25 and 28",
+			"an event of a compiler thread or a thread dump has its time well before it is written; a chunk began in between",
+			"HotSpot jfrEvent.hpp, compilerEvent.cpp, jfrPeriodic.cpp; measured on 21, 25 and 28",
 		},
 	}
 )

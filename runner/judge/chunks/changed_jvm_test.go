@@ -32,7 +32,7 @@ func TestChangedBytesAreFound(t *testing.T) {
 			require.NotEqual(t, data, changed)
 			file := filepath.Join(t.TempDir(), "changed.jfr")
 			require.NoError(t, os.WriteFile(file, changed, 0o600))
-			v, _ := judgedFiles(t, h, file)
+			v := judgedFiles(t, h, file)
 			if tt.Kind == "" {
 				require.Empty(t, v.Mismatches)
 				return

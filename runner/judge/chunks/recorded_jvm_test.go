@@ -11,9 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"misstep/coordinator/triage"
 	"misstep/internal/testenv"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
-	"misstep/recipe"
 	"misstep/runner/judge"
 	"misstep/runner/judge/chunks"
 	"misstep/runner/recording"
@@ -21,8 +22,8 @@ import (
 
 // jdk is a JDK of the catalogue.
 type jdk struct {
-	Path    string
-	Feature int
+	Path, Version string
+	Feature       int
 }
 
 func catalogued(t *testing.T, name string) jdk {
@@ -77,78 +78,80 @@ var programs = map[string][]string{
 	"mix":    {"misstep.workloads.mix.Main", "15000", "7"},
 }
 
-// record runs a workload under JFR with everything enabled and small chunks, and returns the recording.
-func record(t *testing.T, j jdk, workload string) string {
+// program returns the command that runs a workload under JFR with everything enabled and small chunks. The recording is dumped to
+// recorded.jfr in dir when the program ends.
+func program(t *testing.T, j jdk, workload, dir string, options ...string) *exec.Cmd {
 	t.Helper()
 	lib := built(t, "make workloads", "workloads", workload, "lib")
-	dir := t.TempDir()
-	file := filepath.Join(dir, "recorded.jfr")
-	arguments := []string{
+	arguments := append([]string{
 		"-Xmx400m", "-XX:FlightRecorderOptions=maxchunksize=1M,repository=" + dir,
-		"-XX:StartFlightRecording=filename=" + file + ",settings=" + everything(t, j, dir),
+		"-XX:StartFlightRecording=name=all,filename=" + filepath.Join(dir, "recorded.jfr") + ",settings=" + everything(t, j, dir),
 		"-Dmisstep.name=" + workload, "-Djava.io.tmpdir=" + dir,
-	}
+	}, options...)
 	if workload == "epochs" { // its manifest has the agent that redefines
 		arguments = append(arguments, "-jar", filepath.Join(lib, "misstep-epochs.jar"))
 		arguments = append(arguments, programs[workload][1:]...)
 	} else {
 		arguments = append(append(arguments, "-cp", lib+"/*"), programs[workload]...)
 	}
-	output, err := exec.Command(filepath.Join(j.Path, "bin", "java"), arguments...).CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	return file
+	command := exec.CommandContext(t.Context(), filepath.Join(j.Path, "bin", "java"), arguments...)
+	command.Dir = dir
+	return command
 }
 
-// judgedFiles judges the recordings of one trial, and returns the number of their chunks.
-func judgedFiles(t *testing.T, h recording.Helper, files ...string) (judge.Verdicts, int) {
+// record runs a workload to its end and returns the recording.
+func record(t *testing.T, j jdk, workload string) string {
 	t.Helper()
-	j, read := chunks.New(1000), 0
+	dir := t.TempDir()
+	output, err := program(t, j, workload, dir).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return filepath.Join(dir, "recorded.jfr")
+}
+
+// reading is what was read of the recordings of one trial, and the verdicts.
+type reading struct {
+	judge.Verdicts
+	chunks int
+	// types counts the events.
+	types map[string]int64
+}
+
+func (r reading) log(t *testing.T) {
+	t.Helper()
+	t.Logf("%d chunks: %d units, %d match, tolerated %v, void %v, %d mismatches", r.chunks, r.Count.GetTotal(), r.Count.GetMatch(),
+		r.Count.GetTolerated(), r.Count.GetVoid(), r.Count.GetMismatch())
+	for _, m := range r.Mismatches {
+		t.Logf("%d × %s %v", m.GetCount(), m.GetKind(), m.GetRecordingFault())
+	}
+}
+
+// judgedFiles judges the recordings of one trial.
+func judgedFiles(t *testing.T, h recording.Helper, files ...string) reading {
+	t.Helper()
+	j, out := chunks.New(1000), reading{types: map[string]int64{}}
 	for _, file := range files {
 		summary, _, err := h.Read(context.Background(), file, recording.Limits{}, func(r recording.Record) error {
 			if _, ok := r.(*recording.Chunk); ok {
-				read++
+				out.chunks++
 			}
 			return j.Visit(r)
 		})
 		require.NoError(t, err)
 		require.True(t, summary.Complete)
+		for name, n := range summary.Types {
+			out.types[name] += n
+		}
 	}
-	v := j.Verdicts()
-	balanced(t, v)
-	return v, read
+	out.Verdicts = j.Verdicts()
+	balanced(t, out.Verdicts)
+	return out
 }
 
-// candidate is a fault of JDKs whose recordings have it: docs/figures/0013-recordings.md.
-type candidate struct {
-	first, last             int // features
-	kind, typeName, from, f string
-}
-
-// candidates are narrow: another field, type, referrer or JDK is a failure of the test.
-var candidates = []candidate{
-	{11, 21, recipe.KindUndefinedConstant, "jdk.types.StackTrace", "jdk.OldObjectSample", "stackTrace"},
-	{11, 17, recipe.KindUndefinedConstant, "jdk.types.StackTrace", "jdk.JavaMonitorEnter", "stackTrace"},
-	{17, 17, recipe.KindUndefinedConstant, "java.lang.Thread", "", "eventThread"},
-	{17, 17, recipe.KindUndefinedConstant, "java.lang.Thread", "jdk.ThreadEnd", "thread"},
-	{17, 17, recipe.KindUndefinedConstant, "java.lang.Thread", "jdk.ExecutionSample", "sampledThread"},
-	{17, 17, recipe.KindEventTime, "jdk.ActiveRecording", "", "before"},
-}
-
-func (c candidate) is(feature int, m *misstepv1.Mismatch) bool {
-	f := m.GetRecordingFault()
-	return c.first <= feature && feature <= c.last && c.kind == m.GetKind() && c.typeName == f.GetType() &&
-		(c.from == "" || c.from == f.GetReferrer()) && c.f == f.GetField()
-}
-
-// unknown returns the mismatches that are no candidates.
-func unknown(feature int, v judge.Verdicts) []*misstepv1.Mismatch {
+// unlabelled returns the mismatches that no entry of the catalogue of known bugs explains on a JDK.
+func unlabelled(j jdk, v judge.Verdicts) []*misstepv1.Mismatch {
 	var out []*misstepv1.Mismatch
 	for _, m := range v.Mismatches {
-		known := false
-		for _, c := range candidates {
-			known = known || c.is(feature, m)
-		}
-		if !known {
+		if s, _ := triage.Mismatch(m); known.Default().Label(s, j.Version) == "" {
 			out = append(out, m)
 		}
 	}
@@ -158,24 +161,32 @@ func unknown(feature int, v judge.Verdicts) []*misstepv1.Mismatch {
 // Recordings with all events enabled, of many chunks, have what the rules permit and what is known of their JDK, and nothing else.
 func TestRecordingsOfRealJDKs(t *testing.T) {
 	h := helper(t)
-	for _, name := range []string{"jdk11", "jdk17", "jdk21", "jdk25", "jdk28"} {
+	for _, name := range []string{"jdk11", "jdk17", "jdk21", "jdk25", "jdk26", "jdk27", "jdk28"} {
 		for workload := range programs {
 			t.Run(name+"/"+workload, func(t *testing.T) {
 				j := catalogued(t, name)
-				v, read := judgedFiles(t, h, record(t, j, workload))
-				t.Logf("%d chunks: %d units, %d match, tolerated %v, void %v, %d mismatches", read, v.Count.GetTotal(),
-					v.Count.GetMatch(), v.Count.GetTolerated(), v.Count.GetVoid(), v.Count.GetMismatch())
-				for _, m := range v.Mismatches {
-					t.Logf("%d × %s %v", m.GetCount(), m.GetKind(), m.GetRecordingFault())
-				}
-				require.Greater(t, v.Count.GetMatch(), uint64(10_000))
-				require.Empty(t, v.Count.GetVoid())
-				require.Empty(t, unknown(j.Feature, v))
+				r := judgedFiles(t, h, record(t, j, workload))
+				r.log(t)
+				require.Greater(t, r.Count.GetMatch(), uint64(10_000))
+				require.Empty(t, r.Count.GetVoid())
+				require.Empty(t, unlabelled(j, r.Verdicts))
 				if workload == "epochs" {
-					require.Greater(t, read, 10, "each dump begins a chunk")
+					requireEpochs(t, j, r)
 				}
 			})
 		}
+	}
+}
+
+// requireEpochs asserts that a recording of epochs has what the workload is for.
+func requireEpochs(t *testing.T, j jdk, r reading) {
+	t.Helper()
+	require.Greater(t, r.chunks, 10, "each dump begins a chunk")
+	require.Greater(t, r.types["jdk.ThreadEnd"], int64(50))
+	require.Greater(t, r.types["jdk.ClassLoad"], int64(100))
+	require.Positive(t, r.types["jdk.ClassUnload"])
+	if j.Feature >= 17 { // JDK-8238665, 15
+		require.Positive(t, r.types["jdk.RedefineClasses"])
 	}
 }
 
@@ -183,9 +194,8 @@ func TestRecordingsOfRealJDKs(t *testing.T) {
 func TestSeveralRecordingsOfOneTrial(t *testing.T) {
 	h := helper(t)
 	file := record(t, catalogued(t, "jdk25"), "mix")
-	one, read := judgedFiles(t, h, file)
-	both, readBoth := judgedFiles(t, h, file, file)
-	require.Equal(t, 2*read, readBoth)
+	one, both := judgedFiles(t, h, file), judgedFiles(t, h, file, file)
+	require.Equal(t, 2*one.chunks, both.chunks)
 	require.Empty(t, both.Mismatches)
 	require.Equal(t, 2*one.Count.GetTotal(), both.Count.GetTotal())
 	require.Equal(t, 2*one.Count.GetMatch(), both.Count.GetMatch())
@@ -206,14 +216,11 @@ func TestAsyncProfilersRecordings(t *testing.T) {
 			}, programs["mix"]...)
 			output, err := exec.Command(filepath.Join(catalogued(t, name).Path, "bin", "java"), arguments...).CombinedOutput()
 			require.NoError(t, err, "%s", output)
-			v, read := judgedFiles(t, h, file)
-			t.Logf("%d chunks: %v", read, v.Count)
-			for _, m := range v.Mismatches {
-				t.Logf("%d × %s %v", m.GetCount(), m.GetKind(), m.GetRecordingFault())
-			}
-			require.Positive(t, read)
-			require.Greater(t, v.Count.GetMatch(), uint64(100))
-			require.Empty(t, v.Mismatches)
+			r := judgedFiles(t, h, file)
+			r.log(t)
+			require.Positive(t, r.chunks)
+			require.Greater(t, r.Count.GetMatch(), uint64(100))
+			require.Empty(t, r.Mismatches)
 		})
 	}
 }

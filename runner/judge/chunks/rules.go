@@ -15,8 +15,8 @@ const (
 	headerType = "jdk.types.ChunkHeader"
 )
 
-// nameFields of a thread are read when the thread is written, which is when it starts, when it ends, and when a chunk or a
-// checkpoint is written (HotSpot jfrThreadState.cpp); its ids never change.
+// nameFields of a thread are read whenever the thread is written, which is when it starts or ends, and when a chunk begins or ends
+// (HotSpot jfrThreadState.cpp, JfrThreadName; jfrThreadGroup.cpp). Its ids never change.
 var nameFields = []string{"osName", "javaName", "group"}
 
 // differenceRule returns the rule that permits an id to be defined with other contents, or "".
@@ -32,18 +32,21 @@ func differenceRule(d *recording.Differing) string {
 	return ""
 }
 
-// sampled are the events that get their time before they are written: the thread walks its own stack at its next safepoint.
+// sampled are the events that have the time of the request, and are written after the walk: from JDK 25 on when the thread walks
+// its own stack at its next safepoint (HotSpot jfrThreadSampling.cpp, record_thread_in_java).
 var sampled = []string{"jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPUTimeSample"}
 
-// transitioning are the events whose time is taken before the thread enters the VM to commit them, where a safepoint may stop it:
-// those of compiler threads (HotSpot compilerEvent.cpp), and thread dumps, which are made by a VM operation (jfrPeriodic.cpp).
+// transitioning are the events whose time is taken some time before they are written (HotSpot jfrEvent.hpp, should_commit). A
+// compiler thread runs in native code, which no safepoint stops: it asks for the time, then enters the VM to commit a compilation
+// or an inlining, where the rotation's safepoint may hold it, or commits a phase or a failure as it is (compilerEvent.cpp). A
+// thread dump has the time before the operation of the VM that makes it (jfrPeriodic.cpp, ThreadDump).
 var transitioning = []string{
 	"jdk.Compilation", "jdk.CompilerPhase", "jdk.CompilerInlining", "jdk.CompilationFailure", "jdk.ThreadDump",
 }
 
 // millisecond is that of the clock, in nanoseconds; rounding is how far a chunk's times may be from whole ones: before JDK 14
-// milliseconds are multiplied as double (HotSpot jfrTimeConverter.hpp, NANOS_PER_MILLISEC), whose values are 256 apart near the
-// nanoseconds since the epoch.
+// milliseconds are multiplied by a double (HotSpot jfrChunkState.cpp, update_start_nanos; jfrTimeConverter.cpp,
+// NANOS_PER_MILLISEC), whose values are 256 apart near the nanoseconds since the epoch.
 const (
 	millisecond = int64(time.Millisecond)
 	rounding    = 256
