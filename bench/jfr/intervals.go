@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,27 +57,38 @@ const (
 	noProfiler = "" // only Thread.getAllStackTraces()
 )
 
+// intervalWorkloads are the programs, with arguments that take a few seconds: threads that compute, sleep, wait and run native code
+// for known times; threads that start and end; one thread that computes.
+var intervalWorkloads = []struct {
+	name      string
+	arguments []string
+}{{"still", []string{"50", "12", "7"}}, {"churn", []string{"100"}}, {"mix", []string{"20000", "7"}}}
+
+// requestedIntervals in the order of the table's columns.
+var requestedIntervals = []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond}
+
 // measureIntervals makes one run after the other until all are made, or until the time is over.
 func measureIntervals(ctx context.Context, bed *trial.Bed, reader recording.Helper, until time.Time) (*intervals, error) {
 	m := &intervals{bed: bed, reader: reader}
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	newest := slices.MaxFunc(bed.JDKs, func(a, b jdk.Entry) int { return a.Feature - b.Feature }).Feature
-	for _, workload := range []string{"still", "churn", "mix"} {
+	for _, workload := range intervalWorkloads {
 		for _, feature := range []int{17, 25, newest} {
 			on, ok := bed.JDK(feature)
-			if !ok || !bed.Runs(on, workload) {
+			if !ok || !bed.Runs(on, workload.name) {
 				continue
 			}
-			for _, interval := range []time.Duration{1, 5, 10, 20} {
+			for _, interval := range requestedIntervals {
 				for _, name := range []string{recipe.ProfilerJFR, recipe.ProfilerAsync, noProfiler} {
-					err := m.run(ctx, on, workload, interval*time.Millisecond, name)
+					spec := trial.Spec{JDK: on, Workload: workload.name, Arguments: workload.arguments, Repetitions: 1}
+					err := m.run(ctx, spec, interval, name)
 					if ctx.Err() != nil {
 						return m, nil //nolint:nilerr // the budget is used up
 					}
 					if err != nil {
 						m.failed++
-						bench.Note("%s on %s, %v, %s: %v", workload, on.Name, interval*time.Millisecond, name, err)
+						bench.Note("%s on %s, %v, %s: %v", workload.name, on.Name, interval, name, err)
 					}
 				}
 			}
@@ -89,9 +98,8 @@ func measureIntervals(ctx context.Context, bed *trial.Bed, reader recording.Help
 }
 
 // run makes one run under a profiler, or under the agent's stack traces, and adds its cells.
-func (m *intervals) run(ctx context.Context, on jdk.Entry, workload string, interval time.Duration, name string) error {
+func (m *intervals) run(ctx context.Context, spec trial.Spec, interval time.Duration, name string) error {
 	m.runs++
-	spec := trial.Spec{JDK: on, Workload: workload}
 	r := &misstepv1.Recipe{Profiler: &misstepv1.Profiler{Name: name, Interval: durationpb.New(interval)}}
 	out := filepath.Join(m.bed.Dir, fmt.Sprintf("recording-%d", m.runs))
 	place := profiler.Place{Out: out, Work: out, Files: out}
@@ -100,7 +108,7 @@ func (m *intervals) run(ctx context.Context, on jdk.Entry, workload string, inte
 		spec.Agent = &agent.Options{Stacks: interval}
 		requested[samplers.AllStackTraces] = interval
 	} else {
-		flags, err := started(r, &place, on)
+		flags, err := started(r, &place, spec.JDK)
 		if err != nil {
 			return err
 		}
@@ -120,7 +128,7 @@ func (m *intervals) run(ctx context.Context, on jdk.Entry, workload string, inte
 	if err := m.feed(ctx, j, r, place, result); err != nil {
 		return err
 	}
-	m.add(on.Name, workload, requested, j.Intervals(requested))
+	m.add(spec.JDK.Name, spec.Workload, requested, j.Intervals(requested))
 	return nil
 }
 
@@ -240,26 +248,6 @@ func middle[T time.Duration | float64](values []T) (none T) {
 	return values[(len(values)-1)/2]
 }
 
-func (m *intervals) table() bench.Table {
-	t := bench.Table{
-		Title: "effective intervals in ms, medians over the threads with at least 5 samples",
-		Columns: []string{
-			"JDK", "workload", "sampler", "asked", "threads", "samples", "median", "p90", "off by", "CPU by sample", "lost",
-			"failed", "no trace",
-		},
-	}
-	slices.SortStableFunc(m.cells, compareCells)
-	for _, c := range m.cells {
-		s := c.Summary
-		t.Rows = append(t.Rows, []string{
-			c.JDK, c.Workload, c.Sampler, millis(c.Requested), fmt.Sprint(s.Threads), fmt.Sprint(s.Samples), millis(s.Median),
-			millis(s.P90), fmt.Sprintf("%.0f %%", math.Round(100*s.Difference)), millis(s.PerCPU), fmt.Sprint(s.Lost),
-			fmt.Sprint(s.Failed), fmt.Sprint(s.Absent),
-		})
-	}
-	return t
-}
-
 func (m *intervals) reached() string {
 	return fmt.Sprintf("%d runs for the intervals, %d of them failed", m.runs, m.failed)
 }
@@ -268,17 +256,4 @@ func (m *intervals) goals() []bench.Goal {
 	return []bench.Goal{{
 		Name: "runs for the interval table", Goal: allRuns, Measured: float64(m.runs - m.failed), AtLeast: true, Unit: "runs",
 	}}
-}
-
-func compareCells(a, b *cell) int {
-	return cmp.Or(cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.JDK, b.JDK), cmp.Compare(a.Sampler, b.Sampler),
-		cmp.Compare(a.Requested, b.Requested))
-}
-
-// millis is a time in milliseconds, "-" for none.
-func millis(d time.Duration) string {
-	if d == 0 {
-		return "-"
-	}
-	return bench.Figure(float64(d.Round(10*time.Microsecond)) / 1e6)
 }

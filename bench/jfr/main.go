@@ -73,7 +73,7 @@ func run(ctx context.Context, stdout io.Writer) error {
 		{Name: "intervals", Share: 0.2, Measure: func(ctx context.Context, until time.Time) error {
 			m, err := measureIntervals(ctx, bed, reader, until)
 			if err == nil {
-				add("intervals", m.cells, m.reached(), m.goals(), m.table())
+				add("intervals", m.cells, m.reached(), m.goals(), m.tables()...)
 			}
 			return err
 		}},
