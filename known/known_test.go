@@ -166,6 +166,15 @@ func TestLabel(t *testing.T) {
 		{chunks("event-time", "jdk.ActiveRecording before"), jdk21, ""},
 		{chunks("undefined-constant", "jdk.types.StackTrace of jdk.JavaMonitorEnter.stackTrace"), jdk11, "MISSTEP-trace-before-wait"},
 		{chunks("undefined-constant", "jdk.types.StackTrace of jdk.JavaMonitorWait.stackTrace"), jdk11, ""},
+		{chunks("undefined-constant", "java.lang.String of jdk.FileRead.path"), jdk11, "JDK-8257621"},
+		{chunks("undefined-constant", "java.lang.String of jdk.FileRead.path"), jdk17, ""},
+		{chunks("undefined-constant", "jdk.types.Module of jdk.ModuleRequire.source"), jdk25, "MISSTEP-emergency-flush"},
+		{chunks("undefined-constant", "jdk.types.Module of jdk.types.Package.module"), jdk25, ""},
+		{chunks("undefined-constant", "jdk.types.Package of java.lang.Class.package"), jdk17, ""},
+		{
+			chunks("undefined-constant", "jdk.types.Package of async-profiler's java.lang.Class.package"), jdk17,
+			"MISSTEP-async-profiler-no-package",
+		},
 		{chunks("duplicate-id", "jdk.types.StackTrace of jdk.JavaMonitorEnter.stackTrace"), jdk11, ""},
 	} {
 		assert.Equal(t, c.want, known.Default().Label(c.sig, c.version), "%v on %s", c.sig, c.version)

@@ -64,8 +64,9 @@ var (
 		},
 		{
 			RuleEndedBeforeRotation,
-			"an event of a compiler thread or a thread dump has its time well before it is written; a chunk began in between",
-			"HotSpot jfrEvent.hpp, compilerEvent.cpp, jfrPeriodic.cpp; measured on 21, 25 and 28",
+			"an event has its time before it is written, and a chunk began in between: events of compiler threads, thread dumps, " +
+				"and of each thread one event that Java code writes",
+			"HotSpot jfrEvent.hpp, compilerEvent.cpp, jfrPeriodic.cpp; jdk.jfr EventWriter.java; measured on 21, 25 and 28",
 		},
 	}
 )

@@ -31,7 +31,7 @@ var consumers = map[string]func(t *trial, c *misstepv1.Check) (consumer, error){
 	recipe.ProfilerShadow: shadowJudge,
 	recipe.Samplers:       samplersJudge,
 	recipe.JfrChunks: func(t *trial, _ *misstepv1.Check) (consumer, error) {
-		return chunks.New(t.keeps()), nil
+		return chunks.New(t.keeps(), t.recipe.GetProfiler().GetName()), nil
 	},
 	recipe.EventEdges: edgesJudge,
 }

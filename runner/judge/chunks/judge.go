@@ -27,15 +27,23 @@ type Judge struct {
 	unfinished bool
 	// broken reports that the chunk cannot be read on.
 	broken bool
+	// early is of the current chunk.
+	early early
+	// writer stands before the referrers: "async-profiler's " in its recordings, whose faults are not JFR's.
+	writer string
 }
 
 // place is what the mismatches have in common that are one entry: nothing of it belongs to the run only.
 type place struct{ kind, typeName, referrer, field string }
 
-// New returns a judge that keeps at most limit mismatches.
-func New(limit int) *Judge {
+// New returns a judge of the recordings of a profiler (recipe.ProfilerJFR, recipe.ProfilerAsync) that keeps at most limit mismatches.
+func New(limit int, profiler string) *Judge {
+	writer := ""
+	if profiler == recipe.ProfilerAsync {
+		writer = profiler + "'s "
+	}
 	return &Judge{
-		limit: limit, count: &misstepv1.CheckCount{
+		early: newEarly(), writer: writer, limit: limit, count: &misstepv1.CheckCount{
 			Check: recipe.JfrChunks, Tolerated: map[string]uint64{}, Void: map[string]uint64{},
 		},
 		found: map[place]*misstepv1.Mismatch{}, recording: -1,
@@ -59,12 +67,15 @@ func (j *Judge) Visit(r recording.Record) error {
 		j.window(r)
 	case *recording.Problem:
 		j.problem(r)
+	case *recording.Event:
+		j.early.event(j.chunk, r)
 	}
 	return nil
 }
 
 // Verdicts returns the counts and the most frequent mismatches. It is called after the last record.
 func (j *Judge) Verdicts() judge.Verdicts {
+	j.settle()
 	mismatches := make([]*misstepv1.Mismatch, 0, len(j.found))
 	for _, m := range j.found {
 		if m.GetCount() > 0 {
@@ -132,7 +143,7 @@ func (j *Judge) link(l *recording.Link) {
 	case j.unfinished:
 		j.tolerate(l.Lacking, recipe.RuleUnfinishedChunk)
 	default:
-		j.mismatch(l.Lacking, place{recipe.KindUndefinedConstant, l.Type, l.From, l.Field},
+		j.mismatch(l.Lacking, place{recipe.KindUndefinedConstant, l.Type, j.writer + l.From, l.Field},
 			fmt.Sprintf("%d of the %d ids that the chunk refers to", l.Lacking, l.Referenced))
 	}
 }
@@ -147,7 +158,7 @@ func (j *Judge) differing(d *recording.Differing) {
 
 // example names an id and a place of the first fault of its kind. It comes before or after the count.
 func (j *Judge) example(f *recording.Fault) {
-	p := place{recipe.KindUndefinedConstant, f.Type, f.From, f.Field}
+	p := place{recipe.KindUndefinedConstant, f.Type, j.writer + f.From, f.Field}
 	if f.Kind == recording.Twice {
 		if differenceRule(&recording.Differing{Type: f.Type, Fields: f.Field}) != "" {
 			return

@@ -31,7 +31,7 @@ func chunk(index int) *recording.Chunk {
 
 func judged(t *testing.T, limit int, records ...recording.Record) judge.Verdicts {
 	t.Helper()
-	j := chunks.New(limit)
+	j := chunks.New(limit, recipe.ProfilerJFR)
 	for _, r := range records {
 		require.NoError(t, j.Visit(r))
 	}
@@ -271,7 +271,7 @@ func FuzzJudge(f *testing.F) {
 				&recording.Fault{Kind: recording.FaultKind(1 + n%2), Type: "t", From: "f", ID: uint64(n)},
 			}[random.IntN(7)])
 		}
-		j := chunks.New(3)
+		j := chunks.New(3, recipe.ProfilerJFR)
 		for _, r := range records {
 			require.NoError(t, j.Visit(r))
 		}

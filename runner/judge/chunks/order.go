@@ -17,6 +17,7 @@ func (j *Judge) begin(c *recording.Chunk) {
 	} else {
 		j.previous = j.chunk
 	}
+	j.settle()
 	j.chunk, j.unfinished, j.broken = c, false, false
 	j.pass(1)
 	if what, detail := j.disorder(c); what != "" {
@@ -44,6 +45,12 @@ func (j *Judge) disorder(c *recording.Chunk) (what, detail string) {
 	return "", ""
 }
 
+// Where the events of a type lie outside of their chunk.
+const (
+	sideBefore = "before"
+	sideAfter  = "after"
+)
+
 // window judges the times of the events of one type. An unfinished chunk has no end yet.
 func (j *Judge) window(w *recording.Window) {
 	if j.chunk == nil {
@@ -58,14 +65,17 @@ func (j *Judge) window(w *recording.Window) {
 	for _, side := range []struct {
 		field   string
 		outside int64
-	}{{"before", before}, {"after", after}} {
+	}{{sideBefore, before}, {sideAfter, after}} {
 		if side.outside <= 0 {
 			continue
 		}
 		rule := timeRule(j.chunk, w, side.field, side.outside)
+		if rule == "" && side.field == sideBefore && after <= 0 && javaEvent(w.Type) {
+			j.early.windows = append(j.early.windows, w) // until all events were read
+			return
+		}
 		if rule == "" {
-			j.mismatch(1, place{kind: recipe.KindEventTime, typeName: w.Type, field: side.field},
-				fmt.Sprintf("by up to %v, of %d events", time.Duration(side.outside), w.Events))
+			j.untimely(w, side.field, side.outside)
 			return
 		}
 		tolerated = rule
@@ -73,6 +83,12 @@ func (j *Judge) window(w *recording.Window) {
 	if tolerated != "" {
 		j.tolerate(1, tolerated)
 	}
+}
+
+// untimely is a mismatch of the times of the events of a type, which lie outside of the chunk by so many nanoseconds.
+func (j *Judge) untimely(w *recording.Window, side string, outside int64) {
+	j.mismatch(1, place{kind: recipe.KindEventTime, typeName: w.Type, field: side},
+		fmt.Sprintf("by up to %v, of %d events", time.Duration(outside), w.Events))
 }
 
 var numberRE = regexp.MustCompile(`-?\d+`)

@@ -62,9 +62,9 @@ func timeRule(c *recording.Chunk, w *recording.Window, field string, outside int
 	switch {
 	case wholeMilliseconds(c.StartNanos) && wholeMilliseconds(c.DurationNanos) && outside < millisecond:
 		return recipe.RuleMillisecondClock
-	case field == "before" && slices.Contains(sampled, w.Type):
+	case field == sideBefore && slices.Contains(sampled, w.Type):
 		return recipe.RuleSampledBeforeRotation
-	case field == "before" && slices.Contains(transitioning, w.Type):
+	case field == sideBefore && slices.Contains(transitioning, w.Type):
 		return recipe.RuleEndedBeforeRotation
 	}
 	return ""
