@@ -23,22 +23,25 @@ func TestOnlyTheEventInFlightMayBeEarly(t *testing.T) {
 		typeName            string
 		tolerated, mismatch uint64
 	}{
-		"one":                  {[]event{{"jdk.FileRead", 1, -9}, {"jdk.FileRead", 1, 5}}, "jdk.FileRead", 1, 0},
-		"two threads":          {[]event{{"jdk.FileRead", 1, -9}, {"jdk.FileRead", 2, -7}}, "jdk.FileRead", 1, 0},
-		"two of a thread":      {[]event{{"jdk.FileRead", 1, -9}, {"jdk.FileRead", 1, -7}}, "jdk.FileRead", 0, 1},
-		"of two types":         {[]event{{"jdk.FileRead", 1, -9}, {"jdk.JavaExceptionThrow", 1, -7}}, "jdk.FileRead", 0, 1},
-		"one too many of many": {[]event{{"jdk.FileRead", 1, -9}, {"jdk.FileRead", 2, -9}, {"jdk.FileRead", 2, -8}}, "jdk.FileRead", 0, 1},
-		"a program's":          {[]event{{"org.example.Order", 1, -9}}, "org.example.Order", 1, 0},
-		"HotSpot's":            {[]event{{"jdk.JavaMonitorEnter", 1, -9}}, "jdk.JavaMonitorEnter", 0, 1},
-		"without a stack":      {nil, "jdk.ActiveSetting", 0, 1},
-		"of another type":      {[]event{{"jdk.FileWrite", 1, -9}}, "jdk.FileRead", 0, 1},
+		"one":             {[]event{{"jdk.FileRead", 1, -9}, {"jdk.FileRead", 1, 5}}, "jdk.FileRead", 1, 0},
+		"two threads":     {[]event{{"jdk.FileRead", 1, -9}, {"jdk.FileRead", 2, -7}}, "jdk.FileRead", 1, 0},
+		"two of a thread": {[]event{{"jdk.FileRead", 1, -9}, {"jdk.FileRead", 1, -7}}, "jdk.FileRead", 0, 1},
+		"of two types":    {[]event{{"jdk.FileRead", 1, -9}, {"jdk.JavaExceptionThrow", 1, -7}}, "jdk.FileRead", 0, 1},
+		"one too many": {
+			[]event{{"jdk.FileRead", 1, -9}, {"jdk.FileRead", 2, -9}, {"jdk.FileRead", 2, -8}}, "jdk.FileRead", 0, 1,
+		},
+		"a program's":     {[]event{{"org.example.Order", 1, -9}}, "org.example.Order", 1, 0},
+		"HotSpot's":       {[]event{{"jdk.JavaMonitorEnter", 1, -9}}, "jdk.JavaMonitorEnter", 0, 1},
+		"without a stack": {nil, "jdk.ActiveSetting", 0, 1},
+		"of another type": {[]event{{"jdk.FileWrite", 1, -9}}, "jdk.FileRead", 0, 1},
 	} {
 		window := &recording.Window{Type: tt.typeName, Events: 5, FirstNanos: -9, LastNanos: 5}
 		at := chunk(1)
 		var events []recording.Record
 		for _, e := range tt.events {
 			events = append(events, &recording.Event{
-				Type: e.name, Thread: &recording.Thread{Constant: e.thread}, StartNanos: at.StartNanos + e.end - 3, DurationNanos: 3,
+				Type: e.name, Thread: &recording.Thread{Constant: e.thread},
+				StartNanos: at.StartNanos + e.end - 3, DurationNanos: 3,
 			})
 		}
 		// Neither the order within the chunk nor a chunk before or after it matters.

@@ -36,7 +36,8 @@ type Judge struct {
 // place is what the mismatches have in common that are one entry: nothing of it belongs to the run only.
 type place struct{ kind, typeName, referrer, field string }
 
-// New returns a judge of the recordings of a profiler (recipe.ProfilerJFR, recipe.ProfilerAsync) that keeps at most limit mismatches.
+// New returns a judge of the recordings of a profiler (recipe.ProfilerJFR, recipe.ProfilerAsync), which keeps at most limit
+// mismatches.
 func New(limit int, profiler string) *Judge {
 	writer := ""
 	if profiler == recipe.ProfilerAsync {
