@@ -86,7 +86,7 @@ func foundMore(clean, after judge.Verdicts, change altered.Bytes) bool {
 }
 
 func judgeChunks(ctx context.Context, reader recording.Helper, file string) (judge.Verdicts, error) {
-	j := chunks.New(1000)
+	j := chunks.New(1000, recipe.ProfilerJFR)
 	_, _, err := reader.Read(ctx, file, recording.Limits{}, j.Visit)
 	return j.Verdicts(), err
 }
