@@ -21,6 +21,8 @@ const (
 const (
 	stateInterpreted = "interpreted"
 	stateCompiled    = "compiled"
+	stateStub        = "stub"
+	stateNative      = "native"
 )
 
 // Reasons for which a sample is void.
@@ -55,8 +57,8 @@ type sample struct {
 	// later says that the top may be of the safepoint after the signal at which the thread walked its stack (JEP 518), biased that
 	// the recorder says that it is.
 	later, biased bool
-	// state is what the signal hit (agent.TapCall.TopState), empty where that is not known.
-	state string
+	// state is what the signal hit (agent.TapCall.TopState), code the compiled method; empty where that is not known or none.
+	state, code string
 	// carrier says that virtual threads were mounted on the thread.
 	carrier bool
 	// bottom says that the outermost frame is one at which a trace of this thread that matched ended, or that none has matched.
@@ -158,7 +160,7 @@ func inlineImprecision(s *sample) bool {
 				return false
 			}
 			alone := k == 1 && root.bci == 0
-			return alone && len(rest) <= mostInlined || near(rest, s.stack[len(below):])
+			return alone && len(rest) <= mostInlined || within(rest, s.stack[len(below):], nearby, framesOff(s, root))
 		}) {
 			return true
 		}
@@ -166,9 +168,22 @@ func inlineImprecision(s *sample) bool {
 	return false
 }
 
+// framesOff is the number of frames on top, inlined into root, that a trace may have of another position: where the frames' kinds tell
+// what is inlined and the signal hit the code of root, whatever that can stand for. Five were seen, in AsyncGetCallTrace's answer of
+// the same instant, too (docs/figures/0013-recordings.md).
+func framesOff(s *sample, root *frame) int {
+	if s.kinds && root.method != nil && root.name == s.code {
+		return mostInlined
+	}
+	return nearby + 1
+}
+
 // near reports whether the upper parts of a shadow and of a trace may be of two places of which the thread can get from one to the
 // other at once. They are not where one of them is the other without some: frames are missing, or too many.
-func near(rest []uint32, upper []frame) bool {
+func near(rest []uint32, upper []frame) bool { return within(rest, upper, nearby, nearby+1) }
+
+// within is near for other bounds of the entries and of the frames; one more frame, as the one on top may not have pushed yet.
+func within(rest []uint32, upper []frame, mostEntries, mostFrames int) bool {
 	keys := make([]uint32, 0, len(upper))
 	for i := range upper {
 		if upper[i].method != nil && upper[i].key != 0 {
@@ -180,7 +195,7 @@ func near(rest []uint32, upper []frame) bool {
 		common++
 	}
 	rest, keys = rest[common:], keys[common:]
-	if len(rest) > nearby || len(keys) > nearby+1 { // the one on top may not have pushed yet
+	if len(rest) > mostEntries || len(keys) > mostFrames {
 		return false
 	}
 	return !thinned(rest, keys) && (len(keys) == 0 || !thinned(rest, keys[:len(keys)-1]))

@@ -87,6 +87,11 @@ func TestComparison(t *testing.T) {
 		"no inlined method":                   {"a r", "a r:c p:n q:n", precisely, verdict{rule: ruleInline}},
 		"inlined around both places":          {"a r b c d x y z", "a r:c b:n c:n d:n p:n", precisely, verdict{rule: ruleInline}},
 		"inlined, too far above both":         {"a r b x1 x2 x3 x4 x5", "a r:c b:n p:n", precisely, verdict{kind: missing, at: 3}},
+		"inlined, far above the place":        {"a r", "a r:c b:n c:n d:n e:n f:n g:n h:n", inCompiled, verdict{rule: ruleInline}},
+		"the same, and not all is inlined":    {"a r", "a r:c b:c c:n d:n e:n f:n g:n h:n", inCompiled, verdict{kind: extra, at: 2}},
+		"the same of what is not compiled":    {"a r", "a r:c b:n c:n d:n e:n f:n g:n h:n", precisely, verdict{kind: extra, at: 2}},
+		"returned and called from C code":     {"a b r u v w x y", "a b q z", inNative, verdict{rule: ruleSafepoint}},
+		"the same, and wrong below":           {"a b r u v w x y", "c b q z", inNative, verdict{kind: foreign}},
 		"another compiled method":             {"a r x", "a s:c p:n", precisely, verdict{kind: foreign, at: 1}},
 		"inlined, and wrong below":            {"a b r x", "a r:c p:n", precisely, verdict{kind: foreign, at: 1}},
 		"an interpreted method has no inline": {"a r x y", "a r p -q", precisely, verdict{kind: foreign, at: 2}},
@@ -132,6 +137,8 @@ func later(s *sample)     { s.later = true }
 func biased(s *sample)    { s.later, s.biased = true, true }
 func cut(s *sample)       { s.cut = true }
 
+func inCompiled(s *sample)   { s.kinds, s.state, s.code = true, stateCompiled, "r" }
+func inNative(s *sample)     { s.later, s.biased, s.state = true, true, stateNative }
 func interpreting(s *sample) { s.later, s.state = true, stateInterpreted }
 func compiling(s *sample)    { s.later, s.state = true, stateCompiled }
 

@@ -5,13 +5,19 @@ import "misstep/runner/recording"
 // The rules for a trace of the safepoint after the signal (JEP 518).
 
 // safepointBias reports whether the trace may be of the safepoint after the signal: what is above the compiled frame that ran at
-// the signal may differ, all below it must agree.
+// the signal may differ, all below it must agree. Of a stub or C code the compiled caller may be gone, with all that is inlined there.
 func safepointBias(s *sample) bool {
 	if !s.later || !s.bottom {
 		return false
 	}
+	entries := nearby
+	if s.biased && (s.state == stateStub || s.state == stateNative) {
+		entries = mostInlined
+	}
 	for i := len(s.stack); i > 0 && i >= len(s.stack)-mostAbove; i-- {
-		if align(s.stack[:i], above(s, i), s.shadow, func(n int, _ tolerances) bool { return near(s.shadow[n:], s.stack[i:]) }) {
+		if align(s.stack[:i], above(s, i), s.shadow, func(n int, _ tolerances) bool {
+			return within(s.shadow[n:], s.stack[i:], entries, nearby+1)
+		}) {
 			return true
 		}
 	}

@@ -72,7 +72,7 @@ func (j *Judge) sample(e *event, c *agent.TapCall) judged {
 		cut: e.Stack.Truncated || e.Stack.Cut, carrier: c.Carrier, kinds: j.in.Source == JFR || walksVM(j.in.Walker),
 		// A CPU-time sample says whether its top is the safepoint's; an execution sample does not.
 		later:  j.in.Source == JFR && j.in.Feature >= cooperative && e.Biased != recording.False,
-		biased: e.Biased == recording.True, state: c.TopState,
+		biased: e.Biased == recording.True, state: c.TopState, code: j.in.Tap.Methods[c.Compiled],
 	}
 	for _, id := range c.Entries {
 		k := j.methods.ofID[id]
