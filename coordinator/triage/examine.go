@@ -19,7 +19,7 @@ func examine(m *misstepv1.Mismatch) *Facts {
 	names := newNamer()
 	f.reference, f.suspect = names.stack(m.GetReference()), names.stack(m.GetSuspect())
 	if f.Family == Sample {
-		f.suspect, f.Stub = f.suspect.onlyJava()
+		f.suspect, f.Stub, f.Lost = f.suspect.onlyJava()
 	}
 	f.ReferenceFrames, f.SuspectFrames = len(f.reference), len(f.suspect)
 	f.examineBottom(m, names)

@@ -54,6 +54,7 @@ type Facts struct {
 	Single      bool   `fact:"top frame stands for itself only"`
 	Anchored    bool   `fact:"walk begins at the thread's anchor"`
 	Stub        string `fact:"stub above the first Java frame"`
+	Lost        bool   `fact:"walk ends at an address of nothing"`
 	Misled      bool   `fact:"walk began elsewhere than where the thread was"`
 	TopExplains bool   `fact:"top explains the difference"`
 

@@ -98,7 +98,10 @@ func TestFramesOfAsyncProfilerThatAreNoMethods(t *testing.T) {
 			"missing by vm: top: stub code unknown",
 		},
 		"an address of nothing at the end": {
-			"truncated", "interpreted", []*misstepv1.Frame{java("h"), other("", "unknown")}, "truncated by vm: top: interpreted code unknown",
+			"truncated", "stub", []*misstepv1.Frame{java("h"), other("", "unknown")}, "truncated by vm: top: stub code unknown",
+		},
+		"C code alone, by the path of its library": {
+			"truncated", "native", []*misstepv1.Frame{other("/home/a/lib/libc.so.6", "read")}, "truncated by vm: top: native code unknown",
 		},
 		"C code on top": {
 			"truncated", "native", []*misstepv1.Frame{

@@ -76,16 +76,19 @@ func (s stack) fromBottom(i int) *frame { return s.fromTop(len(s) - 1 - i) }
 // onlyJava returns the frames of methods, and the name of the stub that the walk has above the first of them, empty for none.
 // async-profiler writes what is no method with the descriptor "()L;", which no method has: functions with their library as the
 // class, stubs and what it cannot name without one.
-func (s stack) onlyJava() (java stack, stub string) {
+//
+// lost says that the walk ends at an address of nothing.
+func (s stack) onlyJava() (java stack, stub string, lost bool) {
 	for _, f := range s {
+		lost = f.GetDescriptor_() == "()L;" && f.GetClassName() == "" && f.GetMethod() == "unknown"
 		switch {
 		case f.GetDescriptor_() != "()L;":
 			java = append(java, f)
-		case len(java) == 0 && f.GetClassName() == "" && f.GetMethod() != "unknown":
+		case len(java) == 0 && f.GetClassName() == "" && !lost:
 			stub, _, _ = strings.Cut(f.GetMethod(), "(") // I2C/C2I adapters(0xbb): the arguments
 		}
 	}
-	return java, stub
+	return java, stub, lost
 }
 
 // name returns the frame's method as signatures write it, signature.NoMethod for a missing frame.
