@@ -176,6 +176,12 @@ func TestLabel(t *testing.T) {
 			"MISSTEP-async-profiler-no-package",
 		},
 		{chunks("duplicate-id", "jdk.types.StackTrace of jdk.JavaMonitorEnter.stackTrace"), jdk11, ""},
+		{mismatch("profiler-shadow", "truncated", "by vm: below java.lang.String.compareTo"), jdk17, "MISSTEP-string-compare"},
+		{mismatch("profiler-shadow", "truncated", "by no: below java.lang.String.compareTo"), jdk17, ""},
+		{mismatch("profiler-shadow", "truncated", "by vmx: top: native barrier"), jdk25, "MISSTEP-barrier-spill"},
+		{mismatch("profiler-shadow", "truncated", "by vmx: top: native body"), jdk25, ""},
+		{mismatch("profiler-shadow", "missing", "by vm: top: compiled string search"), jdk25, "MISSTEP-string-search"},
+		{mismatch("profiler-shadow", "missing", "by vm: top: compiled subtype check"), jdk25, "MISSTEP-pushed-words"},
 	} {
 		assert.Equal(t, c.want, known.Default().Label(c.sig, c.version), "%v on %s", c.sig, c.version)
 	}
