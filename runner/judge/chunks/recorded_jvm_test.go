@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -153,11 +154,16 @@ func judgedBy(t *testing.T, j *chunks.Judge, h recording.Helper, files ...string
 	return out
 }
 
-// unlabelled returns the mismatches that no entry of the catalogue of known bugs explains on a JDK.
+// candidates are the places of what was seen and has no known cause (docs/figures/0013-recordings.md). They get no label: a hunt
+// reports them.
+var candidates = []string{"recorded java.lang.Thread of jdk.OldObjectSample.eventThread"}
+
+// unlabelled returns the mismatches that are no candidates, and that no entry of the catalogue of known bugs explains on a JDK.
 func unlabelled(j jdk, v judge.Verdicts) []*misstepv1.Mismatch {
 	var out []*misstepv1.Mismatch
 	for _, m := range v.Mismatches {
-		if s, _ := triage.Mismatch(m); known.Default().Label(s, j.Version) == "" {
+		s, _ := triage.Mismatch(m)
+		if known.Default().Label(s, j.Version) == "" && !slices.Contains(candidates, s.GetParts()[2]) {
 			out = append(out, m)
 		}
 	}

@@ -40,6 +40,7 @@ func catalogued(t *testing.T, name string) jdk {
 
 // trial is what one run left.
 type trial struct {
+	feature int // of the JDK
 	program *Program
 	records []recording.Record
 }
@@ -83,7 +84,7 @@ func run(t *testing.T, j jdk, o agent.Options, dir, file string, flags ...string
 	sites, err := agent.ReadSites(filepath.Join(dir, agent.FileSites))
 	require.NoError(t, err)
 	require.Zero(t, sites.Cut)
-	r := trial{program: NewProgram(sites)}
+	r := trial{feature: j.Feature, program: NewProgram(sites)}
 	info, err := os.Stat(filepath.Join(dir, agent.FileSites))
 	require.NoError(t, err)
 	t.Logf("%s: %d KiB of %d classes, read in %v", agent.FileSites, info.Size()>>10, len(sites.Classes), time.Since(began))
@@ -128,22 +129,27 @@ func requirePossible(t *testing.T, r trial, profiler string) *Judge {
 			t.Logf("unknown: %v (%d) calls %v (%d)", e.caller.named, len(e.caller.versions), e.callee.named, len(e.callee.versions))
 		}
 	}
-	// A sample may stand between two places that the debug information has: its top two frames then do not belong together
-	// (JDK-8022893; HotSpot pc_desc_near). All other stacks are exact.
-	inexact := uint64(0)
+	// Samples are taken at any instruction, at some of which the walk is wrong (jfr-shadow: one in a thousand): an impossible edge on
+	// top is then what the check is for, and no rule tolerates it. Inexact debug information (JDK-8022893) is no reason for one: it
+	// has an inlined method and its caller's index in one record (HotSpot vframe.inline.hpp, fill_in_compiled_inlined_sender), so
+	// that the wrong place is a possible one. From JDK 25 on JFR walks at safepoints (JEP 518), as all other events do.
+	wrong, mostWrong := uint64(0), uint64(types["jdk.ExecutionSample"]/100)
+	if profiler == recipe.ProfilerJFR && r.feature >= 25 {
+		mostWrong = 0
+	}
 	for _, m := range v.Mismatches {
 		at := len(m.GetSuspect().GetFrames()) - 1 - int(m.GetDivergence())
 		if at == 0 && m.GetSuspect().GetSampler() == "jdk.ExecutionSample" {
-			inexact += m.GetCount()
-			t.Log("inexact top", m.GetSuspect().GetFrames()[:2])
+			wrong += m.GetCount()
+			t.Log("wrong top", m.GetSuspect().GetFrames()[:2])
 			continue
 		}
 		t.Error(m.GetCount(), m.GetSuspect().GetSampler(), m.GetSuspect().GetFrames()[at:at+2], m.GetReference().GetFrames()[:1])
 	}
 	require.Greater(t, v.Count.GetTotal(), uint64(10000))
 	require.Greater(t, v.Count.GetMatch(), v.Count.GetTotal()*8/10)
-	require.Equal(t, inexact, v.Count.GetMismatch())
-	require.Less(t, inexact, uint64(5))
+	require.Equal(t, wrong, v.Count.GetMismatch())
+	require.LessOrEqual(t, wrong, mostWrong)
 	return j
 }
 
