@@ -19,8 +19,10 @@ func (j *Judge) Blind(class string, changed, frames []recording.Frame, at int) b
 	case altered.Doubled:
 		return callsAlike(frames, at) || j.tolerates(changed, at+1)
 	case altered.Exchanged:
-		return callsAlike(frames, at) && (altered.Alike(frames[at], frames[at+1]) || callsAlike(frames, at+1)) ||
-			j.tolerates(changed, at)
+		// The next edge asks the frame for what it called before; the third one is there if the lower frame has a caller.
+		return j.tolerates(changed, at) || callsAlike(frames, at) &&
+			(altered.Alike(frames[at+1], frames[at-1]) || j.tolerates(changed, at+1)) &&
+			(at+2 == len(frames) || callsAlike(frames, at+1) || j.tolerates(changed, at+2))
 	case altered.WrongMethod, altered.LowerHalf:
 		return altered.Alike(changed[at], frames[at]) || j.tolerates(changed, at)
 	case altered.WrongBCI:
