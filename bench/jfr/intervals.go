@@ -73,15 +73,15 @@ func measureIntervals(ctx context.Context, bed *trial.Bed, reader recording.Help
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	newest := slices.MaxFunc(bed.JDKs, func(a, b jdk.Entry) int { return a.Feature - b.Feature }).Feature
-	for _, workload := range intervalWorkloads {
-		for _, feature := range []int{17, 25, newest} {
-			on, ok := bed.JDK(feature)
-			if !ok || !bed.Runs(on, workload.name) {
-				continue
-			}
-			for _, interval := range requestedIntervals {
+	for _, interval := range requestedIntervals { // outermost, so that a short budget leaves whole columns
+		for _, workload := range intervalWorkloads {
+			for _, feature := range []int{17, 25, newest} {
+				on, ok := bed.JDK(feature)
+				if !ok || !bed.Runs(on, workload.name) {
+					continue
+				}
+				spec := trial.Spec{JDK: on, Workload: workload.name, Arguments: workload.arguments, Repetitions: 1}
 				for _, name := range []string{recipe.ProfilerJFR, recipe.ProfilerAsync, noProfiler} {
-					spec := trial.Spec{JDK: on, Workload: workload.name, Arguments: workload.arguments, Repetitions: 1}
 					err := m.run(ctx, spec, interval, name)
 					if ctx.Err() != nil {
 						return m, nil //nolint:nilerr // the budget is used up
