@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mattn/go-runewidth"
+
 	"misstep/app/executors"
 	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -98,27 +100,29 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 		leftShift, rightShift = 0, 0
 	}
 	divergence := leftShift + len(left) - 1 - int(m.GetDivergence())
-	t := table(w)
-	suspect := strings.TrimSpace(m.GetSuspect().GetSource() + " " + printable(m.GetSuspect().GetSampler()))
-	fmt.Fprintf(t, "  \t%s (%d frames)\t%s (%d)\n", m.GetReference().GetSource(), len(left), suspect, m.GetSuspect().GetNumFrames())
+	suspect := strings.TrimSpace(m.GetSuspect().GetSource() + " " + m.GetSuspect().GetSampler())
+	rows := [][3]string{{
+		"", fmt.Sprintf("%s (%d frames)", m.GetReference().GetSource(), len(left)),
+		fmt.Sprintf("%s (%d)", suspect, m.GetSuspect().GetNumFrames()),
+	}}
 	skipped := false
 	for row := range depth {
 		near := row < 15 || row > depth-10 || row > divergence-5 && row < divergence+5
 		if depth > 50 && !near {
 			if !skipped {
-				fmt.Fprintln(t, "  \t…\t…")
+				rows = append(rows, [3]string{"", "…", "…"})
 			}
 			skipped = true
 			continue
 		}
 		skipped = false
-		mark := "  "
+		mark := ""
 		if row == divergence {
 			mark = "=>"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", mark, frameAt(left, row-leftShift), frameAt(right, row-rightShift))
+		rows = append(rows, [3]string{mark, frameAt(m.GetReference(), row-leftShift), frameAt(m.GetSuspect(), row-rightShift)})
 	}
-	t.Flush()
+	renderTraces(w, rows)
 	if len(m.GetStack()) == 0 {
 		return
 	}
@@ -145,11 +149,43 @@ func renderFault(w io.Writer, m *misstepv1.Mismatch, f *misstepv1.RecordingFault
 	fmt.Fprintf(w, "  first in %s\n", first)
 }
 
-func frameAt(frames []*misstepv1.Frame, index int) string {
+// renderTraces prints marks and two traces at most as wide as the terminal. Long names of methods lose their beginning, which says
+// least.
+func renderTraces(w io.Writer, rows [][3]string) {
+	const mark = 2
+	width, _ := sizeOf(w)
+	room := width - mark - 2*columnGap
+	left, right := 0, 0
+	for i := range rows {
+		rows[i][1], rows[i][2] = printable(rows[i][1]), printable(rows[i][2])
+		left, right = max(left, runewidth.StringWidth(rows[i][1])), max(right, runewidth.StringWidth(rows[i][2]))
+	}
+	left = min(left, max(room/2, room-right))
+	right = min(right, room-left)
+	for _, row := range rows {
+		text := fmt.Sprintf("%-*s  %s  %s", mark, row[0], runewidth.FillRight(cutFront(row[1], left), left), cutFront(row[2], right))
+		fmt.Fprintln(w, strings.TrimRight(text, " "))
+	}
+}
+
+// cutFront shortens a text to a width from its beginning.
+func cutFront(text string, width int) string {
+	if over := runewidth.StringWidth(text) - width; over > 0 {
+		return runewidth.TruncateLeft(text, over+1, "…")
+	}
+	return text
+}
+
+// frameAt names a frame; a shadow has no bytecode indices.
+func frameAt(t *misstepv1.Trace, index int) string {
+	frames := t.GetFrames()
 	if index < 0 || index >= len(frames) {
 		return "-"
 	}
 	f := frames[index]
+	if t.GetSource() == "shadow" {
+		return f.GetClassName() + "." + f.GetMethod()
+	}
 	return fmt.Sprintf("%s.%s@%d", f.GetClassName(), f.GetMethod(), f.GetBci())
 }
 

@@ -70,6 +70,24 @@ func TestSuspectNamesItsSampler(t *testing.T) {
 	assert.Contains(t, b.String(), "shadow (0 frames)  jfr jdk.CPUTimeSample (4)")
 }
 
+// Traces fit into the terminal: names lose their beginning, on the longer side first.
+func TestTracesFitIntoTheTerminal(t *testing.T) {
+	t.Setenv("COLUMNS", "60")
+	trace := func(source, class string, bci int32) *misstepv1.Trace {
+		return &misstepv1.Trace{Source: source, Frames: []*misstepv1.Frame{{ClassName: class, Method: "m", Bci: bci}}, NumFrames: 1}
+	}
+	long := strings.Repeat("package.", 10)
+	var b bytes.Buffer
+	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("shadow", "A", 0), Suspect: trace("jfr", long+"B", 7)})
+	assert.Contains(t, b.String(), "\n    shadow (1 frames)  jfr (1)\n=>  A.m                …ackage.package.package.package.B.m@7\n")
+	b.Reset()
+	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("gst", long+"é", 2), Suspect: trace("asgct", long+"B", 7)})
+	assert.Contains(t, b.String(), "\n=>  …kage.package.package.é.m@2  …kage.package.package.B.m@7\n")
+	for line := range strings.Lines(b.String()) {
+		assert.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 60)
+	}
+}
+
 func TestStderrOfAFailedWorkload(t *testing.T) {
 	var b bytes.Buffer
 	renderStderr(&b, "")

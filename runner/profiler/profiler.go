@@ -110,8 +110,8 @@ func Of(r *misstepv1.Recipe) (Profiler, error) {
 func passable(options map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(options)) {
 		if value := options[key]; strings.ContainsAny(value, ",\n") {
-			return fmt.Errorf("the profiler's option %s: %q has a comma or a line break, which ends the option: choose another folder",
-				key, value)
+			return fmt.Errorf("the profiler's option %s: %q has a comma or a line break, which ends the option: "+
+				"choose another folder", key, value)
 		}
 	}
 	return nil

@@ -93,7 +93,7 @@ func compare(s *sample) verdict {
 		return verdict{rule: ruleSafepoint}
 	case returned(s) && (s.biased || !interpretedTop(s)):
 		return verdict{rule: ruleSafepoint}
-	case returned(s) && !(s.state == stateInterpreted && lostOnTop(s) > nearby):
+	case returned(s) && (s.state != stateInterpreted || lostOnTop(s) <= nearby):
 		return verdict{void: voidUndecided}
 	case descended(s) && s.biased:
 		return verdict{rule: ruleSafepoint}

@@ -60,8 +60,13 @@ func TestTwoWalkersOfOneInstantAreJudgedApart(t *testing.T) {
 	slices.SortFunc(all, func(a, b Instant) int { return cmp.Compare(a.Call.BeginNanos, b.Call.BeginNanos) })
 	require.Len(t, all, 7)
 	for i, want := range []struct{ sampler, sampled, walked string }{
-		{"vm", "", ""}, {"vm", "", "truncated"}, {"vm", "truncated", "gave up"}, {"vm", "", "not asked"}, {"", "", ""},
-		{"vm", "", "missing"}, {"vm", "", ruleTop},
+		{"vm", "", ""},
+		{"vm", "", "truncated"},
+		{"vm", "truncated", "gave up"},
+		{"vm", "", "not asked"},
+		{"", "", ""},
+		{"vm", "", "missing"},
+		{"vm", "", ruleTop},
 	} {
 		at := all[i]
 		require.Equal(t, want.sampler, at.Sampler, i)
