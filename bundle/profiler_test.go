@@ -130,3 +130,13 @@ func TestTracesWithoutPositions(t *testing.T) {
 	assert.Contains(t, sideBySide(&misstepv1.Trace{Source: "held"}, &misstepv1.Trace{Source: "jfr", Sampler: "jdk.CPUTimeSample"}),
 		"the stack that stood still, 0 frames JFR jdk.CPUTimeSample, 0 frames")
 }
+
+// A report names who can mend the suspect.
+func TestComponentsOfSamplers(t *testing.T) {
+	for check, want := range map[string]string{
+		recipe.JfrShadow: "hotspot / jfr", recipe.JfrChunks: "hotspot / jfr", recipe.AsgctShadow: "hotspot / svc", "": "hotspot / svc",
+		recipe.ShadowGst: "hotspot / jvmti", recipe.ProfilerShadow: "none of the JDK: report it to async-profiler",
+	} {
+		assert.Equal(t, want, component(Expect{Check: check}), check)
+	}
+}

@@ -144,12 +144,19 @@ func newUnseen(f *misstepv1.Finding) []unseen {
 	return all
 }
 
-// component: AsyncGetCallTrace is hotspot/svc's (as JDK-8303444 was filed), a crash of the VM is left for triage there.
+// component: AsyncGetCallTrace is hotspot/svc's (as JDK-8303444 was filed), a crash of the VM is left for triage there. What
+// async-profiler's own walkers get wrong is no bug of the JDK.
 func component(e Expect) string {
-	if check, ok := recipe.FindCheck(e.Check); ok && check.Suspect == recipe.WalkerGst {
-		return "jvmti"
+	check, _ := recipe.FindCheck(e.Check)
+	switch check.Suspect {
+	case recipe.WalkerGst:
+		return "hotspot / jvmti"
+	case recipe.SamplerJFR:
+		return "hotspot / jfr"
+	case recipe.SamplerAsync:
+		return "none of the JDK: report it to async-profiler"
 	}
-	return "svc"
+	return "hotspot / svc"
 }
 
 func expected(e Expect) string {
