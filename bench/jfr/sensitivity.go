@@ -211,7 +211,8 @@ func (s *sensitivity) judgeSamples(m *material, class string, changed map[*recor
 // visit gives a judge all records, some of them changed.
 func visit(j interface {
 	Visit(r recording.Record) error
-}, records []recording.Record, changed map[*recording.Event]*recording.Event) {
+}, records []recording.Record, changed map[*recording.Event]*recording.Event,
+) {
 	for _, record := range records {
 		if e, is := record.(*recording.Event); is && changed[e] != nil {
 			record = changed[e]

@@ -44,7 +44,9 @@ func tapVariants() []tapVariant {
 		return o
 	}
 	return []tapVariant{
-		{jfrAlone, nil}, {instrumented, with(1, "", 0)}, {tapped, with(1, "both", agent.TapAsgctShare)},
+		{jfrAlone, nil},
+		{instrumented, with(1, "", 0)},
+		{tapped, with(1, "both", agent.TapAsgctShare)},
 		{tappedTenth, with(0.1, "both", agent.TapAsgctShare)},
 	}
 }

@@ -85,7 +85,8 @@ func TestFramesOfAsyncProfilerThatAreNoMethods(t *testing.T) {
 		want        string
 	}{
 		"an adapter on top, its caller lost": {
-			"missing", "stub", []*misstepv1.Frame{other("", "I2C/C2I adapters(0xbb)"), java("f"), java("e"), java("main")},
+			"missing", "stub",
+			[]*misstepv1.Frame{other("", "I2C/C2I adapters(0xbb)"), java("f"), java("e"), java("main")},
 			"missing by vm: below I2C/C2I adapters",
 		},
 		"a stub below C code": {
@@ -94,7 +95,8 @@ func TestFramesOfAsyncProfilerThatAreNoMethods(t *testing.T) {
 			}, "truncated by vm: below method_entry_barrier",
 		},
 		"a stub on top of what is right": {
-			"missing", "stub", []*misstepv1.Frame{other("", "a_stub"), java("h"), java("g"), java("main")},
+			"missing", "stub",
+			[]*misstepv1.Frame{other("", "a_stub"), java("h"), java("g"), java("main")},
 			"missing by vm: top: stub code unknown",
 		},
 		"an address of nothing at the end": {

@@ -51,8 +51,12 @@ func TestExactUpperAgainstR(t *testing.T) {
 		hits, trials uint64
 		want, within float64
 	}{
-		{0, 10, 0.30850, 1e-5}, {1, 100, 0.05446, 1e-5}, {8, 10, 0.97479, 1e-5}, {3, 1_000_000, 8.7673e-6, 1e-9},
-		{10, 10, 1, 0}, {0, 0, 1, 0},
+		{0, 10, 0.30850, 1e-5},
+		{1, 100, 0.05446, 1e-5},
+		{8, 10, 0.97479, 1e-5},
+		{3, 1_000_000, 8.7673e-6, 1e-9},
+		{10, 10, 1, 0},
+		{0, 0, 1, 0},
 	} {
 		require.InDelta(t, c.want, interval.ExactUpper(c.hits, c.trials), c.within, "%d of %d", c.hits, c.trials)
 	}
