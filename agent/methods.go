@@ -18,7 +18,7 @@ const (
 )
 
 // ParseMethods parses a list of instrumented methods, one "package/Class.name(descriptor)result" per line, and returns them sorted
-// and without duplicates. Lines that are not a method are ignored, like the unfinished last line of a JVM that died while writing it.
+// and without duplicates. Lines that are not a method are ignored, like the unfinished last line of a JVM that died.
 func ParseMethods(data []byte) []string { return parseMethods(data, math.MaxInt) }
 
 // MethodsAsEvidence is ParseMethods for what is kept with a finding: of more than MaxMethods, those of the program are kept before

@@ -193,7 +193,8 @@ func kindText(m *misstepv1.Mismatch) string {
 	case "truncated":
 		text := fmt.Sprintf("%s returned a truncated stack without an error code: %d frames instead of %d.", name, suspect, reference)
 		if m.GetReference().GetSource() == "shadow" { // which has the instrumented methods only
-			text = fmt.Sprintf("%s returned a truncated stack without an error code: it lacks the oldest of the %d frames on the shadow stack.",
+			text = fmt.Sprintf("%s returned a truncated stack without an error code: "+
+				"it lacks the oldest of the %d frames on the shadow stack.",
 				name, reference)
 		}
 		if f := m.GetDeoptimisedCaller(); f != nil {

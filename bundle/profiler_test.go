@@ -131,7 +131,7 @@ func TestTracesWithoutPositions(t *testing.T) {
 		"the stack that stood still, 0 frames JFR jdk.CPUTimeSample, 0 frames")
 }
 
-// A report names who can mend the suspect.
+// A report names who can fix the suspect.
 func TestComponentsOfSamplers(t *testing.T) {
 	for check, want := range map[string]string{
 		recipe.JfrShadow: "hotspot / jfr", recipe.JfrChunks: "hotspot / jfr", recipe.AsgctShadow: "hotspot / svc", "": "hotspot / svc",

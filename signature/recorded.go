@@ -2,8 +2,8 @@ package signature
 
 import misstepv1 "misstep/proto/misstep/v1"
 
-// RecordedAt returns what locates a fault of a recording, which is the Method of a place of kind Recorded: "TYPE of REFERRER.FIELD",
-// "TYPE.FIELDS", "TYPE before" or "chunk: WHAT".
+// RecordedAt returns what locates a fault of a recording, which is the Method of a place of kind Recorded: "TYPE of
+// REFERRER.FIELD", "TYPE.FIELDS", "TYPE before" or "chunk: WHAT".
 func RecordedAt(r *misstepv1.RecordingFault) string {
 	switch {
 	case r.GetType() == "":

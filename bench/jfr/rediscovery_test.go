@@ -74,7 +74,7 @@ func TestACaseNamesItsOwnForm(t *testing.T) {
 	require.Empty(t, bugOf(f, bugCase{}, on17))
 	f.Place = "below Deoptimised.outer"
 	require.Empty(t, bugOf(f, c, on17))
-	require.Zero(t, caseNamed("gone").name)
+	require.Empty(t, caseNamed("gone").name)
 }
 
 func TestCallsAreCountedByForms(t *testing.T) {

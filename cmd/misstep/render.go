@@ -168,7 +168,7 @@ func renderTraces(w io.Writer, rows [][3]string) {
 	}
 }
 
-// cutFront shortens a text to a width from its beginning.
+// cutFront shortens a string to a width from its beginning.
 func cutFront(text string, width int) string {
 	if over := runewidth.StringWidth(text) - width; over > 0 {
 		return runewidth.TruncateLeft(text, over+1, "…")

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"misstep/coordinator/triage"
 	"misstep/internal/testenv"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -20,6 +19,7 @@ import (
 	"misstep/runner/judge"
 	"misstep/runner/judge/chunks"
 	"misstep/runner/recording"
+	"misstep/signature"
 )
 
 // jdk is a JDK of the catalogue.
@@ -157,16 +157,19 @@ func judgedBy(t *testing.T, j *chunks.Judge, h recording.Helper, files ...string
 // candidates are the places of what was seen and has no known cause (docs/figures/0013-recordings.md). They get no label: a hunt
 // reports them.
 var candidates = []string{
-	"recorded java.lang.Thread of jdk.OldObjectSample.eventThread", // 28
-	"recorded java.lang.String of jdk.FileRead.path",               // 17, after JDK-8257621
+	"java.lang.Thread of jdk.OldObjectSample.eventThread", // 28
+	"java.lang.String of jdk.FileRead.path",               // 17, after JDK-8257621
 }
 
 // unlabelled returns the mismatches that are no candidates, and that no entry of the catalogue of known bugs explains on a JDK.
 func unlabelled(j jdk, v judge.Verdicts) []*misstepv1.Mismatch {
 	var out []*misstepv1.Mismatch
 	for _, m := range v.Mismatches {
-		s, _ := triage.Mismatch(m)
-		if known.Default().Label(s, j.Version) == "" && !slices.Contains(candidates, s.GetParts()[2]) {
+		at := signature.RecordedAt(m.GetRecordingFault())
+		s := signature.Proto(signature.Mismatch{
+			Check: m.GetCheck(), Difference: m.GetKind(), Place: signature.Place{Kind: signature.Recorded, Method: at},
+		})
+		if known.Default().Label(s, j.Version) == "" && !slices.Contains(candidates, at) {
 			out = append(out, m)
 		}
 	}
