@@ -95,3 +95,27 @@ func word(f *Finding) string {
 	}
 	return f.Rule + f.Void + f.Mismatch.GetKind()
 }
+
+// async-profiler names a method that was unloaded before it wrote the recording "stale_jmethodID", in no class: it is a frame.
+func TestAMethodThatWasUnloadedIsAFrameWithoutAName(t *testing.T) {
+	tap := &agent.Tap{
+		Signals: [2]uint32{27}, Architecture: "amd64", Names: map[uint32]string{1: "C.a()V", 2: "C.b()V", 3: "C.c()V"},
+		Clocks: []agent.TapClock{{MonotonicNanos: 1, RealtimeNanos: 1, Ticks: 3}, {MonotonicNanos: 1e6, RealtimeNanos: 1e6, Ticks: 3e6}},
+	}
+	c := call(1000, 1050)
+	c.Depth, c.Entries = 3, []uint32{1, 2, 3}
+	tap.Calls = append(tap.Calls, c)
+	for name, rule := range map[string]string{"stale_jmethodID": ruleNameless, "a_stub": ""} {
+		j := New(Input{Check: recipe.ProfilerShadow, Source: AsyncProfiler, Walker: "vm", Tap: tap, Feature: 17, Limit: 1})
+		require.NoError(t, j.Visit(&recording.Chunk{StartNanos: 1, StartTicks: 1, TicksPerSecond: 1e9}))
+		s := stackOf("c", "b", "a")
+		s.Frames[1].Method = &recording.Method{Name: name, Descriptor: "()L;"}
+		s.Frames[1].Kind = recording.Native
+		require.NoError(t, j.Visit(&recording.Event{
+			Type: "jdk.ExecutionSample", StartNanos: 1010, Thread: &recording.Thread{OS: 7}, Stack: s,
+		}))
+		v := j.Verdicts()
+		require.Equal(t, rule != "", v.Count.GetTolerated()[ruleNameless] == 1, name)
+		require.Equal(t, rule == "", v.Count.GetMismatch() == 1, name)
+	}
+}

@@ -26,6 +26,12 @@ func pseudo(k recording.FrameKind) bool {
 	return k == recording.Native || k == recording.Cpp || k == recording.Kernel
 }
 
+// stale reports whether a frame of async-profiler is of a method that was unloaded when the recording was written
+// (its flightRecorder.cpp: resolveMethod).
+func stale(f *recording.Frame) bool {
+	return f.Method != nil && f.Method.Class == "" && f.Method.Name == "stale_jmethodID"
+}
+
 // walksVM reports whether a walker of async-profiler finds Java frames by itself. The others ask AsyncGetCallTrace, and show
 // nothing where it says that no Java code runs (profiler.cpp: asgctError).
 func walksVM(walker string) bool { return walker == "vm" || walker == "vmx" }

@@ -83,6 +83,10 @@ func (j *Judge) sample(e *event, c *agent.TapCall) judged {
 	}
 	for i := len(e.Stack.Frames) - 1; i >= 0; i-- {
 		f := &e.Stack.Frames[i]
+		if j.in.Source == AsyncProfiler && stale(f) {
+			s.stack = append(s.stack, frame{bci: f.BCI, kind: f.Kind})
+			continue
+		}
 		if j.in.Source == AsyncProfiler && pseudo(f.Kind) {
 			continue
 		}
