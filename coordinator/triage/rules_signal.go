@@ -120,6 +120,16 @@ var sampleCuts = []rule{
 		},
 	},
 	{
+		name: "native-alone",
+		doc: "The walker shows C functions only, and no stub from which they were called: it lost its way before the first frame " +
+			"of Java.",
+		kinds: []string{truncated},
+		when: func(f *Facts) bool {
+			return f.Sampler != "" && f.State == "native" && f.SuspectFrames == 0 && f.Stub == ""
+		},
+		then: fixedPlace("", signature.WholeStack, "the whole stack, in C code"),
+	},
+	{
 		name: "lost-at-entry",
 		doc: "The walker has the method that the interpreter was about to run, at index 0, and an address of nothing below it: the " +
 			"frame was being set up, and what was on top of the stack was no return address.",

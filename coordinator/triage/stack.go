@@ -84,11 +84,16 @@ func (s stack) onlyJava() (java stack, stub string, lost bool) {
 		switch {
 		case f.GetDescriptor_() != "()L;":
 			java = append(java, f)
-		case len(java) == 0 && f.GetClassName() == "" && !lost:
+		case len(java) == 0 && f.GetClassName() == "" && !lost && !nameless(f):
 			stub, _, _ = strings.Cut(f.GetMethod(), "(") // I2C/C2I adapters(0xbb): the arguments
 		}
 	}
 	return java, stub, lost
+}
+
+// nameless reports whether async-profiler names no stub: a library by its path alone, or a method that was unloaded.
+func nameless(f *frame) bool {
+	return strings.HasPrefix(f.GetMethod(), "/") || f.GetMethod() == "stale_jmethodID"
 }
 
 // name returns the frame's method as signatures write it, signature.NoMethod for a missing frame.
