@@ -14,7 +14,7 @@ const (
 	blindTop     = "only the newest entry of the shadow, whose method may be in its push or pop"
 	blindInlined = "up to four newest entries on top of compiled code, whose debug information is exact at its entries only"
 	blindLater   = "up to sixteen newest entries of a sample walked at the next safepoint (JEP 518)"
-	blindAlone   = "up to sixteen newest entries below which a compiled method stands alone at index 0, without debug information"
+	blindAlone   = "up to sixteen newest entries where a compiled method stands alone at index 0, for want of debug information"
 	blindGaveUp  = "the trace says that its walk gave up, or has no Java frames: which answer was due is not known"
 	blindLacking = "a method that is not there may be any: jfr-chunks says that the constant is lacking"
 	blindEdges   = "every edge is possible: whole traces, parts of one, lines, recursions, methods that the VM calls, linkers, " +

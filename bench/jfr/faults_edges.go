@@ -24,12 +24,13 @@ func (s *sensitivity) edges(m *material, random *rand.Rand) {
 	}
 	var events []*recording.Event
 	var stacks []*recording.Stack
-	seen := map[string]bool{}
+	seen, shared := map[string]bool{}, map[*recording.Stack]bool{}
 	for _, record := range m.records {
 		e, is := record.(*recording.Event)
-		if !is || e.Stack == nil || len(e.Stack.Frames) < 4 {
+		if !is || e.Stack == nil || len(e.Stack.Frames) < 4 || shared[e.Stack] {
 			continue
 		}
+		shared[e.Stack] = true
 		text := textOf(e.Stack)
 		if seen[text] {
 			continue

@@ -121,11 +121,10 @@ const hungAfter = 2 * time.Minute
 // recipeOf returns the recipe of a trial with all checks that judge the profiler's recordings.
 func recipeOf(c combination, seed uint64, artefacts agent.Artefacts) *misstepv1.Recipe {
 	r := &misstepv1.Recipe{
-		Jdk:      &misstepv1.Jdk{Name: c.on.Name, Digest: c.on.Digest.String(), Version: c.on.Version},
-		Workload: &misstepv1.Workload{Name: c.workload.Name, Digest: c.workload.Digest.String(), Repetitions: 1},
-		Profiler: c.profiler,
-		// With java.lang instrumented JFR does not start on some JDKs.
-		Instrumentation: &misstepv1.Instrumentation{Ratio: 1, Exclude: []string{"java.lang.*"}},
+		Jdk:             &misstepv1.Jdk{Name: c.on.Name, Digest: c.on.Digest.String(), Version: c.on.Version},
+		Workload:        &misstepv1.Workload{Name: c.workload.Name, Digest: c.workload.Digest.String(), Repetitions: 1},
+		Profiler:        c.profiler,
+		Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 		Limits:          &misstepv1.Limits{Wall: durationpb.New(hungAfter), Mismatches: 1024, StackDepth: 1024},
 		Seed:            seed, AgentDigest: artefacts.Digest,
 	}

@@ -92,7 +92,7 @@ func faultCombinations(bed *trial.Bed) (all []combination, err error) {
 			}
 			p := profilers()[try.profiler]
 			if p.GetName() == recipe.ProfilerJFR {
-				p.Options = []string{"maxchunksize=1M", "jdk.ObjectAllocationSample#throttle=20000/s"}
+				p.Options = []string{"maxchunksize=1M", "jdk.ObjectAllocationSample#throttle=6000/s"}
 			}
 			all = append(all, combination{on, w, p})
 		}
@@ -208,11 +208,12 @@ func (s *sensitivity) judgeSamples(m *material, class string, changed map[*recor
 	})
 }
 
-// visit gives a judge all records, some of them changed.
-func visit(j interface {
+type visitor interface {
 	Visit(r recording.Record) error
-}, records []recording.Record, changed map[*recording.Event]*recording.Event,
-) {
+}
+
+// visit gives a judge all records, some of them changed.
+func visit(j visitor, records []recording.Record, changed map[*recording.Event]*recording.Event) {
 	for _, record := range records {
 		if e, is := record.(*recording.Event); is && changed[e] != nil {
 			record = changed[e]

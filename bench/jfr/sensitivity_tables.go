@@ -109,9 +109,8 @@ func (s *sensitivity) goals() []bench.Goal {
 			measured = 100 * float64(c.Detected) / float64(c.Visible)
 		}
 		goals = append(goals, bench.Goal{
-			Name: fmt.Sprintf("%s noticed by %s (%d visible)", c.Class, c.Check, c.Visible),
-			Goal: sensitivityGoal, Measured: measured,
-			Unit: "%", AtLeast: true,
+			Name: fmt.Sprintf("%s noticed by %s (%d visible)", c.Class, c.Check, c.Visible), Goal: sensitivityGoal,
+			Measured: measured, Unit: "%", AtLeast: true,
 		})
 	}
 	return goals

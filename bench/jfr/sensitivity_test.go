@@ -39,7 +39,8 @@ func TestWhatTheShadowCannotContradict(t *testing.T) {
 		{altered.TopDropped, traceOf(interpreted, "a", "b", "c"), traceOf(interpreted, "b", "c"), false, blindTop},
 		{altered.MiddleDropped, traceOf(compiled, "a", "b", "c"), traceOf(compiled, "a", "c"), false, blindInlined},
 		{
-			altered.BottomDropped, traceOf(compiled, "a", "b", "c", "d", "e", "f"), traceOf(compiled, "a", "b", "c", "d", "e"), false, "",
+			altered.BottomDropped, traceOf(compiled, "a", "b", "c", "d", "e", "f"), traceOf(compiled, "a", "b", "c", "d", "e"),
+			false, "",
 		},
 		{altered.MiddleDropped, traceOf(interpreted, "a", "b", "c"), traceOf(interpreted, "a", "c"), true, blindLater},
 		{altered.Stale, traceOf(compiled, "a", "b", "c", "d", "e", "f", "g"), traceOf(compiled, "x", "g"), false, blindAlone},

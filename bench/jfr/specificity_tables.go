@@ -40,8 +40,8 @@ func (s *specificity) countTable() bench.Table {
 		for _, c := range append(rows, total) {
 			t.Rows = append(t.Rows, []string{
 				c.Check, c.JDK, fmt.Sprint(c.Trials), fmt.Sprint(c.judged()), fmt.Sprint(c.Match), wordsOf(c.Tolerated),
-				wordsOf(c.Unwalkable), wordsOf(c.Void),
-				fmt.Sprint(c.Mismatch), fmt.Sprint(c.Named), fmt.Sprint(c.Unlisted), c.bound(),
+				wordsOf(c.Unwalkable), wordsOf(c.Void), fmt.Sprint(c.Mismatch), fmt.Sprint(c.Named), fmt.Sprint(c.Unlisted),
+				c.bound(),
 			})
 		}
 	}
@@ -123,8 +123,8 @@ func percent(share float64) string {
 func (s *specificity) goals() []bench.Goal {
 	goals := []bench.Goal{
 		{
-			Name: "combinations run", Goal: float64(s.Planned), Measured: float64(min(s.Trials, s.Planned)),
-			AtLeast: true, Unit: "trials",
+			Name: "combinations run", Goal: float64(s.Planned), Measured: float64(min(s.Trials, s.Planned)), AtLeast: true,
+			Unit: "trials",
 		},
 		{Name: "checks that judged nothing in a trial", Measured: float64(len(s.Blind)), Unit: "checks"},
 		{Name: "trials that failed", Measured: float64(len(s.Failures)), Unit: "trials"},
