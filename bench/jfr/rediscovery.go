@@ -35,7 +35,8 @@ const asgct = "ASGCT"
 // jfrVariant stands for JFR with all its samplers; other variants are walkers of async-profiler.
 const jfrVariant = "jfr"
 
-var variants = []string{jfrVariant, "vm", "vmx", "no", "fp", "dwarf"}
+// variants in two halves: the second one is measured after the first one on all of a JDK's cases.
+var variants = [][]string{{jfrVariant, "vm", "no"}, {"vmx", "fp", "dwarf"}}
 
 // features are tried in this order.
 var features = []int{17, 25, 28, 11, 21, 26, 8, 27}
@@ -126,20 +127,27 @@ type plannedRun struct {
 // plan lists one round: two JDKs with all cases first, then two more.
 func (m *rediscovery) plan() (all []plannedRun) {
 	for i := 0; i < len(features); i += 2 {
-		for _, c := range bugCases {
-			for _, feature := range features[i : i+2] {
-				on, ok := m.bed.JDK(feature)
-				if !ok || !c.runsOn(m.bed, on) {
-					continue
-				}
-				for _, v := range variants {
-					all = append(all, plannedRun{walkRun{
-						Fingerprint: fingerprint(m.bed.Agent.Digest, on.Digest.String(), c),
-						Case:        c.name, JDK: on.Name, Version: on.Version, Feature: feature, Variant: v,
-					}, on})
+		for _, half := range variants {
+			for _, c := range bugCases {
+				for _, feature := range features[i : i+2] {
+					all = append(all, m.planned(c, feature, half)...)
 				}
 			}
 		}
+	}
+	return all
+}
+
+func (m *rediscovery) planned(c bugCase, feature int, variants []string) (all []plannedRun) {
+	on, ok := m.bed.JDK(feature)
+	if !ok || !c.runsOn(m.bed, on) {
+		return nil
+	}
+	for _, v := range variants {
+		all = append(all, plannedRun{walkRun{
+			Fingerprint: fingerprint(m.bed.Agent.Digest, on.Digest.String(), c), Case: c.name, JDK: on.Name, Version: on.Version,
+			Feature: feature, Variant: v,
+		}, on})
 	}
 	return all
 }

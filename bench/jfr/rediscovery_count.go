@@ -11,8 +11,8 @@ type walkCell struct {
 	Bug, JDK, Sampler string
 	Feature           int
 	// Samples are those with a verdict in the cases in which the bug was seen on the JDK; Wrong are those of them that are wrong and
-	// have the bug's form. For AsyncGetCallTrace they are its walks.
-	Samples, Wrong uint64
+	// have the bug's form. For AsyncGetCallTrace they are its walks. Asked are all whose outcome is known, given up ones among them.
+	Samples, Wrong, Asked uint64
 	// At Lost instants AsyncGetCallTrace lost the stack by the bug, and the sampler's outcome is known: its trace is right, is wrong
 	// in the form of the same bug, is wrong otherwise; it gave up and said so; or the recording has no trace.
 	Lost, Right, Same, Otherwise, GaveUp, NoTrace uint64
@@ -122,6 +122,9 @@ func (c *walkCell) count(r walkRun) {
 		}
 		if walk.Outcome == right || walk.Outcome == wrong {
 			c.Samples += p.Count
+		}
+		if walk.Outcome != unknown {
+			c.Asked += p.Count
 		}
 		lostBy := nameOf(walk, of, c.Sampler, r.Version)
 		if walk.Outcome == wrong && lostBy == c.Bug {

@@ -61,10 +61,9 @@ func (t *walkTable) tables() []bench.Table {
 // matrix is the table of the documentation: a row for each bug and JDK, a column for each sampler.
 func (t *walkTable) matrix() bench.Table {
 	m := bench.Table{
-		Title: "which sampler has which bug: wrong samples of all; of the instants at which ASGCT loses the stack those that it loses",
-		Columns: []string{
-			"bug", "JDK", asgct, "JFR execution", "JFR CPU time", "vm", "vmx", "fp", "dwarf", "no",
-		},
+		Title: "which sampler has which bug: W+N/A, wrong stacks and none at all; for ASGCT of all its walks, for the others of the " +
+			"instants at which ASGCT loses the stack by the bug",
+		Columns: []string{"bug", "JDK", asgct, "JFR execution", "JFR CPU time", "vm", "vmx", "fp", "dwarf", "no"},
 	}
 	var row []string
 	for _, c := range t.Cells {
@@ -79,11 +78,13 @@ func (t *walkTable) matrix() bench.Table {
 }
 
 func (c *walkCell) text() string {
-	text := fmt.Sprintf("%d of %d", c.Wrong, c.Samples)
-	if c.Sampler != asgct && c.Lost > 0 {
-		text += fmt.Sprintf("; %d of %d", c.Lost-c.Right, c.Lost)
+	switch {
+	case c.Sampler == asgct:
+		return fmt.Sprintf("%d+%d/%d", c.Same, c.GaveUp, c.Asked)
+	case c.Lost == 0:
+		return "-"
 	}
-	return text
+	return fmt.Sprintf("%d+%d/%d", c.Same+c.Otherwise, c.GaveUp+c.NoTrace, c.Lost)
 }
 
 func (t *walkTable) reached() string {
