@@ -61,6 +61,8 @@ type pair struct {
 	Count           uint64
 	// First is when the first one was, in seconds from the first call of a handler.
 	First float64
+	// Example has the frames of the first wrong sample, top first.
+	Example string `json:",omitempty"`
 }
 
 type rediscovery struct {
@@ -154,7 +156,7 @@ func (m *rediscovery) planned(c bugCase, feature int, variants []string) (all []
 
 // fingerprint changes where stored figures are of something else. The first word stands for this part and the judge.
 func fingerprint(agent, jdk string, c bugCase) string {
-	return strings.Join(slices.Concat([]string{"1", agent, jdk, c.name}, c.program, c.flags), " ")
+	return strings.Join(slices.Concat([]string{"2", agent, jdk, c.name}, c.program, c.flags), " ")
 }
 
 func (m *rediscovery) done(r walkRun) bool {

@@ -19,19 +19,22 @@ type bugCase struct {
 	flags   []string
 	// from is the least feature version, on the only one, 0 for any.
 	from, on int
-	// bug and form name a loss whose cause the moment does not tell but the program does: walks that are wrong in that form.
-	bug, form string
-	// calls is the method, as class and name, that compiled code of the program calls on top; a tap does not know it.
-	calls [2]string
+	// bug and forms name a loss whose cause the moment does not tell but the program does: walks that are wrong in these forms.
+	bug   string
+	forms []string
+	// calls is the method, as class, name and descriptor, that compiled code of the program calls on top; a tap does not know it.
+	calls [3]string
 }
+
+var searchesString = [...]string{"java.lang.String", "indexOf", "(Ljava/lang/String;)I"}
 
 // bugCases begin with the most telling ones: a short budget does not reach the others.
 var bugCases = []bugCase{
-	{name: "clinit"},
+	{name: "clinit", flags: []string{"-XX:TieredStopAtLevel=1", "-Xcomp"}},
 	{name: "epilogue"},
 	{name: "stubs"},
 	{name: "pushed", program: []string{"Pushed", "other"}, flags: []string{"-XX:TieredStopAtLevel=1"}},
-	{name: "searched", program: []string{"Searched", "string"}, calls: [2]string{"java.lang.String", "indexOf"}},
+	{name: "searched", program: []string{"Searched", "string"}, calls: searchesString},
 	{
 		name: "stored-z", program: []string{"Stored"}, from: 17,
 		flags: []string{"-XX:+UseZGC", "-XX:-TieredCompilation", "-XX:ZCollectionInterval=0.01", "-Xmx1g"},
@@ -43,7 +46,7 @@ var bugCases = []bugCase{
 			"-XX:-TieredCompilation", "-XX:-BackgroundCompilation", "-XX:-UseOnStackReplacement", "-XX:CompileCommand=quiet",
 			"-XX:CompileCommand=dontinline,Deoptimised.*",
 		},
-		bug: "MISSTEP-deoptimised-caller", form: "truncated, below Deoptimised.inner",
+		bug: "MISSTEP-deoptimised-caller", forms: []string{"truncated, below Deoptimised.inner", "truncated, top: interpreted body"},
 	},
 	{name: "sorted", program: []string{"Sorted"}, on: 26},
 	{name: "mix"},

@@ -6,19 +6,20 @@ import (
 	"slices"
 )
 
-// walkCell is what one sampler on one JDK has of one bug.
+// walkCell is what one sampler on one JDK has of one bug in one case.
 type walkCell struct {
-	Bug, JDK, Sampler string
-	Feature           int
-	// Samples are those with a verdict in the cases in which the bug was seen on the JDK; Wrong are those of them that are wrong and
-	// have the bug's form. For AsyncGetCallTrace they are its walks. Asked are all whose outcome is known, given up ones among them.
+	Bug, Case, JDK, Sampler string
+	Feature                 int
+	// Samples are those with a verdict, Wrong those of them that are wrong and have the bug's form. For AsyncGetCallTrace they are its
+	// walks. Asked are all whose outcome is known, given up ones among them.
 	Samples, Wrong, Asked uint64
 	// At Lost instants AsyncGetCallTrace lost the stack by the bug, and the sampler's outcome is known: its trace is right, is wrong
 	// in the form of the same bug, is wrong otherwise; it gave up and said so; or the recording has no trace.
 	Lost, Right, Same, Otherwise, GaveUp, NoTrace uint64
+	// Silent are the instants among Lost at which AsyncGetCallTrace did not say so, SilentRight those where the sampler is right.
+	Silent, SilentRight uint64
 	// First is the time until the first wrong sample, 0 for none, Ran that of all runs, in seconds.
 	First, Ran float64
-	Cases      []string
 }
 
 // Has reports whether the sampler was seen to have the bug: by its own walk, at whatever instant.
@@ -29,6 +30,8 @@ type unnamed struct {
 	Sampler, Form, JDK string
 	Count              uint64
 	Cases              []string
+	// Example has the frames of one, top first; empty for walks of AsyncGetCallTrace.
+	Example string
 }
 
 // walkTable is what all runs tell.
@@ -63,7 +66,7 @@ func seen(runs []walkRun) seenIn {
 func newWalkTable(runs []walkRun) *walkTable {
 	t := &walkTable{Judged: map[string]map[string]uint64{}, GaveUp: map[string]map[string]uint64{}}
 	where := seen(runs)
-	cells := map[[3]string]*walkCell{}
+	cells := map[[4]string]*walkCell{}
 	odd := map[[3]string]*unnamed{}
 	for _, r := range runs {
 		if r.Failure != "" {
@@ -76,20 +79,21 @@ func newWalkTable(runs []walkRun) *walkTable {
 				continue
 			}
 			for _, sampler := range r.samplers() {
-				k := [3]string{at[0], r.JDK, sampler}
+				k := [4]string{at[0], r.Case, r.JDK, sampler}
 				if cells[k] == nil {
-					cells[k] = &walkCell{Bug: at[0], JDK: r.JDK, Feature: r.Feature, Sampler: sampler}
+					cells[k] = &walkCell{Bug: at[0], Case: r.Case, JDK: r.JDK, Feature: r.Feature, Sampler: sampler}
 				}
 				cells[k].count(r)
 			}
 		}
 		for _, p := range r.Pairs {
-			t.countWalk(r, asgct, p.Walked, p.Count, odd)
-			t.countWalk(r, p.Sampler, p.Sampled, p.Count, odd)
+			t.countWalk(r, pair{Sampler: asgct, Sampled: p.Walked, Count: p.Count}, odd)
+			t.countWalk(r, p, odd)
 		}
 	}
 	t.Cells = slices.SortedFunc(maps.Values(cells), func(a, b *walkCell) int {
-		return cmp.Or(cmp.Compare(a.Bug, b.Bug), cmp.Compare(a.Feature, b.Feature), cmp.Compare(order(a.Sampler), order(b.Sampler)))
+		return cmp.Or(cmp.Compare(a.Bug, b.Bug), cmp.Compare(a.Case, b.Case), cmp.Compare(a.Feature, b.Feature),
+			cmp.Compare(order(a.Sampler), order(b.Sampler)))
 	})
 	t.Unnamed = slices.SortedFunc(maps.Values(odd), func(a, b *unnamed) int {
 		return cmp.Or(cmp.Compare(order(a.Sampler), order(b.Sampler)), cmp.Compare(b.Count, a.Count), cmp.Compare(a.JDK, b.JDK),
@@ -135,15 +139,18 @@ func (c *walkCell) count(r walkRun) {
 		}
 		if bugOf(p.Walked, of, r.Version) == c.Bug && walk.Outcome != unknown {
 			c.countLost(walk, lostBy, p.Count)
+			if p.Walked.Outcome == wrong {
+				c.Silent += p.Count
+				if walk.Outcome == right {
+					c.SilentRight += p.Count
+				}
+			}
 		}
 	}
 	if first >= 0 && !found {
 		c.First = c.Ran + first
 	}
 	c.Ran += r.Wall
-	if !slices.Contains(c.Cases, r.Case) {
-		c.Cases = append(c.Cases, r.Case)
-	}
 }
 
 // countLost adds instants at which AsyncGetCallTrace lost the stack by the cell's bug.
@@ -163,7 +170,9 @@ func (c *walkCell) countLost(walk form, lostBy string, n uint64) {
 	}
 }
 
-func (t *walkTable) countWalk(r walkRun, sampler string, walk form, n uint64, odd map[[3]string]*unnamed) {
+// countWalk counts a sample, whatever AsyncGetCallTrace answered.
+func (t *walkTable) countWalk(r walkRun, p pair, odd map[[3]string]*unnamed) {
+	sampler, walk, n := p.Sampler, p.Sampled, p.Count
 	add := func(to map[string]map[string]uint64) {
 		if to[r.JDK] == nil {
 			to[r.JDK] = map[string]uint64{}
@@ -182,7 +191,7 @@ func (t *walkTable) countWalk(r walkRun, sampler string, walk form, n uint64, od
 	}
 	k := [3]string{sampler, r.JDK, walk.text()}
 	if odd[k] == nil {
-		odd[k] = &unnamed{Sampler: sampler, JDK: r.JDK, Form: walk.text()}
+		odd[k] = &unnamed{Sampler: sampler, JDK: r.JDK, Form: walk.text(), Example: p.Example}
 	}
 	odd[k].Count += n
 	if !slices.Contains(odd[k].Cases, r.Case) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -67,7 +68,7 @@ func placeOf(m *misstepv1.Mismatch, c bugCase) (difference, place string) {
 	m.Check = recipe.AsgctShadow
 	m.Suspect.Sampler = ""
 	if c.calls[0] != "" && m.GetTopState() == "compiled" {
-		m.TopCall = &misstepv1.Frame{ClassName: c.calls[0], Method: c.calls[1]}
+		m.TopCall = &misstepv1.Frame{ClassName: c.calls[0], Method: c.calls[1], Descriptor_: c.calls[2]}
 	}
 	s, _ := triage.Mismatch(m)
 	return s.GetParts()[1], s.GetParts()[2]
@@ -79,7 +80,7 @@ func bugOf(f form, c bugCase, version string) string {
 	if f.Place == "" {
 		return ""
 	}
-	if c.bug != "" && f.text() == c.form {
+	if f.Outcome == wrong && slices.Contains(c.forms, f.text()) {
 		return c.bug
 	}
 	s := &misstepv1.Signature{

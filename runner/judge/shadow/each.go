@@ -13,7 +13,7 @@ type Finding struct {
 	Rule, Void string
 	// Unwalkable says that the walker gave up and said so.
 	Unwalkable bool
-	// Mismatch has both stacks and the place that the signal hit.
+	// Mismatch has both stacks and the place that the signal hit. The suspect has Java frames only.
 	Mismatch *misstepv1.Mismatch
 }
 
@@ -47,6 +47,8 @@ func (j *Judge) Instants(use func(Instant)) {
 		}
 		if s.kind != "" {
 			at.Sampled.Mismatch = j.mismatch(i, s)
+			at.Sampled.Mismatch.Suspect = javaTrace(s.stack)
+			at.Sampled.Mismatch.Suspect.Source, at.Sampled.Mismatch.Suspect.Sampler = string(j.in.Source), at.Sampler
 		}
 		use(at)
 	}
@@ -57,6 +59,20 @@ func (j *Judge) Instants(use func(Instant)) {
 			}
 		}
 	}
+}
+
+// javaTrace returns the frames that were compared.
+func javaTrace(stack []frame) *misstepv1.Trace {
+	t := &misstepv1.Trace{NumFrames: int32(len(stack))}
+	for i := range stack {
+		f := &stack[len(stack)-1-i]
+		out := &misstepv1.Frame{Bci: f.bci}
+		if f.raw != nil {
+			out.ClassName, out.Method, out.Descriptor_ = f.raw.Class, f.raw.Name, f.raw.Descriptor
+		}
+		t.Frames = append(t.Frames, out)
+	}
+	return t
 }
 
 // walks judges what AsyncGetCallTrace answered in the calls.

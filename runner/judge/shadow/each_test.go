@@ -48,7 +48,7 @@ func TestTwoWalkersOfOneInstantAreJudgedApart(t *testing.T) {
 	j := New(Input{Check: recipe.ProfilerShadow, Source: AsyncProfiler, Walker: "vm", Tap: tap, Feature: 17})
 	require.NoError(t, j.Visit(&recording.Chunk{StartNanos: 1, StartTicks: 1, TicksPerSecond: 1e9}))
 	for nanos, stack := range map[int64]*recording.Stack{
-		1010: stackOf("c", "b", "a"), 2010: stackOf("c", "b", "a"), 3010: stackOf("c"), 4010: stackOf("c", "b", "a"),
+		1010: stackOf("c", "b", "a"), 2010: stackOf("c", "b", "a"), 3010: inNative(stackOf("c")), 4010: stackOf("c", "b", "a"),
 		6010: stackOf("c", "b", "a"), 7010: stackOf("c", "b", "a"),
 	} {
 		require.NoError(t, j.Visit(&recording.Event{
@@ -74,6 +74,8 @@ func TestTwoWalkersOfOneInstantAreJudgedApart(t *testing.T) {
 		require.Equal(t, want.walked, word(at.Walked), i)
 		if m := at.Sampled.Mismatch; m != nil {
 			require.Equal(t, recipe.ProfilerShadow, m.GetCheck())
+			require.Len(t, m.GetSuspect().GetFrames(), 1, "without the native frame")
+			require.Equal(t, "vm", m.GetSuspect().GetSampler())
 		}
 		if at.Walked != nil && at.Walked.Mismatch != nil {
 			m := at.Walked.Mismatch
@@ -83,6 +85,13 @@ func TestTwoWalkersOfOneInstantAreJudgedApart(t *testing.T) {
 			require.Len(t, m.GetSuspect().GetFrames(), 1)
 		}
 	}
+}
+
+// inNative puts a native frame on top.
+func inNative(s *recording.Stack) *recording.Stack {
+	native := recording.Frame{Method: &recording.Method{Class: "libc.so", Name: "read"}, Kind: recording.Native}
+	s.Frames = append([]recording.Frame{native}, s.Frames...)
+	return s
 }
 
 // word says what a finding is.
