@@ -49,35 +49,35 @@ func run(ctx context.Context, stdout io.Writer) error {
 		report.Goals, report.Tables = append(report.Goals, goals...), append(report.Tables, tables...)
 	}
 	err = bench.Measure(ctx, []bench.Part{
-		{Name: "specificity", Share: 0.4, Measure: func(ctx context.Context, until time.Time) error {
+		{Name: "specificity", Share: 0.3, Measure: func(ctx context.Context, until time.Time) error {
 			s, err := measureSpecificity(ctx, bed, until)
 			if err == nil {
 				add("specificity", s, s.reached(), s.goals(), s.tables()...)
 			}
 			return err
 		}},
-		{Name: "sensitivity", Share: 0.2, Measure: func(ctx context.Context, until time.Time) error {
+		{Name: "sensitivity", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
 			s, err := measureSensitivity(ctx, bed, reader, until)
 			if err == nil {
 				add("sensitivity", s, s.reached(), s.goals(), s.tables()...)
 			}
 			return err
 		}},
-		{Name: "tap", Share: 0.2, Measure: func(ctx context.Context, until time.Time) error {
+		{Name: "tap", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
 			runs, err := measureTap(ctx, bed, reader, until)
 			if err == nil {
 				add("tap", runs, fmt.Sprintf("%d runs of the tap", len(runs)), tapGoals(runs), tapTables(runs)...)
 			}
 			return err
 		}},
-		{Name: "intervals", Share: 0.2, Measure: func(ctx context.Context, until time.Time) error {
+		{Name: "intervals", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
 			m, err := measureIntervals(ctx, bed, reader, until)
 			if err == nil {
 				add("intervals", m.cells, m.reached(), m.goals(), m.tables()...)
 			}
 			return err
 		}},
-		{Name: "rediscovery", Share: 0.4, Measure: func(ctx context.Context, until time.Time) error {
+		{Name: "rediscovery", Share: 0.25, Measure: func(ctx context.Context, until time.Time) error {
 			t, err := measureRediscovery(ctx, bed, reader, until)
 			if err == nil {
 				add("rediscovery", t, t.reached(), t.goals(), t.tables()...)
