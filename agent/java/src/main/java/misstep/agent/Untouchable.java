@@ -39,6 +39,10 @@ final class Untouchable {
     "java/lang/invoke/DirectMethodHandle$Holder",
     "java/lang/invoke/DelegatingMethodHandle$Holder",
     "java/lang/invoke/Invokers$Holder",
+    // The JDK's events: JFR writes the code of commit and its like anew when it starts, and the
+    // pushes are gone (HotSpot jfrEventClassTransformer.cpp). A program's events inherit these.
+    "jdk/jfr/events/*",
+    "jdk/internal/event/*",
     // Closing a shared arena looks for frames of @Scoped methods among the top few of every thread
     // (HotSpot scopedMemoryAccess.cpp): their shape is part of a protocol.
     "jdk/internal/misc/ScopedMemoryAccess",
