@@ -105,6 +105,13 @@ class Code {
 
 }  // namespace
 
+bool HasPatchedPool(std::string_view class_name) {
+  const size_t slash = class_name.rfind('/');
+  if (slash == std::string_view::npos || slash + 1 == class_name.size()) return false;
+  const char first = class_name[slash + 1];
+  return first >= '0' && first <= '9';
+}
+
 ConstantPool::ConstantPool(std::span<const uint8_t> bytes, uint32_t count) : bytes_(bytes) {
   if (count > 0x10000) count = 0x10000;
   offsets_.assign(count, 0);

@@ -34,6 +34,12 @@ class ConstantPool {
   std::vector<uint32_t> offsets_;  // of each entry's contents, right after its tag; 0 where there is no entry
 };
 
+// Whether a class has the name of an anonymous class of the VM, "java/lang/invoke/LambdaForm$MH/1706377071" or, from 11
+// to 14, ".../0x0000000800066840". Once such a class is linked, its constant pool has objects in place of strings, on
+// which JVMTI GetConstantPool crashes: it may be asked for in the ClassPrepare event only (HotSpot 8 constantPool.cpp:
+// patch_resolved_references, copy_cpool_bytes).
+bool HasPatchedPool(std::string_view class_name);
+
 // An instruction at which a frame can be seen below another one.
 struct RawSite {
   uint16_t bci = 0;

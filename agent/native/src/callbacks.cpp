@@ -41,7 +41,7 @@ void JNICALL OnClassLoad(jvmtiEnv*, JNIEnv*, jthread, jclass) {
 }
 
 void JNICALL OnClassPrepare(jvmtiEnv* jvmti, JNIEnv* env, jthread, jclass klass) {
-  PublishClass(*agent, env, klass);
+  PublishClass(*agent, env, klass, When::kPrepare);
   if (agent->service_thread.Runs()) return;
   std::string name;
   MaySafepoint();
@@ -182,7 +182,7 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
   jclass* classes = nullptr;
   if (jvmti->GetLoadedClasses(&count, &classes) == JVMTI_ERROR_NONE) {
     for (jint i = 0; i < count; i++) {
-      PublishClass(*agent, env, classes[i]);
+      PublishClass(*agent, env, classes[i], When::kLater);
       env->DeleteLocalRef(classes[i]);
     }
     jvmti->Deallocate(reinterpret_cast<unsigned char*>(classes));

@@ -81,7 +81,7 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_registered(JNIEnv* env, jclass,
   if (loader != nullptr) r.loader = misstep::Weak(env, loader);
   agent->methods.Register(std::move(r));
   // Its methods are published already, and no event comes when they change.
-  if (redefined != nullptr) misstep::PublishClass(*agent, env, redefined);
+  if (redefined != nullptr) misstep::PublishClass(*agent, env, redefined, misstep::When::kLater);
   agent->status->instrumented.store(agent->methods.instrumented(), std::memory_order_relaxed);
 }
 

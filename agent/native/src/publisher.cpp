@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bytecode.h"
 #include "clock.h"
 #include "rules.h"
 #include "state.h"
@@ -85,8 +86,8 @@ std::vector<std::shared_ptr<const Registration>> RegistrationsFor(State& state, 
 // What edges, brackets and the shadow's checks read of a class: nothing when all are off.
 class EdgeFacts {
  public:
-  EdgeFacts(const State& state, JNIEnv* env, jclass klass) : jvmti_(state.jvmti) {
-    if (!NeedsCode(state.options)) return;
+  EdgeFacts(const State& state, JNIEnv* env, jclass klass, const std::string& name, When when) : jvmti_(state.jvmti) {
+    if (!NeedsCode(state.options) || (when == When::kLater && HasPatchedPool(name))) return;
     MaySafepoint();
     jint count = 0;
     jint size = 0;
@@ -150,7 +151,7 @@ bool NameOf(jvmtiEnv* jvmti, jclass klass, std::string* name) {
   return true;
 }
 
-void PublishClass(State& state, JNIEnv* env, jclass klass) {
+void PublishClass(State& state, JNIEnv* env, jclass klass, When when) {
   MaySafepoint();
   const Publishing publishing(&state.publications);
   jint count = 0;
@@ -160,7 +161,7 @@ void PublishClass(State& state, JNIEnv* env, jclass klass) {
   if (state.jvmti->GetClassMethods(klass, &count, &methods) != JVMTI_ERROR_NONE) return;
   std::string name;
   if (count > 0 && NameOf(state.jvmti, klass, &name)) {
-    EdgeFacts edges(state, env, klass);
+    EdgeFacts edges(state, env, klass, name, when);
     std::vector<PreparedMethod> prepared;
     prepared.reserve(static_cast<size_t>(count));
     for (jint i = 0; i < count; i++) {
@@ -189,7 +190,7 @@ void WriteRedefined(State& state, JNIEnv* env) {
   for (jclass klass : std::span(classes, static_cast<size_t>(count))) {
     std::string name;
     if (NameOf(state.jvmti, klass, &name) && std::find(names.begin(), names.end(), name) != names.end())
-      PublishClass(state, env, klass);
+      PublishClass(state, env, klass, When::kLater);
     env->DeleteLocalRef(klass);
   }
   Free(state.jvmti, classes);
@@ -207,7 +208,8 @@ void ResolveOwnStack(State& state, JNIEnv* env, std::span<Frame> frames) {
     // What another thread has redefined is published by that one. To ask for a class's methods while it changes again
     // may crash the JVM: 17 in jvmti_GetClassMethods.
     std::string name;
-    if (!NameOf(state.jvmti, klass, &name) || !state.methods.IsRedefined(name)) PublishClass(state, env, klass);
+    if (!NameOf(state.jvmti, klass, &name) || !state.methods.IsRedefined(name))
+      PublishClass(state, env, klass, When::kLater);
     if (state.methods.Find(f.method) == nullptr) PublishObsolete(state, klass, reinterpret_cast<jmethodID>(f.method));
     env->DeleteLocalRef(klass);
     missing = true;

@@ -16,8 +16,11 @@ struct State;
 // The internal name of a class. Returns false if the JVM refuses it.
 bool NameOf(jvmtiEnv* jvmti, jclass klass, std::string* name);
 
+// When a class's methods are published: in its ClassPrepare event, or later.
+enum class When { kPrepare, kLater };
+
 // Publishes the methods of a prepared class, or of one that is redefined, to the method table. Calls JVMTI and JNI.
-void PublishClass(State& state, JNIEnv* env, jclass klass);
+void PublishClass(State& state, JNIEnv* env, jclass klass, When when);
 
 // Writes the code of redefined classes, as it is by now, to sites.bin. To be called when the JVM shuts down.
 void WriteRedefined(State& state, JNIEnv* env);

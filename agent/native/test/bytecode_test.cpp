@@ -147,5 +147,13 @@ TEST(Bytecode, SurvivesAnything) {
   }
 }
 
+TEST(HasPatchedPool, IsSaidOfTheAnonymousClassesOfTheVM) {
+  EXPECT_TRUE(HasPatchedPool("java/lang/invoke/LambdaForm$MH/1706377071"));
+  EXPECT_TRUE(HasPatchedPool("a/B$$Lambda$14/0x0000000800066840"));
+  for (const char* name : {"java/lang/invoke/LambdaForm$MH", "a/B$$Lambda$14", "a/B$1", "B", "a/", "",
+                           "java/lang/invoke/LambdaForm$MH.0x0000000800066840"})
+    EXPECT_FALSE(HasPatchedPool(name)) << name;
+}
+
 }  // namespace
 }  // namespace misstep
