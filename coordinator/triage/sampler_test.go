@@ -103,7 +103,8 @@ func TestFramesOfAsyncProfilerThatAreNoMethods(t *testing.T) {
 			"truncated", "stub", []*misstepv1.Frame{java("h"), other("", "unknown")}, "truncated by vm: top: stub code unknown",
 		},
 		"C code alone, by the path of its library": {
-			"truncated", "native", []*misstepv1.Frame{other("", "/home/a/lib/libc.so.6"), other("libc.so.6", "read")},
+			"truncated", "native",
+			[]*misstepv1.Frame{other("", "/home/a/lib/libc.so.6"), other("libc.so.6", "read")},
 			"truncated by vm: whole stack",
 		},
 		"C code on top": {

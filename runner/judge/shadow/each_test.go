@@ -48,7 +48,7 @@ func TestTwoWalkersOfOneInstantAreJudgedApart(t *testing.T) {
 	j := New(Input{Check: recipe.ProfilerShadow, Source: AsyncProfiler, Walker: "vm", Tap: tap, Feature: 17})
 	require.NoError(t, j.Visit(&recording.Chunk{StartNanos: 1, StartTicks: 1, TicksPerSecond: 1e9}))
 	for nanos, stack := range map[int64]*recording.Stack{
-		1010: stackOf("c", "b", "a"), 2010: stackOf("c", "b", "a"), 3010: inNative(stackOf("c")), 4010: stackOf("c", "b", "a"),
+		1010: stackOf("c", "b", "a"), 2010: stackOf("c", "b", "a"), 3010: inNativeCode(stackOf("c")), 4010: stackOf("c", "b", "a"),
 		6010: stackOf("c", "b", "a"), 7010: stackOf("c", "b", "a"),
 	} {
 		require.NoError(t, j.Visit(&recording.Event{
@@ -87,8 +87,8 @@ func TestTwoWalkersOfOneInstantAreJudgedApart(t *testing.T) {
 	}
 }
 
-// inNative puts a native frame on top.
-func inNative(s *recording.Stack) *recording.Stack {
+// inNativeCode puts a native frame on top.
+func inNativeCode(s *recording.Stack) *recording.Stack {
 	native := recording.Frame{Method: &recording.Method{Class: "libc.so", Name: "read"}, Kind: recording.Native}
 	s.Frames = append([]recording.Frame{native}, s.Frames...)
 	return s
