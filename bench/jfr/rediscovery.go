@@ -24,8 +24,9 @@ import (
 )
 
 // The part rediscovery tells which of AsyncGetCallTrace's known bugs the walkers of JFR and async-profiler have. The tap asks
-// AsyncGetCallTrace in every call of a sampler's handler, so that both walk at the same instant, and both are compared with the same
-// shadow. Where AsyncGetCallTrace loses the stack by a known bug, it shows whether the sampler loses it, too, and in the same way.
+// AsyncGetCallTrace in every call of a sampler's handler, so that both walk at the same instant, and both are compared with the
+// same shadow. Where AsyncGetCallTrace loses the stack by a known bug, it shows whether the sampler loses it, too, and in the same
+// way.
 //
 // Runs are stored in build/bench/jfr.rediscovery.jsonl, with which a later run continues.
 

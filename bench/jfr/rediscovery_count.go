@@ -10,11 +10,11 @@ import (
 type walkCell struct {
 	Bug, Case, JDK, Sampler string
 	Feature                 int
-	// Samples are those with a verdict, Wrong those of them that are wrong and have the bug's form. For AsyncGetCallTrace they are its
-	// walks. Asked are all whose outcome is known, given up ones among them.
+	// Samples are those with a verdict, Wrong those of them that are wrong and have the bug's form. For AsyncGetCallTrace they are
+	// its walks. Asked are all whose outcome is known, given up ones among them.
 	Samples, Wrong, Asked uint64
-	// At Lost instants AsyncGetCallTrace lost the stack by the bug, and the sampler's outcome is known: its trace is right, is wrong
-	// in the form of the same bug, is wrong otherwise; it gave up and said so; or the recording has no trace.
+	// At Lost instants AsyncGetCallTrace lost the stack by the bug, and the sampler's outcome is known: its trace is right, is
+	// wrong in the form of the same bug, is wrong otherwise; it gave up and said so; or the recording has no trace.
 	Lost, Right, Same, Otherwise, GaveUp, NoTrace uint64
 	// Silent are the instants among Lost at which AsyncGetCallTrace did not say so, SilentRight those where the sampler is right.
 	Silent, SilentRight uint64

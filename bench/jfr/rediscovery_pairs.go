@@ -99,8 +99,8 @@ func (p *pairs) sorted() []pair {
 		all = append(all, *v)
 	}
 	slices.SortFunc(all, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Sampler, b.Sampler), cmp.Compare(a.Walked.text(), b.Walked.text()),
-			cmp.Compare(a.Sampled.text(), b.Sampled.text()))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Sampler, b.Sampler),
+			cmp.Compare(a.Walked.text(), b.Walked.text()), cmp.Compare(a.Sampled.text(), b.Sampled.text()))
 	})
 	return all
 }

@@ -38,7 +38,8 @@ func (t *walkTable) tables() []bench.Table {
 		})
 		if c.Lost > 0 {
 			lost.Rows = append(lost.Rows, []string{
-				c.Bug, c.Case, c.JDK, c.Sampler, fmt.Sprint(c.Lost), fmt.Sprint(c.Right), fmt.Sprint(c.Same), fmt.Sprint(c.Otherwise),
+				c.Bug, c.Case, c.JDK, c.Sampler,
+				fmt.Sprint(c.Lost), fmt.Sprint(c.Right), fmt.Sprint(c.Same), fmt.Sprint(c.Otherwise),
 				fmt.Sprint(c.GaveUp), fmt.Sprint(c.NoTrace),
 			})
 		}
@@ -63,8 +64,8 @@ func (t *walkTable) tables() []bench.Table {
 // matrix is the table of the documentation: a row for each bug and JDK, a column for each sampler.
 func (t *walkTable) matrix() bench.Table {
 	m := bench.Table{
-		Title: "which sampler has which bug: W+N/A, wrong stacks and none at all; for ASGCT of all its walks, for the others of the " +
-			"instants at which ASGCT loses the stack by the bug",
+		Title: "which sampler has which bug: W+N/A, wrong stacks and none at all; for ASGCT of all its walks, for the others of " +
+			"the instants at which ASGCT loses the stack by the bug",
 		Columns: []string{"bug", "case", "JDK", asgct, "JFR execution", "JFR CPU time", "vm", "vmx", "fp", "dwarf", "no"},
 	}
 	var row []string

@@ -878,7 +878,8 @@ func (x *Mismatch) GetRecordingFault() *RecordingFault {
 // RecordingFault is what a chunk of a recording lacks, gives twice or has in the wrong order.
 type RecordingFault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// type of the constant as JFR names it, as "java.lang.Thread"; for kind "event-time" the event's type; empty for a chunk as a whole.
+	// type of the constant as JFR names it, as "java.lang.Thread"; for kind "event-time" the event's type; empty for a chunk as a
+	// whole.
 	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	// id of the constant in the recording.
 	Id uint64 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`

@@ -129,10 +129,10 @@ func requirePossible(t *testing.T, r trial, profiler string) *Judge {
 			t.Logf("unknown: %v (%d) calls %v (%d)", e.caller.named, len(e.caller.versions), e.callee.named, len(e.callee.versions))
 		}
 	}
-	// Samples are taken at any instruction, at some of which the walk is wrong (jfr-shadow: one in a thousand): an impossible edge on
-	// top is then what the check is for, and no rule tolerates it. Inexact debug information (JDK-8022893) is no reason for one: it
-	// has an inlined method and its caller's index in one record (HotSpot vframe.inline.hpp, fill_in_compiled_inlined_sender), so
-	// that the wrong place is a possible one. From JDK 25 on JFR walks at safepoints (JEP 518), as all other events do.
+	// Samples are taken at any instruction, at some of which the walk is wrong (jfr-shadow: one in a thousand): an impossible edge
+	// on top is then what the check is for, and no rule tolerates it. Inexact debug information (JDK-8022893) is no reason for one:
+	// it has an inlined method and its caller's index in one record (HotSpot vframe.inline.hpp, fill_in_compiled_inlined_sender),
+	// so that the wrong place is a possible one. From JDK 25 on JFR walks at safepoints (JEP 518), as all other events do.
 	wrong, mostWrong := uint64(0), uint64(types["jdk.ExecutionSample"]/100)
 	if profiler == recipe.ProfilerJFR && r.feature >= 25 {
 		mostWrong = 0

@@ -168,9 +168,9 @@ func inlineImprecision(s *sample) bool {
 	return false
 }
 
-// framesOff is the number of frames on top, inlined into root, that a trace may have of another position: where the frames' kinds tell
-// what is inlined and the signal hit the code of root, whatever that can stand for. Five were seen, in AsyncGetCallTrace's answer of
-// the same instant, too (docs/figures/0013-recordings.md).
+// framesOff is the number of frames on top, inlined into root, that a trace may have of another position: where the frames' kinds
+// tell what is inlined and the signal hit the code of root, whatever that can stand for. Five were seen, in AsyncGetCallTrace's
+// answer of the same instant, too (docs/figures/0013-recordings.md).
 func framesOff(s *sample, root *frame) int {
 	if s.kinds && root.method != nil && root.name == s.code {
 		return mostInlined
