@@ -191,7 +191,8 @@ func kindText(m *misstepv1.Mismatch) string {
 	name := sourceName(m.GetSuspect())
 	switch m.GetKind() {
 	case "truncated":
-		text := fmt.Sprintf("%s returned a truncated stack without an error code: %d frames instead of %d.", name, suspect, reference)
+		text := fmt.Sprintf("%s returned a truncated stack without an error code: %d frames instead of %d.",
+			name, suspect, reference)
 		if m.GetReference().GetSource() == "shadow" { // which has the instrumented methods only
 			text = fmt.Sprintf("%s returned a truncated stack without an error code: "+
 				"it lacks the oldest of the %d frames on the shadow stack.",

@@ -35,8 +35,8 @@ public class Tiny {
 }`, sleep.Milliseconds()))
 }
 
-// ownWorkload compiles a class with a main method into a workload, in a catalogue of its own with the shared one's JDKs, and returns
-// that catalogue's folder.
+// ownWorkload compiles a class with a main method into a workload, in a catalogue of its own with the shared one's JDKs, and
+// returns that catalogue's folder.
 func ownWorkload(t *testing.T, name, class, source string) (home string) {
 	t.Helper()
 	shared, javac := testenv.Home(t), testenv.Javac(t)

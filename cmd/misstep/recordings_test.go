@@ -38,8 +38,8 @@ func recordable(t *testing.T, entries map[string]jdk.Entry) (by map[string][]str
 	return by, pairs
 }
 
-// TestRecordingsOfJDKs runs a small campaign under each profiler on every JDK of the matrix: each check of recordings does work, its
-// counts add up, and nothing crashes, hangs or is void.
+// TestRecordingsOfJDKs runs a small campaign under each profiler on every JDK of the matrix: each check of recordings does work,
+// its counts add up, and nothing crashes, hangs or is void.
 func TestRecordingsOfJDKs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes; run without -short")

@@ -163,7 +163,8 @@ func renderTraces(w io.Writer, rows [][3]string) {
 	left = min(left, max(room/2, room-right))
 	right = min(right, room-left)
 	for _, row := range rows {
-		text := fmt.Sprintf("%-*s  %s  %s", mark, row[0], runewidth.FillRight(cutFront(row[1], left), left), cutFront(row[2], right))
+		text := fmt.Sprintf("%-*s  %s  %s",
+			mark, row[0], runewidth.FillRight(cutFront(row[1], left), left), cutFront(row[2], right))
 		fmt.Fprintln(w, strings.TrimRight(text, " "))
 	}
 }

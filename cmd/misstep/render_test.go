@@ -79,7 +79,8 @@ func TestTracesFitIntoTheTerminal(t *testing.T) {
 	long := strings.Repeat("package.", 10)
 	var b bytes.Buffer
 	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("shadow", "A", 0), Suspect: trace("jfr", long+"B", 7)})
-	assert.Contains(t, b.String(), "\n    shadow (1 frames)  jfr (1)\n=>  A.m                …ackage.package.package.package.B.m@7\n")
+	assert.Contains(t, b.String(),
+		"\n    shadow (1 frames)  jfr (1)\n=>  A.m                …ackage.package.package.package.B.m@7\n")
 	b.Reset()
 	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("gst", long+"é", 2), Suspect: trace("asgct", long+"B", 7)})
 	assert.Contains(t, b.String(), "\n=>  …kage.package.package.é.m@2  …kage.package.package.B.m@7\n")

@@ -131,8 +131,8 @@ var sampleCuts = []rule{
 	},
 	{
 		name: "lost-at-entry",
-		doc: "The walker has the method that the interpreter was about to run, at index 0, and an address of nothing below it: the " +
-			"frame was being set up, and what was on top of the stack was no return address.",
+		doc: "The walker has the method that the interpreter was about to run, at index 0, and an address of nothing below it: " +
+			"the frame was being set up, and what was on top of the stack was no return address.",
 		kinds: []string{truncated},
 		when: func(f *Facts) bool {
 			return f.Lost && f.State == "interpreted" && f.SuspectFrames == 1 && f.suspect[0].GetBci() == 0

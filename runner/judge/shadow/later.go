@@ -5,7 +5,8 @@ import "misstep/runner/recording"
 // The rules for a trace of the safepoint after the signal (JEP 518).
 
 // safepointBias reports whether the trace may be of the safepoint after the signal: what is above the compiled frame that ran at
-// the signal may differ, all below it must agree. Of a stub or C code the compiled caller may be gone, with all that is inlined there.
+// the signal may differ, all below it must agree. Of a stub or C code the compiled caller may be gone, with all that is inlined
+// there.
 func safepointBias(s *sample) bool {
 	if !s.later || !s.bottom {
 		return false
