@@ -85,7 +85,8 @@ type side struct {
 // placed reports whether a trace has bytecode indices: a shadow has none, nor have the traces that check samplers compares by line,
 // where each is -1; in other traces that means a native method, and the bottom of a thread's stack is none.
 func placed(t *misstepv1.Trace) bool {
-	return t.GetSource() != "shadow" && slices.ContainsFunc(t.GetFrames(), func(f *misstepv1.Frame) bool { return f.GetBci() != -1 })
+	return t.GetSource() != "shadow" &&
+		slices.ContainsFunc(t.GetFrames(), func(f *misstepv1.Frame) bool { return f.GetBci() != -1 })
 }
 
 func (s side) text(i int) string { return frameText(s.frames[i], s.placed) }

@@ -48,7 +48,9 @@ func (t *walkTable) tables() []bench.Table {
 		Title: "wrong samples of no known bug", Columns: []string{"sampler", "JDK", "count", "form", "cases", "example"},
 	}
 	for _, u := range t.Unnamed {
-		rest.Rows = append(rest.Rows, []string{u.Sampler, u.JDK, fmt.Sprint(u.Count), u.Form, strings.Join(u.Cases, " "), u.Example})
+		rest.Rows = append(rest.Rows, []string{
+			u.Sampler, u.JDK, fmt.Sprint(u.Count), u.Form, strings.Join(u.Cases, " "), u.Example,
+		})
 	}
 	tables := []bench.Table{t.matrix(), found, lost, rest}
 	if len(t.Failed) > 0 {

@@ -178,8 +178,8 @@ func framesOff(s *sample, root *frame) int {
 	return nearby + 1
 }
 
-// within reports whether the upper parts of a shadow and of a trace may be of two places of which the thread can get from one to the
-// other at once, with at most so many entries and frames. They are not where one of them is the other without some: frames are
+// within reports whether the upper parts of a shadow and of a trace may be of two places of which the thread can get from one to
+// the other at once, with at most so many entries and frames. They are not where one of them is the other without some: frames are
 // missing, or too many.
 func within(rest []uint32, upper []frame, mostEntries, mostFrames int) bool {
 	keys := make([]uint32, 0, len(upper))
