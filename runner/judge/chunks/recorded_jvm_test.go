@@ -176,9 +176,9 @@ func unlabelled(j jdk, v judge.Verdicts) []*misstepv1.Mismatch {
 	return out
 }
 
-// mostNew is how many mismatches without a label one recording of a real JDK may have, of ten thousand units and more. Such a one is
-// a candidate: a bug of JFR's that shows once in many recordings, as a jdk.FileForce of 11 whose end is 48 ms after its chunk's. A
-// rule that is wrong makes more of them, in recording after recording.
+// mostNew is how many mismatches without a label one recording of a real JDK may have, of ten thousand units and more. Such a one
+// is a candidate: a bug of JFR's that shows once in many recordings, as a jdk.FileForce of 11 whose end is 48 ms after its chunk's.
+// A rule that is wrong makes more of them, in recording after recording.
 const mostNew = 2
 
 // requireFewNew asserts that hardly anything in a recording is neither permitted nor known, and logs what is.
