@@ -50,8 +50,8 @@ func collect(ctx context.Context, bed *trial.Bed, reader recording.Helper, c com
 	if err != nil {
 		return nil, err
 	}
-	// Many allocations are recorded, so that there are several chunks of the size that sensitivity asks for.
-	flags = append(flags, "-XX:TLABSize=4k", "-XX:-ResizeTLAB")
+	// Each new buffer of a thread is an event: enough for two chunks of the size that sensitivity asks for, and not many more.
+	flags = append(flags, "-XX:TLABSize=16k", "-XX:-ResizeTLAB")
 	options := agent.OptionsOf(r, "")
 	run, err := bed.Run(ctx, trial.Spec{JDK: c.on, Workload: c.workload.Name, Repetitions: 1, Flags: flags, Agent: &options}, nil)
 	switch {

@@ -92,7 +92,7 @@ func faultCombinations(bed *trial.Bed) (all []combination, err error) {
 			}
 			p := profilers()[try.profiler]
 			if p.GetName() == recipe.ProfilerJFR {
-				p.Options = []string{"maxchunksize=1M", "jdk.ObjectAllocationSample#throttle=6000/s"}
+				p.Options = []string{"maxchunksize=1M"}
 			}
 			all = append(all, combination{on, w, p})
 		}
