@@ -182,7 +182,7 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
   jclass* classes = nullptr;
   if (jvmti->GetLoadedClasses(&count, &classes) == JVMTI_ERROR_NONE) {
     for (jint i = 0; i < count; i++) {
-      PublishClass(*agent, env, classes[i], When::kLater);
+      PublishClass(*agent, env, classes[i], When::kAfterwards);
       env->DeleteLocalRef(classes[i]);
     }
     jvmti->Deallocate(reinterpret_cast<unsigned char*>(classes));

@@ -1,5 +1,10 @@
 // The native methods of misstep.agent.Native and of java.lang.MisstepShadow, found by their JNI names.
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "agent.h"
 #include "callbacks.h"
 #include "instrumented.h"
@@ -81,12 +86,24 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_registered(JNIEnv* env, jclass,
   if (loader != nullptr) r.loader = misstep::Weak(env, loader);
   agent->methods.Register(std::move(r));
   // Its methods are published already, and no event comes when they change.
-  if (redefined != nullptr) misstep::PublishClass(*agent, env, redefined, misstep::When::kLater);
+  if (redefined != nullptr) misstep::PublishClass(*agent, env, redefined, misstep::When::kAfterwards);
   agent->status->instrumented.store(agent->methods.instrumented(), std::memory_order_relaxed);
 }
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_failed(JNIEnv* env, jclass, jstring class_name, jstring why) {
   misstep::NotInstrumented(agent->status, misstep::Text(env, class_name), misstep::Text(env, why));
+}
+
+JNIEXPORT jint JNICALL Java_misstep_agent_Native_append(JNIEnv* env, jclass, jstring path, jbyteArray bytes) {
+  misstep::MaySafepoint();
+  std::string data(static_cast<size_t>(env->GetArrayLength(bytes)), '\0');
+  env->GetByteArrayRegion(bytes, 0, static_cast<jsize>(data.size()), reinterpret_cast<jbyte*>(data.data()));
+  const int file = open(misstep::Text(env, path).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) return errno;
+  const ssize_t written = write(file, data.data(), data.size());
+  const int error = written < 0 ? errno : static_cast<size_t>(written) < data.size() ? ENOSPC : 0;
+  close(file);
+  return error;
 }
 
 // The name outlives the Java frame that gave it: it is the thread's until end() or the next begin().

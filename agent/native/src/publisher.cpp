@@ -87,7 +87,7 @@ std::vector<std::shared_ptr<const Registration>> RegistrationsFor(State& state, 
 class EdgeFacts {
  public:
   EdgeFacts(const State& state, JNIEnv* env, jclass klass, const std::string& name, When when) : jvmti_(state.jvmti) {
-    if (!NeedsCode(state.options) || (when == When::kLater && HasPatchedPool(name))) return;
+    if (!NeedsCode(state.options) || (when == When::kAfterwards && HasPatchedPool(name))) return;
     MaySafepoint();
     jint count = 0;
     jint size = 0;
@@ -190,7 +190,7 @@ void WriteRedefined(State& state, JNIEnv* env) {
   for (jclass klass : std::span(classes, static_cast<size_t>(count))) {
     std::string name;
     if (NameOf(state.jvmti, klass, &name) && std::find(names.begin(), names.end(), name) != names.end())
-      PublishClass(state, env, klass, When::kLater);
+      PublishClass(state, env, klass, When::kAfterwards);
     env->DeleteLocalRef(klass);
   }
   Free(state.jvmti, classes);
@@ -209,7 +209,7 @@ void ResolveOwnStack(State& state, JNIEnv* env, std::span<Frame> frames) {
     // may crash the JVM: 17 in jvmti_GetClassMethods.
     std::string name;
     if (!NameOf(state.jvmti, klass, &name) || !state.methods.IsRedefined(name))
-      PublishClass(state, env, klass, When::kLater);
+      PublishClass(state, env, klass, When::kAfterwards);
     if (state.methods.Find(f.method) == nullptr) PublishObsolete(state, klass, reinterpret_cast<jmethodID>(f.method));
     env->DeleteLocalRef(klass);
     missing = true;

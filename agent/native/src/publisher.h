@@ -17,7 +17,7 @@ struct State;
 bool NameOf(jvmtiEnv* jvmti, jclass klass, std::string* name);
 
 // When a class's methods are published: in its ClassPrepare event, or later.
-enum class When { kPrepare, kLater };
+enum class When { kPrepare, kAfterwards };
 
 // Publishes the methods of a prepared class, or of one that is redefined, to the method table. Calls JVMTI and JNI.
 void PublishClass(State& state, JNIEnv* env, jclass klass, When when);

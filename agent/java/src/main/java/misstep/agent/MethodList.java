@@ -4,6 +4,7 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import misstep.agent.instrument.Instrumented;
 
 /**
@@ -12,7 +13,8 @@ import misstep.agent.instrument.Instrumented;
  * names its contents. Narrowing the instrumentation to the methods that a finding needs begins with
  * it.
  *
- * <p>Thread-safe.
+ * <p>Thread-safe, and without a monitor or Java's own output: it is called while a class is loaded,
+ * and both may need another class, which another thread may be loading that waits for the monitor.
  */
 final class MethodList {
   /** Name of the file in the agent's folder. */
@@ -21,22 +23,22 @@ final class MethodList {
   /** The most methods that are listed; those of classes that are loaded later are left out. */
   static final int MOST = 1 << 16;
 
-  private final FileOutputStream file;
-  private int left = MOST;
+  private final String path;
+  private final AtomicInteger left = new AtomicInteger(MOST);
 
-  /** Creates the file, and loads all classes that writing needs now. */
+  /** Creates the file, and loads and links all that writing needs now. */
   MethodList(String path) throws IOException {
-    file = new FileOutputStream(path);
+    this.path = path;
+    new FileOutputStream(path).close();
     write(new StringBuilder("# instrumented methods\n"));
   }
 
   /** Notes the methods of a class, given by its internal name. */
-  synchronized void add(String className, List<Instrumented.Method> methods) throws IOException {
-    if (left < methods.size()) {
-      left = 0;
+  void add(String className, List<Instrumented.Method> methods) throws IOException {
+    if (left.addAndGet(-methods.size()) < 0) {
+      left.set(-1); // and no later one, however small
       return;
     }
-    left -= methods.size();
     StringBuilder lines = new StringBuilder();
     for (Instrumented.Method m : methods) {
       lines.append(className).append('.').append(m.key).append('\n');
@@ -45,6 +47,9 @@ final class MethodList {
   }
 
   private void write(StringBuilder lines) throws IOException {
-    file.write(lines.toString().getBytes(StandardCharsets.UTF_8));
+    int error = Native.append(path, lines.toString().getBytes(StandardCharsets.UTF_8));
+    if (error != 0) {
+      throw new IOException("cannot append to " + path + ": error " + error);
+    }
   }
 }

@@ -56,6 +56,14 @@ final class Native {
   static native void failed(String className, String why);
 
   /**
+   * Appends bytes to a file, by one write.
+   *
+   * @param path of the file, which exists
+   * @return 0, or the error's number (errno)
+   */
+  static native int append(String path, byte[] bytes);
+
+  /**
    * Makes the calling thread one that no check observes: it has no shadow stack and gets no
    * signals.
    *
