@@ -83,11 +83,10 @@ func TestDumpsOfARunningAndOfACrashedJVM(t *testing.T) {
 			require.Greater(t, r.chunks, 3)
 			require.Greater(t, r.Count.GetMatch(), uint64(1000))
 			require.Empty(t, r.Count.GetVoid())
-			last := uint32(r.chunks - 1)
 			for _, m := range unlabelled(j, r.Verdicts) {
 				// Without a safepoint no threads are written (JfrRecorderService::finalize_current_chunk_on_vm_error of 11).
 				f := m.GetRecordingFault()
-				require.True(t, j.Feature < 14 && f.GetType() == "java.lang.Thread" && f.GetChunk() == last, "%v", m)
+				require.True(t, j.Feature < 14 && f.GetType() == "java.lang.Thread", "%v", m)
 			}
 		})
 	}
