@@ -55,6 +55,15 @@ final class FakeNative {
           TOLD.append("failed ").append(className).append(": ").append(why).append('\\n');
         }
 
+        static int append(String path, byte[] bytes) {
+          try (java.io.FileOutputStream out = new java.io.FileOutputStream(path, true)) {
+            out.write(bytes);
+            return 0;
+          } catch (java.io.IOException e) {
+            return 5;
+          }
+        }
+
         static void leaveAlone(Thread thread) {}
 
         static void ready() {}
