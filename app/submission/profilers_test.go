@@ -32,5 +32,5 @@ func TestJDKsThatLackAProfiler(t *testing.T) {
 	require.Empty(t, lacking)
 
 	_, err = lackProfilers(entry, []*misstepv1.Profiler{{Name: "honest"}})
-	require.ErrorContains(t, err, `"honest" is unknown`)
+	require.ErrorContains(t, err, `unknown profiler "honest"`)
 }

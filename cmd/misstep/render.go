@@ -54,6 +54,9 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 		fmt.Fprintf(w, ", signal %d", o.GetSignal())
 	}
 	fmt.Fprintln(w)
+	if len(o.GetChecks()) == 0 {
+		fmt.Fprintln(w, "nothing was checked: the recipe has no checks, or the JVM ended before any (misstep checks lists them)")
+	}
 	renderChecks(w, o.GetChecks(), o.GetSignals())
 	renderPerturbation(w, o.GetPerturbation())
 	const maxShown = 5 // mismatches in full; the JSON form has all

@@ -48,6 +48,19 @@ func TestOutcomeCountsAllMismatches(t *testing.T) {
 	assert.Equal(t, "5 of one kind, known as JDK-8303444", mismatchSummary(o, known))
 }
 
+// A clean outcome in which nothing was checked says so.
+func TestOutcomeWithoutChecksSaysSo(t *testing.T) {
+	const nothing = "nothing was checked"
+	o := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
+	var b bytes.Buffer
+	renderOutcome(&b, o, nil)
+	assert.Contains(t, b.String(), nothing)
+	b.Reset()
+	o.Checks = []*misstepv1.CheckCount{{Check: "liveness", Total: 1, Match: 1}}
+	renderOutcome(&b, o, nil)
+	assert.NotContains(t, b.String(), nothing)
+}
+
 // A fault of a recording has no stacks, but a place and figures.
 func TestFaultOfARecording(t *testing.T) {
 	var b bytes.Buffer
