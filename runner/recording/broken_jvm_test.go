@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/internal/testenv"
 )
 
 // outcome is what a reading gave.
@@ -46,7 +48,7 @@ func readBytes(t *testing.T, h Helper, data []byte, limits Limits) outcome {
 // What is whole is read, whatever is wrong after it; the problem names the chunk and the place.
 func TestBrokenRecordings(t *testing.T) {
 	h := helper(t)
-	file := record(t, catalogued(t, "jdk17"), 1500)
+	file := record(t, testenv.Catalogued(t, "jdk17"), 1500)
 	chunk, err := os.ReadFile(file)
 	require.NoError(t, err)
 	size := int64(len(chunk))
@@ -128,13 +130,13 @@ func changed(t *testing.T, h Helper, chunk []byte, events int) {
 // The chunk of a JVM that was killed is read up to its last flush.
 func TestTheChunkOfAKilledJVM(t *testing.T) {
 	h := helper(t)
-	j := catalogued(t, "jdk25")
+	j := testenv.Catalogued(t, "jdk25")
 	dir := t.TempDir()
 	compileRecorded(t, dir)
 	repository := filepath.Join(dir, "repository")
 	settings, err := filepath.Abs("testdata/samples.jfc")
 	require.NoError(t, err)
-	program := exec.Command(j.tool("java"), "-XX:FlightRecorderOptions:repository="+repository,
+	program := exec.Command(j.Tool("java"), "-XX:FlightRecorderOptions:repository="+repository,
 		"-XX:StartFlightRecording=settings="+settings, "-cp", dir, "Recorded", "60000")
 	require.NoError(t, program.Start())
 	defer func() { _ = program.Process.Kill() }()

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/internal/testenv"
 )
 
 // constants are a recording's pools and faults.
@@ -43,7 +45,7 @@ func TestConstantsOfWholeRecordings(t *testing.T) {
 	h := helper(t)
 	for _, name := range []string{"jdk11", "jdk17", "jdk25"} {
 		t.Run(name, func(t *testing.T) {
-			j := catalogued(t, name)
+			j := testenv.Catalogued(t, name)
 			c := constantsOf(t, h, record(t, j, 300, "-XX:TLABSize=2k", "-XX:-ResizeTLAB"))
 			for _, pool := range []string{
 				"java.lang.Class", "java.lang.Thread", "jdk.types.Method", "jdk.types.Symbol", "jdk.types.StackTrace",
@@ -63,7 +65,7 @@ func TestConstantsOfWholeRecordings(t *testing.T) {
 // An id that is changed in its definition is missed where it is used.
 func TestAConstantThatIsTakenAway(t *testing.T) {
 	h := helper(t)
-	file := record(t, catalogued(t, "jdk25"), 300)
+	file := record(t, testenv.Catalogued(t, "jdk25"), 300)
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	// A symbol's definition: its id, then the encoding (3: UTF-8), the length, the text.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"misstep/internal/testenv"
 )
 
 var allJDKs = []string{"jdk8", "jdk11", "jdk17", "jdk21", "jdk25", "jdk26", "jdk27", "jdk28"}
@@ -25,9 +27,9 @@ func TestEventsAreThoseOfTheJFRTool(t *testing.T) {
 	h := helper(t)
 	for _, name := range allJDKs {
 		t.Run(name, func(t *testing.T) {
-			j := catalogued(t, name)
+			j := testenv.Catalogued(t, name)
 			file := record(t, j, 600)
-			want := printed(t, catalogued(t, "jdk25"), file)
+			want := printed(t, testenv.Catalogued(t, "jdk25"), file)
 			events, summary := read(t, h, file, Limits{})
 			var got []string
 			for _, e := range events {
@@ -171,9 +173,9 @@ func truth(value *bool) Truth {
 }
 
 // printed returns the lines of the events that a JDK's jfr tool prints.
-func printed(t *testing.T, j jdk, file string) []string {
+func printed(t *testing.T, j testenv.JDK, file string) []string {
 	t.Helper()
-	tool := exec.Command(j.tool("jfr"), "print", "--json", "--stack-depth", "4096", "--events", strings.Join(compared, ","), file)
+	tool := exec.Command(j.Tool("jfr"), "print", "--json", "--stack-depth", "4096", "--events", strings.Join(compared, ","), file)
 	tool.Stderr = os.Stderr
 	output, err := tool.Output()
 	require.NoError(t, err)

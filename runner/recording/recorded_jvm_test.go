@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,27 +12,6 @@ import (
 	"misstep/internal/testenv"
 )
 
-// jdk is a JDK of the catalogue.
-type jdk struct {
-	Name    string
-	Path    string
-	Feature int
-}
-
-func (j jdk) tool(name string) string { return filepath.Join(j.Path, "bin", name) }
-
-// catalogued returns a JDK by its name; the test skips where there is none.
-func catalogued(t *testing.T, name string) jdk {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.Home(t), "jdks", name+".json"))
-	if err != nil {
-		t.Skipf("%s is not in the catalogue (%v); run make catalogue", name, err)
-	}
-	var j jdk
-	require.NoError(t, json.Unmarshal(data, &j))
-	return j
-}
-
 // helper returns the built helper under JDK 17.
 func helper(t *testing.T) Helper {
 	t.Helper()
@@ -41,7 +19,7 @@ func helper(t *testing.T) Helper {
 	if _, err := os.Stat(jar); err != nil {
 		t.Skipf("the helper that reads recordings is not built (%v); run make recording", err)
 	}
-	return Helper{Java: catalogued(t, "jdk17").tool("java"), Jar: jar}
+	return Helper{Java: testenv.Catalogued(t, "jdk17").Tool("java"), Jar: jar}
 }
 
 // compileRecorded compiles testdata/Recorded.java into a folder.
@@ -53,7 +31,7 @@ func compileRecorded(t *testing.T, dir string) {
 }
 
 // record runs testdata/Recorded.java under JFR for some milliseconds and returns the recording.
-func record(t *testing.T, j jdk, milliseconds int, flags ...string) string {
+func record(t *testing.T, j testenv.JDK, milliseconds int, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	compileRecorded(t, dir)
@@ -63,7 +41,7 @@ func record(t *testing.T, j jdk, milliseconds int, flags ...string) string {
 	arguments := append([]string{
 		"-Xmx200m", "-XX:StartFlightRecording=filename=" + file + ",settings=" + settings, "-cp", dir,
 	}, flags...)
-	output, err := exec.Command(j.tool("java"), append(arguments, "Recorded", strconv.Itoa(milliseconds))...).CombinedOutput()
+	output, err := exec.Command(j.Tool("java"), append(arguments, "Recorded", strconv.Itoa(milliseconds))...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return file
 }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"misstep/internal/testenv"
 	"misstep/runner/judge/altered"
 )
 
 // Each change of bytes of a real recording is found, as what it is, unless nothing in the recording contradicts it.
 func TestChangedBytesAreFound(t *testing.T) {
 	h := helper(t)
-	data, err := os.ReadFile(record(t, catalogued(t, "jdk25"), "mix"))
+	data, err := os.ReadFile(record(t, testenv.Catalogued(t, "jdk25"), "mix"))
 	require.NoError(t, err)
 	whole, err := altered.Split(data)
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"misstep/internal/testenv"
 	"misstep/recipe"
 )
 
@@ -23,7 +24,7 @@ import (
 var jdksThatDump = []string{"jdk11", "jdk17", "jdk25", "jdk28"}
 
 // running starts epochs, which runs until the test stops it, and waits until the recorder has written a chunk.
-func running(t *testing.T, j jdk, dir string) (p *exec.Cmd, output *bytes.Buffer) {
+func running(t *testing.T, j testenv.JDK, dir string) (p *exec.Cmd, output *bytes.Buffer) {
 	t.Helper()
 	output = &bytes.Buffer{}
 	p = program(t, j, "epochs", dir, "-Dmisstep.repetitions=1000", "-XX:-CreateCoredumpOnCrash",
@@ -70,11 +71,11 @@ func TestDumpsOfARunningAndOfACrashedJVM(t *testing.T) {
 	h := helper(t)
 	for _, name := range jdksThatDump {
 		t.Run(name, func(t *testing.T) {
-			j, dir := catalogued(t, name), t.TempDir()
+			j, dir := testenv.Catalogued(t, name), t.TempDir()
 			p, output := running(t, j, dir)
 			for i := range 2 {
 				file := filepath.Join(dir, fmt.Sprintf("dumped-%d.jfr", i))
-				said, err := exec.CommandContext(t.Context(), filepath.Join(j.Path, "bin", "jcmd"), strconv.Itoa(p.Process.Pid),
+				said, err := exec.CommandContext(t.Context(), j.Tool("jcmd"), strconv.Itoa(p.Process.Pid),
 					"JFR.dump", "name=all", "filename="+file).CombinedOutput()
 				require.NoError(t, err, "%s", said)
 				r := judgedFiles(t, h, file)

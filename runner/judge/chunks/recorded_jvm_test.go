@@ -2,7 +2,6 @@ package chunks_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,27 +22,10 @@ import (
 	"misstep/signature"
 )
 
-// jdk is a JDK of the catalogue.
-type jdk struct {
-	Path, Version string
-	Feature       int
-}
-
-func catalogued(t *testing.T, name string) jdk {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.Home(t), "jdks", name+".json"))
-	if err != nil {
-		t.Skipf("%s is not in the catalogue (%v); run make catalogue", name, err)
-	}
-	var j jdk
-	require.NoError(t, json.Unmarshal(data, &j))
-	return j
-}
-
 func helper(t *testing.T) recording.Helper {
 	t.Helper()
 	jar := built(t, "make recording", "recording", "misstep-recording.jar")
-	return recording.Helper{Java: filepath.Join(catalogued(t, "jdk17").Path, "bin", "java"), Jar: jar}
+	return recording.Helper{Java: testenv.Catalogued(t, "jdk17").Tool("java"), Jar: jar}
 }
 
 // built returns the path of something below build/; the test skips where it is not built.
@@ -63,7 +45,7 @@ var (
 )
 
 // everything writes settings with all events of a JDK, without thresholds, with short periods.
-func everything(t *testing.T, j jdk, dir string) string {
+func everything(t *testing.T, j testenv.JDK, dir string) string {
 	t.Helper()
 	settings, err := os.ReadFile(filepath.Join(j.Path, "lib", "jfr", "profile.jfc"))
 	require.NoError(t, err)
@@ -83,7 +65,7 @@ var programs = map[string][]string{
 
 // program returns the command that runs a workload under JFR with everything enabled and small chunks. The recording is dumped to
 // recorded.jfr in dir when the program ends.
-func program(t *testing.T, j jdk, workload, dir string, options ...string) *exec.Cmd {
+func program(t *testing.T, j testenv.JDK, workload, dir string, options ...string) *exec.Cmd {
 	t.Helper()
 	lib := built(t, "make workloads", "workloads", workload, "lib")
 	arguments := append([]string{
@@ -97,13 +79,13 @@ func program(t *testing.T, j jdk, workload, dir string, options ...string) *exec
 	} else {
 		arguments = append(append(arguments, "-cp", lib+"/*"), programs[workload]...)
 	}
-	command := exec.CommandContext(t.Context(), filepath.Join(j.Path, "bin", "java"), arguments...)
+	command := exec.CommandContext(t.Context(), j.Tool("java"), arguments...)
 	command.Dir = dir
 	return command
 }
 
 // record runs a workload to its end and returns the recording.
-func record(t *testing.T, j jdk, workload string) string {
+func record(t *testing.T, j testenv.JDK, workload string) string {
 	t.Helper()
 	dir := t.TempDir()
 	output, err := program(t, j, workload, dir).CombinedOutput()
@@ -163,7 +145,7 @@ var candidates = []string{
 }
 
 // unlabelled returns the mismatches that are no candidates, and that no entry of the catalogue of known bugs explains on a JDK.
-func unlabelled(j jdk, v judge.Verdicts) []*misstepv1.Mismatch {
+func unlabelled(j testenv.JDK, v judge.Verdicts) []*misstepv1.Mismatch {
 	var out []*misstepv1.Mismatch
 	for _, m := range v.Mismatches {
 		at := signature.RecordedAt(m.GetRecordingFault())
@@ -183,7 +165,7 @@ func unlabelled(j jdk, v judge.Verdicts) []*misstepv1.Mismatch {
 const mostNew = 2
 
 // requireFewNew asserts that hardly anything in a recording is neither permitted nor known, and logs what is.
-func requireFewNew(t *testing.T, j jdk, v judge.Verdicts) {
+func requireFewNew(t *testing.T, j testenv.JDK, v judge.Verdicts) {
 	t.Helper()
 	n, seen := uint64(0), map[string]bool{}
 	for _, m := range unlabelled(j, v) {
@@ -205,7 +187,7 @@ func TestRecordingsOfRealJDKs(t *testing.T) {
 	for _, name := range []string{"jdk11", "jdk17", "jdk21", "jdk25", "jdk26", "jdk27", "jdk28"} {
 		for workload := range programs {
 			t.Run(name+"/"+workload, func(t *testing.T) {
-				j := catalogued(t, name)
+				j := testenv.Catalogued(t, name)
 				r := judgedFiles(t, h, record(t, j, workload))
 				r.log(t)
 				require.Greater(t, r.Count.GetMatch(), uint64(10_000))
@@ -220,7 +202,7 @@ func TestRecordingsOfRealJDKs(t *testing.T) {
 }
 
 // requireEpochs asserts that a recording of epochs has what the workload is for.
-func requireEpochs(t *testing.T, j jdk, r reading) {
+func requireEpochs(t *testing.T, j testenv.JDK, r reading) {
 	t.Helper()
 	require.Greater(t, r.chunks, 10, "each dump begins a chunk")
 	require.Greater(t, r.types["jdk.ThreadEnd"], int64(50))
@@ -234,7 +216,7 @@ func requireEpochs(t *testing.T, j jdk, r reading) {
 // The recordings of one trial are judged each by itself: what one of them has does not repair another.
 func TestSeveralRecordingsOfOneTrial(t *testing.T) {
 	h := helper(t)
-	file := record(t, catalogued(t, "jdk25"), "mix")
+	file := record(t, testenv.Catalogued(t, "jdk25"), "mix")
 	one, both := judgedFiles(t, h, file), judgedFiles(t, h, file, file)
 	require.Equal(t, 2*one.chunks, both.chunks)
 	require.Equal(t, 2*one.Count.GetMismatch(), both.Count.GetMismatch())
@@ -255,13 +237,13 @@ func TestAsyncProfilersRecordings(t *testing.T) {
 				"-Xmx400m", "-agentpath:" + library + "=start,event=ctimer,interval=1ms,jfr,chunktime=5s,file=" + file,
 				"-Dmisstep.name=mix", "-Djava.io.tmpdir=" + dir, "-cp", lib + "/*",
 			}, programs["mix"]...)
-			output, err := exec.Command(filepath.Join(catalogued(t, name).Path, "bin", "java"), arguments...).CombinedOutput()
+			output, err := exec.Command(testenv.Catalogued(t, name).Tool("java"), arguments...).CombinedOutput()
 			require.NoError(t, err, "%s", output)
 			r := judgedBy(t, chunks.New(1000, recipe.ProfilerAsync), h, file)
 			r.log(t)
 			require.Positive(t, r.chunks)
 			require.Greater(t, r.Count.GetMatch(), uint64(100))
-			requireFewNew(t, catalogued(t, name), r.Verdicts)
+			requireFewNew(t, testenv.Catalogued(t, name), r.Verdicts)
 		})
 	}
 }

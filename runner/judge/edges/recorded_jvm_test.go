@@ -2,7 +2,6 @@ package edges
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,26 +16,6 @@ import (
 	"misstep/recipe"
 	"misstep/runner/recording"
 )
-
-// jdk is a JDK of the catalogue.
-type jdk struct {
-	Name, Path, Digest string
-	Feature            int
-}
-
-func (j jdk) java() string { return filepath.Join(j.Path, "bin", "java") }
-
-// catalogued returns a JDK by its name; the test skips where there is none.
-func catalogued(t *testing.T, name string) jdk {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.Home(t), "jdks", name+".json"))
-	if err != nil {
-		t.Skipf("%s is not in the catalogue (%v); run make catalogue", name, err)
-	}
-	var j jdk
-	require.NoError(t, json.Unmarshal(data, &j))
-	return j
-}
 
 // trial is what one run left.
 type trial struct {
@@ -57,7 +36,7 @@ func (r trial) events() []*recording.Event {
 }
 
 // run runs testdata/Events.java with the flags of a profiler that writes file.
-func run(t *testing.T, j jdk, o agent.Options, dir, file string, flags ...string) trial {
+func run(t *testing.T, j testenv.JDK, o agent.Options, dir, file string, flags ...string) trial {
 	t.Helper()
 	compile := exec.Command(testenv.Javac(t), "--release", "8", "-Xlint:-options", "-d", dir, "testdata/Events.java")
 	output, err := compile.CombinedOutput()
@@ -67,7 +46,7 @@ func run(t *testing.T, j jdk, o agent.Options, dir, file string, flags ...string
 	o.Out, o.Seed, o.Sites = dir, 1, true
 	patch := ""
 	if o.NeedsMethods() {
-		patch, err = agent.Prepare(t.Context(), a, j.java(), j.Feature, t.TempDir(), j.Digest)
+		patch, err = agent.Prepare(t.Context(), a, j.Tool("java"), j.Feature, t.TempDir(), j.Digest)
 		require.NoError(t, err)
 	}
 	arguments, err := agent.JVMArgs(a, patch, j.Feature, o)
@@ -76,7 +55,7 @@ func run(t *testing.T, j jdk, o agent.Options, dir, file string, flags ...string
 	defer cancel()
 	all := []string{"-Xmx512m", "-XX:TLABSize=4k", "-XX:-ResizeTLAB", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
 	all = append(append(append(all, flags...), arguments...), "-cp", dir, "Events", "2000")
-	output, err = exec.CommandContext(ctx, j.java(), all...).CombinedOutput()
+	output, err = exec.CommandContext(ctx, j.Tool("java"), all...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.Contains(t, string(output), "events: done")
 
@@ -92,7 +71,7 @@ func run(t *testing.T, j jdk, o agent.Options, dir, file string, flags ...string
 	if _, err := os.Stat(jar); err != nil {
 		t.Skipf("the helper that reads recordings is not built (%v); run make recording", err)
 	}
-	helper := recording.Helper{Java: catalogued(t, "jdk17").java(), Jar: jar}
+	helper := recording.Helper{Java: testenv.Catalogued(t, "jdk17").Tool("java"), Jar: jar}
 	_, _, err = helper.Read(t.Context(), file, recording.Limits{}, func(record recording.Record) error {
 		r.records = append(r.records, record)
 		return nil
@@ -166,7 +145,7 @@ func TestEdgesOfAllEventsOfJFRArePossible(t *testing.T) {
 			t.Run(name+"/"+mode, func(t *testing.T) {
 				dir := t.TempDir()
 				file := filepath.Join(dir, "r.jfr")
-				r := run(t, catalogued(t, name), o, dir, file,
+				r := run(t, testenv.Catalogued(t, name), o, dir, file,
 					"-XX:StartFlightRecording=filename="+file+",settings="+settings, "-XX:FlightRecorderOptions=stackdepth=1024")
 				v := requirePossible(t, r, recipe.ProfilerJFR).Verdicts()
 				assert.NotZero(t, v.Count.GetTolerated()["vm-upcall"])
@@ -176,7 +155,7 @@ func TestEdgesOfAllEventsOfJFRArePossible(t *testing.T) {
 				// jdk.MethodTrace retransforms a class that was there before (JEP 520): both versions are known.
 				versions := r.program.method("java.util.HashMap", "merge",
 					"(Ljava/lang/Object;Ljava/lang/Object;Ljava/util/function/BiFunction;)Ljava/lang/Object;")
-				assert.Equal(t, catalogued(t, name).Feature >= 25, len(versions) > 1, "%d versions", len(versions))
+				assert.Equal(t, testenv.Catalogued(t, name).Feature >= 25, len(versions) > 1, "%d versions", len(versions))
 			})
 		}
 	}
@@ -193,7 +172,7 @@ func TestEdgesOfAsyncProfilerArePossible(t *testing.T) {
 			t.Run(name+"/"+walker, func(t *testing.T) {
 				dir := t.TempDir()
 				file := filepath.Join(dir, "r.jfr")
-				r := run(t, catalogued(t, name), agent.Options{}, dir, file,
+				r := run(t, testenv.Catalogued(t, name), agent.Options{}, dir, file,
 					"-agentpath:"+library+"=start,event=ctimer,interval=500us,alloc=1k,cstack="+walker+",jfr,file="+file)
 				requirePossible(t, r, recipe.ProfilerAsync)
 			})

@@ -1,7 +1,6 @@
 package samplers
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,15 +20,6 @@ import (
 // with still.jfr, stdout and agent/stacks.bin, and the helper that reads the recording.
 func still(t *testing.T, name string) (string, recording.Helper) {
 	t.Helper()
-	home := func(name string) string {
-		var entry struct{ Path string }
-		data, err := os.ReadFile(filepath.Join(testenv.Home(t), "jdks", name+".json"))
-		if err != nil {
-			t.Skipf("%s is not in the catalogue (%v); run make catalogue", name, err)
-		}
-		require.NoError(t, json.Unmarshal(data, &entry))
-		return entry.Path
-	}
 	build := filepath.Join(testenv.Root(), "build")
 	jar, lib := filepath.Join(build, "recording", "misstep-recording.jar"), filepath.Join(build, "workloads", "still", "lib")
 	for _, path := range []string{jar, lib} {
@@ -49,13 +39,13 @@ func still(t *testing.T, name string) (string, recording.Helper) {
 	args = append(args, "-Xmx128m", "-XX:FlightRecorderOptions=stackdepth=1024",
 		"-XX:StartFlightRecording=filename="+filepath.Join(dir, "still.jfr")+",settings="+settings,
 		"-Dmisstep.repetitions=4", "-cp", lib+"/*", "misstep.workloads.still.Main")
-	cmd := exec.CommandContext(t.Context(), filepath.Join(home(name), "bin", "java"), args...)
+	cmd := exec.CommandContext(t.Context(), testenv.Catalogued(t, name).Tool("java"), args...)
 	stdout, err := os.Create(filepath.Join(dir, "stdout"))
 	require.NoError(t, err)
 	defer stdout.Close()
 	cmd.Stdout, cmd.Stderr = stdout, os.Stderr
 	require.NoError(t, cmd.Run())
-	return dir, recording.Helper{Java: filepath.Join(home("jdk17"), "bin", "java"), Jar: jar}
+	return dir, recording.Helper{Java: testenv.Catalogued(t, "jdk17").Tool("java"), Jar: jar}
 }
 
 // judged judges the files of a run; change is called with each event before it is judged.

@@ -2,7 +2,6 @@ package shadow
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,26 +17,6 @@ import (
 	"misstep/runner/judge/altered"
 	"misstep/runner/recording"
 )
-
-// jdk is a JDK of the catalogue.
-type jdk struct {
-	Name, Path, Digest string
-	Feature            int
-}
-
-func (j jdk) java() string { return filepath.Join(j.Path, "bin", "java") }
-
-// catalogued returns a JDK by its name; the test skips where there is none.
-func catalogued(t *testing.T, name string) jdk {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.Home(t), "jdks", name+".json"))
-	if err != nil {
-		t.Skipf("%s is not in the catalogue (%v); run make catalogue", name, err)
-	}
-	var j jdk
-	require.NoError(t, json.Unmarshal(data, &j))
-	return j
-}
 
 // recorded is what one trial under a profiler left.
 type recorded struct {
@@ -60,11 +39,11 @@ func (r recorded) judge(change func(*recording.Event)) *Judge {
 }
 
 // run runs a program, whose arguments end with its class and what it takes, under the flags of a profiler that writes file.
-func run(t *testing.T, j jdk, in Input, tap, dir, file string, flags, program []string) recorded {
+func run(t *testing.T, j testenv.JDK, in Input, tap, dir, file string, flags, program []string) recorded {
 	t.Helper()
 	a, err := agent.Find(testenv.Agent(t))
 	require.NoError(t, err)
-	patch, err := agent.Prepare(t.Context(), a, j.java(), j.Feature, t.TempDir(), j.Digest)
+	patch, err := agent.Prepare(t.Context(), a, j.Tool("java"), j.Feature, t.TempDir(), j.Digest)
 	require.NoError(t, err)
 	o := agent.Options{Out: dir, Seed: 1, Ratio: 0.5, Tap: tap}
 	arguments, err := agent.JVMArgs(a, patch, j.Feature, o)
@@ -73,7 +52,7 @@ func run(t *testing.T, j jdk, in Input, tap, dir, file string, flags, program []
 	defer cancel()
 	debug := []string{"-Xmx512m", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
 	all := append(append(append(debug, flags...), arguments...), program...)
-	output, err := exec.CommandContext(ctx, j.java(), all...).CombinedOutput()
+	output, err := exec.CommandContext(ctx, j.Tool("java"), all...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 
 	taps, err := agent.ReadTap(filepath.Join(dir, agent.FileTap))
@@ -86,7 +65,7 @@ func run(t *testing.T, j jdk, in Input, tap, dir, file string, flags, program []
 	if _, err := os.Stat(jar); err != nil {
 		t.Skipf("the helper that reads recordings is not built (%v); run make recording", err)
 	}
-	helper := recording.Helper{Java: catalogued(t, "jdk17").java(), Jar: jar}
+	helper := recording.Helper{Java: testenv.Catalogued(t, "jdk17").Tool("java"), Jar: jar}
 	_, _, err = helper.Read(t.Context(), file, recording.Limits{}, func(record recording.Record) error {
 		r.records = append(r.records, record)
 		return nil
@@ -115,7 +94,7 @@ func TestSamplesOfJFRHaveTheShadowOfTheirSignal(t *testing.T) {
 			flags := []string{
 				"-XX:StartFlightRecording=filename=" + file + ",settings=" + settings, "-XX:FlightRecorderOptions=stackdepth=1024",
 			}
-			r := run(t, catalogued(t, name), Input{Check: "jfr-shadow", Source: JFR}, "both", dir, file, flags, mix(t))
+			r := run(t, testenv.Catalogued(t, name), Input{Check: "jfr-shadow", Source: JFR}, "both", dir, file, flags, mix(t))
 			requireJudged(t, r)
 			requireFaultsSeen(t, r)
 		})
@@ -133,7 +112,7 @@ func TestSamplesOfAsyncProfilerHaveTheShadowOfTheirSignal(t *testing.T) {
 			file := filepath.Join(dir, "r.jfr")
 			flags := []string{"-agentpath:" + library + "=start,event=ctimer,interval=1ms,cstack=" + walker + ",jfr,file=" + file}
 			in := Input{Check: "profiler-shadow", Source: AsyncProfiler, Walker: walker}
-			r := run(t, catalogued(t, "jdk25"), in, "prof", dir, file, flags, mix(t))
+			r := run(t, testenv.Catalogued(t, "jdk25"), in, "prof", dir, file, flags, mix(t))
 			requireJudged(t, r)
 			requireFaultsSeen(t, r)
 		})
