@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/store/sqlrows"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
@@ -14,8 +15,8 @@ import (
 // upgradeSignatures is migration 40: it replaces the ids of findings with signatures of version 0 by those of version 1,
 // everywhere.
 func upgradeSignatures(ctx context.Context, db *sql.Tx) error {
-	t := &tx{ctx: ctx, t: db}
-	ids, err := t.upgradeFindings()
+	t := sqlrows.New(ctx, db, sqlrows.Question)
+	ids, err := upgradeFindings(t)
 	if err != nil {
 		return err
 	}
@@ -70,8 +71,8 @@ func (r renamed) upgrade(f *misstepv1.Finding) string {
 }
 
 // upgradeFindings rewrites the findings and renames them in the trials that showed them.
-func (t *tx) upgradeFindings() (renamed, error) {
-	all, err := list(t, "findings", scanFinding, "SELECT finding, weight FROM findings")
+func upgradeFindings(t *sqlrows.Tx) (renamed, error) {
+	all, err := t.Findings()
 	if err != nil {
 		return nil, err
 	}
@@ -92,16 +93,16 @@ func (t *tx) upgradeFindings() (renamed, error) {
 	}
 	for old, now := range ids {
 		what := "rename finding " + old
-		if err := t.exec(what, "DELETE FROM findings WHERE id = ?", old); err != nil {
+		if err := t.Exec(what, "DELETE FROM findings WHERE id = ?", old); err != nil {
 			return nil, err
 		}
 		// All ids have the same length, so none is a part of another.
 		const inTrials = "UPDATE trials SET findings = replace(findings, ?, ?) " +
 			"WHERE id IN (SELECT trial FROM shown WHERE finding = ?)"
-		if err := t.exec(what, inTrials, old, now, old); err != nil {
+		if err := t.Exec(what, inTrials, old, now, old); err != nil {
 			return nil, err
 		}
-		if err := t.exec(what, "UPDATE shown SET finding = ? WHERE finding = ?", now, old); err != nil {
+		if err := t.Exec(what, "UPDATE shown SET finding = ? WHERE finding = ?", now, old); err != nil {
 			return nil, err
 		}
 	}
@@ -112,16 +113,16 @@ func (t *tx) upgradeFindings() (renamed, error) {
 func rewrite[T any, M interface {
 	*T
 	proto.Message
-}](t *tx, table, key, column string, change func(M)) error {
+}](t *sqlrows.Tx, table, key, column string, change func(M)) error {
 	type row struct{ key, blob any }
-	rows, err := list(t, table, func(scan func(...any) error) (r row, err error) {
+	rows, err := sqlrows.List(t, table, func(scan func(...any) error) (r row, err error) {
 		return r, scan(&r.key, &r.blob)
 	}, fmt.Sprintf("SELECT %s, %s FROM %s", key, column, table))
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		message, err := unmarshal(r.blob, M(new(T)))
+		message, err := sqlrows.Unmarshal(r.blob, M(new(T)))
 		if err != nil {
 			return fmt.Errorf("read %s %v: %w", table, r.key, err)
 		}
@@ -129,13 +130,13 @@ func rewrite[T any, M interface {
 			continue
 		}
 		change(message)
-		raw, err := marshal(message)
+		raw, err := sqlrows.Marshal(message)
 		if err != nil {
 			return fmt.Errorf("write %s %v: %w", table, r.key, err)
 		}
 		what, query := fmt.Sprintf("rewrite %s %v", table, r.key),
 			fmt.Sprintf("UPDATE %s SET %s = ? WHERE %s = ?", table, column, key)
-		if err := t.exec(what, query, raw, r.key); err != nil {
+		if err := t.Exec(what, query, raw, r.key); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/sqlrows"
 )
 
 //go:embed migrations/*.sql
@@ -116,7 +117,7 @@ func run(ctx context.Context, db *sql.DB, f func(store.Tx) error) error {
 	}
 	// After Commit this does nothing; after an error or a panic of f it undoes everything.
 	defer t.Rollback() //nolint:errcheck // the error that led here is the one to report
-	if err := f(&tx{ctx: ctx, t: t}); err != nil {
+	if err := f(sqlrows.New(ctx, t, sqlrows.Question)); err != nil {
 		return err
 	}
 	if err := t.Commit(); err != nil {

@@ -1,0 +1,99 @@
+package sqlrows
+
+import (
+	"errors"
+	"fmt"
+
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const campaignColumns = "id, submission, state, submitted, ended, next, turn, tally, probes, strategy_state"
+
+var putCampaign = upsert("campaigns", "id", campaignColumns)
+
+// PutCampaign implements store.Tx.
+func (t *Tx) PutCampaign(c *store.Campaign) error {
+	submission, err := Marshal(c.Submission)
+	if err != nil {
+		return fmt.Errorf("write campaign %s: %w", c.ID, err)
+	}
+	tally, err := Marshal(c.Tally)
+	if err != nil {
+		return fmt.Errorf("write the tally of campaign %s: %w", c.ID, err)
+	}
+	return t.Exec("store campaign "+c.ID, putCampaign,
+		c.ID, submission, int32(c.State), nanos(c.Submitted), nanos(c.Ended), int64(c.Next), int64(c.Turn), tally, c.Probes,
+		c.StrategyState)
+}
+
+func scanCampaign(scan func(...any) error) (*store.Campaign, error) {
+	var (
+		c                 store.Campaign
+		submission, tally any
+		state             int32
+		submitted, ended  int64
+		next, turn        int64
+	)
+	if err := scan(&c.ID, &submission, &state, &submitted, &ended, &next, &turn, &tally, &c.Probes, &c.StrategyState); err != nil {
+		return nil, err
+	}
+	c.State, c.Submitted, c.Ended = misstepv1.CampaignState(state), fromNanos(submitted), fromNanos(ended)
+	c.Next, c.Turn = uint64(next), uint64(turn)
+	var err1, err2 error
+	c.Submission, err1 = Unmarshal(submission, &misstepv1.SubmitCampaignRequest{})
+	c.Tally, err2 = Unmarshal(tally, &misstepv1.CampaignStatus{})
+	return &c, errors.Join(err1, err2)
+}
+
+// Campaign implements store.Tx.
+func (t *Tx) Campaign(id string) (*store.Campaign, error) {
+	c, err := scanCampaign(t.row("SELECT "+campaignColumns+" FROM campaigns WHERE id = ?", id))
+	if err != nil {
+		return nil, fmt.Errorf("campaign %q: %w", id, err)
+	}
+	return c, nil
+}
+
+// Campaigns implements store.Tx.
+func (t *Tx) Campaigns(runningOnly bool) ([]*store.Campaign, error) {
+	query, args := "SELECT "+campaignColumns+" FROM campaigns", []any(nil)
+	if runningOnly {
+		query, args = query+" WHERE state = ?", []any{int32(misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING)}
+	}
+	return List(t, "campaigns", scanCampaign, query+" ORDER BY submitted DESC, id DESC", args...)
+}
+
+var putJob = upsert("jobs", "campaign, idx", "campaign, idx, failures, lost, not_before, recipe")
+
+// PutJob implements store.Tx.
+func (t *Tx) PutJob(j store.Job) error {
+	recipe, err := Marshal(j.Recipe)
+	if err != nil {
+		return fmt.Errorf("write a waiting job of campaign %s: %w", j.Campaign, err)
+	}
+	return t.Exec("store a waiting job of campaign "+j.Campaign, putJob,
+		j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe)
+}
+
+// DeleteJob implements store.Tx.
+func (t *Tx) DeleteJob(campaign string, index uint64) error {
+	return t.Exec("delete a waiting job of campaign "+campaign, "DELETE FROM jobs WHERE campaign = ? AND idx = ?", campaign,
+		int64(index))
+}
+
+// Jobs implements store.Tx.
+func (t *Tx) Jobs(campaign string) ([]store.Job, error) {
+	return List(t, "waiting jobs", func(scan func(...any) error) (store.Job, error) {
+		j := store.Job{Campaign: campaign}
+		var index, notBefore int64
+		var recipe any
+		if err := scan(&index, &j.Failures, &j.Lost, &notBefore, &recipe); err != nil {
+			return j, err
+		}
+		j.Index, j.NotBefore = uint64(index), fromNanos(notBefore)
+		var err error
+		j.Recipe, err = Unmarshal(recipe, &misstepv1.Recipe{})
+		return j, err
+	}, "SELECT idx, failures, lost, not_before, recipe FROM jobs WHERE campaign = ? ORDER BY idx", campaign)
+}

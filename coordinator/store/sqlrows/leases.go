@@ -1,0 +1,84 @@
+package sqlrows
+
+import (
+	"fmt"
+
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const leaseColumns = "id, runner, campaign, idx, failures, lost, recipe, granted, deadline"
+
+// putLease inserts nothing when another lease holds the trial.
+var putLease = "INSERT INTO leases (" + leaseColumns + ") SELECT " + parameters(leaseColumns) +
+	" WHERE NOT EXISTS (SELECT 1 FROM leases WHERE campaign = ? AND idx = ? AND id <> ?)" + replace("id", leaseColumns)
+
+// PutLease implements store.Tx.
+func (t *Tx) PutLease(l *store.Lease) error {
+	recipe, err := Marshal(l.Recipe)
+	if err != nil {
+		return fmt.Errorf("write lease %s: %w", l.ID, err)
+	}
+	campaign, index := l.Job.Campaign, int64(l.Job.Index)
+	n, err := t.change("store lease "+l.ID, putLease,
+		l.ID, l.Runner, campaign, index, l.Job.Failures, l.Job.Lost, recipe, nanos(l.Granted), nanos(l.Deadline),
+		campaign, index, l.ID)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("store lease %s: a lease for trial %d of campaign %s: %w", l.ID, index, campaign, store.ErrExists)
+	}
+	return err
+}
+
+// DeleteLease implements store.Tx.
+func (t *Tx) DeleteLease(id string) error {
+	return t.Exec("delete lease "+id, "DELETE FROM leases WHERE id = ?", id)
+}
+
+func scanLease(scan func(...any) error) (*store.Lease, error) {
+	var (
+		l                        store.Lease
+		recipe                   any
+		index, granted, deadline int64
+	)
+	if err := scan(&l.ID, &l.Runner, &l.Job.Campaign, &index, &l.Job.Failures, &l.Job.Lost, &recipe, &granted,
+		&deadline); err != nil {
+		return nil, err
+	}
+	l.Job.Index, l.Granted, l.Deadline = uint64(index), fromNanos(granted), fromNanos(deadline)
+	var err error
+	l.Recipe, err = Unmarshal(recipe, &misstepv1.Recipe{})
+	return &l, err
+}
+
+// Lease implements store.Tx.
+func (t *Tx) Lease(id string) (*store.Lease, error) {
+	l, err := scanLease(t.row("SELECT "+leaseColumns+" FROM leases WHERE id = ?", id))
+	if err != nil {
+		return nil, fmt.Errorf("lease %q: %w", id, err)
+	}
+	return l, nil
+}
+
+// Leases implements store.Tx.
+func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
+	query, args := "SELECT "+leaseColumns+" FROM leases WHERE TRUE", []any{}
+	if f.Campaign != "" {
+		query, args = query+" AND campaign = ?", append(args, f.Campaign)
+	}
+	if f.Runner != "" {
+		query, args = query+" AND runner = ?", append(args, f.Runner)
+	}
+	if !f.ExpiredAt.IsZero() {
+		query, args = query+" AND deadline <= ?", append(args, nanos(f.ExpiredAt))
+	}
+	return List(t, "leases", scanLease, query+" ORDER BY granted, id", args...)
+}
+
+// CountLeases implements store.Tx.
+func (t *Tx) CountLeases(campaign string) (uint64, error) {
+	var n int64
+	if err := t.row("SELECT count(*) FROM leases WHERE campaign = ?", campaign)(&n); err != nil {
+		return 0, fmt.Errorf("count the leases of campaign %s: %w", campaign, err)
+	}
+	return uint64(n), nil
+}

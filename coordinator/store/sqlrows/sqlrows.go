@@ -1,0 +1,129 @@
+// Package sqlrows reads and writes the rows of a store in a transaction of an SQL database.
+//
+// The stores of SQLite and of PostgreSQL share it: their tables have the same names and columns, and the statements are written in
+// the part of SQL that both databases know. Each store makes its tables and keeps the promises of package store about transactions.
+package sqlrows
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"misstep/coordinator/store"
+)
+
+// Dialect is how a database writes the parameters of a statement.
+type Dialect int
+
+// The dialects.
+const (
+	// Question marks, as SQLite has them.
+	Question Dialect = iota
+	// Dollar signs and numbers, as PostgreSQL has them.
+	Dollar
+)
+
+// query returns a statement with question marks in the dialect. No statement of this package has a question mark in a text.
+func (d Dialect) query(q string) string {
+	if d == Question {
+		return q
+	}
+	var b strings.Builder
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(q, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+		q = after
+	}
+}
+
+// Tx implements store.Tx on a transaction. The errors of statements are wrapped and say what could not be done.
+type Tx struct {
+	ctx     context.Context //nolint:containedctx // a transaction lives inside one call
+	t       *sql.Tx
+	dialect Dialect
+}
+
+// New returns the rows that t sees; ctx limits each statement.
+func New(ctx context.Context, t *sql.Tx, d Dialect) *Tx { return &Tx{ctx: ctx, t: t, dialect: d} }
+
+var _ store.Tx = (*Tx)(nil)
+
+// Exec runs a statement, written with question marks, that returns no rows. what says in errors what it does.
+func (t *Tx) Exec(what, query string, args ...any) error {
+	_, err := t.change(what, query, args...)
+	return err
+}
+
+// change is Exec that returns the number of changed rows.
+func (t *Tx) change(what, query string, args ...any) (int64, error) {
+	res, err := t.t.ExecContext(t.ctx, t.dialect.query(query), args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", what, err)
+	}
+	return res.RowsAffected()
+}
+
+// row runs a query for one row; reading it gives store.ErrNotFound when there is none.
+func (t *Tx) row(query string, args ...any) func(...any) error {
+	scan := t.t.QueryRowContext(t.ctx, t.dialect.query(query), args...).Scan
+	return func(into ...any) error {
+		err := scan(into...)
+		if errors.Is(err, sql.ErrNoRows) {
+			return store.ErrNotFound
+		}
+		return err
+	}
+}
+
+// List runs a query, written with question marks, and converts each row to a value. what names the rows in errors.
+func List[T any](t *Tx, what string, row func(scan func(...any) error) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := t.t.QueryContext(t.ctx, t.dialect.query(query), args...)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", what, err)
+	}
+	defer rows.Close()
+	var out []T
+	for rows.Next() {
+		v, err := row(rows.Scan)
+		if err != nil {
+			return nil, fmt.Errorf("read a row of %s: %w", what, err)
+		}
+		out = append(out, v)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list %s: %w", what, err)
+	}
+	return out, nil
+}
+
+// parameters returns as many question marks as a list of columns has names.
+func parameters(columns string) string {
+	return "?" + strings.Repeat(",?", strings.Count(columns, ","))
+}
+
+// upsert returns the statement that stores a row: it replaces the row with the same key. Both arguments are lists of columns; the
+// second holds the first.
+func upsert(table, key, columns string) string {
+	return "INSERT INTO " + table + " (" + columns + ") VALUES (" + parameters(columns) + ")" + replace(key, columns)
+}
+
+// replace returns the end of a statement that inserts a row: it replaces the row with the same key.
+func replace(key, columns string) string {
+	keys := strings.Split(key, ", ")
+	var set []string
+	for c := range strings.SplitSeq(columns, ", ") {
+		if !slices.Contains(keys, c) {
+			set = append(set, c+" = excluded."+c)
+		}
+	}
+	return " ON CONFLICT (" + key + ") DO UPDATE SET " + strings.Join(set, ", ")
+}
