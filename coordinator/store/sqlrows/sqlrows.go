@@ -45,15 +45,22 @@ func (d Dialect) query(q string) string {
 	}
 }
 
+// Statements run in one transaction: an *sql.Tx, or an *sql.Conn on which one was begun.
+type Statements interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
 // Tx implements store.Tx on a transaction. The errors of statements are wrapped and say what could not be done.
 type Tx struct {
 	ctx     context.Context //nolint:containedctx // a transaction lives inside one call
-	t       *sql.Tx
+	t       Statements
 	dialect Dialect
 }
 
 // New returns the rows that t sees; ctx limits each statement.
-func New(ctx context.Context, t *sql.Tx, d Dialect) *Tx { return &Tx{ctx: ctx, t: t, dialect: d} }
+func New(ctx context.Context, t Statements, d Dialect) *Tx { return &Tx{ctx: ctx, t: t, dialect: d} }
 
 var _ store.Tx = (*Tx)(nil)
 
