@@ -5,10 +5,12 @@ package chunks_test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"misstep/internal/testenv"
+	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/runner/recording"
 )
 
 // jdksThatDump are one JDK of each generation of JFR: before event streaming (JEP 349, 14), before and after cooperative sampling
@@ -54,57 +58,86 @@ func mainThread(t *testing.T, pid int) int {
 	return main
 }
 
-// crashed makes the JVM crash, and returns the path of its emergency dump.
-func crashed(t *testing.T, p *exec.Cmd, output *bytes.Buffer, dir string) string {
+// crashed makes the JVM crash, and returns the path of its emergency dump, "" if it left none.
+func crashed(t *testing.T, p *exec.Cmd, dir string) string {
 	t.Helper()
 	require.NoError(t, unix.Tgkill(p.Process.Pid, mainThread(t, p.Process.Pid), unix.SIGSEGV))
 	require.Error(t, p.Wait(), "the JVM is to crash")
 	file := filepath.Join(dir, fmt.Sprintf("hs_err_pid%d.jfr", p.Process.Pid))
-	_, err := os.Stat(file)
-	require.NoError(t, err, "no emergency dump: %s", output)
+	if _, err := os.Stat(file); err != nil {
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		return ""
+	}
 	return file
 }
 
-// Dumps that jcmd orders while the program runs are whole recordings, and so is the emergency dump of the JVM when it crashes: it
-// has the chunks before, and the current one, which the dying JVM finishes (HotSpot jfrEmergencyDump.cpp).
+// Dumps that jcmd orders while the program runs are whole recordings, and so is the emergency dump of the JVM when it crashes.
 func TestDumpsOfARunningAndOfACrashedJVM(t *testing.T) {
 	h := helper(t)
 	for _, name := range jdksThatDump {
-		t.Run(name, func(t *testing.T) {
-			j, dir := testenv.Catalogued(t, name), t.TempDir()
-			p, output := running(t, j, dir)
-			for i := range 2 {
-				file := filepath.Join(dir, fmt.Sprintf("dumped-%d.jfr", i))
-				said, err := exec.CommandContext(t.Context(), j.Tool("jcmd"), strconv.Itoa(p.Process.Pid),
-					"JFR.dump", "name=all", "filename="+file).CombinedOutput()
-				require.NoError(t, err, "%s", said)
-				r := judgedFiles(t, h, file)
-				r.log(t)
-				require.Greater(t, r.Count.GetMatch(), uint64(1000))
-				require.Empty(t, r.Count.GetVoid())
-				require.Zero(t, r.Count.GetTolerated()[recipe.RuleUnfinishedChunk])
-				requireFewNew(t, j, r.Verdicts)
-			}
-
-			r := judgedFiles(t, h, crashed(t, p, output, dir))
-			for try := 0; r.chunks == 0 && try < 2; try++ {
-				t.Log("an empty emergency dump: another crash may find the locks of JFR free")
-				dir = t.TempDir()
-				p, output = running(t, j, dir)
-				r = judgedFiles(t, h, crashed(t, p, output, dir))
-			}
-			r.log(t)
-			if r.chunks == 0 { // the dying JVM waited for locks of JFR's until its time was up: seen on 17, 25 and 28
-				require.Equal(t, r.Count.GetTotal(), r.Count.GetTolerated()[recipe.RuleUnfinishedChunk])
-				return
-			}
-			require.Greater(t, r.Count.GetMatch(), uint64(1000))
-			require.Empty(t, r.Count.GetVoid())
-			for _, m := range unlabelled(j, r.Verdicts) {
-				// Without a safepoint no threads are written (JfrRecorderService::finalize_current_chunk_on_vm_error of 11).
-				f := m.GetRecordingFault()
-				require.True(t, j.Feature < 14 && f.GetType() == "java.lang.Thread", "%v", m)
-			}
-		})
+		t.Run(name+"/running", func(t *testing.T) { requireWholeDumps(t, h, testenv.Catalogued(t, name)) })
+		t.Run(name+"/crashed", func(t *testing.T) { requireEmergencyDump(t, h, testenv.Catalogued(t, name)) })
 	}
+}
+
+func requireWholeDumps(t *testing.T, h recording.Helper, j testenv.JDK) {
+	t.Helper()
+	dir := t.TempDir()
+	p, _ := running(t, j, dir)
+	for i := range 2 {
+		file := filepath.Join(dir, fmt.Sprintf("dumped-%d.jfr", i))
+		said, err := exec.CommandContext(t.Context(), j.Tool("jcmd"), strconv.Itoa(p.Process.Pid),
+			"JFR.dump", "name=all", "filename="+file).CombinedOutput()
+		require.NoError(t, err, "%s", said)
+		r := judgedFiles(t, h, file)
+		r.log(t)
+		require.Greater(t, r.Count.GetMatch(), uint64(1000))
+		require.Empty(t, r.Count.GetVoid())
+		require.Zero(t, r.Count.GetTolerated()[recipe.RuleUnfinishedChunk])
+		requireFewNew(t, j, r.Verdicts)
+	}
+}
+
+// ofDumpsUpTo13 reports whether HotSpot's source up to 13 explains a fault of an emergency dump. Without a safepoint no threads are
+// written (JfrRecorderService::finalize_current_chunk_on_vm_error). Names of files are compared up to their dot, so that the current
+// chunk, T.part, and one that was finished in the second in which it began, T.jfr, come in any order (jfrEmergencyDump.cpp:
+// file_sort; RepositoryChunk.java: findFileName).
+func ofDumpsUpTo13(f *misstepv1.RecordingFault) bool {
+	return f.GetType() == "java.lang.Thread" || f.GetType() == "" && f.GetField() == "ticks before the previous chunk"
+}
+
+// mostCrashes bounds the JVMs that are made to crash for one dump with chunks.
+const mostCrashes = 5
+
+// requireEmergencyDump makes JVMs crash until one leaves a dump with chunks: those before, and the current one, which the dying JVM
+// finishes (HotSpot jfrEmergencyDump.cpp). HotSpot promises no dump: it is made in the error handler, where another fault or the
+// time limit ends it, and where locks of JFR's may be held for ever. So a JVM may leave none (seen on 11), an empty one (seen on 17,
+// 25 and 28) or a whole one.
+func requireEmergencyDump(t *testing.T, h recording.Helper, j testenv.JDK) {
+	t.Helper()
+	var without []string
+	for range mostCrashes {
+		dir := t.TempDir()
+		p, output := running(t, j, dir)
+		file := crashed(t, p, dir)
+		if file == "" {
+			without = append(without, "no dump: "+output.String())
+			continue
+		}
+		r := judgedFiles(t, h, file)
+		r.log(t)
+		if r.chunks == 0 {
+			require.Equal(t, r.Count.GetTotal(), r.Count.GetTolerated()[recipe.RuleUnfinishedChunk])
+			without = append(without, "an empty dump: "+output.String())
+			continue
+		}
+		require.Greater(t, r.Count.GetMatch(), uint64(1000))
+		require.Empty(t, r.Count.GetVoid())
+		for _, m := range unlabelled(j, r.Verdicts) {
+			require.True(t, j.Feature < 14 && ofDumpsUpTo13(m.GetRecordingFault()), "%v", m)
+		}
+		return
+	}
+	t.Skipf("none of %d JVMs that crashed left an emergency dump with chunks, which HotSpot does not promise:\n%s",
+		mostCrashes, strings.Join(without, "\n"))
 }
