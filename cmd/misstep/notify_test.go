@@ -53,7 +53,7 @@ func TestHuntNotifiesAWebhook(t *testing.T) {
 	status := runHunt(t, testenv.Home(t), filepath.Join(dir, "hunt"), `
 name: notify
 jdks: [jdk17, jdk25]
-workloads: [{name: clinit}]
+workloads: [{name: clinit, repetitions: 1, arguments: ["1"]}]
 flag_sets: [{name: c1, flags: [-XX:TieredStopAtLevel=1, -Xcomp]}]
 checks: [{name: gst-asgct, share: 1}]
 budget: {trials: 2}
