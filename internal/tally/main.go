@@ -1,10 +1,12 @@
 // Command tally sums up the results of all test tools in one closing line. It reads them as JUnit XML.
 //
 //	tally run NAME FILE.xml -- COMMAND…   runs a command and writes its success as a test result
-//	tally sum DIR                         prints failures and skips of DIR/**/*.xml and "N passed, N failed, N skipped"
+//	tally sum DIR                         prints failures, skips and the slowest tests of DIR/**/*.xml and "N passed, N failed,
+//	                                      N skipped"
 package main
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -13,6 +15,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -97,6 +101,27 @@ func record(name, file string, command []string, stdout, stderr io.Writer) error
 
 type totals struct {
 	passed, failed, skipped int
+	slow                    []timed
+}
+
+// timed is a test that took a while; a test with subtests counts theirs.
+type timed struct {
+	seconds float64
+	name    string
+}
+
+// Of tests that took at least slowSeconds the slowest are printed, mostSlow at most.
+const (
+	slowSeconds = 10
+	mostSlow    = 40
+)
+
+// printSlow prints where the time went.
+func (t *totals) printSlow(stdout io.Writer) {
+	slices.SortStableFunc(t.slow, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	for _, s := range t.slow[:min(len(t.slow), mostSlow)] {
+		fmt.Fprintf(stdout, "TOOK    %6.1f s  %s\n", s.seconds, s.name)
+	}
 }
 
 func sum(dir string, stdout io.Writer) error {
@@ -119,6 +144,7 @@ func sum(dir string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
+	all.printSlow(stdout)
 	fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, all.skipped)
 	switch {
 	case all.failed > 0:
@@ -132,6 +158,9 @@ func sum(dir string, stdout io.Writer) error {
 func (t *totals) add(s suites, stdout io.Writer) {
 	for _, c := range s.Cases {
 		name := c.Class + " " + c.Name
+		if seconds, err := strconv.ParseFloat(c.Seconds, 64); err == nil && seconds >= slowSeconds {
+			t.slow = append(t.slow, timed{seconds, name})
+		}
 		switch {
 		case c.Failure != nil:
 			t.failed++

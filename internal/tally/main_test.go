@@ -25,6 +25,17 @@ func TestSumCountsEveryShape(t *testing.T) {
 	require.Contains(t, out.String(), "1 passed, 2 failed, 1 skipped\n")
 }
 
+func TestSumNamesTheSlowest(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.xml"), []byte(`<testsuite>
+<testcase classname="a" name="quick" time="9.9"/><testcase classname="a" name="slow" time="10.000000"/>
+<testcase classname="a" name="failed" time="307.27"><failure message="Failed"/></testcase>
+<testcase classname="a" name="without"/></testsuite>`), 0o600))
+	var out bytes.Buffer
+	require.Error(t, sum(dir, &out))
+	require.Contains(t, out.String(), "\nTOOK     307.3 s  a failed\nTOOK      10.0 s  a slow\n3 passed, 1 failed, 0 skipped\n")
+}
+
 func TestSumOfNothingIsAnError(t *testing.T) {
 	require.ErrorContains(t, sum(t.TempDir(), io.Discard), "no test ran")
 }
