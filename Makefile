@@ -101,10 +101,14 @@ test: setup-test ## run every test and linter; ends with "N passed, N failed, N 
 	@$(TALLY) run test-go $(RESULTS)/go/step.xml -- $(MAKE) --no-print-directory test-go
 	@$(TALLY) sum $(RESULTS)
 
+# The packages that take longest begin first, so that none of them is left for the end, when it would run alone. lint-go vets.
+LONGEST = ./cmd/misstep ./agent ./runner/jvm ./internal/testenv/vmtest
+
 .PHONY: test-go
 test-go: ## run the Go tests (with real JVMs; build and catalogue first)
 	@mkdir -p $(RESULTS)/go
-	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/go.xml -- -timeout 60m $(GOTESTFLAGS) ./...
+	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/go.xml -- \
+	  -timeout 60m -vet=off $(GOTESTFLAGS) $(LONGEST) ./...
 
 .PHONY: test-native
 test-native: ## run the agent's native unit tests with assertions under ASan and UBSan, what threads share under TSan
