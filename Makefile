@@ -49,7 +49,7 @@ misstep: ## build the binary build/bin/misstep
 .PHONY: agent
 agent: ## build the validation agent into build/agent
 	@cmake -S agent/native -B $(BUILD)/agent-native -DCMAKE_BUILD_TYPE=RelWithDebInfo >$(BUILD)/agent-native.log || { cat $(BUILD)/agent-native.log; exit 1; }
-	@cmake --build $(BUILD)/agent-native -j2 >$(BUILD)/agent-native.log || { tail -n 40 $(BUILD)/agent-native.log; exit 1; }
+	@cmake --build $(BUILD)/agent-native -j2 --target misstep misstep_injector misstep_early >$(BUILD)/agent-native.log || { tail -n 40 $(BUILD)/agent-native.log; exit 1; }
 	@$(call newer,$(BUILD)/agent/misstep-agent.jar,agent/java) || $(MVN) -f agent/java/pom.xml -DskipTests package
 
 .PHONY: agent-assert
