@@ -119,6 +119,7 @@ func TestKnownBugIsFound(t *testing.T) {
 		t.Run(recipeOf(feature).GetJdk().GetName(), func(t *testing.T) {
 			recipe := checked(feature, "clinit")
 			recipe.Instrumentation.Ratio = 1
+			recipe.Workload.Arguments = []string{"1"} // of its five rounds each has some ten thousand mismatches
 			recipe.JvmFlags = []string{"-XX:TieredStopAtLevel=1", "-Xcomp"}
 			recipe.Checks = []*misstepv1.Check{{Name: "gst-asgct", Share: 1}}
 			outcome, err := s.run(t, t.Context(), recipe)
@@ -190,13 +191,11 @@ func TestWalkThatDoesNotEnd(t *testing.T) {
 
 // TestWalksThatDoNotComeBack lets the fault injector hang and crash walks of a real JVM.
 func TestWalksThatDoNotComeBack(t *testing.T) {
-	s := withAgent(t)
 	library, err := filepath.Abs(filepath.Join("..", "..", "build", "agent-injector", faults.LibraryName))
 	require.NoError(t, err)
 	if _, err := os.Stat(library); err != nil {
 		t.Skipf("no injector, run `make agent`: %v", err)
 	}
-	plain := s.JDK
 	for _, c := range []struct{ class, where, phase, only string }{
 		{faults.Crash, "signal", "walk", ""},
 		{faults.Crash, "entry", "own-walk", ""},
@@ -205,11 +204,14 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 		{faults.Hang, "signal", "in-walk", "asgct-gst-bracket"},
 	} {
 		t.Run(strings.TrimSuffix(c.class+"/"+c.where+"/"+c.only, "/"), func(t *testing.T) {
-			dir := t.TempDir()
 			rate := 0.001
 			if c.only != "" { // of the stack only compiled code tells: not before there is some
 				rate = 0.0002
+			} else {
+				t.Parallel()
 			}
+			s, dir := withAgent(t), t.TempDir()
+			plain := s.JDK
 			s.JDK = func(ctx context.Context, jdk *misstepv1.Jdk) (string, int, error) {
 				home, feature, err := plain(ctx, jdk)
 				require.NoError(t, err)

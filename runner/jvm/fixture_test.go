@@ -177,11 +177,14 @@ func recipeOf(feature int, arguments ...string) *misstepv1.Recipe {
 	}
 }
 
-// everyJDK runs f on each JDK of this machine.
+// everyJDK runs f on each JDK of this machine, side by side: most of these trials wait for a limit. Each has a stand of its own.
 func everyJDK(t *testing.T, f func(t *testing.T, s *stand, feature int)) {
 	t.Helper()
-	s := newStand(t)
+	newStand(t) // skips the whole test where there is nothing to run
 	for feature := range jdks() {
-		t.Run(fmt.Sprintf("jdk%d", feature), func(t *testing.T) { f(t, s, feature) })
+		t.Run(fmt.Sprintf("jdk%d", feature), func(t *testing.T) {
+			t.Parallel()
+			f(t, newStand(t), feature)
+		})
 	}
 }

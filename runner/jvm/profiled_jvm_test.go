@@ -190,13 +190,15 @@ func TestProfilersThatDoNotStart(t *testing.T) {
 	}
 }
 
-// everyProfiler runs f with each profiler on each JDK.
+// everyProfiler runs f with each profiler on each JDK, side by side, each on a stand of its own.
 func everyProfiler(t *testing.T, f func(t *testing.T, s *stand, feature int, name string)) {
 	t.Helper()
-	s := withProfilers(t)
+	withProfilers(t)
 	for feature := range jdks() {
 		for _, name := range []string{"jfr", "async-profiler"} {
 			t.Run(recipeOf(feature).GetJdk().GetName()+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				s := withProfilers(t)
 				if _, err := os.Stat(filepath.Join(s.Profilers, "libasyncProfiler.so")); err != nil && name != "jfr" {
 					t.Skipf("async-profiler is not here, run `make profilers`: %v", err)
 				}
