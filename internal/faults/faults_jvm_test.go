@@ -252,7 +252,7 @@ func TestNoThreadIsLeft(t *testing.T) {
 		}
 		t.Run(says, func(t *testing.T) {
 			r, err := b.Run(t.Context(), trial.Spec{
-				JDK: on, Workload: "mix", Repetitions: 1,
+				JDK: on, Workload: "mix", Arguments: []string{"8000", "7"}, Repetitions: 1,
 				Agent: &agent.Options{
 					Seed: 1, Ratio: 1, Checks: map[string]float64{"gst-asgct": 0.001, "asgct-shadow": 1, "asgct-gst-bracket": 1},
 					Interval: 300 * time.Microsecond, Jitter: 0.5,
