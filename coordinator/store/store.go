@@ -23,7 +23,8 @@ var ErrExists = errors.New("exists already")
 // Store runs transactions. Update transactions are serial and durable once Update returns nil: a process killed right after it
 // finds their rows again. When f returns an error, the transaction is rolled back and the error is returned unchanged. View's
 // transaction sees one state and rejects writes. The Tx is used by one goroutine and never after f returned; f must not start
-// another transaction. Both are safe for concurrent use.
+// another transaction. A store whose server was lost may undo what f did and call f again, so f sets what it leaves outside of the
+// transaction anew. Both are safe for concurrent use.
 type Store interface {
 	View(ctx context.Context, f func(Tx) error) error
 	Update(ctx context.Context, f func(Tx) error) error

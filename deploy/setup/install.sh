@@ -36,6 +36,7 @@ if [ "$what" = test ]; then
   need 'command -v clang-tidy-19' clang-tidy-19
   need 'test -e /usr/include/gtest/gtest.h' libgtest-dev
   need 'command -v jtreg' jtreg7
+  need 'ls /usr/lib/postgresql/*/bin/postgres' postgresql
 fi
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null || {

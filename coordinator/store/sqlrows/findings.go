@@ -51,7 +51,7 @@ func (t *Tx) AddDecision(d *misstepv1.TriageDecision) (uint64, error) {
 		return 0, fmt.Errorf("write a decision: %w", err)
 	}
 	var id int64
-	if err := t.row("INSERT INTO decisions (decision) VALUES (?) RETURNING id", raw)(&id); err != nil {
+	if err := t.insert("INSERT INTO decisions (decision) VALUES (?) RETURNING id", raw)(&id); err != nil {
 		return 0, fmt.Errorf("store a decision: %w", err)
 	}
 	return uint64(id), nil

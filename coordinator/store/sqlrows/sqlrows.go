@@ -57,6 +57,7 @@ type Tx struct {
 	ctx     context.Context //nolint:containedctx // a transaction lives inside one call
 	t       Statements
 	dialect Dialect
+	wrote   bool
 }
 
 // New returns the rows that t sees; ctx limits each statement.
@@ -70,8 +71,12 @@ func (t *Tx) Exec(what, query string, args ...any) error {
 	return err
 }
 
+// Wrote reports whether a statement was run that may have changed rows.
+func (t *Tx) Wrote() bool { return t.wrote }
+
 // change is Exec that returns the number of changed rows.
 func (t *Tx) change(what, query string, args ...any) (int64, error) {
+	t.wrote = true
 	res, err := t.t.ExecContext(t.ctx, t.dialect.query(query), args...)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, err)
@@ -89,6 +94,12 @@ func (t *Tx) row(query string, args ...any) func(...any) error {
 		}
 		return err
 	}
+}
+
+// insert is row for a statement that inserts one and returns something of it.
+func (t *Tx) insert(query string, args ...any) func(...any) error {
+	t.wrote = true
+	return t.row(query, args...)
 }
 
 // List runs a query, written with question marks, and converts each row to a value. what names the rows in errors.

@@ -29,7 +29,7 @@ func (t *Tx) AddTrial(trial *store.Trial) (uint64, error) {
 	}
 	values := []any{int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended)}
 	var id int64
-	if err := t.row(addTrial, append(values, Combination(trial)...)...)(&id); err != nil {
+	if err := t.insert(addTrial, append(values, Combination(trial)...)...)(&id); err != nil {
 		if errors.Is(err, store.ErrNotFound) {
 			err = store.ErrExists
 		}
