@@ -8,28 +8,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
+	"misstep/coordinator/store/postgres"
 	"misstep/coordinator/store/sqlite"
 )
 
 // openers by scheme. Each receives what follows the scheme and its colon.
-var openers = map[string]func(ctx context.Context, rest string) (store.Store, error){
-	"memory": func(_ context.Context, rest string) (store.Store, error) {
+var openers = map[string]func(ctx context.Context, rest string, logger *slog.Logger) (store.Store, error){
+	"memory": func(_ context.Context, rest string, _ *slog.Logger) (store.Store, error) {
 		if rest != "" {
 			return nil, fmt.Errorf("expected nothing after memory:, got %q", rest)
 		}
 		return memory.New(), nil
 	},
-	"sqlite": openSQLite,
+	"postgres":   openPostgres,
+	"postgresql": openPostgres,
+	"sqlite": func(ctx context.Context, rest string, _ *slog.Logger) (store.Store, error) {
+		return openSQLite(ctx, rest)
+	},
 }
 
 // supported lists the supported URLs, for errors.
-const supported = "memory:, sqlite:FILE, and the path of a folder or of a database file"
+const supported = "memory:, postgres://USER@HOST/DATABASE, sqlite:FILE, and the path of a folder or of a database file"
+
+// Shared reports whether several processes may work on the store that a URL names at the same time.
+func Shared(url string) bool {
+	m := scheme.FindStringSubmatch(url)
+	return m != nil && (m[1] == "postgres" || m[1] == "postgresql")
+}
+
+// HasPassword reports whether a URL of a store contains a password, which others on this machine see in the list of processes.
+func HasPassword(url string) bool { return Redacted(url) != url }
+
+// passwords matches the password in a URL, as a part of the user or as a parameter.
+var passwords = regexp.MustCompile(`(://[^/?#@:]*:)[^/?#@]*(@)|([?&]password=)[^&#]*()`)
+
+// Redacted returns a URL of a store with a password replaced by xxxxx.
+func Redacted(url string) string { return passwords.ReplaceAllString(url, "$1${3}xxxxx$2") }
 
 // scheme matches the scheme of a URL; the path of a folder whose name looks like one must begin with ./ instead.
 var scheme = regexp.MustCompile(`^([a-z][a-z0-9+.-]*):(.*)$`)
@@ -40,22 +61,30 @@ const fileName = "store.db"
 // Open opens the store that a URL names:
 //
 //   - memory: is a new, empty store that is lost when it is closed;
+//   - postgres://USER@HOST:PORT/DATABASE is a PostgreSQL database, which must exist, in the form that libpq knows;
 //   - sqlite:FILE is a database file, created when it is missing;
 //   - a path without a scheme is a database file if a file exists there, else a folder, created when it is missing, that holds one.
 //
-// An error names the URL; the error for an unknown scheme also lists the supported ones. The caller closes the store.
+// An error names the URL without its password; the error for an unknown scheme also lists the supported ones. The caller closes the
+// store.
 func Open(ctx context.Context, url string) (store.Store, error) {
+	return OpenLogged(ctx, url, slog.New(slog.DiscardHandler))
+}
+
+// OpenLogged is Open for a store that says in a log when it has to wait for its server.
+func OpenLogged(ctx context.Context, url string, logger *slog.Logger) (store.Store, error) {
 	m := scheme.FindStringSubmatch(url)
 	if m == nil {
 		return openPath(ctx, url)
 	}
 	open, ok := openers[m[1]]
 	if !ok {
-		return nil, fmt.Errorf("open store %q: stores of the scheme %q are not supported; supported are %s", url, m[1], supported)
+		return nil, fmt.Errorf("open store %q: stores of the scheme %q are not supported; supported are %s", Redacted(url), m[1],
+			supported)
 	}
-	s, err := open(ctx, m[2])
+	s, err := open(ctx, m[2], logger)
 	if err != nil {
-		return nil, fmt.Errorf("open store %q: %w", url, err)
+		return nil, fmt.Errorf("open store %q: %w", Redacted(url), err)
 	}
 	return s, nil
 }
@@ -80,6 +109,14 @@ func openSQLite(ctx context.Context, path string) (store.Store, error) {
 	s, err := sqlite.Open(ctx, path)
 	if err != nil {
 		return nil, err // not s: a nil *sqlite.Store in a store.Store is not nil
+	}
+	return s, nil
+}
+
+func openPostgres(ctx context.Context, rest string, logger *slog.Logger) (store.Store, error) {
+	s, err := postgres.Open(ctx, "postgres:"+rest, logger)
+	if err != nil {
+		return nil, err // not s: a nil *postgres.Store in a store.Store is not nil
 	}
 	return s, nil
 }

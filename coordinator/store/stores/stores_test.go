@@ -48,11 +48,12 @@ func TestOpenFails(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	require.NoError(t, os.WriteFile(garbage, []byte("this is not a database, however long one looks at it"), 0o600))
 	for url, want := range map[string]string{
-		"postgres://host/misstep": `"postgres" are not supported; supported are memory:, sqlite:FILE, and the path`,
-		"memory:name":             "expected nothing after memory:",
-		"sqlite:":                 "expected the path of a database file",
-		"":                        "expected a URL or path",
-		garbage:                   "not a database",
+		"mysql://host/misstep":        `"mysql" are not supported; supported are memory:, postgres://USER@HOST/DATABASE, sqlite:FILE, and`,
+		"postgres://127.0.0.1:1/none": "start the server",
+		"memory:name":                 "expected nothing after memory:",
+		"sqlite:":                     "expected the path of a database file",
+		"":                            "expected a URL or path",
+		garbage:                       "not a database",
 	} {
 		s, err := stores.Open(t.Context(), url)
 		require.ErrorContains(t, err, want)
@@ -83,4 +84,24 @@ func TestCreate(t *testing.T) {
 		assert.Len(t, all, 2)
 		return err
 	}))
+}
+
+func TestPasswords(t *testing.T) {
+	for url, want := range map[string]string{
+		"postgres://u:secret@h:1/d":            "postgres://u:xxxxx@h:1/d",
+		"postgres://u:@h/d":                    "postgres://u:xxxxx@h/d",
+		"postgres://h/d?a=b&password=secret&c": "postgres://h/d?a=b&password=xxxxx&c",
+		"postgresql://:secret@h":               "postgresql://:xxxxx@h",
+		"mysql://u:secret@h":                   "mysql://u:xxxxx@h",
+	} {
+		assert.Equal(t, want, stores.Redacted(url))
+		assert.True(t, stores.HasPassword(url))
+		_, err := stores.Open(t.Context(), url)
+		require.Error(t, err)
+		assert.NotContains(t, err.Error(), "secret")
+	}
+	for _, url := range []string{"postgres://u@h:1/d", "postgres:///d?host=/run", "sqlite:a@b", "dir/x:y@z"} {
+		assert.Equal(t, url, stores.Redacted(url))
+		assert.False(t, stores.HasPassword(url))
+	}
 }
